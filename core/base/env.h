@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* env.h: settings from the environment. Each is declared once, as a struct orr_env beside its user.
+ * Threads: any. Owns: nothing. Not here: struct starpu_conf (core/run). */
+#ifndef ORR_BASE_ENV_H
+#define ORR_BASE_ENV_H
+
+#include <stdbool.h>
+
+#include "core/base/export.h"
+
+struct orr_env {
+    const char *name;          /* as in the environment */
+    const char *default_value; /* for the list of settings */
+    const char *unit;          /* "us", "MiB", "0|1", "name", ... */
+    const char *help;          /* one line */
+};
+
+/* The variable's text, or NULL when unset or empty. */
+ORR_EXPORT const char *orr_env_string(const struct orr_env *e);
+/* Its value, or fallback when unset; nonsense or a value outside [min, max] is one warning, and fallback. */
+ORR_EXPORT long orr_env_long(const struct orr_env *e, long fallback, long min, long max);
+ORR_EXPORT double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
+
+#endif

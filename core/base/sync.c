@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sync.c: the slow halves of spin locks, futexes and events.
+ * Threads: any. Owns: nothing. Not here: the fast halves (sync.h). */
+#include "core/base/sync.h"
+
+#include "core/base/thread.h"
+
+bool (*_Atomic orr_blocked_poll)(void);
+
+enum { SPINS_BEFORE_YIELD = 64, EVENT_SPINS = 40 };
+
+void orr_spin_lock_slow(orr_spin *s)
+{
+    for (;;) {
+        for (int i = 0; i < SPINS_BEFORE_YIELD; i++) {
+            if (orr_load_relaxed(&s->held) == 0 && orr_spin_try(s)) return;
+            orr_cpu_relax();
+        }
+        sched_yield(); /* the holder was preempted, perhaps on this very core */
+    }
+}
+
+bool orr_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
+{
+    struct timespec ts = { .tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000 };
+    long r = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, timeout_ns < 0 ? NULL : &ts, NULL, 0);
+    return !(r < 0 && errno == ETIMEDOUT);
+}
+
+void orr_futex_wake(_Atomic uint32_t *word, int how_many)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, how_many, NULL, NULL, 0);
+}
+
+/* The word: 0 not set, 1 set, 2 not set and somebody sleeps. */
+void orr_event_set(struct orr_event *e)
+{
+    if (atomic_exchange_explicit(&e->word, 1, memory_order_acq_rel) == 2) orr_futex_wake(&e->word, INT32_MAX);
+}
+
+void orr_event_wait(struct orr_event *e)
+{
+    bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
+    for (int i = 0; i < EVENT_SPINS; i++) {
+        if (orr_event_is_set(e)) return;
+        if (poll && poll()) i = 0;
+        sched_yield();
+    }
+    orr_thread_blocked_begin();
+    while (!orr_event_is_set(e)) {
+        uint32_t unset = 0;
+        if (orr_load_relaxed(&e->word) == 2 || orr_cas_weak_acq_rel(&e->word, &unset, 2))
+            orr_futex_wait(&e->word, 2, -1);
+    }
+    orr_thread_blocked_end();
+}
+
+void orr_event_nap(struct orr_event *e, int64_t timeout_ns)
+{
+    uint32_t unset = 0;
+    if (orr_load_relaxed(&e->word) == 2 || orr_cas_weak_acq_rel(&e->word, &unset, 2)) orr_futex_wait(&e->word, 2, timeout_ns);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* acquire.c: the program's own accesses to data: blocking, with a callback, or only if it is free now.
+ * Threads: any; the blocking forms not in tasks and callbacks. Owns: acquisitions under way.
+ * Not here: the queue itself (access.c). */
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/data/data.h"
+#include "core/data/partition.h"
+
+bool orr_data_join(struct orr_data *h, struct orr_access *a)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool granted = orr_access_join_locked(&h->queue, a);
+    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
+    return granted;
+}
+
+bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a)
+{
+    a->flags |= ORR_ACCESS_EXEMPT;
+    orr_spin_lock(&h->queue.lock);
+    bool granted = orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
+    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
+    return granted;
+}
+
+void orr_data_leave(struct orr_data *h, struct orr_access *a)
+{
+    (void)a;
+    bool reduce;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_waiter *granted = orr_access_leave_locked(&h->queue, &reduce);
+    orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
+    orr_waiters_run(granted);
+}
+
+void orr_data_kick_reduction(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool reduce = h->queue.head && orr_access_start_reduction_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
+}
+
+void orr_data_reduction_done(struct orr_data *h) { orr_data_leave(h, NULL); }
+
+void orr_data_downgrade(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    struct orr_waiter *granted = orr_access_downgrade_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    orr_waiters_run(granted);
+}
+
+/* ---- blocking ---- */
+
+struct blocked_acquire {
+    struct orr_access *access;
+    struct orr_access own;
+    struct orr_event granted;
+};
+
+static void wake_blocked(struct orr_waiter *w)
+{
+    struct blocked_acquire *b = (struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own));
+    orr_event_set(&b->granted);
+}
+
+/* Waits for the turn among commuting accesses; the group has been entered. */
+static void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b)
+{
+    orr_event_init(&b->granted);
+    orr_spin_lock(&h->queue.lock);
+    bool mine = orr_access_commute_enter_locked(&h->queue, &b->own);
+    orr_spin_unlock(&h->queue.lock);
+    if (!mine) orr_event_wait(&b->granted);
+}
+
+int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode)
+{
+    struct blocked_acquire b = { .own = { .waiter = { .granted = wake_blocked }, .group = a->group } };
+    orr_event_init(&b.granted);
+    if (!orr_data_join(h, &b.own)) orr_event_wait(&b.granted);
+    if (a->group == ORR_GROUP_COMMUTE) commute_turn_blocking(h, &b);
+    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
+    return orr_fetch_blocking(h, (unsigned)node, mode);
+}
+
+static const char *where(void) { return orr_data_hooks.where ? orr_data_hooks.where() : ""; }
+
+static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
+{
+    if (!orr_data_valid(h)) {
+        orr_error("%s%s: %s", fn, where(), h ? "the handle is not a registered one" : "the handle is NULL");
+        return -EINVAL;
+    }
+    if (h->partitioned) {
+        orr_error("%s%s: the data is partitioned; acquire its pieces, or unpartition it first", fn, where());
+        return -EINVAL;
+    }
+    if (!(mode & (STARPU_RW | STARPU_REDUX)) || (mode & STARPU_SCRATCH)) {
+        orr_error("%s%s: access mode %d is none of STARPU_R, STARPU_W, STARPU_RW", fn, where(), mode);
+        return -EINVAL;
+    }
+    if (node >= (int)h->nnodes) {
+        orr_error("%s%s: there is no memory node %d", fn, where(), node);
+        return -EINVAL;
+    }
+    if (h->planned) orr_partition_switch(h, mode);
+    return 0;
+}
+
+/* Gives back what a failed fetch had acquired. */
+static void undo_acquire(struct orr_data *h)
+{
+    struct orr_waiter *next = NULL;
+    orr_spin_lock(&h->queue.lock);
+    if (h->queue.group == ORR_GROUP_COMMUTE) next = orr_access_commute_exit_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    orr_waiters_run(next);
+    orr_data_leave(h, NULL);
+}
+
+static int fetch_failed(struct orr_data *h, int status, const char *fn)
+{
+    if (status == -ENODATA)
+        orr_error("%s%s: the data was never written; write it first (STARPU_W), or give it an init codelet", fn, where());
+    else
+        orr_error("%s%s: the data could not be brought to the memory node (%s)", fn, where(), strerror(-status));
+    undo_acquire(h);
+    return status == -ENODATA ? -EINVAL : status;
+}
+
+static int acquire(struct orr_data *h, int node, int mode, const char *fn)
+{
+    int r = check_acquire(h, mode, node, fn);
+    if (r) return r;
+    if (orr_data_hooks.in_task && orr_data_hooks.in_task()) {
+        orr_error("%s%s: it blocks, and must not be called from a task or a callback; use starpu_data_acquire_cb", fn, where());
+        return -EDEADLK;
+    }
+    struct orr_access a = { .group = orr_access_group(mode) };
+    r = orr_data_acquire_blocking(h, &a, node, mode);
+    return r ? fetch_failed(h, r, fn) : 0;
+}
+
+int starpu_data_acquire_on_node(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
+{
+    return acquire(h, node, mode, "starpu_data_acquire_on_node");
+}
+
+int starpu_data_acquire(starpu_data_handle_t h, enum starpu_data_access_mode mode)
+{
+    return acquire(h, STARPU_MAIN_RAM, mode, "starpu_data_acquire");
+}
+
+int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
+{
+    int r = check_acquire(h, mode, node, "starpu_data_acquire_try");
+    if (r) return r;
+    struct orr_access a = { .group = orr_access_group(mode) };
+    orr_spin_lock(&h->queue.lock);
+    bool free_now = !h->queue.head && (h->queue.active == 0 ? h->queue.group != ORR_GROUP_REDUX
+                                                            : h->queue.group == a.group && a.group == ORR_GROUP_READ);
+    if (free_now) {
+        orr_access_join_locked(&h->queue, &a);
+        if (a.group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(&h->queue, &a);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    if (!free_now) return -EAGAIN;
+    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
+    r = orr_fetch_blocking(h, (unsigned)node, mode);
+    return r ? fetch_failed(h, r, "starpu_data_acquire_try") : 0;
+}
+
+int starpu_data_acquire_try(starpu_data_handle_t h, enum starpu_data_access_mode mode)
+{
+    return starpu_data_acquire_on_node_try(h, STARPU_MAIN_RAM, mode);
+}
+
+/* ---- with a callback ---- */
+
+struct callback_acquire {
+    struct orr_access access;
+    struct orr_fetch fetch;
+    struct orr_data *handle;
+    int node, mode;
+    bool in_group; /* of commuting accesses; the next grant is the turn */
+    void (*callback)(void *);
+    void *arg;
+};
+
+static void finish(struct callback_acquire *c, int status)
+{
+    if (status) fetch_failed(c->handle, status, "starpu_data_acquire_cb");
+    else c->callback(c->arg);
+    orr_free(c);
+}
+
+static void fetched(struct orr_fetch *f, int status)
+{
+    finish((struct callback_acquire *)((char *)f - offsetof(struct callback_acquire, fetch)), status);
+}
+
+static void start_fetch(struct callback_acquire *c)
+{
+    if (c->node < 0 || orr_load_relaxed(&c->handle->ready_interface)) {
+        finish(c, 0);
+        return;
+    }
+    c->fetch = (struct orr_fetch){ .done = fetched, .handle = c->handle, .node = (uint16_t)c->node, .mode = (uint16_t)c->mode };
+    int r = orr_fetch_start(&c->fetch);
+    if (r == 1) finish(c, 0);
+    else if (r < 0) finish(c, r);
+}
+
+static void callback_granted(struct orr_waiter *w)
+{
+    struct callback_acquire *c = (struct callback_acquire *)w;
+    if (c->access.group == ORR_GROUP_COMMUTE && !c->in_group) {
+        c->in_group = true;
+        orr_spin_lock(&c->handle->queue.lock);
+        bool mine = orr_access_commute_enter_locked(&c->handle->queue, &c->access);
+        orr_spin_unlock(&c->handle->queue.lock);
+        if (!mine) return;
+    }
+    start_fetch(c);
+}
+
+static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(void *), void *arg, bool exempt)
+{
+    int r = check_acquire(h, mode, node, "starpu_data_acquire_cb");
+    if (r) return r;
+    if (!callback) {
+        orr_error("starpu_data_acquire_cb%s: the callback is NULL", where());
+        return -EINVAL;
+    }
+    struct callback_acquire *c = orr_calloc(1, sizeof *c);
+    if (!c) return -ENOMEM;
+    c->access.group = orr_access_group(mode);
+    c->access.waiter.granted = callback_granted;
+    c->handle = h;
+    c->node = node;
+    c->mode = mode;
+    c->callback = callback;
+    c->arg = arg;
+    bool granted = exempt ? orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
+    if (granted) callback_granted(&c->access.waiter);
+    return 0;
+}
+
+int starpu_data_acquire_cb(starpu_data_handle_t h, enum starpu_data_access_mode mode, void (*callback)(void *), void *arg)
+{
+    return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, false);
+}
+
+int starpu_data_acquire_on_node_cb(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode, void (*callback)(void *),
+                                   void *arg)
+{
+    return acquire_cb(h, node, mode, callback, arg, false);
+}
+
+int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t h, enum starpu_data_access_mode mode,
+                                                  void (*callback)(void *), void *arg, int sequential_consistency)
+{
+    return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, !sequential_consistency);
+}
+
+int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
+                                                          void (*callback)(void *), void *arg, int sequential_consistency)
+{
+    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
+}
+
+int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
+                                                                void (*callback)(void *), void *arg, int sequential_consistency,
+                                                                int quick)
+{
+    (void)quick;
+    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
+}
+
+int starpu_data_acquire_on_node_cb_sequential_consistency_sync_jobids(starpu_data_handle_t h, int node,
+                                                                      enum starpu_data_access_mode mode,
+                                                                      void (*callback_soon)(void *, double),
+                                                                      void (*callback)(void *), void *arg,
+                                                                      int sequential_consistency, int quick, long *pre_sync_jobid,
+                                                                      long *post_sync_jobid, int prio)
+{
+    (void)callback_soon;
+    (void)quick;
+    (void)prio;
+    if (pre_sync_jobid) *pre_sync_jobid = -1;
+    if (post_sync_jobid) *post_sync_jobid = -1;
+    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
+}
+
+/* ---- releasing ---- */
+
+static void release(struct orr_data *h, int node, const char *fn)
+{
+    if (!orr_data_valid(h)) {
+        orr_error("%s%s: %s", fn, where(), h ? "the handle is not a registered one" : "the handle is NULL");
+        return;
+    }
+    orr_spin_lock(&h->queue.lock);
+    uint8_t group = h->queue.group;
+    bool held = h->queue.active > 0;
+    orr_spin_unlock(&h->queue.lock);
+    if (!held) {
+        orr_error("%s%s: the data is not acquired", fn, where());
+        return;
+    }
+    if (node >= 0 && !orr_load_relaxed(&h->ready_interface))
+        orr_fetch_end(h, (unsigned)node, group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
+    undo_acquire(h);
+}
+
+void starpu_data_release_on_node(starpu_data_handle_t h, int node) { release(h, node, "starpu_data_release_on_node"); }
+
+void starpu_data_release(starpu_data_handle_t h) { release(h, STARPU_MAIN_RAM, "starpu_data_release"); }
+
+void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode, int node)
+{
+    if (down_to_mode == STARPU_NONE) release(h, node, "starpu_data_release_to");
+    else if (down_to_mode == STARPU_R && orr_data_valid(h)) orr_data_downgrade(h);
+}
+
+void starpu_data_release_to(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode)
+{
+    starpu_data_release_to_on_node(h, down_to_mode, STARPU_MAIN_RAM);
+}

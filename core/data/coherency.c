@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coherency.c: which copies of a handle are valid, and what must happen before a task may use one.
+ * Threads: any. Owns: the states in struct orr_replicate. Not here: moving bytes (transfer.c), making room (eviction.c),
+ * the program's wishes about places (prefetch.c).
+ *
+ * MSI: a copy is invalid, shared, or owned (the only valid one). Who asks for a copy already holds the handle in its access
+ * queue, so readers meet readers only; what they may meet beside them are write-backs and prefetches. A fetch looks at the
+ * state under the handle's lock and either is satisfied, or hangs on to a transfer that is under way, or makes one. When
+ * that transfer ends it looks again, until it is satisfied: there is no other state to keep. A writer first lets every
+ * other transfer of the handle end, then declares all other copies invalid. */
+#include "core/data/coherency.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "core/data/transfer.h"
+
+const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
+{
+    const char *name = h->rare ? h->rare->name : NULL;
+    if (name) snprintf(buf, bytes, "\"%s\"", name);
+    else snprintf(buf, bytes, "%p (%s)", (void *)h, h->ops->name ? h->ops->name : "unnamed");
+    return buf;
+}
+
+void orr_data_update_ready_locked(struct orr_data *h)
+{
+    struct orr_replicate *r = &h->replicates[STARPU_MAIN_RAM];
+    bool ready = h->nnodes == 1 && r->allocated && r->state != ORR_INVALID;
+    orr_store_release(&h->ready_interface, ready ? r->interface : NULL);
+}
+
+/* ---- fetching ---- */
+
+enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */
+
+/* The place of the best valid copy for dst, or -1. Main memory first; else one from which there is a direct way. */
+static int best_source(struct orr_data *h, unsigned dst)
+{
+    if (h->replicates[STARPU_MAIN_RAM].state != ORR_INVALID) return STARPU_MAIN_RAM;
+    int any = -1;
+    for (unsigned n = 1; n < h->nnodes; n++) {
+        if (h->replicates[n].state == ORR_INVALID || n == dst) continue;
+        if (orr_nodes_reach(n, dst)) return (int)n;
+        any = (int)n;
+    }
+    return any;
+}
+
+bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
+{
+    int src = with_bytes ? best_source(h, dst) : -1;
+    if (with_bytes && src < 0) return false;
+    t->handle = h;
+    t->dst = (uint16_t)dst;
+    t->src = (int16_t)src;
+    if (src >= 0) h->replicates[src].users++;
+    h->replicates[dst].users++;
+    h->replicates[dst].incoming = t;
+    orr_transfers_count(1);
+    return true;
+}
+
+/* f waits for t. */
+static void attach(struct orr_fetch *f, struct orr_transfer *t)
+{
+    f->next = t->waiters;
+    f->has_turn = false;
+    t->waiters = f;
+    if (!f->prefetch) orr_store_relaxed(&t->prefetch, false);
+}
+
+/* Declares the copy on node the only valid one. */
+static void own(struct orr_data *h, unsigned node)
+{
+    for (unsigned n = 0; n < h->nnodes; n++) h->replicates[n].state = n == node ? ORR_OWNED : ORR_INVALID;
+    h->replicates[node].writing = h->nnodes > 1;
+    h->initialized = true;
+    orr_data_update_ready_locked(h);
+}
+
+static bool being_written(struct orr_data *h)
+{
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (h->replicates[n].writing) return true;
+    return false;
+}
+
+/* A transfer of h other than to node, which a writer has to let end. */
+static struct orr_transfer *other_transfer(struct orr_data *h, unsigned node)
+{
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (n != node && h->replicates[n].incoming) return h->replicates[n].incoming;
+    return NULL;
+}
+
+static void new_transfer(struct orr_transfer *t, struct orr_fetch *f)
+{
+    orr_store_relaxed(&t->prefetch, f->prefetch);
+    t->quiet = f->quiet || f->prefetch;
+    t->has_turn = f->has_turn;
+}
+
+/* One look at the state. spare: for a new transfer, NULL when there is none yet. *started_out: it was used, and the caller
+ * must start it. Called with the handle's lock held. */
+static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *started_out)
+{
+    struct orr_data *h = f->handle;
+    struct orr_replicate *r = &h->replicates[f->node];
+    bool write = (f->mode & (STARPU_W | STARPU_SCRATCH)) && !f->prefetch, read = f->mode & STARPU_R;
+    if (f->prefetch && being_written(h)) return STEP_DONE;
+    struct orr_transfer *busy = write ? other_transfer(h, f->node) : NULL;
+    if (!busy) busy = r->incoming;
+    if (busy) {
+        attach(f, busy);
+        return STEP_WAIT;
+    }
+    if ((read && r->state == ORR_INVALID) || !r->allocated) {
+        if (f->prefetch && h->nnodes > 1 && !f->has_turn && !orr_prefetch_turn_locked(f)) return STEP_WAIT;
+        if (!spare) return STEP_NEEDS_TRANSFER;
+        if (!orr_transfer_prepare_locked(spare, h, f->node, read)) return -ENODATA;
+        new_transfer(spare, f);
+        attach(f, spare);
+        *started_out = true;
+        return STEP_WAIT;
+    }
+    if (!f->pinned && !f->prefetch && h->nnodes > 1) {
+        f->pinned = true;
+        r->users++;
+    }
+    if (write) own(h, f->node);
+    return STEP_DONE;
+}
+
+static void unpin(struct orr_fetch *f)
+{
+    struct orr_data *h = f->handle;
+    if (!f->pinned) return;
+    f->pinned = false;
+    orr_spin_lock(&h->queue.lock);
+    h->replicates[f->node].users--;
+    orr_spin_unlock(&h->queue.lock);
+    orr_memory_feed(f->node);
+}
+
+/* What follows a look: starts the transfer, gives back what was not used. */
+static void settle(struct orr_fetch *f, unsigned node, int s, struct orr_transfer *spare, bool started, bool had_turn)
+{
+    if (s < 0) unpin(f);
+    if (started) orr_transfer_start(spare);
+    else orr_free(spare);
+    if (had_turn && !started) orr_prefetch_pass(node);
+}
+
+/* Looks, and starts what the look asked for. 1, 0, or -errno as orr_fetch_start. f may be gone when it returns 0. */
+static int carry_on(struct orr_fetch *f)
+{
+    struct orr_data *h = f->handle;
+    struct orr_transfer *spare = NULL;
+    unsigned node = f->node;
+    bool started = false, had_turn = false;
+    orr_spin_lock(&h->queue.lock);
+    int s = step_locked(f, NULL, &started);
+    if (s == STEP_NEEDS_TRANSFER) {
+        had_turn = f->has_turn;
+        orr_spin_unlock(&h->queue.lock);
+        spare = orr_calloc(1, sizeof *spare);
+        orr_spin_lock(&h->queue.lock);
+        s = spare ? step_locked(f, spare, &started) : -ENOMEM;
+    }
+    orr_spin_unlock(&h->queue.lock);
+    settle(f, node, s, spare, started, had_turn);
+    return s;
+}
+
+bool orr_prefetch_start_next(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
+    struct orr_transfer *spare = orr_calloc(1, sizeof *spare);
+    if (!spare) return false; /* at the next poll */
+    orr_spin_lock(&m->lock);
+    struct orr_fetch *f = m->prefetches;
+    struct orr_data *h = f && orr_prefetch_may_start_locked(m, f) ? f->handle : NULL;
+    if (!h || !orr_spin_try(&h->queue.lock)) { /* the other order of locks: never wait */
+        orr_spin_unlock(&m->lock);
+        orr_free(spare);
+        return false;
+    }
+    m->prefetches = f->next;
+    f->has_turn = true;
+    m->prefetching++;
+    orr_spin_unlock(&m->lock); /* h cannot be destroyed while its lock is held, nor while a transfer of it is under way */
+    bool started = false;
+    int s = step_locked(f, spare, &started);
+    orr_spin_unlock(&h->queue.lock);
+    settle(f, node, s, spare, started, true);
+    if (s) f->done(f, s < 0 ? s : 0);
+    orr_transfers_count(-1); /* it counted while it was queued */
+    return true;
+}
+
+int orr_fetch_start(struct orr_fetch *f)
+{
+    f->pinned = f->has_turn = false;
+    return carry_on(f);
+}
+
+void orr_fetch_resume(struct orr_fetch *f)
+{
+    int r = carry_on(f);
+    if (r) f->done(f, r < 0 ? r : 0);
+}
+
+/* ---- blocking ---- */
+
+struct blocking_fetch {
+    struct orr_fetch fetch;
+    struct orr_event done;
+    int status;
+};
+
+static void wake_blocked(struct orr_fetch *f, int status)
+{
+    struct blocking_fetch *b = (struct blocking_fetch *)f;
+    b->status = status;
+    orr_event_set(&b->done);
+}
+
+void orr_transfers_wait(struct orr_event *e)
+{
+    enum { NAP_NS = 50000 };
+    uint64_t nap_after = orr_ticks() + orr_us_to_ticks(200);
+    orr_thread_blocked_begin();
+    while (!orr_event_is_set(e)) {
+        if (orr_transfers_poll()) nap_after = orr_ticks() + orr_us_to_ticks(200);
+        else if (orr_ticks() < nap_after) sched_yield();
+        else orr_event_nap(e, NAP_NS);
+    }
+    orr_thread_blocked_end();
+}
+
+int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode)
+{
+    struct blocking_fetch b = { .fetch = { .done = wake_blocked, .handle = h, .node = (uint16_t)node, .mode = (uint16_t)mode } };
+    orr_event_init(&b.done);
+    int r = orr_fetch_start(&b.fetch);
+    if (r) return r < 0 ? r : 0;
+    orr_transfers_wait(&b.done);
+    return b.status;
+}
+
+/* ---- the end of a use ---- */
+
+static void free_fetch(struct orr_fetch *f, int status)
+{
+    (void)status;
+    orr_free(f);
+}
+
+/* Brings the new value to the nodes that the program wants to have it. */
+static void write_through(struct orr_data *h, unsigned node, uint32_t mask)
+{
+    for (unsigned n = 0; n < h->nnodes && n < 32; n++) {
+        if (n == node || !(mask >> n & 1)) continue;
+        struct orr_fetch *f = orr_calloc(1, sizeof *f);
+        if (!f) return; /* the copy is brought when somebody asks for it */
+        *f = (struct orr_fetch){ .done = free_fetch, .handle = h, .node = (uint16_t)n, .mode = STARPU_R, .prefetch = true };
+        if (orr_fetch_start(f) != 0) orr_free(f);
+    }
+}
+
+void orr_fetch_end(struct orr_data *h, unsigned node, int mode)
+{
+    if (h->nnodes == 1) return;
+    struct orr_replicate *r = &h->replicates[node];
+    orr_spin_lock(&h->queue.lock);
+    if (r->users > 0) r->users--;
+    bool idle = r->users == 0;
+    if ((mode & (STARPU_W | STARPU_SCRATCH)) || idle) r->writing = false;
+    if (mode & STARPU_SCRATCH) r->state = ORR_INVALID;
+    uint32_t through = mode & STARPU_W ? h->wt_mask : 0;
+    if (r->chunk) {
+        r->chunk->stuck = false;
+        orr_chunk_touch_locked(r, node, h->is_not_important);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    if (through) write_through(h, node, through);
+    if (idle) orr_memory_feed(node);
+}
+
+/* ---- giving everything up ---- */
+
+/* Waits until nothing of h is under way. Returns with the lock held. */
+static void lock_quiet(struct orr_data *h)
+{
+    for (;;) {
+        if (h->nnodes > 1) orr_prefetches_drop(h);
+        orr_spin_lock(&h->queue.lock);
+        if (!other_transfer(h, UINT32_MAX)) return;
+        orr_spin_unlock(&h->queue.lock);
+        if (!orr_transfers_poll()) sched_yield();
+    }
+}
+
+void orr_data_invalidate_copies(struct orr_data *h)
+{
+    struct orr_chunk *chunks = NULL;
+    uint32_t ours = 0;
+    lock_quiet(h);
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        struct orr_replicate *r = &h->replicates[n];
+        r->state = ORR_INVALID;
+        r->writing = false;
+        if (!r->allocated || !r->ours) continue;
+        r->allocated = r->ours = false;
+        ours |= UINT32_C(1) << n;
+        struct orr_chunk *c = orr_chunk_detach_locked(r, n);
+        if (!c) continue;
+        c->next = chunks;
+        chunks = c;
+    }
+    h->initialized = false;
+    orr_data_update_ready_locked(h);
+    orr_spin_unlock(&h->queue.lock);
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        if (!(ours >> n & 1) || n >= (orr_node_count ? orr_node_count : 1)) continue;
+        h->ops->free_data_on_node(h->replicates[n].interface, n);
+        orr_memory_feed(n);
+    }
+    while (chunks) {
+        struct orr_chunk *c = chunks;
+        chunks = c->next;
+        orr_free(c);
+    }
+}

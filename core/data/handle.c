@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* handle.c: registering data, finding it again, and ending its life.
+ * Threads: any. Owns: the registry of handles (list, and hash by pointer). Not here: acquiring (acquire.c), copies
+ * (coherency.c), interfaces' shapes (interfaces/), partitions (partition.c). */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/data/data.h"
+#include "core/data/partition.h"
+#include "core/mem/node.h"
+
+enum { POINTER_BUCKETS = 4096 };
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* rank: above queue locks */
+static struct orr_data *handles;                             /* [lock: registry] */
+static struct orr_data *by_pointer[POINTER_BUCKETS];         /* [lock: registry] */
+static _Atomic bool default_sequential_consistency = true;
+
+struct orr_data_hooks orr_data_hooks;
+
+static const char *where(void) { return orr_data_hooks.where ? orr_data_hooks.where() : ""; }
+
+static bool in_task(void) { return orr_data_hooks.in_task && orr_data_hooks.in_task(); }
+
+/* Whether h may be used by function fn; says so if not. */
+static bool check(struct orr_data *h, const char *fn)
+{
+    if (orr_data_valid(h)) return true;
+    orr_error("%s%s: %s; register the data first and keep its handle until it is unregistered", fn, where(),
+              h ? "the handle is not a registered one" : "the handle is NULL");
+    return false;
+}
+
+struct orr_data_rare *orr_data_rare_get(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    struct orr_data_rare *r = h->rare;
+    orr_spin_unlock(&h->queue.lock);
+    if (r) return r;
+    struct orr_data_rare *fresh = orr_calloc(1, sizeof *fresh);
+    if (!fresh) return NULL;
+    orr_spin_lock(&h->queue.lock);
+    if (!h->rare) h->rare = fresh;
+    r = h->rare;
+    orr_spin_unlock(&h->queue.lock);
+    if (r != fresh) orr_free(fresh);
+    return r;
+}
+
+/* One block: the handle, its replicates, and every node's interface struct. */
+struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node, const void *interface_on_home)
+{
+    unsigned nodes = orr_node_count ? orr_node_count : 1;
+    size_t itf_bytes = (ops->interface_size + 15) & ~(size_t)15;
+    size_t bytes = sizeof(struct orr_data) + nodes * (sizeof(struct orr_replicate) + itf_bytes);
+    struct orr_data *h = orr_malloc_aligned(ORR_CACHE_LINE, (bytes + ORR_CACHE_LINE - 1) & ~(size_t)(ORR_CACHE_LINE - 1));
+    if (!h) return NULL;
+    memset(h, 0, bytes);
+    h->ops = ops;
+    h->home_node = (int16_t)home_node;
+    h->nnodes = (uint16_t)nodes;
+    h->replicates = (struct orr_replicate *)(h + 1);
+    char *itf = (char *)(h->replicates + nodes);
+    for (unsigned n = 0; n < nodes; n++, itf += itf_bytes) h->replicates[n].interface = itf;
+    h->mpi_rank = -1;
+    h->root = h;
+    h->magic = ORR_DATA_MAGIC;
+    h->sequential_consistency = orr_load_relaxed(&default_sequential_consistency);
+    if (ops->register_data_handle) ops->register_data_handle(h, home_node, (void *)interface_on_home);
+    if (home_node >= 0) {
+        h->replicates[home_node].state = ORR_OWNED;
+        h->replicates[home_node].allocated = true;
+        h->initialized = true;
+    }
+    h->footprint = ops->footprint ? ops->footprint(h) : 0;
+    if (ops->init) ops->init(h->replicates[0].interface);
+    orr_data_update_ready_locked(h);
+    return h;
+}
+
+static void free_contributions(struct orr_data_rare *r)
+{
+    for (unsigned i = 0; i < r->redux_count; i++)
+        if (r->redux_per_worker[i]) orr_data_destroy(r->redux_per_worker[i]);
+    orr_free(r->redux_per_worker);
+}
+
+void orr_data_destroy(struct orr_data *h)
+{
+    if (h->mpi && orr_data_hooks.forget) orr_data_hooks.forget(h);
+    orr_data_invalidate_copies(h);
+    if (h->ops->unregister_data_handle) h->ops->unregister_data_handle(h);
+    if (h->rare) {
+        if (h->rare->unregister_hook) h->rare->unregister_hook(h);
+        orr_data_scratch_free(h);
+        free_contributions(h->rare);
+        orr_free(h->rare->name);
+        orr_free(h->rare);
+    }
+    h->magic = 0;
+    orr_free(h);
+}
+
+static unsigned bucket(const void *ptr) { return (unsigned)(((uintptr_t)ptr * 0x9E3779B97F4A7C15u) >> 52) % POINTER_BUCKETS; }
+
+static void registry_add(struct orr_data *h)
+{
+    pthread_mutex_lock(&registry);
+    h->next = handles;
+    h->prev = &handles;
+    if (handles) handles->prev = &h->next;
+    handles = h;
+    if (h->local_ptr) {
+        struct orr_data **b = &by_pointer[bucket(h->local_ptr)];
+        h->ptr_next = *b;
+        *b = h;
+    }
+    pthread_mutex_unlock(&registry);
+}
+
+static void unlink_pointer_locked(struct orr_data *h)
+{
+    if (!h->local_ptr) return;
+    struct orr_data **p = &by_pointer[bucket(h->local_ptr)];
+    while (*p && *p != h) p = &(*p)->ptr_next;
+    if (*p) *p = h->ptr_next;
+    h->local_ptr = NULL;
+}
+
+static void registry_remove(struct orr_data *h)
+{
+    pthread_mutex_lock(&registry);
+    if (h->prev) {
+        *h->prev = h->next;
+        if (h->next) h->next->prev = h->prev;
+    }
+    unlink_pointer_locked(h);
+    pthread_mutex_unlock(&registry);
+}
+
+static void *pointer_of(struct orr_data *h, int node)
+{
+    void *itf = h->replicates[node].interface;
+    if (h->ops->to_pointer) return h->ops->to_pointer(itf, (unsigned)node);
+    if (h->ops->handle_to_pointer) return h->ops->handle_to_pointer(h, (unsigned)node);
+    return NULL;
+}
+
+void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface, struct starpu_data_interface_ops *ops)
+{
+    if (!handleptr || !ops || !data_interface) {
+        orr_error("starpu_data_register: %s is NULL", !handleptr ? "where the handle goes" : !ops ? "ops" : "the interface");
+        if (handleptr) *handleptr = NULL;
+        return;
+    }
+    *handleptr = NULL;
+    if (home_node >= 0 && (unsigned)home_node >= (orr_node_count ? orr_node_count : 1)) {
+        orr_error("starpu_data_register: there is no memory node %d (there are %u); use STARPU_MAIN_RAM, or -1 for data that "
+                  "the runtime allocates", home_node, orr_node_count ? orr_node_count : 1);
+        return;
+    }
+    struct orr_data *h = orr_data_create(ops, home_node, data_interface);
+    if (!h) {
+        orr_error("starpu_data_register: out of memory for a handle");
+        return;
+    }
+    if (home_node == STARPU_MAIN_RAM) h->local_ptr = pointer_of(h, 0);
+    registry_add(h);
+    *handleptr = h;
+}
+
+void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, "starpu_data_ptr_register") || node >= h->nnodes) return;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_replicate *r = &h->replicates[node];
+    if (!r->allocated) r->ours = false; /* the program's buffer is used from now on */
+    r->allocated = true;
+    orr_spin_unlock(&h->queue.lock);
+    if (node != STARPU_MAIN_RAM || h->local_ptr) return;
+    void *p = pointer_of(h, 0);
+    if (!p) return;
+    pthread_mutex_lock(&registry);
+    h->local_ptr = p;
+    struct orr_data **b = &by_pointer[bucket(p)];
+    h->ptr_next = *b;
+    *b = h;
+    pthread_mutex_unlock(&registry);
+}
+
+void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t src)
+{
+    if (!check(src, "starpu_data_register_same")) {
+        *dst = NULL;
+        return;
+    }
+    void *itf = orr_malloc(src->ops->interface_size);
+    if (!itf) {
+        orr_error("starpu_data_register_same: out of memory");
+        *dst = NULL;
+        return;
+    }
+    memcpy(itf, src->replicates[0].interface, src->ops->interface_size);
+    starpu_data_register(dst, -1, itf, (struct starpu_data_interface_ops *)src->ops);
+    orr_free(itf);
+}
+
+starpu_data_handle_t starpu_data_lookup(const void *ptr)
+{
+    pthread_mutex_lock(&registry);
+    struct orr_data *h = by_pointer[bucket(ptr)];
+    while (h && h->local_ptr != ptr) h = h->ptr_next;
+    pthread_mutex_unlock(&registry);
+    return h;
+}
+
+/* ---- the end of a handle's life ---- */
+
+static bool may_block(const char *fn)
+{
+    if (!in_task()) return true;
+    orr_error("%s%s: it blocks, and must not be called from a task or a callback; use its _submit form", fn, where());
+    return false;
+}
+
+/* Waits until nobody uses h, brings the bytes home if asked, and destroys it. */
+static void unregister(struct orr_data *h, bool bring_home, const char *fn)
+{
+    if (!check(h, fn) || !may_block(fn)) return;
+    if (h->partitioned) {
+        orr_error("%s: the data is still partitioned; call starpu_data_unpartition first", fn);
+        return;
+    }
+    if (orr_partition_plans(h)) {
+        orr_error("%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn, orr_partition_plans(h));
+        return;
+    }
+    struct orr_access a = { .group = ORR_GROUP_WRITE };
+    int home = bring_home && h->home_node >= 0 && h->initialized ? h->home_node : -1;
+    /* a handle whose contents were given up has nothing to bring home */
+    int r = orr_data_acquire_blocking(h, &a, home, STARPU_R);
+    if (r && r != -ENODATA) orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
+    if (home >= 0 && r == 0) orr_fetch_end(h, (unsigned)home, STARPU_R);
+    registry_remove(h);
+    orr_data_destroy(h);
+}
+
+void starpu_data_unregister(starpu_data_handle_t h) { unregister(h, true, "starpu_data_unregister"); }
+
+void starpu_data_unregister_no_coherency(starpu_data_handle_t h) { unregister(h, false, "starpu_data_unregister_no_coherency"); }
+
+struct submitted_end {
+    struct orr_access access;
+    struct orr_data *handle;
+    bool destroy; /* else only the contents are given up */
+};
+
+static void end_granted(struct orr_waiter *w)
+{
+    struct submitted_end *e = (struct submitted_end *)w;
+    struct orr_data *h = e->handle;
+    if (e->destroy) {
+        registry_remove(h);
+        orr_data_destroy(h);
+    } else {
+        orr_data_invalidate_copies(h);
+        orr_data_leave(h, &e->access);
+    }
+    orr_free(e);
+}
+
+static void submit_end(struct orr_data *h, bool destroy, const char *fn)
+{
+    if (!check(h, fn)) return;
+    struct submitted_end *e = orr_calloc(1, sizeof *e);
+    if (!e) {
+        orr_error("%s: out of memory; the data stays as it is", fn);
+        return;
+    }
+    e->access.group = ORR_GROUP_WRITE;
+    e->access.waiter.granted = end_granted;
+    e->handle = h;
+    e->destroy = destroy;
+    if (orr_data_join(h, &e->access)) end_granted(&e->access.waiter);
+}
+
+void starpu_data_unregister_submit(starpu_data_handle_t h) { submit_end(h, true, "starpu_data_unregister_submit"); }
+
+void starpu_data_invalidate_submit(starpu_data_handle_t h) { submit_end(h, false, "starpu_data_invalidate_submit"); }
+
+void starpu_data_deinitialize_submit(starpu_data_handle_t h) { submit_end(h, false, "starpu_data_deinitialize_submit"); }
+
+static void invalidate(struct orr_data *h, const char *fn)
+{
+    if (!check(h, fn) || !may_block(fn)) return;
+    struct orr_access a = { .group = ORR_GROUP_WRITE };
+    orr_data_acquire_blocking(h, &a, -1, STARPU_W);
+    orr_data_invalidate_copies(h);
+    orr_data_leave(h, &a);
+}
+
+void starpu_data_invalidate(starpu_data_handle_t h) { invalidate(h, "starpu_data_invalidate"); }
+
+void starpu_data_deinitialize(starpu_data_handle_t h) { invalidate(h, "starpu_data_deinitialize"); }
+
+/* ---- what the program says and asks ---- */
+
+void starpu_data_set_sequential_consistency_flag(starpu_data_handle_t h, unsigned flag)
+{
+    if (check(h, "starpu_data_set_sequential_consistency_flag")) h->sequential_consistency = flag != 0;
+}
+
+unsigned starpu_data_get_sequential_consistency_flag(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_sequential_consistency_flag") && h->sequential_consistency;
+}
+
+unsigned starpu_data_get_default_sequential_consistency_flag(void) { return orr_load_relaxed(&default_sequential_consistency); }
+
+void starpu_data_set_default_sequential_consistency_flag(unsigned flag) { orr_store_relaxed(&default_sequential_consistency, flag != 0); }
+
+void starpu_data_set_name(starpu_data_handle_t h, const char *name)
+{
+    if (!check(h, "starpu_data_set_name")) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (!r) return;
+    char *copy = orr_strdup(name), *old = r->name;
+    r->name = copy;
+    orr_free(old);
+}
+
+void starpu_data_set_coordinates_array(starpu_data_handle_t h, unsigned dimensions, int dims[])
+{
+    if (!check(h, "starpu_data_set_coordinates_array")) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (!r) return;
+    r->dimensions = dimensions < 5 ? dimensions : 5;
+    for (unsigned i = 0; i < r->dimensions; i++) r->coordinates[i] = dims[i];
+}
+
+void starpu_data_set_coordinates(starpu_data_handle_t h, unsigned dimensions, ...)
+{
+    int dims[5];
+    va_list ap;
+    va_start(ap, dimensions);
+    for (unsigned i = 0; i < dimensions && i < 5; i++) dims[i] = va_arg(ap, int);
+    va_end(ap);
+    starpu_data_set_coordinates_array(h, dimensions < 5 ? dimensions : 5, dims);
+}
+
+unsigned starpu_data_get_coordinates_array(starpu_data_handle_t h, unsigned dimensions, int dims[])
+{
+    if (!check(h, "starpu_data_get_coordinates_array") || !h->rare) return 0;
+    unsigned n = h->rare->dimensions < dimensions ? h->rare->dimensions : dimensions;
+    for (unsigned i = 0; i < n; i++) dims[i] = h->rare->coordinates[i];
+    return n;
+}
+
+void starpu_data_set_user_data(starpu_data_handle_t h, void *user_data)
+{
+    if (!check(h, "starpu_data_set_user_data")) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (r) r->user_data = user_data;
+}
+
+void *starpu_data_get_user_data(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_user_data") && h->rare ? h->rare->user_data : NULL;
+}
+
+void starpu_data_set_sched_data(starpu_data_handle_t h, void *sched_data)
+{
+    if (!check(h, "starpu_data_set_sched_data")) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (r) r->sched_data = sched_data;
+}
+
+void *starpu_data_get_sched_data(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_sched_data") && h->rare ? h->rare->sched_data : NULL;
+}
+
+void starpu_data_advise_as_important(starpu_data_handle_t h, unsigned is_important)
+{
+    if (check(h, "starpu_data_advise_as_important")) h->is_not_important = !is_important;
+}
+
+void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t h, struct starpu_codelet *redux_cl, void *redux_arg,
+                                                 struct starpu_codelet *init_cl, void *init_arg)
+{
+    if (!check(h, "starpu_data_set_reduction_methods")) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (!r) {
+        orr_error("starpu_data_set_reduction_methods: out of memory");
+        return;
+    }
+    r->redux_cl = redux_cl;
+    r->redux_cl_arg = redux_arg;
+    r->init_cl = init_cl;
+    r->init_cl_arg = init_arg;
+}
+
+void starpu_data_set_reduction_methods(starpu_data_handle_t h, struct starpu_codelet *redux_cl, struct starpu_codelet *init_cl)
+{
+    starpu_data_set_reduction_methods_with_args(h, redux_cl, NULL, init_cl, NULL);
+}
+
+int starpu_data_get_home_node(starpu_data_handle_t h) { return check(h, "starpu_data_get_home_node") ? h->home_node : -1; }
+
+/* ---- reading an interface ---- */
+
+/* A program's register_data_handle fills in the struct of every one of STARPU_MAXNODES nodes: those that do not exist share
+ * one that nobody reads. */
+void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
+{
+    static _Thread_local _Alignas(16) char of_no_node[1024];
+    if (!h || node >= STARPU_MAXNODES) return NULL;
+    if (node < h->nnodes) return h->replicates[node].interface;
+    return h->ops->interface_size <= sizeof of_no_node ? of_no_node : NULL;
+}
+
+enum starpu_data_interface_id starpu_data_get_interface_id(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_interface_id") ? h->ops->interfaceid : STARPU_UNKNOWN_INTERFACE_ID;
+}
+
+struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_interface_ops") ? (struct starpu_data_interface_ops *)h->ops : NULL;
+}
+
+void *starpu_data_handle_to_pointer(starpu_data_handle_t h, unsigned node)
+{
+    return check(h, "starpu_data_handle_to_pointer") && node < h->nnodes ? pointer_of(h, (int)node) : NULL;
+}
+
+int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *ptr)
+{
+    if (!check(h, "starpu_data_pointer_is_inside") || node >= h->nnodes) return 0;
+    if (!h->ops->pointer_is_inside) return -1;
+    return h->ops->pointer_is_inside(h->replicates[node].interface, node, ptr);
+}
+
+void *starpu_data_get_local_ptr(starpu_data_handle_t h) { return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM); }
+
+size_t starpu_data_get_size(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_size") && h->ops->get_size ? h->ops->get_size(h) : 0;
+}
+
+size_t starpu_data_get_alloc_size(starpu_data_handle_t h)
+{
+    if (!check(h, "starpu_data_get_alloc_size")) return 0;
+    return h->ops->get_alloc_size ? h->ops->get_alloc_size(h) : starpu_data_get_size(h);
+}
+
+starpu_ssize_t starpu_data_get_max_size(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_max_size") && h->ops->get_max_size ? h->ops->get_max_size(h) : -1;
+}
+
+int starpu_data_pack_node(starpu_data_handle_t h, unsigned node, void **ptr, starpu_ssize_t *count)
+{
+    if (!check(h, "starpu_data_pack_node") || !h->ops->pack_data) return -EINVAL;
+    return h->ops->pack_data(h, node, ptr, count);
+}
+
+int starpu_data_pack(starpu_data_handle_t h, void **ptr, starpu_ssize_t *count)
+{
+    return starpu_data_pack_node(h, STARPU_MAIN_RAM, ptr, count);
+}
+
+int starpu_data_unpack_node(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
+{
+    if (!check(h, "starpu_data_unpack_node") || !h->ops->unpack_data) return -EINVAL;
+    return h->ops->unpack_data(h, node, ptr, count);
+}
+
+int starpu_data_unpack(starpu_data_handle_t h, void *ptr, size_t count)
+{
+    return starpu_data_unpack_node(h, STARPU_MAIN_RAM, ptr, count);
+}
+
+int starpu_data_peek_node(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
+{
+    if (!check(h, "starpu_data_peek_node") || !h->ops->peek_data) return -EINVAL;
+    return h->ops->peek_data(h, node, ptr, count);
+}
+
+int starpu_data_peek(starpu_data_handle_t h, void *ptr, size_t count)
+{
+    return starpu_data_peek_node(h, STARPU_MAIN_RAM, ptr, count);
+}
+
+static _Atomic int next_interface_id = STARPU_MAX_INTERFACE_ID;
+
+int starpu_data_interface_get_next_id(void) { return orr_add_relaxed(&next_interface_id, 1); }

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prefetch.c: what the program and policies say and ask about places of copies: bring it there, drop it, where is it.
+ * Threads: any; the forms with async 0 block. Owns: requests under way.
+ * Not here: how copies move (coherency.c). A request joins the handle's access queue as a reader, so that it comes after
+ * the tasks submitted before it and before later ones. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/data/transfer.h"
+
+struct request {
+    struct orr_access access; /* first */
+    struct orr_fetch fetch;
+    struct orr_event *done; /* of a caller who waits, else NULL */
+    int *status_out;
+    bool unwanted; /* wont_use: afterwards devices may drop it */
+};
+
+static bool check(struct orr_data *h, unsigned node, const char *fn)
+{
+    const char *where = orr_data_hooks.where ? orr_data_hooks.where() : "";
+    if (!orr_data_valid(h)) {
+        orr_error("%s%s: %s; register the data first and keep its handle until it is unregistered", fn, where,
+                  h ? "the handle is not a registered one" : "the handle is NULL");
+        return false;
+    }
+    if (node >= h->nnodes) {
+        orr_error("%s%s: there is no memory node %u (there are %u)", fn, where, node, h->nnodes);
+        return false;
+    }
+    return true;
+}
+
+static void mark_unwanted(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    for (unsigned n = 1; n < h->nnodes; n++)
+        if (h->replicates[n].chunk && h->replicates[n].users == 0) orr_chunk_touch_locked(&h->replicates[n], n, true);
+    orr_spin_unlock(&h->queue.lock);
+}
+
+/* Ends a request that kept its access to the end. */
+static void end_request(struct request *q, int status)
+{
+    struct orr_data *h = q->fetch.handle;
+    struct orr_event *done = q->done;
+    if (status >= 0 && !q->fetch.prefetch) orr_fetch_end(h, q->fetch.node, q->fetch.mode);
+    if (q->unwanted) mark_unwanted(h);
+    if (q->status_out) *q->status_out = status < 0 ? status : 0;
+    orr_data_leave(h, &q->access);
+    orr_free(q);
+    if (done) orr_event_set(done);
+}
+
+static void request_fetched(struct orr_fetch *f, int status)
+{
+    end_request((struct request *)((char *)f - offsetof(struct request, fetch)), status);
+}
+
+static void free_wish(struct orr_fetch *f, int status)
+{
+    (void)status;
+    orr_free(f);
+}
+
+/* A mere prefetch is started in its turn, but does not keep the tasks behind it waiting for it. */
+static void wish(struct request *q)
+{
+    struct orr_fetch *f = orr_malloc(sizeof *f);
+    if (f) {
+        *f = q->fetch;
+        f->done = free_wish;
+        if (orr_fetch_start(f) != 0) orr_free(f);
+    }
+    orr_data_leave(q->fetch.handle, &q->access);
+    orr_free(q);
+}
+
+static void request_granted(struct orr_waiter *w)
+{
+    struct request *q = (struct request *)w;
+    if (q->fetch.prefetch && !q->done && !q->unwanted) {
+        wish(q);
+        return;
+    }
+    int r = orr_fetch_start(&q->fetch);
+    if (r) end_request(q, r);
+}
+
+static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async)
+{
+    if (h->partitioned) return 0; /* its value is in its pieces */
+    struct request *q = orr_calloc(1, sizeof *q);
+    if (!q) return -ENOMEM;
+    struct orr_event done;
+    int status = 0;
+    orr_event_init(&done);
+    q->access.group = ORR_GROUP_READ;
+    q->access.waiter.granted = request_granted;
+    q->fetch = fetch;
+    q->fetch.handle = h;
+    q->fetch.mode = STARPU_R;
+    q->fetch.done = request_fetched;
+    q->unwanted = unwanted;
+    q->done = async ? NULL : &done;
+    q->status_out = async ? NULL : &status;
+    if (orr_data_join(h, &q->access)) request_granted(&q->access.waiter);
+    if (!async) orr_transfers_wait(&done);
+    return status == -ENODATA || fetch.prefetch ? 0 : status; /* what was never written need not be brought */
+}
+
+int starpu_data_fetch_on_node(starpu_data_handle_t h, unsigned node, unsigned async)
+{
+    if (!check(h, node, "starpu_data_fetch_on_node")) return -EINVAL;
+    return request(h, (struct orr_fetch){ .node = (uint16_t)node }, false, async != 0);
+}
+
+static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, bool idle, const char *fn)
+{
+    if (!check(h, node, fn)) return -EINVAL;
+    if (h->nnodes == 1) return 0;
+    return request(h, (struct orr_fetch){ .node = (uint16_t)node, .prefetch = true, .idle = idle, .prio = prio }, false, async);
+}
+
+int starpu_data_prefetch_on_node_prio(starpu_data_handle_t h, unsigned node, unsigned async, int prio)
+{
+    return prefetch(h, node, async != 0, prio, false, "starpu_data_prefetch_on_node");
+}
+
+int starpu_data_prefetch_on_node(starpu_data_handle_t h, unsigned node, unsigned async)
+{
+    return prefetch(h, node, async != 0, 0, false, "starpu_data_prefetch_on_node");
+}
+
+int starpu_data_idle_prefetch_on_node_prio(starpu_data_handle_t h, unsigned node, unsigned async, int prio)
+{
+    return prefetch(h, node, async != 0, prio, true, "starpu_data_idle_prefetch_on_node");
+}
+
+int starpu_data_idle_prefetch_on_node(starpu_data_handle_t h, unsigned node, unsigned async)
+{
+    return prefetch(h, node, async != 0, 0, true, "starpu_data_idle_prefetch_on_node");
+}
+
+void starpu_data_wont_use(starpu_data_handle_t h)
+{
+    if (!check(h, 0, "starpu_data_wont_use") || h->nnodes == 1) return;
+    request(h, (struct orr_fetch){ .node = STARPU_MAIN_RAM, .prefetch = true }, true, true);
+}
+
+int starpu_data_evict_from_node(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, node, "starpu_data_evict_from_node")) return -1;
+    return orr_memory_evict(h, node) == 0 ? 0 : -1;
+}
+
+int starpu_data_can_evict(starpu_data_handle_t h, unsigned node, enum starpu_is_prefetch is_prefetch)
+{
+    (void)is_prefetch;
+    if (!orr_data_valid(h) || node >= h->nnodes) return 0;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_replicate *r = &h->replicates[node];
+    int can = r->chunk && r->users == 0 && !r->incoming;
+    orr_spin_unlock(&h->queue.lock);
+    return can;
+}
+
+int starpu_data_request_allocation(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, node, "starpu_data_request_allocation")) return -EINVAL;
+    if (h->nnodes == 1) return 0;
+    struct orr_fetch *f = orr_calloc(1, sizeof *f);
+    if (!f) return -ENOMEM;
+    *f = (struct orr_fetch){ .done = free_wish, .handle = h, .node = (uint16_t)node, .mode = STARPU_W, .prefetch = true };
+    if (orr_fetch_start(f) != 0) orr_free(f);
+    return 0;
+}
+
+/* ---- what is said of a handle ---- */
+
+void starpu_data_set_wt_mask(starpu_data_handle_t h, uint32_t wt_mask)
+{
+    if (!check(h, 0, "starpu_data_set_wt_mask")) return;
+    orr_spin_lock(&h->queue.lock);
+    h->wt_mask = wt_mask;
+    orr_spin_unlock(&h->queue.lock);
+}
+
+void starpu_data_set_ooc_flag(starpu_data_handle_t h, unsigned flag)
+{
+    if (check(h, 0, "starpu_data_set_ooc_flag")) h->ooc = flag != 0;
+}
+
+unsigned starpu_data_get_ooc_flag(starpu_data_handle_t h) { return check(h, 0, "starpu_data_get_ooc_flag") && h->ooc; }
+
+/* ---- where it is ---- */
+
+struct place {
+    bool allocated, valid, loading, needed;
+};
+
+static struct place place_of(struct orr_data *h, unsigned node)
+{
+    struct orr_replicate *r = &h->replicates[node];
+    orr_spin_lock(&h->queue.lock);
+    struct orr_transfer *t = r->incoming;
+    bool comes = t && !t->eviction;
+    struct place p = { r->allocated, r->state != ORR_INVALID, comes, comes && !orr_load_relaxed(&t->prefetch) };
+    orr_spin_unlock(&h->queue.lock);
+    return p;
+}
+
+unsigned starpu_data_is_on_node(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, node, "starpu_data_is_on_node")) return 0;
+    struct place p = place_of(h, node);
+    return p.valid || p.loading;
+}
+
+unsigned starpu_data_is_on_node_excluding_prefetch(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, node, "starpu_data_is_on_node_excluding_prefetch")) return 0;
+    struct place p = place_of(h, node);
+    return p.valid || p.needed;
+}
+
+void starpu_data_query_status2(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid, int *is_loading, int *is_requested)
+{
+    if (!check(h, (unsigned)node, "starpu_data_query_status")) return;
+    struct place p = place_of(h, (unsigned)node);
+    if (is_allocated) *is_allocated = p.allocated;
+    if (is_valid) *is_valid = p.valid;
+    if (is_loading) *is_loading = p.loading;
+    if (is_requested) *is_requested = p.loading;
+}
+
+void starpu_data_query_status(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid, int *is_requested)
+{
+    starpu_data_query_status2(h, node, is_allocated, is_valid, NULL, is_requested);
+}
+
+unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t h, unsigned node)
+{
+    return check(h, node, "starpu_data_test_if_allocated_on_node") && place_of(h, node).allocated;
+}
+
+unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t h, unsigned node)
+{
+    (void)h;
+    (void)node;
+    return 0; /* no memory of this build is mapped into another */
+}
+
+void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, int **valid, unsigned *n)
+{
+    *handles = NULL;
+    *valid = NULL;
+    *n = 0;
+    if (node >= orr_node_count) return;
+    struct orr_memory *m = &orr_memories[node];
+    unsigned room = 0, count = 0;
+    do { /* count, allocate for them and a few more, and count again while they became too many */
+        free(*handles);
+        free(*valid);
+        room = count + 16;
+        *handles = malloc(room * sizeof **handles);
+        *valid = malloc(room * sizeof **valid);
+        count = 0;
+        if (!*handles || !*valid) break;
+        orr_spin_lock(&m->lock);
+        for (struct orr_chunk *c = m->first; c; c = c->next, count++) {
+            if (count >= room) continue;
+            (*handles)[count] = c->handle;
+            bool free_now = orr_spin_try(&c->handle->queue.lock); /* else it is just being used */
+            (*valid)[count] = !free_now || c->handle->replicates[node].state != ORR_INVALID;
+            if (free_now) orr_spin_unlock(&c->handle->queue.lock);
+        }
+        orr_spin_unlock(&m->lock);
+    } while (count > room);
+    *n = count;
+}
+
+void starpu_memchunk_tidy(unsigned node)
+{
+    if (node < orr_node_count) orr_memory_tidy(node);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transfer.c: carrying a copy through: memory at its destination, the copy itself, telling who waited.
+ * Threads: whoever starts or polls. Owns: the lists of copies under way and of prefetches, in orr_memories.
+ * Not here: which copy is needed (coherency.c), finding memory on a device (eviction.c).
+ *
+ * A transfer goes: memory -> copy, perhaps with a stop in main memory -> finish. Each stage hands it to the next, or leaves it
+ * on a list from which a poll takes it. A prefetch becomes one only in its turn: queued it holds nothing. */
+#include "core/data/transfer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+
+struct orr_memory orr_memories[STARPU_MAXNODES];
+_Atomic uint32_t orr_transfers_active;
+void (*_Atomic orr_transfers_started)(void);
+
+void orr_transfers_count(int by) { orr_add_seq(&orr_transfers_active, (uint32_t)by); }
+
+/* ---- the copy itself ---- */
+
+typedef int (*copy_fn)(void *, unsigned, void *, unsigned);
+
+/* The synchronous method for a pair of kinds of memory, for interfaces without any_to_any. */
+static copy_fn specific_copy(const struct starpu_data_copy_methods *m, enum starpu_node_kind src, enum starpu_node_kind dst)
+{
+    const struct {
+        enum starpu_node_kind src, dst;
+        copy_fn fn;
+    } methods[] = {
+        { STARPU_CPU_RAM, STARPU_CPU_RAM, m->ram_to_ram },           { STARPU_CPU_RAM, STARPU_CUDA_RAM, m->ram_to_cuda },
+        { STARPU_CUDA_RAM, STARPU_CPU_RAM, m->cuda_to_ram },         { STARPU_CUDA_RAM, STARPU_CUDA_RAM, m->cuda_to_cuda },
+        { STARPU_CPU_RAM, STARPU_OPENCL_RAM, m->ram_to_opencl },     { STARPU_OPENCL_RAM, STARPU_CPU_RAM, m->opencl_to_ram },
+        { STARPU_OPENCL_RAM, STARPU_OPENCL_RAM, m->opencl_to_opencl }, { STARPU_CUDA_RAM, STARPU_OPENCL_RAM, m->cuda_to_opencl },
+        { STARPU_OPENCL_RAM, STARPU_CUDA_RAM, m->opencl_to_cuda },   { STARPU_CPU_RAM, STARPU_HIP_RAM, m->ram_to_hip },
+        { STARPU_HIP_RAM, STARPU_CPU_RAM, m->hip_to_ram },           { STARPU_HIP_RAM, STARPU_HIP_RAM, m->hip_to_hip },
+    };
+    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (methods[i].src == src && methods[i].dst == dst) return methods[i].fn;
+    return NULL;
+}
+
+/* Starts or makes the copy between two nodes: 0, -EAGAIN with an event in async, or an error. */
+static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct orr_async *async)
+{
+    const struct starpu_data_copy_methods *m = h->ops->copy_methods;
+    void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
+    memset(async, 0, sizeof *async);
+    int r = 0;
+    bool foreground = orr_foreground_kinds & (1u << orr_nodes[src].kind | 1u << orr_nodes[dst].kind);
+    if (m && m->any_to_any) {
+        r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
+    } else {
+        copy_fn fn = m ? specific_copy(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
+        if (fn) r = fn(from, src, to, dst);
+        else if (h->ops->get_size && h->ops->get_size(h) > 0) r = -ENOSYS;
+    }
+    if (async->error) return async->error;
+    if (async->pending) return -EAGAIN;
+    return r == -EAGAIN ? 0 : r;
+}
+
+/* Whether the interface and the link can copy between two nodes without a stop in main memory. */
+static bool direct(struct orr_data *h, unsigned src, unsigned dst)
+{
+    const struct starpu_data_copy_methods *m = h->ops->copy_methods;
+    if (!orr_nodes_reach(src, dst)) return false;
+    if (!src || !dst || !m || m->any_to_any) {
+        if (!m || !m->can_copy || !src || !dst) return true;
+        void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
+        return m->can_copy(from, src, to, dst, dst) || m->can_copy(from, src, to, dst, src);
+    }
+    return specific_copy(m, orr_nodes[src].kind, orr_nodes[dst].kind) != NULL;
+}
+
+static void copy(struct orr_transfer *t)
+{
+    int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
+    if (r != -EAGAIN) {
+        if (r) {
+            char label[64];
+            orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s", orr_data_label(t->handle, label, sizeof label),
+                      t->src, orr_nodes[t->src].name, t->dst, orr_nodes[t->dst].name,
+                      r == -ENOSYS ? "its interface has no method for that; give it any_to_any" : strerror(-r));
+        }
+        orr_transfer_finish(t, r ? -EIO : 0);
+        return;
+    }
+    struct orr_memory *m = &orr_memories[t->dst];
+    orr_spin_lock(&m->lock);
+    t->next = m->copying;
+    m->copying = t;
+    orr_spin_unlock(&m->lock);
+}
+
+static void arrived_in_ram(struct orr_fetch *f, int status)
+{
+    struct orr_transfer *t = (struct orr_transfer *)((char *)f - offsetof(struct orr_transfer, via));
+    if (status) {
+        orr_transfer_finish(t, status);
+        return;
+    }
+    t->src = STARPU_MAIN_RAM; /* pinned by the fetch */
+    copy(t);
+}
+
+/* Brings the bytes to main memory first. */
+static void copy_by_ram(struct orr_transfer *t)
+{
+    struct orr_data *h = t->handle;
+    orr_spin_lock(&h->queue.lock);
+    h->replicates[t->src].users--;
+    orr_spin_unlock(&h->queue.lock);
+    t->src = -1;
+    t->via = (struct orr_fetch){ .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = t->quiet };
+    int r = orr_fetch_start(&t->via);
+    if (r) arrived_in_ram(&t->via, r < 0 ? r : 0);
+}
+
+static void start_copy(struct orr_transfer *t)
+{
+    if (t->src < 0) orr_transfer_finish(t, 0);
+    else if (direct(t->handle, (unsigned)t->src, t->dst)) copy(t);
+    else copy_by_ram(t);
+}
+
+/* ---- memory ---- */
+
+/* Only the transfer to a node allocates there, so nobody else touches the interface. */
+int orr_transfer_allocate(struct orr_transfer *t)
+{
+    struct orr_data *h = t->handle;
+    struct orr_replicate *r = &h->replicates[t->dst];
+    struct orr_chunk *c = NULL;
+    if (t->dst != STARPU_MAIN_RAM && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
+    starpu_ssize_t bytes = h->ops->allocate_data_on_node(r->interface, t->dst);
+    if (bytes < 0) {
+        orr_free(c);
+        return -ENOMEM;
+    }
+    orr_spin_lock(&h->queue.lock);
+    r->allocated = r->ours = true;
+    if (c) {
+        c->handle = h;
+        c->bytes = (size_t)bytes;
+        r->chunk = c;
+        orr_chunk_touch_locked(r, t->dst, false);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return 0;
+}
+
+static void find_memory(struct orr_transfer *t)
+{
+    if (t->handle->replicates[t->dst].allocated) { /* changed only by the transfer to the node, which is t */
+        start_copy(t);
+        return;
+    }
+    if (t->dst != STARPU_MAIN_RAM) {
+        orr_memory_ask(t);
+        return;
+    }
+    int r = orr_transfer_allocate(t);
+    if (r == 0) {
+        start_copy(t);
+        return;
+    }
+    if (!t->quiet) {
+        char label[64];
+        orr_error("data %s does not fit in main memory (STARPU_LIMIT_CPU_MEM: %zu bytes, in use: %zu)",
+                  orr_data_label(t->handle, label, sizeof label), orr_nodes[0].limit_bytes, orr_load_relaxed(&orr_nodes[0].used_bytes));
+    }
+    orr_transfer_finish(t, r);
+}
+
+void orr_transfer_carry_on(struct orr_transfer *t) { start_copy(t); }
+
+/* ---- prefetches ---- */
+
+static bool more_urgent(const struct orr_fetch *a, const struct orr_fetch *b)
+{
+    return a->idle != b->idle ? b->idle : a->prio > b->prio;
+}
+
+bool orr_prefetch_may_start_locked(const struct orr_memory *m, const struct orr_fetch *f)
+{
+    return f->idle ? m->incoming + m->prefetching == 0 : m->prefetching < ORR_PREFETCHES_AT_ONCE;
+}
+
+bool orr_prefetch_turn_locked(struct orr_fetch *f)
+{
+    struct orr_memory *m = &orr_memories[f->node];
+    orr_spin_lock(&m->lock);
+    f->has_turn = !m->prefetches && orr_prefetch_may_start_locked(m, f);
+    bool turn = f->has_turn;
+    if (turn) {
+        m->prefetching++;
+    } else {
+        struct orr_fetch **at = &m->prefetches;
+        while (*at && !more_urgent(f, *at)) at = &(*at)->next;
+        f->next = *at;
+        *at = f;
+        orr_transfers_count(1); /* somebody must poll for it */
+    }
+    orr_spin_unlock(&m->lock);
+    return turn;
+}
+
+/* Nodes on which this thread is to start prefetches: a mask, so that one ending at once does not start the next deeper in
+ * the stack. */
+static _Thread_local uint32_t due;
+static _Thread_local bool starting;
+
+static void start_due(unsigned node)
+{
+    due |= UINT32_C(1) << node;
+    if (starting) return;
+    starting = true;
+    while (due) {
+        unsigned n = (unsigned)__builtin_ctz(due);
+        if (!orr_prefetch_start_next(n)) due &= ~(UINT32_C(1) << n);
+    }
+    starting = false;
+}
+
+static void prefetches_go_on(struct orr_memory *m, unsigned node)
+{
+    orr_spin_lock(&m->lock);
+    bool any = m->prefetches && orr_prefetch_may_start_locked(m, m->prefetches);
+    orr_spin_unlock(&m->lock);
+    if (any) start_due(node);
+}
+
+void orr_prefetch_pass(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
+    orr_spin_lock(&m->lock);
+    m->prefetching--;
+    orr_spin_unlock(&m->lock);
+    prefetches_go_on(m, node);
+}
+
+/* Takes h's out of a list. */
+static void take_of(struct orr_data *h, struct orr_fetch **list, struct orr_fetch **out)
+{
+    for (struct orr_fetch **at = list; *at;) {
+        struct orr_fetch *f = *at;
+        if (f->handle != h) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        f->next = *out;
+        *out = f;
+    }
+}
+
+void orr_prefetches_drop(struct orr_data *h)
+{
+    struct orr_fetch *dropped = NULL;
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        struct orr_memory *m = &orr_memories[n];
+        orr_spin_lock(&m->lock);
+        take_of(h, &m->prefetches, &dropped);
+        orr_spin_unlock(&m->lock);
+    }
+    while (dropped) {
+        struct orr_fetch *f = dropped;
+        dropped = f->next;
+        f->done(f, -ENOMEM);
+        orr_transfers_count(-1);
+    }
+}
+
+/* A transfer to a node begins. */
+void orr_transfer_start(struct orr_transfer *t)
+{
+    struct orr_memory *m = &orr_memories[t->dst];
+    void (*started)(void) = orr_load_acquire(&orr_transfers_started);
+    if (started) started();
+    orr_spin_lock(&m->lock);
+    m->incoming++;
+    orr_spin_unlock(&m->lock);
+    find_memory(t);
+}
+
+static void retire(struct orr_transfer *t)
+{
+    struct orr_memory *m = &orr_memories[t->dst];
+    orr_spin_lock(&m->lock);
+    m->incoming--;
+    m->prefetching -= t->has_turn;
+    orr_spin_unlock(&m->lock);
+}
+
+/* ---- the end ---- */
+
+/* Publishes the copy, or that there is none; returns who waited. Those that wanted this copy have it pinned. *evict_out: an
+ * eviction that was begun. From here on h may be destroyed, unless somebody waited, and a transfer of a chunk used again. */
+static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_chunk **evict_out)
+{
+    struct orr_data *h = t->handle;
+    struct orr_replicate *r = &h->replicates[t->dst], *from = t->src >= 0 ? &h->replicates[t->src] : NULL;
+    unsigned src = (unsigned)t->src;
+    orr_spin_lock(&h->queue.lock);
+    if (from) {
+        if (status == 0) {
+            if (from->state == ORR_OWNED) from->state = ORR_SHARED;
+            r->state = ORR_SHARED;
+        }
+        from->users--;
+        if (status == -ENOMEM && from->chunk) from->chunk->stuck = true;
+    }
+    r->incoming = NULL;
+    r->users--;
+    struct orr_fetch *waiters = t->waiters;
+    for (struct orr_fetch *f = waiters; f && status == 0; f = f->next) {
+        if (f->node != t->dst || f->prefetch || f->pinned) continue;
+        f->pinned = true;
+        r->users++;
+    }
+    if (t->evict_after && status == 0 && from && from->chunk && from->users == 0 && !from->incoming) {
+        *evict_out = from->chunk;
+        orr_eviction_begin_locked(from->chunk, src); /* t is overwritten */
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return waiters;
+}
+
+void orr_transfer_finish(struct orr_transfer *t, int status)
+{
+    unsigned dst = t->dst;
+    int src = t->src;
+    bool in_chunk = t->in_chunk;
+    struct orr_chunk *evict = NULL;
+    retire(t);
+    struct orr_fetch *waiters = publish(t, status, &evict);
+    if (!in_chunk) orr_free(t);
+    if (evict) orr_eviction_run(evict, (unsigned)src);
+    while (waiters) {
+        struct orr_fetch *f = waiters;
+        waiters = f->next;
+        if (status == 0 || f->node != dst || (status == -EAGAIN && !f->prefetch)) orr_fetch_resume(f);
+        else f->done(f, status == -EAGAIN ? -ENOMEM : status);
+    }
+    prefetches_go_on(&orr_memories[dst], dst);
+    orr_memory_feed(dst);
+    if (src > 0) orr_memory_feed((unsigned)src);
+    orr_transfers_count(-1);
+}
+
+/* ---- polling ---- */
+
+static bool has_copies(struct orr_memory *m)
+{
+    orr_spin_lock(&m->lock);
+    bool any = m->copying != NULL;
+    orr_spin_unlock(&m->lock);
+    return any;
+}
+
+/* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any of them. */
+static void test_copies(struct orr_memory *m)
+{
+    orr_spin_lock(&m->lock);
+    struct orr_transfer *list = m->copying;
+    m->copying = NULL;
+    orr_spin_unlock(&m->lock);
+    struct orr_transfer *last = NULL;
+    for (struct orr_transfer *t = list; t; last = t, t = t->next)
+        if (!t->arrived) t->arrived = orr_nodes[t->async.last.node].ops->test(&t->async.last);
+    if (!list) return;
+    orr_spin_lock(&m->lock);
+    last->next = m->copying;
+    m->copying = list;
+    orr_spin_unlock(&m->lock);
+}
+
+static struct orr_transfer *take_arrived(struct orr_memory *m)
+{
+    orr_spin_lock(&m->lock);
+    struct orr_transfer **at = &m->copying;
+    while (*at && !(*at)->arrived) at = &(*at)->next;
+    struct orr_transfer *t = *at;
+    if (t) *at = t->next;
+    orr_spin_unlock(&m->lock);
+    return t;
+}
+
+bool orr_transfers_poll(void)
+{
+    if (orr_likely(orr_load_relaxed(&orr_transfers_active) == 0)) return false;
+    bool moved = false;
+    for (unsigned n = 0; n < orr_node_count; n++) {
+        struct orr_memory *m = &orr_memories[n];
+        if (has_copies(m)) {
+            test_copies(m);
+            for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) orr_transfer_finish(t, 0);
+        }
+        orr_spin_lock(&m->lock);
+        bool look = m->hungry && (m->retry || orr_load_relaxed(&orr_nodes[n].used_bytes) != m->used_when_stuck);
+        orr_spin_unlock(&m->lock);
+        if (look) orr_memory_feed(n);
+        prefetches_go_on(m, n);
+    }
+    return moved;
+}

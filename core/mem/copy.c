@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copy.c: moving bytes between any two memory nodes, for the copy methods of interfaces.
+ * Threads: any. Owns: the counters of bytes moved between nodes.
+ * Not here: deciding what to move (core/data/coherency.c), the links themselves (drivers/), how fast they are (core/perf/bus.c). */
+#include <errno.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/mem/node.h"
+
+uint32_t orr_foreground_kinds;
+
+static _Atomic uint64_t moved_bytes[STARPU_MAXNODES][STARPU_MAXNODES]; /* [any: statistic] */
+static _Atomic uint64_t moves[STARPU_MAXNODES][STARPU_MAXNODES];       /* [any: statistic] */
+
+static void count_move(unsigned src, unsigned dst, size_t bytes)
+{
+    orr_add_relaxed(&moved_bytes[src][dst], bytes);
+    orr_add_relaxed(&moves[src][dst], 1u);
+}
+
+bool orr_nodes_reach(unsigned src, unsigned dst)
+{
+    const struct orr_node_ops *from = orr_nodes[src].ops, *to = orr_nodes[dst].ops;
+    if (!from || !to || src == dst) return true;
+    return to->reaches && to->reaches(src, dst);
+}
+
+/* The ops that copy between two nodes; NULL within main memory. */
+static const struct orr_node_ops *link_ops(unsigned src, unsigned dst)
+{
+    return orr_nodes[dst].ops ? orr_nodes[dst].ops : orr_nodes[src].ops;
+}
+
+static unsigned link_node(unsigned src, unsigned dst) { return orr_nodes[dst].ops ? dst : src; }
+
+static bool nodes_exist(unsigned src, unsigned dst)
+{
+    unsigned count = orr_node_count ? orr_node_count : 1;
+    if (src < count && dst < count) return true;
+    orr_error("starpu_interface_copy: there is no memory node %u", src < count ? dst : src);
+    return false;
+}
+
+/* Folds the result of one part into the whole copy: an error stays, else -EAGAIN, else 0. */
+static int combine(int whole, int part) { return whole != 0 && whole != -EAGAIN ? whole : part != 0 ? part : whole; }
+
+/* A copy through a piece of main memory, for device pairs without a direct link; synchronous. */
+static int copy_by_ram(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes)
+{
+    void *bounce = orr_malloc(bytes);
+    if (!bounce) return -ENOMEM;
+    int r = orr_nodes[src_node].ops->copy(src, src_node, (uintptr_t)bounce, STARPU_MAIN_RAM, bytes, NULL);
+    if (r == 0) r = orr_nodes[dst_node].ops->copy((uintptr_t)bounce, STARPU_MAIN_RAM, dst, dst_node, bytes, NULL);
+    orr_free(bounce);
+    return r;
+}
+
+/* Notes in the caller's async what the ops answered. */
+static int note(struct orr_async *async, const struct orr_copy_event *event, unsigned node, int r)
+{
+    if (!async) return r == -EAGAIN ? -EIO : r; /* -EAGAIN without an event is against the contract */
+    if (r == -EAGAIN) {
+        async->last = *event;
+        async->last.node = node;
+        async->pending = true;
+    } else if (r != 0 && async->error == 0) {
+        async->error = r;
+    }
+    return r;
+}
+
+static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node, size_t ld_dst, size_t bytes,
+                     size_t rows, struct orr_async *async)
+{
+    if (bytes == 0 || rows == 0) return 0;
+    if (!nodes_exist(src_node, dst_node)) return note(async, NULL, 0, -EINVAL);
+    count_move(src_node, dst_node, bytes * rows);
+    const struct orr_node_ops *ops = link_ops(src_node, dst_node);
+    if (rows > 1 && ld_src == bytes && ld_dst == bytes) {
+        bytes *= rows;
+        rows = 1;
+    }
+    struct orr_copy_event event = { 0 };
+    if (ops && rows > 1 && ops->copy2d && orr_nodes_reach(src_node, dst_node))
+        return note(async, &event, link_node(src_node, dst_node),
+                    ops->copy2d(src, src_node, ld_src, dst, dst_node, ld_dst, bytes, rows, async ? &event : NULL));
+    int whole = 0;
+    for (size_t row = 0; row < rows; row++, src += ld_src, dst += ld_dst) {
+        int r = 0;
+        if (!ops) memcpy((void *)dst, (void *)src, bytes);
+        else if (!orr_nodes_reach(src_node, dst_node)) r = copy_by_ram(src, src_node, dst, dst_node, bytes);
+        else r = ops->copy(src, src_node, dst, dst_node, bytes, async ? &event : NULL);
+        whole = combine(whole, note(async, &event, link_node(src_node, dst_node), r));
+    }
+    return whole;
+}
+
+int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                          size_t size, void *async_data)
+{
+    return copy_rows(src + src_offset, src_node, size, dst + dst_offset, dst_node, size, size, 1, async_data);
+}
+
+int starpu_interface_copy2d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                            size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst, void *async_data)
+{
+    return copy_rows(src + src_offset, src_node, ld_src, dst + dst_offset, dst_node, ld_dst, blocksize, numblocks, async_data);
+}
+
+int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                            size_t blocksize, size_t numblocks1, size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src,
+                            size_t ld2_dst, void *async_data)
+{
+    if (ld2_src == numblocks1 * ld1_src && ld2_dst == numblocks1 * ld1_dst)
+        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, blocksize, numblocks1 * numblocks2,
+                                       ld1_src, ld1_dst, async_data);
+    int whole = 0;
+    for (size_t i = 0; i < numblocks2; i++)
+        whole = combine(whole, starpu_interface_copy2d(src, src_offset + i * ld2_src, src_node, dst, dst_offset + i * ld2_dst, dst_node,
+                                                       blocksize, numblocks1, ld1_src, ld1_dst, async_data));
+    return whole;
+}
+
+int starpu_interface_copy4d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                            size_t blocksize, size_t numblocks1, size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src,
+                            size_t ld2_dst, size_t numblocks3, size_t ld3_src, size_t ld3_dst, void *async_data)
+{
+    int whole = 0;
+    for (size_t i = 0; i < numblocks3; i++)
+        whole = combine(whole, starpu_interface_copy3d(src, src_offset + i * ld3_src, src_node, dst, dst_offset + i * ld3_dst, dst_node,
+                                                       blocksize, numblocks1, ld1_src, ld1_dst, numblocks2, ld2_src, ld2_dst,
+                                                       async_data));
+    return whole;
+}
+
+int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                            size_t elemsize, size_t ndim, size_t *nn, size_t *ldn_src, size_t *ldn_dst, void *async_data)
+{
+    if (ndim == 0) return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, elemsize, async_data);
+    if (ndim == 1)
+        return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize, async_data);
+    if (ndim == 2)
+        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize, nn[1],
+                                       ldn_src[1] * elemsize, ldn_dst[1] * elemsize, async_data);
+    int whole = 0;
+    for (size_t i = 0; i < nn[ndim - 1]; i++)
+        whole = combine(whole, starpu_interface_copynd(src, src_offset + i * ldn_src[ndim - 1] * elemsize, src_node, dst,
+                                                       dst_offset + i * ldn_dst[ndim - 1] * elemsize, dst_node, elemsize, ndim - 1,
+                                                       nn, ldn_src, ldn_dst, async_data));
+    return whole;
+}
+
+/* ---- what interfaces say about copies of their own ---- */
+
+void starpu_interface_start_driver_copy_async(unsigned src_node, unsigned dst_node, double *start)
+{
+    (void)src_node;
+    (void)dst_node;
+    *start = (double)orr_clock_ns() * 1e-3;
+}
+
+/* A submission that took long blocked the worker: worth a line in a verbose run. */
+void starpu_interface_end_driver_copy_async(unsigned src_node, unsigned dst_node, double start)
+{
+    double us = (double)orr_clock_ns() * 1e-3 - start;
+    if (us > 300.) orr_info("starting a copy from node %u to %u took %.0f us; is the memory pinned?", src_node, dst_node, us);
+}
+
+void starpu_interface_start_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind, int dst_dev,
+                                                    enum starpu_node_kind dst_kind, double *start)
+{
+    starpu_interface_start_driver_copy_async(starpu_memory_devid_find_node(src_dev, src_kind),
+                                             starpu_memory_devid_find_node(dst_dev, dst_kind), start);
+}
+
+void starpu_interface_end_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind, int dst_dev,
+                                                  enum starpu_node_kind dst_kind, double start)
+{
+    starpu_interface_end_driver_copy_async(starpu_memory_devid_find_node(src_dev, src_kind),
+                                           starpu_memory_devid_find_node(dst_dev, dst_kind), start);
+}
+
+void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t size)
+{
+    if (src_node < STARPU_MAXNODES && dst_node < STARPU_MAXNODES) count_move(src_node, dst_node, size);
+}
+
+/* No memory of this build can be seen through another node's addresses. */
+uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node, size_t size, int *ret)
+{
+    (void)src;
+    (void)src_offset;
+    (void)src_node;
+    (void)dst_node;
+    (void)size;
+    *ret = -ENOSYS;
+    return 0;
+}
+
+int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t size)
+{
+    (void)src;
+    (void)src_offset;
+    (void)src_node;
+    (void)dst;
+    (void)dst_node;
+    (void)size;
+    return -ENOSYS;
+}
+
+int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
+                                size_t size)
+{
+    (void)src;
+    (void)src_offset;
+    (void)src_node;
+    (void)dst;
+    (void)dst_offset;
+    (void)dst_node;
+    (void)size;
+    return -ENOSYS;
+}
+
+uint64_t orr_nodes_moved_bytes(unsigned src, unsigned dst) { return orr_load_relaxed(&moved_bytes[src][dst]); }
+
+uint64_t orr_nodes_moves(unsigned src, unsigned dst) { return orr_load_relaxed(&moves[src][dst]); }

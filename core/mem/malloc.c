@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* malloc.c: memory for programs and for data interfaces, in main memory or on a device's node.
+ * Threads: any. Owns: the alignment, the program's allocation hooks, each node's default flags.
+ * Not here: counting against limits (node.c), making room by eviction (core/data/eviction.c). */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/mem/node.h"
+
+enum { DEFAULT_ALIGNMENT = ORR_CACHE_LINE };
+
+static _Atomic size_t alignment = DEFAULT_ALIGNMENT;
+static starpu_malloc_hook malloc_hook; /* [own: program, before starpu_init] */
+static starpu_free_hook free_hook;
+static _Atomic int default_flags_set[STARPU_MAXNODES]; /* flags + 1; 0: not set */
+
+void starpu_malloc_set_align(size_t align)
+{
+    if (align < sizeof(void *) || (align & (align - 1))) {
+        orr_error("starpu_malloc_set_align: %zu is not a power of two of at least %zu", align, sizeof(void *));
+        return;
+    }
+    if (align > orr_load_relaxed(&alignment)) orr_store_relaxed(&alignment, align);
+}
+
+void starpu_malloc_set_hooks(starpu_malloc_hook malloc_fn, starpu_free_hook free_fn)
+{
+    malloc_hook = malloc_fn;
+    free_hook = free_fn;
+}
+
+/* Main memory, uncounted; NULL when there is none. */
+static void *ram_alloc(size_t bytes, int flags)
+{
+    if (malloc_hook) {
+        void *p = NULL;
+        return malloc_hook(STARPU_MAIN_RAM, &p, bytes, flags) == 0 ? p : NULL;
+    }
+    return orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+}
+
+static void ram_free(void *p, size_t bytes, int flags)
+{
+    if (!p) return;
+    if (free_hook) free_hook(STARPU_MAIN_RAM, p, bytes, flags);
+    else orr_free(p);
+}
+
+int starpu_malloc_flags(void **A, size_t dim, int flags)
+{
+    if (!A) {
+        orr_error("starpu_malloc: the place for the address is NULL");
+        return -EINVAL;
+    }
+    if (flags & STARPU_MALLOC_COUNT) {
+        int r = orr_node_reserve(STARPU_MAIN_RAM, dim, flags);
+        if (r) return r;
+    }
+    void *p = ram_alloc(dim, flags);
+    if (!p) {
+        if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, dim);
+        return -ENOMEM;
+    }
+    *A = p;
+    return 0;
+}
+
+int starpu_malloc(void **A, size_t dim) { return starpu_malloc_flags(A, dim, STARPU_MALLOC_PINNED); }
+
+int starpu_free_flags(void *A, size_t dim, int flags)
+{
+    if (!A) return 0;
+    ram_free(A, dim, flags);
+    if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, dim);
+    return 0;
+}
+
+int starpu_free_noflag(void *A, size_t dim) { return starpu_free_flags(A, dim, STARPU_MALLOC_PINNED); }
+
+int starpu_free(void *A) { return starpu_free_flags(A, 0, STARPU_MALLOC_PINNED); }
+
+/* No device of this build reaches main memory faster when it is pinned. */
+int starpu_memory_pin(void *addr, size_t size)
+{
+    (void)addr;
+    (void)size;
+    return 0;
+}
+
+int starpu_memory_unpin(void *addr, size_t size)
+{
+    (void)addr;
+    (void)size;
+    return 0;
+}
+
+/* ---- on any node ---- */
+
+static int default_flags(unsigned node)
+{
+    int set = node < STARPU_MAXNODES ? orr_load_relaxed(&default_flags_set[node]) : 0;
+    return set ? set - 1 : STARPU_MALLOC_PINNED | STARPU_MALLOC_COUNT;
+}
+
+void starpu_malloc_on_node_set_default_flags(unsigned node, int flags)
+{
+    if (node >= STARPU_MAXNODES) {
+        orr_error("starpu_malloc_on_node_set_default_flags: there is no memory node %u", node);
+        return;
+    }
+    orr_store_relaxed(&default_flags_set[node], flags + 1);
+}
+
+uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
+{
+    if (node == STARPU_MAIN_RAM) {
+        void *p = NULL;
+        return starpu_malloc_flags(&p, size, flags) == 0 ? (uintptr_t)p : 0;
+    }
+    if (node >= orr_node_count) {
+        orr_error("starpu_malloc_on_node: there is no memory node %u", node);
+        return 0;
+    }
+    if (orr_node_reserve(node, size, flags) != 0) return 0;
+    uintptr_t addr = orr_nodes[node].ops->alloc(node, size ? size : 1);
+    if (!addr) orr_node_release(node, size);
+    return addr;
+}
+
+void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int flags)
+{
+    if (!addr) return;
+    if (node == STARPU_MAIN_RAM) {
+        starpu_free_flags((void *)addr, size, flags);
+        return;
+    }
+    if (node >= orr_node_count) {
+        orr_error("starpu_free_on_node: there is no memory node %u", node);
+        return;
+    }
+    orr_nodes[node].ops->free(node, addr, size ? size : 1);
+    orr_node_release(node, size);
+}
+
+uintptr_t starpu_malloc_on_node(unsigned node, size_t size) { return starpu_malloc_on_node_flags(node, size, default_flags(node)); }
+
+void starpu_free_on_node(unsigned node, uintptr_t addr, size_t size) { starpu_free_on_node_flags(node, addr, size, default_flags(node)); }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* arch.c: the numbered table of architectures and the public functions on it.
+ * Threads: any; adding takes a mutex, looking up takes none (entries are published by the count and never change).
+ * Owns: the table. Not here: models (perfmodel.c). */
+#include "core/perf/arch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/base/sync.h"
+
+enum { DEVICES_MAX = 64 };
+
+struct orr_perf_worker orr_perf_workers[STARPU_NMAXWORKERS];
+unsigned orr_perf_worker_count;
+
+static struct starpu_perfmodel_arch archs[ORR_ARCH_MAX]; /* [const below arch_count] */
+static _Atomic int arch_count;
+static pthread_mutex_t arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
+
+static const char *const type_names[] = {
+    [STARPU_CPU_WORKER] = "cpu",           [STARPU_CUDA_WORKER] = "cuda",         [STARPU_OPENCL_WORKER] = "opencl",
+    [STARPU_MIC_WORKER] = "mic",           [STARPU_MAX_FPGA_WORKER] = "max_fpga", [STARPU_MPI_SC_WORKER] = "mpi_sc",
+    [STARPU_TCPIP_SC_WORKER] = "tcpip_sc", [STARPU_HIP_WORKER] = "hip",           [STARPU_SYCL_WORKER] = "sycl",
+};
+enum { TYPE_COUNT = sizeof type_names / sizeof type_names[0] };
+
+static const struct orr_env env_homogeneous[] = {
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_CPU", "1", "0|1", "all CPU cores share their performance models" },
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_CUDA", "0", "0|1", "all CUDA devices share their performance models" },
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL", "0", "0|1", "all OpenCL devices share their performance models" },
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC", "0", "0|1", "all MPI server-client devices share their performance models" },
+};
+
+static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices, const struct starpu_perfmodel_device *devices)
+{
+    if (a->ndevices != ndevices) return false;
+    for (int i = 0; i < ndevices; i++) {
+        const struct starpu_perfmodel_device *x = &a->devices[i], *y = &devices[i];
+        if (x->type != y->type || x->devid != y->devid || x->ncores != y->ncores) return false;
+    }
+    return true;
+}
+
+static int find_below(int count, int ndevices, const struct starpu_perfmodel_device *devices)
+{
+    for (int i = 0; i < count; i++)
+        if (same_devices(&archs[i], ndevices, devices)) return i;
+    return -1;
+}
+
+int orr_arch_count(void) { return orr_load_acquire(&arch_count); /* pairs with orr_arch_intern */ }
+
+const struct starpu_perfmodel_arch *orr_arch_get(int comb)
+{
+    return comb >= 0 && comb < orr_arch_count() ? &archs[comb] : NULL;
+}
+
+int orr_arch_find(const struct starpu_perfmodel_arch *arch)
+{
+    if (!arch) return -1;
+    uintptr_t offset = (uintptr_t)arch - (uintptr_t)archs;
+    if (offset < sizeof archs) return (int)(offset / sizeof archs[0]);
+    return find_below(orr_arch_count(), arch->ndevices, arch->devices);
+}
+
+int orr_arch_intern(int ndevices, const struct starpu_perfmodel_device *devices)
+{
+    if (ndevices < 1 || ndevices > DEVICES_MAX) return -1;
+    int comb = find_below(orr_arch_count(), ndevices, devices);
+    if (comb >= 0) return comb;
+    struct starpu_perfmodel_device *copy = orr_malloc((size_t)ndevices * sizeof *copy);
+    if (!copy) return -1;
+    memcpy(copy, devices, (size_t)ndevices * sizeof *copy);
+    pthread_mutex_lock(&arch_mutex);
+    int count = orr_load_relaxed(&arch_count);
+    comb = find_below(count, ndevices, devices);
+    if (comb < 0 && count < ORR_ARCH_MAX) {
+        comb = count;
+        archs[comb] = (struct starpu_perfmodel_arch){ .ndevices = ndevices, .devices = copy };
+        copy = NULL;
+        orr_store_release(&arch_count, count + 1); /* pairs with orr_arch_count */
+    }
+    pthread_mutex_unlock(&arch_mutex);
+    orr_free(copy);
+    return comb;
+}
+
+static bool homogeneous(enum starpu_worker_archtype type)
+{
+    switch (type) {
+    case STARPU_CPU_WORKER: return orr_env_long(&env_homogeneous[0], 1, 0, 1) != 0;
+    case STARPU_CUDA_WORKER: return orr_env_long(&env_homogeneous[1], 0, 0, 1) != 0;
+    case STARPU_OPENCL_WORKER: return orr_env_long(&env_homogeneous[2], 0, 0, 1) != 0;
+    case STARPU_MPI_SC_WORKER: return orr_env_long(&env_homogeneous[3], 0, 0, 1) != 0;
+    default: return false;
+    }
+}
+
+int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int devid, unsigned node)
+{
+    if (workerid < 0 || workerid >= STARPU_NMAXWORKERS) return -ENOSPC;
+    struct starpu_perfmodel_device d = { .type = type, .devid = homogeneous(type) ? 0 : devid, .ncores = 1 };
+    int comb = orr_arch_intern(1, &d);
+    if (comb < 0) return orr_arch_count() == ORR_ARCH_MAX ? -ENOSPC : -ENOMEM;
+    for (unsigned i = orr_perf_worker_count; i < (unsigned)workerid; i++) orr_perf_workers[i].comb = -1;
+    orr_perf_workers[workerid] = (struct orr_perf_worker){ .comb = comb, .node = node, .type = type };
+    if ((unsigned)workerid >= orr_perf_worker_count) orr_perf_worker_count = (unsigned)workerid + 1;
+    return 0;
+}
+
+void orr_perf_workers_clear(void) { orr_perf_worker_count = 0; }
+
+int orr_archtype_by_name(const char *name, size_t length)
+{
+    for (int i = 0; i < TYPE_COUNT; i++)
+        if (type_names[i] && strlen(type_names[i]) == length && strncmp(type_names[i], name, length) == 0) return i;
+    return -1;
+}
+
+struct starpu_perfmodel_arch *starpu_worker_get_perf_archtype(int workerid, unsigned sched_ctx_id)
+{
+    (void)sched_ctx_id;
+    if (workerid < 0 || (unsigned)workerid >= orr_perf_worker_count || orr_perf_workers[workerid].comb < 0) return NULL;
+    return &archs[orr_perf_workers[workerid].comb];
+}
+
+int starpu_perfmodel_get_narch_combs(void) { return orr_arch_count(); }
+
+int starpu_perfmodel_arch_comb_add(int ndevices, struct starpu_perfmodel_device *devices)
+{
+    int comb = orr_arch_intern(ndevices, devices);
+    if (comb < 0) orr_error("starpu_perfmodel_arch_comb_add: no room for an architecture of %d devices (1 to %d devices, "
+                            "at most %d architectures)", ndevices, DEVICES_MAX, ORR_ARCH_MAX);
+    return comb;
+}
+
+int starpu_perfmodel_arch_comb_get(int ndevices, struct starpu_perfmodel_device *devices)
+{
+    return find_below(orr_arch_count(), ndevices, devices);
+}
+
+struct starpu_perfmodel_arch *starpu_perfmodel_arch_comb_fetch(int comb)
+{
+    return comb >= 0 && comb < orr_arch_count() ? &archs[comb] : NULL;
+}
+
+const char *starpu_perfmodel_get_archtype_name(enum starpu_worker_archtype archtype)
+{
+    int i = (int)archtype;
+    return i >= 0 && i < TYPE_COUNT && type_names[i] ? type_names[i] : "unknown";
+}
+
+void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen, unsigned nimpl)
+{
+    size_t used = 0;
+    if (maxlen == 0) return;
+    archname[0] = 0;
+    for (int i = 0; i < arch->ndevices && used < maxlen; i++) {
+        const struct starpu_perfmodel_device *d = &arch->devices[i];
+        int n = snprintf(archname + used, maxlen - used, "%s%s%d_ncores%d", i ? "+" : "",
+                         starpu_perfmodel_get_archtype_name(d->type), d->devid, d->ncores);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used < maxlen) snprintf(archname + used, maxlen - used, "_impl%u", nimpl);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* data_cpy.c: copying one datum to another, as a task in main memory.
+ * Threads: any. Owns: the codelet of such tasks. Not here: copies of one datum between memories (core/data/transfer.c). */
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "core/data/data.h"
+#include "core/task/task.h"
+
+static void copy_body(void *buffers[], void *arg)
+{
+    struct orr_data *dst = STARPU_TASK_GET_HANDLE(starpu_task_get_current(), 0);
+    const struct starpu_data_copy_methods *m = dst->ops->copy_methods;
+    int r = -ENOSYS;
+    (void)arg;
+    if (m && m->any_to_any) r = m->any_to_any(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM, NULL);
+    else if (m && m->ram_to_ram) r = m->ram_to_ram(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM);
+    if (r) orr_fatal("starpu_data_cpy: the copy failed (%s)", r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
+}
+
+static struct starpu_codelet copy_cl = {
+    .cpu_funcs = { copy_body }, .cuda_funcs = { copy_body }, .opencl_funcs = { copy_body }, .hip_funcs = { copy_body },
+    .nbuffers = 2, .modes = { STARPU_W, STARPU_R },
+    .specific_nodes = 1, .nodes = { STARPU_SPECIFIC_NODE_CPU, STARPU_SPECIFIC_NODE_CPU },
+    .name = "data_cpy",
+};
+
+static const char *refusal(struct orr_data *dst, struct orr_data *src)
+{
+    if (!orr_data_valid(dst) || !orr_data_valid(src)) return "not a registered handle";
+    if (dst->ops != src->ops) return "the interfaces differ";
+    return starpu_data_get_size(dst) != starpu_data_get_size(src) ? "the sizes differ" : NULL;
+}
+
+int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
+                             void (*callback_func)(void *), void *callback_arg, int priority)
+{
+    const char *why = refusal(dst_handle, src_handle);
+    if (why) {
+        orr_error("starpu_data_cpy: %s", why);
+        return -EINVAL;
+    }
+    struct starpu_task *task = starpu_task_create();
+    if (!task) return -ENOMEM;
+    task->cl = &copy_cl;
+    STARPU_TASK_SET_HANDLE(task, dst_handle, 0);
+    STARPU_TASK_SET_HANDLE(task, src_handle, 1);
+    task->callback_func = callback_func;
+    task->callback_arg = callback_arg;
+    task->priority = priority;
+    task->synchronous = !asynchronous;
+    task->type = STARPU_TASK_TYPE_INTERNAL;
+    int r = starpu_task_submit(task);
+    if (r) starpu_task_destroy(task);
+    return r;
+}
+
+int starpu_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
+                    void (*callback_func)(void *), void *callback_arg)
+{
+    return starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg, STARPU_DEFAULT_PRIO);
+}
+
+int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle)
+{
+    starpu_data_register_same(dst_handle, src_handle);
+    if (!*dst_handle) return -ENOMEM;
+    int r = starpu_data_cpy(*dst_handle, src_handle, 1, NULL, NULL);
+    if (r) starpu_data_unregister_no_coherency(*dst_handle);
+    return r;
+}

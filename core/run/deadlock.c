@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* deadlock.c: see deadlock.h.
+ * Threads: the watching thread. Owns: it, and what is to be done. Not here: messages between ranks (mpi/ excuses itself).
+ *
+ * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every thread that
+ * ever called the runtime is blocked inside it, no transfer is under way, and not a single task was submitted or completed
+ * for two seconds. Then nobody is left who could move. A thread that computes outside the runtime means no deadlock.
+ * Tasks are found by looking through the blocks they are allocated from: running normally costs nothing. */
+#include "core/run/deadlock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/data/transfer.h"
+#include "core/task/deps.h"
+#include "core/task/task.h"
+#include "core/worker/park.h"
+#include "core/worker/worker.h"
+
+enum { LOOK_EVERY_MS = 400, LOOKS_UNTIL_SURE = 5, TASKS_MAX = 1024, TASKS_SHOWN = 16 };
+enum reaction { REACT_EXIT, REACT_WARN, REACT_ABORT };
+
+static const struct orr_env env_reaction = { "ORRERY_ON_DEADLOCK", "exit", "exit|warn|abort|off", "what to do about a deadlock" };
+
+static struct {
+    pthread_t thread;
+    bool running;
+    _Atomic uint32_t stop; /* futex */
+    enum reaction reaction;
+    _Atomic(bool (*)(void)) excuse;
+} watch;
+
+void orr_deadlock_excuse(bool (*fn)(void)) { orr_store_release(&watch.excuse, fn); }
+
+/* ---- who waits for what ---- */
+
+struct waiting {
+    struct orr_task *task[TASKS_MAX];
+    unsigned count, more;
+};
+
+static void collect(void *block, void *arg)
+{
+    struct waiting *all = arg;
+    struct orr_task *t = block;
+    uint32_t state = orr_load_acquire(&t->state);
+    struct orr_edge *e = orr_load_acquire(&t->successors);
+    bool never_submitted = state == ORR_TASK_CREATED && e && e != ORR_EDGES_CLOSED;
+    if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_RUNNING && !never_submitted) return;
+    if (all->count < TASKS_MAX) all->task[all->count++] = t;
+    else all->more++;
+}
+
+/* Whether a waits in its handle's queue; called with the queue's lock held. */
+static bool is_waiting_locked(const struct orr_access_queue *q, const struct orr_access *a)
+{
+    for (const struct orr_waiter *w = q->head ? &q->head->waiter : NULL; w; w = w->next)
+        if (w == &a->waiter) return true;
+    return false;
+}
+
+static struct orr_data *handle_of(struct orr_task *t, const struct orr_access *a) { return STARPU_TASK_GET_HANDLE(t->pub, a->index); }
+
+/* t's access to h, or NULL. */
+static struct orr_access *access_to(struct orr_task *t, const struct orr_data *h)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    if (state == ORR_TASK_CREATED || !t->pub->cl) return NULL;
+    for (unsigned i = 0; i < t->naccesses; i++)
+        if (handle_of(t, &orr_task_accesses(t)[i]) == h) return &orr_task_accesses(t)[i];
+    return NULL;
+}
+
+static bool waits_in_queue(struct orr_task *t, const struct orr_data *h, struct orr_access *a)
+{
+    struct orr_access_queue *q = (struct orr_access_queue *)&h->queue;
+    (void)t;
+    orr_spin_lock(&q->lock);
+    bool waits = is_waiting_locked(q, a);
+    orr_spin_unlock(&q->lock);
+    return waits;
+}
+
+/* Whether t waits for explicit dependency on p. */
+static bool waits_for_edge(struct orr_task *t, struct orr_task *p)
+{
+    struct orr_edge *e = orr_load_acquire(&p->successors);
+    if (e == ORR_EDGES_CLOSED) return false;
+    for (; e; e = e->next)
+        if (orr_load_acquire(&e->group->task) == t) return true;
+    return false;
+}
+
+/* The handle through which t waits for p, or NULL. */
+static struct orr_data *waits_for_data(struct orr_task *t, struct orr_task *p)
+{
+    if (orr_load_acquire(&t->state) != ORR_TASK_SUBMITTED || t == p) return NULL;
+    for (unsigned i = 0; i < t->naccesses; i++) {
+        struct orr_access *a = &orr_task_accesses(t)[i];
+        struct orr_data *h = handle_of(t, a);
+        struct orr_access *other = access_to(p, h);
+        if (other && waits_in_queue(t, h, a) && !waits_in_queue(p, h, other)) return h;
+    }
+    return NULL;
+}
+
+static bool waits_for(struct orr_task *t, struct orr_task *p)
+{
+    return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && t != p && (waits_for_edge(t, p) || waits_for_data(t, p));
+}
+
+/* ---- saying it ---- */
+
+static void describe(char *dst, size_t bytes, const struct orr_task *t)
+{
+    if (t->pub->file) snprintf(dst, bytes, "%s (job %llu, %s:%u)", orr_task_name(t), (unsigned long long)t->id, t->pub->file, t->pub->line);
+    else snprintf(dst, bytes, "%s (job %llu)", orr_task_name(t), (unsigned long long)t->id);
+}
+
+/* Says what of the program's own holds data that t waits for. */
+static bool explain_held_by_program(struct waiting *all, struct orr_task *t, const char *name)
+{
+    for (unsigned i = 0; i < t->naccesses; i++) {
+        struct orr_access *a = &orr_task_accesses(t)[i];
+        struct orr_data *h = handle_of(t, a);
+        if (!waits_in_queue(t, h, a)) continue;
+        bool by_task = false;
+        for (unsigned k = 0; k < all->count && !by_task; k++) {
+            struct orr_access *other = all->task[k] == t ? NULL : access_to(all->task[k], h);
+            by_task = other && !waits_in_queue(all->task[k], h, other);
+        }
+        if (by_task) continue;
+        char label[64];
+        orr_error("  task %s waits for data %s, which the program holds: starpu_data_acquire without starpu_data_release", name,
+                  orr_data_label(h, label, sizeof label));
+        return true;
+    }
+    return false;
+}
+
+static bool explain_order(struct orr_task *t, const char *name)
+{
+    if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker || t->pub->workerid >= orr_worker_count) return false;
+    struct orr_worker *w = &orr_workers[t->pub->workerid];
+    if (t->pub->workerorder == w->next_order) return false;
+    orr_error("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task is ready", name, w->id,
+              w->next_order);
+    return true;
+}
+
+static void explain(struct waiting *all, struct orr_task *t)
+{
+    char name[200], other[200];
+    bool said = false;
+    uint32_t state = orr_load_acquire(&t->state);
+    describe(name, sizeof name, t);
+    if (state == ORR_TASK_READY) {
+        if (!explain_order(t, name)) orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
+        return;
+    }
+    if (state != ORR_TASK_SUBMITTED) return;
+    for (unsigned i = 0; i < all->count; i++) {
+        struct orr_task *p = all->task[i];
+        if (!waits_for(t, p)) continue;
+        describe(other, sizeof other, p);
+        const char *note = orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
+        orr_error("  task %s waits for task %s%s", name, other, note);
+        said = true;
+    }
+    if (t->rare && t->rare->tag && !said) {
+        orr_error("  task %s waits for tags that its tag %llu depends on", name, (unsigned long long)t->pub->tag_id);
+        said = true;
+    }
+    if (t->naccesses && explain_held_by_program(all, t, name)) said = true;
+    if (!said) orr_error("  task %s waits (%d conditions missing)", name, (int)orr_load_acquire(&t->pending));
+}
+
+/* Depth first along "waits for" from t; the path is a cycle when it meets start again. */
+static bool find_cycle(struct waiting *all, unsigned at, unsigned start, unsigned *path, unsigned *length, bool *seen)
+{
+    if (*length >= TASKS_SHOWN) return false;
+    path[(*length)++] = at;
+    seen[at] = true;
+    for (unsigned i = 0; i < all->count; i++) {
+        if (!waits_for(all->task[at], all->task[i])) continue;
+        if (i == start) return true;
+        if (!seen[i] && find_cycle(all, i, start, path, length, seen)) return true;
+    }
+    --*length;
+    return false;
+}
+
+static void print_cycle(struct waiting *all)
+{
+    bool seen[TASKS_MAX];
+    unsigned path[TASKS_SHOWN + 1], length;
+    for (unsigned s = 0; s < all->count && s < 64; s++) {
+        memset(seen, 0, sizeof seen);
+        length = 0;
+        if (!find_cycle(all, s, s, path, &length, seen)) continue;
+        char line[1024], name[200];
+        size_t used = 0;
+        for (unsigned i = 0; i <= length; i++) {
+            describe(name, sizeof name, all->task[path[i % length]]);
+            int n = snprintf(line + used, sizeof line - used, "%s%s", i ? " -> " : "", name);
+            if (n < 0 || (size_t)n >= sizeof line - used) break;
+            used += (size_t)n;
+        }
+        orr_error("  they wait in a circle: %s", line);
+        return;
+    }
+}
+
+static void report(uint64_t outstanding)
+{
+    struct waiting *all = orr_calloc(1, sizeof *all);
+    orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing moved for 2 s",
+              (unsigned long long)outstanding);
+    if (!all) return;
+    orr_slab_for_each(ORR_SLAB_TASK, collect, all);
+    orr_slab_for_each(ORR_SLAB_JOB, collect, all);
+    for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) explain(all, all->task[i]);
+    if (all->count + all->more > TASKS_SHOWN) orr_error("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
+    print_cycle(all);
+    orr_free(all);
+}
+
+/* ---- watching ---- */
+
+static bool everybody_idle(void)
+{
+    if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) return false;
+    unsigned asleep = orr_load_seq(&orr_lot.parked);
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        pthread_mutex_lock(&w->sched_mutex);
+        if (w->sleeping_on_cond) asleep++;
+        pthread_mutex_unlock(&w->sched_mutex);
+    }
+    bool (*excuse)(void) = orr_load_acquire(&watch.excuse);
+    return asleep >= orr_worker_count && !(excuse && excuse());
+}
+
+static void react(uint64_t outstanding)
+{
+    report(outstanding);
+    if (watch.reaction == REACT_WARN) return;
+    orr_error("the program ends here; ORRERY_ON_DEADLOCK=warn lets it wait on, =abort leaves a core file");
+    fflush(NULL);
+    if (watch.reaction == REACT_ABORT) abort();
+    _exit(1);
+}
+
+static void *run(void *unused)
+{
+    uint64_t submitted = 0, completed = 0;
+    unsigned still = 0;
+    (void)unused;
+    while (!orr_load_acquire(&watch.stop)) {
+        orr_futex_wait(&watch.stop, 0, (int64_t)LOOK_EVERY_MS * 1000000);
+        struct orr_census c = orr_threads_census();
+        bool stuck = c.submitted > c.completed && c.all_blocked && c.submitted == submitted && c.completed == completed &&
+                     everybody_idle();
+        submitted = c.submitted;
+        completed = c.completed;
+        still = stuck ? still + 1 : 0;
+        if (still == LOOKS_UNTIL_SURE && !orr_load_acquire(&watch.stop)) react(submitted - completed);
+    }
+    return NULL;
+}
+
+void orr_deadlock_start(void)
+{
+    const char *s = orr_env_string(&env_reaction);
+    watch.reaction = REACT_EXIT;
+    watch.running = false;
+    if (s && strcmp(s, "off") == 0) return;
+    if (s && strcmp(s, "warn") == 0) watch.reaction = REACT_WARN;
+    else if (s && strcmp(s, "abort") == 0) watch.reaction = REACT_ABORT;
+    else if (s && strcmp(s, "exit") != 0) orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes exit, warn, abort or off; using exit", s);
+    orr_store_release(&watch.stop, 0u);
+    watch.running = pthread_create(&watch.thread, NULL, run, NULL) == 0;
+    if (!watch.running) orr_warn("deadlocks will not be noticed: no thread can be made for it");
+}
+
+void orr_deadlock_stop(void)
+{
+    if (!watch.running) return;
+    orr_store_release(&watch.stop, 1u);
+    orr_futex_wake(&watch.stop, 1);
+    pthread_join(watch.thread, NULL);
+    watch.running = false;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* init.c: bringing the runtime up and down, in the order of the layers.
+ * Threads: init and shutdown from any thread, one at a time. Owns: how often init was called. Not here: the parts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <orrery.h>
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/data/transfer.h"
+#include "core/mem/node.h"
+#include "core/perf/perfmodel.h"
+#include "core/run/async_copy.h"
+#include "core/run/context.h"
+#include "core/run/deadlock.h"
+#include "core/task/redux.h"
+#include "core/task/tag.h"
+#include "core/topo/topo.h"
+#include "core/worker/driver.h"
+#include "core/worker/park.h"
+#include "core/worker/profile.h"
+#include "core/worker/wait.h"
+#include "core/worker/worker.h"
+
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all here; outermost */
+static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
+static unsigned init_count;
+static _Atomic bool up;
+
+static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name", "scheduling policy; help lists them" };
+
+int starpu_conf_init(struct starpu_conf *conf)
+{
+    if (!conf) return -EINVAL;
+    memset(conf, 0, sizeof *conf);
+    conf->magic = 42;
+    conf->nsycl = conf->nmic = -1;
+    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc = conf->ntcpip_sc = -1;
+    conf->reserve_ncpus = -1;
+    conf->bus_calibrate = conf->calibrate = -1;
+    conf->single_combined_worker = -1;
+    conf->will_use_mpi = -1;
+    conf->global_sched_ctx_min_priority = conf->global_sched_ctx_max_priority = -1;
+    return 0;
+}
+
+int starpu_conf_noworker(struct starpu_conf *conf)
+{
+    if (!conf) return -EINVAL;
+    conf->nsycl = conf->nmic = -1;
+    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc = conf->ntcpip_sc = 0;
+    return 0;
+}
+
+/* ---- what lower layers ask of upper ones ---- */
+
+static bool in_task(void) { return orr_self()->current != NULL || orr_self()->callback_depth > 0; }
+
+static const char *where(void)
+{
+    static _Thread_local char text[160];
+    struct orr_thread *self = orr_self();
+    if (!self->current) return self->callback_depth ? " in a callback" : "";
+    snprintf(text, sizeof text, " in task %s", orr_task_name(self->current));
+    return text;
+}
+
+static bool poll_transfers(void *arg)
+{
+    (void)arg;
+    return orr_transfers_poll();
+}
+
+/* ---- workers ---- */
+
+static uint32_t where_of_type(enum starpu_worker_archtype type) { return STARPU_WORKER_TO_MASK(type); }
+
+static int setup_worker(const struct orr_driver_ops *d, int devid, const struct starpu_conf *conf)
+{
+    struct orr_worker *w = &orr_workers[orr_worker_count];
+    memset(w, 0, sizeof *w);
+    w->id = (int)orr_worker_count;
+    w->type = d->type;
+    w->where = where_of_type(d->type);
+    w->devid = devid;
+    w->bindid = conf->use_explicit_workers_bindid ? (int)conf->workers_bindid[w->id] : w->id;
+    w->driver = d;
+    w->direct = d->type == STARPU_CPU_WORKER;
+    pthread_mutex_init(&w->sched_mutex, NULL);
+    pthread_cond_init(&w->sched_cond, NULL);
+    int r = d->setup(w, devid, conf);
+    if (r == 0) r = orr_perf_worker_register(w->id, w->type, devid, w->node);
+    if (r) return r;
+    w->arch = *starpu_worker_get_perf_archtype(w->id, 0);
+    orr_worker_count++;
+    return 0;
+}
+
+static int setup_workers(const struct starpu_conf *conf)
+{
+    orr_worker_count = 0;
+    orr_perf_workers_clear();
+    for (int i = 0; orr_drivers[i]; i++) {
+        int n = orr_drivers[i]->count(conf);
+        for (int dev = 0; dev < n; dev++) {
+            if (orr_worker_count == STARPU_NMAXWORKERS) {
+                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)", STARPU_NMAXWORKERS);
+                break;
+            }
+            int r = setup_worker(orr_drivers[i], dev, conf);
+            if (r) return r;
+        }
+    }
+    if (orr_worker_count) return 0;
+    orr_error("there is no worker: give starpu_conf.ncpus or STARPU_NCPU at least 1, or an accelerator");
+    return -ENODEV;
+}
+
+static void teardown_workers(void)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        if (w->driver->teardown) w->driver->teardown(w);
+        pthread_mutex_destroy(&w->sched_mutex);
+        pthread_cond_destroy(&w->sched_cond);
+    }
+    orr_worker_count = 0;
+}
+
+static int open_main_context(const struct starpu_conf *conf)
+{
+    const char *env = orr_env_string(&env_sched);
+    const char *name = conf->sched_policy_name;
+    struct starpu_sched_policy *user = conf->sched_policy;
+    if (env && !conf->precedence_over_environment_variables) {
+        name = env;
+        user = NULL;
+    }
+    if (name && strcmp(name, "help") == 0) {
+        orr_policies_print();
+        return -EINVAL;
+    }
+    int ids[STARPU_NMAXWORKERS];
+    for (unsigned i = 0; i < orr_worker_count; i++) ids[i] = (int)i;
+    int r = orr_ctx_open(0, name, user, ids, orr_worker_count);
+    if (r == 0 && conf->global_sched_ctx_min_priority != -1) orr_contexts[0].min_priority = conf->global_sched_ctx_min_priority;
+    if (r == 0 && conf->global_sched_ctx_max_priority != -1) orr_contexts[0].max_priority = conf->global_sched_ctx_max_priority;
+    return r;
+}
+
+static struct orr_progress transfers_progress = { .poll = poll_transfers };
+
+/* Called with init_lock held. */
+static int bring_up(struct starpu_conf *conf)
+{
+    int r;
+    orr_log_init();
+    orr_clock_init();
+    orr_task_init_slabs();
+    orr_data_hooks = (struct orr_data_hooks){ .reduction_start = orr_redux_start, .reclaim = orr_task_reclaim, .in_task = in_task, .where = where };
+    if ((r = orr_topo_init()) != 0) return r;
+    orr_nodes_init();
+    orr_async_copy_init(conf);
+    if ((r = setup_workers(conf)) != 0) goto undo_workers;
+    if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0) goto undo_workers;
+    if ((r = open_main_context(conf)) != 0) goto undo_perf;
+    orr_wait_init_limits();
+    starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
+    starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
+    orr_profile_init();
+    if (orr_node_count > 1) orr_progress_register(transfers_progress);
+    void (*policy_ready)(unsigned) = conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
+    if (policy_ready) policy_ready(0);
+    if ((r = orr_workers_start()) != 0) goto undo_context;
+    orr_deadlock_start();
+    return 0;
+undo_context:
+    orr_ctx_close(0);
+undo_perf:
+    orr_perf_fini();
+undo_workers:
+    teardown_workers();
+    orr_nodes_fini();
+    orr_topo_fini();
+    return r;
+}
+
+int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
+{
+    struct starpu_conf defaults;
+    (void)argc;
+    (void)argv;
+    starpu_conf_init(&defaults);
+    struct starpu_conf *conf = user_conf ? user_conf : &defaults;
+    if (conf->magic != 42) {
+        orr_error("starpu_init: the configuration was not prepared by starpu_conf_init");
+        return -EINVAL;
+    }
+    pthread_mutex_lock(&init_lock);
+    int r = init_count > 0 ? 0 : bring_up(conf);
+    if (r == 0) init_count++;
+    if (r == 0) orr_store_release(&up, true);
+    pthread_cond_broadcast(&initialized_cond);
+    pthread_mutex_unlock(&init_lock);
+    return r;
+}
+
+int starpu_init(struct starpu_conf *conf) { return starpu_initialize(conf, NULL, NULL); }
+
+/* Called with init_lock held. */
+static void bring_down(void)
+{
+    orr_wait_until(0);
+    orr_store_release(&up, false);
+    orr_deadlock_stop();
+    orr_workers_stop();
+    orr_profile_fini();
+    orr_progress_unregister(transfers_progress);
+    for (unsigned id = STARPU_NMAX_SCHED_CTXS; id-- > 0;) orr_ctx_close(id);
+    orr_perf_fini();
+    orr_tags_fini();
+    orr_transfers_fini();
+    teardown_workers();
+    orr_nodes_fini();
+    orr_topo_fini();
+    orr_slab_trim_all();
+}
+
+void starpu_shutdown(void)
+{
+    pthread_mutex_lock(&init_lock);
+    if (init_count == 0) orr_error("starpu_shutdown: the runtime is not initialised");
+    else if (init_count > 1) init_count--;
+    else {
+        bring_down();
+        init_count = 0;
+    }
+    pthread_mutex_unlock(&init_lock);
+}
+
+int starpu_is_initialized(void) { return orr_load_acquire(&up); }
+
+void starpu_wait_initialized(void)
+{
+    pthread_mutex_lock(&init_lock);
+    while (init_count == 0) pthread_cond_wait(&initialized_cond, &init_lock);
+    pthread_mutex_unlock(&init_lock);
+}
+
+void starpu_pause(void)
+{
+    if (starpu_is_initialized()) orr_workers_pause();
+}
+
+void starpu_resume(void)
+{
+    if (starpu_is_initialized()) orr_workers_resume();
+}
+
+int starpu_is_paused(void) { return orr_load_seq(&orr_lot.paused) != 0; }
+
+void starpu_get_version(int *major, int *minor, int *release)
+{
+    *major = STARPU_MAJOR_VERSION;
+    *minor = STARPU_MINOR_VERSION;
+    *release = STARPU_RELEASE_VERSION;
+}

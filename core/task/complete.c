@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* complete.c: the end of a task: data and successors released, callbacks called, memory recycled.
+ * Threads: the worker that ran it, or whoever ended a task without a body. Owns: nothing lasting.
+ * Not here: explicit dependencies (deps.c), running (core/worker). */
+#include <stdlib.h>
+
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/task/deps.h"
+#include "core/task/tag.h"
+#include "core/task/task.h"
+
+/* Leaves every queue the task holds; whoever that grants goes on afterwards. */
+static void release_accesses(struct orr_task *t)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    struct orr_access *a = orr_task_accesses(t);
+    unsigned n = t->naccesses;
+    for (unsigned i = 0; i < n; i++) orr_prefetch_write(&handles[a[i].index]->queue);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = handles[a[i].index];
+        struct orr_access_queue *q = &h->queue;
+        struct orr_waiter *turn = NULL;
+        bool reduce;
+        orr_spin_lock(&q->lock);
+        if (orr_unlikely(a[i].group == ORR_GROUP_COMMUTE)) turn = orr_access_commute_exit_locked(q);
+        struct orr_waiter *granted = orr_access_leave_locked(q, &reduce);
+        orr_spin_unlock(&q->lock);
+        if (orr_unlikely(turn != NULL)) turn->granted(turn);
+        if (orr_unlikely(reduce)) orr_data_hooks.reduction_start(h);
+        if (granted) orr_waiters_run(granted);
+    }
+}
+
+/* Submits a regenerating task again. */
+static void regenerate(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    orr_store_release(&t->state, ORR_TASK_CREATED);
+    int r = orr_task_submit(pub, 0);
+    if (r) orr_error("task %s could not be submitted again (%d)", orr_task_name(t), r);
+}
+
+/* Releases everything the task stands in the way of. */
+static void release(struct orr_task *t)
+{
+    if (t->naccesses) release_accesses(t);
+    struct orr_task_rare *r = t->rare;
+    bool keep = r && r->persistent;
+    struct orr_edge *kept = orr_dep_close(&t->successors, keep);
+    if (orr_unlikely(keep)) r->kept_edges = kept;
+    if (orr_unlikely(r && r->tag)) orr_tag_done(t);
+}
+
+static void (*callback_of(struct starpu_task *pub))(void *)
+{
+    if (pub->callback_func) return pub->callback_func;
+    return pub->cl ? pub->cl->callback_func : NULL;
+}
+
+/* The last act: memory, and those who wait for this task alone. */
+static void end(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    bool again = pub->regenerate;
+    pub->status = STARPU_TASK_FINISHED;
+    if (orr_likely(pub->detach && pub->destroy && !again)) {
+        orr_task_free(t);
+        return;
+    }
+    if (again) {
+        regenerate(t);
+        return;
+    }
+    bool waited = !pub->detach;
+    if (orr_unlikely(pub->bundle != NULL)) starpu_task_bundle_remove(pub->bundle, pub);
+    orr_store_release(&t->state, ORR_TASK_DONE); /* pairs with the load in starpu_task_finished, reserve */
+    if (waited) orr_event_set(&t->rare->done);   /* from here on t may be gone */
+}
+
+void orr_task_complete(struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    struct starpu_task *pub = t->pub;
+    struct orr_ready_list *outer = self->collect, list = { NULL, NULL };
+    if (!outer) self->collect = &list;
+    if (orr_unlikely(pub->epilogue_callback_func != NULL)) orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
+    release(t);
+    void (*callback)(void *) = callback_of(pub);
+    if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, pub->callback_arg);
+    if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
+    end(t);
+    orr_own_add(&self->completed, 1);
+    if (!outer) {
+        self->collect = NULL;
+        orr_ready_dispatch(&list, NULL);
+    }
+    if (orr_unlikely(!self->worker)) orr_task_hooks.completed_elsewhere();
+}

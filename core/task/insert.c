@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* insert.c: starpu_task_insert and its relatives: a task from a list of arguments.
+ * Threads: any. Owns: nothing. Not here: packed values (args.c), ranks (mpi/insert.c).
+ *
+ * The list is walked once. Data go straight into the task; values into a buffer of the task's own. */
+#include "core/task/insert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "core/task/args.h"
+#include "core/task/task.h"
+
+#undef starpu_task_insert
+#undef starpu_insert_task
+#undef starpu_task_build
+#undef starpu_task_set
+
+enum { MODE_FLAGS_COMPARED = STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
+
+/* A task being filled in. */
+struct building {
+    struct starpu_codelet *cl;
+    struct starpu_task *task;
+    struct orr_args args;
+    unsigned count; /* data so far */
+    unsigned room;  /* data there is room for in dyn_handles; 0: inline */
+    int error;
+};
+
+static int fail(struct building *b, int error)
+{
+    if (!b->error) b->error = error;
+    return error;
+}
+
+/* ---- data ---- */
+
+static bool modes_are_variable(const struct starpu_codelet *cl) { return cl->nbuffers == STARPU_VARIABLE_NBUFFERS; }
+
+/* Moves what is inline to dynamic arrays, and enlarges those. */
+static int make_room(struct building *b, unsigned wanted)
+{
+    struct starpu_task *t = b->task;
+    unsigned room = wanted > 2 * b->room ? wanted : 2 * b->room;
+    starpu_data_handle_t *handles = realloc(t->dyn_handles, room * sizeof *handles);
+    if (!handles) return fail(b, -ENOMEM);
+    if (!t->dyn_handles) memcpy(handles, t->handles, b->count * sizeof *handles);
+    t->dyn_handles = handles;
+    if (modes_are_variable(b->cl)) {
+        enum starpu_data_access_mode *modes = realloc(t->dyn_modes, room * sizeof *modes);
+        if (!modes) return fail(b, -ENOMEM);
+        if (!t->dyn_modes) memcpy(modes, t->modes, b->count * sizeof *modes);
+        t->dyn_modes = modes;
+    }
+    b->room = room;
+    return 0;
+}
+
+/* The codelet's mode for datum i against the one given: equal, or not said by the codelet so far. */
+static int check_mode(struct building *b, unsigned i, int mode)
+{
+    struct starpu_codelet *cl = b->cl;
+    if (orr_unlikely(i >= (unsigned)cl->nbuffers)) {
+        orr_error("task_insert of %s: more data than the codelet's nbuffers (%d)", cl->name ? cl->name : "(unnamed)", cl->nbuffers);
+        return fail(b, -EINVAL);
+    }
+    enum starpu_data_access_mode *modes = STARPU_CODELET_GET_MODES_(cl);
+    if (orr_likely(modes[i] == (enum starpu_data_access_mode)mode)) return 0;
+    if (modes[i] == STARPU_NONE) {
+        modes[i] = mode;
+        return 0;
+    }
+    if (!((modes[i] ^ mode) & MODE_FLAGS_COMPARED)) return 0; /* only hints differ */
+    orr_error("task_insert of %s: datum %u is inserted with mode %d, the codelet says %d", cl->name ? cl->name : "(unnamed)", i, mode,
+              modes[i]);
+    return fail(b, -EINVAL);
+}
+
+static int add_datum(struct building *b, starpu_data_handle_t h, int mode)
+{
+    struct starpu_task *t = b->task;
+    unsigned i = b->count;
+    if (orr_unlikely(!b->cl)) {
+        orr_error("task_insert: data need a codelet, and it is NULL");
+        return fail(b, -EINVAL);
+    }
+    if (orr_unlikely(i >= (b->room ? b->room : STARPU_NMAXBUFS)) && make_room(b, i + 8)) return -ENOMEM;
+    STARPU_TASK_GET_HANDLES(t)[i] = h;
+    if (modes_are_variable(b->cl)) {
+        if (t->dyn_modes) t->dyn_modes[i] = mode;
+        else t->modes[i] = mode;
+    } else if (orr_unlikely(check_mode(b, i, mode))) {
+        return -EINVAL;
+    }
+    b->count++;
+    return 0;
+}
+
+/* Data in the codelet's modes. */
+static int add_array(struct building *b, starpu_data_handle_t *handles, int n)
+{
+    int r = 0;
+    for (int i = 0; i < n && r == 0; i++) {
+        int mode = STARPU_RW;
+        if (b->cl && !modes_are_variable(b->cl)) {
+            if (b->count >= (unsigned)b->cl->nbuffers) return check_mode(b, b->count, 0);
+            mode = STARPU_CODELET_GET_MODE(b->cl, b->count);
+        }
+        r = add_datum(b, handles[i], mode);
+    }
+    return r;
+}
+
+static int add_described(struct building *b, struct starpu_data_descr *descrs, int n)
+{
+    int r = 0;
+    for (int i = 0; i < n && r == 0; i++) r = add_datum(b, descrs[i].handle, descrs[i].mode);
+    return r;
+}
+
+/* ---- the other kinds ---- */
+
+static void callback_kinds(struct starpu_task *t, int kind, va_list *ap)
+{
+    switch (kind) {
+    case STARPU_CALLBACK: t->callback_func = va_arg(*ap, void (*)(void *)); break;
+    case STARPU_CALLBACK_WITH_ARG:
+    case STARPU_CALLBACK_WITH_ARG_NFREE:
+        t->callback_func = va_arg(*ap, void (*)(void *));
+        t->callback_arg = va_arg(*ap, void *);
+        t->callback_arg_free = kind == STARPU_CALLBACK_WITH_ARG && t->callback_arg;
+        break;
+    case STARPU_CALLBACK_ARG:
+    case STARPU_CALLBACK_ARG_NFREE:
+        t->callback_arg = va_arg(*ap, void *);
+        t->callback_arg_free = kind == STARPU_CALLBACK_ARG && t->callback_arg;
+        break;
+    case STARPU_EPILOGUE_CALLBACK: t->epilogue_callback_func = va_arg(*ap, void (*)(void *)); break;
+    case STARPU_EPILOGUE_CALLBACK_ARG:
+        t->epilogue_callback_arg = va_arg(*ap, void *);
+        t->epilogue_callback_arg_free = t->epilogue_callback_arg != NULL;
+        break;
+    case STARPU_PROLOGUE_CALLBACK: t->prologue_callback_func = va_arg(*ap, void (*)(void *)); break;
+    case STARPU_PROLOGUE_CALLBACK_ARG:
+    case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
+        t->prologue_callback_arg = va_arg(*ap, void *);
+        t->prologue_callback_arg_free = kind == STARPU_PROLOGUE_CALLBACK_ARG && t->prologue_callback_arg;
+        break;
+    case STARPU_PROLOGUE_CALLBACK_POP: t->prologue_callback_pop_func = va_arg(*ap, void (*)(void *)); break;
+    default:
+        t->prologue_callback_pop_arg = va_arg(*ap, void *);
+        t->prologue_callback_pop_arg_free = kind == STARPU_PROLOGUE_CALLBACK_POP_ARG && t->prologue_callback_pop_arg;
+        break;
+    }
+}
+
+static bool is_callback_kind(int kind)
+{
+    switch (kind) {
+    case STARPU_CALLBACK: case STARPU_CALLBACK_WITH_ARG: case STARPU_CALLBACK_WITH_ARG_NFREE: case STARPU_CALLBACK_ARG:
+    case STARPU_CALLBACK_ARG_NFREE: case STARPU_EPILOGUE_CALLBACK: case STARPU_EPILOGUE_CALLBACK_ARG:
+    case STARPU_PROLOGUE_CALLBACK: case STARPU_PROLOGUE_CALLBACK_ARG: case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
+    case STARPU_PROLOGUE_CALLBACK_POP: case STARPU_PROLOGUE_CALLBACK_POP_ARG: case STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE:
+        return true;
+    default: return false;
+    }
+}
+
+/* Where and how the task runs. False: not one of these kinds. */
+static bool placement_kinds(struct starpu_task *t, int kind, va_list *ap)
+{
+    switch (kind) {
+    case STARPU_PRIORITY: t->priority = va_arg(*ap, int); return true;
+    case STARPU_EXECUTE_ON_WORKER: {
+        int id = va_arg(*ap, int);
+        if (id >= 0) {
+            t->workerid = (unsigned)id;
+            t->execute_on_a_specific_worker = 1;
+        }
+        return true;
+    }
+    case STARPU_WORKER_ORDER: t->workerorder = va_arg(*ap, unsigned); return true;
+    case STARPU_EXECUTE_WHERE: t->where = (int32_t)va_arg(*ap, unsigned long long); return true;
+    case STARPU_TASK_WORKERIDS:
+        t->workerids_len = va_arg(*ap, unsigned);
+        t->workerids = va_arg(*ap, uint32_t *);
+        return true;
+    case STARPU_SCHED_CTX: t->sched_ctx = va_arg(*ap, unsigned); return true;
+    case STARPU_POSSIBLY_PARALLEL: t->possibly_parallel = va_arg(*ap, unsigned) != 0; return true;
+    case STARPU_TASK_SCHED_DATA: t->sched_data = va_arg(*ap, void *); return true;
+    case STARPU_TASK_NO_SUBMITORDER: t->no_submitorder = va_arg(*ap, unsigned) != 0; return true;
+    case STARPU_EXECUTE_ON_NODE: (void)va_arg(*ap, int); return true; /* mpi/insert.c looked at these */
+    case STARPU_EXECUTE_ON_DATA: (void)va_arg(*ap, starpu_data_handle_t); return true;
+    case STARPU_NODE_SELECTION_POLICY: (void)va_arg(*ap, int); return true;
+    default: return false;
+    }
+}
+
+/* What describes the task, and what it waits for. False: an unknown kind. */
+static bool description_kinds(struct building *b, int kind, va_list *ap)
+{
+    struct starpu_task *t = b->task;
+    switch (kind) {
+    case STARPU_NAME: t->name = va_arg(*ap, const char *); return true;
+    case STARPU_TASK_FILE: t->file = va_arg(*ap, const char *); return true;
+    case STARPU_TASK_LINE: t->line = (unsigned)va_arg(*ap, int); return true;
+    case STARPU_TASK_COLOR: t->color = va_arg(*ap, unsigned); return true;
+    case STARPU_FLOPS: t->flops = va_arg(*ap, double); return true;
+    case STARPU_HYPERVISOR_TAG: t->hypervisor_tag = va_arg(*ap, int); return true;
+    case STARPU_TASK_PROFILING_INFO: t->profiling_info = va_arg(*ap, struct starpu_profiling_task_info *); return true;
+    case STARPU_TRANSACTION: t->transaction = va_arg(*ap, struct starpu_transaction *); return true;
+    case STARPU_TAG:
+        t->tag_id = va_arg(*ap, starpu_tag_t);
+        t->use_tag = 1;
+        return true;
+    case STARPU_TAG_ONLY: t->tag_id = va_arg(*ap, starpu_tag_t); return true;
+    case STARPU_SEQUENTIAL_CONSISTENCY: t->sequential_consistency = va_arg(*ap, unsigned) != 0; return true;
+    case STARPU_HANDLES_SEQUENTIAL_CONSISTENCY: t->handles_sequential_consistency = va_arg(*ap, unsigned char *); return true;
+    case STARPU_TASK_SYNCHRONOUS: t->synchronous = va_arg(*ap, int) != 0; return true;
+    case STARPU_TASK_DEPS_ARRAY: {
+        unsigned n = va_arg(*ap, unsigned);
+        starpu_task_declare_deps_array(t, n, va_arg(*ap, struct starpu_task **));
+        return true;
+    }
+    case STARPU_TASK_END_DEPS_ARRAY: {
+        unsigned n = va_arg(*ap, unsigned);
+        starpu_task_declare_end_deps_array(t, n, va_arg(*ap, struct starpu_task **));
+        return true;
+    }
+    case STARPU_TASK_END_DEP: starpu_task_end_dep_add(t, va_arg(*ap, int)); return true;
+    case STARPU_CL_ARGS:
+    case STARPU_CL_ARGS_NFREE:
+        t->cl_arg = va_arg(*ap, void *);
+        t->cl_arg_size = va_arg(*ap, size_t);
+        t->cl_arg_free = kind == STARPU_CL_ARGS && t->cl_arg;
+        return true;
+    default: return false;
+    }
+}
+
+bool orr_insert_skip(int kind, va_list *ap)
+{
+    static struct starpu_codelet none;
+    struct starpu_task scratch;
+    switch (kind) { /* kinds that would act, or that placement and description do not cover */
+    case STARPU_VALUE:
+        (void)va_arg(*ap, void *);
+        (void)va_arg(*ap, size_t);
+        return true;
+    case STARPU_DATA_ARRAY: case STARPU_DATA_MODE_ARRAY:
+        (void)va_arg(*ap, void *);
+        (void)va_arg(*ap, int);
+        return true;
+    case STARPU_TASK_DEPS_ARRAY: case STARPU_TASK_END_DEPS_ARRAY:
+        (void)va_arg(*ap, unsigned);
+        (void)va_arg(*ap, void *);
+        return true;
+    case STARPU_TASK_END_DEP: (void)va_arg(*ap, int); return true;
+    default: break;
+    }
+    struct building b = { .cl = &none, .task = &scratch };
+    if (is_callback_kind(kind)) {
+        callback_kinds(&scratch, kind, ap);
+        return true;
+    }
+    return placement_kinds(&scratch, kind, ap) || description_kinds(&b, kind, ap);
+}
+
+static int other_kinds(struct building *b, int kind, va_list *ap)
+{
+    if (kind == STARPU_DATA_ARRAY) {
+        starpu_data_handle_t *handles = va_arg(*ap, starpu_data_handle_t *);
+        return add_array(b, handles, va_arg(*ap, int));
+    }
+    if (kind == STARPU_DATA_MODE_ARRAY) {
+        struct starpu_data_descr *descrs = va_arg(*ap, struct starpu_data_descr *);
+        return add_described(b, descrs, va_arg(*ap, int));
+    }
+    if (is_callback_kind(kind)) {
+        callback_kinds(b->task, kind, ap);
+        return 0;
+    }
+    if (placement_kinds(b->task, kind, ap) || description_kinds(b, kind, ap)) return 0;
+    orr_error("task_insert of %s: argument kind %d is unknown; did you forget the 0 at the end?",
+              b->cl && b->cl->name ? b->cl->name : "(unnamed)", kind);
+    return fail(b, -EINVAL);
+}
+
+/* ---- the walk ---- */
+
+static int walk(struct building *b, va_list *ap)
+{
+    for (int kind; (kind = va_arg(*ap, int)) != 0;) {
+        int r = 0;
+        if (kind < 1 << STARPU_MODE_SHIFT) {
+            r = add_datum(b, va_arg(*ap, starpu_data_handle_t), kind);
+        } else if (kind == STARPU_VALUE) {
+            const void *value = va_arg(*ap, const void *);
+            if (!orr_args_add(&b->args, value, va_arg(*ap, size_t))) r = fail(b, -ENOMEM);
+        } else {
+            r = other_kinds(b, kind, ap);
+        }
+        if (orr_unlikely(r != 0)) return r;
+    }
+    return 0;
+}
+
+static int finish(struct building *b)
+{
+    struct starpu_task *t = b->task;
+    if (b->cl && modes_are_variable(b->cl)) t->nbuffers = (int)b->count;
+    else if (b->cl && b->count != (unsigned)b->cl->nbuffers) {
+        orr_error("task_insert of %s: %u data for a codelet with nbuffers %d", b->cl->name ? b->cl->name : "(unnamed)", b->count,
+                  b->cl->nbuffers);
+        return fail(b, -EINVAL);
+    }
+    if (!b->args.buffer) return 0;
+    if (t->cl_arg) {
+        orr_error("task_insert of %s: STARPU_CL_ARGS and STARPU_VALUE exclude each other", b->cl && b->cl->name ? b->cl->name : "(unnamed)");
+        return fail(b, -EINVAL);
+    }
+    orr_args_finish(&b->args);
+    t->cl_arg = b->args.buffer;
+    t->cl_arg_size = b->args.used;
+    t->cl_arg_free = 1;
+    if (b->args.in_slab) orr_task_of(t)->flags |= ORR_TF_ARGS_SLAB;
+    return 0;
+}
+
+static int fill(struct starpu_task *task, struct starpu_codelet *cl, va_list *ap)
+{
+    struct building b = { .cl = cl, .task = task };
+    if (!orr_task_private(task)) return -ENOMEM;
+    task->cl = cl;
+    int r = walk(&b, ap);
+    if (r == 0) r = finish(&b);
+    if (orr_unlikely(r != 0) && b.args.buffer && task->cl_arg != b.args.buffer) orr_args_drop(&b.args);
+    return r;
+}
+
+struct starpu_task *orr_task_build_v(struct starpu_codelet *cl, int flags, va_list ap)
+{
+    (void)flags;
+    struct starpu_task *task = starpu_task_create();
+    if (!task) return NULL;
+    va_list copy;
+    va_copy(copy, ap);
+    int r = fill(task, cl, &copy);
+    va_end(copy);
+    if (r == 0) return task;
+    starpu_task_destroy(task);
+    return NULL;
+}
+
+static int insert_v(struct starpu_codelet *cl, va_list ap)
+{
+    struct starpu_task *task = starpu_task_create();
+    if (!task) return -ENOMEM;
+    va_list copy;
+    va_copy(copy, ap);
+    int r = fill(task, cl, &copy);
+    va_end(copy);
+    if (r == 0) r = starpu_task_submit(task);
+    if (orr_unlikely(r != 0)) starpu_task_destroy(task);
+    return r;
+}
+
+int starpu_task_insert(struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = insert_v(cl, ap);
+    va_end(ap);
+    return r;
+}
+
+int starpu_insert_task(struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = insert_v(cl, ap);
+    va_end(ap);
+    return r;
+}
+
+struct starpu_task *starpu_task_build(struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
+    va_end(ap);
+    return task;
+}
+
+int starpu_task_set(struct starpu_task *task, struct starpu_codelet *cl, ...)
+{
+    if (!task) return -EINVAL;
+    va_list ap, copy;
+    va_start(ap, cl);
+    va_copy(copy, ap);
+    int r = fill(task, cl, &copy);
+    va_end(copy);
+    va_end(ap);
+    return r;
+}
+
+/* ---- building blocks for a program's own insertion function ---- */
+
+static struct building resume(struct starpu_codelet *cl, struct starpu_task *task, const int *allocated, int current)
+{
+    struct building b = { .cl = cl, .task = task, .count = (unsigned)current };
+    b.room = task->dyn_handles ? (unsigned)*allocated : 0;
+    task->cl = cl;
+    return b;
+}
+
+void starpu_task_insert_data_make_room(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
+                                       int current_buffer, int room)
+{
+    struct building b = resume(cl, task, allocated_buffers, current_buffer);
+    unsigned wanted = (unsigned)(current_buffer + room);
+    if (wanted > (b.room ? b.room : STARPU_NMAXBUFS) && make_room(&b, wanted) == 0) *allocated_buffers = (int)b.room;
+}
+
+void starpu_task_insert_data_process_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
+                                         int *current_buffer, int arg_type, starpu_data_handle_t handle)
+{
+    struct building b = resume(cl, task, allocated_buffers, *current_buffer);
+    add_datum(&b, handle, arg_type);
+    *allocated_buffers = (int)b.room;
+    *current_buffer = (int)b.count;
+}
+
+void starpu_task_insert_data_process_array_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
+                                               int *current_buffer, int nb_handles, starpu_data_handle_t *handles)
+{
+    struct building b = resume(cl, task, allocated_buffers, *current_buffer);
+    add_array(&b, handles, nb_handles);
+    *allocated_buffers = (int)b.room;
+    *current_buffer = (int)b.count;
+}
+
+void starpu_task_insert_data_process_mode_array_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
+                                                    int *current_buffer, int nb_descrs, struct starpu_data_descr *descrs)
+{
+    struct building b = resume(cl, task, allocated_buffers, *current_buffer);
+    add_described(&b, descrs, nb_descrs);
+    *allocated_buffers = (int)b.room;
+    *current_buffer = (int)b.count;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* inspect.c: who waits for a task, and names of what a task is doing.
+ * Threads: any that keeps the task from ending meanwhile, as its scheduler or its body. Owns: nothing.
+ * Not here: whoever waits for the task's data: that depends on what others do until then (core/data/access.h). */
+#include <starpu.h>
+
+#include "core/task/deps.h"
+#include "core/task/task.h"
+
+/* The task that a group makes ready, NULL for groups of tags and of end dependencies. */
+static struct orr_task *waiting_task(const struct orr_dep_group *g)
+{
+    return g->fire == orr_dep_fire_task ? orr_load_acquire(&((struct orr_dep_group *)g)->task) : NULL;
+}
+
+/* Whether it waits for one thing only. */
+static bool waits_for_this_alone(struct orr_dep_group *g, struct orr_task *t)
+{
+    return orr_load_acquire(&g->remaining) == 1 && orr_load_acquire(&t->pending) == 1;
+}
+
+static int list_successors(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[], bool only_last)
+{
+    struct orr_task *t = orr_task_of(task);
+    struct orr_edge *e = t ? orr_load_acquire(&t->successors) : NULL;
+    unsigned n = 0;
+    if (e == ORR_EDGES_CLOSED) return 0;
+    for (; e; e = e->next) {
+        struct orr_task *s = waiting_task(e->group);
+        if (!s || (only_last && !waits_for_this_alone(e->group, s))) continue;
+        if (n < ndeps) task_array[n] = s->pub;
+        n++;
+    }
+    return (int)n;
+}
+
+int starpu_task_get_task_succs(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
+{
+    return list_successors(task, ndeps, task_array, false);
+}
+
+int starpu_task_get_task_scheduled_succs(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
+{
+    return list_successors(task, ndeps, task_array, true);
+}
+
+char *starpu_task_status_get_as_string(enum starpu_task_status status)
+{
+    static char names[][32] = { "STARPU_TASK_INIT", "STARPU_TASK_BLOCKED", "STARPU_TASK_READY", "STARPU_TASK_RUNNING",
+                                "STARPU_TASK_FINISHED", "STARPU_TASK_BLOCKED_ON_TAG", "STARPU_TASK_BLOCKED_ON_TASK",
+                                "STARPU_TASK_BLOCKED_ON_DATA", "STARPU_TASK_STOPPED" };
+    static char unknown[] = "STARPU_TASK_UNKNOWN";
+    return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : unknown;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* redux.c: contributions to a reduction, and the tasks that sum them up.
+ * Threads: orr_redux_contribution on the worker that contributes; orr_redux_start on whoever found the group drained.
+ * Owns: struct summing, for as long as a reduction runs. Not here: when it must run (core/data/access.c). */
+#include "core/task/redux.h"
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+
+static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
+{
+    struct orr_data_rare *r = h->rare;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_data **table = r->redux_per_worker;
+    orr_spin_unlock(&h->queue.lock);
+    if (table) return &table[worker_id];
+    struct orr_data **fresh = orr_calloc(STARPU_NMAXWORKERS, sizeof *fresh);
+    if (!fresh) return NULL;
+    orr_spin_lock(&h->queue.lock);
+    if (!r->redux_per_worker) {
+        r->redux_per_worker = fresh;
+        r->redux_count = STARPU_NMAXWORKERS;
+        fresh = NULL;
+    }
+    table = r->redux_per_worker;
+    orr_spin_unlock(&h->queue.lock);
+    orr_free(fresh);
+    return &table[worker_id];
+}
+
+/* Gives c its neutral value with h's init codelet, in main memory. */
+static int initialise(struct orr_data *h, struct orr_data *c)
+{
+    struct starpu_codelet *init = h->rare->init_cl;
+    if (!init || !init->cpu_funcs[0]) {
+        orr_error("reduction: the init codelet has no CPU implementation; starpu_data_set_reduction_methods needs one");
+        return -EINVAL;
+    }
+    int r = orr_fetch_blocking(c, STARPU_MAIN_RAM, STARPU_W);
+    if (r) return r;
+    void *itf = c->replicates[STARPU_MAIN_RAM].interface;
+    init->cpu_funcs[0](&itf, h->rare->init_cl_arg);
+    orr_fetch_end(c, STARPU_MAIN_RAM, STARPU_W);
+    return 0;
+}
+
+struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
+{
+    struct orr_data **slot = contributions(h, worker_id);
+    if (!slot) return NULL;
+    struct orr_data *c = *slot;
+    if (c && c->initialized) return c;
+    if (!c) {
+        c = orr_data_create(h->ops, -1, h->replicates[STARPU_MAIN_RAM].interface);
+        if (!c) return NULL;
+    }
+    if (orr_codelet_check(h->rare->init_cl) || initialise(h, c)) {
+        if (!*slot) orr_data_destroy(c);
+        return NULL;
+    }
+    c->initialized = true;
+    *slot = c;
+    return c;
+}
+
+/* A reduction under way: one task after the other, each adding one contribution. */
+struct summing {
+    struct orr_data *handle;
+    unsigned next;
+    bool has_value; /* the handle holds something already */
+};
+
+static void sum_next(struct orr_task *done, void *arg);
+
+static void finish(struct summing *s)
+{
+    struct orr_data *h = s->handle;
+    orr_free(s);
+    orr_data_reduction_done(h);
+}
+
+/* Submits one internal task on handles whose queues are held. */
+static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_arg, struct orr_data *with)
+{
+    struct starpu_task *task = starpu_task_create();
+    struct orr_task_rare *r = task ? orr_task_rare_get(orr_task_of(task)) : NULL;
+    if (!r) return -ENOMEM;
+    task->cl = cl;
+    task->cl_arg = cl_arg;
+    task->handles[0] = s->handle;
+    task->handles[1] = with;
+    task->type = STARPU_TASK_TYPE_INTERNAL;
+    task->priority = INT_MAX;
+    r->internal_done = sum_next;
+    r->internal_arg = s;
+    return orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
+}
+
+/* done: the step that just ended, NULL at the start. */
+static void sum_next(struct orr_task *done, void *arg)
+{
+    struct summing *s = arg;
+    struct orr_data_rare *r = s->handle->rare;
+    if (done && done->pub->handles[1]) { /* that contribution is in */
+        struct orr_data *c = done->pub->handles[1];
+        orr_data_invalidate_copies(c);
+        c->initialized = false;
+    }
+    if (!s->has_value) {
+        s->has_value = true;
+        s->handle->initialized = true;
+        if (submit_step(s, r->init_cl, r->init_cl_arg, NULL) == 0) return;
+        orr_error("reduction: out of memory; the value is lost");
+    }
+    for (; s->next < r->redux_count; s->next++) {
+        struct orr_data *c = r->redux_per_worker[s->next];
+        if (!c || !c->initialized) continue;
+        s->next++;
+        if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) == 0) return;
+        orr_error("reduction: out of memory; a contribution is lost");
+    }
+    finish(s);
+}
+
+void orr_redux_start(struct orr_data *h)
+{
+    struct summing *s = orr_calloc(1, sizeof *s);
+    if (!s) {
+        orr_error("reduction: out of memory; contributions are lost");
+        orr_data_reduction_done(h);
+        return;
+    }
+    s->handle = h;
+    s->has_value = h->initialized;
+    sum_next(NULL, s);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* redux.h: reductions: every worker contributes to a copy of its own, which are summed up when somebody wants the value.
+ * Threads: contributions on their worker; the summing up as tasks. Owns: contributions (in struct orr_data_rare).
+ * Not here: the order of accesses (core/data/access.h). */
+#ifndef ORR_TASK_REDUX_H
+#define ORR_TASK_REDUX_H
+
+#include "core/task/task.h"
+
+/* The contribution of worker id to h, initialised with the init codelet; NULL with a message on failure. */
+struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id);
+/* Installed as orr_data_hooks.reduction_start. */
+void orr_redux_start(struct orr_data *h);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* submit.c: from the program's hands to ready.
+ * Threads: any. Owns: nothing lasting. Not here: explicit dependencies (deps.c), completion (complete.c).
+ *
+ * Submission has two phases. The first checks, allocates and sorts, and can fail with nothing done. The second commits: it
+ * locks the queues of all handles in address order, joins them all, and unlocks. Holding them together makes submissions
+ * from several threads serial, so no two tasks can each stand before the other. A task with one handle, or none, pays one
+ * lock, or none. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/partition.h"
+#include "core/task/deps.h"
+#include "core/task/redux.h"
+#include "core/task/tag.h"
+#include "core/task/task.h"
+
+#undef starpu_task_submit
+
+static void access_granted(struct orr_waiter *w);
+
+/* ---- phase one ---- */
+
+static bool handle_is_sequential(const struct starpu_task *pub, const struct orr_data *h, unsigned i)
+{
+    if (!pub->sequential_consistency || !h->sequential_consistency) return false;
+    return !pub->handles_sequential_consistency || pub->handles_sequential_consistency[i];
+}
+
+static const char *refusal(const struct orr_data *h, int mode)
+{
+    if (!h) return "is NULL";
+    if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
+    if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
+    if ((mode & STARPU_REDUX) && (!h->rare || !h->rare->redux_cl)) return "has no reduction methods: call starpu_data_set_reduction_methods";
+    return NULL;
+}
+
+/* Whether buffer i of t can be used as mode says. */
+static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsigned i)
+{
+    const char *why = refusal(h, mode);
+    if (orr_likely(!why)) return 0;
+    orr_error("task %s: datum %u %s", orr_task_name(t), i, why);
+    return -EINVAL;
+}
+
+/* Puts an access to h in its place by address; an earlier one to the same handle takes up the mode instead. */
+static void insert_sorted(struct orr_access *list, unsigned *count, starpu_data_handle_t *handles, struct orr_access a)
+{
+    struct orr_data *h = handles[a.index];
+    unsigned at = *count;
+    while (at > 0 && handles[list[at - 1].index] > h) at--;
+    if (at > 0 && handles[list[at - 1].index] == h) {
+        struct orr_access *same = &list[at - 1];
+        if (same->group != a.group) same->group = ORR_GROUP_WRITE;
+        if (same->group != ORR_GROUP_COMMUTE) same->flags &= (uint8_t)~ORR_AF_TURN;
+        if (!(a.flags & ORR_AF_LATE)) same->flags &= (uint8_t)~ORR_AF_LATE;
+        return;
+    }
+    memmove(&list[at + 1], &list[at], (*count - at) * sizeof a);
+    list[at] = a;
+    ++*count;
+}
+
+/* Room for n accesses. */
+static int reserve_access_block(struct orr_task *t, unsigned n)
+{
+    if (orr_unlikely(t->flags & ORR_TF_ACCESS_HEAP)) orr_free(t->heap_accesses);
+    t->flags &= ~(uint32_t)ORR_TF_ACCESS_HEAP;
+    t->inline_accesses.task = t;
+    if (orr_likely(n <= ORR_TASK_INLINE_ACCESSES)) return 0;
+    struct orr_access_block *b = orr_malloc(sizeof *b + n * sizeof b->access[0]);
+    if (!b) return -ENOMEM;
+    b->task = t;
+    t->heap_accesses = b;
+    t->flags |= ORR_TF_ACCESS_HEAP;
+    return 0;
+}
+
+/* The list of accesses, sorted by address, each handle once. */
+static int build_accesses(struct orr_task *t, unsigned n)
+{
+    struct starpu_task *pub = t->pub;
+    int r = reserve_access_block(t, n);
+    if (r) return r;
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(pub);
+    const enum starpu_data_access_mode *modes = STARPU_TASK_GET_MODES_(pub);
+    for (unsigned i = 0; i < n; i++) orr_prefetch_write(handles[i]);
+    struct orr_access *list = orr_task_accesses(t);
+    unsigned count = 0;
+    t->flags |= ORR_TF_PLAIN;
+    for (unsigned i = 0; i < n; i++) {
+        int mode = modes[i];
+        if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
+        if (orr_unlikely(handles[i]->planned)) orr_partition_switch(handles[i], mode);
+        if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) || (mode & STARPU_SCRATCH))) {
+            t->flags &= ~(uint32_t)ORR_TF_PLAIN;
+            continue; /* scratch: nobody else sees it */
+        }
+        struct orr_access a = { .waiter = { .granted = access_granted }, .index = (uint16_t)i, .group = orr_access_group(mode),
+                                .flags = ORR_ACCESS_LASTS };
+        if (orr_unlikely(a.group == ORR_GROUP_REDUX)) t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
+        if (orr_unlikely(!handle_is_sequential(pub, handles[i], i))) a.flags |= ORR_AF_LATE;
+        if (orr_unlikely(a.group == ORR_GROUP_COMMUTE)) a.flags |= ORR_AF_TURN;
+        if (orr_unlikely(a.flags & (ORR_AF_LATE | ORR_AF_TURN))) t->flags |= ORR_TF_LATE;
+        insert_sorted(list, &count, handles, a);
+    }
+    for (unsigned i = 0; i < count; i++) list[i].position = (uint16_t)i;
+    t->naccesses = (uint16_t)count;
+    return 0;
+}
+
+static int check_variable_buffers(struct orr_task *t, unsigned n)
+{
+    struct starpu_task *pub = t->pub;
+    if (orr_unlikely(n > UINT16_MAX)) {
+        orr_error("task %s: %u data are more than a task can have (%d)", orr_task_name(t), n, UINT16_MAX);
+        return -EINVAL;
+    }
+    if (n > STARPU_NMAXBUFS && !pub->dyn_handles) {
+        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give them in dyn_handles", orr_task_name(t), n, STARPU_NMAXBUFS);
+        return -EINVAL;
+    }
+    if (n > STARPU_NMAXBUFS && !pub->dyn_modes && pub->cl->nbuffers == STARPU_VARIABLE_NBUFFERS) {
+        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give their modes in dyn_modes", orr_task_name(t), n,
+                  STARPU_NMAXBUFS);
+        return -EINVAL;
+    }
+    if (pub->dyn_handles && !pub->dyn_interfaces) {
+        pub->dyn_interfaces = malloc(n * sizeof *pub->dyn_interfaces);
+        if (!pub->dyn_interfaces) return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Only for tasks that will be waited for, submitted again, or given end dependencies ahead. */
+static int reserve_rare(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    struct orr_task_rare *r = orr_task_rare_get(t);
+    if (!r) return -ENOMEM;
+    orr_event_init(&r->done);
+    r->late_next = 0;
+    r->persistent = !pub->destroy || pub->regenerate;
+    if (pub->nb_termination_call_required) {
+        starpu_task_end_dep_add(pub, (int)pub->nb_termination_call_required);
+        pub->nb_termination_call_required = 0;
+    } else if (r->end_deps_used && orr_load_relaxed(&r->end_deps) == 0) {
+        orr_store_relaxed(&r->end_deps, 1); /* submitted again: the body counts anew */
+    }
+    return 0;
+}
+
+static int reserve(struct orr_task *t, uint32_t flags)
+{
+    struct starpu_task *pub = t->pub;
+    uint32_t state = orr_load_acquire(&t->state);
+    if (orr_unlikely(state != ORR_TASK_CREATED && state != ORR_TASK_DONE)) {
+        orr_error("task %s is submitted a second time while it is still under way; submit it again after it has ended",
+                  orr_task_name(t));
+        return -EINVAL;
+    }
+    t->flags = (t->flags & (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED)) | flags;
+    t->naccesses = 0;
+    t->priority = pub->priority;
+    t->nimpl_valid = 0;
+    t->worker = -1;
+    int r;
+    if (orr_likely(pub->cl)) {
+        if ((r = orr_codelet_check(pub->cl)) != 0) return r;
+        unsigned n = STARPU_TASK_GET_NBUFFERS(pub);
+        if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0) return r;
+        if (n > 0 && !(flags & ORR_TF_NO_QUEUE) && (r = build_accesses(t, n)) != 0) return r;
+        if (n == 0) t->flags |= ORR_TF_PLAIN;
+        if ((r = orr_task_hooks.check_runnable(t)) != 0) return r;
+    } else if (orr_unlikely(orr_task_hooks.check_runnable(t) != 0)) {
+        return -ENODEV;
+    }
+    if (orr_unlikely(!pub->detach || pub->synchronous || !pub->destroy || pub->regenerate || t->rare || (t->flags & ORR_TF_LATE) ||
+                     pub->nb_termination_call_required) && (r = reserve_rare(t)) != 0)
+        return r;
+    if (orr_unlikely(pub->use_tag) && (r = orr_tag_bind(t)) != 0) return r;
+    return 0;
+}
+
+/* ---- phase two ---- */
+
+/* Joins every access that is not late. Returns how many were granted at once. */
+static int join_accesses(struct orr_task *t, int early, bool shared)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    struct orr_access *a = orr_task_accesses(t);
+    unsigned n = t->naccesses;
+    int granted = 0;
+    bool kick = false;
+    for (unsigned i = 0; i < n; i++)
+        if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_lock(&handles[a[i].index]->queue.lock);
+    for (unsigned i = 0; i < n; i++) {
+        if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
+        struct orr_access_queue *q = &handles[a[i].index]->queue;
+        if (orr_access_join_locked(q, &a[i])) granted++;
+        else if (orr_unlikely(q->group == ORR_GROUP_REDUX && q->active == 0)) kick = true;
+    }
+    if (orr_likely(granted == early && !shared)) orr_store_relaxed(&t->pending, 0); /* ready: see reclaim */
+    /* from here on others may grant the rest; the task's own guard keeps it from starting */
+    for (unsigned i = 0; i < n; i++)
+        if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_unlock(&handles[a[i].index]->queue.lock);
+    if (orr_unlikely(kick))
+        for (unsigned i = 0; i < n; i++)
+            if (!(a[i].flags & ORR_AF_LATE)) orr_data_kick_reduction(handles[a[i].index]);
+    return granted;
+}
+
+static int count_early(struct orr_task *t)
+{
+    if (orr_likely(!(t->flags & ORR_TF_LATE))) return t->naccesses;
+    int n = 0;
+    for (unsigned i = 0; i < t->naccesses; i++) n += !(orr_task_accesses(t)[i].flags & ORR_AF_LATE);
+    return n;
+}
+
+static void dispatch_one(struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    if (self->collect) {
+        orr_ready_append(self->collect, t);
+        return;
+    }
+    struct orr_ready_list list = { t, t };
+    t->next = NULL;
+    orr_ready_dispatch(&list, NULL);
+}
+
+/* All conditions hold. */
+static void now_ready(struct orr_task *t)
+{
+    struct orr_task_rare *r = t->rare;
+    /* the next round's conditions count from here on: explicit prerequisites may be submitted again before t is */
+    if (orr_unlikely(r && r->persistent)) orr_add_acq_rel(&t->pending, 1 + (int32_t)r->ngroups);
+    dispatch_one(t);
+}
+
+void orr_task_unblock(struct orr_task *t)
+{
+    if (orr_sub_acq_rel(&t->pending, 1) == 1) now_ready(t); /* pairs with itself: the last sees what the others did */
+}
+
+static void commit(struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    if (orr_unlikely(orr_load_relaxed(&t->successors) == ORR_EDGES_CLOSED)) { /* submitted again: so are its dependencies */
+        orr_store_release(&t->successors, t->rare ? t->rare->kept_edges : NULL);
+        if (t->rare) t->rare->kept_edges = NULL;
+    }
+    t->pub->status = STARPU_TASK_BLOCKED;
+    orr_store_relaxed(&t->state, ORR_TASK_SUBMITTED);
+    orr_own_add(&self->submitted, 1);
+    int early = t->naccesses ? count_early(t) : 0;
+    bool shared = (t->flags & ORR_TF_EXPLICIT) != 0 || (t->rare && t->rare->persistent);
+    if (orr_unlikely(shared)) orr_add_acq_rel(&t->pending, early);
+    else orr_store_relaxed(&t->pending, 1 + early);
+    int granted = early ? join_accesses(t, early, shared) : 0;
+    if (orr_likely(granted == early && !shared)) {
+        if (!early) orr_store_relaxed(&t->pending, 0);
+        now_ready(t);
+        return;
+    }
+    if (orr_sub_acq_rel(&t->pending, granted + 1) == granted + 1) now_ready(t);
+}
+
+int orr_task_submit(struct starpu_task *pub, uint32_t flags)
+{
+    struct orr_task *t = orr_task_private(pub);
+    if (orr_unlikely(!t)) return -ENOMEM;
+    if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL)) orr_task_hooks.throttle();
+    int r = reserve(t, flags);
+    if (orr_unlikely(r != 0)) return r;
+    void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
+    if (orr_unlikely(submitted != NULL) && pub->cl) submitted(t);
+    commit(t);
+    return 0;
+}
+
+int starpu_task_submit(struct starpu_task *task)
+{
+    if (orr_unlikely(!task)) {
+        orr_error("starpu_task_submit: the task is NULL");
+        return -EINVAL;
+    }
+    if (orr_unlikely(task->magic != 42)) {
+        orr_error("starpu_task_submit: the task was not initialised; use starpu_task_create or starpu_task_init");
+        return -EINVAL;
+    }
+    if (orr_likely(!task->synchronous)) return orr_task_submit(task, 0);
+    struct orr_thread *self = orr_self();
+    if (self->current || self->callback_depth) {
+        orr_error("starpu_task_submit of synchronous task %s in task %s: a task must not block; submit it asynchronously",
+                  orr_task_name(orr_task_private(task)), orr_task_name(self->current));
+        return -EDEADLK;
+    }
+    task->detach = 0;
+    int r = orr_task_submit(task, 0);
+    if (r) return r;
+    struct orr_task *t = orr_task_of(task);
+    orr_event_wait(&t->rare->done);
+    if (task->destroy) orr_task_free(t);
+    return 0;
+}
+
+int starpu_task_submit_to_ctx(struct starpu_task *task, unsigned sched_ctx_id)
+{
+    if (task) task->sched_ctx = sched_ctx_id;
+    return starpu_task_submit(task);
+}
+
+int starpu_task_submit_nodeps(struct starpu_task *task)
+{
+    if (task) task->sequential_consistency = 0;
+    return starpu_task_submit(task);
+}
+
+/* ---- the late phase: accesses that join, or take turns, when everything else is ready ---- */
+
+/* Goes on with t's late accesses, in address order so that holders never wait in a circle. True: all are granted. */
+static bool late_phase(struct orr_task *t)
+{
+    struct orr_task_rare *r = t->rare;
+    for (; r->late_next < t->naccesses; r->late_next++) {
+        struct orr_access *a = &orr_task_accesses(t)[r->late_next];
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
+        if ((a->flags & ORR_AF_LATE) && !(a->flags & ORR_AF_JOINED)) {
+            a->flags |= ORR_AF_STARTED | ORR_AF_JOINED;
+            if (!orr_data_join_exempt(h, a)) return false;
+        }
+        if ((a->flags & ORR_AF_TURN) && a->group == ORR_GROUP_COMMUTE) {
+            a->flags = (uint8_t)((a->flags | ORR_AF_STARTED) & ~ORR_AF_TURN);
+            orr_spin_lock(&h->queue.lock);
+            bool mine = orr_access_commute_enter_locked(&h->queue, a);
+            orr_spin_unlock(&h->queue.lock);
+            if (!mine) return false;
+        }
+    }
+    return true;
+}
+
+static void access_granted(struct orr_waiter *w)
+{
+    struct orr_access *a = (struct orr_access *)w;
+    struct orr_task *t = orr_access_owner(a);
+    if (orr_likely(!(a->flags & ORR_AF_STARTED))) {
+        orr_task_unblock(t);
+        return;
+    }
+    dispatch_one(t);
+}
+
+/* An exempt access asks for a handle that t has but does not use yet. While t waits for something else it takes one more
+ * condition upon itself, and gives the handle back; once ready, it keeps it. */
+bool orr_task_reclaim(struct orr_access *a)
+{
+    if (a->waiter.granted != access_granted || (a->flags & ORR_AF_STARTED)) return false;
+    struct orr_task *t = orr_access_owner(a);
+    if (t->rare && t->rare->persistent) return false; /* its countdown counts for the next round, too */
+    int32_t pending = orr_load_relaxed(&t->pending);
+    while (pending > 0 && orr_load_relaxed(&t->state) == ORR_TASK_SUBMITTED)
+        if (orr_cas_weak_acq_rel(&t->pending, &pending, pending + 1)) return true;
+    return false;
+}
+
+/* ---- dispatching ---- */
+
+static bool has_body(const struct orr_task *t)
+{
+    const struct starpu_task *p = t->pub;
+    return p->cl && orr_task_where(p) != STARPU_NOWHERE;
+}
+
+void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_ready_list *collect = self->collect;
+    struct orr_task *current = self->current;
+    /* what a callback submits should run while the callback goes on; but callbacks within callbacks must end somewhere */
+    enum { NESTING_MAX = 16 };
+    if (self->callback_depth < NESTING_MAX) self->collect = NULL;
+    self->callback_depth++;
+    self->current = t;
+    fn(arg);
+    self->current = current;
+    self->callback_depth--;
+    self->collect = collect;
+}
+
+void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_ready_list *outer = self->collect;
+    self->collect = list;
+    for (struct orr_task *t; (t = list->head) != NULL;) {
+        list->head = t->next;
+        if (orr_unlikely(t->flags & ORR_TF_LATE) && !late_phase(t)) continue;
+        struct starpu_task *pub = t->pub;
+        orr_store_relaxed(&t->state, ORR_TASK_READY);
+        pub->status = STARPU_TASK_READY;
+        if (orr_unlikely(pub->prologue_callback_func != NULL)) orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
+        if (orr_unlikely(!has_body(t))) {
+            if (orr_task_body_done(t)) orr_task_complete(t);
+        } else if (keep_out && !*keep_out && orr_task_hooks.may_keep(t)) {
+            *keep_out = t;
+        } else {
+            orr_task_hooks.push(t);
+        }
+    }
+    self->collect = outer;
+}

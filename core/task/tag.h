@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tag.h: tags: names for tasks that need not exist yet, with dependencies between them.
+ * Threads: any. Owns: the table of tags (tag.c). Not here: dependencies between tasks (deps.h). */
+#ifndef ORR_TASK_TAG_H
+#define ORR_TASK_TAG_H
+
+#include "core/task/task.h"
+
+/* Called at submission of a task with use_tag: binds the task to its tag, and makes it wait for the tag's own
+ * dependencies. 0 or -ENOMEM, -EINVAL (the tag has a task under way). */
+int orr_tag_bind(struct orr_task *t);
+/* Called at completion of such a task: whoever waits for the tag goes on. */
+void orr_tag_done(struct orr_task *t);
+/* Frees all tags; at shutdown. */
+void orr_tags_fini(void);
+
+#endif

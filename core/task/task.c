@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* task.c: making and freeing tasks, and small questions about them.
+ * Threads: any. Owns: tasks' memory. Not here: submission (submit.c), completion (complete.c). */
+#include "core/task/task.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/task/deps.h"
+
+enum { TASK_MAGIC = 42 };
+
+struct task_block {
+    struct orr_task private_half;
+    struct starpu_task public_half;
+};
+
+struct orr_task_hooks orr_task_hooks;
+
+_Static_assert(sizeof(struct task_block) <= 640, "a pending task is to take ten cache lines");
+
+static const struct starpu_task blank = STARPU_TASK_INITIALIZER;
+
+void orr_task_init_slabs(void)
+{
+    orr_slab_set_size(ORR_SLAB_TASK, sizeof(struct task_block));
+    orr_slab_set_size(ORR_SLAB_JOB, sizeof(struct orr_task));
+    orr_slab_set_size(ORR_SLAB_EDGE, sizeof(struct orr_edge));
+    orr_slab_set_size(ORR_SLAB_ARGS, ORR_ARGS_BLOCK_BYTES);
+}
+
+static uint64_t next_id(void)
+{
+    struct orr_thread *self = orr_self();
+    if (orr_unlikely(self->next_job_id % ORR_JOB_ID_BLOCK == 0)) self->next_job_id = orr_job_id_block();
+    return self->next_job_id++;
+}
+
+static void private_init(struct orr_task *t, struct starpu_task *pub, uint32_t flags)
+{
+    memset(t, 0, offsetof(struct orr_task, heap_accesses));
+    t->pub = pub;
+    t->flags = flags;
+    t->worker = -1;
+    t->id = next_id();
+    orr_store_relaxed(&t->pending, 1);
+    pub->starpu_private = t;
+}
+
+/* The block that the next call will take was last written by another core: start fetching it now. */
+static void prefetch_next_block(void)
+{
+    char *b = orr_self()->caches[ORR_SLAB_TASK].free_list;
+    if (!b) return;
+    for (size_t i = 0; i < sizeof(struct task_block); i += ORR_CACHE_LINE) orr_prefetch_write(b + i);
+}
+
+struct starpu_task *starpu_task_create(void)
+{
+    struct task_block *b = orr_slab_alloc(ORR_SLAB_TASK);
+    if (orr_unlikely(!b)) {
+        orr_error("starpu_task_create: out of memory");
+        return NULL;
+    }
+    prefetch_next_block();
+    b->public_half = blank;
+    b->public_half.destroy = 1;
+    private_init(&b->private_half, &b->public_half, ORR_TF_BLOCK);
+    return &b->public_half;
+}
+
+void starpu_task_init(struct starpu_task *task)
+{
+    if (!task) {
+        orr_error("starpu_task_init: the task is NULL");
+        return;
+    }
+    memcpy(task, &blank, sizeof blank);
+}
+
+struct orr_task *orr_task_private(struct starpu_task *pub)
+{
+    struct orr_task *t = orr_task_of(pub);
+    if (orr_likely(t)) return t;
+    t = orr_slab_alloc(ORR_SLAB_JOB);
+    if (t) private_init(t, pub, 0);
+    return t;
+}
+
+struct orr_task_rare *orr_task_rare_get(struct orr_task *t)
+{
+    if (!t->rare) t->rare = orr_calloc(1, sizeof *t->rare);
+    return t->rare;
+}
+
+static void free_rare(struct orr_task_rare *r)
+{
+    for (struct orr_dep_group *g = r->groups, *next; g; g = next) {
+        next = g->next;
+        orr_store_release(&g->task, NULL);
+        orr_dep_group_unref(g);
+    }
+    orr_edges_free(r->kept_edges);
+    orr_free(r);
+}
+
+static void free_args(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    if (pub->cl_arg_free && pub->cl_arg) {
+        if (t->flags & ORR_TF_ARGS_SLAB) orr_slab_free(ORR_SLAB_ARGS, pub->cl_arg);
+        else free(pub->cl_arg);
+    }
+    if (pub->cl_ret_free) free(pub->cl_ret);
+    if (pub->callback_arg_free) free(pub->callback_arg);
+    if (pub->epilogue_callback_arg_free) free(pub->epilogue_callback_arg);
+    if (pub->prologue_callback_arg_free) free(pub->prologue_callback_arg);
+    if (pub->prologue_callback_pop_arg_free) free(pub->prologue_callback_pop_arg);
+}
+
+/* The private half goes; the public one is the program's, or the block's. */
+static void free_private(struct orr_task *t)
+{
+    if (orr_unlikely(t->flags & ORR_TF_ACCESS_HEAP)) orr_free(t->heap_accesses);
+    if (orr_unlikely(t->flags & ORR_TF_DYN_OWNED)) {
+        free(t->pub->dyn_interfaces);
+        t->pub->dyn_interfaces = NULL;
+    }
+    if (orr_unlikely(t->rare)) free_rare(t->rare);
+    if (orr_unlikely(t->pub->bundle)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
+    if (orr_unlikely(t->pub->profiling_info)) {
+        orr_free(t->pub->profiling_info);
+        t->pub->profiling_info = NULL;
+    }
+    struct orr_edge *e = orr_load_relaxed(&t->successors);
+    if (orr_unlikely(e && e != ORR_EDGES_CLOSED)) orr_edges_free(e);
+}
+
+void orr_task_free(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    orr_store_relaxed(&t->state, ORR_TASK_DONE); /* for who looks at all blocks (core/run/deadlock.c) */
+    free_private(t);
+    free_args(t);
+    if (orr_unlikely(pub->dyn_handles || pub->dyn_modes)) {
+        free(pub->dyn_handles);
+        free(pub->dyn_modes);
+        free(pub->dyn_interfaces);
+    }
+    if (orr_likely(t->flags & ORR_TF_BLOCK)) {
+        orr_slab_free(ORR_SLAB_TASK, t);
+        return;
+    }
+    orr_slab_free(ORR_SLAB_JOB, t);
+    pub->starpu_private = NULL;
+}
+
+static bool in_flight(const struct orr_task *t)
+{
+    uint32_t s = orr_load_acquire(&t->state);
+    return s != ORR_TASK_CREATED && s != ORR_TASK_DONE;
+}
+
+void starpu_task_clean(struct starpu_task *task)
+{
+    if (!task) return;
+    struct orr_task *t = orr_task_of(task);
+    if (!t) return;
+    if (in_flight(t)) {
+        orr_error("starpu_task_clean: task %s has not ended; wait for it first", orr_task_name(t));
+        return;
+    }
+    free_private(t);
+    t->flags &= ~(uint32_t)(ORR_TF_ACCESS_HEAP | ORR_TF_DYN_OWNED);
+    t->rare = NULL;
+    if (t->flags & ORR_TF_BLOCK) {
+        private_init(t, task, ORR_TF_BLOCK | (t->flags & ORR_TF_ARGS_SLAB));
+        return;
+    }
+    orr_slab_free(ORR_SLAB_JOB, t);
+    task->starpu_private = NULL;
+}
+
+void starpu_task_destroy(struct starpu_task *task)
+{
+    if (!task) return;
+    struct orr_task *t = orr_task_of(task);
+    if (!t || !(t->flags & ORR_TF_BLOCK)) { /* in memory of the program's own, from malloc as the interface has it */
+        starpu_task_clean(task);
+        free(task);
+        return;
+    }
+    if (in_flight(t) && t == orr_self()->current) {
+        task->destroy = 1; /* a callback destroys its own task: at its end */
+        return;
+    }
+    if (in_flight(t)) {
+        orr_error("starpu_task_destroy: task %s has not ended; wait for it first, or let task->destroy free it",
+                  orr_task_name(t));
+        return;
+    }
+    orr_task_free(t);
+}
+
+struct starpu_task *starpu_task_dup(struct starpu_task *task)
+{
+    struct starpu_task *copy = task ? starpu_task_create() : NULL;
+    if (!copy) return NULL;
+    struct orr_task *t = orr_task_of(copy);
+    *copy = *task;
+    copy->starpu_private = t;
+    copy->status = STARPU_TASK_INIT;
+    copy->profiling_info = NULL;
+    copy->bundle = NULL;
+    copy->destroy = 1;
+    return copy;
+}
+
+const char *orr_task_name(const struct orr_task *t)
+{
+    const struct starpu_task *p = t ? t->pub : NULL;
+    if (!p) return "(none)";
+    if (p->name) return p->name;
+    if (!p->cl) return "(empty)";
+    if (p->cl->name) return p->cl->name;
+    if (p->cl->model && p->cl->model->symbol) return p->cl->model->symbol;
+    return p->cl->cpu_funcs_name[0] ? p->cl->cpu_funcs_name[0] : "(unnamed)";
+}
+
+const char *starpu_task_get_name(struct starpu_task *task) { return task ? orr_task_name(orr_task_private(task)) : NULL; }
+
+const char *starpu_task_get_model_name(struct starpu_task *task)
+{
+    return task && task->cl && task->cl->model ? task->cl->model->symbol : NULL;
+}
+
+unsigned long starpu_task_get_job_id(struct starpu_task *task)
+{
+    struct orr_task *t = task ? orr_task_private(task) : NULL;
+    return t ? (unsigned long)t->id : 0;
+}
+
+struct starpu_task *starpu_task_get_current(void)
+{
+    struct orr_task *t = orr_self()->current;
+    return t ? t->pub : NULL;
+}
+
+void starpu_task_set_implementation(struct starpu_task *task, unsigned impl)
+{
+    struct orr_task *t = task ? orr_task_private(task) : NULL;
+    if (!t) return;
+    t->nimpl = (uint8_t)impl;
+    t->nimpl_valid = 1;
+}
+
+unsigned starpu_task_get_implementation(struct starpu_task *task)
+{
+    struct orr_task *t = task ? orr_task_private(task) : NULL;
+    return t ? t->nimpl : 0;
+}
+
+int starpu_task_finished(struct starpu_task *task)
+{
+    struct orr_task *t = task ? orr_task_of(task) : NULL;
+    return t && orr_load_acquire(&t->state) == ORR_TASK_DONE;
+}
+
+int starpu_task_wait(struct starpu_task *task)
+{
+    struct orr_task *t = task ? orr_task_of(task) : NULL;
+    if (!t || !t->rare || task->detach || task->synchronous) {
+        orr_error("starpu_task_wait: %s", !t ? "the task was not submitted" : "the task is detached or synchronous; set detach to 0 "
+                                                                              "before submitting it");
+        return -EINVAL;
+    }
+    if (orr_self()->current || orr_self()->callback_depth) {
+        orr_error("starpu_task_wait in task %s: a task must not block; use a dependency or a callback",
+                  orr_task_name(orr_self()->current));
+        return -EDEADLK;
+    }
+    orr_event_wait(&t->rare->done);
+    if (task->destroy) orr_task_free(t);
+    return 0;
+}
+
+int starpu_task_wait_array(struct starpu_task **tasks, unsigned nb_tasks)
+{
+    for (unsigned i = 0; i < nb_tasks; i++) {
+        int r = starpu_task_wait(tasks[i]);
+        if (r) return r;
+    }
+    return 0;
+}

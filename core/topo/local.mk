@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The machine.
+liborrery_la_SOURCES += core/topo/topo.c core/topo/topo.h core/topo/tree.c

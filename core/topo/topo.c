@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo.c: reads the machine with hwloc and splits its cores among ranks that share them.
+ * Threads: see topo.h. Owns: the topology and the list of cores. Not here: workers. */
+#include "core/topo/topo.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <pthread.h>
+#include <starpu_tree.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+
+static const struct orr_env env_nobind = { "STARPU_WORKERS_NOBIND", "0", "0|1", "do not bind workers to cores" };
+
+static hwloc_topology_t topology; /* [const between init and fini] */
+static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
+static unsigned core_count, allowed_count;
+static bool bind_threads;
+static struct starpu_tree tree; /* [lock: tree_lock while it is made; const afterwards] */
+static pthread_mutex_t tree_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the making of tree; leaf */
+static unsigned share_index, share_count; /* 0: not told */
+
+void orr_topo_share(unsigned index, unsigned sharers)
+{
+    share_index = index;
+    share_count = sharers;
+}
+
+/* The first of these variables that is set, as a number; -1: none. */
+static long first_number(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *s = getenv(*names);
+        if (s && *s) return atol(s);
+    }
+    return -1;
+}
+
+/* What the launcher says of ranks on this node; Open MPI, MPICH/Hydra, Slurm. */
+static void share_from_launcher(void)
+{
+    static const char *const rank_names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL };
+    static const char *const size_names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", NULL };
+    if (share_count) return;
+    long rank = first_number(rank_names), size = first_number(size_names);
+    if (rank >= 0 && size > 1 && rank < size) orr_topo_share((unsigned)rank, (unsigned)size);
+}
+
+/* Whether the launcher gave this process a part of the machine's cores: then that part is ours alone. */
+static bool bound_to_part(hwloc_const_cpuset_t allowed)
+{
+    return !hwloc_bitmap_isincluded(hwloc_topology_get_complete_cpuset(topology), allowed) &&
+           !hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology), allowed);
+}
+
+static int list_cores(hwloc_const_cpuset_t allowed)
+{
+    int total = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+    hwloc_obj_type_t type = total > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    if (total <= 0) total = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+    cores = orr_calloc(total > 0 ? (size_t)total : 1, sizeof *cores);
+    if (!cores) return -ENOMEM;
+    for (int i = 0; i < total; i++) {
+        hwloc_cpuset_t s = hwloc_bitmap_dup(hwloc_get_obj_by_type(topology, type, (unsigned)i)->cpuset);
+        hwloc_bitmap_and(s, s, allowed);
+        if (hwloc_bitmap_iszero(s)) {
+            hwloc_bitmap_free(s);
+            continue;
+        }
+        hwloc_bitmap_singlify(s);
+        cores[core_count++] = s;
+    }
+    allowed_count = core_count;
+    return 0;
+}
+
+/* Keeps our part of the cores; with more ranks than cores, one core, which others have too. */
+static void take_part(void)
+{
+    if (share_count < 2 || core_count == 0) return;
+    unsigned first = share_index * core_count / share_count, last = (share_index + 1) * core_count / share_count;
+    if (last == first) {
+        first = share_index % core_count;
+        last = first + 1;
+    }
+    for (unsigned i = 0; i < core_count; i++) {
+        if (i >= first && i < last) cores[i - first] = cores[i];
+        else hwloc_bitmap_free(cores[i]);
+    }
+    core_count = last - first;
+}
+
+int orr_topo_init(void)
+{
+    if (hwloc_topology_init(&topology) != 0) goto failed;
+    if (hwloc_topology_load(topology) != 0) {
+        hwloc_topology_destroy(topology);
+        goto failed;
+    }
+    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+    bool known = allowed && hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(allowed);
+    hwloc_const_cpuset_t set = known ? allowed : hwloc_topology_get_topology_cpuset(topology);
+    bool told = share_count != 0;
+    bool part = bound_to_part(set);
+    core_count = 0;
+    int r = list_cores(set);
+    if (r == 0) {
+        if (!told && !part) share_from_launcher();
+        take_part();
+    }
+    hwloc_bitmap_free(allowed);
+    bind_threads = !orr_env_long(&env_nobind, 0, 0, 1);
+    return r;
+failed:
+    topology = NULL;
+    orr_error("hwloc cannot read this machine's topology; check that /sys and /proc are mounted");
+    return -ENODEV;
+}
+
+void orr_topo_fini(void)
+{
+    for (unsigned i = 0; i < core_count; i++) hwloc_bitmap_free(cores[i]);
+    if (tree.nodes) starpu_tree_free(&tree);
+    orr_free(cores);
+    cores = NULL;
+    core_count = 0;
+    if (topology) hwloc_topology_destroy(topology);
+    topology = NULL;
+}
+
+unsigned orr_topo_cores(void) { return core_count ? core_count : 1; }
+
+unsigned orr_topo_allowed_cores(void) { return allowed_count ? allowed_count : 1; }
+
+void orr_topo_bind_self(unsigned i)
+{
+    if (bind_threads && core_count) hwloc_set_cpubind(topology, cores[i % core_count], HWLOC_CPUBIND_THREAD);
+}
+
+unsigned orr_topo_os_index(unsigned i) { return core_count ? (unsigned)hwloc_bitmap_first(cores[i % core_count]) : 0; }
+
+void orr_topo_allowed_text(char *dst, size_t bytes)
+{
+    dst[0] = 0;
+    hwloc_topology_t t = topology;
+    if (!t && (hwloc_topology_init(&t) != 0 || hwloc_topology_load(t) != 0)) return;
+    hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+    if (allowed && hwloc_get_cpubind(t, allowed, HWLOC_CPUBIND_PROCESS) == 0) hwloc_bitmap_list_snprintf(dst, bytes, allowed);
+    hwloc_bitmap_free(allowed);
+    if (t != topology) hwloc_topology_destroy(t);
+}
+
+void *orr_topo_handle(void) { return topology; }
+
+/* ---- for public functions ---- */
+
+void *orr_topo_cpuset_dup(unsigned i) { return core_count ? hwloc_bitmap_dup(cores[i % core_count]) : NULL; }
+
+void *orr_topo_object(unsigned i)
+{
+    return core_count ? hwloc_get_pu_obj_by_os_index(topology, orr_topo_os_index(i)) : NULL;
+}
+
+int orr_topo_shared_depth(unsigned i, unsigned j)
+{
+    hwloc_obj_t a = orr_topo_object(i), b = orr_topo_object(j);
+    return a && b ? hwloc_get_common_ancestor_obj(topology, a, b)->depth : 0;
+}
+
+/* The number of our core that lies in the set, -1: none does. */
+static int core_in(hwloc_const_cpuset_t set)
+{
+    for (unsigned i = 0; i < core_count; i++)
+        if (hwloc_bitmap_isincluded(cores[i], set)) return (int)i;
+    return -1;
+}
+
+/* Fills in t for obj, which holds cores of ours; inner nodes get ids from *next_id on. */
+static void build_tree(struct starpu_tree *t, struct starpu_tree *father, hwloc_obj_t obj, int level, int *next_id)
+{
+    unsigned arity = 0, at = 0;
+    for (unsigned i = 0; i < obj->arity; i++) arity += core_in(obj->children[i]->cpuset) >= 0;
+    if (arity == 0) {
+        starpu_tree_insert(t, core_in(obj->cpuset), level, 1, 0, father);
+        return;
+    }
+    starpu_tree_prepare_children(arity, t);
+    starpu_tree_insert(t, (*next_id)++, level, 0, t->arity, father);
+    for (unsigned i = 0; i < obj->arity && (int)at < t->arity; i++)
+        if (core_in(obj->children[i]->cpuset) >= 0) build_tree(&t->nodes[at++], t, obj->children[i], level + 1, next_id);
+}
+
+struct starpu_tree *orr_topo_tree(void)
+{
+    pthread_mutex_lock(&tree_lock);
+    if (!tree.nodes && core_count) {
+        int next_id = (int)core_count;
+        build_tree(&tree, NULL, hwloc_get_root_obj(topology), 0, &next_id);
+    }
+    pthread_mutex_unlock(&tree_lock);
+    return tree.nodes ? &tree : NULL;
+}
+
+long orr_topo_memory_location(const void *p, size_t bytes)
+{
+    hwloc_bitmap_t nodes = topology ? hwloc_bitmap_alloc() : NULL;
+    long mask = -1;
+    if (nodes && hwloc_get_area_memlocation(topology, p, bytes, nodes, HWLOC_MEMBIND_BYNODESET) == 0 && !hwloc_bitmap_iszero(nodes))
+        mask = (long)hwloc_bitmap_to_ulong(nodes);
+    hwloc_bitmap_free(nodes);
+    return mask;
+}
+
+static void print_object(FILE *f, hwloc_obj_t obj, int indent)
+{
+    char type[64], attributes[128];
+    hwloc_obj_type_snprintf(type, sizeof type, obj, 0);
+    hwloc_obj_attr_snprintf(attributes, sizeof attributes, obj, " ", 0);
+    fprintf(f, "%*s%s", indent, "", type);
+    if (obj->os_index != HWLOC_UNKNOWN_INDEX) fprintf(f, " P#%u", obj->os_index);
+    fprintf(f, "%s%s\n", *attributes ? " " : "", attributes);
+    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_child(topology, obj, c)) != NULL;) print_object(f, c, indent + 2);
+}
+
+void orr_topo_print(FILE *f)
+{
+    if (topology) print_object(f, hwloc_get_root_obj(topology), 0);
+}

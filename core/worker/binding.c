@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* binding.c: which core a worker has, and cores for threads of the program.
+ * Threads: any, between init and shutdown. Owns: the cores lent to threads of the program. Not here: hwloc (core/topo). */
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "core/topo/topo.h"
+#include "core/worker/worker.h"
+
+enum { NO_CORE = -1 };
+
+static pthread_mutex_t lent_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
+static bool lent[STARPU_MAXCPUS];        /* to threads of the program */
+static unsigned next_shared;             /* when no core is free, they take turns */
+static int main_core = NO_CORE;          /* starpu_bind_thread_on_main */
+static int by_core[STARPU_NMAXWORKERS];  /* answer of starpu_bindid_get_workerids */
+
+/* ---- cores of workers ---- */
+
+int starpu_worker_get_bindid(int workerid)
+{
+    bool known = workerid >= 0 && (unsigned)workerid < orr_worker_count && orr_workers[workerid].bindid >= 0;
+    return known ? (int)((unsigned)orr_workers[workerid].bindid % orr_topo_cores()) : -1;
+}
+
+static unsigned list_on(int bindid, int *list)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (starpu_worker_get_bindid((int)i) == bindid) list[n++] = (int)i;
+    return n;
+}
+
+int starpu_bindid_get_workerids(int bindid, int **workerids)
+{
+    unsigned at = 0, n = 0;
+    pthread_mutex_lock(&lent_lock);
+    *workerids = NULL;
+    for (unsigned core = 0; core < orr_topo_cores(); core++) { /* the same contents at each call */
+        unsigned here = list_on((int)core, &by_core[at]);
+        if ((int)core == bindid && here) {
+            *workerids = &by_core[at];
+            n = here;
+        }
+        at += here;
+    }
+    pthread_mutex_unlock(&lent_lock);
+    return (int)n;
+}
+
+struct hwloc_bitmap_s *starpu_worker_get_hwloc_cpuset(int workerid)
+{
+    int core = starpu_worker_get_bindid(workerid);
+    return core >= 0 ? orr_topo_cpuset_dup((unsigned)core) : NULL;
+}
+
+struct hwloc_obj *starpu_worker_get_hwloc_obj(int workerid)
+{
+    int core = starpu_worker_get_bindid(workerid);
+    return core >= 0 ? orr_topo_object((unsigned)core) : NULL;
+}
+
+struct starpu_tree *starpu_workers_get_tree(void) { return orr_topo_tree(); }
+
+/* ---- cores for the program ---- */
+
+static bool worker_has(unsigned core)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (starpu_worker_get_bindid((int)i) == (int)core) return true;
+    return false;
+}
+
+static bool is_free(unsigned core) { return core < orr_topo_cores() && core < STARPU_MAXCPUS && !lent[core] && !worker_has(core); }
+
+/* A free core, preferably one of those; else each in turn. Called with lent_lock held. */
+static unsigned choose_locked(const unsigned *preferred, unsigned npreferred)
+{
+    for (unsigned i = 0; i < npreferred; i++)
+        if (is_free(preferred[i])) return preferred[i];
+    for (unsigned core = 0; core < orr_topo_cores(); core++)
+        if (is_free(core)) return core;
+    return npreferred ? preferred[0] : next_shared++ % orr_topo_cores();
+}
+
+unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned npreferred)
+{
+    pthread_mutex_lock(&lent_lock);
+    unsigned core = choose_locked(preferred, npreferred);
+    if ((flags & STARPU_THREAD_ACTIVE) && core < STARPU_MAXCPUS) lent[core] = true;
+    pthread_mutex_unlock(&lent_lock);
+    return core;
+}
+
+int starpu_bind_thread_on(int cpuid, unsigned flags, const char *name)
+{
+    if (cpuid < 0) cpuid = (int)starpu_get_next_bindid(flags, NULL, 0);
+    else if ((flags & STARPU_THREAD_ACTIVE) && worker_has((unsigned)cpuid)) {
+        orr_warn("thread %s cannot have core %d for itself: a worker has it; leave it out with STARPU_RESERVE_NCPU", name ? name : "of the program",
+                 cpuid);
+        return -EBUSY;
+    } else if (flags & STARPU_THREAD_ACTIVE) {
+        pthread_mutex_lock(&lent_lock);
+        if (cpuid < STARPU_MAXCPUS) lent[cpuid] = true;
+        pthread_mutex_unlock(&lent_lock);
+    }
+    orr_topo_bind_self((unsigned)cpuid);
+    return 0;
+}
+
+void starpu_bind_thread_on_cpu(int cpuid)
+{
+    if (cpuid >= 0) orr_topo_bind_self((unsigned)cpuid);
+}
+
+void starpu_bind_thread_on_worker(unsigned workerid) { starpu_bind_thread_on_cpu(starpu_worker_get_bindid((int)workerid)); }
+
+void starpu_bind_thread_on_main(void)
+{
+    pthread_mutex_lock(&lent_lock);
+    if (main_core == NO_CORE) main_core = (int)choose_locked(NULL, 0);
+    int core = main_core;
+    pthread_mutex_unlock(&lent_lock);
+    orr_topo_bind_self((unsigned)core);
+}
+
+/* ---- names and prints ---- */
+
+int starpu_cpu_os_index(int cpuid) { return cpuid >= 0 ? (int)orr_topo_os_index((unsigned)cpuid) : -1; }
+
+int starpu_get_pu_os_index(unsigned logical_index) { return (int)orr_topo_os_index(logical_index); }
+
+hwloc_topology_t starpu_get_hwloc_topology(void) { return orr_topo_handle(); }
+
+long starpu_get_memory_location_bitmap(void *ptr, size_t size) { return orr_topo_memory_location(ptr, size); }
+
+static void print_bindings(FILE *f)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        int core = starpu_worker_get_bindid((int)i);
+        fprintf(f, "%3u  %-24s memory node %u  ", i, orr_workers[i].name, orr_workers[i].node);
+        if (core >= 0) fprintf(f, "core %d (P#%u)\n", core, orr_topo_os_index((unsigned)core));
+        else fprintf(f, "not bound\n");
+    }
+}
+
+void starpu_display_bindings(void)
+{
+    fprintf(stdout, "worker  name, memory, core:\n");
+    print_bindings(stdout);
+}
+
+void starpu_topology_print(FILE *f)
+{
+    orr_topo_print(f);
+    fprintf(f, "workers:\n");
+    print_bindings(f);
+}

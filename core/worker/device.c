@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device.c: bringing a task's data to its worker, and the loop of workers whose node is not main memory.
+ * Threads: the worker's; fetches end on any. Owns: the loads of each device worker. Not here: how a body is run (worker.c).
+ *
+ * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. A task is loaded by starting
+ * a fetch for each of its data. On one node only one task is loading at a time: were two to take memory piece by piece, each
+ * might wait for what the other holds. A task that is loaded needs nothing more to run, so memory comes back. */
+#include "core/worker/device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/mem/node.h"
+#include "core/task/redux.h"
+#include "core/worker/park.h"
+#include "core/worker/wait.h"
+
+enum { INLINE_FETCHES = 8, PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
+
+static const struct orr_env env_pipeline_cuda = { "STARPU_CUDA_PIPELINE", "2", "tasks", "tasks a CUDA worker prepares, the running one included" };
+static const struct orr_env env_pipeline_opencl = { "STARPU_OPENCL_PIPELINE", "2", "tasks",
+                                                    "tasks an OpenCL worker prepares, the running one included" };
+
+/* A task whose data are on their way. */
+struct load {
+    struct orr_worker *worker;
+    struct orr_task *task;
+    struct orr_fetch *fetches; /* inline_fetches or heap */
+    unsigned count;
+    bool heap, has_turn;
+    _Atomic int left;          /* fetches outstanding; publishes status */
+    _Atomic int status;        /* the first error */
+    struct orr_event loaded;
+    struct orr_fetch inline_fetches[INLINE_FETCHES];
+};
+
+/* Which worker loads on a node: id + 1, 0 nobody. */
+static _Atomic int loading[STARPU_MAXNODES];
+
+/* ---- what a task uses, and where ---- */
+
+/* One datum of a task: what is fetched for it. */
+struct input {
+    struct orr_data *data; /* the handle, or the worker's private part of it */
+    int node;              /* -1: nothing is fetched */
+    int mode;
+};
+
+static bool valid_on(struct orr_data *h, unsigned node)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool valid = node < h->nnodes && h->replicates[node].state != ORR_INVALID;
+    orr_spin_unlock(&h->queue.lock);
+    return valid;
+}
+
+static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct orr_data *h)
+{
+    struct starpu_codelet *cl = t->pub->cl;
+    if (orr_likely(!cl->specific_nodes)) return (int)w->node;
+    int wanted = STARPU_CODELET_GET_NODE(cl, i);
+    if (wanted >= 0) return wanted < (int)h->nnodes ? wanted : (int)w->node;
+    switch (wanted) {
+    case STARPU_SPECIFIC_NODE_CPU:
+    case STARPU_SPECIFIC_NODE_SLOW:
+        return STARPU_MAIN_RAM;
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
+        return !valid_on(h, w->node) && valid_on(h, STARPU_MAIN_RAM) ? STARPU_MAIN_RAM : (int)w->node;
+    case STARPU_SPECIFIC_NODE_NONE:
+        return -1;
+    default:
+        return (int)w->node;
+    }
+}
+
+/* Everything that the task does with handle h: it may name one several times. */
+static int combined_mode(struct orr_task *t, struct orr_data *h, unsigned n)
+{
+    int mode = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, i) == h) mode |= STARPU_TASK_GET_MODE(t->pub, i);
+    return mode & (STARPU_RW | STARPU_SCRATCH | STARPU_REDUX);
+}
+
+static bool named_before(struct orr_task *t, unsigned i)
+{
+    for (unsigned j = 0; j < i; j++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == STARPU_TASK_GET_HANDLE(t->pub, i)) return true;
+    return false;
+}
+
+/* Datum i for worker w. 0, -ENOMEM, or another error that was reported. */
+static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsigned n, struct input *out)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    int mode = combined_mode(t, h, n);
+    *out = (struct input){ .data = h, .node = node_for(w, t, i, h), .mode = mode };
+    if (mode & STARPU_SCRATCH) {
+        out->data = orr_data_scratch(h, (unsigned)w->id);
+        out->mode = STARPU_SCRATCH;
+    } else if (mode & STARPU_REDUX) {
+        out->data = orr_redux_contribution(h, (unsigned)w->id);
+        out->mode = STARPU_RW;
+    } else if (!mode) {
+        out->node = -1;
+    }
+    return out->data ? 0 : -ENOMEM;
+}
+
+/* ---- loading ---- */
+
+static void input_arrived(struct orr_fetch *f, int status)
+{
+    struct load *l = f->arg;
+    if (status) orr_store_relaxed(&l->status, status);
+    if (orr_sub_acq_rel(&l->left, 1) == 1) orr_event_set(&l->loaded);
+}
+
+/* The list of fetches and the interfaces of the task; nothing is started. */
+static int load_prepare(struct load *l, struct orr_worker *w, struct orr_task *t, bool quiet)
+{
+    struct starpu_task *p = t->pub;
+    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    void **itf = STARPU_TASK_GET_INTERFACES(p);
+    l->worker = w;
+    l->task = t;
+    l->count = 0;
+    l->heap = n > INLINE_FETCHES;
+    l->has_turn = false;
+    l->fetches = l->heap ? orr_calloc(n, sizeof *l->fetches) : l->inline_fetches;
+    if (!l->fetches) return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        struct input in;
+        int r = input_of(w, t, i, n, &in);
+        if (r) {
+            if (l->heap) orr_free(l->fetches);
+            l->heap = false;
+            return r;
+        }
+        itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
+        if (in.node < 0 || named_before(t, i)) continue;
+        l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived, .handle = in.data, .node = (uint16_t)in.node,
+                                                     .mode = (uint16_t)in.mode, .quiet = quiet, .arg = l };
+    }
+    return 0;
+}
+
+/* Starts the fetches. l must stay where it is until it is loaded. */
+static void load_start(struct load *l)
+{
+    orr_event_init(&l->loaded);
+    orr_store_relaxed(&l->status, 0);
+    orr_store_relaxed(&l->left, (int)l->count + 1);
+    unsigned settled = 1; /* 1: this function itself */
+    for (unsigned i = 0; i < l->count; i++) {
+        l->fetches[i].set = l->fetches;
+        l->fetches[i].set_count = (uint16_t)l->count;
+    }
+    for (unsigned i = 0; i < l->count; i++) {
+        int r = orr_fetch_start(&l->fetches[i]);
+        if (r < 0) orr_store_relaxed(&l->status, r);
+        if (r) settled++;
+    }
+    if (orr_sub_acq_rel(&l->left, (int)settled) == (int)settled) orr_event_set(&l->loaded);
+}
+
+static void turn_take_back(struct load *l)
+{
+    if (l->has_turn) orr_store_release(&loading[l->worker->node], 0);
+    l->has_turn = false;
+}
+
+/* Whether l may load on its node now. */
+static bool turn_take(struct load *l)
+{
+    if (l->worker->node == STARPU_MAIN_RAM) return true; /* nothing is evicted from there */
+    int nobody = 0;
+    return l->has_turn = atomic_compare_exchange_strong_explicit(&loading[l->worker->node], &nobody, l->worker->id + 1,
+                                                                 memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* Ends a load that is loaded: its task has its data, or none of them. */
+static int load_finish(struct load *l)
+{
+    int status = orr_load_relaxed(&l->status);
+    turn_take_back(l);
+    for (unsigned i = 0; status && i < l->count; i++)
+        if (l->fetches[i].pinned) orr_fetch_end(l->fetches[i].handle, l->fetches[i].node, STARPU_R);
+    if (l->heap) orr_free(l->fetches);
+    if (status == 0) l->task->flags = (l->task->flags | ORR_TF_FETCHED) & ~(uint32_t)ORR_TF_PLAIN;
+    return status;
+}
+
+int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    struct load l;
+    if (t->flags & ORR_TF_FETCHED) return 0;
+    int r = load_prepare(&l, w, t, false);
+    if (r) return r;
+    while (!turn_take(&l))
+        if (!orr_transfers_poll()) sched_yield();
+    load_start(&l);
+    orr_transfers_wait(&l.loaded);
+    return load_finish(&l);
+}
+
+/* The node whose interface a task was given; -1: none of h's. */
+static int node_given(struct orr_data *h, const void *itf)
+{
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (h->replicates[n].interface == itf) return (int)n;
+    return -1;
+}
+
+void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    void **itf = STARPU_TASK_GET_INTERFACES(p);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+        int mode = combined_mode(t, h, n);
+        if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) continue;
+        if (mode & STARPU_SCRATCH) {
+            h = h->rare->scratch_per_worker[w->id];
+            mode = STARPU_SCRATCH;
+        } else if (mode & STARPU_REDUX) {
+            h = h->rare->redux_per_worker[w->id];
+            mode = STARPU_RW;
+        }
+        int node = node_given(h, itf[i]);
+        if (node >= 0) orr_fetch_end(h, (unsigned)node, mode);
+    }
+}
+
+/* ---- the loop ---- */
+
+struct pipeline {
+    struct load loads[PIPELINE_MAX];
+    unsigned first, count, depth;
+    struct orr_task *waiting; /* popped, but its load cannot start yet */
+};
+
+static unsigned pipeline_depth(const struct orr_worker *w)
+{
+    const struct orr_env *e = w->type == STARPU_OPENCL_WORKER ? &env_pipeline_opencl : &env_pipeline_cuda;
+    long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
+    return depth < 1 ? 1 : (unsigned)depth;
+}
+
+static struct load *load_at(struct pipeline *p, unsigned i) { return &p->loads[(p->first + i) % PIPELINE_MAX]; }
+
+/* Whether another task may be loaded: the one before it must have all it needs. */
+static bool has_place(struct pipeline *p)
+{
+    if (p->count == 0) return true;
+    struct load *last = load_at(p, p->count - 1);
+    if (p->count >= p->depth || !orr_event_is_set(&last->loaded) || orr_load_relaxed(&last->status)) return false;
+    turn_take_back(last);
+    return true;
+}
+
+/* Starts loading t. False: another worker loads on the node just now. */
+static bool pipeline_add(struct pipeline *p, struct orr_worker *w, struct orr_task *t)
+{
+    struct load *l = load_at(p, p->count);
+    int r = load_prepare(l, w, t, true);
+    if (r == 0 && !turn_take(l)) {
+        if (l->heap) orr_free(l->fetches);
+        return false;
+    }
+    p->count++;
+    if (r == 0) {
+        load_start(l);
+        return true;
+    }
+    l->count = 0; /* it is tried again when its turn to run comes, and then reported */
+    orr_event_init(&l->loaded);
+    orr_store_relaxed(&l->status, r);
+    orr_event_set(&l->loaded);
+    return true;
+}
+
+static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
+{
+    struct orr_task *t = p->waiting ? p->waiting : w->kept;
+    if (t && t == w->kept) w->kept = NULL;
+    p->waiting = NULL;
+    return t ? t : orr_worker_next(w);
+}
+
+static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
+{
+    while (has_place(p) && !orr_load_relaxed(&orr_lot.paused)) {
+        struct orr_task *t = next_task(p, w);
+        if (!t) return;
+        if (!pipeline_add(p, w, t)) {
+            p->waiting = t;
+            return;
+        }
+    }
+}
+
+/* Runs the first task if its data are there. */
+static bool pipeline_run(struct pipeline *p, struct orr_worker *w)
+{
+    struct load *l = load_at(p, 0);
+    if (!orr_event_is_set(&l->loaded)) return false;
+    struct orr_task *t = l->task;
+    load_finish(l); /* what failed is fetched again, alone, and reported by orr_worker_run */
+    p->first = (p->first + 1) % PIPELINE_MAX;
+    p->count--;
+    orr_worker_run(w, t);
+    return true;
+}
+
+/* Waits for transfers, without holding a core that others need. */
+static void wait_a_little(struct pipeline *p, uint64_t *since)
+{
+    enum { NAP_NS = 50000 };
+    uint64_t now = orr_ticks();
+    if (orr_progress_poll() || *since == 0) *since = now;
+    else if (now - *since < orr_us_to_ticks(200)) sched_yield();
+    else if (p->count > 0) orr_event_nap(&load_at(p, 0)->loaded, NAP_NS);
+    else nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+}
+
+/* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
+static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
+{
+    orr_worker_wait_while_paused();
+    if (p->waiting) return true;
+    orr_wait_check();
+    struct orr_task *t = orr_worker_idle(w);
+    if (t) p->waiting = t;
+    return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
+}
+
+static void wake_devices(void)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_workers[i].node != STARPU_MAIN_RAM) orr_wake_worker(&orr_workers[i]);
+}
+
+void orr_device_loop(struct orr_worker *w)
+{
+    struct pipeline *p = orr_calloc(1, sizeof *p);
+    if (!p) {
+        orr_fatal("worker %d: out of memory for its pipeline", w->id);
+        return;
+    }
+    p->depth = pipeline_depth(w);
+    orr_store_release(&orr_transfers_started, wake_devices);
+    uint64_t since = 0;
+    for (;;) {
+        pipeline_fill(p, w);
+        if (p->count > 0 && pipeline_run(p, w)) {
+            since = 0;
+            continue;
+        }
+        if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) || orr_load_relaxed(&orr_transfers_active)) wait_a_little(p, &since);
+        else if (!wait_for_work(p, w)) break;
+        else since = 0;
+    }
+    orr_free(p);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hooks.c: functions of the program that workers call between tasks or while idle (starpu_expert.h).
+ * Threads: registration by any; the functions are called by workers and by threads blocked in the runtime.
+ * Owns: the table of hooks. Not here: the runtime's own progress functions (worker.c), through which these are called. */
+#include <starpu_expert.h>
+
+#include "core/worker/park.h"
+#include "core/worker/worker.h"
+
+enum { HOOKS_MAX = 4 };
+
+struct hook {
+    _Atomic(unsigned (*)(void *)) func; /* NULL: free; publishes arg */
+    void *arg;
+};
+static struct hook hooks[HOOKS_MAX];
+static pthread_mutex_t hooks_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of worker.c */
+
+/* A hook that wants to be called again soon returns 0. */
+static bool call(void *arg)
+{
+    struct hook *h = arg;
+    unsigned (*func)(void *) = orr_load_acquire(&h->func);
+    return func && func(h->arg) == 0;
+}
+
+static int add(unsigned (*func)(void *), void *arg)
+{
+    int id = -1;
+    pthread_mutex_lock(&hooks_lock);
+    for (int i = 0; i < HOOKS_MAX && id < 0; i++)
+        if (!orr_load_relaxed(&hooks[i].func)) id = i;
+    if (id >= 0) {
+        hooks[id].arg = arg;
+        orr_store_release(&hooks[id].func, func);
+        if (orr_progress_register((struct orr_progress){ .poll = call, .arg = &hooks[id] }) != 0) {
+            orr_store_release(&hooks[id].func, NULL);
+            id = -1;
+        }
+    }
+    pthread_mutex_unlock(&hooks_lock);
+    if (id >= 0) orr_wake_all();
+    return id;
+}
+
+static void drop(int id)
+{
+    if (id < 0 || id >= HOOKS_MAX) return;
+    pthread_mutex_lock(&hooks_lock);
+    orr_progress_unregister((struct orr_progress){ .poll = call, .arg = &hooks[id] });
+    orr_store_release(&hooks[id].func, NULL);
+    pthread_mutex_unlock(&hooks_lock);
+}
+
+int starpu_progression_hook_register(unsigned (*func)(void *arg), void *arg) { return add(func, arg); }
+
+void starpu_progression_hook_deregister(int hook_id) { drop(hook_id); }
+
+/* Idle workers are among those who call progress functions. */
+int starpu_idle_hook_register(unsigned (*func)(void *arg), void *arg) { return add(func, arg); }
+
+void starpu_idle_hook_deregister(int hook_id) { drop(hook_id); }
+
+void starpu_wake_all_blocked_workers(void) { orr_wake_all(); }

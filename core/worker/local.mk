@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Workers: running, idling, waking, waiting; what policies may call; profiling.
+liborrery_la_SOURCES += core/worker/worker.c core/worker/worker.h core/worker/driver.h core/worker/device.c core/worker/device.h
+liborrery_la_SOURCES += core/worker/park.c core/worker/park.h core/worker/wait.c core/worker/wait.h
+liborrery_la_SOURCES += core/worker/policy.c core/worker/policy.h core/worker/query.c core/worker/names.c
+liborrery_la_SOURCES += core/worker/binding.c core/worker/combined.c core/worker/hooks.c
+liborrery_la_SOURCES += core/worker/profile.c core/worker/profile.h core/worker/bus_profile.c

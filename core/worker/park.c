@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* park.c: idle workers: spinning briefly, then sleeping, never missing a task and never holding a core that others need.
+ * Threads: workers idle here; any thread wakes. Owns: orr_lot. Not here: what is popped.
+ *
+ * The protocol. A producer makes its task visible (a seq_cst store), then reads the lot. A worker that gives up looking
+ * marks itself parked and then stops counting as searching (seq_cst both), and only then looks once more. Either the
+ * producer sees it parked, or the worker sees the task: no wake-up is lost. While somebody searches nobody is woken, so at
+ * most one waker is in flight; a searcher that finds a task and was the last one wakes the next if more tasks wait.
+ *
+ * Waking costs a system call and, on another core, 20 us; many tasks are far shorter. So a worker says when it is busy with
+ * tasks that are known to be brief: it will come by, and a producer need not wake another unless the backlog is large. If it
+ * then meets a longer task, it wakes somebody before running it (orr_worker_expects): the debt is always paid.
+ *
+ * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it sleeps at once. */
+#include "core/worker/park.h"
+
+#include "core/base/clock.h"
+#include "core/data/coherency.h"
+#include "core/worker/profile.h"
+
+enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024 };
+static const double search_us = 120.0, yield_is_long_us = 25.0;
+
+struct orr_lot orr_lot;
+
+/* ---- waking ---- */
+
+static void wake_claimed(struct orr_worker *w)
+{
+    orr_sub_seq(&orr_lot.parked, 1);
+    orr_store_release(&w->futex, 1); /* pairs with the load in sleep_parked */
+    orr_futex_wake(&w->futex, 1);
+}
+
+/* Takes w's parked bit; whoever gets it must wake w. */
+static bool claim(unsigned id)
+{
+    uint64_t bit = UINT64_C(1) << (id % 64);
+    return atomic_fetch_and_explicit(&orr_lot.who[id / 64], ~bit, memory_order_seq_cst) & bit;
+}
+
+static void wake_one(void)
+{
+    for (unsigned i = 0; i < (orr_worker_count + 63) / 64; i++) {
+        uint64_t bits;
+        while ((bits = orr_load_seq(&orr_lot.who[i])) != 0) {
+            unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
+            if (!claim(id)) continue;
+            orr_add_seq(&orr_lot.searching, 1); /* on behalf of the woken one */
+            wake_claimed(&orr_workers[id]);
+            return;
+        }
+    }
+}
+
+static void wake_on_cond(struct orr_worker *w)
+{
+    pthread_mutex_lock(&w->sched_mutex);
+    w->keep_awake = true;
+    pthread_cond_signal(&w->sched_cond);
+    pthread_mutex_unlock(&w->sched_mutex);
+}
+
+void orr_wake_worker(struct orr_worker *w)
+{
+    if (w->ctx && (w->ctx->policy->flags & ORR_POLICY_USER)) {
+        if (orr_worker_self() != w) wake_on_cond(w);
+        return;
+    }
+    if (orr_load_seq(&orr_lot.parked) == 0) return;
+    if (!claim((unsigned)w->id)) return;
+    orr_add_seq(&orr_lot.searching, 1);
+    wake_claimed(w);
+}
+
+void orr_wake_each(struct orr_ctx *ctx)
+{
+    for (unsigned i = 0; i < ctx->nworkers; i++) orr_wake_worker(&orr_workers[ctx->workers[i]]);
+}
+
+void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
+{
+    if (orr_likely(orr_load_seq(&orr_lot.parked) == 0)) return;
+    if (orr_unlikely(!orr_load_relaxed(&orr_lot.plain))) {
+        orr_wake_each(ctx);
+        return;
+    }
+    if (orr_load_seq(&orr_lot.searching) > 0) return;
+    if (orr_load_relaxed(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) return;
+    wake_one();
+}
+
+void orr_wake_all(void)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        wake_on_cond(&orr_workers[i]);
+        if (claim(i)) {
+            orr_add_seq(&orr_lot.searching, 1);
+            wake_claimed(&orr_workers[i]);
+        }
+    }
+}
+
+void orr_worker_expects(struct orr_worker *w, bool is_short)
+{
+    if (is_short == w->short_tasks && is_short) return;
+    if (is_short != w->short_tasks) {
+        w->short_tasks = is_short;
+        if (is_short) orr_add_seq(&orr_lot.brief, 1);
+        else orr_sub_seq(&orr_lot.brief, 1);
+    }
+    if (is_short || orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&orr_lot.searching) > 0) return;
+    const struct orr_policy_ops *p = w->ctx->policy;
+    if (p->backlog && p->backlog(w->ctx->instance, w) > 0) wake_one();
+}
+
+/* ---- the program's callbacks around sleeping ---- */
+
+static void (*_Atomic going_to_sleep)(unsigned workerid);
+static void (*_Atomic waking_up)(unsigned workerid);
+
+void starpu_worker_set_going_to_sleep_callback(void (*callback)(unsigned workerid)) { orr_store_release(&going_to_sleep, callback); }
+
+void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid)) { orr_store_release(&waking_up, callback); }
+
+void orr_sleep_begin(struct orr_worker *w)
+{
+    void (*callback)(unsigned) = orr_load_acquire(&going_to_sleep);
+    if (orr_unlikely(callback != NULL)) callback((unsigned)w->id);
+}
+
+void orr_sleep_end(struct orr_worker *w)
+{
+    void (*callback)(unsigned) = orr_load_acquire(&waking_up);
+    if (orr_unlikely(callback != NULL)) callback((unsigned)w->id);
+}
+
+/* ---- idling ---- */
+
+/* One found a task: lets others go on if there is more. */
+static void stop_searching(struct orr_worker *w, bool found)
+{
+    uint32_t others = orr_sub_seq(&orr_lot.searching, 1) - 1;
+    if (!found || others > 0 || orr_load_seq(&orr_lot.parked) == 0) return;
+    const struct orr_policy_ops *p = w->ctx->policy;
+    if (p->backlog && p->backlog(w->ctx->instance, w) > 0) wake_one();
+}
+
+/* A device's worker does not sleep while copies are under way: it drives them. */
+static bool must_leave(const struct orr_worker *w)
+{
+    if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused)) return true;
+    return w->node != STARPU_MAIN_RAM && orr_load_seq(&orr_transfers_active) > 0;
+}
+
+/* Looks for a while, yielding. *long_yield_out: the core is needed by others. */
+static struct orr_task *search(struct orr_worker *w)
+{
+    uint64_t now = orr_ticks(), until = now + orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
+    for (;;) {
+        struct orr_task *t = orr_worker_next(w);
+        if (t || must_leave(w)) return t;
+        if (orr_progress_poll()) until = orr_ticks() + orr_us_to_ticks(search_us);
+        sched_yield();
+        uint64_t later = orr_ticks();
+        if (later - now > is_long || later > until) return NULL;
+        now = later;
+    }
+}
+
+static void sleep_parked(struct orr_worker *w)
+{
+    while (orr_load_acquire(&w->futex) == 0) orr_futex_wait(&w->futex, 0, -1);
+}
+
+/* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again either way. */
+static struct orr_task *park(struct orr_worker *w)
+{
+    uint64_t bit = UINT64_C(1) << (w->id % 64);
+    orr_store_relaxed(&w->futex, 0);
+    atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
+    orr_add_seq(&orr_lot.parked, 1);
+    orr_sub_seq(&orr_lot.searching, 1);
+    struct orr_task *t = orr_worker_next(w);
+    if (t || must_leave(w)) {
+        if (claim((unsigned)w->id)) {
+            orr_sub_seq(&orr_lot.parked, 1);
+            orr_add_seq(&orr_lot.searching, 1);
+        } else {
+            sleep_parked(w); /* somebody is waking us and counted us as searching: take note of it */
+        }
+        return t;
+    }
+    orr_sleep_begin(w);
+    sleep_parked(w);
+    orr_sleep_end(w);
+    return NULL;
+}
+
+static struct orr_task *idle_on_cond(struct orr_worker *w)
+{
+    enum { TRIES_BEFORE_SLEEP = 32 };
+    for (int i = 0; !must_leave(w); i++) {
+        struct orr_task *t = orr_worker_next(w);
+        if (t) return t;
+        orr_progress_poll();
+        if (i < TRIES_BEFORE_SLEEP) {
+            sched_yield();
+            continue;
+        }
+        if (w->ctx->policy->flags & ORR_POLICY_USER) {
+            orr_store_relaxed(&w->idle_shown, true);
+            t = w->ctx->policy->pop_or_sleep(w->ctx->instance, w);
+            orr_store_relaxed(&w->idle_shown, false);
+            if (t) return t;
+        } else {
+            return NULL; /* the policy changed */
+        }
+    }
+    return NULL;
+}
+
+static struct orr_task *idle(struct orr_worker *w)
+{
+    if (w->short_tasks) {
+        w->short_tasks = false;
+        orr_sub_seq(&orr_lot.brief, 1);
+    }
+    if (orr_unlikely(w->ctx->policy->flags & ORR_POLICY_USER)) return idle_on_cond(w);
+    for (int i = 0; i < LOOKS_BEFORE_SEARCHING; i++) {
+        struct orr_task *t = orr_worker_next(w);
+        if (t) return t;
+        for (int k = 0; k < 4; k++) orr_cpu_relax();
+    }
+    struct orr_task *t = NULL;
+    orr_add_seq(&orr_lot.searching, 1);
+    orr_store_relaxed(&w->idle_shown, true);
+    while (!t && !must_leave(w)) {
+        t = search(w);
+        if (!t && !must_leave(w)) t = park(w);
+    }
+    orr_store_relaxed(&w->idle_shown, false);
+    stop_searching(w, t != NULL);
+    w->last_ticks = 0;
+    return t;
+}
+
+struct orr_task *orr_worker_idle(struct orr_worker *w)
+{
+    orr_profile_idle_begin(w);
+    struct orr_task *t = idle(w);
+    orr_profile_idle_end(w);
+    return t;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* profile.c: times of tasks, and what each worker did, while profiling is on.
+ * Threads: workers record; any asks and switches. Owns: the status, a record per worker.
+ * Not here: traffic between memory nodes (bus_profile.c).
+ *
+ * A worker only adds to its record. Whoever asks subtracts what it was at the last question, so nobody else writes it. */
+#include "core/worker/profile.h"
+
+#include <stdio.h>
+
+#include <starpu.h>
+#include <starpu_profiling.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+
+static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1", "record the times of tasks and workers" };
+static const struct orr_env env_worker_stats = { "STARPU_WORKER_STATS", "0", "0|1", "print at the end what workers did; turns profiling on" };
+static const struct orr_env env_bus_stats = { "STARPU_BUS_STATS", "0", "0|1", "print at the end what went between memory nodes" };
+
+_Atomic uint32_t orr_profiling;
+
+struct record { /* [own: worker, read by any] since the worker started */
+    ORR_ALIGNED_LINE _Atomic uint64_t tasks;
+    _Atomic uint64_t executing_ns, sleeping_ns;
+    _Atomic uint64_t idle_since; /* 0: it is not idle */
+    _Atomic double flops;
+};
+static struct record records[STARPU_NMAXWORKERS];
+
+struct sums {
+    uint64_t at_ns, tasks, executing_ns, sleeping_ns;
+    double flops;
+};
+static pthread_mutex_t asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects asked and process_id; leaf */
+static struct sums asked[STARPU_NMAXWORKERS];                  /* what the records were at the last question */
+static int process_id = -1;
+
+/* ---- times ---- */
+
+static void stamp(struct timespec *t) { clock_gettime(CLOCK_MONOTONIC, t); }
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S), .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
+}
+
+double starpu_timing_timespec_to_us(struct timespec *ts) { return (double)ts->tv_sec * 1e6 + (double)ts->tv_nsec * 1e-3; }
+
+double starpu_timing_timespec_delay_us(struct timespec *start, struct timespec *end)
+{
+    return (double)(end->tv_sec - start->tv_sec) * 1e6 + (double)(end->tv_nsec - start->tv_nsec) * 1e-3;
+}
+
+/* ---- tasks ---- */
+
+static void attach(struct starpu_task *p)
+{
+    struct starpu_profiling_task_info *info = p->profiling_info ? p->profiling_info : orr_malloc(sizeof *info);
+    p->profiling_info = info;
+    if (!info) return; /* no memory: the task goes unrecorded */
+    *info = (struct starpu_profiling_task_info){ .workerid = -1 };
+    stamp(&info->submit_time);
+}
+
+/* Installed as orr_task_hooks.submitted while there is anything to do. */
+static void submitted(struct orr_task *t)
+{
+    if (orr_load_relaxed(&orr_profiling) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    if (ctx->policy->submit_hook) ctx->policy->submit_hook(ctx->instance, t);
+}
+
+void orr_profile_push(struct orr_task *t)
+{
+    struct starpu_profiling_task_info *info = t->pub->profiling_info;
+    if (!info) return;
+    stamp(&info->push_start_time);
+    info->push_end_time = info->push_start_time; /* unless the policy says more */
+}
+
+void orr_profile_pushed(struct starpu_task *p)
+{
+    if (p->profiling_info) stamp(&p->profiling_info->push_end_time);
+}
+
+void orr_profile_start(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_profiling_task_info *info = t->pub->profiling_info;
+    if (orr_likely(!orr_load_relaxed(&orr_profiling)) || !info) return;
+    info->workerid = w->id;
+    stamp(&info->start_time);
+    info->pop_start_time = info->pop_end_time = info->start_time;
+}
+
+void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
+{
+    if (orr_likely(!orr_load_relaxed(&orr_profiling))) return;
+    struct record *r = &records[w->id];
+    struct starpu_task *p = t->pub;
+    orr_own_add(&r->tasks, 1);
+    orr_own_add(&r->executing_ns, (uint64_t)(orr_ticks_to_us(ticks) * 1e3));
+    orr_own_add(&r->flops, p->flops);
+    __atomic_store_n(&p->cl->per_worker_stats[w->id], p->cl->per_worker_stats[w->id] + 1, __ATOMIC_RELAXED);
+    if (p->profiling_info) stamp(&p->profiling_info->end_time);
+}
+
+/* ---- workers ---- */
+
+void orr_profile_idle_begin(struct orr_worker *w)
+{
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_store_release(&records[w->id].idle_since, orr_clock_ns());
+}
+
+void orr_profile_idle_end(struct orr_worker *w)
+{
+    struct record *r = &records[w->id];
+    uint64_t since = orr_load_relaxed(&r->idle_since);
+    if (orr_likely(since == 0)) return;
+    orr_store_release(&r->idle_since, 0);
+    orr_own_add(&r->sleeping_ns, orr_clock_ns() - since);
+}
+
+static struct sums read_record(const struct record *r, uint64_t now)
+{
+    uint64_t since = orr_load_acquire(&r->idle_since);
+    return (struct sums){ .at_ns = now, .tasks = orr_load_acquire(&r->tasks), .executing_ns = orr_load_acquire(&r->executing_ns),
+                          .sleeping_ns = orr_load_acquire(&r->sleeping_ns) + (since && since < now ? now - since : 0),
+                          .flops = orr_load_acquire(&r->flops) };
+}
+
+/* Difference of sums which may be a little out of step. */
+static uint64_t since_then(uint64_t now, uint64_t then) { return now > then ? now - then : 0; }
+
+/* What the worker did since the last question; this one counts as a question if `anew`. Called with asked_lock held. */
+static void ask_locked(unsigned id, struct starpu_profiling_worker_info *info, bool anew)
+{
+    struct sums now = read_record(&records[id], orr_clock_ns()), *then = &asked[id];
+    if (info) {
+        *info = (struct starpu_profiling_worker_info){ .start_time = timespec_of(then->at_ns) };
+        info->total_time = timespec_of(since_then(now.at_ns, then->at_ns));
+        info->executing_time = info->all_executing_time = timespec_of(since_then(now.executing_ns, then->executing_ns));
+        info->sleeping_time = info->all_sleeping_time = timespec_of(since_then(now.sleeping_ns, then->sleeping_ns));
+        info->executed_tasks = (int)since_then(now.tasks, then->tasks);
+        info->flops = now.flops - then->flops;
+    }
+    if (anew) *then = now;
+}
+
+static void ask(unsigned id, struct starpu_profiling_worker_info *info, bool anew)
+{
+    pthread_mutex_lock(&asked_lock);
+    ask_locked(id, info, anew);
+    pthread_mutex_unlock(&asked_lock);
+}
+
+int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worker_info *worker_info)
+{
+    if (workerid < 0 || (unsigned)workerid >= orr_worker_count) return -EINVAL;
+    ask((unsigned)workerid, worker_info, true);
+    return 0;
+}
+
+/* ---- the status ---- */
+
+void orr_profile_listen(void)
+{
+    bool profiling = orr_load_relaxed(&orr_profiling), listens = profiling;
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        struct orr_ctx *ctx = orr_ctx_get(i);
+        if (!ctx) continue;
+        bool looks = profiling || ctx->policy->pre_exec || ctx->policy->post_exec;
+        for (unsigned k = 0; k < ctx->nworkers; k++) orr_store_relaxed(&orr_workers[ctx->workers[k]].observed, looks);
+        if (ctx->policy->submit_hook) listens = true;
+    }
+    orr_store_release(&orr_task_hooks.submitted, listens ? submitted : NULL);
+}
+
+int starpu_profiling_status_set(int status)
+{
+    int before = (int)atomic_exchange_explicit(&orr_profiling, status == STARPU_PROFILING_ENABLE, memory_order_acq_rel);
+    if (status == STARPU_PROFILING_ENABLE)
+        for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
+    orr_profile_listen();
+    return before ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
+}
+
+int starpu_profiling_status_get(void) { return orr_load_acquire(&orr_profiling) ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE; }
+
+void starpu_profiling_init(void)
+{
+    if (orr_env_long(&env_profiling, 0, 0, 1) || orr_env_long(&env_worker_stats, 0, 0, 1)) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+}
+
+void starpu_profiling_set_id(int new_id)
+{
+    pthread_mutex_lock(&asked_lock);
+    process_id = new_id;
+    pthread_mutex_unlock(&asked_lock);
+}
+
+void orr_profile_init(void)
+{
+    orr_store_relaxed(&orr_profiling, 0);
+    for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
+    starpu_profiling_init();
+    orr_profile_listen();
+}
+
+void orr_profile_fini(void)
+{
+    if (orr_env_long(&env_worker_stats, 0, 0, 1)) starpu_profiling_worker_helper_display_summary();
+    if (orr_env_long(&env_bus_stats, 0, 0, 1)) starpu_profiling_bus_helper_display_summary();
+    orr_store_relaxed(&orr_profiling, 0);
+    orr_store_release(&orr_task_hooks.submitted, NULL);
+}
+
+/* ---- for people ---- */
+
+static double share(struct timespec part, double total_us) { return total_us > 0 ? 100 * starpu_timing_timespec_to_us(&part) / total_us : 0; }
+
+void starpu_profiling_worker_helper_display_summary(void)
+{
+    unsigned long tasks = 0;
+    pthread_mutex_lock(&asked_lock);
+    if (process_id >= 0) fprintf(stderr, "workers of process %d:\n", process_id);
+    fprintf(stderr, "%-24s %10s %12s %10s %10s\n", "worker", "tasks", "total ms", "busy %", "idle %");
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct starpu_profiling_worker_info info;
+        ask_locked(i, &info, false);
+        double total_us = starpu_timing_timespec_to_us(&info.total_time);
+        fprintf(stderr, "%-24s %10d %12.2f %10.2f %10.2f\n", orr_workers[i].name, info.executed_tasks, total_us * 1e-3,
+                share(info.executing_time, total_us), share(info.sleeping_time, total_us));
+        tasks += (unsigned long)info.executed_tasks;
+    }
+    pthread_mutex_unlock(&asked_lock);
+    fprintf(stderr, "%-24s %10lu\n", "all", tasks);
+}
+
+void starpu_display_stats(void)
+{
+    starpu_profiling_bus_helper_display_summary();
+    starpu_profiling_worker_helper_display_summary();
+}
+
+/* ---- energy ---- */
+
+static _Atomic double energy_joules; /* [any: statistic] what the program says it used */
+
+void starpu_energy_use(float joules)
+{
+    double before = orr_load_relaxed(&energy_joules);
+    while (!orr_cas_weak_acq_rel(&energy_joules, &before, before + joules)) continue;
+}
+
+double starpu_energy_used(void) { return orr_load_acquire(&energy_joules); }

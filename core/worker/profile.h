@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* profile.h: what is recorded of tasks and workers while profiling is on.
+ * Threads: recording on workers; switching by any. Owns: the status, workers' sums. Not here: models (core/perf), traffic
+ * between memory nodes (bus_profile.c). */
+#ifndef ORR_WORKER_PROFILE_H
+#define ORR_WORKER_PROFILE_H
+
+#include "core/worker/worker.h"
+
+extern _Atomic uint32_t orr_profiling; /* 1 while it is on */
+
+void orr_profile_init(void); /* reads STARPU_PROFILING, STARPU_WORKER_STATS, STARPU_BUS_STATS */
+void orr_profile_fini(void); /* prints what was asked for */
+
+/* Decides who looks at tasks: at submission, and around bodies. After a change of profiling or of a context's policy or
+ * workers. */
+void orr_profile_listen(void);
+
+/* Called only while profiling is on: t goes to a worker or a policy; the policy has it. */
+void orr_profile_push(struct orr_task *t);
+void orr_profile_pushed(struct starpu_task *p);
+
+/* Around the body of a task, on its worker; cheap when profiling is off. */
+void orr_profile_start(struct orr_worker *w, struct orr_task *t);
+void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks);
+
+/* Around a time without tasks, on the worker. */
+void orr_profile_idle_begin(struct orr_worker *w);
+void orr_profile_idle_end(struct orr_worker *w);
+
+#endif

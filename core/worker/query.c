@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* query.c: public questions about workers: how many, of which kind, where.
+ * Threads: any, between init and shutdown. Owns: nothing. Not here: names (names.c), waking (policy.c), cores (binding.c). */
+#include <stdlib.h>
+
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "core/worker/driver.h"
+#include "core/worker/worker.h"
+
+/* ---- counting and finding ---- */
+
+static struct orr_worker *worker_of(int id) { return id >= 0 && (unsigned)id < orr_worker_count ? &orr_workers[id] : NULL; }
+
+static bool matches(const struct orr_worker *w, enum starpu_worker_archtype type) { return type == STARPU_ANY_WORKER || w->type == type; }
+
+static unsigned count_of(enum starpu_worker_archtype type)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) n += matches(&orr_workers[i], type);
+    return n;
+}
+
+unsigned starpu_worker_get_count(void) { return orr_worker_count; }
+
+unsigned starpu_cpu_worker_get_count(void) { return count_of(STARPU_CPU_WORKER); }
+
+unsigned starpu_cuda_worker_get_count(void) { return count_of(STARPU_CUDA_WORKER); }
+
+unsigned starpu_opencl_worker_get_count(void) { return count_of(STARPU_OPENCL_WORKER); }
+
+unsigned starpu_hip_worker_get_count(void) { return count_of(STARPU_HIP_WORKER); }
+
+unsigned starpu_sycl_worker_get_count(void) { return count_of(STARPU_SYCL_WORKER); }
+
+unsigned starpu_mpi_sc_worker_get_count(void) { return count_of(STARPU_MPI_SC_WORKER); }
+
+unsigned starpu_tcpip_sc_worker_get_count(void) { return count_of(STARPU_TCPIP_SC_WORKER); }
+
+int starpu_worker_get_count_by_type(enum starpu_worker_archtype type)
+{
+    if (type != STARPU_ANY_WORKER && !starpu_worker_archtype_is_valid(type)) return -EINVAL;
+    return (int)count_of(type);
+}
+
+unsigned starpu_worker_get_ids_by_type(enum starpu_worker_archtype type, int *workerids, unsigned maxsize)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        if (!matches(&orr_workers[i], type)) continue;
+        if (n == maxsize) return (unsigned)-ERANGE;
+        workerids[n++] = (int)i;
+    }
+    return n;
+}
+
+int starpu_worker_get_by_type(enum starpu_worker_archtype type, int num)
+{
+    for (unsigned i = 0; num >= 0 && i < orr_worker_count; i++)
+        if (matches(&orr_workers[i], type) && num-- == 0) return (int)i;
+    return -1;
+}
+
+int starpu_worker_get_by_devid(enum starpu_worker_archtype type, int devid)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (matches(&orr_workers[i], type) && orr_workers[i].devid == devid) return (int)i;
+    return -1;
+}
+
+void starpu_worker_wait_for_initialisation(void) { starpu_wait_initialized(); }
+
+/* ---- facts about one ---- */
+
+int starpu_worker_get_id(void)
+{
+    struct orr_worker *w = orr_worker_self();
+    return w ? w->id : -1;
+}
+
+unsigned starpu_worker_get_id_check(void)
+{
+    int id = starpu_worker_get_id();
+    if (id < 0) orr_fatal("starpu_worker_get_id_check: the calling thread is not a worker; call it in task bodies only");
+    return (unsigned)id;
+}
+
+enum starpu_worker_archtype starpu_worker_get_type(int id)
+{
+    const struct orr_worker *w = worker_of(id);
+    return w ? w->type : STARPU_UNKNOWN_WORKER;
+}
+
+unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type) { return (unsigned)type < STARPU_NARCH; }
+
+unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype type, const struct starpu_task *task)
+{
+    if (!task->cl || orr_codelet_check(task->cl) != 0) return 0;
+    return (orr_task_where(task) & STARPU_WORKER_TO_MASK(type)) != 0;
+}
+
+enum starpu_worker_archtype starpu_arch_mask_to_worker_archtype(unsigned mask)
+{
+    for (unsigned type = 0; type < STARPU_NARCH; type++)
+        if (mask == STARPU_WORKER_TO_MASK(type)) return (enum starpu_worker_archtype)type;
+    return STARPU_UNKNOWN_WORKER;
+}
+
+int starpu_worker_get_devid(int id)
+{
+    const struct orr_worker *w = worker_of(id);
+    return w ? w->devid : -1;
+}
+
+/* Whether an earlier worker drives the same device. */
+static bool device_seen(const struct orr_worker *w)
+{
+    for (const struct orr_worker *e = orr_workers; e < w; e++)
+        if (e->type == w->type && e->devid == w->devid) return true;
+    return false;
+}
+
+int starpu_worker_get_devnum(int id)
+{
+    const struct orr_worker *w = worker_of(id);
+    int n = 0;
+    if (!w) return -1;
+    for (const struct orr_worker *e = orr_workers; e < w; e++)
+        if (e->type == w->type && e->devid == w->devid) return starpu_worker_get_devnum(e->id);
+        else n += e->type == w->type && !device_seen(e);
+    return n;
+}
+
+int starpu_worker_get_subworkerid(int id)
+{
+    const struct orr_worker *w = worker_of(id);
+    int n = 0;
+    if (!w) return -1;
+    for (const struct orr_worker *e = orr_workers; e < w; e++) n += e->type == w->type && e->devid == w->devid;
+    return n;
+}
+
+int starpu_worker_get_devids(enum starpu_worker_archtype type, int *devids, int num)
+{
+    int n = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        const struct orr_worker *w = &orr_workers[i];
+        if (w->type != type || device_seen(w)) continue;
+        if (n < num) devids[n] = w->devid;
+        n++;
+    }
+    return n;
+}
+
+int starpu_worker_get_stream_workerids(unsigned devid, int *workerids, enum starpu_worker_archtype type)
+{
+    int n = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_workers[i].type == type && orr_workers[i].devid == (int)devid) workerids[n++] = (int)i;
+    return n;
+}
+
+unsigned starpu_worker_get_sched_ctx_list(int worker, unsigned **sched_ctx)
+{
+    const struct orr_worker *w = worker_of(worker);
+    unsigned *list = w && w->ctx ? malloc(sizeof *list) : NULL; /* the caller's, to free() */
+    *sched_ctx = list;
+    if (!list) return 0;
+    list[0] = w->ctx->id;
+    return 1;
+}
+
+unsigned starpu_worker_get_sched_ctx_id_stream(unsigned stream_workerid)
+{
+    (void)stream_workerid; /* no context shares a GPU */
+    return STARPU_NMAX_SCHED_CTXS;
+}
+
+/* ---- parallel sections do not capture workers ---- */
+
+unsigned starpu_worker_is_blocked_in_parallel(int workerid)
+{
+    (void)workerid;
+    return 0;
+}
+
+unsigned starpu_worker_is_slave_somewhere(int workerid)
+{
+    (void)workerid;
+    return 0;
+}
+
+/* ---- memory ---- */
+
+unsigned starpu_worker_get_memory_node(unsigned workerid)
+{
+    const struct orr_worker *w = worker_of((int)workerid);
+    return w ? w->node : STARPU_MAIN_RAM;
+}
+
+unsigned starpu_worker_get_local_memory_node(void)
+{
+    const struct orr_worker *w = orr_worker_self();
+    return w ? w->node : STARPU_MAIN_RAM;
+}
+
+int starpu_task_get_current_data_node(unsigned i)
+{
+    const struct orr_worker *w = orr_worker_self();
+    struct orr_task *t = orr_self()->current;
+    if (!w || !t || i >= orr_task_nbuffers(t->pub)) return -1;
+    const struct starpu_codelet *cl = t->pub->cl;
+    int node = cl->specific_nodes ? STARPU_CODELET_GET_NODE(cl, i) : STARPU_SPECIFIC_NODE_LOCAL;
+    if (node >= 0) return node;
+    if (node == STARPU_SPECIFIC_NODE_CPU || node == STARPU_SPECIFIC_NODE_SLOW) return STARPU_MAIN_RAM;
+    return node == STARPU_SPECIFIC_NODE_NONE ? -1 : (int)w->node;
+}

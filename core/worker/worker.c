@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* worker.c: the threads that run tasks.
+ * Threads: one per worker; start, stop, pause and resume by the program's. Owns: the table of workers.
+ * Not here: idling (park.c), devices with a memory of their own (device.c), questions about workers (query.c). */
+#include "core/worker/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/mem/node.h"
+#include "core/task/perf.h"
+#include "core/task/redux.h"
+#include "core/topo/topo.h"
+#include "core/worker/device.h"
+#include "core/worker/driver.h"
+#include "core/worker/park.h"
+#include "core/worker/profile.h"
+#include "core/worker/wait.h"
+
+enum { KEPT_IN_A_ROW_MAX = 64, THRESHOLD_CHECK_EVERY = 16 };
+static const double short_task_us = 4.0, poll_every_us = 20.0;
+
+struct orr_worker orr_workers[STARPU_NMAXWORKERS];
+unsigned orr_worker_count;
+struct orr_ctx orr_contexts[STARPU_NMAX_SCHED_CTXS];
+
+static uint64_t short_ticks, poll_ticks; /* [const while workers run] */
+static _Atomic unsigned workers_up;
+
+/* ---- choosing an implementation ---- */
+
+static bool allowed_by_mask(const struct starpu_task *p, unsigned id)
+{
+    return p->workerids_len == 0 || (id / 32 < p->workerids_len && (p->workerids[id / 32] >> (id % 32) & 1));
+}
+
+bool orr_worker_can_run_impl(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+{
+    struct starpu_task *p = t->pub;
+    struct starpu_codelet *cl = p->cl;
+    if (!(orr_task_where(p) & w->where) || !w->driver->has_impl(cl, nimpl)) return false;
+    if (p->workerids_len && !allowed_by_mask(p, (unsigned)w->id)) return false;
+    return !cl->can_execute || cl->can_execute((unsigned)w->id, p, nimpl);
+}
+
+bool orr_worker_can_run(struct orr_worker *w, struct orr_task *t, unsigned *nimpl_out)
+{
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++)
+        if (orr_worker_can_run_impl(w, t, i)) {
+            *nimpl_out = i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- a worker's own queue ---- */
+
+/* Moves ordered tasks whose turn has come to the queue. Called with local_lock held. */
+static void admit_ordered_locked(struct orr_worker *w)
+{
+    while (w->ordered && w->ordered->pub->workerorder == w->next_order) {
+        struct orr_task *t = w->ordered;
+        w->ordered = t->next;
+        w->next_order++;
+        t->next = NULL;
+        if (w->local_head) w->local_tail->next = t;
+        else w->local_head = t;
+        w->local_tail = t;
+        orr_add_seq(&w->local_count, 1);
+    }
+}
+
+static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_task **at = &w->ordered;
+    while (*at && (*at)->pub->workerorder < t->pub->workerorder) at = &(*at)->next;
+    t->next = *at;
+    *at = t;
+    admit_ordered_locked(w);
+}
+
+void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
+{
+    t->worker = (int16_t)w->id;
+    orr_spin_lock(&w->local_lock);
+    if (t->pub->workerorder && t->pub->execute_on_a_specific_worker) {
+        insert_ordered_locked(w, t);
+    } else {
+        t->next = front ? w->local_head : NULL;
+        if (!w->local_head) w->local_head = w->local_tail = t;
+        else if (front) w->local_head = t;
+        else w->local_tail = w->local_tail->next = t;
+        orr_add_seq(&w->local_count, 1); /* pairs with the last look in park.c */
+    }
+    orr_spin_unlock(&w->local_lock);
+    orr_wake_worker(w);
+}
+
+static struct orr_task *pop_local(struct orr_worker *w)
+{
+    orr_spin_lock(&w->local_lock);
+    struct orr_task *t = w->local_head;
+    if (t) {
+        w->local_head = t->next;
+        orr_sub_seq(&w->local_count, 1);
+    }
+    orr_spin_unlock(&w->local_lock);
+    return t;
+}
+
+struct orr_task *orr_worker_next(struct orr_worker *w)
+{
+    if (orr_unlikely(orr_load_seq(&w->local_count) > 0)) {
+        struct orr_task *t = pop_local(w);
+        if (t) return t;
+    }
+    return w->ctx->policy->pop(w->ctx->instance, w);
+}
+
+/* ---- running ---- */
+
+/* What is known of the duration of tasks of this codelet on this worker. */
+static bool known_short(struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    return w->recent[i].cl == cl && w->recent[i].ticks < short_ticks;
+}
+
+static void note_duration(struct orr_worker *w, const struct starpu_codelet *cl, uint64_t ticks)
+{
+    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    if (w->recent[i].cl != cl) {
+        w->recent[i].cl = cl;
+        w->recent[i].ticks = ticks;
+    } else {
+        w->recent[i].ticks = (w->recent[i].ticks * 3 + ticks) / 4;
+    }
+}
+
+/* Interfaces of inputs that need no fetching; false when one does. */
+static bool gather_interfaces(struct orr_task *t, void **itf)
+{
+    struct starpu_task *p = t->pub;
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(p);
+    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    for (unsigned i = 0; i < n; i++)
+        if (orr_unlikely(!(itf[i] = orr_load_relaxed(&handles[i]->ready_interface)))) return false;
+    return true;
+}
+
+static void release_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    orr_task_inputs_done(w, t);
+    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+}
+
+/* Runs the body on a CPU worker. */
+static void run_body(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    struct starpu_codelet *cl = p->cl;
+    void **itf = STARPU_TASK_GET_INTERFACES(p);
+    if (orr_unlikely(!(t->flags & ORR_TF_PLAIN) || cl->specific_nodes || !gather_interfaces(t, itf))) {
+        int r = orr_fetch_task_inputs(w, t);
+        if (r) {
+            orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)", orr_task_name(t), w->id,
+                      w->node, r == -ENODATA ? "it was never written" : strerror(-r));
+            return;
+        }
+    }
+    if (orr_likely(w->direct)) cl->cpu_funcs[t->nimpl](itf, p->cl_arg);
+    else w->driver->execute(w, t, t->nimpl);
+    if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
+}
+
+/* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
+static void run_body_observed(struct orr_worker *w, struct orr_task *t)
+{
+    const struct orr_policy_ops *policy = w->ctx->policy;
+    struct starpu_task *p = t->pub;
+    if (p->prologue_callback_pop_func) orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
+    if (policy->pre_exec) policy->pre_exec(w->ctx->instance, t, w);
+    orr_profile_start(w, t);
+    uint64_t start = orr_ticks();
+    run_body(w, t);
+    uint64_t ticks = orr_ticks() - start;
+    orr_profile_end(w, t, ticks);
+    orr_perf_task_done(w, t, ticks);
+    if (policy->post_exec) policy->post_exec(w->ctx->instance, t, w);
+}
+
+void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    if (orr_unlikely(!t->nimpl_valid)) {
+        unsigned nimpl = 0;
+        orr_worker_can_run(w, t, &nimpl);
+        t->nimpl = (uint8_t)nimpl;
+        t->nimpl_valid = 1;
+    }
+    t->worker = (int16_t)w->id;
+    orr_store_relaxed(&t->state, ORR_TASK_RUNNING);
+    p->status = STARPU_TASK_RUNNING;
+    p->cl->per_worker_stats[w->id]++; /* nobody waits for this line: it may travel while the body runs */
+}
+
+void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_ready_list released = { NULL, NULL };
+    w->tasks_run++;
+    self->collect = &released;
+    if (orr_task_body_done(t)) orr_task_complete(t);
+    self->collect = NULL;
+    if (released.head) orr_ready_dispatch(&released, &w->kept);
+    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) && w->tasks_run % THRESHOLD_CHECK_EVERY == 0) orr_wait_check();
+}
+
+void orr_worker_run(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    struct starpu_task *p = t->pub;
+    struct starpu_codelet *cl = p->cl;
+    orr_worker_begin(w, t);
+    orr_worker_expects(w, known_short(w, cl));
+    self->current = t;
+    if (orr_likely(!cl->model && !p->prologue_callback_pop_func && !orr_load_relaxed(&w->observed) && !cl->energy_model)) run_body(w, t);
+    else run_body_observed(w, t);
+    self->current = NULL;
+    orr_worker_finish(w, t);
+    uint64_t now = orr_ticks();
+    if (orr_likely(w->last_ticks)) note_duration(w, cl, now - w->last_ticks);
+    w->last_ticks = now;
+    if (orr_unlikely(now - w->poll_ticks > poll_ticks)) {
+        w->poll_ticks = now;
+        orr_progress_poll();
+    }
+}
+
+static bool may_keep(struct orr_task *t)
+{
+    struct orr_worker *w = orr_worker_self();
+    const struct starpu_task *p = t->pub;
+    if (!w || !w->direct || p->execute_on_a_specific_worker || t->sched_ctx != w->ctx->id) return false;
+    if (!(orr_task_where(p) & w->where) || p->cl->can_execute || p->workerids_len) return false;
+    if (++w->kept_in_a_row > KEPT_IN_A_ROW_MAX) {
+        w->kept_in_a_row = 0;
+        return false;
+    }
+    const struct orr_policy_ops *policy = w->ctx->policy;
+    return policy->may_keep && policy->may_keep(w->ctx->instance, t, w);
+}
+
+/* ---- ready tasks ---- */
+
+/* Keeps a ready task of a context without workers; false when it has some now. */
+static bool hold(struct orr_ctx *ctx, struct orr_task *t)
+{
+    orr_spin_lock(&ctx->held_lock);
+    bool held = ctx->nworkers == 0;
+    if (held) {
+        t->next = ctx->held;
+        ctx->held = t;
+    }
+    orr_spin_unlock(&ctx->held_lock);
+    return held;
+}
+
+/* Who runs the tasks of a context without workers: for the main context, and one that is to end, another; else nobody. */
+static struct orr_ctx *substitute(struct orr_ctx *ctx)
+{
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS && (ctx->id == 0 || ctx->closing); i++) {
+        struct orr_ctx *other = orr_ctx_get(i);
+        if (other && other->nworkers > 0) return other;
+    }
+    return NULL;
+}
+
+static void push_ready(struct orr_task *t);
+
+void orr_ctx_push_held(struct orr_ctx *ctx)
+{
+    orr_spin_lock(&ctx->held_lock);
+    struct orr_task *t = ctx->held, *first = NULL;
+    ctx->held = NULL;
+    orr_spin_unlock(&ctx->held_lock);
+    for (struct orr_task *next; t; t = next) { /* back into their order */
+        next = t->next;
+        t->next = first;
+        first = t;
+    }
+    for (struct orr_task *next; first; first = next) {
+        next = first->next;
+        push_ready(first);
+    }
+}
+
+static void push_ready(struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_push(t);
+    if (orr_unlikely(p->execute_on_a_specific_worker)) {
+        struct orr_worker *w = &orr_workers[p->workerid];
+        if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
+        orr_worker_push_local(w, t, false);
+        return;
+    }
+    if (orr_unlikely(ctx->nworkers == 0)) {
+        struct orr_ctx *other = substitute(ctx);
+        if (!other && hold(ctx, t)) return;
+        if (other) ctx = other;
+        t->sched_ctx = (uint16_t)ctx->id;
+    }
+    ctx->policy->push(ctx->instance, t);
+}
+
+static uint32_t kinds_present; /* [const while workers run] bits of where */
+
+static int refuse(struct orr_task *t, const char *why)
+{
+    orr_error("task %s cannot be submitted: %s", orr_task_name(t), why);
+    return -ENODEV;
+}
+
+static bool somebody_can(struct orr_task *t)
+{
+    unsigned nimpl;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_worker_can_run(&orr_workers[i], t, &nimpl)) return true;
+    return false;
+}
+
+static int check_specific(struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    unsigned nimpl;
+    if (p->workerid >= orr_worker_count) return refuse(t, "workerid is not the number of a worker");
+    if (!orr_worker_can_run(&orr_workers[p->workerid], t, &nimpl))
+        return refuse(t, "the worker it is bound to has no implementation for it");
+    if (p->workerorder) {
+        struct orr_worker *w = &orr_workers[p->workerid];
+        orr_spin_lock(&w->local_lock);
+        bool past = p->workerorder < w->next_order;
+        orr_spin_unlock(&w->local_lock);
+        if (past) return refuse(t, "its workerorder has passed already: orders are consecutive from 1 and used once");
+    }
+    return 0;
+}
+
+static int check_runnable(struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    unsigned ctx = p->sched_ctx != STARPU_NMAX_SCHED_CTXS ? p->sched_ctx : orr_self()->sched_ctx;
+    if (orr_unlikely(ctx >= STARPU_NMAX_SCHED_CTXS || !orr_contexts[ctx].in_use))
+        return refuse(t, orr_worker_count ? "its scheduling context does not exist" : "the runtime is not initialised; call starpu_init");
+    t->sched_ctx = (uint16_t)ctx;
+    p->sched_ctx = ctx;
+    if (!p->cl || orr_task_where(p) == STARPU_NOWHERE) return 0;
+    if (orr_unlikely(p->execute_on_a_specific_worker)) return check_specific(t);
+    if (orr_unlikely(!(orr_task_where(p) & kinds_present)))
+        return refuse(t, "no worker of a kind it has an implementation for (see starpu_codelet.where and the number of workers)");
+    if (orr_unlikely(p->cl->can_execute || p->workerids_len || orr_task_where(p) != p->cl->where) && !somebody_can(t))
+        return refuse(t, "no worker can execute it (can_execute, workerids, where)");
+    return 0;
+}
+
+static void completed_elsewhere(void) { orr_wait_check(); }
+
+/* ---- threads ---- */
+
+void orr_worker_wait_while_paused(void)
+{
+    if (!orr_load_seq(&orr_lot.paused)) return;
+    orr_add_seq(&orr_lot.halted, 1); /* pairs with orr_workers_halt */
+    while (orr_load_seq(&orr_lot.paused) && !orr_load_seq(&orr_lot.stopping)) orr_futex_wait(&orr_lot.paused, 1, -1);
+    orr_sub_seq(&orr_lot.halted, 1);
+}
+
+static void cpu_loop(struct orr_worker *w)
+{
+    for (;;) {
+        if (orr_unlikely(orr_load_relaxed(&orr_lot.paused))) orr_worker_wait_while_paused();
+        struct orr_task *t = w->kept;
+        if (t) {
+            w->kept = NULL;
+        } else {
+            w->kept_in_a_row = 0;
+            t = orr_worker_next(w);
+        }
+        if (orr_unlikely(!t)) {
+            orr_wait_check();
+            t = orr_worker_idle(w);
+            if (!t && orr_load_seq(&orr_lot.stopping)) return;
+            if (!t) continue;
+        }
+        orr_worker_run(w, t);
+    }
+}
+
+static void *worker_thread(void *arg)
+{
+    struct orr_worker *w = arg;
+    struct orr_thread *self = orr_self();
+    self->worker = w;
+    orr_thread_is_internal();
+    if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
+    if (w->driver->open && w->driver->open(w) != 0) orr_error("worker %d (%s) could not be opened", w->id, w->name);
+    orr_add_acq_rel(&workers_up, 1u);
+    if (w->node == STARPU_MAIN_RAM) cpu_loop(w);
+    else orr_device_loop(w);
+    if (w->driver->close) w->driver->close(w);
+    self->worker = NULL;
+    return NULL;
+}
+
+void orr_workers_update_plain(void)
+{
+    bool plain = true;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_workers[i].where != orr_workers[0].where) plain = false;
+    for (unsigned i = 1; i < STARPU_NMAX_SCHED_CTXS; i++)
+        if (orr_ctx_get(i)) plain = false;
+    orr_store_seq(&orr_lot.plain, plain);
+}
+
+static void init_shared(void)
+{
+    short_ticks = orr_us_to_ticks(short_task_us);
+    poll_ticks = orr_us_to_ticks(poll_every_us);
+    orr_task_hooks.push = push_ready;
+    orr_task_hooks.may_keep = may_keep;
+    orr_task_hooks.check_runnable = check_runnable;
+    orr_task_hooks.completed_elsewhere = completed_elsewhere;
+    kinds_present = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) kinds_present |= orr_workers[i].where;
+    memset(&orr_lot, 0, sizeof orr_lot);
+    orr_workers_update_plain();
+    orr_store_relaxed(&workers_up, 0u);
+}
+
+int orr_workers_start(void)
+{
+    init_shared();
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        w->next_order = 1;
+        int r = pthread_create(&w->thread, NULL, worker_thread, w);
+        if (r) {
+            orr_error("worker %u: no thread can be made for it (%s)", i, strerror(r));
+            orr_store_seq(&orr_lot.stopping, 1);
+            orr_wake_all();
+            while (i-- > 0) pthread_join(orr_workers[i].thread, NULL);
+            return -r;
+        }
+    }
+    while (orr_load_acquire(&workers_up) < orr_worker_count) sched_yield();
+    return 0;
+}
+
+static pthread_mutex_t pause_lock = PTHREAD_MUTEX_INITIALIZER; /* protects pause_depth; leaf */
+static unsigned pause_depth;
+
+/* Called with pause_lock held. */
+static void set_paused(uint32_t paused)
+{
+    orr_store_seq(&orr_lot.paused, paused);
+    if (!paused) orr_futex_wake(&orr_lot.paused, INT32_MAX);
+}
+
+void orr_workers_stop(void)
+{
+    orr_store_seq(&orr_lot.stopping, 1);
+    pthread_mutex_lock(&pause_lock);
+    pause_depth = 0;
+    set_paused(0);
+    pthread_mutex_unlock(&pause_lock);
+    orr_wake_all();
+    for (unsigned i = 0; i < orr_worker_count; i++) pthread_join(orr_workers[i].thread, NULL);
+}
+
+void orr_workers_pause(void)
+{
+    pthread_mutex_lock(&pause_lock);
+    if (pause_depth++ == 0) set_paused(1);
+    pthread_mutex_unlock(&pause_lock);
+    orr_wake_all();
+}
+
+void orr_workers_halt(void)
+{
+    enum { NAP_NS = 50000 };
+    orr_workers_pause();
+    for (int i = 0; orr_load_seq(&orr_lot.halted) < orr_worker_count; i++) {
+        if (orr_progress_poll()) i = 0;
+        if (i < THRESHOLD_CHECK_EVERY) sched_yield();
+        else nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    }
+}
+
+void orr_workers_resume(void)
+{
+    pthread_mutex_lock(&pause_lock);
+    if (pause_depth > 0 && --pause_depth == 0) set_paused(0);
+    pthread_mutex_unlock(&pause_lock);
+}
+
+unsigned orr_workers_busy(void)
+{
+    unsigned busy = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) busy += !orr_load_relaxed(&orr_workers[i].idle_shown);
+    return busy;
+}
+
+/* ---- progress functions ---- */
+
+enum { PROGRESS_MAX = 8 };
+static struct {
+    _Atomic uint32_t count; /* publishes the entries before it */
+    struct orr_progress entry[PROGRESS_MAX];
+    _Atomic bool live[PROGRESS_MAX];
+    pthread_mutex_t lock; /* protects registration; leaf */
+} progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool blocked_poll(void) { return orr_progress_poll(); }
+
+int orr_progress_register(struct orr_progress p)
+{
+    pthread_mutex_lock(&progress.lock);
+    uint32_t n = orr_load_relaxed(&progress.count);
+    int r = n < PROGRESS_MAX ? 0 : -ENOSPC;
+    if (r == 0) {
+        progress.entry[n] = p;
+        orr_store_relaxed(&progress.live[n], true);
+        orr_store_release(&progress.count, n + 1);
+        orr_store_release(&orr_blocked_poll, blocked_poll);
+    }
+    pthread_mutex_unlock(&progress.lock);
+    return r;
+}
+
+void orr_progress_unregister(struct orr_progress p)
+{
+    pthread_mutex_lock(&progress.lock);
+    uint32_t n = orr_load_relaxed(&progress.count);
+    for (uint32_t i = 0; i < n; i++)
+        if (progress.entry[i].poll == p.poll && progress.entry[i].arg == p.arg) orr_store_release(&progress.live[i], false);
+    while (n > 0 && !orr_load_relaxed(&progress.live[n - 1])) n--;
+    orr_store_release(&progress.count, n);
+    if (n == 0) orr_store_release(&orr_blocked_poll, NULL);
+    pthread_mutex_unlock(&progress.lock);
+}
+
+bool orr_progress_poll(void)
+{
+    bool moved = false;
+    uint32_t n = orr_load_acquire(&progress.count);
+    for (uint32_t i = 0; i < n; i++)
+        if (orr_load_acquire(&progress.live[i])) moved |= progress.entry[i].poll(progress.entry[i].arg);
+    return moved;
+}

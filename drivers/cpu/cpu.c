@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cpu.c: workers that are cores of this machine.
+ * Threads: see core/worker/driver.h. Owns: nothing. Not here: which cores (core/topo), parallel tasks. */
+#include "drivers/cpu/cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/task/task.h"
+#include "core/topo/topo.h"
+#include "core/worker/worker.h"
+
+static const struct orr_env env_ncpu = { "STARPU_NCPU", "the cores left by reserved ones and accelerators", "workers", "CPU workers" };
+static const struct orr_env env_ncpus = { "STARPU_NCPUS", "STARPU_NCPU", "workers", "older name of STARPU_NCPU" };
+static const struct orr_env env_reserve = { "STARPU_RESERVE_NCPU", "0", "cores", "cores that get no worker" };
+
+/* A count from conf and the environment, of which one goes before the other; -1: neither says. */
+static long wanted(const struct orr_env *e, int from_conf, const struct starpu_conf *conf, long max)
+{
+    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e))) return from_conf < max ? from_conf : max;
+    return orr_env_long(e, -1, -1, max);
+}
+
+/* Each accelerator's worker keeps a core busy. */
+static int accelerators(const struct starpu_conf *conf)
+{
+    int count = 0;
+    for (int i = 0; orr_drivers[i]; i++)
+        if (orr_drivers[i] != &orr_cpu_driver) count += orr_drivers[i]->count(conf);
+    return count;
+}
+
+static int cpu_count(const struct starpu_conf *conf)
+{
+    bool new_name = orr_env_string(&env_ncpu) != NULL;
+    long n = wanted(new_name ? &env_ncpu : &env_ncpus, conf->ncpus, conf, STARPU_MAXCPUS);
+    if (n >= 0) return (int)n;
+    long reserve = wanted(&env_reserve, conf->reserve_ncpus, conf, STARPU_MAXCPUS);
+    n = (long)orr_topo_cores() - (reserve > 0 ? reserve : 0) - accelerators(conf);
+    return n < 1 ? 1 : n > STARPU_MAXCPUS ? STARPU_MAXCPUS : (int)n;
+}
+
+static int cpu_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
+{
+    (void)conf;
+    w->node = STARPU_MAIN_RAM;
+    snprintf(w->name, sizeof w->name, "CPU %d", devid);
+    snprintf(w->short_name, sizeof w->short_name, "CPU %d", devid);
+    return 0;
+}
+
+static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+{
+    (void)w;
+    struct starpu_task *p = t->pub;
+    p->cl->cpu_funcs[nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+}
+
+static bool cpu_has_impl(const struct starpu_codelet *cl, unsigned nimpl) { return cl->cpu_funcs[nimpl] != NULL; }
+
+const struct orr_driver_ops orr_cpu_driver = {
+    .name = "CPU",
+    .type = STARPU_CPU_WORKER,
+    .where = STARPU_CPU,
+    .count = cpu_count,
+    .setup = cpu_setup,
+    .execute = cpu_execute,
+    .has_impl = cpu_has_impl,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory.c: memory of a simulated device: real memory apart from the program's, copied to and from at a set speed.
+ * Threads: any. Owns: the device of each node. Not here: settings and tasks (sim.c).
+ *
+ * A copy is put on its engine's list with the time when it ends, which follows from the copies before it. Whoever tests it
+ * after that time moves the bytes of all that have ended, in order: so the destination is not valid a moment too early, and
+ * a source that is freed or written meanwhile shows as wrong data. Freed memory is overwritten for the same reason. */
+#include "drivers/sim/memory.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+enum { POISON = 0xdb };
+
+struct sim_copy {
+    struct sim_copy *next;
+    uintptr_t src, dst;
+    size_t bytes, rows, ld_src, ld_dst;
+    uint64_t end_ns, number;
+};
+
+static struct sim_memory *memories[STARPU_MAXNODES]; /* [const while nodes are registered] */
+
+static uintptr_t sim_alloc(unsigned node, size_t bytes)
+{
+    (void)node; /* the limit is kept by core/mem */
+    return (uintptr_t)orr_malloc_aligned(ORR_CACHE_LINE, bytes);
+}
+
+static void sim_free(unsigned node, uintptr_t addr, size_t bytes)
+{
+    (void)node;
+    memset((void *)addr, POISON, bytes);
+    orr_free((void *)addr);
+}
+
+/* The engine of a link: the destination's when both ends are devices. */
+static struct sim_engine *engine_of(unsigned src, unsigned dst) { return memories[dst] ? &memories[dst]->to : &memories[src]->from; }
+
+static const struct sim_memory *link_of(unsigned src, unsigned dst) { return memories[dst] ? memories[dst] : memories[src]; }
+
+static bool two_steps(unsigned src, unsigned dst) { return memories[src] && memories[dst] && !memories[dst]->peers; }
+
+static double sim_latency_us(unsigned src, unsigned dst) { return link_of(src, dst)->latency_us * (two_steps(src, dst) ? 2 : 1); }
+
+static double sim_bandwidth(unsigned src, unsigned dst) { return link_of(src, dst)->bandwidth_MB_per_s / (two_steps(src, dst) ? 2 : 1); }
+
+static bool sim_reaches(unsigned src, unsigned dst) { return !two_steps(src, dst); }
+
+static void move_bytes(const struct sim_copy *c)
+{
+    for (size_t row = 0; row < c->rows; row++)
+        memcpy((void *)(c->dst + row * c->ld_dst), (const void *)(c->src + row * c->ld_src), c->bytes);
+}
+
+/* Ends the copies whose time has come. Called with the engine's lock held. */
+static void run_engine_locked(struct sim_engine *e)
+{
+    uint64_t now = orr_clock_ns();
+    while (e->first && e->first->end_ns <= now) {
+        struct sim_copy *c = e->first;
+        e->first = c->next;
+        move_bytes(c);
+        orr_store_release(&e->completed, c->number); /* pairs with the load in is_complete */
+        orr_free(c);
+    }
+}
+
+static bool is_complete(struct sim_engine *e, uint64_t number) { return orr_load_acquire(&e->completed) >= number; }
+
+static bool sim_test(struct orr_copy_event *event)
+{
+    struct sim_engine *e = (struct sim_engine *)(uintptr_t)event->words[0];
+    if (is_complete(e, event->words[1])) return true;
+    if (pthread_mutex_trylock(&e->lock) != 0) return false; /* somebody moves bytes just now */
+    run_engine_locked(e);
+    pthread_mutex_unlock(&e->lock);
+    return is_complete(e, event->words[1]);
+}
+
+static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node, size_t ld_dst, size_t bytes,
+                      size_t rows, struct orr_copy_event *event)
+{
+    struct sim_copy *c = orr_malloc(sizeof *c);
+    if (!c) return -ENOMEM;
+    struct sim_engine *e = engine_of(src_node, dst_node);
+    const struct sim_memory *m = link_of(src_node, dst_node);
+    *c = (struct sim_copy){ .src = src, .dst = dst, .bytes = bytes, .rows = rows, .ld_src = ld_src, .ld_dst = ld_dst };
+    pthread_mutex_lock(&e->lock);
+    uint64_t now = orr_clock_ns(), begin = e->free_at_ns > now ? e->free_at_ns : now;
+    e->free_at_ns = begin + (uint64_t)((double)(bytes * rows) / m->bandwidth_MB_per_s * 1e3);
+    c->end_ns = e->free_at_ns + (uint64_t)(m->latency_us * 1e3);
+    c->number = ++e->started;
+    if (e->first) e->last->next = c;
+    else e->first = c;
+    e->last = c;
+    struct orr_copy_event own = { .words = { (uintptr_t)e, c->number } };
+    pthread_mutex_unlock(&e->lock);
+    if (event) {
+        memcpy(event->words, own.words, sizeof own.words);
+        return -EAGAIN;
+    }
+    while (!sim_test(&own)) sched_yield();
+    return 0;
+}
+
+static int sim_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes, struct orr_copy_event *event)
+{
+    return sim_copy2d(src, src_node, bytes, dst, dst_node, bytes, bytes, 1, event);
+}
+
+static const struct orr_node_ops sim_node_ops = {
+    .name = "simulated",
+    .alloc = sim_alloc,
+    .free = sim_free,
+    .copy = sim_copy,
+    .test = sim_test,
+    .latency_us = sim_latency_us,
+    .bandwidth_MB_per_s = sim_bandwidth,
+    .copy2d = sim_copy2d,
+    .reaches = sim_reaches,
+};
+
+static void engine_init(struct sim_engine *e)
+{
+    memset(e, 0, sizeof *e);
+    pthread_mutex_init(&e->lock, NULL);
+}
+
+int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes, const char *name)
+{
+    int node = orr_node_register(kind, devid, &sim_node_ops, limit_bytes, name);
+    if (node < 0) return node;
+    m->node = (unsigned)node;
+    engine_init(&m->to);
+    engine_init(&m->from);
+    memories[node] = m;
+    return 0;
+}
+
+void orr_sim_memory_fini(struct sim_memory *m)
+{
+    memories[m->node] = NULL;
+    pthread_mutex_destroy(&m->to.lock);
+    pthread_mutex_destroy(&m->from.lock);
+}

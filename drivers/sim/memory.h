@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory.h: the memory of a simulated device and its two copy engines.
+ * Threads: any. Owns: struct sim_memory. Not here: running tasks (sim.c). */
+#ifndef ORR_DRIVERS_SIM_MEMORY_H
+#define ORR_DRIVERS_SIM_MEMORY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "core/mem/node.h"
+
+struct sim_copy;
+
+/* Copies in one direction go one after the other: they share its bandwidth. */
+struct sim_engine {
+    pthread_mutex_t lock;             /* protects all of it but completed; leaf */
+    struct sim_copy *first, *last;    /* in order of their ends */
+    uint64_t free_at_ns;              /* when the link has nothing more to do */
+    uint64_t started;
+    _Atomic uint64_t completed;       /* publishes the bytes of the copies before it */
+};
+
+struct sim_memory {
+    unsigned node;
+    double latency_us, bandwidth_MB_per_s;
+    bool peers;                       /* other devices are reached directly */
+    struct sim_engine to, from;
+};
+
+/* Registers a memory node for the device: 0, or -errno. m must stay until orr_sim_memory_fini. */
+int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes, const char *name);
+void orr_sim_memory_fini(struct sim_memory *m);
+
+#endif

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Examples. A program of one file is one line (MPI_EXAMPLES where it needs liborrery-mpi):
+#   EXAMPLES += examples/basics/hello
+EXAMPLES += examples/basic/hello_task
+EXAMPLES += examples/basic/vector_scale
+EXAMPLES += examples/basic/dependencies
+EXAMPLES += examples/basic/reduction
+MPI_EXAMPLES += examples/stencil/stencil_mpi
+
+# The main one has several files, and needs OpenBLAS and zlib.
+if HAVE_MPI
+if HAVE_ZLIB
+if HAVE_OPENBLAS
+noinst_PROGRAMS += examples/cholesky/mpi_cholesky
+examples_cholesky_mpi_cholesky_SOURCES = \
+	examples/cholesky/mpi_cholesky.c \
+	examples/cholesky/factorisation.c examples/cholesky/factorisation.h \
+	examples/cholesky/kernels.c examples/cholesky/kernels.h \
+	examples/cholesky/matrix_market.c examples/cholesky/matrix_market.h \
+	examples/cholesky/options.c examples/cholesky/options.h \
+	examples/cholesky/reference.c examples/cholesky/reference.h \
+	examples/cholesky/report.c examples/cholesky/report.h \
+	examples/cholesky/sparse_matrix.c examples/cholesky/sparse_matrix.h \
+	examples/cholesky/tile_matrix.c examples/cholesky/tile_matrix.h \
+	examples/cholesky/traffic.c examples/cholesky/traffic.h
+examples_cholesky_mpi_cholesky_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS) $(ZLIB_CFLAGS)
+examples_cholesky_mpi_cholesky_CFLAGS = $(PROG_CFLAGS)
+examples_cholesky_mpi_cholesky_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_cholesky_mpi_cholesky_LDADD = liborrery-mpi.la liborrery.la $(MPI_LIBS) $(OPENBLAS_LIBS) $(ZLIB_LIBS) \
+	-lpthread -lm
+endif
+endif
+endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* starpu.h: the StarPU interface in one include; starting and stopping the runtime.
+ *
+ * Threads: starpu_init() and starpu_shutdown() by one thread at a time; the rest by any.
+ * Owns: nothing.
+ * Not here: MPI (starpu_mpi.h), modular policies (starpu_sched_component.h), what only Orrery has (orrery.h).
+ *
+ * Start reading at starpu_init() below, then starpu_task.h, starpu_data.h, starpu_data_interfaces.h.
+ */
+#ifndef STARPU_H
+#define STARPU_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <starpu_config.h>
+#include <starpu_util.h>
+#include <starpu_thread.h>
+#include <starpu_thread_util.h>
+#include <starpu_data.h>
+#include <starpu_helper.h>
+#include <starpu_rand.h>
+#include <starpu_hash.h>
+#include <starpu_tree.h>
+#include <starpu_bitmap.h>
+#include <starpu_stdlib.h>
+#include <starpu_disk.h>
+#include <starpu_data_interfaces.h>
+#include <starpu_data_filters.h>
+#include <starpu_worker.h>
+#include <starpu_task_bundle.h>
+#include <starpu_task_dep.h>
+#include <starpu_task.h>
+#include <starpu_task_list.h>
+#include <starpu_task_util.h>
+#include <starpu_perfmodel.h>
+#include <starpu_profiling.h>
+#include <starpu_scheduler.h>
+#include <starpu_sched_ctx.h>
+#include <starpu_expert.h>
+#include <starpu_bound.h>
+#include <starpu_fxt.h>
+#include <starpu_driver.h>
+#include <starpu_cuda.h>
+#ifdef STARPU_USE_OPENCL
+#include <starpu_opencl.h>
+#endif
+#include <starpu_parallel_worker.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct starpu_driver;
+struct starpu_max_load;
+struct starpu_sched_policy;
+
+/* How to start the runtime. Set it up with starpu_conf_init(), then change what is to differ. An environment
+ * variable, where one is named, counts more than the field, unless precedence_over_environment_variables is
+ * set. Numbers of -1: all there are. Borrowed until starpu_init() returns, except for what its pointers name.
+ */
+struct starpu_conf {
+    int magic;        /* set by starpu_conf_init() */
+    int will_use_mpi; /* leave a core to MPI communication */
+
+    const char *sched_policy_name;            /* STARPU_SCHED; NULL: the default policy */
+    struct starpu_sched_policy *sched_policy; /* a policy of the program's; counts more than the name */
+    union {                                   /* called after the policy's init_sched; NULL: nothing */
+        void (*sched_policy_callback)(unsigned sched_ctx_id);
+        void (*sched_policy_init)(unsigned sched_ctx_id);
+    };
+
+    int precedence_over_environment_variables;
+
+    int ncpus;         /* CPU workers, STARPU_NCPU */
+    int reserve_ncpus; /* cores to leave alone, STARPU_RESERVE_NCPU */
+    int ncuda;         /* GPUs, STARPU_NCUDA */
+    int nhip;
+    int nopencl; /* STARPU_NOPENCL */
+    int nmax_fpga;
+    int nsycl;
+    int nmic;
+    union {
+        int nmpi_sc;
+        int nmpi_ms;
+    };
+    union {
+        int ntcpip_sc;
+        int ntcpip_ms;
+    };
+
+    /* With use_explicit_...: to which logical processing units workers are bound (STARPU_WORKERS_CPUID),
+     * which devices are used (STARPU_WORKERS_CUDAID and so on), in order. */
+    unsigned use_explicit_workers_bindid;
+    unsigned workers_bindid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_cuda_gpuid;
+    unsigned workers_cuda_gpuid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_hip_gpuid;
+    unsigned workers_hip_gpuid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_opencl_gpuid;
+    unsigned workers_opencl_gpuid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_max_fpga_deviceid;
+    unsigned workers_max_fpga_deviceid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_sycl_gpuid;
+    unsigned workers_sycl_gpuid[STARPU_NMAXWORKERS];
+    unsigned use_explicit_workers_mic_deviceid;
+    unsigned workers_mic_deviceid[STARPU_NMAXWORKERS];
+    union {
+        unsigned use_explicit_workers_mpi_sc_deviceid;
+        unsigned use_explicit_workers_mpi_ms_deviceid;
+    };
+    union {
+        unsigned workers_mpi_sc_deviceid[STARPU_NMAXWORKERS];
+        unsigned workers_mpi_ms_deviceid[STARPU_NMAXWORKERS];
+    };
+    struct starpu_max_load *max_fpga_load;
+
+    int bus_calibrate; /* measure the buses again, STARPU_BUS_CALIBRATE */
+    int calibrate;     /* performance models: 1: complete them, 2: start them anew, STARPU_CALIBRATE */
+    int data_locality_enforce;  /* run tasks only where their data is */
+    int single_combined_worker; /* one parallel task at a time, STARPU_SINGLE_COMBINED_WORKER */
+    char *mic_sink_program_path;
+
+    /* Copy in the foreground: everywhere, for a kind of device. STARPU_DISABLE_ASYNCHRONOUS_COPY and so on */
+    int disable_asynchronous_copy;
+    int disable_asynchronous_cuda_copy;
+    int disable_asynchronous_hip_copy;
+    int disable_asynchronous_opencl_copy;
+    int disable_asynchronous_max_fpga_copy;
+    int disable_asynchronous_sycl_copy;
+    int disable_asynchronous_mic_copy;
+    union {
+        int disable_asynchronous_mpi_sc_copy;
+        int disable_asynchronous_mpi_ms_copy;
+    };
+    union {
+        int disable_asynchronous_tcpip_sc_copy;
+        int disable_asynchronous_tcpip_ms_copy;
+    };
+    int enable_map; /* use data of main memory in place where a device can, STARPU_ENABLE_MAP */
+
+    unsigned *cuda_opengl_interoperability; /* GPUs that also draw */
+    unsigned n_cuda_opengl_interoperability;
+
+    struct starpu_driver *not_launched_drivers; /* workers that the program runs itself (starpu_driver.h) */
+    unsigned n_not_launched_drivers;
+
+    uint64_t trace_buffer_size; /* in MiB, STARPU_TRACE_BUFFER_SIZE */
+
+    int global_sched_ctx_min_priority; /* STARPU_MIN_PRIO */
+    int global_sched_ctx_max_priority; /* STARPU_MAX_PRIO */
+
+    /* Called by each worker before it sleeps and after it wakes; NULL: nothing. */
+    void (*callback_worker_going_to_sleep)(unsigned workerid);
+    void (*callback_worker_waking_up)(unsigned workerid);
+
+    int catch_signals; /* write traces when a signal ends the program, STARPU_CATCH_SIGNALS */
+
+    int start_perf_counter_collection;
+
+    unsigned driver_spinning_backoff_min; /* how long idle workers spin, STARPU_BACKOFF_MIN and _MAX */
+    unsigned driver_spinning_backoff_max;
+
+    int cuda_only_fast_alloc_other_memnodes;
+};
+
+/* ---- Starting and stopping ---- */
+
+/* Give a configuration its default values, from the environment where it sets any. Returns 0; -EINVAL: conf
+ * is NULL. */
+int starpu_conf_init(struct starpu_conf *conf);
+
+/* Ask for no workers of any kind; the caller then sets the numbers it wants. Returns 0. */
+int starpu_conf_noworker(struct starpu_conf *conf);
+
+/* Start the runtime; NULL: with default values. Calls count: only the first starts anything. Blocks until
+ * workers run. Returns 0; -ENODEV: there is no worker; -EINVAL: conf was not set up; -ENOMEM. After an error
+ * nothing is left. */
+int starpu_init(struct starpu_conf *conf) STARPU_WARN_UNUSED_RESULT;
+
+/* The same, for programs that pass their arguments on. */
+int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv);
+
+/* Has starpu_init() succeeded? Wait until it has. */
+int starpu_is_initialized(void);
+void starpu_wait_initialized(void);
+
+/* Wait for all tasks and stop the runtime, at the last of as many calls as of starpu_init(). Not in task
+ * bodies. */
+void starpu_shutdown(void);
+
+/* Stop handing tasks to workers, which sleep until resume; tasks that run go on. The calls nest. */
+void starpu_pause(void);
+void starpu_resume(void);
+int starpu_is_paused(void);
+
+/* ---- Binding threads of the program ---- */
+
+#define STARPU_THREAD_ACTIVE (1 << 0) /* the thread will compute: no worker shares its core if possible */
+
+/* A processing unit for a thread of the program, one of `preferred` if that is free. */
+unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned npreferred);
+
+/* Bind the calling thread to a processing unit (-1: one of starpu_get_next_bindid()); the name is for
+ * messages. Returns 0; -EBUSY: a thread of a worker has it. */
+int starpu_bind_thread_on(int cpuid, unsigned flags, const char *name);
+void starpu_bind_thread_on_worker(unsigned workerid);
+void starpu_bind_thread_on_main(void);
+void starpu_bind_thread_on_cpu(int cpuid);
+
+/* The system's number of a processing unit. */
+int starpu_cpu_os_index(int cpuid);
+
+/* ---- Asking ---- */
+
+/* Print the machine as the runtime sees it, and its workers. */
+void starpu_topology_print(FILE *f);
+
+/* Print the statistics that were asked for. */
+void starpu_display_stats(void);
+
+/* Are copies made in the foreground: everywhere, for a kind of memory? */
+int starpu_asynchronous_copy_disabled(void);
+int starpu_asynchronous_copy_disabled_for(enum starpu_node_kind kind);
+int starpu_asynchronous_cuda_copy_disabled(void);
+int starpu_asynchronous_hip_copy_disabled(void);
+int starpu_asynchronous_opencl_copy_disabled(void);
+int starpu_asynchronous_max_fpga_copy_disabled(void);
+int starpu_asynchronous_sycl_copy_disabled(void);
+int starpu_asynchronous_mpi_sc_copy_disabled(void);
+int starpu_asynchronous_tcpip_sc_copy_disabled(void);
+#define starpu_asynchronous_mpi_ms_copy_disabled starpu_asynchronous_mpi_sc_copy_disabled
+#define starpu_asynchronous_tcpip_ms_copy_disabled starpu_asynchronous_tcpip_sc_copy_disabled
+
+/* May devices use data of main memory in place? */
+int starpu_map_enabled(void);
+
+/* The version of the StarPU interface that the library was built with. */
+void starpu_get_version(int *major, int *minor, int *release);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#include <starpu_deprecated_api.h>
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data handles: what a piece of registered data is, how a program outside of tasks gets at it, and
+ * what it may tell the runtime about it.
+ * Threads: any thread after starpu_init(), task bodies and callbacks included, unless a comment says
+ *   otherwise. Functions that block must not be called from a task body or a callback.
+ * Not here: how data of a given shape is registered (starpu_data_interfaces.h), cut into pieces
+ *   (starpu_data_filters.h), or given to a rank (starpu_mpi.h).
+ */
+#ifndef STARPU_DATA_H
+#define STARPU_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <starpu_config.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+struct orr_data;
+struct starpu_codelet;
+struct starpu_data_interface_ops;
+
+/* A registered piece of data. Opaque; valid from its registration until its unregistration. */
+typedef struct orr_data *starpu_data_handle_t;
+
+/* How a task or an acquisition uses a piece of data: one of NONE, R, W, RW, SCRATCH, REDUX, and flags
+ * beside it. */
+enum starpu_data_access_mode {
+    STARPU_NONE = 0,                 /* not known yet */
+    STARPU_R = 1 << 0,               /* read: several at once */
+    STARPU_W = 1 << 1,               /* write: what was there is lost, so nothing is transferred */
+    STARPU_RW = STARPU_R | STARPU_W, /* read, then write */
+    STARPU_SCRATCH = 1 << 2,         /* a temporary buffer of the task, undefined before and after */
+    STARPU_REDUX = 1 << 3,           /* contribute, see starpu_data_set_reduction_methods() */
+    STARPU_COMMUTE = 1 << 4,         /* with W or RW: in any order among neighbours that commute too */
+    STARPU_SSEND = 1 << 5,           /* MPI: send in synchronous mode */
+    STARPU_LOCALITY = 1 << 6,        /* no access, no dependency: only says what the task is close to */
+    STARPU_MPI_REDUX = 1 << 7,       /* a reduction among ranks, in order inside each rank */
+    STARPU_NOPLAN = 1 << 8,          /* do not let the runtime switch partitionings for this access */
+    STARPU_UNMAP = 1 << 9,           /* undo a mapping of the data into another memory */
+    STARPU_NOFOOTPRINT = 1 << 10,    /* leave this data out of the task's performance footprint */
+    STARPU_MPI_SAME = 1 << 11,       /* MPI: every executing rank of a group task uses its own copy */
+    STARPU_RECURSIVE_TASK_STRONG = 1 << 12, /* a recursive task uses the data itself */
+    STARPU_ACCESS_MODE_MAX = 1 << 16        /* above every mode and flag */
+};
+
+/* Why a piece of data is being brought to a memory node, the most urgent first. */
+enum starpu_is_prefetch {
+    STARPU_FETCH = 0,         /* a task or an acquisition waits for it */
+    STARPU_TASK_PREFETCH = 1, /* a task that has its worker will need it */
+    STARPU_PREFETCH = 2,      /* it is thought to be needed */
+    STARPU_IDLEFETCH = 3,     /* only while the link has nothing else to do */
+    STARPU_NFETCH             /* number of values */
+};
+
+/* ---- Names and life ---- */
+
+/* Names the data in messages, traces and displays. `name` is copied. */
+void starpu_data_set_name(starpu_data_handle_t handle, const char *name);
+
+/* Gives the data `dimensions` integer coordinates (then that many ints), for traces and policies; at
+ * most 5 are kept. */
+void starpu_data_set_coordinates(starpu_data_handle_t handle, unsigned dimensions, ...);
+
+/* Same, from an array. `dims` is copied. */
+void starpu_data_set_coordinates_array(starpu_data_handle_t handle, unsigned dimensions, int dims[]);
+
+/* Copies at most `dimensions` coordinates into `dims`. Returns how many the data has. */
+unsigned starpu_data_get_coordinates_array(starpu_data_handle_t handle, unsigned dimensions, int dims[]);
+
+/* Waits for all tasks on the data, brings its value back to its home node, and destroys the handle.
+ * Blocks. */
+void starpu_data_unregister(starpu_data_handle_t handle);
+
+/* Same without bringing the value back: the home buffer may hold an old one. Blocks. */
+void starpu_data_unregister_no_coherency(starpu_data_handle_t handle);
+
+/* Destroys the handle once all tasks submitted on it are done; the value is not brought back. Does
+ * not block. For data without home, or whose home buffer is no longer needed. */
+void starpu_data_unregister_submit(starpu_data_handle_t handle);
+
+/* Waits for all tasks on the data and declares it uninitialised: reading it before the next write is
+ * an error. Buffers are kept. Blocks. */
+void starpu_data_deinitialize(starpu_data_handle_t handle);
+
+/* Same, once all tasks submitted so far are done. Does not block. */
+void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
+
+/* Waits for all tasks on the data, then frees every copy the runtime allocated: the value is lost.
+ * Blocks. */
+void starpu_data_invalidate(starpu_data_handle_t handle);
+
+/* Same, once all tasks submitted so far are done. Does not block. */
+void starpu_data_invalidate_submit(starpu_data_handle_t handle);
+
+/* Tells the runtime whether the data should be kept in device memories rather than evicted. */
+void starpu_data_advise_as_important(starpu_data_handle_t handle, unsigned is_important);
+
+/* Attaches a pointer of the program to the data (borrowed; never read by the runtime). */
+void starpu_data_set_user_data(starpu_data_handle_t handle, void *user_data);
+
+/* Returns what starpu_data_set_user_data() attached, NULL at first. */
+void *starpu_data_get_user_data(starpu_data_handle_t handle);
+
+/* Attaches a pointer of the scheduling policy to the data. Only for policies. */
+void starpu_data_set_sched_data(starpu_data_handle_t handle, void *sched_data);
+
+/* Returns what starpu_data_set_sched_data() attached, NULL at first. */
+void *starpu_data_get_sched_data(starpu_data_handle_t handle);
+
+/* Returns the table of the interface that the data was registered with. Borrowed. */
+struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_handle_t handle);
+
+/* ---- Access from the program itself ---- */
+
+/* In place of a node: hold the data without bringing its value to any memory node. */
+#define STARPU_ACQUIRE_NO_NODE -1
+
+/* In place of a node: the same, and let no memory node's copy be evicted or moved meanwhile. */
+#define STARPU_ACQUIRE_NO_NODE_LOCK_ALL -2
+
+/* Waits until the data can be accessed in `mode` after the tasks submitted before, and makes it
+ * valid in main memory. Every success is paired with starpu_data_release(). Returns 0; -EDEADLK from
+ * a task body or callback (where it would block). Blocks. */
+int starpu_data_acquire(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
+
+/* Same on memory node `node` (or STARPU_ACQUIRE_NO_NODE). Blocks. */
+int starpu_data_acquire_on_node(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
+
+/* Calls `callback(arg)` when the data can be accessed in main memory in `mode`; the callback, or
+ * what follows it, calls starpu_data_release(). Returns 0. Does not block. `arg` is borrowed until
+ * then. */
+int starpu_data_acquire_cb(starpu_data_handle_t handle, enum starpu_data_access_mode mode,
+        void (*callback)(void *), void *arg);
+
+/* Same on memory node `node`. */
+int starpu_data_acquire_on_node_cb(starpu_data_handle_t handle, int node,
+        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg);
+
+/* Same in main memory; with `sequential_consistency` 0 it does not wait for tasks that were
+ * submitted before but are not ready. */
+int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t handle,
+        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
+        int sequential_consistency);
+
+/* Same on memory node `node`. */
+int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t handle, int node,
+        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
+        int sequential_consistency);
+
+/* Same; `quick` says that the callback is short and may run inside of another operation of the
+ * runtime. */
+int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t handle, int node,
+        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
+        int sequential_consistency, int quick);
+
+/* Brings the data to `node` in `mode` outside of sequential consistency and calls `callback(arg)`
+ * there; `prefetch` and `prio` order the transfer among others. Returns 0. Does not block. */
+int starpu_data_get_on_node_cb_prio(starpu_data_handle_t handle, int node,
+        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
+        enum starpu_is_prefetch prefetch, int prio);
+
+/* Like starpu_data_acquire() if it can be done at once. Returns 0 when acquired; 1 when tasks are in
+ * the way. Never blocks on tasks. */
+int starpu_data_acquire_try(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
+
+/* Same on memory node `node`. */
+int starpu_data_acquire_on_node_try(
+        starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
+
+/* Brings data that the caller has already acquired without a node to memory node `node`. Returns 0.
+ * Blocks. */
+int starpu_data_acquire_to_node(starpu_data_handle_t handle, unsigned node);
+
+/* Ends an acquisition in main memory: tasks in its way may run. From the thread that acquired, or
+ * any other. */
+void starpu_data_release(starpu_data_handle_t handle);
+
+/* Ends an acquisition on memory node `node`, which must be the one given when it was acquired. */
+void starpu_data_release_on_node(starpu_data_handle_t handle, int node);
+
+/* Weakens an acquisition to `down_to_mode` (STARPU_R after STARPU_RW, STARPU_NONE to release)
+ * without letting writers in between. */
+void starpu_data_release_to(starpu_data_handle_t handle, enum starpu_data_access_mode down_to_mode);
+
+/* Same for an acquisition on memory node `node`. */
+void starpu_data_release_to_on_node(
+        starpu_data_handle_t handle, enum starpu_data_access_mode down_to_mode, int node);
+
+/* Runs `code` once `handle` can be accessed in `mode`, then releases it; C only, since it nests a
+ * function. The nested function lives in the caller's frame: the caller must not return before it has
+ * run. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#define STARPU_DATA_ACQUIRE_CB(handle, mode, code)                 \
+    do {                                                           \
+        void orr_acquired_(void *orr_unused_)                      \
+        {                                                          \
+            (void)orr_unused_;                                     \
+            code;                                                  \
+            starpu_data_release(handle);                           \
+        }                                                          \
+        starpu_data_acquire_cb(handle, mode, orr_acquired_, NULL); \
+    } while (0)
+#endif
+
+/* ---- Arbiters: a task takes several commuting pieces of data at once, without deadlock and in any
+ * order ---- */
+
+struct starpu_arbiter;
+typedef struct starpu_arbiter *starpu_arbiter_t;
+
+/* Creates an arbiter. Returns NULL without memory. */
+starpu_arbiter_t starpu_arbiter_create(void);
+
+/* Lets `arbiter` decide about commuting accesses to the data. Before the first task on it, and not
+ * to be changed. */
+void starpu_data_assign_arbiter(starpu_data_handle_t handle, starpu_arbiter_t arbiter);
+
+/* Frees an arbiter. All data assigned to it must be unregistered before. */
+void starpu_arbiter_destroy(starpu_arbiter_t arbiter);
+
+/* ---- Places of copies. `node` is a memory node, 0 is the main memory ---- */
+
+/* Asks that a buffer for the data be allocated on `node` ahead of time. Returns 0; -ENOMEM. Does not
+ * block. */
+int starpu_data_request_allocation(starpu_data_handle_t handle, unsigned node);
+
+/* Brings a valid copy to `node` as if a task waited for it; with `async` 0 blocks until it is there.
+ * Returns 0. */
+int starpu_data_fetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
+
+/* Same at the lower urgency of a prefetch; it may be dropped when `node` is full. */
+int starpu_data_prefetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
+
+/* Same with a priority among prefetches, higher first. */
+int starpu_data_prefetch_on_node_prio(
+        starpu_data_handle_t handle, unsigned node, unsigned async, int prio);
+
+/* Same, only when the link is idle. */
+int starpu_data_idle_prefetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
+
+/* Same with a priority among idle prefetches, higher first. */
+int starpu_data_idle_prefetch_on_node_prio(
+        starpu_data_handle_t handle, unsigned node, unsigned async, int prio);
+
+/* Returns 1 if `node` has a valid copy, or one is on its way there. */
+unsigned starpu_data_is_on_node(starpu_data_handle_t handle, unsigned node);
+
+/* Same, but a copy on its way because of a mere prefetch does not count. */
+unsigned starpu_data_is_on_node_excluding_prefetch(starpu_data_handle_t handle, unsigned node);
+
+/* Says that the data will not be used for some time once the tasks submitted so far are done: its
+ * device copies are the first to be written back and evicted. Does not block. */
+void starpu_data_wont_use(starpu_data_handle_t handle);
+
+/* Returns 1 if the copy on `node` may be evicted now for a transfer as urgent as `is_prefetch`. For
+ * policies. */
+int starpu_data_can_evict(
+        starpu_data_handle_t handle, unsigned node, enum starpu_is_prefetch is_prefetch);
+
+/* Tries to evict the copy on `node`, writing it back first when it is the only one. Returns 0; -1
+ * when it is in use. */
+int starpu_data_evict_from_node(starpu_data_handle_t handle, unsigned node);
+
+/* Sets the memory nodes (bit n is node n) to which the data is written through after every write. */
+void starpu_data_set_wt_mask(starpu_data_handle_t handle, uint32_t wt_mask);
+
+/* Tells whether `memory_node` has a buffer for the data, whether its copy is valid, and whether a
+ * transfer to it is under way. Any output may be NULL. The answer may be old when it is read. */
+void starpu_data_query_status(starpu_data_handle_t handle, int memory_node, int *is_allocated,
+        int *is_valid, int *is_requested);
+
+/* Same, with transfers under way (`is_loading`) apart from those only asked for (`is_requested`). */
+void starpu_data_query_status2(starpu_data_handle_t handle, int memory_node, int *is_allocated,
+        int *is_valid, int *is_loading, int *is_requested);
+
+/* Returns 1 if `memory_node` has a buffer for the data. */
+unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t handle, unsigned memory_node);
+
+/* Returns 1 if the copy of `memory_node` is a mapping of another node's. */
+unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t handle, unsigned memory_node);
+
+/* Writes back and frees some of the copies that `memory_node` is unlikely to need, if it is nearly
+ * full. */
+void starpu_memchunk_tidy(unsigned memory_node);
+
+/* Returns all data with a buffer on `node`, and whether each copy is valid. Both arrays are
+ * allocated, the caller frees them with free(). For policies. */
+void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, int **valid, unsigned *n);
+
+/* Chooses what to evict from `node` to make room for `toload`: a handle, NULL (let the runtime
+ * choose), or STARPU_DATA_NO_VICTIM (evict nothing now). Called without locks of the runtime held;
+ * must not block. */
+typedef starpu_data_handle_t starpu_data_victim_selector(
+        starpu_data_handle_t toload, unsigned node, enum starpu_is_prefetch is_prefetch, void *data);
+
+/* Told that the victim chosen could not be evicted. */
+typedef void starpu_data_victim_eviction_failed(starpu_data_handle_t victim, void *data);
+
+#define STARPU_DATA_NO_VICTIM ((starpu_data_handle_t)-1)
+
+/* Lets a policy choose the victims of eviction. `data` is passed on (borrowed until
+ * starpu_shutdown()). NULL functions restore the built-in choice. */
+void starpu_data_register_victim_selector(
+        starpu_data_victim_selector selector, starpu_data_victim_eviction_failed evicted, void *data);
+
+/* ---- Consistency ---- */
+
+/* Says whether tasks on the data depend on each other in submission order (1, the default). */
+void starpu_data_set_sequential_consistency_flag(starpu_data_handle_t handle, unsigned flag);
+
+/* Returns what the data has. */
+unsigned starpu_data_get_sequential_consistency_flag(starpu_data_handle_t handle);
+
+/* Sets the flag of data registered from now on. */
+void starpu_data_set_default_sequential_consistency_flag(unsigned flag);
+
+/* Returns the flag that data registered now gets. */
+unsigned starpu_data_get_default_sequential_consistency_flag(void);
+
+/* ---- Out of core ---- */
+
+/* Says whether the data may be moved from main memory to a disk (1, the default). */
+void starpu_data_set_ooc_flag(starpu_data_handle_t handle, unsigned flag);
+
+/* Returns what the data has. */
+unsigned starpu_data_get_ooc_flag(starpu_data_handle_t handle);
+
+/* ---- Reductions ---- */
+
+/* Gives the codelets of STARPU_REDUX accesses: `redux_cl` (first buffer RW, second R) adds the
+ * second to the first, `init_cl` (one buffer W) sets the neutral value. Borrowed until the data is
+ * unregistered. */
+void starpu_data_set_reduction_methods(
+        starpu_data_handle_t handle, struct starpu_codelet *redux_cl, struct starpu_codelet *init_cl);
+
+/* Same, with the `cl_arg` of each codelet's tasks (borrowed as long). */
+void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t handle,
+        struct starpu_codelet *redux_cl, void *redux_cl_arg, struct starpu_codelet *init_cl,
+        void *init_cl_arg);
+
+/* Gives reduction tasks a scratch buffer as additional last buffer. */
+void starpu_data_set_reduction_scratch(
+        starpu_data_handle_t handle, starpu_data_handle_t redux_scratch_handle);
+
+/* Returns 1 if the data has reduction codelets. */
+unsigned starpu_data_has_reduction_methods(starpu_data_handle_t handle);
+
+/* Sets the memory node where the runtime gathers the data when it must bring its pieces together. */
+void starpu_data_set_gathering_node(starpu_data_handle_t handle, unsigned node);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STARPU_DATA_H */

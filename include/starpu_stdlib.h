@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* starpu_stdlib.h: main memory that devices reach fast, and what memory each node has.
+ *
+ * Threads: any, while the runtime is up; starpu_malloc() and starpu_free_noflag() at any time.
+ * Owns: nothing.
+ * Not here: memory of data handles (starpu_data_interfaces.h).
+ */
+#ifndef STARPU_STDLIB_H
+#define STARPU_STDLIB_H
+
+#include <starpu_util.h>
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Flags of starpu_malloc_flags() and the like. */
+#define STARPU_MALLOC_PINNED (1 << 1)    /* pin it, so that devices transfer it fast */
+#define STARPU_MALLOC_COUNT (1 << 2)     /* count it against the limit of the node; -ENOMEM beyond it */
+#define STARPU_MALLOC_NORECLAIM (1 << 3) /* with COUNT: do not evict data to make room */
+#define STARPU_MEMORY_WAIT (1 << 4)      /* starpu_memory_allocate(): wait for room */
+#define STARPU_MEMORY_OVERFLOW (1 << 5)  /* starpu_memory_allocate(): may exceed the limit */
+#define STARPU_MALLOC_SIMULATION_FOLDED (1 << 6) /* when simulating, all such memory may be the same */
+#define STARPU_MALLOC_SIMULATION_UNIQUE (1 << 7) /* when simulating, keep it real */
+
+#define starpu_data_malloc_pinned_if_possible starpu_malloc
+#define starpu_data_free_pinned_if_possible starpu_free
+
+/* Align what starpu_malloc() gives from now on; a power of two, at least sizeof(void *). */
+void starpu_malloc_set_align(size_t align);
+
+/* Allocate main memory, pinned if a device profits, into *A. Returns 0; -ENOMEM, *A is then unchanged. */
+int starpu_malloc(void **A, size_t dim);
+int starpu_malloc_flags(void **A, size_t dim, int flags);
+
+/* Free it, with the size and flags of its allocation. Return 0. */
+int starpu_free_noflag(void *A, size_t dim);
+int starpu_free_flags(void *A, size_t dim, int flags);
+
+/* Old: the same without the size. */
+int starpu_free(void *A);
+
+/* Functions to allocate and free main memory instead of the library's; set before starpu_init(). They return
+ * 0 or an error. */
+typedef int (*starpu_malloc_hook)(unsigned dst_node, void **A, size_t dim, int flags);
+typedef int (*starpu_free_hook)(unsigned dst_node, void *A, size_t dim, int flags);
+void starpu_malloc_set_hooks(starpu_malloc_hook malloc_hook, starpu_free_hook free_hook);
+
+/* Pin memory that the program allocated, and undo that. Return 0; also where there is no device to profit. */
+int starpu_memory_pin(void *addr, size_t size);
+int starpu_memory_unpin(void *addr, size_t size);
+
+/* Bytes of a node, or of all: limit, what is left of it (-1: no limit), what is used. */
+starpu_ssize_t starpu_memory_get_total(unsigned node);
+starpu_ssize_t starpu_memory_get_available(unsigned node);
+size_t starpu_memory_get_used(unsigned node);
+starpu_ssize_t starpu_memory_get_total_all_nodes(void);
+starpu_ssize_t starpu_memory_get_available_all_nodes(void);
+size_t starpu_memory_get_used_all_nodes(void);
+
+/* Count memory that the program uses on a node. Returns 0; -ENOMEM: over the limit and neither flag was
+ * given. */
+int starpu_memory_allocate(unsigned node, size_t size, int flags);
+void starpu_memory_deallocate(unsigned node, size_t size);
+
+/* Block until size bytes are left on the node, if it has a limit. */
+void starpu_memory_wait_available(unsigned node, size_t size);
+
+/* Sleep. */
+void starpu_sleep(float nb_sec);
+void starpu_usleep(float nb_micro_sec);
+
+/* Count energy, in J, beside what is measured; and what was used in all. */
+void starpu_energy_use(float joules);
+double starpu_energy_used(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

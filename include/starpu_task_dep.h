@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* starpu_task_dep.h: dependencies that the program states itself, between tasks and between tags.
+ *
+ * Threads: any, unless a function says otherwise.
+ * Owns: nothing.
+ * Not here: dependencies inferred from data (starpu_data.h: sequential consistency).
+ */
+#ifndef STARPU_TASK_DEP_H
+#define STARPU_TASK_DEP_H
+
+#include <starpu_util.h>
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct starpu_task;
+
+/* A name that the program chooses for a point in its graph: the end of the task that carries it, or a
+ * notification. */
+typedef uint64_t starpu_tag_t;
+
+/* Make task start only after the ndeps tasks of task_array have ended. Call before submitting task; the
+ * others must not have been destroyed (detached tasks with destroy set: not submitted yet). The array is
+ * borrowed until return. */
+void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps,
+                                    struct starpu_task *task_array[]);
+
+/* The same, with ndeps arguments of type struct starpu_task *. */
+void starpu_task_declare_deps(struct starpu_task *task, unsigned ndeps, ...);
+
+/* Make task end (callbacks, successors, waiters) only after the tasks of task_array have ended. */
+void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps,
+                                        struct starpu_task *task_array[]);
+void starpu_task_declare_end_deps(struct starpu_task *task, unsigned ndeps, ...);
+
+/* Write up to ndeps tasks that wait for task into task_array. Returns how many there are, which may be more.
+ */
+int starpu_task_get_task_succs(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[]);
+
+/* The same, for those that miss nothing else and will therefore be scheduled when task ends. */
+int starpu_task_get_task_scheduled_succs(struct starpu_task *task, unsigned ndeps,
+                                         struct starpu_task *task_array[]);
+
+/* Make t end only after nb_deps more calls of starpu_task_end_dep_release(). Call before t has ended. */
+void starpu_task_end_dep_add(struct starpu_task *t, int nb_deps);
+void starpu_task_end_dep_release(struct starpu_task *t);
+
+/* Make tag id reached only after ndeps other tags (arguments of type starpu_tag_t: cast integer constants).
+ */
+void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...);
+void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *array);
+
+/* Block until the task that carries the tag has ended. Returns 0; -EINVAL: unknown or not yet submitted tag;
+ * -EDEADLK: called from a task or a callback. Tasks with detach == 0 and destroy are freed here. */
+int starpu_tag_wait(starpu_tag_t id);
+int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id);
+
+/* Make a tag that was reached reachable again; its dependencies must then be declared anew. */
+void starpu_tag_restart(starpu_tag_t id);
+
+/* Forget the tag; its memory is freed. */
+void starpu_tag_remove(starpu_tag_t id);
+
+/* Forget all tags. */
+void starpu_tag_clear(void);
+
+/* Mark the tag as reached, without any task. The second form restarts it at once, for use in a loop. */
+void starpu_tag_notify_from_apps(starpu_tag_t id);
+void starpu_tag_notify_restart_from_apps(starpu_tag_t id);
+
+/* The task that carries the tag, or NULL. */
+struct starpu_task *starpu_tag_get_task(starpu_tag_t id);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* api_init.c: starting and ending the layer, waiting for everything, and counting.
+ * Threads: the main thread of every rank, collectively. Owns: struct orr_cluster. Not here: messages (api_p2p.c). */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "core/base/thread.h"
+#include "core/topo/topo.h"
+#include "core/worker/worker.h"
+#include "mpi/api_comm.h"
+#include "mpi/cache.h"
+#include "mpi/cluster.h"
+#include "mpi/coll.h"
+#include "mpi/message.h"
+#include "mpi/progress.h"
+#include "mpi/redux.h"
+#include "mpi/tags.h"
+#include "mpi/transport_mpi.h"
+
+struct orr_cluster orr_cluster;
+
+static const struct orr_env env_stats = { "STARPU_MPI_STATS", "0", "0|1", "prints at the end how many bytes went to which rank" };
+static const struct orr_env env_comm_stats = { "STARPU_COMM_STATS", "0", "0|1", "older name of STARPU_MPI_STATS" };
+
+static bool we_initialised_mpi, we_initialised_runtime, print_stats;
+
+/* ---- MPI itself ---- */
+
+static int init_mpi(int *argc, char ***argv, int initialize_mpi)
+{
+    int is = 0, has = 0, provided = MPI_THREAD_SINGLE;
+    MPI_Finalized(&is);
+    if (is) {
+        orr_error("starpu_mpi_init: MPI was finalised already, and cannot be started again");
+        return -EINVAL;
+    }
+    MPI_Initialized(&has);
+    we_initialised_mpi = false;
+    if (!has && !initialize_mpi) {
+        orr_error("starpu_mpi_init: MPI is not initialised; call MPI_Init_thread first, or give initialize_mpi 1");
+        return -EINVAL;
+    }
+    if (!has) {
+        MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+        we_initialised_mpi = true;
+    } else {
+        MPI_Query_thread(&provided);
+    }
+    if (provided < MPI_THREAD_SERIALIZED)
+        orr_warn("MPI was initialised with a thread level below MPI_THREAD_SERIALIZED: messages are made from several threads; use "
+                 "MPI_Init_thread with MPI_THREAD_MULTIPLE, or let starpu_mpi_init do it");
+    else if (provided < MPI_THREAD_MULTIPLE)
+        orr_info("MPI offers less than MPI_THREAD_MULTIPLE: the program must not call MPI itself while messages of data are under way");
+    return 0;
+}
+
+/* ---- cores shared by several ranks of one node ---- */
+
+static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
+{
+    cpu_set_t both;
+    CPU_AND(&both, a, b);
+    return CPU_COUNT(&both) > 0;
+}
+
+/* Ranks whose allowed sets overlap, directly or through others, share what they have. */
+static void share_cores(MPI_Comm comm)
+{
+    MPI_Comm node;
+    int rank, size, changed = 1;
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) return;
+    MPI_Comm_rank(node, &rank);
+    MPI_Comm_size(node, &size);
+    cpu_set_t mine, *sets = orr_malloc((size_t)size * sizeof *sets);
+    bool *with_me = orr_calloc((size_t)size, sizeof *with_me);
+    CPU_ZERO(&mine);
+    if (sets && with_me && sched_getaffinity(0, sizeof mine, &mine) == 0) {
+        unsigned index = 0, sharers = 0;
+        MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, sets, (int)sizeof mine, MPI_BYTE, node);
+        with_me[rank] = true;
+        while (changed) {
+            changed = 0;
+            for (int i = 0; i < size; i++)
+                if (!with_me[i] && overlap(&sets[i], &mine)) {
+                    with_me[i] = true;
+                    changed = 1;
+                    CPU_OR(&mine, &mine, &sets[i]);
+                }
+        }
+        for (int i = 0; i < size; i++) {
+            if (i < rank) index += with_me[i];
+            sharers += with_me[i];
+        }
+        orr_topo_share(index, sharers);
+    }
+    orr_free(with_me);
+    orr_free(sets);
+    MPI_Comm_free(&node);
+}
+
+/* ---- beginning ---- */
+
+static int start_layer(MPI_Comm comm)
+{
+    struct orr_transport *t = orr_transport_mpi_create(comm);
+    if (!t) return -ENOMEM;
+    int r = orr_engine_init(&orr_cluster.engine, t);
+    if (!r && !(orr_cluster.comm = orr_comms_init(comm, t->rank, t->size))) {
+        orr_engine_fini(&orr_cluster.engine);
+        r = -ENOMEM;
+    }
+    if (r) {
+        t->ops->destroy(t);
+        return r;
+    }
+    orr_cluster.rank = t->rank;
+    orr_cluster.size = t->size;
+    orr_log_set_rank(t->rank);
+    orr_cache_init();
+    print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
+    r = orr_progress_start();
+    if (r) {
+        orr_comms_fini();
+        orr_engine_fini(&orr_cluster.engine);
+        t->ops->destroy(t);
+        return r;
+    }
+    orr_cluster.started = true;
+    orr_coll_barrier(orr_cluster.comm);
+    return 0;
+}
+
+/* Undoes what was begun. */
+static int give_up(int status)
+{
+    if (we_initialised_runtime) starpu_shutdown();
+    if (we_initialised_mpi) MPI_Finalize();
+    we_initialised_runtime = we_initialised_mpi = false;
+    return status;
+}
+
+/* The worst status of all ranks: either all start, or none does. */
+static int agree(MPI_Comm comm, int status)
+{
+    int worst = status;
+    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MIN, comm);
+    return worst;
+}
+
+static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf, bool with_runtime)
+{
+    if (orr_cluster.started) {
+        orr_error("starpu_mpi_init: the MPI layer is running already");
+        return -EALREADY;
+    }
+    if (!with_runtime && !starpu_is_initialized()) {
+        orr_error("starpu_mpi_init: starpu_init was not called; call it first, or use starpu_mpi_init_conf");
+        return -EINVAL;
+    }
+    int r = init_mpi(argc, argv, initialize_mpi);
+    if (r) return r;
+    if (comm == MPI_COMM_NULL) {
+        orr_error("starpu_mpi_init: the communicator is MPI_COMM_NULL");
+        return give_up(-EINVAL);
+    }
+    we_initialised_runtime = false;
+    if (with_runtime && !starpu_is_initialized()) {
+        share_cores(comm);
+        r = starpu_initialize(conf, argc, argv);
+        we_initialised_runtime = r == 0;
+    }
+    r = agree(comm, r);
+    if (r) return give_up(r);
+    r = start_layer(comm);
+    return r ? give_up(r) : 0;
+}
+
+int starpu_mpi_init_conf(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf)
+{
+    return init(argc, argv, initialize_mpi, comm, conf, true);
+}
+
+int starpu_mpi_init_comm(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm)
+{
+    return init(argc, argv, initialize_mpi, comm, NULL, false);
+}
+
+int starpu_mpi_init(int *argc, char ***argv, int initialize_mpi) { return starpu_mpi_init_comm(argc, argv, initialize_mpi, MPI_COMM_WORLD); }
+
+int starpu_mpi_initialize(void) { return starpu_mpi_init(NULL, NULL, 0); }
+
+int starpu_mpi_initialize_extended(int *rank, int *world_size)
+{
+    int r = starpu_mpi_init(NULL, NULL, 1);
+    if (r) return r;
+    *rank = orr_cluster.rank;
+    *world_size = orr_cluster.size;
+    return 0;
+}
+
+/* ---- waiting for everything ---- */
+
+static bool nothing_outstanding(void *unused)
+{
+    (void)unused;
+    return orr_load_seq(&orr_cluster.outstanding) == 0;
+}
+
+static bool may_block(const char *fn)
+{
+    struct orr_thread *self = orr_self();
+    if (!self->current && !self->callback_depth && !orr_engine_in_callback()) return true;
+    orr_error("%s: it blocks, and must not be called from a task or a callback", fn);
+    return false;
+}
+
+/* Tasks make messages and messages let tasks run: until there are neither. */
+static void drain(void)
+{
+    uint64_t posted;
+    do {
+        posted = orr_load_seq(&orr_cluster.posted);
+        orr_progress_wait(nothing_outstanding, NULL);
+        starpu_task_wait_for_all();
+    } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
+}
+
+static int wait_and_meet(MPI_Comm comm, const char *fn)
+{
+    if (!orr_cluster_check(fn)) return -ESHUTDOWN;
+    struct orr_comm *c = orr_comm_of(comm);
+    if (!c) {
+        orr_error("%s: the communicator is not a valid one", fn);
+        return -EINVAL;
+    }
+    if (!may_block(fn)) return -EDEADLK;
+    drain();
+    return orr_coll_barrier(c);
+}
+
+int starpu_mpi_barrier(MPI_Comm comm) { return wait_and_meet(comm, "starpu_mpi_barrier"); }
+
+int starpu_mpi_wait_for_all(MPI_Comm comm)
+{
+    if (!orr_cluster_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
+    int r = orr_redux_gather_all(orr_cluster.comm);
+    int s = wait_and_meet(comm, "starpu_mpi_wait_for_all");
+    return s ? s : r;
+}
+
+int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx)
+{
+    (void)sched_ctx; /* messages belong to no context: waits for more than it must */
+    return starpu_mpi_wait_for_all(comm);
+}
+
+/* ---- the end ---- */
+
+enum { QUIET_NS = 900000000 };
+
+/* True when nothing is outstanding, or nothing has happened for a while. */
+struct settling { uint64_t completed, since_ns; };
+
+static bool settled(void *arg)
+{
+    struct settling *s = arg;
+    uint64_t completed = orr_load_relaxed(&orr_cluster.completed), now = orr_clock_ns();
+    if (orr_load_seq(&orr_cluster.outstanding) == 0) return true;
+    if (completed != s->completed || orr_workers_busy() > 0) *s = (struct settling){ completed, now };
+    return now - s->since_ns > QUIET_NS;
+}
+
+/* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves any more, are
+ * named and given up. Returns 0 or -EIO. */
+static int drain_all_ranks(void)
+{
+    int64_t before = -1;
+    for (;;) {
+        struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
+        orr_progress_wait(settled, &s);
+        if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
+        int64_t v[ORR_COLL_VALUES] = { orr_load_seq(&orr_cluster.outstanding), (int64_t)orr_load_relaxed(&orr_cluster.completed),
+                                       orr_workers_busy(), 0 };
+        if (orr_coll_sum(orr_cluster.comm, v)) return -EIO;
+        if (v[0] == 0) return 0;
+        if (v[1] == before && v[2] == 0) break;
+        before = v[1];
+    }
+    orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, NULL);
+    orr_engine_cancel_unmatched(&orr_cluster.engine);
+    struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
+    orr_progress_wait(settled, &s);
+    if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
+    return -EIO;
+}
+
+static void name_early(const struct orr_match_node *n, uint64_t bytes, void *unused)
+{
+    (void)unused;
+    if (n->context & ORR_CONTEXT_UNCOUNTED) return;
+    orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never received; every send needs a receive "
+              "with the same tag", (unsigned long long)bytes, (long long)n->tag, n->peer);
+}
+
+static void show_stats(void)
+{
+    const uint64_t *bytes = orr_cluster.engine.sent_bytes;
+    uint64_t total = 0;
+    for (int i = 0; i < orr_cluster.size; i++) total += bytes[i];
+    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", orr_cluster.rank, (unsigned long long)total,
+            (unsigned long long)orr_engine_get_counts(&orr_cluster.engine).sent_messages);
+    for (int i = 0; i < orr_cluster.size; i++)
+        if (bytes[i]) fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", orr_cluster.rank, i, (unsigned long long)bytes[i]);
+}
+
+static void free_counters(void);
+
+static void stop_layer(void)
+{
+    struct orr_transport *t = orr_cluster.engine.transport;
+    orr_progress_stop();
+    orr_cluster.started = false;
+    t->ops->destroy(t);
+    orr_engine_fini(&orr_cluster.engine);
+    orr_messages_trim();
+    orr_comms_fini();
+    orr_tags_fini();
+    free_counters();
+    orr_log_set_rank(-1);
+}
+
+int starpu_mpi_shutdown(void)
+{
+    if (!orr_cluster_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
+    if (!may_block("starpu_mpi_shutdown")) return -EDEADLK;
+    int r = orr_redux_gather_all(orr_cluster.comm);
+    int s = drain_all_ranks();
+    orr_engine_visit_early(&orr_cluster.engine, name_early, NULL);
+    orr_coll_barrier(orr_cluster.comm);
+    if (print_stats) show_stats();
+    stop_layer();
+    if (we_initialised_runtime) starpu_shutdown();
+    if (we_initialised_mpi) MPI_Finalize();
+    we_initialised_runtime = we_initialised_mpi = false;
+    return s ? s : r;
+}
+
+int starpu_mpi_shutdown_comm(MPI_Comm comm)
+{
+    (void)comm;
+    return starpu_mpi_shutdown();
+}
+
+/* ---- counting ---- */
+
+/* The engine always counts; what went while counting was off is taken away again. */
+static uint64_t *stopped_at, *uncounted; /* by rank; NULL: counting was never off */
+static bool counting = true;
+
+static bool make_counters(void)
+{
+    size_t size = (size_t)orr_cluster.size;
+    if (!stopped_at) stopped_at = orr_calloc(size, sizeof *stopped_at);
+    if (!uncounted) uncounted = orr_calloc(size, sizeof *uncounted);
+    return stopped_at && uncounted;
+}
+
+static void free_counters(void)
+{
+    orr_free(stopped_at);
+    orr_free(uncounted);
+    stopped_at = uncounted = NULL;
+    counting = true;
+}
+
+void starpu_mpi_comm_stats_enable(void)
+{
+    if (!orr_cluster_check("starpu_mpi_comm_stats_enable") || counting || !make_counters()) return;
+    for (int i = 0; i < orr_cluster.size; i++) uncounted[i] += orr_cluster.engine.sent_bytes[i] - stopped_at[i];
+    counting = true;
+}
+
+void starpu_mpi_comm_stats_disable(void)
+{
+    if (!orr_cluster_check("starpu_mpi_comm_stats_disable") || !counting || !make_counters()) return;
+    for (int i = 0; i < orr_cluster.size; i++) stopped_at[i] = orr_cluster.engine.sent_bytes[i];
+    counting = false;
+}
+
+void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
+{
+    if (!comm_stats || !orr_cluster_check("starpu_mpi_comm_stats_retrieve")) return;
+    for (int i = 0; i < orr_cluster.size; i++)
+        comm_stats[i] = (size_t)((counting ? orr_cluster.engine.sent_bytes[i] : stopped_at[i]) - (uncounted ? uncounted[i] : 0));
+}
+
+/* ---- the rest ---- */
+
+static starpu_mpi_tag_t communication_tag = 42;
+
+starpu_mpi_tag_t starpu_mpi_get_communication_tag(void) { return communication_tag; }
+
+void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag) { communication_tag = tag; }
+
+int starpu_mpi_get_thread_cpuid(void) { return -1; }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll.h: the one collective operation the layer needs for itself: sums over all ranks, which is a barrier too.
+ * Threads: one at a time for a communicator, in the same order on all ranks. Owns: nothing. Not here: data (collective.c). */
+#ifndef ORR_MPI_COLL_H
+#define ORR_MPI_COLL_H
+
+#include "mpi/cluster.h"
+
+enum { ORR_COLL_VALUES = 4 };
+
+/* Replaces each value by its sum over the ranks of c. Collective. Blocks. 0 or -EIO. */
+int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES]);
+int orr_coll_barrier(struct orr_comm *c);
+
+#endif

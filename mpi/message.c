@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the program calls, so
+ * that tasks before and after see the right value; the engine is told that the request is ready when the access is granted and
+ * the bytes are in main memory.
+ * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: free messages.
+ * Not here: the protocol (engine.c). */
+#include "mpi/message.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/thread.h"
+#include "mpi/handle_payload.h"
+#include "mpi/progress.h"
+
+static orr_spin free_lock; /* protects free_messages; leaf */
+static struct orr_message *free_messages;
+
+static struct orr_message *take_message(void)
+{
+    orr_spin_lock(&free_lock);
+    struct orr_message *m = free_messages;
+    if (m) free_messages = m->next;
+    orr_spin_unlock(&free_lock);
+    return m ? m : orr_malloc(sizeof *m);
+}
+
+void orr_message_free(struct orr_message *m)
+{
+    orr_spin_lock(&free_lock);
+    m->next = free_messages;
+    free_messages = m;
+    orr_spin_unlock(&free_lock);
+}
+
+void orr_messages_trim(void)
+{
+    orr_spin_lock(&free_lock);
+    struct orr_message *m = free_messages;
+    free_messages = NULL;
+    orr_spin_unlock(&free_lock);
+    while (m) {
+        struct orr_message *next = m->next;
+        orr_free(m);
+        m = next;
+    }
+}
+
+static struct orr_message *of_request(struct orr_request *r)
+{
+    return (struct orr_message *)((char *)r - offsetof(struct orr_message, request));
+}
+
+/* ---- from granted to ready ---- */
+
+static void *make_room(struct orr_request *r, size_t bytes)
+{
+    struct orr_message *m = of_request(r);
+    m->packed_size = bytes;
+    m->packed_bytes = (void *)starpu_malloc_on_node_flags(STARPU_MAIN_RAM, bytes ? bytes : 1, 0);
+    return m->packed_bytes;
+}
+
+/* The interface has no plain layout: it packs and unpacks itself. Its status. */
+static int describe_packed(struct orr_message *m)
+{
+    const struct starpu_data_interface_ops *ops = m->handle->ops;
+    m->packed = true;
+    if (m->mode == STARPU_W) {
+        if (!ops->peek_data && !ops->unpack_data) return -ENOTSUP;
+        m->request.payload = (struct orr_payload){ .any_size = true };
+        return 0;
+    }
+    starpu_ssize_t bytes = 0;
+    if (!ops->pack_data) return -ENOTSUP;
+    int r = ops->pack_data(m->handle, STARPU_MAIN_RAM, &m->packed_bytes, &bytes);
+    if (r || bytes < 0) return r < 0 ? r : -EIO;
+    m->packed_size = (size_t)bytes;
+    m->request.payload = (struct orr_payload){ .base = m->packed_bytes, .bytes = (size_t)bytes };
+    return 0;
+}
+
+static void fail(struct orr_message *m, int status)
+{
+    const char *why = status == -ENODATA   ? "nobody has written it yet"
+                      : status == -ENOTSUP ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
+                                           : strerror(-status);
+    orr_error("the data with tag %lld cannot be %s rank %d: %s", (long long)m->tag,
+              m->mode == STARPU_R ? "sent to" : "received from", m->peer, why);
+    m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
+    if (m->mode == STARPU_R) m->request.failure = status;
+    else m->request.status = status;
+}
+
+static void describe(struct orr_message *m, void *interface)
+{
+    int r = 0;
+    if (!orr_handle_payload(m->handle, interface, &m->request.payload)) r = describe_packed(m);
+    if (r) fail(m, r);
+}
+
+static void fetch_done(struct orr_fetch *f, int status)
+{
+    struct orr_message *m = (struct orr_message *)((char *)f - offsetof(struct orr_message, fetch));
+    m->fetched = status == 0;
+    if (status) fail(m, status);
+    else describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    orr_engine_ready(&orr_cluster.engine, &m->request);
+    orr_engine_poll(&orr_cluster.engine);
+}
+
+/* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
+static bool prepare(struct orr_message *m)
+{
+    void *interface = orr_load_acquire(&m->handle->ready_interface);
+    if (interface) {
+        describe(m, interface);
+        return true;
+    }
+    m->fetch = (struct orr_fetch){ .done = fetch_done, .handle = m->handle, .node = STARPU_MAIN_RAM, .mode = m->mode };
+    int r = orr_fetch_start(&m->fetch);
+    if (r == 0) return false;
+    m->fetched = r > 0;
+    if (r < 0) fail(m, r);
+    else describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    return true;
+}
+
+static void granted(struct orr_waiter *w)
+{
+    struct orr_message *m = (struct orr_message *)w;
+    if (!prepare(m)) return;
+    orr_engine_ready(&orr_cluster.engine, &m->request);
+    orr_engine_poll(&orr_cluster.engine);
+}
+
+/* ---- the end ---- */
+
+static int unpack(struct orr_message *m)
+{
+    const struct starpu_data_interface_ops *ops = m->handle->ops;
+    if (ops->unpack_data) return ops->unpack_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
+    int r = ops->peek_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
+    starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes, m->packed_size ? m->packed_size : 1, 0);
+    return r;
+}
+
+static void end_payload(struct orr_message *m)
+{
+    struct orr_request *r = &m->request;
+    if (!m->packed) {
+        orr_handle_payload_end(&r->payload);
+        return;
+    }
+    if (!m->packed_bytes) return;
+    if (m->mode == STARPU_W && r->status == 0) r->status = unpack(m) ? -EIO : 0;
+    else starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes, m->packed_size ? m->packed_size : 1, 0);
+}
+
+static void say_failure(const struct orr_message *m)
+{
+    int s = m->request.status;
+    if (m->mode == STARPU_W && s != -ECANCELED && s != -EMSGSIZE && s != -EPROTOTYPE)
+        orr_error("the receive of tag %lld from rank %d failed: %s", (long long)m->tag, m->peer, strerror(-s));
+}
+
+static void one_less(void)
+{
+    orr_add_relaxed(&orr_cluster.completed, 1u);
+    orr_sub_seq(&orr_cluster.outstanding, 1);
+    orr_progress_signal();
+}
+
+static void call_back(void (*callback)(void *), void *arg)
+{
+    struct orr_thread *self = orr_self();
+    self->callback_depth++;
+    callback(arg);
+    self->callback_depth--;
+}
+
+static void done(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    end_payload(m);
+    if (r->status) say_failure(m);
+    if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
+    if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
+    if (m->callback) call_back(m->callback, m->arg);
+    if (m->detached) orr_message_free(m);
+    else orr_store_release(&m->over, 1); /* pairs with orr_message_is_over: m may be gone from here on */
+    one_less();
+}
+
+/* ---- the beginning ---- */
+
+static int check(const struct orr_message_spec *s, const char *fn)
+{
+    if (!orr_cluster_check(fn)) return -ESHUTDOWN;
+    if (!orr_data_valid(s->handle)) {
+        orr_error("%s: %s; register the data first", fn, s->handle ? "the handle is not a registered one" : "the handle is NULL");
+        return -EINVAL;
+    }
+    if (!s->comm) {
+        orr_error("%s: the communicator is not a valid one", fn);
+        return -EINVAL;
+    }
+    if (orr_comm_peer(s->comm, s->peer) < 0) {
+        orr_error("%s: there is no rank %d in a communicator of %d ranks (tag %lld)", fn, s->peer, s->comm->size, (long long)s->tag);
+        return -EINVAL;
+    }
+    if (s->handle->partitioned) {
+        orr_error("%s: the data with tag %lld is partitioned; send its pieces, or unpartition it first", fn, (long long)s->tag);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int orr_message_start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
+{
+    int status = check(s, fn);
+    if (status) return status;
+    struct orr_message *m = take_message();
+    if (!m) {
+        orr_error("%s: out of memory for a message", fn);
+        return -ENOMEM;
+    }
+    memset(m, 0, offsetof(struct orr_message, request));
+    memset(&m->fetch, 0, sizeof *m - offsetof(struct orr_message, fetch));
+    bool sends = s->kind == ORR_SEND;
+    m->handle = s->handle;
+    m->comm = s->comm;
+    m->tag = s->tag;
+    m->peer = s->peer;
+    m->mode = sends ? STARPU_R : STARPU_W;
+    m->detached = s->detached;
+    m->callback = s->callback;
+    m->arg = s->arg;
+    m->access.waiter.granted = granted;
+    m->access.group = s->unordered ? ORR_GROUP_NONE : sends ? ORR_GROUP_READ : ORR_GROUP_WRITE;
+    orr_request_init(&m->request);
+    m->request.node = (struct orr_match_node){ .context = s->comm->context, .peer = orr_comm_peer(s->comm, s->peer), .tag = s->tag };
+    m->request.kind = s->kind;
+    m->request.sync = s->sync;
+    m->request.priority = s->priority;
+    m->request.done = done;
+    m->request.make_room = make_room;
+    orr_add_seq(&orr_cluster.outstanding, 1);
+    orr_add_relaxed(&orr_cluster.posted, 1u);
+    if (out) *out = m;
+    bool ready = (s->unordered || orr_data_join(s->handle, &m->access)) && prepare(m);
+    orr_engine_post(&orr_cluster.engine, &m->request, ready);
+    orr_engine_poll(&orr_cluster.engine);
+    if (!s->will_wait) orr_progress_needed();
+    return 0;
+}
+
+static bool is_over(void *m) { return orr_message_is_over(m); }
+
+int orr_message_wait(struct orr_message *m)
+{
+    orr_progress_wait(is_over, m);
+    return m->request.status;
+}
+
+void orr_message_describe(const struct orr_request *r, void *unused)
+{
+    (void)unused;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    if (r->node.context & ORR_CONTEXT_UNCOUNTED) return;
+    const char *name = m->handle->rare && m->handle->rare->name ? m->handle->rare->name : "";
+    orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; every send needs a receive with "
+              "the same tag on the other rank", r->kind == ORR_SEND ? "synchronous send" : "receive", (long long)m->tag,
+              r->kind == ORR_SEND ? "to" : "from", m->peer, m->handle->ops->get_size(m->handle), *name ? ", data " : "", name);
+}

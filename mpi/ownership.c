@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ownership.c: see ownership.h.
+ * Threads: see ownership.h. Owns: the list of all records. Not here: the public functions (api_data.c). */
+#include "mpi/ownership.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+
+/* Protects all. Recursive: what orr_owned_visit calls may end the very handle it visits. */
+static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static struct orr_owned *all;
+
+/* ---- sets of ranks ---- */
+
+bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
+{
+    if (s->bits) return (uint32_t)rank / 64 < s->words && (s->bits[rank / 64] >> (rank % 64) & 1);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->inline_ranks[i] == rank) return true;
+    return false;
+}
+
+static bool spill(struct orr_rank_set *s, int ranks)
+{
+    uint32_t words = ((uint32_t)ranks + 63) / 64;
+    uint64_t *bits = orr_calloc(words, sizeof *bits);
+    if (!bits) return false;
+    for (uint32_t i = 0; i < s->count; i++) bits[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
+    s->bits = bits;
+    s->words = words;
+    return true;
+}
+
+bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out)
+{
+    *failed_out = false;
+    if (orr_rank_set_has(s, rank)) return true;
+    if (!s->bits && s->count < ORR_RANKS_INLINE) {
+        s->inline_ranks[s->count++] = rank;
+        return false;
+    }
+    if ((!s->bits && !spill(s, ranks)) || (uint32_t)rank / 64 >= s->words) {
+        *failed_out = true;
+        return false;
+    }
+    s->bits[rank / 64] |= UINT64_C(1) << (rank % 64);
+    s->count++;
+    return false;
+}
+
+void orr_rank_set_clear(struct orr_rank_set *s)
+{
+    orr_free(s->bits);
+    *s = (struct orr_rank_set){ 0 };
+}
+
+/* ---- records ---- */
+
+/* The handle ends. */
+static void forget(struct orr_data *h)
+{
+    struct orr_owned *o = h->mpi;
+    pthread_mutex_lock(&list_lock);
+    *o->prev = o->next;
+    if (o->next) o->next->prev = o->prev;
+    pthread_mutex_unlock(&list_lock);
+    orr_rank_set_clear(&o->sent);
+    for (struct orr_redirection *r = o->redirections, *next; r; r = next) {
+        next = r->next;
+        orr_free(r);
+    }
+    orr_free(o->redux_map);
+    orr_free(o);
+    h->mpi = NULL;
+}
+
+struct orr_owned *orr_owned_get(struct orr_data *h)
+{
+    struct orr_owned *o = h->mpi;
+    if (o) return o;
+    o = orr_calloc(1, sizeof *o);
+    if (!o) {
+        orr_error("out of memory for what the MPI layer keeps of a handle");
+        return NULL;
+    }
+    o->handle = h;
+    o->tag = -1;
+    orr_data_hooks.forget = forget;
+    pthread_mutex_lock(&list_lock);
+    o->next = all;
+    o->prev = &all;
+    if (all) all->prev = &o->next;
+    all = o;
+    pthread_mutex_unlock(&list_lock);
+    h->mpi = o;
+    return o;
+}
+
+int orr_owned_source(const struct orr_data *h, int node)
+{
+    if (orr_likely(!(h->mpi_flags & ORR_MPI_REDIRECTED))) return h->mpi_rank;
+    for (struct orr_redirection *r = orr_owned_of(h)->redirections; r; r = r->next)
+        if (r->node == node) return r->source;
+    return h->mpi_rank;
+}
+
+void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct orr_owned *o = all, *next; o; o = next) {
+        next = o->next;
+        fn(o, arg);
+    }
+    pthread_mutex_unlock(&list_lock);
+}

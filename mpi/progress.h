@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* progress.h: who polls the engine, and when: threads that wait, idle workers, and one thread of our own for when nobody else
+ * does.
+ * Threads: any. Owns: the progress thread. Not here: what polling does (engine.c). */
+#ifndef ORR_MPI_PROGRESS_H
+#define ORR_MPI_PROGRESS_H
+
+#include <stdbool.h>
+
+int orr_progress_start(void); /* 0, -EAGAIN: no thread */
+void orr_progress_stop(void);
+
+/* Messages are outstanding and the caller goes on with other things: the progress thread wakes up. */
+void orr_progress_needed(void);
+/* A message is over: wakes those who sleep in orr_progress_wait. */
+void orr_progress_signal(void);
+/* Polls until done(arg). Blocks; not in callbacks. */
+void orr_progress_wait(bool (*done)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transport.h: the table that carries messages between ranks: small ones whole, large ones straight into place.
+ * Threads: one at a time (the engine's lock). Owns: the table's shape. Not here: matching, order, priorities (engine.c).
+ * A transport is one file that ends in one const table: transport_mpi.c, transport_inproc.c.
+ * What it must promise: small messages from one rank to another arrive whole and in order. */
+#ifndef ORR_MPI_TRANSPORT_H
+#define ORR_MPI_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi/payload.h"
+
+struct orr_transport;
+
+/* A large transfer under way; part of a request, borrowed until bulk_done. */
+struct orr_bulk {
+    struct orr_bulk *next;        /* [own: transport] */
+    uint64_t words[4];            /* [own: transport] */
+    const struct orr_payload *payload;
+    int peer;
+    uint32_t tag;
+    bool sending;
+};
+
+/* Whom poll tells. */
+struct orr_transport_sink {
+    /* A small message; the bytes are valid during the call. False: no memory, keep it and offer it again. */
+    bool (*small)(void *arg, int source, const void *message, size_t bytes);
+    void (*bulk_done)(void *arg, struct orr_bulk *bulk, int status); /* 0 or -EIO */
+    void *arg;
+};
+
+struct orr_transport_ops {
+    const char *name;
+    size_t small_max; /* bytes of a small message, header included */
+    /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. */
+    void *(*small_buffer)(struct orr_transport *t);
+    /* Gives an unused one back. */
+    void (*small_release)(struct orr_transport *t, void *buffer);
+    /* Sends it; the buffer is taken. Never blocks. */
+    void (*small_send)(struct orr_transport *t, int peer, void *buffer, size_t bytes);
+    /* Start a transfer; both ends name it by the sender's rank and tag. Never fail: an error comes with bulk_done. */
+    void (*bulk_send)(struct orr_transport *t, struct orr_bulk *b);
+    void (*bulk_recv)(struct orr_transport *t, struct orr_bulk *b);
+    /* Tells the sink what arrived and ended; true if anything did. Never blocks. */
+    bool (*poll)(struct orr_transport *t, const struct orr_transport_sink *sink);
+    /* Optional: copy a payload of kind OPAQUE to or from bytes in a row. 0 or -EIO. */
+    int (*gather)(struct orr_transport *t, const struct orr_payload *p, void *to);
+    int (*scatter)(struct orr_transport *t, const struct orr_payload *p, const void *from);
+    void (*destroy)(struct orr_transport *t); /* nothing is under way */
+};
+
+struct orr_transport {
+    const struct orr_transport_ops *ops; /* [const] */
+    int rank, size;                      /* [const] */
+};
+
+#endif

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dm.c: the policies that use performance models: a ready task goes to the worker where it should end first (dm), counting
+ * the transfers of its data (dmda), queues sorted by priority (dmdap), by data at hand (dmdar), by both (dmdas), and the
+ * decision made among tasks of at least its priority (dmdasd).
+ * Threads: any pushes; workers pop. Owns: queues and expected loads. Not here: models (core/perf), predictions for a task
+ * (core/task/perf.c), the queue (queue.c), the fallback for tasks without models (pool.c).
+ *
+ * The decision is a heft step made when a task is ready (H. Topcuoglu et al., IEEE TPDS 13(3), 2002): the worker w with
+ * the least alpha * (load of w + time on w) + beta * transfer + gamma * energy. Workers of one architecture on one memory
+ * node are of one kind: the model is asked once for each kind, not for each worker.
+ *
+ * The load of a worker is what was pushed to it less what it has done, both sums of predicted nanoseconds that only grow.
+ * A worker publishes what it has done every few microseconds, so that for tiny tasks deciding and running do not share a
+ * cache line each time. A worker that sleeps counts as loaded by the time it takes to wake it.
+ *
+ * While a model lacks measures for a kind of worker, a few tasks go to a queue that this kind alone serves; the others go
+ * where the models that are known say, or to a common pool as under eager. A worker that has had nothing to do for a while
+ * takes tasks from others of its kind: their data is as near to it, and a prediction was wrong. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "core/mem/node.h"
+#include "core/task/perf.h"
+#include "core/task/prefetch.h"
+#include "core/worker/driver.h"
+#include "core/worker/park.h"
+#include "sched/pool.h"
+
+enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
+
+enum { WINDOW = 8, STEAL_MAX = 16, PUBLISH_TASKS = 64, HEAP_SCAN_MAX = 512 };
+static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
+static const double steal_after_us = 60; /* less than the time that an idle worker searches before it sleeps (park.c) */
+
+/* A load: number of tasks in the upper 20 bits, nanoseconds in the lower 44 (4.8 hours); sums and differences of loads
+ * are those of the two parts as long as a worker's queue stays within that. */
+static const int load_shift = 44;
+static const uint64_t load_ns_mask = (UINT64_C(1) << 44) - 1;
+
+struct kind;
+
+struct seat { /* a worker, as this policy sees it */
+    ORR_ALIGNED_LINE _Atomic uint64_t pushed; /* load given to it so far */
+    ORR_ALIGNED_LINE _Atomic uint64_t done;   /* load it has worked off [own, read by pushers] */
+    _Atomic uint64_t running_since;           /* ticks at which a long task began, 0: none [own, read by pushers] */
+    _Atomic int64_t running_ns;               /* its prediction */
+    uint64_t unpublished;                     /* worked off, not in done yet [own] */
+    uint64_t idle_since;                      /* ticks of the first pop that found nothing, 0: busy [own] */
+    bool common_first;                        /* whose turn it is: the common queues' or its own [own] */
+    struct orr_worker *worker;                /* [const] */
+    struct kind *kind;                        /* [const] */
+    _Atomic bool active;                      /* in the context */
+    orr_spin window_lock;                     /* protects window; leaf but for the queue's */
+    struct orr_task *window[WINDOW];          /* tasks taken from the queue to choose among, in order */
+    _Atomic uint32_t in_window;
+    struct orr_queue queue;
+};
+
+struct kind { /* workers that a model cannot tell apart */
+    int comb;
+    unsigned node;
+    _Atomic unsigned count;                /* publishes the members below it */
+    struct seat *member[STARPU_NMAXWORKERS];
+    struct orr_queue calibration;          /* tasks that this kind runs to be measured */
+};
+
+struct dm {
+    struct orr_ctx *ctx;
+    unsigned traits;
+    double alpha, beta, gamma, idle_watt; /* [const] */
+    bool prefetch;                        /* [const] */
+    struct orr_pool *pool;
+    _Atomic unsigned kind_count;          /* publishes the kinds below it */
+    struct kind *kinds[STARPU_NMAXWORKERS];
+    struct seat *seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
+};
+
+static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "", "weight of the expected execution time for dm policies" };
+static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "", "weight of the expected transfer time for dmda policies" };
+static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J", "execution time that a joule is worth for dmda policies" };
+static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W", "power of the idle machine, for dmda policies" };
+
+/* ---- loads ---- */
+
+static uint64_t load_of(double us)
+{
+    uint64_t ns = us > 0 ? (uint64_t)(us * 1e3) : 0;
+    return (UINT64_C(1) << load_shift) | (ns < load_ns_mask ? ns : load_ns_mask);
+}
+
+/* What t was counted as; 0: it was not. The prediction in the public task is the only note of it. */
+static uint64_t counted_load(const struct orr_task *t)
+{
+    double us = t->pub->predicted;
+    return isnan(us) ? 0 : load_of(us);
+}
+
+static void count_not(struct orr_task *t) { t->pub->predicted = NAN; }
+
+static int64_t outstanding_ns(struct seat *s, const struct orr_worker *self)
+{
+    uint64_t done = orr_load_acquire(&s->done); /* first: what is done was pushed before */
+    if (s->worker == self) done += s->unpublished;
+    uint64_t load = orr_load_relaxed(&s->pushed) - done;
+    return (int64_t)load < 0 ? 0 : (int64_t)(load & load_ns_mask);
+}
+
+/* What is left of a long task that runs now counts, what it has run does not. */
+static int64_t elapsed_ns(struct seat *s, uint64_t now)
+{
+    uint64_t since = orr_load_relaxed(&s->running_since);
+    if (orr_likely(since == 0 || now <= since)) return 0;
+    int64_t elapsed = (int64_t)((double)(now - since) * orr_ns_per_tick), whole = orr_load_relaxed(&s->running_ns);
+    return elapsed < whole ? elapsed : whole;
+}
+
+static int64_t sleeping_ns(const struct seat *s)
+{
+    unsigned id = (unsigned)s->worker->id;
+    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? wake_ns : 0;
+}
+
+static int64_t load_ns(struct seat *s, const struct orr_worker *self, uint64_t now)
+{
+    int64_t ns = outstanding_ns(s, self) - elapsed_ns(s, now);
+    return (ns > 0 ? ns : 0) + sleeping_ns(s);
+}
+
+/* Sums the loads in a heap of tasks whose priority is at least this. Called with the queue's lock held. */
+static int64_t heap_ns_locked(const struct orr_heap *h, int32_t priority, int64_t *all)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < h->count; i++) {
+        int64_t ns = (int64_t)(counted_load(h->entries[i].task) & load_ns_mask);
+        *all += ns;
+        if (h->entries[i].priority >= priority) sum += ns;
+    }
+    return sum;
+}
+
+/* The part of a worker's load that would run before a task of this priority. */
+static int64_t load_ahead_ns(struct seat *s, int32_t priority, int64_t total)
+{
+    struct orr_queue *q = &s->queue;
+    int64_t all = 0, ahead = 0;
+    orr_spin_lock(&q->lock);
+    bool small = q->high.count + q->low.count <= HEAP_SCAN_MAX;
+    if (small) ahead = heap_ns_locked(&q->high, priority, &all) + heap_ns_locked(&q->low, priority, &all);
+    orr_spin_unlock(&q->lock);
+    if (!small) return total;
+    int64_t rest = total - all; /* priority 0, and the running task */
+    if (rest < 0) rest = 0;
+    return priority <= 0 || orr_queue_length(q) == 0 ? ahead + rest : ahead;
+}
+
+/* Says that s will run t, for so long. */
+static void add_load(struct seat *s, struct orr_task *t, double us)
+{
+    t->pub->predicted = us;
+    orr_add_relaxed(&s->pushed, load_of(us));
+}
+
+static void publish(struct seat *s)
+{
+    if (!s->unpublished) return;
+    orr_own_add(&s->done, s->unpublished);
+    s->unpublished = 0;
+}
+
+/* ---- deciding ---- */
+
+struct decision {
+    struct orr_task *t;
+    uint64_t now;
+    const struct orr_worker *self;
+    int64_t latest_ns;        /* when the last worker ends, for idle power */
+    bool picky;               /* each worker must be asked whether it can run t */
+    struct seat *best;        /* NULL: no model knows */
+    double best_cost, best_us, best_transfer_us;
+    unsigned best_impl;
+    struct kind *uncalibrated; /* lacks measures, with the shortest queue for them */
+    unsigned uncalibrated_impl;
+};
+
+/* What models say of one kind of worker. */
+struct offer {
+    unsigned impls;                      /* bit: time known */
+    unsigned fastest;
+    double us[STARPU_MAXIMPLEMENTATIONS];
+    double transfer_us;
+};
+
+static void note_uncalibrated(struct decision *c, struct kind *k, unsigned impl)
+{
+    if (c->uncalibrated && orr_queue_length(&k->calibration) >= orr_queue_length(&c->uncalibrated->calibration)) return;
+    c->uncalibrated = k;
+    c->uncalibrated_impl = impl;
+}
+
+/* False: this kind of worker has no implementation, or no known time. */
+static bool ask_models(struct decision *c, struct kind *k, struct offer *o)
+{
+    struct orr_worker *w = k->member[0]->worker;
+    struct starpu_codelet *cl = c->t->pub->cl;
+    o->impls = 0;
+    if (!(orr_task_where(c->t->pub) & w->where)) return false;
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS && w->driver->has_impl(cl, i); i++) {
+        o->us[i] = orr_task_expected(c->t, cl->model, k->comb, i, w->id);
+        if (orr_unlikely(isnan(o->us[i]))) {
+            note_uncalibrated(c, k, i);
+            continue;
+        }
+        if (o->impls == 0 || o->us[i] < o->us[o->fastest]) o->fastest = i;
+        o->impls |= 1u << i;
+    }
+    return o->impls != 0;
+}
+
+/* The fastest implementation that s can run t with; false: none. */
+static bool fastest_for(struct decision *c, struct seat *s, const struct offer *o, unsigned *impl_out)
+{
+    *impl_out = o->fastest;
+    if (orr_likely(!c->picky)) return true;
+    bool found = false;
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
+        if (!(o->impls >> i & 1) || !orr_worker_can_run_impl(s->worker, c->t, i)) continue;
+        if (!found || o->us[i] < o->us[*impl_out]) *impl_out = i;
+        found = true;
+    }
+    return found;
+}
+
+/* Energy of t on a worker of kind k, and what the idle machine takes if t makes the whole last longer; in ns by gamma. */
+static double energy_cost(struct dm *d, struct decision *c, struct kind *k, unsigned impl, double end_ns)
+{
+    struct starpu_perfmodel *m = c->t->pub->cl->energy_model;
+    double joules = m ? orr_task_expected(c->t, m, k->comb, impl, -1) : 0;
+    if (isnan(joules)) joules = 0;
+    if (d->idle_watt > 0 && end_ns > (double)c->latest_ns) joules += d->idle_watt * (end_ns - (double)c->latest_ns) * 1e-9;
+    return d->gamma * joules * 1e3;
+}
+
+static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct seat *s, const struct offer *o)
+{
+    unsigned impl;
+    if (!orr_load_relaxed(&s->active) || !fastest_for(c, s, o, &impl)) return;
+    int64_t start = load_ns(s, c->self, c->now);
+    if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
+    double end = (double)start + o->us[impl] * 1e3;
+    double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
+    if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0)) cost += energy_cost(d, c, k, impl, end);
+    if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
+    c->best = s;
+    c->best_cost = cost;
+    c->best_us = o->us[impl];
+    c->best_transfer_us = o->transfer_us;
+    c->best_impl = impl;
+}
+
+static void weigh_all(struct dm *d, struct decision *c)
+{
+    unsigned kinds = orr_load_acquire(&d->kind_count);
+    for (unsigned i = 0; d->idle_watt > 0 && i < kinds; i++)
+        for (unsigned m = 0, n = orr_load_acquire(&d->kinds[i]->count); m < n; m++) {
+            int64_t ns = load_ns(d->kinds[i]->member[m], c->self, c->now);
+            if (ns > c->latest_ns) c->latest_ns = ns;
+        }
+    for (unsigned i = 0; i < kinds; i++) {
+        struct kind *k = d->kinds[i];
+        struct offer o;
+        if (!ask_models(c, k, &o)) continue;
+        o.transfer_us = orr_node_count > 1 && (d->traits & DATA_AWARE) ? orr_task_transfer_us(c->t, k->node) : 0;
+        for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) weigh_seat(d, c, k, k->member[m], &o);
+    }
+}
+
+/* ---- pushing ---- */
+
+static void push_common(struct dm *d, struct orr_task *t)
+{
+    count_not(t);
+    t->nimpl_valid = 0;
+    bool universal = orr_task_is_universal(t, d->pool->kinds);
+    orr_pool_push(d->pool, t);
+    if (universal) orr_wake_any(d->ctx, orr_pool_length(d->pool));
+    else orr_wake_each(d->ctx);
+}
+
+static void wake_one_of(struct dm *d, struct kind *k)
+{
+    if (orr_load_relaxed(&d->kind_count) == 1) {
+        orr_wake_any(d->ctx, orr_queue_length(&k->calibration));
+        return;
+    }
+    for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) {
+        unsigned id = (unsigned)k->member[m]->worker->id;
+        if (!(orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1)) continue;
+        orr_wake_worker(k->member[m]->worker);
+        return;
+    }
+}
+
+static void push_to_calibrate(struct dm *d, struct decision *c)
+{
+    struct orr_task *t = c->t;
+    count_not(t);
+    t->nimpl = (uint8_t)c->uncalibrated_impl;
+    t->nimpl_valid = 1;
+    if (d->prefetch) orr_task_prefetch(t->pub, c->uncalibrated->node, t->priority, false);
+    orr_queue_push(&c->uncalibrated->calibration, t);
+    wake_one_of(d, c->uncalibrated);
+}
+
+static void push_to_best(struct dm *d, struct decision *c)
+{
+    struct orr_task *t = c->t;
+    struct starpu_task *p = t->pub;
+    struct seat *s = c->best;
+    t->nimpl = (uint8_t)c->best_impl;
+    t->nimpl_valid = 1;
+    p->predicted_transfer = c->best_transfer_us;
+    add_load(s, t, c->best_us);
+    if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
+    if (orr_unlikely(orr_node_count > 1 && d->prefetch)) orr_task_prefetch(p, s->kind->node, p->priority, false);
+    orr_queue_push(&s->queue, t);
+    orr_wake_worker(s->worker);
+}
+
+/* A kind that has enough to measure already; more would only wait. */
+static bool calibration_is_full(struct kind *k)
+{
+    return orr_queue_length(&k->calibration) >= orr_calibration_minimum + 2 * orr_load_relaxed(&k->count);
+}
+
+static void push(void *instance, struct orr_task *t)
+{
+    struct dm *d = instance;
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    if (orr_unlikely(!m || m->type == STARPU_PERFMODEL_INVALID)) {
+        push_common(d, t);
+        return;
+    }
+    struct decision c = { .t = t, .now = orr_ticks(), .self = orr_worker_self(),
+                          .picky = t->pub->cl->can_execute || t->pub->workerids_len };
+    weigh_all(d, &c);
+    if (orr_unlikely(c.uncalibrated && orr_perfmodel_is_measured(m->type))) {
+        struct orr_perfmodel_state *s = orr_perfmodel_peek(m);
+        if (s) orr_perfmodel_want_calibration(s);
+        if (s && !c.picky && !calibration_is_full(c.uncalibrated)) {
+            push_to_calibrate(d, &c);
+            return;
+        }
+    }
+    if (orr_likely(c.best != NULL)) push_to_best(d, &c);
+    else push_common(d, t);
+}
+
+/* Counts a task that s will run without this policy's doing. */
+static void count_bound(struct seat *s, struct orr_task *t)
+{
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    double us = m ? orr_task_expected(t, m, s->kind->comb, t->nimpl_valid ? t->nimpl : 0, s->worker->id) : NAN;
+    if (isnan(us)) count_not(t);
+    else add_load(s, t, us);
+}
+
+static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    struct seat *s = ((struct dm *)instance)->seats[w->id];
+    if (s) count_bound(s, t);
+    else count_not(t);
+}
+
+/* Where all workers are alike, the one that released a task and has nothing else is where it ends first. */
+static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    struct dm *d = instance;
+    struct seat *s = d->seats[w->id];
+    if (!s || orr_load_relaxed(&d->kind_count) != 1 || t->pub->cl->cpu_funcs[1]) return false;
+    if (orr_queue_length(&s->queue) > 0 || orr_load_relaxed(&s->in_window) > 0) return false;
+    if ((d->traits & SORTED) && t->priority < 0) return false;
+    if (orr_queue_length(&s->kind->calibration) > 0 || orr_pool_length(d->pool) > 0) return false;
+    count_bound(s, t);
+    return true;
+}
+
+/* ---- popping ---- */
+
+/* Fills the window and takes the task of highest priority for whose data there is least to bring, the first of those. */
+static struct orr_task *pop_ready(struct seat *s)
+{
+    struct orr_task *t = NULL;
+    orr_spin_lock(&s->window_lock);
+    uint32_t n = orr_load_relaxed(&s->in_window), at = 0;
+    while (n < WINDOW && (t = orr_queue_pop(&s->queue))) s->window[n++] = t;
+    double least = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && s->window[i]->priority < s->window[at]->priority) continue;
+        double us = orr_task_transfer_us(s->window[i], s->kind->node);
+        if (i > 0 && s->window[i]->priority == s->window[at]->priority && us >= least) continue;
+        at = i;
+        least = us;
+    }
+    t = n ? s->window[at] : NULL;
+    if (n) memmove(&s->window[at], &s->window[at + 1], (n - at - 1) * sizeof s->window[0]);
+    orr_store_seq(&s->in_window, n ? n - 1 : 0);
+    orr_spin_unlock(&s->window_lock);
+    return t;
+}
+
+static struct orr_task *pop_own(struct dm *d, struct seat *s)
+{
+    if (orr_unlikely((d->traits & READY) && orr_node_count > 1)) return pop_ready(s);
+    return orr_queue_pop(&s->queue);
+}
+
+static struct orr_task *pop_window(struct seat *s)
+{
+    if (orr_load_seq(&s->in_window) == 0) return NULL;
+    orr_spin_lock(&s->window_lock);
+    uint32_t n = orr_load_relaxed(&s->in_window);
+    struct orr_task *t = n ? s->window[n - 1] : NULL;
+    if (n) orr_store_seq(&s->in_window, n - 1);
+    orr_spin_unlock(&s->window_lock);
+    return t;
+}
+
+/* Queues that several workers serve. */
+static struct orr_task *pop_common(struct dm *d, struct seat *s)
+{
+    struct orr_task *t = orr_queue_pop(&s->kind->calibration);
+    return t ? t : orr_pool_pop(d->pool, s->worker);
+}
+
+static void move_load(struct orr_task *t, struct seat *from, struct seat *to)
+{
+    uint64_t load = counted_load(t);
+    orr_add_relaxed(&to->pushed, load);
+    orr_add_relaxed(&from->pushed, (uint64_t)0 - load);
+}
+
+/* Takes t from `from` for s; false: s cannot run it, and it is back. */
+static bool take_over(struct orr_task *t, struct seat *from, struct seat *s)
+{
+    bool picky = t->pub->cl->can_execute || t->pub->workerids_len;
+    if (picky && !orr_worker_can_run_impl(s->worker, t, t->nimpl)) {
+        orr_queue_push(&from->queue, t);
+        orr_wake_worker(from->worker);
+        return false;
+    }
+    move_load(t, from, s);
+    return true;
+}
+
+/* Half of another's tasks, at most STEAL_MAX: one to run now, the others to s's queue. */
+static struct orr_task *steal_from(struct seat *victim, struct seat *s)
+{
+    uint32_t waiting = orr_queue_length(&victim->queue);
+    struct orr_task *t = waiting ? orr_queue_pop(&victim->queue) : NULL;
+    if (!t) t = pop_window(victim);
+    if (!t || !take_over(t, victim, s)) return NULL;
+    for (uint32_t i = 1; i < waiting / 2 && i < STEAL_MAX; i++) {
+        struct orr_task *more = orr_queue_pop(&victim->queue);
+        if (!more || !take_over(more, victim, s)) break;
+        orr_queue_push(&s->queue, more);
+    }
+    return t;
+}
+
+static struct orr_task *steal(struct seat *s)
+{
+    struct kind *k = s->kind;
+    uint64_t now = orr_ticks();
+    if (!s->idle_since) s->idle_since = now;
+    if (orr_ticks_to_us(now - s->idle_since) < steal_after_us) return NULL;
+    unsigned n = orr_load_acquire(&k->count), own = 0;
+    while (own < n && k->member[own] != s) own++;
+    for (unsigned i = 1; i < n; i++) {
+        struct orr_task *t = steal_from(k->member[(own + i) % n], s);
+        if (t) return t;
+    }
+    return NULL;
+}
+
+static void note_start(struct seat *s, struct orr_task *t)
+{
+    int64_t ns = (int64_t)(counted_load(t) & load_ns_mask);
+    if (ns < long_ns) return;
+    orr_store_relaxed(&s->running_ns, ns);
+    orr_store_relaxed(&s->running_since, orr_ticks());
+}
+
+static struct orr_task *pop(void *instance, struct orr_worker *w)
+{
+    struct dm *d = instance;
+    struct seat *s = d->seats[w->id];
+    if (orr_unlikely(!s)) return orr_pool_pop(d->pool, w); /* there was no memory for a seat */
+    s->common_first = !s->common_first;
+    struct orr_task *t = s->common_first ? pop_common(d, s) : pop_own(d, s);
+    if (!t) t = s->common_first ? pop_own(d, s) : pop_common(d, s);
+    if (!t) t = steal(s);
+    if (orr_unlikely(!t)) {
+        publish(s);
+        return NULL;
+    }
+    s->idle_since = 0;
+    note_start(s, t);
+    return t;
+}
+
+static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    struct seat *s = ((struct dm *)instance)->seats[w->id];
+    uint64_t load = counted_load(t);
+    if (orr_unlikely(!s)) return;
+    s->idle_since = 0;
+    if (orr_unlikely(!load)) return;
+    s->unpublished += load;
+    if (orr_load_relaxed(&s->running_since)) orr_store_relaxed(&s->running_since, 0u);
+    if ((int64_t)(s->unpublished & load_ns_mask) >= publish_ns || s->unpublished >> load_shift >= PUBLISH_TASKS) publish(s);
+}
+
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    struct dm *d = instance;
+    struct seat *s = d->seats[w->id];
+    if (!s) return 0;
+    uint32_t n = orr_queue_length(&s->kind->calibration) + orr_pool_length(d->pool);
+    for (unsigned m = 0, count = orr_load_acquire(&s->kind->count); m < count; m++)
+        n += orr_queue_length(&s->kind->member[m]->queue) + orr_load_relaxed(&s->kind->member[m]->in_window);
+    return n;
+}
+
+/* ---- life ---- */
+
+static void *create(struct orr_ctx *ctx, unsigned traits)
+{
+    struct dm *d = orr_calloc(1, sizeof *d);
+    if (!d) return NULL;
+    d->ctx = ctx;
+    d->traits = traits;
+    d->alpha = orr_env_double(&env_alpha, 1, 0, 1e9);
+    d->beta = orr_env_double(&env_beta, 1, 0, 1e9);
+    d->gamma = orr_env_double(&env_gamma, 1000, 0, 1e12);
+    d->idle_watt = orr_env_double(&env_idle, 0, 0, 1e9);
+    d->prefetch = starpu_get_prefetch_flag() != 0;
+    d->pool = orr_pool_create();
+    if (d->pool) return d;
+    orr_free(d);
+    return NULL;
+}
+
+static void destroy(void *instance)
+{
+    struct dm *d = instance;
+    for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
+        if (!d->seats[i]) continue;
+        orr_queue_fini(&d->seats[i]->queue);
+        orr_free(d->seats[i]);
+    }
+    for (unsigned i = 0; i < orr_load_relaxed(&d->kind_count); i++) {
+        orr_queue_fini(&d->kinds[i]->calibration);
+        orr_free(d->kinds[i]);
+    }
+    orr_pool_destroy(d->pool);
+    orr_free(d);
+}
+
+static struct kind *kind_for(struct dm *d, int comb, unsigned node)
+{
+    unsigned n = orr_load_relaxed(&d->kind_count);
+    for (unsigned i = 0; i < n; i++)
+        if (d->kinds[i]->comb == comb && d->kinds[i]->node == node) return d->kinds[i];
+    struct kind *k = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *k);
+    if (!k) return NULL;
+    memset(k, 0, sizeof *k);
+    k->comb = comb;
+    k->node = node;
+    if (orr_queue_init(&k->calibration) == 0) return d->kinds[n] = k; /* counted once it has a member */
+    orr_free(k);
+    return NULL;
+}
+
+static int add_seat(struct dm *d, struct orr_worker *w)
+{
+    if (d->seats[w->id]) {
+        orr_store_relaxed(&d->seats[w->id]->active, true);
+        return 0;
+    }
+    struct kind *k = kind_for(d, orr_perf_workers[w->id].comb, w->node);
+    struct seat *s = k ? orr_malloc_aligned(ORR_CACHE_LINE, sizeof *s) : NULL;
+    if (!s) return -ENOMEM;
+    memset(s, 0, sizeof *s);
+    if (orr_queue_init(&s->queue) != 0) {
+        orr_free(s);
+        return -ENOMEM;
+    }
+    s->worker = w;
+    s->kind = k;
+    orr_store_relaxed(&s->active, true);
+    d->seats[w->id] = s;
+    unsigned n = orr_load_relaxed(&k->count);
+    k->member[n] = s;
+    orr_store_release(&k->count, n + 1); /* pairs with the loads in weigh_all, steal */
+    if (n == 0) orr_store_release(&d->kind_count, orr_load_relaxed(&d->kind_count) + 1);
+    return 0;
+}
+
+/* The context's owner adds and removes workers one call at a time. */
+static int add_workers(void *instance, const int *workers, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int r = add_seat(instance, &orr_workers[workers[i]]);
+        if (r) return r;
+    }
+    return 0;
+}
+
+/* Tasks of a worker that leaves are decided anew; one that slips in meanwhile is taken by others of its kind. */
+static void remove_workers(void *instance, const int *workers, unsigned count)
+{
+    struct dm *d = instance;
+    for (unsigned i = 0; i < count; i++)
+        if (d->seats[workers[i]]) orr_store_relaxed(&d->seats[workers[i]]->active, false);
+    for (unsigned i = 0; i < count; i++) {
+        struct seat *s = d->seats[workers[i]];
+        struct orr_task *t;
+        while (s && ((t = orr_queue_pop(&s->queue)) || (t = pop_window(s)))) {
+            orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
+            push(d, t);
+        }
+    }
+}
+
+#define MODEL_POLICY(id, text, traits)                                                                  \
+    static void *create_##id(struct orr_ctx *ctx) { return create(ctx, traits); }                      \
+    const struct orr_policy_ops orr_policy_##id = {                                                    \
+        .name = #id, .description = text, .create = create_##id, .destroy = destroy,                   \
+        .add_workers = add_workers, .remove_workers = remove_workers, .push = push, .pop = pop,        \
+        .may_keep = may_keep, .backlog = backlog, .push_notify = push_notify, .post_exec = post_exec,  \
+    }
+
+MODEL_POLICY(dm, "where the model says that the task ends first", 0);
+MODEL_POLICY(dmda, "like dm, counting transfers of data", DATA_AWARE);
+MODEL_POLICY(dmdap, "like dmda, each worker's tasks by priority", DATA_AWARE | SORTED);
+MODEL_POLICY(dmdar, "like dmda, tasks whose data is at hand first", DATA_AWARE | READY);
+MODEL_POLICY(dmdas, "like dmda, by priority, then by data at hand", DATA_AWARE | SORTED | READY);
+MODEL_POLICY(dmdasd, "like dmdas, and the decision counts only tasks of at least the same priority",
+             DATA_AWARE | SORTED | READY | SORTED_DECISION);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eager.c: one central queue for all workers, first in first out; tasks with a priority above 0 first.
+ * Threads: any pushes; workers pop. Owns: the pool. Not here: the queue (queue.c). The default policy. */
+#include "sched/pool.h"
+
+struct central {
+    struct orr_pool *pool;
+    struct orr_ctx *ctx;
+};
+
+#include "core/base/alloc.h"
+
+static void *create(struct orr_ctx *ctx)
+{
+    struct central *c = orr_calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->ctx = ctx;
+    c->pool = orr_pool_create();
+    if (c->pool) return c;
+    orr_free(c);
+    return NULL;
+}
+
+static void destroy(void *instance)
+{
+    struct central *c = instance;
+    orr_pool_destroy(c->pool);
+    orr_free(c);
+}
+
+static void push(void *instance, struct orr_task *t)
+{
+    struct central *c = instance;
+    bool universal = orr_task_is_universal(t, c->pool->kinds);
+    orr_pool_push(c->pool, t);
+    if (orr_likely(universal)) orr_wake_any(c->ctx, orr_queue_length(&c->pool->queue[0]));
+    else orr_wake_each(c->ctx);
+}
+
+static struct orr_task *pop(void *instance, struct orr_worker *w) { return orr_pool_pop(((struct central *)instance)->pool, w); }
+
+static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    (void)w;
+    return orr_queue_would_lead(&((struct central *)instance)->pool->queue[0], t->priority);
+}
+
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    (void)w;
+    return orr_pool_length(((struct central *)instance)->pool);
+}
+
+const struct orr_policy_ops orr_policy_eager = {
+    .name = "eager",
+    .description = "central queue, first come first served, for tasks without performance models",
+    .create = create,
+    .destroy = destroy,
+    .push = push,
+    .pop = pop,
+    .may_keep = may_keep,
+    .backlog = backlog,
+};
+
+/* The same with every priority honoured: the shared queue sorts by priority anyhow. */
+const struct orr_policy_ops orr_policy_prio = {
+    .name = "prio",
+    .description = "central queue sorted by the priority the program gives",
+    .create = create,
+    .destroy = destroy,
+    .push = push,
+    .pop = pop,
+    .may_keep = may_keep,
+    .backlog = backlog,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pool.c: the common pool of ready tasks.
+ * Threads: any. Owns: see pool.h. Not here: the queue itself (queue.c).
+ *
+ * On a machine with one kind of worker there is one queue, and everything else is skipped by one test. */
+#include "sched/pool.h"
+
+#include <starpu.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+uint32_t orr_worker_kinds(void)
+{
+    uint32_t kinds = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) kinds |= orr_workers[i].where;
+    return kinds;
+}
+
+struct orr_pool *orr_pool_create(void)
+{
+    struct orr_pool *p = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *p);
+    if (!p) return NULL;
+    memset(p, 0, sizeof *p);
+    p->kinds = orr_worker_kinds();
+    for (int i = 0; i < ORR_POOL_CLASSES; i++)
+        if (orr_queue_init(&p->queue[i]) != 0) {
+            orr_pool_destroy(p);
+            return NULL;
+        }
+    orr_store_relaxed(&p->where[0], p->kinds);
+    return p;
+}
+
+void orr_pool_destroy(struct orr_pool *p)
+{
+    for (int i = 0; i < ORR_POOL_CLASSES; i++) orr_queue_fini(&p->queue[i]);
+    orr_free(p);
+}
+
+static bool is_picky(const struct orr_task *t) { return t->pub->cl->can_execute || t->pub->workerids_len; }
+
+bool orr_task_is_universal(const struct orr_task *t, uint32_t kinds)
+{
+    return (orr_task_where(t->pub) & kinds) == kinds && !is_picky(t);
+}
+
+/* A task for particular workers; who they are is found out once, at push, without a lock. */
+struct orr_picky {
+    struct orr_picky *next;
+    struct orr_task *task;
+    uint64_t capable[STARPU_NMAXWORKERS / 64];
+};
+
+static void push_picky(struct orr_pool *p, struct orr_task *t)
+{
+    struct orr_picky *e = orr_calloc(1, sizeof *e);
+    unsigned nimpl;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        if (!orr_worker_can_run(&orr_workers[i], t, &nimpl)) continue;
+        if (!e) { /* out of memory: the first that can takes it */
+            orr_worker_push_local(&orr_workers[i], t, false);
+            return;
+        }
+        e->capable[i / 64] |= UINT64_C(1) << (i % 64);
+    }
+    e->task = t;
+    struct orr_picky who = *e; /* e may be gone once it is on the list */
+    orr_spin_lock(&p->picky_lock);
+    struct orr_picky **at = &p->picky;
+    while (*at && (*at)->task->priority >= t->priority) at = &(*at)->next;
+    e->next = *at;
+    *at = e;
+    orr_add_seq(&p->picky_count, 1u);
+    orr_spin_unlock(&p->picky_lock);
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (who.capable[i / 64] >> (i % 64) & 1) orr_wake_worker(&orr_workers[i]);
+}
+
+/* The queue for tasks that may run on where; the picky list when there are too many different ones. */
+static struct orr_queue *class_of(struct orr_pool *p, uint32_t where)
+{
+    for (int i = 0; i < ORR_POOL_CLASSES; i++) {
+        uint32_t w = orr_load_acquire(&p->where[i]);
+        if (w == where) return &p->queue[i];
+        if (w == 0) {
+            uint32_t none = 0;
+            if (orr_cas_seq(&p->where[i], &none, where) || none == where) return &p->queue[i];
+        }
+    }
+    return NULL;
+}
+
+void orr_pool_push(struct orr_pool *p, struct orr_task *t)
+{
+    uint32_t where = orr_task_where(t->pub) & p->kinds;
+    if (orr_likely(where == p->kinds && !is_picky(t))) {
+        orr_queue_push(&p->queue[0], t);
+        return;
+    }
+    struct orr_queue *q = is_picky(t) ? NULL : class_of(p, where);
+    if (q) orr_queue_push(q, t);
+    else push_picky(p, t);
+}
+
+static struct orr_task *pop_picky(struct orr_pool *p, struct orr_worker *w)
+{
+    unsigned id = (unsigned)w->id;
+    orr_spin_lock(&p->picky_lock);
+    struct orr_picky **at = &p->picky;
+    while (*at && !((*at)->capable[id / 64] >> (id % 64) & 1)) at = &(*at)->next;
+    struct orr_picky *e = *at;
+    if (e) {
+        *at = e->next;
+        orr_sub_seq(&p->picky_count, 1u);
+    }
+    orr_spin_unlock(&p->picky_lock);
+    struct orr_task *t = e ? e->task : NULL;
+    orr_free(e);
+    return t;
+}
+
+struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w)
+{
+    struct orr_task *t;
+    if (orr_unlikely(orr_load_seq(&p->picky_count) > 0) && (t = pop_picky(p, w))) return t;
+    for (int i = 0; i < ORR_POOL_CLASSES; i++) {
+        uint32_t where = orr_load_seq(&p->where[i]);
+        if (where == 0) break;
+        if ((where & w->where) && (t = orr_queue_pop(&p->queue[i]))) return orr_first_impl(w, t);
+    }
+    return NULL;
+}
+
+uint32_t orr_pool_length(struct orr_pool *p)
+{
+    uint32_t n = orr_load_relaxed(&p->picky_count);
+    for (int i = 0; i < ORR_POOL_CLASSES && orr_load_relaxed(&p->where[i]); i++) n += orr_queue_length(&p->queue[i]);
+    return n;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queue.h: the queue of ready tasks that the policies share: first in first out among equals, by priority otherwise.
+ * Threads: any pushes and pops. Owns: the tasks in it. Not here: who may run what (pool.h). */
+#ifndef ORR_SCHED_QUEUE_H
+#define ORR_SCHED_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/sync.h"
+
+struct orr_task;
+
+struct orr_queue_cell {
+    _Atomic uint64_t turn; /* publishes task */
+    struct orr_task *task;
+};
+
+struct orr_heap_entry {
+    int32_t priority;
+    struct orr_task *task;
+    uint64_t sequence;
+};
+
+struct orr_heap { /* [lock: the queue's] */
+    struct orr_heap_entry *entries;
+    uint32_t count, room;
+    uint64_t sequence;
+};
+
+enum { ORR_QUEUE_CELLS = 2048 };
+
+struct orr_queue {
+    ORR_ALIGNED_LINE _Atomic uint64_t tail; /* producers */
+    ORR_ALIGNED_LINE _Atomic uint64_t head; /* consumers */
+    ORR_ALIGNED_LINE orr_spin lock;         /* protects all below; leaf; never held across a plug-in call */
+    _Atomic uint32_t high_count, low_count, spilled_count;
+    _Atomic int32_t top_priority;           /* of the high heap, while it is not empty [any: hint] */
+    struct orr_heap high, low;              /* priorities above and below 0 */
+    struct orr_task *spilled, *spilled_last; /* what the ring had no room for */
+    struct orr_queue_cell *cells;           /* [const] */
+};
+
+int orr_queue_init(struct orr_queue *q); /* 0 or -ENOMEM */
+void orr_queue_fini(struct orr_queue *q); /* empty by now */
+
+void orr_queue_push(struct orr_queue *q, struct orr_task *t);
+struct orr_task *orr_queue_pop(struct orr_queue *q); /* NULL: empty */
+
+/* About how many tasks it holds. */
+static inline uint32_t orr_queue_length(struct orr_queue *q)
+{
+    uint64_t tail = orr_load_relaxed(&q->tail), head = orr_load_relaxed(&q->head);
+    uint32_t ring = tail > head ? (uint32_t)(tail - head) : 0;
+    return ring + orr_load_relaxed(&q->high_count) + orr_load_relaxed(&q->low_count) + orr_load_relaxed(&q->spilled_count);
+}
+
+/* Whether a task of this priority would be popped no later than anything that waits here. */
+static inline bool orr_queue_would_lead(struct orr_queue *q, int32_t priority)
+{
+    if (orr_load_relaxed(&q->high_count) > 0) return priority >= orr_load_relaxed(&q->top_priority);
+    return priority >= 0;
+}
+
+#endif

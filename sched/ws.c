@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ws.c: work stealing: a queue for each worker; a task goes to the worker that released it, tasks from elsewhere go round;
+ * an idle worker steals, from the most loaded one (ws) or from its neighbours (lws).
+ * Threads: any pushes; workers pop. Owns: the queues. Not here: the queue (queue.c).
+ * After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5), 1999). */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "sched/pool.h"
+
+struct stealing {
+    struct orr_ctx *ctx;
+    uint32_t kinds;
+    struct orr_pool *special;      /* tasks that not every worker can run */
+    unsigned count;                /* queues: one for each worker of the process [const] */
+    ORR_ALIGNED_LINE _Atomic uint32_t round; /* whose turn it is for tasks from outside */
+    _Atomic uint32_t special_count; /* [any: hint] special has been used */
+    struct orr_queue queue[];
+};
+
+static void destroy(void *instance)
+{
+    struct stealing *s = instance;
+    for (unsigned i = 0; i < s->count; i++) orr_queue_fini(&s->queue[i]);
+    if (s->special) orr_pool_destroy(s->special);
+    orr_free(s);
+}
+
+static void *create(struct orr_ctx *ctx)
+{
+    size_t bytes = sizeof(struct stealing) + orr_worker_count * sizeof(struct orr_queue);
+    struct stealing *s = orr_malloc_aligned(ORR_CACHE_LINE, bytes);
+    if (!s) return NULL;
+    memset(s, 0, bytes);
+    s->ctx = ctx;
+    s->kinds = orr_worker_kinds();
+    s->special = orr_pool_create();
+    for (; s->special && s->count < orr_worker_count; s->count++)
+        if (orr_queue_init(&s->queue[s->count]) != 0) break;
+    if (s->special && s->count == orr_worker_count) return s;
+    destroy(s);
+    return NULL;
+}
+
+static void push(void *instance, struct orr_task *t)
+{
+    struct stealing *s = instance;
+    if (orr_unlikely(!orr_task_is_universal(t, s->kinds))) {
+        orr_store_seq(&s->special_count, 1u);
+        orr_pool_push(s->special, t);
+        orr_wake_each(s->ctx);
+        return;
+    }
+    struct orr_worker *self = orr_worker_self();
+    unsigned to;
+    if (self && self->ctx == s->ctx) to = (unsigned)self->id;
+    else to = (unsigned)s->ctx->workers[orr_add_relaxed(&s->round, 1u) % s->ctx->nworkers];
+    orr_queue_push(&s->queue[to], t);
+    orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
+}
+
+/* Neighbours first: the workers after this one in the context's order. */
+static struct orr_task *steal_from_neighbours(struct stealing *s, struct orr_worker *w)
+{
+    unsigned n = s->ctx->nworkers, at = 0;
+    while (at < n && s->ctx->workers[at] != w->id) at++;
+    for (unsigned i = 1; i < n; i++) {
+        struct orr_task *t = orr_queue_pop(&s->queue[s->ctx->workers[(at + i) % n]]);
+        if (t) return t;
+    }
+    return NULL;
+}
+
+static struct orr_task *steal_from_most_loaded(struct stealing *s, struct orr_worker *w)
+{
+    unsigned victim = 0;
+    uint32_t most = 0;
+    for (unsigned i = 0; i < s->ctx->nworkers; i++) {
+        unsigned id = (unsigned)s->ctx->workers[i];
+        uint32_t length = id == (unsigned)w->id ? 0 : orr_queue_length(&s->queue[id]);
+        if (length > most) {
+            most = length;
+            victim = id;
+        }
+    }
+    struct orr_task *t = most ? orr_queue_pop(&s->queue[victim]) : NULL;
+    return t ? t : steal_from_neighbours(s, w); /* before it sleeps, a worker has looked everywhere */
+}
+
+typedef struct orr_task *(*steal_fn)(struct stealing *, struct orr_worker *);
+
+static struct orr_task *pop_or_steal(struct stealing *s, struct orr_worker *w, steal_fn steal)
+{
+    struct orr_task *t;
+    if (orr_unlikely(orr_load_seq(&s->special_count)) && (t = orr_pool_pop(s->special, w))) return t;
+    if ((t = orr_queue_pop(&s->queue[w->id])) || (t = steal(s, w))) return orr_first_impl(w, t);
+    return NULL;
+}
+
+static struct orr_task *pop_ws(void *instance, struct orr_worker *w) { return pop_or_steal(instance, w, steal_from_most_loaded); }
+
+static struct orr_task *pop_lws(void *instance, struct orr_worker *w) { return pop_or_steal(instance, w, steal_from_neighbours); }
+
+static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    return orr_queue_would_lead(&((struct stealing *)instance)->queue[w->id], t->priority);
+}
+
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    struct stealing *s = instance;
+    uint32_t n = orr_load_relaxed(&s->special_count) ? orr_pool_length(s->special) : 0;
+    (void)w;
+    for (unsigned i = 0; i < s->ctx->nworkers; i++) n += orr_queue_length(&s->queue[s->ctx->workers[i]]);
+    return n;
+}
+
+const struct orr_policy_ops orr_policy_ws = {
+    .name = "ws",
+    .description = "work stealing from the most loaded worker",
+    .create = create,
+    .destroy = destroy,
+    .push = push,
+    .pop = pop_ws,
+    .may_keep = may_keep,
+    .backlog = backlog,
+};
+
+const struct orr_policy_ops orr_policy_lws = {
+    .name = "lws",
+    .description = "locality work stealing: from neighbours first, by priority",
+    .create = create,
+    .destroy = destroy,
+    .push = push,
+    .pop = pop_lws,
+    .may_keep = may_keep,
+    .backlog = backlog,
+};

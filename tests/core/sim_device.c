@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The simulated device: it shows up as a worker with its own memory, its copies and kernels take the time that was set and
+ * overlap, and it runs what an accelerator runs.
+ * Threads: main and the workers.
+ * Owns: the data of each case.
+ * Not here: coherence (coherency_places.c, coherency_random.c).
+ */
+#include "tests/core/sim_helper.h"
+
+enum { BLOCK = 1 << 20, MANY = 12 };
+
+static char blocks[MANY][BLOCK];
+static starpu_data_handle_t handles[MANY];
+
+static void *seen_ptr;
+static int seen_worker, seen_implementation;
+static void see(void *buffers[], int implementation)
+{
+    seen_ptr = (void *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    seen_worker = starpu_worker_get_id();
+    seen_implementation = implementation;
+    *(char *)seen_ptr = 77;
+}
+static void see_cpu(void *buffers[], void *arg UNUSED) { see(buffers, STARPU_CPU); }
+static void see_cuda(void *buffers[], void *arg UNUSED) { see(buffers, STARPU_CUDA); }
+static struct starpu_codelet both_cl = {.cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW}};
+static struct starpu_codelet cpu_cl = {.cpu_funcs = {see_cpu}, .nbuffers = 1, .modes = {STARPU_RW}};
+static struct starpu_codelet cpu_only_cl = {
+    .where = STARPU_CPU, .cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW},
+};
+static struct starpu_codelet node_cl = {
+    .cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW}, .specific_nodes = 1,
+    .nodes = {STARPU_SPECIFIC_NODE_CPU},
+};
+
+static void scratch_func(void *buffers[], void *arg UNUSED)
+{
+    char *scratch = (char *)STARPU_VECTOR_GET_PTR(buffers[1]);
+    memset(scratch, starpu_worker_get_id() + 1, BLOCK);
+    sched_yield();
+    if (scratch[BLOCK - 1] == starpu_worker_get_id() + 1) ++*(char *)STARPU_VECTOR_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet scratch_cl = {
+    .cpu_funcs = {scratch_func}, .cuda_funcs = {scratch_func}, .nbuffers = 2, .modes = {STARPU_RW, STARPU_SCRATCH},
+};
+
+static void zero_func(void *buffers[], void *arg UNUSED) { *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0; }
+static void sum_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+static void contribute_func(void *buffers[], void *arg UNUSED) { ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]); }
+static struct starpu_codelet zero_cl = {.cpu_funcs = {zero_func}, .cuda_funcs = {zero_func}, .nbuffers = 1, .modes = {STARPU_W}};
+static struct starpu_codelet sum_cl = {
+    .cpu_funcs = {sum_func}, .cuda_funcs = {sum_func}, .nbuffers = 2, .modes = {STARPU_RW, STARPU_R},
+};
+static struct starpu_codelet contribute_cl = {
+    .cpu_funcs = {contribute_func}, .cuda_funcs = {contribute_func}, .nbuffers = 1, .modes = {STARPU_REDUX},
+};
+
+static int submit_on(int worker, struct starpu_codelet *cl, starpu_data_handle_t a, starpu_data_handle_t b)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = cl;
+    task->handles[0] = a;
+    task->handles[1] = b;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)worker;
+    int status = starpu_task_submit(task);
+    if (status) starpu_task_destroy(task);
+    return status;
+}
+
+static void register_blocks(void)
+{
+    for (int i = 0; i < MANY; i++) starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)blocks[i], BLOCK, 1);
+}
+
+static void unregister_blocks(void)
+{
+    for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
+}
+
+static void presence(void)
+{
+    int w = sim_worker(0);
+    char name[64];
+    is_int(starpu_cuda_worker_get_count(), 1, "one CUDA worker");
+    is_int(starpu_memory_nodes_get_count(), 2, "two memory nodes");
+    ok(starpu_node_get_kind(sim_node(0)) == STARPU_CUDA_RAM && starpu_node_get_kind(0) == STARPU_CPU_RAM, "of the right kinds");
+    is_int(starpu_memory_get_total(sim_node(0)), 64 << 20, "the device has the memory that was set");
+    starpu_worker_get_name(w, name, sizeof name);
+    ok(strstr(name, "CUDA 0") && strstr(name, "simulated"), "its worker is called %s", name);
+}
+
+static void execution(void)
+{
+    int w = sim_worker(0);
+    register_blocks();
+    int failed = submit_on(w, &both_cl, handles[0], NULL);
+    failed |= starpu_task_wait_for_all();
+    ok(!failed && seen_worker == w && seen_implementation == STARPU_CUDA, "a task runs there with the CUDA implementation");
+    ok(seen_ptr != blocks[0] && blocks[0][0] != 77, "on memory that is not the program's");
+    failed |= starpu_data_acquire(handles[0], STARPU_R);
+    is_int(blocks[0][0], 77, "whose contents come back");
+    starpu_data_release(handles[0]);
+    failed |= submit_on(w, &cpu_cl, handles[0], NULL);
+    failed |= starpu_task_wait_for_all();
+    ok(!failed && seen_worker == w && seen_implementation == STARPU_CPU, "a codelet with a CPU implementation only runs there too");
+    is_int(submit_on(w, &cpu_only_cl, handles[0], NULL), -ENODEV, "but not one whose where says CPU although it has both");
+    failed |= submit_on(w, &node_cl, handles[1], NULL);
+    failed |= starpu_task_wait_for_all();
+    ok(!failed && seen_worker == w && seen_ptr == blocks[1], "STARPU_SPECIFIC_NODE_CPU keeps the data in main memory");
+    unregister_blocks();
+}
+
+static void private_buffers(void)
+{
+    starpu_data_handle_t scratch, total;
+    int sum = 5, failed = 0;
+    register_blocks();
+    memset(blocks[0], 0, BLOCK);
+    memset(blocks[1], 0, BLOCK);
+    starpu_vector_data_register(&scratch, -1, 0, BLOCK, 1);
+    for (int i = 0; i < 20; i++) failed |= submit_on(i % 2 ? sim_worker(0) : 0, &scratch_cl, handles[i % 2], scratch);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(scratch);
+    unregister_blocks();
+    ok(!failed && blocks[0][0] == 10 && blocks[1][0] == 10, "each worker has scratch memory of its own");
+    starpu_variable_data_register(&total, STARPU_MAIN_RAM, (uintptr_t)&sum, sizeof sum);
+    starpu_data_set_reduction_methods(total, &sum_cl, &zero_cl);
+    for (int i = 0; i < 40; i++) failed |= submit_on(i % 2 ? sim_worker(0) : 0, &contribute_cl, total, NULL);
+    starpu_data_unregister(total);
+    ok(!failed && sum == 45, "contributions of both kinds of workers to a reduction are added up");
+}
+
+/* ---- time ---- */
+
+static void nothing_func(void *buffers[] UNUSED, void *arg UNUSED) { }
+static struct starpu_codelet nothing_cl = {.cpu_funcs = {nothing_func}, .cuda_funcs = {nothing_func}, .nbuffers = 1, .modes = {STARPU_R}};
+static struct starpu_codelet kernel_cl = {.cpu_funcs = {nothing_func}, .cuda_funcs = {nothing_func}, .nbuffers = 0};
+
+/* Milliseconds for a task on each block, the data being in main memory. */
+static double run_all(void)
+{
+    register_blocks();
+    double start = starpu_timing_now();
+    int failed = 0;
+    for (int i = 0; i < MANY; i++) failed |= submit_on(sim_worker(0), &nothing_cl, handles[i], NULL);
+    failed |= starpu_task_wait_for_all();
+    double ms = (starpu_timing_now() - start) * 1e-3;
+    unregister_blocks();
+    return failed ? -1 : ms;
+}
+
+static void transfer_time(void)
+{
+    register_blocks();
+    double start = starpu_timing_now();
+    int failed = starpu_data_fetch_on_node(handles[0], sim_node(0), 0);
+    double us = starpu_timing_now() - start;
+    ok(!failed && us >= 2000., "1 MiB at 524 MB/s takes 2 ms: %.0f us", us);
+    double predicted = starpu_transfer_predict(STARPU_MAIN_RAM, sim_node(0), BLOCK);
+    ok(predicted > 2000. && predicted < 2100., "which is what is predicted: %.0f us", predicted);
+    unregister_blocks();
+}
+
+static void kernel_time(void)
+{
+    double start = starpu_timing_now();
+    int failed = 0;
+    for (int i = 0; i < 4; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &kernel_cl;
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)sim_worker(0);
+        failed |= starpu_task_submit(task);
+    }
+    failed |= starpu_task_wait_for_all();
+    double us = starpu_timing_now() - start;
+    ok(!failed && us >= 8000., "four kernels of 2 ms take 8 ms: %.0f us", us);
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SLOWED_DOWN = 1 };
+#else
+enum { SLOWED_DOWN = 0 };
+#endif
+
+static void overlap(void)
+{
+    if (SLOWED_DOWN) {
+        skip("the time of an overlap means nothing under a sanitizer");
+        return;
+    }
+    double best = 1e9, ms;
+    for (int i = 0; i < 4 && best > 36; i++)
+        if ((ms = run_all()) > 0 && ms < best) best = ms;
+    ok(best >= 26 && best < 40, "12 transfers of 2 ms and 12 kernels of 2 ms overlap: %.1f ms, not 48", best);
+}
+
+int main(void)
+{
+    sim_start(1, &(struct sim_config){ "1", "64", "524.288", "10", NULL, NULL });
+    presence();
+    execution();
+    private_buffers();
+    transfer_time();
+    starpu_shutdown();
+    sim_start(1, &(struct sim_config){ "1", "64", "524.288", "10", "2000", NULL });
+    kernel_time();
+    overlap();
+    starpu_shutdown();
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    conf.ncuda = 0;
+    conf.precedence_over_environment_variables = 1;
+    is_int(starpu_init(&conf), 0, "the runtime starts without CUDA");
+    ok(starpu_cuda_worker_get_count() == 0 && starpu_memory_nodes_get_count() == 1, "ncuda = 0 leaves the simulated device out");
+    starpu_shutdown();
+    return done_testing();
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What most test programs share: starting the runtime with a number of workers and a policy, gates that hold
+ * a task back until the test has looked, and a generator of random numbers that is the same everywhere.
+ * Threads: a gate is opened by any thread; the rest is called by main.
+ * Owns: nothing.
+ * Not here: TAP lines (tests/tap.h), what MPI programs add (tests/mpi/helper_mpi.h).
+ */
+#ifndef ORR_TESTS_HELPER_H
+#define ORR_TESTS_HELPER_H
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <starpu.h>
+#include "tests/tap.h"
+
+/* True for the interface of version 1.major.minor and later. */
+#define STARPU_AT_LEAST(major, minor)                                                                        \
+    (STARPU_MAJOR_VERSION > (major) || (STARPU_MAJOR_VERSION == (major) && STARPU_MINOR_VERSION >= (minor)))
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+#define UNUSED __attribute__((unused))
+
+/* Starts the runtime with CPU workers only; ends the program with a skip where it cannot have them. */
+static inline void runtime_start(int cpus, const char *policy)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = cpus;
+    conf.ncuda = 0;
+    conf.nopencl = 0;
+    if (policy) conf.sched_policy_name = policy;
+    conf.precedence_over_environment_variables = 1;
+    int status = starpu_init(&conf);
+    if (status == -ENODEV) skip_all("no CPU worker can be started here");
+    if (status != 0) {
+        printf("Bail out! starpu_init returned %d\n", status);
+        exit(1);
+    }
+}
+
+/* Ends the program with a skip unless it has this many workers. */
+static inline void require_workers(unsigned count)
+{
+    if (starpu_cpu_worker_get_count() < count) {
+        starpu_shutdown();
+        skip_all("fewer workers than the test needs");
+    }
+}
+
+/* A task that enters a gate occupies its worker until the gate is opened. */
+struct gate {
+    atomic_int entered;
+    atomic_int open;
+};
+
+static inline void gate_pass(struct gate *gate)
+{
+    atomic_fetch_add(&gate->entered, 1);
+    while (!atomic_load(&gate->open)) sched_yield();
+}
+
+static inline void gate_func(void *buffers[] UNUSED, void *arg)
+{
+    gate_pass(arg);
+}
+
+UNUSED static struct starpu_codelet gate_cl = {
+    .cpu_funcs = { gate_func },
+    .cpu_funcs_name = { "gate_func" },
+    .nbuffers = 0,
+    .name = "gate",
+};
+
+/* Submits a task that waits in the gate; on the given worker, or on any with -1. */
+static inline void gate_submit(struct gate *gate, int worker)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &gate_cl;
+    task->cl_arg = gate;
+    if (worker >= 0) {
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)worker;
+    }
+    if (starpu_task_submit(task) != 0) {
+        printf("Bail out! the gate's task was refused\n");
+        exit(1);
+    }
+}
+
+static inline void gate_wait_entered(struct gate *gate, int tasks)
+{
+    while (atomic_load(&gate->entered) < tasks) sched_yield();
+}
+
+static inline void gate_open(struct gate *gate)
+{
+    atomic_store(&gate->open, 1);
+}
+
+/* Holds the given worker (or any with -1) in the gate: returns when it is in. */
+static inline void gate_close(struct gate *gate, int worker)
+{
+    atomic_store(&gate->entered, 0);
+    atomic_store(&gate->open, 0);
+    gate_submit(gate, worker);
+    gate_wait_entered(gate, 1);
+}
+
+/* Waits until *value is at least want, at most the given time; returns whether it came to that. */
+static inline int comes_to(atomic_int *value, int want, int milliseconds)
+{
+    for (int i = 0; i < milliseconds * 10 && atomic_load(value) < want; i++) usleep(100);
+    return atomic_load(value) >= want;
+}
+
+/* splitmix64: the same numbers on every machine. */
+static inline uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+static inline unsigned random_below(uint64_t *state, unsigned bound)
+{
+    return (unsigned)(random_next(state) % bound);
+}
+
+#endif
