@@ -16,29 +16,22 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Starts recording tasks, dropping what was recorded. `deps`: with their dependencies (a tighter
- * bound, of a much larger program); `prio`: also that tasks of higher priority go first (needs
- * deps). */
+/* Starts recording tasks, dropping what was recorded. `deps`, `prio`: ask for a bound that counts
+ * dependencies and priorities as well; this version leaves them out, so that its bound is lower. */
 void starpu_bound_start(int deps, int prio);
 
 /* Stops recording. */
 void starpu_bound_stop(void);
 
-/* Prints the recorded tasks and dependencies for dot. Only after deps. */
-void starpu_bound_print_dot(FILE *output);
-
-/* Sets *res to the least time in milliseconds with fractions of tasks, and with `integer`
- * *integer_res (may be NULL) to that with whole tasks; 0 where it cannot be computed (no model
- * calibrated, or built without GLPK). May take long. */
+/* Sets *res to the least time in milliseconds with fractions of tasks (exactly where there are one or two
+ * architectures of workers, else maybe to less), and with `integer` *integer_res (may be NULL) to a bound for
+ * whole tasks; 0 where it cannot be computed (times of some tasks are not known). */
 void starpu_bound_compute(double *res, double *integer_res, int integer);
 
 /* Prints the linear program in LP format (times in milliseconds). */
 void starpu_bound_print_lp(FILE *output);
 
-/* Prints the linear program in MPS format. Only without deps. */
-void starpu_bound_print_mps(FILE *output);
-
-/* Prints how many tasks of each kind would go to each worker. `integer`: whole tasks. May take long. */
+/* Prints the bound, and how many tasks of each kind there were and their times. `integer`: whole tasks. */
 void starpu_bound_print(FILE *output, int integer);
 
 #pragma GCC visibility pop

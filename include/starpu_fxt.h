@@ -85,7 +85,7 @@ struct starpu_fxt_options {
     long dumped_codelets_count;
 };
 
-/* ---- Recording ---- */
+/* ---- Recording. Where starpu_fxt_is_enabled() returns 0, as in this version, these do nothing ---- */
 
 /* Says, before starpu_init(), whether recording starts with the runtime (the default). */
 void starpu_fxt_autostart_profiling(int autostart);
@@ -107,26 +107,6 @@ void starpu_fxt_trace_user_event_string(const char *s);
 
 /* Records a text about the whole run. */
 void starpu_fxt_trace_user_meta_string(const char *s);
-
-/* ---- Conversion ---- */
-
-/* Sets all options to their defaults. */
-void starpu_fxt_options_init(struct starpu_fxt_options *options);
-
-/* Frees what starpu_fxt_options_init() and the conversion allocated. */
-void starpu_fxt_options_shutdown(struct starpu_fxt_options *options);
-
-/* Puts options->dir before every path. */
-void starpu_fxt_options_set_dir(struct starpu_fxt_options *options);
-
-/* Converts options->filenames. */
-void starpu_fxt_generate_trace(struct starpu_fxt_options *options);
-
-/* Writes the data movements of one recording as text into the current folder. */
-void starpu_fxt_write_data_trace(char *filename_in);
-
-/* Same into folder `dir`. */
-void starpu_fxt_write_data_trace_in_dir(char *filename_in, char *dir);
 
 #pragma GCC visibility pop
 

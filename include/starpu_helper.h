@@ -117,9 +117,6 @@ int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle
  * Returns 0. */
 int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle);
 
-/* The handle that a read-only copy was made from, or the handle itself. */
-starpu_data_handle_t starpu_data_dup_ro_get(starpu_data_handle_t handle);
-
 /* ---- Machine ---- */
 
 /* Print where workers are bound. */

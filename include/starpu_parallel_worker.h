@@ -3,7 +3,7 @@
  * Parallel workers: groups of cores that each run one task at a time, whose codelet uses all of them
  * (OpenMP, a threaded BLAS).
  * Threads: the thread that initialised the runtime, outside of tasks.
- * Not here: combined workers of a policy's own choice (starpu_combined_worker_assign_workerid(),
+ * Not here: combined workers of a policy's own choice (starpu_combined_worker_get_count(),
  *   starpu_worker.h).
  */
 #ifndef STARPU_PARALLEL_WORKER_H

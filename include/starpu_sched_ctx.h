@@ -5,7 +5,9 @@
  * Owns: nothing.
  * Not here: moving workers between contexts automatically (sc_hypervisor.h).
  *
- * Contexts are numbered from 0, which is the one that starpu_init() makes of all workers.
+ * Contexts are numbered from 0, which is the one that starpu_init() makes of all workers. A worker is in one
+ * context: it leaves the one where it was. Changes of contexts wait until running tasks have ended; not in tasks
+ * or callbacks. Tasks of a context without workers wait for some; those of the main context run in another.
  */
 #ifndef STARPU_SCHED_CTX_H
 #define STARPU_SCHED_CTX_H
@@ -24,7 +26,8 @@ extern "C" {
 struct starpu_task;
 struct starpu_sched_policy;
 
-/* ---- Arguments of starpu_sched_ctx_create(), each followed by its value ---- */
+/* ---- Arguments of starpu_sched_ctx_create(), each followed by its value. HIERARCHY_LEVEL, NESTED,
+ * AWAKE_WORKERS, CUDA_NSMS, SUB_CTXS change nothing in this version. No policy: the default one ---- */
 
 #define STARPU_SCHED_CTX_POLICY_NAME (1 << 16)     /* const char *: name of a policy */
 #define STARPU_SCHED_CTX_POLICY_STRUCT (2 << 16)   /* struct starpu_sched_policy * */
@@ -45,12 +48,6 @@ struct starpu_sched_policy;
  */
 unsigned starpu_sched_ctx_create(int *workerids_ctx, int nworkers_ctx, const char *sched_ctx_name, ...);
 
-/* The same, with numbers of CPUs and GPUs chosen in the ranges given; with allow_overlap, workers stay where
- * they are too. */
-unsigned starpu_sched_ctx_create_inside_interval(const char *policy_name, const char *sched_ctx_name,
-                                                 int min_ncpus, int max_ncpus, int min_ngpus, int max_ngpus,
-                                                 unsigned allow_overlap);
-
 /* Have a function called when the context is deleted. */
 void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id,
                                               void (*close_callback)(unsigned sched_ctx_id, void *args),
@@ -64,9 +61,9 @@ void starpu_sched_ctx_remove_workers(int *workerids_ctx, unsigned nworkers_ctx, 
 void starpu_sched_ctx_set_inheritor(unsigned sched_ctx_id, unsigned inheritor);
 unsigned starpu_sched_ctx_get_inheritor(unsigned sched_ctx_id);
 
-/* Say that no more tasks will be submitted here: when the last one ends, the workers go to the inheritor. */
+/* Say that no more tasks will be submitted here: the workers go to the inheritor, at once if no task is left,
+ * else when the context is deleted. */
 void starpu_sched_ctx_finished_submit(unsigned sched_ctx_id);
-void starpu_sched_ctx_stop_task_submission(void);
 
 /* Wait for the tasks of a context and end it; its workers go to the inheritor. Blocks. */
 void starpu_sched_ctx_delete(unsigned sched_ctx_id);
@@ -101,39 +98,17 @@ int starpu_sched_ctx_get_worker_rank(unsigned sched_ctx_id);
 /* Is the worker in more than one context? */
 unsigned starpu_sched_ctx_overlapping_ctxs_on_worker(int workerid);
 
-/* Order in which workers of several contexts look for tasks in this one: the higher, the earlier. */
-void starpu_sched_ctx_set_priority(int *workers, int nworkers, unsigned sched_ctx_id, unsigned priority);
-unsigned starpu_sched_ctx_get_priority(int worker, unsigned sched_ctx_id);
-
-unsigned starpu_sched_ctx_get_hierarchy_level(unsigned sched_ctx_id);
-
-/* ---- Contexts without a policy: their workers run the program's own parallel code ---- */
+/* ---- The cores of a context for the program's own parallel code ---- */
 
 unsigned starpu_sched_ctx_has_starpu_scheduler(unsigned sched_ctx_id, unsigned *awake_workers);
 
-/* Run func(param) on the processing units of the context, the caller bound to one of them. Blocks; returns
- * its result. */
+/* Run func(param) on the calling thread, bound to a core of the context, while its workers stand still.
+ * Blocks; returns its result. Not in tasks. */
 void *starpu_sched_ctx_exec_parallel_code(void *(*func)(void *), void *param, unsigned sched_ctx_id);
 
 /* Processing units of the context, as a new array for the caller to free(); bind the caller to one. */
 void starpu_sched_ctx_get_available_cpuids(unsigned sched_ctx_id, int **cpuids, int *ncpuids);
 void starpu_sched_ctx_bind_current_thread_to_cpuid(unsigned cpuid);
-
-/* Reserve workers for one task, and give them back. Returns the worker that leads. */
-int starpu_sched_ctx_book_workers_for_task(unsigned sched_ctx_id, int *workerids, int nworkers);
-void starpu_sched_ctx_unbook_workers_for_task(unsigned sched_ctx_id, int master);
-
-/* The context that this worker leads inside sched_ctx_id; the one that it leads; STARPU_NMAX_SCHED_CTXS:
- * none. */
-unsigned starpu_sched_ctx_worker_is_master_for_child_ctx(int workerid, unsigned sched_ctx_id);
-unsigned starpu_sched_ctx_master_get_context(int masterid);
-#define starpu_sched_ctx_worker_is_primary_for_child_ctx starpu_sched_ctx_worker_is_master_for_child_ctx
-#define starpu_sched_ctx_primary_get_context starpu_sched_ctx_master_get_context
-
-/* Part of a GPU that a context has. */
-int starpu_sched_ctx_get_stream_worker(unsigned sub_ctx);
-int starpu_sched_ctx_get_nsms(unsigned sched_ctx);
-void starpu_sched_ctx_get_sms_interval(int stream_workerid, int *start, int *end);
 
 /* ---- Data of a policy, and of the program ---- */
 
@@ -159,9 +134,6 @@ struct starpu_worker_collection *starpu_sched_ctx_get_worker_collection(unsigned
 
 /* ---- Tasks of a context ---- */
 
-int starpu_sched_ctx_get_nready_tasks(unsigned sched_ctx_id);
-double starpu_sched_ctx_get_nready_flops(unsigned sched_ctx_id);
-
 /* Say how many tasks of this context wait for a worker, so that a worker of several contexts looks where
  * there are some: one more, one fewer, none; for one worker, or for all that could run the task. _locked:
  * called from push_task or pop_task with the worker's mutex held. */
@@ -173,11 +145,6 @@ void starpu_sched_ctx_list_task_counters_increment_all_ctx_locked(struct starpu_
 void starpu_sched_ctx_list_task_counters_decrement_all_ctx_locked(struct starpu_task *task,
                                                                   unsigned sched_ctx_id);
 void starpu_sched_ctx_list_task_counters_reset_all(struct starpu_task *task, unsigned sched_ctx_id);
-
-/* Take a ready task of a context back, or give it to another context. */
-void starpu_sched_ctx_revert_task_counters_ctx_locked(unsigned sched_ctx_id, double flops);
-void starpu_sched_ctx_move_task_to_ctx_locked(struct starpu_task *task, unsigned sched_ctx,
-                                              unsigned with_repush);
 
 /* ---- Priorities ---- */
 

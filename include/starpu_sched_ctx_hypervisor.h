@@ -39,20 +39,6 @@ struct starpu_sched_ctx_performance_counters {
     void (*notify_delete_context)(unsigned sched_ctx);
 };
 
-/* Have a context send its notices to a struct starpu_sched_ctx_performance_counters; NULL: to nobody.
- * Borrowed. */
-void starpu_sched_ctx_set_perf_counters(unsigned sched_ctx_id, void *perf_counters);
-
-/* For a policy: say that it gave a task to a worker. */
-void starpu_sched_ctx_call_pushed_task_cb(int workerid, unsigned sched_ctx_id);
-
-/* Say that there is a hypervisor; is there one? */
-void starpu_sched_ctx_notify_hypervisor_exists(void);
-unsigned starpu_sched_ctx_check_if_hypervisor_exists(void);
-
-/* Start a new sample of the context at the time given, in us. */
-void starpu_sched_ctx_update_start_resizing_sample(unsigned sched_ctx_id, double start_sample);
-
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -184,9 +184,6 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
 double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                             unsigned nimpl);
 
-/* Called when a task is expected to be ready in delay us. */
-typedef void (*starpu_notify_ready_soon_func)(void *data, struct starpu_task *task, double delay);
-void starpu_task_notify_ready_soon_register(starpu_notify_ready_soon_func f, void *data);
 
 /* Say that the lists of this worker in this context are shared with other workers, as with a central queue.
  */

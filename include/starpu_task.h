@@ -334,9 +334,6 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task);
  * set, and the calling task, are left alone. */
 void starpu_task_destroy(struct starpu_task *task);
 
-/* Set destroy on a task that may be running: it is freed when it ends, or now if it has. */
-void starpu_task_set_destroy(struct starpu_task *task);
-
 /* ---- Submitting ---- */
 
 /* Submit a task. On success it is the library's until it ends. Blocks if the task is synchronous, or if a
@@ -363,9 +360,6 @@ int starpu_task_submit_nodeps(struct starpu_task *task) STARPU_WARN_UNUSED_RESUL
 void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t *deps,
                              void (*callback)(void *), void *callback_arg);
 
-/* Have callback called after all tasks submitted so far have ended. */
-void starpu_create_callback_task(void (*callback)(void *), void *callback_arg);
-
 /* Submission blocks at max submitted tasks until only min are left; -1: no limit. */
 void starpu_set_limit_min_submitted_tasks(int limit_min);
 void starpu_set_limit_max_submitted_tasks(int limit_min);
@@ -390,15 +384,8 @@ int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx_id);
 int starpu_task_wait_for_n_submitted(unsigned n);
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx_id, unsigned n);
 
-/* Wait until no task is ready to run. Returns 0. */
-int starpu_task_wait_for_no_ready(void);
-
-/* Numbers of tasks that are ready or running, and of those that are submitted and have not ended. */
-int starpu_task_nready(void);
+/* Number of tasks that are submitted and have not ended. */
 int starpu_task_nsubmitted(void);
-
-/* Call hook when no task has ended for STARPU_WATCHDOG_TIMEOUT. */
-void starpu_task_watchdog_set_hook(void (*hook)(void *), void *hook_arg);
 
 /* ---- For traces and schedulers ---- */
 

@@ -164,7 +164,7 @@ unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype worker_
 /* Kind of a `where` mask that allows one kind only; STARPU_UNKNOWN_WORKER for any other. */
 enum starpu_worker_archtype starpu_arch_mask_to_worker_archtype(unsigned mask);
 
-/* Names of a kind, static strings: "CPU"; as environment variables spell it (STARPU_NCPU); and back. */
+/* Names of a kind, static strings: "STARPU_CPU_WORKER"; as in environment variables (STARPU_NCPU); and back. */
 const char *starpu_worker_get_type_as_string(enum starpu_worker_archtype type);
 const char *starpu_worker_get_type_as_env_var(enum starpu_worker_archtype type);
 enum starpu_worker_archtype starpu_worker_get_type_from_string(const char *type);
@@ -203,9 +203,6 @@ struct starpu_tree *starpu_workers_get_tree(void);
 /* Scheduling contexts of a worker, as a new array for the caller to free(). Returns its length. */
 unsigned starpu_worker_get_sched_ctx_list(int worker, unsigned **sched_ctx);
 unsigned starpu_worker_get_sched_ctx_id_stream(unsigned stream_workerid);
-
-/* When the task that the worker runs is expected to end. */
-void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *date);
 
 /* Is the worker captured by a parallel section; does it take part in one it does not lead? */
 unsigned starpu_worker_is_blocked_in_parallel(int workerid);
@@ -278,19 +275,9 @@ int starpu_combined_worker_get_id(void);
 int starpu_combined_worker_get_size(void);
 int starpu_combined_worker_get_rank(void);
 
-/* Make a combined worker. Returns its number; -ENOMEM. */
-int starpu_combined_worker_assign_workerid(int nworkers, int workerid_array[]);
-
 /* Size and members of a combined worker; the array is the library's. Returns 0; -EINVAL. */
 int starpu_combined_worker_get_description(int workerid, int *worker_size, int **combined_workerid);
 int starpu_combined_worker_can_execute_task(unsigned workerid, struct starpu_task *task, unsigned nimpl);
-
-/* Make the combined workers that the policies for parallel tasks use. */
-void starpu_sched_find_all_worker_combinations(void);
-
-/* Set up the barriers of a parallel task that will run on a combined worker, or on worker_size workers. */
-void starpu_parallel_task_barrier_init(struct starpu_task *task, int workerid);
-void starpu_parallel_task_barrier_init_n(struct starpu_task *task, int worker_size);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -20,6 +20,7 @@
 #include "mpi/message.h"
 #include "mpi/progress.h"
 #include "mpi/redux.h"
+#include "mpi/stuck.h"
 #include "mpi/tags.h"
 #include "mpi/transport_mpi.h"
 
@@ -124,8 +125,10 @@ static int start_layer(MPI_Comm comm)
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
+    if (orr_stuck_start()) orr_warn("deadlocks across ranks will not be noticed: out of memory");
     r = orr_progress_start();
     if (r) {
+        orr_stuck_stop();
         orr_comms_fini();
         orr_engine_fini(&orr_cluster.engine);
         t->ops->destroy(t);
@@ -300,14 +303,6 @@ static int drain_all_ranks(void)
     return -EIO;
 }
 
-static void name_early(const struct orr_match_node *n, uint64_t bytes, void *unused)
-{
-    (void)unused;
-    if (n->context & ORR_CONTEXT_UNCOUNTED) return;
-    orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never received; every send needs a receive "
-              "with the same tag", (unsigned long long)bytes, (long long)n->tag, n->peer);
-}
-
 static void show_stats(void)
 {
     const uint64_t *bytes = orr_cluster.engine.sent_bytes;
@@ -341,7 +336,8 @@ int starpu_mpi_shutdown(void)
     if (!may_block("starpu_mpi_shutdown")) return -EDEADLK;
     int r = orr_redux_gather_all(orr_cluster.comm);
     int s = drain_all_ranks();
-    orr_engine_visit_early(&orr_cluster.engine, name_early, NULL);
+    orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, NULL);
+    orr_stuck_stop(); /* its last messages are ahead of this barrier */
     orr_coll_barrier(orr_cluster.comm);
     if (print_stats) show_stats();
     stop_layer();

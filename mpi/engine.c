@@ -167,6 +167,7 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
 static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag, bool sending)
 {
     r->waits++;
+    e->counts.bulk_receives += !sending;
     r->bulk = (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
     if (sending) e->transport->ops->bulk_send(e->transport, &r->bulk);
     else e->transport->ops->bulk_recv(e->transport, &r->bulk);
@@ -406,7 +407,8 @@ static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
     case ORR_WIRE_EAGER: return bytes - sizeof *h == h->bytes;
     case ORR_WIRE_FAILED: return bytes == sizeof *h && h->status < 0 && h->bytes == 0;
     case ORR_WIRE_ANNOUNCE: return bytes == sizeof *h && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
-    case ORR_WIRE_ACK: return bytes == sizeof *h;
+    case ORR_WIRE_ACK:
+    case ORR_WIRE_CONTROL: return bytes == sizeof *h;
     default: return false;
     }
 }
@@ -422,6 +424,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
                       "build of liborrery-mpi?", e->transport->rank, bytes, source);
         return true;
     }
+    if (h.kind == ORR_WIRE_CONTROL) {
+        if (e->on_control) e->on_control(source, &h);
+        return true;
+    }
     bool taken = true;
     if (h.kind == ORR_WIRE_ACK) acknowledged_locked(e, source, &h);
     else taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
@@ -433,6 +439,7 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
 {
     struct orr_engine *e = arg;
     struct orr_request *r = (struct orr_request *)((char *)b - offsetof(struct orr_request, bulk));
+    e->counts.bulk_receives -= !b->sending;
     if (!b->sending && r->early) { /* received only to be thrown away */
         orr_free(r->early);
         r->early = NULL;
@@ -511,8 +518,10 @@ static bool step_locked(struct orr_engine *e)
             deliver_early_locked(e, r);
         }
     if (e->outgoing.head) emit_all_locked(e);
-    orr_store_relaxed(&e->polls, orr_load_relaxed(&e->polls) + 1);
-    return e->transport->ops->poll(e->transport, &sink) | moved;
+    moved |= e->transport->ops->poll(e->transport, &sink);
+    bool unsent = e->transport->ops->unsent(e->transport);
+    if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
+    return moved;
 }
 
 static void run_done(struct orr_request *r)
@@ -532,6 +541,7 @@ bool orr_engine_poll(struct orr_engine *e)
     if (in_callback) return false;
     for (int round = 0; round < POLL_ROUNDS_MAX; round++) {
         if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) return moved; /* its holder looks at the inbox again */
+        if (round == 0) orr_own_add(&e->polls, 1u); /* [own: who holds busy] */
         moved |= step_locked(e);
         struct orr_request *ended = list_take_all(&e->completed);
         orr_store_seq(&e->busy, 0); /* before the look at the inbox; pairs with push and the exchange above */
@@ -546,6 +556,21 @@ bool orr_engine_poll(struct orr_engine *e)
 static void lock_blocking(struct orr_engine *e)
 {
     while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
+}
+
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values)
+{
+    lock_blocking(e);
+    struct orr_wire_header *h = take_buffer(e);
+    if (h) {
+        fill_header(h, ORR_WIRE_CONTROL, &(struct orr_match_node){ .tag = values->tag });
+        h->type = values->type;
+        h->id = values->id;
+        h->bulk_tag = values->bulk_tag;
+        e->transport->ops->small_send(e->transport, peer, h, sizeof *h);
+    }
+    orr_store_seq(&e->busy, 0);
+    return h != NULL;
 }
 
 struct visit { void (*fn)(const struct orr_request *r, void *arg); void *arg; };

@@ -53,13 +53,20 @@ struct orr_request {
 
 struct orr_request_list { struct orr_request *head, **tail; };
 
-struct orr_engine_counts { uint64_t sent_messages, received_messages, bad_messages, early_messages; };
+struct orr_engine_counts {
+    uint64_t sent_messages, received_messages; /* without control messages */
+    uint64_t bad_messages, early_messages;
+    uint32_t bulk_receives;                    /* under way now */
+};
 
 struct orr_engine {
     _Atomic(struct orr_inbox_item *) inbox; /* [atomic] posted and ready, latest first; pairs with drain_inbox */
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
+    _Atomic bool unsent;                    /* the transport needs polls although nothing may be outstanding */
     struct orr_transport *transport;        /* [const] */
+    /* Optional: a control message came; called with busy held, must not call the engine. [const once messages flow] */
+    void (*on_control)(int source, const struct orr_wire_header *h);
     struct orr_match_table held;            /* sends posted and not ready, in order, and those behind them */
     struct orr_match_table receives;        /* posted receives without a message */
     struct orr_match_table early;           /* messages without a receive */
@@ -99,5 +106,8 @@ size_t orr_engine_visit_early(struct orr_engine *e, void (*visit)(const struct o
 /* ... and ends those requests with -ECANCELED. Other ranks must not send any more. */
 void orr_engine_cancel_unmatched(struct orr_engine *e);
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
+
+/* Sends a control message: its type, tag, id and bulk_tag. False: no buffer just now. Waits for whoever polls. */
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values);
 
 #endif

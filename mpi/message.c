@@ -264,13 +264,31 @@ int orr_message_wait(struct orr_message *m)
     return m->request.status;
 }
 
-void orr_message_describe(const struct orr_request *r, void *unused)
+void orr_message_describe(const struct orr_request *r, void *when)
 {
-    (void)unused;
     const struct orr_message *m = of_request((struct orr_request *)r);
-    if (r->node.context & ORR_CONTEXT_UNCOUNTED) return;
+    if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
+        if (when && r->kind == ORR_RECV) orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
+        return;
+    }
     const char *name = m->handle->rare && m->handle->rare->name ? m->handle->rare->name : "";
-    orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; every send needs a receive with "
-              "the same tag on the other rank", r->kind == ORR_SEND ? "synchronous send" : "receive", (long long)m->tag,
-              r->kind == ORR_SEND ? "to" : "from", m->peer, m->handle->ops->get_size(m->handle), *name ? ", data " : "", name);
+    const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive", *to = r->kind == ORR_SEND ? "to" : "from";
+    if (when)
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what, (long long)m->tag, to, m->peer,
+                  m->handle->ops->get_size(m->handle), *name ? ", data " : "", name);
+    else
+        orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; every send needs a receive "
+                  "with the same tag on the other rank", what, (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle),
+                  *name ? ", data " : "", name);
+}
+
+void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, void *when)
+{
+    if (n->context & ORR_CONTEXT_UNCOUNTED) return;
+    if (when)
+        orr_error("  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
+                  (unsigned long long)bytes, (long long)n->tag, n->peer);
+    else
+        orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never received; every send needs a "
+                  "receive with the same tag", (unsigned long long)bytes, (long long)n->tag, n->peer);
 }

@@ -51,8 +51,9 @@ static inline bool orr_message_is_over(struct orr_message *m) { return orr_load_
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
 
-/* Prints what it is, for shutdown. */
-void orr_message_describe(const struct orr_request *r, void *unused);
+/* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown. */
+void orr_message_describe(const struct orr_request *r, void *when);
+void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, void *when);
 /* Gives the memory of free messages back. */
 void orr_messages_trim(void);
 

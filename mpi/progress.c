@@ -16,12 +16,19 @@
 #include "core/worker/worker.h"
 #include "mpi/cluster.h"
 
+/* Whether messages move only if somebody polls. */
+static bool is_needed(void)
+{
+    return orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_relaxed(&orr_cluster.engine.unsent);
+}
+
 enum {
     LONG_YIELD_US = 50,
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
     NAPS_BEFORE_TRY = 64,  /* then tries a yield again */
-    LOOKS_PER_CHECK = 64,  /* polls of the progress thread between two looks at what others do */
+    LOOKS_PER_CHECK = 64,  /* of so many polls of the progress thread ... */
+    OTHERS_ENOUGH = 8,     /* ... this many met polls of others: they do it */
     QUIET_NAPS = 20        /* with nothing outstanding, before sleeping for good */
 };
 
@@ -90,7 +97,7 @@ void orr_progress_wait(bool (*done)(void *arg), void *arg)
 
 void orr_progress_needed(void)
 {
-    if (orr_likely(orr_load_seq(&own.asleep) == 0) || orr_load_seq(&orr_cluster.outstanding) == 0) return;
+    if (orr_likely(orr_load_seq(&own.asleep) == 0) || !is_needed()) return;
     if (orr_exchange_acq_rel(&own.asleep, 0u)) orr_futex_wake(&own.asleep, 1);
 }
 
@@ -101,7 +108,7 @@ static bool must_stop(void) { return orr_load_acquire(&own.stop) != 0; }
 static void sleep_for_good(void)
 {
     orr_store_seq(&own.asleep, 1u); /* pairs with orr_progress_needed: it posts before it looks */
-    if (orr_load_seq(&orr_cluster.outstanding) > 0 || must_stop()) {
+    if (is_needed() || must_stop()) {
         orr_store_seq(&own.asleep, 0u);
         return;
     }
@@ -113,15 +120,15 @@ static void poll_alone(void)
 {
     struct idler i = { 0 };
     struct orr_engine *e = &orr_cluster.engine;
-    uint64_t expected = orr_load_relaxed(&e->polls);
-    for (int look = 0; !must_stop() && orr_load_relaxed(&orr_cluster.outstanding) > 0; look++) {
+    uint64_t polls = orr_load_relaxed(&e->polls);
+    for (uint32_t by_others = 0, looks = 0; !must_stop() && is_needed(); looks++) {
         if (orr_engine_poll(e)) moved(&i);
         else idle(&i, NULL, NULL);
-        expected++;
-        if (look % LOOKS_PER_CHECK && !i.nap_us) continue;
         uint64_t now = orr_load_relaxed(&e->polls);
-        if (now > expected + LOOKS_PER_CHECK / 8) return; /* mine and those of others */
-        expected = now;
+        by_others += now != polls + 1; /* more than mine, or mine found it busy */
+        polls = now;
+        if (by_others > OTHERS_ENOUGH) return;
+        if (looks % LOOKS_PER_CHECK == 0) by_others = 0;
     }
 }
 
@@ -129,11 +136,11 @@ static void *run(void *unused)
 {
     (void)unused;
     uint32_t quiet = 0, nap_us = NAP_MIN_US;
-    orr_self();
+    orr_thread_is_internal();
     while (!must_stop()) {
         uint64_t polls = orr_load_relaxed(&orr_cluster.engine.polls);
         nap(nap_us);
-        if (orr_load_relaxed(&orr_cluster.outstanding) == 0) {
+        if (!is_needed()) {
             if (++quiet >= QUIET_NAPS) sleep_for_good();
             continue;
         }
@@ -150,7 +157,7 @@ static void *run(void *unused)
 static bool poll_for_others(void *unused)
 {
     (void)unused;
-    if (orr_load_relaxed(&orr_cluster.outstanding) == 0) return false;
+    if (!is_needed()) return false;
     return orr_engine_poll(&orr_cluster.engine);
 }
 

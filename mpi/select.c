@@ -80,7 +80,11 @@ static int check(int policy, const char *fn)
 int orr_select_unregister(int policy)
 {
     int r = check(policy, "starpu_mpi_node_selection_unregister_policy");
-    if (r || policy == 0) return policy == 0 ? -EINVAL : r;
+    if (!r && policy == 0) {
+        orr_error("starpu_mpi_node_selection_unregister_policy: policy 0 is built in and stays");
+        r = -EINVAL;
+    }
+    if (r) return r;
     policies[policy] = NULL;
     if (current == policy) current = 0;
     return 0;

@@ -46,6 +46,8 @@ struct orr_transport_ops {
     void (*bulk_recv)(struct orr_transport *t, struct orr_bulk *b);
     /* Tells the sink what arrived and ended; true if anything did. Never blocks. */
     bool (*poll)(struct orr_transport *t, const struct orr_transport_sink *sink);
+    /* Whether something that was handed over still needs polls to leave this rank. */
+    bool (*unsent)(struct orr_transport *t);
     /* Optional: copy a payload of kind OPAQUE to or from bytes in a row. 0 or -EIO. */
     int (*gather)(struct orr_transport *t, const struct orr_payload *p, void *to);
     int (*scatter)(struct orr_transport *t, const struct orr_payload *p, const void *from);

@@ -198,6 +198,12 @@ static bool poll_rank(struct orr_transport *t, const struct orr_transport_sink *
     return moved;
 }
 
+static bool unsent(struct orr_transport *t)
+{
+    (void)t;
+    return false;
+}
+
 static void destroy_rank(struct orr_transport *t) { (void)t; }
 
 static const struct orr_transport_ops inproc_ops = {
@@ -209,6 +215,7 @@ static const struct orr_transport_ops inproc_ops = {
     .bulk_send = post_bulk,
     .bulk_recv = post_bulk,
     .poll = poll_rank,
+    .unsent = unsent,
     .destroy = destroy_rank,
 };
 

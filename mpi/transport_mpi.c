@@ -293,6 +293,8 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
     return moved;
 }
 
+static bool unsent(struct orr_transport *t) { return ((struct mpi_transport *)t)->sending != NULL; }
+
 /* ---- beginning and end ---- */
 
 static void free_memory(struct mpi_transport *m)
@@ -332,6 +334,7 @@ static const struct orr_transport_ops mpi_ops = {
     .bulk_send = start_bulk,
     .bulk_recv = start_bulk,
     .poll = poll,
+    .unsent = unsent,
     .gather = gather,
     .scatter = scatter,
     .destroy = destroy,

@@ -15,6 +15,7 @@ enum orr_wire_kind {
     ORR_WIRE_ANNOUNCE,  /* the payload comes as a bulk transfer named bulk_tag */
     ORR_WIRE_FAILED,    /* the sender could not send: status says why */
     ORR_WIRE_ACK,       /* the message called id was matched */
+    ORR_WIRE_CONTROL,   /* between the layers above the engines: type says what, tag, id and bulk_tag are its values */
     ORR_WIRE_KINDS
 };
 

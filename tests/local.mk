@@ -33,6 +33,7 @@ TAP_TESTS += tests/core/perfmodel
 TAP_TESTS += tests/core/misc
 TAP_TESTS += tests/sched/policies
 TAP_TESTS += tests/sched/user_policy
+INPROC_TESTS += tests/mpi/engine_inproc
 MPI_TESTS += tests/mpi/p2p
 MPI_TESTS += tests/mpi/task_insert
 MPI_TESTS += tests/mpi/collectives

@@ -12,8 +12,16 @@
 #include "core/data/data.h"
 #include "core/data/partition.h"
 
+void orr_data_announce_slow(struct orr_data *h, int mode)
+{
+    bool reads = (mode & STARPU_R) && !(mode & (STARPU_REDUX | STARPU_MPI_REDUX));
+    if (reads && h->rare && h->rare->init_cl) orr_data_hooks.initialise(h);
+    if (mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX)) orr_store_relaxed(&h->written_ahead, true);
+}
+
 bool orr_data_join(struct orr_data *h, struct orr_access *a)
 {
+    if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
     orr_spin_lock(&h->queue.lock);
     bool granted = orr_access_join_locked(&h->queue, a);
     bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
@@ -108,7 +116,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         orr_error("%s%s: the data is partitioned; acquire its pieces, or unpartition it first", fn, where());
         return -EINVAL;
     }
-    if (!(mode & (STARPU_RW | STARPU_REDUX)) || (mode & STARPU_SCRATCH)) {
+    if (!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) || (mode & STARPU_SCRATCH)) {
         orr_error("%s%s: access mode %d is none of STARPU_R, STARPU_W, STARPU_RW", fn, where(), mode);
         return -EINVAL;
     }
@@ -116,6 +124,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         orr_error("%s%s: there is no memory node %d", fn, where(), node);
         return -EINVAL;
     }
+    orr_data_announce(h, mode);
     if (h->planned) orr_partition_switch(h, mode);
     return 0;
 }

@@ -60,6 +60,7 @@ struct orr_data {
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
+    _Atomic bool written_ahead;                  /* a write was submitted, or it was registered with memory [any] */
     bool initialized;                            /* somebody wrote, or it was registered with memory [lock] */
     bool lazy_unregister, partitioned, is_not_important, ooc;
     bool planned;                                /* itself, or a child, of a partition plan (partition.h) [own: program] */
@@ -81,6 +82,7 @@ ORR_EXPORT struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
 
 /* What the layers above lend to this one; set once at start-up by core/task. */
 struct orr_data_hooks {
+    void (*initialise)(struct orr_data *h);      /* submits a task that gives h the neutral value of its init codelet */
     void (*reduction_start)(struct orr_data *h); /* the queue is held (ORR_GROUP_REDUCING); call orr_data_reduction_done */
     /* The owner of an access that has its handle but cannot start yet gives it back, to be granted anew. With the lock. */
     bool (*reclaim)(struct orr_access *holder);
@@ -104,6 +106,14 @@ void orr_data_downgrade(struct orr_data *h);
 
 /* Joins, and blocks the calling thread until granted and (unless node < 0) until the bytes are on that node. */
 ORR_EXPORT int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode);
+
+/* An access in this mode is about to be submitted: data that nobody ever wrote gets its initial value first, if it has an
+ * init codelet. */
+void orr_data_announce_slow(struct orr_data *h, int mode);
+static inline void orr_data_announce(struct orr_data *h, int mode)
+{
+    if (orr_unlikely(!orr_load_relaxed(&h->written_ahead))) orr_data_announce_slow(h, mode);
+}
 
 /* A handle that belongs to a parent (partition.c) or to a reduction: same interface, given contents, no registry entry. */
 ORR_EXPORT struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node, const void *interface_on_home);

@@ -94,11 +94,7 @@ void orr_eviction_run(struct orr_chunk *c, unsigned node)
     struct orr_fetch *waiters = c->out.waiters;
     orr_spin_unlock(&h->queue.lock);
     orr_free(c);
-    while (waiters) {
-        struct orr_fetch *f = waiters;
-        waiters = f->next;
-        orr_fetch_resume(f);
-    }
+    orr_waiters_tell(waiters, node, -EAGAIN);
     orr_transfers_count(-1);
 }
 

@@ -77,6 +77,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
         h->replicates[home_node].state = ORR_OWNED;
         h->replicates[home_node].allocated = true;
         h->initialized = true;
+        orr_store_relaxed(&h->written_ahead, true);
     }
     h->footprint = ops->footprint ? ops->footprint(h) : 0;
     if (ops->init) ops->init(h->replicates[0].interface);
@@ -211,11 +212,29 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
     orr_free(itf);
 }
 
+/* While h is partitioned its pieces stand for it: the innermost one that begins at ptr, or NULL. */
+static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
+{
+    if (!h->partitioned) return h->replicates[STARPU_MAIN_RAM].allocated && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
+    int n = starpu_data_get_nb_children(h);
+    for (int i = 0; i < n; i++) {
+        struct orr_data *found = piece_at(starpu_data_get_child(h, (unsigned)i), ptr);
+        if (found) return found;
+    }
+    return NULL;
+}
+
 starpu_data_handle_t starpu_data_lookup(const void *ptr)
 {
     pthread_mutex_lock(&registry);
     struct orr_data *h = by_pointer[bucket(ptr)];
     while (h && h->local_ptr != ptr) h = h->ptr_next;
+    if (h) h = piece_at(h, ptr);
+    struct orr_data *i = handles; /* memory allocated later, and pieces, are not in the table */
+    while (!h && i) {
+        if (!i->local_ptr || i->partitioned) h = piece_at(i, ptr);
+        i = i->next;
+    }
     pthread_mutex_unlock(&registry);
     return h;
 }
@@ -287,7 +306,10 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     e->access.waiter.granted = end_granted;
     e->handle = h;
     e->destroy = destroy;
-    if (orr_data_join(h, &e->access)) end_granted(&e->access.waiter);
+    if (h->planned) orr_partition_switch(h, STARPU_W);
+    bool granted = orr_data_join(h, &e->access);
+    if (!destroy) orr_store_relaxed(&h->written_ahead, false);
+    if (granted) end_granted(&e->access.waiter);
 }
 
 void starpu_data_unregister_submit(starpu_data_handle_t h) { submit_end(h, true, "starpu_data_unregister_submit"); }
@@ -300,8 +322,10 @@ static void invalidate(struct orr_data *h, const char *fn)
 {
     if (!check(h, fn) || !may_block(fn)) return;
     struct orr_access a = { .group = ORR_GROUP_WRITE };
+    if (h->planned) orr_partition_switch(h, STARPU_W);
     orr_data_acquire_blocking(h, &a, -1, STARPU_W);
     orr_data_invalidate_copies(h);
+    orr_store_relaxed(&h->written_ahead, false);
     orr_data_leave(h, &a);
 }
 

@@ -36,3 +36,4 @@ liborrery_la_SOURCES += core/data/filters/block.c
 liborrery_la_SOURCES += core/data/filters/tensor.c
 liborrery_la_SOURCES += core/data/filters/ndim.c
 liborrery_la_SOURCES += core/data/filters/sparse.c
+liborrery_la_SOURCES += core/data/arbiter.c

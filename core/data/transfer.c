@@ -331,6 +331,17 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
     return waiters;
 }
 
+void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
+{
+    while (waiters) {
+        struct orr_fetch *f = waiters;
+        waiters = f->next;
+        if (f->prefetch) f->done(f, status == -EAGAIN ? -ENOMEM : status); /* nothing keeps its handle alive any more */
+        else if (status == 0 || status == -EAGAIN || f->node != dst) orr_fetch_resume(f);
+        else f->done(f, status);
+    }
+}
+
 void orr_transfer_finish(struct orr_transfer *t, int status)
 {
     unsigned dst = t->dst;
@@ -341,12 +352,7 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
     if (evict) orr_eviction_run(evict, (unsigned)src);
-    while (waiters) {
-        struct orr_fetch *f = waiters;
-        waiters = f->next;
-        if (status == 0 || f->node != dst || (status == -EAGAIN && !f->prefetch)) orr_fetch_resume(f);
-        else f->done(f, status == -EAGAIN ? -ENOMEM : status);
-    }
+    orr_waiters_tell(waiters, dst, status);
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
     if (src > 0) orr_memory_feed((unsigned)src);

@@ -71,6 +71,8 @@ bool orr_prefetch_start_next(unsigned node);
 void orr_prefetch_pass(unsigned node);
 /* Drops the prefetches of h that are queued. No locks held. */
 void orr_prefetches_drop(struct orr_data *h);
+/* Resumes those who waited for a transfer to dst, or tells them that it failed: -EAGAIN: it brought nothing, look again. */
+void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status);
 void orr_transfers_count(int by);
 
 /* Goes on with a fetch after a transfer or a turn it waited for; calls done() when it is over (coherency.c). No locks held. */

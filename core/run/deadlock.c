@@ -220,8 +220,9 @@ static void print_cycle(struct waiting *all)
 static void report(uint64_t outstanding)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
-    orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing moved for 2 s",
-              (unsigned long long)outstanding);
+    if (outstanding)
+        orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing moved for 2 s",
+                  (unsigned long long)outstanding);
     if (!all) return;
     orr_slab_for_each(ORR_SLAB_TASK, collect, all);
     orr_slab_for_each(ORR_SLAB_JOB, collect, all);
@@ -243,8 +244,14 @@ static bool everybody_idle(void)
         if (w->sleeping_on_cond) asleep++;
         pthread_mutex_unlock(&w->sched_mutex);
     }
+    return asleep >= orr_worker_count;
+}
+
+/* Whether somebody outside may still move things, or else says that nobody can: then it is a deadlock even without a task. */
+static bool excused(bool has_tasks)
+{
     bool (*excuse)(void) = orr_load_acquire(&watch.excuse);
-    return asleep >= orr_worker_count && !(excuse && excuse());
+    return excuse ? excuse() : !has_tasks;
 }
 
 static void react(uint64_t outstanding)
@@ -261,16 +268,19 @@ static void *run(void *unused)
 {
     uint64_t submitted = 0, completed = 0;
     unsigned still = 0;
+    bool reacted = false;
     (void)unused;
     while (!orr_load_acquire(&watch.stop)) {
         orr_futex_wait(&watch.stop, 0, (int64_t)LOOK_EVERY_MS * 1000000);
         struct orr_census c = orr_threads_census();
-        bool stuck = c.submitted > c.completed && c.all_blocked && c.submitted == submitted && c.completed == completed &&
-                     everybody_idle();
+        bool stuck = c.all_blocked && c.submitted == submitted && c.completed == completed && everybody_idle();
         submitted = c.submitted;
         completed = c.completed;
         still = stuck ? still + 1 : 0;
-        if (still == LOOKS_UNTIL_SURE && !orr_load_acquire(&watch.stop)) react(submitted - completed);
+        if (!stuck) reacted = false;
+        if (still < LOOKS_UNTIL_SURE || reacted || orr_load_acquire(&watch.stop) || excused(submitted > completed)) continue;
+        reacted = true;
+        react(submitted - completed);
     }
     return NULL;
 }

@@ -163,7 +163,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_log_init();
     orr_clock_init();
     orr_task_init_slabs();
-    orr_data_hooks = (struct orr_data_hooks){ .reduction_start = orr_redux_start, .reclaim = orr_task_reclaim, .in_task = in_task, .where = where };
+    orr_data_hooks = (struct orr_data_hooks){ .initialise = orr_redux_initialise, .reduction_start = orr_redux_start, .reclaim = orr_task_reclaim, .in_task = in_task, .where = where };
     if ((r = orr_topo_init()) != 0) return r;
     orr_nodes_init();
     orr_async_copy_init(conf);

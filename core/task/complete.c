@@ -60,6 +60,14 @@ static void (*callback_of(struct starpu_task *pub))(void *)
     return pub->cl ? pub->cl->callback_func : NULL;
 }
 
+/* A task that stays the program's may be submitted again by its own callback: it has ended before that, and is not touched
+ * after. */
+static bool is_programs(const struct orr_task *t)
+{
+    const struct starpu_task *pub = t->pub;
+    return pub->detach && !pub->destroy && !pub->regenerate && !(t->rare && t->rare->internal_done);
+}
+
 /* The last act: memory, and those who wait for this task alone. */
 static void end(struct orr_task *t)
 {
@@ -89,9 +97,14 @@ void orr_task_complete(struct orr_task *t)
     if (orr_unlikely(pub->epilogue_callback_func != NULL)) orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
     release(t);
     void (*callback)(void *) = callback_of(pub);
-    if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, pub->callback_arg);
-    if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
-    end(t);
+    bool ends_first = orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
+    void *arg = pub->callback_arg;
+    if (ends_first) end(t);
+    if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, arg);
+    if (!ends_first) {
+        if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
+        end(t);
+    }
     orr_own_add(&self->completed, 1);
     if (!outer) {
         self->collect = NULL;

@@ -37,7 +37,16 @@ void orr_dep_group_notify(struct orr_dep_group *g)
 void orr_dep_fire_task(struct orr_dep_group *g)
 {
     struct orr_task *t = orr_load_acquire(&g->task); /* pairs with the store in orr_task_free */
-    if (t) orr_task_unblock(t);
+    if (t && orr_add_acq_rel(&g->balance, 1) == -1) orr_task_unblock(t);
+}
+
+void orr_dep_next_round(struct orr_task *t)
+{
+    for (struct orr_dep_group *g = t->rare->groups, *next; g; g = next) {
+        next = g->next;
+        if (g->total == 0) continue; /* all of the past */
+        if (orr_sub_acq_rel(&g->balance, 1) >= 1) orr_task_unblock(t);
+    }
 }
 
 bool orr_dep_hang(_Atomic(struct orr_edge *) *list, struct orr_dep_group *g, int *status_out)
@@ -102,6 +111,7 @@ void orr_edges_free(struct orr_edge *e)
 
 void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_dep_group *g)
 {
+    orr_store_relaxed(&g->balance, -1);
     orr_store_release(&g->task, t);
     g->next = r->groups;
     r->groups = g;
@@ -111,7 +121,7 @@ void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_
 }
 
 /* Declares "task waits for all of deps". */
-static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[], bool check)
+static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
 {
     if (ndeps == 0) return 0;
     if (!task || !deps) {
@@ -122,12 +132,6 @@ static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task 
     struct orr_task_rare *r = t ? orr_task_rare_get(t) : NULL;
     struct orr_dep_group *g = r ? orr_dep_group_create((int)ndeps + 1, orr_dep_fire_task) : NULL;
     if (!g) return -ENOMEM;
-    uint32_t state = orr_load_acquire(&t->state);
-    if (check && state != ORR_TASK_CREATED && state != ORR_TASK_DONE) {
-        orr_error("starpu_task_declare_deps: task %s was submitted already; declare its dependencies first", orr_task_name(t));
-        orr_dep_group_unref(g);
-        return -EBUSY;
-    }
     orr_task_add_group(t, r, g);
     int status = 0, satisfied = 1; /* the one more, which keeps the group from firing early */
     for (unsigned i = 0; i < ndeps; i++) {
@@ -151,9 +155,18 @@ static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task 
     return status;
 }
 
+/* Prerequisites of a task that will be submitted again may run at different speeds: each counts for itself. */
+static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
+{
+    if (!task || !deps || (task->destroy && !task->regenerate)) return declare_group(task, ndeps, deps);
+    int r = 0;
+    for (unsigned i = 0; i < ndeps && r == 0; i++) r = declare_group(task, 1, &deps[i]);
+    return r;
+}
+
 void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
 {
-    if (declare(task, ndeps, task_array, false) == -ENOMEM) orr_fatal("starpu_task_declare_deps_array: out of memory");
+    if (declare(task, ndeps, task_array) == -ENOMEM) orr_fatal("starpu_task_declare_deps_array: out of memory");
 }
 
 void starpu_task_declare_deps(struct starpu_task *task, unsigned ndeps, ...)

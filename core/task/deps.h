@@ -7,13 +7,14 @@
 #include "core/task/task.h"
 
 /* "All of these must have completed." Counts down; at zero it fires and is ready for the next round at once, so that
- * tasks which are submitted again wait again. */
+ * tasks which are submitted again wait again. A task takes one firing a round; what comes early is kept for the next. */
 struct orr_dep_group {
     void (*fire)(struct orr_dep_group *g);
     _Atomic(struct orr_task *) task; /* who waits; NULL once it is gone */
     void *owner;                     /* for other waiters (tags) */
     struct orr_dep_group *next;      /* among its task's groups [own: task] */
     _Atomic int32_t remaining;
+    _Atomic int32_t balance;         /* firings less rounds begun: -1 the task waits for it, above 0 come early */
     int32_t total;
     _Atomic int32_t refs;            /* edges that point here, and the owner */
 };
@@ -28,6 +29,10 @@ bool orr_dep_hang(_Atomic(struct orr_edge *) *list, struct orr_dep_group *g, int
 /* Closes the list and notifies everybody on it. keep: edges are returned for the next round, else freed. */
 struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep);
 void orr_edges_free(struct orr_edge *e);
+
+/* A new round of t begins: each of its groups counts once more. Called when t is ready, after its countdown was raised by one
+ * for each group. */
+void orr_dep_next_round(struct orr_task *t);
 
 /* Makes t wait for one more group. */
 void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_dep_group *g);

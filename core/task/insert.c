@@ -68,6 +68,10 @@ static int check_mode(struct building *b, unsigned i, int mode)
         orr_error("task_insert of %s: more data than the codelet's nbuffers (%d)", cl->name ? cl->name : "(unnamed)", cl->nbuffers);
         return fail(b, -EINVAL);
     }
+    if (orr_unlikely(cl->nbuffers > STARPU_NMAXBUFS && !cl->dyn_modes)) { /* the codelet keeps it */
+        cl->dyn_modes = calloc((size_t)cl->nbuffers, sizeof *cl->dyn_modes);
+        if (!cl->dyn_modes) return fail(b, -ENOMEM);
+    }
     enum starpu_data_access_mode *modes = STARPU_CODELET_GET_MODES_(cl);
     if (orr_likely(modes[i] == (enum starpu_data_access_mode)mode)) return 0;
     if (modes[i] == STARPU_NONE) {

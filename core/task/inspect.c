@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* inspect.c: who waits for a task, and names of what a task is doing.
  * Threads: any that keeps the task from ending meanwhile, as its scheduler or its body. Owns: nothing.
- * Not here: whoever waits for the task's data: that depends on what others do until then (core/data/access.h). */
+ * Not here: the queues of data (core/data/access.h). */
 #include <starpu.h>
 
 #include "core/task/deps.h"
@@ -19,17 +19,40 @@ static bool waits_for_this_alone(struct orr_dep_group *g, struct orr_task *t)
     return orr_load_acquire(&g->remaining) == 1 && orr_load_acquire(&t->pending) == 1;
 }
 
+/* Those who get h when t lets go of it: the group that follows t's in the queue. Appends to task_array. */
+static unsigned list_after(struct orr_task *t, struct orr_access *mine, struct orr_data *h, unsigned n, unsigned room, struct starpu_task **out)
+{
+    orr_spin_lock(&h->queue.lock);
+    struct orr_access *a = h->queue.head, *i = a;
+    while (i && i != mine) i = (struct orr_access *)i->waiter.next;
+    if (i) a = (struct orr_access *)i->waiter.next; /* t waits itself: those behind it */
+    while (a && i && a->group == mine->group && a->group == ORR_GROUP_READ) a = (struct orr_access *)a->waiter.next;
+    uint8_t group = a ? a->group : ORR_GROUP_NONE;
+    for (; a && a->group == group; a = group == ORR_GROUP_WRITE ? NULL : (struct orr_access *)a->waiter.next) {
+        struct orr_task *s = orr_access_task(a);
+        if (!s || s == t) continue;
+        if (n < room) out[n] = s->pub;
+        n++;
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return n;
+}
+
 static int list_successors(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[], bool only_last)
 {
     struct orr_task *t = orr_task_of(task);
     struct orr_edge *e = t ? orr_load_acquire(&t->successors) : NULL;
     unsigned n = 0;
-    if (e == ORR_EDGES_CLOSED) return 0;
+    if (!t || e == ORR_EDGES_CLOSED) return 0;
     for (; e; e = e->next) {
         struct orr_task *s = waiting_task(e->group);
         if (!s || (only_last && !waits_for_this_alone(e->group, s))) continue;
         if (n < ndeps) task_array[n] = s->pub;
         n++;
+    }
+    for (unsigned i = 0; !only_last && t->pub->cl && i < t->naccesses; i++) {
+        struct orr_access *a = &orr_task_accesses(t)[i];
+        n = list_after(t, a, STARPU_TASK_GET_HANDLE(t->pub, a->index), n, ndeps, task_array);
     }
     return (int)n;
 }

@@ -31,6 +31,17 @@ static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
     return &table[worker_id];
 }
 
+void orr_redux_initialise(struct orr_data *h)
+{
+    struct starpu_task *task = starpu_task_create();
+    if (!task) return; /* the reader will find that nobody wrote */
+    task->cl = h->rare->init_cl;
+    task->cl_arg = h->rare->init_cl_arg;
+    task->handles[0] = h;
+    task->type = STARPU_TASK_TYPE_INTERNAL;
+    if (orr_task_submit(task, ORR_TF_INTERNAL) != 0) starpu_task_destroy(task);
+}
+
 /* Gives c its neutral value with h's init codelet, in main memory. */
 static int initialise(struct orr_data *h, struct orr_data *c)
 {

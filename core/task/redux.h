@@ -9,6 +9,8 @@
 
 /* The contribution of worker id to h, initialised with the init codelet; NULL with a message on failure. */
 struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id);
+/* Installed as orr_data_hooks.initialise: submits a task that runs h's init codelet on h. */
+void orr_redux_initialise(struct orr_data *h);
 /* Installed as orr_data_hooks.reduction_start. */
 void orr_redux_start(struct orr_data *h);
 

@@ -37,7 +37,7 @@ static const char *refusal(const struct orr_data *h, int mode)
     if (!h) return "is NULL";
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
     if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
-    if ((mode & STARPU_REDUX) && (!h->rare || !h->rare->redux_cl)) return "has no reduction methods: call starpu_data_set_reduction_methods";
+    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl)) return "has no reduction methods: call starpu_data_set_reduction_methods";
     return NULL;
 }
 
@@ -103,6 +103,7 @@ static int build_accesses(struct orr_task *t, unsigned n)
             t->flags &= ~(uint32_t)ORR_TF_PLAIN;
             continue; /* scratch: nobody else sees it */
         }
+        orr_data_announce(handles[i], mode);
         struct orr_access a = { .waiter = { .granted = access_granted }, .index = (uint16_t)i, .group = orr_access_group(mode),
                                 .flags = ORR_ACCESS_LASTS };
         if (orr_unlikely(a.group == ORR_GROUP_REDUX)) t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
@@ -242,7 +243,10 @@ static void now_ready(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
     /* the next round's conditions count from here on: explicit prerequisites may be submitted again before t is */
-    if (orr_unlikely(r && r->persistent)) orr_add_acq_rel(&t->pending, 1 + (int32_t)r->ngroups);
+    if (orr_unlikely(r && r->persistent)) {
+        orr_add_acq_rel(&t->pending, 1 + (int32_t)r->ngroups);
+        orr_dep_next_round(t);
+    }
     dispatch_one(t);
 }
 
@@ -373,6 +377,8 @@ bool orr_task_reclaim(struct orr_access *a)
     return false;
 }
 
+struct orr_task *orr_access_task(struct orr_access *a) { return a->waiter.granted == access_granted ? orr_access_owner(a) : NULL; }
+
 /* ---- dispatching ---- */
 
 static bool has_body(const struct orr_task *t)
@@ -410,6 +416,7 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
         pub->status = STARPU_TASK_READY;
         if (orr_unlikely(pub->prologue_callback_func != NULL)) orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
         if (orr_unlikely(!has_body(t))) {
+            if (pub->prologue_callback_pop_func) orr_call_back(t, pub->prologue_callback_pop_func, pub->prologue_callback_pop_arg);
             if (orr_task_body_done(t)) orr_task_complete(t);
         } else if (keep_out && !*keep_out && orr_task_hooks.may_keep(t)) {
             *keep_out = t;

@@ -22,7 +22,8 @@
 
 struct orr_tag {
     starpu_tag_t id;                       /* [const] */
-    struct orr_task *task;                 /* bound and not replaced by another [lock: tags] */
+    struct orr_task *task;                 /* bound last; NULL once it may have been freed [lock: tags] */
+    bool busy;                             /* that task is under way [lock: tags] */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once reached */
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
@@ -79,7 +80,7 @@ int orr_tag_bind(struct orr_task *t)
         pthread_mutex_unlock(&lock);
         return -ENOMEM;
     }
-    if (g->task && g->task != t) {
+    if (g->busy && g->task != t) {
         pthread_mutex_unlock(&lock);
         orr_error("task %s: tag %llu belongs to task %s, which has not ended; use another tag", orr_task_name(t),
                   (unsigned long long)p->tag_id, orr_task_name(g->task));
@@ -90,6 +91,7 @@ int orr_tag_bind(struct orr_task *t)
     g->credits -= credits;
     g->outstanding = g->ngroups - credits;
     g->task = t;
+    g->busy = true;
     t->rare->tag = g;
     if (g->outstanding) {
         t->flags |= ORR_TF_EXPLICIT;
@@ -113,7 +115,10 @@ void orr_tag_done(struct orr_task *t)
     struct orr_tag *g = t->rare->tag;
     t->rare->tag = NULL;
     pthread_mutex_lock(&lock);
-    if (g->task == t) g->task = NULL;
+    if (g->task == t) {
+        g->busy = false;
+        if (t->pub->destroy) g->task = NULL;
+    }
     pthread_mutex_unlock(&lock);
     reach(g);
 }
@@ -134,43 +139,41 @@ static void group_fired(struct orr_dep_group *group)
     if (t) orr_task_unblock(t);
 }
 
-void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *deps)
+/* Tag id waits for tag dep. */
+static void declare_one(starpu_tag_t id, starpu_tag_t dep)
 {
-    if (ndeps == 0) return;
-    struct orr_tag *g = get(id, true);
-    struct orr_dep_group *group = g ? orr_dep_group_create((int)ndeps + 1, group_fired) : NULL;
+    if (dep == id) {
+        orr_error("tag %llu cannot wait for itself; left out", (unsigned long long)id);
+        return;
+    }
+    struct orr_tag *g = get(id, true), *d = g ? get(dep, true) : NULL;
+    struct orr_dep_group *group = d ? orr_dep_group_create(1, group_fired) : NULL;
+    int status = 0;
     if (!group) {
         orr_fatal("starpu_tag_declare_deps: out of memory");
         return;
     }
     group->owner = g;
     pthread_mutex_lock(&lock);
-    group->next = g->groups;
-    g->groups = group;
     g->ngroups++;
     pthread_mutex_unlock(&lock);
-    int satisfied = 1;
-    for (unsigned i = 0; i < ndeps; i++) {
-        struct orr_tag *d = get(deps[i], true);
-        int status = 0;
-        if (deps[i] == id) orr_error("tag %llu cannot wait for itself; left out", (unsigned long long)id);
-        else if (d && orr_dep_hang(&d->successors, group, &status)) continue;
-        if (status) orr_fatal("starpu_tag_declare_deps: out of memory");
-        satisfied++;
-        group->total--;
+    bool waits = orr_dep_hang(&d->successors, group, &status);
+    pthread_mutex_lock(&lock);
+    if (waits) {
+        group->next = g->groups;
+        g->groups = group;
+    } else {
+        g->ngroups--; /* reached already: nothing to wait for, now or later */
     }
-    group->total--;
-    for (; satisfied > 0; satisfied--)
-        if (orr_sub_acq_rel(&group->remaining, 1) == 1) {
-            orr_add_acq_rel(&group->remaining, group->total);
-            if (group->total == 0) { /* all were reached already: nothing to wait for, now or later */
-                pthread_mutex_lock(&lock);
-                g->ngroups--;
-                pthread_mutex_unlock(&lock);
-            } else {
-                group_fired(group);
-            }
-        }
+    pthread_mutex_unlock(&lock);
+    if (!waits) orr_dep_group_unref(group);
+    if (status) orr_fatal("starpu_tag_declare_deps: out of memory");
+}
+
+/* Tags may be reached again and again at different speeds: each dependency counts for itself. */
+void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *deps)
+{
+    for (unsigned i = 0; i < ndeps; i++) declare_one(id, deps[i]);
 }
 
 void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...)
@@ -197,7 +200,7 @@ int starpu_tag_wait(starpu_tag_t id)
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, true);
     struct orr_task *t = g ? g->task : NULL;
-    struct starpu_task *owned = t && !t->pub->detach ? t->pub : NULL;
+    struct starpu_task *owned = t && g->busy && !t->pub->detach ? t->pub : NULL;
     pthread_mutex_unlock(&lock);
     if (!g) return -ENOMEM;
     orr_event_wait(&g->reached);
@@ -244,7 +247,7 @@ static void free_locked(struct orr_tag *g)
         next = i->next;
         orr_dep_group_unref(i);
     }
-    if (g->task && g->task->rare) g->task->rare->tag = NULL;
+    if (g->busy && g->task->rare) g->task->rare->tag = NULL;
     orr_free(g);
 }
 
@@ -252,7 +255,7 @@ void starpu_tag_remove(starpu_tag_t id)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, false);
-    if (g && g->task)
+    if (g && g->busy)
         orr_error("starpu_tag_remove: the task of tag %llu has not ended; the tag stays", (unsigned long long)id);
     else if (g) free_locked(g);
     pthread_mutex_unlock(&lock);
@@ -262,7 +265,7 @@ void starpu_tag_clear(void)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g, *next;
-    HASH_ITER(hh, table, g, next) if (!g->task) free_locked(g);
+    HASH_ITER(hh, table, g, next) if (!g->busy) free_locked(g);
     pthread_mutex_unlock(&lock);
 }
 

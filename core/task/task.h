@@ -149,6 +149,9 @@ static inline void orr_ready_append(struct orr_ready_list *list, struct orr_task
     list->tail = t;
 }
 
+/* The task whose access a is; NULL: somebody else's. */
+struct orr_task *orr_access_task(struct orr_access *a);
+
 /* Installed as orr_data_hooks.reclaim. */
 bool orr_task_reclaim(struct orr_access *a);
 

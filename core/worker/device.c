@@ -87,7 +87,7 @@ static int combined_mode(struct orr_task *t, struct orr_data *h, unsigned n)
     int mode = 0;
     for (unsigned i = 0; i < n; i++)
         if (STARPU_TASK_GET_HANDLE(t->pub, i) == h) mode |= STARPU_TASK_GET_MODE(t->pub, i);
-    return mode & (STARPU_RW | STARPU_SCRATCH | STARPU_REDUX);
+    return mode & (STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX);
 }
 
 static bool named_before(struct orr_task *t, unsigned i)
@@ -106,7 +106,7 @@ static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsign
     if (mode & STARPU_SCRATCH) {
         out->data = orr_data_scratch(h, (unsigned)w->id);
         out->mode = STARPU_SCRATCH;
-    } else if (mode & STARPU_REDUX) {
+    } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
         out->data = orr_redux_contribution(h, (unsigned)w->id);
         out->mode = STARPU_RW;
     } else if (!mode) {
@@ -232,7 +232,7 @@ void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)
         if (mode & STARPU_SCRATCH) {
             h = h->rare->scratch_per_worker[w->id];
             mode = STARPU_SCRATCH;
-        } else if (mode & STARPU_REDUX) {
+        } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
             h = h->rare->redux_per_worker[w->id];
             mode = STARPU_RW;
         }

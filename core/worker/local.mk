@@ -4,4 +4,4 @@ liborrery_la_SOURCES += core/worker/worker.c core/worker/worker.h core/worker/dr
 liborrery_la_SOURCES += core/worker/park.c core/worker/park.h core/worker/wait.c core/worker/wait.h
 liborrery_la_SOURCES += core/worker/policy.c core/worker/policy.h core/worker/query.c core/worker/names.c
 liborrery_la_SOURCES += core/worker/binding.c core/worker/combined.c core/worker/hooks.c
-liborrery_la_SOURCES += core/worker/profile.c core/worker/profile.h core/worker/bus_profile.c
+liborrery_la_SOURCES += core/worker/profile.c core/worker/profile.h core/worker/bus_profile.c core/worker/bound.c core/worker/bound.h

@@ -14,6 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/worker/bound.h"
 
 static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1", "record the times of tasks and workers" };
 static const struct orr_env env_worker_stats = { "STARPU_WORKER_STATS", "0", "0|1", "print at the end what workers did; turns profiling on" };
@@ -68,6 +69,7 @@ static void attach(struct starpu_task *p)
 static void submitted(struct orr_task *t)
 {
     if (orr_load_relaxed(&orr_profiling) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
+    if (orr_load_relaxed(&orr_bound_recording)) orr_bound_record(t);
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (ctx->policy->submit_hook) ctx->policy->submit_hook(ctx->instance, t);
 }
@@ -102,7 +104,6 @@ void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
     orr_own_add(&r->tasks, 1);
     orr_own_add(&r->executing_ns, (uint64_t)(orr_ticks_to_us(ticks) * 1e3));
     orr_own_add(&r->flops, p->flops);
-    __atomic_store_n(&p->cl->per_worker_stats[w->id], p->cl->per_worker_stats[w->id] + 1, __ATOMIC_RELAXED);
     if (p->profiling_info) stamp(&p->profiling_info->end_time);
 }
 
@@ -166,7 +167,7 @@ int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worke
 
 void orr_profile_listen(void)
 {
-    bool profiling = orr_load_relaxed(&orr_profiling), listens = profiling;
+    bool profiling = orr_load_relaxed(&orr_profiling), listens = profiling || orr_load_relaxed(&orr_bound_recording);
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (!ctx) continue;
@@ -213,6 +214,7 @@ void orr_profile_fini(void)
     if (orr_env_long(&env_worker_stats, 0, 0, 1)) starpu_profiling_worker_helper_display_summary();
     if (orr_env_long(&env_bus_stats, 0, 0, 1)) starpu_profiling_bus_helper_display_summary();
     orr_store_relaxed(&orr_profiling, 0);
+    orr_store_relaxed(&orr_bound_recording, 0);
     orr_store_release(&orr_task_hooks.submitted, NULL);
 }
 

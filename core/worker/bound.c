@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bound.c: how fast the recorded tasks could have run at best on these workers, whatever the order and the dependencies.
+ * Threads: any submits; one asks. Owns: the kinds of tasks recorded. Not here: what one task takes (core/task/perf.c).
+ *
+ * Tasks of one kind take the same time t[k][a] on each of the W[a] workers of architecture a. Fractions of tasks spread
+ * freely, the least time is a linear program. Its dual is small, one weight x[a] for each architecture:
+ *     maximise  sum over kinds of N[k] * min over a of t[k][a] x[a],   where sum of W[a] x[a] = 1 and x >= 0
+ * and any such x gives a valid bound. The sum is concave: weight is moved between pairs of architectures by ternary search
+ * until nothing is gained, which is exact for one or two architectures. */
+#include "core/worker/bound.h"
+
+#include <math.h>
+#include <starpu.h>
+#include <starpu_bound.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/perf/arch.h"
+#include "core/worker/profile.h"
+#include "core/worker/worker.h"
+
+enum { ARCHS_MAX = 16 };
+
+struct kind {
+    struct kind *next;
+    const struct starpu_codelet *cl;
+    struct starpu_perfmodel *model;
+    uint32_t footprint;
+    unsigned long count;
+    double us[ARCHS_MAX]; /* best implementation; INFINITY: cannot run there; NAN: not known */
+};
+
+_Atomic uint32_t orr_bound_recording;
+static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
+static struct kind *kinds;
+static unsigned narchs, workers_of[ARCHS_MAX];
+static int sample[ARCHS_MAX], comb_of[ARCHS_MAX]; /* a worker of each architecture, the architecture's number */
+
+/* ---- recording ---- */
+
+static void find_archs(void)
+{
+    narchs = 0;
+    for (unsigned w = 0; w < orr_worker_count; w++) {
+        unsigned a = 0;
+        while (a < narchs && comb_of[a] != orr_perf_workers[w].comb) a++;
+        if (a == ARCHS_MAX) { /* cannot be left out: the bound would be too high */
+            a = ARCHS_MAX - 1;
+            orr_warn("starpu_bound_start: more than %d architectures; the bound is rough", ARCHS_MAX);
+        }
+        if (a == narchs) {
+            comb_of[narchs] = orr_perf_workers[w].comb;
+            sample[narchs] = (int)w;
+            workers_of[narchs++] = 0;
+        }
+        workers_of[a]++;
+    }
+}
+
+static void forget(void)
+{
+    for (struct kind *k = kinds, *next; k; k = next) {
+        next = k->next;
+        orr_free(k);
+    }
+    kinds = NULL;
+}
+
+static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
+{
+    struct orr_worker *w = &orr_workers[sample[a]];
+    double best = INFINITY;
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
+        if (!orr_worker_can_run_impl(w, t, i)) continue;
+        double us = starpu_task_worker_expected_length(p, (unsigned)w->id, 0, i);
+        if (isnan(us) && isinf(best)) best = NAN;
+        else if (us < best || isnan(best)) best = us;
+    }
+    return best;
+}
+
+static struct kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
+{
+    struct kind *k = kinds;
+    while (k && (k->cl != cl || k->footprint != footprint)) k = k->next;
+    if (k || !(k = orr_calloc(1, sizeof *k))) return k;
+    k->cl = cl;
+    k->model = cl->model;
+    k->footprint = footprint;
+    for (unsigned a = 0; a < ARCHS_MAX; a++) k->us[a] = NAN;
+    k->next = kinds;
+    kinds = k;
+    return k;
+}
+
+void orr_bound_record(struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    uint32_t footprint = starpu_task_footprint(p->cl->model, p, NULL, 0);
+    pthread_mutex_lock(&kinds_lock);
+    struct kind *k = kind_of(p->cl, footprint);
+    for (unsigned a = 0; k && a < narchs; a++)
+        if (isnan(k->us[a])) k->us[a] = time_on(p, t, a);
+    if (k) k->count++;
+    pthread_mutex_unlock(&kinds_lock);
+    if (!k) orr_warn("starpu_bound_start: out of memory; the bound will be too low");
+}
+
+void starpu_bound_start(int deps, int prio)
+{
+    (void)deps; /* the bound is one without them too, if not the tightest */
+    (void)prio;
+    pthread_mutex_lock(&kinds_lock);
+    forget();
+    find_archs();
+    pthread_mutex_unlock(&kinds_lock);
+    orr_store_release(&orr_bound_recording, 1u);
+    orr_profile_listen();
+}
+
+void starpu_bound_stop(void)
+{
+    orr_store_release(&orr_bound_recording, 0u);
+    orr_profile_listen();
+}
+
+/* ---- the bound ---- */
+
+/* What was measured since the task was submitted fills gaps. Called with kinds_lock held. */
+static bool complete_times(void)
+{
+    for (struct kind *k = kinds; k; k = k->next) {
+        bool somewhere = false;
+        for (unsigned a = 0; a < narchs; a++) {
+            if (isnan(k->us[a]) && k->model)
+                k->us[a] = starpu_perfmodel_history_based_expected_perf(k->model, starpu_perfmodel_arch_comb_fetch(comb_of[a]), k->footprint);
+            if (isnan(k->us[a])) return false;
+            somewhere |= isfinite(k->us[a]);
+        }
+        if (!somewhere) return false;
+    }
+    return kinds != NULL;
+}
+
+static double value(const double *x)
+{
+    double sum = 0;
+    for (const struct kind *k = kinds; k; k = k->next) {
+        double least = INFINITY;
+        for (unsigned a = 0; a < narchs; a++)
+            if (isfinite(k->us[a])) least = fmin(least, k->us[a] * x[a]);
+        sum += (double)k->count * least;
+    }
+    return sum;
+}
+
+/* Shares the weight of a and b best between them. */
+static void share(double *x, unsigned a, unsigned b)
+{
+    double whole = workers_of[a] * x[a] + workers_of[b] * x[b], low = 0, high = whole;
+    for (int i = 0; i < 200; i++) {
+        double m[2] = { low + (high - low) / 3, high - (high - low) / 3 }, v[2];
+        for (int j = 0; j < 2; j++) {
+            x[a] = m[j] / workers_of[a];
+            x[b] = (whole - m[j]) / workers_of[b];
+            v[j] = value(x);
+        }
+        if (v[0] < v[1]) low = m[0];
+        else high = m[1];
+    }
+    x[a] = low / workers_of[a];
+    x[b] = (whole - low) / workers_of[b];
+}
+
+/* In us; 0: times are missing. Called with kinds_lock held. */
+static double bound_us(void)
+{
+    double x[ARCHS_MAX], before = -1, now = 0;
+    if (!complete_times()) return 0;
+    for (unsigned a = 0; a < narchs; a++) x[a] = 1.0 / (narchs * workers_of[a]);
+    for (int sweep = 0; sweep < 50 && now > before * (1 + 1e-9); sweep++) {
+        before = now;
+        for (unsigned a = 0; a < narchs; a++)
+            for (unsigned b = a + 1; b < narchs; b++) share(x, a, b);
+        now = value(x);
+    }
+    return now;
+}
+
+/* With whole tasks nothing is faster than the longest of them. */
+static double whole_us(double fractions)
+{
+    double longest = fractions;
+    for (const struct kind *k = kinds; k; k = k->next) {
+        double best = INFINITY;
+        for (unsigned a = 0; a < narchs; a++) best = fmin(best, k->us[a]);
+        longest = fmax(longest, best);
+    }
+    return longest;
+}
+
+void starpu_bound_compute(double *res, double *integer_res, int integer)
+{
+    pthread_mutex_lock(&kinds_lock);
+    double us = bound_us();
+    *res = us * 1e-3;
+    if (integer && integer_res) *integer_res = us > 0 ? whole_us(us) * 1e-3 : 0;
+    pthread_mutex_unlock(&kinds_lock);
+}
+
+static const char *kind_name(const struct kind *k) { return k->cl->name ? k->cl->name : k->model && k->model->symbol ? k->model->symbol : "(unnamed)"; }
+
+void starpu_bound_print(FILE *output, int integer)
+{
+    double fractions, whole = 0;
+    starpu_bound_compute(&fractions, &whole, integer);
+    pthread_mutex_lock(&kinds_lock);
+    fprintf(output, "lower bound: %.3f ms", integer ? whole : fractions);
+    fprintf(output, "%s\n", fractions > 0 ? "" : " (times of some tasks are not known)");
+    for (const struct kind *k = kinds; k; k = k->next) {
+        fprintf(output, "  %8lu x %s (%08x):", k->count, kind_name(k), k->footprint);
+        for (unsigned a = 0; a < narchs; a++) fprintf(output, " %.3f us on %u x %s", k->us[a], workers_of[a], orr_workers[sample[a]].name);
+        fprintf(output, "\n");
+    }
+    pthread_mutex_unlock(&kinds_lock);
+}
+
+void starpu_bound_print_lp(FILE *output)
+{
+    pthread_mutex_lock(&kinds_lock);
+    unsigned number = 0;
+    bool known = complete_times();
+    if (!known) fprintf(output, "\\ times of some tasks are not known: they are left out\n");
+    fprintf(output, "Minimize\n  t\nSubject To\n");
+    for (const struct kind *k = kinds; k; k = k->next, number++) {
+        fprintf(output, "  tasks%u:", number);
+        for (unsigned a = 0; a < narchs; a++)
+            if (isfinite(k->us[a])) fprintf(output, " + n%u_%u", number, a);
+        fprintf(output, " = %lu\n", k->count);
+    }
+    for (unsigned a = 0; a < narchs; a++) {
+        number = 0;
+        fprintf(output, "  arch%u: - %u t", a, workers_of[a]);
+        for (const struct kind *k = kinds; k; k = k->next, number++)
+            if (isfinite(k->us[a])) fprintf(output, " + %.9g n%u_%u", k->us[a] * 1e-3, number, a);
+        fprintf(output, " <= 0\n");
+    }
+    fprintf(output, "End\n");
+    pthread_mutex_unlock(&kinds_lock);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stuck.c: see stuck.h.
+ * Threads: see stuck.h; reports arrive on whoever polls. Owns: the reports. Not here: explaining tasks (core/run/deadlock.c).
+ *
+ * A rank that has not moved for two seconds, with every thread blocked inside the runtime, reports to rank 0 how many messages
+ * it has sent and received, and takes it back by not repeating it. When all ranks have reported and the sums agree, no
+ * message is under way; rank 0 asks for a second wave of reports. If nothing has changed in it, nothing was able to move
+ * in between, nor ever will: the double counting of distributed termination (Mattern, 1987). */
+#include "mpi/stuck.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/run/deadlock.h"
+#include "mpi/cluster.h"
+#include "mpi/message.h"
+
+enum control { CONTROL_REPORT = 1, CONTROL_WAVE, CONTROL_DEADLOCK };
+
+enum { ROUNDS_PER_LOOK = 40, ROUND_US = 5000 };
+
+struct report { uint64_t sent, received; uint32_t wave; bool here; };
+
+static struct {
+    pthread_mutex_t running;         /* held while the watching thread is in here; protects active */
+    bool active;
+    orr_spin lock;                   /* protects what follows; leaf */
+    struct report *reports, *before; /* by rank, at rank 0: of the current wave, of the one before */
+    uint32_t wave;                   /* which one to report */
+    bool deadlocked, shown;
+    struct orr_engine_counts last;   /* [own: watching thread] */
+} stuck = { .running = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_control(int source, const struct orr_wire_header *h)
+{
+    orr_spin_lock(&stuck.lock);
+    if (h->type == CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
+        stuck.reports[source] = (struct report){ (uint64_t)h->tag, h->id, h->bulk_tag, true };
+    else if (h->type == CONTROL_WAVE) stuck.wave = h->bulk_tag;
+    else if (h->type == CONTROL_DEADLOCK) stuck.deadlocked = true;
+    orr_spin_unlock(&stuck.lock);
+}
+
+static void tell(int peer, enum control what, uint64_t sent, uint64_t received, uint32_t wave)
+{
+    const struct orr_wire_header h = { .type = what, .tag = (int64_t)sent, .id = received, .bulk_tag = wave };
+    orr_engine_send_control(&orr_cluster.engine, peer, &h);
+}
+
+static void tell_all(enum control what, uint32_t wave)
+{
+    for (int r = 0; r < orr_cluster.size; r++) tell(r, what, 0, 0, wave);
+}
+
+/* Rank 0: whether all have reported in this wave, and no message is under way. */
+static bool wave_is_complete(void)
+{
+    uint64_t sent = 0, received = 0;
+    for (int r = 0; r < orr_cluster.size; r++) {
+        const struct report *p = &stuck.reports[r];
+        if (!p->here || p->wave != stuck.wave) return false;
+        sent += p->sent;
+        received += p->received;
+    }
+    return sent == received;
+}
+
+/* Goes on to the next wave. True when this one says the same as the one before. */
+static bool next_wave(void)
+{
+    bool same = true;
+    for (int r = 0; r < orr_cluster.size; r++) {
+        struct report *now = &stuck.reports[r], *old = &stuck.before[r];
+        if (!old->here || old->wave != now->wave - 1 || old->sent != now->sent || old->received != now->received) same = false;
+        *old = *now;
+        now->here = false;
+    }
+    return same;
+}
+
+/* Rank 0, after something may have arrived. */
+static void coordinate(void)
+{
+    orr_spin_lock(&stuck.lock);
+    bool complete = wave_is_complete();
+    bool same = complete && next_wave();
+    uint32_t wave = complete ? ++stuck.wave : stuck.wave;
+    orr_spin_unlock(&stuck.lock);
+    if (!complete) return;
+    tell_all(same ? CONTROL_DEADLOCK : CONTROL_WAVE, wave);
+}
+
+static bool has_moved(void)
+{
+    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+    bool moved = c.sent_messages != stuck.last.sent_messages || c.received_messages != stuck.last.received_messages ||
+                 c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent);
+    stuck.last = c;
+    return moved;
+}
+
+static bool is_deadlocked(uint32_t *wave_out)
+{
+    orr_spin_lock(&stuck.lock);
+    *wave_out = stuck.wave;
+    bool is = stuck.deadlocked;
+    orr_spin_unlock(&stuck.lock);
+    return is;
+}
+
+static void show(void)
+{
+    orr_error("deadlock across ranks: on every rank all threads wait and all workers are idle, no message is under way, and nothing "
+              "moved for 2 s");
+    orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
+    if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&
+        orr_load_relaxed(&orr_cluster.outstanding) == 0)
+        orr_error("  this rank waits for nothing but the others");
+}
+
+/* Takes part in agreeing; true when it is agreed. */
+static bool agree(void)
+{
+    uint32_t wave, reported = UINT32_MAX;
+    if (has_moved()) return false;
+    for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
+        if (is_deadlocked(&wave)) return true;
+        if (wave != reported) {
+            tell(0, CONTROL_REPORT, stuck.last.sent_messages, stuck.last.received_messages, wave);
+            reported = wave;
+        }
+        orr_engine_poll(&orr_cluster.engine);
+        if (has_moved()) return false;
+        if (orr_cluster.rank == 0) coordinate();
+        usleep(ROUND_US);
+    }
+    return false;
+}
+
+/* The excuse: true while others may still make this rank move. */
+static bool may_move(void)
+{
+    bool may = true;
+    pthread_mutex_lock(&stuck.running);
+    if (stuck.active && agree()) {
+        if (!stuck.shown) show();
+        stuck.shown = true;
+        may = false;
+    }
+    pthread_mutex_unlock(&stuck.running);
+    return may;
+}
+
+int orr_stuck_start(void)
+{
+    if (orr_cluster.rank == 0) {
+        stuck.reports = orr_calloc((size_t)orr_cluster.size, sizeof *stuck.reports);
+        stuck.before = orr_calloc((size_t)orr_cluster.size, sizeof *stuck.before);
+        if (!stuck.reports || !stuck.before) {
+            orr_free(stuck.reports);
+            orr_free(stuck.before);
+            stuck.reports = stuck.before = NULL;
+            return -ENOMEM;
+        }
+    }
+    stuck.wave = 0;
+    stuck.deadlocked = stuck.shown = false;
+    orr_cluster.engine.on_control = on_control;
+    pthread_mutex_lock(&stuck.running);
+    stuck.active = true;
+    pthread_mutex_unlock(&stuck.running);
+    orr_deadlock_excuse(may_move);
+    return 0;
+}
+
+void orr_stuck_stop(void)
+{
+    orr_deadlock_excuse(NULL);
+    pthread_mutex_lock(&stuck.running);
+    stuck.active = false;
+    pthread_mutex_unlock(&stuck.running);
+    orr_spin_lock(&stuck.lock);
+    struct report *reports = stuck.reports, *before = stuck.before;
+    stuck.reports = stuck.before = NULL;
+    orr_spin_unlock(&stuck.lock);
+    orr_free(reports);
+    orr_free(before);
+}
