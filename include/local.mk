@@ -17,7 +17,6 @@ pkginclude_HEADERS += include/starpu_data.h
 pkginclude_HEADERS += include/starpu_data_filters.h
 pkginclude_HEADERS += include/starpu_data_interfaces.h
 pkginclude_HEADERS += include/starpu_deprecated_api.h
-pkginclude_HEADERS += include/starpu_disk.h
 pkginclude_HEADERS += include/starpu_driver.h
 pkginclude_HEADERS += include/starpu_expert.h
 pkginclude_HEADERS += include/starpu_fxt.h
@@ -27,7 +26,6 @@ pkginclude_HEADERS += include/starpu_openmp.h
 pkginclude_HEADERS += include/starpu_parallel_worker.h
 pkginclude_HEADERS += include/starpu_perfmodel.h
 pkginclude_HEADERS += include/starpu_profiling.h
-pkginclude_HEADERS += include/starpu_sched_component.h
 if HAVE_MPI
 pkginclude_HEADERS += include/starpu_mpi.h
 endif
@@ -43,7 +41,6 @@ pkginclude_HEADERS += include/starpu_rand.h
 pkginclude_HEADERS += include/starpu_sched_ctx.h
 pkginclude_HEADERS += include/starpu_sched_ctx_hypervisor.h
 pkginclude_HEADERS += include/starpu_scheduler.h
-pkginclude_HEADERS += include/starpu_scheduler_toolbox.h
 pkginclude_HEADERS += include/starpu_stdlib.h
 pkginclude_HEADERS += include/starpu_task.h
 pkginclude_HEADERS += include/starpu_task_bundle.h

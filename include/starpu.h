@@ -3,7 +3,7 @@
  *
  * Threads: starpu_init() and starpu_shutdown() by one thread at a time; the rest by any.
  * Owns: nothing.
- * Not here: MPI (starpu_mpi.h), modular policies (starpu_sched_component.h), what only Orrery has (orrery.h).
+ * Not here: MPI (starpu_mpi.h), what only Orrery has (orrery.h).
  *
  * Start reading at starpu_init() below, then starpu_task.h, starpu_data.h, starpu_data_interfaces.h.
  */
@@ -25,7 +25,6 @@
 #include <starpu_tree.h>
 #include <starpu_bitmap.h>
 #include <starpu_stdlib.h>
-#include <starpu_disk.h>
 #include <starpu_data_interfaces.h>
 #include <starpu_data_filters.h>
 #include <starpu_worker.h>
@@ -144,7 +143,7 @@ struct starpu_conf {
     unsigned *cuda_opengl_interoperability; /* GPUs that also draw */
     unsigned n_cuda_opengl_interoperability;
 
-    struct starpu_driver *not_launched_drivers; /* workers that the program runs itself (starpu_driver.h) */
+    struct starpu_driver *not_launched_drivers; /* refused: no worker is run by the program itself */
     unsigned n_not_launched_drivers;
 
     uint64_t trace_buffer_size; /* in MiB, STARPU_TRACE_BUFFER_SIZE */

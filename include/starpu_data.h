@@ -158,12 +158,6 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_hand
         enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
         int sequential_consistency, int quick);
 
-/* Brings the data to `node` in `mode` outside of sequential consistency and calls `callback(arg)`
- * there; `prefetch` and `prio` order the transfer among others. Returns 0. Does not block. */
-int starpu_data_get_on_node_cb_prio(starpu_data_handle_t handle, int node,
-        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
-        enum starpu_is_prefetch prefetch, int prio);
-
 /* Like starpu_data_acquire() if it can be done at once. Returns 0 when acquired; 1 when tasks are in
  * the way. Never blocks on tasks. */
 int starpu_data_acquire_try(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
@@ -171,10 +165,6 @@ int starpu_data_acquire_try(starpu_data_handle_t handle, enum starpu_data_access
 /* Same on memory node `node`. */
 int starpu_data_acquire_on_node_try(
         starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
-
-/* Brings data that the caller has already acquired without a node to memory node `node`. Returns 0.
- * Blocks. */
-int starpu_data_acquire_to_node(starpu_data_handle_t handle, unsigned node);
 
 /* Ends an acquisition in main memory: tasks in its way may run. From the thread that acquired, or
  * any other. */
@@ -292,22 +282,6 @@ void starpu_memchunk_tidy(unsigned memory_node);
  * allocated, the caller frees them with free(). For policies. */
 void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, int **valid, unsigned *n);
 
-/* Chooses what to evict from `node` to make room for `toload`: a handle, NULL (let the runtime
- * choose), or STARPU_DATA_NO_VICTIM (evict nothing now). Called without locks of the runtime held;
- * must not block. */
-typedef starpu_data_handle_t starpu_data_victim_selector(
-        starpu_data_handle_t toload, unsigned node, enum starpu_is_prefetch is_prefetch, void *data);
-
-/* Told that the victim chosen could not be evicted. */
-typedef void starpu_data_victim_eviction_failed(starpu_data_handle_t victim, void *data);
-
-#define STARPU_DATA_NO_VICTIM ((starpu_data_handle_t)-1)
-
-/* Lets a policy choose the victims of eviction. `data` is passed on (borrowed until
- * starpu_shutdown()). NULL functions restore the built-in choice. */
-void starpu_data_register_victim_selector(
-        starpu_data_victim_selector selector, starpu_data_victim_eviction_failed evicted, void *data);
-
 /* ---- Consistency ---- */
 
 /* Says whether tasks on the data depend on each other in submission order (1, the default). */
@@ -343,15 +317,8 @@ void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t handle,
         struct starpu_codelet *redux_cl, void *redux_cl_arg, struct starpu_codelet *init_cl,
         void *init_cl_arg);
 
-/* Gives reduction tasks a scratch buffer as additional last buffer. */
-void starpu_data_set_reduction_scratch(
-        starpu_data_handle_t handle, starpu_data_handle_t redux_scratch_handle);
-
 /* Returns 1 if the data has reduction codelets. */
 unsigned starpu_data_has_reduction_methods(starpu_data_handle_t handle);
-
-/* Sets the memory node where the runtime gathers the data when it must bring its pieces together. */
-void starpu_data_set_gathering_node(starpu_data_handle_t handle, unsigned node);
 
 #pragma GCC visibility pop
 

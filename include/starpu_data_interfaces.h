@@ -209,8 +209,7 @@ struct starpu_data_interface_ops {
 /* Returns an interface number that no other interface has. */
 int starpu_data_interface_get_next_id(void);
 
-/* Makes an interface known by its number, so that a message may name it. Needed only for interfaces
- * unpacked before any data with them was registered. */
+/* Gives an interface whose interfaceid is STARPU_UNKNOWN_INTERFACE_ID a number that no other has. */
 void starpu_data_register_ops(struct starpu_data_interface_ops *ops);
 
 /* ---- Data of any interface ---- */
@@ -223,9 +222,6 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
 /* Says that the memory of `node` has got a buffer of the program for the data; called by the typed
  * functions after they set its addresses. */
 void starpu_data_ptr_register(starpu_data_handle_t handle, unsigned node);
-
-/* Same for a piece of partitioned data. */
-void starpu_subdata_ptr_register(starpu_data_handle_t handle, unsigned node);
 
 /* Registers new data with the shape of `handlesrc`, without home. Nothing of its value is copied. */
 void starpu_data_register_same(starpu_data_handle_t *handledst, starpu_data_handle_t handlesrc);
@@ -362,9 +358,6 @@ void starpu_free_on_node(unsigned dst_node, uintptr_t addr, size_t size);
 
 /* Sets the default flags of `node`. */
 void starpu_malloc_on_node_set_default_flags(unsigned node, int flags);
-
-/* Tells memory checkers that `size` bytes at `addr` on `node` are about to be read. */
-void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size);
 
 /* ---- Variable: some bytes ---- */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drivers run by the program: a worker whose loop is not a thread of the runtime but called from a
- * thread of the program (starpu_conf: not_launched_drivers).
- * Threads: all calls for one driver from one and the same thread, which becomes the worker.
+ * The name of one device's worker, as it stands in starpu_conf.
+ * Threads: no functions here.
  * Not here: workers themselves (starpu_worker.h).
  */
 #ifndef STARPU_DRIVER_H
@@ -38,26 +37,6 @@ struct starpu_driver {
 #endif
     } id;
 };
-
-/* Runs the worker's whole life: initialises, executes tasks until
- * starpu_drivers_request_termination(), ends. Blocks. Returns 0; -EINVAL for a driver that is not
- * there. */
-int starpu_driver_run(struct starpu_driver *d);
-
-/* Only initialises it. Returns 0; -EINVAL. */
-int starpu_driver_init(struct starpu_driver *d);
-
-/* Executes at most one task and looks after transfers. Returns 0; -EINVAL. */
-int starpu_driver_run_once(struct starpu_driver *d);
-
-/* Ends it. Returns 0; -EINVAL. */
-int starpu_driver_deinit(struct starpu_driver *d);
-
-/* Tells all drivers run by starpu_driver_run() to end once no task is left. From any thread. */
-void starpu_drivers_request_termination(void);
-
-/* Makes the drivers known without starting them. Done by starpu_init(). */
-void starpu_drivers_preinit(void);
 
 #pragma GCC visibility pop
 

@@ -3,8 +3,7 @@
  *
  * Threads: stated per method below; the functions may be called by any thread unless they say otherwise.
  * Owns: nothing.
- * Not here: policies made of components (starpu_sched_component.h), ready-made queues
- *   (starpu_scheduler_toolbox.h), contexts (starpu_sched_ctx.h).
+ * Not here: contexts (starpu_sched_ctx.h).
  */
 #ifndef STARPU_SCHEDULER_H
 #define STARPU_SCHEDULER_H
@@ -88,10 +87,6 @@ struct starpu_sched_policy **starpu_sched_get_predefined_policies(void);
 /* The policy in use: of the process, of a context. */
 struct starpu_sched_policy *starpu_sched_get_sched_policy(void);
 struct starpu_sched_policy *starpu_sched_get_sched_policy_in_ctx(unsigned sched_ctx_id);
-
-/* For a plug-in named by STARPU_SCHED_LIB to define: its policy of a name, and all of them, ended by NULL. */
-struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name);
-struct starpu_sched_policy **starpu_get_sched_lib_policies(void);
 
 /* ---- Waking workers ---- */
 

@@ -4,7 +4,7 @@
  *
  * Threads: the caller keeps others out of a list while it uses it.
  * Owns: nothing; a list owns no task, and a task is in one list at most.
- * Not here: queues with priorities (starpu_scheduler_toolbox.h).
+ * Not here: policies (starpu_scheduler.h).
  */
 #ifndef STARPU_TASK_LIST_H
 #define STARPU_TASK_LIST_H

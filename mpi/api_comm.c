@@ -2,9 +2,10 @@
 /* api_comm.c: communicators, as the program names them.
  * Threads: any. Owns: the list of communicators. Not here: messages (api_p2p.c).
  *
- * A communicator needs a number that its ranks agree on, without a message, whoever uses it first: a hash of who its members
- * are, and of how many communicators with the same members this rank knew before. Communicators with the same members must
- * therefore be used, or given to starpu_mpi_comm_register, in the same order by all of them. */
+ * A communicator needs a number that its ranks agree on, without a message, whoever uses it first: a hash of
+ * who its members are, and of how many communicators with the same members this rank knew before.
+ * Communicators with the same members must therefore be used, or given to starpu_mpi_comm_register, in the
+ * same order by all of them. */
 #include "mpi/api_comm.h"
 
 #include <stdlib.h>
@@ -112,7 +113,9 @@ struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size)
 {
     struct orr_comm *c = orr_calloc(1, sizeof *c);
     if (!c) return NULL;
-    *c = (struct orr_comm){ .context = FIRST_CONTEXT, .rank = rank, .size = size, .program_comm = orr_comm_key(comm) };
+    *c = (struct orr_comm){
+        .context = FIRST_CONTEXT, .rank = rank, .size = size, .program_comm = orr_comm_key(comm)
+    };
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
     base_comm = comm;
     comms = c;
@@ -187,7 +190,8 @@ int starpu_mpi_comm_get_attr(MPI_Comm comm, int key, void *attribute_val, int *f
     MPI_Initialized(&is);
     if (!is) return 0;
     MPI_Comm_get_errhandler(comm, &handler);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); /* a key that does not exist is no reason to end the program */
+    MPI_Comm_set_errhandler(
+        comm, MPI_ERRORS_RETURN); /* a key that does not exist is no reason to end the program */
     if (MPI_Comm_get_attr(comm, key, attribute_val, flag) != MPI_SUCCESS) *flag = 0;
     MPI_Comm_set_errhandler(comm, handler);
     MPI_Errhandler_free(&handler);

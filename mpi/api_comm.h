@@ -8,11 +8,15 @@
 
 #include "mpi/comm.h"
 
-/* Ours for comm, made on first use; NULL for MPI_COMM_NULL, for one with ranks that the layer was not started on, or out of memory. */
+/* Ours for comm, made on first use; NULL for MPI_COMM_NULL, for one with ranks that the layer was not started
+ * on, or out of memory. */
 struct orr_comm *orr_comm_lookup(MPI_Comm comm);
 
 /* MPI_Comm is a pointer in some MPIs and a number in others. */
-static inline const void *orr_comm_key(MPI_Comm comm) { return (const void *)(intptr_t)comm; }
+static inline const void *orr_comm_key(MPI_Comm comm)
+{
+    return (const void *)(intptr_t)comm;
+}
 
 extern struct orr_comm *orr_comm_latest; /* [any: a hint] */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_data.c: the public functions about owners and tags of data, the cache, values moved without a task, and collectives.
- * Threads: those that submit; get_data_on_node blocks. Owns: the setting for coop sends. Not here: tasks (api_task.c). */
+/* api_data.c: the public functions about owners and tags of data, the cache, values moved without a task, and
+ * collectives.
+ * Threads: those that submit; get_data_on_node blocks. Owns: the setting for coop sends. Not here: tasks
+ * (api_task.c). */
 #include <errno.h>
 
 #include "core/base/alloc.h"
@@ -19,7 +21,8 @@
 static bool check_handle(struct orr_data *h, const char *fn)
 {
     if (orr_data_valid(h)) return true;
-    orr_error("%s: %s; register the data first", fn, h ? "the handle is not a registered one" : "the handle is NULL");
+    orr_error("%s: %s; register the data first", fn,
+              h ? "the handle is not a registered one" : "the handle is NULL");
     return false;
 }
 
@@ -66,7 +69,8 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
     handle->mpi_rank = rank;
 }
 
-void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank, MPI_Comm comm)
+void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,
+                                   MPI_Comm comm)
 {
     static const char fn[] = "starpu_mpi_data_register";
     if (!check_handle(data_handle, fn) || !check_comm(comm, fn)) return;
@@ -122,7 +126,8 @@ void starpu_mpi_data_set_source(starpu_data_handle_t data, int node, int new_sou
 
 /* ---- values without a task ---- */
 
-static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callback)(void *), void *arg, const char *fn)
+static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callback)(void *), void *arg,
+                  const char *fn)
 {
     struct orr_comm *c = check(comm, h, fn);
     if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
@@ -133,12 +138,15 @@ static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callba
     return orr_exchange_get(c, h, node, 0, callback, arg);
 }
 
-int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node, void (*callback)(void *), void *arg)
+int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node,
+                                         void (*callback)(void *), void *arg)
 {
     return get_on(comm, data_handle, node, callback, arg, "starpu_mpi_get_data_on_node_detached");
 }
 
-struct here { _Atomic uint32_t is; };
+struct here {
+    _Atomic uint32_t is;
+};
 
 static void it_is_here(void *p)
 {
@@ -146,7 +154,10 @@ static void it_is_here(void *p)
     orr_progress_signal();
 }
 
-static bool is_here(void *p) { return orr_load_acquire(&((struct here *)p)->is); }
+static bool is_here(void *p)
+{
+    return orr_load_acquire(&((struct here *)p)->is);
+}
 
 int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle, int node)
 {
@@ -155,7 +166,8 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
     struct orr_comm *c = check(comm, data_handle, fn);
     if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
     if (orr_self()->current || orr_self()->callback_depth) {
-        orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form", fn);
+        orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form",
+                  fn);
         return -EDEADLK;
     }
     bool waits = c->rank == node && data_handle->mpi_rank != node && data_handle->mpi_rank >= 0;
@@ -179,17 +191,22 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     if (!c) return;
     int old_rank = handle->mpi_rank, me = c->rank;
     if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
-    if (me == new_rank) orr_cache_written(handle); /* what it received is the value now */
-    else orr_cache_flush(handle, me);
+    if (me == new_rank)
+        orr_cache_written(handle); /* what it received is the value now */
+    else
+        orr_cache_flush(handle, me);
     handle->mpi_rank = new_rank;
     if (me == new_rank) handle->mpi_flags |= ORR_MPI_WRITTEN;
 }
 
 /* ---- copies ---- */
 
-static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_data *src, int priority, void (*callback)(void *), void *arg)
+static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_data *src, int priority,
+                        void (*callback)(void *), void *arg)
 {
-    struct orr_message_spec s = { .comm = c, .tag = orr_owned_tag(src), .priority = priority, .detached = true };
+    struct orr_message_spec s = {
+        .comm = c, .tag = orr_owned_tag(src), .priority = priority, .detached = true
+    };
     int r = 0;
     if (c->rank == src->mpi_rank) {
         s.kind = ORR_SEND;
@@ -209,8 +226,9 @@ static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_dat
     return r;
 }
 
-int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm, int asynchronous,
-                                 void (*callback_func)(void *), void *callback_arg, int priority)
+int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
+                                 MPI_Comm comm, int asynchronous, void (*callback_func)(void *),
+                                 void *callback_arg, int priority)
 {
     static const char fn[] = "starpu_mpi_data_cpy";
     struct orr_comm *c = check(comm, dst_handle, fn);
@@ -219,7 +237,8 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     if (from == to || from == STARPU_MPI_PER_NODE) {
         orr_cache_written(dst_handle);
         if (to == c->rank || to == STARPU_MPI_PER_NODE)
-            r = starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg, priority);
+            r = starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg,
+                                         priority);
         return r;
     }
     r = copy_between(c, dst_handle, src_handle, priority, callback_func, callback_arg);
@@ -230,15 +249,19 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     return r;
 }
 
-int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm, int asynchronous,
-                        void (*callback_func)(void *), void *callback_arg)
+int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm,
+                        int asynchronous, void (*callback_func)(void *), void *callback_arg)
 {
-    return starpu_mpi_data_cpy_priority(dst_handle, src_handle, comm, asynchronous, callback_func, callback_arg, STARPU_DEFAULT_PRIO);
+    return starpu_mpi_data_cpy_priority(dst_handle, src_handle, comm, asynchronous, callback_func,
+                                        callback_arg, STARPU_DEFAULT_PRIO);
 }
 
 /* ---- the cache ---- */
 
-int starpu_mpi_cache_is_enabled(void) { return orr_cache_is_on(); }
+int starpu_mpi_cache_is_enabled(void)
+{
+    return orr_cache_is_on();
+}
 
 int starpu_mpi_cache_set(int enabled)
 {
@@ -250,7 +273,8 @@ int starpu_mpi_cache_set(int enabled)
 void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush");
-    if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on()) orr_cache_flush(data_handle, c->rank);
+    if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on())
+        orr_cache_flush(data_handle, c->rank);
 }
 
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
@@ -261,7 +285,8 @@ void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
 
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
 {
-    return check_handle(data_handle, "starpu_mpi_cached_receive") && data_handle->mpi_flags & ORR_MPI_RECEIVED;
+    return check_handle(data_handle, "starpu_mpi_cached_receive") &&
+           data_handle->mpi_flags & ORR_MPI_RECEIVED;
 }
 
 int starpu_mpi_cached_receive_set(starpu_data_handle_t data)
@@ -269,11 +294,15 @@ int starpu_mpi_cached_receive_set(starpu_data_handle_t data)
     return check_handle(data, "starpu_mpi_cached_receive_set") && orr_cache_received(data);
 }
 
-int starpu_mpi_cached_cp_receive_set(starpu_data_handle_t data_handle) { return starpu_mpi_cached_receive_set(data_handle); }
+int starpu_mpi_cached_cp_receive_set(starpu_data_handle_t data_handle)
+{
+    return starpu_mpi_cached_receive_set(data_handle);
+}
 
 void starpu_mpi_cached_receive_clear(starpu_data_handle_t data)
 {
-    if (check_handle(data, "starpu_mpi_cached_receive_clear")) data->mpi_flags &= ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE);
+    if (check_handle(data, "starpu_mpi_cached_receive_clear"))
+        data->mpi_flags &= ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 
 int starpu_mpi_cached_send_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm)
@@ -286,7 +315,8 @@ int starpu_mpi_cached_send_comm(starpu_data_handle_t data_handle, int dest, MPI_
 int starpu_mpi_cached_send_set_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm)
 {
     (void)comm;
-    return check_handle(data_handle, "starpu_mpi_cached_send_set") && dest >= 0 && orr_cache_sent(data_handle, dest);
+    return check_handle(data_handle, "starpu_mpi_cached_send_set") && dest >= 0 &&
+           orr_cache_sent(data_handle, dest);
 }
 
 void starpu_mpi_cached_send_clear(starpu_data_handle_t data)
@@ -302,20 +332,22 @@ static int collective(MPI_Comm comm, const struct orr_collective *w, const char 
 {
     struct orr_comm *c = check_comm(comm, fn);
     if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
-    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count)) return orr_collective_start(c, w);
-    orr_error("%s: %s", fn, w->count < 0 || !w->handles ? "the list of data is not valid" : "the root does not exist");
+    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count))
+        return orr_collective_start(c, w);
+    orr_error("%s: %s", fn,
+              w->count < 0 || !w->handles ? "the list of data is not valid" : "the root does not exist");
     return -EINVAL;
 }
 
-int starpu_mpi_scatter_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm, void (*scallback)(void *), void *sarg,
-                                void (*rcallback)(void *), void *rarg)
+int starpu_mpi_scatter_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
+                                void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg)
 {
     const struct orr_collective w = { data_handles, count, root, false, scallback, sarg, rcallback, rarg };
     return collective(comm, &w, "starpu_mpi_scatter_detached");
 }
 
-int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm, void (*scallback)(void *), void *sarg,
-                               void (*rcallback)(void *), void *rarg)
+int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
+                               void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg)
 {
     const struct orr_collective w = { data_handles, count, root, true, scallback, sarg, rcallback, rarg };
     return collective(comm, &w, "starpu_mpi_gather_detached");
@@ -343,11 +375,15 @@ int starpu_mpi_redux_data_prio(MPI_Comm comm, starpu_data_handle_t data_handle, 
     return starpu_mpi_redux_data_prio_tree(comm, data_handle, prio, 0);
 }
 
-int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle) { return starpu_mpi_redux_data_prio_tree(comm, data_handle, 0, 0); }
+int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle)
+{
+    return starpu_mpi_redux_data_prio_tree(comm, data_handle, 0, 0);
+}
 
 /* ---- settings without effect yet: every value goes from its owner to each reader ---- */
 
-static const struct orr_env env_coop = { "STARPU_MPI_COOP_SENDS", "1", "0|1", "one value for several ranks may be forwarded along a tree" };
+static const struct orr_env env_coop = { "STARPU_MPI_COOP_SENDS", "1", "0|1",
+                                         "one value for several ranks may be forwarded along a tree" };
 static _Atomic int coop_use = -1;
 
 int starpu_mpi_coop_sends_get_use(void)
@@ -356,7 +392,10 @@ int starpu_mpi_coop_sends_get_use(void)
     return orr_load_relaxed(&coop_use);
 }
 
-void starpu_mpi_coop_sends_set_use(int use_coop_sends) { orr_store_relaxed(&coop_use, use_coop_sends != 0); }
+void starpu_mpi_coop_sends_set_use(int use_coop_sends)
+{
+    orr_store_relaxed(&coop_use, use_coop_sends != 0);
+}
 
 void starpu_mpi_coop_sends_data_handle_nb_sends(starpu_data_handle_t data_handle, int nb_sends)
 {
@@ -366,8 +405,17 @@ void starpu_mpi_coop_sends_data_handle_nb_sends(starpu_data_handle_t data_handle
 
 /* ---- tags ---- */
 
-int64_t starpu_mpi_tags_allocate(int64_t nbtags) { return orr_tags_allocate(nbtags); }
+int64_t starpu_mpi_tags_allocate(int64_t nbtags)
+{
+    return orr_tags_allocate(nbtags);
+}
 
-void starpu_mpi_tags_free(int64_t mintag) { orr_tags_free(mintag); }
+void starpu_mpi_tags_free(int64_t mintag)
+{
+    orr_tags_free(mintag);
+}
 
-int64_t starpu_mpi_tags_get_next_value(void) { return orr_tags_next(); }
+int64_t starpu_mpi_tags_get_next_value(void)
+{
+    return orr_tags_next();
+}

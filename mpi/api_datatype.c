@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_datatype.c: MPI types that the program gives for interfaces.
- * Threads: registration before messages of that interface; types are made on any thread. Owns: the table of functions.
+ * Threads: registration before messages of that interface; types are made on any thread. Owns: the table of
+ * functions.
  * Not here: layouts that need no such type (handle_payload.c). */
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +24,10 @@ static orr_spin lock; /* protects table; leaf */
 static struct functions table[INTERFACES_MAX];
 
 /* A made type and how it is freed; payload.opaque points here, the type first. */
-struct made { MPI_Datatype type; starpu_mpi_datatype_free_func_t free; };
+struct made {
+    MPI_Datatype type;
+    starpu_mpi_datatype_free_func_t free;
+};
 
 static struct functions functions_of(int id)
 {
@@ -58,15 +62,18 @@ static bool make(struct orr_data *h, struct orr_payload *p)
 static void end(void *opaque)
 {
     struct made *m = opaque;
-    if (m->free) m->free(&m->type);
-    else MPI_Type_free(&m->type);
+    if (m->free)
+        m->free(&m->type);
+    else
+        MPI_Type_free(&m->type);
     orr_free(m);
 }
 
 static int set(int id, struct functions f, const char *fn)
 {
     if (id < 0 || id >= INTERFACES_MAX) {
-        orr_error("%s: %d is not the number of an interface (at most %d are known)", fn, id, INTERFACES_MAX - 1);
+        orr_error("%s: %d is not the number of an interface (at most %d are known)", fn, id,
+                  INTERFACES_MAX - 1);
         return -EINVAL;
     }
     orr_spin_lock(&lock);
@@ -80,25 +87,33 @@ static int set(int id, struct functions f, const char *fn)
 static int check(bool has_function, const char *fn)
 {
     if (has_function) return 0;
-    orr_error("%s: the function that makes the type is NULL; use starpu_mpi_datatype_unregister to take one back", fn);
+    orr_error(
+        "%s: the function that makes the type is NULL; use starpu_mpi_datatype_unregister to take one back",
+        fn);
     return -EINVAL;
 }
 
-int starpu_mpi_interface_datatype_register(enum starpu_data_interface_id id, starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
+int starpu_mpi_interface_datatype_register(enum starpu_data_interface_id id,
+                                           starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
                                            starpu_mpi_datatype_free_func_t free_datatype_func)
 {
     static const char fn[] = "starpu_mpi_interface_datatype_register";
     int r = check(allocate_datatype_func != NULL, fn);
-    return r ? r : set(id, (struct functions){ .allocate = allocate_datatype_func, .free = free_datatype_func }, fn);
+    return r ? r
+             : set(id, (struct functions){ .allocate = allocate_datatype_func, .free = free_datatype_func },
+                   fn);
 }
 
-int starpu_mpi_interface_datatype_node_register(enum starpu_data_interface_id id,
-                                                starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
-                                                starpu_mpi_datatype_free_func_t free_datatype_func)
+int starpu_mpi_interface_datatype_node_register(
+    enum starpu_data_interface_id id, starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
+    starpu_mpi_datatype_free_func_t free_datatype_func)
 {
     static const char fn[] = "starpu_mpi_interface_datatype_node_register";
     int r = check(allocate_datatype_func != NULL, fn);
-    return r ? r : set(id, (struct functions){ .allocate_node = allocate_datatype_func, .free = free_datatype_func }, fn);
+    return r ? r
+             : set(id,
+                   (struct functions){ .allocate_node = allocate_datatype_func, .free = free_datatype_func },
+                   fn);
 }
 
 int starpu_mpi_interface_datatype_unregister(enum starpu_data_interface_id id)
@@ -106,19 +121,25 @@ int starpu_mpi_interface_datatype_unregister(enum starpu_data_interface_id id)
     return set(id, (struct functions){ 0 }, "starpu_mpi_interface_datatype_unregister");
 }
 
-static int id_of(starpu_data_handle_t handle) { return orr_data_valid(handle) ? (int)handle->ops->interfaceid : -1; }
-
-int starpu_mpi_datatype_register(starpu_data_handle_t handle, starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
-                                 starpu_mpi_datatype_free_func_t free_datatype_func)
+static int id_of(starpu_data_handle_t handle)
 {
-    return starpu_mpi_interface_datatype_register((enum starpu_data_interface_id)id_of(handle), allocate_datatype_func, free_datatype_func);
+    return orr_data_valid(handle) ? (int)handle->ops->interfaceid : -1;
 }
 
-int starpu_mpi_datatype_node_register(starpu_data_handle_t handle, starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
+int starpu_mpi_datatype_register(starpu_data_handle_t handle,
+                                 starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
+                                 starpu_mpi_datatype_free_func_t free_datatype_func)
+{
+    return starpu_mpi_interface_datatype_register((enum starpu_data_interface_id)id_of(handle),
+                                                  allocate_datatype_func, free_datatype_func);
+}
+
+int starpu_mpi_datatype_node_register(starpu_data_handle_t handle,
+                                      starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
                                       starpu_mpi_datatype_free_func_t free_datatype_func)
 {
-    return starpu_mpi_interface_datatype_node_register((enum starpu_data_interface_id)id_of(handle), allocate_datatype_func,
-                                                       free_datatype_func);
+    return starpu_mpi_interface_datatype_node_register((enum starpu_data_interface_id)id_of(handle),
+                                                       allocate_datatype_func, free_datatype_func);
 }
 
 int starpu_mpi_datatype_unregister(starpu_data_handle_t handle)

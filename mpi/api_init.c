@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_init.c: starting and ending the layer, waiting for everything, and counting.
- * Threads: the main thread of every rank, collectively. Owns: struct orr_cluster. Not here: messages (api_p2p.c). */
+ * Threads: the main thread of every rank, collectively. Owns: struct orr_cluster. Not here: messages
+ * (api_p2p.c). */
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -26,8 +27,10 @@
 
 struct orr_cluster orr_cluster;
 
-static const struct orr_env env_stats = { "STARPU_MPI_STATS", "0", "0|1", "prints at the end how many bytes went to which rank" };
-static const struct orr_env env_comm_stats = { "STARPU_COMM_STATS", "0", "0|1", "older name of STARPU_MPI_STATS" };
+static const struct orr_env env_stats = { "STARPU_MPI_STATS", "0", "0|1",
+                                          "prints at the end how many bytes went to which rank" };
+static const struct orr_env env_comm_stats = { "STARPU_COMM_STATS", "0", "0|1",
+                                               "older name of STARPU_MPI_STATS" };
 
 static bool we_initialised_mpi, we_initialised_runtime, print_stats;
 
@@ -44,7 +47,8 @@ static int init_mpi(int *argc, char ***argv, int initialize_mpi)
     MPI_Initialized(&has);
     we_initialised_mpi = false;
     if (!has && !initialize_mpi) {
-        orr_error("starpu_mpi_init: MPI is not initialised; call MPI_Init_thread first, or give initialize_mpi 1");
+        orr_error(
+            "starpu_mpi_init: MPI is not initialised; call MPI_Init_thread first, or give initialize_mpi 1");
         return -EINVAL;
     }
     if (!has) {
@@ -54,10 +58,12 @@ static int init_mpi(int *argc, char ***argv, int initialize_mpi)
         MPI_Query_thread(&provided);
     }
     if (provided < MPI_THREAD_SERIALIZED)
-        orr_warn("MPI was initialised with a thread level below MPI_THREAD_SERIALIZED: messages are made from several threads; use "
+        orr_warn("MPI was initialised with a thread level below MPI_THREAD_SERIALIZED: messages are made "
+                 "from several threads; use "
                  "MPI_Init_thread with MPI_THREAD_MULTIPLE, or let starpu_mpi_init do it");
     else if (provided < MPI_THREAD_MULTIPLE)
-        orr_info("MPI offers less than MPI_THREAD_MULTIPLE: the program must not call MPI itself while messages of data are under way");
+        orr_info("MPI offers less than MPI_THREAD_MULTIPLE: the program must not call MPI itself while "
+                 "messages of data are under way");
     return 0;
 }
 
@@ -156,7 +162,8 @@ static int agree(MPI_Comm comm, int status)
     return worst;
 }
 
-static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf, bool with_runtime)
+static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf,
+                bool with_runtime)
 {
     if (orr_cluster.started) {
         orr_error("starpu_mpi_init: the MPI layer is running already");
@@ -194,9 +201,15 @@ int starpu_mpi_init_comm(int *argc, char ***argv, int initialize_mpi, MPI_Comm c
     return init(argc, argv, initialize_mpi, comm, NULL, false);
 }
 
-int starpu_mpi_init(int *argc, char ***argv, int initialize_mpi) { return starpu_mpi_init_comm(argc, argv, initialize_mpi, MPI_COMM_WORLD); }
+int starpu_mpi_init(int *argc, char ***argv, int initialize_mpi)
+{
+    return starpu_mpi_init_comm(argc, argv, initialize_mpi, MPI_COMM_WORLD);
+}
 
-int starpu_mpi_initialize(void) { return starpu_mpi_init(NULL, NULL, 0); }
+int starpu_mpi_initialize(void)
+{
+    return starpu_mpi_init(NULL, NULL, 0);
+}
 
 int starpu_mpi_initialize_extended(int *rank, int *world_size)
 {
@@ -247,7 +260,10 @@ static int wait_and_meet(MPI_Comm comm, const char *fn)
     return orr_coll_barrier(c);
 }
 
-int starpu_mpi_barrier(MPI_Comm comm) { return wait_and_meet(comm, "starpu_mpi_barrier"); }
+int starpu_mpi_barrier(MPI_Comm comm)
+{
+    return wait_and_meet(comm, "starpu_mpi_barrier");
+}
 
 int starpu_mpi_wait_for_all(MPI_Comm comm)
 {
@@ -268,7 +284,9 @@ int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx)
 enum { QUIET_NS = 900000000 };
 
 /* True when nothing is outstanding, or nothing has happened for a while. */
-struct settling { uint64_t completed, since_ns; };
+struct settling {
+    uint64_t completed, since_ns;
+};
 
 static bool settled(void *arg)
 {
@@ -279,8 +297,8 @@ static bool settled(void *arg)
     return now - s->since_ns > QUIET_NS;
 }
 
-/* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves any more, are
- * named and given up. Returns 0 or -EIO. */
+/* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves
+ * any more, are named and given up. Returns 0 or -EIO. */
 static int drain_all_ranks(void)
 {
     int64_t before = -1;
@@ -288,8 +306,9 @@ static int drain_all_ranks(void)
         struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
         orr_progress_wait(settled, &s);
         if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
-        int64_t v[ORR_COLL_VALUES] = { orr_load_seq(&orr_cluster.outstanding), (int64_t)orr_load_relaxed(&orr_cluster.completed),
-                                       orr_workers_busy(), 0 };
+        int64_t v[ORR_COLL_VALUES] = { orr_load_seq(&orr_cluster.outstanding),
+                                       (int64_t)orr_load_relaxed(&orr_cluster.completed), orr_workers_busy(),
+                                       0 };
         if (orr_coll_sum(orr_cluster.comm, v)) return -EIO;
         if (v[0] == 0) return 0;
         if (v[1] == before && v[2] == 0) break;
@@ -308,10 +327,13 @@ static void show_stats(void)
     const uint64_t *bytes = orr_cluster.engine.sent_bytes;
     uint64_t total = 0;
     for (int i = 0; i < orr_cluster.size; i++) total += bytes[i];
-    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", orr_cluster.rank, (unsigned long long)total,
+    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", orr_cluster.rank,
+            (unsigned long long)total,
             (unsigned long long)orr_engine_get_counts(&orr_cluster.engine).sent_messages);
     for (int i = 0; i < orr_cluster.size; i++)
-        if (bytes[i]) fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", orr_cluster.rank, i, (unsigned long long)bytes[i]);
+        if (bytes[i])
+            fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", orr_cluster.rank, i,
+                    (unsigned long long)bytes[i]);
 }
 
 static void free_counters(void);
@@ -378,7 +400,8 @@ static void free_counters(void)
 void starpu_mpi_comm_stats_enable(void)
 {
     if (!orr_cluster_check("starpu_mpi_comm_stats_enable") || counting || !make_counters()) return;
-    for (int i = 0; i < orr_cluster.size; i++) uncounted[i] += orr_cluster.engine.sent_bytes[i] - stopped_at[i];
+    for (int i = 0; i < orr_cluster.size; i++)
+        uncounted[i] += orr_cluster.engine.sent_bytes[i] - stopped_at[i];
     counting = true;
 }
 
@@ -393,15 +416,25 @@ void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 {
     if (!comm_stats || !orr_cluster_check("starpu_mpi_comm_stats_retrieve")) return;
     for (int i = 0; i < orr_cluster.size; i++)
-        comm_stats[i] = (size_t)((counting ? orr_cluster.engine.sent_bytes[i] : stopped_at[i]) - (uncounted ? uncounted[i] : 0));
+        comm_stats[i] = (size_t)((counting ? orr_cluster.engine.sent_bytes[i] : stopped_at[i]) -
+                                 (uncounted ? uncounted[i] : 0));
 }
 
 /* ---- the rest ---- */
 
 static starpu_mpi_tag_t communication_tag = 42;
 
-starpu_mpi_tag_t starpu_mpi_get_communication_tag(void) { return communication_tag; }
+starpu_mpi_tag_t starpu_mpi_get_communication_tag(void)
+{
+    return communication_tag;
+}
 
-void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag) { communication_tag = tag; }
+void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag)
+{
+    communication_tag = tag;
+}
 
-int starpu_mpi_get_thread_cpuid(void) { return -1; }
+int starpu_mpi_get_thread_cpuid(void)
+{
+    return -1;
+}

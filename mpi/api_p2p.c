@@ -31,9 +31,13 @@ static void fill_status(const struct orr_message *m, MPI_Status *status)
     MPI_Status_set_cancelled(status, 0);
 }
 
-static struct orr_message_spec spec(enum orr_request_kind kind, starpu_data_handle_t h, int peer, starpu_mpi_tag_t tag, MPI_Comm comm)
+static struct orr_message_spec spec(enum orr_request_kind kind, starpu_data_handle_t h, int peer,
+                                    starpu_mpi_tag_t tag, MPI_Comm comm)
 {
-    return (struct orr_message_spec){ .kind = kind, .handle = h, .peer = peer, .tag = tag,
+    return (struct orr_message_spec){ .kind = kind,
+                                      .handle = h,
+                                      .peer = peer,
+                                      .tag = tag,
                                       .comm = orr_cluster.started ? orr_comm_of(comm) : NULL };
 }
 
@@ -76,7 +80,8 @@ static int detached(struct orr_message_spec s, const char *fn, callback_fn callb
 
 /* ---- blocking ---- */
 
-int starpu_mpi_send_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm)
+int starpu_mpi_send_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio,
+                         MPI_Comm comm)
 {
     struct orr_message_spec s = spec(ORR_SEND, data_handle, dest, data_tag, comm);
     s.priority = prio;
@@ -88,22 +93,24 @@ int starpu_mpi_send(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t
     return starpu_mpi_send_prio(data_handle, dest, data_tag, 0, comm);
 }
 
-int starpu_mpi_recv_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm, MPI_Status *status)
+int starpu_mpi_recv_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, int prio,
+                         MPI_Comm comm, MPI_Status *status)
 {
     struct orr_message_spec s = spec(ORR_RECV, data_handle, source, data_tag, comm);
     s.priority = prio;
     return blocking(s, "starpu_mpi_recv", status);
 }
 
-int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm, MPI_Status *status)
+int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
+                    MPI_Status *status)
 {
     return starpu_mpi_recv_prio(data_handle, source, data_tag, 0, comm, status);
 }
 
 /* ---- with a request ---- */
 
-static int send_request(starpu_data_handle_t h, starpu_mpi_req *req, int dest, starpu_mpi_tag_t tag, int prio, MPI_Comm comm, bool sync,
-                        const char *fn)
+static int send_request(starpu_data_handle_t h, starpu_mpi_req *req, int dest, starpu_mpi_tag_t tag, int prio,
+                        MPI_Comm comm, bool sync, const char *fn)
 {
     struct orr_message_spec s = spec(ORR_SEND, h, dest, tag, comm);
     s.priority = prio;
@@ -111,27 +118,32 @@ static int send_request(starpu_data_handle_t h, starpu_mpi_req *req, int dest, s
     return pending(s, fn, req);
 }
 
-int starpu_mpi_isend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm)
+int starpu_mpi_isend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
+                          starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm)
 {
     return send_request(data_handle, req, dest, data_tag, prio, comm, false, "starpu_mpi_isend");
 }
 
-int starpu_mpi_isend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm)
+int starpu_mpi_isend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
+                     starpu_mpi_tag_t data_tag, MPI_Comm comm)
 {
     return send_request(data_handle, req, dest, data_tag, 0, comm, false, "starpu_mpi_isend");
 }
 
-int starpu_mpi_issend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm)
+int starpu_mpi_issend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
+                           starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm)
 {
     return send_request(data_handle, req, dest, data_tag, prio, comm, true, "starpu_mpi_issend");
 }
 
-int starpu_mpi_issend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm)
+int starpu_mpi_issend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
+                      starpu_mpi_tag_t data_tag, MPI_Comm comm)
 {
     return send_request(data_handle, req, dest, data_tag, 0, comm, true, "starpu_mpi_issend");
 }
 
-int starpu_mpi_irecv(starpu_data_handle_t data_handle, starpu_mpi_req *req, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm)
+int starpu_mpi_irecv(starpu_data_handle_t data_handle, starpu_mpi_req *req, int source,
+                     starpu_mpi_tag_t data_tag, MPI_Comm comm)
 {
     return pending(spec(ORR_RECV, data_handle, source, data_tag, comm), "starpu_mpi_irecv", req);
 }
@@ -153,7 +165,8 @@ int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status)
 {
     if (!orr_cluster_check("starpu_mpi_test")) return -ESHUTDOWN;
     if (!req || !*req || !flag) {
-        orr_error("starpu_mpi_test: %s", flag ? "there is no request; it was waited for already, or never started" : "flag is NULL");
+        orr_error("starpu_mpi_test: %s",
+                  flag ? "there is no request; it was waited for already, or never started" : "flag is NULL");
         return -EINVAL;
     }
     struct orr_message *m = *req;
@@ -169,8 +182,8 @@ int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status)
 
 /* ---- detached ---- */
 
-static int send_detached(starpu_data_handle_t h, int dest, starpu_mpi_tag_t tag, int prio, MPI_Comm comm, callback_fn callback, void *arg,
-                         bool sync)
+static int send_detached(starpu_data_handle_t h, int dest, starpu_mpi_tag_t tag, int prio, MPI_Comm comm,
+                         callback_fn callback, void *arg, bool sync)
 {
     struct orr_message_spec s = spec(ORR_SEND, h, dest, tag, comm);
     s.priority = prio;
@@ -178,46 +191,48 @@ static int send_detached(starpu_data_handle_t h, int dest, starpu_mpi_tag_t tag,
     return detached(s, sync ? "starpu_mpi_issend_detached" : "starpu_mpi_isend_detached", callback, arg);
 }
 
-int starpu_mpi_isend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
-                                   void (*callback)(void *), void *arg)
+int starpu_mpi_isend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
+                                   int prio, MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     return send_detached(data_handle, dest, data_tag, prio, comm, callback, arg, false);
 }
 
-int starpu_mpi_isend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm,
-                              void (*callback)(void *), void *arg)
+int starpu_mpi_isend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
+                              MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     return send_detached(data_handle, dest, data_tag, 0, comm, callback, arg, false);
 }
 
-int starpu_mpi_issend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
-                                    void (*callback)(void *), void *arg)
+int starpu_mpi_issend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
+                                    int prio, MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     return send_detached(data_handle, dest, data_tag, prio, comm, callback, arg, true);
 }
 
-int starpu_mpi_issend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm,
-                               void (*callback)(void *), void *arg)
+int starpu_mpi_issend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
+                               MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     return send_detached(data_handle, dest, data_tag, 0, comm, callback, arg, true);
 }
 
-int starpu_mpi_irecv_detached_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
-                                   void (*callback)(void *), void *arg)
+int starpu_mpi_irecv_detached_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
+                                   int prio, MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     struct orr_message_spec s = spec(ORR_RECV, data_handle, source, data_tag, comm);
     s.priority = prio;
     return detached(s, "starpu_mpi_irecv_detached", callback, arg);
 }
 
-int starpu_mpi_irecv_detached(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
-                              void (*callback)(void *), void *arg)
+int starpu_mpi_irecv_detached(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
+                              MPI_Comm comm, void (*callback)(void *), void *arg)
 {
     return starpu_mpi_irecv_detached_prio(data_handle, source, data_tag, 0, comm, callback, arg);
 }
 
-int starpu_mpi_irecv_detached_sequential_consistency(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
-                                                     void (*callback)(void *), void *arg, int sequential_consistency)
+int starpu_mpi_irecv_detached_sequential_consistency(starpu_data_handle_t data_handle, int source,
+                                                     starpu_mpi_tag_t data_tag, MPI_Comm comm,
+                                                     void (*callback)(void *), void *arg,
+                                                     int sequential_consistency)
 {
     struct orr_message_spec s = spec(ORR_RECV, data_handle, source, data_tag, comm);
     s.unordered = !sequential_consistency;
@@ -227,7 +242,10 @@ int starpu_mpi_irecv_detached_sequential_consistency(starpu_data_handle_t data_h
 /* ---- detached, with a task tag ---- */
 
 /* Counts down to the tag. */
-struct unlock { _Atomic unsigned left; starpu_tag_t tag; };
+struct unlock {
+    _Atomic unsigned left;
+    starpu_tag_t tag;
+};
 
 static void one_arrived(void *p)
 {
@@ -247,8 +265,8 @@ static struct unlock *make_unlock(unsigned count, starpu_tag_t tag)
 }
 
 /* One unit more than messages is counted, and given back here: the tag is notified even if there are none. */
-static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_handle_t *handles, int *peers, starpu_mpi_tag_t *tags,
-                       int *prios, MPI_Comm *comms, starpu_tag_t tag, const char *fn)
+static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_handle_t *handles, int *peers,
+                       starpu_mpi_tag_t *tags, int *prios, MPI_Comm *comms, starpu_tag_t tag, const char *fn)
 {
     struct unlock *u = make_unlock(count + 1, tag);
     int status = 0;
@@ -266,37 +284,47 @@ static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_h
     return status;
 }
 
-int starpu_mpi_isend_detached_unlock_tag_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
+int starpu_mpi_isend_detached_unlock_tag_prio(starpu_data_handle_t data_handle, int dest,
+                                              starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
                                               starpu_tag_t tag)
 {
-    return start_array(ORR_SEND, 1, &data_handle, &dest, &data_tag, &prio, &comm, tag, "starpu_mpi_isend_detached_unlock_tag");
+    return start_array(ORR_SEND, 1, &data_handle, &dest, &data_tag, &prio, &comm, tag,
+                       "starpu_mpi_isend_detached_unlock_tag");
 }
 
-int starpu_mpi_isend_detached_unlock_tag(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag)
+int starpu_mpi_isend_detached_unlock_tag(starpu_data_handle_t data_handle, int dest,
+                                         starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag)
 {
     return starpu_mpi_isend_detached_unlock_tag_prio(data_handle, dest, data_tag, 0, comm, tag);
 }
 
-int starpu_mpi_irecv_detached_unlock_tag(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
-                                         starpu_tag_t tag)
+int starpu_mpi_irecv_detached_unlock_tag(starpu_data_handle_t data_handle, int source,
+                                         starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag)
 {
-    return start_array(ORR_RECV, 1, &data_handle, &source, &data_tag, NULL, &comm, tag, "starpu_mpi_irecv_detached_unlock_tag");
+    return start_array(ORR_RECV, 1, &data_handle, &source, &data_tag, NULL, &comm, tag,
+                       "starpu_mpi_irecv_detached_unlock_tag");
 }
 
-int starpu_mpi_isend_array_detached_unlock_tag_prio(unsigned array_size, starpu_data_handle_t *data_handle, int *dest,
-                                                    starpu_mpi_tag_t *data_tag, int *prio, MPI_Comm *comm, starpu_tag_t tag)
+int starpu_mpi_isend_array_detached_unlock_tag_prio(unsigned array_size, starpu_data_handle_t *data_handle,
+                                                    int *dest, starpu_mpi_tag_t *data_tag, int *prio,
+                                                    MPI_Comm *comm, starpu_tag_t tag)
 {
-    return start_array(ORR_SEND, array_size, data_handle, dest, data_tag, prio, comm, tag, "starpu_mpi_isend_array_detached_unlock_tag");
+    return start_array(ORR_SEND, array_size, data_handle, dest, data_tag, prio, comm, tag,
+                       "starpu_mpi_isend_array_detached_unlock_tag");
 }
 
-int starpu_mpi_isend_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle, int *dest, starpu_mpi_tag_t *data_tag,
-                                               MPI_Comm *comm, starpu_tag_t tag)
+int starpu_mpi_isend_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
+                                               int *dest, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
+                                               starpu_tag_t tag)
 {
-    return starpu_mpi_isend_array_detached_unlock_tag_prio(array_size, data_handle, dest, data_tag, NULL, comm, tag);
+    return starpu_mpi_isend_array_detached_unlock_tag_prio(array_size, data_handle, dest, data_tag, NULL,
+                                                           comm, tag);
 }
 
-int starpu_mpi_irecv_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle, int *source, starpu_mpi_tag_t *data_tag,
-                                               MPI_Comm *comm, starpu_tag_t tag)
+int starpu_mpi_irecv_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
+                                               int *source, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
+                                               starpu_tag_t tag)
 {
-    return start_array(ORR_RECV, array_size, data_handle, source, data_tag, NULL, comm, tag, "starpu_mpi_irecv_array_detached_unlock_tag");
+    return start_array(ORR_RECV, array_size, data_handle, source, data_tag, NULL, comm, tag,
+                       "starpu_mpi_irecv_array_detached_unlock_tag");
 }

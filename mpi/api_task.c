@@ -135,27 +135,32 @@ static int exchange_before(struct orr_comm *c, struct starpu_task *task, struct 
     return r;
 }
 
-int starpu_mpi_task_exchange_data_before_execution_on_node(MPI_Comm comm, struct starpu_task *task, struct starpu_data_descr *descrs,
-                                                           struct starpu_mpi_task_exchange_params *params, int xrank)
+int starpu_mpi_task_exchange_data_before_execution_on_node(MPI_Comm comm, struct starpu_task *task,
+                                                           struct starpu_data_descr *descrs,
+                                                           struct starpu_mpi_task_exchange_params *params,
+                                                           int xrank)
 {
     int r;
     struct orr_comm *c = check(comm, "starpu_mpi_task_exchange_data_before_execution", &r);
     if (!c) return r;
     if (!task || !task->cl || !descrs || !params) {
-        orr_error("starpu_mpi_task_exchange_data_before_execution: task, descrs or params is NULL, or the task has no codelet");
+        orr_error("starpu_mpi_task_exchange_data_before_execution: task, descrs or params is NULL, or the "
+                  "task has no codelet");
         return -EINVAL;
     }
     params->xrank = xrank;
     return exchange_before(c, task, descrs, params);
 }
 
-int starpu_mpi_task_exchange_data_before_execution(MPI_Comm comm, struct starpu_task *task, struct starpu_data_descr *descrs,
+int starpu_mpi_task_exchange_data_before_execution(MPI_Comm comm, struct starpu_task *task,
+                                                   struct starpu_data_descr *descrs,
                                                    struct starpu_mpi_task_exchange_params *params)
 {
     return starpu_mpi_task_exchange_data_before_execution_on_node(comm, task, descrs, params, -1);
 }
 
-int starpu_mpi_task_exchange_data_after_execution(MPI_Comm comm, struct starpu_data_descr *descrs, unsigned nb_data,
+int starpu_mpi_task_exchange_data_after_execution(MPI_Comm comm, struct starpu_data_descr *descrs,
+                                                  unsigned nb_data,
                                                   struct starpu_mpi_task_exchange_params params)
 {
     int r = 0;
@@ -165,7 +170,8 @@ int starpu_mpi_task_exchange_data_after_execution(MPI_Comm comm, struct starpu_d
     return r;
 }
 
-int starpu_mpi_exchange_data_before_execution(MPI_Comm comm, starpu_data_handle_t data, enum starpu_data_access_mode mode,
+int starpu_mpi_exchange_data_before_execution(MPI_Comm comm, starpu_data_handle_t data,
+                                              enum starpu_data_access_mode mode,
                                               struct starpu_mpi_task_exchange_params *params)
 {
     int r;
@@ -173,7 +179,8 @@ int starpu_mpi_exchange_data_before_execution(MPI_Comm comm, starpu_data_handle_
     return c ? orr_exchange_before(c, data, mode, params->xrank, params->priority) : r;
 }
 
-int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t data, enum starpu_data_access_mode mode,
+int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t data,
+                                             enum starpu_data_access_mode mode,
                                              struct starpu_mpi_task_exchange_params params)
 {
     int r;
@@ -183,10 +190,22 @@ int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t
 
 /* ---- node selection ---- */
 
-int starpu_mpi_node_selection_register_policy(starpu_mpi_select_node_policy_func_t policy_func) { return orr_select_register(policy_func); }
+int starpu_mpi_node_selection_register_policy(starpu_mpi_select_node_policy_func_t policy_func)
+{
+    return orr_select_register(policy_func);
+}
 
-int starpu_mpi_node_selection_unregister_policy(int policy) { return orr_select_unregister(policy); }
+int starpu_mpi_node_selection_unregister_policy(int policy)
+{
+    return orr_select_unregister(policy);
+}
 
-int starpu_mpi_node_selection_get_current_policy(void) { return orr_select_get_current(); }
+int starpu_mpi_node_selection_get_current_policy(void)
+{
+    return orr_select_get_current();
+}
 
-int starpu_mpi_node_selection_set_current_policy(int policy) { return orr_select_set_current(policy); }
+int starpu_mpi_node_selection_set_current_policy(int policy)
+{
+    return orr_select_set_current(policy);
+}

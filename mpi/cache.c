@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cache.c: see cache.h.
- * Threads: the thread that submits. Owns: whether the cache is on. Not here: the public functions (api_data.c). */
+ * Threads: the thread that submits. Owns: whether the cache is on. Not here: the public functions
+ * (api_data.c). */
 #include "mpi/cache.h"
 
 #include <starpu.h>
@@ -12,11 +13,20 @@ static const struct orr_env env_cache = { "STARPU_MPI_CACHE", "1", "0|1",
                                           "ranks keep what they received until the data is written again" };
 static _Atomic bool on = true;
 
-void orr_cache_init(void) { orr_store_relaxed(&on, orr_env_long(&env_cache, 1, 0, 1) != 0); }
+void orr_cache_init(void)
+{
+    orr_store_relaxed(&on, orr_env_long(&env_cache, 1, 0, 1) != 0);
+}
 
-bool orr_cache_is_on(void) { return orr_load_relaxed(&on); }
+bool orr_cache_is_on(void)
+{
+    return orr_load_relaxed(&on);
+}
 
-void orr_cache_set(bool now_on) { orr_store_relaxed(&on, now_on); }
+void orr_cache_set(bool now_on)
+{
+    orr_store_relaxed(&on, now_on);
+}
 
 bool orr_cache_received(struct orr_data *h)
 {
@@ -37,8 +47,10 @@ bool orr_cache_sent(struct orr_data *h, int rank)
     if (!orr_cache_is_on() || !o) return false;
     bool failed, had = orr_rank_set_add(&o->sent, rank, o->comm ? o->comm->size : rank + 1, &failed);
     if (failed)
-        orr_fatal("out of memory: what was sent of the data with tag %lld cannot be remembered, and the ranks would disagree; "
-                  "set STARPU_MPI_CACHE=0 on all ranks", (long long)o->tag);
+        orr_fatal("out of memory: what was sent of the data with tag %lld cannot be remembered, and the "
+                  "ranks would disagree; "
+                  "set STARPU_MPI_CACHE=0 on all ranks",
+                  (long long)o->tag);
     h->mpi_flags |= ORR_MPI_SENT;
     return had;
 }
@@ -48,19 +60,28 @@ void orr_cache_written(struct orr_data *h)
     if (orr_likely(!(h->mpi_flags & (ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE)))) return;
     if (h->mpi_flags & ORR_MPI_SENT) {
         struct orr_owned *o = orr_owned_of(h);
-        if (o->sent.bits) orr_rank_set_clear(&o->sent);
-        else o->sent.count = 0;
+        if (o->sent.bits)
+            orr_rank_set_clear(&o->sent);
+        else
+            o->sent.count = 0;
     }
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 
 void orr_cache_flush(struct orr_data *h, int me)
 {
-    bool give_back = h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE) && h->mpi_rank != me && h->mpi_rank >= 0;
+    bool give_back =
+        h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE) && h->mpi_rank != me && h->mpi_rank >= 0;
     orr_cache_written(h);
     if (give_back) starpu_data_invalidate_submit(h);
 }
 
-static void flush_one(struct orr_owned *o, void *me) { orr_cache_flush(o->handle, *(int *)me); }
+static void flush_one(struct orr_owned *o, void *me)
+{
+    orr_cache_flush(o->handle, *(int *)me);
+}
 
-void orr_cache_flush_all(int me) { orr_owned_visit(flush_one, &me); }
+void orr_cache_flush_all(int me)
+{
+    orr_owned_visit(flush_one, &me);
+}

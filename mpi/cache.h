@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cache.h: which ranks already hold the current value of a handle, counted alike by its owner and by each receiver.
- * Threads: the thread that submits. Owns: whether the cache is on. Not here: the records (ownership.h), transfers (exchange.c).
- * A receiver's mark and the owner's mark for it are set and cleared at the same places of the task stream: that is what lets
- * both decide alone that no message is needed. */
+/* cache.h: which ranks already hold the current value of a handle, counted alike by its owner and by each
+ * receiver.
+ * Threads: the thread that submits. Owns: whether the cache is on. Not here: the records (ownership.h),
+ * transfers (exchange.c). A receiver's mark and the owner's mark for it are set and cleared at the same
+ * places of the task stream: that is what lets both decide alone that no message is needed. */
 #ifndef ORR_MPI_CACHE_H
 #define ORR_MPI_CACHE_H
 

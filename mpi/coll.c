@@ -18,14 +18,19 @@ static void hop_done(struct orr_request *r)
     orr_progress_signal();
 }
 
-static bool hop_is_over(void *h) { return orr_load_acquire(&((struct hop *)h)->over); }
+static bool hop_is_over(void *h)
+{
+    return orr_load_acquire(&((struct hop *)h)->over);
+}
 
 static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t tag, int64_t *values)
 {
     struct hop h;
     memset(&h, 0, sizeof h);
     orr_request_init(&h.request);
-    h.request.node = (struct orr_match_node){ .context = c->context | ORR_CONTEXT_UNCOUNTED, .peer = orr_comm_peer(c, rank), .tag = tag };
+    h.request.node = (struct orr_match_node){ .context = c->context | ORR_CONTEXT_UNCOUNTED,
+                                              .peer = orr_comm_peer(c, rank),
+                                              .tag = tag };
     h.request.kind = kind;
     h.request.done = hop_done;
     h.request.payload = (struct orr_payload){ .base = values, .bytes = ORR_COLL_VALUES * sizeof *values };
@@ -42,8 +47,10 @@ int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES])
     for (; parent_bit < c->size && !(c->rank & parent_bit); parent_bit <<= 1) {
         if ((c->rank | parent_bit) >= c->size) continue;
         int r = hop(c, ORR_RECV, c->rank | parent_bit, tag, other);
-        if (r) status = r;
-        else for (int i = 0; i < ORR_COLL_VALUES; i++) values[i] += other[i];
+        if (r)
+            status = r;
+        else
+            for (int i = 0; i < ORR_COLL_VALUES; i++) values[i] += other[i];
     }
     if (c->rank) {
         int r = hop(c, ORR_SEND, c->rank & ~parent_bit, tag, values);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll.h: the one collective operation the layer needs for itself: sums over all ranks, which is a barrier too.
- * Threads: one at a time for a communicator, in the same order on all ranks. Owns: nothing. Not here: data (collective.c). */
+/* coll.h: the one collective operation the layer needs for itself: sums over all ranks, which is a barrier
+ * too.
+ * Threads: one at a time for a communicator, in the same order on all ranks. Owns: nothing. Not here: data
+ * (collective.c). */
 #ifndef ORR_MPI_COLL_H
 #define ORR_MPI_COLL_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collective.c: see collective.h.
- * Threads: the thread that submits; the countdown on whoever completes. Owns: nothing. Not here: single messages (message.c). */
+ * Threads: the thread that submits; the countdown on whoever completes. Owns: nothing. Not here: single
+ * messages (message.c). */
 #include "mpi/collective.h"
 
 #include <errno.h>
@@ -31,12 +32,20 @@ static struct countdown *countdown_create(void (*callback)(void *), void *arg)
     return d;
 }
 
-static int start_one(struct orr_comm *c, struct orr_data *h, enum orr_request_kind kind, int peer, struct countdown *d)
+static int start_one(struct orr_comm *c, struct orr_data *h, enum orr_request_kind kind, int peer,
+                     struct countdown *d)
 {
-    const struct orr_message_spec s = { .kind = kind, .handle = h, .comm = c, .peer = peer, .tag = orr_owned_tag(h), .detached = true,
-                                        .callback = count_down, .arg = d };
+    const struct orr_message_spec s = { .kind = kind,
+                                        .handle = h,
+                                        .comm = c,
+                                        .peer = peer,
+                                        .tag = orr_owned_tag(h),
+                                        .detached = true,
+                                        .callback = count_down,
+                                        .arg = d };
     orr_add_relaxed(&d->left, 1);
-    int r = orr_message_start(&s, kind == ORR_SEND ? "starpu_mpi_scatter_detached" : "starpu_mpi_gather_detached", NULL);
+    int r = orr_message_start(
+        &s, kind == ORR_SEND ? "starpu_mpi_scatter_detached" : "starpu_mpi_gather_detached", NULL);
     if (r) orr_sub_acq_rel(&d->left, 1);
     return r;
 }
@@ -45,14 +54,17 @@ int orr_collective_start(struct orr_comm *c, const struct orr_collective *w)
 {
     int me = c->rank, status = 0;
     bool sends = (me == w->root) != w->gather; /* which callback is this rank's */
-    struct countdown *d = countdown_create(sends ? w->sent : w->received, sends ? w->sent_arg : w->received_arg);
+    struct countdown *d =
+        countdown_create(sends ? w->sent : w->received, sends ? w->sent_arg : w->received_arg);
     if (!d) return -ENOMEM;
     for (int i = 0; i < w->count; i++) {
         struct orr_data *h = w->handles[i];
         int owner = h ? h->mpi_rank : -1, r = 0;
         if (owner < 0 || owner == w->root) continue;
-        if (me == owner) r = start_one(c, h, w->gather ? ORR_SEND : ORR_RECV, w->root, d);
-        else if (me == w->root) r = start_one(c, h, w->gather ? ORR_RECV : ORR_SEND, owner, d);
+        if (me == owner)
+            r = start_one(c, h, w->gather ? ORR_SEND : ORR_RECV, w->root, d);
+        else if (me == w->root)
+            r = start_one(c, h, w->gather ? ORR_RECV : ORR_SEND, owner, d);
         if (r) status = r;
     }
     count_down(d);

@@ -3,10 +3,11 @@
  * Threads: any; one at a time holds e->busy and runs all that is called _locked. Owns: see engine.h.
  * Not here: where bytes come from (message.c), the network (transport.h).
  *
- * Nobody ever waits for the engine: posting pushes onto a lock-free stack, and whoever holds busy empties it in the order of
- * pushing and looks again after letting go. A small message carries its payload; a large one is announced, and the data
- * follow at once as a bulk transfer, which the transport puts straight into place. Sends with the same key leave in the
- * order in which they were posted, whichever is ready first; receives are matched in the order in which they were posted. */
+ * Nobody ever waits for the engine: posting pushes onto a lock-free stack, and whoever holds busy empties it
+ * in the order of pushing and looks again after letting go. A small message carries its payload; a large one
+ * is announced, and the data follow at once as a bulk transfer, which the transport puts straight into place.
+ * Sends with the same key leave in the order in which they were posted, whichever is ready first; receives
+ * are matched in the order in which they were posted. */
 #include "mpi/engine.h"
 
 #include <string.h>
@@ -25,9 +26,15 @@ enum { POLL_ROUNDS_MAX = 16 };
 
 static _Thread_local bool in_callback;
 
-bool orr_engine_in_callback(void) { return in_callback; }
+bool orr_engine_in_callback(void)
+{
+    return in_callback;
+}
 
-static void list_init(struct orr_request_list *l) { l->head = NULL, l->tail = &l->head; }
+static void list_init(struct orr_request_list *l)
+{
+    l->head = NULL, l->tail = &l->head;
+}
 
 static void list_append(struct orr_request_list *l, struct orr_request *r)
 {
@@ -79,7 +86,8 @@ static void push(struct orr_engine *e, struct orr_inbox_item *item)
 {
     struct orr_inbox_item *head = orr_load_relaxed(&e->inbox);
     do item->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&e->inbox, &head, item, memory_order_seq_cst, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&e->inbox, &head, item, memory_order_seq_cst,
+                                                  memory_order_relaxed));
 }
 
 void orr_request_init(struct orr_request *r)
@@ -99,7 +107,10 @@ void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
     push(e, &r->items[0]);
 }
 
-void orr_engine_ready(struct orr_engine *e, struct orr_request *r) { push(e, &r->items[1]); }
+void orr_engine_ready(struct orr_engine *e, struct orr_request *r)
+{
+    push(e, &r->items[1]);
+}
 
 /* ---- completion ---- */
 
@@ -127,8 +138,11 @@ static void *take_buffer(struct orr_engine *e)
 
 static void fill_header(struct orr_wire_header *h, uint8_t kind, const struct orr_match_node *n)
 {
-    *h = (struct orr_wire_header){ .magic = ORR_WIRE_MAGIC, .version = ORR_WIRE_VERSION, .kind = kind,
-                                   .context = n->context, .tag = n->tag };
+    *h = (struct orr_wire_header){ .magic = ORR_WIRE_MAGIC,
+                                   .version = ORR_WIRE_VERSION,
+                                   .kind = kind,
+                                   .context = n->context,
+                                   .tag = n->tag };
 }
 
 static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
@@ -168,9 +182,12 @@ static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag
 {
     r->waits++;
     e->counts.bulk_receives += !sending;
-    r->bulk = (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
-    if (sending) e->transport->ops->bulk_send(e->transport, &r->bulk);
-    else e->transport->ops->bulk_recv(e->transport, &r->bulk);
+    r->bulk =
+        (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
+    if (sending)
+        e->transport->ops->bulk_send(e->transport, &r->bulk);
+    else
+        e->transport->ops->bulk_recv(e->transport, &r->bulk);
 }
 
 /* Sends what leads the request off; false when there is no buffer. */
@@ -269,7 +286,8 @@ static void release_held_locked(struct orr_engine *e, uint32_t context, int32_t 
 
 /* ---- receiving ---- */
 
-static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, uint64_t id, struct orr_wire_header *buffer)
+static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, uint64_t id,
+                            struct orr_wire_header *buffer)
 {
     fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
     buffer->id = id;
@@ -277,20 +295,24 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
     e->transport->ops->small_send(e->transport, peer, buffer, sizeof *buffer);
 }
 
-static int check_receive(const struct orr_engine *e, const struct orr_request *r, const struct orr_wire_header *h)
+static int check_receive(const struct orr_engine *e, const struct orr_request *r,
+                         const struct orr_wire_header *h)
 {
     if (!r->payload.any_size && h->bytes != r->payload.bytes) {
-        orr_error("message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving data has %llu; "
+        orr_error("message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving "
+                  "data has %llu; "
                   "register both with the same size, or give them different tags",
                   (long long)r->node.tag, r->node.peer, e->transport->rank, (unsigned long long)h->bytes,
                   (unsigned long long)r->payload.bytes);
         return -EMSGSIZE;
     }
     if (h->type && r->payload.type && h->type != r->payload.type) {
-        orr_error("message with tag %lld from rank %d to rank %d: both sides have %llu bytes, but of different types (interface %u "
-                  "with elements of %u bytes was sent, the receiving data is interface %u with elements of %u bytes)",
-                  (long long)r->node.tag, r->node.peer, e->transport->rank, (unsigned long long)h->bytes, h->type >> 24,
-                  h->type & 0xffffff, r->payload.type >> 24, r->payload.type & 0xffffff);
+        orr_error("message with tag %lld from rank %d to rank %d: both sides have %llu bytes, but of "
+                  "different types (interface %u "
+                  "with elements of %u bytes was sent, the receiving data is interface %u with elements of "
+                  "%u bytes)",
+                  (long long)r->node.tag, r->node.peer, e->transport->rank, (unsigned long long)h->bytes,
+                  h->type >> 24, h->type & 0xffffff, r->payload.type >> 24, r->payload.type & 0xffffff);
         return -EPROTOTYPE;
     }
     return 0;
@@ -318,9 +340,10 @@ static bool make_room(struct orr_request *r, const struct orr_wire_header *h)
     return true;
 }
 
-/* Gives message h (and its data, when eager) to the ready request r, which is on no list. False: no memory or no buffer,
- * and nothing was done that cannot be done again. */
-static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const struct orr_wire_header *h, const void *data)
+/* Gives message h (and its data, when eager) to the ready request r, which is on no list. False: no memory or
+ * no buffer, and nothing was done that cannot be done again. */
+static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const struct orr_wire_header *h,
+                           const void *data)
 {
     void *ack = NULL;
     bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
@@ -355,7 +378,8 @@ static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
     list_append(&e->stalled, r);
 }
 
-static struct orr_early *copy_early(const struct orr_wire_header *h, int source, const void *data, size_t bytes)
+static struct orr_early *copy_early(const struct orr_wire_header *h, int source, const void *data,
+                                    size_t bytes)
 {
     struct orr_early *m = orr_malloc(sizeof *m + bytes);
     if (!m) return NULL;
@@ -366,7 +390,8 @@ static struct orr_early *copy_early(const struct orr_wire_header *h, int source,
 }
 
 /* A message for a receive. */
-static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data, size_t bytes)
+static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
+                          size_t bytes)
 {
     struct orr_request *r = (struct orr_request *)orr_match_first(&e->receives, h->context, source, h->tag);
     if (r && r->ready) {
@@ -395,9 +420,12 @@ static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wir
 
 static void acknowledged_locked(struct orr_engine *e, int source, const struct orr_wire_header *h)
 {
-    struct orr_request *r = (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
-    if (r) one_end_locked(e, r, 0);
-    else e->counts.bad_messages++;
+    struct orr_request *r =
+        (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
+    if (r)
+        one_end_locked(e, r, 0);
+    else
+        e->counts.bad_messages++;
 }
 
 static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
@@ -420,8 +448,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     memcpy(&h, message, bytes < sizeof h ? bytes : sizeof h);
     if (!header_is_sound(&h, bytes)) {
         if (e->counts.bad_messages++ == 0)
-            orr_error("rank %d received a message of %zu bytes from rank %d that it does not understand: do all ranks run the same "
-                      "build of liborrery-mpi?", e->transport->rank, bytes, source);
+            orr_error("rank %d received a message of %zu bytes from rank %d that it does not understand: do "
+                      "all ranks run the same "
+                      "build of liborrery-mpi?",
+                      e->transport->rank, bytes, source);
         return true;
     }
     if (h.kind == ORR_WIRE_CONTROL) {
@@ -429,8 +459,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
         return true;
     }
     bool taken = true;
-    if (h.kind == ORR_WIRE_ACK) acknowledged_locked(e, source, &h);
-    else taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
+    if (h.kind == ORR_WIRE_ACK)
+        acknowledged_locked(e, source, &h);
+    else
+        taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
     if (taken) e->counts.received_messages++;
     return taken;
 }
@@ -462,29 +494,38 @@ static void posted_send_locked(struct orr_engine *e, struct orr_request *r)
 static void posted_recv_locked(struct orr_engine *e, struct orr_request *r)
 {
     r->early = (struct orr_early *)orr_match_pop(&e->early, r->node.context, r->node.peer, r->node.tag);
-    if (!r->early) orr_match_append(&e->receives, &r->node);
-    else if (r->ready) deliver_early_locked(e, r);
+    if (!r->early)
+        orr_match_append(&e->receives, &r->node);
+    else if (r->ready)
+        deliver_early_locked(e, r);
 }
 
 static void handle_item_locked(struct orr_engine *e, struct orr_inbox_item *item)
 {
-    struct orr_request *r = (struct orr_request *)((char *)(item - item->says_ready) - offsetof(struct orr_request, items));
+    struct orr_request *r =
+        (struct orr_request *)((char *)(item - item->says_ready) - offsetof(struct orr_request, items));
     if (orr_unlikely(e->cancelled)) {
-        if (item->says_ready) r->ready = true;
-        else r->posted = true;
+        if (item->says_ready)
+            r->ready = true;
+        else
+            r->posted = true;
         if (r->posted && r->ready) complete_locked(e, r, -ECANCELED);
         return;
     }
     if (!item->says_ready) {
         r->posted = true;
-        if (r->kind == ORR_SEND) posted_send_locked(e, r);
-        else posted_recv_locked(e, r);
+        if (r->kind == ORR_SEND)
+            posted_send_locked(e, r);
+        else
+            posted_recv_locked(e, r);
         return;
     }
     r->ready = true;
     if (!r->posted) return; /* the post comes and finds it ready */
-    if (r->kind == ORR_SEND) release_held_locked(e, r->node.context, r->node.peer, r->node.tag);
-    else if (r->early) deliver_early_locked(e, r);
+    if (r->kind == ORR_SEND)
+        release_held_locked(e, r->node.context, r->node.peer, r->node.tag);
+    else if (r->early)
+        deliver_early_locked(e, r);
 }
 
 static bool drain_inbox_locked(struct orr_engine *e)
@@ -540,7 +581,8 @@ bool orr_engine_poll(struct orr_engine *e)
     bool moved = false;
     if (in_callback) return false;
     for (int round = 0; round < POLL_ROUNDS_MAX; round++) {
-        if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) return moved; /* its holder looks at the inbox again */
+        if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire))
+            return moved;                           /* its holder looks at the inbox again */
         if (round == 0) orr_own_add(&e->polls, 1u); /* [own: who holds busy] */
         moved |= step_locked(e);
         struct orr_request *ended = list_take_all(&e->completed);
@@ -573,7 +615,10 @@ bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wi
     return h != NULL;
 }
 
-struct visit { void (*fn)(const struct orr_request *r, void *arg); void *arg; };
+struct visit {
+    void (*fn)(const struct orr_request *r, void *arg);
+    void *arg;
+};
 
 static void visit_request(struct orr_match_node *n, void *arg)
 {
@@ -581,7 +626,8 @@ static void visit_request(struct orr_match_node *n, void *arg)
     v->fn((struct orr_request *)n, v->arg);
 }
 
-void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg), void *arg)
+void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),
+                                void *arg)
 {
     struct visit v = { fn, arg };
     lock_blocking(e);
@@ -591,7 +637,10 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
     orr_store_seq(&e->busy, 0);
 }
 
-struct visit_early { void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg); void *arg; };
+struct visit_early {
+    void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg);
+    void *arg;
+};
 
 static void visit_early_node(struct orr_match_node *n, void *arg)
 {
@@ -599,7 +648,9 @@ static void visit_early_node(struct orr_match_node *n, void *arg)
     v->fn(n, ((struct orr_early *)n)->header.bytes, v->arg);
 }
 
-size_t orr_engine_visit_early(struct orr_engine *e, void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg), void *arg)
+size_t orr_engine_visit_early(struct orr_engine *e,
+                              void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg),
+                              void *arg)
 {
     struct visit_early v = { fn, arg };
     lock_blocking(e);
@@ -621,7 +672,8 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
         struct orr_request *r = (struct orr_request *)n;
         if (r->ready) complete_locked(e, r, -ECANCELED); /* otherwise it ends when its data is let go of */
     }
-    while ((n = orr_match_pop_any(&e->unacknowledged))) one_end_locked(e, (struct orr_request *)n, -ECANCELED);
+    while ((n = orr_match_pop_any(&e->unacknowledged)))
+        one_end_locked(e, (struct orr_request *)n, -ECANCELED);
     struct orr_request *ended = list_take_all(&e->completed);
     orr_store_seq(&e->busy, 0);
     run_done(ended);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine.h: sends and receives between ranks, matched by (context, peer, tag) in the order in which they were posted.
- * Threads: post, ready and poll from any thread, none of them blocks; done and make_room run on whichever thread polls.
- * Owns: requests between post and done, early messages. Not here: handles (message.c), bytes on the wire (transport.h),
- * who polls when (progress.c).
+/* engine.h: sends and receives between ranks, matched by (context, peer, tag) in the order in which they were
+ * posted.
+ * Threads: post, ready and poll from any thread, none of them blocks; done and make_room run on whichever
+ * thread polls.
+ * Owns: requests between post and done, early messages. Not here: handles (message.c), bytes on the wire
+ * (transport.h), who polls when (progress.c).
  *
- * A request is posted when the program calls, which fixes its place in the order, and is ready when its data may be read
- * or written, which may be much later. A message that arrives before its receive is ready is kept. */
+ * A request is posted when the program calls, which fixes its place in the order, and is ready when its data
+ * may be read or written, which may be much later. A message that arrives before its receive is ready is
+ * kept. */
 #ifndef ORR_MPI_ENGINE_H
 #define ORR_MPI_ENGINE_H
 
@@ -29,57 +32,62 @@ struct orr_inbox_item {
 enum orr_request_kind { ORR_SEND, ORR_RECV };
 
 struct orr_request {
-    struct orr_match_node node;  /* first. context, peer, tag: the caller's; the links: the engine's */
+    struct orr_match_node node; /* first. context, peer, tag: the caller's; the links: the engine's */
     /* set by the caller before posting */
-    struct orr_payload payload;  /* before ready */
-    int failure;                 /* a send that cannot be made, before ready: negative errno, told to the receiver */
-    int32_t priority;            /* among sends that are ready at the same time */
-    uint8_t kind;                /* enum orr_request_kind */
-    bool sync;                   /* a send that ends only when it is matched */
-    void (*done)(struct orr_request *r);                        /* once, no lock held; r is the caller's again */
-    void *(*make_room)(struct orr_request *r, size_t bytes);    /* payload.any_size: memory for the bytes, or NULL; short */
+    struct orr_payload payload; /* before ready */
+    int failure;      /* a send that cannot be made, before ready: negative errno, told to the receiver */
+    int32_t priority; /* among sends that are ready at the same time */
+    uint8_t kind;     /* enum orr_request_kind */
+    bool sync;        /* a send that ends only when it is matched */
+    void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
+    void *(*make_room)(struct orr_request *r,
+                       size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
     /* results, valid in done */
-    int status;                  /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
+    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
     uint64_t moved_bytes;
     /* the engine's own */
     struct orr_inbox_item items[2];
-    struct orr_request *next;    /* on one of the engine's lists */
-    struct orr_early *early;     /* matched by this message, which waits for ready */
+    struct orr_request *next; /* on one of the engine's lists */
+    struct orr_early *early;  /* matched by this message, which waits for ready */
     struct orr_bulk bulk;
     uint64_t id;
-    uint8_t waits;               /* ends that are still to come: bulk, acknowledgement */
+    uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
     bool posted, ready;
 };
 
-struct orr_request_list { struct orr_request *head, **tail; };
+struct orr_request_list {
+    struct orr_request *head, **tail;
+};
 
 struct orr_engine_counts {
     uint64_t sent_messages, received_messages; /* without control messages */
     uint64_t bad_messages, early_messages;
-    uint32_t bulk_receives;                    /* under way now */
+    uint32_t bulk_receives; /* under way now */
 };
 
 struct orr_engine {
-    _Atomic(struct orr_inbox_item *) inbox; /* [atomic] posted and ready, latest first; pairs with drain_inbox */
+    _Atomic(struct orr_inbox_item *)
+        inbox; /* [atomic] posted and ready, latest first; pairs with drain_inbox */
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
-    _Atomic bool unsent;                    /* the transport needs polls although nothing may be outstanding */
-    struct orr_transport *transport;        /* [const] */
-    /* Optional: a control message came; called with busy held, must not call the engine. [const once messages flow] */
+    _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
+    struct orr_transport *transport; /* [const] */
+    /* Optional: a control message came; called with busy held, must not call the engine. [const once messages
+     * flow] */
     void (*on_control)(int source, const struct orr_wire_header *h);
-    struct orr_match_table held;            /* sends posted and not ready, in order, and those behind them */
-    struct orr_match_table receives;        /* posted receives without a message */
-    struct orr_match_table early;           /* messages without a receive */
-    struct orr_match_table unacknowledged;  /* synchronous sends; tag is the id */
-    struct orr_request_list outgoing;       /* ready sends */
-    struct orr_request_list stalled;        /* receives that could not go on for want of memory or buffers */
-    struct orr_request_list completed;      /* done is to be called */
+    struct orr_match_table held;           /* sends posted and not ready, in order, and those behind them */
+    struct orr_match_table receives;       /* posted receives without a message */
+    struct orr_match_table early;          /* messages without a receive */
+    struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
+    struct orr_request_list outgoing;      /* ready sends */
+    struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
+    struct orr_request_list completed;     /* done is to be called */
     void *spare_buffer;
-    bool priorities;                        /* some request in outgoing has one */
-    bool cancelled;                         /* shutdown gave up: everything ends with -ECANCELED */
+    bool priorities; /* some request in outgoing has one */
+    bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
     uint32_t next_bulk_tag;
     uint64_t next_id;
-    uint64_t *sent_bytes;                   /* by peer [any: statistic] */
+    uint64_t *sent_bytes; /* by peer [any: statistic] */
     struct orr_engine_counts counts;
 };
 
@@ -94,20 +102,26 @@ void orr_request_init(struct orr_request *r);
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready);
 /* Once for each request posted without ready; may come before the post itself was seen. */
 void orr_engine_ready(struct orr_engine *e, struct orr_request *r);
-/* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at once. */
+/* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at
+ * once. */
 bool orr_engine_poll(struct orr_engine *e);
 
 /* True on a thread that is inside of done. */
 bool orr_engine_in_callback(void);
 
-/* For shutdown: visits receives and sends that were never matched, early messages that nobody received, ... */
-void orr_engine_visit_unmatched(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg), void *arg);
-size_t orr_engine_visit_early(struct orr_engine *e, void (*visit)(const struct orr_match_node *n, uint64_t bytes, void *arg), void *arg);
+/* For shutdown: visits receives and sends that were never matched, early messages that nobody received, ...
+ * */
+void orr_engine_visit_unmatched(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
+                                void *arg);
+size_t orr_engine_visit_early(struct orr_engine *e,
+                              void (*visit)(const struct orr_match_node *n, uint64_t bytes, void *arg),
+                              void *arg);
 /* ... and ends those requests with -ECANCELED. Other ranks must not send any more. */
 void orr_engine_cancel_unmatched(struct orr_engine *e);
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
 
-/* Sends a control message: its type, tag, id and bulk_tag. False: no buffer just now. Waits for whoever polls. */
+/* Sends a control message: its type, tag, id and bulk_tag. False: no buffer just now. Waits for whoever
+ * polls. */
 bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exchange.c: see exchange.h. Each rank decides alone what it sends and what it receives; both ends decide alike because they
- * see the same accesses to the handle.
+/* exchange.c: see exchange.h. Each rank decides alone what it sends and what it receives; both ends decide
+ * alike because they see the same accesses to the handle.
  * Threads: the thread that submits. Owns: nothing. Not here: the cache (cache.c), reductions (redux.c). */
 #include "mpi/exchange.h"
 
@@ -14,15 +14,29 @@
 
 static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority)
 {
-    const struct orr_message_spec s = { .kind = ORR_SEND, .handle = h, .comm = c, .peer = rank, .tag = orr_owned_tag(h),
-                                        .priority = priority, .sync = sync, .detached = true };
+    const struct orr_message_spec s = { .kind = ORR_SEND,
+                                        .handle = h,
+                                        .comm = c,
+                                        .peer = rank,
+                                        .tag = orr_owned_tag(h),
+                                        .priority = priority,
+                                        .sync = sync,
+                                        .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
-static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int priority, void (*callback)(void *), void *arg)
+static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int priority,
+                        void (*callback)(void *), void *arg)
 {
-    const struct orr_message_spec s = { .kind = ORR_RECV, .handle = h, .comm = c, .peer = rank, .tag = orr_owned_tag(h),
-                                        .priority = priority, .detached = true, .callback = callback, .arg = arg };
+    const struct orr_message_spec s = { .kind = ORR_RECV,
+                                        .handle = h,
+                                        .comm = c,
+                                        .peer = rank,
+                                        .tag = orr_owned_tag(h),
+                                        .priority = priority,
+                                        .detached = true,
+                                        .callback = callback,
+                                        .arg = arg };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
@@ -40,9 +54,11 @@ int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xr
     int status = 0;
     if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) return orr_redux_contribute(c, h, xrank);
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
-    if (status || !(mode & STARPU_R) || mode & STARPU_SCRATCH || h->mpi_rank == ORR_RANK_PER_NODE) return status;
+    if (status || !(mode & STARPU_R) || mode & STARPU_SCRATCH || h->mpi_rank == ORR_RANK_PER_NODE)
+        return status;
     if (xrank != ORR_RANK_PER_NODE) return bring(c, h, xrank, mode & STARPU_SSEND, priority);
-    for (int node = 0; node < c->size && !status; node++) status = bring(c, h, node, mode & STARPU_SSEND, priority);
+    for (int node = 0; node < c->size && !status; node++)
+        status = bring(c, h, node, mode & STARPU_SSEND, priority);
     return status;
 }
 
@@ -65,7 +81,11 @@ int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xra
 
 /* ---- a value without a task ---- */
 
-struct arrived { struct orr_data *handle; void (*callback)(void *); void *arg; };
+struct arrived {
+    struct orr_data *handle;
+    void (*callback)(void *);
+    void *arg;
+};
 
 static void value_is_here(void *p)
 {
@@ -85,12 +105,16 @@ static int call_when_here(struct orr_data *h, void (*callback)(void *), void *ar
     return starpu_data_acquire_cb(h, STARPU_R, value_is_here, a);
 }
 
-int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int priority, void (*callback)(void *), void *arg)
+int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int priority, void (*callback)(void *),
+                     void *arg)
 {
     int status = h->mpi_flags & ORR_MPI_REDUX ? orr_redux_gather(c, h, priority, 0) : 0;
     if (status || h->mpi_rank == ORR_RANK_PER_NODE) return status;
     int source = orr_owned_source(h, node), me = c->rank;
-    if (me != node) return me == source && source != node && !orr_cache_sent(h, node) ? send_to(c, h, node, false, priority) : 0;
+    if (me != node)
+        return me == source && source != node && !orr_cache_sent(h, node)
+                   ? send_to(c, h, node, false, priority)
+                   : 0;
     if (source == node || orr_cache_received(h)) return call_when_here(h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handle_payload.c: the layouts of the interfaces that need no packing: variable, vector, matrix, block, tensor, small ndim,
- * void; and those for which the program gave an MPI type.
+/* handle_payload.c: the layouts of the interfaces that need no packing: variable, vector, matrix, block,
+ * tensor, small ndim, void; and those for which the program gave an MPI type.
  * Threads: any. Owns: nothing. Not here: interfaces that pack themselves (message.c). */
 #include "mpi/handle_payload.h"
 
@@ -8,10 +8,14 @@
 
 struct orr_program_types orr_program_types;
 
-static uint32_t type_of(unsigned id, size_t elemsize) { return (uint32_t)(id + 1) << 24 | ((uint32_t)elemsize & 0xffffff); }
+static uint32_t type_of(unsigned id, size_t elemsize)
+{
+    return (uint32_t)(id + 1) << 24 | ((uint32_t)elemsize & 0xffffff);
+}
 
 /* An array with ld in elements; dimension 0 is contiguous when ld[0] is 1. */
-static bool array(struct orr_payload *p, uintptr_t ptr, size_t elemsize, size_t ndim, const size_t *nn, const size_t *ldn)
+static bool array(struct orr_payload *p, uintptr_t ptr, size_t elemsize, size_t ndim, const size_t *nn,
+                  const size_t *ldn)
 {
     size_t run = elemsize, dim = 0;
     *p = (struct orr_payload){ .base = (void *)ptr };
@@ -30,7 +34,8 @@ static bool array(struct orr_payload *p, uintptr_t ptr, size_t elemsize, size_t 
     return true;
 }
 
-static bool describe(void *interface, enum starpu_data_interface_id id, struct orr_payload *p, size_t *elemsize_out)
+static bool describe(void *interface, enum starpu_data_interface_id id, struct orr_payload *p,
+                     size_t *elemsize_out)
 {
     switch (id) {
     case STARPU_VARIABLE_INTERFACE_ID: {
@@ -53,12 +58,14 @@ static bool describe(void *interface, enum starpu_data_interface_id id, struct o
     case STARPU_BLOCK_INTERFACE_ID: {
         struct starpu_block_interface *b = interface;
         *elemsize_out = b->elemsize;
-        return array(p, b->ptr, b->elemsize, 3, (size_t[]){ b->nx, b->ny, b->nz }, (size_t[]){ 1, b->ldy, b->ldz });
+        return array(p, b->ptr, b->elemsize, 3, (size_t[]){ b->nx, b->ny, b->nz },
+                     (size_t[]){ 1, b->ldy, b->ldz });
     }
     case STARPU_TENSOR_INTERFACE_ID: {
         struct starpu_tensor_interface *t = interface;
         *elemsize_out = t->elemsize;
-        return array(p, t->ptr, t->elemsize, 4, (size_t[]){ t->nx, t->ny, t->nz, t->nt }, (size_t[]){ 1, t->ldy, t->ldz, t->ldt });
+        return array(p, t->ptr, t->elemsize, 4, (size_t[]){ t->nx, t->ny, t->nz, t->nt },
+                     (size_t[]){ 1, t->ldy, t->ldz, t->ldt });
     }
     case STARPU_NDIM_INTERFACE_ID: {
         struct starpu_ndim_interface *n = interface;
@@ -78,8 +85,10 @@ bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload 
     size_t elemsize = 0;
     if (orr_unlikely(orr_program_types.make != NULL)) {
         *out = (struct orr_payload){ 0 };
-        if (h->ops->to_pointer) out->base = h->ops->to_pointer(interface, STARPU_MAIN_RAM);
-        else if (h->ops->handle_to_pointer) out->base = h->ops->handle_to_pointer(h, STARPU_MAIN_RAM);
+        if (h->ops->to_pointer)
+            out->base = h->ops->to_pointer(interface, STARPU_MAIN_RAM);
+        else if (h->ops->handle_to_pointer)
+            out->base = h->ops->handle_to_pointer(h, STARPU_MAIN_RAM);
         if (orr_program_types.make(h, out)) return true;
     }
     if (!describe(interface, h->ops->interfaceid, out, &elemsize)) return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* insert.c: see insert.h. The argument list is read once for the data and for what concerns ranks; only the rank that runs the
- * task reads it again, to make the task.
+/* insert.c: see insert.h. The argument list is read once for the data and for what concerns ranks; only the
+ * rank that runs the task reads it again, to make the task.
  * Threads: the thread that submits. Owns: nothing. Not here: policies (select.c), messages (exchange.c). */
 #include "mpi/insert.h"
 
@@ -23,8 +23,8 @@ void (*_Atomic orr_mpi_pre_submit_hook)(struct starpu_task *task);
 struct parsed {
     struct starpu_data_descr *data; /* inline_data or heap */
     int count, room;
-    int xrank;                      /* NO_PLACE: not said */
-    int policy;                     /* -1: the current one */
+    int xrank;  /* NO_PLACE: not said */
+    int policy; /* -1: the current one */
     int priority;
     const char *file;
     int line;
@@ -90,7 +90,8 @@ static int owner_of(struct orr_data *h, const char *what)
 {
     if (orr_data_valid(h) && h->mpi_rank != ORR_RANK_UNKNOWN) return h->mpi_rank;
     orr_error("starpu_mpi_task_insert: the data of %s %s", what,
-              orr_data_valid(h) ? "has no owner; call starpu_mpi_data_register for it" : "is not a registered handle");
+              orr_data_valid(h) ? "has no owner; call starpu_mpi_data_register for it"
+                                : "is not a registered handle");
     return -EINVAL;
 }
 
@@ -151,7 +152,10 @@ static int parse(struct parsed *p, struct starpu_codelet *cl, va_list *ap)
 enum { SPECIAL_MODES = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX | STARPU_LOCALITY };
 
 /* What the data say. writer: who owns what is written; several: they differ. */
-struct look { int writer; bool several, per_node, concerned, unknown, absent; };
+struct look {
+    int writer;
+    bool several, per_node, concerned, unknown, absent;
+};
 
 static inline void look_at(struct look *l, int me, struct orr_data *h, int mode)
 {
@@ -162,14 +166,17 @@ static inline void look_at(struct look *l, int me, struct orr_data *h, int mode)
     int owner = h->mpi_rank;
     l->concerned |= owner == me || h->mpi_flags & ORR_MPI_CONCERNED;
     if (orr_unlikely(owner < 0 || mode & SPECIAL_MODES)) {
-        if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) l->concerned = true; /* every rank notes who contributes */
+        if (mode & (STARPU_REDUX | STARPU_MPI_REDUX))
+            l->concerned = true; /* every rank notes who contributes */
         if (owner == ORR_RANK_UNKNOWN && !(mode & (STARPU_SCRATCH | STARPU_LOCALITY))) l->unknown = true;
         if (owner == ORR_RANK_PER_NODE && mode & STARPU_W) l->per_node = true;
         if (owner < 0 || mode & SPECIAL_MODES) return;
     }
     if (!(mode & STARPU_W)) return;
-    if (l->writer == NO_PLACE) l->writer = owner;
-    else if (l->writer != owner) l->several = true;
+    if (l->writer == NO_PLACE)
+        l->writer = owner;
+    else if (l->writer != owner)
+        l->several = true;
 }
 
 static void say_where(const struct parsed *p, char *text, size_t bytes)
@@ -182,7 +189,8 @@ static int bad_task(const struct parsed *p, const struct starpu_codelet *cl, con
 {
     char where[256];
     say_where(p, where, sizeof where);
-    orr_error("starpu_mpi_task_insert%s: task %s: %s", where, cl && cl->name ? cl->name : "without name", what);
+    orr_error("starpu_mpi_task_insert%s: task %s: %s", where, cl && cl->name ? cl->name : "without name",
+              what);
     return -EINVAL;
 }
 
@@ -192,25 +200,33 @@ static int place(const struct orr_comm *c, const struct starpu_codelet *cl, stru
     struct look l = { .writer = NO_PLACE };
     int me = c->rank;
     for (int i = 0; i < p->count; i++) look_at(&l, me, p->data[i].handle, p->data[i].mode);
-    if (orr_unlikely(l.unknown)) return bad_task(p, cl, "data without an owner; call starpu_mpi_data_register for it on every rank");
+    if (orr_unlikely(l.unknown))
+        return bad_task(p, cl, "data without an owner; call starpu_mpi_data_register for it on every rank");
     if (p->xrank == NO_PLACE) {
-        if (l.per_node) p->xrank = ORR_RANK_PER_NODE;
-        else if (l.writer != NO_PLACE && !l.several) p->xrank = l.writer;
-        else if (l.absent) return 0; /* the program left the data out here: it knows that this rank has no part */
-        else if ((p->xrank = orr_select(c, p->data, p->count, p->policy)) < 0) return p->xrank;
+        if (l.per_node)
+            p->xrank = ORR_RANK_PER_NODE;
+        else if (l.writer != NO_PLACE && !l.several)
+            p->xrank = l.writer;
+        else if (l.absent)
+            return 0; /* the program left the data out here: it knows that this rank has no part */
+        else if ((p->xrank = orr_select(c, p->data, p->count, p->policy)) < 0)
+            return p->xrank;
     }
     if (orr_likely(p->xrank != me && p->xrank >= 0)) {
-        if (orr_unlikely(p->xrank >= c->size)) return bad_task(p, cl, "the rank it is to run on does not exist");
+        if (orr_unlikely(p->xrank >= c->size))
+            return bad_task(p, cl, "the rank it is to run on does not exist");
         return l.concerned;
     }
-    if (p->xrank < 0 && p->xrank != ORR_RANK_PER_NODE) return bad_task(p, cl, "the rank it is to run on is negative");
+    if (p->xrank < 0 && p->xrank != ORR_RANK_PER_NODE)
+        return bad_task(p, cl, "the rank it is to run on is negative");
     if (l.absent) return bad_task(p, cl, "it runs on this rank, but one of its handles is NULL");
     return 1;
 }
 
 /* ---- before, the task, after ---- */
 
-static int exchange(struct orr_comm *c, const struct parsed *p, int (*one)(struct orr_comm *, struct orr_data *, int, int, int))
+static int exchange(struct orr_comm *c, const struct parsed *p,
+                    int (*one)(struct orr_comm *, struct orr_data *, int, int, int))
 {
     int status = 0;
     for (int i = 0; i < p->count; i++) {
@@ -296,7 +312,8 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
     return r;
 }
 
-/* Every rank of the group gets the inputs and runs the task; what it writes comes back from the first of them. */
+/* Every rank of the group gets the inputs and runs the task; what it writes comes back from the first of
+ * them. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap)
 {
     struct parsed p;

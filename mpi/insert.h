@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* insert.h: a task inserted on all ranks: which rank runs it, and what this rank has to do for it.
- * Threads: the thread that submits (as for starpu_task_insert). Owns: nothing. Not here: messages (exchange.h).
- * A rank without a part in a task only reads one cache line of each of its handles. */
+ * Threads: the thread that submits (as for starpu_task_insert). Owns: nothing. Not here: messages
+ * (exchange.h). A rank without a part in a task only reads one cache line of each of its handles. */
 #ifndef ORR_MPI_INSERT_H
 #define ORR_MPI_INSERT_H
 
@@ -18,8 +18,15 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
 /* On each of several ranks. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap);
 
-/* Where a task with these accesses runs: sets xrank (unless it is set already) and concerned. 0 or -EINVAL (said why). */
-struct orr_placement { struct starpu_data_descr *data; int count; int xrank; int priority; bool concerned; };
+/* Where a task with these accesses runs: sets xrank (unless it is set already) and concerned. 0 or -EINVAL
+ * (said why). */
+struct orr_placement {
+    struct starpu_data_descr *data;
+    int count;
+    int xrank;
+    int priority;
+    bool concerned;
+};
 int orr_mpi_place(const struct orr_comm *c, struct orr_placement *p, int policy);
 
 /* Called with each task before it is submitted. */

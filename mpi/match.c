@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* match.c: a hash table of lists in which the first node of a list stands for the list, so that nothing is allocated
- * for a message or a request.
+/* match.c: a hash table of lists in which the first node of a list stands for the list, so that nothing is
+ * allocated for a message or a request.
  * Threads: one at a time. Owns: the bucket array. Not here: what matching means (engine.c). */
 #include "mpi/match.h"
 
@@ -53,7 +53,8 @@ static void grow(struct orr_match_table *t)
 }
 
 /* Where the pointer to the list of this key is, or would be. */
-static struct orr_match_node **find(const struct orr_match_table *t, uint32_t context, int32_t peer, int64_t tag)
+static struct orr_match_node **find(const struct orr_match_table *t, uint32_t context, int32_t peer,
+                                    int64_t tag)
 {
     struct orr_match_node **p = &t->buckets[hash(context, peer, tag) & t->mask];
     while (*p && !same_key(*p, context, peer, tag)) p = &(*p)->chain;
@@ -77,7 +78,8 @@ void orr_match_append(struct orr_match_table *t, struct orr_match_node *n)
     t->lists++;
 }
 
-struct orr_match_node *orr_match_first(const struct orr_match_table *t, uint32_t context, int32_t peer, int64_t tag)
+struct orr_match_node *orr_match_first(const struct orr_match_table *t, uint32_t context, int32_t peer,
+                                       int64_t tag)
 {
     return t->nodes ? *find(t, context, peer, tag) : NULL;
 }
@@ -110,7 +112,8 @@ struct orr_match_node *orr_match_pop_any(struct orr_match_table *t)
     return NULL;
 }
 
-void orr_match_visit(const struct orr_match_table *t, void (*visit)(struct orr_match_node *n, void *arg), void *arg)
+void orr_match_visit(const struct orr_match_table *t, void (*visit)(struct orr_match_node *n, void *arg),
+                     void *arg)
 {
     for (size_t i = 0; t->nodes && i <= t->mask; i++)
         for (struct orr_match_node *list = t->buckets[i]; list; list = list->chain)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the program calls, so
- * that tasks before and after see the right value; the engine is told that the request is ready when the access is granted and
- * the bytes are in main memory.
- * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: free messages.
+/* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the
+ * program calls, so that tasks before and after see the right value; the engine is told that the request is
+ * ready when the access is granted and the bytes are in main memory.
+ * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: free
+ * messages.
  * Not here: the protocol (engine.c). */
 #include "mpi/message.h"
 
@@ -83,14 +84,17 @@ static int describe_packed(struct orr_message *m)
 
 static void fail(struct orr_message *m, int status)
 {
-    const char *why = status == -ENODATA   ? "nobody has written it yet"
-                      : status == -ENOTSUP ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
-                                           : strerror(-status);
+    const char *why = status == -ENODATA ? "nobody has written it yet"
+                      : status == -ENOTSUP
+                          ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
+                          : strerror(-status);
     orr_error("the data with tag %lld cannot be %s rank %d: %s", (long long)m->tag,
               m->mode == STARPU_R ? "sent to" : "received from", m->peer, why);
     m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
-    if (m->mode == STARPU_R) m->request.failure = status;
-    else m->request.status = status;
+    if (m->mode == STARPU_R)
+        m->request.failure = status;
+    else
+        m->request.status = status;
 }
 
 static void describe(struct orr_message *m, void *interface)
@@ -104,8 +108,10 @@ static void fetch_done(struct orr_fetch *f, int status)
 {
     struct orr_message *m = (struct orr_message *)((char *)f - offsetof(struct orr_message, fetch));
     m->fetched = status == 0;
-    if (status) fail(m, status);
-    else describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    if (status)
+        fail(m, status);
+    else
+        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
     orr_engine_ready(&orr_cluster.engine, &m->request);
     orr_engine_poll(&orr_cluster.engine);
 }
@@ -118,12 +124,16 @@ static bool prepare(struct orr_message *m)
         describe(m, interface);
         return true;
     }
-    m->fetch = (struct orr_fetch){ .done = fetch_done, .handle = m->handle, .node = STARPU_MAIN_RAM, .mode = m->mode };
+    m->fetch = (struct orr_fetch){
+        .done = fetch_done, .handle = m->handle, .node = STARPU_MAIN_RAM, .mode = m->mode
+    };
     int r = orr_fetch_start(&m->fetch);
     if (r == 0) return false;
     m->fetched = r > 0;
-    if (r < 0) fail(m, r);
-    else describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    if (r < 0)
+        fail(m, r);
+    else
+        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
     return true;
 }
 
@@ -140,9 +150,11 @@ static void granted(struct orr_waiter *w)
 static int unpack(struct orr_message *m)
 {
     const struct starpu_data_interface_ops *ops = m->handle->ops;
-    if (ops->unpack_data) return ops->unpack_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
+    if (ops->unpack_data)
+        return ops->unpack_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
     int r = ops->peek_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
-    starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes, m->packed_size ? m->packed_size : 1, 0);
+    starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+                              m->packed_size ? m->packed_size : 1, 0);
     return r;
 }
 
@@ -154,15 +166,19 @@ static void end_payload(struct orr_message *m)
         return;
     }
     if (!m->packed_bytes) return;
-    if (m->mode == STARPU_W && r->status == 0) r->status = unpack(m) ? -EIO : 0;
-    else starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes, m->packed_size ? m->packed_size : 1, 0);
+    if (m->mode == STARPU_W && r->status == 0)
+        r->status = unpack(m) ? -EIO : 0;
+    else
+        starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+                                  m->packed_size ? m->packed_size : 1, 0);
 }
 
 static void say_failure(const struct orr_message *m)
 {
     int s = m->request.status;
     if (m->mode == STARPU_W && s != -ECANCELED && s != -EMSGSIZE && s != -EPROTOTYPE)
-        orr_error("the receive of tag %lld from rank %d failed: %s", (long long)m->tag, m->peer, strerror(-s));
+        orr_error("the receive of tag %lld from rank %d failed: %s", (long long)m->tag, m->peer,
+                  strerror(-s));
 }
 
 static void one_less(void)
@@ -188,8 +204,10 @@ static void done(struct orr_request *r)
     if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
     if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
     if (m->callback) call_back(m->callback, m->arg);
-    if (m->detached) orr_message_free(m);
-    else orr_store_release(&m->over, 1); /* pairs with orr_message_is_over: m may be gone from here on */
+    if (m->detached)
+        orr_message_free(m);
+    else
+        orr_store_release(&m->over, 1); /* pairs with orr_message_is_over: m may be gone from here on */
     one_less();
 }
 
@@ -199,7 +217,8 @@ static int check(const struct orr_message_spec *s, const char *fn)
 {
     if (!orr_cluster_check(fn)) return -ESHUTDOWN;
     if (!orr_data_valid(s->handle)) {
-        orr_error("%s: %s; register the data first", fn, s->handle ? "the handle is not a registered one" : "the handle is NULL");
+        orr_error("%s: %s; register the data first", fn,
+                  s->handle ? "the handle is not a registered one" : "the handle is NULL");
         return -EINVAL;
     }
     if (!s->comm) {
@@ -207,11 +226,13 @@ static int check(const struct orr_message_spec *s, const char *fn)
         return -EINVAL;
     }
     if (orr_comm_peer(s->comm, s->peer) < 0) {
-        orr_error("%s: there is no rank %d in a communicator of %d ranks (tag %lld)", fn, s->peer, s->comm->size, (long long)s->tag);
+        orr_error("%s: there is no rank %d in a communicator of %d ranks (tag %lld)", fn, s->peer,
+                  s->comm->size, (long long)s->tag);
         return -EINVAL;
     }
     if (s->handle->partitioned) {
-        orr_error("%s: the data with tag %lld is partitioned; send its pieces, or unpartition it first", fn, (long long)s->tag);
+        orr_error("%s: the data with tag %lld is partitioned; send its pieces, or unpartition it first", fn,
+                  (long long)s->tag);
         return -EINVAL;
     }
     return 0;
@@ -240,7 +261,9 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->access.waiter.granted = granted;
     m->access.group = s->unordered ? ORR_GROUP_NONE : sends ? ORR_GROUP_READ : ORR_GROUP_WRITE;
     orr_request_init(&m->request);
-    m->request.node = (struct orr_match_node){ .context = s->comm->context, .peer = orr_comm_peer(s->comm, s->peer), .tag = s->tag };
+    m->request.node = (struct orr_match_node){ .context = s->comm->context,
+                                               .peer = orr_comm_peer(s->comm, s->peer),
+                                               .tag = s->tag };
     m->request.kind = s->kind;
     m->request.sync = s->sync;
     m->request.priority = s->priority;
@@ -256,7 +279,10 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     return 0;
 }
 
-static bool is_over(void *m) { return orr_message_is_over(m); }
+static bool is_over(void *m)
+{
+    return orr_message_is_over(m);
+}
 
 int orr_message_wait(struct orr_message *m)
 {
@@ -268,17 +294,22 @@ void orr_message_describe(const struct orr_request *r, void *when)
 {
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
-        if (when && r->kind == ORR_RECV) orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
+        if (when && r->kind == ORR_RECV)
+            orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }
     const char *name = m->handle->rare && m->handle->rare->name ? m->handle->rare->name : "";
-    const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive", *to = r->kind == ORR_SEND ? "to" : "from";
+    const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive",
+               *to = r->kind == ORR_SEND ? "to" : "from";
     if (when)
-        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what, (long long)m->tag, to, m->peer,
-                  m->handle->ops->get_size(m->handle), *name ? ", data " : "", name);
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what,
+                  (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle), *name ? ", data " : "",
+                  name);
     else
-        orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; every send needs a receive "
-                  "with the same tag on the other rank", what, (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle),
+        orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; "
+                  "every send needs a receive "
+                  "with the same tag on the other rank",
+                  what, (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle),
                   *name ? ", data " : "", name);
 }
 
@@ -286,9 +317,12 @@ void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, 
 {
     if (n->context & ORR_CONTEXT_UNCOUNTED) return;
     if (when)
-        orr_error("  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
-                  (unsigned long long)bytes, (long long)n->tag, n->peer);
+        orr_error(
+            "  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
+            (unsigned long long)bytes, (long long)n->tag, n->peer);
     else
-        orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never received; every send needs a "
-                  "receive with the same tag", (unsigned long long)bytes, (long long)n->tag, n->peer);
+        orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never "
+                  "received; every send needs a "
+                  "receive with the same tag",
+                  (unsigned long long)bytes, (long long)n->tag, n->peer);
 }

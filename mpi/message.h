@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.h: sending a handle's value, and receiving one: an access in the handle's queue together with an engine request.
- * Threads: start from any; the rest on whoever completes. Owns: struct orr_message, from start until it is over (detached) or
- * waited for. Not here: matching (engine.h), which messages a task needs (exchange.c). */
+/* message.h: sending a handle's value, and receiving one: an access in the handle's queue together with an
+ * engine request.
+ * Threads: start from any; the rest on whoever completes. Owns: struct orr_message, from start until it is
+ * over (detached) or waited for. Not here: matching (engine.h), which messages a task needs (exchange.c). */
 #ifndef ORR_MPI_MESSAGE_H
 #define ORR_MPI_MESSAGE_H
 
@@ -9,23 +10,23 @@
 #include "mpi/cluster.h"
 
 struct orr_message {
-    struct orr_access access;   /* first */
+    struct orr_access access; /* first */
     struct orr_request request;
     struct orr_fetch fetch;
     struct orr_data *handle;
     struct orr_comm *comm;
     int64_t tag;
-    int peer;                   /* rank in comm */
-    uint8_t mode;               /* STARPU_R or STARPU_W */
+    int peer;     /* rank in comm */
+    uint8_t mode; /* STARPU_R or STARPU_W */
     bool detached;
-    bool fetched;               /* the copy in main memory is pinned */
-    bool packed;                /* by the interface's pack_data */
+    bool fetched; /* the copy in main memory is pinned */
+    bool packed;  /* by the interface's pack_data */
     void *packed_bytes;
     size_t packed_size;
     void (*callback)(void *);
     void *arg;
-    _Atomic uint32_t over;      /* [atomic: publishes the results to a waiting thread] */
-    struct orr_message *next;   /* free list */
+    _Atomic uint32_t over;    /* [atomic: publishes the results to a waiting thread] */
+    struct orr_message *next; /* free list */
 };
 
 struct orr_message_spec {
@@ -37,8 +38,8 @@ struct orr_message_spec {
     int priority;
     bool sync;
     bool detached;
-    bool unordered;             /* not in the handle's queue */
-    bool will_wait;             /* the calling thread waits for it at once, and polls */
+    bool unordered; /* not in the handle's queue */
+    bool will_wait; /* the calling thread waits for it at once, and polls */
     void (*callback)(void *);
     void *arg;
 };
@@ -47,11 +48,15 @@ struct orr_message_spec {
 int orr_message_start(const struct orr_message_spec *spec, const char *fn, struct orr_message **out);
 /* Blocks until it is over, and returns its status; the caller frees it. */
 int orr_message_wait(struct orr_message *m);
-static inline bool orr_message_is_over(struct orr_message *m) { return orr_load_acquire(&m->over); }
+static inline bool orr_message_is_over(struct orr_message *m)
+{
+    return orr_load_acquire(&m->over);
+}
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
 
-/* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown. */
+/* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
+ * */
 void orr_message_describe(const struct orr_request *r, void *when);
 void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, void *when);
 /* Gives the memory of free messages back. */

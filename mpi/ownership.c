@@ -27,7 +27,8 @@ static bool spill(struct orr_rank_set *s, int ranks)
     uint32_t words = ((uint32_t)ranks + 63) / 64;
     uint64_t *bits = orr_calloc(words, sizeof *bits);
     if (!bits) return false;
-    for (uint32_t i = 0; i < s->count; i++) bits[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
+    for (uint32_t i = 0; i < s->count; i++)
+        bits[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
     s->bits = bits;
     s->words = words;
     return true;

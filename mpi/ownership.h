@@ -21,41 +21,52 @@ enum orr_mpi_flag {
     ORR_MPI_MADE = 1 << 5        /* as RECEIVED, but a task here wrote it for its owner */
 };
 /* Those that count for a rank without a part in the task. */
-enum { ORR_MPI_CONCERNED = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED };
+enum {
+    ORR_MPI_CONCERNED = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED
+};
 
 enum { ORR_RANKS_INLINE = 6 };
 
 /* A small set of ranks. */
 struct orr_rank_set {
     uint32_t count;
-    uint32_t words;                  /* length of bits */
+    uint32_t words; /* length of bits */
     int32_t inline_ranks[ORR_RANKS_INLINE];
-    uint64_t *bits;                  /* all of them, once there are more than ORR_RANKS_INLINE */
+    uint64_t *bits; /* all of them, once there are more than ORR_RANKS_INLINE */
 };
 
-struct orr_redirection { int node, source; struct orr_redirection *next; };
+struct orr_redirection {
+    int node, source;
+    struct orr_redirection *next;
+};
 
 struct orr_owned {
     struct orr_data *handle;
     struct orr_comm *comm;
-    int64_t tag;                     /* -1: none */
-    struct orr_rank_set sent;        /* who holds the current value */
-    char *redux_map;                 /* one byte for each rank of comm, while contributions are pending */
-    int redux_ranks;                 /* its length */
+    int64_t tag;              /* -1: none */
+    struct orr_rank_set sent; /* who holds the current value */
+    char *redux_map;          /* one byte for each rank of comm, while contributions are pending */
+    int redux_ranks;          /* its length */
     struct orr_redirection *redirections;
-    struct orr_owned *next, **prev;  /* [lock: list] */
+    struct orr_owned *next, **prev; /* [lock: list] */
 };
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
-/* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this side;
- * ranks is the size of the communicator. */
+/* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
+ * side; ranks is the size of the communicator. */
 bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out);
 void orr_rank_set_clear(struct orr_rank_set *s);
 
 /* h's record, made on first use; NULL when out of memory (said). */
 struct orr_owned *orr_owned_get(struct orr_data *h);
-static inline struct orr_owned *orr_owned_of(const struct orr_data *h) { return h->mpi; }
-static inline int64_t orr_owned_tag(const struct orr_data *h) { return h->mpi ? ((struct orr_owned *)h->mpi)->tag : -1; }
+static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
+{
+    return h->mpi;
+}
+static inline int64_t orr_owned_tag(const struct orr_data *h)
+{
+    return h->mpi ? ((struct orr_owned *)h->mpi)->tag : -1;
+}
 /* Where rank node gets h's value from. */
 int orr_owned_source(const struct orr_data *h, int node);
 /* Calls fn for every record; fn may end the one it is given, and no other. */

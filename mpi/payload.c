@@ -9,8 +9,10 @@
 static char *walk(const struct orr_payload *p, int dim, char *at, char *flat, bool into)
 {
     if (dim == 0) {
-        if (into) memcpy(at, flat, p->run_bytes);
-        else memcpy(flat, at, p->run_bytes);
+        if (into)
+            memcpy(at, flat, p->run_bytes);
+        else
+            memcpy(flat, at, p->run_bytes);
         return flat + p->run_bytes;
     }
     for (size_t i = 0; i < p->dims[dim - 1].count; i++)
@@ -20,12 +22,16 @@ static char *walk(const struct orr_payload *p, int dim, char *at, char *flat, bo
 
 void orr_payload_gather(const struct orr_payload *p, void *to)
 {
-    if (p->kind == ORR_PAYLOAD_STRIDED) walk(p, p->ndims, p->base, to, false);
-    else if (p->bytes) memcpy(to, p->base, p->bytes);
+    if (p->kind == ORR_PAYLOAD_STRIDED)
+        walk(p, p->ndims, p->base, to, false);
+    else if (p->bytes)
+        memcpy(to, p->base, p->bytes);
 }
 
 void orr_payload_scatter(const struct orr_payload *p, const void *from)
 {
-    if (p->kind == ORR_PAYLOAD_STRIDED) walk(p, p->ndims, p->base, (char *)from, true);
-    else if (p->bytes) memcpy(p->base, from, p->bytes);
+    if (p->kind == ORR_PAYLOAD_STRIDED)
+        walk(p, p->ndims, p->base, (char *)from, true);
+    else if (p->bytes)
+        memcpy(p->base, from, p->bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* payload.h: where the bytes of one message are in memory: in a row, in rows at a stride, or behind a transport's own type.
+/* payload.h: where the bytes of one message are in memory: in a row, in rows at a stride, or behind a
+ * transport's own type.
  * Threads: none of its own. Owns: nothing (the bytes belong to a handle or to who posted the request).
  * Not here: how a data interface is turned into a payload (handle_payload.c). */
 #ifndef ORR_MPI_PAYLOAD_H
@@ -19,14 +20,16 @@ enum orr_payload_kind {
 
 struct orr_payload {
     void *base;
-    size_t bytes;      /* on the wire */
-    uint32_t type;     /* what kind of data: compared at both ends, 0 not known */
-    uint8_t kind;      /* enum orr_payload_kind */
+    size_t bytes;  /* on the wire */
+    uint32_t type; /* what kind of data: compared at both ends, 0 not known */
+    uint8_t kind;  /* enum orr_payload_kind */
     uint8_t ndims;
-    bool any_size;     /* receiving: the size is the sender's, base comes from the request's make_room */
+    bool any_size; /* receiving: the size is the sender's, base comes from the request's make_room */
     size_t run_bytes;
-    struct { size_t count, stride_bytes; } dims[ORR_PAYLOAD_DIMS];
-    void *opaque;      /* [own: transport] */
+    struct {
+        size_t count, stride_bytes;
+    } dims[ORR_PAYLOAD_DIMS];
+    void *opaque; /* [own: transport] */
 };
 
 /* Copies the bytes of p, BYTES or STRIDED, to to / from from, which hold p->bytes in a row. */

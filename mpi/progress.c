@@ -2,11 +2,12 @@
 /* progress.c: see progress.h.
  * Threads: any. Owns: the progress thread and how it sleeps. Not here: idle workers (core/worker/park.c).
  *
- * The aim: a message is seen within microseconds while a core is free, and nobody ever spins on a core that a worker needs.
- * A thread that polls in vain yields. While yields come back at once the core is free, or shared with others that only poll;
- * when one takes long, somebody works here, and from then on the thread naps between polls (100 us, growing to 1 ms) and only
- * now and then tries whether the core is free again. The progress thread leaves the polling to others as long as it sees that
- * they do poll, and sleeps for good while no message is outstanding. */
+ * The aim: a message is seen within microseconds while a core is free, and nobody ever spins on a core that a
+ * worker needs. A thread that polls in vain yields. While yields come back at once the core is free, or
+ * shared with others that only poll; when one takes long, somebody works here, and from then on the thread
+ * naps between polls (100 us, growing to 1 ms) and only now and then tries whether the core is free again.
+ * The progress thread leaves the polling to others as long as it sees that they do poll, and sleeps for good
+ * while no message is outstanding. */
 #include "mpi/progress.h"
 
 #include <errno.h>
@@ -26,10 +27,10 @@ enum {
     LONG_YIELD_US = 50,
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
-    NAPS_BEFORE_TRY = 64,  /* then tries a yield again */
-    LOOKS_PER_CHECK = 64,  /* of so many polls of the progress thread ... */
-    OTHERS_ENOUGH = 8,     /* ... this many met polls of others: they do it */
-    QUIET_NAPS = 20        /* with nothing outstanding, before sleeping for good */
+    NAPS_BEFORE_TRY = 64, /* then tries a yield again */
+    LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
+    OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
+    QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
 };
 
 struct idler {
@@ -43,8 +44,12 @@ static struct {
     _Atomic uint32_t stop;
 } own;
 
-/* The progress thread's own nap: nobody wakes it before its time, because others would pay for that with every message. */
-static void nap(uint32_t us) { orr_futex_wait(&own.stop, 0, (int64_t)us * 1000); }
+/* The progress thread's own nap: nobody wakes it before its time, because others would pay for that with
+ * every message. */
+static void nap(uint32_t us)
+{
+    orr_futex_wait(&own.stop, 0, (int64_t)us * 1000);
+}
 
 static void sleep_until_signal(uint32_t us, bool (*done)(void *arg), void *arg)
 {
@@ -54,7 +59,8 @@ static void sleep_until_signal(uint32_t us, bool (*done)(void *arg), void *arg)
     orr_sub_seq(&orr_cluster.sleepers, 1u);
 }
 
-/* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal is missed. */
+/* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal
+ * is missed. */
 static void idle(struct idler *i, bool (*done)(void *arg), void *arg)
 {
     if (i->nap_us == 0) {
@@ -65,8 +71,10 @@ static void idle(struct idler *i, bool (*done)(void *arg), void *arg)
         i->naps = 0;
         return;
     }
-    if (done) sleep_until_signal(i->nap_us, done, arg);
-    else nap(i->nap_us);
+    if (done)
+        sleep_until_signal(i->nap_us, done, arg);
+    else
+        nap(i->nap_us);
     i->nap_us = i->nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : i->nap_us * 2;
     if (++i->naps == NAPS_BEFORE_TRY) *i = (struct idler){ 0 };
 }
@@ -89,8 +97,10 @@ void orr_progress_wait(bool (*done)(void *arg), void *arg)
     if (done(arg)) return;
     orr_thread_blocked_begin();
     while (!done(arg)) {
-        if (orr_engine_poll(&orr_cluster.engine)) moved(&i);
-        else idle(&i, done, arg);
+        if (orr_engine_poll(&orr_cluster.engine))
+            moved(&i);
+        else
+            idle(&i, done, arg);
     }
     orr_thread_blocked_end();
 }
@@ -103,7 +113,10 @@ void orr_progress_needed(void)
 
 /* ---- the progress thread ---- */
 
-static bool must_stop(void) { return orr_load_acquire(&own.stop) != 0; }
+static bool must_stop(void)
+{
+    return orr_load_acquire(&own.stop) != 0;
+}
 
 static void sleep_for_good(void)
 {
@@ -122,8 +135,10 @@ static void poll_alone(void)
     struct orr_engine *e = &orr_cluster.engine;
     uint64_t polls = orr_load_relaxed(&e->polls);
     for (uint32_t by_others = 0, looks = 0; !must_stop() && is_needed(); looks++) {
-        if (orr_engine_poll(e)) moved(&i);
-        else idle(&i, NULL, NULL);
+        if (orr_engine_poll(e))
+            moved(&i);
+        else
+            idle(&i, NULL, NULL);
         uint64_t now = orr_load_relaxed(&e->polls);
         by_others += now != polls + 1; /* more than mine, or mine found it busy */
         polls = now;

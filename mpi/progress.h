@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* progress.h: who polls the engine, and when: threads that wait, idle workers, and one thread of our own for when nobody else
- * does.
+/* progress.h: who polls the engine, and when: threads that wait, idle workers, and one thread of our own for
+ * when nobody else does.
  * Threads: any. Owns: the progress thread. Not here: what polling does (engine.c). */
 #ifndef ORR_MPI_PROGRESS_H
 #define ORR_MPI_PROGRESS_H

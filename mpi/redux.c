@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redux.c: see redux.h. Ranks that contributed, in the order of their numbers, form a heap-shaped tree under the owner; each
- * receives its children's sums into temporary data, adds them by tasks with the reduction codelet, and sends its own on.
- * Threads: the thread that submits. Owns: nothing. Not here: order with other tasks (the handles' queues see to it). */
+/* redux.c: see redux.h. Ranks that contributed, in the order of their numbers, form a heap-shaped tree under
+ * the owner; each receives its children's sums into temporary data, adds them by tasks with the reduction
+ * codelet, and sends its own on.
+ * Threads: the thread that submits. Owns: nothing. Not here: order with other tasks (the handles' queues see
+ * to it). */
 #include "mpi/redux.h"
 
 #include <errno.h>
@@ -12,14 +14,18 @@
 #include "core/base/env.h"
 #include "mpi/message.h"
 
-static const struct orr_env env_threshold = { "STARPU_MPI_REDUX_ARITY_THRESHOLD", "8", "ranks",
-                                              "reductions of more ranks than this go along a binary tree; negative: never" };
+static const struct orr_env env_threshold = {
+    "STARPU_MPI_REDUX_ARITY_THRESHOLD", "8", "ranks",
+    "reductions of more ranks than this go along a binary tree; negative: never"
+};
 
 static bool has_methods(const struct orr_data *h)
 {
     if (h->rare && h->rare->redux_cl && h->rare->init_cl) return true;
-    orr_error("reduction of the data with tag %lld: it has no reduction methods; call starpu_data_set_reduction_methods on every "
-              "rank first", (long long)orr_owned_tag(h));
+    orr_error("reduction of the data with tag %lld: it has no reduction methods; call "
+              "starpu_data_set_reduction_methods on every "
+              "rank first",
+              (long long)orr_owned_tag(h));
     return false;
 }
 
@@ -46,9 +52,13 @@ int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank)
 /* ---- the tree ---- */
 
 /* Ranks in the tree: the owner, then the contributors in order. */
-struct tree { int *ranks; int count, arity, mine; };
+struct tree {
+    int *ranks;
+    int count, arity, mine;
+};
 
-static int build_tree(struct tree *t, const struct orr_comm *c, const struct orr_data *h, const struct orr_owned *o, int arity)
+static int build_tree(struct tree *t, const struct orr_comm *c, const struct orr_data *h,
+                      const struct orr_owned *o, int arity)
 {
     t->ranks = orr_malloc((size_t)(c->size + 1) * sizeof *t->ranks);
     if (!t->ranks) return -ENOMEM;
@@ -104,9 +114,12 @@ static int add(struct orr_data *h, struct orr_data *other, int priority)
     return submit(t);
 }
 
-static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_data *h, int64_t tag, int peer, int priority)
+static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_data *h, int64_t tag, int peer,
+                   int priority)
 {
-    const struct orr_message_spec s = { .kind = kind, .handle = h, .comm = c, .peer = peer, .tag = tag, .priority = priority, .detached = true };
+    const struct orr_message_spec s = {
+        .kind = kind, .handle = h, .comm = c, .peer = peer, .tag = tag, .priority = priority, .detached = true
+    };
     return orr_message_start(&s, "starpu_mpi_redux_data", NULL);
 }
 
@@ -140,12 +153,14 @@ static bool contributed_here(struct orr_data *h, const struct orr_owned *o, int 
     return has;
 }
 
-static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, const struct tree *t, int priority)
+static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, const struct tree *t,
+                     int priority)
 {
     int status = 0, first = t->mine * t->arity + 1;
     bool contributed = t->mine >= 0 && contributed_here(h, o, c->rank);
     if (!contributed && t->count > 1 && (t->mine > 0 || !has_value(h))) status = initialise(h, priority);
-    for (int i = first; i < first + t->arity && i < t->count && !status; i++) status = add_child(c, h, o->tag, t->ranks[i], priority);
+    for (int i = first; i < first + t->arity && i < t->count && !status; i++)
+        status = add_child(c, h, o->tag, t->ranks[i], priority);
     if (t->mine == 0) h->mpi_flags |= ORR_MPI_WRITTEN;
     if (t->mine <= 0 || status) return status;
     status = message(c, ORR_SEND, h, o->tag, t->ranks[(t->mine - 1) / t->arity], priority);
@@ -172,7 +187,11 @@ int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int a
 
 /* ---- all that is pending ---- */
 
-struct pending { struct orr_data **handles; size_t count, room; bool failed; };
+struct pending {
+    struct orr_data **handles;
+    size_t count, room;
+    bool failed;
+};
 
 static void collect(struct orr_owned *o, void *arg)
 {

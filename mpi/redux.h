@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redux.h: reductions across ranks: tasks anywhere contribute to a copy of their rank; later the owner gathers them.
+/* redux.h: reductions across ranks: tasks anywhere contribute to a copy of their rank; later the owner
+ * gathers them.
  * Threads: the thread that submits. Owns: nothing (the map of contributors is in struct orr_owned).
  * Not here: contributions within a rank (core/task/redux.c). */
 #ifndef ORR_MPI_REDUX_H
@@ -10,8 +11,8 @@
 
 /* A task on rank xrank contributes to h. */
 int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank);
-/* The contributions that are pending go to the owner, in a tree in which every rank sums up from arity others (0: chosen).
- * Without any known contribution all ranks of c take part. */
+/* The contributions that are pending go to the owner, in a tree in which every rank sums up from arity others
+ * (0: chosen). Without any known contribution all ranks of c take part. */
 int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity);
 /* Gathers whatever is pending, in the order of tags. Called by all ranks when they wait for all. */
 int orr_redux_gather_all(struct orr_comm *c);

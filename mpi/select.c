@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* select.c: see select.h. Policy 0 is built in: the rank that owns most of the bytes that would otherwise be sent.
+/* select.c: see select.h. Policy 0 is built in: the rank that owns most of the bytes that would otherwise be
+ * sent.
  * Threads: the thread that submits. Owns: the table of policies. Not here: ownership (insert.c). */
 #include "mpi/select.h"
 
@@ -46,7 +47,9 @@ int orr_select(const struct orr_comm *c, struct starpu_data_descr *data, int cou
     if (policy < 0) policy = current;
     orr_select_fn fn = policy == 0 ? most_read_data : policy < POLICIES_MAX ? policies[policy] : NULL;
     if (!fn) {
-        orr_error("starpu_mpi_task_insert: there is no node selection policy %d; register it first, on all ranks", policy);
+        orr_error(
+            "starpu_mpi_task_insert: there is no node selection policy %d; register it first, on all ranks",
+            policy);
         return -EINVAL;
     }
     int rank = fn(c->rank, c->size, data, count);
@@ -66,7 +69,8 @@ int orr_select_register(orr_select_fn fn)
         policies[i] = fn;
         return i;
     }
-    orr_error("starpu_mpi_node_selection_register_policy: no room for more than %d policies; unregister one", POLICIES_MAX - 1);
+    orr_error("starpu_mpi_node_selection_register_policy: no room for more than %d policies; unregister one",
+              POLICIES_MAX - 1);
     return -ENOSPC;
 }
 
@@ -90,7 +94,10 @@ int orr_select_unregister(int policy)
     return 0;
 }
 
-int orr_select_get_current(void) { return current; }
+int orr_select_get_current(void)
+{
+    return current;
+}
 
 int orr_select_set_current(int policy)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stuck.c: see stuck.h.
- * Threads: see stuck.h; reports arrive on whoever polls. Owns: the reports. Not here: explaining tasks (core/run/deadlock.c).
+ * Threads: see stuck.h; reports arrive on whoever polls. Owns: the reports. Not here: explaining tasks
+ * (core/run/deadlock.c).
  *
- * A rank that has not moved for two seconds, with every thread blocked inside the runtime, reports to rank 0 how many messages
- * it has sent and received, and takes it back by not repeating it. When all ranks have reported and the sums agree, no
- * message is under way; rank 0 asks for a second wave of reports. If nothing has changed in it, nothing was able to move
- * in between, nor ever will: the double counting of distributed termination (Mattern, 1987). */
+ * A rank that has not moved for two seconds, with every thread blocked inside the runtime, reports to rank 0
+ * how many messages it has sent and received, and takes it back by not repeating it. When all ranks have
+ * reported and the sums agree, no message is under way; rank 0 asks for a second wave of reports. If nothing
+ * has changed in it, nothing was able to move in between, nor ever will: the double counting of distributed
+ * termination (Mattern, 1987). */
 #include "mpi/stuck.h"
 
 #include <errno.h>
@@ -20,16 +22,20 @@ enum control { CONTROL_REPORT = 1, CONTROL_WAVE, CONTROL_DEADLOCK };
 
 enum { ROUNDS_PER_LOOK = 40, ROUND_US = 5000 };
 
-struct report { uint64_t sent, received; uint32_t wave; bool here; };
+struct report {
+    uint64_t sent, received;
+    uint32_t wave;
+    bool here;
+};
 
 static struct {
-    pthread_mutex_t running;         /* held while the watching thread is in here; protects active */
+    pthread_mutex_t running; /* held while the watching thread is in here; protects active */
     bool active;
     orr_spin lock;                   /* protects what follows; leaf */
     struct report *reports, *before; /* by rank, at rank 0: of the current wave, of the one before */
     uint32_t wave;                   /* which one to report */
     bool deadlocked, shown;
-    struct orr_engine_counts last;   /* [own: watching thread] */
+    struct orr_engine_counts last; /* [own: watching thread] */
 } stuck = { .running = PTHREAD_MUTEX_INITIALIZER };
 
 static void on_control(int source, const struct orr_wire_header *h)
@@ -37,8 +43,10 @@ static void on_control(int source, const struct orr_wire_header *h)
     orr_spin_lock(&stuck.lock);
     if (h->type == CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
         stuck.reports[source] = (struct report){ (uint64_t)h->tag, h->id, h->bulk_tag, true };
-    else if (h->type == CONTROL_WAVE) stuck.wave = h->bulk_tag;
-    else if (h->type == CONTROL_DEADLOCK) stuck.deadlocked = true;
+    else if (h->type == CONTROL_WAVE)
+        stuck.wave = h->bulk_tag;
+    else if (h->type == CONTROL_DEADLOCK)
+        stuck.deadlocked = true;
     orr_spin_unlock(&stuck.lock);
 }
 
@@ -72,7 +80,9 @@ static bool next_wave(void)
     bool same = true;
     for (int r = 0; r < orr_cluster.size; r++) {
         struct report *now = &stuck.reports[r], *old = &stuck.before[r];
-        if (!old->here || old->wave != now->wave - 1 || old->sent != now->sent || old->received != now->received) same = false;
+        if (!old->here || old->wave != now->wave - 1 || old->sent != now->sent ||
+            old->received != now->received)
+            same = false;
         *old = *now;
         now->here = false;
     }
@@ -94,8 +104,9 @@ static void coordinate(void)
 static bool has_moved(void)
 {
     struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-    bool moved = c.sent_messages != stuck.last.sent_messages || c.received_messages != stuck.last.received_messages ||
-                 c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent);
+    bool moved = c.sent_messages != stuck.last.sent_messages ||
+                 c.received_messages != stuck.last.received_messages || c.bulk_receives > 0 ||
+                 orr_load_relaxed(&orr_cluster.engine.unsent);
     stuck.last = c;
     return moved;
 }
@@ -111,7 +122,8 @@ static bool is_deadlocked(uint32_t *wave_out)
 
 static void show(void)
 {
-    orr_error("deadlock across ranks: on every rank all threads wait and all workers are idle, no message is under way, and nothing "
+    orr_error("deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
+              "under way, and nothing "
               "moved for 2 s");
     orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
     if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&

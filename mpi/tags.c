@@ -9,7 +9,10 @@
 #include "core/base/log.h"
 #include "core/base/sync.h"
 
-struct range { int64_t first, count; struct range *next; };
+struct range {
+    int64_t first, count;
+    struct range *next;
+};
 
 static orr_spin lock; /* protects ranges; leaf */
 static struct range *ranges;
@@ -26,7 +29,8 @@ static struct range **find_gap(int64_t count, int64_t *first_out)
 int64_t orr_tags_allocate(int64_t count)
 {
     if (count <= 0) {
-        orr_error("starpu_mpi_tags_allocate: %lld tags cannot be allocated; ask for at least 1", (long long)count);
+        orr_error("starpu_mpi_tags_allocate: %lld tags cannot be allocated; ask for at least 1",
+                  (long long)count);
         return -EINVAL;
     }
     struct range *r = orr_malloc(sizeof *r);

@@ -8,7 +8,7 @@
 
 int64_t orr_tags_allocate(int64_t count); /* the first of the lowest free range; -EINVAL, -ENOMEM */
 void orr_tags_free(int64_t first);
-int64_t orr_tags_next(void);              /* what an allocation of one would return */
+int64_t orr_tags_next(void); /* what an allocation of one would return */
 void orr_tags_fini(void);
 
 #endif

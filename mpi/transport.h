@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport.h: the table that carries messages between ranks: small ones whole, large ones straight into place.
- * Threads: one at a time (the engine's lock). Owns: the table's shape. Not here: matching, order, priorities (engine.c).
- * A transport is one file that ends in one const table: transport_mpi.c, transport_inproc.c.
+/* transport.h: the table that carries messages between ranks: small ones whole, large ones straight into
+ * place.
+ * Threads: one at a time (the engine's lock). Owns: the table's shape. Not here: matching, order, priorities
+ * (engine.c). A transport is one file that ends in one const table: transport_mpi.c, transport_inproc.c.
  * What it must promise: small messages from one rank to another arrive whole and in order. */
 #ifndef ORR_MPI_TRANSPORT_H
 #define ORR_MPI_TRANSPORT_H
@@ -16,8 +17,8 @@ struct orr_transport;
 
 /* A large transfer under way; part of a request, borrowed until bulk_done. */
 struct orr_bulk {
-    struct orr_bulk *next;        /* [own: transport] */
-    uint64_t words[4];            /* [own: transport] */
+    struct orr_bulk *next; /* [own: transport] */
+    uint64_t words[4];     /* [own: transport] */
     const struct orr_payload *payload;
     int peer;
     uint32_t tag;
@@ -41,7 +42,8 @@ struct orr_transport_ops {
     void (*small_release)(struct orr_transport *t, void *buffer);
     /* Sends it; the buffer is taken. Never blocks. */
     void (*small_send)(struct orr_transport *t, int peer, void *buffer, size_t bytes);
-    /* Start a transfer; both ends name it by the sender's rank and tag. Never fail: an error comes with bulk_done. */
+    /* Start a transfer; both ends name it by the sender's rank and tag. Never fail: an error comes with
+     * bulk_done. */
     void (*bulk_send)(struct orr_transport *t, struct orr_bulk *b);
     void (*bulk_recv)(struct orr_transport *t, struct orr_bulk *b);
     /* Tells the sink what arrived and ended; true if anything did. Never blocks. */

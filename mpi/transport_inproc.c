@@ -18,16 +18,21 @@ struct message {
     char *buffer;
 };
 
-struct pair { struct message *head, **tail; };
+struct pair {
+    struct message *head, **tail;
+};
 
-struct buffer { struct buffer *next; char bytes[SMALL_MAX]; };
+struct buffer {
+    struct buffer *next;
+    char bytes[SMALL_MAX];
+};
 
 struct rank {
     struct orr_transport transport; /* first */
     struct orr_inproc *net;
-    uint64_t now;                   /* polls so far */
+    uint64_t now; /* polls so far */
     struct buffer *free_buffers;
-    struct orr_bulk *posted;        /* receives and sends without their other end; words[0]: due */
+    struct orr_bulk *posted; /* receives and sends without their other end; words[0]: due */
     struct orr_bulk *ended;
 };
 
@@ -36,7 +41,7 @@ struct orr_inproc {
     int size;
     uint64_t random;
     unsigned max_delay, refuse_percent;
-    struct pair *pairs;   /* [source * size + destination] */
+    struct pair *pairs; /* [source * size + destination] */
     struct rank ranks[];
 };
 
@@ -48,7 +53,10 @@ static uint64_t next_random(struct orr_inproc *net)
     return z ^ z >> 31;
 }
 
-static struct rank *rank_of(struct orr_transport *t) { return (struct rank *)t; }
+static struct rank *rank_of(struct orr_transport *t)
+{
+    return (struct rank *)t;
+}
 
 static void *small_buffer(struct orr_transport *t)
 {
@@ -57,8 +65,10 @@ static void *small_buffer(struct orr_transport *t)
     pthread_mutex_lock(&net->lock);
     struct buffer *b = NULL;
     if (next_random(net) % 100 >= net->refuse_percent) {
-        if ((b = r->free_buffers)) r->free_buffers = b->next;
-        else b = orr_malloc(sizeof *b);
+        if ((b = r->free_buffers))
+            r->free_buffers = b->next;
+        else
+            b = orr_malloc(sizeof *b);
     }
     pthread_mutex_unlock(&net->lock);
     return b ? b->bytes : NULL;
@@ -139,7 +149,8 @@ static void match_bulk(struct rank *r)
 {
     for (struct orr_bulk **p = &r->posted, *b; (b = *p);) {
         struct rank *source = &r->net->ranks[b->peer];
-        struct orr_bulk **send = b->sending || b->words[0] > r->now ? NULL : find_send(source, r->transport.rank, b->tag);
+        struct orr_bulk **send =
+            b->sending || b->words[0] > r->now ? NULL : find_send(source, r->transport.rank, b->tag);
         if (!send || !*send) {
             p = &b->next;
             continue;
@@ -204,7 +215,10 @@ static bool unsent(struct orr_transport *t)
     return false;
 }
 
-static void destroy_rank(struct orr_transport *t) { (void)t; }
+static void destroy_rank(struct orr_transport *t)
+{
+    (void)t;
+}
 
 static const struct orr_transport_ops inproc_ops = {
     .name = "inproc",
@@ -230,15 +244,23 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
         orr_free(pairs);
         return NULL;
     }
-    *net = (struct orr_inproc){ .size = ranks, .random = seed, .max_delay = max_delay, .refuse_percent = refuse_percent, .pairs = pairs };
+    *net = (struct orr_inproc){ .size = ranks,
+                                .random = seed,
+                                .max_delay = max_delay,
+                                .refuse_percent = refuse_percent,
+                                .pairs = pairs };
     pthread_mutex_init(&net->lock, NULL);
     for (int i = 0; i < ranks * ranks; i++) pairs[i].tail = &pairs[i].head;
     for (int i = 0; i < ranks; i++)
-        net->ranks[i] = (struct rank){ .transport = { .ops = &inproc_ops, .rank = i, .size = ranks }, .net = net };
+        net->ranks[i] =
+            (struct rank){ .transport = { .ops = &inproc_ops, .rank = i, .size = ranks }, .net = net };
     return net;
 }
 
-struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank) { return &net->ranks[rank].transport; }
+struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank)
+{
+    return &net->ranks[rank].transport;
+}
 
 void orr_inproc_destroy(struct orr_inproc *net)
 {

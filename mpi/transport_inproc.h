@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport_inproc.h: a network inside of one process, for tests: every rank is plain state.
- * Threads: each rank's transport as any other; the ranks may be on different threads. Owns: struct orr_inproc.
+ * Threads: each rank's transport as any other; the ranks may be on different threads. Owns: struct
+ * orr_inproc.
  * Not here: real messages (transport_mpi.c).
- * The network is adversarial, from a seed: messages between different pairs of ranks overtake each other, are late,
- * buffers are refused, bulk transfers end in any order. */
+ * The network is adversarial, from a seed: messages between different pairs of ranks overtake each other, are
+ * late, buffers are refused, bulk transfers end in any order. */
 #ifndef ORR_MPI_TRANSPORT_INPROC_H
 #define ORR_MPI_TRANSPORT_INPROC_H
 

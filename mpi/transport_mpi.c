@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_mpi.c: messages over MPI: small ones into a ring of receives that are always posted, large ones by plain
- * non-blocking sends and receives of unique tags.
- * Threads: one at a time (the engine's lock); create and destroy by the main thread. Owns: two communicators duplicated from the
- * program's, buffers, MPI requests. Not here: who matches what (engine.c), the program's communicators (comm.c).
+/* transport_mpi.c: messages over MPI: small ones into a ring of receives that are always posted, large ones
+ * by plain non-blocking sends and receives of unique tags.
+ * Threads: one at a time (the engine's lock); create and destroy by the main thread. Owns: two communicators
+ * duplicated from the program's, buffers, MPI requests. Not here: who matches what (engine.c), the program's
+ * communicators (comm.c).
  *
- * The ring is served strictly in the order of posting. MPI matches receives in that order and messages of one sender in the
- * order of sending, so this keeps each sender's order even when a later receive completes first. */
+ * The ring is served strictly in the order of posting. MPI matches receives in that order and messages of one
+ * sender in the order of sending, so this keeps each sender's order even when a later receive completes
+ * first. */
 #include "mpi/transport_mpi.h"
 
 #include <errno.h>
@@ -17,10 +19,10 @@
 
 enum {
     SMALL_MAX = 16 * 1024,
-    RING = 32,               /* receives posted for small messages */
+    RING = 32, /* receives posted for small messages */
     RING_PER_POLL = 16,
-    TEST_WINDOW = 64,        /* large transfers tested in one poll */
-    CHUNK_BYTES = 1 << 30,   /* a transfer of more goes in several messages: MPI counts with ints */
+    TEST_WINDOW = 64,      /* large transfers tested in one poll */
+    CHUNK_BYTES = 1 << 30, /* a transfer of more goes in several messages: MPI counts with ints */
     SMALL_TAG = 1
 };
 
@@ -33,7 +35,7 @@ struct buffer {
 struct slot {
     MPI_Request request;
     char *bytes;
-    bool kept;               /* offered and refused: it is offered again */
+    bool kept; /* offered and refused: it is offered again */
     int source, count;
 };
 
@@ -41,12 +43,12 @@ struct mpi_transport {
     struct orr_transport base; /* first */
     MPI_Comm small_comm, bulk_comm;
     struct slot ring[RING];
-    unsigned head;             /* the oldest posted receive */
+    unsigned head; /* the oldest posted receive */
     char *ring_memory;
     struct buffer *free_buffers;
-    struct buffer *sending;    /* sends MPI has not finished with */
+    struct buffer *sending; /* sends MPI has not finished with */
     struct orr_bulk *bulk, **bulk_tail;
-    struct orr_bulk *failed;   /* could not even be started */
+    struct orr_bulk *failed; /* could not even be started */
     bool error_shown;
 };
 
@@ -61,7 +63,10 @@ static MPI_Request request_of(const struct orr_bulk *b)
     return r;
 }
 
-static void set_request(struct orr_bulk *b, MPI_Request r) { memcpy(&b->words[WORD_REQUEST], &r, sizeof r); }
+static void set_request(struct orr_bulk *b, MPI_Request r)
+{
+    memcpy(&b->words[WORD_REQUEST], &r, sizeof r);
+}
 
 static bool failed(struct mpi_transport *m, int code, const char *what)
 {
@@ -82,12 +87,17 @@ static void *small_buffer(struct orr_transport *t)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = m->free_buffers;
-    if (b) m->free_buffers = b->next;
-    else b = orr_malloc_aligned(64, sizeof *b);
+    if (b)
+        m->free_buffers = b->next;
+    else
+        b = orr_malloc_aligned(64, sizeof *b);
     return b ? b->bytes : NULL;
 }
 
-static struct buffer *buffer_of(void *bytes) { return (struct buffer *)((char *)bytes - offsetof(struct buffer, bytes)); }
+static struct buffer *buffer_of(void *bytes)
+{
+    return (struct buffer *)((char *)bytes - offsetof(struct buffer, bytes));
+}
 
 static void recycle(struct mpi_transport *m, struct buffer *b)
 {
@@ -95,14 +105,18 @@ static void recycle(struct mpi_transport *m, struct buffer *b)
     m->free_buffers = b;
 }
 
-static void small_release(struct orr_transport *t, void *bytes) { recycle((struct mpi_transport *)t, buffer_of(bytes)); }
+static void small_release(struct orr_transport *t, void *bytes)
+{
+    recycle((struct mpi_transport *)t, buffer_of(bytes));
+}
 
 static void small_send(struct orr_transport *t, int peer, void *bytes, size_t count)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = buffer_of(bytes);
     int done = 0;
-    if (failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request), "MPI_Isend") ||
+    if (failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request),
+               "MPI_Isend") ||
         (MPI_Test(&b->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done)) {
         recycle(m, b);
         return;
@@ -127,7 +141,8 @@ static void test_sending(struct mpi_transport *m)
 static void post_slot(struct mpi_transport *m, struct slot *s)
 {
     s->kept = false;
-    failed(m, MPI_Irecv(s->bytes, SMALL_MAX, MPI_BYTE, MPI_ANY_SOURCE, SMALL_TAG, m->small_comm, &s->request), "MPI_Irecv");
+    failed(m, MPI_Irecv(s->bytes, SMALL_MAX, MPI_BYTE, MPI_ANY_SOURCE, SMALL_TAG, m->small_comm, &s->request),
+           "MPI_Irecv");
 }
 
 static bool poll_ring(struct mpi_transport *m, const struct orr_transport_sink *sink)
@@ -159,7 +174,8 @@ static int strided_type(const struct orr_payload *p, MPI_Datatype *type_out)
     MPI_Datatype type, outer;
     int code = MPI_Type_contiguous((int)p->run_bytes, MPI_BYTE, &type);
     for (int i = 0; i < p->ndims && code == MPI_SUCCESS; i++) {
-        code = MPI_Type_create_hvector((int)p->dims[i].count, 1, (MPI_Aint)p->dims[i].stride_bytes, type, &outer);
+        code = MPI_Type_create_hvector((int)p->dims[i].count, 1, (MPI_Aint)p->dims[i].stride_bytes, type,
+                                       &outer);
         MPI_Type_free(&type);
         type = outer;
     }
@@ -168,20 +184,28 @@ static int strided_type(const struct orr_payload *p, MPI_Datatype *type_out)
     return code;
 }
 
-static MPI_Datatype opaque_type(const struct orr_payload *p) { return *(MPI_Datatype *)p->opaque; }
+static MPI_Datatype opaque_type(const struct orr_payload *p)
+{
+    return *(MPI_Datatype *)p->opaque;
+}
 
 static int gather(struct orr_transport *t, const struct orr_payload *p, void *to)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     int at = 0;
-    return failed(m, MPI_Pack(p->base, 1, opaque_type(p), to, SMALL_MAX, &at, m->small_comm), "MPI_Pack") ? -EIO : 0;
+    return failed(m, MPI_Pack(p->base, 1, opaque_type(p), to, SMALL_MAX, &at, m->small_comm), "MPI_Pack")
+               ? -EIO
+               : 0;
 }
 
 static int scatter(struct orr_transport *t, const struct orr_payload *p, const void *from)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     int at = 0;
-    return failed(m, MPI_Unpack(from, (int)p->bytes, &at, p->base, 1, opaque_type(p), m->small_comm), "MPI_Unpack") ? -EIO : 0;
+    return failed(m, MPI_Unpack(from, (int)p->bytes, &at, p->base, 1, opaque_type(p), m->small_comm),
+                  "MPI_Unpack")
+               ? -EIO
+               : 0;
 }
 
 /* ---- large transfers ---- */
@@ -239,7 +263,8 @@ static bool part_ended(struct mpi_transport *m, struct orr_bulk *b, int code, in
     return true;
 }
 
-/* Tests the oldest transfers, and puts those that go on at the end of the list, so that all get their turn. */
+/* Tests the oldest transfers, and puts those that go on at the end of the list, so that all get their turn.
+ * */
 static bool poll_bulk(struct mpi_transport *m, const struct orr_transport_sink *sink)
 {
     struct orr_bulk *window[TEST_WINDOW], *b;
@@ -261,7 +286,8 @@ static bool poll_bulk(struct mpi_transport *m, const struct orr_transport_sink *
         struct orr_bulk *e = window[indices[i]];
         window[indices[i]] = NULL;
         int part_code = code == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : MPI_SUCCESS;
-        if (part_ended(m, e, part_code, &status)) sink->bulk_done(sink->arg, e, status);
+        if (part_ended(m, e, part_code, &status))
+            sink->bulk_done(sink->arg, e, status);
         else {
             e->next = NULL;
             *m->bulk_tail = e;
@@ -293,7 +319,10 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
     return moved;
 }
 
-static bool unsent(struct orr_transport *t) { return ((struct mpi_transport *)t)->sending != NULL; }
+static bool unsent(struct orr_transport *t)
+{
+    return ((struct mpi_transport *)t)->sending != NULL;
+}
 
 /* ---- beginning and end ---- */
 
@@ -353,7 +382,8 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
     m->base.ops = &mpi_ops;
     m->ring_memory = memory;
     m->bulk_tail = &m->bulk;
-    if (failed(m, MPI_Comm_dup(comm, &m->small_comm), "MPI_Comm_dup") || failed(m, MPI_Comm_dup(comm, &m->bulk_comm), "MPI_Comm_dup")) {
+    if (failed(m, MPI_Comm_dup(comm, &m->small_comm), "MPI_Comm_dup") ||
+        failed(m, MPI_Comm_dup(comm, &m->bulk_comm), "MPI_Comm_dup")) {
         free_memory(m);
         return NULL;
     }

@@ -9,7 +9,8 @@
 
 #include "mpi/transport.h"
 
-/* Duplicates comm. NULL: out of memory or an MPI error, said which. Collective. Destroyed through its table. */
+/* Duplicates comm. NULL: out of memory or an MPI error, said which. Collective. Destroyed through its table.
+ * */
 struct orr_transport *orr_transport_mpi_create(MPI_Comm comm);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wire.h: the header that begins every message between ranks.
  * Threads: none. Owns: the format. Not here: what is done with a message (engine.c).
- * Fixed width, versioned, and checked against the length that really arrived before anything is done with it. */
+ * Fixed width, versioned, and checked against the length that really arrived before anything is done with it.
+ * */
 #ifndef ORR_MPI_WIRE_H
 #define ORR_MPI_WIRE_H
 
@@ -15,7 +16,8 @@ enum orr_wire_kind {
     ORR_WIRE_ANNOUNCE,  /* the payload comes as a bulk transfer named bulk_tag */
     ORR_WIRE_FAILED,    /* the sender could not send: status says why */
     ORR_WIRE_ACK,       /* the message called id was matched */
-    ORR_WIRE_CONTROL,   /* between the layers above the engines: type says what, tag, id and bulk_tag are its values */
+    /* between the layers above the engines: type says what, tag, id and bulk_tag are its values */
+    ORR_WIRE_CONTROL,
     ORR_WIRE_KINDS
 };
 
@@ -24,15 +26,15 @@ enum orr_wire_flag { ORR_WIRE_WANTS_ACK = 1 << 0 };
 struct orr_wire_header {
     uint32_t magic;
     uint8_t version;
-    uint8_t kind;       /* enum orr_wire_kind */
-    uint16_t flags;     /* enum orr_wire_flag */
-    uint32_t context;   /* which communicator */
-    uint32_t type;      /* what kind of data, 0 not known */
+    uint8_t kind;     /* enum orr_wire_kind */
+    uint16_t flags;   /* enum orr_wire_flag */
+    uint32_t context; /* which communicator */
+    uint32_t type;    /* what kind of data, 0 not known */
     int64_t tag;
-    uint64_t bytes;     /* of the payload */
-    uint64_t id;        /* for ACK */
+    uint64_t bytes; /* of the payload */
+    uint64_t id;    /* for ACK */
     uint32_t bulk_tag;
-    int32_t status;     /* FAILED: negative errno */
+    int32_t status; /* FAILED: negative errno */
 };
 
 _Static_assert(sizeof(struct orr_wire_header) == 48, "the same on every machine");

@@ -21,9 +21,12 @@ static _Atomic(void *) hook_arg;
 static const struct orr_env env_silent = { "STARPU_SILENT", "0", "0|1", "no warnings" };
 static const struct orr_env env_verbose = { "ORRERY_VERBOSE", "0", "0|1", "say what is decided at start-up and at the end" };
 
+int _starpu_silent; /* public: macros of the headers look at it */
+
 void orr_log_init(void)
 {
-    orr_store_relaxed(&silent, orr_env_long(&env_silent, 0, 0, 1) != 0);
+    _starpu_silent = orr_env_long(&env_silent, 0, 0, 1) != 0;
+    orr_store_relaxed(&silent, _starpu_silent != 0);
     orr_store_relaxed(&verbose, orr_env_long(&env_verbose, 0, 0, 9) != 0);
 }
 

@@ -261,11 +261,13 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
         return;
     }
     struct orr_access a = { .group = ORR_GROUP_WRITE };
-    int home = bring_home && h->home_node >= 0 && h->initialized ? h->home_node : -1;
-    /* a handle whose contents were given up has nothing to bring home */
-    int r = orr_data_acquire_blocking(h, &a, home, STARPU_R);
-    if (r && r != -ENODATA) orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
-    if (home >= 0 && r == 0) orr_fetch_end(h, (unsigned)home, STARPU_R);
+    orr_data_acquire_blocking(h, &a, -1, STARPU_R);
+    if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
+        int r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
+        if (r == 0) orr_fetch_end(h, (unsigned)h->home_node, STARPU_R);
+        else if (r != -ENODATA) /* else its contents were given up: there is nothing to bring home */
+            orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
+    }
     registry_remove(h);
     orr_data_destroy(h);
 }
@@ -435,6 +437,11 @@ void starpu_data_set_reduction_methods(starpu_data_handle_t h, struct starpu_cod
     starpu_data_set_reduction_methods_with_args(h, redux_cl, NULL, init_cl, NULL);
 }
 
+unsigned starpu_data_has_reduction_methods(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_has_reduction_methods") && h->rare && h->rare->redux_cl;
+}
+
 int starpu_data_get_home_node(starpu_data_handle_t h) { return check(h, "starpu_data_get_home_node") ? h->home_node : -1; }
 
 /* ---- reading an interface ---- */
@@ -462,6 +469,36 @@ struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_hand
 void *starpu_data_handle_to_pointer(starpu_data_handle_t h, unsigned node)
 {
     return check(h, "starpu_data_handle_to_pointer") && node < h->nnodes ? pointer_of(h, (int)node) : NULL;
+}
+
+void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, "starpu_data_handle_to_pointer_ref") || node >= h->nnodes) return NULL;
+    orr_spin_lock(&h->queue.lock);
+    h->replicates[node].users++;
+    orr_spin_unlock(&h->queue.lock);
+    return pointer_of(h, (int)node);
+}
+
+void starpu_data_handle_to_pointer_unref(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, "starpu_data_handle_to_pointer_unref") || node >= h->nnodes) return;
+    orr_spin_lock(&h->queue.lock);
+    bool held = h->replicates[node].users > 0;
+    if (held) h->replicates[node].users--;
+    orr_spin_unlock(&h->queue.lock);
+    if (!held) orr_error("starpu_data_handle_to_pointer_unref: nobody holds the buffer on memory node %u", node);
+}
+
+void starpu_data_print(starpu_data_handle_t h, unsigned node, FILE *stream)
+{
+    char shape[256];
+    if (!check(h, "starpu_data_print") || node >= h->nnodes) return;
+    bool described = h->ops->describe && h->ops->describe(h->replicates[node].interface, shape, sizeof shape) >= 0;
+    if (described) fprintf(stream, "%s", shape);
+    else if (h->ops->display) h->ops->display(h, stream);
+    else fprintf(stream, "%s", h->ops->name ? h->ops->name : "data");
+    fprintf(stream, "\n");
 }
 
 int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *ptr)
@@ -525,3 +562,9 @@ int starpu_data_peek(starpu_data_handle_t h, void *ptr, size_t count)
 static _Atomic int next_interface_id = STARPU_MAX_INTERFACE_ID;
 
 int starpu_data_interface_get_next_id(void) { return orr_add_relaxed(&next_interface_id, 1); }
+
+void starpu_data_register_ops(struct starpu_data_interface_ops *ops)
+{
+    if (ops->interfaceid == STARPU_UNKNOWN_INTERFACE_ID)
+        ops->interfaceid = (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
+}

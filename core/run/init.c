@@ -202,6 +202,10 @@ int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
         orr_error("starpu_init: the configuration was not prepared by starpu_conf_init");
         return -EINVAL;
     }
+    if (conf->n_not_launched_drivers > 0) {
+        orr_error("starpu_init: the program cannot run workers itself (starpu_conf.not_launched_drivers)");
+        return -EINVAL;
+    }
     pthread_mutex_lock(&init_lock);
     int r = init_count > 0 ? 0 : bring_up(conf);
     if (r == 0) init_count++;

@@ -132,8 +132,10 @@ static void callbacks(void)
     static int three = 3, five = 5;
     atomic_store(&callback_sum, 0);
     int status = starpu_task_insert(&look_cl, STARPU_CALLBACK_WITH_ARG_NFREE, add_callback, &three, 0);
+    starpu_task_wait_for_all();
     status |=
         starpu_task_insert(&look_cl, STARPU_CALLBACK, add_callback, STARPU_CALLBACK_ARG_NFREE, &five, 0);
+    starpu_task_wait_for_all();
     int *owned = malloc(sizeof *owned);
     *owned = 100;
     status |= starpu_task_insert(&look_cl, STARPU_CALLBACK_WITH_ARG, add_callback, owned, 0);

@@ -15,7 +15,9 @@ static unsigned next_order[2] = { 1, 1 };
 static void log_func(void *buffers[] UNUSED, void *arg)
 {
     int worker = starpu_worker_get_id();
-    done[worker][atomic_fetch_add(&done_count[worker], 1)] = (int)(intptr_t)arg;
+    int n = atomic_load(&done_count[worker]); /* only this worker adds */
+    done[worker][n] = (int)(intptr_t)arg;
+    atomic_store(&done_count[worker], n + 1);
 }
 static struct starpu_codelet log_cl = { .cpu_funcs = { log_func }, .name = "log" };
 static struct starpu_codelet log_data_cl = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine between several ranks of one process, over a network that delays and reorders: random traffic under many
- * seeds is matched completely and in order, whatever is early, late, small, large, synchronous or not yet ready.
+ * The engine between several ranks of one process, over a network that delays and reorders: random traffic
+ * under many seeds is matched completely and in order, whatever is early, late, small, large, synchronous or
+ * not yet ready.
  * Threads: main, and in the second half one per rank.
  * Owns: the ranks.
  * Not here: handles and MPI (tests that run under mpirun).
@@ -102,7 +103,9 @@ static void post(struct rank *rank, struct end *e, bool receiving)
 {
     struct planned *p = e->plan;
     orr_request_init(&e->request);
-    e->request.node = (struct orr_match_node){ .context = p->context, .peer = receiving ? p->source : p->destination, .tag = p->tag };
+    e->request.node = (struct orr_match_node){ .context = p->context,
+                                               .peer = receiving ? p->source : p->destination,
+                                               .tag = p->tag };
     e->request.kind = receiving ? ORR_RECV : ORR_SEND;
     e->request.sync = p->sync;
     e->request.done = on_done;
@@ -122,7 +125,8 @@ static void make_ready(struct rank *rank, struct end *e)
     orr_engine_ready(&rank->engine, &e->request);
 }
 
-/* One step of a rank: posts, makes an old end ready, or polls. Returns false when all has been posted and made ready. */
+/* One step of a rank: posts, makes an old end ready, or polls. Returns false when all has been posted and
+ * made ready. */
 static bool step(struct rank *rank, int *posted, int *oldest)
 {
     switch (random_next(&rank->random) % 3) {
@@ -157,9 +161,12 @@ static struct planned *make_plan(uint64_t *seed, int messages)
     for (int m = 0; m < messages; m++) {
         struct planned *p = &plan[m];
         uint64_t kind = random_next(seed) % 10;
-        *p = (struct planned){ .source = (int)(random_next(seed) % RANKS), .destination = (int)(random_next(seed) % RANKS),
-                               .tag = (int64_t)(random_next(seed) % TAGS) << 40, .context = (uint32_t)(random_next(seed) % 2),
-                               .content = random_next(seed), .sync = random_next(seed) % 5 == 0,
+        *p = (struct planned){ .source = (int)(random_next(seed) % RANKS),
+                               .destination = (int)(random_next(seed) % RANKS),
+                               .tag = (int64_t)(random_next(seed) % TAGS) << 40,
+                               .context = (uint32_t)(random_next(seed) % 2),
+                               .content = random_next(seed),
+                               .sync = random_next(seed) % 5 == 0,
                                .strided = random_next(seed) % 4 == 0 };
         p->bytes = kind == 0 ? 0 : kind < 7 ? random_next(seed) % 300 : random_next(seed) % LARGE;
         p->any_size = !p->strided && random_next(seed) % 4 == 0;
@@ -178,8 +185,10 @@ static int wrong_ends(void)
     for (int i = 0; i < RANKS; i++)
         for (int k = 0; k < ranks[i].count; k++) {
             struct end *e = &ranks[i].ends[k];
-            if (atomic_load(&e->done) != 1 || e->request.status) wrong++;
-            else if (e->request.kind == ORR_RECV && !holds(e->memory, e->plan, e->plan->strided)) wrong++;
+            if (atomic_load(&e->done) != 1 || e->request.status)
+                wrong++;
+            else if (e->request.kind == ORR_RECV && !holds(e->memory, e->plan, e->plan->strided))
+                wrong++;
         }
     return wrong;
 }
@@ -207,7 +216,8 @@ static int run_on_one_thread(uint64_t seed, int messages)
 {
     uint64_t state = seed;
     struct planned *plan = make_plan(&state, messages);
-    struct orr_inproc *net = orr_inproc_create(RANKS, random_next(&state), 1 + (unsigned)(random_next(&state) % 30), 10);
+    struct orr_inproc *net =
+        orr_inproc_create(RANKS, random_next(&state), 1 + (unsigned)(random_next(&state) % 30), 10);
     int posted[RANKS] = { 0 }, oldest[RANKS] = { 0 };
     for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
     for (long steps = 0; steps < 4000000 && !finished(); steps++) {
@@ -261,13 +271,15 @@ static int run_on_threads(uint64_t seed, int messages)
 
 /* ---- single facts ---- */
 
-static struct orr_request *simple(struct end *e, struct planned *p, int kind, void *memory, size_t bytes, uint32_t type)
+static struct orr_request *simple(struct end *e, struct planned *p, int kind, void *memory, size_t bytes,
+                                  uint32_t type)
 {
     *e = (struct end){ .plan = p, .memory = memory };
     orr_request_init(&e->request);
     e->request.kind = (uint8_t)kind;
     e->request.done = on_done;
-    e->request.node = (struct orr_match_node){ .peer = kind == ORR_SEND ? p->destination : p->source, .tag = p->tag };
+    e->request.node =
+        (struct orr_match_node){ .peer = kind == ORR_SEND ? p->destination : p->source, .tag = p->tag };
     e->request.payload = (struct orr_payload){ .base = memory, .bytes = bytes, .type = type };
     return &e->request;
 }
@@ -303,7 +315,8 @@ static void single_facts(void)
     orr_engine_post(&ranks[0].engine, &s.request, true);
     orr_engine_post(&ranks[1].engine, simple(&r, &p, ORR_RECV, memory[1], 8, 0), true);
     poll_both(100);
-    ok(s.request.status == -ENODATA && r.request.status == -ENODATA, "a send that cannot be made is told to the receiver");
+    ok(s.request.status == -ENODATA && r.request.status == -ENODATA,
+       "a send that cannot be made is told to the receiver");
 
     simple(&s, &p, ORR_SEND, memory[0], 8, 0);
     s.request.sync = true;
@@ -324,7 +337,8 @@ static void single_facts(void)
     is_int(r.done + r2.done, 0, "a send waits for an earlier one with the same tag that is not ready");
     orr_engine_ready(&ranks[0].engine, &s.request);
     poll_both(100);
-    ok(r.done == 1 && r2.done == 1 && memory[1][0] == 1 && memory[1][8] == 2, "and both arrive in the order of posting");
+    ok(r.done == 1 && r2.done == 1 && memory[1][0] == 1 && memory[1][8] == 2,
+       "and both arrive in the order of posting");
 
     orr_engine_post(&ranks[1].engine, simple(&r, &p, ORR_RECV, memory[1], 8, 0), true);
     orr_engine_post(&ranks[1].engine, simple(&r2, &p, ORR_RECV, memory[1], 8, 0), false);
@@ -351,8 +365,10 @@ static void foreign_bytes(void)
         size_t bytes = random_next(&state) % 200;
         for (size_t k = 0; k < bytes; k++) b[k] = (unsigned char)random_next(&state);
         if (i % 2 && bytes >= sizeof(struct orr_wire_header)) {
-            struct orr_wire_header h = { .magic = ORR_WIRE_MAGIC, .version = ORR_WIRE_VERSION,
-                                         .kind = (uint8_t)(1 + i / 2 % 6), .bytes = UINT64_MAX - (uint64_t)i };
+            struct orr_wire_header h = { .magic = ORR_WIRE_MAGIC,
+                                         .version = ORR_WIRE_VERSION,
+                                         .kind = (uint8_t)(1 + i / 2 % 6),
+                                         .bytes = UINT64_MAX - (uint64_t)i };
             memcpy(b, &h, sizeof h);
         }
         t->ops->small_send(t, 1, b, bytes);
@@ -379,7 +395,8 @@ int main(int argc, char **argv)
         if (w) diag("seed %llu: %d ends are wrong", (unsigned long long)first + (unsigned long long)i, w);
         wrong += w;
     }
-    is_int(wrong, 0, "%d seeds from %llu: every message of %d ranks arrives once, whole, in order", seeds, (unsigned long long)first, RANKS);
+    is_int(wrong, 0, "%d seeds from %llu: every message of %d ranks arrives once, whole, in order", seeds,
+           (unsigned long long)first, RANKS);
     wrong = 0;
     for (int i = 0; i < (seeds + 3) / 4; i++) wrong += run_on_threads(first + 1000 + (uint64_t)i, 400);
     is_int(wrong, 0, "%d seeds with the ranks on threads, each polled by two of them", (seeds + 3) / 4);

@@ -160,6 +160,7 @@ static atomic_int share[STARPU_NMAXWORKERS];
 static void share_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     atomic_fetch_add(&share[starpu_worker_get_id()], 1);
+    usleep(300); /* so long that nobody runs dry and steals while the other is still on its way */
 }
 static struct starpu_codelet share_cl = { .cpu_funcs = { share_func },
                                           .model = &cost_model,
