@@ -101,9 +101,11 @@ static int build_accesses(struct orr_task *t, unsigned n)
         if (orr_unlikely(handles[i]->planned)) orr_partition_switch(handles[i], mode);
         if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) || (mode & STARPU_SCRATCH))) {
             t->flags &= ~(uint32_t)ORR_TF_PLAIN;
-            continue; /* scratch: nobody else sees it */
+            if (!(mode & STARPU_SCRATCH)) continue;
+            mode = STARPU_R; /* nobody else sees its contents; but the handle must not go away meanwhile */
+        } else {
+            orr_data_announce(handles[i], mode);
         }
-        orr_data_announce(handles[i], mode);
         struct orr_access a = { .waiter = { .granted = access_granted }, .index = (uint16_t)i, .group = orr_access_group(mode),
                                 .flags = ORR_ACCESS_LASTS };
         if (orr_unlikely(a.group == ORR_GROUP_REDUX)) t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
