@@ -12,7 +12,8 @@ static void increment(void *buffers[], void *args)
 }
 
 static struct starpu_codelet codelet = {
-    .cpu_funcs = {increment}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "increment"};
+    .cpu_funcs = { increment }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "increment"
+};
 
 static void submit(long count, void *data)
 {

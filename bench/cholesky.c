@@ -48,16 +48,16 @@ static void run_gemm(void *buffers[], void *args)
 }
 
 static struct starpu_perfmodel models[4] = {
-    {.type = STARPU_HISTORY_BASED, .symbol = "bench_potrf"},
-    {.type = STARPU_HISTORY_BASED, .symbol = "bench_trsm"},
-    {.type = STARPU_HISTORY_BASED, .symbol = "bench_syrk"},
-    {.type = STARPU_HISTORY_BASED, .symbol = "bench_gemm"},
+    { .type = STARPU_HISTORY_BASED, .symbol = "bench_potrf" },
+    { .type = STARPU_HISTORY_BASED, .symbol = "bench_trsm" },
+    { .type = STARPU_HISTORY_BASED, .symbol = "bench_syrk" },
+    { .type = STARPU_HISTORY_BASED, .symbol = "bench_gemm" },
 };
 static struct starpu_codelet codelets[4] = {
-    {.cpu_funcs = {run_potrf}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "potrf"},
-    {.cpu_funcs = {run_trsm}, .nbuffers = 2, .modes = {STARPU_R, STARPU_RW}, .name = "trsm"},
-    {.cpu_funcs = {run_syrk}, .nbuffers = 2, .modes = {STARPU_R, STARPU_RW}, .name = "syrk"},
-    {.cpu_funcs = {run_gemm}, .nbuffers = 3, .modes = {STARPU_R, STARPU_R, STARPU_RW}, .name = "gemm"},
+    { .cpu_funcs = { run_potrf }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "potrf" },
+    { .cpu_funcs = { run_trsm }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "trsm" },
+    { .cpu_funcs = { run_syrk }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "syrk" },
+    { .cpu_funcs = { run_gemm }, .nbuffers = 3, .modes = { STARPU_R, STARPU_R, STARPU_RW }, .name = "gemm" },
 };
 
 static void insert_all(int t, starpu_data_handle_t *h)
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     for (int k = 0; option_given(argc, argv, "-p") && k < 4; k++) codelets[k].model = &models[k];
     start(argc, argv, workers, policy);
     struct dense m = dense_create((int)option_number(argc, argv, "-N", 2048), tile_size, is_mine),
-                 check = {0};
+                 check = { 0 };
     int tiles = m.tile_rows * m.tile_rows;
     starpu_data_handle_t *handles = calloc((size_t)tiles, sizeof *handles);
     if (rank == 0) check = dense_create(m.size, tile_size, NULL);

@@ -57,7 +57,7 @@ static inline void tile_fill(const struct dense *m, int row, int column, double 
 /* `owns(row, column)` says which tiles to allocate; NULL: all. */
 static inline struct dense dense_create(int size, int tile, int (*owns)(int row, int column))
 {
-    struct dense m = {.tile = tile, .tile_rows = size / tile};
+    struct dense m = { .tile = tile, .tile_rows = size / tile };
     m.size = m.tile_rows * tile;
     m.tiles = calloc((size_t)m.tile_rows * (size_t)m.tile_rows, sizeof *m.tiles);
     for (int i = 0; i < m.tile_rows; i++)

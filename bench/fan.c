@@ -15,7 +15,8 @@ static void increment(void *buffers[], void *args)
 }
 
 static struct starpu_codelet codelet = {
-    .cpu_funcs = {increment}, .nbuffers = 3, .modes = {STARPU_RW, STARPU_R, STARPU_R}, .name = "increment"};
+    .cpu_funcs = { increment }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "increment"
+};
 
 struct fan {
     starpu_data_handle_t *handles; /* 2 K */
@@ -45,7 +46,8 @@ static void submit(long count, void *data)
 int main(int argc, char **argv)
 {
     struct stream s;
-    struct fan f = {.k = option_number(argc, argv, "-k", 1000), .is_stencil = option_given(argc, argv, "-x")};
+    struct fan f = { .k = option_number(argc, argv, "-k", 1000),
+                     .is_stencil = option_given(argc, argv, "-x") };
     stream_init(&s, argc, argv, 100000);
     long *values = calloc(2 * (size_t)f.k, sizeof *values), sum = 0;
     f.handles = malloc(2 * (size_t)f.k * sizeof *f.handles);

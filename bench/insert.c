@@ -25,9 +25,11 @@ static void run_plain(void *buffers[], void *args)
 }
 
 static struct starpu_codelet inserted = {
-    .cpu_funcs = {run_unpack}, .nbuffers = 3, .modes = {STARPU_RW, STARPU_R, STARPU_R}, .name = "inserted"};
+    .cpu_funcs = { run_unpack }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "inserted"
+};
 static struct starpu_codelet by_hand = {
-    .cpu_funcs = {run_plain}, .nbuffers = 3, .modes = {STARPU_RW, STARPU_R, STARPU_R}, .name = "by_hand"};
+    .cpu_funcs = { run_plain }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "by_hand"
+};
 
 struct arguments {
     int number;
@@ -50,7 +52,7 @@ static void submit(long count, starpu_data_handle_t *h)
     for (long k = 0; k < count; k++) {
         struct starpu_task *task = starpu_task_create();
         struct arguments *arguments = malloc(sizeof *arguments);
-        *arguments = (struct arguments){.number = (int)k, .real = (double)k};
+        *arguments = (struct arguments){ .number = (int)k, .real = (double)k };
         task->cl = &by_hand;
         for (int d = 0; d < 3; d++) task->handles[d] = h[d * SPREAD + k % SPREAD];
         task->cl_arg = arguments;

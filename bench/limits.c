@@ -144,7 +144,7 @@ static void *add_many(void *core)
 static double shared_atomic(void)
 {
     pthread_t threads[2];
-    int cores[2] = {0, 1};
+    int cores[2] = { 0, 1 };
     double start = now();
     for (int k = 0; k < 2; k++) pthread_create(&threads[k], NULL, add_many, &cores[k]);
     for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
@@ -227,23 +227,23 @@ static const struct {
     double (*measure)(void);
     int needs_two_cores;
 } table[] = {
-    {"indirect call", "ns", indirect_call, 0},
-    {"atomic add, own line", "ns", atomic_add, 0},
-    {"compare-and-swap, own line", "ns", compare_and_swap, 0},
-    {"atomic add, two cores share", "ns", shared_atomic, 1},
-    {"mutex lock and unlock, free", "ns", lock_unlock, 0},
-    {"rwlock read and unlock, free", "ns", read_lock, 0},
-    {"malloc and free, 64 B", "ns", allocate, 0},
-    {"malloc and free, 400 B, 200k live", "ns", allocate_many, 0},
-    {"clock_gettime", "ns", clock_read, 0},
-    {"futex wake, nobody waits", "ns", wake_nobody, 0},
-    {"sched_yield, alone", "ns", yield_alone, 0},
-    {"cache line to another core", "ns", spin_hand_off, 1},
-    {"futex hand-off to another core", "ns", futex_hand_off, 1},
-    {"futex hand-off on one core", "ns", futex_same_core, 0},
-    {"condition hand-off to another core", "ns", condition_hand_off, 1},
-    {"memcpy 16 KiB", "GB/s", copy_small, 0},
-    {"memcpy 256 MiB", "GB/s", copy_large, 0},
+    { "indirect call", "ns", indirect_call, 0 },
+    { "atomic add, own line", "ns", atomic_add, 0 },
+    { "compare-and-swap, own line", "ns", compare_and_swap, 0 },
+    { "atomic add, two cores share", "ns", shared_atomic, 1 },
+    { "mutex lock and unlock, free", "ns", lock_unlock, 0 },
+    { "rwlock read and unlock, free", "ns", read_lock, 0 },
+    { "malloc and free, 64 B", "ns", allocate, 0 },
+    { "malloc and free, 400 B, 200k live", "ns", allocate_many, 0 },
+    { "clock_gettime", "ns", clock_read, 0 },
+    { "futex wake, nobody waits", "ns", wake_nobody, 0 },
+    { "sched_yield, alone", "ns", yield_alone, 0 },
+    { "cache line to another core", "ns", spin_hand_off, 1 },
+    { "futex hand-off to another core", "ns", futex_hand_off, 1 },
+    { "futex hand-off on one core", "ns", futex_same_core, 0 },
+    { "condition hand-off to another core", "ns", condition_hand_off, 1 },
+    { "memcpy 16 KiB", "GB/s", copy_small, 0 },
+    { "memcpy 256 MiB", "GB/s", copy_large, 0 },
 };
 
 int main(int argc, char **argv)

@@ -17,12 +17,12 @@ static void run_empty(void *buffers[], void *args)
 }
 
 static struct starpu_codelet codelets[4] = {
-    [0] = {.cpu_funcs = {run_empty}, .nbuffers = 0, .name = "none"},
-    [1] = {.cpu_funcs = {run_empty}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "one"},
-    [3] = {.cpu_funcs = {run_empty},
-           .nbuffers = 3,
-           .modes = {STARPU_RW, STARPU_R, STARPU_R},
-           .name = "three"},
+    [0] = { .cpu_funcs = { run_empty }, .nbuffers = 0, .name = "none" },
+    [1] = { .cpu_funcs = { run_empty }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "one" },
+    [3] = { .cpu_funcs = { run_empty },
+            .nbuffers = 3,
+            .modes = { STARPU_RW, STARPU_R, STARPU_R },
+            .name = "three" },
 };
 
 static void submit(long count, int depth, starpu_data_handle_t *handles)

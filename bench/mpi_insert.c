@@ -20,7 +20,8 @@ static void run_empty(void *buffers[], void *args)
 }
 
 static struct starpu_codelet codelet = {
-    .cpu_funcs = {run_empty}, .nbuffers = 3, .modes = {STARPU_RW, STARPU_R, STARPU_R}, .name = "empty"};
+    .cpu_funcs = { run_empty }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "empty"
+};
 static int rank;
 static long spread; /* handles per access */
 

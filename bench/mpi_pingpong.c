@@ -18,7 +18,8 @@ static void increment(void *buffers[], void *args)
 }
 
 static struct starpu_codelet codelet = {
-    .cpu_funcs = {increment}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "increment"};
+    .cpu_funcs = { increment }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "increment"
+};
 static int rank;
 
 static void hop_blocking(long hops, starpu_data_handle_t handle)

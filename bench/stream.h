@@ -36,11 +36,11 @@ static inline void fill_conf(struct starpu_conf *conf, int workers, const char *
 static inline void stream_init(struct stream *s, int argc, char **argv, long count)
 {
     struct starpu_conf conf;
-    *s = (struct stream){.count = option_number(argc, argv, "-n", count),
-                         .workers = (int)option_number(argc, argv, "-w", 1),
-                         .repeats = option_repeats(argc, argv),
-                         .gate = option_given(argc, argv, "-g"),
-                         .policy = option_text(argc, argv, "-s", "eager")};
+    *s = (struct stream){ .count = option_number(argc, argv, "-n", count),
+                          .workers = (int)option_number(argc, argv, "-w", 1),
+                          .repeats = option_repeats(argc, argv),
+                          .gate = option_given(argc, argv, "-g"),
+                          .policy = option_text(argc, argv, "-s", "eager") };
     fill_conf(&conf, s->workers, s->policy);
     int error = starpu_init(&conf);
     if (error) {
@@ -60,7 +60,7 @@ static void wait_for_gate(void *buffers[], void *args)
     while (!gate_is_open) usleep(200);
 }
 
-static struct starpu_codelet gate_codelet = {.cpu_funcs = {wait_for_gate}, .nbuffers = 0, .name = "gate"};
+static struct starpu_codelet gate_codelet = { .cpu_funcs = { wait_for_gate }, .nbuffers = 0, .name = "gate" };
 
 static inline void submit_or_die(struct starpu_task *task)
 {

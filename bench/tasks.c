@@ -12,8 +12,8 @@ static void run_empty(void *buffers[], void *args)
     (void)args;
 }
 
-static struct starpu_perfmodel model = {.type = STARPU_HISTORY_BASED, .symbol = "bench_empty"};
-static struct starpu_codelet codelet = {.cpu_funcs = {run_empty}, .nbuffers = 0, .name = "empty"};
+static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = "bench_empty" };
+static struct starpu_codelet codelet = { .cpu_funcs = { run_empty }, .nbuffers = 0, .name = "empty" };
 
 static void submit(long count, void *data)
 {

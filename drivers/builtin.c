@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* builtin.c: the list of drivers. Threads: none. Owns: the list. Not here: the drivers. */
+/* builtin.c: the list of drivers.
+ * Threads: none. Owns: the list. Not here: the drivers. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -37,6 +37,7 @@ pkginclude_HEADERS += include/starpu_bitmap.h
 pkginclude_HEADERS += include/starpu_config.h
 pkginclude_HEADERS += include/starpu_hash.h
 pkginclude_HEADERS += include/starpu_helper.h
+pkginclude_HEADERS += include/starpu_heteroprio.h
 pkginclude_HEADERS += include/starpu_rand.h
 pkginclude_HEADERS += include/starpu_sched_ctx.h
 pkginclude_HEADERS += include/starpu_sched_ctx_hypervisor.h

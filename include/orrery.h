@@ -27,8 +27,8 @@ extern "C" {
 int orrery_version(void);
 const char *orrery_version_string(void);
 
-/* Called with each message about an error in a function that cannot return one; without a hook, such an error ends the
- * process with status 1. The message is borrowed until the hook returns. fn NULL: no hook. */
+/* Called with each message about an error in a function that cannot return one; without a hook, such an error
+ * ends the process with status 1. The message is borrowed until the hook returns. fn NULL: no hook. */
 void orrery_set_error_hook(void (*fn)(const char *message, void *arg), void *arg);
 
 #pragma GCC visibility pop

@@ -28,8 +28,13 @@ void starpu_bound_stop(void);
  * whole tasks; 0 where it cannot be computed (times of some tasks are not known). */
 void starpu_bound_compute(double *res, double *integer_res, int integer);
 
-/* Prints the linear program in LP format (times in milliseconds). */
+/* Prints the linear program in LP, or in free MPS format (times in milliseconds). */
 void starpu_bound_print_lp(FILE *output);
+void starpu_bound_print_mps(FILE *output);
+
+/* Prints the recorded kinds of tasks, and how many there were, as the nodes of a graph in DOT format. There
+ * are no edges: this version does not record dependencies. */
+void starpu_bound_print_dot(FILE *output);
 
 /* Prints the bound, and how many tasks of each kind there were and their times. `integer`: whole tasks. */
 void starpu_bound_print(FILE *output, int integer);

@@ -28,12 +28,12 @@ extern "C" {
 
 /* Reports a CUBLAS error with its place, as a task that failed. Any thread. */
 void starpu_cublas_report_error(const char *func, const char *file, int line, int status);
-#define STARPU_CUBLAS_REPORT_ERROR(status) \
+#define STARPU_CUBLAS_REPORT_ERROR(status)                                                                   \
     starpu_cublas_report_error(__starpu_func__, __FILE__, __LINE__, (int)(status))
 
 /* Reports a CUDA error with its place, as a task that failed. Any thread. */
 void starpu_cuda_report_error(const char *func, const char *file, int line, cudaError_t status);
-#define STARPU_CUDA_REPORT_ERROR(status) \
+#define STARPU_CUDA_REPORT_ERROR(status)                                                                     \
     starpu_cuda_report_error(__starpu_func__, __FILE__, __LINE__, (status))
 
 /* Returns the stream for the kernels of the calling task. With STARPU_CUDA_ASYNC the task is over
@@ -51,33 +51,36 @@ void starpu_cuda_set_device(int devid);
 
 /* `ssize` bytes. */
 int starpu_cuda_copy_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
-        size_t ssize, cudaStream_t stream, enum cudaMemcpyKind kind);
+                                size_t ssize, cudaStream_t stream, enum cudaMemcpyKind kind);
 
 /* `numblocks` blocks of `blocksize` bytes, `ld_` bytes apart. */
 int starpu_cuda_copy2d_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
-        size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst, cudaStream_t stream,
-        enum cudaMemcpyKind kind);
+                                  size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst,
+                                  cudaStream_t stream, enum cudaMemcpyKind kind);
 
 /* Same with a second level of blocks. */
 int starpu_cuda_copy3d_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
-        size_t blocksize, size_t numblocks_1, size_t ld1_src, size_t ld1_dst, size_t numblocks_2,
-        size_t ld2_src, size_t ld2_dst, cudaStream_t stream, enum cudaMemcpyKind kind);
+                                  size_t blocksize, size_t numblocks_1, size_t ld1_src, size_t ld1_dst,
+                                  size_t numblocks_2, size_t ld2_src, size_t ld2_dst, cudaStream_t stream,
+                                  enum cudaMemcpyKind kind);
 
 /* Like starpu_cuda_copy_async_sync(), places named by device. */
 int starpu_cuda_copy_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
-        void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind, size_t ssize, cudaStream_t stream,
-        enum cudaMemcpyKind kind);
+                                      void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
+                                      size_t ssize, cudaStream_t stream, enum cudaMemcpyKind kind);
 
 /* Like starpu_cuda_copy2d_async_sync(), places named by device. */
 int starpu_cuda_copy2d_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
-        void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind, size_t blocksize, size_t numblocks,
-        size_t ld_src, size_t ld_dst, cudaStream_t stream, enum cudaMemcpyKind kind);
+                                        void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
+                                        size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst,
+                                        cudaStream_t stream, enum cudaMemcpyKind kind);
 
 /* Like starpu_cuda_copy3d_async_sync(), places named by device. */
 int starpu_cuda_copy3d_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
-        void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind, size_t blocksize, size_t numblocks_1,
-        size_t ld1_src, size_t ld1_dst, size_t numblocks_2, size_t ld2_src, size_t ld2_dst,
-        cudaStream_t stream, enum cudaMemcpyKind kind);
+                                        void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
+                                        size_t blocksize, size_t numblocks_1, size_t ld1_src, size_t ld1_dst,
+                                        size_t numblocks_2, size_t ld2_src, size_t ld2_dst,
+                                        cudaStream_t stream, enum cudaMemcpyKind kind);
 
 #ifdef STARPU_HAVE_NVML_H
 

@@ -135,36 +135,37 @@ int starpu_data_acquire_on_node(starpu_data_handle_t handle, int node, enum star
  * what follows it, calls starpu_data_release(). Returns 0. Does not block. `arg` is borrowed until
  * then. */
 int starpu_data_acquire_cb(starpu_data_handle_t handle, enum starpu_data_access_mode mode,
-        void (*callback)(void *), void *arg);
+                           void (*callback)(void *), void *arg);
 
 /* Same on memory node `node`. */
-int starpu_data_acquire_on_node_cb(starpu_data_handle_t handle, int node,
-        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg);
+int starpu_data_acquire_on_node_cb(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode,
+                                   void (*callback)(void *), void *arg);
 
 /* Same in main memory; with `sequential_consistency` 0 it does not wait for tasks that were
  * submitted before but are not ready. */
 int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t handle,
-        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
-        int sequential_consistency);
+                                                  enum starpu_data_access_mode mode, void (*callback)(void *),
+                                                  void *arg, int sequential_consistency);
 
 /* Same on memory node `node`. */
 int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t handle, int node,
-        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
-        int sequential_consistency);
+                                                          enum starpu_data_access_mode mode,
+                                                          void (*callback)(void *), void *arg,
+                                                          int sequential_consistency);
 
 /* Same; `quick` says that the callback is short and may run inside of another operation of the
  * runtime. */
 int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t handle, int node,
-        enum starpu_data_access_mode mode, void (*callback)(void *), void *arg,
-        int sequential_consistency, int quick);
+                                                                enum starpu_data_access_mode mode,
+                                                                void (*callback)(void *), void *arg,
+                                                                int sequential_consistency, int quick);
 
 /* Like starpu_data_acquire() if it can be done at once. Returns 0 when acquired; 1 when tasks are in
  * the way. Never blocks on tasks. */
 int starpu_data_acquire_try(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
 /* Same on memory node `node`. */
-int starpu_data_acquire_on_node_try(
-        starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
+int starpu_data_acquire_on_node_try(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
 
 /* Ends an acquisition in main memory: tasks in its way may run. From the thread that acquired, or
  * any other. */
@@ -178,22 +179,22 @@ void starpu_data_release_on_node(starpu_data_handle_t handle, int node);
 void starpu_data_release_to(starpu_data_handle_t handle, enum starpu_data_access_mode down_to_mode);
 
 /* Same for an acquisition on memory node `node`. */
-void starpu_data_release_to_on_node(
-        starpu_data_handle_t handle, enum starpu_data_access_mode down_to_mode, int node);
+void starpu_data_release_to_on_node(starpu_data_handle_t handle, enum starpu_data_access_mode down_to_mode,
+                                    int node);
 
 /* Runs `code` once `handle` can be accessed in `mode`, then releases it; C only, since it nests a
  * function. The nested function lives in the caller's frame: the caller must not return before it has
  * run. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
-#define STARPU_DATA_ACQUIRE_CB(handle, mode, code)                 \
-    do {                                                           \
-        void orr_acquired_(void *orr_unused_)                      \
-        {                                                          \
-            (void)orr_unused_;                                     \
-            code;                                                  \
-            starpu_data_release(handle);                           \
-        }                                                          \
-        starpu_data_acquire_cb(handle, mode, orr_acquired_, NULL); \
+#define STARPU_DATA_ACQUIRE_CB(handle, mode, code)                                                           \
+    do {                                                                                                     \
+        void orr_acquired_(void *orr_unused_)                                                                \
+        {                                                                                                    \
+            (void)orr_unused_;                                                                               \
+            code;                                                                                            \
+            starpu_data_release(handle);                                                                     \
+        }                                                                                                    \
+        starpu_data_acquire_cb(handle, mode, orr_acquired_, NULL);                                           \
     } while (0)
 #endif
 
@@ -227,15 +228,14 @@ int starpu_data_fetch_on_node(starpu_data_handle_t handle, unsigned node, unsign
 int starpu_data_prefetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
 
 /* Same with a priority among prefetches, higher first. */
-int starpu_data_prefetch_on_node_prio(
-        starpu_data_handle_t handle, unsigned node, unsigned async, int prio);
+int starpu_data_prefetch_on_node_prio(starpu_data_handle_t handle, unsigned node, unsigned async, int prio);
 
 /* Same, only when the link is idle. */
 int starpu_data_idle_prefetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
 
 /* Same with a priority among idle prefetches, higher first. */
-int starpu_data_idle_prefetch_on_node_prio(
-        starpu_data_handle_t handle, unsigned node, unsigned async, int prio);
+int starpu_data_idle_prefetch_on_node_prio(starpu_data_handle_t handle, unsigned node, unsigned async,
+                                           int prio);
 
 /* Returns 1 if `node` has a valid copy, or one is on its way there. */
 unsigned starpu_data_is_on_node(starpu_data_handle_t handle, unsigned node);
@@ -249,8 +249,7 @@ void starpu_data_wont_use(starpu_data_handle_t handle);
 
 /* Returns 1 if the copy on `node` may be evicted now for a transfer as urgent as `is_prefetch`. For
  * policies. */
-int starpu_data_can_evict(
-        starpu_data_handle_t handle, unsigned node, enum starpu_is_prefetch is_prefetch);
+int starpu_data_can_evict(starpu_data_handle_t handle, unsigned node, enum starpu_is_prefetch is_prefetch);
 
 /* Tries to evict the copy on `node`, writing it back first when it is the only one. Returns 0; -1
  * when it is in use. */
@@ -261,12 +260,12 @@ void starpu_data_set_wt_mask(starpu_data_handle_t handle, uint32_t wt_mask);
 
 /* Tells whether `memory_node` has a buffer for the data, whether its copy is valid, and whether a
  * transfer to it is under way. Any output may be NULL. The answer may be old when it is read. */
-void starpu_data_query_status(starpu_data_handle_t handle, int memory_node, int *is_allocated,
-        int *is_valid, int *is_requested);
+void starpu_data_query_status(starpu_data_handle_t handle, int memory_node, int *is_allocated, int *is_valid,
+                              int *is_requested);
 
 /* Same, with transfers under way (`is_loading`) apart from those only asked for (`is_requested`). */
-void starpu_data_query_status2(starpu_data_handle_t handle, int memory_node, int *is_allocated,
-        int *is_valid, int *is_loading, int *is_requested);
+void starpu_data_query_status2(starpu_data_handle_t handle, int memory_node, int *is_allocated, int *is_valid,
+                               int *is_loading, int *is_requested);
 
 /* Returns 1 if `memory_node` has a buffer for the data. */
 unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t handle, unsigned memory_node);
@@ -309,13 +308,13 @@ unsigned starpu_data_get_ooc_flag(starpu_data_handle_t handle);
 /* Gives the codelets of STARPU_REDUX accesses: `redux_cl` (first buffer RW, second R) adds the
  * second to the first, `init_cl` (one buffer W) sets the neutral value. Borrowed until the data is
  * unregistered. */
-void starpu_data_set_reduction_methods(
-        starpu_data_handle_t handle, struct starpu_codelet *redux_cl, struct starpu_codelet *init_cl);
+void starpu_data_set_reduction_methods(starpu_data_handle_t handle, struct starpu_codelet *redux_cl,
+                                       struct starpu_codelet *init_cl);
 
 /* Same, with the `cl_arg` of each codelet's tasks (borrowed as long). */
-void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t handle,
-        struct starpu_codelet *redux_cl, void *redux_cl_arg, struct starpu_codelet *init_cl,
-        void *init_cl_arg);
+void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t handle, struct starpu_codelet *redux_cl,
+                                                 void *redux_cl_arg, struct starpu_codelet *init_cl,
+                                                 void *init_cl_arg);
 
 /* Returns 1 if the data has reduction codelets. */
 unsigned starpu_data_has_reduction_methods(starpu_data_handle_t handle);

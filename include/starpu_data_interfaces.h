@@ -58,18 +58,17 @@ extern "C" {
 struct starpu_data_copy_methods {
     /* Optional: whether the copy can be made by the driver of `handling_node`. */
     int (*can_copy)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
-            unsigned handling_node);
+                    unsigned handling_node);
     /* `async_data` is NULL for a synchronous copy, otherwise passed on to starpu_interface_copy().
      * Returns 0 or -EAGAIN. */
     int (*any_to_any)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
-            void *async_data);
+                      void *async_data);
 
     int (*ram_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_cuda)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_hip)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_opencl)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
-    int (*ram_to_max_fpga)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
+    int (*ram_to_max_fpga)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*cuda_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*cuda_to_cuda)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*cuda_to_opencl)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
@@ -77,42 +76,40 @@ struct starpu_data_copy_methods {
     int (*hip_to_hip)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*opencl_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*opencl_to_cuda)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
-    int (*opencl_to_opencl)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
-    int (*max_fpga_to_ram)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
+    int (*opencl_to_opencl)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
+    int (*max_fpga_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
 
-    int (*ram_to_cuda_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_cudaStream_t stream);
-    int (*cuda_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_cudaStream_t stream);
-    int (*cuda_to_cuda_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_cudaStream_t stream);
-    int (*ram_to_hip_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_hipStream_t stream);
-    int (*hip_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_hipStream_t stream);
-    int (*hip_to_hip_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, starpu_hipStream_t stream);
+    int (*ram_to_cuda_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                             starpu_cudaStream_t stream);
+    int (*cuda_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                             starpu_cudaStream_t stream);
+    int (*cuda_to_cuda_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                              starpu_cudaStream_t stream);
+    int (*ram_to_hip_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                            starpu_hipStream_t stream);
+    int (*hip_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                            starpu_hipStream_t stream);
+    int (*hip_to_hip_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                            starpu_hipStream_t stream);
 #if defined(STARPU_USE_OPENCL) && !defined(__CUDACC__)
-    int (*ram_to_opencl_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, cl_event *event);
-    int (*opencl_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, cl_event *event);
+    int (*ram_to_opencl_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                               cl_event *event);
+    int (*opencl_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                               cl_event *event);
     int (*opencl_to_opencl_async)(void *src_interface, unsigned src_node, void *dst_interface,
-            unsigned dst_node, cl_event *event);
+                                  unsigned dst_node, cl_event *event);
 #else
-    int (*ram_to_opencl_async)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node, void *event);
-    int (*opencl_to_ram_async)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node, void *event);
-    int (*opencl_to_opencl_async)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node, void *event);
+    int (*ram_to_opencl_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                               void *event);
+    int (*opencl_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                               void *event);
+    int (*opencl_to_opencl_async)(void *src_interface, unsigned src_node, void *dst_interface,
+                                  unsigned dst_node, void *event);
 #endif
-    int (*ram_to_max_fpga_async)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
-    int (*max_fpga_to_ram_async)(
-            void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
+    int (*ram_to_max_fpga_async)(void *src_interface, unsigned src_node, void *dst_interface,
+                                 unsigned dst_node);
+    int (*max_fpga_to_ram_async)(void *src_interface, unsigned src_node, void *dst_interface,
+                                 unsigned dst_node);
 };
 
 /* Which interface data has. Those of programs are numbered from STARPU_MAX_INTERFACE_ID on. */
@@ -155,7 +152,7 @@ struct starpu_data_interface_ops {
     /* Whether two structures have the same shape. */
     int (*compare)(void *data_interface_a, void *data_interface_b);
     enum starpu_data_interface_id
-            interfaceid;   /* STARPU_UNKNOWN_INTERFACE_ID: given at the first registration */
+        interfaceid;       /* STARPU_UNKNOWN_INTERFACE_ID: given at the first registration */
     size_t interface_size; /* bytes of the structure */
 
     /* -- Optional -- */
@@ -181,11 +178,11 @@ struct starpu_data_interface_ops {
     int (*pointer_is_inside)(void *data_interface, unsigned node, void *ptr);
     size_t (*get_alloc_size)(starpu_data_handle_t handle); /* bytes of the buffer; get_size() if NULL */
     starpu_ssize_t (*get_max_size)(
-            starpu_data_handle_t handle); /* most bytes it may grow to; get_size() if NULL */
+        starpu_data_handle_t handle); /* most bytes it may grow to; get_size() if NULL */
     uint32_t (*alloc_footprint)(
-            starpu_data_handle_t handle); /* hash of the buffer's shape; footprint() if NULL */
+        starpu_data_handle_t handle); /* hash of the buffer's shape; footprint() if NULL */
     int (*alloc_compare)(void *data_interface_a, void *data_interface_b); /* compare() if NULL */
-    void (*display)(starpu_data_handle_t handle, FILE *f); /* prints the shape on one line */
+    void (*display)(starpu_data_handle_t handle, FILE *f);                /* prints the shape on one line */
     /* Writes the shape into `buf` of `size` bytes, as snprintf() does, and returns its length. */
     starpu_ssize_t (*describe)(void *data_interface, char *buf, size_t size);
     char is_multiformat; /* has get_mf_ops */
@@ -217,7 +214,7 @@ void starpu_data_register_ops(struct starpu_data_interface_ops *ops);
 /* Registers data with the interface `ops`. `data_interface` is a filled structure of it (copied).
  * Sets *handleptr. `ops` is borrowed as long as such data exists. */
 void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface,
-        struct starpu_data_interface_ops *ops);
+                          struct starpu_data_interface_ops *ops);
 
 /* Says that the memory of `node` has got a buffer of the program for the data; called by the typed
  * functions after they set its addresses. */
@@ -289,29 +286,30 @@ int starpu_data_unpack(starpu_data_handle_t handle, void *ptr, size_t count);
 /* Copies `size` bytes between two buffers of any two memory nodes. The addresses are dev_handles.
  * Returns 0 when done, -EAGAIN when it goes on behind `async_data`. */
 int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t size, void *async_data);
+                          size_t dst_offset, unsigned dst_node, size_t size, void *async_data);
 
 /* Same for `numblocks` blocks of `blocksize` bytes, `ld_` bytes apart. */
 int starpu_interface_copy2d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks, size_t ld_src,
-        size_t ld_dst, void *async_data);
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks,
+                            size_t ld_src, size_t ld_dst, void *async_data);
 
 /* Same with a second level of blocks. */
 int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1, size_t ld1_src,
-        size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst, void *async_data);
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1,
+                            size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst,
+                            void *async_data);
 
 /* Same with a third level of blocks. */
 int starpu_interface_copy4d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1, size_t ld1_src,
-        size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst, size_t numblocks3,
-        size_t ld3_src, size_t ld3_dst, void *async_data);
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1,
+                            size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst,
+                            size_t numblocks3, size_t ld3_src, size_t ld3_dst, void *async_data);
 
 /* Same for an array of `ndim` dimensions: nn elements in each, ldn elements between neighbours of
  * each. */
 int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t elemsize, size_t ndim, size_t *nn, size_t *ldn_src,
-        size_t *ldn_dst, void *async_data);
+                            size_t dst_offset, unsigned dst_node, size_t elemsize, size_t ndim, size_t *nn,
+                            size_t *ldn_src, size_t *ldn_dst, void *async_data);
 
 /* Notes that an interface's own driver copy begins; *start is for the end. */
 void starpu_interface_start_driver_copy_async(unsigned src_node, unsigned dst_node, double *start);
@@ -320,28 +318,28 @@ void starpu_interface_start_driver_copy_async(unsigned src_node, unsigned dst_no
 void starpu_interface_end_driver_copy_async(unsigned src_node, unsigned dst_node, double start);
 
 /* Same as starpu_interface_start_driver_copy_async(), places named by device. */
-void starpu_interface_start_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind,
-        int dst_dev, enum starpu_node_kind dst_kind, double *start);
+void starpu_interface_start_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind, int dst_dev,
+                                                    enum starpu_node_kind dst_kind, double *start);
 
 /* Same as starpu_interface_end_driver_copy_async(), places named by device. */
-void starpu_interface_end_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind,
-        int dst_dev, enum starpu_node_kind dst_kind, double start);
+void starpu_interface_end_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind, int dst_dev,
+                                                  enum starpu_node_kind dst_kind, double start);
 
 /* Notes `size` bytes moved by an interface's own copy, for traces and statistics. */
 void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t size);
 
 /* Maps `size` bytes of `src_node` into `dst_node` and returns their address there. *ret: 0, or a
  * negative errno. */
-uintptr_t starpu_interface_map(
-        uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node, size_t size, int *ret);
+uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node,
+                               size_t size, int *ret);
 
 /* Undoes starpu_interface_map(). Returns 0. */
 int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        unsigned dst_node, size_t size);
+                           unsigned dst_node, size_t size);
 
 /* Makes writes on the source side visible on the mapped one. Returns 0. */
 int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t size);
+                                size_t dst_offset, unsigned dst_node, size_t size);
 
 /* Allocates `size` bytes on `dst_node`; `flags` as for starpu_malloc_flags(). Returns a dev_handle;
  * 0 when there is no memory. */
@@ -372,12 +370,11 @@ struct starpu_variable_interface {
 };
 
 /* Registers `size` bytes at `ptr`. */
-void starpu_variable_data_register(
-        starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t size);
+void starpu_variable_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t size);
 
 /* Gives the data a buffer of the program on `node`. */
-void starpu_variable_ptr_register(
-        starpu_data_handle_t handle, unsigned node, uintptr_t ptr, uintptr_t dev_handle, size_t offset);
+void starpu_variable_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
+                                  uintptr_t dev_handle, size_t offset);
 
 /* Bytes of the variable. */
 size_t starpu_variable_get_elemsize(starpu_data_handle_t handle);
@@ -385,16 +382,14 @@ size_t starpu_variable_get_elemsize(starpu_data_handle_t handle);
 /* Its address here. */
 uintptr_t starpu_variable_get_local_ptr(starpu_data_handle_t handle);
 
-#define STARPU_VARIABLE_CHECK(interface)                                                           \
-    STARPU_ASSERT_MSG(                                                                             \
-            ((struct starpu_variable_interface *)(interface))->id == STARPU_VARIABLE_INTERFACE_ID, \
-            "this buffer is not a variable")
+#define STARPU_VARIABLE_CHECK(interface)                                                                     \
+    STARPU_ASSERT_MSG(((struct starpu_variable_interface *)(interface))->id == STARPU_VARIABLE_INTERFACE_ID, \
+                      "this buffer is not a variable")
 #define STARPU_VARIABLE_GET_PTR(interface) (((struct starpu_variable_interface *)(interface))->ptr)
-#define STARPU_VARIABLE_GET_DEV_HANDLE(interface) \
+#define STARPU_VARIABLE_GET_DEV_HANDLE(interface)                                                            \
     (((struct starpu_variable_interface *)(interface))->dev_handle)
 #define STARPU_VARIABLE_GET_OFFSET(interface) (((struct starpu_variable_interface *)(interface))->offset)
-#define STARPU_VARIABLE_GET_ELEMSIZE(interface) \
-    (((struct starpu_variable_interface *)(interface))->elemsize)
+#define STARPU_VARIABLE_GET_ELEMSIZE(interface) (((struct starpu_variable_interface *)(interface))->elemsize)
 
 /* ---- Vector: nx elements ---- */
 
@@ -412,16 +407,16 @@ struct starpu_vector_interface {
 };
 
 /* Registers `nx` contiguous elements at `ptr`. */
-void starpu_vector_data_register(
-        starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t nx, size_t elemsize);
+void starpu_vector_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t nx,
+                                 size_t elemsize);
 
 /* Same with a buffer of `allocsize` bytes, so that nx may change later. */
 void starpu_vector_data_register_allocsize(starpu_data_handle_t *handle, int home_node, uintptr_t ptr,
-        size_t nx, size_t elemsize, size_t allocsize);
+                                           size_t nx, size_t elemsize, size_t allocsize);
 
 /* Gives the data a buffer of the program on `node`. */
-void starpu_vector_ptr_register(
-        starpu_data_handle_t handle, unsigned node, uintptr_t ptr, uintptr_t dev_handle, size_t offset);
+void starpu_vector_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
+                                uintptr_t dev_handle, size_t offset);
 
 /* Elements. */
 size_t starpu_vector_get_nx(starpu_data_handle_t handle);
@@ -435,22 +430,19 @@ size_t starpu_vector_get_allocsize(starpu_data_handle_t handle);
 /* Its address here. */
 uintptr_t starpu_vector_get_local_ptr(starpu_data_handle_t handle);
 
-#define STARPU_VECTOR_CHECK(interface)                                                                   \
-    STARPU_ASSERT_MSG(((struct starpu_vector_interface *)(interface))->id == STARPU_VECTOR_INTERFACE_ID, \
-            "this buffer is not a vector")
+#define STARPU_VECTOR_CHECK(interface)                                                                       \
+    STARPU_ASSERT_MSG(((struct starpu_vector_interface *)(interface))->id == STARPU_VECTOR_INTERFACE_ID,     \
+                      "this buffer is not a vector")
 #define STARPU_VECTOR_GET_PTR(interface) (((struct starpu_vector_interface *)(interface))->ptr)
-#define STARPU_VECTOR_GET_DEV_HANDLE(interface) \
-    (((struct starpu_vector_interface *)(interface))->dev_handle)
+#define STARPU_VECTOR_GET_DEV_HANDLE(interface) (((struct starpu_vector_interface *)(interface))->dev_handle)
 #define STARPU_VECTOR_GET_OFFSET(interface) (((struct starpu_vector_interface *)(interface))->offset)
 #define STARPU_VECTOR_GET_NX(interface) (((struct starpu_vector_interface *)(interface))->nx)
 #define STARPU_VECTOR_GET_ELEMSIZE(interface) (((struct starpu_vector_interface *)(interface))->elemsize)
-#define STARPU_VECTOR_GET_ALLOCSIZE(interface) \
-    (((struct starpu_vector_interface *)(interface))->allocsize)
-#define STARPU_VECTOR_GET_SLICE_BASE(interface) \
-    (((struct starpu_vector_interface *)(interface))->slice_base)
+#define STARPU_VECTOR_GET_ALLOCSIZE(interface) (((struct starpu_vector_interface *)(interface))->allocsize)
+#define STARPU_VECTOR_GET_SLICE_BASE(interface) (((struct starpu_vector_interface *)(interface))->slice_base)
 
 /* From a task that writes the vector: sets its length, within allocsize. */
-#define STARPU_VECTOR_SET_NX(interface, newnx) \
+#define STARPU_VECTOR_SET_NX(interface, newnx)                                                               \
     ((void)(((struct starpu_vector_interface *)(interface))->nx = (newnx)))
 
 /* ---- Matrix: element (x, y) is at index x + y * ld ---- */
@@ -471,19 +463,20 @@ struct starpu_matrix_interface {
 
 /* Registers `ny` columns of `nx` contiguous elements, `ld` elements apart. */
 void starpu_matrix_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t ld,
-        size_t nx, size_t ny, size_t elemsize);
+                                 size_t nx, size_t ny, size_t elemsize);
 
 /* Same with buffers of `allocsize` bytes, so that nx and ny may change later. */
 void starpu_matrix_data_register_allocsize(starpu_data_handle_t *handle, int home_node, uintptr_t ptr,
-        size_t ld, size_t nx, size_t ny, size_t elemsize, size_t allocsize);
+                                           size_t ld, size_t nx, size_t ny, size_t elemsize,
+                                           size_t allocsize);
 
 /* Gives the data a buffer of the program on `node`. */
 void starpu_matrix_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
-        uintptr_t dev_handle, size_t offset, size_t ld);
+                                uintptr_t dev_handle, size_t offset, size_t ld);
 
 /* Same for a piece of a partitioned matrix. */
 void starpu_submatrix_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
-        uintptr_t dev_handle, size_t offset, size_t ld);
+                                   uintptr_t dev_handle, size_t offset, size_t ld);
 
 /* Elements of the contiguous dimension. */
 size_t starpu_matrix_get_nx(starpu_data_handle_t handle);
@@ -503,26 +496,24 @@ size_t starpu_matrix_get_elemsize(starpu_data_handle_t handle);
 /* Bytes of the buffer. */
 size_t starpu_matrix_get_allocsize(starpu_data_handle_t handle);
 
-#define STARPU_MATRIX_CHECK(interface)                                                                   \
-    STARPU_ASSERT_MSG(((struct starpu_matrix_interface *)(interface))->id == STARPU_MATRIX_INTERFACE_ID, \
-            "this buffer is not a matrix")
+#define STARPU_MATRIX_CHECK(interface)                                                                       \
+    STARPU_ASSERT_MSG(((struct starpu_matrix_interface *)(interface))->id == STARPU_MATRIX_INTERFACE_ID,     \
+                      "this buffer is not a matrix")
 #define STARPU_MATRIX_GET_PTR(interface) (((struct starpu_matrix_interface *)(interface))->ptr)
-#define STARPU_MATRIX_GET_DEV_HANDLE(interface) \
-    (((struct starpu_matrix_interface *)(interface))->dev_handle)
+#define STARPU_MATRIX_GET_DEV_HANDLE(interface) (((struct starpu_matrix_interface *)(interface))->dev_handle)
 #define STARPU_MATRIX_GET_OFFSET(interface) (((struct starpu_matrix_interface *)(interface))->offset)
 #define STARPU_MATRIX_GET_NX(interface) (((struct starpu_matrix_interface *)(interface))->nx)
 #define STARPU_MATRIX_GET_NY(interface) (((struct starpu_matrix_interface *)(interface))->ny)
 #define STARPU_MATRIX_GET_LD(interface) (((struct starpu_matrix_interface *)(interface))->ld)
 #define STARPU_MATRIX_GET_ELEMSIZE(interface) (((struct starpu_matrix_interface *)(interface))->elemsize)
-#define STARPU_MATRIX_GET_ALLOCSIZE(interface) \
-    (((struct starpu_matrix_interface *)(interface))->allocsize)
+#define STARPU_MATRIX_GET_ALLOCSIZE(interface) (((struct starpu_matrix_interface *)(interface))->allocsize)
 
 /* From a task that writes the matrix: set its shape, within allocsize. */
-#define STARPU_MATRIX_SET_NX(interface, newnx) \
+#define STARPU_MATRIX_SET_NX(interface, newnx)                                                               \
     ((void)(((struct starpu_matrix_interface *)(interface))->nx = (newnx)))
-#define STARPU_MATRIX_SET_NY(interface, newny) \
+#define STARPU_MATRIX_SET_NY(interface, newny)                                                               \
     ((void)(((struct starpu_matrix_interface *)(interface))->ny = (newny)))
-#define STARPU_MATRIX_SET_LD(interface, newld) \
+#define STARPU_MATRIX_SET_LD(interface, newld)                                                               \
     ((void)(((struct starpu_matrix_interface *)(interface))->ld = (newld)))
 
 /* ---- Block: element (x, y, z) is at index x + y * ldy + z * ldz ---- */
@@ -544,11 +535,11 @@ struct starpu_block_interface {
 
 /* Registers a block of nx * ny * nz elements. */
 void starpu_block_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t ldy,
-        size_t ldz, size_t nx, size_t ny, size_t nz, size_t elemsize);
+                                size_t ldz, size_t nx, size_t ny, size_t nz, size_t elemsize);
 
 /* Gives the data a buffer of the program on `node`. */
 void starpu_block_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
-        uintptr_t dev_handle, size_t offset, size_t ldy, size_t ldz);
+                               uintptr_t dev_handle, size_t offset, size_t ldy, size_t ldz);
 
 /* Elements of each dimension. */
 size_t starpu_block_get_nx(starpu_data_handle_t handle);
@@ -565,12 +556,11 @@ uintptr_t starpu_block_get_local_ptr(starpu_data_handle_t handle);
 /* Bytes of an element. */
 size_t starpu_block_get_elemsize(starpu_data_handle_t handle);
 
-#define STARPU_BLOCK_CHECK(interface)                                                                  \
-    STARPU_ASSERT_MSG(((struct starpu_block_interface *)(interface))->id == STARPU_BLOCK_INTERFACE_ID, \
-            "this buffer is not a block")
+#define STARPU_BLOCK_CHECK(interface)                                                                        \
+    STARPU_ASSERT_MSG(((struct starpu_block_interface *)(interface))->id == STARPU_BLOCK_INTERFACE_ID,       \
+                      "this buffer is not a block")
 #define STARPU_BLOCK_GET_PTR(interface) (((struct starpu_block_interface *)(interface))->ptr)
-#define STARPU_BLOCK_GET_DEV_HANDLE(interface) \
-    (((struct starpu_block_interface *)(interface))->dev_handle)
+#define STARPU_BLOCK_GET_DEV_HANDLE(interface) (((struct starpu_block_interface *)(interface))->dev_handle)
 #define STARPU_BLOCK_GET_OFFSET(interface) (((struct starpu_block_interface *)(interface))->offset)
 #define STARPU_BLOCK_GET_NX(interface) (((struct starpu_block_interface *)(interface))->nx)
 #define STARPU_BLOCK_GET_NY(interface) (((struct starpu_block_interface *)(interface))->ny)
@@ -600,11 +590,12 @@ struct starpu_tensor_interface {
 
 /* Registers a tensor of nx * ny * nz * nt elements. */
 void starpu_tensor_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t ldy,
-        size_t ldz, size_t ldt, size_t nx, size_t ny, size_t nz, size_t nt, size_t elemsize);
+                                 size_t ldz, size_t ldt, size_t nx, size_t ny, size_t nz, size_t nt,
+                                 size_t elemsize);
 
 /* Gives the data a buffer of the program on `node`. */
 void starpu_tensor_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
-        uintptr_t dev_handle, size_t offset, size_t ldy, size_t ldz, size_t ldt);
+                                uintptr_t dev_handle, size_t offset, size_t ldy, size_t ldz, size_t ldt);
 
 /* Elements of each dimension. */
 size_t starpu_tensor_get_nx(starpu_data_handle_t handle);
@@ -623,12 +614,11 @@ uintptr_t starpu_tensor_get_local_ptr(starpu_data_handle_t handle);
 /* Bytes of an element. */
 size_t starpu_tensor_get_elemsize(starpu_data_handle_t handle);
 
-#define STARPU_TENSOR_CHECK(interface)                                                                   \
-    STARPU_ASSERT_MSG(((struct starpu_tensor_interface *)(interface))->id == STARPU_TENSOR_INTERFACE_ID, \
-            "this buffer is not a tensor")
+#define STARPU_TENSOR_CHECK(interface)                                                                       \
+    STARPU_ASSERT_MSG(((struct starpu_tensor_interface *)(interface))->id == STARPU_TENSOR_INTERFACE_ID,     \
+                      "this buffer is not a tensor")
 #define STARPU_TENSOR_GET_PTR(interface) (((struct starpu_tensor_interface *)(interface))->ptr)
-#define STARPU_TENSOR_GET_DEV_HANDLE(interface) \
-    (((struct starpu_tensor_interface *)(interface))->dev_handle)
+#define STARPU_TENSOR_GET_DEV_HANDLE(interface) (((struct starpu_tensor_interface *)(interface))->dev_handle)
 #define STARPU_TENSOR_GET_OFFSET(interface) (((struct starpu_tensor_interface *)(interface))->offset)
 #define STARPU_TENSOR_GET_NX(interface) (((struct starpu_tensor_interface *)(interface))->nx)
 #define STARPU_TENSOR_GET_NY(interface) (((struct starpu_tensor_interface *)(interface))->ny)
@@ -658,11 +648,11 @@ struct starpu_ndim_interface {
 
 /* Registers an array of `ndim` dimensions. `ldn` and `nn` are copied. With ndim 0 it is one element. */
 void starpu_ndim_data_register(starpu_data_handle_t *handleptr, int home_node, uintptr_t ptr, size_t *ldn,
-        size_t *nn, size_t ndim, size_t elemsize);
+                               size_t *nn, size_t ndim, size_t elemsize);
 
 /* Gives the data a buffer of the program on `node`. `ldn` is copied. */
-void starpu_ndim_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
-        uintptr_t dev_handle, size_t offset, size_t *ldn);
+void starpu_ndim_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr, uintptr_t dev_handle,
+                              size_t offset, size_t *ldn);
 
 /* Elements of each dimension. Borrowed. */
 size_t *starpu_ndim_get_nn(starpu_data_handle_t handle);
@@ -685,9 +675,9 @@ size_t starpu_ndim_get_ndim(starpu_data_handle_t handle);
 /* Bytes of an element. */
 size_t starpu_ndim_get_elemsize(starpu_data_handle_t handle);
 
-#define STARPU_NDIM_CHECK(interface)                                                                 \
-    STARPU_ASSERT_MSG(((struct starpu_ndim_interface *)(interface))->id == STARPU_NDIM_INTERFACE_ID, \
-            "this buffer is not an n-dimensional array")
+#define STARPU_NDIM_CHECK(interface)                                                                         \
+    STARPU_ASSERT_MSG(((struct starpu_ndim_interface *)(interface))->id == STARPU_NDIM_INTERFACE_ID,         \
+                      "this buffer is not an n-dimensional array")
 #define STARPU_NDIM_GET_PTR(interface) (((struct starpu_ndim_interface *)(interface))->ptr)
 #define STARPU_NDIM_GET_DEV_HANDLE(interface) (((struct starpu_ndim_interface *)(interface))->dev_handle)
 #define STARPU_NDIM_GET_OFFSET(interface) (((struct starpu_ndim_interface *)(interface))->offset)
@@ -723,7 +713,8 @@ struct starpu_csr_interface {
 
 /* Registers a sparse matrix of `nrow` rows and `nnz` entries. */
 void starpu_csr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow,
-        uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry, size_t elemsize);
+                              uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry,
+                              size_t elemsize);
 
 /* Non-zero entries. */
 uint32_t starpu_csr_get_nnz(starpu_data_handle_t handle);
@@ -782,8 +773,8 @@ struct starpu_bcsr_interface {
 
 /* Registers a sparse matrix of `nrow` rows of blocks and `nnz` blocks of `r` * `c` values. */
 void starpu_bcsr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow,
-        uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry, uint32_t r, uint32_t c,
-        size_t elemsize);
+                               uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry,
+                               uint32_t r, uint32_t c, size_t elemsize);
 
 /* Non-zero blocks. */
 uint32_t starpu_bcsr_get_nnz(starpu_data_handle_t handle);
@@ -815,12 +806,10 @@ size_t starpu_bcsr_get_elemsize(starpu_data_handle_t handle);
 #define STARPU_BCSR_GET_NZVAL(interface) (((struct starpu_bcsr_interface *)(interface))->nzval)
 #define STARPU_BCSR_GET_NZVAL_DEV_HANDLE(interface) (((struct starpu_bcsr_interface *)(interface))->nzval)
 #define STARPU_BCSR_GET_COLIND(interface) (((struct starpu_bcsr_interface *)(interface))->colind)
-#define STARPU_BCSR_GET_COLIND_DEV_HANDLE(interface) \
-    (((struct starpu_bcsr_interface *)(interface))->colind)
+#define STARPU_BCSR_GET_COLIND_DEV_HANDLE(interface) (((struct starpu_bcsr_interface *)(interface))->colind)
 #define STARPU_BCSR_GET_RAM_COLIND(interface) (((struct starpu_bcsr_interface *)(interface))->ram_colind)
 #define STARPU_BCSR_GET_ROWPTR(interface) (((struct starpu_bcsr_interface *)(interface))->rowptr)
-#define STARPU_BCSR_GET_ROWPTR_DEV_HANDLE(interface) \
-    (((struct starpu_bcsr_interface *)(interface))->rowptr)
+#define STARPU_BCSR_GET_ROWPTR_DEV_HANDLE(interface) (((struct starpu_bcsr_interface *)(interface))->rowptr)
 #define STARPU_BCSR_GET_RAM_ROWPTR(interface) (((struct starpu_bcsr_interface *)(interface))->ram_rowptr)
 #define STARPU_BCSR_GET_OFFSET 0
 #define STARPU_BCSR_GET_FIRSTENTRY(interface) (((struct starpu_bcsr_interface *)(interface))->firstentry)
@@ -845,11 +834,11 @@ struct starpu_coo_interface {
 
 /* Registers a sparse matrix of `nx` columns, `ny` rows and `n_values` entries. */
 void starpu_coo_data_register(starpu_data_handle_t *handleptr, int home_node, uint32_t nx, uint32_t ny,
-        uint32_t n_values, uint32_t *columns, uint32_t *rows, uintptr_t values, size_t elemsize);
+                              uint32_t n_values, uint32_t *columns, uint32_t *rows, uintptr_t values,
+                              size_t elemsize);
 
 #define STARPU_COO_GET_COLUMNS(interface) (((struct starpu_coo_interface *)(interface))->columns)
-#define STARPU_COO_GET_COLUMNS_DEV_HANDLE(interface) \
-    (((struct starpu_coo_interface *)(interface))->columns)
+#define STARPU_COO_GET_COLUMNS_DEV_HANDLE(interface) (((struct starpu_coo_interface *)(interface))->columns)
 #define STARPU_COO_GET_ROWS(interface) (((struct starpu_coo_interface *)(interface))->rows)
 #define STARPU_COO_GET_ROWS_DEV_HANDLE(interface) (((struct starpu_coo_interface *)(interface))->rows)
 #define STARPU_COO_GET_VALUES(interface) (((struct starpu_coo_interface *)(interface))->values)
@@ -886,15 +875,15 @@ struct starpu_multiformat_interface {
 /* Registers `nx` elements at `ptr` in the CPU layout of `format_ops` (borrowed until
  * unregistration). */
 void starpu_multiformat_data_register(starpu_data_handle_t *handle, int home_node, void *ptr, size_t nx,
-        struct starpu_multiformat_data_interface_ops *format_ops);
+                                      struct starpu_multiformat_data_interface_ops *format_ops);
 
-#define STARPU_MULTIFORMAT_GET_CPU_PTR(interface) \
+#define STARPU_MULTIFORMAT_GET_CPU_PTR(interface)                                                            \
     (((struct starpu_multiformat_interface *)(interface))->cpu_ptr)
-#define STARPU_MULTIFORMAT_GET_CUDA_PTR(interface) \
+#define STARPU_MULTIFORMAT_GET_CUDA_PTR(interface)                                                           \
     (((struct starpu_multiformat_interface *)(interface))->cuda_ptr)
-#define STARPU_MULTIFORMAT_GET_HIP_PTR(interface) \
+#define STARPU_MULTIFORMAT_GET_HIP_PTR(interface)                                                            \
     (((struct starpu_multiformat_interface *)(interface))->hip_ptr)
-#define STARPU_MULTIFORMAT_GET_OPENCL_PTR(interface) \
+#define STARPU_MULTIFORMAT_GET_OPENCL_PTR(interface)                                                         \
     (((struct starpu_multiformat_interface *)(interface))->opencl_ptr)
 #define STARPU_MULTIFORMAT_GET_NX(interface) (((struct starpu_multiformat_interface *)(interface))->nx)
 

@@ -81,7 +81,7 @@ struct starpu_fxt_options {
     int file_rank;
     struct starpu_perfmodel_arch worker_archtypes[STARPU_NMAXWORKERS];
     struct starpu_fxt_codelet_event *
-            *dumped_codelets; /* set it to have all executions returned there, to be freed */
+        *dumped_codelets; /* set it to have all executions returned there, to be freed */
     long dumped_codelets_count;
 };
 

@@ -60,37 +60,39 @@ int starpu_opencl_set_kernel_args(cl_int *err, cl_kernel *kernel, ...);
 /* Reads a source file into the three buffers: its path, its folder, its text. Each must be large
  * enough (path and folder 1024 bytes, text 65536). */
 void starpu_opencl_load_program_source(const char *source_file_name, char *located_file_name,
-        char *located_dir_name, char *opencl_program_source);
+                                       char *located_dir_name, char *opencl_program_source);
 
 /* Same into buffers that are allocated; the caller frees them with free(). */
 void starpu_opencl_load_program_source_malloc(const char *source_file_name, char **located_file_name,
-        char **located_dir_name, char **opencl_program_source);
+                                              char **located_dir_name, char **opencl_program_source);
 
 /* Builds a source file for every device and stores the binaries beside the models. */
 int starpu_opencl_compile_opencl_from_file(const char *source_file_name, const char *build_options);
 
 /* Same for a text; `file_name` names the binaries. */
-int starpu_opencl_compile_opencl_from_string(
-        const char *opencl_program_source, const char *file_name, const char *build_options);
+int starpu_opencl_compile_opencl_from_string(const char *opencl_program_source, const char *file_name,
+                                             const char *build_options);
 
 /* Loads the stored binaries `kernel_id` for every device. */
-int starpu_opencl_load_binary_opencl(
-        const char *kernel_id, struct starpu_opencl_program *opencl_programs);
+int starpu_opencl_load_binary_opencl(const char *kernel_id, struct starpu_opencl_program *opencl_programs);
 
 /* Builds a source file for every device. */
 int starpu_opencl_load_opencl_from_file(const char *source_file_name,
-        struct starpu_opencl_program *opencl_programs, const char *build_options);
+                                        struct starpu_opencl_program *opencl_programs,
+                                        const char *build_options);
 
 /* Builds a text for every device. */
 int starpu_opencl_load_opencl_from_string(const char *opencl_program_source,
-        struct starpu_opencl_program *opencl_programs, const char *build_options);
+                                          struct starpu_opencl_program *opencl_programs,
+                                          const char *build_options);
 
 /* Frees a program. */
 int starpu_opencl_unload_opencl(struct starpu_opencl_program *opencl_programs);
 
 /* Makes kernel `kernel_name` of a program for device `devid`, and sets the queue to put it into. */
 int starpu_opencl_load_kernel(cl_kernel *kernel, cl_command_queue *queue,
-        struct starpu_opencl_program *opencl_programs, const char *kernel_name, int devid);
+                              struct starpu_opencl_program *opencl_programs, const char *kernel_name,
+                              int devid);
 
 /* Frees a kernel. */
 int starpu_opencl_release_kernel(cl_kernel kernel);
@@ -104,21 +106,21 @@ int starpu_opencl_collect_stats(cl_event event);
 const char *starpu_opencl_error_string(cl_int status);
 
 /* Prints an OpenCL error with its place. `msg` may be NULL. */
-void starpu_opencl_display_error(
-        const char *func, const char *file, int line, const char *msg, cl_int status);
-#define STARPU_OPENCL_DISPLAY_ERROR(status) \
+void starpu_opencl_display_error(const char *func, const char *file, int line, const char *msg,
+                                 cl_int status);
+#define STARPU_OPENCL_DISPLAY_ERROR(status)                                                                  \
     starpu_opencl_display_error(__starpu_func__, __FILE__, __LINE__, NULL, status)
 
 /* Prints an OpenCL error with its place and ends the program. */
-static __inline void starpu_opencl_report_error(
-        const char *func, const char *file, int line, const char *msg, cl_int status)
+static __inline void starpu_opencl_report_error(const char *func, const char *file, int line, const char *msg,
+                                                cl_int status)
 {
     starpu_opencl_display_error(func, file, line, msg, status);
     assert(!"OpenCL error, see above");
 }
-#define STARPU_OPENCL_REPORT_ERROR(status) \
+#define STARPU_OPENCL_REPORT_ERROR(status)                                                                   \
     starpu_opencl_report_error(__starpu_func__, __FILE__, __LINE__, NULL, status)
-#define STARPU_OPENCL_REPORT_ERROR_WITH_MSG(msg, status) \
+#define STARPU_OPENCL_REPORT_ERROR_WITH_MSG(msg, status)                                                     \
     starpu_opencl_report_error(__starpu_func__, __FILE__, __LINE__, msg, status)
 
 /* ---- Copies. With `event` NULL at once; else *event is to be waited for and *ret (unless NULL) is
@@ -129,36 +131,39 @@ cl_int starpu_opencl_allocate_memory(int devid, cl_mem *addr, size_t size, cl_me
 
 /* From main memory. */
 cl_int starpu_opencl_copy_ram_to_opencl(void *ptr, unsigned src_node, cl_mem buffer, unsigned dst_node,
-        size_t size, size_t offset, cl_event *event, int *ret);
+                                        size_t size, size_t offset, cl_event *event, int *ret);
 
 /* To main memory. */
 cl_int starpu_opencl_copy_opencl_to_ram(cl_mem buffer, unsigned src_node, void *ptr, unsigned dst_node,
-        size_t size, size_t offset, cl_event *event, int *ret);
+                                        size_t size, size_t offset, cl_event *event, int *ret);
 
 /* Between devices. */
 cl_int starpu_opencl_copy_opencl_to_opencl(cl_mem src, unsigned src_node, size_t src_offset, cl_mem dst,
-        unsigned dst_node, size_t dst_offset, size_t size, cl_event *event, int *ret);
+                                           unsigned dst_node, size_t dst_offset, size_t size, cl_event *event,
+                                           int *ret);
 
 /* Between any two memory nodes, the addresses being dev_handles. */
 cl_int starpu_opencl_copy_async_sync(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
-        size_t dst_offset, unsigned dst_node, size_t size, cl_event *event);
+                                     size_t dst_offset, unsigned dst_node, size_t size, cl_event *event);
 
 /* From main memory, places named by device. */
 cl_int starpu_opencl_copy_ram_to_opencl_devid(void *ptr, int src_devid, cl_mem buffer, int dst_devid,
-        size_t size, size_t offset, cl_event *event, int *ret);
+                                              size_t size, size_t offset, cl_event *event, int *ret);
 
 /* To main memory, places named by device. */
 cl_int starpu_opencl_copy_opencl_to_ram_devid(cl_mem buffer, int src_devid, void *ptr, int dst_devid,
-        size_t size, size_t offset, cl_event *event, int *ret);
+                                              size_t size, size_t offset, cl_event *event, int *ret);
 
 /* Between devices, places named by device. */
 cl_int starpu_opencl_copy_opencl_to_opencl_devid(cl_mem src, int src_devid, size_t src_offset, cl_mem dst,
-        int dst_devid, size_t dst_offset, size_t size, cl_event *event, int *ret);
+                                                 int dst_devid, size_t dst_offset, size_t size,
+                                                 cl_event *event, int *ret);
 
 /* Between any two memories, places named by device. */
 cl_int starpu_opencl_copy_async_sync_devid(uintptr_t src, size_t src_offset, int src_devid,
-        enum starpu_node_kind src_kind, uintptr_t dst, size_t dst_offset, int dst_devid,
-        enum starpu_node_kind dst_kind, size_t size, cl_event *event);
+                                           enum starpu_node_kind src_kind, uintptr_t dst, size_t dst_offset,
+                                           int dst_devid, enum starpu_node_kind dst_kind, size_t size,
+                                           cl_event *event);
 
 #pragma GCC visibility pop
 

@@ -120,8 +120,8 @@ void starpu_omp_single(void (*f)(void *arg), void *arg, int nowait);
 int starpu_omp_single_inline(void);
 
 /* Same, then every thread has `data` of the one that ran it. */
-void starpu_omp_single_copyprivate(void (*f)(void *arg, void *data, unsigned long long data_size),
-        void *arg, void *data, unsigned long long data_size);
+void starpu_omp_single_copyprivate(void (*f)(void *arg, void *data, unsigned long long data_size), void *arg,
+                                   void *data, unsigned long long data_size);
 
 /* Bracket such a block; begin returns NULL on the thread that runs it, its data on the others. */
 void *starpu_omp_single_copyprivate_inline_begin(void *data);
@@ -129,26 +129,26 @@ void starpu_omp_single_copyprivate_inline_end(void);
 
 /* Shares iterations among the team: calls f(first, count, arg). `ordered`: blocks of
  * starpu_omp_ordered() run in order. */
-void starpu_omp_for(void (*f)(unsigned long long _first_i, unsigned long long _nb_i, void *arg),
-        void *arg, unsigned long long nb_iterations, unsigned long long chunk, int schedule, int ordered,
-        int nowait);
+void starpu_omp_for(void (*f)(unsigned long long _first_i, unsigned long long _nb_i, void *arg), void *arg,
+                    unsigned long long nb_iterations, unsigned long long chunk, int schedule, int ordered,
+                    int nowait);
 
 /* Same as loops: set the next chunk, return 0 when there is none. */
 int starpu_omp_for_inline_first(unsigned long long nb_iterations, unsigned long long chunk, int schedule,
-        int ordered, unsigned long long *_first_i, unsigned long long *_nb_i);
+                                int ordered, unsigned long long *_first_i, unsigned long long *_nb_i);
 int starpu_omp_for_inline_next(unsigned long long nb_iterations, unsigned long long chunk, int schedule,
-        int ordered, unsigned long long *_first_i, unsigned long long *_nb_i);
+                               int ordered, unsigned long long *_first_i, unsigned long long *_nb_i);
 
 /* Same with begin and end of each chunk. */
 void starpu_omp_for_alt(void (*f)(unsigned long long _begin_i, unsigned long long _end_i, void *arg),
-        void *arg, unsigned long long nb_iterations, unsigned long long chunk, int schedule, int ordered,
-        int nowait);
+                        void *arg, unsigned long long nb_iterations, unsigned long long chunk, int schedule,
+                        int ordered, int nowait);
 
 /* Same with begin and end of each chunk. */
-int starpu_omp_for_inline_first_alt(unsigned long long nb_iterations, unsigned long long chunk,
-        int schedule, int ordered, unsigned long long *_begin_i, unsigned long long *_end_i);
-int starpu_omp_for_inline_next_alt(unsigned long long nb_iterations, unsigned long long chunk,
-        int schedule, int ordered, unsigned long long *_begin_i, unsigned long long *_end_i);
+int starpu_omp_for_inline_first_alt(unsigned long long nb_iterations, unsigned long long chunk, int schedule,
+                                    int ordered, unsigned long long *_begin_i, unsigned long long *_end_i);
+int starpu_omp_for_inline_next_alt(unsigned long long nb_iterations, unsigned long long chunk, int schedule,
+                                   int ordered, unsigned long long *_begin_i, unsigned long long *_end_i);
 
 /* Runs `f(arg)` in the order of the iterations. */
 void starpu_omp_ordered(void (*f)(void *arg), void *arg);
@@ -158,12 +158,13 @@ void starpu_omp_ordered_inline_begin(void);
 void starpu_omp_ordered_inline_end(void);
 
 /* Shares sections among the team. */
-void starpu_omp_sections(
-        unsigned long long nb_sections, void (**section_f)(void *arg), void **section_arg, int nowait);
+void starpu_omp_sections(unsigned long long nb_sections, void (**section_f)(void *arg), void **section_arg,
+                         int nowait);
 
 /* Same with one function that is told the section's number. */
 void starpu_omp_sections_combined(unsigned long long nb_sections,
-        void (*section_f)(unsigned long long section_num, void *arg), void *section_arg, int nowait);
+                                  void (*section_f)(unsigned long long section_num, void *arg),
+                                  void *section_arg, int nowait);
 
 /* Makes a task. */
 void starpu_omp_task_region(const struct starpu_omp_task_region_attr *attr);

@@ -27,27 +27,24 @@ extern "C" {
 #define STARPU_PARALLEL_WORKER_MIN_NB (1 << STARPU_MODE_SHIFT) /* int: at least that many */
 #define STARPU_PARALLEL_WORKER_MAX_NB (2 << STARPU_MODE_SHIFT) /* int: at most that many */
 #define STARPU_PARALLEL_WORKER_NB (3 << STARPU_MODE_SHIFT)     /* int: that many */
-#define STARPU_PARALLEL_WORKER_PREFERE_MIN \
-    (4 << STARPU_MODE_SHIFT) /* rather few large ones than many small ones */
-#define STARPU_PARALLEL_WORKER_KEEP_HOMOGENEOUS \
-    (5 << STARPU_MODE_SHIFT) /* all of the same size, leaving cores out if need be */
-#define STARPU_PARALLEL_WORKER_POLICY_NAME \
-    (6 << STARPU_MODE_SHIFT) /* const char *: policy inside of each */
-#define STARPU_PARALLEL_WORKER_POLICY_STRUCT \
-    (7 << STARPU_MODE_SHIFT) /* struct starpu_sched_policy *: policy inside of each */
-#define STARPU_PARALLEL_WORKER_CREATE_FUNC                                                               \
-    (8 << STARPU_MODE_SHIFT) /* void (*)(void *): called on the first core of each before its first task \
-                              */
+/* int: 1: as few as MIN_NB allows, rather than one for each object of the level */
+#define STARPU_PARALLEL_WORKER_PREFERE_MIN (4 << STARPU_MODE_SHIFT)
+/* int: 1: all of the same size, leaving cores idle if need be */
+#define STARPU_PARALLEL_WORKER_KEEP_HOMOGENEOUS (5 << STARPU_MODE_SHIFT)
+/* void (*)(void *): called on the first core of each before its first task, in place of what TYPE names */
+#define STARPU_PARALLEL_WORKER_CREATE_FUNC (8 << STARPU_MODE_SHIFT)
 #define STARPU_PARALLEL_WORKER_CREATE_FUNC_ARG (9 << STARPU_MODE_SHIFT) /* void *: its argument */
-#define STARPU_PARALLEL_WORKER_TYPE \
-    (10 << STARPU_MODE_SHIFT) /* enum starpu_parallel_worker_types: which runtime the tasks use */
-#define STARPU_PARALLEL_WORKER_AWAKE_WORKERS \
-    (11 << STARPU_MODE_SHIFT) /* int: whether the other cores stay awake (default: they sleep) */
-#define STARPU_PARALLEL_WORKER_PARTITION_ONE \
-    (12 << STARPU_MODE_SHIFT) /* the next arguments are for one group only */
-#define STARPU_PARALLEL_WORKER_NEW \
-    (13 << STARPU_MODE_SHIFT) /* the next arguments are for one more group */
-#define STARPU_PARALLEL_WORKER_NCORES (14 << STARPU_MODE_SHIFT) /* int: cores of that group */
+/* enum starpu_parallel_worker_types: which runtime the tasks use */
+#define STARPU_PARALLEL_WORKER_TYPE (10 << STARPU_MODE_SHIFT)
+
+/* Refused with a message: policies inside of a group, groups whose other cores stay awake, groups of chosen
+ * sizes. */
+#define STARPU_PARALLEL_WORKER_POLICY_NAME (6 << STARPU_MODE_SHIFT)
+#define STARPU_PARALLEL_WORKER_POLICY_STRUCT (7 << STARPU_MODE_SHIFT)
+#define STARPU_PARALLEL_WORKER_AWAKE_WORKERS (11 << STARPU_MODE_SHIFT)
+#define STARPU_PARALLEL_WORKER_PARTITION_ONE (12 << STARPU_MODE_SHIFT)
+#define STARPU_PARALLEL_WORKER_NEW (13 << STARPU_MODE_SHIFT)
+#define STARPU_PARALLEL_WORKER_NCORES (14 << STARPU_MODE_SHIFT)
 
 /* The runtime that codelets use, and so how its threads are bound to the group's cores. */
 enum starpu_parallel_worker_types {
@@ -59,17 +56,19 @@ enum starpu_parallel_worker_types {
 struct starpu_parallel_worker_config;
 
 /* Groups the CPU workers by the hwloc objects of `parallel_worker_level` (HWLOC_OBJ_SOCKET, ...), as
- * the arguments that follow say. Returns the groups, NULL if they cannot be made. */
-struct starpu_parallel_worker_config *starpu_parallel_worker_init(
-        hwloc_obj_type_t parallel_worker_level, ...);
+ * the arguments that follow say. The first worker of each group runs the tasks, bound to the cores of all;
+ * the others sleep. Returns the groups; NULL, with a message, if they cannot be made. Blocks until running
+ * tasks are over. */
+struct starpu_parallel_worker_config *starpu_parallel_worker_init(hwloc_obj_type_t parallel_worker_level,
+                                                                  ...);
 
 /* Waits for the tasks, undoes the groups and frees them. Blocks. Returns 0; -1 when there are none. */
 int starpu_parallel_worker_shutdown(struct starpu_parallel_worker_config *parallel_workers);
 
-/* Prints the groups. Returns 0. */
+/* Prints the groups on stdout. Returns 0; -1 when there are none. */
 int starpu_parallel_worker_print(struct starpu_parallel_worker_config *parallel_workers);
 
-/* Binds the OpenMP threads of the calling worker to its group; called through
+/* Gives the OpenMP regions of the calling worker as many threads as its group has cores; called through
  * STARPU_PARALLEL_WORKER_TYPE or as STARPU_PARALLEL_WORKER_CREATE_FUNC. */
 void starpu_parallel_worker_openmp_prologue(void *);
 

@@ -94,12 +94,12 @@ struct starpu_perfmodel_history_table;
 #define starpu_per_arch_perfmodel starpu_perfmodel_per_arch
 
 /* Cost of a task on an architecture with implementation `nimpl`, in the model's unit. */
-typedef double (*starpu_perfmodel_per_arch_cost_function)(
-        struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl);
+typedef double (*starpu_perfmodel_per_arch_cost_function)(struct starpu_task *task,
+                                                          struct starpu_perfmodel_arch *arch, unsigned nimpl);
 
 /* Size of a task on an architecture with implementation `nimpl`, for regressions. */
-typedef size_t (*starpu_perfmodel_per_arch_size_base)(
-        struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl);
+typedef size_t (*starpu_perfmodel_per_arch_size_base)(struct starpu_task *task,
+                                                      struct starpu_perfmodel_arch *arch, unsigned nimpl);
 
 /* What a model holds for one architecture and one implementation. */
 struct starpu_perfmodel_per_arch {
@@ -132,8 +132,8 @@ struct starpu_perfmodel {
     enum starpu_perfmodel_type type;
     /* Set by the program, as `type` needs it. Called by any thread. */
     double (*cost_function)(struct starpu_task *task, unsigned nimpl);
-    double (*arch_cost_function)(
-            struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl);
+    double (*arch_cost_function)(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
+                                 unsigned nimpl);
     double (*worker_cost_function)(struct starpu_task *task, unsigned workerid, unsigned nimpl);
     /* Optional: size of a task for regressions; default: bytes of its data. */
     size_t (*size_base)(struct starpu_task *task, unsigned nimpl);
@@ -196,7 +196,7 @@ void starpu_perfmodel_get_model_path(const char *symbol, char *path, size_t maxl
 
 /* Sets `path` to the file that gets each measure of the model on `arch` with implementation `nimpl`. */
 void starpu_perfmodel_debugfilepath(struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch,
-        char *path, size_t maxlen, unsigned nimpl);
+                                    char *path, size_t maxlen, unsigned nimpl);
 
 /* Prints where models are kept. */
 void starpu_perfmodel_directory(FILE *output);
@@ -226,40 +226,42 @@ struct starpu_perfmodel_arch *starpu_perfmodel_arch_comb_fetch(int comb);
 const char *starpu_perfmodel_get_archtype_name(enum starpu_worker_archtype archtype);
 
 /* Writes the name of an architecture and implementation into `archname` of `maxlen` bytes. */
-void starpu_perfmodel_get_arch_name(
-        struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen, unsigned nimpl);
+void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen,
+                                    unsigned nimpl);
 
 /* Returns what the model holds for an architecture and implementation, NULL if nothing. Borrowed. */
-struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_arch(
-        struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch, unsigned impl);
+struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_arch(struct starpu_perfmodel *model,
+                                                                      struct starpu_perfmodel_arch *arch,
+                                                                      unsigned impl);
 
 /* Same, the architecture given as (enum starpu_worker_archtype, int devid, int ncores) for each
  * device, then -1. What is not there is created. */
-struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(
-        struct starpu_perfmodel *model, int impl, ...);
+struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(struct starpu_perfmodel *model,
+                                                                         int impl, ...);
 
 /* Sets the cost function of the architecture given the same way. Returns 0; -ENOMEM. */
-int starpu_perfmodel_set_per_devices_cost_function(
-        struct starpu_perfmodel *model, int impl, starpu_perfmodel_per_arch_cost_function func, ...);
+int starpu_perfmodel_set_per_devices_cost_function(struct starpu_perfmodel *model, int impl,
+                                                   starpu_perfmodel_per_arch_cost_function func, ...);
 
 /* Sets the size function of the architecture given the same way. Returns 0; -ENOMEM. */
-int starpu_perfmodel_set_per_devices_size_base(
-        struct starpu_perfmodel *model, int impl, starpu_perfmodel_per_arch_size_base func, ...);
+int starpu_perfmodel_set_per_devices_size_base(struct starpu_perfmodel *model, int impl,
+                                               starpu_perfmodel_per_arch_size_base func, ...);
 
 /* ---- Measures ---- */
 
 /* Adds one measure of `task` on worker `cpuid`'s architecture `arch` with implementation `nimpl`. */
 void starpu_perfmodel_update_history(struct starpu_perfmodel *model, struct starpu_task *task,
-        struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl, double measured);
+                                     struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
+                                     double measured);
 
 /* Same for the average of `number` executions. */
 void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct starpu_task *task,
-        struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl, double average_measured,
-        unsigned number);
+                                       struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
+                                       double average_measured, unsigned number);
 
 /* Returns the mean of what was measured for `footprint` on `arch`; NaN if nothing was. */
-double starpu_perfmodel_history_based_expected_perf(
-        struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch, uint32_t footprint);
+double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *model,
+                                                    struct starpu_perfmodel_arch *arch, uint32_t footprint);
 
 /* Starts measuring the energy of worker `workerid`'s device, or of all CPU cores when `archi` is
  * STARPU_CPU_WORKER and workerid -1. Returns 0; -1 where this machine cannot measure it. */
@@ -268,7 +270,7 @@ int starpu_energy_start(int workerid, enum starpu_worker_archtype archi);
 /* Ends it and adds the energy, divided by `ntasks`, to `model` as a measure of `task` with
  * implementation `nimpl`. Returns 0; -1 where this machine cannot measure it. */
 int starpu_energy_stop(struct starpu_perfmodel *model, struct starpu_task *task, unsigned nimpl,
-        unsigned ntasks, int workerid, enum starpu_worker_archtype archi);
+                       unsigned ntasks, int workerid, enum starpu_worker_archtype archi);
 
 /* ---- Display ---- */
 
@@ -281,12 +283,12 @@ int starpu_perfmodel_list_combs(FILE *output, struct starpu_perfmodel *model);
 /* Prints what a model holds for one architecture and implementation: `parameter` one of its
  * regression values (NULL: the history), `footprint` one entry (NULL: all). */
 void starpu_perfmodel_print(struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch,
-        unsigned nimpl, char *parameter, uint32_t *footprint, FILE *output);
+                            unsigned nimpl, char *parameter, uint32_t *footprint, FILE *output);
 
 /* Same for architectures by name: "cpu", "cuda0", ...; NULL: all. Returns 0; 1 when the name is not
  * known. */
-int starpu_perfmodel_print_all(
-        struct starpu_perfmodel *model, char *arch, char *parameter, uint32_t *footprint, FILE *output);
+int starpu_perfmodel_print_all(struct starpu_perfmodel *model, char *arch, char *parameter,
+                               uint32_t *footprint, FILE *output);
 
 /* Prints what a model predicts for `footprint` on every worker. Returns 0. */
 int starpu_perfmodel_print_estimations(struct starpu_perfmodel *model, uint32_t footprint, FILE *output);

@@ -166,8 +166,8 @@ static __inline void starpu_timespec_add(struct timespec *a, struct timespec *b,
 }
 
 /* *result = *a - *b, both normalised. */
-static __inline void starpu_timespec_sub(
-        const struct timespec *a, const struct timespec *b, struct timespec *result)
+static __inline void starpu_timespec_sub(const struct timespec *a, const struct timespec *b,
+                                         struct timespec *result)
 {
     long nsec = a->tv_nsec - b->tv_nsec;
     int borrow = nsec < 0;
@@ -176,7 +176,7 @@ static __inline void starpu_timespec_sub(
 }
 
 /* Compares two normalised times, as in starpu_timespec_cmp(&a, &b, <). */
-#define starpu_timespec_cmp(a, b, CMP) \
+#define starpu_timespec_cmp(a, b, CMP)                                                                       \
     ((a)->tv_sec != (b)->tv_sec ? (a)->tv_sec CMP(b)->tv_sec : (a)->tv_nsec CMP(b)->tv_nsec)
 
 #pragma GCC visibility pop

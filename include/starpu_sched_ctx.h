@@ -6,8 +6,9 @@
  * Not here: moving workers between contexts automatically (sc_hypervisor.h).
  *
  * Contexts are numbered from 0, which is the one that starpu_init() makes of all workers. A worker is in one
- * context: it leaves the one where it was. Changes of contexts wait until running tasks have ended; not in tasks
- * or callbacks. Tasks of a context without workers wait for some; those of the main context run in another.
+ * context: it leaves the one where it was. Changes of contexts wait until running tasks have ended; not in
+ * tasks or callbacks. Tasks of a context without workers wait for some; those of the main context run in
+ * another.
  */
 #ifndef STARPU_SCHED_CTX_H
 #define STARPU_SCHED_CTX_H

@@ -179,7 +179,6 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
 double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                             unsigned nimpl);
 
-
 /* Say that the lists of this worker in this context are shared with other workers, as with a central queue.
  */
 void starpu_sched_ctx_worker_shares_tasks_lists(int workerid, int sched_ctx_id);

@@ -133,6 +133,7 @@ unsigned starpu_hip_worker_get_count(void);
 unsigned starpu_sycl_worker_get_count(void);
 unsigned starpu_mpi_sc_worker_get_count(void);
 unsigned starpu_tcpip_sc_worker_get_count(void);
+unsigned starpu_mic_worker_get_count(void); /* always 0: for programs of the 1.3 series */
 #define starpu_mpi_ms_worker_get_count starpu_mpi_sc_worker_get_count
 #define starpu_tcpip_ms_worker_get_count starpu_tcpip_sc_worker_get_count
 
@@ -164,7 +165,8 @@ unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype worker_
 /* Kind of a `where` mask that allows one kind only; STARPU_UNKNOWN_WORKER for any other. */
 enum starpu_worker_archtype starpu_arch_mask_to_worker_archtype(unsigned mask);
 
-/* Names of a kind, static strings: "STARPU_CPU_WORKER"; as in environment variables (STARPU_NCPU); and back. */
+/* Names of a kind, static strings: "STARPU_CPU_WORKER"; as in environment variables (STARPU_NCPU); and back.
+ */
 const char *starpu_worker_get_type_as_string(enum starpu_worker_archtype type);
 const char *starpu_worker_get_type_as_env_var(enum starpu_worker_archtype type);
 enum starpu_worker_archtype starpu_worker_get_type_from_string(const char *type);

@@ -19,7 +19,8 @@ const struct orr_policy_ops *const orr_policies[] = {
 
 enum { POLICIES = sizeof orr_policies / sizeof orr_policies[0] };
 
-/* Names to choose by; a program that hands one of these to starpu_conf.sched_policy gets the policy of that name. */
+/* Names to choose by; a program that hands one of these to starpu_conf.sched_policy gets the policy of that
+ * name. */
 static struct starpu_sched_policy stand_in[POLICIES];
 struct starpu_sched_policy *orr_public_policies[POLICIES];
 

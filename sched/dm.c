@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dm.c: the policies that use performance models: a ready task goes to the worker where it should end first (dm), counting
- * the transfers of its data (dmda), queues sorted by priority (dmdap), by data at hand (dmdar), by both (dmdas), and the
- * decision made among tasks of at least its priority (dmdasd).
- * Threads: any pushes; workers pop. Owns: queues and expected loads. Not here: models (core/perf), predictions for a task
+/* dm.c: the policies that use performance models: a ready task goes to the worker where it should end first
+ * (dm), counting the transfers of its data (dmda), queues sorted by priority (dmdap), by data at hand
+ * (dmdar), by both (dmdas), and the decision made among tasks of at least its priority (dmdasd).
+ * Threads: any
+ * pushes; workers pop. Owns: queues and expected loads. Not here: models (core/perf), predictions for a task
  * (core/task/perf.c), the queue (queue.c), the fallback for tasks without models (pool.c).
  *
- * The decision is a heft step made when a task is ready (H. Topcuoglu et al., IEEE TPDS 13(3), 2002): the worker w with
- * the least alpha * (load of w + time on w) + beta * transfer + gamma * energy. Workers of one architecture on one memory
- * node are of one kind: the model is asked once for each kind, not for each worker.
+ * The decision is a heft step made when a task is ready (H. Topcuoglu et al., IEEE TPDS 13(3), 2002): the
+ * worker w with the least alpha * (load of w + time on w) + beta * transfer + gamma * energy. Workers of one
+ * architecture on one memory node are of one kind: the model is asked once for each kind, not for each
+ * worker.
  *
- * The load of a worker is what was pushed to it less what it has done, both sums of predicted nanoseconds that only grow.
- * A worker publishes what it has done every few microseconds, so that for tiny tasks deciding and running do not share a
- * cache line each time. A worker that sleeps counts as loaded by the time it takes to wake it.
+ * The load of a worker is what was pushed to it less what it has done, both sums of predicted nanoseconds
+ * that only grow. A worker publishes what it has done every few microseconds, so that for tiny tasks deciding
+ * and running do not share a cache line each time. A worker that sleeps counts as loaded by the time it takes
+ * to wake it.
  *
- * While a model lacks measures for a kind of worker, a few tasks go to a queue that this kind alone serves; the others go
- * where the models that are known say, or to a common pool as under eager. A worker that has had nothing to do for a while
- * takes tasks from others of its kind: their data is as near to it, and a prediction was wrong. */
+ * While a model lacks measures for a kind of worker, a few tasks go to a queue that this kind alone serves;
+ * the others go where the models that are known say, or to a common pool as under eager. A worker that has
+ * had nothing to do for a while takes tasks from others of its kind: their data is as near to it, and a
+ * prediction was wrong. */
 #include <math.h>
 #include <string.h>
 
@@ -33,28 +37,29 @@ enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
 
 enum { WINDOW = 8, STEAL_MAX = 16, PUBLISH_TASKS = 64, HEAP_SCAN_MAX = 512 };
 static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
-static const double steal_after_us = 60; /* less than the time that an idle worker searches before it sleeps (park.c) */
+static const double steal_after_us =
+    60; /* less than the time that an idle worker searches before it sleeps (park.c) */
 
-/* A load: number of tasks in the upper 20 bits, nanoseconds in the lower 44 (4.8 hours); sums and differences of loads
- * are those of the two parts as long as a worker's queue stays within that. */
+/* A load: number of tasks in the upper 20 bits, nanoseconds in the lower 44 (4.8 hours); sums and differences
+ * of loads are those of the two parts as long as a worker's queue stays within that. */
 static const int load_shift = 44;
 static const uint64_t load_ns_mask = (UINT64_C(1) << 44) - 1;
 
 struct kind;
 
-struct seat { /* a worker, as this policy sees it */
+struct seat {                                 /* a worker, as this policy sees it */
     ORR_ALIGNED_LINE _Atomic uint64_t pushed; /* load given to it so far */
     ORR_ALIGNED_LINE _Atomic uint64_t done;   /* load it has worked off [own, read by pushers] */
-    _Atomic uint64_t running_since;           /* ticks at which a long task began, 0: none [own, read by pushers] */
-    _Atomic int64_t running_ns;               /* its prediction */
-    uint64_t unpublished;                     /* worked off, not in done yet [own] */
-    uint64_t idle_since;                      /* ticks of the first pop that found nothing, 0: busy [own] */
-    bool common_first;                        /* whose turn it is: the common queues' or its own [own] */
-    struct orr_worker *worker;                /* [const] */
-    struct kind *kind;                        /* [const] */
-    _Atomic bool active;                      /* in the context */
-    orr_spin window_lock;                     /* protects window; leaf but for the queue's */
-    struct orr_task *window[WINDOW];          /* tasks taken from the queue to choose among, in order */
+    _Atomic uint64_t running_since;  /* ticks at which a long task began, 0: none [own, read by pushers] */
+    _Atomic int64_t running_ns;      /* its prediction */
+    uint64_t unpublished;            /* worked off, not in done yet [own] */
+    uint64_t idle_since;             /* ticks of the first pop that found nothing, 0: busy [own] */
+    bool common_first;               /* whose turn it is: the common queues' or its own [own] */
+    struct orr_worker *worker;       /* [const] */
+    struct kind *kind;               /* [const] */
+    _Atomic bool active;             /* in the context */
+    orr_spin window_lock;            /* protects window; leaf but for the queue's */
+    struct orr_task *window[WINDOW]; /* tasks taken from the queue to choose among, in order */
     _Atomic uint32_t in_window;
     struct orr_queue queue;
 };
@@ -62,9 +67,9 @@ struct seat { /* a worker, as this policy sees it */
 struct kind { /* workers that a model cannot tell apart */
     int comb;
     unsigned node;
-    _Atomic unsigned count;                /* publishes the members below it */
+    _Atomic unsigned count; /* publishes the members below it */
     struct seat *member[STARPU_NMAXWORKERS];
-    struct orr_queue calibration;          /* tasks that this kind runs to be measured */
+    struct orr_queue calibration; /* tasks that this kind runs to be measured */
 };
 
 struct dm {
@@ -73,15 +78,19 @@ struct dm {
     double alpha, beta, gamma, idle_watt; /* [const] */
     bool prefetch;                        /* [const] */
     struct orr_pool *pool;
-    _Atomic unsigned kind_count;          /* publishes the kinds below it */
+    _Atomic unsigned kind_count; /* publishes the kinds below it */
     struct kind *kinds[STARPU_NMAXWORKERS];
     struct seat *seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
 };
 
-static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "", "weight of the expected execution time for dm policies" };
-static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "", "weight of the expected transfer time for dmda policies" };
-static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J", "execution time that a joule is worth for dmda policies" };
-static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W", "power of the idle machine, for dmda policies" };
+static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "",
+                                          "weight of the expected execution time for dm policies" };
+static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "",
+                                         "weight of the expected transfer time for dmda policies" };
+static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J",
+                                          "execution time that a joule is worth for dmda policies" };
+static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W",
+                                         "power of the idle machine, for dmda policies" };
 
 /* ---- loads ---- */
 
@@ -98,7 +107,10 @@ static uint64_t counted_load(const struct orr_task *t)
     return isnan(us) ? 0 : load_of(us);
 }
 
-static void count_not(struct orr_task *t) { t->pub->predicted = NAN; }
+static void count_not(struct orr_task *t)
+{
+    t->pub->predicted = NAN;
+}
 
 static int64_t outstanding_ns(struct seat *s, const struct orr_worker *self)
 {
@@ -113,7 +125,8 @@ static int64_t elapsed_ns(struct seat *s, uint64_t now)
 {
     uint64_t since = orr_load_relaxed(&s->running_since);
     if (orr_likely(since == 0 || now <= since)) return 0;
-    int64_t elapsed = (int64_t)((double)(now - since) * orr_ns_per_tick), whole = orr_load_relaxed(&s->running_ns);
+    int64_t elapsed = (int64_t)((double)(now - since) * orr_ns_per_tick),
+            whole = orr_load_relaxed(&s->running_ns);
     return elapsed < whole ? elapsed : whole;
 }
 
@@ -176,9 +189,9 @@ struct decision {
     struct orr_task *t;
     uint64_t now;
     const struct orr_worker *self;
-    int64_t latest_ns;        /* when the last worker ends, for idle power */
-    bool picky;               /* each worker must be asked whether it can run t */
-    struct seat *best;        /* NULL: no model knows */
+    int64_t latest_ns; /* when the last worker ends, for idle power */
+    bool picky;        /* each worker must be asked whether it can run t */
+    struct seat *best; /* NULL: no model knows */
     double best_cost, best_us, best_transfer_us;
     unsigned best_impl;
     struct kind *uncalibrated; /* lacks measures, with the shortest queue for them */
@@ -187,7 +200,7 @@ struct decision {
 
 /* What models say of one kind of worker. */
 struct offer {
-    unsigned impls;                      /* bit: time known */
+    unsigned impls; /* bit: time known */
     unsigned fastest;
     double us[STARPU_MAXIMPLEMENTATIONS];
     double transfer_us;
@@ -195,7 +208,9 @@ struct offer {
 
 static void note_uncalibrated(struct decision *c, struct kind *k, unsigned impl)
 {
-    if (c->uncalibrated && orr_queue_length(&k->calibration) >= orr_queue_length(&c->uncalibrated->calibration)) return;
+    if (c->uncalibrated &&
+        orr_queue_length(&k->calibration) >= orr_queue_length(&c->uncalibrated->calibration))
+        return;
     c->uncalibrated = k;
     c->uncalibrated_impl = impl;
 }
@@ -233,17 +248,20 @@ static bool fastest_for(struct decision *c, struct seat *s, const struct offer *
     return found;
 }
 
-/* Energy of t on a worker of kind k, and what the idle machine takes if t makes the whole last longer; in ns by gamma. */
+/* Energy of t on a worker of kind k, and what the idle machine takes if t makes the whole last longer; in ns
+ * by gamma. */
 static double energy_cost(struct dm *d, struct decision *c, struct kind *k, unsigned impl, double end_ns)
 {
     struct starpu_perfmodel *m = c->t->pub->cl->energy_model;
     double joules = m ? orr_task_expected(c->t, m, k->comb, impl, -1) : 0;
     if (isnan(joules)) joules = 0;
-    if (d->idle_watt > 0 && end_ns > (double)c->latest_ns) joules += d->idle_watt * (end_ns - (double)c->latest_ns) * 1e-9;
+    if (d->idle_watt > 0 && end_ns > (double)c->latest_ns)
+        joules += d->idle_watt * (end_ns - (double)c->latest_ns) * 1e-9;
     return d->gamma * joules * 1e3;
 }
 
-static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct seat *s, const struct offer *o)
+static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct seat *s,
+                       const struct offer *o)
 {
     unsigned impl;
     if (!orr_load_relaxed(&s->active) || !fastest_for(c, s, o, &impl)) return;
@@ -251,7 +269,8 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
     if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
     double end = (double)start + o->us[impl] * 1e3;
     double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
-    if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0)) cost += energy_cost(d, c, k, impl, end);
+    if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0))
+        cost += energy_cost(d, c, k, impl, end);
     if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
     c->best = s;
     c->best_cost = cost;
@@ -272,8 +291,10 @@ static void weigh_all(struct dm *d, struct decision *c)
         struct kind *k = d->kinds[i];
         struct offer o;
         if (!ask_models(c, k, &o)) continue;
-        o.transfer_us = orr_node_count > 1 && (d->traits & DATA_AWARE) ? orr_task_transfer_us(c->t, k->node) : 0;
-        for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) weigh_seat(d, c, k, k->member[m], &o);
+        o.transfer_us =
+            orr_node_count > 1 && (d->traits & DATA_AWARE) ? orr_task_transfer_us(c->t, k->node) : 0;
+        for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++)
+            weigh_seat(d, c, k, k->member[m], &o);
     }
 }
 
@@ -285,8 +306,10 @@ static void push_common(struct dm *d, struct orr_task *t)
     t->nimpl_valid = 0;
     bool universal = orr_task_is_universal(t, d->pool->kinds);
     orr_pool_push(d->pool, t);
-    if (universal) orr_wake_any(d->ctx, orr_pool_length(d->pool));
-    else orr_wake_each(d->ctx);
+    if (universal)
+        orr_wake_any(d->ctx, orr_pool_length(d->pool));
+    else
+        orr_wake_each(d->ctx);
 }
 
 static void wake_one_of(struct dm *d, struct kind *k)
@@ -324,7 +347,8 @@ static void push_to_best(struct dm *d, struct decision *c)
     p->predicted_transfer = c->best_transfer_us;
     add_load(s, t, c->best_us);
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
-    if (orr_unlikely(orr_node_count > 1 && d->prefetch)) orr_task_prefetch(p, s->kind->node, p->priority, false);
+    if (orr_unlikely(orr_node_count > 1 && d->prefetch))
+        orr_task_prefetch(p, s->kind->node, p->priority, false);
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
 }
@@ -343,7 +367,9 @@ static void push(void *instance, struct orr_task *t)
         push_common(d, t);
         return;
     }
-    struct decision c = { .t = t, .now = orr_ticks(), .self = orr_worker_self(),
+    struct decision c = { .t = t,
+                          .now = orr_ticks(),
+                          .self = orr_worker_self(),
                           .picky = t->pub->cl->can_execute || t->pub->workerids_len };
     weigh_all(d, &c);
     if (orr_unlikely(c.uncalibrated && orr_perfmodel_is_measured(m->type))) {
@@ -354,24 +380,31 @@ static void push(void *instance, struct orr_task *t)
             return;
         }
     }
-    if (orr_likely(c.best != NULL)) push_to_best(d, &c);
-    else push_common(d, t);
+    if (orr_likely(c.best != NULL))
+        push_to_best(d, &c);
+    else
+        push_common(d, t);
 }
 
 /* Counts a task that s will run without this policy's doing. */
 static void count_bound(struct seat *s, struct orr_task *t)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
-    double us = m ? orr_task_expected(t, m, s->kind->comb, t->nimpl_valid ? t->nimpl : 0, s->worker->id) : NAN;
-    if (isnan(us)) count_not(t);
-    else add_load(s, t, us);
+    double us =
+        m ? orr_task_expected(t, m, s->kind->comb, t->nimpl_valid ? t->nimpl : 0, s->worker->id) : NAN;
+    if (isnan(us))
+        count_not(t);
+    else
+        add_load(s, t, us);
 }
 
 static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct seat *s = ((struct dm *)instance)->seats[w->id];
-    if (s) count_bound(s, t);
-    else count_not(t);
+    if (s)
+        count_bound(s, t);
+    else
+        count_not(t);
 }
 
 /* Where all workers are alike, the one that released a task and has nothing else is where it ends first. */
@@ -389,7 +422,8 @@ static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 
 /* ---- popping ---- */
 
-/* Fills the window and takes the task of highest priority for whose data there is least to bring, the first of those. */
+/* Fills the window and takes the task of highest priority for whose data there is least to bring, the first
+ * of those. */
 static struct orr_task *pop_ready(struct seat *s)
 {
     struct orr_task *t = NULL;
@@ -520,7 +554,9 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     if (orr_unlikely(!load)) return;
     s->unpublished += load;
     if (orr_load_relaxed(&s->running_since)) orr_store_relaxed(&s->running_since, 0u);
-    if ((int64_t)(s->unpublished & load_ns_mask) >= publish_ns || s->unpublished >> load_shift >= PUBLISH_TASKS) publish(s);
+    if ((int64_t)(s->unpublished & load_ns_mask) >= publish_ns ||
+        s->unpublished >> load_shift >= PUBLISH_TASKS)
+        publish(s);
 }
 
 static uint32_t backlog(void *instance, struct orr_worker *w)
@@ -619,7 +655,8 @@ static int add_workers(void *instance, const int *workers, unsigned count)
     return 0;
 }
 
-/* Tasks of a worker that leaves are decided anew; one that slips in meanwhile is taken by others of its kind. */
+/* Tasks of a worker that leaves are decided anew; one that slips in meanwhile is taken by others of its kind.
+ */
 static void remove_workers(void *instance, const int *workers, unsigned count)
 {
     struct dm *d = instance;
@@ -635,12 +672,24 @@ static void remove_workers(void *instance, const int *workers, unsigned count)
     }
 }
 
-#define MODEL_POLICY(id, text, traits)                                                                  \
-    static void *create_##id(struct orr_ctx *ctx) { return create(ctx, traits); }                      \
-    const struct orr_policy_ops orr_policy_##id = {                                                    \
-        .name = #id, .description = text, .create = create_##id, .destroy = destroy,                   \
-        .add_workers = add_workers, .remove_workers = remove_workers, .push = push, .pop = pop,        \
-        .may_keep = may_keep, .backlog = backlog, .push_notify = push_notify, .post_exec = post_exec,  \
+#define MODEL_POLICY(id, text, traits)                                                                       \
+    static void *create_##id(struct orr_ctx *ctx)                                                            \
+    {                                                                                                        \
+        return create(ctx, traits);                                                                          \
+    }                                                                                                        \
+    const struct orr_policy_ops orr_policy_##id = {                                                          \
+        .name = #id,                                                                                         \
+        .description = text,                                                                                 \
+        .create = create_##id,                                                                               \
+        .destroy = destroy,                                                                                  \
+        .add_workers = add_workers,                                                                          \
+        .remove_workers = remove_workers,                                                                    \
+        .push = push,                                                                                        \
+        .pop = pop,                                                                                          \
+        .may_keep = may_keep,                                                                                \
+        .backlog = backlog,                                                                                  \
+        .push_notify = push_notify,                                                                          \
+        .post_exec = post_exec,                                                                              \
     }
 
 MODEL_POLICY(dm, "where the model says that the task ends first", 0);

@@ -6,3 +6,4 @@ liborrery_la_SOURCES += sched/eager.c
 liborrery_la_SOURCES += sched/random.c
 liborrery_la_SOURCES += sched/ws.c
 liborrery_la_SOURCES += sched/dm.c
+liborrery_la_SOURCES += sched/heteroprio.c

@@ -38,7 +38,10 @@ void orr_pool_destroy(struct orr_pool *p)
     orr_free(p);
 }
 
-static bool is_picky(const struct orr_task *t) { return t->pub->cl->can_execute || t->pub->workerids_len; }
+static bool is_picky(const struct orr_task *t)
+{
+    return t->pub->cl->can_execute || t->pub->workerids_len;
+}
 
 bool orr_task_is_universal(const struct orr_task *t, uint32_t kinds)
 {
@@ -99,8 +102,10 @@ void orr_pool_push(struct orr_pool *p, struct orr_task *t)
         return;
     }
     struct orr_queue *q = is_picky(t) ? NULL : class_of(p, where);
-    if (q) orr_queue_push(q, t);
-    else push_picky(p, t);
+    if (q)
+        orr_queue_push(q, t);
+    else
+        push_picky(p, t);
 }
 
 static struct orr_task *pop_picky(struct orr_pool *p, struct orr_worker *w)
@@ -135,6 +140,7 @@ struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w)
 uint32_t orr_pool_length(struct orr_pool *p)
 {
     uint32_t n = orr_load_relaxed(&p->picky_count);
-    for (int i = 0; i < ORR_POOL_CLASSES && orr_load_relaxed(&p->where[i]); i++) n += orr_queue_length(&p->queue[i]);
+    for (int i = 0; i < ORR_POOL_CLASSES && orr_load_relaxed(&p->where[i]); i++)
+        n += orr_queue_length(&p->queue[i]);
     return n;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pool.h: ready tasks that any capable worker may take: a queue for each set of kinds of workers that tasks ask for, and a
- * list of those that only particular workers can run.
- * Threads: any pushes; workers pop. Owns: the tasks in it. Not here: whose turn it is (the policies). */
+/* pool.h: ready tasks that any capable worker may take: a queue for each set of kinds of workers that tasks
+ * ask for, and a list of those that only particular workers can run.
+ * Threads: any pushes; workers pop. Owns:
+ * the tasks in it. Not here: whose turn it is (the policies). */
 #ifndef ORR_SCHED_POOL_H
 #define ORR_SCHED_POOL_H
 
@@ -16,7 +17,7 @@ struct orr_pool {
     uint32_t kinds;                           /* kinds of workers in the process [const] */
     ORR_ALIGNED_LINE orr_spin picky_lock;     /* protects picky; leaf */
     _Atomic uint32_t picky_count;
-    struct orr_picky *picky;                  /* by priority, then in order */
+    struct orr_picky *picky; /* by priority, then in order */
 };
 
 struct orr_pool *orr_pool_create(void);

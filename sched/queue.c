@@ -2,10 +2,10 @@
 /* queue.c: the shared queue of ready tasks.
  * Threads: any. Owns: see queue.h. Not here: policies.
  *
- * Tasks of priority 0 go through a bounded ring whose cells carry turn numbers (D. Vyukov's bounded MPMC queue, 2010):
- * producers and consumers touch different counters and share only the cells, four to a cache line. What does not fit spills
- * to a list, and producers keep to the list until it is empty, so that order is kept. Other priorities go to two heaps under
- * the lock. */
+ * Tasks of priority 0 go through a bounded ring whose cells carry turn numbers (D. Vyukov's bounded MPMC
+ * queue, 2010): producers and consumers touch different counters and share only the cells, four to a cache
+ * line. What does not fit spills to a list, and producers keep to the list until it is empty, so that order
+ * is kept. Other priorities go to two heaps under the lock. */
 #include "sched/queue.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static bool ring_push(struct orr_queue *q, struct orr_task *t)
         struct orr_queue_cell *c = &q->cells[pos % ORR_QUEUE_CELLS];
         uint64_t turn = orr_load_acquire(&c->turn); /* pairs with the store in ring_pop */
         if (turn == pos) {
-            if (atomic_compare_exchange_weak_explicit(&q->tail, &pos, pos + 1, memory_order_relaxed, memory_order_relaxed)) {
+            if (atomic_compare_exchange_weak_explicit(&q->tail, &pos, pos + 1, memory_order_relaxed,
+                                                      memory_order_relaxed)) {
                 c->task = t;
                 orr_store_seq(&c->turn, pos + 1); /* seq_cst: before the producer reads the lot (park.c) */
                 return true;
@@ -61,7 +62,8 @@ static struct orr_task *ring_pop(struct orr_queue *q)
         struct orr_queue_cell *c = &q->cells[pos % ORR_QUEUE_CELLS];
         uint64_t turn = orr_load_seq(&c->turn); /* pairs with the store in ring_push */
         if (turn == pos + 1) {
-            if (atomic_compare_exchange_weak_explicit(&q->head, &pos, pos + 1, memory_order_relaxed, memory_order_relaxed)) {
+            if (atomic_compare_exchange_weak_explicit(&q->head, &pos, pos + 1, memory_order_relaxed,
+                                                      memory_order_relaxed)) {
                 struct orr_task *t = c->task;
                 orr_store_release(&c->turn, pos + ORR_QUEUE_CELLS);
                 return t;
@@ -92,7 +94,8 @@ static bool heap_push_locked(struct orr_heap *h, struct orr_task *t)
     }
     struct orr_heap_entry e = { .priority = t->priority, .task = t, .sequence = h->sequence++ };
     uint32_t i = h->count++;
-    for (; i > 0 && before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2) h->entries[i] = h->entries[(i - 1) / 2];
+    for (; i > 0 && before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2)
+        h->entries[i] = h->entries[(i - 1) / 2];
     h->entries[i] = e;
     return true;
 }
@@ -116,8 +119,10 @@ static struct orr_task *heap_pop_locked(struct orr_heap *h)
 static void spill_locked(struct orr_queue *q, struct orr_task *t)
 {
     t->next = NULL;
-    if (q->spilled) q->spilled_last->next = t;
-    else q->spilled = t;
+    if (q->spilled)
+        q->spilled_last->next = t;
+    else
+        q->spilled = t;
     q->spilled_last = t;
     orr_add_seq(&q->spilled_count, 1u);
 }
@@ -184,7 +189,8 @@ static struct orr_task *pop_spilled(struct orr_queue *q)
 struct orr_task *orr_queue_pop(struct orr_queue *q)
 {
     struct orr_task *t;
-    if (orr_unlikely(orr_load_seq(&q->high_count) > 0) && (t = pop_heap(q, &q->high, &q->high_count))) return t;
+    if (orr_unlikely(orr_load_seq(&q->high_count) > 0) && (t = pop_heap(q, &q->high, &q->high_count)))
+        return t;
     if (orr_likely((t = ring_pop(q)) != NULL)) return t;
     if (orr_unlikely(orr_load_seq(&q->spilled_count) > 0) && (t = pop_spilled(q))) return t;
     if (orr_unlikely(orr_load_seq(&q->low_count) > 0) && (t = pop_heap(q, &q->low, &q->low_count))) return t;

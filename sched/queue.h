@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queue.h: the queue of ready tasks that the policies share: first in first out among equals, by priority otherwise.
+/* queue.h: the queue of ready tasks that the policies share: first in first out among equals, by priority
+ * otherwise.
  * Threads: any pushes and pops. Owns: the tasks in it. Not here: who may run what (pool.h). */
 #ifndef ORR_SCHED_QUEUE_H
 #define ORR_SCHED_QUEUE_H
@@ -35,13 +36,13 @@ struct orr_queue {
     ORR_ALIGNED_LINE _Atomic uint64_t head; /* consumers */
     ORR_ALIGNED_LINE orr_spin lock;         /* protects all below; leaf; never held across a plug-in call */
     _Atomic uint32_t high_count, low_count, spilled_count;
-    _Atomic int32_t top_priority;           /* of the high heap, while it is not empty [any: hint] */
-    struct orr_heap high, low;              /* priorities above and below 0 */
+    _Atomic int32_t top_priority;            /* of the high heap, while it is not empty [any: hint] */
+    struct orr_heap high, low;               /* priorities above and below 0 */
     struct orr_task *spilled, *spilled_last; /* what the ring had no room for */
-    struct orr_queue_cell *cells;           /* [const] */
+    struct orr_queue_cell *cells;            /* [const] */
 };
 
-int orr_queue_init(struct orr_queue *q); /* 0 or -ENOMEM */
+int orr_queue_init(struct orr_queue *q);  /* 0 or -ENOMEM */
 void orr_queue_fini(struct orr_queue *q); /* empty by now */
 
 void orr_queue_push(struct orr_queue *q, struct orr_task *t);
@@ -52,7 +53,8 @@ static inline uint32_t orr_queue_length(struct orr_queue *q)
 {
     uint64_t tail = orr_load_relaxed(&q->tail), head = orr_load_relaxed(&q->head);
     uint32_t ring = tail > head ? (uint32_t)(tail - head) : 0;
-    return ring + orr_load_relaxed(&q->high_count) + orr_load_relaxed(&q->low_count) + orr_load_relaxed(&q->spilled_count);
+    return ring + orr_load_relaxed(&q->high_count) + orr_load_relaxed(&q->low_count) +
+           orr_load_relaxed(&q->spilled_count);
 }
 
 /* Whether a task of this priority would be popped no later than anything that waits here. */

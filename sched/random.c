@@ -22,7 +22,10 @@ static void *create(struct orr_ctx *ctx)
     return d;
 }
 
-static void destroy(void *instance) { orr_free(instance); }
+static void destroy(void *instance)
+{
+    orr_free(instance);
+}
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014), on a shared counter. In [0, 1). */
 static double draw(struct drawing *d)

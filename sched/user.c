@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user.c: runs a policy that the program wrote against struct starpu_sched_policy, with the locking its documentation
- * promises: a worker's mutex is held around pop_task, and deciding to sleep is atomic with the answer NULL.
- * Threads: as for any policy. Owns: the instance (a context and the program's table). Not here: starpu_wake_worker and its
- * relatives (core/worker/policy.c). */
+/* user.c: runs a policy that the program wrote against struct starpu_sched_policy, with the locking its
+ * documentation promises: a worker's mutex is held around pop_task, and deciding to sleep is atomic with the
+ * answer NULL.
+ * Threads: as for any policy. Owns: the instance (a context and the program's table). Not here:
+ * starpu_wake_worker and its relatives (core/worker/policy.c). */
 #include <starpu.h>
 
 #include "core/base/alloc.h"
@@ -51,8 +52,9 @@ static void push(void *instance, struct orr_task *t)
     t->pub->scheduled = 1;
     t->pub->sched_ctx = t->sched_ctx;
     int r = a->user->push_task(t->pub);
-    if (r < 0) orr_fatal("scheduling policy %s refused task %s (%d)", a->user->policy_name ? a->user->policy_name : "of the program",
-                         orr_task_name(t), r);
+    if (r < 0)
+        orr_fatal("scheduling policy %s refused task %s (%d)",
+                  a->user->policy_name ? a->user->policy_name : "of the program", orr_task_name(t), r);
 }
 
 /* Called with w->sched_mutex held, which pop_task may release and take again. */

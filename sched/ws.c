@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ws.c: work stealing: a queue for each worker; a task goes to the worker that released it, tasks from elsewhere go round;
- * an idle worker steals, from the most loaded one (ws) or from its neighbours (lws).
+/* ws.c: work stealing: a queue for each worker; a task goes to the worker that released it, tasks from
+ * elsewhere go round; an idle worker steals, from the most loaded one (ws) or from its neighbours (lws).
  * Threads: any pushes; workers pop. Owns: the queues. Not here: the queue (queue.c).
- * After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5), 1999). */
+ * After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5),
+ * 1999). */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,10 +12,10 @@
 struct stealing {
     struct orr_ctx *ctx;
     uint32_t kinds;
-    struct orr_pool *special;      /* tasks that not every worker can run */
-    unsigned count;                /* queues: one for each worker of the process [const] */
+    struct orr_pool *special;                /* tasks that not every worker can run */
+    unsigned count;                          /* queues: one for each worker of the process [const] */
     ORR_ALIGNED_LINE _Atomic uint32_t round; /* whose turn it is for tasks from outside */
-    _Atomic uint32_t special_count; /* [any: hint] special has been used */
+    _Atomic uint32_t special_count;          /* [any: hint] special has been used */
     struct orr_queue queue[];
 };
 
@@ -53,8 +54,10 @@ static void push(void *instance, struct orr_task *t)
     }
     struct orr_worker *self = orr_worker_self();
     unsigned to;
-    if (self && self->ctx == s->ctx) to = (unsigned)self->id;
-    else to = (unsigned)s->ctx->workers[orr_add_relaxed(&s->round, 1u) % s->ctx->nworkers];
+    if (self && self->ctx == s->ctx)
+        to = (unsigned)self->id;
+    else
+        to = (unsigned)s->ctx->workers[orr_add_relaxed(&s->round, 1u) % s->ctx->nworkers];
     orr_queue_push(&s->queue[to], t);
     orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
 }
@@ -97,9 +100,15 @@ static struct orr_task *pop_or_steal(struct stealing *s, struct orr_worker *w, s
     return NULL;
 }
 
-static struct orr_task *pop_ws(void *instance, struct orr_worker *w) { return pop_or_steal(instance, w, steal_from_most_loaded); }
+static struct orr_task *pop_ws(void *instance, struct orr_worker *w)
+{
+    return pop_or_steal(instance, w, steal_from_most_loaded);
+}
 
-static struct orr_task *pop_lws(void *instance, struct orr_worker *w) { return pop_or_steal(instance, w, steal_from_neighbours); }
+static struct orr_task *pop_lws(void *instance, struct orr_worker *w)
+{
+    return pop_or_steal(instance, w, steal_from_neighbours);
+}
 
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {

@@ -31,6 +31,8 @@ TAP_TESTS += tests/core/init
 TAP_TESTS += tests/core/limits
 TAP_TESTS += tests/core/perfmodel
 TAP_TESTS += tests/core/misc
+TAP_TESTS += tests/core/contexts
+TAP_TESTS += tests/core/profiling
 TAP_TESTS += tests/sched/policies
 TAP_TESTS += tests/sched/user_policy
 INPROC_TESTS += tests/mpi/engine_inproc
@@ -40,6 +42,15 @@ MPI_TESTS += tests/mpi/collectives
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/types
+
+# Ours alone: the peer wants more cores, or says it in other words.
+TAP_TESTS += tests/core/binding
+TAP_TESTS += tests/core/bound
+TAP_TESTS += tests/core/contexts_nested
+TAP_TESTS += tests/sched/heteroprio
+
+# What the peer has under other names or only with other libraries.
+TAP_TESTS += tests/core/parallel_worker
 
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device

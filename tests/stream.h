@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A random stream of tasks over a few handles, and the same stream executed by one loop: the oracle that
- * every policy, mode and transport is held against. Threads: main submits; workers execute. Owns: nothing;
+ * every policy, mode and transport is held against.
+ * Threads: main submits; workers execute. Owns: nothing;
  * the caller has the operations and the values. Not here: how the tasks are submitted.
  */
 #ifndef ORR_TESTS_STREAM_H

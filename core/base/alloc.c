@@ -28,11 +28,20 @@ static bool must_fail(void)
     return left == 0 || (left < 0 && orr_load_relaxed(&fail_for_ever));
 }
 
-void *orr_malloc(size_t bytes) { return must_fail() ? NULL : malloc(bytes); }
+void *orr_malloc(size_t bytes)
+{
+    return must_fail() ? NULL : malloc(bytes);
+}
 
-void *orr_calloc(size_t count, size_t bytes) { return must_fail() ? NULL : calloc(count, bytes); }
+void *orr_calloc(size_t count, size_t bytes)
+{
+    return must_fail() ? NULL : calloc(count, bytes);
+}
 
-void *orr_realloc(void *p, size_t bytes) { return must_fail() ? NULL : realloc(p, bytes); }
+void *orr_realloc(void *p, size_t bytes)
+{
+    return must_fail() ? NULL : realloc(p, bytes);
+}
 
 void *orr_malloc_aligned(size_t alignment, size_t bytes)
 {
@@ -64,4 +73,7 @@ char *orr_printf_alloc(const char *fmt, ...)
     return s;
 }
 
-void orr_free(void *p) { free(p); }
+void orr_free(void *p)
+{
+    free(p);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clock.h: cheap time. Ticks are the processor's constant-rate counter where there is one, else nanoseconds.
- * Threads: any. Owns: the ticks-to-time ratio, fixed at orr_clock_init. Not here: starpu_timing_now (core/run). */
+ * Threads: any. Owns: the ticks-to-time ratio, fixed at orr_clock_init. Not here: starpu_timing_now
+ * (core/run). */
 #ifndef ORR_BASE_CLOCK_H
 #define ORR_BASE_CLOCK_H
 
@@ -31,7 +32,13 @@ static inline uint64_t orr_ticks(void)
     return orr_clock_ns();
 }
 
-static inline double orr_ticks_to_us(uint64_t ticks) { return (double)ticks * orr_ns_per_tick * 1e-3; }
-static inline uint64_t orr_us_to_ticks(double us) { return (uint64_t)(us * 1e3 / orr_ns_per_tick); }
+static inline double orr_ticks_to_us(uint64_t ticks)
+{
+    return (double)ticks * orr_ns_per_tick * 1e-3;
+}
+static inline uint64_t orr_us_to_ticks(double us)
+{
+    return (uint64_t)(us * 1e3 / orr_ns_per_tick);
+}
 
 #endif

@@ -19,6 +19,9 @@ struct orr_env {
 ORR_EXPORT const char *orr_env_string(const struct orr_env *e);
 /* Its value, or fallback when unset; nonsense or a value outside [min, max] is one warning, and fallback. */
 ORR_EXPORT long orr_env_long(const struct orr_env *e, long fallback, long min, long max);
-ORR_EXPORT double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
+double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
+
+/* Says, the first time, that the variable's text is not what it takes, and what is used instead. */
+ORR_EXPORT void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used);
 
 #endif

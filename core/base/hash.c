@@ -2,8 +2,8 @@
 /* hash.c: CRC-32C (Castagnoli), the hash that footprints are made of.
  * Threads: any. Owns: its table, made on first use. Not here: what is hashed (core/data, core/task/perf.c).
  *
- * A sum is kept in its final, inverted form, so that sums start at 0 and continue each other: the sum of "123456789" is
- * 0xe3069283 however it is cut. */
+ * A sum is kept in its final, inverted form, so that sums start at 0 and continue each other: the sum of
+ * "123456789" is 0xe3069283 however it is cut. */
 #include <pthread.h>
 #include <starpu_hash.h>
 #include <string.h>
@@ -48,12 +48,15 @@ static uint32_t update(uint32_t crc, const unsigned char *p, size_t n)
 
 #endif
 
-uint32_t starpu_hash_crc32c_be_n(const void *input, size_t n, uint32_t inputcrc) { return ~update(~inputcrc, input, n); }
+uint32_t starpu_hash_crc32c_be_n(const void *input, size_t n, uint32_t inputcrc)
+{
+    return ~update(~inputcrc, input, n);
+}
 
 uint32_t starpu_hash_crc32c_be(uint32_t input, uint32_t inputcrc)
 {
-    const unsigned char bytes[4] = { (unsigned char)(input >> 24), (unsigned char)(input >> 16), (unsigned char)(input >> 8),
-                                     (unsigned char)input };
+    const unsigned char bytes[4] = { (unsigned char)(input >> 24), (unsigned char)(input >> 16),
+                                     (unsigned char)(input >> 8), (unsigned char)input };
     return starpu_hash_crc32c_be_n(bytes, sizeof bytes, inputcrc);
 }
 

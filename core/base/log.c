@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starpu_helper.h>
+
 #include "core/base/env.h"
 #include "core/base/sync.h"
 
@@ -19,7 +21,8 @@ static _Atomic(orr_error_hook_fn) hook;
 static _Atomic(void *) hook_arg;
 
 static const struct orr_env env_silent = { "STARPU_SILENT", "0", "0|1", "no warnings" };
-static const struct orr_env env_verbose = { "ORRERY_VERBOSE", "0", "0|1", "say what is decided at start-up and at the end" };
+static const struct orr_env env_verbose = { "ORRERY_VERBOSE", "0", "0|1",
+                                            "say what is decided at start-up and at the end" };
 
 int _starpu_silent; /* public: macros of the headers look at it */
 
@@ -30,7 +33,10 @@ void orr_log_init(void)
     orr_store_relaxed(&verbose, orr_env_long(&env_verbose, 0, 0, 9) != 0);
 }
 
-void orr_log_set_rank(int rank) { orr_store_relaxed(&rank_prefix, rank); }
+void orr_log_set_rank(int rank)
+{
+    orr_store_relaxed(&rank_prefix, rank);
+}
 
 void orr_log_set_hook(orr_error_hook_fn fn, void *arg)
 {
@@ -42,8 +48,10 @@ void orr_log_set_hook(orr_error_hook_fn fn, void *arg)
 static void format_line(char *line, const char *kind, const char *fmt, va_list ap)
 {
     int rank = orr_load_relaxed(&rank_prefix), n;
-    if (rank >= 0) n = snprintf(line, LINE_MAX_BYTES, "orrery[rank %d]: %s", rank, kind);
-    else n = snprintf(line, LINE_MAX_BYTES, "orrery: %s", kind);
+    if (rank >= 0)
+        n = snprintf(line, LINE_MAX_BYTES, "orrery[rank %d]: %s", rank, kind);
+    else
+        n = snprintf(line, LINE_MAX_BYTES, "orrery: %s", kind);
     int m = vsnprintf(line + n, (size_t)(LINE_MAX_BYTES - n - 1), fmt, ap);
     if (m < 0) m = 0;
     n += m;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* log.h: messages for the user: one line each, saying what, where, and how to mend it.
- * Threads: any (a line is one write). Owns: the rank prefix and the verbosity. Not here: deadlock reports (core/run). */
+ * Threads: any (a line is one write). Owns: the rank prefix and the verbosity. Not here: deadlock reports
+ * (core/run). */
 #ifndef ORR_BASE_LOG_H
 #define ORR_BASE_LOG_H
 
@@ -20,7 +21,7 @@ ORR_EXPORT void orr_info(const char *fmt, ...) __attribute__((format(printf, 1, 
 ORR_EXPORT void orr_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 
 ORR_EXPORT void orr_log_set_rank(int rank); /* -1: no prefix */
-void orr_log_init(void);                     /* reads STARPU_SILENT and ORRERY_VERBOSE */
+void orr_log_init(void);                    /* reads STARPU_SILENT and ORRERY_VERBOSE */
 
 typedef void (*orr_error_hook_fn)(const char *message, void *arg);
 void orr_log_set_hook(orr_error_hook_fn fn, void *arg);

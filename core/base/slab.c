@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slab.c: batches of free blocks, and the chunks they are cut from.
- * Threads: any. Owns: chunks and the shared stacks of full batches. Not here: the per-thread fast path (thread.h).
+ * Threads: any. Owns: chunks and the shared stacks of full batches. Not here: the per-thread fast path
+ * (thread.h).
  *
- * A cache that reaches two batches gives one away; an empty cache takes one, or cuts a new one from the current chunk.
- * Chunks double from 64 KiB to 2 MiB; the large ones ask for huge pages, because page faults are what pending tasks cost
- * most. After J. Bonwick, J. Adams, "Magazines and Vmem" (USENIX 2001). */
+ * A cache that reaches two batches gives one away; an empty cache takes one, or cuts a new one from the
+ * current chunk. Chunks double from 64 KiB to 2 MiB; the large ones ask for huge pages, because page faults
+ * are what pending tasks cost most. After J. Bonwick, J. Adams, "Magazines and Vmem" (USENIX 2001). */
 #include "core/base/slab.h"
 
 #include <string.h>
@@ -69,7 +70,9 @@ static struct free_block *cut_batch_locked(struct slab *s, uint32_t *count_out)
     for (; n < BATCH && s->cut + s->block_bytes <= s->cut_end; n++) {
         struct free_block *b = (struct free_block *)s->cut;
         s->cut += s->block_bytes;
-        memset(b, 0, s->block_bytes < ORR_CACHE_LINE ? s->block_bytes : ORR_CACHE_LINE); /* for who looks at all blocks */
+        memset(b, 0,
+               s->block_bytes < ORR_CACHE_LINE ? s->block_bytes
+                                               : ORR_CACHE_LINE); /* for who looks at all blocks */
         *end = b;
         end = &b->next;
     }
@@ -116,8 +119,9 @@ void orr_slab_free_slow(enum orr_slab_id id)
     orr_spin_unlock(&s->lock);
 }
 
-/* Puts a list that may be shorter than a batch back: appended to the chunk's cut area is impossible, so short lists are
- * kept as single-thread leftovers: they join the next thread's cache through a partial batch of their own. */
+/* Puts a list that may be shorter than a batch back: appended to the chunk's cut area is impossible, so short
+ * lists are kept as single-thread leftovers: they join the next thread's cache through a partial batch of
+ * their own. */
 static struct free_block *leftovers[ORR_SLAB_COUNT]; /* [lock: the slab's] */
 static long leftover_count[ORR_SLAB_COUNT];
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slab.h: recycled fixed-size blocks. A thread allocates and frees on a list of its own; whole batches move between
- * threads, so that one thread may allocate what another frees (submission and execution) at one lock per batch.
- * Threads: any. Owns: the blocks, until orr_slab_trim_all. Not here: general allocation (alloc.h). */
+/* slab.h: recycled fixed-size blocks. A thread allocates and frees on a list of its own; whole batches move
+ * between threads, so that one thread may allocate what another frees (submission and execution) at one lock
+ * per batch.
+ * Threads: any. Owns: the blocks, until orr_slab_trim_all. Not here: general allocation (alloc.h).
+ */
 #ifndef ORR_BASE_SLAB_H
 #define ORR_BASE_SLAB_H
 
@@ -28,8 +30,8 @@ struct orr_slab_cache { /* [own: thread] */
 /* Sets the block size of one slab; once, before its first use. */
 void orr_slab_set_size(enum orr_slab_id id, size_t bytes);
 
-ORR_EXPORT void *orr_slab_alloc_slow(enum orr_slab_id id);
-ORR_EXPORT void orr_slab_free_slow(enum orr_slab_id id);
+void *orr_slab_alloc_slow(enum orr_slab_id id);
+void orr_slab_free_slow(enum orr_slab_id id);
 
 /* Hands a dying thread's blocks back. Called by core/base/thread.c. */
 void orr_slab_flush(struct orr_slab_cache *caches);
@@ -37,10 +39,12 @@ void orr_slab_flush(struct orr_slab_cache *caches);
 /* Blocks in use in a slab, exact while no thread allocates or frees. */
 long orr_slab_live(enum orr_slab_id id);
 
-/* Calls fn with every block ever handed out, in use or free, while the slab is locked: fn only reads. For diagnosis. */
+/* Calls fn with every block ever handed out, in use or free, while the slab is locked: fn only reads. For
+ * diagnosis. */
 void orr_slab_for_each(enum orr_slab_id id, void (*fn)(void *block, void *arg), void *arg);
 
-/* Gives the memory of every slab without a live block back to the system. Called by shutdown, with no task alive. */
+/* Gives the memory of every slab without a live block back to the system. Called by shutdown, with no task
+ * alive. */
 void orr_slab_trim_all(void);
 
 #endif

@@ -58,5 +58,6 @@ void orr_event_wait(struct orr_event *e)
 void orr_event_nap(struct orr_event *e, int64_t timeout_ns)
 {
     uint32_t unset = 0;
-    if (orr_load_relaxed(&e->word) == 2 || orr_cas_weak_acq_rel(&e->word, &unset, 2)) orr_futex_wait(&e->word, 2, timeout_ns);
+    if (orr_load_relaxed(&e->word) == 2 || orr_cas_weak_acq_rel(&e->word, &unset, 2))
+        orr_futex_wait(&e->word, 2, timeout_ns);
 }

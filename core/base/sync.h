@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sync.h: the one door to atomics, futexes, spin locks and mutexes, so that a test build can replace them.
  * Threads: any. Owns: nothing. Not here: parking of workers (core/worker/park.h).
- * The order is always on the operation (relaxed, acquire, release, seq_cst); free-standing fences are not used anywhere,
- * because ThreadSanitizer does not model them. */
+ * The order is always on the operation (relaxed, acquire, release, seq_cst); free-standing fences are not
+ * used anywhere, because ThreadSanitizer does not model them. */
 #ifndef ORR_BASE_SYNC_H
 #define ORR_BASE_SYNC_H
 
@@ -38,10 +38,13 @@
 #define orr_sub_acq_rel(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_acq_rel)
 #define orr_sub_seq(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst)
 #define orr_exchange_acq_rel(p, v) atomic_exchange_explicit((p), (v), memory_order_acq_rel)
-#define orr_cas_seq(p, e, v) atomic_compare_exchange_strong_explicit((p), (e), (v), memory_order_seq_cst, memory_order_seq_cst)
-#define orr_cas_weak_acq_rel(p, e, v) atomic_compare_exchange_weak_explicit((p), (e), (v), memory_order_acq_rel, memory_order_acquire)
+#define orr_cas_seq(p, e, v)                                                                                 \
+    atomic_compare_exchange_strong_explicit((p), (e), (v), memory_order_seq_cst, memory_order_seq_cst)
+#define orr_cas_weak_acq_rel(p, e, v)                                                                        \
+    atomic_compare_exchange_weak_explicit((p), (e), (v), memory_order_acq_rel, memory_order_acquire)
 
-/* Adds to a counter which only the calling thread writes: no locked instruction. Others read it with orr_load_acquire. */
+/* Adds to a counter which only the calling thread writes: no locked instruction. Others read it with
+ * orr_load_acquire. */
 #define orr_own_add(p, v) orr_store_release((p), orr_load_relaxed(p) + (v))
 
 static inline void orr_cpu_relax(void)
@@ -56,12 +59,18 @@ static inline void orr_cpu_relax(void)
 #define orr_prefetch_write(p) __builtin_prefetch((p), 1, 3)
 #define orr_prefetch_read(p) __builtin_prefetch((p), 0, 3)
 
-/* Spin lock for sections of a few dozen instructions; gives its core away when the holder seems to be preempted. */
-typedef struct { _Atomic uint8_t held; } orr_spin;
+/* Spin lock for sections of a few dozen instructions; gives its core away when the holder seems to be
+ * preempted. */
+typedef struct {
+    _Atomic uint8_t held;
+} orr_spin;
 
 ORR_EXPORT void orr_spin_lock_slow(orr_spin *s);
 
-static inline void orr_spin_init(orr_spin *s) { orr_store_relaxed(&s->held, 0); }
+static inline void orr_spin_init(orr_spin *s)
+{
+    orr_store_relaxed(&s->held, 0);
+}
 
 static inline bool orr_spin_try(orr_spin *s)
 {
@@ -73,24 +82,35 @@ static inline void orr_spin_lock(orr_spin *s)
     if (orr_unlikely(!orr_spin_try(s))) orr_spin_lock_slow(s);
 }
 
-static inline void orr_spin_unlock(orr_spin *s) { orr_store_release(&s->held, 0); }
+static inline void orr_spin_unlock(orr_spin *s)
+{
+    orr_store_release(&s->held, 0);
+}
 
-/* Futex on a 32-bit word. wait returns when *word != seen, on a wake, or spuriously; timeout_ns < 0 means for ever.
- * Returns false only when the time-out passed. */
+/* Futex on a 32-bit word. wait returns when *word != seen, on a wake, or spuriously; timeout_ns < 0 means for
+ * ever. Returns false only when the time-out passed. */
 ORR_EXPORT bool orr_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 ORR_EXPORT void orr_futex_wake(_Atomic uint32_t *word, int how_many);
 
-/* Called now and then by threads that block in the runtime, so that messages move meanwhile; NULL: nobody needs it.
- * Returns true while it wants to be called again soon. Set by core/worker. */
-extern ORR_EXPORT bool (*_Atomic orr_blocked_poll)(void);
+/* Called now and then by threads that block in the runtime, so that messages move meanwhile; NULL: nobody
+ * needs it. Returns true while it wants to be called again soon. Set by core/worker. */
+extern bool (*_Atomic orr_blocked_poll)(void);
 
 /* A one-shot event: wait blocks until set was called; set may free nothing (the waiter owns the event). */
-struct orr_event { _Atomic uint32_t word; };
+struct orr_event {
+    _Atomic uint32_t word;
+};
 
-static inline void orr_event_init(struct orr_event *e) { orr_store_relaxed(&e->word, 0); }
-ORR_EXPORT void orr_event_set(struct orr_event *e);
-ORR_EXPORT void orr_event_wait(struct orr_event *e);
+static inline void orr_event_init(struct orr_event *e)
+{
+    orr_store_relaxed(&e->word, 0);
+}
+void orr_event_set(struct orr_event *e);
+void orr_event_wait(struct orr_event *e);
 void orr_event_nap(struct orr_event *e, int64_t timeout_ns); /* waits that long at most */
-static inline bool orr_event_is_set(struct orr_event *e) { return orr_load_acquire(&e->word) == 1; }
+static inline bool orr_event_is_set(struct orr_event *e)
+{
+    return orr_load_acquire(&e->word) == 1;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.c: the registry of threads that called the runtime.
- * Threads: any. Owns: the list of records and what dead threads had counted. Not here: the fast paths (thread.h). */
+ * Threads: any. Owns: the list of records and what dead threads had counted. Not here: the fast paths
+ * (thread.h). */
 #include "core/base/thread.h"
 
 _Thread_local struct orr_thread orr_thread_record __attribute__((tls_model("initial-exec")));
@@ -27,7 +28,10 @@ static void unregister(void *record)
     orr_store_relaxed(&t->completed, 0);
 }
 
-static void make_exit_key(void) { pthread_key_create(&exit_key, unregister); }
+static void make_exit_key(void)
+{
+    pthread_key_create(&exit_key, unregister);
+}
 
 void orr_thread_register(void)
 {
@@ -56,7 +60,9 @@ uint64_t orr_threads_outstanding(void)
 struct orr_census orr_threads_census(void)
 {
     pthread_mutex_lock(&registry);
-    struct orr_census c = { .submitted = retired_submitted, .completed = retired_completed, .all_blocked = true };
+    struct orr_census c = { .submitted = retired_submitted,
+                            .completed = retired_completed,
+                            .all_blocked = true };
     for (struct orr_thread *t = threads; t; t = t->next) {
         c.completed += orr_load_acquire(&t->completed);
         if (!orr_load_relaxed(&t->exempt) && orr_load_acquire(&t->blocked) == 0) c.all_blocked = false;
@@ -66,7 +72,10 @@ struct orr_census orr_threads_census(void)
     return c;
 }
 
-void orr_thread_is_internal(void) { orr_store_relaxed(&orr_self()->exempt, true); }
+void orr_thread_is_internal(void)
+{
+    orr_store_relaxed(&orr_self()->exempt, true);
+}
 
 long orr_threads_cached_blocks(enum orr_slab_id id)
 {
@@ -84,4 +93,7 @@ void orr_threads_drop_caches(enum orr_slab_id id)
     pthread_mutex_unlock(&registry);
 }
 
-uint64_t orr_job_id_block(void) { return orr_add_relaxed(&next_job_block, (uint64_t)ORR_JOB_ID_BLOCK); }
+uint64_t orr_job_id_block(void)
+{
+    return orr_add_relaxed(&next_job_block, (uint64_t)ORR_JOB_ID_BLOCK);
+}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.h: what the runtime keeps for every thread that ever called it, workers and others alike.
  * Threads: each touches its own record; sums over all records take the registry's mutex.
- * Owns: submission and completion counters, slab caches, what the thread is doing. Not here: struct orr_worker.
+ * Owns: submission and completion counters, slab caches, what the thread is doing. Not here: struct
+ * orr_worker.
  *
- * Counting tasks without a shared counter: a thread adds to counters that only it writes. The runtime is quiescent when
- * the completions, read first, equal the submissions, read after: both only grow, so they were equal at a moment between
- * the two readings. */
+ * Counting tasks without a shared counter: a thread adds to counters that only it writes. The runtime is
+ * quiescent when the completions, read first, equal the submissions, read after: both only grow, so they were
+ * equal at a moment between the two readings. */
 #ifndef ORR_BASE_THREAD_H
 #define ORR_BASE_THREAD_H
 
@@ -18,23 +19,26 @@ struct orr_task;
 struct orr_ready_list;
 
 struct orr_thread {
-    struct orr_worker *worker;   /* [own] NULL outside of workers */
-    struct orr_task *current;    /* [own] the task whose body runs here */
-    struct orr_ready_list *collect; /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
-    uint32_t callback_depth;     /* [own] callbacks of the program within each other */
-    _Atomic uint64_t submitted;  /* [own, read by sums] */
-    _Atomic uint64_t completed;  /* [own, read by sums] */
+    struct orr_worker *worker; /* [own] NULL outside of workers */
+    struct orr_task *current;  /* [own] the task whose body runs here */
+    struct orr_ready_list
+        *collect; /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
+    uint32_t callback_depth;                      /* [own] callbacks of the program within each other */
+    _Atomic uint64_t submitted;                   /* [own, read by sums] */
+    _Atomic uint64_t completed;                   /* [own, read by sums] */
     struct orr_slab_cache caches[ORR_SLAB_COUNT]; /* [own] */
-    _Atomic uint32_t blocked;    /* [own, read by the deadlock detector] depth of blocking calls */
-    uint32_t sched_ctx;          /* [own] context for submissions from here */
-    uint64_t next_job_id;        /* [own] */
-    void *mpi;                   /* [own: mpi] */
+    _Atomic uint32_t blocked;        /* [own, read by the deadlock detector] depth of blocking calls */
+    uint32_t sched_ctx;              /* [own] context for submissions from here */
+    uint64_t next_job_id;            /* [own] */
+    void *mpi;                       /* [own: mpi] */
     struct orr_thread *next, **prev; /* [lock: registry] */
-    _Atomic bool exempt;         /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
-    bool registered;             /* [own] known to the registry */
+    _Atomic bool
+        exempt;      /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
+    bool registered; /* [own] known to the registry */
 };
 
-extern ORR_EXPORT _Thread_local struct orr_thread orr_thread_record __attribute__((tls_model("initial-exec")));
+extern ORR_EXPORT _Thread_local struct orr_thread orr_thread_record
+    __attribute__((tls_model("initial-exec")));
 
 ORR_EXPORT void orr_thread_register(void);
 
@@ -46,13 +50,20 @@ static inline struct orr_thread *orr_self(void)
     return t;
 }
 
-static inline void orr_thread_blocked_begin(void) { orr_own_add(&orr_self()->blocked, 1); }
-static inline void orr_thread_blocked_end(void) { orr_own_add(&orr_self()->blocked, (uint32_t)-1); }
+static inline void orr_thread_blocked_begin(void)
+{
+    orr_own_add(&orr_self()->blocked, 1);
+}
+static inline void orr_thread_blocked_end(void)
+{
+    orr_own_add(&orr_self()->blocked, (uint32_t)-1);
+}
 
 /* Tasks submitted and not yet completed, over all threads; exact when it returns 0. */
-ORR_EXPORT uint64_t orr_threads_outstanding(void);
+uint64_t orr_threads_outstanding(void);
 
-/* What all threads do, for the deadlock detector: sums, and whether every thread that is no worker is blocked in the runtime. */
+/* What all threads do, for the deadlock detector: sums, and whether every thread that is no worker is blocked
+ * in the runtime. */
 struct orr_census {
     uint64_t submitted, completed;
     bool all_blocked;
@@ -67,12 +78,15 @@ long orr_threads_cached_blocks(enum orr_slab_id id);
 void orr_threads_drop_caches(enum orr_slab_id id);
 
 /* Fresh numbers for jobs, unique in the process, from blocks so that threads do not share a counter. */
-ORR_EXPORT uint64_t orr_job_id_block(void);
+uint64_t orr_job_id_block(void);
 enum { ORR_JOB_ID_BLOCK = 1024 };
 
-struct orr_free_link { struct orr_free_link *next; };
+struct orr_free_link {
+    struct orr_free_link *next;
+};
 
-/* A block of slab id, uninitialised, or NULL. The block that comes next is prefetched: it was written by another core. */
+/* A block of slab id, uninitialised, or NULL. The block that comes next is prefetched: it was written by
+ * another core. */
 static inline void *orr_slab_alloc(enum orr_slab_id id)
 {
     struct orr_slab_cache *c = &orr_self()->caches[id];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* access.c: who is granted next when the holders of a handle leave.
- * Threads: any, with the queue's lock held. Owns: nothing. Not here: calling the waiters (the caller, after unlocking). */
+ * Threads: any, with the queue's lock held. Owns: nothing. Not here: calling the waiters (the caller, after
+ * unlocking). */
 #include "core/data/access.h"
 
 #include <starpu_data.h>
@@ -12,7 +13,10 @@ uint8_t orr_access_group(int mode)
     return mode & STARPU_W ? ORR_GROUP_WRITE : ORR_GROUP_READ;
 }
 
-static bool shares(uint8_t group) { return group == ORR_GROUP_READ || group == ORR_GROUP_COMMUTE || group == ORR_GROUP_REDUX; }
+static bool shares(uint8_t group)
+{
+    return group == ORR_GROUP_READ || group == ORR_GROUP_COMMUTE || group == ORR_GROUP_REDUX;
+}
 
 /* Grants the first group of the waiting list; nobody holds. */
 static struct orr_waiter *grant_first_group(struct orr_access_queue *q)
@@ -26,7 +30,9 @@ static struct orr_waiter *grant_first_group(struct orr_access_queue *q)
     q->active = 1;
     q->holder = orr_access_holder(first);
     if (shares(q->group))
-        for (struct orr_access *n; (n = (struct orr_access *)last->waiter.next) && n->group == q->group; last = n) q->active++;
+        for (struct orr_access *n; (n = (struct orr_access *)last->waiter.next) && n->group == q->group;
+             last = n)
+            q->active++;
     q->head = (struct orr_access *)last->waiter.next;
     last->waiter.next = NULL;
     return &first->waiter;
@@ -41,19 +47,23 @@ static void insert_exempt(struct orr_access_queue *q, struct orr_access *a)
         next = (struct orr_access *)next->waiter.next;
     }
     a->waiter.next = next ? &next->waiter : NULL;
-    if (before) before->waiter.next = &a->waiter;
-    else q->head = a;
+    if (before)
+        before->waiter.next = &a->waiter;
+    else
+        q->head = a;
     if (!next) q->tail = a;
 }
 
-bool orr_access_join_exempt_locked(struct orr_access_queue *q, struct orr_access *a, bool (*reclaim)(struct orr_access *holder))
+bool orr_access_join_exempt_locked(struct orr_access_queue *q, struct orr_access *a,
+                                   bool (*reclaim)(struct orr_access *holder))
 {
     if (q->active == 0 && q->group != ORR_GROUP_REDUX) return orr_access_join_locked(q, a);
     if (q->group == ORR_GROUP_READ && a->group == ORR_GROUP_READ) {
         q->active++;
         return true;
     }
-    if (q->group == ORR_GROUP_WRITE && q->holder && !(q->holder->flags & ORR_ACCESS_EXEMPT) && reclaim && reclaim(q->holder)) {
+    if (q->group == ORR_GROUP_WRITE && q->holder && !(q->holder->flags & ORR_ACCESS_EXEMPT) && reclaim &&
+        reclaim(q->holder)) {
         struct orr_access *back = q->holder;
         back->waiter.next = q->head ? &q->head->waiter : NULL;
         if (!q->head) q->tail = back;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* access.h: the FIFO queue of access groups that every handle has: readers together, a writer alone, commuting
- * writers together but one at a time, reduction contributors together.
- * Threads: any, under the queue's lock. Owns: nothing (accesses belong to tasks, acquisitions, messages).
- * Not here: where the bytes are (coherency.h), who waits (an opaque waiter with a function).
+/* access.h: the FIFO queue of access groups that every handle has: readers together, a writer alone,
+ * commuting writers together but one at a time, reduction contributors together.
+ * Threads: any, under the
+ * queue's lock. Owns: nothing (accesses belong to tasks, acquisitions, messages). Not here: where the bytes
+ * are (coherency.h), who waits (an opaque waiter with a function).
  *
- * Joining at submission gives sequential consistency; joining when ready gives mutual exclusion without order. Implicit
- * dependencies, acquire/release, partitioning and the MPI layer are all just accesses in this queue. */
+ * Joining at submission gives sequential consistency; joining when ready gives mutual exclusion without
+ * order. Implicit dependencies, acquire/release, partitioning and the MPI layer are all just accesses in this
+ * queue. */
 #ifndef ORR_DATA_ACCESS_H
 #define ORR_DATA_ACCESS_H
 
@@ -14,14 +16,21 @@
 
 #include "core/base/sync.h"
 
-/* Somebody who waits to be granted an access. granted runs without any lock of the data layer, once for each time the
- * access had to wait, on the thread that released; it must not block. */
+/* Somebody who waits to be granted an access. granted runs without any lock of the data layer, once for each
+ * time the access had to wait, on the thread that released; it must not block. */
 struct orr_waiter {
     struct orr_waiter *next;
     void (*granted)(struct orr_waiter *w);
 };
 
-enum orr_group { ORR_GROUP_NONE, ORR_GROUP_READ, ORR_GROUP_WRITE, ORR_GROUP_COMMUTE, ORR_GROUP_REDUX, ORR_GROUP_REDUCING };
+enum orr_group {
+    ORR_GROUP_NONE,
+    ORR_GROUP_READ,
+    ORR_GROUP_WRITE,
+    ORR_GROUP_COMMUTE,
+    ORR_GROUP_REDUX,
+    ORR_GROUP_REDUCING
+};
 
 /* One access. Private to its owner before joining and after leaving; [lock: queue] in between. */
 struct orr_access {
@@ -33,26 +42,29 @@ struct orr_access {
 };
 
 struct orr_access_queue {
-    orr_spin lock;           /* protects the queue and, by whoever embeds it, the handle's coherency state; leaf but for
-                              * other queues taken in address order; never held across a plug-in call */
-    _Alignas(8) uint8_t group; /* enum orr_group of those who hold now. Not in the lock's word: compilers read neighbours
-                                * together, and the lock is not to be read plainly */
-    bool commute_busy;       /* one of the commuting group is at work */
-    uint32_t active;         /* how many hold now */
+    orr_spin lock; /* protects the queue and, by whoever embeds it, the handle's coherency state; leaf but for
+                    * other queues taken in address order; never held across a plug-in call */
+    _Alignas(8) uint8_t group; /* enum orr_group of those who hold now. Not in the lock's word: compilers read
+                                * neighbours together, and the lock is not to be read plainly */
+    bool commute_busy;         /* one of the commuting group is at work */
+    uint32_t active;           /* how many hold now */
     struct orr_access *holder; /* the writer, while group is WRITE; NULL when its access does not last */
-    struct orr_access *head; /* waiting, in order */
-    struct orr_access *tail; /* valid when head is set */
+    struct orr_access *head;   /* waiting, in order */
+    struct orr_access *tail;   /* valid when head is set */
     struct orr_access *commuters; /* admitted to the commuting group, waiting for their turn */
 };
 
 /* The group of an access mode (enum starpu_data_access_mode). */
 uint8_t orr_access_group(int mode);
 
-/* Flags of accesses; the lower bits are the owner's. EXEMPT: from the order (no sequential consistency), joins only when its
- * owner could start. LASTS: the struct lives as long as the access is held. */
+/* Flags of accesses; the lower bits are the owner's. EXEMPT: from the order (no sequential consistency),
+ * joins only when its owner could start. LASTS: the struct lives as long as the access is held. */
 enum { ORR_ACCESS_EXEMPT = 0x80, ORR_ACCESS_LASTS = 0x40 };
 
-static inline struct orr_access *orr_access_holder(struct orr_access *a) { return a->flags & ORR_ACCESS_LASTS ? a : NULL; }
+static inline struct orr_access *orr_access_holder(struct orr_access *a)
+{
+    return a->flags & ORR_ACCESS_LASTS ? a : NULL;
+}
 
 /* Joins at the end. True: granted at once, and granted() will not be called. Called with q->lock held. */
 static inline bool orr_access_join_locked(struct orr_access_queue *q, struct orr_access *a)
@@ -77,16 +89,20 @@ static inline bool orr_access_join_locked(struct orr_access_queue *q, struct orr
     return false;
 }
 
-/* Joins an exempt access: only those at work count, not those that hold a place in the order for later. It goes ahead of
- * whatever waits in order; a writer that has the handle but cannot start yet steps back behind it (reclaim, a function of
- * whoever owns accesses, tells; it is called with q->lock held). As orr_access_join_locked otherwise. */
-bool orr_access_join_exempt_locked(struct orr_access_queue *q, struct orr_access *a, bool (*reclaim)(struct orr_access *holder));
+/* Joins an exempt access: only those at work count, not those that hold a place in the order for later. It
+ * goes ahead of whatever waits in order; a writer that has the handle but cannot start yet steps back behind
+ * it (reclaim, a function of whoever owns accesses, tells; it is called with q->lock held). As
+ * orr_access_join_locked otherwise. */
+bool orr_access_join_exempt_locked(struct orr_access_queue *q, struct orr_access *a,
+                                   bool (*reclaim)(struct orr_access *holder));
 
-/* Leaves. Returns the waiters granted by that, chained by next: the caller calls each after unlocking (orr_waiters_run).
- * *reduce_out is set when a reduction must run before anybody else (see redux.h). Called with q->lock held. */
+/* Leaves. Returns the waiters granted by that, chained by next: the caller calls each after unlocking
+ * (orr_waiters_run). *reduce_out is set when a reduction must run before anybody else (see redux.h). Called
+ * with q->lock held. */
 struct orr_waiter *orr_access_leave_locked(struct orr_access_queue *q, bool *reduce_out);
 
-/* After a REDUX group drained and somebody else waits: true once, and the queue is then held for the reduction. */
+/* After a REDUX group drained and somebody else waits: true once, and the queue is then held for the
+ * reduction. */
 bool orr_access_start_reduction_locked(struct orr_access_queue *q);
 
 /* The only writer becomes a reader; returns the readers that come in with it. Called with q->lock held. */
@@ -94,7 +110,8 @@ struct orr_waiter *orr_access_downgrade_locked(struct orr_access_queue *q);
 
 /* Takes the turn within a commuting group: true at once, or granted() is called later. With q->lock held. */
 bool orr_access_commute_enter_locked(struct orr_access_queue *q, struct orr_access *a);
-/* Gives the turn on; returns the next waiter or NULL. With q->lock held. Leaving the group is a separate call. */
+/* Gives the turn on; returns the next waiter or NULL. With q->lock held. Leaving the group is a separate
+ * call. */
 struct orr_waiter *orr_access_commute_exit_locked(struct orr_access_queue *q);
 
 static inline void orr_waiters_run(struct orr_waiter *w)

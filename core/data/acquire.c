@@ -60,7 +60,10 @@ void orr_data_kick_reduction(struct orr_data *h)
     if (reduce) orr_data_hooks.reduction_start(h);
 }
 
-void orr_data_reduction_done(struct orr_data *h) { orr_data_leave(h, NULL); }
+void orr_data_reduction_done(struct orr_data *h)
+{
+    orr_data_leave(h, NULL);
+}
 
 void orr_data_downgrade(struct orr_data *h)
 {
@@ -104,7 +107,10 @@ int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node
     return orr_fetch_blocking(h, (unsigned)node, mode);
 }
 
-static const char *where(void) { return orr_data_hooks.where ? orr_data_hooks.where() : ""; }
+static const char *where(void)
+{
+    return orr_data_hooks.where ? orr_data_hooks.where() : "";
+}
 
 static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
 {
@@ -118,6 +124,11 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
     }
     if (!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) || (mode & STARPU_SCRATCH)) {
         orr_error("%s%s: access mode %d is none of STARPU_R, STARPU_W, STARPU_RW", fn, where(), mode);
+        return -EINVAL;
+    }
+    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl)) {
+        orr_error("%s%s: the data has no reduction methods; call starpu_data_set_reduction_methods", fn,
+                  where());
         return -EINVAL;
     }
     if (node >= (int)h->nnodes) {
@@ -143,9 +154,11 @@ static void undo_acquire(struct orr_data *h)
 static int fetch_failed(struct orr_data *h, int status, const char *fn)
 {
     if (status == -ENODATA)
-        orr_error("%s%s: the data was never written; write it first (STARPU_W), or give it an init codelet", fn, where());
+        orr_error("%s%s: the data was never written; write it first (STARPU_W), or give it an init codelet",
+                  fn, where());
     else
-        orr_error("%s%s: the data could not be brought to the memory node (%s)", fn, where(), strerror(-status));
+        orr_error("%s%s: the data could not be brought to the memory node (%s)", fn, where(),
+                  strerror(-status));
     undo_acquire(h);
     return status == -ENODATA ? -EINVAL : status;
 }
@@ -155,7 +168,9 @@ static int acquire(struct orr_data *h, int node, int mode, const char *fn)
     int r = check_acquire(h, mode, node, fn);
     if (r) return r;
     if (orr_data_hooks.in_task && orr_data_hooks.in_task()) {
-        orr_error("%s%s: it blocks, and must not be called from a task or a callback; use starpu_data_acquire_cb", fn, where());
+        orr_error(
+            "%s%s: it blocks, and must not be called from a task or a callback; use starpu_data_acquire_cb",
+            fn, where());
         return -EDEADLK;
     }
     struct orr_access a = { .group = orr_access_group(mode) };
@@ -179,8 +194,9 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
     if (r) return r;
     struct orr_access a = { .group = orr_access_group(mode) };
     orr_spin_lock(&h->queue.lock);
-    bool free_now = !h->queue.head && (h->queue.active == 0 ? h->queue.group != ORR_GROUP_REDUX
-                                                            : h->queue.group == a.group && a.group == ORR_GROUP_READ);
+    bool free_now =
+        !h->queue.head && (h->queue.active == 0 ? h->queue.group != ORR_GROUP_REDUX
+                                                : h->queue.group == a.group && a.group == ORR_GROUP_READ);
     if (free_now) {
         orr_access_join_locked(&h->queue, &a);
         if (a.group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(&h->queue, &a);
@@ -211,8 +227,10 @@ struct callback_acquire {
 
 static void finish(struct callback_acquire *c, int status)
 {
-    if (status) fetch_failed(c->handle, status, "starpu_data_acquire_cb");
-    else c->callback(c->arg);
+    if (status)
+        fetch_failed(c->handle, status, "starpu_data_acquire_cb");
+    else
+        c->callback(c->arg);
     orr_free(c);
 }
 
@@ -227,10 +245,14 @@ static void start_fetch(struct callback_acquire *c)
         finish(c, 0);
         return;
     }
-    c->fetch = (struct orr_fetch){ .done = fetched, .handle = c->handle, .node = (uint16_t)c->node, .mode = (uint16_t)c->mode };
+    c->fetch = (struct orr_fetch){
+        .done = fetched, .handle = c->handle, .node = (uint16_t)c->node, .mode = (uint16_t)c->mode
+    };
     int r = orr_fetch_start(&c->fetch);
-    if (r == 1) finish(c, 0);
-    else if (r < 0) finish(c, r);
+    if (r == 1)
+        finish(c, 0);
+    else if (r < 0)
+        finish(c, r);
 }
 
 static void callback_granted(struct orr_waiter *w)
@@ -246,7 +268,8 @@ static void callback_granted(struct orr_waiter *w)
     start_fetch(c);
 }
 
-static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(void *), void *arg, bool exempt)
+static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(void *), void *arg,
+                      bool exempt)
 {
     int r = check_acquire(h, mode, node, "starpu_data_acquire_cb");
     if (r) return r;
@@ -268,43 +291,46 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     return 0;
 }
 
-int starpu_data_acquire_cb(starpu_data_handle_t h, enum starpu_data_access_mode mode, void (*callback)(void *), void *arg)
+int starpu_data_acquire_cb(starpu_data_handle_t h, enum starpu_data_access_mode mode,
+                           void (*callback)(void *), void *arg)
 {
     return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, false);
 }
 
-int starpu_data_acquire_on_node_cb(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode, void (*callback)(void *),
-                                   void *arg)
+int starpu_data_acquire_on_node_cb(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
+                                   void (*callback)(void *), void *arg)
 {
     return acquire_cb(h, node, mode, callback, arg, false);
 }
 
 int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t h, enum starpu_data_access_mode mode,
-                                                  void (*callback)(void *), void *arg, int sequential_consistency)
+                                                  void (*callback)(void *), void *arg,
+                                                  int sequential_consistency)
 {
     return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, !sequential_consistency);
 }
 
-int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
-                                                          void (*callback)(void *), void *arg, int sequential_consistency)
+int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h, int node,
+                                                          enum starpu_data_access_mode mode,
+                                                          void (*callback)(void *), void *arg,
+                                                          int sequential_consistency)
 {
     return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
 }
 
-int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
-                                                                void (*callback)(void *), void *arg, int sequential_consistency,
-                                                                int quick)
+int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t h, int node,
+                                                                enum starpu_data_access_mode mode,
+                                                                void (*callback)(void *), void *arg,
+                                                                int sequential_consistency, int quick)
 {
     (void)quick;
     return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
 }
 
-int starpu_data_acquire_on_node_cb_sequential_consistency_sync_jobids(starpu_data_handle_t h, int node,
-                                                                      enum starpu_data_access_mode mode,
-                                                                      void (*callback_soon)(void *, double),
-                                                                      void (*callback)(void *), void *arg,
-                                                                      int sequential_consistency, int quick, long *pre_sync_jobid,
-                                                                      long *post_sync_jobid, int prio)
+int starpu_data_acquire_on_node_cb_sequential_consistency_sync_jobids(
+    starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
+    void (*callback_soon)(void *, double), void (*callback)(void *), void *arg, int sequential_consistency,
+    int quick, long *pre_sync_jobid, long *post_sync_jobid, int prio)
 {
     (void)callback_soon;
     (void)quick;
@@ -316,33 +342,48 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_sync_jobids(starpu_dat
 
 /* ---- releasing ---- */
 
-static void release(struct orr_data *h, int node, const char *fn)
+/* Whether somebody holds h, and in which group; says so if not. */
+static bool check_held(struct orr_data *h, const char *fn, uint8_t *group_out)
 {
     if (!orr_data_valid(h)) {
         orr_error("%s%s: %s", fn, where(), h ? "the handle is not a registered one" : "the handle is NULL");
-        return;
+        return false;
     }
     orr_spin_lock(&h->queue.lock);
-    uint8_t group = h->queue.group;
+    *group_out = h->queue.group;
     bool held = h->queue.active > 0;
     orr_spin_unlock(&h->queue.lock);
-    if (!held) {
-        orr_error("%s%s: the data is not acquired", fn, where());
-        return;
-    }
+    if (!held) orr_error("%s%s: the data is not acquired", fn, where());
+    return held;
+}
+
+static void release(struct orr_data *h, int node, const char *fn)
+{
+    uint8_t group;
+    if (!check_held(h, fn, &group)) return;
     if (node >= 0 && !orr_load_relaxed(&h->ready_interface))
         orr_fetch_end(h, (unsigned)node, group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
     undo_acquire(h);
 }
 
-void starpu_data_release_on_node(starpu_data_handle_t h, int node) { release(h, node, "starpu_data_release_on_node"); }
-
-void starpu_data_release(starpu_data_handle_t h) { release(h, STARPU_MAIN_RAM, "starpu_data_release"); }
-
-void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode, int node)
+void starpu_data_release_on_node(starpu_data_handle_t h, int node)
 {
-    if (down_to_mode == STARPU_NONE) release(h, node, "starpu_data_release_to");
-    else if (down_to_mode == STARPU_R && orr_data_valid(h)) orr_data_downgrade(h);
+    release(h, node, "starpu_data_release_on_node");
+}
+
+void starpu_data_release(starpu_data_handle_t h)
+{
+    release(h, STARPU_MAIN_RAM, "starpu_data_release");
+}
+
+void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode,
+                                    int node)
+{
+    uint8_t group;
+    if (down_to_mode == STARPU_NONE)
+        release(h, node, "starpu_data_release_to");
+    else if (check_held(h, "starpu_data_release_to", &group) && down_to_mode == STARPU_R)
+        orr_data_downgrade(h);
 }
 
 void starpu_data_release_to(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode)

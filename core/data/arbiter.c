@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arbiter.c: arbiters, by which StarPU programs ask that commuting tasks take several handles without deadlock.
- * Threads: any. Owns: the objects. Not here: how it is done: every commuting task takes its turns in address order once it is
- * otherwise ready (core/task/submit.c, the late phase), with or without an arbiter. */
+/* arbiter.c: arbiters, by which StarPU programs ask that commuting tasks take several handles without
+ * deadlock.
+ * Threads: any. Owns: the objects. Not here: how it is done: every commuting task takes its turns
+ * in address order once it is otherwise ready (core/task/submit.c, the late phase), with or without an
+ * arbiter. */
 #include <starpu.h>
 
 #include "core/base/alloc.h"
@@ -25,4 +27,7 @@ void starpu_data_assign_arbiter(starpu_data_handle_t handle, starpu_arbiter_t ar
     if (!orr_data_valid(handle)) orr_error("starpu_data_assign_arbiter: the handle is not a registered one");
 }
 
-void starpu_arbiter_destroy(starpu_arbiter_t arbiter) { orr_free(arbiter); }
+void starpu_arbiter_destroy(starpu_arbiter_t arbiter)
+{
+    orr_free(arbiter);
+}

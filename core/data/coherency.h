@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coherency.h: where the valid copies of a handle are (MSI), and bringing one to a memory node.
- * Threads: any. Owns: the replicates' states and the transfers under way. Not here: who may access (access.h), how bytes
- * are copied between two nodes (core/mem/node.h), how an interface copies itself (ops->copy_methods). */
+ * Threads: any. Owns: the replicates' states and the transfers under way. Not here: who may access
+ * (access.h), how bytes are copied between two nodes (core/mem/node.h), how an interface copies itself
+ * (ops->copy_methods). */
 #ifndef ORR_DATA_COHERENCY_H
 #define ORR_DATA_COHERENCY_H
 
@@ -9,17 +10,20 @@
 
 /* A wish for a valid copy on a node. Filled by the caller; owned by it until done() was called. */
 struct orr_fetch {
-    void (*done)(struct orr_fetch *f, int status); /* status 0, -ENOMEM, -EIO; any thread, no locks held, must not block */
+    void (*done)(struct orr_fetch *f,
+                 int status); /* status 0, -ENOMEM, -EIO; any thread, no locks held, must not block */
     struct orr_fetch *next;
     struct orr_data *handle;
     uint16_t node;
-    uint16_t mode; /* STARPU_R: bytes are brought; STARPU_W alone: only memory; SCRATCH: memory without contents */
-    bool prefetch; /* may be dropped (done() is called all the same); does not pin; STARPU_W announces no write */
+    uint16_t
+        mode; /* STARPU_R: bytes are brought; STARPU_W alone: only memory; SCRATCH: memory without contents */
+    bool prefetch; /* may be dropped (done() is called all the same); does not pin; STARPU_W announces no
+                      write */
     bool idle;     /* only when the bus is idle */
     int prio;
-    bool quiet;    /* the caller says itself why it failed */
-    /* The fetches of one task (this one among them), NULL when it is alone: what they hold does not count as held by others
-     * when it is decided whether room may yet come. Borrowed until done. */
+    bool quiet; /* the caller says itself why it failed */
+    /* The fetches of one task (this one among them), NULL when it is alone: what they hold does not count as
+     * held by others when it is decided whether room may yet come. Borrowed until done. */
     const struct orr_fetch *set;
     uint16_t set_count;
     void *arg;     /* for the caller */
@@ -27,37 +31,41 @@ struct orr_fetch {
     bool has_turn; /* [own: coherency] of a prefetch: counts among those under way */
 };
 
-/* Starts the fetch. Returns 1 when the copy was there already (done() will not be called; the copy is pinned unless
- * prefetch), 0 when under way (done() will be called), or a negative error (-ENOMEM: no room even after eviction;
- * -ENODATA: nobody ever wrote it). */
+/* Starts the fetch. Returns 1 when the copy was there already (done() will not be called; the copy is pinned
+ * unless prefetch), 0 when under way (done() will be called), or a negative error (-ENOMEM: no room even
+ * after eviction; -ENODATA: nobody ever wrote it). */
 ORR_EXPORT int orr_fetch_start(struct orr_fetch *f);
 
-/* Ends a use begun by a successful fetch: unpins, and after a write makes this node the owner (the write itself was
- * announced at fetch time: other copies are invalid from then on). */
+/* Ends a use begun by a successful fetch: unpins, and after a write makes this node the owner (the write
+ * itself was announced at fetch time: other copies are invalid from then on). */
 ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);
 
 /* orr_fetch_start + waiting; progress of all devices is driven meanwhile. 0 or a negative error. */
-ORR_EXPORT int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);
+int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);
 
 /* Marks every copy invalid (buffers of ours are given back). Called with the handle write-acquired. */
 void orr_data_invalidate_copies(struct orr_data *h);
 
-/* Sets ready_interface again if nothing but main memory can hold the data. Called with the queue lock held. */
+/* Sets ready_interface again if nothing but main memory can hold the data. Called with the queue lock held.
+ */
 void orr_data_update_ready_locked(struct orr_data *h);
 
-/* Tests the copies under way and goes on with what was waiting; true when something moved. Any thread, without locks. The
- * layer above registers it as a progress function, and lets somebody call it while orr_transfers_active is not 0. */
+/* Tests the copies under way and goes on with what was waiting; true when something moved. Any thread,
+ * without locks. The layer above registers it as a progress function, and lets somebody call it while
+ * orr_transfers_active is not 0. */
 bool orr_transfers_poll(void);
 /* Blocks until the event is set, polling meanwhile. */
 void orr_transfers_wait(struct orr_event *e);
-extern _Atomic uint32_t orr_transfers_active;  /* [atomic: read by workers after they announced to sleep] */
-extern void (*_Atomic orr_transfers_started)(void); /* called when a transfer starts; without locks; NULL: nobody */
+extern _Atomic uint32_t orr_transfers_active; /* [atomic: read by workers after they announced to sleep] */
+extern void (*_Atomic orr_transfers_started)(
+    void); /* called when a transfer starts; without locks; NULL: nobody */
 
-/* Forgets what is known of devices' memories; at shutdown, after workers stopped, before nodes are forgotten. */
+/* Forgets what is known of devices' memories; at shutdown, after workers stopped, before nodes are forgotten.
+ */
 void orr_transfers_fini(void);
 
-/* Worker's private buffer of the shape of h, for STARPU_SCRATCH; fetched with mode STARPU_SCRATCH on its node. NULL: no
- * memory. Called by that worker. Destroyed with h. */
+/* Worker's private buffer of the shape of h, for STARPU_SCRATCH; fetched with mode STARPU_SCRATCH on its
+ * node. NULL: no memory. Called by that worker. Destroyed with h. */
 struct orr_data *orr_data_scratch(struct orr_data *h, unsigned worker_id);
 void orr_data_scratch_free(struct orr_data *h);
 

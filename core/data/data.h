@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.h: a piece of data the program registered: its access queue, its copies on the memory nodes, its place in a
- * partition.
- * Threads: any; fields say what guards them. Owns: struct orr_data. Not here: the methods of an interface
- * (interfaces/), transfers (coherency.h), partitioning (partition.c), reductions (core/task/redux.c). */
+/* data.h: a piece of data the program registered: its access queue, its copies on the memory nodes, its place
+ * in a partition.
+ * Threads: any; fields say what guards them. Owns: struct orr_data. Not here: the methods of
+ * an interface (interfaces/), transfers (coherency.h), partitioning (partition.c), reductions
+ * (core/task/redux.c). */
 #ifndef ORR_DATA_DATA_H
 #define ORR_DATA_DATA_H
 
@@ -17,14 +18,15 @@ enum orr_msi { ORR_INVALID, ORR_SHARED, ORR_OWNED }; /* OWNED: the only valid co
 
 /* The copy on one memory node. [lock: queue.lock] except interface. */
 struct orr_replicate {
-    void *interface;         /* [const] this node's copy of the interface struct */
-    uint8_t state;           /* enum orr_msi */
-    bool allocated;          /* the interface points at memory of this node */
-    bool ours;               /* that memory was allocated by us, and is ours to free */
-    bool writing;            /* a task or an acquisition writes here now: others are not to be brought copies */
-    uint32_t users;          /* tasks and transfers that use the memory: not to be evicted */
+    void *interface; /* [const] this node's copy of the interface struct */
+    uint8_t state;   /* enum orr_msi */
+    bool allocated;  /* the interface points at memory of this node */
+    bool ours;       /* that memory was allocated by us, and is ours to free */
+    bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
+    uint32_t users;  /* tasks and transfers that use the memory: not to be evicted */
     struct orr_transfer *incoming; /* a copy to this node under way, else NULL (core/data/coherency.c) */
-    struct orr_chunk *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */
+    struct orr_chunk
+        *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */
 };
 
 /* What only few handles need; allocated when first used. [lock: queue.lock unless said] */
@@ -33,24 +35,26 @@ struct orr_data_rare {
     void *redux_cl_arg, *init_cl_arg;
     starpu_data_handle_t *redux_per_worker; /* contributions by worker id; entries NULL until used */
     unsigned redux_count;
-    starpu_data_handle_t *scratch_per_worker; /* private buffers by worker id (core/data/scratch.c); NULL until used */
+    starpu_data_handle_t
+        *scratch_per_worker; /* private buffers by worker id (core/data/scratch.c); NULL until used */
     void *sched_data;
     void *user_data;
     char *name;
     int coordinates[5];
     unsigned dimensions;
     void (*unregister_hook)(starpu_data_handle_t);
-    struct orr_data_block *children;        /* see partition.c */
+    struct orr_data_block *children; /* see partition.c */
 };
 
 struct orr_data {
     /* line 0: what submission and completion touch */
     struct orr_access_queue queue;
-    void *_Atomic ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
-                                    * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
-    int32_t mpi_rank;              /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
-    uint32_t footprint;            /* hash of the shape; [const] once registered */
-    uint32_t mpi_flags;            /* [own: mpi, program's submitting thread] enum in mpi/data.h */
+    void *_Atomic
+        ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
+                          * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
+    int32_t mpi_rank;    /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
+    uint32_t footprint;  /* hash of the shape; [const] once registered */
+    uint32_t mpi_flags;  /* [own: mpi, program's submitting thread] enum in mpi/data.h */
     /* line 1 */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */
@@ -60,63 +64,75 @@ struct orr_data {
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
-    _Atomic bool written_ahead;                  /* a write was submitted, or it was registered with memory [any] */
-    bool initialized;                            /* somebody wrote, or it was registered with memory [lock] */
+    _Atomic bool written_ahead; /* a write was submitted, or it was registered with memory [any] */
+    bool initialized;           /* somebody wrote, or it was registered with memory [lock] */
     bool lazy_unregister, partitioned, is_not_important, ooc;
-    bool planned;                                /* itself, or a child, of a partition plan (partition.h) [own: program] */
+    bool planned; /* itself, or a child, of a partition plan (partition.h) [own: program] */
     uint8_t reading_stopped;
-    uint32_t magic;                              /* ORR_DATA_MAGIC while registered */
-    uint32_t wt_mask;                            /* write-through nodes */
-    uint32_t child_index, nchildren;             /* partitioning */
-    struct orr_data *next, **prev;               /* list of all handles [lock: registry] */
-    struct orr_data *ptr_next;                   /* hash chain of pointer lookup [lock: registry] */
-    void *local_ptr;                             /* as registered; key of the lookup */
+    uint32_t magic;                  /* ORR_DATA_MAGIC while registered */
+    uint32_t wt_mask;                /* write-through nodes */
+    uint32_t child_index, nchildren; /* partitioning */
+    struct orr_data *next, **prev;   /* list of all handles [lock: registry] */
+    struct orr_data *ptr_next;       /* hash chain of pointer lookup [lock: registry] */
+    void *local_ptr;                 /* as registered; key of the lookup */
 };
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
-static inline bool orr_data_valid(const struct orr_data *h) { return h && h->magic == ORR_DATA_MAGIC; }
+static inline bool orr_data_valid(const struct orr_data *h)
+{
+    return h && h->magic == ORR_DATA_MAGIC;
+}
 
 /* The rare part, allocated if need be; NULL when out of memory. */
-ORR_EXPORT struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
+struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
 
 /* What the layers above lend to this one; set once at start-up by core/task. */
 struct orr_data_hooks {
-    void (*initialise)(struct orr_data *h);      /* submits a task that gives h the neutral value of its init codelet */
-    void (*reduction_start)(struct orr_data *h); /* the queue is held (ORR_GROUP_REDUCING); call orr_data_reduction_done */
-    /* The owner of an access that has its handle but cannot start yet gives it back, to be granted anew. With the lock. */
+    void (*initialise)(
+        struct orr_data *h); /* submits a task that gives h the neutral value of its init codelet */
+    void (*reduction_start)(
+        struct orr_data *h); /* the queue is held (ORR_GROUP_REDUCING); call orr_data_reduction_done */
+    /* The owner of an access that has its handle but cannot start yet gives it back, to be granted anew. With
+     * the lock. */
     bool (*reclaim)(struct orr_access *holder);
-    bool (*in_task)(void);                       /* the calling thread runs a task body or callback: must not block */
-    const char *(*where)(void);                  /* "in task NAME", for messages */
-    void (*forget)(struct orr_data *h);          /* a handle with h->mpi ends; set by liborrery-mpi */
+    bool (*in_task)(void);              /* the calling thread runs a task body or callback: must not block */
+    const char *(*where)(void);         /* "in task NAME", for messages */
+    void (*forget)(struct orr_data *h); /* a handle with h->mpi ends; set by liborrery-mpi */
 };
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 
 /* orr_access_join_exempt_locked with the lock taken here; sets a's flag. */
-ORR_EXPORT bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
-/* Joins / leaves with the lock taken here; leaving runs whoever it granted and starts a reduction when one is due. */
+bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
+/* Joins / leaves with the lock taken here; leaving runs whoever it granted and starts a reduction when one is
+ * due. */
 ORR_EXPORT bool orr_data_join(struct orr_data *h, struct orr_access *a);
 ORR_EXPORT void orr_data_leave(struct orr_data *h, struct orr_access *a);
-/* Somebody joined behind a drained REDUX group: starts the reduction. Called after a join that was not granted. */
+/* Somebody joined behind a drained REDUX group: starts the reduction. Called after a join that was not
+ * granted. */
 void orr_data_kick_reduction(struct orr_data *h);
 void orr_data_reduction_done(struct orr_data *h);
 
 /* From write access down to read access: others may read as well. */
 void orr_data_downgrade(struct orr_data *h);
 
-/* Joins, and blocks the calling thread until granted and (unless node < 0) until the bytes are on that node. */
-ORR_EXPORT int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode);
+/* Joins, and blocks the calling thread until granted and (unless node < 0) until the bytes are on that node.
+ */
+int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode);
 
-/* An access in this mode is about to be submitted: data that nobody ever wrote gets its initial value first, if it has an
- * init codelet. */
+/* An access in this mode is about to be submitted: data that nobody ever wrote gets its initial value first,
+ * if it has an init codelet. */
 void orr_data_announce_slow(struct orr_data *h, int mode);
 static inline void orr_data_announce(struct orr_data *h, int mode)
 {
     if (orr_unlikely(!orr_load_relaxed(&h->written_ahead))) orr_data_announce_slow(h, mode);
 }
 
-/* A handle that belongs to a parent (partition.c) or to a reduction: same interface, given contents, no registry entry. */
-ORR_EXPORT struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node, const void *interface_on_home);
-ORR_EXPORT void orr_data_destroy(struct orr_data *h); /* frees memory of ours; nobody may use it any more */
+/* A handle that belongs to a parent (partition.c) or to a reduction: same interface, given contents, no
+ * registry entry. */
+struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node,
+                                 const void *interface_on_home);
+void orr_data_destroy(struct orr_data *h); /* frees memory of ours; nobody may use it any more */
+void orr_data_retired_free(void);          /* what is kept of destroyed handles; called by shutdown */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* handle.c: registering data, finding it again, and ending its life.
- * Threads: any. Owns: the registry of handles (list, and hash by pointer). Not here: acquiring (acquire.c), copies
- * (coherency.c), interfaces' shapes (interfaces/), partitions (partition.c). */
+ * Threads: any. Owns: the registry of handles (list, and hash by pointer). Not here: acquiring (acquire.c),
+ * copies (coherency.c), interfaces' shapes (interfaces/), partitions (partition.c). */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +15,26 @@
 #include "core/data/partition.h"
 #include "core/mem/node.h"
 
-enum { POINTER_BUCKETS = 4096 };
+enum { POINTER_BUCKETS = 4096, RETIRED = 64 };
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* rank: above queue locks */
 static struct orr_data *handles;                             /* [lock: registry] */
 static struct orr_data *by_pointer[POINTER_BUCKETS];         /* [lock: registry] */
 static _Atomic bool default_sequential_consistency = true;
+static _Atomic(struct orr_data *) retired[RETIRED]; /* the handles that ended last */
+static _Atomic unsigned next_retired;
 
 struct orr_data_hooks orr_data_hooks;
 
-static const char *where(void) { return orr_data_hooks.where ? orr_data_hooks.where() : ""; }
+static const char *where(void)
+{
+    return orr_data_hooks.where ? orr_data_hooks.where() : "";
+}
 
-static bool in_task(void) { return orr_data_hooks.in_task && orr_data_hooks.in_task(); }
+static bool in_task(void)
+{
+    return orr_data_hooks.in_task && orr_data_hooks.in_task();
+}
 
 /* Whether h may be used by function fn; says so if not. */
 static bool check(struct orr_data *h, const char *fn)
@@ -54,12 +62,14 @@ struct orr_data_rare *orr_data_rare_get(struct orr_data *h)
 }
 
 /* One block: the handle, its replicates, and every node's interface struct. */
-struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node, const void *interface_on_home)
+struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node,
+                                 const void *interface_on_home)
 {
     unsigned nodes = orr_node_count ? orr_node_count : 1;
     size_t itf_bytes = (ops->interface_size + 15) & ~(size_t)15;
     size_t bytes = sizeof(struct orr_data) + nodes * (sizeof(struct orr_replicate) + itf_bytes);
-    struct orr_data *h = orr_malloc_aligned(ORR_CACHE_LINE, (bytes + ORR_CACHE_LINE - 1) & ~(size_t)(ORR_CACHE_LINE - 1));
+    struct orr_data *h =
+        orr_malloc_aligned(ORR_CACHE_LINE, (bytes + ORR_CACHE_LINE - 1) & ~(size_t)(ORR_CACHE_LINE - 1));
     if (!h) return NULL;
     memset(h, 0, bytes);
     h->ops = ops;
@@ -92,6 +102,19 @@ static void free_contributions(struct orr_data_rare *r)
     orr_free(r->redux_per_worker);
 }
 
+/* A handle that ended is kept for a while, without its magic: so its use, or a second unregistration, is
+ * noticed. */
+static void retire(struct orr_data *h)
+{
+    unsigned place = orr_add_relaxed(&next_retired, 1u) % RETIRED;
+    orr_free(orr_exchange_acq_rel(&retired[place], h));
+}
+
+void orr_data_retired_free(void)
+{
+    for (unsigned i = 0; i < RETIRED; i++) orr_free(orr_exchange_acq_rel(&retired[i], NULL));
+}
+
 void orr_data_destroy(struct orr_data *h)
 {
     if (h->mpi && orr_data_hooks.forget) orr_data_hooks.forget(h);
@@ -105,10 +128,13 @@ void orr_data_destroy(struct orr_data *h)
         orr_free(h->rare);
     }
     h->magic = 0;
-    orr_free(h);
+    retire(h);
 }
 
-static unsigned bucket(const void *ptr) { return (unsigned)(((uintptr_t)ptr * 0x9E3779B97F4A7C15u) >> 52) % POINTER_BUCKETS; }
+static unsigned bucket(const void *ptr)
+{
+    return (unsigned)(((uintptr_t)ptr * 0x9E3779B97F4A7C15u) >> 52) % POINTER_BUCKETS;
+}
 
 static void registry_add(struct orr_data *h)
 {
@@ -153,17 +179,28 @@ static void *pointer_of(struct orr_data *h, int node)
     return NULL;
 }
 
-void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface, struct starpu_data_interface_ops *ops)
+void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface,
+                          struct starpu_data_interface_ops *ops)
 {
     if (!handleptr || !ops || !data_interface) {
-        orr_error("starpu_data_register: %s is NULL", !handleptr ? "where the handle goes" : !ops ? "ops" : "the interface");
+        orr_error("starpu_data_register: %s is NULL", !handleptr ? "where the handle goes"
+                                                      : !ops     ? "ops"
+                                                                 : "the interface");
         if (handleptr) *handleptr = NULL;
         return;
     }
     *handleptr = NULL;
     if (home_node >= 0 && (unsigned)home_node >= (orr_node_count ? orr_node_count : 1)) {
-        orr_error("starpu_data_register: there is no memory node %d (there are %u); use STARPU_MAIN_RAM, or -1 for data that "
-                  "the runtime allocates", home_node, orr_node_count ? orr_node_count : 1);
+        orr_error("starpu_data_register: there is no memory node %d (there are %u); use STARPU_MAIN_RAM, or "
+                  "-1 for data that "
+                  "the runtime allocates",
+                  home_node, orr_node_count ? orr_node_count : 1);
+        return;
+    }
+    if (home_node < -1) {
+        orr_error("starpu_data_register: home node %d is none; use STARPU_MAIN_RAM, or -1 for data that the "
+                  "runtime allocates",
+                  home_node);
         return;
     }
     struct orr_data *h = orr_data_create(ops, home_node, data_interface);
@@ -215,7 +252,8 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
 /* While h is partitioned its pieces stand for it: the innermost one that begins at ptr, or NULL. */
 static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
-    if (!h->partitioned) return h->replicates[STARPU_MAIN_RAM].allocated && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
+    if (!h->partitioned)
+        return h->replicates[STARPU_MAIN_RAM].allocated && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
     int n = starpu_data_get_nb_children(h);
     for (int i = 0; i < n; i++) {
         struct orr_data *found = piece_at(starpu_data_get_child(h, (unsigned)i), ptr);
@@ -244,7 +282,8 @@ starpu_data_handle_t starpu_data_lookup(const void *ptr)
 static bool may_block(const char *fn)
 {
     if (!in_task()) return true;
-    orr_error("%s%s: it blocks, and must not be called from a task or a callback; use its _submit form", fn, where());
+    orr_error("%s%s: it blocks, and must not be called from a task or a callback; use its _submit form", fn,
+              where());
     return false;
 }
 
@@ -257,14 +296,16 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
         return;
     }
     if (orr_partition_plans(h)) {
-        orr_error("%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn, orr_partition_plans(h));
+        orr_error("%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn,
+                  orr_partition_plans(h));
         return;
     }
     struct orr_access a = { .group = ORR_GROUP_WRITE };
     orr_data_acquire_blocking(h, &a, -1, STARPU_R);
     if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
         int r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
-        if (r == 0) orr_fetch_end(h, (unsigned)h->home_node, STARPU_R);
+        if (r == 0)
+            orr_fetch_end(h, (unsigned)h->home_node, STARPU_R);
         else if (r != -ENODATA) /* else its contents were given up: there is nothing to bring home */
             orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
     }
@@ -272,9 +313,15 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
     orr_data_destroy(h);
 }
 
-void starpu_data_unregister(starpu_data_handle_t h) { unregister(h, true, "starpu_data_unregister"); }
+void starpu_data_unregister(starpu_data_handle_t h)
+{
+    unregister(h, true, "starpu_data_unregister");
+}
 
-void starpu_data_unregister_no_coherency(starpu_data_handle_t h) { unregister(h, false, "starpu_data_unregister_no_coherency"); }
+void starpu_data_unregister_no_coherency(starpu_data_handle_t h)
+{
+    unregister(h, false, "starpu_data_unregister_no_coherency");
+}
 
 struct submitted_end {
     struct orr_access access;
@@ -314,11 +361,20 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     if (granted) end_granted(&e->access.waiter);
 }
 
-void starpu_data_unregister_submit(starpu_data_handle_t h) { submit_end(h, true, "starpu_data_unregister_submit"); }
+void starpu_data_unregister_submit(starpu_data_handle_t h)
+{
+    submit_end(h, true, "starpu_data_unregister_submit");
+}
 
-void starpu_data_invalidate_submit(starpu_data_handle_t h) { submit_end(h, false, "starpu_data_invalidate_submit"); }
+void starpu_data_invalidate_submit(starpu_data_handle_t h)
+{
+    submit_end(h, false, "starpu_data_invalidate_submit");
+}
 
-void starpu_data_deinitialize_submit(starpu_data_handle_t h) { submit_end(h, false, "starpu_data_deinitialize_submit"); }
+void starpu_data_deinitialize_submit(starpu_data_handle_t h)
+{
+    submit_end(h, false, "starpu_data_deinitialize_submit");
+}
 
 static void invalidate(struct orr_data *h, const char *fn)
 {
@@ -331,9 +387,15 @@ static void invalidate(struct orr_data *h, const char *fn)
     orr_data_leave(h, &a);
 }
 
-void starpu_data_invalidate(starpu_data_handle_t h) { invalidate(h, "starpu_data_invalidate"); }
+void starpu_data_invalidate(starpu_data_handle_t h)
+{
+    invalidate(h, "starpu_data_invalidate");
+}
 
-void starpu_data_deinitialize(starpu_data_handle_t h) { invalidate(h, "starpu_data_deinitialize"); }
+void starpu_data_deinitialize(starpu_data_handle_t h)
+{
+    invalidate(h, "starpu_data_deinitialize");
+}
 
 /* ---- what the program says and asks ---- */
 
@@ -347,9 +409,15 @@ unsigned starpu_data_get_sequential_consistency_flag(starpu_data_handle_t h)
     return check(h, "starpu_data_get_sequential_consistency_flag") && h->sequential_consistency;
 }
 
-unsigned starpu_data_get_default_sequential_consistency_flag(void) { return orr_load_relaxed(&default_sequential_consistency); }
+unsigned starpu_data_get_default_sequential_consistency_flag(void)
+{
+    return orr_load_relaxed(&default_sequential_consistency);
+}
 
-void starpu_data_set_default_sequential_consistency_flag(unsigned flag) { orr_store_relaxed(&default_sequential_consistency, flag != 0); }
+void starpu_data_set_default_sequential_consistency_flag(unsigned flag)
+{
+    orr_store_relaxed(&default_sequential_consistency, flag != 0);
+}
 
 void starpu_data_set_name(starpu_data_handle_t h, const char *name)
 {
@@ -417,8 +485,9 @@ void starpu_data_advise_as_important(starpu_data_handle_t h, unsigned is_importa
     if (check(h, "starpu_data_advise_as_important")) h->is_not_important = !is_important;
 }
 
-void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t h, struct starpu_codelet *redux_cl, void *redux_arg,
-                                                 struct starpu_codelet *init_cl, void *init_arg)
+void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t h, struct starpu_codelet *redux_cl,
+                                                 void *redux_arg, struct starpu_codelet *init_cl,
+                                                 void *init_arg)
 {
     if (!check(h, "starpu_data_set_reduction_methods")) return;
     struct orr_data_rare *r = orr_data_rare_get(h);
@@ -432,7 +501,8 @@ void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t h, struct 
     r->init_cl_arg = init_arg;
 }
 
-void starpu_data_set_reduction_methods(starpu_data_handle_t h, struct starpu_codelet *redux_cl, struct starpu_codelet *init_cl)
+void starpu_data_set_reduction_methods(starpu_data_handle_t h, struct starpu_codelet *redux_cl,
+                                       struct starpu_codelet *init_cl)
 {
     starpu_data_set_reduction_methods_with_args(h, redux_cl, NULL, init_cl, NULL);
 }
@@ -442,12 +512,15 @@ unsigned starpu_data_has_reduction_methods(starpu_data_handle_t h)
     return check(h, "starpu_data_has_reduction_methods") && h->rare && h->rare->redux_cl;
 }
 
-int starpu_data_get_home_node(starpu_data_handle_t h) { return check(h, "starpu_data_get_home_node") ? h->home_node : -1; }
+int starpu_data_get_home_node(starpu_data_handle_t h)
+{
+    return check(h, "starpu_data_get_home_node") ? h->home_node : -1;
+}
 
 /* ---- reading an interface ---- */
 
-/* A program's register_data_handle fills in the struct of every one of STARPU_MAXNODES nodes: those that do not exist share
- * one that nobody reads. */
+/* A program's register_data_handle fills in the struct of every one of STARPU_MAXNODES nodes: those that do
+ * not exist share one that nobody reads. */
 void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
 {
     static _Thread_local _Alignas(16) char of_no_node[1024];
@@ -487,17 +560,22 @@ void starpu_data_handle_to_pointer_unref(starpu_data_handle_t h, unsigned node)
     bool held = h->replicates[node].users > 0;
     if (held) h->replicates[node].users--;
     orr_spin_unlock(&h->queue.lock);
-    if (!held) orr_error("starpu_data_handle_to_pointer_unref: nobody holds the buffer on memory node %u", node);
+    if (!held)
+        orr_error("starpu_data_handle_to_pointer_unref: nobody holds the buffer on memory node %u", node);
 }
 
 void starpu_data_print(starpu_data_handle_t h, unsigned node, FILE *stream)
 {
     char shape[256];
     if (!check(h, "starpu_data_print") || node >= h->nnodes) return;
-    bool described = h->ops->describe && h->ops->describe(h->replicates[node].interface, shape, sizeof shape) >= 0;
-    if (described) fprintf(stream, "%s", shape);
-    else if (h->ops->display) h->ops->display(h, stream);
-    else fprintf(stream, "%s", h->ops->name ? h->ops->name : "data");
+    bool described =
+        h->ops->describe && h->ops->describe(h->replicates[node].interface, shape, sizeof shape) >= 0;
+    if (described)
+        fprintf(stream, "%s", shape);
+    else if (h->ops->display)
+        h->ops->display(h, stream);
+    else
+        fprintf(stream, "%s", h->ops->name ? h->ops->name : "data");
     fprintf(stream, "\n");
 }
 
@@ -508,7 +586,10 @@ int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *p
     return h->ops->pointer_is_inside(h->replicates[node].interface, node, ptr);
 }
 
-void *starpu_data_get_local_ptr(starpu_data_handle_t h) { return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM); }
+void *starpu_data_get_local_ptr(starpu_data_handle_t h)
+{
+    return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM);
+}
 
 size_t starpu_data_get_size(starpu_data_handle_t h)
 {
@@ -561,7 +642,10 @@ int starpu_data_peek(starpu_data_handle_t h, void *ptr, size_t count)
 
 static _Atomic int next_interface_id = STARPU_MAX_INTERFACE_ID;
 
-int starpu_data_interface_get_next_id(void) { return orr_add_relaxed(&next_interface_id, 1); }
+int starpu_data_interface_get_next_id(void)
+{
+    return orr_add_relaxed(&next_interface_id, 1);
+}
 
 void starpu_data_register_ops(struct starpu_data_interface_ops *ops)
 {

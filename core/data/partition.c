@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* partition.c: data cut into children that use their parent's main memory, and the switches between the two.
- * Threads: the program's submitting thread plans and submits; switches end on whatever thread grants their last access.
- * Owns: plans, their children, switches under way. Not here: how a shape is cut (filters/), access queues (access.c).
+ * Threads: the program's submitting thread plans and submits; switches end on whatever thread grants their
+ * last access. Owns: plans, their children, switches under way. Not here: how a shape is cut (filters/),
+ * access queues (access.c).
  *
- * A plan is a parent and its children, each a handle with a queue of its own. At any time either the children are held (by a
- * write access that nobody else sees) and the parent may be used, or the parent is held and the children may be used. A
- * switch is nothing but accesses: to the children, it joins the parent's queue, brings the bytes to main memory, and lets
- * the children go; back, it joins every child's queue, brings their bytes to main memory, and lets the parent go. Since it
- * joins at submission, tasks before and after it see it in order, and nobody waits. For reading only, the parent is held by
- * a read access: it can be read beside its children. starpu_data_partition is a plan that is switched to at once, and
- * starpu_data_unpartition waits for its switch back. */
+ * A plan is a parent and its children, each a handle with a queue of its own. At any time either the children
+ * are held (by a write access that nobody else sees) and the parent may be used, or the parent is held and
+ * the children may be used. A switch is nothing but accesses: to the children, it joins the parent's queue,
+ * brings the bytes to main memory, and lets the children go; back, it joins every child's queue, brings their
+ * bytes to main memory, and lets the parent go. Since it joins at submission, tasks before and after it see
+ * it in order, and nobody waits. For reading only, the parent is held by a read access: it can be read beside
+ * its children. starpu_data_partition is a plan that is switched to at once, and starpu_data_unpartition
+ * waits for its switch back. */
 #include "core/data/partition.h"
 
 #include <string.h>
@@ -32,11 +34,12 @@ struct orr_data_block {
     bool at_once;                     /* made by starpu_data_partition [const] */
     bool valid;                       /* the parent had a value when it was cut [own: switch] */
     bool parent_pinned;               /* orr_fetch_end is due [own: switch] */
-    void *placed_at;                  /* where the parent's memory was when the children's addresses were computed [own: switch] */
-    _Atomic uint32_t refs;            /* the program's, and one for each switch under way */
-    unsigned count;                   /* [const] */
-    bool *pinned;                     /* of each child: orr_fetch_end is due [own: switch] */
-    struct orr_data *children[];      /* [const] */
+    void *placed_at;       /* where the parent's memory was when the children's addresses were computed [own:
+                              switch] */
+    _Atomic uint32_t refs; /* the program's, and one for each switch under way */
+    unsigned count;        /* [const] */
+    bool *pinned;          /* of each child: orr_fetch_end is due [own: switch] */
+    struct orr_data *children[]; /* [const] */
 };
 
 /* One handle that a switch must hold. */
@@ -58,9 +61,15 @@ struct plan_switch {
     struct move moves[];
 };
 
-static const char *where(void) { return orr_data_hooks.where ? orr_data_hooks.where() : ""; }
+static const char *where(void)
+{
+    return orr_data_hooks.where ? orr_data_hooks.where() : "";
+}
 
-static bool in_task(void) { return orr_data_hooks.in_task && orr_data_hooks.in_task(); }
+static bool in_task(void)
+{
+    return orr_data_hooks.in_task && orr_data_hooks.in_task();
+}
 
 static bool check(struct orr_data *h, const char *fn)
 {
@@ -72,11 +81,15 @@ static bool check(struct orr_data *h, const char *fn)
 static bool may_block(const char *fn, const char *instead)
 {
     if (!in_task()) return true;
-    orr_error("%s%s: it blocks, and must not be called from a task or a callback; use %s", fn, where(), instead);
+    orr_error("%s%s: it blocks, and must not be called from a task or a callback; use %s", fn, where(),
+              instead);
     return false;
 }
 
-static struct orr_data_block *plans_of(const struct orr_data *h) { return h->rare ? h->rare->children : NULL; }
+static struct orr_data_block *plans_of(const struct orr_data *h)
+{
+    return h->rare ? h->rare->children : NULL;
+}
 
 /* ---- children ---- */
 
@@ -93,14 +106,17 @@ static void plan_unref(struct orr_data_block *plan)
 }
 
 /* Fills a child's interface structure from its parent's, both of main memory. */
-static bool cut(struct orr_data_block *plan, unsigned i, const struct starpu_data_interface_ops *ops, void *itf)
+static bool cut(struct orr_data_block *plan, unsigned i, const struct starpu_data_interface_ops *ops,
+                void *itf)
 {
     bool built_in = ops->interfaceid >= 0 && ops->interfaceid < STARPU_MAX_INTERFACE_ID;
     if (built_in) *(enum starpu_data_interface_id *)itf = ops->interfaceid;
-    plan->filter.filter_func(plan->parent->replicates[STARPU_MAIN_RAM].interface, itf, &plan->filter, i, plan->count);
+    plan->filter.filter_func(plan->parent->replicates[STARPU_MAIN_RAM].interface, itf, &plan->filter, i,
+                             plan->count);
     if (orr_filter_failed()) return false;
     if (!built_in || *(enum starpu_data_interface_id *)itf == ops->interfaceid) return true;
-    orr_error("partitioning: the filter makes children of another interface than their parent's; set get_child_ops of the "
+    orr_error("partitioning: the filter makes children of another interface than their parent's; set "
+              "get_child_ops of the "
               "filter to the function that goes with it (..._child_ops)");
     return false;
 }
@@ -115,12 +131,13 @@ static void inherit(struct orr_data *child, struct orr_data *parent, unsigned i)
     child->is_not_important = parent->is_not_important;
     child->wt_mask = parent->wt_mask;
     if (parent->rare && parent->rare->redux_cl)
-        starpu_data_set_reduction_methods_with_args(child, parent->rare->redux_cl, parent->rare->redux_cl_arg, parent->rare->init_cl,
-                                                    parent->rare->init_cl_arg);
+        starpu_data_set_reduction_methods_with_args(child, parent->rare->redux_cl, parent->rare->redux_cl_arg,
+                                                    parent->rare->init_cl, parent->rare->init_cl_arg);
 }
 
 /* A child, held by the plan, without a value. itf: room for its interface. NULL on an error that was said. */
-static struct orr_data *create_child(struct orr_data_block *plan, unsigned i, const struct starpu_data_interface_ops *ops, void *itf)
+static struct orr_data *create_child(struct orr_data_block *plan, unsigned i,
+                                     const struct starpu_data_interface_ops *ops, void *itf)
 {
     if (!cut(plan, i, ops, itf)) return NULL;
     struct orr_data *child = orr_data_create(ops, STARPU_MAIN_RAM, itf);
@@ -133,7 +150,9 @@ static struct orr_data *create_child(struct orr_data_block *plan, unsigned i, co
     child->replicates[STARPU_MAIN_RAM].state = ORR_INVALID;
     child->initialized = false;
     orr_data_update_ready_locked(child);
-    struct orr_access hold = { .group = ORR_GROUP_WRITE }; /* nobody waits yet: granted, and not needed after that */
+    struct orr_access hold = {
+        .group = ORR_GROUP_WRITE
+    }; /* nobody waits yet: granted, and not needed after that */
     orr_access_join_locked(&child->queue, &hold);
     orr_spin_unlock(&child->queue.lock);
     return child;
@@ -143,31 +162,40 @@ static bool create_children(struct orr_data_block *plan)
 {
     struct starpu_data_filter *f = &plan->filter;
     for (unsigned i = 0; i < plan->count; i++) {
-        const struct starpu_data_interface_ops *ops = f->get_child_ops ? f->get_child_ops(f, i) : plan->parent->ops;
-        size_t room = starpu_interface_ndim_ops.interface_size; /* a filter that does not go with ops must not overrun it */
+        const struct starpu_data_interface_ops *ops =
+            f->get_child_ops ? f->get_child_ops(f, i) : plan->parent->ops;
+        size_t room = starpu_interface_ndim_ops
+                          .interface_size; /* a filter that does not go with ops must not overrun it */
         void *itf = orr_calloc(1, ops->interface_size > room ? ops->interface_size : room);
-        if (itf) plan->children[i] = create_child(plan, i, ops, itf);
-        else orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
+        if (itf)
+            plan->children[i] = create_child(plan, i, ops, itf);
+        else
+            orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
         orr_free(itf);
         if (!plan->children[i]) return false;
     }
     return true;
 }
 
-static void *main_pointer(struct orr_data *h) { return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM); }
+static void *main_pointer(struct orr_data *h)
+{
+    return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM);
+}
 
 /* A new plan, off; NULL on an error that was said. */
-static struct orr_data_block *plan_create(struct orr_data *parent, const struct starpu_data_filter *f, const char *fn)
+static struct orr_data_block *plan_create(struct orr_data *parent, const struct starpu_data_filter *f,
+                                          const char *fn)
 {
     struct starpu_data_filter copy = *f;
     unsigned count = f->get_nchildren ? f->get_nchildren(&copy, parent) : f->nchildren;
     if (!f->filter_func || count == 0) {
-        orr_error("%s: the filter %s; set %s of struct starpu_data_filter", fn, count ? "has no function" : "makes no children",
-                  count ? "filter_func" : "nchildren");
+        orr_error("%s: the filter %s; set %s of struct starpu_data_filter", fn,
+                  count ? "has no function" : "makes no children", count ? "filter_func" : "nchildren");
         return NULL;
     }
     struct orr_data_rare *rare = orr_data_rare_get(parent);
-    struct orr_data_block *plan = orr_calloc(1, sizeof *plan + count * (sizeof plan->children[0] + sizeof plan->pinned[0]));
+    struct orr_data_block *plan =
+        orr_calloc(1, sizeof *plan + count * (sizeof plan->children[0] + sizeof plan->pinned[0]));
     if (!rare || !plan) {
         orr_error("%s: out of memory", fn);
         orr_free(plan);
@@ -260,7 +288,8 @@ static void release_parent(struct orr_data_block *plan, enum plan_state from, bo
 {
     struct orr_data *parent = plan->parent;
     if (!plan->valid && !written) forget_value(parent);
-    if (plan->parent_pinned) orr_fetch_end(parent, STARPU_MAIN_RAM, from == PLAN_WRITE ? STARPU_RW : STARPU_R);
+    if (plan->parent_pinned)
+        orr_fetch_end(parent, STARPU_MAIN_RAM, from == PLAN_WRITE ? STARPU_RW : STARPU_R);
     plan->parent_pinned = false;
     orr_data_leave(parent, NULL);
 }
@@ -286,22 +315,26 @@ static void end_switch(struct plan_switch *s)
 {
     void (*done)(void *) = s->done;
     void *arg = s->done_arg;
-    if (s->to == PLAN_OFF) switch_to_parent(s);
-    else switch_to_children(s);
+    if (s->to == PLAN_OFF)
+        switch_to_parent(s);
+    else
+        switch_to_children(s);
     plan_unref(s->plan);
     orr_free(s);
     if (done) done(arg);
 }
 
-/* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are ended one
- * after the other, not inside of each other. */
+/* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are
+ * ended one after the other, not inside of each other. */
 static void switch_ended(struct plan_switch *s)
 {
     static _Thread_local struct plan_switch *first, *last;
     static _Thread_local bool ending;
     s->next = NULL;
-    if (first) last->next = s;
-    else first = s;
+    if (first)
+        last->next = s;
+    else
+        first = s;
     last = s;
     if (ending) return;
     ending = true;
@@ -326,8 +359,9 @@ static void move_ended(struct move *m, int status)
         return;
     }
     if (status && (status != -ENODATA || s->to == PLAN_READ))
-        orr_error("partitioning: %s %s could not be brought to main memory (%s)", s->to == PLAN_OFF ? "child" : "data",
-                  orr_data_label(m->handle, name, sizeof name), status == -ENODATA ? "it was never written" : strerror(-status));
+        orr_error("partitioning: %s %s could not be brought to main memory (%s)",
+                  s->to == PLAN_OFF ? "child" : "data", orr_data_label(m->handle, name, sizeof name),
+                  status == -ENODATA ? "it was never written" : strerror(-status));
     m->status = status;
     if (orr_sub_acq_rel(&s->left, 1) == 1) switch_ended(s);
 }
@@ -343,7 +377,10 @@ static void start_move(struct move *m)
     if (r) move_ended(m, r < 0 ? r : 0);
 }
 
-static void move_granted(struct orr_waiter *w) { start_move((struct move *)w); }
+static void move_granted(struct orr_waiter *w)
+{
+    start_move((struct move *)w);
+}
 
 static void prepare_move(struct plan_switch *s, struct move *m, struct orr_data *h, bool write)
 {
@@ -357,8 +394,8 @@ static void prepare_move(struct plan_switch *s, struct move *m, struct orr_data 
     m->fetch.mode = write ? STARPU_RW : STARPU_R;
 }
 
-/* Submits a switch of a plan. The children are always held for writing: whatever they read must not change, and copies on
- * devices must not outlive the switch. 0 or -ENOMEM. */
+/* Submits a switch of a plan. The children are always held for writing: whatever they read must not change,
+ * and copies on devices must not outlive the switch. 0 or -ENOMEM. */
 static int submit_switch(struct orr_data_block *plan, enum plan_state to, void (*done)(void *), void *arg)
 {
     unsigned count = to == PLAN_OFF ? plan->count : 1;
@@ -409,7 +446,10 @@ static void drop_plans(struct orr_data *h)
 
 /* ---- at once ---- */
 
-static void set_event(void *event) { orr_event_set(event); }
+static void set_event(void *event)
+{
+    orr_event_set(event);
+}
 
 /* Holds the parent with its bytes in main memory. */
 static int hold_parent(struct orr_data *h, bool *valid_out, bool *pinned_out)
@@ -427,9 +467,13 @@ static int hold_parent(struct orr_data *h, bool *valid_out, bool *pinned_out)
 
 void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
 {
-    if (!check(h, __func__) || !may_block(__func__, "starpu_data_partition_plan and starpu_data_partition_submit")) return;
+    if (!check(h, __func__) ||
+        !may_block(__func__, "starpu_data_partition_plan and starpu_data_partition_submit"))
+        return;
     if (h->partitioned || !f) {
-        orr_error("%s: %s", __func__, f ? "the data is already partitioned; call starpu_data_unpartition first" : "the filter is NULL");
+        orr_error("%s: %s", __func__,
+                  f ? "the data is already partitioned; call starpu_data_unpartition first"
+                    : "the filter is NULL");
         return;
     }
     if (h->planned) orr_partition_switch(h, STARPU_RW);
@@ -472,7 +516,8 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
         return;
     }
     if (gathering_node >= h->nnodes) {
-        orr_error("%s: there is no memory node %u; the data is gathered in main memory", __func__, gathering_node);
+        orr_error("%s: there is no memory node %u; the data is gathered in main memory", __func__,
+                  gathering_node);
         gathering_node = STARPU_MAIN_RAM;
     }
     for (unsigned i = 0; i < plan->count; i++) {
@@ -494,7 +539,8 @@ void starpu_data_map_filters_parray(starpu_data_handle_t h, int nfilters, struct
     if (nfilters <= 0) return;
     starpu_data_partition(h, filters[0]);
     struct orr_data_block *plan = orr_data_valid(h) ? plan_at_once(h) : NULL;
-    for (unsigned i = 0; plan && i < plan->count; i++) starpu_data_map_filters_parray(plan->children[i], nfilters - 1, filters + 1);
+    for (unsigned i = 0; plan && i < plan->count; i++)
+        starpu_data_map_filters_parray(plan->children[i], nfilters - 1, filters + 1);
 }
 
 void starpu_data_map_filters_array(starpu_data_handle_t h, int nfilters, struct starpu_data_filter *filters)
@@ -502,7 +548,8 @@ void starpu_data_map_filters_array(starpu_data_handle_t h, int nfilters, struct 
     if (nfilters <= 0) return;
     starpu_data_partition(h, filters);
     struct orr_data_block *plan = orr_data_valid(h) ? plan_at_once(h) : NULL;
-    for (unsigned i = 0; plan && i < plan->count; i++) starpu_data_map_filters_array(plan->children[i], nfilters - 1, filters + 1);
+    for (unsigned i = 0; plan && i < plan->count; i++)
+        starpu_data_map_filters_array(plan->children[i], nfilters - 1, filters + 1);
 }
 
 void starpu_data_vmap_filters(starpu_data_handle_t h, unsigned nfilters, va_list pa)
@@ -535,8 +582,11 @@ starpu_data_handle_t starpu_data_get_child(starpu_data_handle_t h, unsigned i)
     if (!check(h, "starpu_data_get_child")) return NULL;
     struct orr_data_block *plan = plan_at_once(h);
     if (plan && i < plan->count) return plan->children[i];
-    if (plan) orr_error("starpu_data_get_child%s: there is no child %u among %u", where(), i, plan->count);
-    else orr_error("starpu_data_get_child%s: the data is not partitioned; call starpu_data_partition first", where());
+    if (plan)
+        orr_error("starpu_data_get_child%s: there is no child %u among %u", where(), i, plan->count);
+    else
+        orr_error("starpu_data_get_child%s: the data is not partitioned; call starpu_data_partition first",
+                  where());
     return NULL;
 }
 
@@ -558,14 +608,19 @@ starpu_data_handle_t starpu_data_get_sub_data(starpu_data_handle_t h, unsigned d
 /* ---- by plan ---- */
 
 /* The plan whose children these are; NULL and a line when there is none. */
-static struct orr_data_block *find_plan(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, const char *fn)
+static struct orr_data_block *find_plan(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children,
+                                        const char *fn)
 {
     if (!check(h, fn)) return NULL;
     struct orr_data_block *p = plans_of(h);
     while (p && (p->at_once || !children || p->children[0] != children[0])) p = p->next;
     if (p && p->count == nparts) return p;
-    if (p) orr_error("%s%s: the plan has %u children, not %u", fn, where(), p->count, nparts);
-    else orr_error("%s%s: these are no children of this data; give the array that starpu_data_partition_plan filled", fn, where());
+    if (p)
+        orr_error("%s%s: the plan has %u children, not %u", fn, where(), p->count, nparts);
+    else
+        orr_error(
+            "%s%s: these are no children of this data; give the array that starpu_data_partition_plan filled",
+            fn, where());
     return NULL;
 }
 
@@ -592,16 +647,21 @@ void orr_partition_switch(struct orr_data *h, int mode)
     struct orr_data_block *above = plan_of_child(h);
     if (above && !above->at_once && (above->state == PLAN_OFF || (write && above->state == PLAN_READ)))
         begin_plan(above, write ? PLAN_WRITE : PLAN_READ);
-    if (write) end_plans(h);
-    else downgrade_plans(h);
+    if (write)
+        end_plans(h);
+    else
+        downgrade_plans(h);
 }
 
-void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filter *f, starpu_data_handle_t *children)
+void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filter *f,
+                                starpu_data_handle_t *children)
 {
     if (!check(h, __func__)) return;
     if (!f || !children || h->partitioned) {
-        orr_error("%s%s: %s", __func__, where(), !f ? "the filter is NULL" : !children ? "the array for the children is NULL"
-                  : "the data is partitioned; call starpu_data_unpartition first");
+        orr_error("%s%s: %s", __func__, where(),
+                  !f          ? "the filter is NULL"
+                  : !children ? "the array for the children is NULL"
+                              : "the data is partitioned; call starpu_data_unpartition first");
         return;
     }
     struct orr_data_block *plan = plan_create(h, f, __func__);
@@ -617,8 +677,8 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
 }
 
 /* From a plan that is in state `from` to state `to`. */
-static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, enum plan_state from, enum plan_state to,
-                   const char *fn)
+static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, enum plan_state from,
+                   enum plan_state to, const char *fn)
 {
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
@@ -627,8 +687,10 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
         orr_error("%s%s: the plan is %s here, and must be %s", fn, where(), names[plan->state], names[from]);
         return;
     }
-    if (from == PLAN_WRITE && to == PLAN_READ) downgrade_plans(h);
-    else begin_plan(plan, to);
+    if (from == PLAN_WRITE && to == PLAN_READ)
+        downgrade_plans(h);
+    else
+        begin_plan(plan, to);
 }
 
 void starpu_data_partition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
@@ -636,36 +698,42 @@ void starpu_data_partition_submit(starpu_data_handle_t h, unsigned nparts, starp
     change(h, nparts, children, PLAN_OFF, PLAN_WRITE, __func__);
 }
 
-void starpu_data_partition_readonly_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
+void starpu_data_partition_readonly_submit(starpu_data_handle_t h, unsigned nparts,
+                                           starpu_data_handle_t *children)
 {
     change(h, nparts, children, PLAN_OFF, PLAN_READ, __func__);
 }
 
-void starpu_data_partition_readwrite_upgrade_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
+void starpu_data_partition_readwrite_upgrade_submit(starpu_data_handle_t h, unsigned nparts,
+                                                    starpu_data_handle_t *children)
 {
     change(h, nparts, children, PLAN_READ, PLAN_WRITE, __func__);
 }
 
-void starpu_data_partition_readonly_downgrade_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
+void starpu_data_partition_readonly_downgrade_submit(starpu_data_handle_t h, unsigned nparts,
+                                                     starpu_data_handle_t *children)
 {
     change(h, nparts, children, PLAN_WRITE, PLAN_READ, __func__);
 }
 
-void starpu_data_unpartition_readonly_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children, int gathering_node)
+void starpu_data_unpartition_readonly_submit(starpu_data_handle_t h, unsigned nparts,
+                                             starpu_data_handle_t *children, int gathering_node)
 {
     (void)gathering_node;
     change(h, nparts, children, PLAN_WRITE, PLAN_READ, __func__);
 }
 
 /* Switches are ordered by the queues of the data whatever the program says. */
-void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
+void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
+                                                         starpu_data_handle_t *children,
                                                          int sequential_consistency)
 {
     (void)sequential_consistency;
     starpu_data_partition_submit(h, nparts, children);
 }
 
-void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
+void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
+                                                                  starpu_data_handle_t *children,
                                                                   int sequential_consistency)
 {
     (void)sequential_consistency;
@@ -673,31 +741,39 @@ void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_ha
 }
 
 /* Pieces are always gathered in main memory; from there they go where they are needed. */
-void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
-                                                              int gather_node, int sequential_consistency,
-                                                              void (*callback_func)(void *), void *callback_arg)
+void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle_t h, unsigned nparts,
+                                                              starpu_data_handle_t *children, int gather_node,
+                                                              int sequential_consistency,
+                                                              void (*callback_func)(void *),
+                                                              void *callback_arg)
 {
     (void)gather_node;
     (void)sequential_consistency;
     struct orr_data_block *plan = find_plan(h, nparts, children, "starpu_data_unpartition_submit");
     if (!plan) return;
     if (plan->state == PLAN_OFF) {
-        orr_error("starpu_data_unpartition_submit%s: the plan is not active here; call starpu_data_partition_submit first", where());
+        orr_error("starpu_data_unpartition_submit%s: the plan is not active here; call "
+                  "starpu_data_partition_submit first",
+                  where());
         return;
     }
     for (unsigned i = 0; i < plan->count; i++) end_plans(plan->children[i]);
     submit_switch(plan, PLAN_OFF, callback_func, callback_arg);
 }
 
-void starpu_data_unpartition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
-                                                           int gathering_node, int sequential_consistency)
+void starpu_data_unpartition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
+                                                           starpu_data_handle_t *children, int gathering_node,
+                                                           int sequential_consistency)
 {
-    starpu_data_unpartition_submit_sequential_consistency_cb(h, nparts, children, gathering_node, sequential_consistency, NULL, NULL);
+    starpu_data_unpartition_submit_sequential_consistency_cb(h, nparts, children, gathering_node,
+                                                             sequential_consistency, NULL, NULL);
 }
 
-void starpu_data_unpartition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children, int gathering_node)
+void starpu_data_unpartition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
+                                    int gathering_node)
 {
-    starpu_data_unpartition_submit_sequential_consistency_cb(h, nparts, children, gathering_node, 1, NULL, NULL);
+    starpu_data_unpartition_submit_sequential_consistency_cb(h, nparts, children, gathering_node, 1, NULL,
+                                                             NULL);
 }
 
 void starpu_data_unpartition_submit_r(starpu_data_handle_t h, int gathering_node)
@@ -706,14 +782,16 @@ void starpu_data_unpartition_submit_r(starpu_data_handle_t h, int gathering_node
     if (check(h, __func__)) end_plans(h);
 }
 
-void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children, int gather_node)
+void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
+                                      int gather_node)
 {
     (void)gather_node;
     struct orr_data_block *plan = find_plan(h, nparts, children, "starpu_data_partition_clean");
     if (!plan) return;
     for (unsigned i = 0; i < plan->count; i++)
         if (plans_of(plan->children[i])) {
-            orr_error("starpu_data_partition_clean%s: child %u has plans of its own; clean those first", where(), i);
+            orr_error("starpu_data_partition_clean%s: child %u has plans of its own; clean those first",
+                      where(), i);
             return;
         }
     if (plan->state != PLAN_OFF && submit_switch(plan, PLAN_OFF, NULL, NULL) != 0) return;

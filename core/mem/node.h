@@ -55,7 +55,7 @@ struct orr_node {
 };
 
 extern struct orr_node orr_nodes[STARPU_MAXNODES];
-extern ORR_EXPORT unsigned orr_node_count; /* [const between init and shutdown]; 1: coherency costs nothing */
+extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coherency costs nothing */
 
 /* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM. */
 void orr_nodes_init(void);

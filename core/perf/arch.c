@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arch.c: the numbered table of architectures and the public functions on it.
- * Threads: any; adding takes a mutex, looking up takes none (entries are published by the count and never change).
- * Owns: the table. Not here: models (perfmodel.c). */
+ * Threads: any; adding takes a mutex, looking up takes none (entries are published by the count and never
+ * change). Owns: the table. Not here: models (perfmodel.c). */
 #include "core/perf/arch.h"
 
 #include <errno.h>
@@ -22,20 +22,25 @@ static _Atomic int arch_count;
 static pthread_mutex_t arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
 
 static const char *const type_names[] = {
-    [STARPU_CPU_WORKER] = "cpu",           [STARPU_CUDA_WORKER] = "cuda",         [STARPU_OPENCL_WORKER] = "opencl",
-    [STARPU_MIC_WORKER] = "mic",           [STARPU_MAX_FPGA_WORKER] = "max_fpga", [STARPU_MPI_SC_WORKER] = "mpi_sc",
-    [STARPU_TCPIP_SC_WORKER] = "tcpip_sc", [STARPU_HIP_WORKER] = "hip",           [STARPU_SYCL_WORKER] = "sycl",
+    [STARPU_CPU_WORKER] = "cpu",           [STARPU_CUDA_WORKER] = "cuda",
+    [STARPU_OPENCL_WORKER] = "opencl",     [STARPU_MIC_WORKER] = "mic",
+    [STARPU_MAX_FPGA_WORKER] = "max_fpga", [STARPU_MPI_SC_WORKER] = "mpi_sc",
+    [STARPU_TCPIP_SC_WORKER] = "tcpip_sc", [STARPU_HIP_WORKER] = "hip",
+    [STARPU_SYCL_WORKER] = "sycl",
 };
 enum { TYPE_COUNT = sizeof type_names / sizeof type_names[0] };
 
 static const struct orr_env env_homogeneous[] = {
     { "STARPU_PERF_MODEL_HOMOGENEOUS_CPU", "1", "0|1", "all CPU cores share their performance models" },
     { "STARPU_PERF_MODEL_HOMOGENEOUS_CUDA", "0", "0|1", "all CUDA devices share their performance models" },
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL", "0", "0|1", "all OpenCL devices share their performance models" },
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC", "0", "0|1", "all MPI server-client devices share their performance models" },
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL", "0", "0|1",
+      "all OpenCL devices share their performance models" },
+    { "STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC", "0", "0|1",
+      "all MPI server-client devices share their performance models" },
 };
 
-static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices, const struct starpu_perfmodel_device *devices)
+static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices,
+                         const struct starpu_perfmodel_device *devices)
 {
     if (a->ndevices != ndevices) return false;
     for (int i = 0; i < ndevices; i++) {
@@ -52,7 +57,10 @@ static int find_below(int count, int ndevices, const struct starpu_perfmodel_dev
     return -1;
 }
 
-int orr_arch_count(void) { return orr_load_acquire(&arch_count); /* pairs with orr_arch_intern */ }
+int orr_arch_count(void)
+{
+    return orr_load_acquire(&arch_count); /* pairs with orr_arch_intern */
+}
 
 const struct starpu_perfmodel_arch *orr_arch_get(int comb)
 {
@@ -112,29 +120,40 @@ int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int
     return 0;
 }
 
-void orr_perf_workers_clear(void) { orr_perf_worker_count = 0; }
+void orr_perf_workers_clear(void)
+{
+    orr_perf_worker_count = 0;
+}
 
 int orr_archtype_by_name(const char *name, size_t length)
 {
     for (int i = 0; i < TYPE_COUNT; i++)
-        if (type_names[i] && strlen(type_names[i]) == length && strncmp(type_names[i], name, length) == 0) return i;
+        if (type_names[i] && strlen(type_names[i]) == length && strncmp(type_names[i], name, length) == 0)
+            return i;
     return -1;
 }
 
 struct starpu_perfmodel_arch *starpu_worker_get_perf_archtype(int workerid, unsigned sched_ctx_id)
 {
     (void)sched_ctx_id;
-    if (workerid < 0 || (unsigned)workerid >= orr_perf_worker_count || orr_perf_workers[workerid].comb < 0) return NULL;
+    if (workerid < 0 || (unsigned)workerid >= orr_perf_worker_count || orr_perf_workers[workerid].comb < 0)
+        return NULL;
     return &archs[orr_perf_workers[workerid].comb];
 }
 
-int starpu_perfmodel_get_narch_combs(void) { return orr_arch_count(); }
+int starpu_perfmodel_get_narch_combs(void)
+{
+    return orr_arch_count();
+}
 
 int starpu_perfmodel_arch_comb_add(int ndevices, struct starpu_perfmodel_device *devices)
 {
     int comb = orr_arch_intern(ndevices, devices);
-    if (comb < 0) orr_error("starpu_perfmodel_arch_comb_add: no room for an architecture of %d devices (1 to %d devices, "
-                            "at most %d architectures)", ndevices, DEVICES_MAX, ORR_ARCH_MAX);
+    if (comb < 0)
+        orr_error(
+            "starpu_perfmodel_arch_comb_add: no room for an architecture of %d devices (1 to %d devices, "
+            "at most %d architectures)",
+            ndevices, DEVICES_MAX, ORR_ARCH_MAX);
     return comb;
 }
 
@@ -154,7 +173,8 @@ const char *starpu_perfmodel_get_archtype_name(enum starpu_worker_archtype archt
     return i >= 0 && i < TYPE_COUNT && type_names[i] ? type_names[i] : "unknown";
 }
 
-void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen, unsigned nimpl)
+void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen,
+                                    unsigned nimpl)
 {
     size_t used = 0;
     if (maxlen == 0) return;

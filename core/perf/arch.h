@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arch.h: architectures, as performance models tell them apart: one device, or several that run a task together.
- * Threads: registration of workers by the main thread at start-up; the rest any.
- * Owns: the numbered table of architectures ("combs"), and each worker's. Not here: what was measured (history.h). */
+/* arch.h: architectures, as performance models tell them apart: one device, or several that run a task
+ * together.
+ * Threads: registration of workers by the main thread at start-up; the rest any. Owns: the numbered
+ * table of architectures ("combs"), and each worker's. Not here: what was measured (history.h). */
 #ifndef ORR_PERF_ARCH_H
 #define ORR_PERF_ARCH_H
 
@@ -20,8 +21,9 @@ struct orr_perf_worker {
 extern struct orr_perf_worker orr_perf_workers[STARPU_NMAXWORKERS];
 extern unsigned orr_perf_worker_count; /* highest registered number + 1 [const after registration] */
 
-/* Says which architecture worker workerid has; before its thread starts. CPU cores count as one architecture, devices
- * each as one of its own, unless STARPU_PERF_MODEL_HOMOGENEOUS_* says otherwise. 0; -ENOMEM; -ENOSPC. */
+/* Says which architecture worker workerid has; before its thread starts. CPU cores count as one architecture,
+ * devices each as one of its own, unless STARPU_PERF_MODEL_HOMOGENEOUS_* says otherwise. 0; -ENOMEM; -ENOSPC.
+ */
 int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int devid, unsigned node);
 void orr_perf_workers_clear(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* energy.c: the energy that processors took, from Linux's powercap counters where they can be read.
- * Threads: one measurement at a time, by any thread. Owns: the readings at its start. Not here: energy models. */
+ * Threads: one measurement at a time, by any thread. Owns: the readings at its start. Not here: energy
+ * models. */
 #include <starpu_perfmodel.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ int starpu_energy_start(int workerid, enum starpu_worker_archtype archi)
 {
     packages_started = 0;
     if (!measurable(workerid, archi)) return -1;
-    while (packages_started < PACKAGES_MAX && read_counter(packages_started, "energy_uj", &start_uj[packages_started]))
+    while (packages_started < PACKAGES_MAX &&
+           read_counter(packages_started, "energy_uj", &start_uj[packages_started]))
         packages_started++;
     return packages_started > 0 ? 0 : -1;
 }
@@ -53,7 +55,7 @@ static double joules(void)
 }
 
 int starpu_energy_stop(struct starpu_perfmodel *model, struct starpu_task *task, unsigned nimpl,
-        unsigned ntasks, int workerid, enum starpu_worker_archtype archi)
+                       unsigned ntasks, int workerid, enum starpu_worker_archtype archi)
 {
     if (!measurable(workerid, archi) || packages_started == 0 || ntasks == 0) return -1;
     double energy = joules();
@@ -61,7 +63,8 @@ int starpu_energy_stop(struct starpu_perfmodel *model, struct starpu_task *task,
     if (energy < 0) return -1;
     for (unsigned w = 0; w < orr_perf_worker_count; w++) {
         if (orr_perf_workers[w].type != archi) continue;
-        starpu_perfmodel_update_history_n(model, task, starpu_worker_get_perf_archtype((int)w, 0), w, nimpl, energy / ntasks, ntasks);
+        starpu_perfmodel_update_history_n(model, task, starpu_worker_get_perf_archtype((int)w, 0), w, nimpl,
+                                          energy / ntasks, ntasks);
         return 0;
     }
     return -1;

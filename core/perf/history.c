@@ -3,12 +3,13 @@
  * Threads: any; looking up takes no lock, folding takes the architecture's spin lock.
  * Owns: entries, tables, fits, the workers' caches. Not here: the laws (regression.c).
  *
- * An entry is calibrated once it has orr_calibration_minimum measures. Until then each measure is folded at once, so that
- * the scheduler learns soon. Then a worker gathers measures in a small direct-mapped cache of its own, behind a spin lock
- * that only flushes contend for, and folds them when they are a sixteenth of what is known, at most 32 at a time: two
- * workers that measure the same codelet do not share a cache line. A measure too far from the mean is an error; an entry
- * with as many errors as measures was wrong, and starts afresh. Regressions are fitted to the means again whenever the
- * number of measures has grown by an eighth. */
+ * An entry is calibrated once it has orr_calibration_minimum measures. Until then each measure is folded at
+ * once, so that the scheduler learns soon. Then a worker gathers measures in a small direct-mapped cache of
+ * its own, behind a spin lock that only flushes contend for, and folds them when they are a sixteenth of what
+ * is known, at most 32 at a time: two workers that measure the same codelet do not share a cache line. A
+ * measure too far from the mean is an error; an entry with as many errors as measures was wrong, and starts
+ * afresh. Regressions are fitted to the means again whenever the number of measures has grown by an eighth.
+ */
 #include "core/perf/history.h"
 
 #include <errno.h>
@@ -92,7 +93,8 @@ static struct orr_history_entry *entry_create_locked(struct orr_perf_arch *pa, c
     return e;
 }
 
-static struct orr_history_entry *find_or_create_locked(struct orr_perf_arch *pa, const struct orr_perf_key *key)
+static struct orr_history_entry *find_or_create_locked(struct orr_perf_arch *pa,
+                                                       const struct orr_perf_key *key)
 {
     struct orr_history_entry *e = orr_history_find(pa, key->footprint);
     if (e) return e;
@@ -103,16 +105,21 @@ static struct orr_history_entry *find_or_create_locked(struct orr_perf_arch *pa,
 
 /* ---- fits ---- */
 
-/* What it costs to walk a long history for each fit is bounded: of more entries than this, evenly spread ones are taken. */
-static size_t gather_points(struct orr_perf_arch *pa, struct orr_point *points, const struct orr_history_entry **entries)
+/* What it costs to walk a long history for each fit is bounded: of more entries than this, evenly spread ones
+ * are taken. */
+static size_t gather_points(struct orr_perf_arch *pa, struct orr_point *points,
+                            const struct orr_history_entry **entries)
 {
     size_t count = 0;
     unsigned stride = pa->count / FIT_POINTS_MAX + 1, i = 0;
     for (struct starpu_perfmodel_history_list *l = pa->pub.list; l && count < FIT_POINTS_MAX; l = l->next) {
         const struct starpu_perfmodel_history_entry *e = l->entry;
         if (i++ % stride || e->nsample == 0 || !(e->mean > 0)) continue;
-        if (entries) entries[count] = (struct orr_history_entry *)((char *)l - offsetof(struct orr_history_entry, link));
-        points[count++] = (struct orr_point){ .x = e->size ? (double)e->size : 1, .y = e->mean, .weight = e->nsample };
+        if (entries)
+            entries[count] =
+                (struct orr_history_entry *)((char *)l - offsetof(struct orr_history_entry, link));
+        points[count++] =
+            (struct orr_point){ .x = e->size ? (double)e->size : 1, .y = e->mean, .weight = e->nsample };
     }
     return count;
 }
@@ -139,7 +146,8 @@ static void fit_sizes(struct orr_perf_arch *pa, struct orr_point *points)
     r->sumlnx = s.lnx, r->sumlny = s.lny, r->sumlnx2 = s.lnx2, r->sumlnxlny = s.lnxlny;
     r->nsample = (unsigned)s.n;
     r->minx = (unsigned long)lo, r->maxx = (unsigned long)hi;
-    bool enough = s.n >= orr_calibration_minimum && lo < 0.9 * hi; /* all sizes alike say nothing of other sizes */
+    bool enough =
+        s.n >= orr_calibration_minimum && lo < 0.9 * hi; /* all sizes alike say nothing of other sizes */
     r->valid = power && enough;
     r->nl_valid = enough && orr_fit_affine_power(points, count, &r->a, &r->b, &r->c);
     bool affine = pa->model->type == STARPU_NL_REGRESSION_BASED;
@@ -164,7 +172,8 @@ static double monomial(const struct orr_perfmodel_state *m, unsigned i, const do
 }
 
 /* Called with pa->lock held. */
-static void fit_monomials(struct orr_perf_arch *pa, struct orr_point *points, const struct orr_history_entry **entries)
+static void fit_monomials(struct orr_perf_arch *pa, struct orr_point *points,
+                          const struct orr_history_entry **entries)
 {
     const struct orr_perfmodel_state *m = pa->model;
     struct starpu_perfmodel_regression_model *r = &pa->pub.regression;
@@ -183,7 +192,8 @@ static void fit_monomials(struct orr_perf_arch *pa, struct orr_point *points, co
         if (!entries[i]->pub.parameters) continue;
         double w = sqrt(points[i].weight) / points[i].y; /* relative errors count */
         A[rows * columns] = w;
-        for (unsigned j = 1; j < columns; j++) A[rows * columns + j] = w * monomial(m, j - 1, entries[i]->pub.parameters);
+        for (unsigned j = 1; j < columns; j++)
+            A[rows * columns + j] = w * monomial(m, j - 1, entries[i]->pub.parameters);
         y[rows++] = w * points[i].y;
     }
     if (!orr_least_squares(A, y, rows, columns, fit->coeff)) goto fail;
@@ -259,7 +269,8 @@ static void fold_locked(struct orr_perf_arch *pa, struct orr_history_entry *entr
     if (pa->nsample >= pa->next_fit) refit_locked(pa);
 }
 
-void orr_history_record(struct orr_perf_arch *pa, const struct orr_perf_key *key, double value, unsigned n, double slack)
+void orr_history_record(struct orr_perf_arch *pa, const struct orr_perf_key *key, double value, unsigned n,
+                        double slack)
 {
     if (!(value >= 0) || !isfinite(value) || n == 0) return;
     orr_spin_lock(&pa->lock);
@@ -299,13 +310,15 @@ static struct cache *cache_of(int workerid)
     if (!c) return NULL;
     memset(c, 0, sizeof *c);
     struct cache *none = NULL;
-    if (atomic_compare_exchange_strong_explicit(&caches[workerid], &none, c, memory_order_acq_rel, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(&caches[workerid], &none, c, memory_order_acq_rel,
+                                                memory_order_acquire))
         return c; /* pairs with the load above */
     orr_free(c);
     return none;
 }
 
-void orr_history_record_fast(struct orr_perf_arch *pa, int workerid, const struct orr_perf_key *key, double value, double slack)
+void orr_history_record_fast(struct orr_perf_arch *pa, int workerid, const struct orr_perf_key *key,
+                             double value, double slack)
 {
     struct orr_history_entry *e = orr_history_find(pa, key->footprint);
     double mean = e ? orr_load_relaxed(&e->mean) : NAN;
@@ -356,13 +369,18 @@ void orr_history_caches_fini(void)
 
 int orr_history_restore(struct orr_perf_arch *pa, const struct starpu_perfmodel_history_entry *saved)
 {
-    struct orr_perf_key key = { .footprint = saved->footprint, .size = saved->size, .flops = saved->flops,
-                                .tag = saved->tag, .parameters = saved->parameters };
+    struct orr_perf_key key = { .footprint = saved->footprint,
+                                .size = saved->size,
+                                .flops = saved->flops,
+                                .tag = saved->tag,
+                                .parameters = saved->parameters };
     int status = 0;
     orr_spin_lock(&pa->lock);
     struct orr_history_entry *e = orr_history_find(pa, key.footprint);
-    if (e) status = -EEXIST;
-    else if (!(e = find_or_create_locked(pa, &key))) status = -ENOMEM;
+    if (e)
+        status = -EEXIST;
+    else if (!(e = find_or_create_locked(pa, &key)))
+        status = -ENOMEM;
     if (status == 0) {
         double *parameters = e->pub.parameters;
         e->pub = *saved;
@@ -377,14 +395,16 @@ int orr_history_restore(struct orr_perf_arch *pa, const struct starpu_perfmodel_
 
 /* ---- predicting ---- */
 
-static double predict_fit(struct orr_perf_arch *pa, enum starpu_perfmodel_type type, const struct orr_perf_key *key)
+static double predict_fit(struct orr_perf_arch *pa, enum starpu_perfmodel_type type,
+                          const struct orr_perf_key *key)
 {
     const struct orr_fit *f = orr_load_acquire(&pa->fit); /* pairs with publish_fit */
     if (!f) return NAN;
     if (type == STARPU_MULTIPLE_REGRESSION_BASED) {
         if (!key->parameters || f->ncoeff == 0) return NAN;
         double v = f->coeff[0];
-        for (unsigned i = 1; i < f->ncoeff; i++) v += f->coeff[i] * monomial(pa->model, i - 1, key->parameters);
+        for (unsigned i = 1; i < f->ncoeff; i++)
+            v += f->coeff[i] * monomial(pa->model, i - 1, key->parameters);
         return v > 0 ? v : 0;
     }
     double x = key->size ? (double)key->size : 1;
@@ -392,7 +412,8 @@ static double predict_fit(struct orr_perf_arch *pa, enum starpu_perfmodel_type t
     return f->a * pow(x, f->b) + f->c;
 }
 
-double orr_history_predict(struct orr_perf_arch *pa, enum starpu_perfmodel_type type, const struct orr_perf_key *key)
+double orr_history_predict(struct orr_perf_arch *pa, enum starpu_perfmodel_type type,
+                           const struct orr_perf_key *key)
 {
     if (type == STARPU_HISTORY_BASED) return orr_history_mean(pa, key->footprint);
     double v = predict_fit(pa, type, key);

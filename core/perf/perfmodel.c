@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perfmodel.c: the registry of models and what each knows by architecture.
  * Threads: any; making a state takes the registry's mutex, using one takes no lock.
- * Owns: states, the calibration mode. Not here: measures (history.c), files (store.c), display (print.c), functions that
- * need a task (core/task/perf.c). */
+ * Owns: states, the calibration mode. Not here: measures (history.c), files (store.c), display (print.c),
+ * functions that need a task (core/task/perf.c). */
 #include "core/perf/perfmodel.h"
 
 #include <errno.h>
@@ -20,12 +20,16 @@ static struct orr_perfmodel_state *states;                   /* [lock: registry]
 
 struct starpu_perfmodel starpu_perfmodel_nop = { .type = STARPU_PERFMODEL_INVALID };
 
-static const struct orr_env env_calibrate = { "STARPU_CALIBRATE", "0", "0|1|2",
-    "performance models: 0 measure only what is missing, 1 measure all, 2 forget what was measured before" };
+static const struct orr_env env_calibrate = {
+    "STARPU_CALIBRATE", "0", "0|1|2",
+    "performance models: 0 measure only what is missing, 1 measure all, 2 forget what was measured before"
+};
 static const struct orr_env env_minimum = { "STARPU_CALIBRATE_MINIMUM", "10", "measures",
-    "how many measures make a performance model's entry count" };
-static const struct orr_env env_max_error = { "STARPU_HISTORY_MAX_ERROR", "50", "%",
-    "how far a measure may be from the mean before it is dropped as an error" };
+                                            "how many measures make a performance model's entry count" };
+static const struct orr_env env_max_error = {
+    "STARPU_HISTORY_MAX_ERROR", "50", "%",
+    "how far a measure may be from the mean before it is dropped as an error"
+};
 
 /* ---- states ---- */
 
@@ -38,8 +42,10 @@ static bool copy_monomials(struct orr_perfmodel_state *s, const struct starpu_pe
     if (!s->combinations) return false;
     for (unsigned i = 0; i < s->ncombinations; i++) {
         unsigned *row = s->combinations + (size_t)i * s->nparameters;
-        if (m->combinations) memcpy(row, m->combinations[i], s->nparameters * sizeof *row);
-        else row[i] = 1; /* linear in each parameter */
+        if (m->combinations)
+            memcpy(row, m->combinations[i], s->nparameters * sizeof *row);
+        else
+            row[i] = 1; /* linear in each parameter */
     }
     return true;
 }
@@ -79,7 +85,8 @@ void orr_perfmodel_state_destroy(struct orr_perfmodel_state *s)
     orr_perfmodel_state_clear(s);
     for (int comb = 0; comb < ORR_ARCH_MAX; comb++) {
         struct orr_perf_impls *impls = orr_load_relaxed(&s->arch[comb]);
-        for (unsigned i = 0; impls && i < STARPU_MAXIMPLEMENTATIONS; i++) orr_free(orr_load_relaxed(&impls->impl[i]));
+        for (unsigned i = 0; impls && i < STARPU_MAXIMPLEMENTATIONS; i++)
+            orr_free(orr_load_relaxed(&impls->impl[i]));
         orr_free(impls);
     }
     orr_free(s->combinations);
@@ -106,7 +113,8 @@ struct orr_perf_arch *orr_perfmodel_arch_make(struct orr_perfmodel_state *s, int
     if (!impls) {
         struct orr_perf_impls *fresh = orr_calloc(1, sizeof *fresh);
         if (!fresh) return NULL;
-        if (atomic_compare_exchange_strong_explicit(&s->arch[comb], &impls, fresh, memory_order_acq_rel, memory_order_acquire))
+        if (atomic_compare_exchange_strong_explicit(&s->arch[comb], &impls, fresh, memory_order_acq_rel,
+                                                    memory_order_acquire))
             impls = fresh; /* pairs with orr_perfmodel_arch */
         else
             orr_free(fresh);
@@ -116,7 +124,8 @@ struct orr_perf_arch *orr_perfmodel_arch_make(struct orr_perfmodel_state *s, int
     struct orr_perf_arch *fresh = orr_calloc(1, sizeof *fresh);
     if (!fresh) return NULL;
     fresh->model = s;
-    if (atomic_compare_exchange_strong_explicit(&impls->impl[nimpl], &pa, fresh, memory_order_acq_rel, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(&impls->impl[nimpl], &pa, fresh, memory_order_acq_rel,
+                                                memory_order_acquire))
         return fresh; /* pairs with orr_perfmodel_arch */
     orr_free(fresh);
     return pa;
@@ -126,12 +135,16 @@ void orr_perfmodel_want_calibration(struct orr_perfmodel_state *s)
 {
     if (orr_load_relaxed(&s->benchmarking)) return;
     if (atomic_exchange_explicit(&s->benchmarking, true, memory_order_relaxed)) return;
-    orr_info("the performance model of %s lacks measures: this run makes them", s->symbol ? s->symbol : "a codelet without symbol");
+    orr_info("the performance model of %s lacks measures: this run makes them",
+             s->symbol ? s->symbol : "a codelet without symbol");
 }
 
 /* ---- the registry ---- */
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
 
 /* A state that m can share: same type and file. Called with registry held. */
 static struct orr_perfmodel_state *find_shared_locked(const struct starpu_perfmodel *m)
@@ -154,7 +167,8 @@ static int attach_locked(struct starpu_perfmodel *m, struct orr_perfmodel_state 
     m->is_init = 1;
     m->is_loaded = 1;
     m->benchmarking = orr_load_relaxed(&s->benchmarking);
-    orr_store_release((struct orr_perfmodel_state *_Atomic *)&m->state, s); /* pairs with orr_perfmodel_peek */
+    orr_store_release((struct orr_perfmodel_state * _Atomic *)&m->state,
+                      s); /* pairs with orr_perfmodel_peek */
     return 0;
 }
 
@@ -177,8 +191,10 @@ static struct orr_perfmodel_state *make_locked(const struct starpu_perfmodel *m)
     if (!s) return NULL;
     char path[4096];
     if (orr_perfmodel_is_measured(m->type) && orr_calibrate < 2) {
-        if (m->path) orr_store_load(s, m->path);
-        else if (m->symbol && orr_store_find(m->symbol, path, sizeof path) == 0) orr_store_load(s, path);
+        if (m->path)
+            orr_store_load(s, m->path);
+        else if (m->symbol && orr_store_find(m->symbol, path, sizeof path) == 0)
+            orr_store_load(s, path);
     }
     s->next = states;
     states = s;
@@ -196,7 +212,9 @@ struct orr_perfmodel_state *orr_perfmodel_get_slow(struct starpu_perfmodel *m)
         if (s && attach_locked(m, s) != 0) s = NULL;
     }
     pthread_mutex_unlock(&registry);
-    if (!s) orr_warn("no memory for the performance model of %s: its tasks are not predicted for now", m->symbol ? m->symbol : "a codelet");
+    if (!s)
+        orr_warn("no memory for the performance model of %s: its tasks are not predicted for now",
+                 m->symbol ? m->symbol : "a codelet");
     return s;
 }
 
@@ -204,7 +222,7 @@ struct orr_perfmodel_state *orr_perfmodel_get_slow(struct starpu_perfmodel *m)
 static void detach_locked(struct orr_model_user *u)
 {
     u->model->is_init = u->model->is_loaded = u->model->benchmarking = 0;
-    orr_store_release((struct orr_perfmodel_state *_Atomic *)&u->model->state, NULL);
+    orr_store_release((struct orr_perfmodel_state * _Atomic *)&u->model->state, NULL);
     orr_free(u);
 }
 
@@ -234,9 +252,15 @@ int starpu_perfmodel_deinit(struct starpu_perfmodel *model)
     return 0;
 }
 
-int starpu_perfmodel_unload_model(struct starpu_perfmodel *model) { return starpu_perfmodel_deinit(model); }
+int starpu_perfmodel_unload_model(struct starpu_perfmodel *model)
+{
+    return starpu_perfmodel_deinit(model);
+}
 
-void starpu_perfmodel_init(struct starpu_perfmodel *model) { orr_perfmodel_get(model); }
+void starpu_perfmodel_init(struct starpu_perfmodel *model)
+{
+    orr_perfmodel_get(model);
+}
 
 static void save_state(struct orr_perfmodel_state *s)
 {
@@ -246,7 +270,8 @@ static void save_state(struct orr_perfmodel_state *s)
     int status = s->path ? (strlen(s->path) < sizeof path ? (strcpy(path, s->path), 0) : -ENAMETOOLONG)
                          : orr_store_path(s->symbol, path, sizeof path);
     if (status != 0) {
-        orr_warn("the performance model of %s is not saved: %s; set STARPU_PERF_MODEL_DIR to a folder you can write",
+        orr_warn("the performance model of %s is not saved: %s; set STARPU_PERF_MODEL_DIR to a folder you "
+                 "can write",
                  s->symbol ? s->symbol : s->path, strerror(-status));
         return;
     }
@@ -278,7 +303,10 @@ int starpu_perfmodel_load_file(const char *filename, struct starpu_perfmodel *mo
     return 1;
 }
 
-void starpu_perfmodel_initialize(void) { orr_perf_init(-1, false); }
+void starpu_perfmodel_initialize(void)
+{
+    orr_perf_init(-1, false);
+}
 
 void starpu_perfmodel_free_sampling(void)
 {
@@ -299,15 +327,17 @@ void starpu_perfmodel_free_sampling(void)
 
 /* ---- per-architecture data that the program sets ---- */
 
-static struct starpu_perfmodel_per_arch *per_arch_make(struct starpu_perfmodel *model, int comb, unsigned nimpl)
+static struct starpu_perfmodel_per_arch *per_arch_make(struct starpu_perfmodel *model, int comb,
+                                                       unsigned nimpl)
 {
     struct orr_perfmodel_state *s = comb >= 0 ? orr_perfmodel_get(model) : NULL;
     struct orr_perf_arch *pa = s ? orr_perfmodel_arch_make(s, comb, nimpl) : NULL;
     return pa ? &pa->pub : NULL;
 }
 
-struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_arch(
-        struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch, unsigned impl)
+struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_arch(struct starpu_perfmodel *model,
+                                                                      struct starpu_perfmodel_arch *arch,
+                                                                      unsigned impl)
 {
     struct orr_perfmodel_state *s = orr_perfmodel_get(model);
     int comb = orr_arch_find(arch);
@@ -328,12 +358,15 @@ static int comb_from_arguments(va_list ap)
         if (type == -1) break;
         int devid = va_arg(ap, int), ncores = va_arg(ap, int);
         if (n == MAX) return -1;
-        devices[n++] = (struct starpu_perfmodel_device){ .type = (enum starpu_worker_archtype)type, .devid = devid, .ncores = ncores };
+        devices[n++] = (struct starpu_perfmodel_device){ .type = (enum starpu_worker_archtype)type,
+                                                         .devid = devid,
+                                                         .ncores = ncores };
     }
     return orr_arch_intern(n, devices);
 }
 
-struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(struct starpu_perfmodel *model, int impl, ...)
+struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(struct starpu_perfmodel *model,
+                                                                         int impl, ...)
 {
     va_list ap;
     va_start(ap, impl);
@@ -342,8 +375,8 @@ struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(struct 
     return per_arch_make(model, comb, (unsigned)impl);
 }
 
-int starpu_perfmodel_set_per_devices_cost_function(
-        struct starpu_perfmodel *model, int impl, starpu_perfmodel_per_arch_cost_function func, ...)
+int starpu_perfmodel_set_per_devices_cost_function(struct starpu_perfmodel *model, int impl,
+                                                   starpu_perfmodel_per_arch_cost_function func, ...)
 {
     va_list ap;
     va_start(ap, func);
@@ -355,8 +388,8 @@ int starpu_perfmodel_set_per_devices_cost_function(
     return 0;
 }
 
-int starpu_perfmodel_set_per_devices_size_base(
-        struct starpu_perfmodel *model, int impl, starpu_perfmodel_per_arch_size_base func, ...)
+int starpu_perfmodel_set_per_devices_size_base(struct starpu_perfmodel *model, int impl,
+                                               starpu_perfmodel_per_arch_size_base func, ...)
 {
     va_list ap;
     va_start(ap, func);
@@ -368,13 +401,14 @@ int starpu_perfmodel_set_per_devices_size_base(
     return 0;
 }
 
-double starpu_perfmodel_history_based_expected_perf(
-        struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch, uint32_t footprint)
+double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *model,
+                                                    struct starpu_perfmodel_arch *arch, uint32_t footprint)
 {
     struct orr_perfmodel_state *s = orr_perfmodel_get(model);
     int comb = orr_arch_find(arch);
     if (!s || comb < 0) return NAN;
-    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) { /* the first implementation that was measured */
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS;
+         i++) { /* the first implementation that was measured */
         struct orr_perf_arch *pa = orr_perfmodel_arch(s, comb, i);
         double mean = pa ? orr_history_mean(pa, footprint) : NAN;
         if (!isnan(mean)) return mean;
@@ -387,7 +421,8 @@ double starpu_perfmodel_history_based_expected_perf(
 int orr_perf_init(int conf_calibrate, bool conf_wins)
 {
     int fallback = conf_calibrate >= 0 && conf_calibrate <= 2 ? conf_calibrate : 0;
-    orr_calibrate = conf_wins && conf_calibrate >= 0 ? fallback : (int)orr_env_long(&env_calibrate, fallback, 0, 2);
+    orr_calibrate =
+        conf_wins && conf_calibrate >= 0 ? fallback : (int)orr_env_long(&env_calibrate, fallback, 0, 2);
     orr_calibration_minimum = (unsigned)orr_env_long(&env_minimum, 10, 1, 1000000);
     orr_history_max_error = 0.01 * orr_env_double(&env_max_error, 50, 0, 1e6);
     pthread_mutex_lock(&registry);

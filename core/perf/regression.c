@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* regression.c: the power law in closed form, the affine power law by a search over its exponent (for a given exponent it
- * is linear), and general linear least squares by Householder's QR (better conditioned than the normal equations,
- * which matters because monomials of sizes are nearly dependent).
- * Threads: any. Owns: nothing. Not here: when to fit (history.c). */
+/* regression.c: the power law in closed form, the affine power law by a search over its exponent (for a given
+ * exponent it is linear), and general linear least squares by Householder's QR (better conditioned than the
+ * normal equations, which matters because monomials of sizes are nearly dependent).
+ * Threads: any. Owns:
+ * nothing. Not here: when to fit (history.c). */
 #include "core/perf/regression.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 enum { EXPONENT_STEPS = 120, REFINE_STEPS = 80 };
 static const double EXPONENT_MAX = 6.0;
 
-bool orr_fit_power(const struct orr_point *points, size_t count, double *alpha, double *beta, struct orr_power_sums *sums_out)
+bool orr_fit_power(const struct orr_point *points, size_t count, double *alpha, double *beta,
+                   struct orr_power_sums *sums_out)
 {
     struct orr_power_sums s = { 0 };
     for (size_t i = 0; i < count; i++) {
@@ -29,8 +31,10 @@ bool orr_fit_power(const struct orr_point *points, size_t count, double *alpha, 
     return isfinite(*alpha) && isfinite(*beta);
 }
 
-/* For exponent b, the best a and c >= 0, and the sum of squared relative errors. Sizes are scaled by 1/scale. */
-static double affine_error(const struct orr_point *p, size_t count, double scale, double b, double *a, double *c)
+/* For exponent b, the best a and c >= 0, and the sum of squared relative errors. Sizes are scaled by 1/scale.
+ */
+static double affine_error(const struct orr_point *p, size_t count, double scale, double b, double *a,
+                           double *c)
 {
     double saa = 0, sac = 0, scc = 0, say = 0, scy = 0, syy = 0;
     for (size_t i = 0; i < count; i++) {
@@ -81,7 +85,8 @@ bool orr_fit_affine_power(const struct orr_point *points, size_t count, double *
     const double golden = 0.6180339887498949;
     double lo = at - step > 0 ? at - step : 1e-3, hi = at + step;
     double m1 = hi - golden * (hi - lo), m2 = lo + golden * (hi - lo);
-    double e1 = affine_error(points, count, scale, m1, a, c), e2 = affine_error(points, count, scale, m2, a, c);
+    double e1 = affine_error(points, count, scale, m1, a, c),
+           e2 = affine_error(points, count, scale, m2, a, c);
     for (int i = 0; i < REFINE_STEPS && hi - lo > 1e-9; i++) {
         if (e1 < e2) {
             hi = m2, m2 = m1, e2 = e1;
@@ -99,8 +104,8 @@ bool orr_fit_affine_power(const struct orr_point *points, size_t count, double *
     return isfinite(*a) && isfinite(*b) && isfinite(*c);
 }
 
-/* Column k: the reflection that clears A[k+1..][k]; applied to the columns behind it and to y. Returns false when the
- * column is (nearly) a combination of those before it. */
+/* Column k: the reflection that clears A[k+1..][k]; applied to the columns behind it and to y. Returns false
+ * when the column is (nearly) a combination of those before it. */
 static bool reflect_column(double *A, double *y, size_t rows, size_t columns, size_t k, double column_norm)
 {
     double norm = 0;
@@ -113,12 +118,15 @@ static bool reflect_column(double *A, double *y, size_t rows, size_t columns, si
     for (size_t i = k; i < rows; i++) vv += A[i * columns + k] * A[i * columns + k];
     for (size_t j = k + 1; j <= columns; j++) { /* j == columns: y */
         double dot = 0;
-        for (size_t i = k; i < rows; i++) dot += A[i * columns + k] * (j < columns ? A[i * columns + j] : y[i]);
+        for (size_t i = k; i < rows; i++)
+            dot += A[i * columns + k] * (j < columns ? A[i * columns + j] : y[i]);
         dot *= 2 / vv;
         for (size_t i = k; i < rows; i++) {
             double d = dot * A[i * columns + k];
-            if (j < columns) A[i * columns + j] -= d;
-            else y[i] -= d;
+            if (j < columns)
+                A[i * columns + j] -= d;
+            else
+                y[i] -= d;
         }
     }
     A[k * columns + k] = norm;

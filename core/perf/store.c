@@ -2,11 +2,11 @@
 /* store.c: models in text files.
  * Threads: any. Owns: the format. Not here: when models are saved (perfmodel.c).
  *
- * A file is lines: "orrery-perfmodel 1", the symbol, the model's type, then for each architecture and implementation an
- * "arch" line and its "entry" lines, and at the end the checksum (FNV-1a, 64 bits) of all bytes before its line. It is
- * read whole and checked before anything is believed. Files in folders that others can write may be traps: links, files
- * of other users, and anything that is not a regular file are refused. A file that is refused is one warning, and the
- * model is calibrated anew. */
+ * A file is lines: "orrery-perfmodel 1", the symbol, the model's type, then for each architecture and
+ * implementation an "arch" line and its "entry" lines, and at the end the checksum (FNV-1a, 64 bits) of all
+ * bytes before its line. It is read whole and checked before anything is believed. Files in folders that
+ * others can write may be traps: links, files of other users, and anything that is not a regular file are
+ * refused. A file that is refused is one warning, and the model is calibrated anew. */
 #include "core/perf/store.h"
 
 #include <dirent.h>
@@ -45,17 +45,22 @@ static bool encode(const char *s, char *out, size_t maxlen)
     size_t n = 0;
     for (const char *p = s; *p; p++) {
         unsigned char c = (unsigned char)*p;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-                     c == '+' || (c == '.' && p != s);
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                     c == '-' || c == '+' || (c == '.' && p != s);
         if (n + (plain ? 1 : 3) >= maxlen) return false;
-        if (plain) out[n++] = (char)c;
-        else n += (size_t)snprintf(out + n, maxlen - n, "%%%02x", c);
+        if (plain)
+            out[n++] = (char)c;
+        else
+            n += (size_t)snprintf(out + n, maxlen - n, "%%%02x", c);
     }
     out[n] = 0;
     return n > 0;
 }
 
-static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 
 static void decode(char *s)
 {
@@ -120,7 +125,8 @@ static int append_file(const char *symbol, char *path, size_t maxlen)
     char name[NAME_BYTES], host[NAME_BYTES];
     size_t used = strlen(path);
     if (!encode(symbol, name, sizeof name) || !host_suffix(host, sizeof host)) return -ENAMETOOLONG;
-    if (strlen(name) + strlen(host) >= NAME_BYTES - 32) return -ENAMETOOLONG; /* the temporary name is longer */
+    if (strlen(name) + strlen(host) >= NAME_BYTES - 32)
+        return -ENAMETOOLONG; /* the temporary name is longer */
     int n = snprintf(path + used, maxlen - used, "/%s%s", name, host);
     return n > 0 && (size_t)n < maxlen - used ? 0 : -ENAMETOOLONG;
 }
@@ -139,7 +145,9 @@ static bool is_there(const char *path)
 
 int orr_store_find(const char *symbol, char *path, size_t maxlen)
 {
-    if (orr_store_directory(path, maxlen, false) == 0 && append_file(symbol, path, maxlen) == 0 && is_there(path)) return 0;
+    if (orr_store_directory(path, maxlen, false) == 0 && append_file(symbol, path, maxlen) == 0 &&
+        is_there(path))
+        return 0;
     const char *search = orr_env_string(&env_search);
     while (search && *search) {
         const char *colon = strchrnul(search, ':');
@@ -164,7 +172,8 @@ int orr_store_each(void (*fn)(const char *symbol, void *arg), void *arg)
     size_t host_length = strlen(host);
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
         size_t n = strlen(e->d_name);
-        if (e->d_name[0] == '.' || n <= host_length || strcmp(e->d_name + n - host_length, host) != 0) continue;
+        if (e->d_name[0] == '.' || n <= host_length || strcmp(e->d_name + n - host_length, host) != 0)
+            continue;
         char name[NAME_BYTES];
         snprintf(name, sizeof name, "%.*s", (int)(n - host_length), e->d_name);
         decode(name);
@@ -223,7 +232,8 @@ static const char *check_frame(char *text, size_t *length)
     size_t start = n - 1;
     while (start > 0 && text[start - 1] != '\n') start--;
     char last_line[32];
-    int expected = snprintf(last_line, sizeof last_line, "checksum %016llx\n", (unsigned long long)checksum(text, start));
+    int expected = snprintf(last_line, sizeof last_line, "checksum %016llx\n",
+                            (unsigned long long)checksum(text, start));
     if (n - start != (size_t)expected || strncmp(text + start, "checksum ", 9) != 0) return "it is truncated";
     if (memcmp(text + start, last_line, n - start) != 0) return "its checksum does not match";
     text[start] = 0;
@@ -231,7 +241,8 @@ static const char *check_frame(char *text, size_t *length)
     return NULL;
 }
 
-/* A reader of words; ok turns false at the first that is missing or wrong, and the values are 0 from then on. */
+/* A reader of words; ok turns false at the first that is missing or wrong, and the values are 0 from then on.
+ */
 struct words {
     char *at;
     bool ok;
@@ -260,7 +271,10 @@ static double word_double(struct words *w)
     return w->ok ? v : 0;
 }
 
-static bool words_end(const struct words *w) { return w->ok && *w->at == 0; }
+static bool words_end(const struct words *w)
+{
+    return w->ok && *w->at == 0;
+}
 
 static struct orr_perf_arch *parse_arch(struct orr_perfmodel_state *s, char *line)
 {
@@ -365,10 +379,14 @@ int orr_store_load(struct orr_perfmodel_state *s, const char *path)
     int status = read_whole(path, &text, &length);
     if (status == -ENOENT) return status;
     const char *wrong = NULL;
-    if (status == -ELOOP) wrong = "it is a link";
-    else if (status == -EPERM) wrong = "it is not a regular file of this user";
-    else if (status == -EINVAL) wrong = "it is too large";
-    else if (status != 0) wrong = strerror(-status);
+    if (status == -ELOOP)
+        wrong = "it is a link";
+    else if (status == -EPERM)
+        wrong = "it is not a regular file of this user";
+    else if (status == -EINVAL)
+        wrong = "it is too large";
+    else if (status != 0)
+        wrong = strerror(-status);
     if (status == 0) {
         locale_t c, before = c_locale_begin(&c);
         wrong = check_frame(text, &length);
@@ -416,15 +434,17 @@ static void append(struct text *t, const char *fmt, ...)
     }
 }
 
-static void append_entry(struct text *t, struct orr_perf_arch *pa, const struct starpu_perfmodel_history_entry *shared)
+static void append_entry(struct text *t, struct orr_perf_arch *pa,
+                         const struct starpu_perfmodel_history_entry *shared)
 {
     orr_spin_lock(&pa->lock);
     struct starpu_perfmodel_history_entry e = *shared;
     orr_spin_unlock(&pa->lock);
     if (e.nsample == 0) return;
     unsigned np = e.parameters ? pa->model->nparameters : 0;
-    append(t, "entry %08x %zu %.17g %u %u %.17g %.17g %.17g %llu %u", e.footprint, e.size, isfinite(e.flops) ? e.flops : 0,
-           e.nsample, e.nerror, e.sum, e.sum2, e.duration, (unsigned long long)e.tag, np);
+    append(t, "entry %08x %zu %.17g %u %u %.17g %.17g %.17g %llu %u", e.footprint, e.size,
+           isfinite(e.flops) ? e.flops : 0, e.nsample, e.nerror, e.sum, e.sum2, e.duration,
+           (unsigned long long)e.tag, np);
     for (unsigned i = 0; i < np; i++) append(t, " %.17g", e.parameters[i]);
     append(t, "\n");
 }
@@ -434,7 +454,8 @@ static void append_arch(struct orr_perf_arch *pa, int comb, unsigned nimpl, void
     struct text *t = arg;
     const struct starpu_perfmodel_arch *arch = orr_arch_get(comb);
     orr_spin_lock(&pa->lock);
-    struct starpu_perfmodel_history_list *list = pa->pub.list; /* grows at its head only: the rest may be walked unlocked */
+    struct starpu_perfmodel_history_list *list =
+        pa->pub.list; /* grows at its head only: the rest may be walked unlocked */
     orr_spin_unlock(&pa->lock);
     if (!list) return;
     append(t, "arch %d", arch->ndevices);
@@ -506,8 +527,10 @@ static int replace_file(const char *path, const char *bytes, size_t length)
     int status = write_synced(fd, bytes, length);
     if (close(fd) != 0 && status == 0) status = -errno;
     if (status == 0 && rename(temporary, path) != 0) status = -errno;
-    if (status != 0) unlink(temporary);
-    else sync_folder(path);
+    if (status != 0)
+        unlink(temporary);
+    else
+        sync_folder(path);
     return status;
 }
 
@@ -518,7 +541,9 @@ int orr_store_save(struct orr_perfmodel_state *s, const char *path)
     if (status == 0) status = replace_file(path, t.bytes, t.length);
     orr_free(t.bytes);
     if (status == -EPERM)
-        orr_warn("performance model %s is not saved: it is a link, or not a regular file of this user; remove it", path);
+        orr_warn(
+            "performance model %s is not saved: it is a link, or not a regular file of this user; remove it",
+            path);
     else if (status != 0)
         orr_warn("performance model %s is not saved: %s", path, strerror(-status));
     return status;

@@ -17,11 +17,13 @@ int orr_store_directory(char *path, size_t maxlen, bool make);
 
 /* The file of symbol for this machine in that folder. 0; -ENAMETOOLONG or the folder's error. */
 int orr_store_path(const char *symbol, char *path, size_t maxlen);
-/* The file to read: the same, or one of that name in a folder of STARPU_PERF_MODEL_PATH. 0; -ENOENT: there is none. */
+/* The file to read: the same, or one of that name in a folder of STARPU_PERF_MODEL_PATH. 0; -ENOENT: there is
+ * none. */
 int orr_store_find(const char *symbol, char *path, size_t maxlen);
 
-/* Adds what the file holds to the empty state s, which takes type and symbol from the file if it has none. 0; -ENOENT: no
- * file; -EINVAL, -ELOOP, -EPERM, -EIO, -ENOMEM: the file is refused, one warning said so, and s holds no measures. */
+/* Adds what the file holds to the empty state s, which takes type and symbol from the file if it has none. 0;
+ * -ENOENT: no file; -EINVAL, -ELOOP, -EPERM, -EIO, -ENOMEM: the file is refused, one warning said so, and s
+ * holds no measures. */
 int orr_store_load(struct orr_perfmodel_state *s, const char *path);
 
 /* Writes s to path: to a temporary file beside it, synced, renamed. 0 or -errno, after one warning. */

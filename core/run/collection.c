@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collection.c: sets of workers: as a list, walked in order of joining; as a tree, walked from the caller's neighbours
- * outwards.
- * Threads: any walks, with an iterator of its own; changes while nobody walks. Owns: nothing beyond a collection's arrays.
- * Not here: which workers are in a context's (context.c). */
+/* collection.c: sets of workers: as a list, walked in order of joining; as a tree, walked from the caller's
+ * neighbours outwards.
+ * Threads: any walks, with an iterator of its own; changes while nobody walks. Owns:
+ * nothing beyond a collection's arrays. Not here: which workers are in a context's (context.c). */
 #include "core/run/collection.h"
 
 #include <string.h>
@@ -81,7 +81,8 @@ static void list_init_iterator(struct starpu_worker_collection *c, struct starpu
     it->possibly_parallel = -1;
 }
 
-static void list_init_iterator_for_task(struct starpu_worker_collection *c, struct starpu_sched_ctx_iterator *it, struct starpu_task *task)
+static void list_init_iterator_for_task(struct starpu_worker_collection *c,
+                                        struct starpu_sched_ctx_iterator *it, struct starpu_task *task)
 {
     (void)task; /* whatever it is, single workers run it */
     list_init_iterator(c, it);
@@ -89,7 +90,8 @@ static void list_init_iterator_for_task(struct starpu_worker_collection *c, stru
 
 /* ---- walking a tree: iterator->cursor counts those visited ---- */
 
-/* The worker nearest to the caller that is not visited; nearest to the first one's core for callers that are no worker. */
+/* The worker nearest to the caller that is not visited; nearest to the first one's core for callers that are
+ * no worker. */
 static int tree_get_next(struct starpu_worker_collection *c, struct starpu_sched_ctx_iterator *it)
 {
     const struct orr_worker *self = orr_worker_self();
@@ -116,7 +118,8 @@ static void tree_init_iterator(struct starpu_worker_collection *c, struct starpu
     memset(it->visited, 0, sizeof it->visited);
 }
 
-static void tree_init_iterator_for_task(struct starpu_worker_collection *c, struct starpu_sched_ctx_iterator *it, struct starpu_task *task)
+static void tree_init_iterator_for_task(struct starpu_worker_collection *c,
+                                        struct starpu_sched_ctx_iterator *it, struct starpu_task *task)
 {
     (void)task;
     tree_init_iterator(c, it);

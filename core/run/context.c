@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* context.c: opens and closes scheduling contexts.
- * Threads: see context.h. Owns: nothing beyond the table. Not here: questions about contexts (core/run/sched_ctx.c). */
+ * Threads: see context.h. Owns: nothing beyond the table. Not here: questions about contexts
+ * (core/run/sched_ctx.c). */
 #include "core/run/context.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ void orr_policies_print(void)
 {
     fprintf(stderr, "scheduling policies (STARPU_SCHED):\n");
     for (int i = 0; orr_policies[i]; i++)
-        fprintf(stderr, "  %-10s %s%s\n", orr_policies[i]->name, orr_policies[i]->description, i == 0 ? " (default)" : "");
+        fprintf(stderr, "  %-10s %s%s\n", orr_policies[i]->name, orr_policies[i]->description,
+                i == 0 ? " (default)" : "");
 }
 
 static const struct orr_policy_ops *find_policy(const char *name)
@@ -136,6 +138,7 @@ int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *
     ctx->priorities_set = s->priorities_set;
     ctx->user_data = s->user_data;
     ctx->policy_init = s->policy_init;
+    ctx->nested_in = s->nested_in;
     int r = open_with(ctx, s);
     if (r) return r;
     if (ctx->policy_init) ctx->policy_init(id);
@@ -144,7 +147,8 @@ int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *
     return 0;
 }
 
-int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers, unsigned count)
+int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers,
+                 unsigned count)
 {
     struct orr_ctx_settings s = { .policy_name = policy_name, .policy = user };
     return orr_ctx_open_with(id, &s, workers, count);
@@ -166,11 +170,20 @@ void orr_ctx_close(unsigned id)
 
 /* ---- priorities: settings of a policy, made by its init function ---- */
 
-static struct orr_ctx *context_of(unsigned id) { return id < STARPU_NMAX_SCHED_CTXS ? &orr_contexts[id] : &orr_contexts[0]; }
+static struct orr_ctx *context_of(unsigned id)
+{
+    return id < STARPU_NMAX_SCHED_CTXS ? &orr_contexts[id] : &orr_contexts[0];
+}
 
-int starpu_sched_ctx_get_min_priority(unsigned id) { return context_of(id)->min_priority; }
+int starpu_sched_ctx_get_min_priority(unsigned id)
+{
+    return context_of(id)->min_priority;
+}
 
-int starpu_sched_ctx_get_max_priority(unsigned id) { return context_of(id)->max_priority; }
+int starpu_sched_ctx_get_max_priority(unsigned id)
+{
+    return context_of(id)->max_priority;
+}
 
 int starpu_sched_ctx_set_min_priority(unsigned id, int min_prio)
 {
@@ -186,18 +199,42 @@ int starpu_sched_ctx_set_max_priority(unsigned id, int max_prio)
     return 0;
 }
 
-int starpu_sched_ctx_min_priority_is_set(unsigned id) { return context_of(id)->priorities_set; }
+int starpu_sched_ctx_min_priority_is_set(unsigned id)
+{
+    return context_of(id)->priorities_set;
+}
 
-int starpu_sched_ctx_max_priority_is_set(unsigned id) { return context_of(id)->priorities_set; }
+int starpu_sched_ctx_max_priority_is_set(unsigned id)
+{
+    return context_of(id)->priorities_set;
+}
 
-int starpu_sched_get_min_priority(void) { return starpu_sched_ctx_get_min_priority(orr_self()->sched_ctx); }
+int starpu_sched_get_min_priority(void)
+{
+    return starpu_sched_ctx_get_min_priority(orr_self()->sched_ctx);
+}
 
-int starpu_sched_get_max_priority(void) { return starpu_sched_ctx_get_max_priority(orr_self()->sched_ctx); }
+int starpu_sched_get_max_priority(void)
+{
+    return starpu_sched_ctx_get_max_priority(orr_self()->sched_ctx);
+}
 
-int starpu_sched_set_min_priority(int min_prio) { return starpu_sched_ctx_set_min_priority(orr_self()->sched_ctx, min_prio); }
+int starpu_sched_set_min_priority(int min_prio)
+{
+    return starpu_sched_ctx_set_min_priority(orr_self()->sched_ctx, min_prio);
+}
 
-int starpu_sched_set_max_priority(int max_prio) { return starpu_sched_ctx_set_max_priority(orr_self()->sched_ctx, max_prio); }
+int starpu_sched_set_max_priority(int max_prio)
+{
+    return starpu_sched_ctx_set_max_priority(orr_self()->sched_ctx, max_prio);
+}
 
-void starpu_sched_ctx_set_policy_data(unsigned id, void *policy_data) { context_of(id)->policy_data = policy_data; }
+void starpu_sched_ctx_set_policy_data(unsigned id, void *policy_data)
+{
+    context_of(id)->policy_data = policy_data;
+}
 
-void *starpu_sched_ctx_get_policy_data(unsigned id) { return context_of(id)->policy_data; }
+void *starpu_sched_ctx_get_policy_data(unsigned id)
+{
+    return context_of(id)->policy_data;
+}

@@ -9,9 +9,10 @@
 
 #include "core/worker/policy.h"
 
-/* Fills ctx with a policy: the program's table `user`, or the built-in one of that name, or the default when both are NULL.
- * 0, -EINVAL for an unknown name (which are known is printed), -ENOMEM. */
-int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers, unsigned count);
+/* Fills ctx with a policy: the program's table `user`, or the built-in one of that name, or the default when
+ * both are NULL. 0, -EINVAL for an unknown name (which are known is printed), -ENOMEM. */
+int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers,
+                 unsigned count);
 void orr_ctx_close(unsigned id);
 
 /* The same with more to say. policy_init: called after the policy's own init. */
@@ -23,6 +24,7 @@ struct orr_ctx_settings {
     int min_priority, max_priority;
     void (*policy_init)(unsigned id);
     void *user_data;
+    unsigned nested_in;
 };
 int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *workers, unsigned count);
 

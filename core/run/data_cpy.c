@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* data_cpy.c: copying one datum to another, as a task in main memory.
- * Threads: any. Owns: the codelet of such tasks. Not here: copies of one datum between memories (core/data/transfer.c). */
+ * Threads: any. Owns: the codelet of such tasks. Not here: copies of one datum between memories
+ * (core/data/transfer.c). */
 #include <starpu.h>
 
 #include "core/base/log.h"
@@ -13,15 +14,24 @@ static void copy_body(void *buffers[], void *arg)
     const struct starpu_data_copy_methods *m = dst->ops->copy_methods;
     int r = -ENOSYS;
     (void)arg;
-    if (m && m->any_to_any) r = m->any_to_any(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM, NULL);
-    else if (m && m->ram_to_ram) r = m->ram_to_ram(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM);
-    if (r) orr_fatal("starpu_data_cpy: the copy failed (%s)", r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
+    if (m && m->any_to_any)
+        r = m->any_to_any(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM, NULL);
+    else if (m && m->ram_to_ram)
+        r = m->ram_to_ram(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM);
+    if (r)
+        orr_fatal("starpu_data_cpy: the copy failed (%s)",
+                  r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
 }
 
 static struct starpu_codelet copy_cl = {
-    .cpu_funcs = { copy_body }, .cuda_funcs = { copy_body }, .opencl_funcs = { copy_body }, .hip_funcs = { copy_body },
-    .nbuffers = 2, .modes = { STARPU_W, STARPU_R },
-    .specific_nodes = 1, .nodes = { STARPU_SPECIFIC_NODE_CPU, STARPU_SPECIFIC_NODE_CPU },
+    .cpu_funcs = { copy_body },
+    .cuda_funcs = { copy_body },
+    .opencl_funcs = { copy_body },
+    .hip_funcs = { copy_body },
+    .nbuffers = 2,
+    .modes = { STARPU_W, STARPU_R },
+    .specific_nodes = 1,
+    .nodes = { STARPU_SPECIFIC_NODE_CPU, STARPU_SPECIFIC_NODE_CPU },
     .name = "data_cpy",
 };
 
@@ -32,8 +42,9 @@ static const char *refusal(struct orr_data *dst, struct orr_data *src)
     return starpu_data_get_size(dst) != starpu_data_get_size(src) ? "the sizes differ" : NULL;
 }
 
-int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
-                             void (*callback_func)(void *), void *callback_arg, int priority)
+int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
+                             int asynchronous, void (*callback_func)(void *), void *callback_arg,
+                             int priority)
 {
     const char *why = refusal(dst_handle, src_handle);
     if (why) {
@@ -58,7 +69,8 @@ int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle
 int starpu_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
                     void (*callback_func)(void *), void *callback_arg)
 {
-    return starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg, STARPU_DEFAULT_PRIO);
+    return starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg,
+                                    STARPU_DEFAULT_PRIO);
 }
 
 int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle)

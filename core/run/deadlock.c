@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* deadlock.c: see deadlock.h.
- * Threads: the watching thread. Owns: it, and what is to be done. Not here: messages between ranks (mpi/ excuses itself).
+ * Threads: the watching thread. Owns: it, and what is to be done. Not here: messages between ranks (mpi/
+ * excuses itself).
  *
- * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every thread that
- * ever called the runtime is blocked inside it, no transfer is under way, and not a single task was submitted or completed
- * for two seconds. Then nobody is left who could move. A thread that computes outside the runtime means no deadlock.
- * Tasks are found by looking through the blocks they are allocated from: running normally costs nothing. */
+ * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every
+ * thread that ever called the runtime is blocked inside it, no transfer is under way, and not a single task
+ * was submitted or completed for two seconds. Then nobody is left who could move. A thread that computes
+ * outside the runtime means no deadlock. Tasks are found by looking through the blocks they are allocated
+ * from: running normally costs nothing. */
 #include "core/run/deadlock.h"
 
 #include <stdio.h>
@@ -26,7 +28,8 @@
 enum { LOOK_EVERY_MS = 400, LOOKS_UNTIL_SURE = 5, TASKS_MAX = 1024, TASKS_SHOWN = 16 };
 enum reaction { REACT_EXIT, REACT_WARN, REACT_ABORT };
 
-static const struct orr_env env_reaction = { "ORRERY_ON_DEADLOCK", "exit", "exit|warn|abort|off", "what to do about a deadlock" };
+static const struct orr_env env_reaction = { "ORRERY_ON_DEADLOCK", "exit", "exit|warn|abort|off",
+                                             "what to do about a deadlock" };
 
 static struct {
     pthread_t thread;
@@ -36,7 +39,10 @@ static struct {
     _Atomic(bool (*)(void)) excuse;
 } watch;
 
-void orr_deadlock_excuse(bool (*fn)(void)) { orr_store_release(&watch.excuse, fn); }
+void orr_deadlock_excuse(bool (*fn)(void))
+{
+    orr_store_release(&watch.excuse, fn);
+}
 
 /* ---- who waits for what ---- */
 
@@ -52,9 +58,13 @@ static void collect(void *block, void *arg)
     uint32_t state = orr_load_acquire(&t->state);
     struct orr_edge *e = orr_load_acquire(&t->successors);
     bool never_submitted = state == ORR_TASK_CREATED && e && e != ORR_EDGES_CLOSED;
-    if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_RUNNING && !never_submitted) return;
-    if (all->count < TASKS_MAX) all->task[all->count++] = t;
-    else all->more++;
+    if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_RUNNING &&
+        !never_submitted)
+        return;
+    if (all->count < TASKS_MAX)
+        all->task[all->count++] = t;
+    else
+        all->more++;
 }
 
 /* Whether a waits in its handle's queue; called with the queue's lock held. */
@@ -65,7 +75,10 @@ static bool is_waiting_locked(const struct orr_access_queue *q, const struct orr
     return false;
 }
 
-static struct orr_data *handle_of(struct orr_task *t, const struct orr_access *a) { return STARPU_TASK_GET_HANDLE(t->pub, a->index); }
+static struct orr_data *handle_of(struct orr_task *t, const struct orr_access *a)
+{
+    return STARPU_TASK_GET_HANDLE(t->pub, a->index);
+}
 
 /* t's access to h, or NULL. */
 static struct orr_access *access_to(struct orr_task *t, const struct orr_data *h)
@@ -112,15 +125,19 @@ static struct orr_data *waits_for_data(struct orr_task *t, struct orr_task *p)
 
 static bool waits_for(struct orr_task *t, struct orr_task *p)
 {
-    return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && t != p && (waits_for_edge(t, p) || waits_for_data(t, p));
+    return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && t != p &&
+           (waits_for_edge(t, p) || waits_for_data(t, p));
 }
 
 /* ---- saying it ---- */
 
 static void describe(char *dst, size_t bytes, const struct orr_task *t)
 {
-    if (t->pub->file) snprintf(dst, bytes, "%s (job %llu, %s:%u)", orr_task_name(t), (unsigned long long)t->id, t->pub->file, t->pub->line);
-    else snprintf(dst, bytes, "%s (job %llu)", orr_task_name(t), (unsigned long long)t->id);
+    if (t->pub->file)
+        snprintf(dst, bytes, "%s (job %llu, %s:%u)", orr_task_name(t), (unsigned long long)t->id,
+                 t->pub->file, t->pub->line);
+    else
+        snprintf(dst, bytes, "%s (job %llu)", orr_task_name(t), (unsigned long long)t->id);
 }
 
 /* Says what of the program's own holds data that t waits for. */
@@ -137,8 +154,9 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
         }
         if (by_task) continue;
         char label[64];
-        orr_error("  task %s waits for data %s, which the program holds: starpu_data_acquire without starpu_data_release", name,
-                  orr_data_label(h, label, sizeof label));
+        orr_error("  task %s waits for data %s, which the program holds: starpu_data_acquire without "
+                  "starpu_data_release",
+                  name, orr_data_label(h, label, sizeof label));
         return true;
     }
     return false;
@@ -146,11 +164,13 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
 
 static bool explain_order(struct orr_task *t, const char *name)
 {
-    if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker || t->pub->workerid >= orr_worker_count) return false;
+    if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker || t->pub->workerid >= orr_worker_count)
+        return false;
     struct orr_worker *w = &orr_workers[t->pub->workerid];
     if (t->pub->workerorder == w->next_order) return false;
-    orr_error("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task is ready", name, w->id,
-              w->next_order);
+    orr_error("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task "
+              "is ready",
+              name, w->id, w->next_order);
     return true;
 }
 
@@ -161,7 +181,8 @@ static void explain(struct waiting *all, struct orr_task *t)
     uint32_t state = orr_load_acquire(&t->state);
     describe(name, sizeof name, t);
     if (state == ORR_TASK_READY) {
-        if (!explain_order(t, name)) orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
+        if (!explain_order(t, name))
+            orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
     }
     if (state != ORR_TASK_SUBMITTED) return;
@@ -169,12 +190,14 @@ static void explain(struct waiting *all, struct orr_task *t)
         struct orr_task *p = all->task[i];
         if (!waits_for(t, p)) continue;
         describe(other, sizeof other, p);
-        const char *note = orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
+        const char *note =
+            orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
         orr_error("  task %s waits for task %s%s", name, other, note);
         said = true;
     }
     if (t->rare && t->rare->tag && !said) {
-        orr_error("  task %s waits for tags that its tag %llu depends on", name, (unsigned long long)t->pub->tag_id);
+        orr_error("  task %s waits for tags that its tag %llu depends on", name,
+                  (unsigned long long)t->pub->tag_id);
         said = true;
     }
     if (t->naccesses && explain_held_by_program(all, t, name)) said = true;
@@ -182,7 +205,8 @@ static void explain(struct waiting *all, struct orr_task *t)
 }
 
 /* Depth first along "waits for" from t; the path is a cycle when it meets start again. */
-static bool find_cycle(struct waiting *all, unsigned at, unsigned start, unsigned *path, unsigned *length, bool *seen)
+static bool find_cycle(struct waiting *all, unsigned at, unsigned start, unsigned *path, unsigned *length,
+                       bool *seen)
 {
     if (*length >= TASKS_SHOWN) return false;
     path[(*length)++] = at;
@@ -221,13 +245,15 @@ static void report(uint64_t outstanding)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
     if (outstanding)
-        orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing moved for 2 s",
+        orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
+                  "moved for 2 s",
                   (unsigned long long)outstanding);
     if (!all) return;
     orr_slab_for_each(ORR_SLAB_TASK, collect, all);
     orr_slab_for_each(ORR_SLAB_JOB, collect, all);
     for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) explain(all, all->task[i]);
-    if (all->count + all->more > TASKS_SHOWN) orr_error("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
+    if (all->count + all->more > TASKS_SHOWN)
+        orr_error("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
     print_cycle(all);
     orr_free(all);
 }
@@ -236,7 +262,8 @@ static void report(uint64_t outstanding)
 
 static bool everybody_idle(void)
 {
-    if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) return false;
+    if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping))
+        return false;
     unsigned asleep = orr_load_seq(&orr_lot.parked);
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
@@ -247,7 +274,8 @@ static bool everybody_idle(void)
     return asleep >= orr_worker_count;
 }
 
-/* Whether somebody outside may still move things, or else says that nobody can: then it is a deadlock even without a task. */
+/* Whether somebody outside may still move things, or else says that nobody can: then it is a deadlock even
+ * without a task. */
 static bool excused(bool has_tasks)
 {
     bool (*excuse)(void) = orr_load_acquire(&watch.excuse);
@@ -273,12 +301,15 @@ static void *run(void *unused)
     while (!orr_load_acquire(&watch.stop)) {
         orr_futex_wait(&watch.stop, 0, (int64_t)LOOK_EVERY_MS * 1000000);
         struct orr_census c = orr_threads_census();
-        bool stuck = c.all_blocked && c.submitted == submitted && c.completed == completed && everybody_idle();
+        bool stuck =
+            c.all_blocked && c.submitted == submitted && c.completed == completed && everybody_idle();
         submitted = c.submitted;
         completed = c.completed;
         still = stuck ? still + 1 : 0;
         if (!stuck) reacted = false;
-        if (still < LOOKS_UNTIL_SURE || reacted || orr_load_acquire(&watch.stop) || excused(submitted > completed)) continue;
+        if (still < LOOKS_UNTIL_SURE || reacted || orr_load_acquire(&watch.stop) ||
+            excused(submitted > completed))
+            continue;
         reacted = true;
         react(submitted - completed);
     }
@@ -291,9 +322,12 @@ void orr_deadlock_start(void)
     watch.reaction = REACT_EXIT;
     watch.running = false;
     if (s && strcmp(s, "off") == 0) return;
-    if (s && strcmp(s, "warn") == 0) watch.reaction = REACT_WARN;
-    else if (s && strcmp(s, "abort") == 0) watch.reaction = REACT_ABORT;
-    else if (s && strcmp(s, "exit") != 0) orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes exit, warn, abort or off; using exit", s);
+    if (s && strcmp(s, "warn") == 0)
+        watch.reaction = REACT_WARN;
+    else if (s && strcmp(s, "abort") == 0)
+        watch.reaction = REACT_ABORT;
+    else if (s && strcmp(s, "exit") != 0)
+        orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes exit, warn, abort or off; using exit", s);
     orr_store_release(&watch.stop, 0u);
     watch.running = pthread_create(&watch.thread, NULL, run, NULL) == 0;
     if (!watch.running) orr_warn("deadlocks will not be noticed: no thread can be made for it");

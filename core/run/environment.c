@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* environment.c: the environment as programs ask for it (starpu_helper.h).
- * Threads: any that nobody sets variables beside. Owns: nothing. Not here: the runtime's own settings (core/base/env.h). */
+ * Threads: any that nobody sets variables beside. Owns: nothing. Not here: the runtime's own settings
+ * (core/base/env.h). */
 #include <limits.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -21,7 +22,8 @@ int starpu_get_env_string_var_default(const char *str, const char *strings[], in
     if (!value) return defvalue;
     for (int i = 0; strings[i]; i++)
         if (strcasecmp(value, strings[i]) == 0) return i;
-    orr_warn("%s=%s is ignored: it is none of the values that it takes, such as %s", str, value, strings[0] ? strings[0] : "(none)");
+    orr_warn("%s=%s is ignored: it is none of the values that it takes, such as %s", str, value,
+             strings[0] ? strings[0] : "(none)");
     return defvalue;
 }
 
@@ -33,7 +35,9 @@ static double factor_of(const char *suffix)
     if (*suffix == 0 || strcasecmp(suffix, "B") == 0) return 1;
     for (const char *l = letters; *l; l++) {
         factor *= 1024;
-        if ((*suffix == *l || *suffix == *l + ('a' - 'A')) && (suffix[1] == 0 || strcasecmp(suffix + 1, "B") == 0)) return factor;
+        if ((*suffix == *l || *suffix == *l + ('a' - 'A')) &&
+            (suffix[1] == 0 || strcasecmp(suffix + 1, "B") == 0))
+            return factor;
     }
     return 0;
 }

@@ -21,8 +21,11 @@ static void run_call(void *buffers[], void *arg)
     c->func(c->arg);
 }
 
-static struct starpu_codelet call_cl = { .cpu_funcs = { run_call }, .cuda_funcs = { run_call }, .opencl_funcs = { run_call },
-                                         .hip_funcs = { run_call }, .name = "execute_on_worker" };
+static struct starpu_codelet call_cl = { .cpu_funcs = { run_call },
+                                         .cuda_funcs = { run_call },
+                                         .opencl_funcs = { run_call },
+                                         .hip_funcs = { run_call },
+                                         .name = "execute_on_worker" };
 
 static struct starpu_task *submit_call(struct call *c, unsigned worker, const char *name)
 {
@@ -43,7 +46,12 @@ static void execute(struct call *c, unsigned count, const unsigned *workers, con
 {
     struct orr_thread *self = orr_self();
     if (self->current || self->callback_depth) {
-        orr_fatal("starpu_execute_on_each_worker in task %s: a task must not block", orr_task_name(self->current));
+        orr_fatal("starpu_execute_on_each_worker in task %s: a task must not block",
+                  orr_task_name(self->current));
+        return;
+    }
+    if (!c->func) {
+        orr_fatal("starpu_execute_on_each_worker: the function is NULL");
         return;
     }
     struct starpu_task **tasks = orr_calloc(count ? count : 1, sizeof *tasks);
@@ -52,7 +60,9 @@ static void execute(struct call *c, unsigned count, const unsigned *workers, con
     for (unsigned i = 0; tasks && i < count && tasks[i]; i++)
         if (starpu_task_wait(tasks[i]) != 0) failed = true;
     orr_free(tasks);
-    if (failed) orr_fatal("starpu_execute_on_each_worker: %s could not be run on all workers", name ? name : "the function");
+    if (failed)
+        orr_fatal("starpu_execute_on_each_worker: %s could not be run on all workers",
+                  name ? name : "the function");
 }
 
 void starpu_execute_on_each_worker_ex(void (*func)(void *), void *arg, uint32_t where, const char *name)
@@ -69,7 +79,8 @@ void starpu_execute_on_each_worker(void (*func)(void *), void *arg, uint32_t whe
     starpu_execute_on_each_worker_ex(func, arg, where, NULL);
 }
 
-void starpu_execute_on_specific_workers(void (*func)(void *), void *arg, unsigned num_workers, unsigned *workers, const char *name)
+void starpu_execute_on_specific_workers(void (*func)(void *), void *arg, unsigned num_workers,
+                                        unsigned *workers, const char *name)
 {
     struct call c = { func, arg };
     execute(&c, num_workers, workers, name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* init.c: bringing the runtime up and down, in the order of the layers.
- * Threads: init and shutdown from any thread, one at a time. Owns: how often init was called. Not here: the parts. */
+ * Threads: init and shutdown from any thread, one at a time. Owns: how often init was called. Not here: the
+ * parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +34,20 @@ static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
 static _Atomic bool up;
 
-static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name", "scheduling policy; help lists them" };
+static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name",
+                                          "scheduling policy; help lists them" };
 
 int starpu_conf_init(struct starpu_conf *conf)
 {
-    if (!conf) return -EINVAL;
+    if (!conf) {
+        orr_error("starpu_conf_init: the configuration is NULL");
+        return -EINVAL;
+    }
     memset(conf, 0, sizeof *conf);
     conf->magic = 42;
     conf->nsycl = conf->nmic = -1;
-    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc = conf->ntcpip_sc = -1;
+    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc =
+        conf->ntcpip_sc = -1;
     conf->reserve_ncpus = -1;
     conf->bus_calibrate = conf->calibrate = -1;
     conf->single_combined_worker = -1;
@@ -54,13 +60,17 @@ int starpu_conf_noworker(struct starpu_conf *conf)
 {
     if (!conf) return -EINVAL;
     conf->nsycl = conf->nmic = -1;
-    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc = conf->ntcpip_sc = 0;
+    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc =
+        conf->ntcpip_sc = 0;
     return 0;
 }
 
 /* ---- what lower layers ask of upper ones ---- */
 
-static bool in_task(void) { return orr_self()->current != NULL || orr_self()->callback_depth > 0; }
+static bool in_task(void)
+{
+    return orr_self()->current != NULL || orr_self()->callback_depth > 0;
+}
 
 static const char *where(void)
 {
@@ -79,9 +89,13 @@ static bool poll_transfers(void *arg)
 
 /* ---- workers ---- */
 
-static uint32_t where_of_type(enum starpu_worker_archtype type) { return STARPU_WORKER_TO_MASK(type); }
+static uint32_t where_of_type(enum starpu_worker_archtype type)
+{
+    return STARPU_WORKER_TO_MASK(type);
+}
 
-static int setup_worker(const struct orr_driver_ops *d, int devid, const struct starpu_conf *conf)
+static int setup_worker(const struct orr_driver_ops *d, int devid, const struct starpu_conf *conf,
+                        const int *cores)
 {
     struct orr_worker *w = &orr_workers[orr_worker_count];
     memset(w, 0, sizeof *w);
@@ -89,7 +103,7 @@ static int setup_worker(const struct orr_driver_ops *d, int devid, const struct 
     w->type = d->type;
     w->where = where_of_type(d->type);
     w->devid = devid;
-    w->bindid = conf->use_explicit_workers_bindid ? (int)conf->workers_bindid[w->id] : w->id;
+    w->bindid = cores[w->id];
     w->driver = d;
     w->direct = d->type == STARPU_CPU_WORKER;
     pthread_mutex_init(&w->sched_mutex, NULL);
@@ -104,16 +118,19 @@ static int setup_worker(const struct orr_driver_ops *d, int devid, const struct 
 
 static int setup_workers(const struct starpu_conf *conf)
 {
+    int cores[STARPU_NMAXWORKERS];
+    orr_binding_choose(conf, cores);
     orr_worker_count = 0;
     orr_perf_workers_clear();
     for (int i = 0; orr_drivers[i]; i++) {
         int n = orr_drivers[i]->count(conf);
         for (int dev = 0; dev < n; dev++) {
             if (orr_worker_count == STARPU_NMAXWORKERS) {
-                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)", STARPU_NMAXWORKERS);
+                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
+                         STARPU_NMAXWORKERS);
                 break;
             }
-            int r = setup_worker(orr_drivers[i], dev, conf);
+            int r = setup_worker(orr_drivers[i], dev, conf, cores);
             if (r) return r;
         }
     }
@@ -149,12 +166,26 @@ static int open_main_context(const struct starpu_conf *conf)
     int ids[STARPU_NMAXWORKERS];
     for (unsigned i = 0; i < orr_worker_count; i++) ids[i] = (int)i;
     int r = orr_ctx_open(0, name, user, ids, orr_worker_count);
-    if (r == 0 && conf->global_sched_ctx_min_priority != -1) orr_contexts[0].min_priority = conf->global_sched_ctx_min_priority;
-    if (r == 0 && conf->global_sched_ctx_max_priority != -1) orr_contexts[0].max_priority = conf->global_sched_ctx_max_priority;
+    if (r == 0 && conf->global_sched_ctx_min_priority != -1)
+        orr_contexts[0].min_priority = conf->global_sched_ctx_min_priority;
+    if (r == 0 && conf->global_sched_ctx_max_priority != -1)
+        orr_contexts[0].max_priority = conf->global_sched_ctx_max_priority;
     return r;
 }
 
 static struct orr_progress transfers_progress = { .poll = poll_transfers };
+
+/* Says what of conf cannot be had as it is; init goes on. */
+static void doubt(const struct starpu_conf *conf)
+{
+    int cores = (int)orr_topo_cores();
+    if (conf->ncpus > STARPU_MAXCPUS)
+        orr_warn("starpu_conf.ncpus is %d; there are %d CPU workers at most (STARPU_MAXCPUS)", conf->ncpus, STARPU_MAXCPUS);
+    if (conf->ncpus < 0 && conf->reserve_ncpus >= cores)
+        orr_warn("starpu_conf.reserve_ncpus is %d, but there are %d cores; one gets a worker nevertheless", conf->reserve_ncpus, cores);
+    if (conf->calibrate < -1 || conf->calibrate > 2)
+        orr_warn("starpu_conf.calibrate is %d, none of 0, 1, 2; performance models are not calibrated", conf->calibrate);
+}
 
 /* Called with init_lock held. */
 static int bring_up(struct starpu_conf *conf)
@@ -162,20 +193,26 @@ static int bring_up(struct starpu_conf *conf)
     int r;
     orr_log_init();
     orr_clock_init();
-    orr_task_init_slabs();
-    orr_data_hooks = (struct orr_data_hooks){ .initialise = orr_redux_initialise, .reduction_start = orr_redux_start, .reclaim = orr_task_reclaim, .in_task = in_task, .where = where };
+    orr_data_hooks = (struct orr_data_hooks){ .initialise = orr_redux_initialise,
+                                              .reduction_start = orr_redux_start,
+                                              .reclaim = orr_task_reclaim,
+                                              .in_task = in_task,
+                                              .where = where };
     if ((r = orr_topo_init()) != 0) return r;
+    doubt(conf);
     orr_nodes_init();
     orr_async_copy_init(conf);
     if ((r = setup_workers(conf)) != 0) goto undo_workers;
-    if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0) goto undo_workers;
+    if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0)
+        goto undo_workers;
     if ((r = open_main_context(conf)) != 0) goto undo_perf;
     orr_wait_init_limits();
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
     orr_profile_init();
     if (orr_node_count > 1) orr_progress_register(transfers_progress);
-    void (*policy_ready)(unsigned) = conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
+    void (*policy_ready)(unsigned) =
+        conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
     if (policy_ready) policy_ready(0);
     if ((r = orr_workers_start()) != 0) goto undo_context;
     orr_deadlock_start();
@@ -215,7 +252,10 @@ int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
     return r;
 }
 
-int starpu_init(struct starpu_conf *conf) { return starpu_initialize(conf, NULL, NULL); }
+int starpu_init(struct starpu_conf *conf)
+{
+    return starpu_initialize(conf, NULL, NULL);
+}
 
 /* Called with init_lock held. */
 static void bring_down(void)
@@ -230,6 +270,7 @@ static void bring_down(void)
     orr_perf_fini();
     orr_tags_fini();
     orr_transfers_fini();
+    orr_data_retired_free();
     teardown_workers();
     orr_nodes_fini();
     orr_topo_fini();
@@ -238,9 +279,17 @@ static void bring_down(void)
 
 void starpu_shutdown(void)
 {
+    if (in_task()) {
+        orr_error(
+            "starpu_shutdown%s: it waits for all tasks, and must not be called from a task or a callback",
+            where());
+        return;
+    }
     pthread_mutex_lock(&init_lock);
-    if (init_count == 0) orr_error("starpu_shutdown: the runtime is not initialised");
-    else if (init_count > 1) init_count--;
+    if (init_count == 0)
+        orr_error("starpu_shutdown: the runtime is not initialised");
+    else if (init_count > 1)
+        init_count--;
     else {
         bring_down();
         init_count = 0;
@@ -248,7 +297,10 @@ void starpu_shutdown(void)
     pthread_mutex_unlock(&init_lock);
 }
 
-int starpu_is_initialized(void) { return orr_load_acquire(&up); }
+int starpu_is_initialized(void)
+{
+    return orr_load_acquire(&up);
+}
 
 void starpu_wait_initialized(void)
 {
@@ -267,7 +319,10 @@ void starpu_resume(void)
     if (starpu_is_initialized()) orr_workers_resume();
 }
 
-int starpu_is_paused(void) { return orr_load_seq(&orr_lot.paused) != 0; }
+int starpu_is_paused(void)
+{
+    return orr_load_seq(&orr_lot.paused) != 0;
+}
 
 void starpu_get_version(int *major, int *minor, int *release)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parallel_code.c: lends the cores of a context to the program's own parallel code: its workers stand still meanwhile.
- * Threads: any outside of tasks; the call blocks. Owns: nothing lasting. Not here: contexts (sched_ctx.c). */
+/* parallel_code.c: lends the cores of a context to the program's own parallel code: its workers stand still
+ * meanwhile.
+ * Threads: any outside of tasks; the call blocks. Owns: nothing lasting. Not here: contexts
+ * (sched_ctx.c). */
 #include <stdlib.h>
 
 #include <starpu.h>
@@ -20,11 +22,15 @@ static void stand_still(void *buffers[], void *arg)
     struct capture *c = arg;
     (void)buffers;
     orr_add_seq(&c->arrived, 1);
-    while (!orr_event_is_set(&c->over)) orr_futex_wait(&c->over.word, orr_load_acquire(&c->over.word), 1000000);
+    while (!orr_event_is_set(&c->over))
+        orr_futex_wait(&c->over.word, orr_load_acquire(&c->over.word), 1000000);
 }
 
-static struct starpu_codelet still_cl = { .cpu_funcs = { stand_still }, .cuda_funcs = { stand_still }, .opencl_funcs = { stand_still },
-                                          .hip_funcs = { stand_still }, .name = "parallel code" };
+static struct starpu_codelet still_cl = { .cpu_funcs = { stand_still },
+                                          .cuda_funcs = { stand_still },
+                                          .opencl_funcs = { stand_still },
+                                          .hip_funcs = { stand_still },
+                                          .name = "parallel code" };
 
 static struct starpu_task *capture_worker(struct capture *c, unsigned worker)
 {
@@ -57,7 +63,8 @@ void *starpu_sched_ctx_exec_parallel_code(void *(*func)(void *), void *param, un
     struct capture c = { 0 };
     int *workers;
     if (orr_self()->current || orr_self()->callback_depth) {
-        orr_fatal("starpu_sched_ctx_exec_parallel_code in task %s: a task must not block", orr_task_name(orr_self()->current));
+        orr_fatal("starpu_sched_ctx_exec_parallel_code in task %s: a task must not block",
+                  orr_task_name(orr_self()->current));
         return NULL;
     }
     unsigned count = starpu_sched_ctx_get_workers_list(sched_ctx_id, &workers), captured = 0;
@@ -68,7 +75,8 @@ void *starpu_sched_ctx_exec_parallel_code(void *(*func)(void *), void *param, un
     void *result = run_bound(func, param, workers[0]);
     orr_event_set(&c.over);
     for (unsigned i = 0; i < captured; i++)
-        if (starpu_task_wait(tasks[i]) != 0) orr_error("starpu_sched_ctx_exec_parallel_code: worker %d did not come back", workers[i]);
+        if (starpu_task_wait(tasks[i]) != 0)
+            orr_error("starpu_sched_ctx_exec_parallel_code: worker %d did not come back", workers[i]);
     free(workers);
     return result;
 }

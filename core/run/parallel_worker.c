@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* parallel_worker.c: groups of CPU workers that run one task at a time on all their cores.
  * Threads: making and ending by the program's, outside of tasks; prologues on workers. Owns: the groups.
- * Not here: contexts (sched_ctx.c), the shape of the machine (core/topo), OpenMP and MKL, which are only asked
- * for when the program has them.
+ * Not here: contexts (sched_ctx.c), the shape of the machine (core/topo), OpenMP and MKL, which are only
+ * asked for when the program has them.
  *
  * The first worker of a group, its master, stays in the main context and is bound to the cores of all; the
  * others move to a context of their own in which nothing is submitted, and so they sleep. */
@@ -39,7 +39,8 @@ struct settings {
     void *create_arg;
 };
 
-static struct starpu_parallel_worker_config *active; /* [own: the thread that makes and ends; const for masters] */
+static struct starpu_parallel_worker_config
+    *active; /* [own: the thread that makes and ends; const for masters] */
 
 /* ---- arguments ---- */
 
@@ -103,7 +104,8 @@ static unsigned list_workers(struct starpu_parallel_worker_config *c, int level)
     unsigned objects = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         int core = starpu_worker_get_bindid((int)i);
-        if (orr_workers[i].type != STARPU_CPU_WORKER || core < 0 || orr_workers[i].ctx != &orr_contexts[0]) continue;
+        if (orr_workers[i].type != STARPU_CPU_WORKER || core < 0 || orr_workers[i].ctx != &orr_contexts[0])
+            continue;
         int object = orr_topo_object_above((unsigned)core, level);
         unsigned at = c->nworkers++;
         for (; at > 0 && c->object[at - 1] > object; at--) {
@@ -141,13 +143,16 @@ static unsigned start_of(const struct starpu_parallel_worker_config *c, unsigned
     return i;
 }
 
-/* Whole objects to each group; or, with more groups than objects, an even part of the workers, which are in the
- * objects' order: where a group then lies in two objects, the numbers cannot be had otherwise, or not evenly. */
+/* Whole objects to each group; or, with more groups than objects, an even part of the workers, which are in
+ * the objects' order: where a group then lies in two objects, the numbers cannot be had otherwise, or not
+ * evenly. */
 static void make_groups(struct starpu_parallel_worker_config *c, unsigned n, unsigned objects)
 {
     for (unsigned g = 0; g < n; g++) {
-        if (n <= objects) add_group(c, start_of(c, g * objects / n), start_of(c, (g + 1) * objects / n));
-        else add_group(c, g * c->nworkers / n, (g + 1) * c->nworkers / n);
+        if (n <= objects)
+            add_group(c, start_of(c, g * objects / n), start_of(c, (g + 1) * objects / n));
+        else
+            add_group(c, g * c->nworkers / n, (g + 1) * c->nworkers / n);
     }
 }
 
@@ -223,7 +228,8 @@ static void master_end(void *arg)
 static void on_masters(void (*f)(void *), void *arg, const char *name)
 {
     unsigned masters[STARPU_NMAXWORKERS];
-    for (unsigned g = 0; g < active->ngroups; g++) masters[g] = (unsigned)active->order[active->groups[g].first];
+    for (unsigned g = 0; g < active->ngroups; g++)
+        masters[g] = (unsigned)active->order[active->groups[g].first];
     starpu_execute_on_specific_workers(f, arg, active->ngroups, masters, name);
 }
 
@@ -239,7 +245,8 @@ static bool put_others_to_sleep(struct starpu_parallel_worker_config *c)
     }
     c->context = STARPU_NMAX_SCHED_CTXS;
     if (n == 0) return true;
-    c->context = starpu_sched_ctx_create(others, (int)n, "parallel workers", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    c->context =
+        starpu_sched_ctx_create(others, (int)n, "parallel workers", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
     return c->context != STARPU_NMAX_SCHED_CTXS;
 }
 
@@ -252,11 +259,13 @@ static struct starpu_parallel_worker_config *make(int level, const char *functio
     const char *why = parse(&s, ap);
     unsigned objects = 0, n = 0;
     if (!why && !starpu_is_initialized()) why = "the runtime is not initialised; call starpu_init";
-    if (!why && (orr_self()->current || orr_self()->callback_depth)) why = "not possible in a task or a callback";
+    if (!why && (orr_self()->current || orr_self()->callback_depth))
+        why = "not possible in a task or a callback";
     if (!why && active) why = "there are groups already; end them with starpu_parallel_worker_shutdown";
     if (!why && !(c = orr_calloc(1, sizeof *c))) why = "out of memory";
     if (!why && (objects = list_workers(c, level)) == 0) why = "the main context has no CPU worker";
-    if (!why && (n = how_many(&s, objects, c->nworkers)) == 0) why = "more groups are asked for than there are CPU workers";
+    if (!why && (n = how_many(&s, objects, c->nworkers)) == 0)
+        why = "more groups are asked for than there are CPU workers";
     if (!why) {
         make_groups(c, n, objects);
         if (s.homogeneous) make_equal(c);
@@ -276,7 +285,8 @@ struct starpu_parallel_worker_config *starpu_parallel_worker_init(hwloc_obj_type
 {
     va_list ap;
     va_start(ap, parallel_worker_level);
-    struct starpu_parallel_worker_config *c = make((int)parallel_worker_level, "starpu_parallel_worker_init", &ap);
+    struct starpu_parallel_worker_config *c =
+        make((int)parallel_worker_level, "starpu_parallel_worker_init", &ap);
     va_end(ap);
     return c;
 }
@@ -307,7 +317,8 @@ int starpu_parallel_worker_print(struct starpu_parallel_worker_config *c)
         for (unsigned i = 0; i < c->groups[g].count; i++) printf(" %d", c->order[c->groups[g].first + i]);
         printf(", cores");
         for (unsigned i = 0; i < c->groups[g].count; i++)
-            printf(" P#%u", orr_topo_os_index((unsigned)starpu_worker_get_bindid(c->order[c->groups[g].first + i])));
+            printf(" P#%u",
+                   orr_topo_os_index((unsigned)starpu_worker_get_bindid(c->order[c->groups[g].first + i])));
         printf("\n");
     }
     return 0;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched_ctx.c: scheduling contexts as programs use them: sets of workers with a policy each. A worker is in one context.
- * Threads: any outside of tasks changes contexts, one at a time; questions from any thread. Owns: which thread is in which
- * context. Not here: members and policies (context.c), collections (collection.c).
+/* sched_ctx.c: scheduling contexts as programs use them: sets of workers with a policy each. A worker is in
+ * one context.
+ * Threads: any outside of tasks changes contexts, one at a time; questions from any thread.
+ * Owns: which thread is in which context. Not here: members and policies (context.c), collections
+ * (collection.c).
  *
- * Workers change their context while all are halted: each ends its task, and waits until the change is made. */
+ * Workers change their context while all are halted: each ends its task, and waits until the change is made.
+ */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +21,17 @@
 #include "core/worker/wait.h"
 #include "core/worker/worker.h"
 
-static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER; /* protects changes of contexts; outside all others */
+static pthread_mutex_t change_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects changes of contexts; outside all others */
 
 /* Before and after a change. False, with a message: not now. */
 static bool change_begin(const char *function)
 {
     struct orr_thread *self = orr_self();
-    if (!orr_worker_count) orr_error("%s: the runtime is not initialised; call starpu_init", function);
-    else if (self->current || self->callback_depth) orr_error("%s: not possible in a task or a callback", function);
+    if (!orr_worker_count)
+        orr_error("%s: the runtime is not initialised; call starpu_init", function);
+    else if (self->current || self->callback_depth)
+        orr_error("%s: not possible in a task or a callback", function);
     else {
         pthread_mutex_lock(&change_lock);
         orr_workers_halt();
@@ -56,15 +62,19 @@ static void detach(const int *workers, unsigned count)
         if (orr_workers[workers[i]].ctx) orr_ctx_remove_workers(orr_workers[workers[i]].ctx, &workers[i], 1);
 }
 
-/* Copies those workers of the list that exist, and that (member) are in ctx or (not member) are not, each once. */
-static unsigned select_workers(int *list_out, const int *workers, unsigned count, const struct orr_ctx *ctx, bool member, const char *function)
+/* Copies those workers of the list that exist, and that (member) are in ctx or (not member) are not, each
+ * once. */
+static unsigned select_workers(int *list_out, const int *workers, unsigned count, const struct orr_ctx *ctx,
+                               bool member, const char *function)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < count; i++) {
         bool twice = false;
         for (unsigned k = 0; k < n; k++) twice |= list_out[k] == workers[i];
-        if (workers[i] < 0 || (unsigned)workers[i] >= orr_worker_count) orr_error("%s: there is no worker %d; it is left out", function, workers[i]);
-        else if (!twice && (orr_workers[workers[i]].ctx == ctx) == member) list_out[n++] = workers[i];
+        if (workers[i] < 0 || (unsigned)workers[i] >= orr_worker_count)
+            orr_error("%s: there is no worker %d; it is left out", function, workers[i]);
+        else if (!twice && (orr_workers[workers[i]].ctx == ctx) == member)
+            list_out[n++] = workers[i];
     }
     return n;
 }
@@ -81,15 +91,26 @@ static bool parse(struct orr_ctx_settings *s, va_list *ap)
         switch (kind) {
         case STARPU_SCHED_CTX_POLICY_NAME: s->policy_name = va_arg(*ap, const char *); break;
         case STARPU_SCHED_CTX_POLICY_STRUCT: s->policy = va_arg(*ap, struct starpu_sched_policy *); break;
-        case STARPU_SCHED_CTX_POLICY_MIN_PRIO: s->min_priority = va_arg(*ap, int); s->priorities_set = true; break;
-        case STARPU_SCHED_CTX_POLICY_MAX_PRIO: s->max_priority = va_arg(*ap, int); s->priorities_set = true; break;
+        case STARPU_SCHED_CTX_POLICY_MIN_PRIO:
+            s->min_priority = va_arg(*ap, int);
+            s->priorities_set = true;
+            break;
+        case STARPU_SCHED_CTX_POLICY_MAX_PRIO:
+            s->max_priority = va_arg(*ap, int);
+            s->priorities_set = true;
+            break;
         case STARPU_SCHED_CTX_POLICY_INIT: s->policy_init = va_arg(*ap, init_fn); break;
         case STARPU_SCHED_CTX_USER_DATA: s->user_data = va_arg(*ap, void *); break;
-        case STARPU_SCHED_CTX_HIERARCHY_LEVEL: /* workers are in one context: levels do not matter */
-        case STARPU_SCHED_CTX_NESTED: (void)va_arg(*ap, unsigned); break;
+        case STARPU_SCHED_CTX_HIERARCHY_LEVEL:
+            (void)va_arg(*ap, unsigned);
+            break; /* a worker is in one context */
+        case STARPU_SCHED_CTX_NESTED: s->nested_in = va_arg(*ap, unsigned); break;
         case STARPU_SCHED_CTX_AWAKE_WORKERS: break; /* workers sleep only while there is nothing for them */
         case STARPU_SCHED_CTX_CUDA_NSMS: (void)va_arg(*ap, int); break; /* a GPU is not divided */
-        case STARPU_SCHED_CTX_SUB_CTXS: (void)va_arg(*ap, unsigned *); (void)va_arg(*ap, int); break;
+        case STARPU_SCHED_CTX_SUB_CTXS:
+            (void)va_arg(*ap, unsigned *);
+            (void)va_arg(*ap, int);
+            break;
         default: return false;
         }
     }
@@ -108,7 +129,9 @@ static unsigned create(const struct orr_ctx_settings *s, const int *workers, uns
 {
     unsigned id = free_id();
     if (id == STARPU_NMAX_SCHED_CTXS) {
-        orr_error("starpu_sched_ctx_create: there are %d contexts already (STARPU_NMAX_SCHED_CTXS); delete one", STARPU_NMAX_SCHED_CTXS);
+        orr_error(
+            "starpu_sched_ctx_create: there are %d contexts already (STARPU_NMAX_SCHED_CTXS); delete one",
+            STARPU_NMAX_SCHED_CTXS);
         return id;
     }
     struct orr_ctx *before[STARPU_NMAXWORKERS];
@@ -129,12 +152,14 @@ unsigned starpu_sched_ctx_create(int *workerids_ctx, int nworkers_ctx, const cha
     bool understood = parse(&s, &ap);
     va_end(ap);
     if (!understood) {
-        orr_error("starpu_sched_ctx_create: an argument is none of STARPU_SCHED_CTX_...; does the list end with 0?");
+        orr_error("starpu_sched_ctx_create: an argument is none of STARPU_SCHED_CTX_...; does the list end "
+                  "with 0?");
         return STARPU_NMAX_SCHED_CTXS;
     }
     if (!change_begin("starpu_sched_ctx_create")) return STARPU_NMAX_SCHED_CTXS;
     if (workerids_ctx && nworkers_ctx >= 0) {
-        count = select_workers(workers, workerids_ctx, (unsigned)nworkers_ctx, NULL, false, "starpu_sched_ctx_create");
+        count = select_workers(workers, workerids_ctx, (unsigned)nworkers_ctx, NULL, false,
+                               "starpu_sched_ctx_create");
     } else {
         for (; count < orr_worker_count; count++) workers[count] = (int)count;
     }
@@ -143,7 +168,9 @@ unsigned starpu_sched_ctx_create(int *workerids_ctx, int nworkers_ctx, const cha
     return id;
 }
 
-void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id, void (*close_callback)(unsigned sched_ctx_id, void *args), void *args)
+void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id,
+                                              void (*close_callback)(unsigned sched_ctx_id, void *args),
+                                              void *args)
 {
     struct orr_ctx *ctx = find(sched_ctx_id, "starpu_sched_ctx_register_close_callback");
     if (!ctx) return;
@@ -158,7 +185,8 @@ void starpu_sched_ctx_add_workers(int *workerids_ctx, unsigned nworkers_ctx, uns
     struct orr_ctx *ctx = find(sched_ctx_id, "starpu_sched_ctx_add_workers");
     int workers[STARPU_NMAXWORKERS];
     if (!ctx || !change_begin("starpu_sched_ctx_add_workers")) return;
-    unsigned count = select_workers(workers, workerids_ctx, nworkers_ctx, ctx, false, "starpu_sched_ctx_add_workers");
+    unsigned count =
+        select_workers(workers, workerids_ctx, nworkers_ctx, ctx, false, "starpu_sched_ctx_add_workers");
     detach(workers, count);
     orr_ctx_add_workers(ctx, workers, count);
     change_end();
@@ -169,11 +197,13 @@ void starpu_sched_ctx_remove_workers(int *workerids_ctx, unsigned nworkers_ctx, 
     struct orr_ctx *ctx = find(sched_ctx_id, "starpu_sched_ctx_remove_workers");
     int workers[STARPU_NMAXWORKERS];
     if (ctx && ctx->id == 0) {
-        orr_error("starpu_sched_ctx_remove_workers: workers leave the main context by being added to another");
+        orr_error(
+            "starpu_sched_ctx_remove_workers: workers leave the main context by being added to another");
         return;
     }
     if (!ctx || !change_begin("starpu_sched_ctx_remove_workers")) return;
-    unsigned count = select_workers(workers, workerids_ctx, nworkers_ctx, ctx, true, "starpu_sched_ctx_remove_workers");
+    unsigned count =
+        select_workers(workers, workerids_ctx, nworkers_ctx, ctx, true, "starpu_sched_ctx_remove_workers");
     detach(workers, count);
     orr_ctx_add_workers(&orr_contexts[0], workers, count);
     change_end();
@@ -196,7 +226,7 @@ static void hand_over(struct orr_ctx *ctx)
 {
     int workers[STARPU_NMAXWORKERS];
     unsigned count = ctx->nworkers;
-    struct orr_ctx *heir = orr_ctx_get(ctx->inheritor);
+    struct orr_ctx *heir = orr_ctx_get(ctx->inheritor ? ctx->inheritor : ctx->nested_in);
     if (!heir || heir == ctx) heir = &orr_contexts[0];
     memcpy(workers, ctx->workers, count * sizeof workers[0]);
     detach(workers, count);
@@ -207,7 +237,9 @@ static void hand_over(struct orr_ctx *ctx)
 void starpu_sched_ctx_finished_submit(unsigned sched_ctx_id)
 {
     struct orr_ctx *ctx = find(sched_ctx_id, "starpu_sched_ctx_finished_submit");
-    if (!ctx || ctx->id == 0 || orr_threads_outstanding() > 0 || !change_begin("starpu_sched_ctx_finished_submit")) return;
+    if (!ctx || ctx->id == 0 || orr_threads_outstanding() > 0 ||
+        !change_begin("starpu_sched_ctx_finished_submit"))
+        return;
     hand_over(ctx);
     change_end();
 }
@@ -226,6 +258,8 @@ void starpu_sched_ctx_delete(unsigned sched_ctx_id)
     void (*callback)(unsigned, void *) = ctx->close_callback;
     void *arg = ctx->close_arg;
     hand_over(ctx);
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++)
+        if (orr_contexts[i].nested_in == sched_ctx_id) orr_contexts[i].nested_in = ctx->nested_in;
     orr_ctx_close(sched_ctx_id);
     change_end();
     if (orr_self()->sched_ctx == sched_ctx_id) orr_self()->sched_ctx = 0;
@@ -322,7 +356,8 @@ void starpu_sched_ctx_display_workers(unsigned sched_ctx_id, FILE *f)
     struct orr_ctx *ctx = orr_ctx_get(sched_ctx_id);
     if (!ctx) return;
     fprintf(f, "context %u (%s): %u workers\n", sched_ctx_id, ctx->name ? ctx->name : "main", ctx->nworkers);
-    for (unsigned i = 0; i < ctx->nworkers; i++) fprintf(f, "\t%d\t%s\n", ctx->workers[i], orr_workers[ctx->workers[i]].name);
+    for (unsigned i = 0; i < ctx->nworkers; i++)
+        fprintf(f, "\t%d\t%s\n", ctx->workers[i], orr_workers[ctx->workers[i]].name);
 }
 
 void starpu_sched_ctx_get_available_cpuids(unsigned sched_ctx_id, int **cpuids, int *ncpuids)
@@ -333,7 +368,10 @@ void starpu_sched_ctx_get_available_cpuids(unsigned sched_ctx_id, int **cpuids, 
     *cpuids = workers;
 }
 
-void starpu_sched_ctx_bind_current_thread_to_cpuid(unsigned cpuid) { orr_topo_bind_self(cpuid); }
+void starpu_sched_ctx_bind_current_thread_to_cpuid(unsigned cpuid)
+{
+    orr_topo_bind_self(cpuid);
+}
 
 /* ---- data and collections ---- */
 
@@ -361,12 +399,15 @@ void (*starpu_sched_ctx_get_sched_policy_callback(unsigned sched_ctx_id))(unsign
     return ctx ? ctx->policy_init : NULL;
 }
 
-/* The context has a collection already, still empty while its policy is set up: only its kind may have to change. */
-struct starpu_worker_collection *starpu_sched_ctx_create_worker_collection(unsigned sched_ctx_id, enum starpu_worker_collection_type type)
+/* The context has a collection already, still empty while its policy is set up: only its kind may have to
+ * change. */
+struct starpu_worker_collection *starpu_sched_ctx_create_worker_collection(
+    unsigned sched_ctx_id, enum starpu_worker_collection_type type)
 {
     struct orr_ctx *ctx = find(sched_ctx_id, "starpu_sched_ctx_create_worker_collection");
     if (!ctx) return NULL;
-    if (ctx->collection && (ctx->collection->type == type || ctx->collection->nworkers > 0)) return ctx->collection;
+    if (ctx->collection && (ctx->collection->type == type || ctx->collection->nworkers > 0))
+        return ctx->collection;
     orr_collection_destroy(ctx->collection);
     ctx->collection = orr_collection_create(type);
     if (!ctx->collection) orr_fatal("starpu_sched_ctx_create_worker_collection: out of memory");
@@ -404,13 +445,15 @@ void starpu_sched_ctx_list_task_counters_reset(unsigned sched_ctx_id, int worker
     (void)workerid;
 }
 
-void starpu_sched_ctx_list_task_counters_increment_all_ctx_locked(struct starpu_task *task, unsigned sched_ctx_id)
+void starpu_sched_ctx_list_task_counters_increment_all_ctx_locked(struct starpu_task *task,
+                                                                  unsigned sched_ctx_id)
 {
     (void)task;
     (void)sched_ctx_id;
 }
 
-void starpu_sched_ctx_list_task_counters_decrement_all_ctx_locked(struct starpu_task *task, unsigned sched_ctx_id)
+void starpu_sched_ctx_list_task_counters_decrement_all_ctx_locked(struct starpu_task *task,
+                                                                  unsigned sched_ctx_id)
 {
     (void)task;
     (void)sched_ctx_id;

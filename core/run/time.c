@@ -7,9 +7,15 @@
 
 #include "core/base/clock.h"
 
-double starpu_timing_now(void) { return (double)orr_clock_ns() * 1e-3; }
+double starpu_timing_now(void)
+{
+    return (double)orr_clock_ns() * 1e-3;
+}
 
-double starpu_timing_get_reference(void) { return 0; } /* where starpu_timing_now counts from */
+double starpu_timing_get_reference(void)
+{
+    return 0;
+} /* where starpu_timing_now counts from */
 
 static void sleep_ns(double ns)
 {
@@ -19,6 +25,12 @@ static void sleep_ns(double ns)
     while (nanosleep(&t, &t) == -1 && errno == EINTR) continue;
 }
 
-void starpu_sleep(float nb_sec) { sleep_ns((double)nb_sec * 1e9); }
+void starpu_sleep(float nb_sec)
+{
+    sleep_ns((double)nb_sec * 1e9);
+}
 
-void starpu_usleep(float nb_micro_sec) { sleep_ns((double)nb_micro_sec * 1e3); }
+void starpu_usleep(float nb_micro_sec)
+{
+    sleep_ns((double)nb_micro_sec * 1e3);
+}

@@ -1,25 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.c: what programs say for traces: where iterations begin and end, when to record. Nothing records yet, so
- * starpu_fxt_is_enabled() says no, and marks go nowhere.
- * Threads: any; iterations belong to the calling thread. Owns: its stack of iterations. Not here: profiling (core/worker). */
+/* trace.c: what programs say for traces: where iterations begin and end, when to record. Nothing records yet,
+ * so starpu_fxt_is_enabled() says no, and marks go nowhere.
+ * Threads: any; iterations belong to the calling
+ * thread. Owns: its stack of iterations. Not here: profiling (core/worker). */
 #include <starpu.h>
 #include <starpu_fxt.h>
 
 #include "core/base/log.h"
 
-int starpu_fxt_is_enabled(void) { return 0; }
+int starpu_fxt_is_enabled(void)
+{
+    return 0;
+}
 
-void starpu_fxt_autostart_profiling(int autostart) { (void)autostart; }
+void starpu_fxt_autostart_profiling(int autostart)
+{
+    (void)autostart;
+}
 
-void starpu_fxt_start_profiling(void) {}
+void starpu_fxt_start_profiling(void)
+{
+}
 
-void starpu_fxt_stop_profiling(void) {}
+void starpu_fxt_stop_profiling(void)
+{
+}
 
-void starpu_fxt_trace_user_event(unsigned long code) { (void)code; }
+void starpu_fxt_trace_user_event(unsigned long code)
+{
+    (void)code;
+}
 
-void starpu_fxt_trace_user_event_string(const char *s) { (void)s; }
+void starpu_fxt_trace_user_event_string(const char *s)
+{
+    (void)s;
+}
 
-void starpu_fxt_trace_user_meta_string(const char *s) { (void)s; }
+void starpu_fxt_trace_user_meta_string(const char *s)
+{
+    (void)s;
+}
 
 /* ---- iterations ---- */
 
@@ -35,6 +55,8 @@ void starpu_iteration_push(unsigned long iteration)
 
 void starpu_iteration_pop(void)
 {
-    if (depth > 0) depth--;
-    else orr_error("starpu_iteration_pop: there was no starpu_iteration_push on this thread");
+    if (depth > 0)
+        depth--;
+    else
+        orr_error("starpu_iteration_pop: there was no starpu_iteration_push on this thread");
 }

@@ -18,8 +18,10 @@ static bool grow(struct orr_args *a, size_t needed)
     char *b = malloc(room); /* the program may free it */
     if (!b) return false;
     memcpy(b, a->buffer, a->used);
-    if (a->in_slab) orr_slab_free(ORR_SLAB_ARGS, a->buffer);
-    else free(a->buffer);
+    if (a->in_slab)
+        orr_slab_free(ORR_SLAB_ARGS, a->buffer);
+    else
+        free(a->buffer);
     a->in_slab = false;
     a->buffer = b;
     a->room = room;
@@ -52,8 +54,10 @@ void orr_args_finish(struct orr_args *a)
 
 void orr_args_drop(struct orr_args *a)
 {
-    if (a->in_slab) orr_slab_free(ORR_SLAB_ARGS, a->buffer);
-    else free(a->buffer);
+    if (a->in_slab)
+        orr_slab_free(ORR_SLAB_ARGS, a->buffer);
+    else
+        free(a->buffer);
     a->buffer = NULL;
 }
 
@@ -113,11 +117,12 @@ void starpu_codelet_unpack_args_and_copyleft(void *cl_arg, void *buffer, size_t 
     if (!buffer || buffer_size < sizeof r.left) return;
     struct reader end = r;
     size_t bytes;
-    while (next_value(&end, &bytes)) {}
+    while (next_value(&end, &bytes)) {
+    }
     size_t rest = (size_t)(end.at - r.at);
     if (rest > buffer_size - sizeof r.left) {
-        orr_error("starpu_codelet_unpack_args_and_copyleft: %zu bytes remain, the buffer has room for %zu", rest,
-                  buffer_size - sizeof r.left);
+        orr_error("starpu_codelet_unpack_args_and_copyleft: %zu bytes remain, the buffer has room for %zu",
+                  rest, buffer_size - sizeof r.left);
         return;
     }
     memcpy(buffer, &r.left, sizeof r.left);
@@ -204,7 +209,8 @@ void starpu_codelet_unpack_arg(struct starpu_codelet_pack_arg_data *s, void *ptr
 {
     size_t bytes;
     char *value = pick(s, &bytes);
-    if (value && bytes != size) orr_error("starpu_codelet_unpack_arg: the value has %zu bytes, not %zu", bytes, size);
+    if (value && bytes != size)
+        orr_error("starpu_codelet_unpack_arg: the value has %zu bytes, not %zu", bytes, size);
     if (value && ptr) memcpy(ptr, value, bytes < size ? bytes : size);
 }
 
@@ -215,7 +221,10 @@ void starpu_codelet_dup_arg(struct starpu_codelet_pack_arg_data *s, void **ptr, 
     if (*ptr) memcpy(*ptr, value, *size);
 }
 
-void starpu_codelet_pick_arg(struct starpu_codelet_pack_arg_data *s, void **ptr, size_t *size) { *ptr = pick(s, size); }
+void starpu_codelet_pick_arg(struct starpu_codelet_pack_arg_data *s, void **ptr, size_t *size)
+{
+    *ptr = pick(s, size);
+}
 
 void starpu_codelet_unpack_discard_arg(struct starpu_codelet_pack_arg_data *s)
 {
@@ -223,4 +232,7 @@ void starpu_codelet_unpack_discard_arg(struct starpu_codelet_pack_arg_data *s)
     pick(s, &bytes);
 }
 
-void starpu_codelet_unpack_arg_fini(struct starpu_codelet_pack_arg_data *s) { s->arg_buffer = NULL; }
+void starpu_codelet_unpack_arg_fini(struct starpu_codelet_pack_arg_data *s)
+{
+    s->arg_buffer = NULL;
+}

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A buffer that grows while values are packed. It starts as a block of ORR_SLAB_ARGS and moves to malloc when it is full. */
+/* A buffer that grows while values are packed. It starts as a block of ORR_SLAB_ARGS and moves to malloc when
+ * it is full. */
 struct orr_args {
     char *buffer; /* NULL: nothing packed */
     size_t used, room;
@@ -15,8 +16,9 @@ struct orr_args {
     bool in_slab;
 };
 
-bool orr_args_add(struct orr_args *a, const void *value, size_t bytes); /* false: out of memory, nothing added */
-void orr_args_finish(struct orr_args *a);                               /* writes the count */
-void orr_args_drop(struct orr_args *a);                                 /* frees the buffer */
+bool orr_args_add(struct orr_args *a, const void *value,
+                  size_t bytes);          /* false: out of memory, nothing added */
+void orr_args_finish(struct orr_args *a); /* writes the count */
+void orr_args_drop(struct orr_args *a);   /* frees the buffer */
 
 #endif

@@ -24,8 +24,10 @@ void starpu_task_bundle_create(starpu_task_bundle_t *bundle)
 {
     struct starpu_task_bundle *b = orr_calloc(1, sizeof *b);
     *bundle = b;
-    if (b) pthread_mutex_init(&b->lock, NULL);
-    else orr_fatal("starpu_task_bundle_create: out of memory");
+    if (b)
+        pthread_mutex_init(&b->lock, NULL);
+    else
+        orr_fatal("starpu_task_bundle_create: out of memory");
 }
 
 static void destroy(struct starpu_task_bundle *b)
@@ -52,7 +54,8 @@ static int insert_locked(struct starpu_task_bundle *b, struct starpu_task *task)
     struct entry *e = t ? orr_malloc(sizeof *e) : NULL;
     if (!e) return -ENOMEM;
     if (task->bundle || orr_load_acquire(&t->state) != ORR_TASK_CREATED) {
-        orr_error("starpu_task_bundle_insert: task %s is %s", orr_task_name(t), task->bundle ? "in a bundle already" : "submitted already");
+        orr_error("starpu_task_bundle_insert: task %s is %s", orr_task_name(t),
+                  task->bundle ? "in a bundle already" : "submitted already");
         orr_free(e);
         return -EINVAL;
     }
@@ -97,7 +100,8 @@ void starpu_task_bundle_close(starpu_task_bundle_t bundle)
 
 /* ---- what it should cost ---- */
 
-double starpu_task_bundle_expected_length(starpu_task_bundle_t bundle, struct starpu_perfmodel_arch *arch, unsigned nimpl)
+double starpu_task_bundle_expected_length(starpu_task_bundle_t bundle, struct starpu_perfmodel_arch *arch,
+                                          unsigned nimpl)
 {
     double sum = 0;
     pthread_mutex_lock(&bundle->lock);
@@ -109,7 +113,8 @@ double starpu_task_bundle_expected_length(starpu_task_bundle_t bundle, struct st
     return sum;
 }
 
-double starpu_task_bundle_expected_energy(starpu_task_bundle_t bundle, struct starpu_perfmodel_arch *arch, unsigned nimpl)
+double starpu_task_bundle_expected_energy(starpu_task_bundle_t bundle, struct starpu_perfmodel_arch *arch,
+                                          unsigned nimpl)
 {
     double sum = 0;
     pthread_mutex_lock(&bundle->lock);
@@ -128,7 +133,8 @@ static bool seen_before(const struct entry *first, const struct entry *e, unsign
     for (const struct entry *p = first;; p = p->next) {
         unsigned n = p == e ? upto : orr_task_nbuffers(p->task);
         for (unsigned i = 0; i < n; i++)
-            if (STARPU_TASK_GET_HANDLE(p->task, i) == h && (STARPU_TASK_GET_MODE(p->task, i) & STARPU_R)) return true;
+            if (STARPU_TASK_GET_HANDLE(p->task, i) == h && (STARPU_TASK_GET_MODE(p->task, i) & STARPU_R))
+                return true;
         if (p == e) return false;
     }
 }
@@ -140,8 +146,10 @@ double starpu_task_bundle_expected_data_transfer_time(starpu_task_bundle_t bundl
     for (const struct entry *e = bundle->entries; e; e = e->next)
         for (unsigned i = 0; i < orr_task_nbuffers(e->task); i++) {
             int mode = STARPU_TASK_GET_MODE(e->task, i);
-            if (!(mode & STARPU_R) || seen_before(bundle->entries, e, i)) continue; /* what is there is there for all */
-            sum += starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(e->task, i), memory_node, (enum starpu_data_access_mode)mode);
+            if (!(mode & STARPU_R) || seen_before(bundle->entries, e, i))
+                continue; /* what is there is there for all */
+            sum += starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(e->task, i), memory_node,
+                                                      (enum starpu_data_access_mode)mode);
         }
     pthread_mutex_unlock(&bundle->lock);
     return sum;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* codelet.c: completes what a codelet leaves unsaid, once, at its first submission.
- * Threads: any. Owns: nothing (codelets are the program's). Not here: choosing an implementation (core/worker). */
+ * Threads: any. Owns: nothing (codelets are the program's). Not here: choosing an implementation
+ * (core/worker). */
 #include <string.h>
 
 #include <starpu.h>
@@ -8,7 +9,8 @@
 #include "core/base/log.h"
 #include "core/task/task.h"
 
-static pthread_mutex_t check_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the first check of any codelet; leaf */
+static pthread_mutex_t check_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects the first check of any codelet; leaf */
 
 static const char *codelet_name(const struct starpu_codelet *cl)
 {
@@ -18,7 +20,8 @@ static const char *codelet_name(const struct starpu_codelet *cl)
 /* Old programs fill in the fields for a single implementation. */
 static void adopt_single_implementations(struct starpu_codelet *cl)
 {
-    if (cl->cpu_func && cl->cpu_func != STARPU_MULTIPLE_CPU_IMPLEMENTATIONS && !cl->cpu_funcs[0]) cl->cpu_funcs[0] = cl->cpu_func;
+    if (cl->cpu_func && cl->cpu_func != STARPU_MULTIPLE_CPU_IMPLEMENTATIONS && !cl->cpu_funcs[0])
+        cl->cpu_funcs[0] = cl->cpu_func;
     if (cl->cuda_func && cl->cuda_func != STARPU_MULTIPLE_CUDA_IMPLEMENTATIONS && !cl->cuda_funcs[0])
         cl->cuda_funcs[0] = cl->cuda_func;
     if (cl->opencl_func && cl->opencl_func != STARPU_MULTIPLE_OPENCL_IMPLEMENTATIONS && !cl->opencl_funcs[0])
@@ -27,38 +30,48 @@ static void adopt_single_implementations(struct starpu_codelet *cl)
 
 static uint32_t where_of(const struct starpu_codelet *cl)
 {
-    return (cl->cpu_funcs[0] ? STARPU_CPU : 0) | (cl->cuda_funcs[0] ? STARPU_CUDA : 0) | (cl->opencl_funcs[0] ? STARPU_OPENCL : 0) |
-           (cl->hip_funcs[0] ? STARPU_HIP : 0);
+    return (cl->cpu_funcs[0] ? STARPU_CPU : 0) | (cl->cuda_funcs[0] ? STARPU_CUDA : 0) |
+           (cl->opencl_funcs[0] ? STARPU_OPENCL : 0) | (cl->hip_funcs[0] ? STARPU_HIP : 0);
 }
 
 static int check_locked(struct starpu_codelet *cl)
 {
     adopt_single_implementations(cl);
     if (cl->nbuffers < 0 && cl->nbuffers != STARPU_VARIABLE_NBUFFERS) {
-        orr_error("codelet %s: nbuffers is %d; it takes 0 or more, or STARPU_VARIABLE_NBUFFERS", codelet_name(cl), cl->nbuffers);
-        return -EINVAL;
-    }
-    if (cl->nbuffers > STARPU_NMAXBUFS && !cl->dyn_modes) {
-        orr_error("codelet %s: nbuffers is %d, more than STARPU_NMAXBUFS (%d), and dyn_modes is NULL; set dyn_modes, or raise the "
-                  "limit with dyn_handles", codelet_name(cl), cl->nbuffers, STARPU_NMAXBUFS);
+        orr_error("codelet %s: nbuffers is %d; it takes 0 or more, or STARPU_VARIABLE_NBUFFERS",
+                  codelet_name(cl), cl->nbuffers);
         return -EINVAL;
     }
     if (!cl->where) cl->where = where_of(cl);
     return 0;
 }
 
+/* Whether where names a kind of worker that it has no function for. */
+static bool claims_too_much(const struct starpu_codelet *cl)
+{
+    uint32_t kinds = STARPU_CPU | STARPU_CUDA | STARPU_OPENCL | STARPU_HIP;
+    return (cl->where & kinds & ~where_of(cl)) != 0;
+}
+
 int orr_codelet_check(struct starpu_codelet *cl)
 {
-    /* [atomic] 0 unknown, 1 checked; the program zeroes it and never touches it again */
-    if (orr_likely(__atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE) == 1)) return 0;
+    /* [atomic] 0 unknown, else bits of ORR_CODELET_CHECKED...; the program zeroes it and never touches it
+     * again */
+    if (orr_likely(__atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE) != 0)) return 0;
     pthread_mutex_lock(&check_lock);
-    int r = __atomic_load_n(&cl->checked, __ATOMIC_RELAXED) == 1 ? 0 : check_locked(cl);
-    if (r == 0) __atomic_store_n(&cl->checked, 1, __ATOMIC_RELEASE);
+    int r = __atomic_load_n(&cl->checked, __ATOMIC_RELAXED) ? 0 : check_locked(cl);
+    if (r == 0)
+        __atomic_store_n(&cl->checked,
+                         ORR_CODELET_CHECKED | (claims_too_much(cl) ? ORR_CODELET_CLAIMS_TOO_MUCH : 0),
+                         __ATOMIC_RELEASE);
     pthread_mutex_unlock(&check_lock);
     return r;
 }
 
-void starpu_codelet_init(struct starpu_codelet *cl) { memset(cl, 0, sizeof *cl); }
+void starpu_codelet_init(struct starpu_codelet *cl)
+{
+    memset(cl, 0, sizeof *cl);
+}
 
 void starpu_codelet_nop_func(void *descr[], void *arg)
 {
@@ -66,7 +79,9 @@ void starpu_codelet_nop_func(void *descr[], void *arg)
     (void)arg;
 }
 
-struct starpu_codelet starpu_codelet_nop = { .where = STARPU_NOWHERE, .cpu_funcs = { starpu_codelet_nop_func }, .name = "nop" };
+struct starpu_codelet starpu_codelet_nop = { .where = STARPU_NOWHERE,
+                                             .cpu_funcs = { starpu_codelet_nop_func },
+                                             .name = "nop" };
 
 void starpu_codelet_display_stats(struct starpu_codelet *cl)
 {

@@ -60,8 +60,8 @@ static void (*callback_of(struct starpu_task *pub))(void *)
     return pub->cl ? pub->cl->callback_func : NULL;
 }
 
-/* A task that stays the program's may be submitted again by its own callback: it has ended before that, and is not touched
- * after. */
+/* A task that stays the program's may be submitted again by its own callback: it has ended before that, and
+ * is not touched after. */
 static bool is_programs(const struct orr_task *t)
 {
     const struct starpu_task *pub = t->pub;
@@ -94,10 +94,12 @@ void orr_task_complete(struct orr_task *t)
     struct starpu_task *pub = t->pub;
     struct orr_ready_list *outer = self->collect, list = { NULL, NULL };
     if (!outer) self->collect = &list;
-    if (orr_unlikely(pub->epilogue_callback_func != NULL)) orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
+    if (orr_unlikely(pub->epilogue_callback_func != NULL))
+        orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
     release(t);
     void (*callback)(void *) = callback_of(pub);
-    bool ends_first = orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
+    bool ends_first =
+        orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
     void *arg = pub->callback_arg;
     if (ends_first) end(t);
     if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, arg);

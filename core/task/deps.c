@@ -2,8 +2,9 @@
 /* deps.c: explicit dependencies between tasks.
  * Threads: any. Owns: edges and groups. Not here: tags (tag.c), the countdown itself (submit.c).
  *
- * A successor list is a stack that closes: pushing is a compare-and-swap that fails for good once the completed task has
- * exchanged the head for ORR_EDGES_CLOSED. So an edge is either notified by the exchange, or its pusher sees CLOSED. */
+ * A successor list is a stack that closes: pushing is a compare-and-swap that fails for good once the
+ * completed task has exchanged the head for ORR_EDGES_CLOSED. So an edge is either notified by the exchange,
+ * or its pusher sees CLOSED. */
 #include "core/task/deps.h"
 
 #include <starpu.h>
@@ -68,7 +69,7 @@ bool orr_dep_hang(_Atomic(struct orr_edge *) *list, struct orr_dep_group *g, int
             return false;
         }
         e->next = head;
-    } while (!orr_cas_weak_acq_rel(list, &head, e)); /* pairs with the exchange in orr_dep_close */
+    } while (!orr_cas_weak_acq_rel(list, &head, e)); /* pairs with the exchange in orr_dep_take */
     return true;
 }
 
@@ -84,12 +85,16 @@ static struct orr_edge *reversed(struct orr_edge *e)
     return r;
 }
 
-struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep)
+struct orr_edge *orr_dep_take(_Atomic(struct orr_edge *) *list)
 {
-    struct orr_edge *e = orr_exchange_acq_rel(list, ORR_EDGES_CLOSED);
-    if (!e || e == ORR_EDGES_CLOSED) return NULL;
-    e = reversed(e); /* first declared, first served */
-    for (struct orr_edge *i = e, *next; i; i = next) {
+    struct orr_edge *e =
+        orr_exchange_acq_rel(list, ORR_EDGES_CLOSED);  /* pairs with the compare-and-swap in orr_dep_hang */
+    return e == ORR_EDGES_CLOSED ? NULL : reversed(e); /* first declared, first served */
+}
+
+struct orr_edge *orr_dep_notify(struct orr_edge *taken, bool keep)
+{
+    for (struct orr_edge *i = taken, *next; i; i = next) {
         next = i->next;
         orr_dep_group_notify(i->group);
         if (!keep) {
@@ -97,7 +102,12 @@ struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep)
             orr_slab_free(ORR_SLAB_EDGE, i);
         }
     }
-    return keep ? e : NULL;
+    return keep ? taken : NULL;
+}
+
+struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep)
+{
+    return orr_dep_notify(orr_dep_take(list), keep);
 }
 
 void orr_edges_free(struct orr_edge *e)
@@ -120,6 +130,14 @@ void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_
     orr_add_acq_rel(&t->pending, 1);
 }
 
+/* Submitted and not ended; its own callbacks prepare the next round. */
+static bool under_way(const struct orr_task *t)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    return state != ORR_TASK_CREATED && state != ORR_TASK_DONE && !t->pub->regenerate &&
+           t != orr_self()->current;
+}
+
 /* Declares "task waits for all of deps". */
 static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
 {
@@ -129,6 +147,11 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         return -EINVAL;
     }
     struct orr_task *t = orr_task_private(task);
+    if (t && under_way(t)) {
+        orr_error("starpu_task_declare_deps: task %s is submitted already; declare what it waits for before",
+                  orr_task_name(t));
+        return -EINVAL;
+    }
     struct orr_task_rare *r = t ? orr_task_rare_get(t) : NULL;
     struct orr_dep_group *g = r ? orr_dep_group_create((int)ndeps + 1, orr_dep_fire_task) : NULL;
     if (!g) return -ENOMEM;
@@ -137,10 +160,14 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
     for (unsigned i = 0; i < ndeps; i++) {
         struct orr_task *p = deps[i] ? orr_task_private(deps[i]) : NULL;
         int one = 0;
-        if (!deps[i]) orr_error("starpu_task_declare_deps: entry %u of the list is NULL; it is left out", i);
-        else if (deps[i] == task) orr_error("starpu_task_declare_deps: task %s cannot wait for itself; left out", orr_task_name(t));
-        else if (!p) one = -ENOMEM;
-        else if (orr_dep_hang(&p->successors, g, &one)) continue;
+        if (!deps[i])
+            orr_error("starpu_task_declare_deps: entry %u of the list is NULL; it is left out", i);
+        else if (deps[i] == task)
+            orr_error("starpu_task_declare_deps: task %s cannot wait for itself; left out", orr_task_name(t));
+        else if (!p)
+            one = -ENOMEM;
+        else if (orr_dep_hang(&p->successors, g, &one))
+            continue;
         if (one) status = one;
         satisfied++;
         g->total--; /* a prerequisite of the past is none in later rounds */
@@ -155,7 +182,8 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
     return status;
 }
 
-/* Prerequisites of a task that will be submitted again may run at different speeds: each counts for itself. */
+/* Prerequisites of a task that will be submitted again may run at different speeds: each counts for itself.
+ */
 static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
 {
     if (!task || !deps || (task->destroy && !task->regenerate)) return declare_group(task, ndeps, deps);
@@ -164,9 +192,11 @@ static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task 
     return r;
 }
 
-void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
+void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps,
+                                    struct starpu_task *task_array[])
 {
-    if (declare(task, ndeps, task_array) == -ENOMEM) orr_fatal("starpu_task_declare_deps_array: out of memory");
+    if (declare(task, ndeps, task_array) == -ENOMEM)
+        orr_fatal("starpu_task_declare_deps_array: out of memory");
 }
 
 void starpu_task_declare_deps(struct starpu_task *task, unsigned ndeps, ...)
@@ -211,7 +241,8 @@ void starpu_task_end_dep_release(struct starpu_task *task)
 {
     struct orr_task *t = task ? orr_task_of(task) : NULL;
     if (!t || !t->rare || !t->rare->end_deps_used) {
-        orr_error("starpu_task_end_dep_release: the task has no end dependency; call starpu_task_end_dep_add first");
+        orr_error("starpu_task_end_dep_release: the task has no end dependency; call starpu_task_end_dep_add "
+                  "first");
         return;
     }
     if (orr_sub_acq_rel(&t->rare->end_deps, 1) == 1) orr_task_complete(t);
@@ -223,10 +254,15 @@ static void end_dep_fire(struct orr_dep_group *g)
     if (t) starpu_task_end_dep_release(t->pub);
 }
 
-void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
+void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps,
+                                        struct starpu_task *task_array[])
 {
     if (!end_deps_of(task)) return;
     for (unsigned i = 0; i < ndeps; i++) {
+        if (!task_array || !task_array[i]) {
+            orr_error("starpu_task_declare_end_deps: entry %u of the list is NULL; it is left out", i);
+            continue;
+        }
         struct orr_task *p = orr_task_private(task_array[i]);
         struct orr_dep_group *g = p ? orr_dep_group_create(1, end_dep_fire) : NULL;
         if (!g) {
@@ -238,6 +274,7 @@ void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps
         starpu_task_end_dep_add(task, 1);
         if (!orr_dep_hang(&p->successors, g, &status)) starpu_task_end_dep_release(task);
         orr_dep_group_unref(g); /* the edge keeps it */
+        if (status) orr_fatal("starpu_task_declare_end_deps_array: out of memory");
     }
 }
 

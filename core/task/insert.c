@@ -39,7 +39,10 @@ static int fail(struct building *b, int error)
 
 /* ---- data ---- */
 
-static bool modes_are_variable(const struct starpu_codelet *cl) { return cl->nbuffers == STARPU_VARIABLE_NBUFFERS; }
+static bool modes_are_variable(const struct starpu_codelet *cl)
+{
+    return cl->nbuffers == STARPU_VARIABLE_NBUFFERS;
+}
 
 /* Moves what is inline to dynamic arrays, and enlarges those. */
 static int make_room(struct building *b, unsigned wanted)
@@ -65,7 +68,8 @@ static int check_mode(struct building *b, unsigned i, int mode)
 {
     struct starpu_codelet *cl = b->cl;
     if (orr_unlikely(i >= (unsigned)cl->nbuffers)) {
-        orr_error("task_insert of %s: more data than the codelet's nbuffers (%d)", cl->name ? cl->name : "(unnamed)", cl->nbuffers);
+        orr_error("task_insert of %s: more data than the codelet's nbuffers (%d)",
+                  cl->name ? cl->name : "(unnamed)", cl->nbuffers);
         return fail(b, -EINVAL);
     }
     if (orr_unlikely(cl->nbuffers > STARPU_NMAXBUFS && !cl->dyn_modes)) { /* the codelet keeps it */
@@ -79,8 +83,8 @@ static int check_mode(struct building *b, unsigned i, int mode)
         return 0;
     }
     if (!((modes[i] ^ mode) & MODE_FLAGS_COMPARED)) return 0; /* only hints differ */
-    orr_error("task_insert of %s: datum %u is inserted with mode %d, the codelet says %d", cl->name ? cl->name : "(unnamed)", i, mode,
-              modes[i]);
+    orr_error("task_insert of %s: datum %u is inserted with mode %d, the codelet says %d",
+              cl->name ? cl->name : "(unnamed)", i, mode, modes[i]);
     return fail(b, -EINVAL);
 }
 
@@ -95,8 +99,10 @@ static int add_datum(struct building *b, starpu_data_handle_t h, int mode)
     if (orr_unlikely(i >= (b->room ? b->room : STARPU_NMAXBUFS)) && make_room(b, i + 8)) return -ENOMEM;
     STARPU_TASK_GET_HANDLES(t)[i] = h;
     if (modes_are_variable(b->cl)) {
-        if (t->dyn_modes) t->dyn_modes[i] = mode;
-        else t->modes[i] = mode;
+        if (t->dyn_modes)
+            t->dyn_modes[i] = mode;
+        else
+            t->modes[i] = mode;
     } else if (orr_unlikely(check_mode(b, i, mode))) {
         return -EINVAL;
     }
@@ -104,10 +110,17 @@ static int add_datum(struct building *b, starpu_data_handle_t h, int mode)
     return 0;
 }
 
+static int no_array(struct building *b)
+{
+    orr_error("task_insert of %s: the array of data is NULL",
+              b->cl && b->cl->name ? b->cl->name : "(unnamed)");
+    return fail(b, -EINVAL);
+}
+
 /* Data in the codelet's modes. */
 static int add_array(struct building *b, starpu_data_handle_t *handles, int n)
 {
-    int r = 0;
+    int r = n > 0 && !handles ? no_array(b) : 0;
     for (int i = 0; i < n && r == 0; i++) {
         int mode = STARPU_RW;
         if (b->cl && !modes_are_variable(b->cl)) {
@@ -121,7 +134,7 @@ static int add_array(struct building *b, starpu_data_handle_t *handles, int n)
 
 static int add_described(struct building *b, struct starpu_data_descr *descrs, int n)
 {
-    int r = 0;
+    int r = n > 0 && !descrs ? no_array(b) : 0;
     for (int i = 0; i < n && r == 0; i++) r = add_datum(b, descrs[i].handle, descrs[i].mode);
     return r;
 }
@@ -157,7 +170,8 @@ static void callback_kinds(struct starpu_task *t, int kind, va_list *ap)
     case STARPU_PROLOGUE_CALLBACK_POP: t->prologue_callback_pop_func = va_arg(*ap, void (*)(void *)); break;
     default:
         t->prologue_callback_pop_arg = va_arg(*ap, void *);
-        t->prologue_callback_pop_arg_free = kind == STARPU_PROLOGUE_CALLBACK_POP_ARG && t->prologue_callback_pop_arg;
+        t->prologue_callback_pop_arg_free =
+            kind == STARPU_PROLOGUE_CALLBACK_POP_ARG && t->prologue_callback_pop_arg;
         break;
     }
 }
@@ -165,11 +179,19 @@ static void callback_kinds(struct starpu_task *t, int kind, va_list *ap)
 static bool is_callback_kind(int kind)
 {
     switch (kind) {
-    case STARPU_CALLBACK: case STARPU_CALLBACK_WITH_ARG: case STARPU_CALLBACK_WITH_ARG_NFREE: case STARPU_CALLBACK_ARG:
-    case STARPU_CALLBACK_ARG_NFREE: case STARPU_EPILOGUE_CALLBACK: case STARPU_EPILOGUE_CALLBACK_ARG:
-    case STARPU_PROLOGUE_CALLBACK: case STARPU_PROLOGUE_CALLBACK_ARG: case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
-    case STARPU_PROLOGUE_CALLBACK_POP: case STARPU_PROLOGUE_CALLBACK_POP_ARG: case STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE:
-        return true;
+    case STARPU_CALLBACK:
+    case STARPU_CALLBACK_WITH_ARG:
+    case STARPU_CALLBACK_WITH_ARG_NFREE:
+    case STARPU_CALLBACK_ARG:
+    case STARPU_CALLBACK_ARG_NFREE:
+    case STARPU_EPILOGUE_CALLBACK:
+    case STARPU_EPILOGUE_CALLBACK_ARG:
+    case STARPU_PROLOGUE_CALLBACK:
+    case STARPU_PROLOGUE_CALLBACK_ARG:
+    case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
+    case STARPU_PROLOGUE_CALLBACK_POP:
+    case STARPU_PROLOGUE_CALLBACK_POP_ARG:
+    case STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE: return true;
     default: return false;
     }
 }
@@ -215,7 +237,9 @@ static bool description_kinds(struct building *b, int kind, va_list *ap)
     case STARPU_TASK_COLOR: t->color = va_arg(*ap, unsigned); return true;
     case STARPU_FLOPS: t->flops = va_arg(*ap, double); return true;
     case STARPU_HYPERVISOR_TAG: t->hypervisor_tag = va_arg(*ap, int); return true;
-    case STARPU_TASK_PROFILING_INFO: t->profiling_info = va_arg(*ap, struct starpu_profiling_task_info *); return true;
+    case STARPU_TASK_PROFILING_INFO:
+        t->profiling_info = va_arg(*ap, struct starpu_profiling_task_info *);
+        return true;
     case STARPU_TRANSACTION: t->transaction = va_arg(*ap, struct starpu_transaction *); return true;
     case STARPU_TAG:
         t->tag_id = va_arg(*ap, starpu_tag_t);
@@ -223,7 +247,9 @@ static bool description_kinds(struct building *b, int kind, va_list *ap)
         return true;
     case STARPU_TAG_ONLY: t->tag_id = va_arg(*ap, starpu_tag_t); return true;
     case STARPU_SEQUENTIAL_CONSISTENCY: t->sequential_consistency = va_arg(*ap, unsigned) != 0; return true;
-    case STARPU_HANDLES_SEQUENTIAL_CONSISTENCY: t->handles_sequential_consistency = va_arg(*ap, unsigned char *); return true;
+    case STARPU_HANDLES_SEQUENTIAL_CONSISTENCY:
+        t->handles_sequential_consistency = va_arg(*ap, unsigned char *);
+        return true;
     case STARPU_TASK_SYNCHRONOUS: t->synchronous = va_arg(*ap, int) != 0; return true;
     case STARPU_TASK_DEPS_ARRAY: {
         unsigned n = va_arg(*ap, unsigned);
@@ -255,11 +281,13 @@ bool orr_insert_skip(int kind, va_list *ap)
         (void)va_arg(*ap, void *);
         (void)va_arg(*ap, size_t);
         return true;
-    case STARPU_DATA_ARRAY: case STARPU_DATA_MODE_ARRAY:
+    case STARPU_DATA_ARRAY:
+    case STARPU_DATA_MODE_ARRAY:
         (void)va_arg(*ap, void *);
         (void)va_arg(*ap, int);
         return true;
-    case STARPU_TASK_DEPS_ARRAY: case STARPU_TASK_END_DEPS_ARRAY:
+    case STARPU_TASK_DEPS_ARRAY:
+    case STARPU_TASK_END_DEPS_ARRAY:
         (void)va_arg(*ap, unsigned);
         (void)va_arg(*ap, void *);
         return true;
@@ -296,6 +324,16 @@ static int other_kinds(struct building *b, int kind, va_list *ap)
 
 /* ---- the walk ---- */
 
+static int add_value(struct building *b, const void *value, size_t bytes)
+{
+    if (orr_unlikely(!value && bytes > 0)) {
+        orr_error("task_insert of %s: the address of a STARPU_VALUE of %zu bytes is NULL",
+                  b->cl && b->cl->name ? b->cl->name : "(unnamed)", bytes);
+        return fail(b, -EINVAL);
+    }
+    return orr_args_add(&b->args, value, bytes) ? 0 : fail(b, -ENOMEM);
+}
+
 static int walk(struct building *b, va_list *ap)
 {
     for (int kind; (kind = va_arg(*ap, int)) != 0;) {
@@ -304,7 +342,7 @@ static int walk(struct building *b, va_list *ap)
             r = add_datum(b, va_arg(*ap, starpu_data_handle_t), kind);
         } else if (kind == STARPU_VALUE) {
             const void *value = va_arg(*ap, const void *);
-            if (!orr_args_add(&b->args, value, va_arg(*ap, size_t))) r = fail(b, -ENOMEM);
+            r = add_value(b, value, va_arg(*ap, size_t));
         } else {
             r = other_kinds(b, kind, ap);
         }
@@ -316,15 +354,17 @@ static int walk(struct building *b, va_list *ap)
 static int finish(struct building *b)
 {
     struct starpu_task *t = b->task;
-    if (b->cl && modes_are_variable(b->cl)) t->nbuffers = (int)b->count;
+    if (b->cl && modes_are_variable(b->cl))
+        t->nbuffers = (int)b->count;
     else if (b->cl && b->count != (unsigned)b->cl->nbuffers) {
-        orr_error("task_insert of %s: %u data for a codelet with nbuffers %d", b->cl->name ? b->cl->name : "(unnamed)", b->count,
-                  b->cl->nbuffers);
+        orr_error("task_insert of %s: %u data for a codelet with nbuffers %d",
+                  b->cl->name ? b->cl->name : "(unnamed)", b->count, b->cl->nbuffers);
         return fail(b, -EINVAL);
     }
     if (!b->args.buffer) return 0;
     if (t->cl_arg) {
-        orr_error("task_insert of %s: STARPU_CL_ARGS and STARPU_VALUE exclude each other", b->cl && b->cl->name ? b->cl->name : "(unnamed)");
+        orr_error("task_insert of %s: STARPU_CL_ARGS and STARPU_VALUE exclude each other",
+                  b->cl && b->cl->name ? b->cl->name : "(unnamed)");
         return fail(b, -EINVAL);
     }
     orr_args_finish(&b->args);
@@ -414,7 +454,8 @@ int starpu_task_set(struct starpu_task *task, struct starpu_codelet *cl, ...)
 
 /* ---- building blocks for a program's own insertion function ---- */
 
-static struct building resume(struct starpu_codelet *cl, struct starpu_task *task, const int *allocated, int current)
+static struct building resume(struct starpu_codelet *cl, struct starpu_task *task, const int *allocated,
+                              int current)
 {
     struct building b = { .cl = cl, .task = task, .count = (unsigned)current };
     b.room = task->dyn_handles ? (unsigned)*allocated : 0;
@@ -422,16 +463,18 @@ static struct building resume(struct starpu_codelet *cl, struct starpu_task *tas
     return b;
 }
 
-void starpu_task_insert_data_make_room(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
-                                       int current_buffer, int room)
+void starpu_task_insert_data_make_room(struct starpu_codelet *cl, struct starpu_task *task,
+                                       int *allocated_buffers, int current_buffer, int room)
 {
     struct building b = resume(cl, task, allocated_buffers, current_buffer);
     unsigned wanted = (unsigned)(current_buffer + room);
-    if (wanted > (b.room ? b.room : STARPU_NMAXBUFS) && make_room(&b, wanted) == 0) *allocated_buffers = (int)b.room;
+    if (wanted > (b.room ? b.room : STARPU_NMAXBUFS) && make_room(&b, wanted) == 0)
+        *allocated_buffers = (int)b.room;
 }
 
-void starpu_task_insert_data_process_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
-                                         int *current_buffer, int arg_type, starpu_data_handle_t handle)
+void starpu_task_insert_data_process_arg(struct starpu_codelet *cl, struct starpu_task *task,
+                                         int *allocated_buffers, int *current_buffer, int arg_type,
+                                         starpu_data_handle_t handle)
 {
     struct building b = resume(cl, task, allocated_buffers, *current_buffer);
     add_datum(&b, handle, arg_type);
@@ -439,8 +482,9 @@ void starpu_task_insert_data_process_arg(struct starpu_codelet *cl, struct starp
     *current_buffer = (int)b.count;
 }
 
-void starpu_task_insert_data_process_array_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
-                                               int *current_buffer, int nb_handles, starpu_data_handle_t *handles)
+void starpu_task_insert_data_process_array_arg(struct starpu_codelet *cl, struct starpu_task *task,
+                                               int *allocated_buffers, int *current_buffer, int nb_handles,
+                                               starpu_data_handle_t *handles)
 {
     struct building b = resume(cl, task, allocated_buffers, *current_buffer);
     add_array(&b, handles, nb_handles);
@@ -448,8 +492,9 @@ void starpu_task_insert_data_process_array_arg(struct starpu_codelet *cl, struct
     *current_buffer = (int)b.count;
 }
 
-void starpu_task_insert_data_process_mode_array_arg(struct starpu_codelet *cl, struct starpu_task *task, int *allocated_buffers,
-                                                    int *current_buffer, int nb_descrs, struct starpu_data_descr *descrs)
+void starpu_task_insert_data_process_mode_array_arg(struct starpu_codelet *cl, struct starpu_task *task,
+                                                    int *allocated_buffers, int *current_buffer,
+                                                    int nb_descrs, struct starpu_data_descr *descrs)
 {
     struct building b = resume(cl, task, allocated_buffers, *current_buffer);
     add_described(&b, descrs, nb_descrs);

@@ -10,11 +10,13 @@
 
 #include "core/base/export.h"
 
-/* A task from a codelet and the argument list ap, ended by 0; kinds that concern ranks are skipped. The list is consumed.
- * NULL after an error (said), or out of memory. The caller submits or destroys it. flags: reserved, 0. */
+/* A task from a codelet and the argument list ap, ended by 0; kinds that concern ranks are skipped. The list
+ * is consumed. NULL after an error (said), or out of memory. The caller submits or destroys it. flags:
+ * reserved, 0. */
 ORR_EXPORT struct starpu_task *orr_task_build_v(struct starpu_codelet *cl, int flags, va_list ap);
 
-/* Steps over one argument of a kind other than data. False: the kind is unknown. For parsers that look for one kind. */
+/* Steps over one argument of a kind other than data. False: the kind is unknown. For parsers that look for
+ * one kind. */
 ORR_EXPORT bool orr_insert_skip(int kind, va_list *ap);
 
 #endif

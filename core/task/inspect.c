@@ -20,15 +20,18 @@ static bool waits_for_this_alone(struct orr_dep_group *g, struct orr_task *t)
 }
 
 /* Those who get h when t lets go of it: the group that follows t's in the queue. Appends to task_array. */
-static unsigned list_after(struct orr_task *t, struct orr_access *mine, struct orr_data *h, unsigned n, unsigned room, struct starpu_task **out)
+static unsigned list_after(struct orr_task *t, struct orr_access *mine, struct orr_data *h, unsigned n,
+                           unsigned room, struct starpu_task **out)
 {
     orr_spin_lock(&h->queue.lock);
     struct orr_access *a = h->queue.head, *i = a;
     while (i && i != mine) i = (struct orr_access *)i->waiter.next;
     if (i) a = (struct orr_access *)i->waiter.next; /* t waits itself: those behind it */
-    while (a && i && a->group == mine->group && a->group == ORR_GROUP_READ) a = (struct orr_access *)a->waiter.next;
+    while (a && i && a->group == mine->group && a->group == ORR_GROUP_READ)
+        a = (struct orr_access *)a->waiter.next;
     uint8_t group = a ? a->group : ORR_GROUP_NONE;
-    for (; a && a->group == group; a = group == ORR_GROUP_WRITE ? NULL : (struct orr_access *)a->waiter.next) {
+    for (; a && a->group == group;
+         a = group == ORR_GROUP_WRITE ? NULL : (struct orr_access *)a->waiter.next) {
         struct orr_task *s = orr_access_task(a);
         if (!s || s == t) continue;
         if (n < room) out[n] = s->pub;
@@ -38,7 +41,8 @@ static unsigned list_after(struct orr_task *t, struct orr_access *mine, struct o
     return n;
 }
 
-static int list_successors(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[], bool only_last)
+static int list_successors(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[],
+                           bool only_last)
 {
     struct orr_task *t = orr_task_of(task);
     struct orr_edge *e = t ? orr_load_acquire(&t->successors) : NULL;
@@ -62,16 +66,23 @@ int starpu_task_get_task_succs(struct starpu_task *task, unsigned ndeps, struct 
     return list_successors(task, ndeps, task_array, false);
 }
 
-int starpu_task_get_task_scheduled_succs(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[])
+int starpu_task_get_task_scheduled_succs(struct starpu_task *task, unsigned ndeps,
+                                         struct starpu_task *task_array[])
 {
     return list_successors(task, ndeps, task_array, true);
 }
 
 char *starpu_task_status_get_as_string(enum starpu_task_status status)
 {
-    static char names[][32] = { "STARPU_TASK_INIT", "STARPU_TASK_BLOCKED", "STARPU_TASK_READY", "STARPU_TASK_RUNNING",
-                                "STARPU_TASK_FINISHED", "STARPU_TASK_BLOCKED_ON_TAG", "STARPU_TASK_BLOCKED_ON_TASK",
-                                "STARPU_TASK_BLOCKED_ON_DATA", "STARPU_TASK_STOPPED" };
+    static char names[][32] = { "STARPU_TASK_INIT",
+                                "STARPU_TASK_BLOCKED",
+                                "STARPU_TASK_READY",
+                                "STARPU_TASK_RUNNING",
+                                "STARPU_TASK_FINISHED",
+                                "STARPU_TASK_BLOCKED_ON_TAG",
+                                "STARPU_TASK_BLOCKED_ON_TASK",
+                                "STARPU_TASK_BLOCKED_ON_DATA",
+                                "STARPU_TASK_STOPPED" };
     static char unknown[] = "STARPU_TASK_UNKNOWN";
     return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : unknown;
 }

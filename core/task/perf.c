@@ -28,7 +28,8 @@ static uint32_t hash_data(struct starpu_task *p)
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
     for (unsigned i = 0; i < n; i++) {
         const struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
-        if (h && !(STARPU_TASK_GET_MODE(p, i) & STARPU_NOFOOTPRINT)) crc = starpu_hash_crc32c_be(h->footprint, crc);
+        if (h && !(STARPU_TASK_GET_MODE(p, i) & STARPU_NOFOOTPRINT))
+            crc = starpu_hash_crc32c_be(h->footprint, crc);
     }
     return crc;
 }
@@ -55,7 +56,10 @@ static starpu_perfmodel_per_arch_size_base per_arch_size(struct starpu_perfmodel
     return pa ? pa->pub.size_base : NULL;
 }
 
-static struct starpu_perfmodel_arch *arch_of(int comb) { return starpu_perfmodel_arch_comb_fetch(comb); }
+static struct starpu_perfmodel_arch *arch_of(int comb)
+{
+    return starpu_perfmodel_arch_comb_fetch(comb);
+}
 
 static size_t task_size(struct starpu_task *p, struct starpu_perfmodel *m, int comb, unsigned nimpl)
 {
@@ -64,11 +68,13 @@ static size_t task_size(struct starpu_task *p, struct starpu_perfmodel *m, int c
     return m->size_base ? m->size_base(p, nimpl) : data_bytes(p);
 }
 
-/* parameters: room for PARAMETERS_MAX values, filled in for multiple regression. t NULL: nothing is kept in the task. */
-static uint32_t task_key(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,
-                         double *parameters)
+/* parameters: room for PARAMETERS_MAX values, filled in for multiple regression. t NULL: nothing is kept in
+ * the task. */
+static uint32_t task_key(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb,
+                         unsigned nimpl, double *parameters)
 {
-    bool multiple = m->type == STARPU_MULTIPLE_REGRESSION_BASED && m->parameters && m->nparameters <= PARAMETERS_MAX;
+    bool multiple =
+        m->type == STARPU_MULTIPLE_REGRESSION_BASED && m->parameters && m->nparameters <= PARAMETERS_MAX;
     if (multiple) m->parameters(p, parameters);
     if (m->footprint) return m->footprint(p);
     if (multiple) return starpu_hash_crc32c_be_n(parameters, m->nparameters * sizeof *parameters, 0);
@@ -80,27 +86,31 @@ static uint32_t task_key(struct starpu_task *p, struct orr_task *t, struct starp
     return t ? orr_task_data_footprint(t) : hash_data(p);
 }
 
-static void fill_key(struct orr_perf_key *key, struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m,
-                     int comb, unsigned nimpl, double *parameters)
+static void fill_key(struct orr_perf_key *key, struct starpu_task *p, struct orr_task *t,
+                     struct starpu_perfmodel *m, int comb, unsigned nimpl, double *parameters)
 {
     key->footprint = task_key(p, t, m, comb, nimpl, parameters);
     key->size = 0;
-    if (m->type != STARPU_HISTORY_BASED && m->type != STARPU_MULTIPLE_REGRESSION_BASED) key->size = task_size(p, m, comb, nimpl);
+    if (m->type != STARPU_HISTORY_BASED && m->type != STARPU_MULTIPLE_REGRESSION_BASED)
+        key->size = task_size(p, m, comb, nimpl);
     key->flops = p->flops;
     key->tag = p->tag_id;
-    bool multiple = m->type == STARPU_MULTIPLE_REGRESSION_BASED && m->parameters && m->nparameters <= PARAMETERS_MAX;
+    bool multiple =
+        m->type == STARPU_MULTIPLE_REGRESSION_BASED && m->parameters && m->nparameters <= PARAMETERS_MAX;
     key->parameters = multiple ? parameters : NULL;
 }
 
 /* ---- predicting ---- */
 
-static double from_measures(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl)
+static double from_measures(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb,
+                            unsigned nimpl)
 {
     struct orr_perfmodel_state *s = orr_perfmodel_get(m);
     struct orr_perf_arch *pa = s ? orr_perfmodel_arch(s, comb, nimpl) : NULL;
     if (orr_unlikely(!pa)) return NAN;
     double parameters[PARAMETERS_MAX];
-    if (orr_likely(m->type == STARPU_HISTORY_BASED)) return orr_history_mean(pa, task_key(p, t, m, comb, nimpl, parameters));
+    if (orr_likely(m->type == STARPU_HISTORY_BASED))
+        return orr_history_mean(pa, task_key(p, t, m, comb, nimpl, parameters));
     struct orr_perf_key key;
     fill_key(&key, p, t, m, comb, nimpl, parameters);
     return orr_history_predict(pa, m->type, &key);
@@ -114,7 +124,8 @@ static double from_arch_function(struct starpu_task *p, struct starpu_perfmodel 
     return pa && pa->pub.cost_function ? pa->pub.cost_function(p, arch_of(comb), nimpl) : NAN;
 }
 
-static double from_worker_function(struct starpu_task *p, struct starpu_perfmodel *m, int comb, unsigned nimpl, int workerid)
+static double from_worker_function(struct starpu_task *p, struct starpu_perfmodel *m, int comb,
+                                   unsigned nimpl, int workerid)
 {
     if (!m->worker_cost_function) return NAN;
     for (unsigned w = 0; workerid < 0 && w < orr_perf_worker_count; w++)
@@ -122,8 +133,8 @@ static double from_worker_function(struct starpu_task *p, struct starpu_perfmode
     return workerid >= 0 ? m->worker_cost_function(p, (unsigned)workerid, nimpl) : NAN;
 }
 
-static double expected(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,
-                       int workerid)
+static double expected(struct starpu_task *p, struct orr_task *t, struct starpu_perfmodel *m, int comb,
+                       unsigned nimpl, int workerid)
 {
     if (comb < 0 || nimpl >= STARPU_MAXIMPLEMENTATIONS) return NAN;
     if (orr_likely(orr_perfmodel_is_measured(m->type))) return from_measures(p, t, m, comb, nimpl);
@@ -131,12 +142,15 @@ static double expected(struct starpu_task *p, struct orr_task *t, struct starpu_
     case STARPU_PER_ARCH: return from_arch_function(p, m, comb, nimpl);
     case STARPU_PER_WORKER: return from_worker_function(p, m, comb, nimpl, workerid);
     case STARPU_COMMON:
-        return m->cost_function ? m->cost_function(p, nimpl) / starpu_worker_get_relative_speedup(arch_of(comb)) : NAN;
+        return m->cost_function
+                   ? m->cost_function(p, nimpl) / starpu_worker_get_relative_speedup(arch_of(comb))
+                   : NAN;
     default: return NAN;
     }
 }
 
-double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl, int workerid)
+double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,
+                         int workerid)
 {
     return expected(t->pub, t, m, comb, nimpl, workerid);
 }
@@ -157,45 +171,57 @@ double starpu_worker_get_relative_speedup(struct starpu_perfmodel_arch *perf_arc
     return speedup > 0 ? speedup : 1;
 }
 
-static double expected_on(struct starpu_task *task, struct starpu_perfmodel *m, int comb, unsigned nimpl, int workerid)
+static double expected_on(struct starpu_task *task, struct starpu_perfmodel *m, int comb, unsigned nimpl,
+                          int workerid)
 {
     if (!task->cl) return 0; /* nothing is computed */
     return m ? expected(task, NULL, m, comb, nimpl, workerid) : NAN;
 }
 
-static struct starpu_perfmodel *time_model(struct starpu_task *task) { return task->cl ? task->cl->model : NULL; }
-static struct starpu_perfmodel *energy_model(struct starpu_task *task) { return task->cl ? task->cl->energy_model : NULL; }
+static struct starpu_perfmodel *time_model(struct starpu_task *task)
+{
+    return task->cl ? task->cl->model : NULL;
+}
+static struct starpu_perfmodel *energy_model(struct starpu_task *task)
+{
+    return task->cl ? task->cl->energy_model : NULL;
+}
 
-double starpu_task_expected_length(struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl)
+double starpu_task_expected_length(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
+                                   unsigned nimpl)
 {
     return expected_on(task, time_model(task), orr_arch_find(arch), nimpl, -1);
 }
 
-double starpu_task_expected_energy(struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl)
+double starpu_task_expected_energy(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
+                                   unsigned nimpl)
 {
     return expected_on(task, energy_model(task), orr_arch_find(arch), nimpl, -1);
 }
 
-static double expected_on_worker(struct starpu_task *task, struct starpu_perfmodel *m, unsigned workerid, unsigned nimpl)
+static double expected_on_worker(struct starpu_task *task, struct starpu_perfmodel *m, unsigned workerid,
+                                 unsigned nimpl)
 {
     if (workerid >= orr_perf_worker_count) return NAN;
     return expected_on(task, m, orr_perf_workers[workerid].comb, nimpl, (int)workerid);
 }
 
-double starpu_task_worker_expected_length(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id, unsigned nimpl)
+double starpu_task_worker_expected_length(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,
+                                          unsigned nimpl)
 {
     (void)sched_ctx_id;
     return expected_on_worker(task, time_model(task), workerid, nimpl);
 }
 
-double starpu_task_worker_expected_energy(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id, unsigned nimpl)
+double starpu_task_worker_expected_energy(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,
+                                          unsigned nimpl)
 {
     (void)sched_ctx_id;
     return expected_on_worker(task, energy_model(task), workerid, nimpl);
 }
 
-/* Harmonic mean over the workers, each with its best implementation: what the machine as a whole takes for such tasks, per
- * worker. NaN when no worker's time is known. */
+/* Harmonic mean over the workers, each with its best implementation: what the machine as a whole takes for
+ * such tasks, per worker. NaN when no worker's time is known. */
 static double average(struct starpu_task *task, struct starpu_perfmodel *m)
 {
     double speed = 0;
@@ -225,7 +251,8 @@ double starpu_task_expected_energy_average(struct starpu_task *task, unsigned sc
     return average(task, energy_model(task));
 }
 
-double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned nimpl)
+double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
+                                            unsigned nimpl)
 {
     (void)task; /* data is kept in one format only */
     (void)arch;
@@ -235,9 +262,11 @@ double starpu_task_expected_conversion_time(struct starpu_task *task, struct sta
 
 /* ---- transfers ---- */
 
-double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned memory_node, enum starpu_data_access_mode mode)
+double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned memory_node,
+                                          enum starpu_data_access_mode mode)
 {
-    if (orr_node_count <= 1 || !(mode & STARPU_R) || memory_node >= orr_node_count || !orr_data_valid(handle)) return 0;
+    if (orr_node_count <= 1 || !(mode & STARPU_R) || memory_node >= orr_node_count || !orr_data_valid(handle))
+        return 0;
     double best = INFINITY;
     size_t bytes = starpu_data_get_size(handle);
     orr_spin_lock(&handle->queue.lock);
@@ -268,12 +297,17 @@ static double transfer_us(struct starpu_task *p, unsigned node)
     unsigned n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
     for (unsigned i = 0; i < n; i++) {
         int to = datum_node(p, i, node);
-        if (to >= 0) us += starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(p, i), (unsigned)to, STARPU_TASK_GET_MODE(p, i));
+        if (to >= 0)
+            us += starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(p, i), (unsigned)to,
+                                                     STARPU_TASK_GET_MODE(p, i));
     }
     return us;
 }
 
-double orr_task_transfer_us(struct orr_task *t, unsigned node) { return transfer_us(t->pub, node); }
+double orr_task_transfer_us(struct orr_task *t, unsigned node)
+{
+    return transfer_us(t->pub, node);
+}
 
 double starpu_task_expected_data_transfer_time(unsigned memory_node, struct starpu_task *task)
 {
@@ -314,7 +348,8 @@ void orr_perf_task_measured(struct orr_task *t, uint64_t ticks)
     if (orr_likely(pa && m->type == STARPU_HISTORY_BASED)) {
         double parameters[PARAMETERS_MAX];
         struct orr_perf_key key = { .footprint = task_key(t->pub, t, m, comb, t->nimpl, parameters),
-                                    .flops = t->pub->flops, .tag = t->pub->tag_id };
+                                    .flops = t->pub->flops,
+                                    .tag = t->pub->tag_id };
         if (orr_likely(!isnan(orr_history_mean(pa, key.footprint)))) {
             orr_history_record_fast(pa, t->worker, &key, us, slack_us);
             return;
@@ -324,15 +359,18 @@ void orr_perf_task_measured(struct orr_task *t, uint64_t ticks)
 }
 
 void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct starpu_task *task,
-        struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl, double average_measured, unsigned number)
+                                       struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
+                                       double average_measured, unsigned number)
 {
     (void)cpuid; /* arch says more */
     struct orr_perfmodel_state *s = orr_perfmodel_get(model);
     int comb = orr_arch_find(arch);
     if (comb < 0) comb = orr_arch_intern(arch->ndevices, arch->devices);
-    struct orr_perf_arch *pa = s && orr_perfmodel_is_measured(s->type) && comb >= 0 ? orr_perfmodel_arch_make(s, comb, nimpl) : NULL;
+    struct orr_perf_arch *pa =
+        s && orr_perfmodel_is_measured(s->type) && comb >= 0 ? orr_perfmodel_arch_make(s, comb, nimpl) : NULL;
     if (!pa) {
-        orr_error("starpu_perfmodel_update_history: the model of %s takes no measures (type, implementation %u, or memory)",
+        orr_error("starpu_perfmodel_update_history: the model of %s takes no measures (type, implementation "
+                  "%u, or memory)",
                   model->symbol ? model->symbol : "a codelet", nimpl);
         return;
     }
@@ -344,12 +382,16 @@ void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct st
 }
 
 void starpu_perfmodel_update_history(struct starpu_perfmodel *model, struct starpu_task *task,
-        struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl, double measured)
+                                     struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
+                                     double measured)
 {
     starpu_perfmodel_update_history_n(model, task, arch, cpuid, nimpl, measured, 1);
 }
 
-uint32_t starpu_task_data_footprint(struct starpu_task *task) { return hash_data(task); }
+uint32_t starpu_task_data_footprint(struct starpu_task *task)
+{
+    return hash_data(task);
+}
 
 uint32_t starpu_task_footprint(struct starpu_perfmodel *model, struct starpu_task *task,
                                struct starpu_perfmodel_arch *arch, unsigned nimpl)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perf.h: what a task should take, and what it took: models (core/perf) applied to tasks.
  * Threads: the task's owner (who pushes it, or the worker that runs it) unless a function says any.
- * Owns: the footprint kept in a task. Not here: models themselves (core/perf), choosing a worker (sched/dm.c). */
+ * Owns: the footprint kept in a task. Not here: models themselves (core/perf), choosing a worker
+ * (sched/dm.c). */
 #ifndef ORR_TASK_PERF_H
 #define ORR_TASK_PERF_H
 
@@ -18,11 +19,13 @@ static inline uint32_t orr_task_data_footprint(struct orr_task *t)
     return orr_likely(t->flags & ORR_TF_FOOTPRINT) ? t->footprint : orr_task_footprint_compute(t);
 }
 
-/* What model m says of t on architecture comb with implementation nimpl, in the model's unit. workerid: a worker of that
- * architecture, -1: any. NaN: not calibrated, or m says nothing. */
-double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl, int workerid);
+/* What model m says of t on architecture comb with implementation nimpl, in the model's unit. workerid: a
+ * worker of that architecture, -1: any. NaN: not calibrated, or m says nothing. */
+double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,
+                         int workerid);
 
-/* Time to bring t's inputs to a memory node, in us. Not to be called while there is one node only (it is 0). */
+/* Time to bring t's inputs to a memory node, in us. Not to be called while there is one node only (it is 0).
+ */
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
 
 void orr_perf_task_measured(struct orr_task *t, uint64_t ticks);

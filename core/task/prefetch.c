@@ -12,9 +12,13 @@
 #include "core/mem/node.h"
 #include "core/perf/arch.h"
 
-static const struct orr_env env_prefetch = { "STARPU_PREFETCH", "1", "0|1", "bring data to a device before the task that reads it starts" };
+static const struct orr_env env_prefetch = { "STARPU_PREFETCH", "1", "0|1",
+                                             "bring data to a device before the task that reads it starts" };
 
-int starpu_get_prefetch_flag(void) { return orr_env_long(&env_prefetch, 1, 0, 1) != 0; }
+int starpu_get_prefetch_flag(void)
+{
+    return orr_env_long(&env_prefetch, 1, 0, 1) != 0;
+}
 
 static void request_done(struct orr_fetch *f, int status)
 {
@@ -46,12 +50,16 @@ int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
         if (p->cl->specific_nodes) {
             int wanted = STARPU_CODELET_GET_NODE(p->cl, i);
             if (wanted == STARPU_SPECIFIC_NODE_NONE) continue;
-            if (wanted >= 0) to = wanted;
-            else if (wanted == STARPU_SPECIFIC_NODE_CPU || wanted == STARPU_SPECIFIC_NODE_SLOW) to = STARPU_MAIN_RAM;
+            if (wanted >= 0)
+                to = wanted;
+            else if (wanted == STARPU_SPECIFIC_NODE_CPU || wanted == STARPU_SPECIFIC_NODE_SLOW)
+                to = STARPU_MAIN_RAM;
         }
         struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
         int mode = STARPU_TASK_GET_MODE(p, i);
-        if ((mode & STARPU_R) && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) && orr_data_valid(h)) request(h, (unsigned)to, prio, idle);
+        if ((mode & STARPU_R) && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) &&
+            orr_data_valid(h))
+            request(h, (unsigned)to, prio, idle);
     }
     p->prefetched = 1;
     return 0;
@@ -77,7 +85,10 @@ int starpu_idle_prefetch_task_input_on_node(struct starpu_task *task, unsigned n
     return orr_task_prefetch(task, node, task->priority, true);
 }
 
-static unsigned node_of(unsigned worker) { return worker < orr_perf_worker_count ? orr_perf_workers[worker].node : STARPU_MAXNODES; }
+static unsigned node_of(unsigned worker)
+{
+    return worker < orr_perf_worker_count ? orr_perf_workers[worker].node : STARPU_MAXNODES;
+}
 
 int starpu_prefetch_task_input_for_prio(struct starpu_task *task, unsigned worker, int prio)
 {

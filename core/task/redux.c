@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* redux.c: contributions to a reduction, and the tasks that sum them up.
- * Threads: orr_redux_contribution on the worker that contributes; orr_redux_start on whoever found the group drained.
- * Owns: struct summing, for as long as a reduction runs. Not here: when it must run (core/data/access.c). */
+ * Threads: orr_redux_contribution on the worker that contributes; orr_redux_start on whoever found the group
+ * drained. Owns: struct summing, for as long as a reduction runs. Not here: when it must run
+ * (core/data/access.c). */
 #include "core/task/redux.h"
 
 #include <starpu.h>
@@ -47,7 +48,8 @@ static int initialise(struct orr_data *h, struct orr_data *c)
 {
     struct starpu_codelet *init = h->rare->init_cl;
     if (!init || !init->cpu_funcs[0]) {
-        orr_error("reduction: the init codelet has no CPU implementation; starpu_data_set_reduction_methods needs one");
+        orr_error("reduction: the init codelet has no CPU implementation; starpu_data_set_reduction_methods "
+                  "needs one");
         return -EINVAL;
     }
     int r = orr_fetch_blocking(c, STARPU_MAIN_RAM, STARPU_W);

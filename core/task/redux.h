@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redux.h: reductions: every worker contributes to a copy of its own, which are summed up when somebody wants the value.
- * Threads: contributions on their worker; the summing up as tasks. Owns: contributions (in struct orr_data_rare).
- * Not here: the order of accesses (core/data/access.h). */
+/* redux.h: reductions: every worker contributes to a copy of its own, which are summed up when somebody wants
+ * the value.
+ * Threads: contributions on their worker; the summing up as tasks. Owns: contributions (in struct
+ * orr_data_rare). Not here: the order of accesses (core/data/access.h). */
 #ifndef ORR_TASK_REDUX_H
 #define ORR_TASK_REDUX_H
 

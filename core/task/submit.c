@@ -2,10 +2,10 @@
 /* submit.c: from the program's hands to ready.
  * Threads: any. Owns: nothing lasting. Not here: explicit dependencies (deps.c), completion (complete.c).
  *
- * Submission has two phases. The first checks, allocates and sorts, and can fail with nothing done. The second commits: it
- * locks the queues of all handles in address order, joins them all, and unlocks. Holding them together makes submissions
- * from several threads serial, so no two tasks can each stand before the other. A task with one handle, or none, pays one
- * lock, or none. */
+ * Submission has two phases. The first checks, allocates and sorts, and can fail with nothing done. The
+ * second commits: it locks the queues of all handles in address order, joins them all, and unlocks. Holding
+ * them together makes submissions from several threads serial, so no two tasks can each stand before the
+ * other. A task with one handle, or none, pays one lock, or none. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,8 @@ static const char *refusal(const struct orr_data *h, int mode)
     if (!h) return "is NULL";
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
     if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
-    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl)) return "has no reduction methods: call starpu_data_set_reduction_methods";
+    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl))
+        return "has no reduction methods: call starpu_data_set_reduction_methods";
     return NULL;
 }
 
@@ -50,8 +51,18 @@ static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsign
     return -EINVAL;
 }
 
-/* Puts an access to h in its place by address; an earlier one to the same handle takes up the mode instead. */
-static void insert_sorted(struct orr_access *list, unsigned *count, starpu_data_handle_t *handles, struct orr_access a)
+static int no_mode(struct orr_task *t, unsigned i, int mode)
+{
+    orr_error("task %s: datum %u has access mode %d, none of STARPU_R, STARPU_W, STARPU_RW, STARPU_SCRATCH, "
+              "STARPU_REDUX",
+              orr_task_name(t), i, mode);
+    return -EINVAL;
+}
+
+/* Puts an access to h in its place by address; an earlier one to the same handle takes up the mode instead.
+ */
+static void insert_sorted(struct orr_access *list, unsigned *count, starpu_data_handle_t *handles,
+                          struct orr_access a)
 {
     struct orr_data *h = handles[a.index];
     unsigned at = *count;
@@ -99,16 +110,21 @@ static int build_accesses(struct orr_task *t, unsigned n)
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
         if (orr_unlikely(handles[i]->planned)) orr_partition_switch(handles[i], mode);
-        if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) || (mode & STARPU_SCRATCH))) {
+        if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) ||
+                         (mode & STARPU_SCRATCH))) {
+            if (!(mode & STARPU_SCRATCH)) return no_mode(t, i, mode);
             t->flags &= ~(uint32_t)ORR_TF_PLAIN;
             if (!(mode & STARPU_SCRATCH)) continue;
             mode = STARPU_R; /* nobody else sees its contents; but the handle must not go away meanwhile */
         } else {
             orr_data_announce(handles[i], mode);
         }
-        struct orr_access a = { .waiter = { .granted = access_granted }, .index = (uint16_t)i, .group = orr_access_group(mode),
+        struct orr_access a = { .waiter = { .granted = access_granted },
+                                .index = (uint16_t)i,
+                                .group = orr_access_group(mode),
                                 .flags = ORR_ACCESS_LASTS };
-        if (orr_unlikely(a.group == ORR_GROUP_REDUX)) t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
+        if (orr_unlikely(a.group == ORR_GROUP_REDUX))
+            t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
         if (orr_unlikely(!handle_is_sequential(pub, handles[i], i))) a.flags |= ORR_AF_LATE;
         if (orr_unlikely(a.group == ORR_GROUP_COMMUTE)) a.flags |= ORR_AF_TURN;
         if (orr_unlikely(a.flags & (ORR_AF_LATE | ORR_AF_TURN))) t->flags |= ORR_TF_LATE;
@@ -127,12 +143,14 @@ static int check_variable_buffers(struct orr_task *t, unsigned n)
         return -EINVAL;
     }
     if (n > STARPU_NMAXBUFS && !pub->dyn_handles) {
-        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give them in dyn_handles", orr_task_name(t), n, STARPU_NMAXBUFS);
+        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give them in dyn_handles",
+                  orr_task_name(t), n, STARPU_NMAXBUFS);
         return -EINVAL;
     }
-    if (n > STARPU_NMAXBUFS && !pub->dyn_modes && pub->cl->nbuffers == STARPU_VARIABLE_NBUFFERS) {
-        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give their modes in dyn_modes", orr_task_name(t), n,
-                  STARPU_NMAXBUFS);
+    bool codelet_tells = pub->cl->nbuffers != STARPU_VARIABLE_NBUFFERS && pub->cl->dyn_modes;
+    if (n > STARPU_NMAXBUFS && !pub->dyn_modes && !codelet_tells) {
+        orr_error("task %s: %u data are more than STARPU_NMAXBUFS (%d); give their modes in dyn_modes",
+                  orr_task_name(t), n, STARPU_NMAXBUFS);
         return -EINVAL;
     }
     if (pub->dyn_handles && !pub->dyn_interfaces) {
@@ -165,11 +183,14 @@ static int reserve(struct orr_task *t, uint32_t flags)
     struct starpu_task *pub = t->pub;
     uint32_t state = orr_load_acquire(&t->state);
     if (orr_unlikely(state != ORR_TASK_CREATED && state != ORR_TASK_DONE)) {
-        orr_error("task %s is submitted a second time while it is still under way; submit it again after it has ended",
+        orr_error("task %s is submitted a second time while it is still under way; submit it again after it "
+                  "has ended",
                   orr_task_name(t));
         return -EINVAL;
     }
-    t->flags = (t->flags & (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED)) | flags;
+    t->flags = (t->flags &
+                (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED)) |
+               flags;
     t->naccesses = 0;
     t->priority = pub->priority;
     t->nimpl_valid = 0;
@@ -178,15 +199,17 @@ static int reserve(struct orr_task *t, uint32_t flags)
     if (orr_likely(pub->cl)) {
         if ((r = orr_codelet_check(pub->cl)) != 0) return r;
         unsigned n = STARPU_TASK_GET_NBUFFERS(pub);
-        if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0) return r;
+        if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0)
+            return r;
         if (n > 0 && !(flags & ORR_TF_NO_QUEUE) && (r = build_accesses(t, n)) != 0) return r;
         if (n == 0) t->flags |= ORR_TF_PLAIN;
         if ((r = orr_task_hooks.check_runnable(t)) != 0) return r;
     } else if (orr_unlikely(orr_task_hooks.check_runnable(t) != 0)) {
         return -ENODEV;
     }
-    if (orr_unlikely(!pub->detach || pub->synchronous || !pub->destroy || pub->regenerate || t->rare || (t->flags & ORR_TF_LATE) ||
-                     pub->nb_termination_call_required) && (r = reserve_rare(t)) != 0)
+    if (orr_unlikely(!pub->detach || pub->synchronous || !pub->destroy || pub->regenerate || t->rare ||
+                     (t->flags & ORR_TF_LATE) || pub->nb_termination_call_required) &&
+        (r = reserve_rare(t)) != 0)
         return r;
     if (orr_unlikely(pub->use_tag) && (r = orr_tag_bind(t)) != 0) return r;
     return 0;
@@ -207,8 +230,10 @@ static int join_accesses(struct orr_task *t, int early, bool shared)
     for (unsigned i = 0; i < n; i++) {
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
         struct orr_access_queue *q = &handles[a[i].index]->queue;
-        if (orr_access_join_locked(q, &a[i])) granted++;
-        else if (orr_unlikely(q->group == ORR_GROUP_REDUX && q->active == 0)) kick = true;
+        if (orr_access_join_locked(q, &a[i]))
+            granted++;
+        else if (orr_unlikely(q->group == ORR_GROUP_REDUX && q->active == 0))
+            kick = true;
     }
     if (orr_likely(granted == early && !shared)) orr_store_relaxed(&t->pending, 0); /* ready: see reclaim */
     /* from here on others may grant the rest; the task's own guard keeps it from starting */
@@ -244,7 +269,8 @@ static void dispatch_one(struct orr_task *t)
 static void now_ready(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
-    /* the next round's conditions count from here on: explicit prerequisites may be submitted again before t is */
+    /* the next round's conditions count from here on: explicit prerequisites may be submitted again before t
+     * is */
     if (orr_unlikely(r && r->persistent)) {
         orr_add_acq_rel(&t->pending, 1 + (int32_t)r->ngroups);
         orr_dep_next_round(t);
@@ -254,13 +280,15 @@ static void now_ready(struct orr_task *t)
 
 void orr_task_unblock(struct orr_task *t)
 {
-    if (orr_sub_acq_rel(&t->pending, 1) == 1) now_ready(t); /* pairs with itself: the last sees what the others did */
+    if (orr_sub_acq_rel(&t->pending, 1) == 1)
+        now_ready(t); /* pairs with itself: the last sees what the others did */
 }
 
 static void commit(struct orr_task *t)
 {
     struct orr_thread *self = orr_self();
-    if (orr_unlikely(orr_load_relaxed(&t->successors) == ORR_EDGES_CLOSED)) { /* submitted again: so are its dependencies */
+    if (orr_unlikely(orr_load_relaxed(&t->successors) ==
+                     ORR_EDGES_CLOSED)) { /* submitted again: so are its dependencies */
         orr_store_release(&t->successors, t->rare ? t->rare->kept_edges : NULL);
         if (t->rare) t->rare->kept_edges = NULL;
     }
@@ -269,8 +297,10 @@ static void commit(struct orr_task *t)
     orr_own_add(&self->submitted, 1);
     int early = t->naccesses ? count_early(t) : 0;
     bool shared = (t->flags & ORR_TF_EXPLICIT) != 0 || (t->rare && t->rare->persistent);
-    if (orr_unlikely(shared)) orr_add_acq_rel(&t->pending, early);
-    else orr_store_relaxed(&t->pending, 1 + early);
+    if (orr_unlikely(shared))
+        orr_add_acq_rel(&t->pending, early);
+    else
+        orr_store_relaxed(&t->pending, 1 + early);
     int granted = early ? join_accesses(t, early, shared) : 0;
     if (orr_likely(granted == early && !shared)) {
         if (!early) orr_store_relaxed(&t->pending, 0);
@@ -284,7 +314,8 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 {
     struct orr_task *t = orr_task_private(pub);
     if (orr_unlikely(!t)) return -ENOMEM;
-    if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL)) orr_task_hooks.throttle();
+    if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL))
+        orr_task_hooks.throttle();
     int r = reserve(t, flags);
     if (orr_unlikely(r != 0)) return r;
     void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
@@ -300,13 +331,15 @@ int starpu_task_submit(struct starpu_task *task)
         return -EINVAL;
     }
     if (orr_unlikely(task->magic != 42)) {
-        orr_error("starpu_task_submit: the task was not initialised; use starpu_task_create or starpu_task_init");
+        orr_error(
+            "starpu_task_submit: the task was not initialised; use starpu_task_create or starpu_task_init");
         return -EINVAL;
     }
     if (orr_likely(!task->synchronous)) return orr_task_submit(task, 0);
     struct orr_thread *self = orr_self();
     if (self->current || self->callback_depth) {
-        orr_error("starpu_task_submit of synchronous task %s in task %s: a task must not block; submit it asynchronously",
+        orr_error("starpu_task_submit of synchronous task %s in task %s: a task must not block; submit it "
+                  "asynchronously",
                   orr_task_name(orr_task_private(task)), orr_task_name(self->current));
         return -EDEADLK;
     }
@@ -333,7 +366,8 @@ int starpu_task_submit_nodeps(struct starpu_task *task)
 
 /* ---- the late phase: accesses that join, or take turns, when everything else is ready ---- */
 
-/* Goes on with t's late accesses, in address order so that holders never wait in a circle. True: all are granted. */
+/* Goes on with t's late accesses, in address order so that holders never wait in a circle. True: all are
+ * granted. */
 static bool late_phase(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
@@ -366,8 +400,8 @@ static void access_granted(struct orr_waiter *w)
     dispatch_one(t);
 }
 
-/* An exempt access asks for a handle that t has but does not use yet. While t waits for something else it takes one more
- * condition upon itself, and gives the handle back; once ready, it keeps it. */
+/* An exempt access asks for a handle that t has but does not use yet. While t waits for something else it
+ * takes one more condition upon itself, and gives the handle back; once ready, it keeps it. */
 bool orr_task_reclaim(struct orr_access *a)
 {
     if (a->waiter.granted != access_granted || (a->flags & ORR_AF_STARTED)) return false;
@@ -379,7 +413,10 @@ bool orr_task_reclaim(struct orr_access *a)
     return false;
 }
 
-struct orr_task *orr_access_task(struct orr_access *a) { return a->waiter.granted == access_granted ? orr_access_owner(a) : NULL; }
+struct orr_task *orr_access_task(struct orr_access *a)
+{
+    return a->waiter.granted == access_granted ? orr_access_owner(a) : NULL;
+}
 
 /* ---- dispatching ---- */
 
@@ -394,7 +431,8 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     struct orr_thread *self = orr_self();
     struct orr_ready_list *collect = self->collect;
     struct orr_task *current = self->current;
-    /* what a callback submits should run while the callback goes on; but callbacks within callbacks must end somewhere */
+    /* what a callback submits should run while the callback goes on; but callbacks within callbacks must end
+     * somewhere */
     enum { NESTING_MAX = 16 };
     if (self->callback_depth < NESTING_MAX) self->collect = NULL;
     self->callback_depth++;
@@ -416,9 +454,11 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
         struct starpu_task *pub = t->pub;
         orr_store_relaxed(&t->state, ORR_TASK_READY);
         pub->status = STARPU_TASK_READY;
-        if (orr_unlikely(pub->prologue_callback_func != NULL)) orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
+        if (orr_unlikely(pub->prologue_callback_func != NULL))
+            orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
         if (orr_unlikely(!has_body(t))) {
-            if (pub->prologue_callback_pop_func) orr_call_back(t, pub->prologue_callback_pop_func, pub->prologue_callback_pop_arg);
+            if (pub->prologue_callback_pop_func)
+                orr_call_back(t, pub->prologue_callback_pop_func, pub->prologue_callback_pop_arg);
             if (orr_task_body_done(t)) orr_task_complete(t);
         } else if (keep_out && !*keep_out && orr_task_hooks.may_keep(t)) {
             *keep_out = t;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sync_task.c: tasks that compute nothing and only synchronise: on tags, or on a datum.
- * Threads: any. Owns: their codelet. Not here: tags (tag.c), acquiring data without a task (core/data/acquire.c). */
+ * Threads: any. Owns: their codelet. Not here: tags (tag.c), acquiring data without a task
+ * (core/data/acquire.c). */
 #include <starpu.h>
 
 #include "core/base/log.h"
 #include "core/task/task.h"
 
-void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t *deps, void (*callback)(void *), void *callback_arg)
+void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t *deps,
+                             void (*callback)(void *), void *callback_arg)
 {
     struct starpu_task *task = starpu_task_create();
     if (!task) {
@@ -22,10 +24,13 @@ void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t
     int r = orr_task_submit(task, 0);
     if (r == 0) return;
     starpu_task_destroy(task);
-    orr_fatal("starpu_create_sync_task: the task of tag %llu could not be submitted (%d)", (unsigned long long)sync_tag, r);
+    orr_fatal("starpu_create_sync_task: the task of tag %llu could not be submitted (%d)",
+              (unsigned long long)sync_tag, r);
 }
 
-static struct starpu_codelet sync_data_cl = { .where = STARPU_NOWHERE, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "sync on data" };
+static struct starpu_codelet sync_data_cl = { .where = STARPU_NOWHERE,
+                                              .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                              .name = "sync on data" };
 
 struct starpu_task *starpu_task_create_sync(starpu_data_handle_t handle, enum starpu_data_access_mode mode)
 {

@@ -2,9 +2,11 @@
 /* tag.c: tags and the dependencies between them.
  * Threads: any. Owns: the table of tags. Not here: dependencies between tasks (deps.c).
  *
- * A tag is a successor list that closes when its task has ended (or the program notifies it), plus groups of other tags that
- * its task waits for. A group may fire before the task is there: then it is a credit, which the task takes up when it is
- * submitted. Edges stay for the next round of tasks that are submitted again. */
+ * A tag is a successor list that closes when its task has ended (or the program notifies it), plus groups of
+ * other tags that its task waits for. A group may fire before the task is there: then it is a credit, which
+ * the task takes up when it is submitted. Edges stay for the next round of tasks that are submitted again.
+ * Several tasks may have one tag that waits for nothing: it is reached when all of them that are under way
+ * have ended. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) orr_malloc(bytes)
 #define uthash_free(p, bytes) orr_free(p)
@@ -23,16 +25,17 @@
 struct orr_tag {
     starpu_tag_t id;                       /* [const] */
     struct orr_task *task;                 /* bound last; NULL once it may have been freed [lock: tags] */
-    bool busy;                             /* that task is under way [lock: tags] */
+    unsigned under_way;                    /* tasks bound that have not ended [lock: tags] */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once reached */
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
-    int ngroups, credits, outstanding;     /* [lock: tags] groups; fired early; the bound task still waits for */
+    int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
     struct orr_event reached;
     UT_hash_handle hh;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* "tags": protects the table and as said above; above queue locks */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* "tags": protects the table and as said above; above queue locks */
 static struct orr_tag *table;
 
 /* Called with the lock held. NULL: out of memory, or absent and not to be made. */
@@ -80,10 +83,10 @@ int orr_tag_bind(struct orr_task *t)
         pthread_mutex_unlock(&lock);
         return -ENOMEM;
     }
-    if (g->busy && g->task != t) {
+    if (g->under_way && g->ngroups) { /* whose prerequisites would they be? */
         pthread_mutex_unlock(&lock);
-        orr_error("task %s: tag %llu belongs to task %s, which has not ended; use another tag", orr_task_name(t),
-                  (unsigned long long)p->tag_id, orr_task_name(g->task));
+        orr_error("task %s: tag %llu waits for other tags and has a task that has not ended; use another tag",
+                  orr_task_name(t), (unsigned long long)p->tag_id);
         return -EINVAL;
     }
     reopen_locked(g);
@@ -91,7 +94,7 @@ int orr_tag_bind(struct orr_task *t)
     g->credits -= credits;
     g->outstanding = g->ngroups - credits;
     g->task = t;
-    g->busy = true;
+    g->under_way++;
     t->rare->tag = g;
     if (g->outstanding) {
         t->flags |= ORR_TF_EXPLICIT;
@@ -101,9 +104,10 @@ int orr_tag_bind(struct orr_task *t)
     return 0;
 }
 
-static void reach(struct orr_tag *g)
+/* Goes on after the list was closed. */
+static void reach(struct orr_tag *g, struct orr_edge *taken)
 {
-    struct orr_edge *kept = orr_dep_close(&g->successors, true);
+    struct orr_edge *kept = orr_dep_notify(taken, true);
     pthread_mutex_lock(&lock);
     if (kept) g->kept = kept;
     pthread_mutex_unlock(&lock);
@@ -115,12 +119,12 @@ void orr_tag_done(struct orr_task *t)
     struct orr_tag *g = t->rare->tag;
     t->rare->tag = NULL;
     pthread_mutex_lock(&lock);
-    if (g->task == t) {
-        g->busy = false;
-        if (t->pub->destroy) g->task = NULL;
-    }
+    bool last = --g->under_way == 0;
+    if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
+    struct orr_edge *taken =
+        last ? orr_dep_take(&g->successors) : NULL; /* before another task can be bound */
     pthread_mutex_unlock(&lock);
-    reach(g);
+    if (last) reach(g, taken);
 }
 
 /* All tags of one declaration are reached. */
@@ -173,6 +177,10 @@ static void declare_one(starpu_tag_t id, starpu_tag_t dep)
 /* Tags may be reached again and again at different speeds: each dependency counts for itself. */
 void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *deps)
 {
+    if (!deps && ndeps > 0) {
+        orr_error("starpu_tag_declare_deps_array: the array of tags is NULL");
+        return;
+    }
     for (unsigned i = 0; i < ndeps; i++) declare_one(id, deps[i]);
 }
 
@@ -194,13 +202,14 @@ void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...)
 int starpu_tag_wait(starpu_tag_t id)
 {
     if (orr_self()->current || orr_self()->callback_depth) {
-        orr_error("starpu_tag_wait in task %s: a task must not block; use a dependency", orr_task_name(orr_self()->current));
+        orr_error("starpu_tag_wait in task %s: a task must not block; use a dependency",
+                  orr_task_name(orr_self()->current));
         return -EDEADLK;
     }
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, true);
     struct orr_task *t = g ? g->task : NULL;
-    struct starpu_task *owned = t && g->busy && !t->pub->detach ? t->pub : NULL;
+    struct starpu_task *owned = t && g->under_way && !t->pub->detach ? t->pub : NULL;
     pthread_mutex_unlock(&lock);
     if (!g) return -ENOMEM;
     orr_event_wait(&g->reached);
@@ -209,6 +218,10 @@ int starpu_tag_wait(starpu_tag_t id)
 
 int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id)
 {
+    if (!id && ntags > 0) {
+        orr_error("starpu_tag_wait_array: the array of tags is NULL");
+        return -EINVAL;
+    }
     for (unsigned i = 0; i < ntags; i++) {
         int r = starpu_tag_wait(id[i]);
         if (r) return r;
@@ -228,7 +241,7 @@ void starpu_tag_restart(starpu_tag_t id)
 void starpu_tag_notify_from_apps(starpu_tag_t id)
 {
     struct orr_tag *g = get(id, true);
-    if (g) reach(g);
+    if (g) reach(g, orr_dep_take(&g->successors));
 }
 
 void starpu_tag_notify_restart_from_apps(starpu_tag_t id)
@@ -247,7 +260,7 @@ static void free_locked(struct orr_tag *g)
         next = i->next;
         orr_dep_group_unref(i);
     }
-    if (g->busy && g->task->rare) g->task->rare->tag = NULL;
+    if (g->under_way && g->task && g->task->rare) g->task->rare->tag = NULL;
     orr_free(g);
 }
 
@@ -255,9 +268,11 @@ void starpu_tag_remove(starpu_tag_t id)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, false);
-    if (g && g->busy)
-        orr_error("starpu_tag_remove: the task of tag %llu has not ended; the tag stays", (unsigned long long)id);
-    else if (g) free_locked(g);
+    if (g && g->under_way)
+        orr_error("starpu_tag_remove: a task of tag %llu has not ended; the tag stays",
+                  (unsigned long long)id);
+    else if (g)
+        free_locked(g);
     pthread_mutex_unlock(&lock);
 }
 
@@ -265,7 +280,7 @@ void starpu_tag_clear(void)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g, *next;
-    HASH_ITER(hh, table, g, next) if (!g->busy) free_locked(g);
+    HASH_ITER(hh, table, g, next) if (!g->under_way) free_locked(g);
     pthread_mutex_unlock(&lock);
 }
 

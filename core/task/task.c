@@ -19,13 +19,21 @@ struct task_block {
     struct starpu_task public_half;
 };
 
-struct orr_task_hooks orr_task_hooks;
+static int not_initialised(struct orr_task *t)
+{
+    orr_error("task %s cannot be submitted: the runtime is not initialised; call starpu_init",
+              orr_task_name(t));
+    return -ENODEV;
+}
+
+struct orr_task_hooks orr_task_hooks = { .check_runnable = not_initialised };
 
 _Static_assert(sizeof(struct task_block) <= 640, "a pending task is to take ten cache lines");
 
 static const struct starpu_task blank = STARPU_TASK_INITIALIZER;
 
-void orr_task_init_slabs(void)
+/* Tasks and dependencies can be made before starpu_init. */
+__attribute__((constructor)) static void init_slabs(void)
 {
     orr_slab_set_size(ORR_SLAB_TASK, sizeof(struct task_block));
     orr_slab_set_size(ORR_SLAB_JOB, sizeof(struct orr_task));
@@ -112,8 +120,10 @@ static void free_args(struct orr_task *t)
 {
     struct starpu_task *pub = t->pub;
     if (pub->cl_arg_free && pub->cl_arg) {
-        if (t->flags & ORR_TF_ARGS_SLAB) orr_slab_free(ORR_SLAB_ARGS, pub->cl_arg);
-        else free(pub->cl_arg);
+        if (t->flags & ORR_TF_ARGS_SLAB)
+            orr_slab_free(ORR_SLAB_ARGS, pub->cl_arg);
+        else
+            free(pub->cl_arg);
     }
     if (pub->cl_ret_free) free(pub->cl_ret);
     if (pub->callback_arg_free) free(pub->callback_arg);
@@ -189,7 +199,8 @@ void starpu_task_destroy(struct starpu_task *task)
 {
     if (!task) return;
     struct orr_task *t = orr_task_of(task);
-    if (!t || !(t->flags & ORR_TF_BLOCK)) { /* in memory of the program's own, from malloc as the interface has it */
+    if (!t || !(t->flags &
+                ORR_TF_BLOCK)) { /* in memory of the program's own, from malloc as the interface has it */
         starpu_task_clean(task);
         free(task);
         return;
@@ -199,8 +210,9 @@ void starpu_task_destroy(struct starpu_task *task)
         return;
     }
     if (in_flight(t)) {
-        orr_error("starpu_task_destroy: task %s has not ended; wait for it first, or let task->destroy free it",
-                  orr_task_name(t));
+        orr_error(
+            "starpu_task_destroy: task %s has not ended; wait for it first, or let task->destroy free it",
+            orr_task_name(t));
         return;
     }
     orr_task_free(t);
@@ -231,7 +243,10 @@ const char *orr_task_name(const struct orr_task *t)
     return p->cl->cpu_funcs_name[0] ? p->cl->cpu_funcs_name[0] : "(unnamed)";
 }
 
-const char *starpu_task_get_name(struct starpu_task *task) { return task ? orr_task_name(orr_task_private(task)) : NULL; }
+const char *starpu_task_get_name(struct starpu_task *task)
+{
+    return task ? orr_task_name(orr_task_private(task)) : NULL;
+}
 
 const char *starpu_task_get_model_name(struct starpu_task *task)
 {
@@ -253,6 +268,11 @@ struct starpu_task *starpu_task_get_current(void)
 void starpu_task_set_implementation(struct starpu_task *task, unsigned impl)
 {
     struct orr_task *t = task ? orr_task_private(task) : NULL;
+    if (impl >= STARPU_MAXIMPLEMENTATIONS) {
+        orr_error("starpu_task_set_implementation: there is no implementation %u; a codelet has %d at most",
+                  impl, STARPU_MAXIMPLEMENTATIONS);
+        return;
+    }
     if (!t) return;
     t->nimpl = (uint8_t)impl;
     t->nimpl_valid = 1;
@@ -274,8 +294,9 @@ int starpu_task_wait(struct starpu_task *task)
 {
     struct orr_task *t = task ? orr_task_of(task) : NULL;
     if (!t || !t->rare || task->detach || task->synchronous) {
-        orr_error("starpu_task_wait: %s", !t ? "the task was not submitted" : "the task is detached or synchronous; set detach to 0 "
-                                                                              "before submitting it");
+        orr_error("starpu_task_wait: %s", !t ? "the task was not submitted"
+                                             : "the task is detached or synchronous; set detach to 0 "
+                                               "before submitting it");
         return -EINVAL;
     }
     if (orr_self()->current || orr_self()->callback_depth) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* task.h: the private half of a task, and its life: created -> submitted -> waiting -> ready -> pushed -> running -> done.
- * Threads: see each function. Owns: struct orr_task, explicit dependencies. Not here: handles' queues (core/data/access.h),
- * choosing a worker (sched/), running (core/worker/).
+/* task.h: the private half of a task, and its life: created -> submitted -> waiting -> ready -> pushed ->
+ * running -> done.
+ * Threads: see each function. Owns: struct orr_task, explicit dependencies. Not here:
+ * handles' queues (core/data/access.h), choosing a worker (sched/), running (core/worker/).
  *
- * A task waits on one countdown, whatever it waits for: the submission itself, accesses not yet granted, explicit
- * dependencies, tags. Who brings it to zero makes the task ready. Explicit successors hang on a list that closes
- * atomically at completion: an edge is either on the list before that, or finds it closed and does not count. */
+ * A task waits on one countdown, whatever it waits for: the submission itself, accesses not yet granted,
+ * explicit dependencies, tags. Who brings it to zero makes the task ready. Explicit successors hang on a list
+ * that closes atomically at completion: an edge is either on the list before that, or finds it closed and
+ * does not count. */
 #ifndef ORR_TASK_TASK_H
 #define ORR_TASK_TASK_H
 
@@ -18,7 +20,10 @@
 #include "core/data/data.h"
 
 enum orr_task_state {
-    ORR_TASK_CREATED, ORR_TASK_SUBMITTED, ORR_TASK_READY, ORR_TASK_RUNNING,
+    ORR_TASK_CREATED,
+    ORR_TASK_SUBMITTED,
+    ORR_TASK_READY,
+    ORR_TASK_RUNNING,
     ORR_TASK_DONE /* the program may free it now */
 };
 
@@ -51,37 +56,42 @@ struct orr_access_block {
 
 static inline struct orr_task *orr_access_owner(struct orr_access *a)
 {
-    return ((struct orr_access_block *)((char *)(a - a->position) - offsetof(struct orr_access_block, access)))->task;
+    return ((struct orr_access_block *)((char *)(a - a->position) -
+                                        offsetof(struct orr_access_block, access)))
+        ->task;
 }
 
-/* What only some tasks need; allocated when first used, freed with the private half. [own: who holds the task] */
+/* What only some tasks need; allocated when first used, freed with the private half. [own: who holds the
+ * task] */
 struct orr_task_rare {
-    struct orr_dep_group *groups;          /* what this task waits for explicitly; one entry a declaration */
+    struct orr_dep_group *groups; /* what this task waits for explicitly; one entry a declaration */
     uint32_t ngroups;
-    uint16_t late_next;                    /* late accesses before this one are granted */
-    bool persistent;                       /* may be submitted again: dependencies are kept */
-    struct orr_tag *tag;                   /* the tag this task notifies */
-    _Atomic int end_deps;                  /* end dependencies outstanding, and the body itself */
-    struct orr_event done;                 /* set when completed, for starpu_task_wait */
-    struct orr_edge *kept_edges;           /* successors that stay over resubmissions */
-    void (*internal_done)(struct orr_task *t, void *arg); /* runtime's own continuation, last before the end */
+    uint16_t late_next;          /* late accesses before this one are granted */
+    bool persistent;             /* may be submitted again: dependencies are kept */
+    struct orr_tag *tag;         /* the tag this task notifies */
+    _Atomic int end_deps;        /* end dependencies outstanding, and the body itself */
+    struct orr_event done;       /* set when completed, for starpu_task_wait */
+    struct orr_edge *kept_edges; /* successors that stay over resubmissions */
+    void (*internal_done)(struct orr_task *t,
+                          void *arg); /* runtime's own continuation, last before the end */
     void *internal_arg;
     bool end_deps_used;
 };
 
 enum orr_task_flag {
-    ORR_TF_BLOCK = 1 << 0,        /* public and private half share one slab block */
-    ORR_TF_ARGS_SLAB = 1 << 1,    /* cl_arg is a block of ORR_SLAB_ARGS */
-    ORR_TF_LATE = 1 << 2,         /* some accesses join, or take their turn, when ready */
-    ORR_TF_INTERNAL = 1 << 3,     /* runtime's own: no program callbacks */
-    ORR_TF_NO_QUEUE = 1 << 4,     /* accesses bypass the queues: the submitter holds them */
-    ORR_TF_FOOTPRINT = 1 << 5,    /* footprint is valid */
-    ORR_TF_EXPLICIT = 1 << 6,     /* countdown may be touched by others before submission */
-    ORR_TF_FETCHED = 1 << 7,      /* inputs are pinned on the worker's node: orr_fetch_end is due */
-    ORR_TF_ACCESS_HEAP = 1 << 8,  /* access block is on the heap */
-    ORR_TF_REDUX = 1 << 9,        /* contributes to a reduction */
-    ORR_TF_DYN_OWNED = 1 << 10,   /* dyn_interfaces was allocated here */
-    ORR_TF_PLAIN = 1 << 11,       /* every buffer is an ordinary access: no scratch, no reduction, no specific node */
+    ORR_TF_BLOCK = 1 << 0,       /* public and private half share one slab block */
+    ORR_TF_ARGS_SLAB = 1 << 1,   /* cl_arg is a block of ORR_SLAB_ARGS */
+    ORR_TF_LATE = 1 << 2,        /* some accesses join, or take their turn, when ready */
+    ORR_TF_INTERNAL = 1 << 3,    /* runtime's own: no program callbacks */
+    ORR_TF_NO_QUEUE = 1 << 4,    /* accesses bypass the queues: the submitter holds them */
+    ORR_TF_FOOTPRINT = 1 << 5,   /* footprint is valid */
+    ORR_TF_EXPLICIT = 1 << 6,    /* countdown may be touched by others before submission */
+    ORR_TF_FETCHED = 1 << 7,     /* inputs are pinned on the worker's node: orr_fetch_end is due */
+    ORR_TF_ACCESS_HEAP = 1 << 8, /* access block is on the heap */
+    ORR_TF_REDUX = 1 << 9,       /* contributes to a reduction */
+    ORR_TF_DYN_OWNED = 1 << 10,  /* dyn_interfaces was allocated here */
+    ORR_TF_PLAIN =
+        1 << 11, /* every buffer is an ordinary access: no scratch, no reduction, no specific node */
 };
 
 struct orr_task {
@@ -96,7 +106,7 @@ struct orr_task {
     uint16_t naccesses;                    /* distinct handles */
     uint8_t nimpl;                         /* implementation chosen by the policy */
     uint8_t nimpl_valid;
-    int16_t worker;                        /* chosen or forced worker, -1 none */
+    int16_t worker; /* chosen or forced worker, -1 none */
     uint16_t sched_ctx;
     uint32_t footprint;
     /* line 1 */
@@ -114,38 +124,44 @@ struct orr_task {
 /* The task's accesses, naccesses of them. */
 static inline struct orr_access *orr_task_accesses(struct orr_task *t)
 {
-    return orr_likely(!(t->flags & ORR_TF_ACCESS_HEAP)) ? t->inline_accesses.access : t->heap_accesses->access;
+    return orr_likely(!(t->flags & ORR_TF_ACCESS_HEAP)) ? t->inline_accesses.access
+                                                        : t->heap_accesses->access;
 }
 
-static inline struct orr_task *orr_task_of(const struct starpu_task *t) { return (struct orr_task *)t->starpu_private; }
+static inline struct orr_task *orr_task_of(const struct starpu_task *t)
+{
+    return (struct orr_task *)t->starpu_private;
+}
 
 /* The private half of a task, made on first use; NULL when out of memory. */
-ORR_EXPORT struct orr_task *orr_task_private(struct starpu_task *t);
-ORR_EXPORT struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
+struct orr_task *orr_task_private(struct starpu_task *t);
+struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
 
-/* Submission for the layers above (the public functions are thin). Returns 0, -ENOMEM, -EINVAL, -ENODEV, -EDEADLK:
- * on an error nothing was submitted, and the task still belongs to the caller. */
+/* Submission for the layers above (the public functions are thin). Returns 0, -ENOMEM, -EINVAL, -ENODEV,
+ * -EDEADLK: on an error nothing was submitted, and the task still belongs to the caller. */
 ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
 
 /* One condition fewer: who reaches zero makes the task ready. Any thread. */
-ORR_EXPORT void orr_task_unblock(struct orr_task *t);
+void orr_task_unblock(struct orr_task *t);
 
-/* Completion of a task whose body has run (or that has none); on the worker or wherever it ended. Frees what is due.
- * t must not be touched afterwards. */
-ORR_EXPORT void orr_task_complete(struct orr_task *t);
+/* Completion of a task whose body has run (or that has none); on the worker or wherever it ended. Frees what
+ * is due. t must not be touched afterwards. */
+void orr_task_complete(struct orr_task *t);
 
-/* Between the body's end and orr_task_complete: false when end dependencies are still out (the last one released completes
- * the task). */
+/* Between the body's end and orr_task_complete: false when end dependencies are still out (the last one
+ * released completes the task). */
 bool orr_task_body_done(struct orr_task *t);
 
-/* Runs through tasks that became ready: each goes to the scheduler, or is completed here when it has nothing to run.
- * keep (may be NULL): the first that the calling worker may run next is stored there instead. */
+/* Runs through tasks that became ready: each goes to the scheduler, or is completed here when it has nothing
+ * to run. keep (may be NULL): the first that the calling worker may run next is stored there instead. */
 void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out);
 static inline void orr_ready_append(struct orr_ready_list *list, struct orr_task *t)
 {
     t->next = NULL;
-    if (list->head) list->tail->next = t;
-    else list->head = t;
+    if (list->head)
+        list->tail->next = t;
+    else
+        list->head = t;
     list->tail = t;
 }
 
@@ -155,23 +171,29 @@ struct orr_task *orr_access_task(struct orr_access *a);
 /* Installed as orr_data_hooks.reclaim. */
 bool orr_task_reclaim(struct orr_access *a);
 
-/* Calls a callback of the program on behalf of t, which is the current task meanwhile; what it makes ready is dispatched at
- * once. */
+/* Calls a callback of the program on behalf of t, which is the current task meanwhile; what it makes ready is
+ * dispatched at once. */
 void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg);
 
 /* What the layer above does; set once at start-up by core/worker. */
 struct orr_task_hooks {
-    void (*push)(struct orr_task *t);                      /* a ready task goes to its worker or policy */
-    bool (*may_keep)(struct orr_task *t);                  /* the calling worker may run t next, past the policy */
-    int (*check_runnable)(struct orr_task *t);             /* 0, or -ENODEV: no worker can ever run it (said why) */
-    void (*_Atomic submitted)(struct orr_task *t);         /* policies' submit hook, profiling; NULL when nobody listens */
-    void (*completed_elsewhere)(void);                     /* a thread that is no worker completed a task */
-    void (*throttle)(void);                                /* blocks while too many tasks are pending; NULL: no limit */
+    void (*push)(struct orr_task *t);          /* a ready task goes to its worker or policy */
+    bool (*may_keep)(struct orr_task *t);      /* the calling worker may run t next, past the policy */
+    int (*check_runnable)(struct orr_task *t); /* 0, or -ENODEV: no worker can ever run it (said why) */
+    void (*_Atomic submitted)(
+        struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
+    void (*completed_elsewhere)(void); /* a thread that is no worker completed a task */
+    void (*throttle)(void);            /* blocks while too many tasks are pending; NULL: no limit */
 };
 extern struct orr_task_hooks orr_task_hooks;
 
 /* A short name for messages; never NULL. */
-ORR_EXPORT const char *orr_task_name(const struct orr_task *t);
+const char *orr_task_name(const struct orr_task *t);
+
+enum {
+    ORR_CODELET_CHECKED = 1,
+    ORR_CODELET_CLAIMS_TOO_MUCH = 2 /* where names kinds it has no function for */
+};
 
 /* Derives what a codelet leaves unsaid (where, legacy fields), once. 0, or -EINVAL with a message. */
 int orr_codelet_check(struct starpu_codelet *cl);
@@ -182,12 +204,12 @@ static inline unsigned orr_task_nbuffers(const struct starpu_task *t)
 }
 
 /* The mask of kinds of workers the task may run on. */
-static inline uint32_t orr_task_where(const struct starpu_task *t) { return t->where != -1 ? (uint32_t)t->where : t->cl->where; }
+static inline uint32_t orr_task_where(const struct starpu_task *t)
+{
+    return t->where != -1 ? (uint32_t)t->where : t->cl->where;
+}
 
 /* Frees both halves (or the private half of a task of the program's own). Nobody may use it any more. */
 void orr_task_free(struct orr_task *t);
-
-/* Sizes the slabs; once at start-up. */
-void orr_task_init_slabs(void);
 
 #endif

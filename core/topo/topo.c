@@ -14,7 +14,8 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 
-static const struct orr_env env_nobind = { "STARPU_WORKERS_NOBIND", "0", "0|1", "do not bind workers to cores" };
+static const struct orr_env env_nobind = { "STARPU_WORKERS_NOBIND", "0", "0|1",
+                                           "do not bind workers to cores" };
 
 static hwloc_topology_t topology; /* [const between init and fini] */
 static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
@@ -22,7 +23,7 @@ static unsigned core_count, allowed_count;
 static bool bind_threads;
 static struct starpu_tree tree; /* [lock: tree_lock while it is made; const afterwards] */
 static pthread_mutex_t tree_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the making of tree; leaf */
-static unsigned share_index, share_count; /* 0: not told */
+static unsigned share_index, share_count;                     /* 0: not told */
 
 void orr_topo_share(unsigned index, unsigned sharers)
 {
@@ -43,7 +44,8 @@ static long first_number(const char *const *names)
 /* What the launcher says of ranks on this node; Open MPI, MPICH/Hydra, Slurm. */
 static void share_from_launcher(void)
 {
-    static const char *const rank_names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL };
+    static const char *const rank_names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                              "SLURM_LOCALID", NULL };
     static const char *const size_names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", NULL };
     if (share_count) return;
     long rank = first_number(rank_names), size = first_number(size_names);
@@ -82,14 +84,17 @@ static int list_cores(hwloc_const_cpuset_t allowed)
 static void take_part(void)
 {
     if (share_count < 2 || core_count == 0) return;
-    unsigned first = share_index * core_count / share_count, last = (share_index + 1) * core_count / share_count;
+    unsigned first = share_index * core_count / share_count,
+             last = (share_index + 1) * core_count / share_count;
     if (last == first) {
         first = share_index % core_count;
         last = first + 1;
     }
     for (unsigned i = 0; i < core_count; i++) {
-        if (i >= first && i < last) cores[i - first] = cores[i];
-        else hwloc_bitmap_free(cores[i]);
+        if (i >= first && i < last)
+            cores[i - first] = cores[i];
+        else
+            hwloc_bitmap_free(cores[i]);
     }
     core_count = last - first;
 }
@@ -102,7 +107,8 @@ int orr_topo_init(void)
         goto failed;
     }
     hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
-    bool known = allowed && hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(allowed);
+    bool known = allowed && hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) == 0 &&
+                 !hwloc_bitmap_iszero(allowed);
     hwloc_const_cpuset_t set = known ? allowed : hwloc_topology_get_topology_cpuset(topology);
     bool told = share_count != 0;
     bool part = bound_to_part(set);
@@ -132,16 +138,43 @@ void orr_topo_fini(void)
     topology = NULL;
 }
 
-unsigned orr_topo_cores(void) { return core_count ? core_count : 1; }
+unsigned orr_topo_cores(void)
+{
+    return core_count ? core_count : 1;
+}
 
-unsigned orr_topo_allowed_cores(void) { return allowed_count ? allowed_count : 1; }
+unsigned orr_topo_allowed_cores(void)
+{
+    return allowed_count ? allowed_count : 1;
+}
 
 void orr_topo_bind_self(unsigned i)
 {
     if (bind_threads && core_count) hwloc_set_cpubind(topology, cores[i % core_count], HWLOC_CPUBIND_THREAD);
 }
 
-unsigned orr_topo_os_index(unsigned i) { return core_count ? (unsigned)hwloc_bitmap_first(cores[i % core_count]) : 0; }
+void orr_topo_bind_self_to(const unsigned *list, unsigned count)
+{
+    hwloc_cpuset_t set = bind_threads && core_count ? hwloc_bitmap_alloc() : NULL;
+    if (!set) return;
+    for (unsigned i = 0; i < count; i++) hwloc_bitmap_or(set, set, cores[list[i] % core_count]);
+    hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_free(set);
+}
+
+int orr_topo_object_above(unsigned i, int type)
+{
+    hwloc_obj_t obj = NULL;
+    while (core_count && (obj = hwloc_get_next_obj_by_type(topology, (hwloc_obj_type_t)type, obj)) != NULL)
+        if (obj->cpuset && hwloc_bitmap_isincluded(cores[i % core_count], obj->cpuset))
+            return (int)obj->logical_index;
+    return -1;
+}
+
+unsigned orr_topo_os_index(unsigned i)
+{
+    return core_count ? (unsigned)hwloc_bitmap_first(cores[i % core_count]) : 0;
+}
 
 void orr_topo_allowed_text(char *dst, size_t bytes)
 {
@@ -149,16 +182,23 @@ void orr_topo_allowed_text(char *dst, size_t bytes)
     hwloc_topology_t t = topology;
     if (!t && (hwloc_topology_init(&t) != 0 || hwloc_topology_load(t) != 0)) return;
     hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
-    if (allowed && hwloc_get_cpubind(t, allowed, HWLOC_CPUBIND_PROCESS) == 0) hwloc_bitmap_list_snprintf(dst, bytes, allowed);
+    if (allowed && hwloc_get_cpubind(t, allowed, HWLOC_CPUBIND_PROCESS) == 0)
+        hwloc_bitmap_list_snprintf(dst, bytes, allowed);
     hwloc_bitmap_free(allowed);
     if (t != topology) hwloc_topology_destroy(t);
 }
 
-void *orr_topo_handle(void) { return topology; }
+void *orr_topo_handle(void)
+{
+    return topology;
+}
 
 /* ---- for public functions ---- */
 
-void *orr_topo_cpuset_dup(unsigned i) { return core_count ? hwloc_bitmap_dup(cores[i % core_count]) : NULL; }
+void *orr_topo_cpuset_dup(unsigned i)
+{
+    return core_count ? hwloc_bitmap_dup(cores[i % core_count]) : NULL;
+}
 
 void *orr_topo_object(unsigned i)
 {
@@ -180,7 +220,8 @@ static int core_in(hwloc_const_cpuset_t set)
 }
 
 /* Fills in t for obj, which holds cores of ours; inner nodes get ids from *next_id on. */
-static void build_tree(struct starpu_tree *t, struct starpu_tree *father, hwloc_obj_t obj, int level, int *next_id)
+static void build_tree(struct starpu_tree *t, struct starpu_tree *father, hwloc_obj_t obj, int level,
+                       int *next_id)
 {
     unsigned arity = 0, at = 0;
     for (unsigned i = 0; i < obj->arity; i++) arity += core_in(obj->children[i]->cpuset) >= 0;
@@ -191,7 +232,8 @@ static void build_tree(struct starpu_tree *t, struct starpu_tree *father, hwloc_
     starpu_tree_prepare_children(arity, t);
     starpu_tree_insert(t, (*next_id)++, level, 0, t->arity, father);
     for (unsigned i = 0; i < obj->arity && (int)at < t->arity; i++)
-        if (core_in(obj->children[i]->cpuset) >= 0) build_tree(&t->nodes[at++], t, obj->children[i], level + 1, next_id);
+        if (core_in(obj->children[i]->cpuset) >= 0)
+            build_tree(&t->nodes[at++], t, obj->children[i], level + 1, next_id);
 }
 
 struct starpu_tree *orr_topo_tree(void)
@@ -209,7 +251,8 @@ long orr_topo_memory_location(const void *p, size_t bytes)
 {
     hwloc_bitmap_t nodes = topology ? hwloc_bitmap_alloc() : NULL;
     long mask = -1;
-    if (nodes && hwloc_get_area_memlocation(topology, p, bytes, nodes, HWLOC_MEMBIND_BYNODESET) == 0 && !hwloc_bitmap_iszero(nodes))
+    if (nodes && hwloc_get_area_memlocation(topology, p, bytes, nodes, HWLOC_MEMBIND_BYNODESET) == 0 &&
+        !hwloc_bitmap_iszero(nodes))
         mask = (long)hwloc_bitmap_to_ulong(nodes);
     hwloc_bitmap_free(nodes);
     return mask;
@@ -223,7 +266,8 @@ static void print_object(FILE *f, hwloc_obj_t obj, int indent)
     fprintf(f, "%*s%s", indent, "", type);
     if (obj->os_index != HWLOC_UNKNOWN_INDEX) fprintf(f, " P#%u", obj->os_index);
     fprintf(f, "%s%s\n", *attributes ? " " : "", attributes);
-    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_child(topology, obj, c)) != NULL;) print_object(f, c, indent + 2);
+    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_child(topology, obj, c)) != NULL;)
+        print_object(f, c, indent + 2);
 }
 
 void orr_topo_print(FILE *f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo.h: the cores this process may use, and binding threads to them. The only user of hwloc.
- * Threads: init and fini by the main thread; binding by any. Owns: the topology. Not here: how many workers (drivers/). */
+ * Threads: init and fini by the main thread; binding by any. Owns: the topology. Not here: how many workers
+ * (drivers/). */
 #ifndef ORR_TOPO_TOPO_H
 #define ORR_TOPO_TOPO_H
 
@@ -11,31 +12,39 @@
 
 struct starpu_tree;
 
-/* This process is number index of sharers whose allowed processors are the same set: takes its part of it. Before
- * starpu_init. Without it the launcher's local-rank variables decide, when no launcher bound us to a part already. */
+/* This process is number index of sharers whose allowed processors are the same set: takes its part of it.
+ * Before starpu_init. Without it the launcher's local-rank variables decide, when no launcher bound us to a
+ * part already. */
 ORR_EXPORT void orr_topo_share(unsigned index, unsigned sharers);
 
 int orr_topo_init(void); /* 0, or -ENODEV when hwloc fails (said why) */
 void orr_topo_fini(void);
 
 /* Cores for workers: the allowed ones, or this rank's part of them; at least 1. */
-ORR_EXPORT unsigned orr_topo_cores(void);
+unsigned orr_topo_cores(void);
 /* Cores of the whole machine that the process may use, before sharing. */
 unsigned orr_topo_allowed_cores(void);
 /* Binds the calling thread to core i (modulo the count). Does nothing where the system cannot. */
 void orr_topo_bind_self(unsigned i);
+/* Binds the calling thread to all of these cores: threads that it makes inherit that. */
+void orr_topo_bind_self_to(const unsigned *list, unsigned count);
+/* The logical number of the object of this type (hwloc_obj_type_t) that core i is in; -1: no such object has
+ * it. */
+int orr_topo_object_above(unsigned i, int type);
 /* Name for the system of core i (an OS index). */
 unsigned orr_topo_os_index(unsigned i);
 /* A text for the allowed set, like "0-3". */
-ORR_EXPORT void orr_topo_allowed_text(char *dst, size_t bytes);
+void orr_topo_allowed_text(char *dst, size_t bytes);
 /* The hwloc_topology_t, for public functions that hand it out; NULL before init. */
 void *orr_topo_handle(void);
-/* For core i: its set as a new hwloc_cpuset_t, the caller's; its hwloc_obj_t. NULL: out of memory, or before init. */
+/* For core i: its set as a new hwloc_cpuset_t, the caller's; its hwloc_obj_t. NULL: out of memory, or before
+ * init. */
 void *orr_topo_cpuset_dup(unsigned i);
 void *orr_topo_object(unsigned i);
 /* How far cores are from each other: levels from the machine down to what they share, the more the nearer. */
 int orr_topo_shared_depth(unsigned i, unsigned j);
-/* The cores as a tree in the shape of the machine, made on first use; a core's id is its number. NULL: out of memory. */
+/* The cores as a tree in the shape of the machine, made on first use; a core's id is its number. NULL: out of
+ * memory. */
 struct starpu_tree *orr_topo_tree(void);
 /* Mask of the NUMA nodes that hold a memory area, -1: not known. */
 long orr_topo_memory_location(const void *p, size_t bytes);

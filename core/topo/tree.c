@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tree.c: trees of processing units (struct starpu_tree), for policies that follow the topology.
- * Threads: the caller keeps others out while it changes a tree. Owns: nothing; a tree owns the arrays of its children.
- * Not here: reading the machine into one (topo.c). */
+ * Threads: the caller keeps others out while it changes a tree. Owns: nothing; a tree owns the arrays of its
+ * children. Not here: reading the machine into one (topo.c). */
 #include <starpu_tree.h>
 #include <stddef.h>
 
@@ -20,7 +20,8 @@ void starpu_tree_prepare_children(unsigned arity, struct starpu_tree *father)
     for (unsigned i = 0; i < arity; i++) father->nodes[i].father = father;
 }
 
-void starpu_tree_insert(struct starpu_tree *tree, int id, int level, int is_pu, int arity, struct starpu_tree *father)
+void starpu_tree_insert(struct starpu_tree *tree, int id, int level, int is_pu, int arity,
+                        struct starpu_tree *father)
 {
     tree->id = id;
     tree->level = level;
@@ -46,8 +47,8 @@ void starpu_tree_reset_visited(struct starpu_tree *tree, char *visited)
 }
 
 /* The first unit below tree that is present and not visited; what is under `except` is passed over. */
-static struct starpu_tree *find_below(struct starpu_tree *tree, const struct starpu_tree *except, const char *visited,
-                                      const char *present)
+static struct starpu_tree *find_below(struct starpu_tree *tree, const struct starpu_tree *except,
+                                      const char *visited, const char *present)
 {
     if (tree == except) return NULL;
     if (tree->arity == 0) return tree->is_pu && present[tree->id] && !visited[tree->id] ? tree : NULL;
@@ -58,7 +59,8 @@ static struct starpu_tree *find_below(struct starpu_tree *tree, const struct sta
     return NULL;
 }
 
-struct starpu_tree *starpu_tree_get_neighbour(struct starpu_tree *tree, struct starpu_tree *node, char *visited, char *present)
+struct starpu_tree *starpu_tree_get_neighbour(struct starpu_tree *tree, struct starpu_tree *node,
+                                              char *visited, char *present)
 {
     for (struct starpu_tree *from = node; from != tree && from->father; from = from->father) {
         struct starpu_tree *found = find_below(from->father, from, visited, present);

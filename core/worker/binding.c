@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* binding.c: which core a worker has, and cores for threads of the program.
- * Threads: any, between init and shutdown. Owns: the cores lent to threads of the program. Not here: hwloc (core/topo). */
+ * Threads: any, between init and shutdown. Owns: the cores lent to threads of the program. Not here: hwloc
+ * (core/topo). */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <starpu.h>
 
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
@@ -12,12 +16,63 @@
 enum { NO_CORE = -1 };
 
 static pthread_mutex_t lent_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
-static bool lent[STARPU_MAXCPUS];        /* to threads of the program */
-static unsigned next_shared;             /* when no core is free, they take turns */
-static int main_core = NO_CORE;          /* starpu_bind_thread_on_main */
-static int by_core[STARPU_NMAXWORKERS];  /* answer of starpu_bindid_get_workerids */
+static bool lent[STARPU_MAXCPUS];                             /* to threads of the program */
+static unsigned next_shared;            /* when no core is free, busy threads take turns; others share one */
+static int main_core = NO_CORE;         /* starpu_bind_thread_on_main */
+static int by_core[STARPU_NMAXWORKERS]; /* answer of starpu_bindid_get_workerids */
 
 /* ---- cores of workers ---- */
+
+static const struct orr_env env_cpuid = { "STARPU_WORKERS_CPUID", "one after another", "list",
+                                          "cores for the workers, as 0 2-4 6-" };
+static const struct orr_env env_coreid = { "STARPU_WORKERS_COREID", "one after another", "list",
+                                           "the same as STARPU_WORKERS_CPUID" };
+
+/* Reads "a", "a-b" or "a-" (to the last core) at *s, and what separates it from the next. False: something
+ * else. */
+static bool read_range(const char **s, long *first_out, long *last_out)
+{
+    char *end;
+    if (!isdigit((unsigned char)**s)) return false;
+    *first_out = *last_out = strtol(*s, &end, 10);
+    if (*end == '-') {
+        *last_out = (long)orr_topo_cores() - 1;
+        if (isdigit((unsigned char)*++end)) *last_out = strtol(end, &end, 10);
+    }
+    if (*end && *end != ',' && !isspace((unsigned char)*end)) return false;
+    while (*end == ',' || isspace((unsigned char)*end)) end++;
+    *s = end;
+    return *first_out <= *last_out && *last_out < STARPU_MAXCPUS;
+}
+
+/* How many cores the list names, at most max of them in cores_out; 0, with a warning, when it is no such
+ * list. */
+static unsigned read_cores(const struct orr_env *e, const char *list, int *cores_out, unsigned max)
+{
+    unsigned n = 0;
+    const char *s = list + strspn(list, " \t,");
+    for (long core, last; *s;) {
+        if (!read_range(&s, &core, &last)) {
+            orr_warn("%s=%s is ignored: it takes %s", e->name, list, e->help);
+            return 0;
+        }
+        for (; core <= last && n < max; core++) cores_out[n++] = (int)core;
+    }
+    return n;
+}
+
+void orr_binding_choose(const struct starpu_conf *conf, int *cores_out)
+{
+    int list[STARPU_NMAXWORKERS];
+    const struct orr_env *e = orr_env_string(&env_cpuid) ? &env_cpuid : &env_coreid;
+    const char *text = orr_env_string(e);
+    if (conf->use_explicit_workers_bindid && conf->precedence_over_environment_variables) text = NULL;
+    unsigned n = text ? read_cores(e, text, list, STARPU_NMAXWORKERS) : 0;
+    for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++)
+        cores_out[i] = n                                   ? list[i % n]
+                       : conf->use_explicit_workers_bindid ? (int)conf->workers_bindid[i]
+                                                           : (int)i;
+}
 
 int starpu_worker_get_bindid(int workerid)
 {
@@ -62,7 +117,10 @@ struct hwloc_obj *starpu_worker_get_hwloc_obj(int workerid)
     return core >= 0 ? orr_topo_object((unsigned)core) : NULL;
 }
 
-struct starpu_tree *starpu_workers_get_tree(void) { return orr_topo_tree(); }
+struct starpu_tree *starpu_workers_get_tree(void)
+{
+    return orr_topo_tree();
+}
 
 /* ---- cores for the program ---- */
 
@@ -73,22 +131,28 @@ static bool worker_has(unsigned core)
     return false;
 }
 
-static bool is_free(unsigned core) { return core < orr_topo_cores() && core < STARPU_MAXCPUS && !lent[core] && !worker_has(core); }
+static bool is_free(unsigned core)
+{
+    return core < orr_topo_cores() && core < STARPU_MAXCPUS && !lent[core] && !worker_has(core);
+}
 
-/* A free core, preferably one of those; else each in turn. Called with lent_lock held. */
-static unsigned choose_locked(const unsigned *preferred, unsigned npreferred)
+/* A free core, preferably one of those; else each in turn for busy threads. Called with lent_lock held. */
+static unsigned choose_locked(const unsigned *preferred, unsigned npreferred, bool busy)
 {
     for (unsigned i = 0; i < npreferred; i++)
         if (is_free(preferred[i])) return preferred[i];
     for (unsigned core = 0; core < orr_topo_cores(); core++)
         if (is_free(core)) return core;
-    return npreferred ? preferred[0] : next_shared++ % orr_topo_cores();
+    if (npreferred) return preferred[0];
+    unsigned core = next_shared % orr_topo_cores();
+    if (busy) next_shared++;
+    return core;
 }
 
 unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned npreferred)
 {
     pthread_mutex_lock(&lent_lock);
-    unsigned core = choose_locked(preferred, npreferred);
+    unsigned core = choose_locked(preferred, npreferred, (flags & STARPU_THREAD_ACTIVE) != 0);
     if ((flags & STARPU_THREAD_ACTIVE) && core < STARPU_MAXCPUS) lent[core] = true;
     pthread_mutex_unlock(&lent_lock);
     return core;
@@ -96,10 +160,12 @@ unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned np
 
 int starpu_bind_thread_on(int cpuid, unsigned flags, const char *name)
 {
-    if (cpuid < 0) cpuid = (int)starpu_get_next_bindid(flags, NULL, 0);
+    if (cpuid < 0)
+        cpuid = (int)starpu_get_next_bindid(flags, NULL, 0);
     else if ((flags & STARPU_THREAD_ACTIVE) && worker_has((unsigned)cpuid)) {
-        orr_warn("thread %s cannot have core %d for itself: a worker has it; leave it out with STARPU_RESERVE_NCPU", name ? name : "of the program",
-                 cpuid);
+        orr_warn("thread %s cannot have core %d for itself: a worker has it; leave it out with "
+                 "STARPU_RESERVE_NCPU",
+                 name ? name : "of the program", cpuid);
         return -EBUSY;
     } else if (flags & STARPU_THREAD_ACTIVE) {
         pthread_mutex_lock(&lent_lock);
@@ -115,12 +181,15 @@ void starpu_bind_thread_on_cpu(int cpuid)
     if (cpuid >= 0) orr_topo_bind_self((unsigned)cpuid);
 }
 
-void starpu_bind_thread_on_worker(unsigned workerid) { starpu_bind_thread_on_cpu(starpu_worker_get_bindid((int)workerid)); }
+void starpu_bind_thread_on_worker(unsigned workerid)
+{
+    starpu_bind_thread_on_cpu(starpu_worker_get_bindid((int)workerid));
+}
 
 void starpu_bind_thread_on_main(void)
 {
     pthread_mutex_lock(&lent_lock);
-    if (main_core == NO_CORE) main_core = (int)choose_locked(NULL, 0);
+    if (main_core == NO_CORE) main_core = (int)choose_locked(NULL, 0, true);
     int core = main_core;
     pthread_mutex_unlock(&lent_lock);
     orr_topo_bind_self((unsigned)core);
@@ -128,21 +197,35 @@ void starpu_bind_thread_on_main(void)
 
 /* ---- names and prints ---- */
 
-int starpu_cpu_os_index(int cpuid) { return cpuid >= 0 ? (int)orr_topo_os_index((unsigned)cpuid) : -1; }
+int starpu_cpu_os_index(int cpuid)
+{
+    return cpuid >= 0 ? (int)orr_topo_os_index((unsigned)cpuid) : -1;
+}
 
-int starpu_get_pu_os_index(unsigned logical_index) { return (int)orr_topo_os_index(logical_index); }
+int starpu_get_pu_os_index(unsigned logical_index)
+{
+    return (int)orr_topo_os_index(logical_index);
+}
 
-hwloc_topology_t starpu_get_hwloc_topology(void) { return orr_topo_handle(); }
+hwloc_topology_t starpu_get_hwloc_topology(void)
+{
+    return orr_topo_handle();
+}
 
-long starpu_get_memory_location_bitmap(void *ptr, size_t size) { return orr_topo_memory_location(ptr, size); }
+long starpu_get_memory_location_bitmap(void *ptr, size_t size)
+{
+    return orr_topo_memory_location(ptr, size);
+}
 
 static void print_bindings(FILE *f)
 {
     for (unsigned i = 0; i < orr_worker_count; i++) {
         int core = starpu_worker_get_bindid((int)i);
         fprintf(f, "%3u  %-24s memory node %u  ", i, orr_workers[i].name, orr_workers[i].node);
-        if (core >= 0) fprintf(f, "core %d (P#%u)\n", core, orr_topo_os_index((unsigned)core));
-        else fprintf(f, "not bound\n");
+        if (core >= 0)
+            fprintf(f, "core %d (P#%u)\n", core, orr_topo_os_index((unsigned)core));
+        else
+            fprintf(f, "not bound\n");
     }
 }
 

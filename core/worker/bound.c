@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bound.c: how fast the recorded tasks could have run at best on these workers, whatever the order and the dependencies.
- * Threads: any submits; one asks. Owns: the kinds of tasks recorded. Not here: what one task takes (core/task/perf.c).
+/* bound.c: how fast the recorded tasks could have run at best on these workers, whatever the order and the
+ * dependencies.
+ * Threads: any submits; one asks. Owns: the kinds of tasks recorded. Not here: what one task
+ * takes (core/task/perf.c).
  *
- * Tasks of one kind take the same time t[k][a] on each of the W[a] workers of architecture a. Fractions of tasks spread
- * freely, the least time is a linear program. Its dual is small, one weight x[a] for each architecture:
- *     maximise  sum over kinds of N[k] * min over a of t[k][a] x[a],   where sum of W[a] x[a] = 1 and x >= 0
- * and any such x gives a valid bound. The sum is concave: weight is moved between pairs of architectures by ternary search
- * until nothing is gained, which is exact for one or two architectures. */
+ * Tasks of one kind take the same time t[k][a] on each of the W[a] workers of architecture a. Fractions of
+ * tasks spread freely, the least time is a linear program. Its dual is small, one weight x[a] for each
+ * architecture: maximise  sum over kinds of N[k] * min over a of t[k][a] x[a],   where sum of W[a] x[a] = 1
+ * and x >= 0 and any such x gives a valid bound. The sum is concave: weight is moved between pairs of
+ * architectures by ternary search until nothing is gained, which is exact for one or two architectures. */
 #include "core/worker/bound.h"
 
 #include <math.h>
@@ -31,10 +33,12 @@ struct kind {
 };
 
 _Atomic uint32_t orr_bound_recording;
-static pthread_mutex_t kinds_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
+static pthread_mutex_t kinds_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
 static struct kind *kinds;
 static unsigned narchs, workers_of[ARCHS_MAX];
-static int sample[ARCHS_MAX], comb_of[ARCHS_MAX]; /* a worker of each architecture, the architecture's number */
+static int sample[ARCHS_MAX],
+    comb_of[ARCHS_MAX]; /* a worker of each architecture, the architecture's number */
 
 /* ---- recording ---- */
 
@@ -73,8 +77,10 @@ static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
         if (!orr_worker_can_run_impl(w, t, i)) continue;
         double us = starpu_task_worker_expected_length(p, (unsigned)w->id, 0, i);
-        if (isnan(us) && isinf(best)) best = NAN;
-        else if (us < best || isnan(best)) best = us;
+        if (isnan(us) && isinf(best))
+            best = NAN;
+        else if (us < best || isnan(best))
+            best = us;
     }
     return best;
 }
@@ -133,7 +139,8 @@ static bool complete_times(void)
         bool somewhere = false;
         for (unsigned a = 0; a < narchs; a++) {
             if (isnan(k->us[a]) && k->model)
-                k->us[a] = starpu_perfmodel_history_based_expected_perf(k->model, starpu_perfmodel_arch_comb_fetch(comb_of[a]), k->footprint);
+                k->us[a] = starpu_perfmodel_history_based_expected_perf(
+                    k->model, starpu_perfmodel_arch_comb_fetch(comb_of[a]), k->footprint);
             if (isnan(k->us[a])) return false;
             somewhere |= isfinite(k->us[a]);
         }
@@ -165,8 +172,10 @@ static void share(double *x, unsigned a, unsigned b)
             x[b] = (whole - m[j]) / workers_of[b];
             v[j] = value(x);
         }
-        if (v[0] < v[1]) low = m[0];
-        else high = m[1];
+        if (v[0] < v[1])
+            low = m[0];
+        else
+            high = m[1];
     }
     x[a] = low / workers_of[a];
     x[b] = (whole - low) / workers_of[b];
@@ -208,7 +217,10 @@ void starpu_bound_compute(double *res, double *integer_res, int integer)
     pthread_mutex_unlock(&kinds_lock);
 }
 
-static const char *kind_name(const struct kind *k) { return k->cl->name ? k->cl->name : k->model && k->model->symbol ? k->model->symbol : "(unnamed)"; }
+static const char *kind_name(const struct kind *k)
+{
+    return k->cl->name ? k->cl->name : k->model && k->model->symbol ? k->model->symbol : "(unnamed)";
+}
 
 void starpu_bound_print(FILE *output, int integer)
 {
@@ -219,7 +231,8 @@ void starpu_bound_print(FILE *output, int integer)
     fprintf(output, "%s\n", fractions > 0 ? "" : " (times of some tasks are not known)");
     for (const struct kind *k = kinds; k; k = k->next) {
         fprintf(output, "  %8lu x %s (%08x):", k->count, kind_name(k), k->footprint);
-        for (unsigned a = 0; a < narchs; a++) fprintf(output, " %.3f us on %u x %s", k->us[a], workers_of[a], orr_workers[sample[a]].name);
+        for (unsigned a = 0; a < narchs; a++)
+            fprintf(output, " %.3f us on %u x %s", k->us[a], workers_of[a], orr_workers[sample[a]].name);
         fprintf(output, "\n");
     }
     pthread_mutex_unlock(&kinds_lock);
@@ -246,5 +259,47 @@ void starpu_bound_print_lp(FILE *output)
         fprintf(output, " <= 0\n");
     }
     fprintf(output, "End\n");
+    pthread_mutex_unlock(&kinds_lock);
+}
+
+/* The same program in MPS format: columns are t, and n<kind>_<architecture> in number order. */
+static void print_mps_column(FILE *output, const struct kind *k, unsigned number)
+{
+    for (unsigned a = 0; a < narchs; a++) {
+        if (!isfinite(k->us[a])) continue;
+        fprintf(output, "    n%u_%u  tasks%u  1\n", number, a, number);
+        fprintf(output, "    n%u_%u  arch%u  %.9g\n", number, a, a, k->us[a] * 1e-3);
+    }
+}
+
+void starpu_bound_print_mps(FILE *output)
+{
+    pthread_mutex_lock(&kinds_lock);
+    unsigned number = 0;
+    if (!complete_times()) fprintf(output, "* times of some tasks are not known: they are left out\n");
+    fprintf(output, "NAME  bound\nROWS\n N  time\n");
+    for (const struct kind *k = kinds; k; k = k->next) fprintf(output, " E  tasks%u\n", number++);
+    for (unsigned a = 0; a < narchs; a++) fprintf(output, " L  arch%u\n", a);
+    fprintf(output, "COLUMNS\n    t  time  1\n");
+    for (unsigned a = 0; a < narchs; a++) fprintf(output, "    t  arch%u  -%u\n", a, workers_of[a]);
+    number = 0;
+    for (const struct kind *k = kinds; k; k = k->next) print_mps_column(output, k, number++);
+    fprintf(output, "RHS\n");
+    number = 0;
+    for (const struct kind *k = kinds; k; k = k->next)
+        fprintf(output, "    rhs  tasks%u  %lu\n", number++, k->count);
+    fprintf(output, "ENDATA\n");
+    pthread_mutex_unlock(&kinds_lock);
+}
+
+void starpu_bound_print_dot(FILE *output)
+{
+    pthread_mutex_lock(&kinds_lock);
+    unsigned number = 0;
+    fprintf(output, "digraph bound {\n");
+    for (const struct kind *k = kinds; k; k = k->next)
+        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, kind_name(k),
+                k->footprint);
+    fprintf(output, "}\n");
     pthread_mutex_unlock(&kinds_lock);
 }

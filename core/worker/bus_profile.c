@@ -18,9 +18,15 @@ static struct bus {
     bool direct_said;
 } buses[STARPU_MAXNODES][STARPU_MAXNODES];
 
-static bool is_bus(int id) { return id >= 0 && id < starpu_bus_get_count(); }
+static bool is_bus(int id)
+{
+    return id >= 0 && id < starpu_bus_get_count();
+}
 
-int starpu_bus_get_count(void) { return (int)(orr_node_count * (orr_node_count - 1)); }
+int starpu_bus_get_count(void)
+{
+    return (int)(orr_node_count * (orr_node_count - 1));
+}
 
 int starpu_bus_get_id(int src, int dst)
 {
@@ -29,7 +35,10 @@ int starpu_bus_get_id(int src, int dst)
     return src * (nodes - 1) + dst - (dst > src);
 }
 
-int starpu_bus_get_src(int busid) { return is_bus(busid) ? busid / ((int)orr_node_count - 1) : -1; }
+int starpu_bus_get_src(int busid)
+{
+    return is_bus(busid) ? busid / ((int)orr_node_count - 1) : -1;
+}
 
 int starpu_bus_get_dst(int busid)
 {
@@ -38,7 +47,10 @@ int starpu_bus_get_dst(int busid)
     return dst + (dst >= src);
 }
 
-static struct bus *bus_of(int id) { return is_bus(id) ? &buses[starpu_bus_get_src(id)][starpu_bus_get_dst(id)] : NULL; }
+static struct bus *bus_of(int id)
+{
+    return is_bus(id) ? &buses[starpu_bus_get_src(id)][starpu_bus_get_dst(id)] : NULL;
+}
 
 void starpu_bus_set_direct(int busid, int direct)
 {
@@ -55,7 +67,9 @@ int starpu_bus_get_direct(int busid)
     struct bus *b = bus_of(busid);
     if (!b) return 0;
     pthread_mutex_lock(&bus_lock);
-    int direct = b->direct_said ? b->direct : orr_nodes_reach((unsigned)starpu_bus_get_src(busid), (unsigned)starpu_bus_get_dst(busid));
+    int direct = b->direct_said ? b->direct
+                                : orr_nodes_reach((unsigned)starpu_bus_get_src(busid),
+                                                  (unsigned)starpu_bus_get_dst(busid));
     pthread_mutex_unlock(&bus_lock);
     return direct;
 }
@@ -81,7 +95,8 @@ int starpu_bus_get_ngpus(int busid)
 
 static struct timespec timespec_of(uint64_t ns)
 {
-    return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S), .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
+    return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S),
+                              .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
 }
 
 /* What the bus did since the last question; this one counts as a question if `anew`. */
@@ -119,8 +134,10 @@ void starpu_profiling_bus_helper_display_summary(void)
         struct starpu_profiling_bus_info info;
         char name[80];
         ask(id, &info, false);
-        snprintf(name, sizeof name, "%s -> %s", orr_nodes[starpu_bus_get_src(id)].name, orr_nodes[starpu_bus_get_dst(id)].name);
-        fprintf(stderr, "%-24s %12.3f %10d\n", name, (double)info.transferred_bytes * 1e-6, info.transfer_count);
+        snprintf(name, sizeof name, "%s -> %s", orr_nodes[starpu_bus_get_src(id)].name,
+                 orr_nodes[starpu_bus_get_dst(id)].name);
+        fprintf(stderr, "%-24s %12.3f %10d\n", name, (double)info.transferred_bytes * 1e-6,
+                info.transfer_count);
     }
 }
 
@@ -128,8 +145,11 @@ void starpu_data_display_memory_stats(void)
 {
     fprintf(stderr, "%-24s %12s %12s\n", "memory node", "used MB", "limit MB");
     for (unsigned n = 0; n < orr_node_count; n++) {
-        fprintf(stderr, "%-24s %12.3f ", orr_nodes[n].name, (double)orr_load_relaxed(&orr_nodes[n].used_bytes) * 1e-6);
-        if (orr_nodes[n].limit_bytes) fprintf(stderr, "%12.3f\n", (double)orr_nodes[n].limit_bytes * 1e-6);
-        else fprintf(stderr, "%12s\n", "none");
+        fprintf(stderr, "%-24s %12.3f ", orr_nodes[n].name,
+                (double)orr_load_relaxed(&orr_nodes[n].used_bytes) * 1e-6);
+        if (orr_nodes[n].limit_bytes)
+            fprintf(stderr, "%12.3f\n", (double)orr_nodes[n].limit_bytes * 1e-6);
+        else
+            fprintf(stderr, "%12s\n", "none");
     }
 }

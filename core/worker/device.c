@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device.c: bringing a task's data to its worker, and the loop of workers whose node is not main memory.
- * Threads: the worker's; fetches end on any. Owns: the loads of each device worker. Not here: how a body is run (worker.c).
+ * Threads: the worker's; fetches end on any. Owns: the loads of each device worker. Not here: how a body is
+ * run (worker.c).
  *
- * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. A task is loaded by starting
- * a fetch for each of its data. On one node only one task is loading at a time: were two to take memory piece by piece, each
- * might wait for what the other holds. A task that is loaded needs nothing more to run, so memory comes back. */
+ * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. A task is
+ * loaded by starting a fetch for each of its data. On one node only one task is loading at a time: were two
+ * to take memory piece by piece, each might wait for what the other holds. A task that is loaded needs
+ * nothing more to run, so memory comes back. */
 #include "core/worker/device.h"
 
 #include <errno.h>
@@ -24,9 +26,11 @@
 
 enum { INLINE_FETCHES = 8, PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
 
-static const struct orr_env env_pipeline_cuda = { "STARPU_CUDA_PIPELINE", "2", "tasks", "tasks a CUDA worker prepares, the running one included" };
-static const struct orr_env env_pipeline_opencl = { "STARPU_OPENCL_PIPELINE", "2", "tasks",
-                                                    "tasks an OpenCL worker prepares, the running one included" };
+static const struct orr_env env_pipeline_cuda = { "STARPU_CUDA_PIPELINE", "2", "tasks",
+                                                  "tasks a CUDA worker prepares, the running one included" };
+static const struct orr_env env_pipeline_opencl = {
+    "STARPU_OPENCL_PIPELINE", "2", "tasks", "tasks an OpenCL worker prepares, the running one included"
+};
 
 /* A task whose data are on their way. */
 struct load {
@@ -35,8 +39,8 @@ struct load {
     struct orr_fetch *fetches; /* inline_fetches or heap */
     unsigned count;
     bool heap, has_turn;
-    _Atomic int left;          /* fetches outstanding; publishes status */
-    _Atomic int status;        /* the first error */
+    _Atomic int left;   /* fetches outstanding; publishes status */
+    _Atomic int status; /* the first error */
     struct orr_event loaded;
     struct orr_fetch inline_fetches[INLINE_FETCHES];
 };
@@ -69,15 +73,12 @@ static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct
     if (wanted >= 0) return wanted < (int)h->nnodes ? wanted : (int)w->node;
     switch (wanted) {
     case STARPU_SPECIFIC_NODE_CPU:
-    case STARPU_SPECIFIC_NODE_SLOW:
-        return STARPU_MAIN_RAM;
+    case STARPU_SPECIFIC_NODE_SLOW: return STARPU_MAIN_RAM;
     case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
     case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
         return !valid_on(h, w->node) && valid_on(h, STARPU_MAIN_RAM) ? STARPU_MAIN_RAM : (int)w->node;
-    case STARPU_SPECIFIC_NODE_NONE:
-        return -1;
-    default:
-        return (int)w->node;
+    case STARPU_SPECIFIC_NODE_NONE: return -1;
+    default: return (int)w->node;
     }
 }
 
@@ -147,8 +148,12 @@ static int load_prepare(struct load *l, struct orr_worker *w, struct orr_task *t
         }
         itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
         if (in.node < 0 || named_before(t, i)) continue;
-        l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived, .handle = in.data, .node = (uint16_t)in.node,
-                                                     .mode = (uint16_t)in.mode, .quiet = quiet, .arg = l };
+        l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
+                                                     .handle = in.data,
+                                                     .node = (uint16_t)in.node,
+                                                     .mode = (uint16_t)in.mode,
+                                                     .quiet = quiet,
+                                                     .arg = l };
     }
     return 0;
 }
@@ -183,8 +188,9 @@ static bool turn_take(struct load *l)
 {
     if (l->worker->node == STARPU_MAIN_RAM) return true; /* nothing is evicted from there */
     int nobody = 0;
-    return l->has_turn = atomic_compare_exchange_strong_explicit(&loading[l->worker->node], &nobody, l->worker->id + 1,
-                                                                 memory_order_acq_rel, memory_order_relaxed);
+    return l->has_turn =
+               atomic_compare_exchange_strong_explicit(&loading[l->worker->node], &nobody, l->worker->id + 1,
+                                                       memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* Ends a load that is loaded: its task has its data, or none of them. */
@@ -256,14 +262,18 @@ static unsigned pipeline_depth(const struct orr_worker *w)
     return depth < 1 ? 1 : (unsigned)depth;
 }
 
-static struct load *load_at(struct pipeline *p, unsigned i) { return &p->loads[(p->first + i) % PIPELINE_MAX]; }
+static struct load *load_at(struct pipeline *p, unsigned i)
+{
+    return &p->loads[(p->first + i) % PIPELINE_MAX];
+}
 
 /* Whether another task may be loaded: the one before it must have all it needs. */
 static bool has_place(struct pipeline *p)
 {
     if (p->count == 0) return true;
     struct load *last = load_at(p, p->count - 1);
-    if (p->count >= p->depth || !orr_event_is_set(&last->loaded) || orr_load_relaxed(&last->status)) return false;
+    if (p->count >= p->depth || !orr_event_is_set(&last->loaded) || orr_load_relaxed(&last->status))
+        return false;
     turn_take_back(last);
     return true;
 }
@@ -327,10 +337,14 @@ static void wait_a_little(struct pipeline *p, uint64_t *since)
 {
     enum { NAP_NS = 50000 };
     uint64_t now = orr_ticks();
-    if (orr_progress_poll() || *since == 0) *since = now;
-    else if (now - *since < orr_us_to_ticks(200)) sched_yield();
-    else if (p->count > 0) orr_event_nap(&load_at(p, 0)->loaded, NAP_NS);
-    else nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    if (orr_progress_poll() || *since == 0)
+        *since = now;
+    else if (now - *since < orr_us_to_ticks(200))
+        sched_yield();
+    else if (p->count > 0)
+        orr_event_nap(&load_at(p, 0)->loaded, NAP_NS);
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
 }
 
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
@@ -366,9 +380,13 @@ void orr_device_loop(struct orr_worker *w)
             since = 0;
             continue;
         }
-        if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) || orr_load_relaxed(&orr_transfers_active)) wait_a_little(p, &since);
-        else if (!wait_for_work(p, w)) break;
-        else since = 0;
+        if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) ||
+            orr_load_relaxed(&orr_transfers_active))
+            wait_a_little(p, &since);
+        else if (!wait_for_work(p, w))
+            break;
+        else
+            since = 0;
     }
     orr_free(p);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hooks.c: functions of the program that workers call between tasks or while idle (starpu_expert.h).
  * Threads: registration by any; the functions are called by workers and by threads blocked in the runtime.
- * Owns: the table of hooks. Not here: the runtime's own progress functions (worker.c), through which these are called. */
+ * Owns: the table of hooks. Not here: the runtime's own progress functions (worker.c), through which these
+ * are called. */
 #include <starpu_expert.h>
 
 #include "core/worker/park.h"
@@ -14,7 +15,8 @@ struct hook {
     void *arg;
 };
 static struct hook hooks[HOOKS_MAX];
-static pthread_mutex_t hooks_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of worker.c */
+static pthread_mutex_t hooks_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of worker.c */
 
 /* A hook that wants to be called again soon returns 0. */
 static bool call(void *arg)
@@ -52,13 +54,28 @@ static void drop(int id)
     pthread_mutex_unlock(&hooks_lock);
 }
 
-int starpu_progression_hook_register(unsigned (*func)(void *arg), void *arg) { return add(func, arg); }
+int starpu_progression_hook_register(unsigned (*func)(void *arg), void *arg)
+{
+    return add(func, arg);
+}
 
-void starpu_progression_hook_deregister(int hook_id) { drop(hook_id); }
+void starpu_progression_hook_deregister(int hook_id)
+{
+    drop(hook_id);
+}
 
 /* Idle workers are among those who call progress functions. */
-int starpu_idle_hook_register(unsigned (*func)(void *arg), void *arg) { return add(func, arg); }
+int starpu_idle_hook_register(unsigned (*func)(void *arg), void *arg)
+{
+    return add(func, arg);
+}
 
-void starpu_idle_hook_deregister(int hook_id) { drop(hook_id); }
+void starpu_idle_hook_deregister(int hook_id)
+{
+    drop(hook_id);
+}
 
-void starpu_wake_all_blocked_workers(void) { orr_wake_all(); }
+void starpu_wake_all_blocked_workers(void)
+{
+    orr_wake_all();
+}

@@ -37,7 +37,8 @@ const char *starpu_worker_get_type_as_env_var(enum starpu_worker_archtype type)
 enum starpu_worker_archtype starpu_worker_get_type_from_string(const char *type)
 {
     for (unsigned i = 0; type && i < STARPU_NARCH; i++)
-        if (strcmp(type, kinds[i].symbol) == 0 || strcmp(type, kinds[i].name) == 0) return (enum starpu_worker_archtype)i;
+        if (strcmp(type, kinds[i].symbol) == 0 || strcmp(type, kinds[i].name) == 0)
+            return (enum starpu_worker_archtype)i;
     return STARPU_UNKNOWN_WORKER;
 }
 
@@ -55,16 +56,18 @@ void starpu_worker_display_names(FILE *output, enum starpu_worker_archtype type)
         fprintf(output, "No %s worker\n", starpu_worker_get_type_as_env_var(type));
         return;
     }
-    fprintf(output, "%d %s worker%s:\n", n, type == STARPU_ANY_WORKER ? "ANY" : starpu_worker_get_type_as_env_var(type), n > 1 ? "s" : "");
+    fprintf(output, "%d %s worker%s:\n", n,
+            type == STARPU_ANY_WORKER ? "ANY" : starpu_worker_get_type_as_env_var(type), n > 1 ? "s" : "");
     for (unsigned i = 0; i < orr_worker_count; i++)
-        if (type == STARPU_ANY_WORKER || orr_workers[i].type == type) fprintf(output, "\t%s\n", orr_workers[i].name);
+        if (type == STARPU_ANY_WORKER || orr_workers[i].type == type)
+            fprintf(output, "\t%s\n", orr_workers[i].name);
 }
 
 void starpu_worker_display_count(FILE *output, enum starpu_worker_archtype type)
 {
     int n = starpu_worker_get_count_by_type(type);
-    fprintf(output, "%d %s worker%s\n", n > 0 ? n : 0, type == STARPU_ANY_WORKER ? "ANY" : starpu_worker_get_type_as_env_var(type),
-            n == 1 ? "" : "s");
+    fprintf(output, "%d %s worker%s\n", n > 0 ? n : 0,
+            type == STARPU_ANY_WORKER ? "ANY" : starpu_worker_get_type_as_env_var(type), n == 1 ? "" : "s");
 }
 
 void starpu_worker_display_all(FILE *output)

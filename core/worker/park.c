@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* park.c: idle workers: spinning briefly, then sleeping, never missing a task and never holding a core that others need.
+/* park.c: idle workers: spinning briefly, then sleeping, never missing a task and never holding a core that
+ * others need.
  * Threads: workers idle here; any thread wakes. Owns: orr_lot. Not here: what is popped.
  *
- * The protocol. A producer makes its task visible (a seq_cst store), then reads the lot. A worker that gives up looking
- * marks itself parked and then stops counting as searching (seq_cst both), and only then looks once more. Either the
- * producer sees it parked, or the worker sees the task: no wake-up is lost. While somebody searches nobody is woken, so at
- * most one waker is in flight; a searcher that finds a task and was the last one wakes the next if more tasks wait.
+ * The protocol. A producer makes its task visible (a seq_cst store), then reads the lot. A worker that gives
+ * up looking marks itself parked and then stops counting as searching (seq_cst both), and only then looks
+ * once more. Either the producer sees it parked, or the worker sees the task: no wake-up is lost. While
+ * somebody searches nobody is woken, so at most one waker is in flight; a searcher that finds a task and was
+ * the last one wakes the next if more tasks wait.
  *
- * Waking costs a system call and, on another core, 20 us; many tasks are far shorter. So a worker says when it is busy with
- * tasks that are known to be brief: it will come by, and a producer need not wake another unless the backlog is large. If it
- * then meets a longer task, it wakes somebody before running it (orr_worker_expects): the debt is always paid.
+ * Waking costs a system call and, on another core, 20 us; many tasks are far shorter. So a worker says when
+ * it is busy with tasks that are known to be brief: it will come by, and a producer need not wake another
+ * unless the backlog is large. If it then meets a longer task, it wakes somebody before running it
+ * (orr_worker_expects): the debt is always paid.
  *
- * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it sleeps at once. */
+ * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
+ * sleeps at once. */
 #include "core/worker/park.h"
 
 #include "core/base/clock.h"
@@ -106,8 +110,10 @@ void orr_worker_expects(struct orr_worker *w, bool is_short)
     if (is_short == w->short_tasks && is_short) return;
     if (is_short != w->short_tasks) {
         w->short_tasks = is_short;
-        if (is_short) orr_add_seq(&orr_lot.brief, 1);
-        else orr_sub_seq(&orr_lot.brief, 1);
+        if (is_short)
+            orr_add_seq(&orr_lot.brief, 1);
+        else
+            orr_sub_seq(&orr_lot.brief, 1);
     }
     if (is_short || orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&orr_lot.searching) > 0) return;
     const struct orr_policy_ops *p = w->ctx->policy;
@@ -119,9 +125,15 @@ void orr_worker_expects(struct orr_worker *w, bool is_short)
 static void (*_Atomic going_to_sleep)(unsigned workerid);
 static void (*_Atomic waking_up)(unsigned workerid);
 
-void starpu_worker_set_going_to_sleep_callback(void (*callback)(unsigned workerid)) { orr_store_release(&going_to_sleep, callback); }
+void starpu_worker_set_going_to_sleep_callback(void (*callback)(unsigned workerid))
+{
+    orr_store_release(&going_to_sleep, callback);
+}
 
-void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid)) { orr_store_release(&waking_up, callback); }
+void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid))
+{
+    orr_store_release(&waking_up, callback);
+}
 
 void orr_sleep_begin(struct orr_worker *w)
 {
@@ -156,7 +168,8 @@ static bool must_leave(const struct orr_worker *w)
 /* Looks for a while, yielding. *long_yield_out: the core is needed by others. */
 static struct orr_task *search(struct orr_worker *w)
 {
-    uint64_t now = orr_ticks(), until = now + orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
+    uint64_t now = orr_ticks(), until = now + orr_us_to_ticks(search_us),
+             is_long = orr_us_to_ticks(yield_is_long_us);
     for (;;) {
         struct orr_task *t = orr_worker_next(w);
         if (t || must_leave(w)) return t;
@@ -173,7 +186,8 @@ static void sleep_parked(struct orr_worker *w)
     while (orr_load_acquire(&w->futex) == 0) orr_futex_wait(&w->futex, 0, -1);
 }
 
-/* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again either way. */
+/* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
+ * either way. */
 static struct orr_task *park(struct orr_worker *w)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.h: how workers without work look for it, sleep, and are woken.
- * Threads: each function says. Owns: the lot (who is parked, how many are searching). Not here: queues (sched/). */
+ * Threads: each function says. Owns: the lot (who is parked, how many are searching). Not here: queues
+ * (sched/). */
 #ifndef ORR_WORKER_PARK_H
 #define ORR_WORKER_PARK_H
 
@@ -12,17 +13,18 @@ struct orr_lot {
     _Atomic uint32_t brief;     /* workers busy with short tasks: they will come by within microseconds */
     _Atomic uint32_t plain;     /* one kind of worker, one context: whoever searches can take any task */
     ORR_ALIGNED_LINE _Atomic uint64_t who[STARPU_NMAXWORKERS / 64]; /* bit: parked */
-    ORR_ALIGNED_LINE _Atomic uint32_t stopping;  /* workers leave when they find nothing */
-    _Atomic uint32_t paused;    /* 1: workers take nothing; also the futex they sleep on */
-    _Atomic uint32_t halted;    /* workers that are in orr_worker_wait_while_paused */
+    ORR_ALIGNED_LINE _Atomic uint32_t stopping;                     /* workers leave when they find nothing */
+    _Atomic uint32_t paused; /* 1: workers take nothing; also the futex they sleep on */
+    _Atomic uint32_t halted; /* workers that are in orr_worker_wait_while_paused */
 };
 extern struct orr_lot orr_lot;
 
-/* Looks for a task until there is one, sleeping if need be. NULL: the runtime stops, or is paused. On w's thread. */
+/* Looks for a task until there is one, sleeping if need be. NULL: the runtime stops, or is paused. On w's
+ * thread. */
 struct orr_task *orr_worker_idle(struct orr_worker *w);
 
-/* w is about to run a task whose duration is known to be short, or not. Not short: if tasks wait and nobody looks, one is
- * woken. On w's thread. */
+/* w is about to run a task whose duration is known to be short, or not. Not short: if tasks wait and nobody
+ * looks, one is woken. On w's thread. */
 void orr_worker_expects(struct orr_worker *w, bool is_short);
 
 /* Around a worker's sleep: calls what the program asked for. On w's thread. */

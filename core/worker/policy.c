@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* policy.c: what the program's own scheduling policies call: waking workers, asking what they can run, handing them tasks.
- * Threads: any; `self` below is the calling worker. Owns: nothing. Not here: how such a policy is called (sched/user.c).
+/* policy.c: what the program's own scheduling policies call: waking workers, asking what they can run,
+ * handing them tasks.
+ * Threads: any; `self` below is the calling worker. Owns: nothing. Not here: how such a
+ * policy is called (sched/user.c).
  *
- * A worker calls pop_task with its own mutex held. While it waits for another lock inside, it is relaxed: its mutex is
- * released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is lost by that, for
- * whoever wakes also sets keep_awake. */
+ * A worker calls pop_task with its own mutex held. While it waits for another lock inside, it is relaxed: its
+ * mutex is released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is
+ * lost by that, for whoever wakes also sets keep_awake. */
 #include <signal.h>
 
 #include <starpu.h>
@@ -16,7 +18,10 @@
 #include "core/worker/profile.h"
 #include "core/worker/worker.h"
 
-static struct orr_worker *worker_of(unsigned id) { return id < orr_worker_count ? &orr_workers[id] : NULL; }
+static struct orr_worker *worker_of(unsigned id)
+{
+    return id < orr_worker_count ? &orr_workers[id] : NULL;
+}
 
 /* ---- locks of workers ---- */
 
@@ -45,7 +50,10 @@ int starpu_worker_sched_op_pending(void)
 }
 
 /* Whether the caller holds w's mutex because it is w, in pop_task. */
-static bool holds(const struct orr_worker *w) { return w == orr_worker_self() && w->holds_mutex && w->relaxed == 0; }
+static bool holds(const struct orr_worker *w)
+{
+    return w == orr_worker_self() && w->holds_mutex && w->relaxed == 0;
+}
 
 void starpu_worker_lock(int workerid)
 {
@@ -85,7 +93,8 @@ void starpu_worker_unlock_self(void)
     if (self && !holds(self)) pthread_mutex_unlock(&self->sched_mutex);
 }
 
-void starpu_worker_get_sched_condition(int workerid, starpu_pthread_mutex_t **sched_mutex, starpu_pthread_cond_t **sched_cond)
+void starpu_worker_get_sched_condition(int workerid, starpu_pthread_mutex_t **sched_mutex,
+                                       starpu_pthread_cond_t **sched_cond)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
     *sched_mutex = w ? &w->sched_mutex : NULL;
@@ -133,7 +142,10 @@ int starpu_wake_worker_relax(int workerid)
     return slept;
 }
 
-int starpu_wake_worker_relax_light(int workerid) { return starpu_wake_worker_relax(workerid); }
+int starpu_wake_worker_relax_light(int workerid)
+{
+    return starpu_wake_worker_relax(workerid);
+}
 
 /* ---- who can run what ---- */
 
@@ -190,12 +202,14 @@ int starpu_push_task_end(struct starpu_task *task)
     return 0;
 }
 
-static const struct orr_env env_break = { "STARPU_TASK_BREAK_ON_SCHED", "none", "job id", "stop the debugger when this task is scheduled" };
+static const struct orr_env env_break = { "STARPU_TASK_BREAK_ON_SCHED", "none", "job id",
+                                          "stop the debugger when this task is scheduled" };
 
 void starpu_sched_task_break(struct starpu_task *task)
 {
     static _Atomic long wanted = -2; /* -2: not read yet */
-    if (orr_load_relaxed(&wanted) == -2) orr_store_relaxed(&wanted, orr_env_long(&env_break, -1, 0, INT64_MAX));
+    if (orr_load_relaxed(&wanted) == -2)
+        orr_store_relaxed(&wanted, orr_env_long(&env_break, -1, 0, INT64_MAX));
     long id = orr_load_relaxed(&wanted);
     if (id >= 0 && (unsigned long)id == starpu_task_get_job_id(task)) raise(SIGTRAP);
 }
@@ -220,7 +234,8 @@ void starpu_reset_scheduler(void)
 {
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
-        if (ctx && ctx->policy == &orr_user_policy && ctx->user->reset_scheduler) ctx->user->reset_scheduler(ctx->id);
+        if (ctx && ctx->policy == &orr_user_policy && ctx->user->reset_scheduler)
+            ctx->user->reset_scheduler(ctx->id);
     }
 }
 
@@ -237,7 +252,10 @@ struct starpu_sched_policy *starpu_sched_get_sched_policy_in_ctx(unsigned sched_
     return NULL;
 }
 
-struct starpu_sched_policy *starpu_sched_get_sched_policy(void) { return starpu_sched_get_sched_policy_in_ctx(0); }
+struct starpu_sched_policy *starpu_sched_get_sched_policy(void)
+{
+    return starpu_sched_get_sched_policy_in_ctx(0);
+}
 
 struct starpu_sched_policy *starpu_sched_ctx_get_sched_policy(unsigned sched_ctx_id)
 {

@@ -3,7 +3,8 @@
  * Threads: workers record; any asks and switches. Owns: the status, a record per worker.
  * Not here: traffic between memory nodes (bus_profile.c).
  *
- * A worker only adds to its record. Whoever asks subtracts what it was at the last question, so nobody else writes it. */
+ * A worker only adds to its record. Whoever asks subtracts what it was at the last question, so nobody else
+ * writes it. */
 #include "core/worker/profile.h"
 
 #include <stdio.h>
@@ -16,9 +17,12 @@
 #include "core/base/env.h"
 #include "core/worker/bound.h"
 
-static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1", "record the times of tasks and workers" };
-static const struct orr_env env_worker_stats = { "STARPU_WORKER_STATS", "0", "0|1", "print at the end what workers did; turns profiling on" };
-static const struct orr_env env_bus_stats = { "STARPU_BUS_STATS", "0", "0|1", "print at the end what went between memory nodes" };
+static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1",
+                                              "record the times of tasks and workers" };
+static const struct orr_env env_worker_stats = { "STARPU_WORKER_STATS", "0", "0|1",
+                                                 "print at the end what workers did; turns profiling on" };
+static const struct orr_env env_bus_stats = { "STARPU_BUS_STATS", "0", "0|1",
+                                              "print at the end what went between memory nodes" };
 
 _Atomic uint32_t orr_profiling;
 
@@ -35,19 +39,26 @@ struct sums {
     double flops;
 };
 static pthread_mutex_t asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects asked and process_id; leaf */
-static struct sums asked[STARPU_NMAXWORKERS];                  /* what the records were at the last question */
+static struct sums asked[STARPU_NMAXWORKERS]; /* what the records were at the last question */
 static int process_id = -1;
 
 /* ---- times ---- */
 
-static void stamp(struct timespec *t) { clock_gettime(CLOCK_MONOTONIC, t); }
+static void stamp(struct timespec *t)
+{
+    clock_gettime(CLOCK_MONOTONIC, t);
+}
 
 static struct timespec timespec_of(uint64_t ns)
 {
-    return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S), .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
+    return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S),
+                              .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
 }
 
-double starpu_timing_timespec_to_us(struct timespec *ts) { return (double)ts->tv_sec * 1e6 + (double)ts->tv_nsec * 1e-3; }
+double starpu_timing_timespec_to_us(struct timespec *ts)
+{
+    return (double)ts->tv_sec * 1e6 + (double)ts->tv_nsec * 1e-3;
+}
 
 double starpu_timing_timespec_delay_us(struct timespec *start, struct timespec *end)
 {
@@ -58,7 +69,8 @@ double starpu_timing_timespec_delay_us(struct timespec *start, struct timespec *
 
 static void attach(struct starpu_task *p)
 {
-    struct starpu_profiling_task_info *info = p->profiling_info ? p->profiling_info : orr_malloc(sizeof *info);
+    struct starpu_profiling_task_info *info =
+        p->profiling_info ? p->profiling_info : orr_malloc(sizeof *info);
     p->profiling_info = info;
     if (!info) return; /* no memory: the task goes unrecorded */
     *info = (struct starpu_profiling_task_info){ .workerid = -1 };
@@ -111,7 +123,8 @@ void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
 
 void orr_profile_idle_begin(struct orr_worker *w)
 {
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_store_release(&records[w->id].idle_since, orr_clock_ns());
+    /* Also while profiling is off: it may be turned on before the worker wakes up. */
+    orr_store_release(&records[w->id].idle_since, orr_clock_ns());
 }
 
 void orr_profile_idle_end(struct orr_worker *w)
@@ -126,23 +139,32 @@ void orr_profile_idle_end(struct orr_worker *w)
 static struct sums read_record(const struct record *r, uint64_t now)
 {
     uint64_t since = orr_load_acquire(&r->idle_since);
-    return (struct sums){ .at_ns = now, .tasks = orr_load_acquire(&r->tasks), .executing_ns = orr_load_acquire(&r->executing_ns),
-                          .sleeping_ns = orr_load_acquire(&r->sleeping_ns) + (since && since < now ? now - since : 0),
+    return (struct sums){ .at_ns = now,
+                          .tasks = orr_load_acquire(&r->tasks),
+                          .executing_ns = orr_load_acquire(&r->executing_ns),
+                          .sleeping_ns =
+                              orr_load_acquire(&r->sleeping_ns) + (since && since < now ? now - since : 0),
                           .flops = orr_load_acquire(&r->flops) };
 }
 
 /* Difference of sums which may be a little out of step. */
-static uint64_t since_then(uint64_t now, uint64_t then) { return now > then ? now - then : 0; }
+static uint64_t since_then(uint64_t now, uint64_t then)
+{
+    return now > then ? now - then : 0;
+}
 
-/* What the worker did since the last question; this one counts as a question if `anew`. Called with asked_lock held. */
+/* What the worker did since the last question; this one counts as a question if `anew`. Called with
+ * asked_lock held. */
 static void ask_locked(unsigned id, struct starpu_profiling_worker_info *info, bool anew)
 {
     struct sums now = read_record(&records[id], orr_clock_ns()), *then = &asked[id];
     if (info) {
         *info = (struct starpu_profiling_worker_info){ .start_time = timespec_of(then->at_ns) };
         info->total_time = timespec_of(since_then(now.at_ns, then->at_ns));
-        info->executing_time = info->all_executing_time = timespec_of(since_then(now.executing_ns, then->executing_ns));
-        info->sleeping_time = info->all_sleeping_time = timespec_of(since_then(now.sleeping_ns, then->sleeping_ns));
+        info->executing_time = info->all_executing_time =
+            timespec_of(since_then(now.executing_ns, then->executing_ns));
+        info->sleeping_time = info->all_sleeping_time =
+            timespec_of(since_then(now.sleeping_ns, then->sleeping_ns));
         info->executed_tasks = (int)since_then(now.tasks, then->tasks);
         info->flops = now.flops - then->flops;
     }
@@ -167,12 +189,14 @@ int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worke
 
 void orr_profile_listen(void)
 {
-    bool profiling = orr_load_relaxed(&orr_profiling), listens = profiling || orr_load_relaxed(&orr_bound_recording);
+    bool profiling = orr_load_relaxed(&orr_profiling),
+         listens = profiling || orr_load_relaxed(&orr_bound_recording);
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (!ctx) continue;
         bool looks = profiling || ctx->policy->pre_exec || ctx->policy->post_exec;
-        for (unsigned k = 0; k < ctx->nworkers; k++) orr_store_relaxed(&orr_workers[ctx->workers[k]].observed, looks);
+        for (unsigned k = 0; k < ctx->nworkers; k++)
+            orr_store_relaxed(&orr_workers[ctx->workers[k]].observed, looks);
         if (ctx->policy->submit_hook) listens = true;
     }
     orr_store_release(&orr_task_hooks.submitted, listens ? submitted : NULL);
@@ -180,18 +204,23 @@ void orr_profile_listen(void)
 
 int starpu_profiling_status_set(int status)
 {
-    int before = (int)atomic_exchange_explicit(&orr_profiling, status == STARPU_PROFILING_ENABLE, memory_order_acq_rel);
+    int before = (int)atomic_exchange_explicit(&orr_profiling, status == STARPU_PROFILING_ENABLE,
+                                               memory_order_acq_rel);
     if (status == STARPU_PROFILING_ENABLE)
         for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
     orr_profile_listen();
     return before ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
 }
 
-int starpu_profiling_status_get(void) { return orr_load_acquire(&orr_profiling) ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE; }
+int starpu_profiling_status_get(void)
+{
+    return orr_load_acquire(&orr_profiling) ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
+}
 
 void starpu_profiling_init(void)
 {
-    if (orr_env_long(&env_profiling, 0, 0, 1) || orr_env_long(&env_worker_stats, 0, 0, 1)) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    if (orr_env_long(&env_profiling, 0, 0, 1) || orr_env_long(&env_worker_stats, 0, 0, 1))
+        starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
 }
 
 void starpu_profiling_set_id(int new_id)
@@ -220,7 +249,10 @@ void orr_profile_fini(void)
 
 /* ---- for people ---- */
 
-static double share(struct timespec part, double total_us) { return total_us > 0 ? 100 * starpu_timing_timespec_to_us(&part) / total_us : 0; }
+static double share(struct timespec part, double total_us)
+{
+    return total_us > 0 ? 100 * starpu_timing_timespec_to_us(&part) / total_us : 0;
+}
 
 void starpu_profiling_worker_helper_display_summary(void)
 {
@@ -232,8 +264,8 @@ void starpu_profiling_worker_helper_display_summary(void)
         struct starpu_profiling_worker_info info;
         ask_locked(i, &info, false);
         double total_us = starpu_timing_timespec_to_us(&info.total_time);
-        fprintf(stderr, "%-24s %10d %12.2f %10.2f %10.2f\n", orr_workers[i].name, info.executed_tasks, total_us * 1e-3,
-                share(info.executing_time, total_us), share(info.sleeping_time, total_us));
+        fprintf(stderr, "%-24s %10d %12.2f %10.2f %10.2f\n", orr_workers[i].name, info.executed_tasks,
+                total_us * 1e-3, share(info.executing_time, total_us), share(info.sleeping_time, total_us));
         tasks += (unsigned long)info.executed_tasks;
     }
     pthread_mutex_unlock(&asked_lock);
@@ -256,4 +288,7 @@ void starpu_energy_use(float joules)
     while (!orr_cas_weak_acq_rel(&energy_joules, &before, before + joules)) continue;
 }
 
-double starpu_energy_used(void) { return orr_load_acquire(&energy_joules); }
+double starpu_energy_used(void)
+{
+    return orr_load_acquire(&energy_joules);
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* profile.h: what is recorded of tasks and workers while profiling is on.
- * Threads: recording on workers; switching by any. Owns: the status, workers' sums. Not here: models (core/perf), traffic
- * between memory nodes (bus_profile.c). */
+ * Threads: recording on workers; switching by any. Owns: the status, workers' sums. Not here: models
+ * (core/perf), traffic between memory nodes (bus_profile.c). */
 #ifndef ORR_WORKER_PROFILE_H
 #define ORR_WORKER_PROFILE_H
 
@@ -12,8 +12,8 @@ extern _Atomic uint32_t orr_profiling; /* 1 while it is on */
 void orr_profile_init(void); /* reads STARPU_PROFILING, STARPU_WORKER_STATS, STARPU_BUS_STATS */
 void orr_profile_fini(void); /* prints what was asked for */
 
-/* Decides who looks at tasks: at submission, and around bodies. After a change of profiling or of a context's policy or
- * workers. */
+/* Decides who looks at tasks: at submission, and around bodies. After a change of profiling or of a context's
+ * policy or workers. */
 void orr_profile_listen(void);
 
 /* Called only while profiling is on: t goes to a worker or a policy; the policy has it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* query.c: public questions about workers: how many, of which kind, where.
- * Threads: any, between init and shutdown. Owns: nothing. Not here: names (names.c), waking (policy.c), cores (binding.c). */
+ * Threads: any, between init and shutdown. Owns: nothing. Not here: names (names.c), waking (policy.c), cores
+ * (binding.c). */
 #include <stdlib.h>
 
 #include <starpu.h>
@@ -11,9 +12,15 @@
 
 /* ---- counting and finding ---- */
 
-static struct orr_worker *worker_of(int id) { return id >= 0 && (unsigned)id < orr_worker_count ? &orr_workers[id] : NULL; }
+static struct orr_worker *worker_of(int id)
+{
+    return id >= 0 && (unsigned)id < orr_worker_count ? &orr_workers[id] : NULL;
+}
 
-static bool matches(const struct orr_worker *w, enum starpu_worker_archtype type) { return type == STARPU_ANY_WORKER || w->type == type; }
+static bool matches(const struct orr_worker *w, enum starpu_worker_archtype type)
+{
+    return type == STARPU_ANY_WORKER || w->type == type;
+}
 
 static unsigned count_of(enum starpu_worker_archtype type)
 {
@@ -22,21 +29,50 @@ static unsigned count_of(enum starpu_worker_archtype type)
     return n;
 }
 
-unsigned starpu_worker_get_count(void) { return orr_worker_count; }
+unsigned starpu_worker_get_count(void)
+{
+    return orr_worker_count;
+}
 
-unsigned starpu_cpu_worker_get_count(void) { return count_of(STARPU_CPU_WORKER); }
+unsigned starpu_cpu_worker_get_count(void)
+{
+    return count_of(STARPU_CPU_WORKER);
+}
 
-unsigned starpu_cuda_worker_get_count(void) { return count_of(STARPU_CUDA_WORKER); }
+unsigned starpu_cuda_worker_get_count(void)
+{
+    return count_of(STARPU_CUDA_WORKER);
+}
 
-unsigned starpu_opencl_worker_get_count(void) { return count_of(STARPU_OPENCL_WORKER); }
+unsigned starpu_opencl_worker_get_count(void)
+{
+    return count_of(STARPU_OPENCL_WORKER);
+}
 
-unsigned starpu_hip_worker_get_count(void) { return count_of(STARPU_HIP_WORKER); }
+unsigned starpu_hip_worker_get_count(void)
+{
+    return count_of(STARPU_HIP_WORKER);
+}
 
-unsigned starpu_sycl_worker_get_count(void) { return count_of(STARPU_SYCL_WORKER); }
+unsigned starpu_sycl_worker_get_count(void)
+{
+    return count_of(STARPU_SYCL_WORKER);
+}
 
-unsigned starpu_mpi_sc_worker_get_count(void) { return count_of(STARPU_MPI_SC_WORKER); }
+unsigned starpu_mpi_sc_worker_get_count(void)
+{
+    return count_of(STARPU_MPI_SC_WORKER);
+}
 
-unsigned starpu_tcpip_sc_worker_get_count(void) { return count_of(STARPU_TCPIP_SC_WORKER); }
+unsigned starpu_tcpip_sc_worker_get_count(void)
+{
+    return count_of(STARPU_TCPIP_SC_WORKER);
+}
+
+unsigned starpu_mic_worker_get_count(void)
+{
+    return 0;
+} /* a kind of the past */
 
 int starpu_worker_get_count_by_type(enum starpu_worker_archtype type)
 {
@@ -69,7 +105,10 @@ int starpu_worker_get_by_devid(enum starpu_worker_archtype type, int devid)
     return -1;
 }
 
-void starpu_worker_wait_for_initialisation(void) { starpu_wait_initialized(); }
+void starpu_worker_wait_for_initialisation(void)
+{
+    starpu_wait_initialized();
+}
 
 /* ---- facts about one ---- */
 
@@ -82,7 +121,9 @@ int starpu_worker_get_id(void)
 unsigned starpu_worker_get_id_check(void)
 {
     int id = starpu_worker_get_id();
-    if (id < 0) orr_fatal("starpu_worker_get_id_check: the calling thread is not a worker; call it in task bodies only");
+    if (id < 0)
+        orr_fatal(
+            "starpu_worker_get_id_check: the calling thread is not a worker; call it in task bodies only");
     return (unsigned)id;
 }
 
@@ -92,7 +133,10 @@ enum starpu_worker_archtype starpu_worker_get_type(int id)
     return w ? w->type : STARPU_UNKNOWN_WORKER;
 }
 
-unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type) { return (unsigned)type < STARPU_NARCH; }
+unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type)
+{
+    return (unsigned)type < STARPU_NARCH;
+}
 
 unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype type, const struct starpu_task *task)
 {
@@ -127,8 +171,10 @@ int starpu_worker_get_devnum(int id)
     int n = 0;
     if (!w) return -1;
     for (const struct orr_worker *e = orr_workers; e < w; e++)
-        if (e->type == w->type && e->devid == w->devid) return starpu_worker_get_devnum(e->id);
-        else n += e->type == w->type && !device_seen(e);
+        if (e->type == w->type && e->devid == w->devid)
+            return starpu_worker_get_devnum(e->id);
+        else
+            n += e->type == w->type && !device_seen(e);
     return n;
 }
 
@@ -137,7 +183,8 @@ int starpu_worker_get_subworkerid(int id)
     const struct orr_worker *w = worker_of(id);
     int n = 0;
     if (!w) return -1;
-    for (const struct orr_worker *e = orr_workers; e < w; e++) n += e->type == w->type && e->devid == w->devid;
+    for (const struct orr_worker *e = orr_workers; e < w; e++)
+        n += e->type == w->type && e->devid == w->devid;
     return n;
 }
 

@@ -2,8 +2,9 @@
 /* wait.c: waiting for all tasks, or for few enough; limits on how many are pending.
  * Threads: see wait.h. Owns: waiters' count and epoch, limits. Not here: counting (core/base/thread.h).
  *
- * A waiter announces itself with a read-modify-write on `waiters`, then counts. A worker that runs dry does one as well,
- * after its completions. Whichever comes second sees the other: the waiter the completions, or the worker the waiter. */
+ * A waiter announces itself with a read-modify-write on `waiters`, then counts. A worker that runs dry does
+ * one as well, after its completions. Whichever comes second sees the other: the waiter the completions, or
+ * the worker the waiter. */
 #include "core/worker/wait.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ void orr_wait_check(void)
     orr_futex_wake(&epoch, INT32_MAX);
 }
 
-/* Workers asleep may have left tasks to one that is busy with short ones; now that this thread stops, its core is free. */
+/* Workers asleep may have left tasks to one that is busy with short ones; now that this thread stops, its
+ * core is free. */
 static void wake_for_backlog(void)
 {
     struct orr_ctx *ctx = &orr_contexts[0];
@@ -81,9 +83,15 @@ int orr_wait_until(uint64_t n)
     return 0;
 }
 
-int starpu_task_wait_for_all(void) { return orr_wait_until(0); }
+int starpu_task_wait_for_all(void)
+{
+    return orr_wait_until(0);
+}
 
-int starpu_task_wait_for_n_submitted(unsigned n) { return orr_wait_until(n); }
+int starpu_task_wait_for_n_submitted(unsigned n)
+{
+    return orr_wait_until(n);
+}
 
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 {
@@ -97,7 +105,10 @@ int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx, unsigned n)
     return orr_wait_until(n);
 }
 
-int starpu_task_nsubmitted(void) { return (int)orr_threads_outstanding(); }
+int starpu_task_nsubmitted(void)
+{
+    return (int)orr_threads_outstanding();
+}
 
 /* ---- limits ---- */
 
@@ -105,12 +116,16 @@ static void throttle(void)
 {
     struct orr_thread *self = orr_self();
     long max = orr_load_relaxed(&limit_max), min = orr_load_relaxed(&limit_min);
-    if (max < 0 || self->worker || self->current || self->callback_depth) return; /* a worker must not block */
+    if (max < 0 || self->worker || self->current || self->callback_depth)
+        return; /* a worker must not block */
     if ((long)orr_threads_outstanding() < max) return;
     orr_wait_until((uint64_t)(min >= 0 && min < max ? min : max > 0 ? max - 1 : 0));
 }
 
-static void install(void) { orr_task_hooks.throttle = orr_load_relaxed(&limit_max) >= 0 ? throttle : NULL; }
+static void install(void)
+{
+    orr_task_hooks.throttle = orr_load_relaxed(&limit_max) >= 0 ? throttle : NULL;
+}
 
 void orr_wait_init_limits(void)
 {
@@ -125,8 +140,17 @@ void starpu_set_limit_max_submitted_tasks(int limit)
     install();
 }
 
-void starpu_set_limit_min_submitted_tasks(int limit) { orr_store_relaxed(&limit_min, limit); }
+void starpu_set_limit_min_submitted_tasks(int limit)
+{
+    orr_store_relaxed(&limit_min, limit);
+}
 
-int starpu_get_limit_max_submitted_tasks(void) { return (int)orr_load_relaxed(&limit_max); }
+int starpu_get_limit_max_submitted_tasks(void)
+{
+    return (int)orr_load_relaxed(&limit_max);
+}
 
-int starpu_get_limit_min_submitted_tasks(void) { return (int)orr_load_relaxed(&limit_min); }
+int starpu_get_limit_min_submitted_tasks(void)
+{
+    return (int)orr_load_relaxed(&limit_min);
+}

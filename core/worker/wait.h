@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.h: threads that wait for tasks in general: for all of them, or until only so many are left.
- * Threads: any waits; workers check. Owns: the number of waiters. Not here: waiting for one task (core/task/task.c). */
+ * Threads: any waits; workers check. Owns: the number of waiters. Not here: waiting for one task
+ * (core/task/task.c). */
 #ifndef ORR_WORKER_WAIT_H
 #define ORR_WORKER_WAIT_H
 
@@ -8,16 +9,17 @@
 #include "core/base/sync.h"
 
 /* Blocks until at most n tasks are outstanding. 0, or -EDEADLK inside a task. */
-ORR_EXPORT int orr_wait_until(uint64_t n);
+int orr_wait_until(uint64_t n);
 
-/* After completions: wakes waiters whose number is reached. Called by a worker that found nothing more to do, and by other
- * threads after every completion. */
+/* After completions: wakes waiters whose number is reached. Called by a worker that found nothing more to do,
+ * and by other threads after every completion. */
 void orr_wait_check(void);
 
 /* Set while somebody waits for a number other than zero: workers then check between tasks. */
 extern _Atomic uint32_t orr_wait_thresholds;
 
-/* Blocks submission while there are more than the limit of tasks; installed as orr_task_hooks.throttle when there is one. */
+/* Blocks submission while there are more than the limit of tasks; installed as orr_task_hooks.throttle when
+ * there is one. */
 void orr_wait_init_limits(void);
 
 #endif

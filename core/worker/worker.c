@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* worker.c: the threads that run tasks.
  * Threads: one per worker; start, stop, pause and resume by the program's. Owns: the table of workers.
- * Not here: idling (park.c), devices with a memory of their own (device.c), questions about workers (query.c). */
+ * Not here: idling (park.c), devices with a memory of their own (device.c), questions about workers
+ * (query.c). */
 #include "core/worker/worker.h"
 
 #include <stdio.h>
@@ -64,16 +65,27 @@ bool orr_worker_can_run(struct orr_worker *w, struct orr_task *t, unsigned *nimp
 /* Moves ordered tasks whose turn has come to the queue. Called with local_lock held. */
 static void admit_ordered_locked(struct orr_worker *w)
 {
-    while (w->ordered && w->ordered->pub->workerorder == w->next_order) {
+    while (w->ordered && w->ordered->pub->workerorder <= w->next_order) {
         struct orr_task *t = w->ordered;
         w->ordered = t->next;
-        w->next_order++;
+        if (t->pub->workerorder == w->next_order) w->next_order++; /* else used twice */
         t->next = NULL;
-        if (w->local_head) w->local_tail->next = t;
-        else w->local_head = t;
+        if (w->local_head)
+            w->local_tail->next = t;
+        else
+            w->local_head = t;
         w->local_tail = t;
         orr_add_seq(&w->local_count, 1);
     }
+}
+
+/* True when order number n of w had its turn, or is taken by a task that is ready. Called with local_lock
+ * held. */
+static bool order_is_taken_locked(const struct orr_worker *w, unsigned n)
+{
+    const struct orr_task *t = w->ordered;
+    while (t && t->pub->workerorder < n) t = t->next;
+    return n < w->next_order || (t && t->pub->workerorder == n);
 }
 
 static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
@@ -87,18 +99,26 @@ static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
 
 void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
 {
+    bool twice = false;
     t->worker = (int16_t)w->id;
     orr_spin_lock(&w->local_lock);
     if (t->pub->workerorder && t->pub->execute_on_a_specific_worker) {
+        twice =
+            order_is_taken_locked(w, t->pub->workerorder); /* by a task that was not ready at submission */
         insert_ordered_locked(w, t);
     } else {
         t->next = front ? w->local_head : NULL;
-        if (!w->local_head) w->local_head = w->local_tail = t;
-        else if (front) w->local_head = t;
-        else w->local_tail = w->local_tail->next = t;
+        if (!w->local_head)
+            w->local_head = w->local_tail = t;
+        else if (front)
+            w->local_head = t;
+        else
+            w->local_tail = w->local_tail->next = t;
         orr_add_seq(&w->local_count, 1); /* pairs with the last look in park.c */
     }
     orr_spin_unlock(&w->local_lock);
+    if (orr_unlikely(twice))
+        orr_error("task %s: its workerorder was used twice; it runs nevertheless", orr_task_name(t));
     orr_wake_worker(w);
 }
 
@@ -169,13 +189,16 @@ static void run_body(struct orr_worker *w, struct orr_task *t)
     if (orr_unlikely(!(t->flags & ORR_TF_PLAIN) || cl->specific_nodes || !gather_interfaces(t, itf))) {
         int r = orr_fetch_task_inputs(w, t);
         if (r) {
-            orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)", orr_task_name(t), w->id,
-                      w->node, r == -ENODATA ? "it was never written" : strerror(-r));
+            orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)",
+                      orr_task_name(t), w->id, w->node,
+                      r == -ENODATA ? "it was never written" : strerror(-r));
             return;
         }
     }
-    if (orr_likely(w->direct)) cl->cpu_funcs[t->nimpl](itf, p->cl_arg);
-    else w->driver->execute(w, t, t->nimpl);
+    if (orr_likely(w->direct))
+        cl->cpu_funcs[t->nimpl](itf, p->cl_arg);
+    else
+        w->driver->execute(w, t, t->nimpl);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
 }
 
@@ -184,7 +207,8 @@ static void run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
     const struct orr_policy_ops *policy = w->ctx->policy;
     struct starpu_task *p = t->pub;
-    if (p->prologue_callback_pop_func) orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
+    if (p->prologue_callback_pop_func)
+        orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
     if (policy->pre_exec) policy->pre_exec(w->ctx->instance, t, w);
     orr_profile_start(w, t);
     uint64_t start = orr_ticks();
@@ -219,7 +243,8 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
     if (orr_task_body_done(t)) orr_task_complete(t);
     self->collect = NULL;
     if (released.head) orr_ready_dispatch(&released, &w->kept);
-    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) && w->tasks_run % THRESHOLD_CHECK_EVERY == 0) orr_wait_check();
+    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) && w->tasks_run % THRESHOLD_CHECK_EVERY == 0)
+        orr_wait_check();
 }
 
 void orr_worker_run(struct orr_worker *w, struct orr_task *t)
@@ -230,8 +255,11 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
     orr_worker_begin(w, t);
     orr_worker_expects(w, known_short(w, cl));
     self->current = t;
-    if (orr_likely(!cl->model && !p->prologue_callback_pop_func && !orr_load_relaxed(&w->observed) && !cl->energy_model)) run_body(w, t);
-    else run_body_observed(w, t);
+    if (orr_likely(!cl->model && !p->prologue_callback_pop_func && !orr_load_relaxed(&w->observed) &&
+                   !cl->energy_model))
+        run_body(w, t);
+    else
+        run_body_observed(w, t);
     self->current = NULL;
     orr_worker_finish(w, t);
     uint64_t now = orr_ticks();
@@ -272,14 +300,23 @@ static bool hold(struct orr_ctx *ctx, struct orr_task *t)
     return held;
 }
 
-/* Who runs the tasks of a context without workers: for the main context, and one that is to end, another; else nobody. */
+/* Who runs the tasks of a context without workers: the contexts nested in it, in turn; else, for the main
+ * context and one that is to end, any other; else nobody. */
 static struct orr_ctx *substitute(struct orr_ctx *ctx)
 {
-    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS && (ctx->id == 0 || ctx->closing); i++) {
-        struct orr_ctx *other = orr_ctx_get(i);
-        if (other && other->nworkers > 0) return other;
+    static _Atomic unsigned turn; /* [any: statistic] */
+    struct orr_ctx *any = NULL;
+    unsigned first = orr_add_relaxed(&turn, 1) + 1;
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        struct orr_ctx *other = orr_ctx_get((first + i) % STARPU_NMAX_SCHED_CTXS);
+        if (!other || other->nworkers == 0) continue;
+        if (other->nested_in == ctx->id) {
+            orr_store_relaxed(&turn, other->id);
+            return other;
+        }
+        any = other;
     }
-    return NULL;
+    return ctx->id == 0 || ctx->closing ? any : NULL;
 }
 
 static void push_ready(struct orr_task *t);
@@ -347,9 +384,10 @@ static int check_specific(struct orr_task *t)
     if (p->workerorder) {
         struct orr_worker *w = &orr_workers[p->workerid];
         orr_spin_lock(&w->local_lock);
-        bool past = p->workerorder < w->next_order;
+        bool taken = order_is_taken_locked(w, p->workerorder);
         orr_spin_unlock(&w->local_lock);
-        if (past) return refuse(t, "its workerorder has passed already: orders are consecutive from 1 and used once");
+        if (taken)
+            return refuse(t, "its workerorder is taken already: orders are consecutive from 1 and used once");
     }
     return 0;
 }
@@ -359,19 +397,26 @@ static int check_runnable(struct orr_task *t)
     struct starpu_task *p = t->pub;
     unsigned ctx = p->sched_ctx != STARPU_NMAX_SCHED_CTXS ? p->sched_ctx : orr_self()->sched_ctx;
     if (orr_unlikely(ctx >= STARPU_NMAX_SCHED_CTXS || !orr_contexts[ctx].in_use))
-        return refuse(t, orr_worker_count ? "its scheduling context does not exist" : "the runtime is not initialised; call starpu_init");
+        return refuse(t, orr_worker_count ? "its scheduling context does not exist"
+                                          : "the runtime is not initialised; call starpu_init");
     t->sched_ctx = (uint16_t)ctx;
     p->sched_ctx = ctx;
     if (!p->cl || orr_task_where(p) == STARPU_NOWHERE) return 0;
     if (orr_unlikely(p->execute_on_a_specific_worker)) return check_specific(t);
     if (orr_unlikely(!(orr_task_where(p) & kinds_present)))
-        return refuse(t, "no worker of a kind it has an implementation for (see starpu_codelet.where and the number of workers)");
-    if (orr_unlikely(p->cl->can_execute || p->workerids_len || orr_task_where(p) != p->cl->where) && !somebody_can(t))
-        return refuse(t, "no worker can execute it (can_execute, workerids, where)");
+        return refuse(t, "no worker of a kind it has an implementation for (see starpu_codelet.where and the "
+                         "number of workers)");
+    if (orr_unlikely(p->cl->can_execute || p->workerids_len || orr_task_where(p) != p->cl->where ||
+                     p->cl->checked != ORR_CODELET_CHECKED) &&
+        !somebody_can(t))
+        return refuse(t, "no worker can execute it (can_execute, workerids, where, implementations)");
     return 0;
 }
 
-static void completed_elsewhere(void) { orr_wait_check(); }
+static void completed_elsewhere(void)
+{
+    orr_wait_check();
+}
 
 /* ---- threads ---- */
 
@@ -379,7 +424,8 @@ void orr_worker_wait_while_paused(void)
 {
     if (!orr_load_seq(&orr_lot.paused)) return;
     orr_add_seq(&orr_lot.halted, 1); /* pairs with orr_workers_halt */
-    while (orr_load_seq(&orr_lot.paused) && !orr_load_seq(&orr_lot.stopping)) orr_futex_wait(&orr_lot.paused, 1, -1);
+    while (orr_load_seq(&orr_lot.paused) && !orr_load_seq(&orr_lot.stopping))
+        orr_futex_wait(&orr_lot.paused, 1, -1);
     orr_sub_seq(&orr_lot.halted, 1);
 }
 
@@ -411,10 +457,13 @@ static void *worker_thread(void *arg)
     self->worker = w;
     orr_thread_is_internal();
     if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
-    if (w->driver->open && w->driver->open(w) != 0) orr_error("worker %d (%s) could not be opened", w->id, w->name);
+    if (w->driver->open && w->driver->open(w) != 0)
+        orr_error("worker %d (%s) could not be opened", w->id, w->name);
     orr_add_acq_rel(&workers_up, 1u);
-    if (w->node == STARPU_MAIN_RAM) cpu_loop(w);
-    else orr_device_loop(w);
+    if (w->node == STARPU_MAIN_RAM)
+        cpu_loop(w);
+    else
+        orr_device_loop(w);
     if (w->driver->close) w->driver->close(w);
     self->worker = NULL;
     return NULL;
@@ -499,8 +548,10 @@ void orr_workers_halt(void)
     orr_workers_pause();
     for (int i = 0; orr_load_seq(&orr_lot.halted) < orr_worker_count; i++) {
         if (orr_progress_poll()) i = 0;
-        if (i < THRESHOLD_CHECK_EVERY) sched_yield();
-        else nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        if (i < THRESHOLD_CHECK_EVERY)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
     }
 }
 
@@ -528,7 +579,10 @@ static struct {
     pthread_mutex_t lock; /* protects registration; leaf */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool blocked_poll(void) { return orr_progress_poll(); }
+static bool blocked_poll(void)
+{
+    return orr_progress_poll();
+}
 
 int orr_progress_register(struct orr_progress p)
 {
@@ -550,7 +604,8 @@ void orr_progress_unregister(struct orr_progress p)
     pthread_mutex_lock(&progress.lock);
     uint32_t n = orr_load_relaxed(&progress.count);
     for (uint32_t i = 0; i < n; i++)
-        if (progress.entry[i].poll == p.poll && progress.entry[i].arg == p.arg) orr_store_release(&progress.live[i], false);
+        if (progress.entry[i].poll == p.poll && progress.entry[i].arg == p.arg)
+            orr_store_release(&progress.live[i], false);
     while (n > 0 && !orr_load_relaxed(&progress.live[n - 1])) n--;
     orr_store_release(&progress.count, n);
     if (n == 0) orr_store_release(&orr_blocked_poll, NULL);

@@ -12,14 +12,17 @@
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
-static const struct orr_env env_ncpu = { "STARPU_NCPU", "the cores left by reserved ones and accelerators", "workers", "CPU workers" };
-static const struct orr_env env_ncpus = { "STARPU_NCPUS", "STARPU_NCPU", "workers", "older name of STARPU_NCPU" };
+static const struct orr_env env_ncpu = { "STARPU_NCPU", "the cores left by reserved ones and accelerators",
+                                         "workers", "CPU workers" };
+static const struct orr_env env_ncpus = { "STARPU_NCPUS", "STARPU_NCPU", "workers",
+                                          "older name of STARPU_NCPU" };
 static const struct orr_env env_reserve = { "STARPU_RESERVE_NCPU", "0", "cores", "cores that get no worker" };
 
 /* A count from conf and the environment, of which one goes before the other; -1: neither says. */
 static long wanted(const struct orr_env *e, int from_conf, const struct starpu_conf *conf, long max)
 {
-    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e))) return from_conf < max ? from_conf : max;
+    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e)))
+        return from_conf < max ? from_conf : max;
     return orr_env_long(e, -1, -1, max);
 }
 
@@ -36,9 +39,10 @@ static int cpu_count(const struct starpu_conf *conf)
 {
     bool new_name = orr_env_string(&env_ncpu) != NULL;
     long n = wanted(new_name ? &env_ncpu : &env_ncpus, conf->ncpus, conf, STARPU_MAXCPUS);
-    if (n >= 0) return (int)n;
     long reserve = wanted(&env_reserve, conf->reserve_ncpus, conf, STARPU_MAXCPUS);
-    n = (long)orr_topo_cores() - (reserve > 0 ? reserve : 0) - accelerators(conf);
+    if (reserve < 0) reserve = 0;
+    if (n >= 0) return n > reserve ? (int)(n - reserve) : 0;
+    n = (long)orr_topo_cores() - reserve - accelerators(conf);
     return n < 1 ? 1 : n > STARPU_MAXCPUS ? STARPU_MAXCPUS : (int)n;
 }
 
@@ -58,7 +62,10 @@ static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl
     p->cl->cpu_funcs[nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
 }
 
-static bool cpu_has_impl(const struct starpu_codelet *cl, unsigned nimpl) { return cl->cpu_funcs[nimpl] != NULL; }
+static bool cpu_has_impl(const struct starpu_codelet *cl, unsigned nimpl)
+{
+    return cl->cpu_funcs[nimpl] != NULL;
+}
 
 const struct orr_driver_ops orr_cpu_driver = {
     .name = "CPU",

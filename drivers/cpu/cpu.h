@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cpu.h: the driver of CPU cores. Threads: none. Owns: nothing. Not here: anything but its table. */
+/* cpu.h: the driver of CPU cores.
+ * Threads: none. Owns: nothing. Not here: anything but its table. */
 #ifndef ORR_DRIVERS_CPU_CPU_H
 #define ORR_DRIVERS_CPU_CPU_H
 

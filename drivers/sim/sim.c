@@ -47,7 +47,7 @@ static bool passes_for_opencl(void)
     const char *type = orr_env_string(&settings[TYPE]);
     if (!type || strcmp(type, "cuda") == 0) return false;
     if (strcmp(type, "opencl") == 0) return true;
-    orr_warn("ORRERY_SIM_TYPE=%s is ignored: it takes cuda or opencl; using cuda", type);
+    orr_env_refuse(&settings[TYPE], "cuda or opencl", "cuda");
     return false;
 }
 

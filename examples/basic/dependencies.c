@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dependencies shows order without data: tags name tasks that may not exist yet, declare_deps ties tasks at
- * hand. Threads: main submits; workers run the tasks.
+ * hand.
+ * Threads: main submits; workers run the tasks.
  *
  *   cut --(tag)--> glue --(declare_deps)--> paint, while dry runs between glue and paint
  * Expected output:
@@ -21,7 +22,7 @@ static void note(void *buffers[], void *args)
     strcat(history, " ");
 }
 
-static struct starpu_codelet step = {.cpu_funcs = {note}, .nbuffers = 0, .name = "step"};
+static struct starpu_codelet step = { .cpu_funcs = { note }, .nbuffers = 0, .name = "step" };
 
 static struct starpu_task *create_step(const char *name)
 {
@@ -50,7 +51,7 @@ int main(void)
     starpu_task_declare_deps(dry, 1, glue);
     starpu_task_declare_deps(paint, 2, glue, dry);
     /* Submitted in the wrong order on purpose. */
-    struct starpu_task *tasks[] = {paint, dry, glue, cut};
+    struct starpu_task *tasks[] = { paint, dry, glue, cut };
     int error = 0;
     for (int k = 0; k < 4; k++) error |= starpu_task_submit(tasks[k]);
     starpu_task_wait_for_all();

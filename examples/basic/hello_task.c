@@ -20,7 +20,7 @@ static void say_done(void *args)
 }
 
 /* What can be run, and on what: here on a CPU, without data. */
-static struct starpu_codelet hello = {.cpu_funcs = {say_hello}, .nbuffers = 0, .name = "hello"};
+static struct starpu_codelet hello = { .cpu_funcs = { say_hello }, .nbuffers = 0, .name = "hello" };
 
 int main(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reduction shows STARPU_REDUX: many tasks add to one variable at the same time, each worker into a copy of
- * its own, which the runtime starts with the init codelet and joins with the reduction codelet. Threads: main
+ * its own, which the runtime starts with the init codelet and joins with the reduction codelet.
+ * Threads: main
  * inserts; workers run the tasks. Expected output: the sum of 1 to 1000 is 500500; right */
 #include <starpu.h>
 #include <stdio.h>
@@ -32,11 +33,14 @@ static void add(void *buffers[], void *args)
 }
 
 static struct starpu_codelet zero_codelet = {
-    .cpu_funcs = {set_zero}, .nbuffers = 1, .modes = {STARPU_W}, .name = "zero"};
+    .cpu_funcs = { set_zero }, .nbuffers = 1, .modes = { STARPU_W }, .name = "zero"
+};
 static struct starpu_codelet join_codelet = {
-    .cpu_funcs = {join}, .nbuffers = 2, .modes = {STARPU_RW, STARPU_R}, .name = "join"};
+    .cpu_funcs = { join }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "join"
+};
 static struct starpu_codelet add_codelet = {
-    .cpu_funcs = {add}, .nbuffers = 1, .modes = {STARPU_REDUX}, .name = "add"};
+    .cpu_funcs = { add }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "add"
+};
 
 int main(void)
 {

@@ -18,7 +18,8 @@ static void scale(void *buffers[], void *args)
 }
 
 static struct starpu_codelet scale_codelet = {
-    .cpu_funcs = {scale}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "scale"};
+    .cpu_funcs = { scale }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "scale"
+};
 
 static int insert_scale(starpu_data_handle_t handle, double factor, double shift)
 {

@@ -71,7 +71,8 @@ int factorisation_init(struct factorisation *f, struct tile_matrix *tiles, const
                        MPI_Comm comm, bool use_priorities)
 {
     *f = (struct factorisation){
-        .tiles = tiles, .matrix = matrix, .comm = comm, .use_priorities = use_priorities};
+        .tiles = tiles, .matrix = matrix, .comm = comm, .use_priorities = use_priorities
+    };
     f->level = calloc((size_t)tiles->stored, sizeof *f->level);
     if (!f->level) return -1;
     count_work(f);
@@ -101,7 +102,7 @@ static int take_priority(struct factorisation *f, const struct priority_scale *s
 
 static struct priority_scale find_priority_scale(const struct factorisation *f)
 {
-    struct priority_scale scale = {.low = STARPU_DEFAULT_PRIO, .high = STARPU_MAX_PRIO};
+    struct priority_scale scale = { .low = STARPU_DEFAULT_PRIO, .high = STARPU_MAX_PRIO };
     for (int t = 0; t < f->tiles->stored; t++) scale.top_level = max_long(scale.top_level, f->level[t]);
     if (scale.high <= scale.low) scale.low = STARPU_MIN_PRIO;
     return scale;
@@ -115,14 +116,14 @@ static size_t tile_bytes(const struct tile_matrix *m, int t)
 
 static struct traffic_use tile_use(const struct tile_matrix *m, int t)
 {
-    return (struct traffic_use){.datum = t, .owner = m->tiles[t].owner, .bytes = tile_bytes(m, t)};
+    return (struct traffic_use){ .datum = t, .owner = m->tiles[t].owner, .bytes = tile_bytes(m, t) };
 }
 
 static struct traffic_use piece_use(const struct tile_matrix *m, int vector, int k)
 {
-    return (struct traffic_use){.datum = m->stored + vector * m->tile_rows + k,
-                                .owner = tile_matrix_owner(m, k, k),
-                                .bytes = (size_t)tile_matrix_rows(m, k) * sizeof(double)};
+    return (struct traffic_use){ .datum = m->stored + vector * m->tile_rows + k,
+                                 .owner = tile_matrix_owner(m, k, k),
+                                 .bytes = (size_t)tile_matrix_rows(m, k) * sizeof(double) };
 }
 
 static int insert_potrf(struct factorisation *f, int k, const struct priority_scale *scale)

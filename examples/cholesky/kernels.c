@@ -58,10 +58,10 @@ struct operand {
 
 static struct operand tile_operand(void *buffer)
 {
-    return (struct operand){.values = (double *)STARPU_MATRIX_GET_PTR(buffer),
-                            .rows = (int)STARPU_MATRIX_GET_NX(buffer),
-                            .columns = (int)STARPU_MATRIX_GET_NY(buffer),
-                            .stride = (int)STARPU_MATRIX_GET_LD(buffer)};
+    return (struct operand){ .values = (double *)STARPU_MATRIX_GET_PTR(buffer),
+                             .rows = (int)STARPU_MATRIX_GET_NX(buffer),
+                             .columns = (int)STARPU_MATRIX_GET_NY(buffer),
+                             .stride = (int)STARPU_MATRIX_GET_LD(buffer) };
 }
 
 static double *piece_values(void *buffer)
@@ -220,45 +220,51 @@ static void run_diagonal(void *buffers[], void *args)
 }
 
 /* Policies of the dm family learn the times of the four large kernels. */
-static struct starpu_perfmodel model_potrf = {.type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_potrf"};
-static struct starpu_perfmodel model_trsm = {.type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_trsm"};
-static struct starpu_perfmodel model_syrk = {.type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_syrk"};
-static struct starpu_perfmodel model_gemm = {.type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_gemm"};
+static struct starpu_perfmodel model_potrf = { .type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_potrf" };
+static struct starpu_perfmodel model_trsm = { .type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_trsm" };
+static struct starpu_perfmodel model_syrk = { .type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_syrk" };
+static struct starpu_perfmodel model_gemm = { .type = STARPU_HISTORY_BASED, .symbol = "mpi_cholesky_gemm" };
 
 struct starpu_codelet kernel_assemble = {
-    .cpu_funcs = {run_assemble}, .nbuffers = 1, .modes = {STARPU_W}, .name = "assemble"};
+    .cpu_funcs = { run_assemble }, .nbuffers = 1, .modes = { STARPU_W }, .name = "assemble"
+};
 struct starpu_codelet kernel_potrf = {
-    .cpu_funcs = {run_potrf}, .nbuffers = 1, .modes = {STARPU_RW}, .model = &model_potrf, .name = "potrf"};
-struct starpu_codelet kernel_trsm = {.cpu_funcs = {run_trsm},
-                                     .nbuffers = 2,
-                                     .modes = {STARPU_R, STARPU_RW},
-                                     .model = &model_trsm,
-                                     .name = "trsm"};
-struct starpu_codelet kernel_syrk = {.cpu_funcs = {run_syrk},
-                                     .nbuffers = 2,
-                                     .modes = {STARPU_R, STARPU_RW},
-                                     .model = &model_syrk,
-                                     .name = "syrk"};
-struct starpu_codelet kernel_gemm = {.cpu_funcs = {run_gemm},
-                                     .nbuffers = 3,
-                                     .modes = {STARPU_R, STARPU_R, STARPU_RW},
-                                     .model = &model_gemm,
-                                     .name = "gemm"};
+    .cpu_funcs = { run_potrf }, .nbuffers = 1, .modes = { STARPU_RW }, .model = &model_potrf, .name = "potrf"
+};
+struct starpu_codelet kernel_trsm = { .cpu_funcs = { run_trsm },
+                                      .nbuffers = 2,
+                                      .modes = { STARPU_R, STARPU_RW },
+                                      .model = &model_trsm,
+                                      .name = "trsm" };
+struct starpu_codelet kernel_syrk = { .cpu_funcs = { run_syrk },
+                                      .nbuffers = 2,
+                                      .modes = { STARPU_R, STARPU_RW },
+                                      .model = &model_syrk,
+                                      .name = "syrk" };
+struct starpu_codelet kernel_gemm = { .cpu_funcs = { run_gemm },
+                                      .nbuffers = 3,
+                                      .modes = { STARPU_R, STARPU_R, STARPU_RW },
+                                      .model = &model_gemm,
+                                      .name = "gemm" };
 struct starpu_codelet kernel_set_rhs = {
-    .cpu_funcs = {run_set_rhs}, .nbuffers = 1, .modes = {STARPU_W}, .name = "set_rhs"};
-struct starpu_codelet kernel_solve_forward = {
-    .cpu_funcs = {run_solve_forward}, .nbuffers = 2, .modes = {STARPU_R, STARPU_RW}, .name = "solve_forward"};
-struct starpu_codelet kernel_update_forward = {.cpu_funcs = {run_update_forward},
-                                               .nbuffers = 3,
-                                               .modes = {STARPU_R, STARPU_R, STARPU_RW},
-                                               .name = "update_forward"};
-struct starpu_codelet kernel_solve_backward = {.cpu_funcs = {run_solve_backward},
+    .cpu_funcs = { run_set_rhs }, .nbuffers = 1, .modes = { STARPU_W }, .name = "set_rhs"
+};
+struct starpu_codelet kernel_solve_forward = { .cpu_funcs = { run_solve_forward },
                                                .nbuffers = 2,
-                                               .modes = {STARPU_R, STARPU_RW},
-                                               .name = "solve_backward"};
-struct starpu_codelet kernel_update_backward = {.cpu_funcs = {run_update_backward},
+                                               .modes = { STARPU_R, STARPU_RW },
+                                               .name = "solve_forward" };
+struct starpu_codelet kernel_update_forward = { .cpu_funcs = { run_update_forward },
                                                 .nbuffers = 3,
-                                                .modes = {STARPU_R, STARPU_R, STARPU_RW},
-                                                .name = "update_backward"};
+                                                .modes = { STARPU_R, STARPU_R, STARPU_RW },
+                                                .name = "update_forward" };
+struct starpu_codelet kernel_solve_backward = { .cpu_funcs = { run_solve_backward },
+                                                .nbuffers = 2,
+                                                .modes = { STARPU_R, STARPU_RW },
+                                                .name = "solve_backward" };
+struct starpu_codelet kernel_update_backward = { .cpu_funcs = { run_update_backward },
+                                                 .nbuffers = 3,
+                                                 .modes = { STARPU_R, STARPU_R, STARPU_RW },
+                                                 .name = "update_backward" };
 struct starpu_codelet kernel_diagonal = {
-    .cpu_funcs = {run_diagonal}, .nbuffers = 2, .modes = {STARPU_R, STARPU_W}, .name = "diagonal"};
+    .cpu_funcs = { run_diagonal }, .nbuffers = 2, .modes = { STARPU_R, STARPU_W }, .name = "diagonal"
+};

@@ -183,11 +183,11 @@ static int parse_entry(struct reader *r)
     if (above && !r->general)
         return fail(r, r->line, "entry (%lld, %lld) lies above the diagonal of a symmetric file", row,
                     column);
-    return add_entry(r, (struct entry){.row = (int)(above ? column : row) - 1,
-                                       .column = (int)(above ? row : column) - 1,
-                                       .mirrored = above,
-                                       .line = r->line,
-                                       .value = value});
+    return add_entry(r, (struct entry){ .row = (int)(above ? column : row) - 1,
+                                        .column = (int)(above ? row : column) - 1,
+                                        .mirrored = above,
+                                        .line = r->line,
+                                        .value = value });
 }
 
 static int read_entries(struct reader *r)
@@ -284,7 +284,7 @@ static int build_matrix(struct reader *r, struct sparse_matrix *matrix_out)
 
 int matrix_market_read(const char *path, struct sparse_matrix *matrix_out, char *error_out, size_t error_size)
 {
-    struct reader r = {.path = path, .error = error_out, .error_size = error_size};
+    struct reader r = { .path = path, .error = error_out, .error_size = error_size };
     int result = -1;
     errno = 0;
     r.file = gzopen(path, "rb");

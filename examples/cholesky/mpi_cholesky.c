@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_cholesky: factorises a sparse symmetric positive definite matrix in tiles over all MPI ranks, and
- * solves. Threads: the main thread of every rank; the work is in tasks (kernels.c). Owns: everything that one
+ * solves.
+ * Threads: the main thread of every rank; the work is in tasks (kernels.c). Owns: everything that one
  * run needs, in struct job. Not here: command line (options.c), input (matrix_market.c), tiles
  * (tile_matrix.c), tasks (factorisation.c).
  *
@@ -212,7 +213,7 @@ static double magnitude(const double *x, int count)
 static void compare(struct job *job)
 {
     struct results *r = &job->results;
-    struct reference reference = {.solution = NULL};
+    struct reference reference = { .solution = NULL };
     int size = job->matrix.size;
     if (size <= REFERENCE_SIZE_MAX) {
         if (reference_solve(&job->matrix, job->rhs, job->norm, &reference)) {
@@ -268,9 +269,9 @@ static int run_job(struct job *job)
     }
     tile_matrix_register(&job->tiles, job->comm);
     int result = run_all(job);
-    struct rank_figures mine = {.workers = starpu_worker_get_count(),
-                                .tasks_executed = job->tasks_executed,
-                                .local_bytes = (int64_t)job->tiles.local_bytes};
+    struct rank_figures mine = { .workers = starpu_worker_get_count(),
+                                 .tasks_executed = job->tasks_executed,
+                                 .local_bytes = (int64_t)job->tiles.local_bytes };
     tile_matrix_unregister(&job->tiles);
     starpu_mpi_shutdown();
     if (result) return -1;
@@ -296,7 +297,7 @@ static void free_job(struct job *job)
 
 int main(int argc, char **argv)
 {
-    struct job job = {.comm = MPI_COMM_WORLD};
+    struct job job = { .comm = MPI_COMM_WORLD };
     char error[512] = "";
     int threads, status = EXIT_FAILURE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);

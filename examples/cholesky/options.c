@@ -59,11 +59,11 @@ static bool parse_value(struct options *options, const char *name, const char *t
     static const struct {
         const char *name;
         long low, high;
-    } table[] = {{"--generate", 1, INT_MAX / 16},
-                 {"--band", 1, INT_MAX / 16},
-                 {"--seed", 0, LONG_MAX},
-                 {"--tile", 1, 32768},
-                 {"--repeat", 1, 1000}};
+    } table[] = { { "--generate", 1, INT_MAX / 16 },
+                  { "--band", 1, INT_MAX / 16 },
+                  { "--seed", 0, LONG_MAX },
+                  { "--tile", 1, 32768 },
+                  { "--repeat", 1, 1000 } };
     long value = 0;
     *known_out = true;
     if (!strcmp(name, "--grid")) return parse_grid(text, options);
@@ -124,7 +124,7 @@ static int finish(struct options *options, int ranks, char *error_out, size_t er
 int options_parse(struct options *options, int argc, char **argv, int ranks, char *error_out,
                   size_t error_size)
 {
-    *options = (struct options){.seed = 1, .tile_size = 128, .repeat = 1, .priorities = true};
+    *options = (struct options){ .seed = 1, .tile_size = 128, .repeat = 1, .priorities = true };
     for (int k = 1; k < argc; k++) {
         bool known;
         if (argv[k][0] != '-') {

@@ -102,7 +102,7 @@ static void broadcast_bytes(void *data, size_t bytes, int root, MPI_Comm comm)
 int sparse_matrix_broadcast(struct sparse_matrix *matrix, int root, MPI_Comm comm)
 {
     int rank, failed = 0, any_failed;
-    int64_t shape[2] = {matrix->size, matrix->entries};
+    int64_t shape[2] = { matrix->size, matrix->entries };
     MPI_Comm_rank(comm, &rank);
     MPI_Bcast(shape, 2, MPI_INT64_T, root, comm);
     if (rank != root) failed = sparse_matrix_init(matrix, (int)shape[0], shape[1]) != 0;

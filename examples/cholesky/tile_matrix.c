@@ -69,7 +69,7 @@ static int allocate_tiles(struct tile_matrix *tiles)
         for (int i = j; i < tiles->tile_rows; i++) {
             if (tile_matrix_index(tiles, i, j) < 0) continue;
             struct tile *tile = &tiles->tiles[next];
-            *tile = (struct tile){.row = i, .column = j, .owner = tile_matrix_owner(tiles, i, j)};
+            *tile = (struct tile){ .row = i, .column = j, .owner = tile_matrix_owner(tiles, i, j) };
             tiles->index[pattern_at(i, j)] = next++;
             if (tile->owner != tiles->rank) continue;
             size_t bytes =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lower half of a sparse symmetric matrix, cut into square tiles of which only those that the factor can
  * fill are stored, dealt over a grid of ranks in both dimensions (tile (i, j) belongs to rank (i mod P, j mod
- * Q)). Threads: built and registered by the main thread; the values are written by tasks only. Owns: the
+ * Q)).
+ * Threads: built and registered by the main thread; the values are written by tasks only. Owns: the
  * values of this rank's tiles and all handles. Not here: what is computed with tiles (kernels.h,
  * factorisation.h). */
 #ifndef CHOLESKY_TILE_MATRIX_H

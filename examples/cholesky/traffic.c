@@ -16,7 +16,7 @@ static size_t row_bytes(const struct traffic *traffic)
 
 int traffic_init(struct traffic *traffic, int ranks, int data)
 {
-    *traffic = (struct traffic){.ranks = ranks, .data = data};
+    *traffic = (struct traffic){ .ranks = ranks, .data = data };
     traffic->holds = calloc((size_t)data, row_bytes(traffic));
     traffic->tasks = calloc((size_t)ranks, sizeof *traffic->tasks);
     traffic->messages = calloc((size_t)ranks, sizeof *traffic->messages);

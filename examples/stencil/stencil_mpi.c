@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stencil_mpi shows inferred messages: heat spreads along a rod that is cut into pieces on all ranks; tasks
- * name only their data, and the runtime sends a piece's neighbours where they are read. Threads: main of
+ * name only their data, and the runtime sends a piece's neighbours where they are read.
+ * Threads: main of
  * every rank inserts the same tasks; workers run those whose written piece the rank owns. Expected output,
  * for any number of ranks: 64 pieces, 100 steps: heat 1024, largest difference to one rank alone 0; right */
 #include <math.h>
@@ -30,10 +31,10 @@ static void run_step(void *buffers[], void *args)
     spread(piece > 0 ? values[1] : NULL, values[2], piece + 1 < PIECES ? values[3] : NULL, values[0]);
 }
 
-static struct starpu_codelet step = {.cpu_funcs = {run_step},
-                                     .nbuffers = 4,
-                                     .modes = {STARPU_W, STARPU_R, STARPU_R, STARPU_R},
-                                     .name = "step"};
+static struct starpu_codelet step = { .cpu_funcs = { run_step },
+                                      .nbuffers = 4,
+                                      .modes = { STARPU_W, STARPU_R, STARPU_R, STARPU_R },
+                                      .name = "step" };
 
 /* The rod before the first step: all heat in one place. */
 static double start_value(int cell)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where copies are: prefetching, eviction with write-back, write-through, data that do not fit, sharing of transfers, all
- * with a simulated device.
- * Threads: main and the workers.
- * Owns: the data of each case.
- * Not here: random graphs (coherency_random.c), the device itself (sim_device.c).
+ * Where copies are: prefetching, eviction with write-back, write-through, data that do not fit, sharing of
+ * transfers, all with a simulated device.
+ * Threads: main and the workers. Owns: the data of each case. Not
+ * here: random graphs (coherency_random.c), the device itself (sim_device.c).
  */
 #include "core/base/log.h"
 #include "core/mem/node.h"
@@ -19,20 +18,37 @@ static void set_func(void *buffers[], void *arg)
 {
     memset((void *)STARPU_VECTOR_GET_PTR(buffers[0]), (int)(intptr_t)arg, STARPU_VECTOR_GET_NX(buffers[0]));
 }
-static struct starpu_codelet set_cl = {.cpu_funcs = {set_func}, .cuda_funcs = {set_func}, .nbuffers = 1, .modes = {STARPU_W}, .name = "set"};
+static struct starpu_codelet set_cl = {
+    .cpu_funcs = { set_func }, .cuda_funcs = { set_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "set"
+};
 
 static void add_func(void *buffers[], void *arg)
 {
     char *p = (char *)STARPU_VECTOR_GET_PTR(buffers[0]);
     for (unsigned i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) p[i] = (char)(p[i] + (int)(intptr_t)arg);
 }
-static struct starpu_codelet add_cl = {.cpu_funcs = {add_func}, .cuda_funcs = {add_func}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "add"};
+static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
+                                        .cuda_funcs = { add_func },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW },
+                                        .name = "add" };
 
 static atomic_int reads;
-static void read_func(void *buffers[] UNUSED, void *arg UNUSED) { atomic_fetch_add(&reads, 1); }
-static struct starpu_codelet read_cl = {.cpu_funcs = {read_func}, .cuda_funcs = {read_func}, .nbuffers = 1, .modes = {STARPU_R}, .name = "read"};
+static void read_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&reads, 1);
+}
+static struct starpu_codelet read_cl = { .cpu_funcs = { read_func },
+                                         .cuda_funcs = { read_func },
+                                         .nbuffers = 1,
+                                         .modes = { STARPU_R },
+                                         .name = "read" };
 static struct starpu_codelet read3_cl = {
-    .cpu_funcs = {read_func}, .cuda_funcs = {read_func}, .nbuffers = 3, .modes = {STARPU_R, STARPU_R, STARPU_R}, .name = "read3",
+    .cpu_funcs = { read_func },
+    .cuda_funcs = { read_func },
+    .nbuffers = 3,
+    .modes = { STARPU_R, STARPU_R, STARPU_R },
+    .name = "read3",
 };
 
 static int submit_on(int worker, struct starpu_codelet *cl, int value, starpu_data_handle_t *h, int count)
@@ -95,16 +111,19 @@ static void prefetching(void)
     uint64_t before = orr_nodes_moved_bytes(STARPU_MAIN_RAM, node);
     int failed = submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), 0, "a task that reads it there moves nothing");
+    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), 0,
+           "a task that reads it there moves nothing");
     failed |= submit_on(sim_worker(0), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && valid_on(0, node) && !valid_on(0, STARPU_MAIN_RAM), "a task that writes it makes the other copy invalid");
+    ok(!failed && valid_on(0, node) && !valid_on(0, STARPU_MAIN_RAM),
+       "a task that writes it makes the other copy invalid");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
     ok(!failed && all_equal(0, 1), "the program sees the new value when it acquires it");
     starpu_data_release(handles[0]);
     for (int i = 0; i < 4; i++) failed |= starpu_data_fetch_on_node(handles[i], node, 0);
     starpu_data_prefetch_on_node(handles[5], node, 0);
-    ok(!failed && !valid_on(5, node) && valid_on(0, node), "a prefetch to a full device is dropped rather than evicting others");
+    ok(!failed && !valid_on(5, node) && valid_on(0, node),
+       "a prefetch to a full device is dropped rather than evicting others");
     starpu_data_wont_use(handles[1]);
     for (int k = 0; k < 2000 && !valid_on(5, node); k++) {
         starpu_data_prefetch_on_node(handles[5], node, 0);
@@ -126,7 +145,8 @@ static void sharing(void)
     for (int i = 0; i < 5; i++) failed |= submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
     ok(!failed && reads == 5, "several fetches and tasks at once get the data");
-    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK, "and share one transfer");
+    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK,
+           "and share one transfer");
     unregister_blocks();
 }
 
@@ -138,14 +158,19 @@ static void eviction(void)
     for (int i = 0; i < MANY; i++) failed |= submit_on(sim_worker(0), &add_cl, 10, &handles[i], 1);
     failed |= starpu_task_wait_for_all();
     for (int i = 0; i < MANY; i++) valid += valid_on(i, node);
-    ok(!failed && valid > 0 && valid <= 4, "eight blocks go through a device with room for four; %d remain", valid);
-    ok(valid_on(0, STARPU_MAIN_RAM) && all_equal(0, 10), "the one written first was written back when it was evicted");
-    ok(valid_on(MANY - 1, node) && !valid_on(MANY - 1, STARPU_MAIN_RAM), "the one written last is still there only");
+    ok(!failed && valid > 0 && valid <= 4, "eight blocks go through a device with room for four; %d remain",
+       valid);
+    ok(valid_on(0, STARPU_MAIN_RAM) && all_equal(0, 10),
+       "the one written first was written back when it was evicted");
+    ok(valid_on(MANY - 1, node) && !valid_on(MANY - 1, STARPU_MAIN_RAM),
+       "the one written last is still there only");
     is_int(starpu_data_evict_from_node(handles[MANY - 1], node), 0, "it can be evicted by hand");
     ok(comes_on(MANY - 1, STARPU_MAIN_RAM) && all_equal(MANY - 1, MANY - 1 + 10), "which writes it back");
-    for (int k = 0; k < 20000 && starpu_data_test_if_allocated_on_node(handles[MANY - 1], node); k++) usleep(100);
+    for (int k = 0; k < 20000 && starpu_data_test_if_allocated_on_node(handles[MANY - 1], node); k++)
+        usleep(100);
     ok(!starpu_data_test_if_allocated_on_node(handles[MANY - 1], node), "and frees its memory");
-    is_int(starpu_data_acquire_on_node(handles[0], (int)node, STARPU_R), 0, "data can be acquired on the device");
+    is_int(starpu_data_acquire_on_node(handles[0], (int)node, STARPU_R), 0,
+           "data can be acquired on the device");
     is_int(starpu_data_evict_from_node(handles[0], node), -1, "and is not evicted meanwhile");
     starpu_data_release_on_node(handles[0], (int)node);
     unregister_blocks();
@@ -163,7 +188,8 @@ static void write_through(void)
     int failed = submit_on(sim_worker(0), &set_cl, 42, &handles[0], 1);
     failed |= submit_on(sim_worker(0), &set_cl, 43, &handles[1], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && comes_on(0, STARPU_MAIN_RAM) && all_equal(0, 42), "data written on the device is written through to main memory");
+    ok(!failed && comes_on(0, STARPU_MAIN_RAM) && all_equal(0, 42),
+       "data written on the device is written through to main memory");
     ok(valid_on(0, node), "and stays valid on the device");
     ok(!valid_on(1, STARPU_MAIN_RAM), "which other data is not");
     unregister_blocks();
@@ -179,7 +205,8 @@ static void written_first_on_device(void)
     failed |= submit_on(sim_worker(0), &add_cl, 2, &h, 1);
     failed |= starpu_data_acquire(h, STARPU_R);
     if (!failed) byte = *(char *)starpu_data_get_local_ptr(h);
-    ok(!failed && byte == 7, "written on the device it is allocated in main memory when the program reads it");
+    ok(!failed && byte == 7,
+       "written on the device it is allocated in main memory when the program reads it");
     if (!failed) starpu_data_release(h);
     starpu_data_invalidate(h);
     is_int((long long)starpu_memory_get_used(sim_node(0)), 0, "invalidating it frees it everywhere");
@@ -220,8 +247,10 @@ static void tight(void)
     register_blocks();
     atomic_store(&reads, 0);
     for (int i = 0; i < 60; i++) {
-        starpu_data_handle_t three[3] = { handles[i % MANY], handles[(i * 3 + 1) % MANY], handles[(i * 5 + 2) % MANY] };
-        if (three[0] == three[1] || three[1] == three[2] || three[0] == three[2]) three[0] = handles[(i + 7) % MANY];
+        starpu_data_handle_t three[3] = { handles[i % MANY], handles[(i * 3 + 1) % MANY],
+                                          handles[(i * 5 + 2) % MANY] };
+        if (three[0] == three[1] || three[1] == three[2] || three[0] == three[2])
+            three[0] = handles[(i + 7) % MANY];
         if (three[0] == three[1] || three[0] == three[2] || three[1] == three[2]) continue;
         failed |= submit_on(sim_worker(0), &read3_cl, 0, three, 3);
         atomic_fetch_sub(&reads, 1);
@@ -238,7 +267,8 @@ static void between_devices(void)
     int failed = 0;
     for (int i = 0; i < 6; i++) failed |= submit_on(sim_worker(i % 2), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && valid_on(0, sim_node(1)) && !valid_on(0, sim_node(0)), "data goes to and fro between two devices");
+    ok(!failed && valid_on(0, sim_node(1)) && !valid_on(0, sim_node(0)),
+       "data goes to and fro between two devices");
     unregister_blocks();
     ok(all_equal(0, 6), "and arrives each time");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random task graphs over CPU workers and simulated devices whose memory is smaller than the working set, with prefetches,
- * evictions and accesses of the program in between: the result is that of the sequential program.
- * Threads: main submits; workers execute.
- * Owns: the data and their shadows, on which the oracle works.
- * Not here: single facts about places of copies (coherency_places.c).
+ * Random task graphs over CPU workers and simulated devices whose memory is smaller than the working set,
+ * with prefetches, evictions and accesses of the program in between: the result is that of the sequential
+ * program.
+ * Threads: main submits; workers execute. Owns: the data and their shadows, on which the oracle
+ * works. Not here: single facts about places of copies (coherency_places.c).
  */
 #include "tests/core/sim_helper.h"
 
@@ -30,10 +30,14 @@ struct arg {
 static uint32_t *element(void *itf, bool matrix, unsigned i)
 {
     if (!matrix) return (uint32_t *)STARPU_VECTOR_GET_PTR(itf) + i;
-    return (uint32_t *)STARPU_MATRIX_GET_PTR(itf) + i / (ELEMENTS / ROWS / 2) * STARPU_MATRIX_GET_LD(itf) + i % (ELEMENTS / ROWS / 2);
+    return (uint32_t *)STARPU_MATRIX_GET_PTR(itf) + i / (ELEMENTS / ROWS / 2) * STARPU_MATRIX_GET_LD(itf) +
+           i % (ELEMENTS / ROWS / 2);
 }
 
-static bool is_matrix(void *itf) { return *(enum starpu_data_interface_id *)itf == STARPU_MATRIX_INTERFACE_ID; }
+static bool is_matrix(void *itf)
+{
+    return *(enum starpu_data_interface_id *)itf == STARPU_MATRIX_INTERFACE_ID;
+}
 
 static void body(void *buffers[], void *cl_arg)
 {
@@ -43,11 +47,15 @@ static void body(void *buffers[], void *cl_arg)
     for (unsigned i = 0; i < ELEMENTS / 2; i++)
         step(element(buffers[0], m[0], i), g->buffers > 1 ? element(buffers[1], m[1], i) : NULL,
              g->buffers > 2 ? element(buffers[2], m[2], i) : NULL, g->k, g->keep);
-    atomic_fetch_add(starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? &on_cpu : &on_device, 1);
+    atomic_fetch_add(
+        starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? &on_cpu : &on_device, 1);
 }
 
 static struct starpu_codelet cl = {
-    .cpu_funcs = {body}, .cuda_funcs = {body}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "step",
+    .cpu_funcs = { body },
+    .cuda_funcs = { body },
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .name = "step",
 };
 
 /* The i-th element of handle h as the tasks see it. */
@@ -92,7 +100,8 @@ static int submit_random(uint64_t *seed)
     return starpu_task_submit(task);
 }
 
-/* Something else that programs do with data; nothing of it may change a value, but for what the oracle is told. */
+/* Something else that programs do with data; nothing of it may change a value, but for what the oracle is
+ * told. */
 static int disturb(uint64_t *seed)
 {
     int h = (int)random_below(seed, HANDLES), wrong = 0;
@@ -122,8 +131,10 @@ static void run(const char *what, const struct sim_config *config, uint64_t seed
         for (unsigned i = 0; i < ELEMENTS; i++) data[h][i] = shadow[h][i] = (uint32_t)random_next(&seed);
         as_matrix[h] = h % 3 == 0;
         if (as_matrix[h])
-            starpu_matrix_data_register(&handles[h], STARPU_MAIN_RAM, (uintptr_t)data[h], ELEMENTS / ROWS, ELEMENTS / ROWS / 2, ROWS, 4);
-        else starpu_vector_data_register(&handles[h], STARPU_MAIN_RAM, (uintptr_t)data[h], ELEMENTS / 2, 4);
+            starpu_matrix_data_register(&handles[h], STARPU_MAIN_RAM, (uintptr_t)data[h], ELEMENTS / ROWS,
+                                        ELEMENTS / ROWS / 2, ROWS, 4);
+        else
+            starpu_vector_data_register(&handles[h], STARPU_MAIN_RAM, (uintptr_t)data[h], ELEMENTS / 2, 4);
     }
     int failed = 0, wrong = 0;
     for (int i = 0; i < TASKS; i++) {
@@ -136,7 +147,8 @@ static void run(const char *what, const struct sim_config *config, uint64_t seed
     wrong += memcmp(data, shadow, sizeof data) != 0;
     size_t left = starpu_memory_get_used(sim_node(0));
     starpu_shutdown();
-    ok(!failed && cpu + device == TASKS && cpu > 0 && device > 0, "%s: all tasks ran, %d on CPUs and %d on devices", what, cpu, device);
+    ok(!failed && cpu + device == TASKS && cpu > 0 && device > 0,
+       "%s: all tasks ran, %d on CPUs and %d on devices", what, cpu, device);
     is_int(wrong, 0, "%s: the values are those of the sequential program", what);
     is_int((long long)left, 0, "%s: nothing is left in the device's memory", what);
 }
@@ -150,7 +162,8 @@ int main(void)
     run("one device", &(struct sim_config){ "1", "0.06", "4000", "5", NULL, NULL }, seed);
     run("one small device", &(struct sim_config){ "1", "0.025", "20000", "0", NULL, NULL }, seed + 1);
     run("two devices", &(struct sim_config){ "2", "0.06", "4000", "5", NULL, NULL }, seed + 2);
-    run("three devices with direct links", &(struct sim_config){ "3", "0.05", "8000", "2", NULL, "1" }, seed + 3);
+    run("three devices with direct links", &(struct sim_config){ "3", "0.05", "8000", "2", NULL, "1" },
+        seed + 3);
     run("room for everything", &(struct sim_config){ "1", "16", "4000", "5", NULL, NULL }, seed + 4);
     return done_testing();
 }

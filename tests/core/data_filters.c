@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Synchronous partitioning: the usual filters of vectors, matrices and blocks, several levels, tasks on
- * children. Threads: main partitions; workers execute on the children. Owns: the partitioned data. Not here:
+ * children.
+ * Threads: main partitions; workers execute on the children. Owns: the partitioned data. Not here:
  * what the interfaces hold (data_lifecycle.c).
  */
 #include "tests/helper.h"

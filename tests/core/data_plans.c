@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Partition plans: switches between a parent and its pieces are submitted, wait for nothing, and keep the order of the
- * tasks; explicit and automatic ones, for writing and for reading, several plans of one parent, plans of plans.
- * Threads: main submits; workers execute.
- * Owns: the partitioned data.
- * Not here: partitioning at once (data_filters.c), what filters cut (data_pieces.c).
+ * Partition plans: switches between a parent and its pieces are submitted, wait for nothing, and keep the
+ * order of the tasks; explicit and automatic ones, for writing and for reading, several plans of one parent,
+ * plans of plans.
+ * Threads: main submits; workers execute. Owns: the partitioned data. Not here: partitioning
+ * at once (data_filters.c), what filters cut (data_pieces.c).
  */
 #include "tests/helper.h"
 
@@ -16,29 +16,32 @@ static atomic_int surprises, runs;
 static void add_func(void *buffers[], void *arg)
 {
     int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
-    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++)
-        v[i] = v[i] * 3 + (int)(intptr_t)arg;
+    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) v[i] = v[i] * 3 + (int)(intptr_t)arg;
     atomic_fetch_add(&runs, 1);
 }
-static struct starpu_codelet add_cl = {.cpu_funcs = {add_func}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "add"};
+static struct starpu_codelet add_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "add"
+};
 
 static void expect_func(void *buffers[], void *arg)
 {
     int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
     for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++)
-        if (v[i] != (int)(intptr_t)arg)
-            atomic_fetch_add(&surprises, 1);
+        if (v[i] != (int)(intptr_t)arg) atomic_fetch_add(&surprises, 1);
     atomic_fetch_add(&runs, 1);
 }
-static struct starpu_codelet expect_cl = {.cpu_funcs = {expect_func}, .nbuffers = 1, .modes = {STARPU_R}, .name = "expect"};
+static struct starpu_codelet expect_cl = {
+    .cpu_funcs = { expect_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "expect"
+};
 
 static void fill_func(void *buffers[], void *arg)
 {
     int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
-    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++)
-        v[i] = (int)(intptr_t)arg;
+    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) v[i] = (int)(intptr_t)arg;
 }
-static struct starpu_codelet fill_cl = {.cpu_funcs = {fill_func}, .nbuffers = 1, .modes = {STARPU_W}, .name = "fill"};
+static struct starpu_codelet fill_cl = {
+    .cpu_funcs = { fill_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "fill"
+};
 
 static int task(struct starpu_codelet *cl, starpu_data_handle_t h, int value)
 {
@@ -51,8 +54,13 @@ static int task(struct starpu_codelet *cl, starpu_data_handle_t h, int value)
 
 /* A task of which nothing can run before the gate is opened. */
 static int hold(struct gate *g, starpu_data_handle_t h);
-static void held_func(void *buffers[] UNUSED, void *arg) { gate_pass(arg); }
-static struct starpu_codelet held_cl = {.cpu_funcs = {held_func}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "held"};
+static void held_func(void *buffers[] UNUSED, void *arg)
+{
+    gate_pass(arg);
+}
+static struct starpu_codelet held_cl = {
+    .cpu_funcs = { held_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "held"
+};
 static int hold(struct gate *g, starpu_data_handle_t h)
 {
     struct starpu_task *t = starpu_task_create();
@@ -67,24 +75,25 @@ static int hold(struct gate *g, starpu_data_handle_t h)
 static int other_than(const int *v, int want)
 {
     int wrong = 0;
-    for (int i = 0; i < N; i++)
-        wrong += v[i] != want;
+    for (int i = 0; i < N; i++) wrong += v[i] != want;
     return wrong;
 }
 
-static struct starpu_data_filter thirds = {.filter_func = starpu_vector_filter_block, .nchildren = 3};
-static struct starpu_data_filter quarters = {.filter_func = starpu_vector_filter_block, .nchildren = 4};
-static struct starpu_data_filter halves = {.filter_func = starpu_vector_filter_block, .nchildren = 2};
+static struct starpu_data_filter thirds = { .filter_func = starpu_vector_filter_block, .nchildren = 3 };
+static struct starpu_data_filter quarters = { .filter_func = starpu_vector_filter_block, .nchildren = 4 };
+static struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
 
 static void reset(int *v, int value)
 {
-    for (int i = 0; i < N; i++)
-        v[i] = value;
+    for (int i = 0; i < N; i++) v[i] = value;
     atomic_store(&surprises, 0);
     atomic_store(&runs, 0);
 }
 
-static void set_flag(void *flag) { atomic_store((atomic_int *)flag, 1); }
+static void set_flag(void *flag)
+{
+    atomic_store((atomic_int *)flag, 1);
+}
 
 static void explicit_switches(void)
 {
@@ -107,17 +116,20 @@ static void explicit_switches(void)
         }
         want = want * 3 + round + 7;
         if (round == 49)
-            starpu_data_unpartition_submit_sequential_consistency_cb(h, 3, piece, STARPU_MAIN_RAM, 1, set_flag, &done);
+            starpu_data_unpartition_submit_sequential_consistency_cb(h, 3, piece, STARPU_MAIN_RAM, 1,
+                                                                     set_flag, &done);
         else
             starpu_data_unpartition_submit(h, 3, piece, -1);
         failed |= task(&expect_cl, h, want);
         want = (int)((unsigned)want % 1000u);
         failed |= task(&fill_cl, h, want);
     }
-    ok(!failed && atomic_load(&runs) == 0 && !atomic_load(&done), "switches are submitted behind a task, and wait for nothing");
+    ok(!failed && atomic_load(&runs) == 0 && !atomic_load(&done),
+       "switches are submitted behind a task, and wait for nothing");
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(surprises == 0 && runs == 50 * (1 + 3 + 3 + 1), "parent and pieces see each other's values in the order of submission");
+    ok(surprises == 0 && runs == 50 * (1 + 3 + 3 + 1),
+       "parent and pieces see each other's values in the order of submission");
     ok(comes_to(&done, 1, 2000), "the callback of an unpartition is called");
     starpu_data_partition_clean(h, 3, piece);
     is_int(starpu_data_partition_get_nplans(h), 0, "a cleaned plan is gone");
@@ -135,25 +147,23 @@ static void automatic_switches(void)
     starpu_data_partition_plan(h, &quarters, four);
     int want = 1;
     for (int round = 0; round < 30; round++) {
-        for (int i = 0; i < 3; i++)
-            failed |= task(&add_cl, three[i], 1);
+        for (int i = 0; i < 3; i++) failed |= task(&add_cl, three[i], 1);
         want = want * 3 + 1;
         for (int i = 0; i < 4; i++)
             failed |= task(&expect_cl, four[i], want); /* both plans and the parent may be read */
         failed |= task(&expect_cl, h, want);
         failed |= task(&expect_cl, three[1], want);
-        for (int i = 0; i < 4; i++)
-            failed |= task(&add_cl, four[i], 2);
+        for (int i = 0; i < 4; i++) failed |= task(&add_cl, four[i], 2);
         want = want * 3 + 2;
         failed |= task(&expect_cl, three[0], want);
         want = round;
         failed |= task(&fill_cl, h, want);
     }
     starpu_task_wait_for_all();
-    ok(!failed && surprises == 0 && runs == 30 * 14, "without any call, two plans and their parent take turns as tasks need them");
+    ok(!failed && surprises == 0 && runs == 30 * 14,
+       "without any call, two plans and their parent take turns as tasks need them");
     starpu_data_acquire(three[2], STARPU_RW);
-    for (int i = 16; i < N; i++)
-        v[i] = 77;
+    for (int i = 16; i < N; i++) v[i] = 77;
     starpu_data_release(three[2]);
     starpu_data_acquire(h, STARPU_R);
     ok(v[15] == 29 && v[16] == 77 && v[N - 1] == 77, "acquiring a piece, then its parent, switches too");
@@ -168,12 +178,12 @@ static atomic_int inside, met;
 static void meet_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     atomic_fetch_add(&inside, 1);
-    for (int i = 0; i < 20000 && atomic_load(&inside) < 2; i++)
-        usleep(100);
-    if (atomic_load(&inside) >= 2)
-        atomic_fetch_add(&met, 1);
+    for (int i = 0; i < 20000 && atomic_load(&inside) < 2; i++) usleep(100);
+    if (atomic_load(&inside) >= 2) atomic_fetch_add(&met, 1);
 }
-static struct starpu_codelet meet_cl = {.cpu_funcs = {meet_func}, .nbuffers = 1, .modes = {STARPU_R}, .name = "meet"};
+static struct starpu_codelet meet_cl = {
+    .cpu_funcs = { meet_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "meet"
+};
 
 static void reading(void)
 {
@@ -188,8 +198,7 @@ static void reading(void)
     starpu_task_wait_for_all();
     is_int(met, 2, "cut for reading, parent and pieces are read at the same time");
     starpu_data_partition_readwrite_upgrade_submit(h, 2, piece);
-    for (int i = 0; i < 2; i++)
-        failed |= task(&add_cl, piece[i], 1);
+    for (int i = 0; i < 2; i++) failed |= task(&add_cl, piece[i], 1);
     starpu_data_partition_readonly_downgrade_submit(h, 2, piece);
     failed |= task(&expect_cl, h, 16);
     failed |= task(&expect_cl, piece[0], 16);
@@ -203,7 +212,8 @@ static void reading(void)
     failed |= task(&expect_cl, piece[1], 153);
     starpu_data_partition_clean_node(h, 2, piece, STARPU_MAIN_RAM);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0 && other_than(v, 153) == 0, "upgrades and downgrades keep the order of reads and writes");
+    ok(!failed && surprises == 0 && other_than(v, 153) == 0,
+       "upgrades and downgrades keep the order of reads and writes");
 }
 
 static void plans_of_plans(void)
@@ -213,12 +223,10 @@ static void plans_of_plans(void)
     reset(v, 1);
     starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
     starpu_data_partition_plan(h, &halves, half);
-    for (int i = 0; i < 2; i++)
-        starpu_data_partition_plan(half[i], &thirds, part[i]);
+    for (int i = 0; i < 2; i++) starpu_data_partition_plan(half[i], &thirds, part[i]);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 2; i++)
-            for (int j = 0; j < 3; j++)
-                failed |= task(&add_cl, part[i][j], 1);
+            for (int j = 0; j < 3; j++) failed |= task(&add_cl, part[i][j], 1);
         want = want * 3 + 1;
         failed |= task(&expect_cl, half[0], want);
         failed |= task(&add_cl, half[1], 2);
@@ -232,17 +240,16 @@ static void plans_of_plans(void)
     }
     starpu_data_partition_submit(h, 2, half);
     starpu_data_partition_submit(half[1], 3, part[1]);
-    for (int j = 0; j < 3; j++)
-        failed |= task(&add_cl, part[1][j], 4);
+    for (int j = 0; j < 3; j++) failed |= task(&add_cl, part[1][j], 4);
     failed |= task(&add_cl, half[0], 4);
     starpu_data_unpartition_submit_r(h, STARPU_MAIN_RAM);
     want = want * 3 + 4;
     failed |= task(&expect_cl, h, want);
-    for (int i = 0; i < 2; i++)
-        starpu_data_partition_clean(half[i], 3, part[i]);
+    for (int i = 0; i < 2; i++) starpu_data_partition_clean(half[i], 3, part[i]);
     starpu_data_partition_clean(h, 2, half);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0 && other_than(v, want) == 0, "pieces may be planned again, and are put together level by level");
+    ok(!failed && surprises == 0 && other_than(v, want) == 0,
+       "pieces may be planned again, and are put together level by level");
 }
 
 /* Data that the runtime allocates has no address when it is planned. */
@@ -254,19 +261,17 @@ static void without_a_home(void)
     starpu_vector_data_register(&h, -1, 0, N, sizeof(int));
     starpu_data_partition_plan(h, &thirds, piece);
     for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < 3; i++)
-            failed |= task(&fill_cl, piece[i], round);
+        for (int i = 0; i < 3; i++) failed |= task(&fill_cl, piece[i], round);
         failed |= task(&expect_cl, h, round);
-        if (round % 3 == 2)
-            starpu_data_invalidate_submit(h);
+        if (round % 3 == 2) starpu_data_invalidate_submit(h);
         if (round % 3 == 1)
-            for (int i = 0; i < 3; i++)
-                failed |= task(&expect_cl, piece[i], round);
+            for (int i = 0; i < 3; i++) failed |= task(&expect_cl, piece[i], round);
     }
     starpu_task_wait_for_all();
     starpu_data_partition_clean(h, 3, piece);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0, "data without a home is planned before it has memory, and its pieces follow its memory");
+    ok(!failed && surprises == 0,
+       "data without a home is planned before it has memory, and its pieces follow its memory");
 }
 
 /* Nothing but switches: they must not pile up on the stack. */
@@ -287,13 +292,14 @@ static void many_switches(void)
     gate_open(&gate);
     starpu_data_partition_clean(h, 2, piece);
     starpu_data_unregister(h);
-    ok(!failed && other_than(v, 4) == 0, "a hundred thousand switches without a task between them end one after the other");
+    ok(!failed && other_than(v, 4) == 0,
+       "a hundred thousand switches without a task between them end one after the other");
 }
 
 static void misuse(void)
 {
     int v[N];
-    starpu_data_handle_t h, piece[3], strange[3] = {NULL, NULL, NULL};
+    starpu_data_handle_t h, piece[3], strange[3] = { NULL, NULL, NULL };
     reset(v, 1);
     starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
     starpu_data_partition_plan(h, &thirds, piece);
@@ -302,7 +308,8 @@ static void misuse(void)
     starpu_data_partition_submit(h, 2, piece);
     starpu_data_partition_readwrite_upgrade_submit(h, 3, piece);
     starpu_data_unregister(h);
-    is_int(starpu_data_partition_get_nplans(h), 1, "misuse of a plan changes nothing, and data with a plan is not unregistered");
+    is_int(starpu_data_partition_get_nplans(h), 1,
+           "misuse of a plan changes nothing, and data with a plan is not unregistered");
     int failed = task(&add_cl, h, 1);
     starpu_data_partition_clean(h, 3, piece);
     starpu_data_unregister(h);

@@ -28,7 +28,9 @@ static void slow(void *buffers[], void *arg)
 
 static struct starpu_codelet plain_cl = { .cpu_funcs = { nothing }, .name = "plain" };
 static struct starpu_codelet slow_cl = { .cpu_funcs = { slow }, .name = "slow" };
-static struct starpu_codelet writer_cl = { .cpu_funcs = { nothing }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "writer" };
+static struct starpu_codelet writer_cl = {
+    .cpu_funcs = { nothing }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "writer"
+};
 
 static struct starpu_task *make(struct starpu_codelet *cl, const char *name)
 {
@@ -98,7 +100,8 @@ static void late_program(void)
     starpu_task_wait_for_all();
 }
 
-/* Runs one case in a child; fills output with what it wrote to standard error. Returns its exit status, or -signal. */
+/* Runs one case in a child; fills output with what it wrote to standard error. Returns its exit status, or
+ * -signal. */
 static int run(void (*body)(void), char *output, double *seconds_out)
 {
     int fd[2], status = 0;
@@ -120,7 +123,8 @@ static int run(void (*body)(void), char *output, double *seconds_out)
     }
     close(fd[1]);
     size_t used = 0;
-    for (ssize_t n; used < OUTPUT_BYTES - 1 && (n = read(fd[0], output + used, OUTPUT_BYTES - 1 - used)) > 0;) used += (size_t)n;
+    for (ssize_t n; used < OUTPUT_BYTES - 1 && (n = read(fd[0], output + used, OUTPUT_BYTES - 1 - used)) > 0;)
+        used += (size_t)n;
     output[used] = 0;
     close(fd[0]);
     waitpid(child, &status, 0);
@@ -134,7 +138,8 @@ static void stuck(void (*body)(void), const char *expected, const char *fact)
     double seconds;
     int status = run(body, output, &seconds);
     ok(status == 1 && strstr(output, "deadlock") && strstr(output, expected) && seconds < 6, "%s", fact);
-    if (status != 1 || !strstr(output, expected)) printf("# status %d after %.1f s: %s\n", status, seconds, output);
+    if (status != 1 || !strstr(output, expected))
+        printf("# status %d after %.1f s: %s\n", status, seconds, output);
 }
 
 static void left_alone(void (*body)(void), const char *fact)
@@ -147,9 +152,11 @@ static void left_alone(void (*body)(void), const char *fact)
 
 int main(void)
 {
-    stuck(cycle, "in a circle", "a cycle of dependencies is printed as one, and the program ends with status 1");
+    stuck(cycle, "in a circle",
+          "a cycle of dependencies is printed as one, and the program ends with status 1");
     stuck(never_submitted, "forgotten", "a dependency that was never submitted is named");
-    stuck(never_released, "starpu_data_acquire without starpu_data_release", "data that the program never released is named");
+    stuck(never_released, "starpu_data_acquire without starpu_data_release",
+          "data that the program never released is named");
     stuck(hole_in_order, "workerorder 1", "a missing workerorder is named");
     left_alone(only_long, "a task that runs longer than the limit is no deadlock");
     left_alone(late_program, "a program that computes outside the runtime is no deadlock");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data interfaces' methods on main memory: packing and unpacking strided data, copies between layouts, sizes,
- * footprints, memory of the runtime's own, and what registration refuses.
- * Threads: main.
- * Owns: the arrays registered.
- * Not here: tasks on data (data_lifecycle.c), partitioning (data_filters.c, data_plans.c).
+ * The data interfaces' methods on main memory: packing and unpacking strided data, copies between layouts,
+ * sizes, footprints, memory of the runtime's own, and what registration refuses.
+ * Threads: main. Owns: the
+ * arrays registered. Not here: tasks on data (data_lifecycle.c), partitioning (data_filters.c, data_plans.c).
  */
 #include <starpu_hash.h>
 
@@ -12,15 +11,18 @@
 #include "core/data/data.h"
 #include "tests/helper.h"
 
-static const struct starpu_data_interface_ops *ops_of(starpu_data_handle_t h) { return h->ops; }
+static const struct starpu_data_interface_ops *ops_of(starpu_data_handle_t h)
+{
+    return h->ops;
+}
 
-/* Packs h, clears its memory, unpacks it again; whether the memory is as before and holes were not touched. */
+/* Packs h, clears its memory, unpacks it again; whether the memory is as before and holes were not touched.
+ */
 static int round_trip(starpu_data_handle_t h, void *memory, size_t bytes, size_t packed)
 {
     void *before = malloc(bytes), *buffer = NULL;
     starpu_ssize_t count = -5, count2 = -5;
-    for (size_t i = 0; i < bytes; i++)
-        ((unsigned char *)memory)[i] = (unsigned char)(i * 7 + 3);
+    for (size_t i = 0; i < bytes; i++) ((unsigned char *)memory)[i] = (unsigned char)(i * 7 + 3);
     memcpy(before, memory, bytes);
     int good = ops_of(h)->pack_data(h, STARPU_MAIN_RAM, NULL, &count) == 0 && count == (starpu_ssize_t)packed;
     good = good && ops_of(h)->pack_data(h, STARPU_MAIN_RAM, &buffer, &count2) == 0 && count2 == count;
@@ -32,8 +34,7 @@ static int round_trip(starpu_data_handle_t h, void *memory, size_t bytes, size_t
     for (size_t i = 0; i < bytes; i++)
         changed += ((unsigned char *)memory)[i] != ((unsigned char *)before)[i];
     size_t unlucky = 0; /* bytes that were 0x55 before */
-    for (size_t i = 0; i < packed; i++)
-        unlucky += ((unsigned char *)buffer)[i] == 0x55;
+    for (size_t i = 0; i < packed; i++) unlucky += ((unsigned char *)buffer)[i] == 0x55;
     good = good && changed == packed - unlucky;
     good = good && ops_of(h)->unpack_data(h, STARPU_MAIN_RAM, buffer, packed) == 0;
     good = good && memcmp(before, memory, bytes) == 0;
@@ -43,13 +44,13 @@ static int round_trip(starpu_data_handle_t h, void *memory, size_t bytes, size_t
     return good;
 }
 
-/* A structure of the same shape on memory that the interface allocates gets the same packed bytes by a copy. */
+/* A structure of the same shape on memory that the interface allocates gets the same packed bytes by a copy.
+ */
 static int copies_to_own_memory(starpu_data_handle_t h)
 {
     starpu_data_handle_t twin;
     starpu_data_register_same(&twin, h);
-    if (!twin)
-        return 0;
+    if (!twin) return 0;
     void *from = starpu_data_get_interface_on_node(h, 0), *to = starpu_data_get_interface_on_node(twin, 0);
     starpu_ssize_t count = 0, count2 = 0;
     void *a = NULL, *b = NULL;
@@ -57,7 +58,8 @@ static int copies_to_own_memory(starpu_data_handle_t h)
     int good = got == (starpu_ssize_t)starpu_data_get_alloc_size(twin);
     good = good && ops_of(twin)->copy_methods->any_to_any(from, 0, to, 0, NULL) == 0;
     good = good && ops_of(h)->compare(from, to) && ops_of(h)->footprint(h) == ops_of(twin)->footprint(twin);
-    good = good && ops_of(h)->pack_data(h, 0, &a, &count) == 0 && ops_of(twin)->pack_data(twin, 0, &b, &count2) == 0;
+    good = good && ops_of(h)->pack_data(h, 0, &a, &count) == 0 &&
+           ops_of(twin)->pack_data(twin, 0, &b, &count2) == 0;
     good = good && count == count2 && memcmp(a, b, (size_t)count) == 0;
     starpu_free_on_node_flags(0, (uintptr_t)a, (size_t)count, 0);
     starpu_free_on_node_flags(0, (uintptr_t)b, (size_t)count2, 0);
@@ -69,7 +71,8 @@ static int copies_to_own_memory(starpu_data_handle_t h)
 static void both(starpu_data_handle_t h, void *memory, size_t bytes, size_t packed, const char *name)
 {
     is_int(starpu_data_get_size(h), packed, "the size of a %s is that of its elements", name);
-    ok(round_trip(h, memory, bytes, packed), "a %s is packed and unpacked, and nothing between its elements is touched", name);
+    ok(round_trip(h, memory, bytes, packed),
+       "a %s is packed and unpacked, and nothing between its elements is touched", name);
     ok(copies_to_own_memory(h), "a %s is copied into memory of the runtime's own", name);
     char text[256];
     starpu_ssize_t length = ops_of(h)->describe(starpu_data_get_interface_on_node(h, 0), text, sizeof text);
@@ -100,7 +103,7 @@ static void dense_interfaces(void)
     both(h, memory, 200, 120, "block whose y is further apart than its z");
     starpu_tensor_data_register(&h, STARPU_MAIN_RAM, at, 4, 17, 60, 3, 4, 3, 2, 4);
     both(h, memory, 2 * 60 * 4, 72 * 4, "tensor with gaps");
-    size_t nn[5] = {3, 2, 4, 2, 3}, ldn[5] = {1, 4, 9, 40, 81};
+    size_t nn[5] = { 3, 2, 4, 2, 3 }, ldn[5] = { 1, 4, 9, 40, 81 };
     starpu_ndim_data_register(&h, STARPU_MAIN_RAM, at, ldn, nn, 5, 4);
     nn[2] = 99; /* copied at registration */
     ok(starpu_ndim_get_ni(h, 2) == 4 && starpu_ndim_get_local_ldi(h, 4) == 81 && starpu_ndim_get_ndim(h) == 5,
@@ -127,18 +130,24 @@ static void sparse_interfaces(void)
         float values[2 * 6];
         uint32_t columns[2], rowptr[3], after;
     } bcsr;
-    starpu_coo_data_register(&h, STARPU_MAIN_RAM, 9, 9, 6, coo.columns, coo.rows, (uintptr_t)coo.values, sizeof(double));
+    starpu_coo_data_register(&h, STARPU_MAIN_RAM, 9, 9, 6, coo.columns, coo.rows, (uintptr_t)coo.values,
+                             sizeof(double));
     both(h, &coo, sizeof coo, 6 * 16, "sparse matrix by coordinates");
-    starpu_csr_data_register(&h, STARPU_MAIN_RAM, 6, 3, (uintptr_t)csr.values, csr.columns, csr.rowptr, 0, sizeof(float));
+    starpu_csr_data_register(&h, STARPU_MAIN_RAM, 6, 3, (uintptr_t)csr.values, csr.columns, csr.rowptr, 0,
+                             sizeof(float));
     both(h, &csr, sizeof csr, 6 * 8 + 4 * 4, "sparse matrix of rows");
-    starpu_bcsr_data_register(&h, STARPU_MAIN_RAM, 2, 2, (uintptr_t)bcsr.values, bcsr.columns, bcsr.rowptr, 0, 2, 3, sizeof(float));
+    starpu_bcsr_data_register(&h, STARPU_MAIN_RAM, 2, 2, (uintptr_t)bcsr.values, bcsr.columns, bcsr.rowptr, 0,
+                              2, 3, sizeof(float));
     both(h, &bcsr, sizeof bcsr, 48 + 8 + 12, "sparse matrix of blocks");
-    struct starpu_multiformat_data_interface_ops formats = {.cpu_elemsize = 6, .cuda_elemsize = 8, .opencl_elemsize = 10};
+    struct starpu_multiformat_data_interface_ops formats = { .cpu_elemsize = 6,
+                                                             .cuda_elemsize = 8,
+                                                             .opencl_elemsize = 10 };
     starpu_multiformat_data_register(&h, STARPU_MAIN_RAM, memory, 5, &formats);
     both(h, memory, 40, 30, "multiformat vector");
     starpu_void_data_register(&h);
     starpu_ssize_t count = -1;
-    ok(starpu_data_get_size(h) == 0 && starpu_data_pack(h, NULL, &count) == 0 && count == 0, "void data has no bytes");
+    ok(starpu_data_get_size(h) == 0 && starpu_data_pack(h, NULL, &count) == 0 && count == 0,
+       "void data has no bytes");
     starpu_data_unregister(h);
 }
 
@@ -157,22 +166,23 @@ static uint32_t footprint(size_t nx, size_t ny, size_t nz, size_t ld, size_t ele
 
 static void footprints(void)
 {
-    ok(footprint(4, 5, 6, 4, 8) == footprint(4, 5, 6, 7, 8), "footprints of equal shapes are equal, whatever the layout");
+    ok(footprint(4, 5, 6, 4, 8) == footprint(4, 5, 6, 7, 8),
+       "footprints of equal shapes are equal, whatever the layout");
     uint32_t sums[] = {
-        footprint(4, 5, 6, 4, 8), footprint(5, 4, 6, 5, 8), footprint(6, 5, 4, 6, 8), footprint(4, 5, 6, 4, 4),
-        footprint(8, 5, 6, 8, 4), footprint(120, 1, 1, 120, 8), footprint(120, 0, 0, 0, 8), footprint(960, 0, 0, 0, 1),
+        footprint(4, 5, 6, 4, 8),   footprint(5, 4, 6, 5, 8),   footprint(6, 5, 4, 6, 8),
+        footprint(4, 5, 6, 4, 4),   footprint(8, 5, 6, 8, 4),   footprint(120, 1, 1, 120, 8),
+        footprint(120, 0, 0, 0, 8), footprint(960, 0, 0, 0, 1),
     };
     int same = 0;
     for (size_t i = 0; i < LENGTH(sums); i++)
-        for (size_t j = 0; j < i; j++)
-            same += sums[i] == sums[j];
+        for (size_t j = 0; j < i; j++) same += sums[i] == sums[j];
     is_int(same, 0, "footprints of other shapes are others");
 }
 
 static void refused(void)
 {
     starpu_data_handle_t h = (void *)1;
-    size_t huge = SIZE_MAX / 4 + 2, two[2] = {huge, 8}, ld[2] = {1, huge};
+    size_t huge = SIZE_MAX / 4 + 2, two[2] = { huge, 8 }, ld[2] = { 1, huge };
     uintptr_t at = (uintptr_t)memory;
     starpu_vector_data_register(&h, -1, 0, huge, 4);
     ok(!h, "a vector whose bytes overflow is refused, and its handle is NULL");
@@ -216,12 +226,14 @@ static void shapes_that_change(void)
         source[i] = i;
         target[i] = -1;
     }
-    starpu_vector_data_register_allocsize(&a, STARPU_MAIN_RAM, (uintptr_t)source, 4, sizeof source[0], sizeof source);
-    starpu_vector_data_register_allocsize(&b, STARPU_MAIN_RAM, (uintptr_t)target, 4, sizeof target[0], sizeof target);
+    starpu_vector_data_register_allocsize(&a, STARPU_MAIN_RAM, (uintptr_t)source, 4, sizeof source[0],
+                                          sizeof source);
+    starpu_vector_data_register_allocsize(&b, STARPU_MAIN_RAM, (uintptr_t)target, 4, sizeof target[0],
+                                          sizeof target);
     void *from = starpu_data_get_interface_on_node(a, 0), *to = starpu_data_get_interface_on_node(b, 0);
     STARPU_VECTOR_SET_NX(from, 9);
-    ok(ops_of(a)->copy_methods->any_to_any(from, 0, to, 0, NULL) == 0 && STARPU_VECTOR_GET_NX(to) == 9
-           && memcmp(source, target, 9 * sizeof source[0]) == 0 && target[9] == -1,
+    ok(ops_of(a)->copy_methods->any_to_any(from, 0, to, 0, NULL) == 0 && STARPU_VECTOR_GET_NX(to) == 9 &&
+           memcmp(source, target, 9 * sizeof source[0]) == 0 && target[9] == -1,
        "a copy takes the shape of its source along");
     is_int(starpu_data_get_alloc_size(b), sizeof target, "and the size of the buffer is what it was");
     starpu_data_unregister(a);
@@ -230,12 +242,13 @@ static void shapes_that_change(void)
 
 static void meta(void)
 {
-    size_t nn[3] = {3, 4, 5}, ldn[3] = {1, 3, 12};
+    size_t nn[3] = { 3, 4, 5 }, ldn[3] = { 1, 3, 12 };
     starpu_data_handle_t h;
     starpu_ndim_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)memory, ldn, nn, 3, 2);
     void *packed = NULL, *rebuilt = NULL, *itf = starpu_data_get_interface_on_node(h, 0);
     starpu_ssize_t count, used;
-    int good = ops_of(h)->pack_meta(itf, &packed, &count) == 0 && ops_of(h)->unpack_meta(&rebuilt, packed, &used) == 0;
+    int good = ops_of(h)->pack_meta(itf, &packed, &count) == 0 &&
+               ops_of(h)->unpack_meta(&rebuilt, packed, &used) == 0;
     ok(good && used == count && ops_of(h)->compare(itf, rebuilt), "a shape is rebuilt from its packed form");
     starpu_free_on_node_flags(0, (uintptr_t)packed, (size_t)count, 0);
     ops_of(h)->free_meta(rebuilt);
@@ -264,11 +277,10 @@ static void partitions_without_memory(void)
 {
     int v[12], wrong = 0, refused_cuts = 0, refused_ends = 0;
     starpu_data_handle_t h;
-    struct starpu_data_filter thirds = {.filter_func = starpu_vector_filter_block, .nchildren = 3};
+    struct starpu_data_filter thirds = { .filter_func = starpu_vector_filter_block, .nchildren = 3 };
     starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, 12, sizeof v[0]);
     for (int skip = 0; skip < 12; skip++) {
-        for (int i = 0; i < 12; i++)
-            v[i] = i;
+        for (int i = 0; i < 12; i++) v[i] = i;
         orr_alloc_fail_after(skip, true);
         starpu_data_partition(h, &thirds);
         orr_alloc_fail_after(-1, false);
@@ -291,7 +303,8 @@ static void partitions_without_memory(void)
     }
     starpu_data_unregister(h);
     ok(wrong == 0 && refused_cuts >= 4 && refused_ends > 0,
-       "without memory, data stays whole (%d times) or cut (%d times), and usable", refused_cuts, refused_ends);
+       "without memory, data stays whole (%d times) or cut (%d times), and usable", refused_cuts,
+       refused_ends);
 }
 
 int main(void)

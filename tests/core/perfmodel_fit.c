@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Performance models learn: known laws are recovered, footprints count once there are enough measures, errors are
- * dropped, and workers that measure at the same time lose nothing.
- * Threads: main, and four that record. Owns: nothing. Not here: files (perfmodel_store.c).
+ * Performance models learn: known laws are recovered, footprints count once there are enough measures, errors
+ * are dropped, and workers that measure at the same time lose nothing.
+ * Threads: main, and four that record.
+ * Owns: nothing. Not here: files (perfmodel_store.c).
  */
 #include <math.h>
 #include <pthread.h>
@@ -14,7 +15,10 @@
 
 static const struct starpu_perfmodel_device cpu = { STARPU_CPU_WORKER, 0, 1 };
 
-static int near(double got, double want, double relative) { return fabs(got - want) <= relative * fabs(want); }
+static int near(double got, double want, double relative)
+{
+    return fabs(got - want) <= relative * fabs(want);
+}
 
 static uint64_t seed = 42;
 
@@ -29,17 +33,23 @@ static void test_laws(void)
 {
     struct orr_point p[40];
     double a, b, c;
-    for (int i = 0; i < 40; i++) p[i] = (struct orr_point){ 100.0 * (i + 1), 0.25 * pow(100.0 * (i + 1), 1.5), 1 + i % 3 };
-    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(a, 0.25, 1e-9) && near(b, 1.5, 1e-9), "a power law is recovered exactly");
+    for (int i = 0; i < 40; i++)
+        p[i] = (struct orr_point){ 100.0 * (i + 1), 0.25 * pow(100.0 * (i + 1), 1.5), 1 + i % 3 };
+    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(a, 0.25, 1e-9) && near(b, 1.5, 1e-9),
+       "a power law is recovered exactly");
     for (int i = 0; i < 40; i++) p[i].y *= 1 + 0.05 * noise();
-    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(b, 1.5, 0.03), "a power law is recovered from noisy measures");
+    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(b, 1.5, 0.03),
+       "a power law is recovered from noisy measures");
     for (int i = 0; i < 40; i++) p[i].y = 3e-6 * pow(p[i].x, 2.5) + 40;
-    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(a, 3e-6, 1e-4) && near(b, 2.5, 1e-5) && near(c, 40, 1e-4),
+    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(a, 3e-6, 1e-4) && near(b, 2.5, 1e-5) &&
+           near(c, 40, 1e-4),
        "an affine power law is recovered");
     for (int i = 0; i < 40; i++) p[i].y = 2 * p[i].x;
-    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(b, 1, 1e-3) && fabs(c) < 1, "a law without constant gets none");
+    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(b, 1, 1e-3) && fabs(c) < 1,
+       "a law without constant gets none");
     for (int i = 0; i < 40; i++) p[i].x = 7;
-    ok(!orr_fit_power(p, 40, &a, &b, NULL) && !orr_fit_affine_power(p, 40, &a, &b, &c), "one size alone gives no law");
+    ok(!orr_fit_power(p, 40, &a, &b, NULL) && !orr_fit_affine_power(p, 40, &a, &b, &c),
+       "one size alone gives no law");
 }
 
 static void test_least_squares(void)
@@ -52,7 +62,8 @@ static void test_least_squares(void)
         A[3 * i + 2] = m * m * n;
         y[i] = 5 + 2 * m * n - 0.125 * m * m * n;
     }
-    ok(orr_least_squares(A, y, 30, 3, x) && near(x[0], 5, 1e-9) && near(x[1], 2, 1e-9) && near(x[2], -0.125, 1e-9),
+    ok(orr_least_squares(A, y, 30, 3, x) && near(x[0], 5, 1e-9) && near(x[1], 2, 1e-9) &&
+           near(x[2], -0.125, 1e-9),
        "a polynomial of two parameters is recovered");
     for (int i = 0; i < 30; i++) A[3 * i] = 1, A[3 * i + 1] = i, A[3 * i + 2] = 2 * i, y[i] = i;
     ok(!orr_least_squares(A, y, 30, 3, x), "dependent columns are refused");
@@ -62,7 +73,8 @@ static void test_least_squares(void)
 static struct orr_perf_arch *model_create(struct orr_perfmodel_state **state_out, struct starpu_perfmodel *m)
 {
     *state_out = orr_perfmodel_state_create(m);
-    struct orr_perf_arch *pa = *state_out ? orr_perfmodel_arch_make(*state_out, orr_arch_intern(1, &cpu), 0) : NULL;
+    struct orr_perf_arch *pa =
+        *state_out ? orr_perfmodel_arch_make(*state_out, orr_arch_intern(1, &cpu), 0) : NULL;
     if (!pa) {
         printf("Bail out! no memory\n");
         exit(1);
@@ -83,7 +95,8 @@ static void test_history(void)
     orr_history_record(pa, &key, 100, 1, 0);
     orr_history_record(pa, &key, 1, 1, 0);
     ok(near(orr_history_predict(pa, m.type, &key), 10.1, 1e-12), "measures far from the mean are dropped");
-    ok(near(pa->pub.list->entry->deviation, 0.3, 1e-9) && pa->pub.list->entry->nerror == 2, "deviation and errors are kept");
+    ok(near(pa->pub.list->entry->deviation, 0.3, 1e-9) && pa->pub.list->entry->nerror == 2,
+       "deviation and errors are kept");
     orr_history_record(pa, &key, NAN, 1, 0);
     orr_history_record(pa, &key, -3, 1, 0);
     orr_history_record(pa, &key, INFINITY, 1, 0);
@@ -118,11 +131,14 @@ static void test_regressions(enum starpu_perfmodel_type type, const char *name)
             struct orr_perf_key key = { .footprint = i, .size = 1024 * i };
             orr_history_record(pa, &key, model_time(type, 1024.0 * i) * (1 + 0.02 * noise()), 1, 0);
         }
-    struct orr_perf_key unseen = { .footprint = 999, .size = 5000 }, outside = { .footprint = 998, .size = 100000 };
-    ok(near(orr_history_predict(pa, type, &unseen), model_time(type, 5000), 0.02), "%s: a size between the measured ones is predicted", name);
+    struct orr_perf_key unseen = { .footprint = 999, .size = 5000 },
+                        outside = { .footprint = 998, .size = 100000 };
+    ok(near(orr_history_predict(pa, type, &unseen), model_time(type, 5000), 0.02),
+       "%s: a size between the measured ones is predicted", name);
     ok(isnan(orr_history_predict(pa, type, &outside)), "%s: a size far outside is not", name);
     struct starpu_perfmodel_regression_model *r = &pa->pub.regression;
-    ok(type == STARPU_REGRESSION_BASED ? r->valid && near(r->beta, 1.2, 0.02) : r->nl_valid && near(r->b, 1.5, 0.02),
+    ok(type == STARPU_REGRESSION_BASED ? r->valid && near(r->beta, 1.2, 0.02)
+                                       : r->nl_valid && near(r->b, 1.5, 0.02),
        "%s: the law can be read", name);
     if (type == STARPU_NL_REGRESSION_BASED) {
         orr_history_record(pa, &outside, 123, 10, 0);
@@ -137,7 +153,9 @@ static void test_multiple(void)
     static unsigned c0[] = { 1, 1, 1 }, c1[] = { 2, 0, 0 };
     static unsigned *combinations[] = { c0, c1 };
     struct orr_perfmodel_state *s;
-    struct starpu_perfmodel m = { .type = STARPU_MULTIPLE_REGRESSION_BASED, .nparameters = 3, .ncombinations = 2,
+    struct starpu_perfmodel m = { .type = STARPU_MULTIPLE_REGRESSION_BASED,
+                                  .nparameters = 3,
+                                  .ncombinations = 2,
                                   .combinations = combinations };
     struct orr_perf_arch *pa = model_create(&s, &m);
     uint32_t footprint = 0;
@@ -150,8 +168,10 @@ static void test_multiple(void)
             }
     double v[] = { 25, 15, 12 };
     struct orr_perf_key key = { .footprint = 4000, .parameters = v };
-    ok(near(orr_history_predict(pa, m.type, &key), 7 + 0.5 * 25 * 15 * 12 + 0.25 * 625, 1e-6), "multiple regression predicts unseen parameters");
-    ok(pa->pub.regression.multi_valid && pa->pub.regression.ncoeff == 3 && near(pa->pub.regression.coeff[1], 0.5, 1e-6),
+    ok(near(orr_history_predict(pa, m.type, &key), 7 + 0.5 * 25 * 15 * 12 + 0.25 * 625, 1e-6),
+       "multiple regression predicts unseen parameters");
+    ok(pa->pub.regression.multi_valid && pa->pub.regression.ncoeff == 3 &&
+           near(pa->pub.regression.coeff[1], 0.5, 1e-6),
        "its coefficients can be read");
     orr_perfmodel_state_destroy(s);
 }
@@ -207,7 +227,8 @@ static void show_cost(void)
         sum += orr_history_mean(orr_perfmodel_arch(s, 0, 0), key.footprint);
     }
     uint64_t t2 = orr_clock_ns();
-    diag("a measure costs %.1f ns, a look-up %.1f ns (%g)", (double)(t1 - t0) / N, (double)(t2 - t1) / N, sum / N);
+    diag("a measure costs %.1f ns, a look-up %.1f ns (%g)", (double)(t1 - t0) / N, (double)(t2 - t1) / N,
+         sum / N);
     orr_perfmodel_state_destroy(s);
 }
 

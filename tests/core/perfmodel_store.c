@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Model files: what is saved is loaded; a file that is truncated anywhere, has a flipped bit, is random, a link, a pipe or
- * somebody else's is one warning and an empty model; processes that save at once never leave a broken file.
- * Threads: main, and child processes. Owns: a folder of its own. Not here: what models learn (perfmodel_fit.c).
+ * Model files: what is saved is loaded; a file that is truncated anywhere, has a flipped bit, is random, a
+ * link, a pipe or somebody else's is one warning and an empty model; processes that save at once never leave
+ * a broken file.
+ * Threads: main, and child processes. Owns: a folder of its own. Not here: what models learn
+ * (perfmodel_fit.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,8 @@
 #include "core/perf/store.h"
 #include "tests/tap.h"
 
-static const struct starpu_perfmodel_device cpu = { STARPU_CPU_WORKER, 0, 1 }, cuda = { STARPU_CUDA_WORKER, 1, 1 };
+static const struct starpu_perfmodel_device cpu = { STARPU_CPU_WORKER, 0, 1 },
+                                            cuda = { STARPU_CUDA_WORKER, 1, 1 };
 static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = "a strange/symbol" };
 static char folder[64], path[4096], victim[4200];
 
@@ -31,8 +34,11 @@ static struct orr_perfmodel_state *create(void)
 static void fill(struct orr_perfmodel_state *s, unsigned entries)
 {
     for (unsigned i = 0; i < entries; i++) {
-        struct orr_perf_key key = { .footprint = 0x1234567u * (i + 1), .size = 100 * i, .flops = 1e9 / (i + 3), .tag = i };
-        struct orr_perf_arch *pa = orr_perfmodel_arch_make(s, orr_arch_intern(1, i % 2 ? &cpu : &cuda), i % 3 == 0);
+        struct orr_perf_key key = {
+            .footprint = 0x1234567u * (i + 1), .size = 100 * i, .flops = 1e9 / (i + 3), .tag = i
+        };
+        struct orr_perf_arch *pa =
+            orr_perfmodel_arch_make(s, orr_arch_intern(1, i % 2 ? &cpu : &cuda), i % 3 == 0);
         for (unsigned k = 0; k < 10 + i; k++) orr_history_record(pa, &key, 1.0 / 3 + i + 0.01 * k, 1, 0);
     }
 }
@@ -62,8 +68,9 @@ static void compare_one(struct orr_perf_arch *pa, int comb, unsigned nimpl, void
     struct orr_perf_arch *q = orr_perfmodel_arch(c->other, comb, nimpl);
     for (struct starpu_perfmodel_history_list *l = pa->pub.list; l; l = l->next) {
         struct orr_history_entry *e = q ? orr_history_find(q, l->entry->footprint) : NULL;
-        if (!e || e->pub.sum != l->entry->sum || e->pub.sum2 != l->entry->sum2 || e->pub.nsample != l->entry->nsample ||
-            e->pub.size != l->entry->size || e->pub.flops != l->entry->flops || e->pub.duration != l->entry->duration ||
+        if (!e || e->pub.sum != l->entry->sum || e->pub.sum2 != l->entry->sum2 ||
+            e->pub.nsample != l->entry->nsample || e->pub.size != l->entry->size ||
+            e->pub.flops != l->entry->flops || e->pub.duration != l->entry->duration ||
             e->pub.mean != l->entry->mean || e->pub.tag != l->entry->tag)
             c->different++;
     }
@@ -137,8 +144,10 @@ static void test_round_trip(void)
     struct orr_perfmodel_state *s = create(), *t = create();
     setlocale(LC_ALL, "de_DE.UTF-8"); /* where it exists: a comma instead of the point */
     fill(s, 9);
-    is_int(orr_store_path(model.symbol, path, sizeof path), 0, "a symbol with a slash and a blank has a file");
-    ok(strncmp(path, folder, strlen(folder)) == 0 && !strstr(path + strlen(folder), "strange/"), "inside the folder: %s", path + strlen(folder));
+    is_int(orr_store_path(model.symbol, path, sizeof path), 0,
+           "a symbol with a slash and a blank has a file");
+    ok(strncmp(path, folder, strlen(folder)) == 0 && !strstr(path + strlen(folder), "strange/"),
+       "inside the folder: %s", path + strlen(folder));
     is_int(orr_store_save(s, path), 0, "it is saved");
     char found[4096];
     ok(orr_store_find(model.symbol, found, sizeof found) == 0 && strcmp(found, path) == 0, "it is found");
@@ -207,16 +216,23 @@ static void write_sealed(const char *text, size_t length)
 static void test_sealed_nonsense(void)
 {
     static const char *const texts[] = {
-        "", "orrery-perfmodel 1\n", "orrery-perfmodel 2\nsymbol a\ntype 4\n", "orrery-perfmodel 1\nsymbol a\ntype 99\n",
+        "",
+        "orrery-perfmodel 1\n",
+        "orrery-perfmodel 2\nsymbol a\ntype 4\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 99\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\nentry 00000001 1 0 10 0 1 1 1 0 0\n",
-        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 0 0\n", "orrery-perfmodel 1\nsymbol a\ntype 4\narch 65 0 0 1 0\n",
-        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 99\n", "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 -1 0 1 0\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 0 0\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 65 0 0 1 0\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 99\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 -1 0 1 0\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 10 0 nan 1 1 0 0\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 10 0 1e999 1 1 0 0\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 10 0 1 1 1 0 9\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 0 0 1 1 1 0 0\n",
-        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 1 1 0 9 0 1 1 1 0 0\nentry 1 1 0 9 0 1 1 1 0 0\n",
-        "orrery-perfmodel 1\nsymbol a\ntype 4\nsurprise\n", "##################\n# Performance Model Version\n45\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 1 1 0 9 0 1 1 1 0 0\nentry 1 1 0 9 0 1 "
+        "1 1 0 0\n",
+        "orrery-perfmodel 1\nsymbol a\ntype 4\nsurprise\n",
+        "##################\n# Performance Model Version\n45\n",
     };
     int refused = 0, count = (int)(sizeof texts / sizeof texts[0]);
     warnings_begin();
@@ -255,7 +271,8 @@ static void test_random(void)
     for (int i = 0; i < ROUNDS; i++) { /* damage that the checksum agrees with */
         static const char letters[] = "0123456789-+.e xnaif\n\t\377";
         memcpy(bad, good, body);
-        for (unsigned k = 1 + next_random() % 4; k > 0; k--) bad[next_random() % body] = letters[next_random() % (sizeof letters - 1)];
+        for (unsigned k = 1 + next_random() % 4; k > 0; k--)
+            bad[next_random() % body] = letters[next_random() % (sizeof letters - 1)];
         write_sealed(bad, body);
         struct orr_perfmodel_state *s = create();
         int status = orr_store_load(s, victim);
@@ -285,14 +302,17 @@ static void test_traps(void)
     rmdir(victim);
     orr_store_save(s, victim);
     int foreign = -1;
-    if (geteuid() == 0 && chown(victim, 12345, 12345) == 0) foreign = is_refused(victim) && orr_store_save(s, victim) == -EPERM;
+    if (geteuid() == 0 && chown(victim, 12345, 12345) == 0)
+        foreign = is_refused(victim) && orr_store_save(s, victim) == -EPERM;
     unlink(victim);
     long lines = warnings_end();
     ok(link_read && link_written, "a link is neither read nor written");
     ok(fifo, "nor is a pipe, and nobody waits for it");
     ok(directory, "nor a folder");
-    if (foreign < 0) skip("only root can give a file away: foreign owners are not checked");
-    else ok(foreign, "nor another user's file");
+    if (foreign < 0)
+        skip("only root can give a file away: foreign owners are not checked");
+    else
+        ok(foreign, "nor another user's file");
     is_int(lines, foreign < 0 ? 6 : 8, "each refusal is one warning");
     orr_perfmodel_state_destroy(s);
 }

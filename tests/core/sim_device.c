@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulated device: it shows up as a worker with its own memory, its copies and kernels take the time that was set and
- * overlap, and it runs what an accelerator runs.
- * Threads: main and the workers.
- * Owns: the data of each case.
- * Not here: coherence (coherency_places.c, coherency_random.c).
+ * The simulated device: it shows up as a worker with its own memory, its copies and kernels take the time
+ * that was set and overlap, and it runs what an accelerator runs.
+ * Threads: main and the workers. Owns: the
+ * data of each case. Not here: coherence (coherency_places.c, coherency_random.c).
  */
 #include "tests/core/sim_helper.h"
 
@@ -22,16 +21,32 @@ static void see(void *buffers[], int implementation)
     seen_implementation = implementation;
     *(char *)seen_ptr = 77;
 }
-static void see_cpu(void *buffers[], void *arg UNUSED) { see(buffers, STARPU_CPU); }
-static void see_cuda(void *buffers[], void *arg UNUSED) { see(buffers, STARPU_CUDA); }
-static struct starpu_codelet both_cl = {.cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW}};
-static struct starpu_codelet cpu_cl = {.cpu_funcs = {see_cpu}, .nbuffers = 1, .modes = {STARPU_RW}};
+static void see_cpu(void *buffers[], void *arg UNUSED)
+{
+    see(buffers, STARPU_CPU);
+}
+static void see_cuda(void *buffers[], void *arg UNUSED)
+{
+    see(buffers, STARPU_CUDA);
+}
+static struct starpu_codelet both_cl = {
+    .cpu_funcs = { see_cpu }, .cuda_funcs = { see_cuda }, .nbuffers = 1, .modes = { STARPU_RW }
+};
+static struct starpu_codelet cpu_cl = { .cpu_funcs = { see_cpu }, .nbuffers = 1, .modes = { STARPU_RW } };
 static struct starpu_codelet cpu_only_cl = {
-    .where = STARPU_CPU, .cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW},
+    .where = STARPU_CPU,
+    .cpu_funcs = { see_cpu },
+    .cuda_funcs = { see_cuda },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
 };
 static struct starpu_codelet node_cl = {
-    .cpu_funcs = {see_cpu}, .cuda_funcs = {see_cuda}, .nbuffers = 1, .modes = {STARPU_RW}, .specific_nodes = 1,
-    .nodes = {STARPU_SPECIFIC_NODE_CPU},
+    .cpu_funcs = { see_cpu },
+    .cuda_funcs = { see_cuda },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .specific_nodes = 1,
+    .nodes = { STARPU_SPECIFIC_NODE_CPU },
 };
 
 static void scratch_func(void *buffers[], void *arg UNUSED)
@@ -42,21 +57,38 @@ static void scratch_func(void *buffers[], void *arg UNUSED)
     if (scratch[BLOCK - 1] == starpu_worker_get_id() + 1) ++*(char *)STARPU_VECTOR_GET_PTR(buffers[0]);
 }
 static struct starpu_codelet scratch_cl = {
-    .cpu_funcs = {scratch_func}, .cuda_funcs = {scratch_func}, .nbuffers = 2, .modes = {STARPU_RW, STARPU_SCRATCH},
+    .cpu_funcs = { scratch_func },
+    .cuda_funcs = { scratch_func },
+    .nbuffers = 2,
+    .modes = { STARPU_RW, STARPU_SCRATCH },
 };
 
-static void zero_func(void *buffers[], void *arg UNUSED) { *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0; }
+static void zero_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
 static void sum_func(void *buffers[], void *arg UNUSED)
 {
     *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
 }
-static void contribute_func(void *buffers[], void *arg UNUSED) { ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]); }
-static struct starpu_codelet zero_cl = {.cpu_funcs = {zero_func}, .cuda_funcs = {zero_func}, .nbuffers = 1, .modes = {STARPU_W}};
+static void contribute_func(void *buffers[], void *arg UNUSED)
+{
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet zero_cl = {
+    .cpu_funcs = { zero_func }, .cuda_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W }
+};
 static struct starpu_codelet sum_cl = {
-    .cpu_funcs = {sum_func}, .cuda_funcs = {sum_func}, .nbuffers = 2, .modes = {STARPU_RW, STARPU_R},
+    .cpu_funcs = { sum_func },
+    .cuda_funcs = { sum_func },
+    .nbuffers = 2,
+    .modes = { STARPU_RW, STARPU_R },
 };
 static struct starpu_codelet contribute_cl = {
-    .cpu_funcs = {contribute_func}, .cuda_funcs = {contribute_func}, .nbuffers = 1, .modes = {STARPU_REDUX},
+    .cpu_funcs = { contribute_func },
+    .cuda_funcs = { contribute_func },
+    .nbuffers = 1,
+    .modes = { STARPU_REDUX },
 };
 
 static int submit_on(int worker, struct starpu_codelet *cl, starpu_data_handle_t a, starpu_data_handle_t b)
@@ -74,7 +106,8 @@ static int submit_on(int worker, struct starpu_codelet *cl, starpu_data_handle_t
 
 static void register_blocks(void)
 {
-    for (int i = 0; i < MANY; i++) starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)blocks[i], BLOCK, 1);
+    for (int i = 0; i < MANY; i++)
+        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)blocks[i], BLOCK, 1);
 }
 
 static void unregister_blocks(void)
@@ -88,7 +121,8 @@ static void presence(void)
     char name[64];
     is_int(starpu_cuda_worker_get_count(), 1, "one CUDA worker");
     is_int(starpu_memory_nodes_get_count(), 2, "two memory nodes");
-    ok(starpu_node_get_kind(sim_node(0)) == STARPU_CUDA_RAM && starpu_node_get_kind(0) == STARPU_CPU_RAM, "of the right kinds");
+    ok(starpu_node_get_kind(sim_node(0)) == STARPU_CUDA_RAM && starpu_node_get_kind(0) == STARPU_CPU_RAM,
+       "of the right kinds");
     is_int(starpu_memory_get_total(sim_node(0)), 64 << 20, "the device has the memory that was set");
     starpu_worker_get_name(w, name, sizeof name);
     ok(strstr(name, "CUDA 0") && strstr(name, "simulated"), "its worker is called %s", name);
@@ -100,18 +134,22 @@ static void execution(void)
     register_blocks();
     int failed = submit_on(w, &both_cl, handles[0], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_implementation == STARPU_CUDA, "a task runs there with the CUDA implementation");
+    ok(!failed && seen_worker == w && seen_implementation == STARPU_CUDA,
+       "a task runs there with the CUDA implementation");
     ok(seen_ptr != blocks[0] && blocks[0][0] != 77, "on memory that is not the program's");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
     is_int(blocks[0][0], 77, "whose contents come back");
     starpu_data_release(handles[0]);
     failed |= submit_on(w, &cpu_cl, handles[0], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_implementation == STARPU_CPU, "a codelet with a CPU implementation only runs there too");
-    is_int(submit_on(w, &cpu_only_cl, handles[0], NULL), -ENODEV, "but not one whose where says CPU although it has both");
+    ok(!failed && seen_worker == w && seen_implementation == STARPU_CPU,
+       "a codelet with a CPU implementation only runs there too");
+    is_int(submit_on(w, &cpu_only_cl, handles[0], NULL), -ENODEV,
+           "but not one whose where says CPU although it has both");
     failed |= submit_on(w, &node_cl, handles[1], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_ptr == blocks[1], "STARPU_SPECIFIC_NODE_CPU keeps the data in main memory");
+    ok(!failed && seen_worker == w && seen_ptr == blocks[1],
+       "STARPU_SPECIFIC_NODE_CPU keeps the data in main memory");
     unregister_blocks();
 }
 
@@ -123,7 +161,8 @@ static void private_buffers(void)
     memset(blocks[0], 0, BLOCK);
     memset(blocks[1], 0, BLOCK);
     starpu_vector_data_register(&scratch, -1, 0, BLOCK, 1);
-    for (int i = 0; i < 20; i++) failed |= submit_on(i % 2 ? sim_worker(0) : 0, &scratch_cl, handles[i % 2], scratch);
+    for (int i = 0; i < 20; i++)
+        failed |= submit_on(i % 2 ? sim_worker(0) : 0, &scratch_cl, handles[i % 2], scratch);
     failed |= starpu_task_wait_for_all();
     starpu_data_unregister(scratch);
     unregister_blocks();
@@ -137,9 +176,15 @@ static void private_buffers(void)
 
 /* ---- time ---- */
 
-static void nothing_func(void *buffers[] UNUSED, void *arg UNUSED) { }
-static struct starpu_codelet nothing_cl = {.cpu_funcs = {nothing_func}, .cuda_funcs = {nothing_func}, .nbuffers = 1, .modes = {STARPU_R}};
-static struct starpu_codelet kernel_cl = {.cpu_funcs = {nothing_func}, .cuda_funcs = {nothing_func}, .nbuffers = 0};
+static void nothing_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+static struct starpu_codelet nothing_cl = {
+    .cpu_funcs = { nothing_func }, .cuda_funcs = { nothing_func }, .nbuffers = 1, .modes = { STARPU_R }
+};
+static struct starpu_codelet kernel_cl = { .cpu_funcs = { nothing_func },
+                                           .cuda_funcs = { nothing_func },
+                                           .nbuffers = 0 };
 
 /* Milliseconds for a task on each block, the data being in main memory. */
 static double run_all(void)
@@ -218,7 +263,8 @@ int main(void)
     conf.ncuda = 0;
     conf.precedence_over_environment_variables = 1;
     is_int(starpu_init(&conf), 0, "the runtime starts without CUDA");
-    ok(starpu_cuda_worker_get_count() == 0 && starpu_memory_nodes_get_count() == 1, "ncuda = 0 leaves the simulated device out");
+    ok(starpu_cuda_worker_get_count() == 0 && starpu_memory_nodes_get_count() == 1,
+       "ncuda = 0 leaves the simulated device out");
     starpu_shutdown();
     return done_testing();
 }

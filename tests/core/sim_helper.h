@@ -15,8 +15,10 @@ struct sim_config {
 
 UNUSED static void sim_setting(const char *name, const char *value)
 {
-    if (value) setenv(name, value, 1);
-    else unsetenv(name);
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
 }
 
 /* Starts with CPU workers and simulated CUDA devices. */
@@ -42,7 +44,13 @@ UNUSED static void sim_start(int cpus, const struct sim_config *c)
 }
 
 /* The worker of device dev, and its memory node. */
-UNUSED static int sim_worker(int dev) { return starpu_worker_get_by_type(STARPU_CUDA_WORKER, dev); }
-UNUSED static unsigned sim_node(int dev) { return starpu_worker_get_memory_node((unsigned)sim_worker(dev)); }
+UNUSED static int sim_worker(int dev)
+{
+    return starpu_worker_get_by_type(STARPU_CUDA_WORKER, dev);
+}
+UNUSED static unsigned sim_node(int dev)
+{
+    return starpu_worker_get_memory_node((unsigned)sim_worker(dev));
+}
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * starpu_task_insert: each kind of argument, packing and unpacking of values, more buffers than the fixed
- * number. Threads: main inserts; workers execute. Owns: what the codelets saw. Not here: access modes and
+ * number.
+ * Threads: main inserts; workers execute. Owns: what the codelets saw. Not here: access modes and
  * their order (data_modes.c).
  */
 #include "tests/helper.h"
@@ -306,6 +307,31 @@ static void fixed_number_over_the_limit(void)
     for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
 }
 
+static void modes_of_the_task(void)
+{
+    static struct starpu_codelet silent_cl = { .cpu_funcs = { fixed_func },
+                                               .nbuffers = MANY,
+                                               .name = "silent" };
+    int data[MANY];
+    starpu_data_handle_t handles[MANY];
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &silent_cl;
+    task->dyn_handles = malloc(MANY * sizeof *task->dyn_handles);
+    task->dyn_modes = malloc(MANY * sizeof *task->dyn_modes);
+    for (int i = 0; i < MANY; i++) {
+        data[i] = i;
+        starpu_variable_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)&data[i], sizeof data[i]);
+        task->dyn_handles[i] = handles[i];
+        task->dyn_modes[i] = STARPU_RW;
+    }
+    fixed_wrong = 0;
+    task->synchronous = 1;
+    int status = starpu_task_submit(task);
+    for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
+    ok(status == 0 && fixed_wrong == 0,
+       "a task may bring the modes of %d buffers that its codelet does not tell", MANY);
+}
+
 static void mixed_func(void *buffers[], void *arg)
 {
     int add;
@@ -349,6 +375,7 @@ int main(void)
     built();
     arrays_of_handles();
     fixed_number_over_the_limit();
+    modes_of_the_task();
     mixed();
     starpu_shutdown();
     return done_testing();

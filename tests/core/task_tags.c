@@ -174,6 +174,26 @@ static void grid_of_tags(void)
     ok(!failed && at[0] == 1 && at[1] == 2, "and its new task releases it");
 }
 
+static void shared_by_tasks(void)
+{
+    enum { SHARERS = 20 };
+    clear();
+    struct gate gate;
+    gate_close(&gate, -1);
+    int failed = 0, late = 0;
+    for (int i = 0; i < SHARERS; i++) failed |= starpu_task_submit(tagged(0x700, i)) != 0;
+    is_int(failed, 0, "a tag that waits for nothing can be given to %d tasks at once", SHARERS);
+    starpu_tag_declare_deps(0x701, 1, (starpu_tag_t)0x700);
+    failed = starpu_task_submit(tagged(0x701, SHARERS)) != 0;
+    gate_open(&gate);
+    starpu_tag_wait(0x701);
+    for (int i = 0; i < SHARERS; i++) late += at[i] == 0 || at[i] > at[SHARERS];
+    ok(!failed && late == 0, "what depends on it runs after all of them");
+    starpu_task_wait_for_all();
+    starpu_tag_remove(0x700);
+    starpu_tag_remove(0x701);
+}
+
 int main(void)
 {
     alarm(30);
@@ -185,6 +205,7 @@ int main(void)
     synchronisation_task();
     known_by_tag();
     grid_of_tags();
+    shared_by_tasks();
     starpu_shutdown();
     return done_testing();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Waiting for all tasks and submitting them, from several threads, from tasks and callbacks; pausing the
- * workers. Threads: main, four more, the workers. Owns: the counters. Not here: waiting for one task
+ * workers.
+ * Threads: main, four more, the workers. Owns: the counters. Not here: waiting for one task
  * (task_submit.c).
  */
 #include <pthread.h>

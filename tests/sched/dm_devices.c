@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Policies that use models, on two CPU workers and a simulated device: time, transfers, energy, implementations,
- * priorities and data at hand decide as they should, and what is not calibrated becomes so.
+ * Policies that use models, on two CPU workers and a simulated device: time, transfers, energy,
+ * implementations, priorities and data at hand decide as they should, and what is not calibrated becomes so.
  * Threads: main; two CPU workers and one device worker. Owns: a model folder of its own.
  * Not here: the same cases on CPUs alone, over every policy (policies.c).
  */
@@ -16,7 +16,8 @@ static double time_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel
     double us = number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_TIME : CUDA_TIME];
     return nimpl == 1 ? us / 2 : us;
 }
-static double energy_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch, unsigned nimpl UNUSED)
+static double energy_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
+                          unsigned nimpl UNUSED)
 {
     return number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_JOULES : CUDA_JOULES];
 }
@@ -27,7 +28,8 @@ static atomic_int on_cpu, on_cuda, second_impl;
 
 static void count_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    atomic_fetch_add(starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? &on_cpu : &on_cuda, 1);
+    atomic_fetch_add(starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? &on_cpu : &on_cuda,
+                     1);
 }
 static void count_second_func(void *buffers[], void *arg)
 {
@@ -35,13 +37,23 @@ static void count_second_func(void *buffers[], void *arg)
     count_func(buffers, arg);
 }
 
-static struct starpu_codelet plain_cl = { .cpu_funcs = { count_func }, .cuda_funcs = { count_func }, .model = &time_model };
-static struct starpu_codelet data_cl = { .cpu_funcs = { count_func }, .cuda_funcs = { count_func }, .nbuffers = 1,
-                                         .modes = { STARPU_R }, .model = &time_model };
-static struct starpu_codelet energy_cl = { .cpu_funcs = { count_func }, .cuda_funcs = { count_func }, .model = &time_model,
+static struct starpu_codelet plain_cl = { .cpu_funcs = { count_func },
+                                          .cuda_funcs = { count_func },
+                                          .model = &time_model };
+static struct starpu_codelet data_cl = { .cpu_funcs = { count_func },
+                                         .cuda_funcs = { count_func },
+                                         .nbuffers = 1,
+                                         .modes = { STARPU_R },
+                                         .model = &time_model };
+static struct starpu_codelet energy_cl = { .cpu_funcs = { count_func },
+                                           .cuda_funcs = { count_func },
+                                           .model = &time_model,
                                            .energy_model = &energy_model };
-static struct starpu_codelet impl_cl = { .cpu_funcs = { count_func, count_second_func }, .model = &time_model };
-static struct starpu_codelet cuda_cl = { .cuda_funcs = { count_func }, .nbuffers = 1, .modes = { STARPU_RW } };
+static struct starpu_codelet impl_cl = { .cpu_funcs = { count_func, count_second_func },
+                                         .model = &time_model };
+static struct starpu_codelet cuda_cl = { .cuda_funcs = { count_func },
+                                         .nbuffers = 1,
+                                         .modes = { STARPU_RW } };
 
 static int device = -1; /* the worker of the simulated device */
 
@@ -79,7 +91,8 @@ static int device_share(struct starpu_codelet *cl, int count, starpu_data_handle
 static void time_decides(const char *policy)
 {
     number[CPU_TIME] = 5000, number[CUDA_TIME] = 500;
-    is_int(device_share(&plain_cl, 20, NULL), 20, "%s: idle workers, device ten times faster: it gets every task", policy);
+    is_int(device_share(&plain_cl, 20, NULL), 20,
+           "%s: idle workers, device ten times faster: it gets every task", policy);
     number[CPU_TIME] = 500, number[CUDA_TIME] = 5000;
     is_int(device_share(&plain_cl, 20, NULL), 0, "%s: device ten times slower: it gets none", policy);
     number[CPU_TIME] = 4000, number[CUDA_TIME] = 1000;
@@ -99,7 +112,8 @@ static void time_decides(const char *policy)
     for (int i = 0; i < 3; i++) gate_open(&gates[i]);
     starpu_task_wait_for_all();
     int share = on_cuda - before;
-    ok(!failed && share >= 36 && share <= 44, "%s: four times faster than each of two cores: two thirds of the tasks (%d of 60)", policy, share);
+    ok(!failed && share >= 36 && share <= 44,
+       "%s: four times faster than each of two cores: two thirds of the tasks (%d of 60)", policy, share);
 }
 
 static void transfers_decide(const char *policy, int data_aware)
@@ -113,16 +127,20 @@ static void transfers_decide(const char *policy, int data_aware)
     task->handles[0] = handle;
     double there = starpu_task_expected_data_transfer_time_for(task, (unsigned)device);
     double here = starpu_task_expected_data_transfer_time_for(task, 0);
-    ok(fabs(there - 10496) < 10 && here == 0, "%s: 1 MiB at 100 MB/s and 10 us is expected to take 10496 us (%.0f), to main memory 0", policy, there);
+    ok(fabs(there - 10496) < 10 && here == 0,
+       "%s: 1 MiB at 100 MB/s and 10 us is expected to take 10496 us (%.0f), to main memory 0", policy,
+       there);
     starpu_task_destroy(task);
-    is_int(device_share(&data_cl, 1, handle), !data_aware, "%s: the device saves 2 ms, the transfer takes 10: %s", policy,
+    is_int(device_share(&data_cl, 1, handle), !data_aware,
+           "%s: the device saves 2 ms, the transfer takes 10: %s", policy,
            data_aware ? "the task stays" : "dm does not look at transfers");
     struct starpu_task *fetch = starpu_task_create();
     fetch->cl = &cuda_cl;
     fetch->handles[0] = handle;
     int failed = starpu_task_submit(fetch);
     starpu_task_wait_for_all();
-    is_int(failed ? -1 : device_share(&data_cl, 1, handle), 1, "%s: once the data is on the device, the task goes there", policy);
+    is_int(failed ? -1 : device_share(&data_cl, 1, handle), 1,
+           "%s: once the data is on the device, the task goes there", policy);
     starpu_data_unregister(handle);
 }
 
@@ -144,7 +162,8 @@ static void fastest_implementation(const char *policy)
 
 static void spin_func(void *buffers[], void *arg)
 {
-    double us = starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? 400 : 100, end = starpu_timing_now() + us;
+    double us = starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER ? 400 : 100,
+           end = starpu_timing_now() + us;
     while (starpu_timing_now() < end)
         ;
     count_func(buffers, arg);
@@ -156,7 +175,9 @@ static void calibration(const char *policy)
     static char symbol[64];
     snprintf(symbol, sizeof symbol, "orrery_test_devices_%s", policy);
     model.symbol = symbol;
-    static struct starpu_codelet cl = { .cpu_funcs = { spin_func }, .cuda_funcs = { spin_func }, .model = &model };
+    static struct starpu_codelet cl = { .cpu_funcs = { spin_func },
+                                        .cuda_funcs = { spin_func },
+                                        .model = &model };
     int failed = 0;
     for (int i = 0; i < 100; i++) failed |= starpu_task_insert(&cl, 0);
     starpu_task_wait_for_all();
@@ -164,7 +185,8 @@ static void calibration(const char *policy)
     task->cl = &cl;
     double cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
     double cuda = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(device, 0), 0);
-    ok(!failed && cpu >= 399 && cuda >= 99 && cpu > cuda, "%s: a hundred tasks calibrate both kinds of workers (%.0f and %.0f us)", policy, cpu, cuda);
+    ok(!failed && cpu >= 399 && cuda >= 99 && cpu > cuda,
+       "%s: a hundred tasks calibrate both kinds of workers (%.0f and %.0f us)", policy, cpu, cuda);
     double average = starpu_task_expected_length_average(task, 0);
     ok(average > cuda && average < cpu, "%s: the average lies between (%.0f us)", policy, average);
     starpu_task_destroy(task);
@@ -172,12 +194,21 @@ static void calibration(const char *policy)
 
 static atomic_int order_count;
 static int order[8];
-static void order_func(void *buffers[] UNUSED, void *arg) { order[atomic_fetch_add(&order_count, 1) % 8] = (int)(intptr_t)arg; }
-static double order_cost(struct starpu_task *task UNUSED, unsigned nimpl UNUSED) { return 100; }
+static void order_func(void *buffers[] UNUSED, void *arg)
+{
+    order[atomic_fetch_add(&order_count, 1) % 8] = (int)(intptr_t)arg;
+}
+static double order_cost(struct starpu_task *task UNUSED, unsigned nimpl UNUSED)
+{
+    return 100;
+}
 static struct starpu_perfmodel order_model = { .type = STARPU_COMMON, .cost_function = order_cost };
-static struct starpu_codelet order_cl = { .cuda_funcs = { order_func }, .nbuffers = 1, .modes = { STARPU_R }, .model = &order_model };
+static struct starpu_codelet order_cl = {
+    .cuda_funcs = { order_func }, .nbuffers = 1, .modes = { STARPU_R }, .model = &order_model
+};
 
-/* While the device is held, a task whose data is elsewhere and one whose data is there are pushed to it, in this order. */
+/* While the device is held, a task whose data is elsewhere and one whose data is there are pushed to it, in
+ * this order. */
 static void data_at_hand(const char *policy, int ready_first)
 {
     static char near_bytes[4096], far_bytes[1 << 18];
@@ -208,10 +239,16 @@ static void data_at_hand(const char *policy, int ready_first)
     starpu_data_unregister(far);
 }
 
-static double length_cost(struct starpu_task *task, unsigned nimpl UNUSED) { return (double)(intptr_t)task->cl_arg; }
+static double length_cost(struct starpu_task *task, unsigned nimpl UNUSED)
+{
+    return (double)(intptr_t)task->cl_arg;
+}
 static struct starpu_perfmodel length_model = { .type = STARPU_COMMON, .cost_function = length_cost };
 static atomic_int ran_on[3];
-static void where_func(void *buffers[] UNUSED, void *arg) { atomic_store(&ran_on[(intptr_t)arg / 1000], starpu_worker_get_id()); }
+static void where_func(void *buffers[] UNUSED, void *arg)
+{
+    atomic_store(&ran_on[(intptr_t)arg / 1000], starpu_worker_get_id());
+}
 static struct starpu_codelet length_cl = { .cpu_funcs = { where_func }, .model = &length_model };
 
 static int submit_length(int us, int priority, int worker)
@@ -247,7 +284,8 @@ static void sorted_decision(const char *policy, int sorted)
     int right = 0;
     for (int attempt = 0; attempt < 10 && !right; attempt++) right = sorted_decision_once(sorted);
     ok(right, "%s: %s", policy,
-       sorted ? "a task of high priority goes before the long one of low priority" : "a task goes to the worker with the least load");
+       sorted ? "a task of high priority goes before the long one of low priority"
+              : "a task goes to the worker with the least load");
 }
 
 static void run_policy(const char *policy, int data_aware, int ready, int sorted)

@@ -2,7 +2,8 @@
 /*
  * The same cases over every policy: each task once, the sequential result, priorities where they are
  * promised, tasks for one worker, several submitting threads, idle workers woken, an end right after the last
- * wait. Threads: main and three more submit; one or two workers execute. Owns: the counters of each case; a
+ * wait.
+ * Threads: main and three more submit; one or two workers execute. Owns: the counters of each case; a
  * model directory is not written (no history model is used). Not here: policies of the program
  * (user_policy.c).
  */
@@ -25,6 +26,7 @@ static const struct policy_case policies[] = {
     { .name = "dm", .by_model = 1 },
     { .name = "dmda", .by_model = 1 },
     { .name = "dmdas", .by_priority = 1, .by_model = 1 },
+    { .name = "heteroprio", .by_priority = 1, .fifo = 1 },
 };
 
 #define TASKS 4000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cut.c: children of dense arrays: their shape, and where they begin in their parent.
- * Threads: any. Owns: whether the last filter of this thread failed. Not here: the filters by name (vector.c, ...). */
+ * Threads: any. Owns: whether the last filter of this thread failed. Not here: the filters by name (vector.c,
+ * ...). */
 #include "core/data/filters/cut.h"
 
 #include <stdarg.h>
@@ -30,8 +31,9 @@ bool orr_filter_failed(void)
 }
 
 #undef starpu_filter_nparts_compute_chunk_size_and_offset
-void starpu_filter_nparts_compute_chunk_size_and_offset(unsigned n, unsigned nparts, size_t elemsize, unsigned id, size_t blocksize,
-                                                        size_t *chunk_size, size_t *offset)
+void starpu_filter_nparts_compute_chunk_size_and_offset(unsigned n, unsigned nparts, size_t elemsize,
+                                                        unsigned id, size_t blocksize, size_t *chunk_size,
+                                                        size_t *offset)
 {
     unsigned longer = n % nparts; /* the first ones have one more */
     *chunk_size = n / nparts + (id < longer);
@@ -54,13 +56,16 @@ static void fill(const struct orr_cut *c, const struct orr_dense_view *v, size_t
     child->id = c->id;
     const struct orr_dense_kind *k = orr_dense_kind_of(child);
     if (!k->by_pointer && k->ndim != v->ndim) {
-        orr_filter_fail("%s: the piece has %zu dimensions, and a %s has %u; choose the filter that goes with the data", c->fn,
-                        v->ndim, k->name, k->ndim);
+        orr_filter_fail(
+            "%s: the piece has %zu dimensions, and a %s has %u; choose the filter that goes with the data",
+            c->fn, v->ndim, k->name, k->ndim);
         return;
     }
     if (!k->by_pointer && v->ndim > 0 && v->ld[0] != 1) {
-        orr_filter_fail("%s: the piece has gaps between its elements, which only n-dimensional arrays can have; pick from "
-                        "another dimension, or use starpu_ndim_filter_pick_ndim", c->fn);
+        orr_filter_fail("%s: the piece has gaps between its elements, which only n-dimensional arrays can "
+                        "have; pick from "
+                        "another dimension, or use starpu_ndim_filter_pick_ndim",
+                        c->fn);
         return;
     }
     orr_dense_write(child, v);
@@ -75,7 +80,8 @@ static void fill(const struct orr_cut *c, const struct orr_dense_view *v, size_t
 static bool read_parent(const struct orr_cut *c, size_t dim, struct orr_dense_view *v)
 {
     if (!orr_dense_kind_of(c->parent)) {
-        orr_filter_fail("%s: the data to be cut is no dense array; choose the filter that goes with the data", c->fn);
+        orr_filter_fail("%s: the data to be cut is no dense array; choose the filter that goes with the data",
+                        c->fn);
         return false;
     }
     orr_dense_read(c->parent, v);
@@ -89,8 +95,8 @@ void orr_cut_range(const struct orr_cut *c, size_t dim, size_t start, size_t cou
     struct orr_dense_view v;
     if (!read_parent(c, dim, &v)) return;
     if (start > v.nn[dim] || count > v.nn[dim] - start) {
-        orr_filter_fail("%s: piece %u (%zu elements from %zu on) ends behind the %zu elements there are", c->fn, c->part, count,
-                        start, v.nn[dim]);
+        orr_filter_fail("%s: piece %u (%zu elements from %zu on) ends behind the %zu elements there are",
+                        c->fn, c->part, count, start, v.nn[dim]);
         return;
     }
     v.nn[dim] = count;
@@ -112,7 +118,8 @@ void orr_cut_shadow(const struct orr_cut *c, size_t dim)
     size_t shadow = (uintptr_t)c->f->filter_arg_ptr, start, count;
     if (!read_parent(c, dim, &v)) return;
     if (shadow > v.nn[dim] / 2) {
-        orr_filter_fail("%s: a shadow of %zu elements on each side does not fit into %zu; filter_arg_ptr is the number itself",
+        orr_filter_fail("%s: a shadow of %zu elements on each side does not fit into %zu; filter_arg_ptr is "
+                        "the number itself",
                         c->fn, shadow, v.nn[dim]);
         return;
     }
@@ -124,7 +131,8 @@ void orr_cut_shadow(const struct orr_cut *c, size_t dim)
 static void pick(const struct orr_cut *c, struct orr_dense_view *v, size_t dim, size_t index)
 {
     if (index >= v->nn[dim]) {
-        orr_filter_fail("%s: index %zu of dimension %zu was picked, and there are %zu", c->fn, index, dim, v->nn[dim]);
+        orr_filter_fail("%s: index %zu of dimension %zu was picked, and there are %zu", c->fn, index, dim,
+                        v->nn[dim]);
         return;
     }
     size_t elements = index * v->ld[dim];
@@ -151,7 +159,8 @@ void orr_cut_element(const struct orr_cut *c)
     for (size_t i = 0; i < v.ndim; i++) {
         size_t at = (index ? index[i] : 0) + (i == 0 ? c->part : 0);
         if (at >= v.nn[i]) {
-            orr_filter_fail("%s: index %zu of dimension %zu was picked, and there are %zu", c->fn, at, i, v.nn[i]);
+            orr_filter_fail("%s: index %zu of dimension %zu was picked, and there are %zu", c->fn, at, i,
+                            v.nn[i]);
             return;
         }
         elements += at * v.ld[i];

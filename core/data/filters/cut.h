@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cut.h: the one cutter behind the ready-made filters of dense arrays: a child is a range, an index, or all of each
- * dimension of its parent, seen as an interface of as many dimensions as are left.
- * Threads: any. Owns: whether the last filter of this thread failed. Not here: sparse matrices (sparse.c), making handles
+/* cut.h: the one cutter behind the ready-made filters of dense arrays: a child is a range, an index, or all
+ * of each dimension of its parent, seen as an interface of as many dimensions as are left.
+ * Threads: any.
+ * Owns: whether the last filter of this thread failed. Not here: sparse matrices (sparse.c), making handles
  * of the children (core/data/partition.c). */
 #ifndef ORR_DATA_FILTERS_CUT_H
 #define ORR_DATA_FILTERS_CUT_H
@@ -21,20 +22,22 @@ struct orr_cut {
 };
 
 /* Defines a filter that calls one of the functions below; child_id names the child's interface. */
-#define ORR_FILTER(name, child_id, call)                                                                              \
-    void name(void *parent, void *child, struct starpu_data_filter *f, unsigned id, unsigned nparts)                  \
-    {                                                                                                                 \
-        const struct orr_cut c = { __func__, parent, child, STARPU_##child_id##_INTERFACE_ID, f, id, nparts };        \
-        call;                                                                                                         \
+#define ORR_FILTER(name, child_id, call)                                                                     \
+    void name(void *parent, void *child, struct starpu_data_filter *f, unsigned id, unsigned nparts)         \
+    {                                                                                                        \
+        const struct orr_cut c = {                                                                           \
+            __func__, parent, child, STARPU_##child_id##_INTERFACE_ID, f, id, nparts                         \
+        };                                                                                                   \
+        call;                                                                                                \
     }
 
 /* Defines the function that gives the children's interface. */
-#define ORR_CHILD_OPS(name, ops)                                                     \
-    struct starpu_data_interface_ops *name(struct starpu_data_filter *f, unsigned child) \
-    {                                                                                \
-        (void)f;                                                                     \
-        (void)child;                                                                 \
-        return &ops;                                                                 \
+#define ORR_CHILD_OPS(name, ops)                                                                             \
+    struct starpu_data_interface_ops *name(struct starpu_data_filter *f, unsigned child)                     \
+    {                                                                                                        \
+        (void)f;                                                                                             \
+        (void)child;                                                                                         \
+        return &ops;                                                                                         \
     }
 
 /* Elements start .. start + count - 1 of dimension dim. */
@@ -45,7 +48,8 @@ void orr_cut_block(const struct orr_cut *c, size_t dim);
 void orr_cut_shadow(const struct orr_cut *c, size_t dim);
 /* Index filter_arg_ptr + part of dimension dim, which is then gone. */
 void orr_cut_pick(const struct orr_cut *c, size_t dim);
-/* One element: filter_arg_ptr points to one index (uint32_t) for each dimension; part counts on along the first. */
+/* One element: filter_arg_ptr points to one index (uint32_t) for each dimension; part counts on along the
+ * first. */
 void orr_cut_element(const struct orr_cut *c);
 /* The whole, seen as another interface. */
 void orr_cut_whole(const struct orr_cut *c);

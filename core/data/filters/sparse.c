@@ -2,23 +2,25 @@
 /* sparse.c: the filters of sparse matrices: rows of csr and bcsr, single blocks of bcsr.
  * Threads: any. Owns: nothing. Not here: dense arrays (cut.c).
  *
- * A child of some rows uses its parent's arrays: its values and columns begin at its first row's, and its firstentry is what
- * its first row pointer says, so that row pointers need no change. */
+ * A child of some rows uses its parent's arrays: its values and columns begin at its first row's, and its
+ * firstentry is what its first row pointer says, so that row pointers need no change. */
 #include "core/data/filters/cut.h"
 
 /* Which rows a child has, and which entries. */
 struct rows {
-    uint32_t first, count;         /* rows */
-    uint32_t skipped, nnz;         /* entries before, and in it */
+    uint32_t first, count; /* rows */
+    uint32_t skipped, nnz; /* entries before, and in it */
     uint32_t firstentry;
 };
 
 /* False when the row pointers are not in main memory. */
-static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t firstentry, const uint32_t *rowptr, struct rows *out)
+static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t firstentry, const uint32_t *rowptr,
+                       struct rows *out)
 {
     size_t start, count;
     if (!rowptr) {
-        orr_filter_fail("%s: where the rows begin is not known in main memory; write the matrix before it is cut", c->fn);
+        orr_filter_fail(
+            "%s: where the rows begin is not known in main memory; write the matrix before it is cut", c->fn);
         return false;
     }
     starpu_filter_nparts_compute_chunk_size_and_offset(nrow, c->nparts, 1, c->part, 1, &count, &start);
@@ -31,16 +33,16 @@ static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t firstent
 }
 
 /* The members that csr and bcsr share, for a child that was copied from its parent. */
-#define TAKE_ROWS(child, rows, bytes_per_entry)                                                \
-    do {                                                                                       \
-        (child)->nnz = (rows).nnz;                                                             \
-        (child)->nrow = (rows).count;                                                          \
-        (child)->firstentry = (rows).firstentry;                                               \
-        if ((child)->nzval) (child)->nzval += (size_t)(rows).skipped * (bytes_per_entry);      \
-        if ((child)->colind) (child)->colind += (rows).skipped;                                \
-        if ((child)->rowptr) (child)->rowptr += (rows).first;                                  \
-        if ((child)->ram_colind) (child)->ram_colind += (rows).skipped;                        \
-        if ((child)->ram_rowptr) (child)->ram_rowptr += (rows).first;                          \
+#define TAKE_ROWS(child, rows, bytes_per_entry)                                                              \
+    do {                                                                                                     \
+        (child)->nnz = (rows).nnz;                                                                           \
+        (child)->nrow = (rows).count;                                                                        \
+        (child)->firstentry = (rows).firstentry;                                                             \
+        if ((child)->nzval) (child)->nzval += (size_t)(rows).skipped * (bytes_per_entry);                    \
+        if ((child)->colind) (child)->colind += (rows).skipped;                                              \
+        if ((child)->rowptr) (child)->rowptr += (rows).first;                                                \
+        if ((child)->ram_colind) (child)->ram_colind += (rows).skipped;                                      \
+        if ((child)->ram_rowptr) (child)->ram_rowptr += (rows).first;                                        \
     } while (0)
 
 static void csr_rows(const struct orr_cut *c)
@@ -74,7 +76,11 @@ static void one_block(const struct orr_cut *c)
         return;
     }
     *child = (struct starpu_matrix_interface){
-        .id = STARPU_MATRIX_INTERFACE_ID, .nx = parent->c, .ny = parent->r, .ld = parent->c, .elemsize = parent->elemsize,
+        .id = STARPU_MATRIX_INTERFACE_ID,
+        .nx = parent->c,
+        .ny = parent->r,
+        .ld = parent->c,
+        .elemsize = parent->elemsize,
         .allocsize = bytes,
     };
     if (!parent->nzval) return;
@@ -83,7 +89,8 @@ static void one_block(const struct orr_cut *c)
     child->offset = offset;
 }
 
-unsigned starpu_bcsr_filter_canonical_block_get_nchildren(struct starpu_data_filter *f, starpu_data_handle_t handle)
+unsigned starpu_bcsr_filter_canonical_block_get_nchildren(struct starpu_data_filter *f,
+                                                          starpu_data_handle_t handle)
 {
     (void)f;
     return starpu_bcsr_get_nnz(handle);

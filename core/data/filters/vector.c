@@ -50,8 +50,9 @@ static void in_two(const struct orr_cut *c)
 {
     size_t nx = ((const struct starpu_vector_interface *)c->parent)->nx, first = c->f->filter_arg;
     if (c->nparts != 2 || first > nx) {
-        orr_filter_fail("%s: it cuts into 2 children, the first of filter_arg (%zu) of the %zu elements; nchildren is %u", c->fn,
-                        first, nx, c->nparts);
+        orr_filter_fail(
+            "%s: it cuts into 2 children, the first of filter_arg (%zu) of the %zu elements; nchildren is %u",
+            c->fn, first, nx, c->nparts);
         return;
     }
     range(c, c->part == 0 ? 0 : first, c->part == 0 ? first : nx - first);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arrays.c: the methods of all interfaces made of several contiguous arrays.
- * Threads: any, as the table says. Owns: nothing. Not here: where each structure keeps them (csr.c, bcsr.c, ...). */
+ * Threads: any, as the table says. Owns: nothing. Not here: where each structure keeps them (csr.c, bcsr.c,
+ * ...). */
 #include "core/data/interfaces/arrays.h"
 
 #include <errno.h>
@@ -62,12 +63,13 @@ static size_t total_bytes(const void *itf, unsigned node, size_t bytes_out[ORR_A
     return total;
 }
 
-void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf, struct starpu_data_interface_ops *ops,
-                              const char *fn)
+void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf,
+                              struct starpu_data_interface_ops *ops, const char *fn)
 {
     size_t bytes[ORR_ARRAYS_MAX];
     if (handle_out && total_bytes(itf, STARPU_MAIN_RAM, bytes) > PTRDIFF_MAX) {
-        orr_error("%s: the arrays of the %s are larger than the address space; check the sizes given", fn, kind_of(itf)->name);
+        orr_error("%s: the arrays of the %s are larger than the address space; check the sizes given", fn,
+                  kind_of(itf)->name);
         *handle_out = NULL;
         return;
     }
@@ -113,7 +115,10 @@ starpu_ssize_t orr_arrays_allocate(void *itf, unsigned node)
     return (starpu_ssize_t)total;
 }
 
-void orr_arrays_free(void *itf, unsigned node) { free_first(itf, node, ORR_ARRAYS_MAX); }
+void orr_arrays_free(void *itf, unsigned node)
+{
+    free_first(itf, node, ORR_ARRAYS_MAX);
+}
 
 void *orr_arrays_to_pointer(void *itf, unsigned node)
 {
@@ -134,7 +139,10 @@ int orr_arrays_pointer_is_inside(void *itf, unsigned node, void *ptr)
 
 /* ---- shape ---- */
 
-static void *main_interface(starpu_data_handle_t h) { return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM); }
+static void *main_interface(starpu_data_handle_t h)
+{
+    return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+}
 
 size_t orr_arrays_get_size(starpu_data_handle_t h)
 {
@@ -147,7 +155,8 @@ uint32_t orr_arrays_footprint(starpu_data_handle_t h)
     size_t numbers[ORR_ARRAYS_MAX_SHAPE];
     void *itf = main_interface(h);
     unsigned count = kind_of(itf)->shape(itf, numbers);
-    return starpu_hash_crc32c_be_n(numbers, count * sizeof numbers[0], starpu_hash_crc32c_be((uint32_t)h->ops->interfaceid, 0));
+    return starpu_hash_crc32c_be_n(numbers, count * sizeof numbers[0],
+                                   starpu_hash_crc32c_be((uint32_t)h->ops->interfaceid, 0));
 }
 
 int orr_arrays_compare(void *a, void *b)
@@ -166,7 +175,8 @@ starpu_ssize_t orr_arrays_describe(void *itf, char *buf, size_t size)
     int at = 0;
     unsigned count = kind_of(itf)->shape(itf, numbers);
     for (unsigned i = 0; i < count; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%c%zu", i ? 'x' : kind_of(itf)->letter, numbers[i]);
+        at += snprintf(text + at, sizeof text - (size_t)at, "%c%zu", i ? 'x' : kind_of(itf)->letter,
+                       numbers[i]);
     return snprintf(buf, size, "%s", text);
 }
 
@@ -188,7 +198,8 @@ static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node
     kind_of(dst)->bytes(dst, dst_node, to);
     for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
         if (from[i] == 0 || to[i] == 0) continue;
-        int r = starpu_interface_copy(get_addr(src, i), 0, src_node, get_addr(dst, i), 0, dst_node, from[i], async_data);
+        int r = starpu_interface_copy(get_addr(src, i), 0, src_node, get_addr(dst, i), 0, dst_node, from[i],
+                                      async_data);
         if (whole == 0 || whole == -EAGAIN) whole = r ? r : whole;
     }
     return whole;
@@ -196,7 +207,8 @@ static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node
 
 const struct starpu_data_copy_methods orr_arrays_copy_methods = { .any_to_any = any_to_any };
 
-/* Copies all arrays of a structure from (or, into set, to it) a buffer on the same node, one after the other. */
+/* Copies all arrays of a structure from (or, into set, to it) a buffer on the same node, one after the other.
+ */
 static int copy_flat(void *itf, unsigned node, uintptr_t flat, bool into)
 {
     size_t bytes[ORR_ARRAYS_MAX], at = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arrays.h: what the interfaces made of several contiguous arrays have in common: sparse matrices (csr, bcsr, coo), and one
- * array in several formats (multiformat).
- * Threads: any. Owns: nothing. Not here: interfaces of one strided array (dense.h).
+/* arrays.h: what the interfaces made of several contiguous arrays have in common: sparse matrices (csr, bcsr,
+ * coo), and one array in several formats (multiformat).
+ * Threads: any. Owns: nothing. Not here: interfaces of
+ * one strided array (dense.h).
  *
- * An interface is one struct orr_arrays_kind, one table of methods (ORR_ARRAYS_METHODS), its registration function and its
- * getters. */
+ * An interface is one struct orr_arrays_kind, one table of methods (ORR_ARRAYS_METHODS), its registration
+ * function and its getters. */
 #ifndef ORR_DATA_INTERFACES_ARRAYS_H
 #define ORR_DATA_INTERFACES_ARRAYS_H
 
@@ -18,8 +19,10 @@ enum { ORR_ARRAYS_MAX = 3, ORR_ARRAYS_MAX_SHAPE = 6 };
 struct orr_arrays_kind {
     const char *name;              /* for messages */
     char letter;                   /* of descriptions */
-    uint16_t addr[ORR_ARRAYS_MAX]; /* offsets of the members that point to the arrays; the first is "the" pointer */
-    uint16_t ram[ORR_ARRAYS_MAX];  /* offsets of members that point to the same array in main memory; 0: none */
+    uint16_t addr[ORR_ARRAYS_MAX]; /* offsets of the members that point to the arrays; the first is "the"
+                                      pointer */
+    uint16_t
+        ram[ORR_ARRAYS_MAX]; /* offsets of members that point to the same array in main memory; 0: none */
     /* Writes the numbers that make up the shape; returns how many. */
     unsigned (*shape)(const void *itf, size_t numbers_out[ORR_ARRAYS_MAX_SHAPE]);
     /* Bytes of each array on a node (0: not there); SIZE_MAX when they are too many to count. */
@@ -32,10 +35,10 @@ extern const struct orr_arrays_kind orr_csr_kind, orr_bcsr_kind, orr_coo_kind, o
 size_t orr_bytes_times(size_t a, size_t b);
 size_t orr_bytes_plus(size_t a, size_t b);
 
-/* Registers data from a filled structure after checking its sizes; *handle_out is NULL when they were refused (and why was
- * said, under the name of function fn). */
-void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf, struct starpu_data_interface_ops *ops,
-                              const char *fn);
+/* Registers data from a filled structure after checking its sizes; *handle_out is NULL when they were refused
+ * (and why was said, under the name of function fn). */
+void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf,
+                              struct starpu_data_interface_ops *ops, const char *fn);
 
 /* ---- methods of the tables ---- */
 
@@ -54,12 +57,12 @@ int orr_arrays_peek_data(starpu_data_handle_t h, unsigned node, void *ptr, size_
 int orr_arrays_unpack_data(starpu_data_handle_t h, unsigned node, void *ptr, size_t count);
 extern const struct starpu_data_copy_methods orr_arrays_copy_methods;
 
-#define ORR_ARRAYS_METHODS                                                                                      \
-    .register_data_handle = orr_arrays_register_handle, .allocate_data_on_node = orr_arrays_allocate,           \
-    .free_data_on_node = orr_arrays_free, .copy_methods = &orr_arrays_copy_methods,                             \
-    .to_pointer = orr_arrays_to_pointer, .pointer_is_inside = orr_arrays_pointer_is_inside,                     \
-    .get_size = orr_arrays_get_size, .footprint = orr_arrays_footprint, .compare = orr_arrays_compare,          \
-    .display = orr_arrays_display, .describe = orr_arrays_describe, .pack_data = orr_arrays_pack_data,          \
+#define ORR_ARRAYS_METHODS                                                                                   \
+    .register_data_handle = orr_arrays_register_handle, .allocate_data_on_node = orr_arrays_allocate,        \
+    .free_data_on_node = orr_arrays_free, .copy_methods = &orr_arrays_copy_methods,                          \
+    .to_pointer = orr_arrays_to_pointer, .pointer_is_inside = orr_arrays_pointer_is_inside,                  \
+    .get_size = orr_arrays_get_size, .footprint = orr_arrays_footprint, .compare = orr_arrays_compare,       \
+    .display = orr_arrays_display, .describe = orr_arrays_describe, .pack_data = orr_arrays_pack_data,       \
     .peek_data = orr_arrays_peek_data, .unpack_data = orr_arrays_unpack_data
 
 #endif

@@ -42,12 +42,21 @@ struct starpu_data_interface_ops starpu_interface_bcsr_ops = {
     .name = (char *)"STARPU_BCSR_INTERFACE",
 };
 
-void starpu_bcsr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow, uintptr_t nzval,
-                               uint32_t *colind, uint32_t *rowptr, uint32_t firstentry, uint32_t r, uint32_t c, size_t elemsize)
+void starpu_bcsr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow,
+                               uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry,
+                               uint32_t r, uint32_t c, size_t elemsize)
 {
     bcsr_itf m = {
-        .id = STARPU_BCSR_INTERFACE_ID, .nnz = nnz, .nrow = nrow, .nzval = nzval, .colind = colind, .rowptr = rowptr,
-        .firstentry = firstentry, .r = r, .c = c, .elemsize = elemsize,
+        .id = STARPU_BCSR_INTERFACE_ID,
+        .nnz = nnz,
+        .nrow = nrow,
+        .nzval = nzval,
+        .colind = colind,
+        .rowptr = rowptr,
+        .firstentry = firstentry,
+        .r = r,
+        .c = c,
+        .elemsize = elemsize,
     };
     orr_arrays_data_register(handle, home_node, &m, &starpu_interface_bcsr_ops, __func__);
 }
@@ -57,20 +66,47 @@ static const bcsr_itf *bcsr(starpu_data_handle_t h, bool local, const char *fn)
     return orr_interface_get(h, STARPU_BCSR_INTERFACE_ID, local, fn);
 }
 
-uint32_t starpu_bcsr_get_nnz(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->nnz; }
+uint32_t starpu_bcsr_get_nnz(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->nnz;
+}
 
-uint32_t starpu_bcsr_get_nrow(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->nrow; }
+uint32_t starpu_bcsr_get_nrow(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->nrow;
+}
 
-uint32_t starpu_bcsr_get_firstentry(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->firstentry; }
+uint32_t starpu_bcsr_get_firstentry(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->firstentry;
+}
 
-uintptr_t starpu_bcsr_get_local_nzval(starpu_data_handle_t handle) { return bcsr(handle, true, __func__)->nzval; }
+uintptr_t starpu_bcsr_get_local_nzval(starpu_data_handle_t handle)
+{
+    return bcsr(handle, true, __func__)->nzval;
+}
 
-uint32_t *starpu_bcsr_get_local_colind(starpu_data_handle_t handle) { return bcsr(handle, true, __func__)->colind; }
+uint32_t *starpu_bcsr_get_local_colind(starpu_data_handle_t handle)
+{
+    return bcsr(handle, true, __func__)->colind;
+}
 
-uint32_t *starpu_bcsr_get_local_rowptr(starpu_data_handle_t handle) { return bcsr(handle, true, __func__)->rowptr; }
+uint32_t *starpu_bcsr_get_local_rowptr(starpu_data_handle_t handle)
+{
+    return bcsr(handle, true, __func__)->rowptr;
+}
 
-uint32_t starpu_bcsr_get_r(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->r; }
+uint32_t starpu_bcsr_get_r(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->r;
+}
 
-uint32_t starpu_bcsr_get_c(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->c; }
+uint32_t starpu_bcsr_get_c(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->c;
+}
 
-size_t starpu_bcsr_get_elemsize(starpu_data_handle_t handle) { return bcsr(handle, false, __func__)->elemsize; }
+size_t starpu_bcsr_get_elemsize(starpu_data_handle_t handle)
+{
+    return bcsr(handle, false, __func__)->elemsize;
+}

@@ -39,12 +39,19 @@ struct starpu_data_interface_ops starpu_interface_coo_ops = {
     .name = (char *)"STARPU_COO_INTERFACE",
 };
 
-void starpu_coo_data_register(starpu_data_handle_t *handleptr, int home_node, uint32_t nx, uint32_t ny, uint32_t n_values,
-                              uint32_t *columns, uint32_t *rows, uintptr_t values, size_t elemsize)
+void starpu_coo_data_register(starpu_data_handle_t *handleptr, int home_node, uint32_t nx, uint32_t ny,
+                              uint32_t n_values, uint32_t *columns, uint32_t *rows, uintptr_t values,
+                              size_t elemsize)
 {
     coo_itf m = {
-        .id = STARPU_COO_INTERFACE_ID, .columns = columns, .rows = rows, .values = values, .nx = nx, .ny = ny,
-        .n_values = n_values, .elemsize = elemsize,
+        .id = STARPU_COO_INTERFACE_ID,
+        .columns = columns,
+        .rows = rows,
+        .values = values,
+        .nx = nx,
+        .ny = ny,
+        .n_values = n_values,
+        .elemsize = elemsize,
     };
     orr_arrays_data_register(handleptr, home_node, &m, &starpu_interface_coo_ops, __func__);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr.c: the interface of sparse matrices in compressed rows: values, their columns, and where each row begins.
+/* csr.c: the interface of sparse matrices in compressed rows: values, their columns, and where each row
+ * begins.
  * Threads: any. Owns: its method table. Not here: the methods (arrays.c), rows of blocks (bcsr.c). */
 #include "core/data/interfaces/arrays.h"
 #include "core/data/interfaces/dense.h"
@@ -40,12 +41,19 @@ struct starpu_data_interface_ops starpu_interface_csr_ops = {
     .name = (char *)"STARPU_CSR_INTERFACE",
 };
 
-void starpu_csr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow, uintptr_t nzval,
-                              uint32_t *colind, uint32_t *rowptr, uint32_t firstentry, size_t elemsize)
+void starpu_csr_data_register(starpu_data_handle_t *handle, int home_node, uint32_t nnz, uint32_t nrow,
+                              uintptr_t nzval, uint32_t *colind, uint32_t *rowptr, uint32_t firstentry,
+                              size_t elemsize)
 {
     csr_itf m = {
-        .id = STARPU_CSR_INTERFACE_ID, .nnz = nnz, .nrow = nrow, .nzval = nzval, .colind = colind, .rowptr = rowptr,
-        .firstentry = firstentry, .elemsize = elemsize,
+        .id = STARPU_CSR_INTERFACE_ID,
+        .nnz = nnz,
+        .nrow = nrow,
+        .nzval = nzval,
+        .colind = colind,
+        .rowptr = rowptr,
+        .firstentry = firstentry,
+        .elemsize = elemsize,
     };
     orr_arrays_data_register(handle, home_node, &m, &starpu_interface_csr_ops, __func__);
 }
@@ -55,16 +63,37 @@ static const csr_itf *csr(starpu_data_handle_t h, bool local, const char *fn)
     return orr_interface_get(h, STARPU_CSR_INTERFACE_ID, local, fn);
 }
 
-uint32_t starpu_csr_get_nnz(starpu_data_handle_t handle) { return csr(handle, false, __func__)->nnz; }
+uint32_t starpu_csr_get_nnz(starpu_data_handle_t handle)
+{
+    return csr(handle, false, __func__)->nnz;
+}
 
-uint32_t starpu_csr_get_nrow(starpu_data_handle_t handle) { return csr(handle, false, __func__)->nrow; }
+uint32_t starpu_csr_get_nrow(starpu_data_handle_t handle)
+{
+    return csr(handle, false, __func__)->nrow;
+}
 
-uint32_t starpu_csr_get_firstentry(starpu_data_handle_t handle) { return csr(handle, false, __func__)->firstentry; }
+uint32_t starpu_csr_get_firstentry(starpu_data_handle_t handle)
+{
+    return csr(handle, false, __func__)->firstentry;
+}
 
-uintptr_t starpu_csr_get_local_nzval(starpu_data_handle_t handle) { return csr(handle, true, __func__)->nzval; }
+uintptr_t starpu_csr_get_local_nzval(starpu_data_handle_t handle)
+{
+    return csr(handle, true, __func__)->nzval;
+}
 
-uint32_t *starpu_csr_get_local_colind(starpu_data_handle_t handle) { return csr(handle, true, __func__)->colind; }
+uint32_t *starpu_csr_get_local_colind(starpu_data_handle_t handle)
+{
+    return csr(handle, true, __func__)->colind;
+}
 
-uint32_t *starpu_csr_get_local_rowptr(starpu_data_handle_t handle) { return csr(handle, true, __func__)->rowptr; }
+uint32_t *starpu_csr_get_local_rowptr(starpu_data_handle_t handle)
+{
+    return csr(handle, true, __func__)->rowptr;
+}
 
-size_t starpu_csr_get_elemsize(starpu_data_handle_t handle) { return csr(handle, false, __func__)->elemsize; }
+size_t starpu_csr_get_elemsize(starpu_data_handle_t handle)
+{
+    return csr(handle, false, __func__)->elemsize;
+}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dense.c: the methods of all interfaces of dense arrays, over their common view.
- * Threads: any, as the table says. Owns: nothing. Not here: where each structure keeps its sizes (vector.c, matrix.c, ...).
+ * Threads: any, as the table says. Owns: nothing. Not here: where each structure keeps its sizes (vector.c,
+ * matrix.c, ...).
  *
- * Copying, packing and unpacking are one operation: a copy between two layouts of one shape, either of which may be packed.
- * Leading dimensions without gaps in both layouts are merged first, so that most copies are one run of bytes. */
+ * Copying, packing and unpacking are one operation: a copy between two layouts of one shape, either of which
+ * may be packed. Leading dimensions without gaps in both layouts are merged first, so that most copies are
+ * one run of bytes. */
 #include "core/data/interfaces/dense.h"
 
 #include <errno.h>
@@ -28,9 +30,15 @@ const struct orr_dense_kind *orr_dense_kind_of(const void *itf)
     return id >= 0 && id < STARPU_MAX_INTERFACE_ID ? kinds[id] : NULL;
 }
 
-static size_t get(const void *itf, uint16_t at) { return *(const size_t *)((const char *)itf + at); }
+static size_t get(const void *itf, uint16_t at)
+{
+    return *(const size_t *)((const char *)itf + at);
+}
 
-static void set(void *itf, uint16_t at, size_t value) { *(size_t *)((char *)itf + at) = value; }
+static void set(void *itf, uint16_t at, size_t value)
+{
+    *(size_t *)((char *)itf + at) = value;
+}
 
 void orr_dense_read(const void *itf, struct orr_dense_view *v)
 {
@@ -51,8 +59,10 @@ static void write_ld(void *itf, const struct orr_dense_view *v)
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     struct starpu_ndim_interface *n = itf;
     for (size_t i = 0; i < v->ndim; i++)
-        if (k->by_pointer) n->ldn[i] = v->ld[i];
-        else if (i > 0) set(itf, k->ld[i], v->ld[i]);
+        if (k->by_pointer)
+            n->ldn[i] = v->ld[i];
+        else if (i > 0)
+            set(itf, k->ld[i], v->ld[i]);
 }
 
 static void write_nn(void *itf, const struct orr_dense_view *v)
@@ -60,8 +70,10 @@ static void write_nn(void *itf, const struct orr_dense_view *v)
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     struct starpu_ndim_interface *n = itf;
     for (size_t i = 0; i < v->ndim; i++)
-        if (k->by_pointer) n->nn[i] = v->nn[i];
-        else set(itf, k->nn[i], v->nn[i]);
+        if (k->by_pointer)
+            n->nn[i] = v->nn[i];
+        else
+            set(itf, k->nn[i], v->nn[i]);
 }
 
 /* Points an ndim structure at the room behind it. */
@@ -109,7 +121,8 @@ static size_t span_bytes(const struct orr_dense_view *v)
     return (last + 1) * v->elemsize;
 }
 
-/* Bytes of a buffer that the runtime allocates for it. Does not follow pointers: cached structures outlive their handle. */
+/* Bytes of a buffer that the runtime allocates for it. Does not follow pointers: cached structures outlive
+ * their handle. */
 static size_t alloc_bytes(const void *itf)
 {
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
@@ -128,10 +141,12 @@ static bool sizes_fit(const struct orr_dense_view *v, bool strided)
     for (size_t i = 0; i < v->ndim; i++) {
         if (v->nn[i] == 0) return true;
         if (__builtin_mul_overflow(bytes, v->nn[i], &bytes)) return false;
-        if (strided && (__builtin_mul_overflow(v->nn[i] - 1, v->ld[i], &part) || __builtin_add_overflow(last, part, &last)))
+        if (strided && (__builtin_mul_overflow(v->nn[i] - 1, v->ld[i], &part) ||
+                        __builtin_add_overflow(last, part, &last)))
             return false;
     }
-    return bytes <= PTRDIFF_MAX && (!strided || (!__builtin_mul_overflow(last, v->elemsize, &last) && last <= PTRDIFF_MAX));
+    return bytes <= PTRDIFF_MAX &&
+           (!strided || (!__builtin_mul_overflow(last, v->elemsize, &last) && last <= PTRDIFF_MAX));
 }
 
 /* Writes "AxBxC" into text. */
@@ -154,25 +169,27 @@ static bool check_sizes(const void *itf, int home_node, const char *fn)
     sizes_text(&v, sizes, sizeof sizes);
     bool in_place = home_node >= 0 && ((const struct orr_dense_head *)itf)->ptr;
     if (!sizes_fit(&v, in_place)) {
-        orr_error("%s: a %s of %s elements of %zu bytes%s is larger than the address space; check the sizes given", fn, k->name,
-                  sizes, v.elemsize, in_place && v.ndim > 1 ? ", with its leading dimensions," : "");
+        orr_error(
+            "%s: a %s of %s elements of %zu bytes%s is larger than the address space; check the sizes given",
+            fn, k->name, sizes, v.elemsize, in_place && v.ndim > 1 ? ", with its leading dimensions," : "");
         return false;
     }
     for (size_t i = 1; in_place && i < v.ndim; i++)
         if (v.nn[i] > 1 && v.ld[i] < v.nn[0]) {
-            orr_error("%s: leading dimension %zu is %zu, less than the %zu elements that lie in a row", fn, i, v.ld[i], v.nn[0]);
+            orr_error("%s: leading dimension %zu is %zu, less than the %zu elements that lie in a row", fn, i,
+                      v.ld[i], v.nn[0]);
             return false;
         }
     if (k->allocsize && get(itf, k->allocsize) < orr_dense_bytes(&v)) {
-        orr_error("%s: allocsize is %zu bytes, but %s elements of %zu bytes need %zu", fn, get(itf, k->allocsize), sizes,
-                  v.elemsize, orr_dense_bytes(&v));
+        orr_error("%s: allocsize is %zu bytes, but %s elements of %zu bytes need %zu", fn,
+                  get(itf, k->allocsize), sizes, v.elemsize, orr_dense_bytes(&v));
         return false;
     }
     return true;
 }
 
-void orr_dense_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf, struct starpu_data_interface_ops *ops,
-                             const char *fn)
+void orr_dense_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf,
+                             struct starpu_data_interface_ops *ops, const char *fn)
 {
     if (handle_out && !check_sizes(itf, home_node, fn)) {
         *handle_out = NULL;
@@ -202,13 +219,17 @@ void orr_dense_register_handle(starpu_data_handle_t h, unsigned home_node, void 
     }
 }
 
-void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr, uintptr_t dev_handle, size_t offset,
-                            const size_t *ld, const struct orr_dense_kind *kind, const char *fn)
+void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr, uintptr_t dev_handle,
+                            size_t offset, const size_t *ld, const struct orr_dense_kind *kind,
+                            const char *fn)
 {
     struct orr_dense_head *head = starpu_data_get_interface_on_node(h, node);
     struct orr_dense_view v;
     if (!head || orr_dense_kind_of(head) != kind) {
-        orr_error("%s: %s", fn, !h ? "the handle is NULL" : !head ? "there is no such memory node" : "the data has another interface");
+        orr_error("%s: %s", fn,
+                  !h      ? "the handle is NULL"
+                  : !head ? "there is no such memory node"
+                          : "the data has another interface");
         return;
     }
     orr_dense_read(head, &v);
@@ -220,17 +241,21 @@ void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr
     starpu_data_ptr_register(h, node);
 }
 
-const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface_id id, bool local, const char *fn)
+const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface_id id, bool local,
+                              const char *fn)
 {
     static const max_align_t zeros[16];
-    _Static_assert(sizeof zeros >= sizeof(struct starpu_tensor_interface), "zeros stands for every interface");
+    _Static_assert(sizeof zeros >= sizeof(struct starpu_tensor_interface),
+                   "zeros stands for every interface");
     if (!orr_data_valid(h) || h->ops->interfaceid != id) {
         orr_error("%s: %s", fn,
-                  !h ? "the handle is NULL" : !orr_data_valid(h) ? "the handle is not a registered one"
-                                                                 : "the data has another interface than this function reads");
+                  !h                   ? "the handle is NULL"
+                  : !orr_data_valid(h) ? "the handle is not a registered one"
+                                       : "the data has another interface than this function reads");
         return zeros;
     }
-    return starpu_data_get_interface_on_node(h, local ? starpu_worker_get_local_memory_node() : STARPU_MAIN_RAM);
+    return starpu_data_get_interface_on_node(h,
+                                             local ? starpu_worker_get_local_memory_node() : STARPU_MAIN_RAM);
 }
 
 /* ---- memory ---- */
@@ -301,7 +326,10 @@ int orr_dense_pointer_is_inside(void *itf, unsigned node, void *ptr)
 
 /* ---- shape ---- */
 
-static void *main_interface(starpu_data_handle_t h) { return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM); }
+static void *main_interface(starpu_data_handle_t h)
+{
+    return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+}
 
 size_t orr_dense_get_size(starpu_data_handle_t h)
 {
@@ -310,9 +338,15 @@ size_t orr_dense_get_size(starpu_data_handle_t h)
     return orr_dense_bytes(&v);
 }
 
-size_t orr_dense_get_alloc_size(starpu_data_handle_t h) { return alloc_bytes(main_interface(h)); }
+size_t orr_dense_get_alloc_size(starpu_data_handle_t h)
+{
+    return alloc_bytes(main_interface(h));
+}
 
-starpu_ssize_t orr_dense_get_max_size(starpu_data_handle_t h) { return (starpu_ssize_t)alloc_bytes(main_interface(h)); }
+starpu_ssize_t orr_dense_get_max_size(starpu_data_handle_t h)
+{
+    return (starpu_ssize_t)alloc_bytes(main_interface(h));
+}
 
 uint32_t orr_dense_footprint(starpu_data_handle_t h)
 {
@@ -335,7 +369,8 @@ int orr_dense_compare(void *a, void *b)
     if (orr_dense_kind_of(a) != orr_dense_kind_of(b)) return 0;
     orr_dense_read(a, &va);
     orr_dense_read(b, &vb);
-    return va.ndim == vb.ndim && va.elemsize == vb.elemsize && memcmp(va.nn, vb.nn, va.ndim * sizeof va.nn[0]) == 0;
+    return va.ndim == vb.ndim && va.elemsize == vb.elemsize &&
+           memcmp(va.nn, vb.nn, va.ndim * sizeof va.nn[0]) == 0;
 }
 
 int orr_dense_alloc_compare(void *a, void *b)
@@ -408,19 +443,23 @@ static void merge(struct orr_dense_view *a, struct orr_dense_view *b)
     a->ndim = b->ndim = kept ? kept : 1;
 }
 
-/* Copies the elements of one layout into another of the same shape. 0, or -EAGAIN when it goes on behind async_data. */
-static int copy(struct orr_dense_view *from, struct place src, struct orr_dense_view *to, struct place dst, void *async_data)
+/* Copies the elements of one layout into another of the same shape. 0, or -EAGAIN when it goes on behind
+ * async_data. */
+static int copy(struct orr_dense_view *from, struct place src, struct orr_dense_view *to, struct place dst,
+                void *async_data)
 {
     if (orr_dense_bytes(from) == 0) return 0;
     merge(from, to);
     size_t run = from->nn[0] * from->elemsize;
     if (from->ndim == 1)
-        return starpu_interface_copy(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node, run, async_data);
+        return starpu_interface_copy(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node, run,
+                                     async_data);
     if (from->ndim == 2)
-        return starpu_interface_copy2d(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node, run, from->nn[1],
-                                       from->ld[1] * from->elemsize, to->ld[1] * from->elemsize, async_data);
-    return starpu_interface_copynd(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node, from->elemsize, from->ndim,
-                                   from->nn, from->ld, to->ld, async_data);
+        return starpu_interface_copy2d(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node, run,
+                                       from->nn[1], from->ld[1] * from->elemsize, to->ld[1] * from->elemsize,
+                                       async_data);
+    return starpu_interface_copynd(src.addr, src.offset, src.node, dst.addr, dst.offset, dst.node,
+                                   from->elemsize, from->ndim, from->nn, from->ld, to->ld, async_data);
 }
 
 /* A task may have changed the shape within allocsize: the copy takes the shape of its source. */
@@ -469,8 +508,8 @@ int orr_dense_peek_data(starpu_data_handle_t h, unsigned node, void *ptr, size_t
     struct orr_dense_view from, to;
     orr_dense_read(itf, &to);
     if (count != orr_dense_bytes(&to)) {
-        orr_error("unpacking a %s: %zu bytes were given, but it takes %zu", orr_dense_kind_of(itf)->name, count,
-                  orr_dense_bytes(&to));
+        orr_error("unpacking a %s: %zu bytes were given, but it takes %zu", orr_dense_kind_of(itf)->name,
+                  count, orr_dense_bytes(&to));
         return -EINVAL;
     }
     from = to;
@@ -485,7 +524,8 @@ int orr_dense_unpack_data(starpu_data_handle_t h, unsigned node, void *ptr, size
     return status;
 }
 
-/* ---- the shape as bytes: interface id, dimensions, element size, buffer size, elements of each dimension ---- */
+/* ---- the shape as bytes: interface id, dimensions, element size, buffer size, elements of each dimension
+ * ---- */
 
 enum { META_ID, META_NDIM, META_ELEMSIZE, META_ALLOCSIZE, META_NN };
 
@@ -509,7 +549,8 @@ int orr_dense_unpack_meta(void **itf_out, void *ptr, starpu_ssize_t *count)
 {
     const uint64_t *words = ptr;
     const struct orr_dense_kind *k = words[META_ID] < STARPU_MAX_INTERFACE_ID ? kinds[words[META_ID]] : NULL;
-    if (!k || words[META_NDIM] > ORR_DENSE_MAX_DIMS || (!k->by_pointer && words[META_NDIM] != k->ndim)) return -EINVAL;
+    if (!k || words[META_NDIM] > ORR_DENSE_MAX_DIMS || (!k->by_pointer && words[META_NDIM] != k->ndim))
+        return -EINVAL;
     /* room for any of the structures, and for the arrays of the largest */
     struct orr_dense_head *head = orr_calloc(1, starpu_interface_ndim_ops.interface_size);
     struct orr_dense_view v = { .ndim = words[META_NDIM], .elemsize = words[META_ELEMSIZE], .ld = { 1 } };

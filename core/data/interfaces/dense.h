@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dense.h: what the interfaces of dense arrays have in common (variable, vector, matrix, block, tensor, ndim): all are
- * n-dimensional arrays, and differ in where their structure keeps the sizes.
- * Threads: any. Owns: nothing. Not here: sparse interfaces (sparse.h), cutting (core/data/filters/).
+/* dense.h: what the interfaces of dense arrays have in common (variable, vector, matrix, block, tensor,
+ * ndim): all are n-dimensional arrays, and differ in where their structure keeps the sizes.
+ * Threads: any.
+ * Owns: nothing. Not here: sparse interfaces (sparse.h), cutting (core/data/filters/).
  *
- * An interface is one struct orr_dense_kind (offsets of its members), one table of methods (ORR_DENSE_METHODS), its
- * registration function and its getters. Memory that the runtime allocates is always packed: only the program's own
- * buffers have leading dimensions larger than the array. */
+ * An interface is one struct orr_dense_kind (offsets of its members), one table of methods
+ * (ORR_DENSE_METHODS), its registration function and its getters. Memory that the runtime allocates is always
+ * packed: only the program's own buffers have leading dimensions larger than the array. */
 #ifndef ORR_DATA_INTERFACES_DENSE_H
 #define ORR_DATA_INTERFACES_DENSE_H
 
@@ -25,29 +26,30 @@ struct orr_dense_head {
 
 /* Where a structure keeps what; all are offsets of size_t members. */
 struct orr_dense_kind {
-    const char *name;                     /* for messages */
-    char letter;                          /* of descriptions */
-    uint8_t ndim;                         /* dimensions with a member each */
-    bool by_pointer;                      /* the sizes are arrays that the structure points to (ndim) */
-    uint16_t nn[ORR_DENSE_NAMED_DIMS];    /* elements */
-    uint16_t ld[ORR_DENSE_NAMED_DIMS];    /* elements between neighbours; [0] is unused */
+    const char *name;                  /* for messages */
+    char letter;                       /* of descriptions */
+    uint8_t ndim;                      /* dimensions with a member each */
+    bool by_pointer;                   /* the sizes are arrays that the structure points to (ndim) */
+    uint16_t nn[ORR_DENSE_NAMED_DIMS]; /* elements */
+    uint16_t ld[ORR_DENSE_NAMED_DIMS]; /* elements between neighbours; [0] is unused */
     uint16_t elemsize;
-    uint16_t allocsize;                   /* 0: it has none */
+    uint16_t allocsize; /* 0: it has none */
 };
 
-extern const struct orr_dense_kind orr_variable_kind, orr_vector_kind, orr_matrix_kind, orr_block_kind, orr_tensor_kind,
-    orr_ndim_kind;
+extern const struct orr_dense_kind orr_variable_kind, orr_vector_kind, orr_matrix_kind, orr_block_kind,
+    orr_tensor_kind, orr_ndim_kind;
 
-#define ORR_DENSE_CHECK_HEAD(type)                                                              \
-    _Static_assert(offsetof(type, ptr) == offsetof(struct orr_dense_head, ptr)                  \
-                       && offsetof(type, dev_handle) == offsetof(struct orr_dense_head, dev_handle) \
-                       && offsetof(type, offset) == offsetof(struct orr_dense_head, offset),    \
+#define ORR_DENSE_CHECK_HEAD(type)                                                                           \
+    _Static_assert(offsetof(type, ptr) == offsetof(struct orr_dense_head, ptr) &&                            \
+                       offsetof(type, dev_handle) == offsetof(struct orr_dense_head, dev_handle) &&          \
+                       offsetof(type, offset) == offsetof(struct orr_dense_head, offset),                    \
                    "a dense interface begins with the members of orr_dense_head")
 
 /* An array, whatever its interface. */
 struct orr_dense_view {
     size_t ndim, elemsize;
-    size_t nn[ORR_DENSE_MAX_DIMS + 1], ld[ORR_DENSE_MAX_DIMS + 1]; /* ld[0] is 1, but for pieces of ndim; one to spare */
+    size_t nn[ORR_DENSE_MAX_DIMS + 1],
+        ld[ORR_DENSE_MAX_DIMS + 1]; /* ld[0] is 1, but for pieces of ndim; one to spare */
 };
 
 /* The kind of an interface structure; NULL when it is no dense one. */
@@ -56,8 +58,9 @@ const struct orr_dense_kind *orr_dense_kind_of(const void *itf);
 /* Reads the shape and layout of an interface structure. */
 void orr_dense_read(const void *itf, struct orr_dense_view *view_out);
 
-/* Writes them; its number of dimensions must be that of the structure's kind (any for ndim). allocsize is set to the packed
- * size. An ndim structure must be followed by room for the arrays (orr_ndim_ops has it in interface_size). */
+/* Writes them; its number of dimensions must be that of the structure's kind (any for ndim). allocsize is set
+ * to the packed size. An ndim structure must be followed by room for the arrays (orr_ndim_ops has it in
+ * interface_size). */
 void orr_dense_write(void *itf, const struct orr_dense_view *view);
 
 /* Bytes of the elements. */
@@ -66,18 +69,20 @@ size_t orr_dense_bytes(const struct orr_dense_view *view);
 /* Sets the leading dimensions to those of an array without gaps. */
 void orr_dense_pack(struct orr_dense_view *view);
 
-/* Registers data from a filled structure after checking its sizes; *handle_out is NULL when they were refused (and why was
- * said, under the name of function fn). */
-void orr_dense_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf, struct starpu_data_interface_ops *ops,
-                             const char *fn);
+/* Registers data from a filled structure after checking its sizes; *handle_out is NULL when they were refused
+ * (and why was said, under the name of function fn). */
+void orr_dense_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf,
+                             struct starpu_data_interface_ops *ops, const char *fn);
 
 /* Gives h a buffer of the program on a node, with ld[1..] as its layout (NULL: packed as it is). */
-void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr, uintptr_t dev_handle, size_t offset,
-                            const size_t *ld, const struct orr_dense_kind *kind, const char *fn);
+void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr, uintptr_t dev_handle,
+                            size_t offset, const size_t *ld, const struct orr_dense_kind *kind,
+                            const char *fn);
 
-/* The structure of h on main memory, or (local) on the calling worker's node. When h is no data of that interface, says so
- * and returns a structure of zeros, so that a getter needs no branch of its own. */
-const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface_id id, bool local, const char *fn);
+/* The structure of h on main memory, or (local) on the calling worker's node. When h is no data of that
+ * interface, says so and returns a structure of zeros, so that a getter needs no branch of its own. */
+const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface_id id, bool local,
+                              const char *fn);
 
 /* ---- methods of the tables ---- */
 
@@ -105,16 +110,17 @@ int orr_dense_unpack_meta(void **itf_out, void *ptr, starpu_ssize_t *count);
 int orr_dense_free_meta(void *itf);
 extern const struct starpu_data_copy_methods orr_dense_copy_methods;
 
-#define ORR_DENSE_METHODS                                                                                     \
-    .register_data_handle = orr_dense_register_handle, .allocate_data_on_node = orr_dense_allocate,           \
-    .free_data_on_node = orr_dense_free, .cache_data_on_node = orr_dense_cache,                               \
-    .reuse_data_on_node = orr_dense_reuse, .copy_methods = &orr_dense_copy_methods,                           \
-    .to_pointer = orr_dense_to_pointer, .pointer_is_inside = orr_dense_pointer_is_inside,                     \
-    .get_size = orr_dense_get_size, .get_alloc_size = orr_dense_get_alloc_size,                               \
-    .get_max_size = orr_dense_get_max_size, .footprint = orr_dense_footprint,                                 \
-    .alloc_footprint = orr_dense_alloc_footprint, .compare = orr_dense_compare,                               \
-    .alloc_compare = orr_dense_alloc_compare, .display = orr_dense_display, .describe = orr_dense_describe,   \
-    .pack_data = orr_dense_pack_data, .peek_data = orr_dense_peek_data, .unpack_data = orr_dense_unpack_data, \
-    .pack_meta = orr_dense_pack_meta, .unpack_meta = orr_dense_unpack_meta, .free_meta = orr_dense_free_meta
+#define ORR_DENSE_METHODS                                                                                    \
+    .register_data_handle = orr_dense_register_handle, .allocate_data_on_node = orr_dense_allocate,          \
+    .free_data_on_node = orr_dense_free, .cache_data_on_node = orr_dense_cache,                              \
+    .reuse_data_on_node = orr_dense_reuse, .copy_methods = &orr_dense_copy_methods,                          \
+    .to_pointer = orr_dense_to_pointer, .pointer_is_inside = orr_dense_pointer_is_inside,                    \
+    .get_size = orr_dense_get_size, .get_alloc_size = orr_dense_get_alloc_size,                              \
+    .get_max_size = orr_dense_get_max_size, .footprint = orr_dense_footprint,                                \
+    .alloc_footprint = orr_dense_alloc_footprint, .compare = orr_dense_compare,                              \
+    .alloc_compare = orr_dense_alloc_compare, .display = orr_dense_display, .describe = orr_dense_describe,  \
+    .pack_data = orr_dense_pack_data, .peek_data = orr_dense_peek_data,                                      \
+    .unpack_data = orr_dense_unpack_data, .pack_meta = orr_dense_pack_meta,                                  \
+    .unpack_meta = orr_dense_unpack_meta, .free_meta = orr_dense_free_meta
 
 #endif

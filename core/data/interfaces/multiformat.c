@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* multiformat.c: the interface of elements that have one layout for each kind of device. Every node holds the CPU layout,
- * which is the one that travels; a device's node also has room for the device's own.
- * Threads: any. Owns: its method table. Not here: the methods (arrays.c); running the codelets that convert (a driver). */
+/* multiformat.c: the interface of elements that have one layout for each kind of device. Every node holds the
+ * CPU layout, which is the one that travels; a device's node also has room for the device's own. Threads:
+ * any. Owns: its method table. Not here: the methods (arrays.c); running the codelets that convert (a
+ * driver). */
 #include "core/data/interfaces/arrays.h"
 
 #include "core/base/log.h"
@@ -30,12 +31,16 @@ static void bytes(const void *itf, unsigned node, size_t out[ORR_ARRAYS_MAX])
 const struct orr_arrays_kind orr_multiformat_kind = {
     .name = "multiformat vector",
     .letter = 'F',
-    .addr = { offsetof(multiformat_itf, cpu_ptr), offsetof(multiformat_itf, cuda_ptr), offsetof(multiformat_itf, opencl_ptr) },
+    .addr = { offsetof(multiformat_itf, cpu_ptr), offsetof(multiformat_itf, cuda_ptr),
+              offsetof(multiformat_itf, opencl_ptr) },
     .shape = shape,
     .bytes = bytes,
 };
 
-static struct starpu_multiformat_data_interface_ops *get_formats(void *itf) { return ((multiformat_itf *)itf)->ops; }
+static struct starpu_multiformat_data_interface_ops *get_formats(void *itf)
+{
+    return ((multiformat_itf *)itf)->ops;
+}
 
 static struct starpu_data_interface_ops multiformat_ops = {
     ORR_ARRAYS_METHODS,
@@ -49,7 +54,9 @@ static struct starpu_data_interface_ops multiformat_ops = {
 void starpu_multiformat_data_register(starpu_data_handle_t *handle, int home_node, void *ptr, size_t nx,
                                       struct starpu_multiformat_data_interface_ops *format_ops)
 {
-    multiformat_itf m = { .id = STARPU_MULTIFORMAT_INTERFACE_ID, .cpu_ptr = ptr, .nx = nx, .ops = format_ops };
+    multiformat_itf m = {
+        .id = STARPU_MULTIFORMAT_INTERFACE_ID, .cpu_ptr = ptr, .nx = nx, .ops = format_ops
+    };
     if (!format_ops) {
         orr_error("starpu_multiformat_data_register: the table of formats is NULL");
         if (handle) *handle = NULL;

@@ -22,12 +22,16 @@ struct starpu_data_interface_ops starpu_interface_variable_ops = {
 void starpu_variable_data_register(starpu_data_handle_t *handle, int home_node, uintptr_t ptr, size_t size)
 {
     struct starpu_variable_interface v = {
-        .id = STARPU_VARIABLE_INTERFACE_ID, .ptr = ptr, .dev_handle = ptr, .elemsize = size,
+        .id = STARPU_VARIABLE_INTERFACE_ID,
+        .ptr = ptr,
+        .dev_handle = ptr,
+        .elemsize = size,
     };
     orr_dense_data_register(handle, home_node, &v, &starpu_interface_variable_ops, __func__);
 }
 
-void starpu_variable_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr, uintptr_t dev_handle, size_t offset)
+void starpu_variable_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr,
+                                  uintptr_t dev_handle, size_t offset)
 {
     orr_dense_ptr_register(handle, node, ptr, dev_handle, offset, NULL, &orr_variable_kind, __func__);
 }
@@ -37,6 +41,12 @@ static const struct starpu_variable_interface *variable(starpu_data_handle_t h, 
     return orr_interface_get(h, STARPU_VARIABLE_INTERFACE_ID, local, fn);
 }
 
-size_t starpu_variable_get_elemsize(starpu_data_handle_t handle) { return variable(handle, false, __func__)->elemsize; }
+size_t starpu_variable_get_elemsize(starpu_data_handle_t handle)
+{
+    return variable(handle, false, __func__)->elemsize;
+}
 
-uintptr_t starpu_variable_get_local_ptr(starpu_data_handle_t handle) { return variable(handle, true, __func__)->ptr; }
+uintptr_t starpu_variable_get_local_ptr(starpu_data_handle_t handle)
+{
+    return variable(handle, true, __func__)->ptr;
+}

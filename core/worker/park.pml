@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* park.pml: a model of core/worker/park.c for spin: sleeping workers, and who wakes them. Run by scripts/check-models.
+ *
+ * Each step is one atomic access of the C code, which has the same names. Spin interleaves them sequentially consistently:
+ * that is what the seq_cst operations on orr_lot and on the ring's cells promise. The length of the queue is read relaxed in
+ * the code (orr_queue_length); it is one access here, since the seq_cst accesses before it order it on real machines.
+ *
+ * The queue is that of sched/queue.c in little: a ring whose cells are claimed first and written later, and a spill list,
+ * from which whoever pops moves the rest back to the ring. A worker's own queue (orr_worker_push_local) is there as well.
+ * A SHORT task is one that is known to be short. A LONG one is not, and here ends only when all shared tasks have begun: so
+ * a task left waiting beside a sleeping worker is a deadlock, and spin reports it. An UNKNOWN one may end at any time.
+ *
+ * Property: no execution stops before every task has run once, and all workers have then left for the shutdown.
+ *
+ * MUTANTS: NO_LAST_LOOK NO_PASSING_ON NO_DEBT LOOK_BEFORE_PUSH STOP_BEFORE_PARKED
+ * SIZES: -DPRODUCERS=2,-DEACH=1 -DEACH=3 -DSPILL -DLOCAL,-DEACH=1
+ */
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef EACH
+#define EACH 2 /* shared tasks of each producer */
+#endif
+#ifndef PRODUCERS
+#define PRODUCERS 1
+#endif
+#define SHARED (PRODUCERS * EACH)
+#define LARGE_BACKLOG 2
+#ifdef LOCAL
+#define LOCAL_TASKS 1
+#else
+#define LOCAL_TASKS 0
+#endif
+
+mtype = { NOTHING, SHORT, UNKNOWN, LONG };
+
+/* orr_lot */
+byte parked, searching, brief;
+bool who[WORKERS];
+bool stopping;
+/* struct orr_worker */
+bool futex[WORKERS];
+byte local_count; /* of worker 0 */
+/* struct orr_queue */
+byte tail, head;
+bool written[SHARED];
+byte spilled_count, spill_list;
+bool lock;
+
+/* what the property speaks of */
+byte begun, longs, local_begun;
+
+#define BACKLOG (tail - head + spilled_count)
+
+inline wake_claimed(id)
+{
+    parked--;
+    futex[id] = true
+}
+
+/* Takes w's parked bit. */
+inline claim(id, mine)
+{
+    atomic { mine = who[id]; who[id] = false }
+}
+
+/* wake_one, park.c: the lowest bit that could be claimed. Reading the bits and claiming one are a single step here: a claim
+ * that fails is followed by another reading. */
+inline wake_one(id, mine)
+{
+    atomic {
+        id = 0;
+        do
+        :: id < WORKERS && !who[id] -> id++
+        :: else -> break
+        od;
+        mine = id < WORKERS;
+        if
+        :: mine -> who[id] = false
+        :: else -> id = 0
+        fi
+    };
+    if
+    :: mine -> searching++; wake_claimed(id); atomic { id = 0; mine = false }
+    :: else
+    fi
+}
+
+/* orr_wake_any */
+inline orr_wake_any(id, mine)
+{
+    if
+    :: parked == 0
+    :: else ->
+       if
+       :: searching > 0
+       :: else ->
+          if
+          :: brief > 0 && BACKLOG < LARGE_BACKLOG
+          :: else -> wake_one(id, mine)
+          fi
+       fi
+    fi
+}
+
+/* orr_worker_push_local, orr_wake_worker */
+inline push_local(mine)
+{
+    local_count++;
+    if
+    :: parked == 0
+    :: else ->
+       claim(0, mine);
+       if
+       :: mine -> searching++; wake_claimed(0)
+       :: else
+       fi
+    fi;
+    mine = false
+}
+
+proctype producer()
+{
+    byte pos, id, i;
+    bool mine;
+    for (i : 1 .. EACH) {
+#ifdef LOOK_BEFORE_PUSH
+        orr_wake_any(id, mine);
+#endif
+        if
+        :: d_step { pos = tail; tail++ }
+           d_step { written[pos] = true; pos = 0 }
+#ifdef SPILL
+        :: atomic { !lock -> spill_list++; spilled_count++ } /* the ring was full */
+#endif
+        fi;
+#ifndef LOOK_BEFORE_PUSH
+        orr_wake_any(id, mine)
+#else
+        skip
+#endif
+    }
+}
+
+proctype local_producer()
+{
+    bool mine;
+    push_local(mine)
+}
+
+inline kind_of_task(t)
+{
+    if
+    :: t = SHORT
+    :: t = UNKNOWN
+    :: longs < WORKERS - 1 -> longs++; t = LONG
+    fi
+}
+
+/* pop_spilled, sched/queue.c: takes the first, and moves one behind it to the ring before the count falls. */
+inline pop_spilled(t, pos)
+{
+    atomic { !lock -> lock = true };
+    if
+    :: spill_list > 0 ->
+       atomic { spill_list--; begun++; kind_of_task(t) };
+       if
+       :: spill_list > 0 ->
+          spill_list--;
+          d_step { pos = tail; tail++ }
+          d_step { written[pos] = true; pos = 0 }
+          spilled_count = spilled_count - 2
+       :: else -> spilled_count--
+       fi
+    :: else
+    fi;
+    lock = false
+}
+
+/* orr_worker_next: own queue, ring, spill list. */
+inline orr_worker_next(w, t, pos)
+{
+    if
+    :: atomic { w == 0 && local_count > 0 -> local_count--; local_begun++; t = UNKNOWN }
+    :: else ->
+       atomic {
+           if
+           :: head < SHARED && written[head] -> head++; begun++; kind_of_task(t)
+           :: else
+           fi
+       };
+       if
+#ifdef SPILL
+       :: t == NOTHING && spilled_count > 0 -> pop_spilled(t, pos)
+#endif
+       :: else
+       fi
+    fi
+}
+
+/* "if tasks wait and nobody looks, one is woken": the second half of stop_searching and of orr_worker_expects */
+inline wake_for_backlog(id, mine)
+{
+    if
+    :: BACKLOG > 0 -> wake_one(id, mine)
+    :: else
+    fi
+}
+
+/* orr_worker_expects */
+inline orr_worker_expects(is_short, short_tasks, id, mine)
+{
+    if
+    :: is_short && !short_tasks -> short_tasks = true; brief++
+    :: !is_short && short_tasks -> short_tasks = false; brief--
+    :: else
+    fi;
+#ifndef NO_DEBT
+    if
+    :: is_short || parked == 0
+    :: else ->
+       if
+       :: searching > 0
+       :: else -> wake_for_backlog(id, mine)
+       fi
+    fi
+#endif
+}
+
+/* stop_searching */
+inline stop_searching(found, others, id, mine)
+{
+    d_step { searching--; others = searching }
+#ifndef NO_PASSING_ON
+    if
+    :: !found || others > 0 || parked == 0
+    :: else -> wake_for_backlog(id, mine)
+    fi;
+#endif
+    others = 0
+}
+
+/* park */
+inline park(w, t, pos, mine)
+{
+    futex[w] = false;
+#ifdef STOP_BEFORE_PARKED
+    searching--;
+#endif
+    who[w] = true;
+    parked++;
+#ifndef STOP_BEFORE_PARKED
+    searching--;
+#endif
+#ifdef NO_LAST_LOOK
+    t = NOTHING;
+#else
+    orr_worker_next(w, t, pos);
+#endif
+    if
+    :: t != NOTHING || stopping ->
+       claim(w, mine);
+       if
+       :: mine -> parked--; searching++
+       :: else -> futex[w] /* sleep_parked: somebody is waking us */
+       fi;
+       mine = false
+    :: else -> futex[w] /* sleep_parked */
+    fi
+}
+
+/* idle */
+inline idle(w, t, pos, short_tasks, others, id, mine)
+{
+    if
+    :: short_tasks -> short_tasks = false; brief--
+    :: else
+    fi;
+    orr_worker_next(w, t, pos); /* LOOKS_BEFORE_SEARCHING */
+    if
+    :: t != NOTHING
+    :: else ->
+       searching++;
+       do
+       :: t != NOTHING || stopping -> break
+       :: else ->
+          orr_worker_next(w, t, pos); /* search */
+          if
+          :: t != NOTHING || stopping
+          :: t == NOTHING && !stopping -> park(w, t, pos, mine)
+          :: t == NOTHING && !stopping /* searches on */
+          fi
+       od;
+       stop_searching((t != NOTHING), others, id, mine)
+    fi
+}
+
+/* cpu_loop, worker.c */
+proctype worker(byte w)
+{
+    byte id, pos, others;
+    bool mine, short_tasks;
+    mtype t = NOTHING;
+    do
+    :: orr_worker_next(w, t, pos);
+       if
+       :: t == NOTHING -> idle(w, t, pos, short_tasks, others, id, mine)
+       :: else
+       fi;
+       if
+       :: t == NOTHING && stopping -> break
+       :: t == NOTHING && !stopping
+       :: t == SHORT -> orr_worker_expects(true, short_tasks, id, mine)
+       :: t == UNKNOWN -> orr_worker_expects(false, short_tasks, id, mine)
+       :: t == LONG -> orr_worker_expects(false, short_tasks, id, mine); begun == SHARED
+       fi;
+       t = NOTHING
+    od
+}
+
+/* orr_workers_stop: everything has run; workers are anywhere between looking and sleeping */
+init
+{
+    byte i;
+    bool mine;
+    atomic {
+        for (i : 0 .. WORKERS - 1) { run worker(i) }
+        for (i : 1 .. PRODUCERS) { run producer() }
+#ifdef LOCAL
+        run local_producer()
+#endif
+    };
+    begun == SHARED && local_begun == LOCAL_TASKS;
+    stopping = true;
+    for (i : 0 .. WORKERS - 1) {
+        claim(i, mine);
+        if
+        :: mine -> searching++; wake_claimed(i)
+        :: else
+        fi
+    }
+    (_nr_pr == 1);
+    assert(parked == 0 && searching == 0 && brief == 0 && BACKLOG == 0 && local_count == 0)
+}

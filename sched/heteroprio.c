@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* heteroprio.c: tasks wait in buckets, numbered by their priority; each kind of worker looks at them in its
+ * own order. Threads: any pushes; workers pop; settings before there are tasks. Owns: the buckets. Not here:
+ * models (dm.c).
+ *
+ * A slow kind takes from a bucket only what the fast workers would not get to in the time it needs: when more
+ * than (its slow factor) tasks wait for each fast worker. (E. Agullo et al., Task-based FMM for heterogeneous
+ * architectures, 2016.) */
+#include <starpu.h>
+#include <starpu_heteroprio.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "sched/pool.h"
+
+enum { BUCKETS = STARPU_HETEROPRIO_BUCKETS, NO_KIND = -1 };
+
+struct bucket {
+    struct orr_task *first, *last;
+    uint32_t count;
+    int fastest;              /* a kind, or NO_KIND [const] */
+    float slow[STARPU_NARCH]; /* 0: not set [const] */
+};
+
+struct heteroprio {
+    struct orr_ctx *ctx;
+    pthread_mutex_t lock; /* protects the tasks in buckets; held when a codelet's can_execute is asked */
+    _Atomic uint32_t length;
+    struct bucket bucket[BUCKETS];
+    unsigned nlooks[STARPU_NARCH];          /* [const] */
+    unsigned looks[STARPU_NARCH][BUCKETS];  /* buckets in their order [const] */
+    _Atomic unsigned workers[STARPU_NARCH]; /* of each kind */
+};
+
+static void *create(struct orr_ctx *ctx)
+{
+    struct heteroprio *h = orr_calloc(1, sizeof *h);
+    if (!h) return NULL;
+    h->ctx = ctx;
+    pthread_mutex_init(&h->lock, NULL);
+    for (int b = 0; b < BUCKETS; b++) h->bucket[b].fastest = NO_KIND;
+    for (int kind = 0; kind < STARPU_NARCH; kind++) {
+        h->nlooks[kind] = BUCKETS;
+        for (unsigned i = 0; i < BUCKETS; i++) h->looks[kind][i] = BUCKETS - 1 - i;
+    }
+    return h;
+}
+
+static void destroy(void *instance)
+{
+    struct heteroprio *h = instance;
+    pthread_mutex_destroy(&h->lock);
+    orr_free(h);
+}
+
+static int add_workers(void *instance, const int *workers, unsigned count)
+{
+    struct heteroprio *h = instance;
+    for (unsigned i = 0; i < count; i++) orr_add_relaxed(&h->workers[orr_workers[workers[i]].type], 1u);
+    return 0;
+}
+
+static void remove_workers(void *instance, const int *workers, unsigned count)
+{
+    struct heteroprio *h = instance;
+    for (unsigned i = 0; i < count; i++) orr_add_relaxed(&h->workers[orr_workers[workers[i]].type], -1u);
+}
+
+static void push(void *instance, struct orr_task *t)
+{
+    struct heteroprio *h = instance;
+    int number = t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : t->priority;
+    struct bucket *b = &h->bucket[number];
+    t->next = NULL;
+    pthread_mutex_lock(&h->lock);
+    if (b->last)
+        b->last->next = t;
+    else
+        b->first = t;
+    b->last = t;
+    b->count++;
+    orr_add_seq(&h->length, 1u);
+    pthread_mutex_unlock(&h->lock);
+    orr_wake_each(h->ctx); /* who takes it depends on the kind, and on what else waits */
+}
+
+/* Whether the fastest workers are to have t, w being slower. Called with the lock held. */
+static bool leaves_alone(struct heteroprio *h, const struct bucket *b, const struct orr_task *t,
+                         const struct orr_worker *w)
+{
+    if (b->fastest == NO_KIND || b->fastest == (int)w->type || b->slow[w->type] <= 0) return false;
+    unsigned fast = orr_load_relaxed(&h->workers[b->fastest]);
+    bool they_can = (orr_task_where(t->pub) & STARPU_WORKER_TO_MASK(b->fastest)) &&
+                    !t->pub->cl->can_execute && !t->pub->workerids_len;
+    return fast > 0 && they_can && (float)b->count < b->slow[w->type] * (float)fast;
+}
+
+/* The first task of the bucket that is for w. Called with the lock held. */
+static struct orr_task *take(struct heteroprio *h, struct bucket *b, struct orr_worker *w)
+{
+    struct orr_task *before = NULL, *t = b->first;
+    unsigned nimpl;
+    while (t && (leaves_alone(h, b, t, w) || !orr_worker_can_run(w, t, &nimpl))) {
+        before = t;
+        t = t->next;
+    }
+    if (!t) return NULL;
+    if (before)
+        before->next = t->next;
+    else
+        b->first = t->next;
+    if (b->last == t) b->last = before;
+    b->count--;
+    t->next = NULL;
+    t->nimpl = (uint8_t)nimpl;
+    t->nimpl_valid = 1;
+    return t;
+}
+
+static struct orr_task *pop(void *instance, struct orr_worker *w)
+{
+    struct heteroprio *h = instance;
+    if (orr_load_seq(&h->length) == 0) return NULL;
+    struct orr_task *t = NULL;
+    pthread_mutex_lock(&h->lock);
+    for (unsigned i = 0; i < h->nlooks[w->type] && !t; i++) t = take(h, &h->bucket[h->looks[w->type][i]], w);
+    if (t) orr_sub_seq(&h->length, 1u);
+    pthread_mutex_unlock(&h->lock);
+    return t;
+}
+
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    (void)w;
+    return orr_load_seq(&((struct heteroprio *)instance)->length);
+}
+
+const struct orr_policy_ops orr_policy_heteroprio = {
+    .name = "heteroprio",
+    .description = "buckets of tasks, which each kind of worker looks at in its own order",
+    .create = create,
+    .destroy = destroy,
+    .add_workers = add_workers,
+    .remove_workers = remove_workers,
+    .push = push,
+    .pop = pop,
+    .backlog = backlog,
+};
+
+/* ---- settings ---- */
+
+/* The policy of that context; NULL with a message when a number is out of range or it is another policy. */
+static struct heteroprio *settings_of(unsigned id, int arch, unsigned number, unsigned limit,
+                                      const char *function)
+{
+    struct orr_ctx *ctx = orr_ctx_get(id);
+    if (!ctx || ctx->policy != &orr_policy_heteroprio)
+        orr_error("%s: context %u has no policy heteroprio", function, id);
+    else if (arch < 0 || arch >= STARPU_NARCH)
+        orr_error("%s: %d is no kind of worker", function, arch);
+    else if (number >= limit)
+        orr_error("%s: %u is too large, there are %d buckets", function, number, BUCKETS);
+    else
+        return ctx->instance;
+    return NULL;
+}
+
+void starpu_heteroprio_set_nb_prios(unsigned sched_ctx_id, enum starpu_worker_archtype arch,
+                                    unsigned max_prio)
+{
+    struct heteroprio *h =
+        settings_of(sched_ctx_id, (int)arch, max_prio, BUCKETS + 1, "starpu_heteroprio_set_nb_prios");
+    if (!h) return;
+    h->nlooks[arch] = max_prio;
+    for (unsigned i = 0; i < BUCKETS; i++) h->looks[arch][i] = i;
+}
+
+void starpu_heteroprio_set_mapping(unsigned sched_ctx_id, enum starpu_worker_archtype arch,
+                                   unsigned source_prio, unsigned dest_bucket_id)
+{
+    unsigned larger = source_prio > dest_bucket_id ? source_prio : dest_bucket_id;
+    struct heteroprio *h =
+        settings_of(sched_ctx_id, (int)arch, larger, BUCKETS, "starpu_heteroprio_set_mapping");
+    if (h) h->looks[arch][source_prio] = dest_bucket_id;
+}
+
+void starpu_heteroprio_set_faster_arch(unsigned sched_ctx_id, enum starpu_worker_archtype arch,
+                                       unsigned bucket_id)
+{
+    struct heteroprio *h =
+        settings_of(sched_ctx_id, (int)arch, bucket_id, BUCKETS, "starpu_heteroprio_set_faster_arch");
+    if (h) h->bucket[bucket_id].fastest = (int)arch;
+}
+
+void starpu_heteroprio_set_arch_slow_factor(unsigned sched_ctx_id, enum starpu_worker_archtype arch,
+                                            unsigned bucket_id, float slow_factor)
+{
+    struct heteroprio *h =
+        settings_of(sched_ctx_id, (int)arch, bucket_id, BUCKETS, "starpu_heteroprio_set_arch_slow_factor");
+    if (h) h->bucket[bucket_id].slow[arch] = slow_factor;
+}

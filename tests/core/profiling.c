@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Profiling: the times of tasks, the sums of workers, turning it on and off.
+ * Threads: main asks; tasks take a known time.
+ * Owns: nothing.
+ * Not here: performance models (perfmodel.c).
+ */
+#include "tests/helper.h"
+
+enum { TASKS = 10, BODY_US = 2000 };
+
+static void sleep_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(BODY_US);
+}
+
+static struct starpu_codelet sleep_cl = { .cpu_funcs = { sleep_func }, .name = "sleep" };
+
+static struct starpu_task *submit(int worker)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &sleep_cl;
+    task->destroy = 0;
+    task->detach = 0;
+    task->flops = 100;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)worker;
+    if (starpu_task_submit(task) == 0) return task;
+    printf("Bail out! a task was refused\n");
+    exit(1);
+}
+
+static void wait_for(struct starpu_task *task)
+{
+    if (starpu_task_wait(task) != 0) ok(0, "a task can be waited for");
+}
+
+static double us(struct timespec *t)
+{
+    return starpu_timing_timespec_to_us(t);
+}
+
+static void times_of_a_task(void)
+{
+    struct starpu_task *task = submit(1);
+    wait_for(task);
+    struct starpu_profiling_task_info *info = task->profiling_info;
+    ok(info != NULL, "a task has its times");
+    if (info) {
+        is_int(info->workerid, 1, "and the worker it ran on");
+        ok(us(&info->submit_time) > 0 && us(&info->submit_time) <= us(&info->push_start_time),
+           "submitted, then pushed");
+        ok(us(&info->push_start_time) <= us(&info->pop_end_time), "pushed, then popped");
+        ok(us(&info->pop_end_time) <= us(&info->start_time), "popped, then started");
+        double length = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time);
+        ok(length >= BODY_US, "the body's time is counted (%.0f us of at least %d)", length, BODY_US);
+    }
+    starpu_task_destroy(task);
+}
+
+static void sums_of_workers(void)
+{
+    struct starpu_profiling_worker_info info;
+    struct starpu_task *tasks[TASKS];
+    starpu_profiling_worker_get_info(0, NULL);
+    starpu_profiling_worker_get_info(1, NULL);
+    for (int i = 0; i < TASKS; i++) tasks[i] = submit(1);
+    for (int i = 0; i < TASKS; i++) {
+        wait_for(tasks[i]);
+        starpu_task_destroy(tasks[i]);
+    }
+    is_int(starpu_profiling_worker_get_info(1, &info), 0, "a worker's sums are given");
+    is_int(info.executed_tasks, TASKS, "the tasks it ran are counted");
+    ok(us(&info.executing_time) >= TASKS * BODY_US, "and the time they took");
+    ok(us(&info.executing_time) <= us(&info.total_time), "which is no more than has passed");
+    ok(info.flops == 100.0 * TASKS, "and their operations");
+    starpu_profiling_worker_get_info(0, &info);
+    is_int(info.executed_tasks, 0, "the other worker ran none");
+    starpu_profiling_worker_get_info(1, &info);
+    is_int(info.executed_tasks, 0, "each question begins anew");
+    usleep(20000);
+    starpu_profiling_worker_get_info(0, &info);
+    ok(us(&info.sleeping_time) >= 5000, "a worker without tasks sleeps, and that is counted");
+    is_int(starpu_profiling_worker_get_info(17, &info), -EINVAL, "there is no such worker");
+}
+
+static void switching(void)
+{
+    is_int(starpu_profiling_status_get(), STARPU_PROFILING_DISABLE, "profiling is off at the start");
+    struct starpu_task *task = submit(0);
+    wait_for(task);
+    ok(task->profiling_info == NULL, "a task has no times then");
+    starpu_task_destroy(task);
+    is_int(starpu_profiling_status_set(STARPU_PROFILING_ENABLE), STARPU_PROFILING_DISABLE,
+           "turning it on tells that it was off");
+    is_int(starpu_profiling_status_get(), STARPU_PROFILING_ENABLE, "it is on");
+}
+
+static void times_are_computed(void)
+{
+    struct timespec a = { 1, 900000000 }, b = { 3, 100000000 }, c;
+    ok(starpu_timing_timespec_delay_us(&a, &b) == 1200000.0, "the time between two dates");
+    starpu_timespec_add(&a, &b, &c);
+    ok(c.tv_sec == 5 && c.tv_nsec == 0, "a sum carries");
+    starpu_timespec_sub(&b, &a, &c);
+    ok(c.tv_sec == 1 && c.tv_nsec == 200000000, "a difference borrows");
+    ok(starpu_timespec_cmp(&a, &b, <), "dates are compared");
+}
+
+int main(void)
+{
+    unsetenv("STARPU_PROFILING");
+    unsetenv("STARPU_WORKER_STATS");
+    times_are_computed();
+    runtime_start(2, NULL);
+    require_workers(2);
+    switching();
+    times_of_a_task();
+    sums_of_workers();
+    is_int(starpu_profiling_status_set(STARPU_PROFILING_DISABLE), STARPU_PROFILING_ENABLE,
+           "it can be turned off");
+    starpu_shutdown();
+    return done_testing();
+}
