@@ -55,7 +55,8 @@ void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...);
 void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *array);
 
 /* Block until the task that carries the tag has ended. Returns 0; -EINVAL: unknown or not yet submitted tag;
- * -EDEADLK: called from a task or a callback. Tasks with detach == 0 and destroy are freed here. */
+ * -EDEADLK: called from a task or a callback. A task with detach == 0 stays the caller's, to
+ * starpu_task_wait(). */
 int starpu_tag_wait(starpu_tag_t id);
 int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id);
 

@@ -27,7 +27,7 @@ enum {
     LONG_YIELD_US = 50,
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
-    NAPS_BEFORE_TRY = 64, /* then tries a yield again */
+    NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, then twice as many each time it is long */
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
     QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
@@ -35,7 +35,8 @@ enum {
 
 struct idler {
     uint32_t nap_us; /* 0: yields */
-    uint32_t naps;
+    uint32_t naps;   /* still to come before a yield is tried again */
+    uint32_t period; /* naps after the next long yield, less one */
 };
 
 static struct {
@@ -60,27 +61,31 @@ static void sleep_until_signal(uint32_t us, bool (*done)(void *arg), void *arg)
 }
 
 /* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal
- * is missed. */
+ * is missed. A long yield may be chance, as when a thread of our own ran here for a moment: the first nap is
+ * short, and only a core that stays busy is left for longer. */
 static void idle(struct idler *i, bool (*done)(void *arg), void *arg)
 {
     if (i->nap_us == 0) {
         uint64_t before = orr_ticks();
         sched_yield();
-        if (orr_ticks_to_us(orr_ticks() - before) < LONG_YIELD_US) return;
+        if (orr_ticks_to_us(orr_ticks() - before) < LONG_YIELD_US) {
+            i->period = 0;
+            return;
+        }
         i->nap_us = NAP_MIN_US;
-        i->naps = 0;
+        i->naps = i->period + 1;
+        i->period = i->naps * 2 > NAPS_MAX ? NAPS_MAX - 1 : i->naps * 2 - 1;
         return;
     }
-    if (done)
-        sleep_until_signal(i->nap_us, done, arg);
-    else
-        nap(i->nap_us);
+    if (done) sleep_until_signal(i->nap_us, done, arg);
+    else nap(i->nap_us);
     i->nap_us = i->nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : i->nap_us * 2;
-    if (++i->naps == NAPS_BEFORE_TRY) *i = (struct idler){ 0 };
+    if (--i->naps == 0) i->nap_us = 0;
 }
 
 static void moved(struct idler *i)
 {
+    i->period = 0;
     if (i->nap_us) i->nap_us = NAP_MIN_US;
 }
 

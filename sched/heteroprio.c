@@ -84,6 +84,13 @@ static void push(void *instance, struct orr_task *t)
     orr_wake_each(h->ctx); /* who takes it depends on the kind, and on what else waits */
 }
 
+static bool looks_at(const struct heteroprio *h, int kind, const struct bucket *b)
+{
+    for (unsigned i = 0; i < h->nlooks[kind]; i++)
+        if (&h->bucket[h->looks[kind][i]] == b) return true;
+    return false;
+}
+
 /* Whether the fastest workers are to have t, w being slower. Called with the lock held. */
 static bool leaves_alone(struct heteroprio *h, const struct bucket *b, const struct orr_task *t,
                          const struct orr_worker *w)
@@ -92,7 +99,8 @@ static bool leaves_alone(struct heteroprio *h, const struct bucket *b, const str
     unsigned fast = orr_load_relaxed(&h->workers[b->fastest]);
     bool they_can = (orr_task_where(t->pub) & STARPU_WORKER_TO_MASK(b->fastest)) &&
                     !t->pub->cl->can_execute && !t->pub->workerids_len;
-    return fast > 0 && they_can && (float)b->count < b->slow[w->type] * (float)fast;
+    return fast > 0 && they_can && (float)b->count < b->slow[w->type] * (float)fast &&
+           looks_at(h, b->fastest, b);
 }
 
 /* The first task of the bucket that is for w. Called with the lock held. */

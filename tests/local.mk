@@ -55,10 +55,20 @@ TAP_TESTS += tests/core/parallel_worker
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device
 TAP_TESTS += tests/core/coherency_random
+TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices
 UNIT_TESTS += tests/core/coherency_places
 UNIT_TESTS += tests/core/interfaces
 
+# When things go wrong: misuse of the interface, nonsense in the environment, no memory.
+TAP_TESTS += tests/core/misuse
+TAP_TESTS += tests/core/misuse_init
+TAP_TESTS += tests/core/env
+UNIT_TESTS += tests/core/alloc_failures
+
 # Private parts.
 UNIT_TESTS += tests/core/perfmodel_fit
 UNIT_TESTS += tests/core/perfmodel_store
+
+# make check-long only. The full soak: tests/long/soak.tap --tasks 100000000
+LONG_TESTS += tests/long/soak

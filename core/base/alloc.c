@@ -28,6 +28,13 @@ static bool must_fail(void)
     return left == 0 || (left < 0 && orr_load_relaxed(&fail_for_ever));
 }
 
+bool orr_alloc_injected(bool *fail_out)
+{
+    bool injected = orr_load_relaxed(&injecting);
+    *fail_out = injected && must_fail();
+    return injected;
+}
+
 void *orr_malloc(size_t bytes)
 {
     return must_fail() ? NULL : malloc(bytes);

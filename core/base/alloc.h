@@ -14,12 +14,16 @@ ORR_EXPORT void *orr_calloc(size_t count,
                             size_t bytes); /* zeroed; NULL as well when count * bytes overflows */
 ORR_EXPORT void *orr_realloc(void *p, size_t bytes);
 ORR_EXPORT void *orr_malloc_aligned(size_t alignment, size_t bytes); /* freed with orr_free */
-char *orr_strdup(const char *s);                          /* NULL for NULL */
+char *orr_strdup(const char *s);                                     /* NULL for NULL */
 char *orr_printf_alloc(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 ORR_EXPORT void orr_free(void *p);
 
 /* For tests: the (skip+1)-th allocation from now on fails, and every later one too when for_ever. skip < 0:
  * none fails. */
 void orr_alloc_fail_after(long skip, bool for_ever);
+
+/* For allocators on top of this one: whether a test injects failures, and if so whether this allocation is to
+ * fail. */
+bool orr_alloc_injected(bool *fail_out);
 
 #endif

@@ -24,7 +24,9 @@ static bool first_time(const struct orr_env *e)
     static _Atomic(const struct orr_env *) told[TOLD];
     for (int i = 0; i < TOLD; i++) {
         const struct orr_env *other = NULL;
-        if (atomic_compare_exchange_strong_explicit(&told[i], &other, e, memory_order_relaxed, memory_order_relaxed)) return true;
+        if (atomic_compare_exchange_strong_explicit(&told[i], &other, e, memory_order_relaxed,
+                                                    memory_order_relaxed))
+            return true;
         if (other == e) return false;
     }
     return true;
@@ -32,7 +34,9 @@ static bool first_time(const struct orr_env *e)
 
 void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used)
 {
-    if (first_time(e)) orr_warn("%s=%s is ignored: it takes %s (%s); using %s", e->name, orr_env_string(e), wants, e->help, used);
+    if (first_time(e))
+        orr_warn("%s=%s is ignored: it takes %s (%s); using %s", e->name, orr_env_string(e), wants, e->help,
+                 used);
 }
 
 long orr_env_long(const struct orr_env *e, long fallback, long min, long max)

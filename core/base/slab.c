@@ -32,17 +32,15 @@ struct slab {
     struct free_block *batches;
     struct chunk *chunks;
     char *cut, *cut_end; /* the rest of the newest chunk */
-    size_t block_bytes;  /* [const] */
     size_t next_chunk_bytes;
     long blocks_cut, batches_held;
 };
 
 static struct slab slabs[ORR_SLAB_COUNT];
 
-void orr_slab_set_size(enum orr_slab_id id, size_t bytes)
+static size_t block_bytes(const struct slab *s)
 {
-    slabs[id].block_bytes = (bytes + ORR_CACHE_LINE - 1) & ~(size_t)(ORR_CACHE_LINE - 1);
-    if (id == ORR_SLAB_EDGE) slabs[id].block_bytes = (bytes + 15) & ~(size_t)15;
+    return orr_slab_block_bytes[s - slabs];
 }
 
 /* Called with the slab's lock held. */
@@ -65,13 +63,15 @@ static bool add_chunk_locked(struct slab *s)
 static struct free_block *cut_batch_locked(struct slab *s, uint32_t *count_out)
 {
     struct free_block *first = NULL, **end = &first;
-    uint32_t n = 0;
-    if (s->cut + s->block_bytes > s->cut_end && !add_chunk_locked(s)) return NULL;
-    for (; n < BATCH && s->cut + s->block_bytes <= s->cut_end; n++) {
+    bool fail, singly = orr_alloc_injected(&fail); /* each block may fail, then */
+    uint32_t n = 0, wanted = singly ? 1 : BATCH;
+    if (orr_unlikely(fail)) return NULL;
+    if (s->cut + block_bytes(s) > s->cut_end && !add_chunk_locked(s)) return NULL;
+    for (; n < wanted && s->cut + block_bytes(s) <= s->cut_end; n++) {
         struct free_block *b = (struct free_block *)s->cut;
-        s->cut += s->block_bytes;
+        s->cut += block_bytes(s);
         memset(b, 0,
-               s->block_bytes < ORR_CACHE_LINE ? s->block_bytes
+               block_bytes(s) < ORR_CACHE_LINE ? block_bytes(s)
                                                : ORR_CACHE_LINE); /* for who looks at all blocks */
         *end = b;
         end = &b->next;
@@ -167,7 +167,7 @@ void orr_slab_for_each(enum orr_slab_id id, void (*fn)(void *block, void *arg), 
     orr_spin_lock(&s->lock);
     for (struct chunk *c = s->chunks; c; c = c->next) {
         char *end = c == s->chunks ? s->cut : (char *)c + c->bytes;
-        for (char *b = (char *)c + ORR_CACHE_LINE; b + s->block_bytes <= end; b += s->block_bytes) fn(b, arg);
+        for (char *b = (char *)c + ORR_CACHE_LINE; b + block_bytes(s) <= end; b += block_bytes(s)) fn(b, arg);
     }
     orr_spin_unlock(&s->lock);
 }

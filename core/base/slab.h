@@ -27,8 +27,10 @@ struct orr_slab_cache { /* [own: thread] */
     uint32_t count;
 };
 
-/* Sets the block size of one slab; once, before its first use. */
-void orr_slab_set_size(enum orr_slab_id id, size_t bytes);
+/* The size of each slab's blocks: multiples of 16, at least 16. A table that core/task fills in: it knows its
+ * structs. */
+extern const size_t orr_slab_block_bytes[ORR_SLAB_COUNT];
+#define ORR_SLAB_ROUND(bytes, unit) (((bytes) + (unit)-1) / (unit) * (unit))
 
 void *orr_slab_alloc_slow(enum orr_slab_id id);
 void orr_slab_free_slow(enum orr_slab_id id);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coherency.c: which copies of a handle are valid, and what must happen before a task may use one.
- * Threads: any. Owns: the states in struct orr_replicate. Not here: moving bytes (transfer.c), making room (eviction.c),
- * the program's wishes about places (prefetch.c).
+ * Threads: any. Owns: the states in struct orr_replicate. Not here: moving bytes (transfer.c), making room
+ * (eviction.c), the program's wishes about places (prefetch.c).
  *
- * MSI: a copy is invalid, shared, or owned (the only valid one). Who asks for a copy already holds the handle in its access
- * queue, so readers meet readers only; what they may meet beside them are write-backs and prefetches. A fetch looks at the
- * state under the handle's lock and either is satisfied, or hangs on to a transfer that is under way, or makes one. When
- * that transfer ends it looks again, until it is satisfied: there is no other state to keep. A writer first lets every
- * other transfer of the handle end, then declares all other copies invalid. */
+ * MSI: a copy is invalid, shared, or owned (the only valid one). Who asks for a copy already holds the handle
+ * in its access queue, so readers meet readers only; what they may meet beside them are write-backs and
+ * prefetches. A fetch looks at the state under the handle's lock and either is satisfied, or hangs on to a
+ * transfer that is under way, or makes one. When that transfer ends it looks again, until it is satisfied:
+ * there is no other state to keep. A writer first lets every other transfer of the handle end, then declares
+ * all other copies invalid. */
 #include "core/data/coherency.h"
 
 #include <errno.h>
@@ -25,8 +26,10 @@
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
 {
     const char *name = h->rare ? h->rare->name : NULL;
-    if (name) snprintf(buf, bytes, "\"%s\"", name);
-    else snprintf(buf, bytes, "%p (%s)", (void *)h, h->ops->name ? h->ops->name : "unnamed");
+    if (name)
+        snprintf(buf, bytes, "\"%s\"", name);
+    else
+        snprintf(buf, bytes, "%p (%s)", (void *)h, h->ops->name ? h->ops->name : "unnamed");
     return buf;
 }
 
@@ -41,7 +44,8 @@ void orr_data_update_ready_locked(struct orr_data *h)
 
 enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */
 
-/* The place of the best valid copy for dst, or -1. Main memory first; else one from which there is a direct way. */
+/* The place of the best valid copy for dst, or -1. Main memory first; else one from which there is a direct
+ * way. */
 static int best_source(struct orr_data *h, unsigned dst)
 {
     if (h->replicates[STARPU_MAIN_RAM].state != ORR_INVALID) return STARPU_MAIN_RAM;
@@ -108,8 +112,8 @@ static void new_transfer(struct orr_transfer *t, struct orr_fetch *f)
     t->has_turn = f->has_turn;
 }
 
-/* One look at the state. spare: for a new transfer, NULL when there is none yet. *started_out: it was used, and the caller
- * must start it. Called with the handle's lock held. */
+/* One look at the state. spare: for a new transfer, NULL when there is none yet. *started_out: it was used,
+ * and the caller must start it. Called with the handle's lock held. */
 static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *started_out)
 {
     struct orr_data *h = f->handle;
@@ -151,15 +155,19 @@ static void unpin(struct orr_fetch *f)
 }
 
 /* What follows a look: starts the transfer, gives back what was not used. */
-static void settle(struct orr_fetch *f, unsigned node, int s, struct orr_transfer *spare, bool started, bool had_turn)
+static void settle(struct orr_fetch *f, unsigned node, int s, struct orr_transfer *spare, bool started,
+                   bool had_turn)
 {
     if (s < 0) unpin(f);
-    if (started) orr_transfer_start(spare);
-    else orr_free(spare);
+    if (started)
+        orr_transfer_start(spare);
+    else
+        orr_free(spare);
     if (had_turn && !started) orr_prefetch_pass(node);
 }
 
-/* Looks, and starts what the look asked for. 1, 0, or -errno as orr_fetch_start. f may be gone when it returns 0. */
+/* Looks, and starts what the look asked for. 1, 0, or -errno as orr_fetch_start. f may be gone when it
+ * returns 0. */
 static int carry_on(struct orr_fetch *f)
 {
     struct orr_data *h = f->handle;
@@ -196,7 +204,8 @@ bool orr_prefetch_start_next(unsigned node)
     m->prefetches = f->next;
     f->has_turn = true;
     m->prefetching++;
-    orr_spin_unlock(&m->lock); /* h cannot be destroyed while its lock is held, nor while a transfer of it is under way */
+    orr_spin_unlock(
+        &m->lock); /* h cannot be destroyed while its lock is held, nor while a transfer of it is under way */
     bool started = false;
     int s = step_locked(f, spare, &started);
     orr_spin_unlock(&h->queue.lock);
@@ -239,16 +248,21 @@ void orr_transfers_wait(struct orr_event *e)
     uint64_t nap_after = orr_ticks() + orr_us_to_ticks(200);
     orr_thread_blocked_begin();
     while (!orr_event_is_set(e)) {
-        if (orr_transfers_poll()) nap_after = orr_ticks() + orr_us_to_ticks(200);
-        else if (orr_ticks() < nap_after) sched_yield();
-        else orr_event_nap(e, NAP_NS);
+        if (orr_transfers_poll())
+            nap_after = orr_ticks() + orr_us_to_ticks(200);
+        else if (orr_ticks() < nap_after)
+            sched_yield();
+        else
+            orr_event_nap(e, NAP_NS);
     }
     orr_thread_blocked_end();
 }
 
 int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode)
 {
-    struct blocking_fetch b = { .fetch = { .done = wake_blocked, .handle = h, .node = (uint16_t)node, .mode = (uint16_t)mode } };
+    struct blocking_fetch b = {
+        .fetch = { .done = wake_blocked, .handle = h, .node = (uint16_t)node, .mode = (uint16_t)mode }
+    };
     orr_event_init(&b.done);
     int r = orr_fetch_start(&b.fetch);
     if (r) return r < 0 ? r : 0;
@@ -271,7 +285,9 @@ static void write_through(struct orr_data *h, unsigned node, uint32_t mask)
         if (n == node || !(mask >> n & 1)) continue;
         struct orr_fetch *f = orr_calloc(1, sizeof *f);
         if (!f) return; /* the copy is brought when somebody asks for it */
-        *f = (struct orr_fetch){ .done = free_fetch, .handle = h, .node = (uint16_t)n, .mode = STARPU_R, .prefetch = true };
+        *f = (struct orr_fetch){
+            .done = free_fetch, .handle = h, .node = (uint16_t)n, .mode = STARPU_R, .prefetch = true
+        };
         if (orr_fetch_start(f) != 0) orr_free(f);
     }
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eviction.c: finding room on a device's memory: the copies used longest ago make place, dirty ones are written back first.
- * Threads: any; one at a time serves the hungry of a node. Owns: the order of eviction and those who wait for memory.
- * Not here: main memory, from which nothing is evicted; the copies themselves (transfer.c).
+/* eviction.c: finding room on a device's memory: the copies used longest ago make place, dirty ones are
+ * written back first.
+ * Threads: any; one at a time serves the hungry of a node. Owns: the order of eviction
+ * and those who wait for memory. Not here: main memory, from which nothing is evicted; the copies themselves
+ * (transfer.c).
  *
- * Whoever needs memory on a device queues behind those who asked before, so that a task's inputs are not starved by later
- * ones. The first tries to allocate; when that fails, copies that nobody uses are thrown out in the order of their last use,
- * until enough bytes are freed or on their way out. If all that is left is in use by others, it waits: the end of a use, of
- * a transfer or of an eviction serves the queue again. If nobody else uses anything, it will never fit: -ENOMEM. */
+ * Whoever needs memory on a device queues behind those who asked before, so that a task's inputs are not
+ * starved by later ones. The first tries to allocate; when that fails, copies that nobody uses are thrown out
+ * in the order of their last use, until enough bytes are freed or on their way out. If all that is left is in
+ * use by others, it waits: the end of a use, of a transfer or of an eviction serves the queue again. If
+ * nobody else uses anything, it will never fit: -ENOMEM. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,10 +23,14 @@
 
 static void unlink_locked(struct orr_memory *m, struct orr_chunk *c)
 {
-    if (c->prev) c->prev->next = c->next;
-    else if (m->first == c) m->first = c->next;
-    if (c->next) c->next->prev = c->prev;
-    else if (m->last == c) m->last = c->prev;
+    if (c->prev)
+        c->prev->next = c->next;
+    else if (m->first == c)
+        m->first = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    else if (m->last == c)
+        m->last = c->prev;
     c->prev = c->next = NULL;
 }
 
@@ -37,10 +44,14 @@ void orr_chunk_touch_locked(struct orr_replicate *r, unsigned node, bool first)
         unlink_locked(m, c);
         c->prev = first ? NULL : m->last;
         c->next = first ? m->first : NULL;
-        if (c->prev) c->prev->next = c;
-        else m->first = c;
-        if (c->next) c->next->prev = c;
-        else m->last = c;
+        if (c->prev)
+            c->prev->next = c;
+        else
+            m->first = c;
+        if (c->next)
+            c->next->prev = c;
+        else
+            m->last = c;
     }
     orr_spin_unlock(&m->lock);
 }
@@ -98,7 +109,8 @@ void orr_eviction_run(struct orr_chunk *c, unsigned node)
     orr_transfers_count(-1);
 }
 
-/* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's lock held. */
+/* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
+ * lock held. */
 static bool begin_write_back_locked(struct orr_chunk *c, bool evict_after)
 {
     struct orr_data *h = c->handle;
@@ -117,14 +129,18 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
     bool busy = r->users > 0 || r->incoming || (r->allocated && !c), evict = false, write = false;
     if (!busy && c) {
         write = only_valid(h, node);
-        if (write) busy = !begin_write_back_locked(c, true);
-        else orr_eviction_begin_locked(c, node);
+        if (write)
+            busy = !begin_write_back_locked(c, true);
+        else
+            orr_eviction_begin_locked(c, node);
         evict = !write;
     }
     orr_spin_unlock(&h->queue.lock);
     if (busy) return -EBUSY;
-    if (evict) orr_eviction_run(c, node);
-    else if (write) orr_transfer_start(&c->out);
+    if (evict)
+        orr_eviction_run(c, node);
+    else if (write)
+        orr_transfer_start(&c->out);
     orr_memory_feed(node);
     return 0;
 }
@@ -169,7 +185,8 @@ static struct orr_chunk *chunk_of(struct orr_transfer *t)
     return (struct orr_chunk *)((char *)t - offsetof(struct orr_chunk, out));
 }
 
-/* Makes c a victim if nobody uses it. gently: only if it is of no use to anybody. Called with the handle's lock held. */
+/* Makes c a victim if nobody uses it. gently: only if it is of no use to anybody. Called with the handle's
+ * lock held. */
 static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, struct victims *v)
 {
     struct orr_replicate *r = &c->handle->replicates[node];
@@ -233,7 +250,8 @@ static enum outcome reclaim(unsigned node, const struct own_set *own, size_t byt
 void orr_memory_tidy(unsigned node)
 {
     enum { NEARLY_FULL_PERCENT = 90 };
-    size_t enough = orr_nodes[node].limit_bytes / 100 * NEARLY_FULL_PERCENT, used = orr_load_relaxed(&orr_nodes[node].used_bytes);
+    size_t enough = orr_nodes[node].limit_bytes / 100 * NEARLY_FULL_PERCENT,
+           used = orr_load_relaxed(&orr_nodes[node].used_bytes);
     struct own_set own = { NULL, 0 };
     if (enough && used > enough) reclaim(node, &own, used - enough, false);
 }
@@ -267,9 +285,11 @@ static void refuse(struct orr_transfer *t)
     if (!t->quiet) {
         char label[64];
         struct orr_node *n = &orr_nodes[t->dst];
-        orr_error("data %s of %zu bytes does not fit in memory node %u (%s) beside what is in use there (%zu of %zu bytes); use "
-                  "smaller pieces, or a worker with more memory", orr_data_label(t->handle, label, sizeof label),
-                  wanted_bytes(t->handle), t->dst, n->name, orr_load_relaxed(&n->used_bytes), n->limit_bytes);
+        orr_error("data %s of %zu bytes does not fit in memory node %u (%s) beside what is in use there (%zu "
+                  "of %zu bytes); use "
+                  "smaller pieces, or a worker with more memory",
+                  orr_data_label(t->handle, label, sizeof label), wanted_bytes(t->handle), t->dst, n->name,
+                  orr_load_relaxed(&n->used_bytes), n->limit_bytes);
     }
     orr_transfer_finish(t, -ENOMEM);
 }
@@ -299,9 +319,12 @@ void orr_memory_feed(unsigned node)
         }
         m->hungry = t->next;
         orr_spin_unlock(&m->lock);
-        if (s == FED) orr_transfer_carry_on(t);
-        else if (s == DROPPED) orr_transfer_finish(t, -EAGAIN);
-        else refuse(t);
+        if (s == FED)
+            orr_transfer_carry_on(t);
+        else if (s == DROPPED)
+            orr_transfer_finish(t, -EAGAIN);
+        else
+            refuse(t);
         orr_spin_lock(&m->lock);
     }
     orr_spin_unlock(&m->lock);
@@ -313,8 +336,10 @@ void orr_memory_ask(struct orr_transfer *t)
     struct orr_memory *m = &orr_memories[node];
     orr_spin_lock(&m->lock);
     t->next = NULL;
-    if (m->hungry) m->hungry_last->next = t;
-    else m->hungry = t;
+    if (m->hungry)
+        m->hungry_last->next = t;
+    else
+        m->hungry = t;
     m->hungry_last = t;
     orr_spin_unlock(&m->lock);
     orr_memory_feed(node);

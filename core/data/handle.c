@@ -287,19 +287,26 @@ static bool may_block(const char *fn)
     return false;
 }
 
+/* Whether h is whole and not ending already; says so if not. */
+static bool may_end(struct orr_data *h, const char *fn)
+{
+    if (h->lazy_unregister)
+        orr_error("%s%s: the data is unregistered already", fn, where());
+    else if (h->partitioned)
+        orr_error("%s%s: the data is still partitioned; call starpu_data_unpartition first", fn, where());
+    else if (orr_partition_plans(h))
+        orr_error("%s%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn,
+                  where(), orr_partition_plans(h));
+    else
+        return true;
+    return false;
+}
+
 /* Waits until nobody uses h, brings the bytes home if asked, and destroys it. */
 static void unregister(struct orr_data *h, bool bring_home, const char *fn)
 {
     if (!check(h, fn) || !may_block(fn)) return;
-    if (h->partitioned) {
-        orr_error("%s: the data is still partitioned; call starpu_data_unpartition first", fn);
-        return;
-    }
-    if (orr_partition_plans(h)) {
-        orr_error("%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn,
-                  orr_partition_plans(h));
-        return;
-    }
+    if (!may_end(h, fn)) return;
     struct orr_access a = { .group = ORR_GROUP_WRITE };
     orr_data_acquire_blocking(h, &a, -1, STARPU_R);
     if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
@@ -345,7 +352,11 @@ static void end_granted(struct orr_waiter *w)
 
 static void submit_end(struct orr_data *h, bool destroy, const char *fn)
 {
-    if (!check(h, fn)) return;
+    if (!check(h, fn) || (destroy && !may_end(h, fn))) return;
+    if (h->partitioned) {
+        orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
+        return;
+    }
     struct submitted_end *e = orr_calloc(1, sizeof *e);
     if (!e) {
         orr_error("%s: out of memory; the data stays as it is", fn);
@@ -355,6 +366,7 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     e->access.waiter.granted = end_granted;
     e->handle = h;
     e->destroy = destroy;
+    h->lazy_unregister = destroy;
     if (h->planned) orr_partition_switch(h, STARPU_W);
     bool granted = orr_data_join(h, &e->access);
     if (!destroy) orr_store_relaxed(&h->written_ahead, false);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prefetch.c: what the program and policies say and ask about places of copies: bring it there, drop it, where is it.
- * Threads: any; the forms with async 0 block. Owns: requests under way.
- * Not here: how copies move (coherency.c). A request joins the handle's access queue as a reader, so that it comes after
- * the tasks submitted before it and before later ones. */
+/* prefetch.c: what the program and policies say and ask about places of copies: bring it there, drop it,
+ * where is it.
+ * Threads: any; the forms with async 0 block. Owns: requests under way. Not here: how copies
+ * move (coherency.c). A request joins the handle's access queue as a reader, so that it comes after the tasks
+ * submitted before it and before later ones. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -39,7 +40,8 @@ static void mark_unwanted(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
     for (unsigned n = 1; n < h->nnodes; n++)
-        if (h->replicates[n].chunk && h->replicates[n].users == 0) orr_chunk_touch_locked(&h->replicates[n], n, true);
+        if (h->replicates[n].chunk && h->replicates[n].users == 0)
+            orr_chunk_touch_locked(&h->replicates[n], n, true);
     orr_spin_unlock(&h->queue.lock);
 }
 
@@ -123,7 +125,9 @@ static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, boo
 {
     if (!check(h, node, fn)) return -EINVAL;
     if (h->nnodes == 1) return 0;
-    return request(h, (struct orr_fetch){ .node = (uint16_t)node, .prefetch = true, .idle = idle, .prio = prio }, false, async);
+    return request(h,
+                   (struct orr_fetch){ .node = (uint16_t)node, .prefetch = true, .idle = idle, .prio = prio },
+                   false, async);
 }
 
 int starpu_data_prefetch_on_node_prio(starpu_data_handle_t h, unsigned node, unsigned async, int prio)
@@ -175,7 +179,9 @@ int starpu_data_request_allocation(starpu_data_handle_t h, unsigned node)
     if (h->nnodes == 1) return 0;
     struct orr_fetch *f = orr_calloc(1, sizeof *f);
     if (!f) return -ENOMEM;
-    *f = (struct orr_fetch){ .done = free_wish, .handle = h, .node = (uint16_t)node, .mode = STARPU_W, .prefetch = true };
+    *f = (struct orr_fetch){
+        .done = free_wish, .handle = h, .node = (uint16_t)node, .mode = STARPU_W, .prefetch = true
+    };
     if (orr_fetch_start(f) != 0) orr_free(f);
     return 0;
 }
@@ -195,7 +201,10 @@ void starpu_data_set_ooc_flag(starpu_data_handle_t h, unsigned flag)
     if (check(h, 0, "starpu_data_set_ooc_flag")) h->ooc = flag != 0;
 }
 
-unsigned starpu_data_get_ooc_flag(starpu_data_handle_t h) { return check(h, 0, "starpu_data_get_ooc_flag") && h->ooc; }
+unsigned starpu_data_get_ooc_flag(starpu_data_handle_t h)
+{
+    return check(h, 0, "starpu_data_get_ooc_flag") && h->ooc;
+}
 
 /* ---- where it is ---- */
 
@@ -209,7 +218,8 @@ static struct place place_of(struct orr_data *h, unsigned node)
     orr_spin_lock(&h->queue.lock);
     struct orr_transfer *t = r->incoming;
     bool comes = t && !t->eviction;
-    struct place p = { r->allocated, r->state != ORR_INVALID, comes, comes && !orr_load_relaxed(&t->prefetch) };
+    struct place p = { r->allocated, r->state != ORR_INVALID, comes,
+                       comes && !orr_load_relaxed(&t->prefetch) };
     orr_spin_unlock(&h->queue.lock);
     return p;
 }
@@ -228,7 +238,8 @@ unsigned starpu_data_is_on_node_excluding_prefetch(starpu_data_handle_t h, unsig
     return p.valid || p.needed;
 }
 
-void starpu_data_query_status2(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid, int *is_loading, int *is_requested)
+void starpu_data_query_status2(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid,
+                               int *is_loading, int *is_requested)
 {
     if (!check(h, (unsigned)node, "starpu_data_query_status")) return;
     struct place p = place_of(h, (unsigned)node);
@@ -238,7 +249,8 @@ void starpu_data_query_status2(starpu_data_handle_t h, int node, int *is_allocat
     if (is_requested) *is_requested = p.loading;
 }
 
-void starpu_data_query_status(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid, int *is_requested)
+void starpu_data_query_status(starpu_data_handle_t h, int node, int *is_allocated, int *is_valid,
+                              int *is_requested)
 {
     starpu_data_query_status2(h, node, is_allocated, is_valid, NULL, is_requested);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scratch.c: private buffers of workers for STARPU_SCRATCH accesses: one for each handle and worker, kept for the next task.
- * Threads: the worker the buffer is for. Owns: the table in struct orr_data_rare. Not here: their memory, which is fetched
- * and evicted like that of any handle (coherency.c); a buffer not in use holds nothing worth writing back. */
+/* scratch.c: private buffers of workers for STARPU_SCRATCH accesses: one for each handle and worker, kept for
+ * the next task.
+ * Threads: the worker the buffer is for. Owns: the table in struct orr_data_rare. Not here:
+ * their memory, which is fetched and evicted like that of any handle (coherency.c); a buffer not in use holds
+ * nothing worth writing back. */
 #include "core/base/alloc.h"
 #include "core/data/coherency.h"
 

@@ -3,8 +3,9 @@
  * Threads: whoever starts or polls. Owns: the lists of copies under way and of prefetches, in orr_memories.
  * Not here: which copy is needed (coherency.c), finding memory on a device (eviction.c).
  *
- * A transfer goes: memory -> copy, perhaps with a stop in main memory -> finish. Each stage hands it to the next, or leaves it
- * on a list from which a poll takes it. A prefetch becomes one only in its turn: queued it holds nothing. */
+ * A transfer goes: memory -> copy, perhaps with a stop in main memory -> finish. Each stage hands it to the
+ * next, or leaves it on a list from which a poll takes it. A prefetch becomes one only in its turn: queued it
+ * holds nothing. */
 #include "core/data/transfer.h"
 
 #include <errno.h>
@@ -19,25 +20,35 @@ struct orr_memory orr_memories[STARPU_MAXNODES];
 _Atomic uint32_t orr_transfers_active;
 void (*_Atomic orr_transfers_started)(void);
 
-void orr_transfers_count(int by) { orr_add_seq(&orr_transfers_active, (uint32_t)by); }
+void orr_transfers_count(int by)
+{
+    orr_add_seq(&orr_transfers_active, (uint32_t)by);
+}
 
 /* ---- the copy itself ---- */
 
 typedef int (*copy_fn)(void *, unsigned, void *, unsigned);
 
 /* The synchronous method for a pair of kinds of memory, for interfaces without any_to_any. */
-static copy_fn specific_copy(const struct starpu_data_copy_methods *m, enum starpu_node_kind src, enum starpu_node_kind dst)
+static copy_fn specific_copy(const struct starpu_data_copy_methods *m, enum starpu_node_kind src,
+                             enum starpu_node_kind dst)
 {
     const struct {
         enum starpu_node_kind src, dst;
         copy_fn fn;
     } methods[] = {
-        { STARPU_CPU_RAM, STARPU_CPU_RAM, m->ram_to_ram },           { STARPU_CPU_RAM, STARPU_CUDA_RAM, m->ram_to_cuda },
-        { STARPU_CUDA_RAM, STARPU_CPU_RAM, m->cuda_to_ram },         { STARPU_CUDA_RAM, STARPU_CUDA_RAM, m->cuda_to_cuda },
-        { STARPU_CPU_RAM, STARPU_OPENCL_RAM, m->ram_to_opencl },     { STARPU_OPENCL_RAM, STARPU_CPU_RAM, m->opencl_to_ram },
-        { STARPU_OPENCL_RAM, STARPU_OPENCL_RAM, m->opencl_to_opencl }, { STARPU_CUDA_RAM, STARPU_OPENCL_RAM, m->cuda_to_opencl },
-        { STARPU_OPENCL_RAM, STARPU_CUDA_RAM, m->opencl_to_cuda },   { STARPU_CPU_RAM, STARPU_HIP_RAM, m->ram_to_hip },
-        { STARPU_HIP_RAM, STARPU_CPU_RAM, m->hip_to_ram },           { STARPU_HIP_RAM, STARPU_HIP_RAM, m->hip_to_hip },
+        { STARPU_CPU_RAM, STARPU_CPU_RAM, m->ram_to_ram },
+        { STARPU_CPU_RAM, STARPU_CUDA_RAM, m->ram_to_cuda },
+        { STARPU_CUDA_RAM, STARPU_CPU_RAM, m->cuda_to_ram },
+        { STARPU_CUDA_RAM, STARPU_CUDA_RAM, m->cuda_to_cuda },
+        { STARPU_CPU_RAM, STARPU_OPENCL_RAM, m->ram_to_opencl },
+        { STARPU_OPENCL_RAM, STARPU_CPU_RAM, m->opencl_to_ram },
+        { STARPU_OPENCL_RAM, STARPU_OPENCL_RAM, m->opencl_to_opencl },
+        { STARPU_CUDA_RAM, STARPU_OPENCL_RAM, m->cuda_to_opencl },
+        { STARPU_OPENCL_RAM, STARPU_CUDA_RAM, m->opencl_to_cuda },
+        { STARPU_CPU_RAM, STARPU_HIP_RAM, m->ram_to_hip },
+        { STARPU_HIP_RAM, STARPU_CPU_RAM, m->hip_to_ram },
+        { STARPU_HIP_RAM, STARPU_HIP_RAM, m->hip_to_hip },
     };
     for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++)
         if (methods[i].src == src && methods[i].dst == dst) return methods[i].fn;
@@ -56,8 +67,10 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
     } else {
         copy_fn fn = m ? specific_copy(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
-        if (fn) r = fn(from, src, to, dst);
-        else if (h->ops->get_size && h->ops->get_size(h) > 0) r = -ENOSYS;
+        if (fn)
+            r = fn(from, src, to, dst);
+        else if (h->ops->get_size && h->ops->get_size(h) > 0)
+            r = -ENOSYS;
     }
     if (async->error) return async->error;
     if (async->pending) return -EAGAIN;
@@ -83,9 +96,11 @@ static void copy(struct orr_transfer *t)
     if (r != -EAGAIN) {
         if (r) {
             char label[64];
-            orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s", orr_data_label(t->handle, label, sizeof label),
-                      t->src, orr_nodes[t->src].name, t->dst, orr_nodes[t->dst].name,
-                      r == -ENOSYS ? "its interface has no method for that; give it any_to_any" : strerror(-r));
+            orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s",
+                      orr_data_label(t->handle, label, sizeof label), t->src, orr_nodes[t->src].name, t->dst,
+                      orr_nodes[t->dst].name,
+                      r == -ENOSYS ? "its interface has no method for that; give it any_to_any"
+                                   : strerror(-r));
         }
         orr_transfer_finish(t, r ? -EIO : 0);
         return;
@@ -116,16 +131,21 @@ static void copy_by_ram(struct orr_transfer *t)
     h->replicates[t->src].users--;
     orr_spin_unlock(&h->queue.lock);
     t->src = -1;
-    t->via = (struct orr_fetch){ .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = t->quiet };
+    t->via = (struct orr_fetch){
+        .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = t->quiet
+    };
     int r = orr_fetch_start(&t->via);
     if (r) arrived_in_ram(&t->via, r < 0 ? r : 0);
 }
 
 static void start_copy(struct orr_transfer *t)
 {
-    if (t->src < 0) orr_transfer_finish(t, 0);
-    else if (direct(t->handle, (unsigned)t->src, t->dst)) copy(t);
-    else copy_by_ram(t);
+    if (t->src < 0)
+        orr_transfer_finish(t, 0);
+    else if (direct(t->handle, (unsigned)t->src, t->dst))
+        copy(t);
+    else
+        copy_by_ram(t);
 }
 
 /* ---- memory ---- */
@@ -172,12 +192,16 @@ static void find_memory(struct orr_transfer *t)
     if (!t->quiet) {
         char label[64];
         orr_error("data %s does not fit in main memory (STARPU_LIMIT_CPU_MEM: %zu bytes, in use: %zu)",
-                  orr_data_label(t->handle, label, sizeof label), orr_nodes[0].limit_bytes, orr_load_relaxed(&orr_nodes[0].used_bytes));
+                  orr_data_label(t->handle, label, sizeof label), orr_nodes[0].limit_bytes,
+                  orr_load_relaxed(&orr_nodes[0].used_bytes));
     }
     orr_transfer_finish(t, r);
 }
 
-void orr_transfer_carry_on(struct orr_transfer *t) { start_copy(t); }
+void orr_transfer_carry_on(struct orr_transfer *t)
+{
+    start_copy(t);
+}
 
 /* ---- prefetches ---- */
 
@@ -210,8 +234,8 @@ bool orr_prefetch_turn_locked(struct orr_fetch *f)
     return turn;
 }
 
-/* Nodes on which this thread is to start prefetches: a mask, so that one ending at once does not start the next deeper in
- * the stack. */
+/* Nodes on which this thread is to start prefetches: a mask, so that one ending at once does not start the
+ * next deeper in the stack. */
 static _Thread_local uint32_t due;
 static _Thread_local bool starting;
 
@@ -299,8 +323,9 @@ static void retire(struct orr_transfer *t)
 
 /* ---- the end ---- */
 
-/* Publishes the copy, or that there is none; returns who waited. Those that wanted this copy have it pinned. *evict_out: an
- * eviction that was begun. From here on h may be destroyed, unless somebody waited, and a transfer of a chunk used again. */
+/* Publishes the copy, or that there is none; returns who waited. Those that wanted this copy have it pinned.
+ * *evict_out: an eviction that was begun. From here on h may be destroyed, unless somebody waited, and a
+ * transfer of a chunk used again. */
 static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_chunk **evict_out)
 {
     struct orr_data *h = t->handle;
@@ -336,9 +361,12 @@ void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
     while (waiters) {
         struct orr_fetch *f = waiters;
         waiters = f->next;
-        if (f->prefetch) f->done(f, status == -EAGAIN ? -ENOMEM : status); /* nothing keeps its handle alive any more */
-        else if (status == 0 || status == -EAGAIN || f->node != dst) orr_fetch_resume(f);
-        else f->done(f, status);
+        if (f->prefetch)
+            f->done(f, status == -EAGAIN ? -ENOMEM : status); /* nothing keeps its handle alive any more */
+        else if (status == 0 || status == -EAGAIN || f->node != dst)
+            orr_fetch_resume(f);
+        else
+            f->done(f, status);
     }
 }
 
@@ -369,7 +397,8 @@ static bool has_copies(struct orr_memory *m)
     return any;
 }
 
-/* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any of them. */
+/* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any
+ * of them. */
 static void test_copies(struct orr_memory *m)
 {
     orr_spin_lock(&m->lock);
@@ -408,7 +437,8 @@ bool orr_transfers_poll(void)
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) orr_transfer_finish(t, 0);
         }
         orr_spin_lock(&m->lock);
-        bool look = m->hungry && (m->retry || orr_load_relaxed(&orr_nodes[n].used_bytes) != m->used_when_stuck);
+        bool look =
+            m->hungry && (m->retry || orr_load_relaxed(&orr_nodes[n].used_bytes) != m->used_when_stuck);
         orr_spin_unlock(&m->lock);
         if (look) orr_memory_feed(n);
         prefetches_go_on(m, n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copy.c: moving bytes between any two memory nodes, for the copy methods of interfaces.
  * Threads: any. Owns: the counters of bytes moved between nodes.
- * Not here: deciding what to move (core/data/coherency.c), the links themselves (drivers/), how fast they are (core/perf/bus.c). */
+ * Not here: deciding what to move (core/data/coherency.c), the links themselves (drivers/), how fast they are
+ * (core/perf/bus.c). */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +37,10 @@ static const struct orr_node_ops *link_ops(unsigned src, unsigned dst)
     return orr_nodes[dst].ops ? orr_nodes[dst].ops : orr_nodes[src].ops;
 }
 
-static unsigned link_node(unsigned src, unsigned dst) { return orr_nodes[dst].ops ? dst : src; }
+static unsigned link_node(unsigned src, unsigned dst)
+{
+    return orr_nodes[dst].ops ? dst : src;
+}
 
 static bool nodes_exist(unsigned src, unsigned dst)
 {
@@ -47,7 +51,10 @@ static bool nodes_exist(unsigned src, unsigned dst)
 }
 
 /* Folds the result of one part into the whole copy: an error stays, else -EAGAIN, else 0. */
-static int combine(int whole, int part) { return whole != 0 && whole != -EAGAIN ? whole : part != 0 ? part : whole; }
+static int combine(int whole, int part)
+{
+    return whole != 0 && whole != -EAGAIN ? whole : part != 0 ? part : whole;
+}
 
 /* A copy through a piece of main memory, for device pairs without a direct link; synchronous. */
 static int copy_by_ram(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes)
@@ -55,7 +62,8 @@ static int copy_by_ram(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned
     void *bounce = orr_malloc(bytes);
     if (!bounce) return -ENOMEM;
     int r = orr_nodes[src_node].ops->copy(src, src_node, (uintptr_t)bounce, STARPU_MAIN_RAM, bytes, NULL);
-    if (r == 0) r = orr_nodes[dst_node].ops->copy((uintptr_t)bounce, STARPU_MAIN_RAM, dst, dst_node, bytes, NULL);
+    if (r == 0)
+        r = orr_nodes[dst_node].ops->copy((uintptr_t)bounce, STARPU_MAIN_RAM, dst, dst_node, bytes, NULL);
     orr_free(bounce);
     return r;
 }
@@ -74,8 +82,8 @@ static int note(struct orr_async *async, const struct orr_copy_event *event, uns
     return r;
 }
 
-static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node, size_t ld_dst, size_t bytes,
-                     size_t rows, struct orr_async *async)
+static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
+                     size_t ld_dst, size_t bytes, size_t rows, struct orr_async *async)
 {
     if (bytes == 0 || rows == 0) return 0;
     if (!nodes_exist(src_node, dst_node)) return note(async, NULL, 0, -EINVAL);
@@ -87,71 +95,86 @@ static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t 
     }
     struct orr_copy_event event = { 0 };
     if (ops && rows > 1 && ops->copy2d && orr_nodes_reach(src_node, dst_node))
-        return note(async, &event, link_node(src_node, dst_node),
-                    ops->copy2d(src, src_node, ld_src, dst, dst_node, ld_dst, bytes, rows, async ? &event : NULL));
+        return note(
+            async, &event, link_node(src_node, dst_node),
+            ops->copy2d(src, src_node, ld_src, dst, dst_node, ld_dst, bytes, rows, async ? &event : NULL));
     int whole = 0;
     for (size_t row = 0; row < rows; row++, src += ld_src, dst += ld_dst) {
         int r = 0;
-        if (!ops) memcpy((void *)dst, (void *)src, bytes);
-        else if (!orr_nodes_reach(src_node, dst_node)) r = copy_by_ram(src, src_node, dst, dst_node, bytes);
-        else r = ops->copy(src, src_node, dst, dst_node, bytes, async ? &event : NULL);
+        if (!ops)
+            memcpy((void *)dst, (void *)src, bytes);
+        else if (!orr_nodes_reach(src_node, dst_node))
+            r = copy_by_ram(src, src_node, dst, dst_node, bytes);
+        else
+            r = ops->copy(src, src_node, dst, dst_node, bytes, async ? &event : NULL);
         whole = combine(whole, note(async, &event, link_node(src_node, dst_node), r));
     }
     return whole;
 }
 
-int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                          size_t size, void *async_data)
+int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                          size_t dst_offset, unsigned dst_node, size_t size, void *async_data)
 {
     return copy_rows(src + src_offset, src_node, size, dst + dst_offset, dst_node, size, size, 1, async_data);
 }
 
-int starpu_interface_copy2d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                            size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst, void *async_data)
+int starpu_interface_copy2d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks,
+                            size_t ld_src, size_t ld_dst, void *async_data)
 {
-    return copy_rows(src + src_offset, src_node, ld_src, dst + dst_offset, dst_node, ld_dst, blocksize, numblocks, async_data);
+    return copy_rows(src + src_offset, src_node, ld_src, dst + dst_offset, dst_node, ld_dst, blocksize,
+                     numblocks, async_data);
 }
 
-int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                            size_t blocksize, size_t numblocks1, size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src,
-                            size_t ld2_dst, void *async_data)
+int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1,
+                            size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst,
+                            void *async_data)
 {
     if (ld2_src == numblocks1 * ld1_src && ld2_dst == numblocks1 * ld1_dst)
-        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, blocksize, numblocks1 * numblocks2,
-                                       ld1_src, ld1_dst, async_data);
+        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, blocksize,
+                                       numblocks1 * numblocks2, ld1_src, ld1_dst, async_data);
     int whole = 0;
     for (size_t i = 0; i < numblocks2; i++)
-        whole = combine(whole, starpu_interface_copy2d(src, src_offset + i * ld2_src, src_node, dst, dst_offset + i * ld2_dst, dst_node,
-                                                       blocksize, numblocks1, ld1_src, ld1_dst, async_data));
+        whole = combine(whole, starpu_interface_copy2d(src, src_offset + i * ld2_src, src_node, dst,
+                                                       dst_offset + i * ld2_dst, dst_node, blocksize,
+                                                       numblocks1, ld1_src, ld1_dst, async_data));
     return whole;
 }
 
-int starpu_interface_copy4d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                            size_t blocksize, size_t numblocks1, size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src,
-                            size_t ld2_dst, size_t numblocks3, size_t ld3_src, size_t ld3_dst, void *async_data)
+int starpu_interface_copy4d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                            size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks1,
+                            size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst,
+                            size_t numblocks3, size_t ld3_src, size_t ld3_dst, void *async_data)
 {
     int whole = 0;
     for (size_t i = 0; i < numblocks3; i++)
-        whole = combine(whole, starpu_interface_copy3d(src, src_offset + i * ld3_src, src_node, dst, dst_offset + i * ld3_dst, dst_node,
-                                                       blocksize, numblocks1, ld1_src, ld1_dst, numblocks2, ld2_src, ld2_dst,
-                                                       async_data));
+        whole = combine(whole,
+                        starpu_interface_copy3d(src, src_offset + i * ld3_src, src_node, dst,
+                                                dst_offset + i * ld3_dst, dst_node, blocksize, numblocks1,
+                                                ld1_src, ld1_dst, numblocks2, ld2_src, ld2_dst, async_data));
     return whole;
 }
 
-int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                            size_t elemsize, size_t ndim, size_t *nn, size_t *ldn_src, size_t *ldn_dst, void *async_data)
+int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                            size_t dst_offset, unsigned dst_node, size_t elemsize, size_t ndim, size_t *nn,
+                            size_t *ldn_src, size_t *ldn_dst, void *async_data)
 {
-    if (ndim == 0) return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, elemsize, async_data);
+    if (ndim == 0)
+        return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, elemsize,
+                                     async_data);
     if (ndim == 1)
-        return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize, async_data);
+        return starpu_interface_copy(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize,
+                                     async_data);
     if (ndim == 2)
-        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize, nn[1],
-                                       ldn_src[1] * elemsize, ldn_dst[1] * elemsize, async_data);
+        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize,
+                                       nn[1], ldn_src[1] * elemsize, ldn_dst[1] * elemsize, async_data);
     int whole = 0;
     for (size_t i = 0; i < nn[ndim - 1]; i++)
-        whole = combine(whole, starpu_interface_copynd(src, src_offset + i * ldn_src[ndim - 1] * elemsize, src_node, dst,
-                                                       dst_offset + i * ldn_dst[ndim - 1] * elemsize, dst_node, elemsize, ndim - 1,
-                                                       nn, ldn_src, ldn_dst, async_data));
+        whole = combine(whole,
+                        starpu_interface_copynd(src, src_offset + i * ldn_src[ndim - 1] * elemsize, src_node,
+                                                dst, dst_offset + i * ldn_dst[ndim - 1] * elemsize, dst_node,
+                                                elemsize, ndim - 1, nn, ldn_src, ldn_dst, async_data));
     return whole;
 }
 
@@ -168,7 +191,9 @@ void starpu_interface_start_driver_copy_async(unsigned src_node, unsigned dst_no
 void starpu_interface_end_driver_copy_async(unsigned src_node, unsigned dst_node, double start)
 {
     double us = (double)orr_clock_ns() * 1e-3 - start;
-    if (us > 300.) orr_info("starting a copy from node %u to %u took %.0f us; is the memory pinned?", src_node, dst_node, us);
+    if (us > 300.)
+        orr_info("starting a copy from node %u to %u took %.0f us; is the memory pinned?", src_node, dst_node,
+                 us);
 }
 
 void starpu_interface_start_driver_copy_async_devid(int src_dev, enum starpu_node_kind src_kind, int dst_dev,
@@ -191,7 +216,8 @@ void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t siz
 }
 
 /* No memory of this build can be seen through another node's addresses. */
-uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node, size_t size, int *ret)
+uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node,
+                               size_t size, int *ret)
 {
     (void)src;
     (void)src_offset;
@@ -202,7 +228,8 @@ uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_no
     return 0;
 }
 
-int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t size)
+int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                           unsigned dst_node, size_t size)
 {
     (void)src;
     (void)src_offset;
@@ -213,8 +240,8 @@ int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, 
     return -ENOSYS;
 }
 
-int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst, size_t dst_offset, unsigned dst_node,
-                                size_t size)
+int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
+                                size_t dst_offset, unsigned dst_node, size_t size)
 {
     (void)src;
     (void)src_offset;
@@ -226,6 +253,12 @@ int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_n
     return -ENOSYS;
 }
 
-uint64_t orr_nodes_moved_bytes(unsigned src, unsigned dst) { return orr_load_relaxed(&moved_bytes[src][dst]); }
+uint64_t orr_nodes_moved_bytes(unsigned src, unsigned dst)
+{
+    return orr_load_relaxed(&moved_bytes[src][dst]);
+}
 
-uint64_t orr_nodes_moves(unsigned src, unsigned dst) { return orr_load_relaxed(&moves[src][dst]); }
+uint64_t orr_nodes_moves(unsigned src, unsigned dst)
+{
+    return orr_load_relaxed(&moves[src][dst]);
+}

@@ -22,7 +22,8 @@ static _Atomic int default_flags_set[STARPU_MAXNODES]; /* flags + 1; 0: not set 
 void starpu_malloc_set_align(size_t align)
 {
     if (align < sizeof(void *) || (align & (align - 1))) {
-        orr_error("starpu_malloc_set_align: %zu is not a power of two of at least %zu", align, sizeof(void *));
+        orr_error("starpu_malloc_set_align: %zu is not a power of two of at least %zu", align,
+                  sizeof(void *));
         return;
     }
     if (align > orr_load_relaxed(&alignment)) orr_store_relaxed(&alignment, align);
@@ -47,8 +48,10 @@ static void *ram_alloc(size_t bytes, int flags)
 static void ram_free(void *p, size_t bytes, int flags)
 {
     if (!p) return;
-    if (free_hook) free_hook(STARPU_MAIN_RAM, p, bytes, flags);
-    else orr_free(p);
+    if (free_hook)
+        free_hook(STARPU_MAIN_RAM, p, bytes, flags);
+    else
+        orr_free(p);
 }
 
 int starpu_malloc_flags(void **A, size_t dim, int flags)
@@ -70,7 +73,10 @@ int starpu_malloc_flags(void **A, size_t dim, int flags)
     return 0;
 }
 
-int starpu_malloc(void **A, size_t dim) { return starpu_malloc_flags(A, dim, STARPU_MALLOC_PINNED); }
+int starpu_malloc(void **A, size_t dim)
+{
+    return starpu_malloc_flags(A, dim, STARPU_MALLOC_PINNED);
+}
 
 int starpu_free_flags(void *A, size_t dim, int flags)
 {
@@ -80,9 +86,15 @@ int starpu_free_flags(void *A, size_t dim, int flags)
     return 0;
 }
 
-int starpu_free_noflag(void *A, size_t dim) { return starpu_free_flags(A, dim, STARPU_MALLOC_PINNED); }
+int starpu_free_noflag(void *A, size_t dim)
+{
+    return starpu_free_flags(A, dim, STARPU_MALLOC_PINNED);
+}
 
-int starpu_free(void *A) { return starpu_free_flags(A, 0, STARPU_MALLOC_PINNED); }
+int starpu_free(void *A)
+{
+    return starpu_free_flags(A, 0, STARPU_MALLOC_PINNED);
+}
 
 /* No device of this build reaches main memory faster when it is pinned. */
 int starpu_memory_pin(void *addr, size_t size)
@@ -147,6 +159,12 @@ void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int f
     orr_node_release(node, size);
 }
 
-uintptr_t starpu_malloc_on_node(unsigned node, size_t size) { return starpu_malloc_on_node_flags(node, size, default_flags(node)); }
+uintptr_t starpu_malloc_on_node(unsigned node, size_t size)
+{
+    return starpu_malloc_on_node_flags(node, size, default_flags(node));
+}
 
-void starpu_free_on_node(unsigned node, uintptr_t addr, size_t size) { starpu_free_on_node_flags(node, addr, size, default_flags(node)); }
+void starpu_free_on_node(unsigned node, uintptr_t addr, size_t size)
+{
+    starpu_free_on_node_flags(node, addr, size, default_flags(node));
+}

@@ -19,15 +19,17 @@
 struct orr_node orr_nodes[STARPU_MAXNODES];
 unsigned orr_node_count;
 
-static const struct orr_env env_limit_cpu_mem = { "STARPU_LIMIT_CPU_MEM", "none", "MiB",
-                                                  "how much main memory the runtime and counted allocations may take" };
+static const struct orr_env env_limit_cpu_mem = {
+    "STARPU_LIMIT_CPU_MEM", "none", "MiB", "how much main memory the runtime and counted allocations may take"
+};
 
 /* Waiting for room: rare, so one lock for all nodes. */
 static pthread_mutex_t room_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects sleeping on room_freed; leaf */
 static pthread_cond_t room_freed = PTHREAD_COND_INITIALIZER;
 static _Atomic unsigned room_waiters; /* [atomic: read by orr_node_release after it lowered used_bytes] */
 
-static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops, size_t limit, const char *name)
+static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
+                     size_t limit, const char *name)
 {
     struct orr_node *node = &orr_nodes[n];
     node->kind = kind;
@@ -47,10 +49,12 @@ void orr_nodes_init(void)
     orr_node_count = 1;
 }
 
-int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops, size_t limit_bytes, const char *name)
+int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
+                      size_t limit_bytes, const char *name)
 {
     if (orr_node_count >= STARPU_MAXNODES) {
-        orr_error("memory node \"%s\" is one too many: this build has room for %d; use fewer devices", name, STARPU_MAXNODES);
+        orr_error("memory node \"%s\" is one too many: this build has room for %d; use fewer devices", name,
+                  STARPU_MAXNODES);
         return -ENOSPC;
     }
     unsigned n = orr_node_count;
@@ -93,7 +97,8 @@ static bool wait_for_room(struct orr_node *node, size_t bytes)
     if (node->limit_bytes && bytes > node->limit_bytes) return false;
     orr_thread_blocked_begin();
     pthread_mutex_lock(&room_mutex);
-    orr_add_seq(&room_waiters, 1); /* pairs with the load in orr_node_release: either it sees us, or we see the room */
+    orr_add_seq(&room_waiters,
+                1); /* pairs with the load in orr_node_release: either it sees us, or we see the room */
     while (!has_room(node, bytes)) pthread_cond_wait(&room_freed, &room_mutex);
     orr_sub_seq(&room_waiters, 1);
     pthread_mutex_unlock(&room_mutex);
@@ -123,7 +128,10 @@ void orr_node_release(unsigned n, size_t bytes)
     pthread_mutex_unlock(&room_mutex);
 }
 
-static struct orr_node *node_at(unsigned n) { return n < (orr_node_count ? orr_node_count : 1) ? &orr_nodes[n] : NULL; }
+static struct orr_node *node_at(unsigned n)
+{
+    return n < (orr_node_count ? orr_node_count : 1) ? &orr_nodes[n] : NULL;
+}
 
 int starpu_memory_allocate(unsigned node, size_t size, int flags)
 {
@@ -143,7 +151,8 @@ void starpu_memory_wait_available(unsigned node, size_t size)
 {
     struct orr_node *n = node_at(node);
     if (n && !has_room(n, size) && !wait_for_room(n, size))
-        orr_error("starpu_memory_wait_available: node %s will never have %zu bytes, its limit is %zu", n->name, size, n->limit_bytes);
+        orr_error("starpu_memory_wait_available: node %s will never have %zu bytes, its limit is %zu",
+                  n->name, size, n->limit_bytes);
 }
 
 starpu_ssize_t starpu_memory_get_total(unsigned node)
@@ -178,9 +187,15 @@ static starpu_ssize_t sum_limited(starpu_ssize_t (*of)(unsigned))
     return sum;
 }
 
-starpu_ssize_t starpu_memory_get_total_all_nodes(void) { return sum_limited(starpu_memory_get_total); }
+starpu_ssize_t starpu_memory_get_total_all_nodes(void)
+{
+    return sum_limited(starpu_memory_get_total);
+}
 
-starpu_ssize_t starpu_memory_get_available_all_nodes(void) { return sum_limited(starpu_memory_get_available); }
+starpu_ssize_t starpu_memory_get_available_all_nodes(void)
+{
+    return sum_limited(starpu_memory_get_available);
+}
 
 size_t starpu_memory_get_used_all_nodes(void)
 {
@@ -191,7 +206,10 @@ size_t starpu_memory_get_used_all_nodes(void)
 
 /* ---- questions ---- */
 
-unsigned starpu_memory_nodes_get_count(void) { return orr_node_count; }
+unsigned starpu_memory_nodes_get_count(void)
+{
+    return orr_node_count;
+}
 
 unsigned starpu_memory_nodes_get_count_by_kind(enum starpu_node_kind kind)
 {
@@ -200,7 +218,10 @@ unsigned starpu_memory_nodes_get_count_by_kind(enum starpu_node_kind kind)
     return count;
 }
 
-unsigned starpu_memory_nodes_get_numa_count(void) { return starpu_memory_nodes_get_count_by_kind(STARPU_CPU_RAM); }
+unsigned starpu_memory_nodes_get_numa_count(void)
+{
+    return starpu_memory_nodes_get_count_by_kind(STARPU_CPU_RAM);
+}
 
 unsigned starpu_memory_node_get_ids_by_type(enum starpu_node_kind kind, unsigned *ids, unsigned maxsize)
 {
@@ -235,16 +256,19 @@ int starpu_memory_node_get_name(unsigned node, char *name, size_t size)
     return snprintf(name, size, "%s", n ? n->name : "");
 }
 
-int starpu_node_needs_offset(unsigned node) { return starpu_node_get_kind(node) == STARPU_OPENCL_RAM; }
+int starpu_node_needs_offset(unsigned node)
+{
+    return starpu_node_get_kind(node) == STARPU_OPENCL_RAM;
+}
 
 static const struct {
     enum starpu_worker_archtype type;
     enum starpu_node_kind kind;
 } kinds[] = {
-    { STARPU_CPU_WORKER, STARPU_CPU_RAM },           { STARPU_CUDA_WORKER, STARPU_CUDA_RAM },
-    { STARPU_OPENCL_WORKER, STARPU_OPENCL_RAM },     { STARPU_MAX_FPGA_WORKER, STARPU_MAX_FPGA_RAM },
-    { STARPU_MPI_SC_WORKER, STARPU_MPI_SC_RAM },     { STARPU_TCPIP_SC_WORKER, STARPU_TCPIP_SC_RAM },
-    { STARPU_HIP_WORKER, STARPU_HIP_RAM },           { STARPU_SYCL_WORKER, STARPU_SYCL_RAM },
+    { STARPU_CPU_WORKER, STARPU_CPU_RAM },       { STARPU_CUDA_WORKER, STARPU_CUDA_RAM },
+    { STARPU_OPENCL_WORKER, STARPU_OPENCL_RAM }, { STARPU_MAX_FPGA_WORKER, STARPU_MAX_FPGA_RAM },
+    { STARPU_MPI_SC_WORKER, STARPU_MPI_SC_RAM }, { STARPU_TCPIP_SC_WORKER, STARPU_TCPIP_SC_RAM },
+    { STARPU_HIP_WORKER, STARPU_HIP_RAM },       { STARPU_SYCL_WORKER, STARPU_SYCL_RAM },
 };
 
 enum starpu_node_kind starpu_worker_get_memory_node_kind(enum starpu_worker_archtype type)
@@ -262,6 +286,12 @@ enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_n
 }
 
 /* Main memory is one node, whatever NUMA nodes it consists of. */
-int starpu_memory_nodes_numa_id_to_devid(int osid) { return osid == 0 ? 0 : -1; }
+int starpu_memory_nodes_numa_id_to_devid(int osid)
+{
+    return osid == 0 ? 0 : -1;
+}
 
-int starpu_memory_nodes_numa_devid_to_id(unsigned id) { return id == 0 ? 0 : -1; }
+int starpu_memory_nodes_numa_devid_to_id(unsigned id)
+{
+    return id == 0 ? 0 : -1;
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.h: memory nodes: main memory (node 0) and the memories of devices; allocating on them and copying between them.
- * Threads: registration at start-up by the main thread; the rest any. Owns: the table of nodes and their accounting.
- * Not here: what is valid where (core/data/coherency.h), how fast a link is (core/perf/bus.h). */
+/* node.h: memory nodes: main memory (node 0) and the memories of devices; allocating on them and copying
+ * between them.
+ * Threads: registration at start-up by the main thread; the rest any. Owns: the table of nodes
+ * and their accounting. Not here: what is valid where (core/data/coherency.h), how fast a link is
+ * (core/perf/bus.h). */
 #ifndef ORR_MEM_NODE_H
 #define ORR_MEM_NODE_H
 
@@ -15,41 +17,45 @@
 
 /* A copy under way; the caller's memory. */
 struct orr_copy_event {
-    unsigned node;      /* whose ops test it */
-    uint64_t words[4];  /* [own: ops] */
+    unsigned node;     /* whose ops test it */
+    uint64_t words[4]; /* [own: ops] */
 };
 
-/* What the data layer passes through an interface's copy method as async_data: starpu_interface_copy fills it in. Copies
- * of one interface go between two fixed nodes and end in order, so that the last event stands for all. */
+/* What the data layer passes through an interface's copy method as async_data: starpu_interface_copy fills it
+ * in. Copies of one interface go between two fixed nodes and end in order, so that the last event stands for
+ * all. */
 struct orr_async {
     struct orr_copy_event last;
     bool pending; /* last is valid: the copy goes on */
     int error;    /* the first error, 0 if none: interfaces may report it as -EAGAIN */
 };
 
-/* Methods of a kind of memory other than main memory. A copy always has at least one end on such a node; the ops of that
- * end are called (of the destination when both are devices). Required: name, alloc, free, copy, test. */
+/* Methods of a kind of memory other than main memory. A copy always has at least one end on such a node; the
+ * ops of that end are called (of the destination when both are devices). Required: name, alloc, free, copy,
+ * test. */
 struct orr_node_ops {
     const char *name;
-    uintptr_t (*alloc)(unsigned node, size_t bytes);              /* 0: no room. any thread; must not block */
+    uintptr_t (*alloc)(unsigned node, size_t bytes); /* 0: no room. any thread; must not block */
     void (*free)(unsigned node, uintptr_t addr, size_t bytes);
-    /* Copies bytes; event NULL: before returning; else may return -EAGAIN with the event filled in. 0 done, -EIO. Copies
-     * between the same two nodes end in the order in which they were started. Any thread. */
-    int (*copy)(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes, struct orr_copy_event *event);
-    bool (*test)(struct orr_copy_event *event);                   /* any thread; must not block */
-    double (*latency_us)(unsigned src_node, unsigned dst_node);   /* NULL: 0 */
+    /* Copies bytes; event NULL: before returning; else may return -EAGAIN with the event filled in. 0 done,
+     * -EIO. Copies between the same two nodes end in the order in which they were started. Any thread. */
+    int (*copy)(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+                struct orr_copy_event *event);
+    bool (*test)(struct orr_copy_event *event);                         /* any thread; must not block */
+    double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
     /* Same as copy for rows of bytes, ld_ bytes apart. NULL: row by row. */
-    int (*copy2d)(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node, size_t ld_dst, size_t bytes,
-                  size_t rows, struct orr_copy_event *event);
-    bool (*reaches)(unsigned src_node, unsigned dst_node);        /* between two devices without main memory; NULL: never */
+    int (*copy2d)(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
+                  size_t ld_dst, size_t bytes, size_t rows, struct orr_copy_event *event);
+    bool (*reaches)(unsigned src_node,
+                    unsigned dst_node); /* between two devices without main memory; NULL: never */
 };
 
 struct orr_node {
     enum starpu_node_kind kind;
     int devid;
-    const struct orr_node_ops *ops;    /* NULL for main memory */
-    size_t limit_bytes;                /* 0: none */
+    const struct orr_node_ops *ops; /* NULL for main memory */
+    size_t limit_bytes;             /* 0: none */
     _Atomic size_t used_bytes;
     char name[32];
 };
@@ -60,17 +66,18 @@ extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coheren
 /* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM. */
 void orr_nodes_init(void);
 /* The new node's number, or -ENOSPC. Main thread, before workers start. */
-int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops, size_t limit_bytes, const char *name);
+int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
+                      size_t limit_bytes, const char *name);
 /* Forgets all nodes but main memory. Main thread, after workers stopped. */
 void orr_nodes_fini(void);
 
-/* Counts bytes against the node's limit. 0, or -ENOMEM over the limit; STARPU_MEMORY_OVERFLOW counts them all the same,
- * STARPU_MEMORY_WAIT blocks until there is room. Any thread. */
+/* Counts bytes against the node's limit. 0, or -ENOMEM over the limit; STARPU_MEMORY_OVERFLOW counts them all
+ * the same, STARPU_MEMORY_WAIT blocks until there is room. Any thread. */
 int orr_node_reserve(unsigned node, size_t bytes, int flags);
 void orr_node_release(unsigned node, size_t bytes);
 
-/* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended. [const between
- * init and shutdown] */
+/* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
+ * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;
 
 /* Bytes copied between two nodes since the start, and in how many copies. */

@@ -180,11 +180,14 @@ static void doubt(const struct starpu_conf *conf)
 {
     int cores = (int)orr_topo_cores();
     if (conf->ncpus > STARPU_MAXCPUS)
-        orr_warn("starpu_conf.ncpus is %d; there are %d CPU workers at most (STARPU_MAXCPUS)", conf->ncpus, STARPU_MAXCPUS);
+        orr_warn("starpu_conf.ncpus is %d; there are %d CPU workers at most (STARPU_MAXCPUS)", conf->ncpus,
+                 STARPU_MAXCPUS);
     if (conf->ncpus < 0 && conf->reserve_ncpus >= cores)
-        orr_warn("starpu_conf.reserve_ncpus is %d, but there are %d cores; one gets a worker nevertheless", conf->reserve_ncpus, cores);
+        orr_warn("starpu_conf.reserve_ncpus is %d, but there are %d cores; one gets a worker nevertheless",
+                 conf->reserve_ncpus, cores);
     if (conf->calibrate < -1 || conf->calibrate > 2)
-        orr_warn("starpu_conf.calibrate is %d, none of 0, 1, 2; performance models are not calibrated", conf->calibrate);
+        orr_warn("starpu_conf.calibrate is %d, none of 0, 1, 2; performance models are not calibrated",
+                 conf->calibrate);
 }
 
 /* Called with init_lock held. */

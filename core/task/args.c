@@ -9,13 +9,14 @@
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
 static bool grow(struct orr_args *a, size_t needed)
 {
     size_t room = a->room * 2 > needed ? a->room * 2 : needed;
-    char *b = malloc(room); /* the program may free it */
+    char *b = orr_malloc(room); /* the program may free it */
     if (!b) return false;
     memcpy(b, a->buffer, a->used);
     if (a->in_slab)
@@ -142,7 +143,7 @@ void starpu_codelet_pack_arg(struct starpu_codelet_pack_arg_data *s, const void 
     size_t needed = s->arg_buffer_used + sizeof bytes + bytes;
     if (needed > s->arg_buffer_size) {
         size_t room = needed > 2 * s->arg_buffer_size ? needed : 2 * s->arg_buffer_size;
-        char *b = realloc(s->arg_buffer, room);
+        char *b = orr_realloc(s->arg_buffer, room);
         if (!b) {
             orr_fatal("starpu_codelet_pack_arg: out of memory for %zu bytes", room);
             return;
@@ -217,7 +218,7 @@ void starpu_codelet_unpack_arg(struct starpu_codelet_pack_arg_data *s, void *ptr
 void starpu_codelet_dup_arg(struct starpu_codelet_pack_arg_data *s, void **ptr, size_t *size)
 {
     char *value = pick(s, size);
-    *ptr = value ? malloc(*size ? *size : 1) : NULL;
+    *ptr = value ? orr_malloc(*size ? *size : 1) : NULL;
     if (*ptr) memcpy(*ptr, value, *size);
 }
 

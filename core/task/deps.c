@@ -30,9 +30,12 @@ void orr_dep_group_unref(struct orr_dep_group *g)
 
 void orr_dep_group_notify(struct orr_dep_group *g)
 {
-    if (orr_sub_acq_rel(&g->remaining, 1) != 1) return;
-    orr_add_acq_rel(&g->remaining, g->total); /* for the next round */
-    g->fire(g);
+    int32_t left = orr_load_relaxed(&g->remaining);
+    /* the last one sets it up for the next round in the same step: prerequisites may be in that round already
+     * (deps.pml) */
+    while (!orr_cas_weak_acq_rel(&g->remaining, &left, left == 1 ? g->total : left - 1)) {
+    }
+    if (left == 1) g->fire(g);
 }
 
 void orr_dep_fire_task(struct orr_dep_group *g)
@@ -153,10 +156,13 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         return -EINVAL;
     }
     struct orr_task_rare *r = t ? orr_task_rare_get(t) : NULL;
-    struct orr_dep_group *g = r ? orr_dep_group_create((int)ndeps + 1, orr_dep_fire_task) : NULL;
+    /* one more keeps a group of several, whose total still changes, from firing early */
+    int one_more = ndeps > 1;
+    struct orr_dep_group *g = r ? orr_dep_group_create((int)ndeps + one_more, orr_dep_fire_task) : NULL;
     if (!g) return -ENOMEM;
+    g->once = task->destroy && !task->regenerate;
     orr_task_add_group(t, r, g);
-    int status = 0, satisfied = 1; /* the one more, which keeps the group from firing early */
+    int status = 0, satisfied = one_more;
     for (unsigned i = 0; i < ndeps; i++) {
         struct orr_task *p = deps[i] ? orr_task_private(deps[i]) : NULL;
         int one = 0;
@@ -172,13 +178,9 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         satisfied++;
         g->total--; /* a prerequisite of the past is none in later rounds */
     }
-    g->total--;
+    g->total -= one_more;
     if (g->total == 0) r->ngroups--; /* nothing to wait for in later rounds */
-    for (; satisfied > 0; satisfied--)
-        if (orr_sub_acq_rel(&g->remaining, 1) == 1) {
-            orr_add_acq_rel(&g->remaining, g->total);
-            orr_dep_fire_task(g);
-        }
+    for (; satisfied > 0; satisfied--) orr_dep_group_notify(g);
     return status;
 }
 

@@ -12,18 +12,19 @@
  * Property: each edge is notified at most once a round, each round of a task becomes ready exactly once and not before its
  * prerequisites have completed as often, no group is used after it was freed, and nothing waits for ever.
  *
- * MUTANTS: PUSH_WITHOUT_CAS CLOSE_IN_TWO_STEPS NO_ONE_MORE LATE_REARM,-DROUNDS NO_EDGE_REF
+ * MUTANTS: -DPUSH_WITHOUT_CAS -DCLOSE_IN_TWO_STEPS -DCOUNT_AFTER_HANGING -DNO_EDGE_REF -DLATE_REARM,-DROUNDS -DNO_BALANCE,-DROUNDS
  * SIZES: -DTASKS=2 -DROUNDS
  */
-#define PREREQUISITES 2
 #ifndef TASKS
 #define TASKS 1
 #endif
 #define NIL 255
 #define CLOSED 254
 #ifdef ROUNDS
-#define LAST_ROUND 2
+#define LAST_ROUND 3
+#define PREREQUISITES 1 /* one group a prerequisite: see declare */
 #else
+#define PREREQUISITES 2
 #define LAST_ROUND 1
 #endif
 #define edge(g, p) ((g) * PREREQUISITES + (p))
@@ -37,11 +38,12 @@ byte refs[TASKS];
 /* orr_task.pending of the tasks that wait */
 short pending[TASKS];
 
+byte closed[PREREQUISITES];                 /* rounds whose list was closed */
 byte completed[PREREQUISITES];              /* rounds of each prerequisite */
-bool hung[TASKS * PREREQUISITES];           /* the edge is on the list */
+bool hung[TASKS * PREREQUISITES];           /* the edge is on the list ... */
+byte since[TASKS];                          /* ... since that round of the prerequisite (ROUNDS) */
 byte notified[TASKS * PREREQUISITES];
 byte rounds[TASKS];                         /* how often the task became ready */
-bool declared[TASKS];
 
 inline unref(g)
 {
@@ -54,13 +56,19 @@ inline now_ready(g, was)
 {
     rounds[g]++;
     assert(rounds[g] <= LAST_ROUND);
-    assert(!hung[edge(g, 0)] || completed[0] >= rounds[g]);
+    assert(!hung[edge(g, 0)] || completed[0] >= rounds[g] + since[g]);
+#ifndef ROUNDS
     assert(!hung[edge(g, 1)] || completed[1] >= rounds[g]);
+#endif
 #ifdef ROUNDS
     pending[g] = pending[g] + 1 + (total[g] > 0);
     if
     :: total[g] > 0 ->
-       d_step { was = balance[g]; balance[g]-- } /* orr_dep_next_round */
+#ifdef NO_BALANCE
+       atomic { was = 0; balance[g] = -1 };
+#else
+       atomic { was = balance[g]; balance[g]-- }; /* orr_dep_next_round */
+#endif
        if
        :: was >= 1 -> pending[g]-- /* not the last: the submission still counts */
        :: else
@@ -93,18 +101,25 @@ inline orr_dep_fire_task(g, was)
 inline orr_dep_group_notify(g, was)
 {
     assert(refs[g] > 0);
+#ifdef LATE_REARM
     atomic { was = remaining[g]; remaining[g]-- };
     if
-    :: was == 1 ->
-#ifdef LATE_REARM
-       orr_dep_fire_task(g, was);
-       remaining[g] = remaining[g] + total[g]
-#else
-       remaining[g] = remaining[g] + total[g];
-       orr_dep_fire_task(g, was)
-#endif
+    :: was == 1 -> remaining[g] = remaining[g] + total[g]; orr_dep_fire_task(g, was)
     :: else
     fi
+#else
+    atomic { /* a loop of compare-and-swap */
+        was = remaining[g];
+        if
+        :: was == 1 -> remaining[g] = total[g]
+        :: else -> remaining[g]--
+        fi
+    };
+    if
+    :: was == 1 -> orr_dep_fire_task(g, was)
+    :: else
+    fi
+#endif
 }
 
 #ifdef ROUNDS
@@ -131,7 +146,8 @@ inline orr_dep_hang(p, g, seen, success)
 #ifdef PUSH_WITHOUT_CAS
               :: true -> successors[p] = edge(g, p); hung[edge(g, p)] = true; success = true
 #else
-              :: successors[p] == seen -> successors[p] = edge(g, p); hung[edge(g, p)] = true; success = true
+              :: successors[p] == seen ->
+                 successors[p] = edge(g, p); hung[edge(g, p)] = true; since[g] = closed[p]; success = true
               :: else -> seen = successors[p]
 #endif
               fi
@@ -147,47 +163,55 @@ inline orr_dep_hang(p, g, seen, success)
 /* declare_group; then commit */
 proctype declarer(byte g; byte ndeps)
 {
-    byte p, seen, satisfied;
+    byte p, seen, satisfied, one_more;
     short was;
     bool success;
     atomic { /* orr_dep_group_create, orr_task_add_group: nobody else knows the group yet */
         refs[g] = 1;
-        total[g] = ndeps + 1;
-        remaining[g] = ndeps + 1;
+#ifdef LATE_REARM
+        one_more = 1;
+#else
+        one_more = (ndeps > 1);
+#endif
+        total[g] = ndeps + one_more;
+#ifdef COUNT_AFTER_HANGING
+        remaining[g] = one_more;
+#else
+        remaining[g] = ndeps + one_more;
+#endif
         balance[g] = -1;
         pending[g] = 2; /* the submission, and the group */
-        satisfied = 1
+        satisfied = one_more
     };
-#ifdef NO_ONE_MORE
-    atomic { total[g]--; remaining[g]--; satisfied-- };
-#endif
     for (p : 0 .. ndeps - 1) {
         orr_dep_hang(p, g, seen, success);
         if
+#ifdef COUNT_AFTER_HANGING
+        :: success -> remaining[g]++
+        :: else -> total[g]--
+#else
         :: success
         :: else -> satisfied++; total[g]--
+#endif
         fi
     }
-#ifndef NO_ONE_MORE
-    total[g]--;
-#endif
+    total[g] = total[g] - one_more;
     do
     :: satisfied > 0 ->
        satisfied--;
-       atomic { was = remaining[g]; remaining[g]-- };
-       if
-       :: was == 1 -> remaining[g] = remaining[g] + total[g]; orr_dep_fire_task(g, was)
-       :: else
-       fi
+       orr_dep_group_notify(g, was)
     :: else -> break
     od;
-    declared[g] = true;
     orr_task_unblock(g, was); /* commit */
 #ifdef ROUNDS
-    resubmit[g];
-    resubmit[g] = false;
-    orr_task_unblock(g, was);
-    resubmit[g] /* the round after the last is never submitted */
+    for (p : 1 .. LAST_ROUND - since[g]) {
+        resubmit[g];
+        resubmit[g] = false;
+        if
+        :: p < LAST_ROUND - since[g] -> orr_task_unblock(g, was)
+        :: else
+        fi
+    }
 #endif
 }
 
@@ -202,7 +226,7 @@ proctype prerequisite(byte p)
         e = successors[p];
         successors[p] = CLOSED;
 #else
-        d_step { e = successors[p]; successors[p] = CLOSED }
+        d_step { e = successors[p]; successors[p] = CLOSED; closed[p]++ }
 #endif
         reverse = NIL;
         do /* reversed */
@@ -236,14 +260,14 @@ init
     byte i;
     atomic {
         for (i : 0 .. PREREQUISITES - 1) { run prerequisite(i) }
-        run declarer(0, 2);
+        run declarer(0, PREREQUISITES);
 #if TASKS > 1
         run declarer(1, 1)
 #endif
     };
     (_nr_pr == 1);
     for (i : 0 .. TASKS - 1) {
-        assert(rounds[i] == LAST_ROUND);
+        assert(rounds[i] == LAST_ROUND - since[i]);
 #ifndef ROUNDS
         unref(i); /* orr_task_free */
         assert(refs[i] == 0)

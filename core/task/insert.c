@@ -10,6 +10,7 @@
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/args.h"
 #include "core/task/task.h"
@@ -49,12 +50,12 @@ static int make_room(struct building *b, unsigned wanted)
 {
     struct starpu_task *t = b->task;
     unsigned room = wanted > 2 * b->room ? wanted : 2 * b->room;
-    starpu_data_handle_t *handles = realloc(t->dyn_handles, room * sizeof *handles);
+    starpu_data_handle_t *handles = orr_realloc(t->dyn_handles, room * sizeof *handles);
     if (!handles) return fail(b, -ENOMEM);
     if (!t->dyn_handles) memcpy(handles, t->handles, b->count * sizeof *handles);
     t->dyn_handles = handles;
     if (modes_are_variable(b->cl)) {
-        enum starpu_data_access_mode *modes = realloc(t->dyn_modes, room * sizeof *modes);
+        enum starpu_data_access_mode *modes = orr_realloc(t->dyn_modes, room * sizeof *modes);
         if (!modes) return fail(b, -ENOMEM);
         if (!t->dyn_modes) memcpy(modes, t->modes, b->count * sizeof *modes);
         t->dyn_modes = modes;
@@ -73,7 +74,7 @@ static int check_mode(struct building *b, unsigned i, int mode)
         return fail(b, -EINVAL);
     }
     if (orr_unlikely(cl->nbuffers > STARPU_NMAXBUFS && !cl->dyn_modes)) { /* the codelet keeps it */
-        cl->dyn_modes = calloc((size_t)cl->nbuffers, sizeof *cl->dyn_modes);
+        cl->dyn_modes = orr_calloc((size_t)cl->nbuffers, sizeof *cl->dyn_modes);
         if (!cl->dyn_modes) return fail(b, -ENOMEM);
     }
     enum starpu_data_access_mode *modes = STARPU_CODELET_GET_MODES_(cl);

@@ -100,7 +100,10 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
 {
     struct starpu_task *task = starpu_task_create();
     struct orr_task_rare *r = task ? orr_task_rare_get(orr_task_of(task)) : NULL;
-    if (!r) return -ENOMEM;
+    if (!r) {
+        starpu_task_destroy(task);
+        return -ENOMEM;
+    }
     task->cl = cl;
     task->cl_arg = cl_arg;
     task->handles[0] = s->handle;
@@ -109,7 +112,9 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
     task->priority = INT_MAX;
     r->internal_done = sum_next;
     r->internal_arg = s;
-    return orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
+    int status = orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
+    if (status) starpu_task_destroy(task);
+    return status;
 }
 
 /* done: the step that just ended, NULL at the start. */
@@ -126,14 +131,14 @@ static void sum_next(struct orr_task *done, void *arg)
         s->has_value = true;
         s->handle->initialized = true;
         if (submit_step(s, r->init_cl, r->init_cl_arg, NULL) == 0) return;
-        orr_error("reduction: out of memory; the value is lost");
+        orr_fatal("reduction: out of memory; the value is lost");
     }
     for (; s->next < r->redux_count; s->next++) {
         struct orr_data *c = r->redux_per_worker[s->next];
         if (!c || !c->initialized) continue;
         s->next++;
         if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) == 0) return;
-        orr_error("reduction: out of memory; a contribution is lost");
+        orr_fatal("reduction: out of memory; a contribution is lost");
     }
     finish(s);
 }
@@ -142,7 +147,7 @@ void orr_redux_start(struct orr_data *h)
 {
     struct summing *s = orr_calloc(1, sizeof *s);
     if (!s) {
-        orr_error("reduction: out of memory; contributions are lost");
+        orr_fatal("reduction: out of memory; contributions are lost");
         orr_data_reduction_done(h);
         return;
     }

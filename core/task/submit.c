@@ -36,6 +36,7 @@ static const char *refusal(const struct orr_data *h, int mode)
 {
     if (!h) return "is NULL";
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
+    if (h->lazy_unregister) return "is unregistered already (starpu_data_unregister_submit)";
     if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
     if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl))
         return "has no reduction methods: call starpu_data_set_reduction_methods";
@@ -154,7 +155,7 @@ static int check_variable_buffers(struct orr_task *t, unsigned n)
         return -EINVAL;
     }
     if (pub->dyn_handles && !pub->dyn_interfaces) {
-        pub->dyn_interfaces = malloc(n * sizeof *pub->dyn_interfaces);
+        pub->dyn_interfaces = orr_malloc(n * sizeof *pub->dyn_interfaces);
         if (!pub->dyn_interfaces) return -ENOMEM;
     }
     return 0;

@@ -209,7 +209,7 @@ int starpu_tag_wait(starpu_tag_t id)
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, true);
     struct orr_task *t = g ? g->task : NULL;
-    struct starpu_task *owned = t && g->under_way && !t->pub->detach ? t->pub : NULL;
+    struct starpu_task *owned = t && g->under_way && !t->pub->detach && !t->pub->destroy ? t->pub : NULL;
     pthread_mutex_unlock(&lock);
     if (!g) return -ENOMEM;
     orr_event_wait(&g->reached);

@@ -32,14 +32,12 @@ _Static_assert(sizeof(struct task_block) <= 640, "a pending task is to take ten 
 
 static const struct starpu_task blank = STARPU_TASK_INITIALIZER;
 
-/* Tasks and dependencies can be made before starpu_init. */
-__attribute__((constructor)) static void init_slabs(void)
-{
-    orr_slab_set_size(ORR_SLAB_TASK, sizeof(struct task_block));
-    orr_slab_set_size(ORR_SLAB_JOB, sizeof(struct orr_task));
-    orr_slab_set_size(ORR_SLAB_EDGE, sizeof(struct orr_edge));
-    orr_slab_set_size(ORR_SLAB_ARGS, ORR_ARGS_BLOCK_BYTES);
-}
+const size_t orr_slab_block_bytes[ORR_SLAB_COUNT] = {
+    [ORR_SLAB_TASK] = ORR_SLAB_ROUND(sizeof(struct task_block), ORR_CACHE_LINE),
+    [ORR_SLAB_JOB] = ORR_SLAB_ROUND(sizeof(struct orr_task), ORR_CACHE_LINE),
+    [ORR_SLAB_EDGE] = ORR_SLAB_ROUND(sizeof(struct orr_edge), 16),
+    [ORR_SLAB_ARGS] = ORR_ARGS_BLOCK_BYTES,
+};
 
 static uint64_t next_id(void)
 {

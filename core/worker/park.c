@@ -14,6 +14,8 @@
  * unless the backlog is large. If it then meets a longer task, it wakes somebody before running it
  * (orr_worker_expects): the debt is always paid.
  *
+ * park.pml, beside this file, is a model of it all for spin: change both.
+ *
  * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
  * sleeps at once. */
 #include "core/worker/park.h"
@@ -192,8 +194,8 @@ static struct orr_task *park(struct orr_worker *w)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
     orr_store_relaxed(&w->futex, 0);
+    orr_add_seq(&orr_lot.parked, 1); /* before the bit: parked never falls short of the bits (park.pml) */
     atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
-    orr_add_seq(&orr_lot.parked, 1);
     orr_sub_seq(&orr_lot.searching, 1);
     struct orr_task *t = orr_worker_next(w);
     if (t || must_leave(w)) {

@@ -12,7 +12,7 @@
  *
  * Property: no execution stops before every task has run once, and all workers have then left for the shutdown.
  *
- * MUTANTS: NO_LAST_LOOK NO_PASSING_ON NO_DEBT LOOK_BEFORE_PUSH STOP_BEFORE_PARKED
+ * MUTANTS: -DNO_LAST_LOOK -DLOOK_BEFORE_PUSH -DNO_DEBT,-DEACH=3 -DIGNORE_WAKER -DBIT_BEFORE_COUNT,-DLOCAL,-DEACH=1
  * SIZES: -DPRODUCERS=2,-DEACH=1 -DEACH=3 -DSPILL -DLOCAL,-DEACH=1
  */
 #ifndef WORKERS
@@ -231,12 +231,10 @@ inline orr_worker_expects(is_short, short_tasks, id, mine)
 inline stop_searching(found, others, id, mine)
 {
     d_step { searching--; others = searching }
-#ifndef NO_PASSING_ON
     if
     :: !found || others > 0 || parked == 0
     :: else -> wake_for_backlog(id, mine)
     fi;
-#endif
     others = 0
 }
 
@@ -244,14 +242,14 @@ inline stop_searching(found, others, id, mine)
 inline park(w, t, pos, mine)
 {
     futex[w] = false;
-#ifdef STOP_BEFORE_PARKED
-    searching--;
-#endif
+#ifdef BIT_BEFORE_COUNT
     who[w] = true;
     parked++;
-#ifndef STOP_BEFORE_PARKED
-    searching--;
+#else
+    parked++;
+    who[w] = true;
 #endif
+    searching--;
 #ifdef NO_LAST_LOOK
     t = NOTHING;
 #else
@@ -262,7 +260,12 @@ inline park(w, t, pos, mine)
        claim(w, mine);
        if
        :: mine -> parked--; searching++
-       :: else -> futex[w] /* sleep_parked: somebody is waking us */
+       :: else ->
+#ifdef IGNORE_WAKER
+          searching++
+#else
+          futex[w] /* sleep_parked: somebody is waking us */
+#endif
        fi;
        mine = false
     :: else -> futex[w] /* sleep_parked */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c: memory of a simulated device: real memory apart from the program's, copied to and from at a set speed.
+/* memory.c: memory of a simulated device: real memory apart from the program's, copied to and from at a set
+ * speed.
  * Threads: any. Owns: the device of each node. Not here: settings and tasks (sim.c).
  *
- * A copy is put on its engine's list with the time when it ends, which follows from the copies before it. Whoever tests it
- * after that time moves the bytes of all that have ended, in order: so the destination is not valid a moment too early, and
- * a source that is freed or written meanwhile shows as wrong data. Freed memory is overwritten for the same reason. */
+ * A copy is put on its engine's list with the time when it ends, which follows from the copies before it.
+ * Whoever tests it after that time moves the bytes of all that have ended, in order: so the destination is
+ * not valid a moment too early, and a source that is freed or written meanwhile shows as wrong data. Freed
+ * memory is overwritten for the same reason. */
 #include "drivers/sim/memory.h"
 
 #include <errno.h>
@@ -39,17 +41,35 @@ static void sim_free(unsigned node, uintptr_t addr, size_t bytes)
 }
 
 /* The engine of a link: the destination's when both ends are devices. */
-static struct sim_engine *engine_of(unsigned src, unsigned dst) { return memories[dst] ? &memories[dst]->to : &memories[src]->from; }
+static struct sim_engine *engine_of(unsigned src, unsigned dst)
+{
+    return memories[dst] ? &memories[dst]->to : &memories[src]->from;
+}
 
-static const struct sim_memory *link_of(unsigned src, unsigned dst) { return memories[dst] ? memories[dst] : memories[src]; }
+static const struct sim_memory *link_of(unsigned src, unsigned dst)
+{
+    return memories[dst] ? memories[dst] : memories[src];
+}
 
-static bool two_steps(unsigned src, unsigned dst) { return memories[src] && memories[dst] && !memories[dst]->peers; }
+static bool two_steps(unsigned src, unsigned dst)
+{
+    return memories[src] && memories[dst] && !memories[dst]->peers;
+}
 
-static double sim_latency_us(unsigned src, unsigned dst) { return link_of(src, dst)->latency_us * (two_steps(src, dst) ? 2 : 1); }
+static double sim_latency_us(unsigned src, unsigned dst)
+{
+    return link_of(src, dst)->latency_us * (two_steps(src, dst) ? 2 : 1);
+}
 
-static double sim_bandwidth(unsigned src, unsigned dst) { return link_of(src, dst)->bandwidth_MB_per_s / (two_steps(src, dst) ? 2 : 1); }
+static double sim_bandwidth(unsigned src, unsigned dst)
+{
+    return link_of(src, dst)->bandwidth_MB_per_s / (two_steps(src, dst) ? 2 : 1);
+}
 
-static bool sim_reaches(unsigned src, unsigned dst) { return !two_steps(src, dst); }
+static bool sim_reaches(unsigned src, unsigned dst)
+{
+    return !two_steps(src, dst);
+}
 
 static void move_bytes(const struct sim_copy *c)
 {
@@ -70,7 +90,10 @@ static void run_engine_locked(struct sim_engine *e)
     }
 }
 
-static bool is_complete(struct sim_engine *e, uint64_t number) { return orr_load_acquire(&e->completed) >= number; }
+static bool is_complete(struct sim_engine *e, uint64_t number)
+{
+    return orr_load_acquire(&e->completed) >= number;
+}
 
 static bool sim_test(struct orr_copy_event *event)
 {
@@ -82,21 +105,25 @@ static bool sim_test(struct orr_copy_event *event)
     return is_complete(e, event->words[1]);
 }
 
-static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node, size_t ld_dst, size_t bytes,
-                      size_t rows, struct orr_copy_event *event)
+static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
+                      size_t ld_dst, size_t bytes, size_t rows, struct orr_copy_event *event)
 {
     struct sim_copy *c = orr_malloc(sizeof *c);
     if (!c) return -ENOMEM;
     struct sim_engine *e = engine_of(src_node, dst_node);
     const struct sim_memory *m = link_of(src_node, dst_node);
-    *c = (struct sim_copy){ .src = src, .dst = dst, .bytes = bytes, .rows = rows, .ld_src = ld_src, .ld_dst = ld_dst };
+    *c = (struct sim_copy){
+        .src = src, .dst = dst, .bytes = bytes, .rows = rows, .ld_src = ld_src, .ld_dst = ld_dst
+    };
     pthread_mutex_lock(&e->lock);
     uint64_t now = orr_clock_ns(), begin = e->free_at_ns > now ? e->free_at_ns : now;
     e->free_at_ns = begin + (uint64_t)((double)(bytes * rows) / m->bandwidth_MB_per_s * 1e3);
     c->end_ns = e->free_at_ns + (uint64_t)(m->latency_us * 1e3);
     c->number = ++e->started;
-    if (e->first) e->last->next = c;
-    else e->first = c;
+    if (e->first)
+        e->last->next = c;
+    else
+        e->first = c;
     e->last = c;
     struct orr_copy_event own = { .words = { (uintptr_t)e, c->number } };
     pthread_mutex_unlock(&e->lock);
@@ -108,7 +135,8 @@ static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t
     return 0;
 }
 
-static int sim_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes, struct orr_copy_event *event)
+static int sim_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+                    struct orr_copy_event *event)
 {
     return sim_copy2d(src, src_node, bytes, dst, dst_node, bytes, bytes, 1, event);
 }
@@ -131,7 +159,8 @@ static void engine_init(struct sim_engine *e)
     pthread_mutex_init(&e->lock, NULL);
 }
 
-int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes, const char *name)
+int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes,
+                        const char *name)
 {
     int node = orr_node_register(kind, devid, &sim_node_ops, limit_bytes, name);
     if (node < 0) return node;

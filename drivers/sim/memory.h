@@ -13,22 +13,23 @@ struct sim_copy;
 
 /* Copies in one direction go one after the other: they share its bandwidth. */
 struct sim_engine {
-    pthread_mutex_t lock;             /* protects all of it but completed; leaf */
-    struct sim_copy *first, *last;    /* in order of their ends */
-    uint64_t free_at_ns;              /* when the link has nothing more to do */
+    pthread_mutex_t lock;          /* protects all of it but completed; leaf */
+    struct sim_copy *first, *last; /* in order of their ends */
+    uint64_t free_at_ns;           /* when the link has nothing more to do */
     uint64_t started;
-    _Atomic uint64_t completed;       /* publishes the bytes of the copies before it */
+    _Atomic uint64_t completed; /* publishes the bytes of the copies before it */
 };
 
 struct sim_memory {
     unsigned node;
     double latency_us, bandwidth_MB_per_s;
-    bool peers;                       /* other devices are reached directly */
+    bool peers; /* other devices are reached directly */
     struct sim_engine to, from;
 };
 
 /* Registers a memory node for the device: 0, or -errno. m must stay until orr_sim_memory_fini. */
-int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes, const char *name);
+int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes,
+                        const char *name);
 void orr_sim_memory_fini(struct sim_memory *m);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim.c: a simulated accelerator, so that everything heterogeneous is tested on machines without one. Off by default.
+/* sim.c: a simulated accelerator, so that everything heterogeneous is tested on machines without one. Off by
+ * default.
  * Threads: see core/worker/driver.h. Owns: the devices. Not here: their memory and links (memory.c).
  *
- * It passes for a CUDA or an OpenCL device (ORRERY_SIM_TYPE): codelets' implementations for that kind run on it, on the
- * worker's own core, with addresses of memory that is apart from the program's; so do codelets that only have a CPU
- * implementation, unless ORRERY_SIM_RUN_CPU_FUNCS is 0. A kernel takes its real time or its modelled time, the longer. */
+ * It passes for a CUDA or an OpenCL device (ORRERY_SIM_TYPE): codelets' implementations for that kind run on
+ * it, on the worker's own core, with addresses of memory that is apart from the program's; so do codelets
+ * that only have a CPU implementation, unless ORRERY_SIM_RUN_CPU_FUNCS is 0. A kernel takes its real time or
+ * its modelled time, the longer. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,15 +27,20 @@ static const struct orr_env settings[] = {
     [DEVICES] = { "ORRERY_SIM_DEVICES", "0", "devices", "simulated accelerators" },
     [TYPE] = { "ORRERY_SIM_TYPE", "cuda", "cuda|opencl", "kind of device that they pass for" },
     [MEM_MB] = { "ORRERY_SIM_MEM_MB", "512", "MiB", "memory of each; fractions are allowed" },
-    [BANDWIDTH] = { "ORRERY_SIM_BANDWIDTH_MB_S", "10000", "MB/s", "of each link to main memory, in each direction" },
+    [BANDWIDTH] = { "ORRERY_SIM_BANDWIDTH_MB_S", "10000", "MB/s",
+                    "of each link to main memory, in each direction" },
     [LATENCY] = { "ORRERY_SIM_LATENCY_US", "10", "us", "of each copy" },
-    [SPEED] = { "ORRERY_SIM_SPEED", "1", "ratio", "speed of kernels relative to this CPU; they cannot really be faster" },
+    [SPEED] = { "ORRERY_SIM_SPEED", "1", "ratio",
+                "speed of kernels relative to this CPU; they cannot really be faster" },
     [KERNEL_US] = { "ORRERY_SIM_KERNEL_US", "0", "us", "least duration of a kernel" },
-    [RUN_CPU_FUNCS] = { "ORRERY_SIM_RUN_CPU_FUNCS", "1", "0|1", "codelets with a CPU implementation only run there as well" },
-    [PEERS] = { "ORRERY_SIM_PEERS", "0", "0|1", "devices copy among each other without a stop in main memory" },
+    [RUN_CPU_FUNCS] = { "ORRERY_SIM_RUN_CPU_FUNCS", "1", "0|1",
+                        "codelets with a CPU implementation only run there as well" },
+    [PEERS] = { "ORRERY_SIM_PEERS", "0", "0|1",
+                "devices copy among each other without a stop in main memory" },
 };
 static const struct orr_env env_ncuda = { "STARPU_NCUDA", "all", "devices", "CUDA devices to use, at most" };
-static const struct orr_env env_nopencl = { "STARPU_NOPENCL", "all", "devices", "OpenCL devices to use, at most" };
+static const struct orr_env env_nopencl = { "STARPU_NOPENCL", "all", "devices",
+                                            "OpenCL devices to use, at most" };
 
 struct sim_device {
     struct sim_memory memory;
@@ -54,7 +61,8 @@ static bool passes_for_opencl(void)
 /* How many the program allows of the kind; -1: any number. */
 static long allowed(const struct orr_env *e, int from_conf, const struct starpu_conf *conf)
 {
-    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e))) return from_conf;
+    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e)))
+        return from_conf;
     return orr_env_long(e, -1, -1, STARPU_MAXNODES);
 }
 
@@ -66,9 +74,15 @@ static int devices(const struct starpu_conf *conf, bool opencl)
     return (int)(max >= 0 && max < n ? max : n);
 }
 
-static int cuda_count(const struct starpu_conf *conf) { return devices(conf, false); }
+static int cuda_count(const struct starpu_conf *conf)
+{
+    return devices(conf, false);
+}
 
-static int opencl_count(const struct starpu_conf *conf) { return devices(conf, true); }
+static int opencl_count(const struct starpu_conf *conf)
+{
+    return devices(conf, true);
+}
 
 static int sim_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
 {
@@ -85,8 +99,8 @@ static int sim_setup(struct orr_worker *w, int devid, const struct starpu_conf *
     const char *kind = w->type == STARPU_OPENCL_WORKER ? "OpenCL" : "CUDA";
     snprintf(w->short_name, sizeof w->short_name, "%s %d", kind, devid);
     snprintf(w->name, sizeof w->name, "%s %d (simulated, %.1f MiB)", kind, devid, mem_mb);
-    int r = orr_sim_memory_init(&d->memory, starpu_worker_get_memory_node_kind(w->type), devid, (size_t)(mem_mb * 1048576.),
-                                w->short_name);
+    int r = orr_sim_memory_init(&d->memory, starpu_worker_get_memory_node_kind(w->type), devid,
+                                (size_t)(mem_mb * 1048576.), w->short_name);
     if (r) {
         orr_free(d);
         return r;
@@ -106,25 +120,36 @@ static void sim_teardown(struct orr_worker *w)
     w->device = NULL;
 }
 
-/* The implementation that runs here: the kind's own; else the CPU's, if the codelet has nothing for the kind. */
+/* The implementation that runs here: the kind's own; else the CPU's, if the codelet has nothing for the kind.
+ */
 static starpu_cpu_func_t implementation(const struct starpu_codelet *cl, bool opencl, unsigned nimpl)
 {
     const starpu_cpu_func_t *own = opencl ? cl->opencl_funcs : cl->cuda_funcs;
-    if (own[0]) return cl->where == 0 || (cl->where & (opencl ? STARPU_OPENCL : STARPU_CUDA)) ? own[nimpl] : NULL;
+    if (own[0])
+        return cl->where == 0 || (cl->where & (opencl ? STARPU_OPENCL : STARPU_CUDA)) ? own[nimpl] : NULL;
     return run_cpu_funcs ? cl->cpu_funcs[nimpl] : NULL;
 }
 
-static bool cuda_has_impl(const struct starpu_codelet *cl, unsigned nimpl) { return implementation(cl, false, nimpl) != NULL; }
+static bool cuda_has_impl(const struct starpu_codelet *cl, unsigned nimpl)
+{
+    return implementation(cl, false, nimpl) != NULL;
+}
 
-static bool opencl_has_impl(const struct starpu_codelet *cl, unsigned nimpl) { return implementation(cl, true, nimpl) != NULL; }
+static bool opencl_has_impl(const struct starpu_codelet *cl, unsigned nimpl)
+{
+    return implementation(cl, true, nimpl) != NULL;
+}
 
-/* Lets the rest of a kernel's modelled time pass; copies go on meanwhile, as they would beside a real kernel. */
+/* Lets the rest of a kernel's modelled time pass; copies go on meanwhile, as they would beside a real kernel.
+ */
 static void pass_time(uint64_t until_ns)
 {
     for (uint64_t now; (now = orr_clock_ns()) < until_ns;) {
         if (orr_transfers_poll()) continue;
-        if (until_ns - now > 100000) nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-        else sched_yield();
+        if (until_ns - now > 100000)
+            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        else
+            sched_yield();
     }
 }
 

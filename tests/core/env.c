@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nonsense in every environment variable: one line that names it, and a runtime that works, or an error from init.
- * Threads: each variable in a child of its own.
- * Owns: nothing.
- * Not here: what the variables do (the tests of their users), what struct starpu_conf takes (tests/core/misuse_init.c).
+ * Nonsense in every environment variable: one line that names it, and a runtime that works, or an error from
+ * init. Threads: each variable in a child of its own. Owns: nothing. Not here: what the variables do (the
+ * tests of their users), what struct starpu_conf takes (tests/core/misuse_init.c).
  */
 #include "tests/core/misuse.h"
 
@@ -69,15 +68,23 @@ static const struct {
     { "ORRERY_SIM_PEERS", "ORRERY_SIM_DEVICES=2", false },
 };
 
-static const char *const nonsense[] = { "nonsense", "-17", "99999999999999999999999", "%s%n%n", "1 2 x", "\xff\xfe" };
+static const char *const nonsense[] = { "nonsense", "-17",   "99999999999999999999999",
+                                        "%s%n%n",   "1 2 x", "\xff\xfe" };
 
 static const char *now_name, *now_value, *now_with;
 
-/* A codelet with a model, so that models' settings are read. */
+/* A codelet with a model, so that models' settings are read; and what is otherwise only read when it is
+ * needed. */
 static bool run_with_model(void)
 {
     static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = "env_test" };
-    static struct starpu_codelet cl = { .cpu_funcs = { misuse_count_func }, .model = &model, .name = "env_test" };
+    static struct starpu_codelet cl = { .cpu_funcs = { misuse_count_func },
+                                        .model = &model,
+                                        .name = "env_test" };
+    struct starpu_task *task = starpu_task_create();
+    starpu_sched_task_break(task);
+    starpu_task_destroy(task);
+    starpu_transfer_bandwidth(STARPU_MAIN_RAM, 1);
     for (int i = 0; i < 4; i++)
         if (starpu_task_insert(&cl, 0) != 0) return false;
     return runtime_works();
@@ -96,7 +103,10 @@ static bool start(void)
     return runtime_up() && runtime_works();
 }
 
-static bool names(const struct outcome *o, const char *name) { return strstr(o->said, name) != NULL; }
+static bool names(const struct outcome *o, const char *name)
+{
+    return strstr(o->said, name) != NULL;
+}
 
 static void check_variable(size_t i)
 {

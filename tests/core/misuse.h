@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of misuse share: each misuse runs in a child of its own, whose messages, result and end are looked at.
- * Threads: main only; the runtime is started in children.
- * Owns: nothing.
- * Not here: the misuses (tests/core/misuse*.c, tests/core/env.c).
+ * What the tests of misuse share: each misuse runs in a child of its own, whose messages, result and end are
+ * looked at. Threads: main only; the runtime is started in children. Owns: nothing. Not here: the misuses
+ * (tests/core/misuse*.c, tests/core/env.c).
  */
 #ifndef ORR_TESTS_MISUSE_H
 #define ORR_TESTS_MISUSE_H
@@ -66,7 +65,9 @@ static inline bool runtime_works(void)
     starpu_task_wait_for_all();
     int x = 1, before = atomic_load(&misuse_ran);
     starpu_data_handle_t h;
-    static struct starpu_codelet one_cl = { .cpu_funcs = { misuse_count_func }, .nbuffers = 1, .modes = { STARPU_RW } };
+    static struct starpu_codelet one_cl = { .cpu_funcs = { misuse_count_func },
+                                            .nbuffers = 1,
+                                            .modes = { STARPU_RW } };
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
     for (int i = 0; i < 10; i++)
         if (starpu_task_insert(&one_cl, STARPU_RW, h, 0) != 0) return false;

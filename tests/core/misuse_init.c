@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The interface before starpu_init and after starpu_shutdown, with NULL for everything, and configurations that make no
- * sense: errors or messages, no crash and no hang.
- * Threads: each call in a child of its own.
+ * The interface before starpu_init and after starpu_shutdown, with NULL for everything, and configurations
+ * that make no sense: errors or messages, no crash and no hang. Threads: each call in a child of its own.
  * Owns: nothing.
  * Not here: misuses while the runtime runs (tests/core/misuse.c), the environment (tests/core/env.c).
  */
 #include "tests/core/misuse.h"
 
-static struct starpu_codelet read_cl = { .cpu_funcs = { misuse_count_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "read" };
+static struct starpu_codelet read_cl = {
+    .cpu_funcs = { misuse_count_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "read"
+};
 static int value = 3;
 
 /* ---- before and after ---- */
@@ -40,7 +41,10 @@ static bool submit_empty(void)
     return right;
 }
 
-static bool insert(void) { return returns(starpu_task_insert(&count_cl, 0), -ENODEV); }
+static bool insert(void)
+{
+    return returns(starpu_task_insert(&count_cl, 0), -ENODEV);
+}
 
 static bool insert_with_data(void)
 {
@@ -57,9 +61,15 @@ static bool shut_down(void)
     return true;
 }
 
-static bool wait_for_all(void) { return returns(starpu_task_wait_for_all(), 0); }
+static bool wait_for_all(void)
+{
+    return returns(starpu_task_wait_for_all(), 0);
+}
 
-static bool wait_for_n(void) { return returns(starpu_task_wait_for_n_submitted(0), 0); }
+static bool wait_for_n(void)
+{
+    return returns(starpu_task_wait_for_n_submitted(0), 0);
+}
 
 static bool pause_and_resume(void)
 {
@@ -71,7 +81,8 @@ static bool pause_and_resume(void)
 static bool count_workers(void)
 {
     return returns(starpu_worker_get_count(), 0) && returns(starpu_worker_get_id(), -1) &&
-           returns(starpu_worker_get_by_type(STARPU_CPU_WORKER, 0), -1) && returns(starpu_cpu_worker_get_count(), 0);
+           returns(starpu_worker_get_by_type(STARPU_CPU_WORKER, 0), -1) &&
+           returns(starpu_cpu_worker_get_count(), 0);
 }
 
 static bool ask_worker(void)
@@ -142,7 +153,10 @@ static bool dependencies(void)
     return true;
 }
 
-static bool context(void) { return returns(starpu_sched_ctx_create(NULL, -1, "early", 0), STARPU_NMAX_SCHED_CTXS); }
+static bool context(void)
+{
+    return returns(starpu_sched_ctx_create(NULL, -1, "early", 0), STARPU_NMAX_SCHED_CTXS);
+}
 
 static bool context_delete(void)
 {
@@ -150,7 +164,9 @@ static bool context_delete(void)
     return true;
 }
 
-static void nothing(void *arg UNUSED) {}
+static void nothing(void *arg UNUSED)
+{
+}
 
 static bool execute(void)
 {
@@ -178,7 +194,8 @@ static bool bound(void)
 
 static bool current(void)
 {
-    return starpu_task_get_current() == NULL && returns(starpu_task_nsubmitted(), 0) && returns(starpu_is_initialized(), 0);
+    return starpu_task_get_current() == NULL && returns(starpu_task_nsubmitted(), 0) &&
+           returns(starpu_is_initialized(), 0);
 }
 
 static bool schedule(void)
@@ -212,7 +229,8 @@ static bool topology(void)
     return true;
 }
 
-/* How many lines are said is up to each; "ends" says with QUIET that nothing is wrong about the call at all. */
+/* How many lines are said is up to each; "ends" says with QUIET that nothing is wrong about the call at all.
+ */
 static const struct {
     const char *what;
     bool (*run)(void);
@@ -267,7 +285,9 @@ static void check_call(const char *when, bool (*run)(void), size_t i)
     struct outcome o = misuse_try(&(struct misuse){ what, run, 0 });
     bool ended = WIFEXITED(o.status) && WEXITSTATUS(o.status) == AS_DOCUMENTED;
     int flags = calls[i].flags;
-    bool said = flags == (LINES | QUIET) || (flags == QUIET ? o.lines == 0 : flags == LINES ? o.lines > 0 : o.lines == 1);
+    bool said = flags == (LINES | QUIET) || (flags == QUIET   ? o.lines == 0
+                                             : flags == LINES ? o.lines > 0
+                                                              : o.lines == 1);
     if (!ok(ended && said, "%s", what)) {
         diag("%s, with %d lines said", outcome_text(o.status), o.lines);
         outcome_show(&o);
@@ -276,7 +296,10 @@ static void check_call(const char *when, bool (*run)(void), size_t i)
 
 /* ---- configurations ---- */
 
-static bool conf_init_null(void) { return returns(starpu_conf_init(NULL), -EINVAL); }
+static bool conf_init_null(void)
+{
+    return returns(starpu_conf_init(NULL), -EINVAL);
+}
 
 static bool conf_unprepared(void)
 {

@@ -174,6 +174,15 @@ static void grid_of_tags(void)
     ok(!failed && at[0] == 1 && at[1] == 2, "and its new task releases it");
 }
 
+static void waited_for_twice(void)
+{
+    struct starpu_task *task = tagged(0x680, 0);
+    task->detach = 0;
+    int failed = starpu_task_submit(task) != 0 || starpu_tag_wait(0x680) != 0;
+    ok(!failed && starpu_task_wait(task) == 0, "a task that is not detached can be waited for after its tag");
+    starpu_tag_remove(0x680);
+}
+
 static void shared_by_tasks(void)
 {
     enum { SHARERS = 20 };
@@ -205,6 +214,7 @@ int main(void)
     synchronisation_task();
     known_by_tag();
     grid_of_tags();
+    waited_for_twice();
     shared_by_tasks();
     starpu_shutdown();
     return done_testing();

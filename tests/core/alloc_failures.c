@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every allocation of a whole program fails in turn, once and from then on: nothing crashes, hangs or leaks,
+ * every failure is an error code or a message, and the same program without failures runs afterwards, in the
+ * same process. Threads: each failure in a child of its own; its main thread and two workers. Owns: the
+ * program. Not here: failures of files (tests/core/perfmodel_store.c).
+ *
+ * A step of the program that failed is left out, and what needs it; all that was made is unmade. Where the
+ * interface returns nothing, the error hook counts.
+ */
+#include <orrery.h>
+#include "core/base/alloc.h"
+#include "core/base/slab.h"
+#include "tests/core/misuse.h"
+
+enum { MANY = 20, PIECES = 4, REPEATED = 3, FAILED = 1, LEAKED = 94 };
+
+static atomic_int hooked, wrong, body_runs, callbacks;
+static int complete; /* all steps of this round succeeded */
+
+static void hook(const char *message UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&hooked, 1);
+}
+
+/* An error code, or 0; notes that the round is not complete. */
+static bool good(int status)
+{
+    if (status > 0 && status != FAILED) atomic_fetch_add(&wrong, 1);
+    if (status != 0) complete = 0;
+    return status == 0;
+}
+
+static void add_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += 1;
+    atomic_fetch_add(&body_runs, 1);
+}
+static void sum_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+static void zero_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+
+static void any_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&body_runs, 1);
+}
+
+static void values_func(void *buffers[] UNUSED, void *arg)
+{
+    int a;
+    char text[300];
+    starpu_codelet_unpack_args(arg, &a, text);
+    if (a != 42 || strcmp(text, "a long text") != 0) atomic_fetch_add(&wrong, 1);
+}
+
+static void callback(void *arg UNUSED)
+{
+    atomic_fetch_add(&callbacks, 1);
+}
+
+static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = "alloc_failures" };
+static struct starpu_perfmodel regression = { .type = STARPU_NL_REGRESSION_BASED,
+                                              .symbol = "alloc_failures_nl" };
+static struct starpu_codelet any_cl = { .cpu_funcs = { any_func },
+                                        .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                        .name = "any" };
+static struct starpu_codelet model_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .model = &model, .name = "model"
+};
+static struct starpu_codelet regression_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .model = &regression, .name = "nl"
+};
+static struct starpu_codelet none_cl = { .cpu_funcs = { any_func }, .name = "none" };
+static struct starpu_codelet values_cl = { .cpu_funcs = { values_func }, .name = "values" };
+static struct starpu_codelet redux_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "contribute"
+};
+static struct starpu_codelet sum_cl = {
+    .cpu_funcs = { sum_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "sum"
+};
+static struct starpu_codelet zero_cl = {
+    .cpu_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "zero"
+};
+
+/* ---- steps ---- */
+
+static int numbers[MANY], total;
+static starpu_data_handle_t handles[MANY], redux, array;
+
+static bool register_all(void)
+{
+    bool all = true;
+    for (int i = 0; i < MANY; i++) {
+        starpu_variable_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)&numbers[i],
+                                      sizeof numbers[i]);
+        all = good(handles[i] ? 0 : -ENOMEM) && all;
+    }
+    total = 0;
+    starpu_variable_data_register(&redux, STARPU_MAIN_RAM, (uintptr_t)&total, sizeof total);
+    return good(redux ? 0 : -ENOMEM) && all;
+}
+
+static void submit_or_destroy(struct starpu_task *task)
+{
+    if (task && !good(starpu_task_submit(task))) starpu_task_destroy(task);
+}
+
+static void insert_data(void)
+{
+    good(starpu_task_insert(&none_cl, 0));
+    good(starpu_task_insert(&model_cl, STARPU_RW, handles[0], 0));
+    good(starpu_task_insert(&regression_cl, STARPU_RW, handles[1], 0));
+    good(starpu_task_insert(&any_cl, STARPU_R, handles[0], STARPU_RW, handles[1], STARPU_R, handles[2], 0));
+    struct starpu_data_descr all[MANY];
+    for (int i = 0; i < MANY; i++) all[i] = (struct starpu_data_descr){ handles[i], STARPU_RW };
+    good(starpu_task_insert(&any_cl, STARPU_DATA_MODE_ARRAY, all, MANY, STARPU_CALLBACK, callback, 0));
+}
+
+static void insert_values(void)
+{
+    int a = 42;
+    char text[300] = "a long text";
+    good(starpu_task_insert(&values_cl, STARPU_VALUE, &a, sizeof a, STARPU_VALUE, text, sizeof text, 0));
+}
+
+static struct starpu_task *task_made(void)
+{
+    struct starpu_task *task = starpu_task_create();
+    if (good(task ? 0 : -ENOMEM)) task->cl = &none_cl;
+    return task;
+}
+
+/* A chain, the first of which has an end dependency on another; one is waited for. */
+static void depend(void)
+{
+    struct starpu_task *a = task_made(), *b = task_made(), *c = task_made();
+    if (a && b) starpu_task_declare_deps(b, 1, a);
+    if (b && c) starpu_task_declare_deps_array(c, 1, &b);
+    if (c) c->detach = 0;
+    submit_or_destroy(a);
+    submit_or_destroy(b);
+    if (!c) return;
+    if (good(starpu_task_submit(c)))
+        good(starpu_task_wait(c));
+    else
+        starpu_task_destroy(c);
+}
+
+static void depend_on_tags(void)
+{
+    struct starpu_task *a = task_made(), *b = task_made();
+    if (!a || !b) {
+        if (a) starpu_task_destroy(a);
+        if (b) starpu_task_destroy(b);
+        return;
+    }
+    a->use_tag = b->use_tag = 1;
+    a->tag_id = 1;
+    b->tag_id = 2;
+    starpu_tag_declare_deps(2, 1, (starpu_tag_t)1);
+    submit_or_destroy(b);
+    if (good(starpu_task_submit(a))) return;
+    starpu_task_destroy(a);
+    starpu_tag_notify_from_apps(1); /* what it would have let go */
+}
+
+static void acquire_some(void)
+{
+    if (good(starpu_data_acquire(handles[3], STARPU_RW))) starpu_data_release(handles[3]);
+    starpu_data_handle_t h = NULL;
+    starpu_variable_data_register(&h, -1, 0, sizeof(int));
+    if (!good(h ? 0 : -ENOMEM)) return;
+    if (good(starpu_data_acquire(h, STARPU_W))) starpu_data_release(h);
+    starpu_data_unregister_submit(h);
+}
+
+static void release_callback(void *arg)
+{
+    atomic_fetch_add(&callbacks, 1);
+    starpu_data_release(arg);
+}
+
+static void acquire_with_callback(void)
+{
+    good(starpu_data_acquire_cb(handles[4], STARPU_RW, release_callback, handles[4]));
+}
+
+static void reduce(void)
+{
+    starpu_data_set_reduction_methods(redux, &sum_cl, &zero_cl);
+    int inserted = 0, before = atomic_load(&hooked);
+    for (int i = 0; i < MANY; i++)
+        if (good(starpu_task_insert(&redux_cl, STARPU_REDUX, redux, 0))) inserted++;
+    if (!good(starpu_data_acquire(redux, STARPU_R))) return;
+    if (atomic_load(&hooked) == before && total != inserted) {
+        diag("a reduction of %d ones is %d, and nothing was said", inserted, total);
+        atomic_fetch_add(&wrong, 1);
+    }
+    starpu_data_release(redux);
+}
+
+static void partition(void)
+{
+    static int memory[16];
+    struct starpu_data_filter f = { .filter_func = starpu_vector_filter_block, .nchildren = PIECES };
+    starpu_vector_data_register(&array, STARPU_MAIN_RAM, (uintptr_t)memory, LENGTH(memory), sizeof memory[0]);
+    if (!good(array ? 0 : -ENOMEM)) return;
+    starpu_data_partition(array, &f);
+    if (good(starpu_data_get_nb_children(array) == PIECES ? 0 : FAILED)) {
+        for (unsigned i = 0; i < PIECES; i++)
+            good(starpu_task_insert(&any_cl, STARPU_RW, starpu_data_get_sub_data(array, 1, i), 0));
+        starpu_data_unpartition(array, STARPU_MAIN_RAM);
+        /* a partition that could not be undone is undone when there is memory */
+        if (!good(starpu_data_get_nb_children(array) == 0 ? 0 : FAILED)) {
+            orr_alloc_fail_after(-1, false);
+            starpu_data_unpartition(array, STARPU_MAIN_RAM);
+        }
+    }
+    starpu_data_unregister(array);
+}
+
+static void name_and_profile(void)
+{
+    starpu_data_set_name(handles[5], "five");
+    starpu_data_set_user_data(handles[5], numbers);
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    good(starpu_task_insert(&none_cl, 0));
+    starpu_task_wait_for_all();
+    starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+}
+
+static void run_steps(void)
+{
+    if (register_all()) {
+        insert_data();
+        insert_values();
+        depend();
+        depend_on_tags();
+        acquire_some();
+        acquire_with_callback();
+        reduce();
+        partition();
+        name_and_profile();
+    }
+    starpu_task_wait_for_all();
+    for (int i = 0; i < MANY; i++)
+        if (handles[i]) starpu_data_unregister(handles[i]);
+    if (redux) starpu_data_unregister(redux);
+}
+
+/* The whole program. */
+static bool program(const char *policy)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    conf.sched_policy_name = policy;
+    conf.precedence_over_environment_variables = 1;
+    complete = 1;
+    memset(handles, 0, sizeof handles);
+    redux = array = NULL;
+    model.state = regression.state = NULL;
+    if (!good(starpu_init(&conf))) return false;
+    run_steps();
+    starpu_shutdown();
+    return complete && atomic_load(&hooked) == 0;
+}
+
+/* ---- failures ---- */
+
+static const char *policy;
+static long fail_at;
+static bool for_ever;
+
+static long live_blocks(void)
+{
+    long live = 0;
+    for (int id = 0; id < ORR_SLAB_COUNT; id++) live += orr_slab_live((enum orr_slab_id)id);
+    return live;
+}
+
+/* Blocks left behind are seen here, other memory by AddressSanitizer at exit (make check-asan). */
+static int run_child(void)
+{
+    orrery_set_error_hook(hook, NULL);
+    alarm(SECONDS);
+    orr_alloc_fail_after(fail_at, for_ever);
+    bool reached = !program(policy);
+    orr_alloc_fail_after(-1, false);
+    if (live_blocks() != 0) return LEAKED;
+    atomic_store(&hooked, 0);
+    if (atomic_load(&wrong) || !program(policy)) return BROKEN_AFTERWARDS;
+    return reached ? FAILED : 0;
+}
+
+static const char *text_of(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == LEAKED) return "tasks or dependencies are left behind";
+    return outcome_text(status);
+}
+
+/* The child's messages are shown when it did not end well. Returns 1 when a failure was met, 0 when none was,
+ * -1 when bad. */
+static int try_failure(void)
+{
+    struct outcome o = { .status = -1 };
+    int ends[2];
+    fflush(NULL);
+    if (pipe(ends) != 0) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        exit(run_child());
+    }
+    close(ends[1]);
+    outcome_read(&o, ends[0]);
+    close(ends[0]);
+    waitpid(child, &o.status, 0);
+    if (WIFEXITED(o.status) && WEXITSTATUS(o.status) <= FAILED) return WEXITSTATUS(o.status);
+    diag("%s, allocation %ld%s: %s", policy, fail_at, for_ever ? " and all after it" : "", text_of(o.status));
+    outcome_show(&o);
+    return -1;
+}
+
+static void check_policy(const char *name, bool ever)
+{
+    int bad = 0, quiet = 0, met = 0;
+    policy = name;
+    for_ever = ever;
+    /* some failures do no harm: the end is where several in a row did not matter */
+    for (fail_at = 0; quiet < 40 && bad < 12; fail_at++) {
+        int r = try_failure();
+        bad += r < 0;
+        met += r == 1;
+        quiet = r == 0 ? quiet + 1 : 0;
+    }
+    ok(bad == 0 && met > 40, "%s: each of %ld allocations may fail %s", name, fail_at,
+       ever ? "with all after it" : "once");
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/orrery-alloc-XXXXXX", command[64];
+    if (!mkdtemp(folder)) skip_all("no folder for performance models can be made");
+    setenv("STARPU_PERF_MODEL_DIR", folder, 1);
+    fail_at = -1;
+    ok(try_failure() == 0, "the program runs when nothing fails");
+    check_policy("lws", false);
+    check_policy("dmda", true);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ok(system(command) == 0, "what the runs left is removed");
+    return done_testing();
+}
