@@ -27,7 +27,7 @@ enum {
     LONG_YIELD_US = 50,
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
-    NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, then twice as many each time it is long */
+    NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
     QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */

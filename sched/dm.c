@@ -620,6 +620,23 @@ static struct kind *kind_for(struct dm *d, int comb, unsigned node)
     return NULL;
 }
 
+static void drop_kind_without_members(struct kind *k)
+{
+    if (orr_load_relaxed(&k->count) > 0) return;
+    orr_queue_fini(&k->calibration);
+    orr_free(k);
+}
+
+static struct seat *seat_create(void)
+{
+    struct seat *s = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *s);
+    if (!s) return NULL;
+    memset(s, 0, sizeof *s);
+    if (orr_queue_init(&s->queue) == 0) return s;
+    orr_free(s);
+    return NULL;
+}
+
 static int add_seat(struct dm *d, struct orr_worker *w)
 {
     if (d->seats[w->id]) {
@@ -627,11 +644,9 @@ static int add_seat(struct dm *d, struct orr_worker *w)
         return 0;
     }
     struct kind *k = kind_for(d, orr_perf_workers[w->id].comb, w->node);
-    struct seat *s = k ? orr_malloc_aligned(ORR_CACHE_LINE, sizeof *s) : NULL;
-    if (!s) return -ENOMEM;
-    memset(s, 0, sizeof *s);
-    if (orr_queue_init(&s->queue) != 0) {
-        orr_free(s);
+    struct seat *s = k ? seat_create() : NULL;
+    if (!s) {
+        if (k) drop_kind_without_members(k);
         return -ENOMEM;
     }
     s->worker = w;

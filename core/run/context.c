@@ -80,13 +80,15 @@ static void leave(struct orr_ctx *ctx, int worker)
     ctx->collection->remove(ctx->collection, worker);
 }
 
-void orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count)
+int orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count)
 {
-    if (count == 0) return;
+    if (count == 0) return 0;
     for (unsigned i = 0; i < count; i++) join(ctx, workers[i]);
-    if (ctx->policy->add_workers) ctx->policy->add_workers(ctx->instance, workers, count);
+    int r = ctx->policy->add_workers ? ctx->policy->add_workers(ctx->instance, workers, count) : 0;
+    if (r) orr_error("scheduling policy %s: out of memory for its workers", ctx->policy->name);
     orr_ctx_push_held(ctx);
     orr_profile_listen();
+    return r;
 }
 
 /* What a worker was to run next without asking the policy goes back to the policy. */
@@ -142,9 +144,12 @@ int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *
     int r = open_with(ctx, s);
     if (r) return r;
     if (ctx->policy_init) ctx->policy_init(id);
-    orr_ctx_add_workers(ctx, workers, count);
-    orr_profile_listen();
-    return 0;
+    r = orr_ctx_add_workers(ctx, workers, count);
+    if (r)
+        orr_ctx_close(id);
+    else
+        orr_profile_listen();
+    return r;
 }
 
 int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers,

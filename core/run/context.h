@@ -29,7 +29,7 @@ struct orr_ctx_settings {
 int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *workers, unsigned count);
 
 /* Workers of no context join; members leave, and then belong to none. Called while workers are halted. */
-void orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count);
+int orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count);
 void orr_ctx_remove_workers(struct orr_ctx *ctx, const int *workers, unsigned count);
 
 /* Prints the names and descriptions of the built-in policies. */

@@ -97,15 +97,20 @@ struct orr_edge *orr_dep_take(_Atomic(struct orr_edge *) *list)
 
 struct orr_edge *orr_dep_notify(struct orr_edge *taken, bool keep)
 {
+    struct orr_edge *kept = NULL;
     for (struct orr_edge *i = taken, *next; i; i = next) {
         next = i->next;
+        bool again = keep && !i->group->once;
         orr_dep_group_notify(i->group);
-        if (!keep) {
+        if (again) {
+            i->next = kept; /* last declared first, as they were pushed */
+            kept = i;
+        } else {
             orr_dep_group_unref(i->group);
             orr_slab_free(ORR_SLAB_EDGE, i);
         }
     }
-    return keep ? taken : NULL;
+    return kept;
 }
 
 struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep)

@@ -30,6 +30,8 @@ struct orr_tag {
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
     int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
+    int reaching;  /* threads in reach(), which keep it in memory [lock: tags] */
+    bool removed;  /* out of the table [lock: tags] */
     struct orr_event reached;
     UT_hash_handle hh;
 };
@@ -104,7 +106,19 @@ int orr_tag_bind(struct orr_task *t)
     return 0;
 }
 
-/* Goes on after the list was closed. */
+/* Called with the lock held; nobody else uses g. */
+static void dispose_locked(struct orr_tag *g)
+{
+    orr_edges_free(orr_load_relaxed(&g->successors));
+    orr_edges_free(g->kept);
+    for (struct orr_dep_group *i = g->groups, *next; i; i = next) {
+        next = i->next;
+        orr_dep_group_unref(i);
+    }
+    orr_free(g);
+}
+
+/* Goes on after the list was closed; g->reaching counts those who do. */
 static void reach(struct orr_tag *g, struct orr_edge *taken)
 {
     struct orr_edge *kept = orr_dep_notify(taken, true);
@@ -112,6 +126,9 @@ static void reach(struct orr_tag *g, struct orr_edge *taken)
     if (kept) g->kept = kept;
     pthread_mutex_unlock(&lock);
     orr_event_set(&g->reached);
+    pthread_mutex_lock(&lock);
+    if (--g->reaching == 0 && g->removed) dispose_locked(g);
+    pthread_mutex_unlock(&lock);
 }
 
 void orr_tag_done(struct orr_task *t)
@@ -123,6 +140,7 @@ void orr_tag_done(struct orr_task *t)
     if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
     struct orr_edge *taken =
         last ? orr_dep_take(&g->successors) : NULL; /* before another task can be bound */
+    if (last) g->reaching++;
     pthread_mutex_unlock(&lock);
     if (last) reach(g, taken);
 }
@@ -241,7 +259,11 @@ void starpu_tag_restart(starpu_tag_t id)
 void starpu_tag_notify_from_apps(starpu_tag_t id)
 {
     struct orr_tag *g = get(id, true);
-    if (g) reach(g, orr_dep_take(&g->successors));
+    if (!g) return;
+    pthread_mutex_lock(&lock);
+    g->reaching++;
+    pthread_mutex_unlock(&lock);
+    reach(g, orr_dep_take(&g->successors));
 }
 
 void starpu_tag_notify_restart_from_apps(starpu_tag_t id)
@@ -250,18 +272,13 @@ void starpu_tag_notify_restart_from_apps(starpu_tag_t id)
     starpu_tag_restart(id);
 }
 
-/* Called with the lock held; nobody else uses g. */
+/* Out of the table; the memory goes when nobody is in reach() any more. Called with the lock held. */
 static void free_locked(struct orr_tag *g)
 {
     HASH_DELETE(hh, table, g);
-    orr_edges_free(orr_load_relaxed(&g->successors));
-    orr_edges_free(g->kept);
-    for (struct orr_dep_group *i = g->groups, *next; i; i = next) {
-        next = i->next;
-        orr_dep_group_unref(i);
-    }
     if (g->under_way && g->task && g->task->rare) g->task->rare->tag = NULL;
-    orr_free(g);
+    g->removed = true;
+    if (g->reaching == 0) dispose_locked(g);
 }
 
 void starpu_tag_remove(starpu_tag_t id)

@@ -352,6 +352,7 @@ int main(void)
     fail_at = -1;
     ok(try_failure() == 0, "the program runs when nothing fails");
     check_policy("lws", false);
+    check_policy("dmda", false);
     check_policy("dmda", true);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ok(system(command) == 0, "what the runs left is removed");

@@ -308,6 +308,33 @@ static void random_graph(uint64_t seed)
     is_int(wrong, 0, "a random graph of %d tasks, submitted in random order, is respected", GRAPH);
 }
 
+static atomic_int both_ran;
+static void both_func(void *buffers[] UNUSED, void *arg UNUSED) { atomic_store(&both_ran, 1); }
+static struct starpu_codelet both_cl = { .cpu_funcs = { both_func }, .name = "both" };
+
+/* One prerequisite runs three times while the other is held back: the task waits for both all the same. */
+static void prerequisite_runs_again(void)
+{
+    struct gate gate = { 0 };
+    struct starpu_task *again = starpu_task_create(), *held = starpu_task_create(), *both = starpu_task_create();
+    again->destroy = 0;
+    again->detach = 0;
+    held->cl = &gate_cl;
+    held->cl_arg = &gate;
+    both->cl = &both_cl;
+    starpu_task_declare_deps_array(both, 2, (struct starpu_task *[]){ again, held });
+    int wrong = starpu_task_submit(both) | starpu_task_submit(held);
+    for (int i = 0; i < 3; i++) {
+        wrong |= starpu_task_submit(again);
+        wrong |= starpu_task_wait(again);
+    }
+    int early = comes_to(&both_ran, 1, 20);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    ok(!wrong && !early && both_ran, "a prerequisite that runs again does not count for another one");
+    starpu_task_destroy(again);
+}
+
 int main(void)
 {
     alarm(30);
@@ -320,6 +347,7 @@ int main(void)
     end_dependency_by_hand();
     end_dependency_on_tasks();
     declared_in_callback();
+    prerequisite_runs_again();
     diag("seeds 1 to 4");
     for (uint64_t seed = 1; seed <= 4; seed++) random_graph(seed);
     starpu_shutdown();

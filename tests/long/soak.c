@@ -389,6 +389,7 @@ int main(int argc, char **argv)
     for (unsigned k = only < 0 ? 0 : (unsigned)only; only < 0 ? done < total || k < COMBINATIONS : k == (unsigned)only; k++) {
         unsigned p = k % LENGTH(policies), w = k / LENGTH(policies) % LENGTH(worker_counts);
         done += run_chunk(k, policies[p], worker_counts[w], k % 5 == 3, 1 + (int)(k % PARTIES_MAX), seed + k, chunk, &wrong[p]);
+        if (k % 16 == 15) diag("%ld tasks, %.1f MiB", done, resident_mib());
         if (early_mib == 0 && (double)done >= 0.1 * (double)total && k + 1 >= COMBINATIONS / 2) early_mib = resident_mib();
     }
     double late_mib = resident_mib();
