@@ -2,9 +2,8 @@
 /* dm.c: the policies that use performance models: a ready task goes to the worker where it should end first
  * (dm), counting the transfers of its data (dmda), queues sorted by priority (dmdap), by data at hand
  * (dmdar), by both (dmdas), and the decision made among tasks of at least its priority (dmdasd).
- * Threads: any
- * pushes; workers pop. Owns: queues and expected loads. Not here: models (core/perf), predictions for a task
- * (core/task/perf.c), the queue (queue.c), the fallback for tasks without models (pool.c).
+ * Threads: any pushes; workers pop. Owns: queues and expected loads. Not here: models (core/perf), the queue
+ * (queue.c), predictions for a task (core/task/perf.c), the fallback for tasks without models (pool.c).
  *
  * The decision is a heft step made when a task is ready (H. Topcuoglu et al., IEEE TPDS 13(3), 2002): the
  * worker w with the least alpha * (load of w + time on w) + beta * transfer + gamma * energy. Workers of one
