@@ -48,8 +48,8 @@ typedef void *starpu_mpi_req;
 /* Starts the runtime (with `conf`, NULL: defaults; also started if it is not yet) and the
  * communication on `comm`, initialising MPI first if `initialize_mpi` is not 0. argc and argv as for
  * MPI_Init(), may be NULL. Collective. Returns 0; -ENODEV without workers. */
-int starpu_mpi_init_conf(
-        int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf);
+int starpu_mpi_init_conf(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm,
+                         struct starpu_conf *conf);
 
 /* Same after the program called starpu_init() itself. */
 int starpu_mpi_init_comm(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm);
@@ -110,36 +110,36 @@ void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag);
 int starpu_mpi_send(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
 /* Same with a priority among this rank's messages, higher first. Blocks. */
-int starpu_mpi_send_prio(
-        starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
+int starpu_mpi_send_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio,
+                         MPI_Comm comm);
 
 /* Receives into the data, as a task that writes it would. *status may be NULL. Matched. Blocks. */
-int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
-        MPI_Comm comm, MPI_Status *status);
+int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
+                    MPI_Status *status);
 
 /* Same with a priority. Blocks. */
-int starpu_mpi_recv_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
-        int prio, MPI_Comm comm, MPI_Status *status);
+int starpu_mpi_recv_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, int prio,
+                         MPI_Comm comm, MPI_Status *status);
 
 /* Starts a send; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. Matched. */
 int starpu_mpi_isend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm);
+                     starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
 /* Same with a priority. */
 int starpu_mpi_isend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
-        starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
+                          starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
 
 /* Starts a receive; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. Matched. */
 int starpu_mpi_irecv(starpu_data_handle_t data_handle, starpu_mpi_req *req, int source,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm);
+                     starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
 /* Starts a synchronous send: over only when the receive has begun. Matched. */
 int starpu_mpi_issend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm);
+                      starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
 /* Same with a priority. */
 int starpu_mpi_issend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
-        starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
+                           starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
 
 /* Waits until the transfer is over, frees it and sets *req to NULL. Blocks. */
 int starpu_mpi_wait(starpu_mpi_req *req, MPI_Status *status);
@@ -149,60 +149,64 @@ int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status);
 
 /* Starts a send that nobody waits for. Matched. */
 int starpu_mpi_isend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
-        MPI_Comm comm, void (*callback)(void *), void *arg);
+                              MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Same with a priority. */
 int starpu_mpi_isend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
-        int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
+                                   int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Starts a receive that nobody waits for. Matched. */
 int starpu_mpi_irecv_detached(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
-        MPI_Comm comm, void (*callback)(void *), void *arg);
+                              MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Same with a priority. */
-int starpu_mpi_irecv_detached_prio(starpu_data_handle_t data_handle, int source,
-        starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
+int starpu_mpi_irecv_detached_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag,
+                                   int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Same; with `sequential_consistency` 0 the receive is not ordered with the tasks submitted before
  * it. */
 int starpu_mpi_irecv_detached_sequential_consistency(starpu_data_handle_t data_handle, int source,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm, void (*callback)(void *), void *arg,
-        int sequential_consistency);
+                                                     starpu_mpi_tag_t data_tag, MPI_Comm comm,
+                                                     void (*callback)(void *), void *arg,
+                                                     int sequential_consistency);
 
 /* Starts a synchronous send that nobody waits for. Matched. */
 int starpu_mpi_issend_detached(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
-        MPI_Comm comm, void (*callback)(void *), void *arg);
+                               MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Same with a priority. */
 int starpu_mpi_issend_detached_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag,
-        int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
+                                    int prio, MPI_Comm comm, void (*callback)(void *), void *arg);
 
 /* Starts a send after which task tag `tag` counts as done (starpu_tag_notify_from_apps()). Matched. */
 int starpu_mpi_isend_detached_unlock_tag(starpu_data_handle_t data_handle, int dest,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag);
+                                         starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag);
 
 /* Same with a priority. */
 int starpu_mpi_isend_detached_unlock_tag_prio(starpu_data_handle_t data_handle, int dest,
-        starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm, starpu_tag_t tag);
+                                              starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm,
+                                              starpu_tag_t tag);
 
 /* Starts a receive after which `tag` counts as done. Matched. */
 int starpu_mpi_irecv_detached_unlock_tag(starpu_data_handle_t data_handle, int source,
-        starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag);
+                                         starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag);
 
 /* Starts `array_size` sends, after all of which `tag` counts as done. The arrays are copied.
  * Matched. */
 int starpu_mpi_isend_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
-        int *dest, starpu_mpi_tag_t *data_tag, MPI_Comm *comm, starpu_tag_t tag);
+                                               int *dest, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
+                                               starpu_tag_t tag);
 
 /* Same with priorities. */
-int starpu_mpi_isend_array_detached_unlock_tag_prio(unsigned array_size,
-        starpu_data_handle_t *data_handle, int *dest, starpu_mpi_tag_t *data_tag, int *prio,
-        MPI_Comm *comm, starpu_tag_t tag);
+int starpu_mpi_isend_array_detached_unlock_tag_prio(unsigned array_size, starpu_data_handle_t *data_handle,
+                                                    int *dest, starpu_mpi_tag_t *data_tag, int *prio,
+                                                    MPI_Comm *comm, starpu_tag_t tag);
 
 /* Starts `array_size` receives, after all of which `tag` counts as done. The arrays are copied.
  * Matched. */
 int starpu_mpi_irecv_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
-        int *source, starpu_mpi_tag_t *data_tag, MPI_Comm *comm, starpu_tag_t tag);
+                                               int *source, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
+                                               starpu_tag_t tag);
 
 /* Waits for all tasks and transfers of this rank, then for all ranks of `comm`. Collective. Blocks. */
 int starpu_mpi_barrier(MPI_Comm comm);
@@ -218,33 +222,33 @@ int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx);
 /* Sets *datatype to a committed type for the data. Returns 0; -1 to let the data be packed instead. */
 typedef int (*starpu_mpi_datatype_allocate_func_t)(starpu_data_handle_t handle, MPI_Datatype *datatype);
 /* Same for the copy on memory node `node`. */
-typedef int (*starpu_mpi_datatype_node_allocate_func_t)(
-        starpu_data_handle_t handle, unsigned node, MPI_Datatype *datatype);
+typedef int (*starpu_mpi_datatype_node_allocate_func_t)(starpu_data_handle_t handle, unsigned node,
+                                                        MPI_Datatype *datatype);
 /* Frees the type. */
 typedef void (*starpu_mpi_datatype_free_func_t)(MPI_Datatype *datatype);
 
 /* Gives all data of an interface its MPI type. Local, the same on all ranks. */
 int starpu_mpi_interface_datatype_register(enum starpu_data_interface_id id,
-        starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
-        starpu_mpi_datatype_free_func_t free_datatype_func);
+                                           starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
+                                           starpu_mpi_datatype_free_func_t free_datatype_func);
 
 /* Same with a function that is told the memory node. */
-int starpu_mpi_interface_datatype_node_register(enum starpu_data_interface_id id,
-        starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
-        starpu_mpi_datatype_free_func_t free_datatype_func);
+int starpu_mpi_interface_datatype_node_register(
+    enum starpu_data_interface_id id, starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
+    starpu_mpi_datatype_free_func_t free_datatype_func);
 
 /* Undoes it. */
 int starpu_mpi_interface_datatype_unregister(enum starpu_data_interface_id id);
 
 /* Same for all data of the interface of `handle`. */
 int starpu_mpi_datatype_register(starpu_data_handle_t handle,
-        starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
-        starpu_mpi_datatype_free_func_t free_datatype_func);
+                                 starpu_mpi_datatype_allocate_func_t allocate_datatype_func,
+                                 starpu_mpi_datatype_free_func_t free_datatype_func);
 
 /* Same with a function that is told the memory node. */
 int starpu_mpi_datatype_node_register(starpu_data_handle_t handle,
-        starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
-        starpu_mpi_datatype_free_func_t free_datatype_func);
+                                      starpu_mpi_datatype_node_allocate_func_t allocate_datatype_func,
+                                      starpu_mpi_datatype_free_func_t free_datatype_func);
 
 /* Undoes it. */
 int starpu_mpi_datatype_unregister(starpu_data_handle_t handle);
@@ -256,8 +260,8 @@ int starpu_mpi_datatype_unregister(starpu_data_handle_t handle);
 
 /* Gives the data its tag and its owner, `rank` of `comm`. Every rank that inserts tasks on it says
  * the same. Local. */
-void starpu_mpi_data_register_comm(
-        starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank, MPI_Comm comm);
+void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,
+                                   MPI_Comm comm);
 
 /* Says that the owner is another one now; the value is not moved. Local, the same on all ranks. */
 void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Comm comm);
@@ -290,7 +294,7 @@ int starpu_mpi_data_get_source(starpu_data_handle_t data, int node);
 void starpu_mpi_data_reset_source(starpu_data_handle_t data, int node);
 
 /* All on MPI_COMM_WORLD. */
-#define starpu_mpi_data_register(data_handle, data_tag, rank) \
+#define starpu_mpi_data_register(data_handle, data_tag, rank)                                                \
     starpu_mpi_data_register_comm(data_handle, data_tag, rank, MPI_COMM_WORLD)
 #define starpu_mpi_data_set_rank(handle, rank) starpu_mpi_data_set_rank_comm(handle, rank, MPI_COMM_WORLD)
 
@@ -331,8 +335,7 @@ struct starpu_task *starpu_mpi_task_build(MPI_Comm comm, struct starpu_codelet *
 int starpu_mpi_task_post_build(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
 /* Same as starpu_mpi_task_build() from a va_list. */
-struct starpu_task *starpu_mpi_task_build_v(
-        MPI_Comm comm, struct starpu_codelet *codelet, va_list varg_list);
+struct starpu_task *starpu_mpi_task_build_v(MPI_Comm comm, struct starpu_codelet *codelet, va_list varg_list);
 
 /* Same as starpu_mpi_task_post_build() from a va_list. */
 int starpu_mpi_task_post_build_v(MPI_Comm comm, struct starpu_codelet *codelet, va_list varg_list);
@@ -343,18 +346,15 @@ int starpu_mpi_tasks_insert(MPI_Comm comm, struct starpu_codelet *codelet, int p
 
 /* The macros add the place of the insertion, which messages about it name. The library's own
  * definitions come after #undefs. */
-#define starpu_mpi_task_insert(comm, cl, ...) \
-    starpu_mpi_task_insert(                   \
-            (comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
-#define starpu_mpi_insert_task(comm, cl, ...) \
-    starpu_mpi_insert_task(                   \
-            (comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
-#define starpu_mpi_task_build(comm, cl, ...) \
-    starpu_mpi_task_build(                   \
-            (comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
-#define starpu_mpi_task_post_build(comm, cl, ...) \
-    starpu_mpi_task_post_build(                   \
-            (comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
+#define starpu_mpi_task_insert(comm, cl, ...)                                                                \
+    starpu_mpi_task_insert((comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
+#define starpu_mpi_insert_task(comm, cl, ...)                                                                \
+    starpu_mpi_insert_task((comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
+#define starpu_mpi_task_build(comm, cl, ...)                                                                 \
+    starpu_mpi_task_build((comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__, __VA_ARGS__)
+#define starpu_mpi_task_post_build(comm, cl, ...)                                                            \
+    starpu_mpi_task_post_build((comm), (cl), STARPU_TASK_FILE, __FILE__, STARPU_TASK_LINE, __LINE__,         \
+                               __VA_ARGS__)
 
 /* A task whose transfers the program steers itself. */
 struct starpu_mpi_task_exchange_params {
@@ -368,31 +368,37 @@ struct starpu_mpi_task_exchange_params {
 /* Works out where `task` runs, makes the transfers before it, fills `descrs` (room for the task's
  * data) and *params. Returns 0; -EINVAL. */
 int starpu_mpi_task_exchange_data_before_execution(MPI_Comm comm, struct starpu_task *task,
-        struct starpu_data_descr *descrs, struct starpu_mpi_task_exchange_params *params);
+                                                   struct starpu_data_descr *descrs,
+                                                   struct starpu_mpi_task_exchange_params *params);
 
 /* Same for a task that runs on rank `xrank`. */
 int starpu_mpi_task_exchange_data_before_execution_on_node(MPI_Comm comm, struct starpu_task *task,
-        struct starpu_data_descr *descrs, struct starpu_mpi_task_exchange_params *params, int xrank);
+                                                           struct starpu_data_descr *descrs,
+                                                           struct starpu_mpi_task_exchange_params *params,
+                                                           int xrank);
 
 /* Makes the transfers after it. */
 int starpu_mpi_task_exchange_data_after_execution(MPI_Comm comm, struct starpu_data_descr *descrs,
-        unsigned nb_data, struct starpu_mpi_task_exchange_params params);
+                                                  unsigned nb_data,
+                                                  struct starpu_mpi_task_exchange_params params);
 
 /* Makes the transfer of one piece of data before a task. */
 int starpu_mpi_exchange_data_before_execution(MPI_Comm comm, starpu_data_handle_t data,
-        enum starpu_data_access_mode mode, struct starpu_mpi_task_exchange_params *params);
+                                              enum starpu_data_access_mode mode,
+                                              struct starpu_mpi_task_exchange_params *params);
 
 /* Makes the transfer of one piece of data after a task. */
 int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t data,
-        enum starpu_data_access_mode mode, struct starpu_mpi_task_exchange_params params);
+                                             enum starpu_data_access_mode mode,
+                                             struct starpu_mpi_task_exchange_params params);
 
 /* Sends the value from its owner to rank `node`, and waits there. All ranks that know the data.
  * Blocks on the two. */
 int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle, int node);
 
 /* Same without waiting; `callback(arg)` on rank `node`. */
-int starpu_mpi_get_data_on_node_detached(
-        MPI_Comm comm, starpu_data_handle_t data_handle, int node, void (*callback)(void *), void *arg);
+int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node,
+                                         void (*callback)(void *), void *arg);
 
 /* Sends the value from its owner to all ranks. Collective. Does not block. */
 void starpu_mpi_get_data_on_all_nodes_detached(MPI_Comm comm, starpu_data_handle_t data_handle);
@@ -401,11 +407,12 @@ void starpu_mpi_get_data_on_all_nodes_detached(MPI_Comm comm, starpu_data_handle
  * `callback_func(callback_arg)` on the destination's owner. With `asynchronous` 0 the two owners
  * wait. All ranks that know the data. */
 int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm,
-        int asynchronous, void (*callback_func)(void *), void *callback_arg);
+                        int asynchronous, void (*callback_func)(void *), void *callback_arg);
 
 /* Same with a priority. */
 int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
-        MPI_Comm comm, int asynchronous, void (*callback_func)(void *), void *callback_arg, int priority);
+                                 MPI_Comm comm, int asynchronous, void (*callback_func)(void *),
+                                 void *callback_arg, int priority);
 
 /* Calls `f(task)` before each task that starpu_mpi_task_insert() submits on this rank. One at a
  * time. Returns 0. */
@@ -451,9 +458,9 @@ int starpu_mpi_cached_send_set_comm(starpu_data_handle_t data_handle, int dest, 
 void starpu_mpi_cached_send_clear(starpu_data_handle_t data);
 
 /* All on MPI_COMM_WORLD. */
-#define starpu_mpi_cached_send(data_handle, dest) \
+#define starpu_mpi_cached_send(data_handle, dest)                                                            \
     starpu_mpi_cached_send_comm(data_handle, dest, MPI_COMM_WORLD)
-#define starpu_mpi_cached_send_set(data_handle, dest) \
+#define starpu_mpi_cached_send_set(data_handle, dest)                                                        \
     starpu_mpi_cached_send_set_comm(data_handle, dest, MPI_COMM_WORLD)
 
 /* ---- Where tasks run that write data of several owners ---- */
@@ -464,8 +471,8 @@ void starpu_mpi_cached_send_clear(starpu_data_handle_t data);
 #define STARPU_MPI_NODE_SELECTION_MOST_R_DATA 0
 
 /* Returns the rank for a task on `nb_data` pieces of data. Must return the same on all ranks. */
-typedef int (*starpu_mpi_select_node_policy_func_t)(
-        int me, int nb_nodes, struct starpu_data_descr *descr, int nb_data);
+typedef int (*starpu_mpi_select_node_policy_func_t)(int me, int nb_nodes, struct starpu_data_descr *descr,
+                                                    int nb_data);
 
 /* Adds a policy and returns its number. The same on all ranks. */
 int starpu_mpi_node_selection_register_policy(starpu_mpi_select_node_policy_func_t policy_func);
@@ -499,12 +506,12 @@ int starpu_mpi_redux_data_prio_tree(MPI_Comm comm, starpu_data_handle_t data_han
  * calls `scallback(sarg)`; when all its receives are, each other rank calls `rcallback(rarg)`.
  * Collective. Does not block. */
 int starpu_mpi_scatter_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
-        void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
+                                void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
 /* Sends each of `count` pieces of data from its owner to `root`, which calls `rcallback(rarg)` when it
  * has all of them; the others call `scallback(sarg)`. Collective. Does not block. */
 int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
-        void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
+                               void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
 /* Says whether one value for several ranks is forwarded along a tree (the default) rather than sent
  * by its owner to each. The same on all ranks. */

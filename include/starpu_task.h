@@ -344,8 +344,7 @@ int starpu_task_submit(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 /* The same, saying where in the program this was: what starpu_task_submit() becomes, for messages. */
 static STARPU_INLINE int starpu_task_submit_line(struct starpu_task *task, const char *file, int line)
 {
-    if (task)
-    {
+    if (task) {
         task->file = file;
         task->line = (unsigned)line & 0xfffffU;
     }

@@ -77,8 +77,10 @@ static void idle(struct idler *i, bool (*done)(void *arg), void *arg)
         i->period = i->naps * 2 > NAPS_MAX ? NAPS_MAX - 1 : i->naps * 2 - 1;
         return;
     }
-    if (done) sleep_until_signal(i->nap_us, done, arg);
-    else nap(i->nap_us);
+    if (done)
+        sleep_until_signal(i->nap_us, done, arg);
+    else
+        nap(i->nap_us);
     i->nap_us = i->nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : i->nap_us * 2;
     if (--i->naps == 0) i->nap_us = 0;
 }

@@ -22,6 +22,6 @@ ORR_EXPORT long orr_env_long(const struct orr_env *e, long fallback, long min, l
 double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
 
 /* Says, the first time, that the variable's text is not what it takes, and what is used instead. */
-ORR_EXPORT void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used);
+void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used);
 
 #endif

@@ -19,7 +19,7 @@ struct orr_dep_group {
     _Atomic int32_t balance; /* firings less rounds begun: -1 the task waits for it, above 0 come early */
     int32_t total;
     _Atomic int32_t refs; /* edges that point here, and the owner */
-    bool once;                       /* its waiter runs once: each edge serves once, even if the prerequisite runs again */
+    bool once; /* its waiter runs once: each edge serves once, even if the prerequisite runs again */
 };
 
 struct orr_dep_group *orr_dep_group_create(int total, void (*fire)(struct orr_dep_group *));

@@ -30,8 +30,8 @@ struct orr_tag {
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
     int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
-    int reaching;  /* threads in reach(), which keep it in memory [lock: tags] */
-    bool removed;  /* out of the table [lock: tags] */
+    int reaching;                      /* threads in reach(), which keep it in memory [lock: tags] */
+    bool removed;                      /* out of the table [lock: tags] */
     struct orr_event reached;
     UT_hash_handle hh;
 };

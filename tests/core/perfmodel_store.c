@@ -229,8 +229,8 @@ static void test_sealed_nonsense(void)
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 10 0 1e999 1 1 0 0\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 10 0 1 1 1 0 9\n",
         "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 00000001 1 0 0 0 1 1 1 0 0\n",
-        "orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 1 1 0 9 0 1 1 1 0 0\nentry 1 1 0 9 0 1 "
-        "1 1 0 0\n",
+        ("orrery-perfmodel 1\nsymbol a\ntype 4\narch 1 0 0 1 0\nentry 1 1 0 9 0 1 1 1 0 0\n"
+         "entry 1 1 0 9 0 1 1 1 0 0\n"),
         "orrery-perfmodel 1\nsymbol a\ntype 4\nsurprise\n",
         "##################\n# Performance Model Version\n45\n",
     };

@@ -309,14 +309,18 @@ static void random_graph(uint64_t seed)
 }
 
 static atomic_int both_ran;
-static void both_func(void *buffers[] UNUSED, void *arg UNUSED) { atomic_store(&both_ran, 1); }
+static void both_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_store(&both_ran, 1);
+}
 static struct starpu_codelet both_cl = { .cpu_funcs = { both_func }, .name = "both" };
 
 /* One prerequisite runs three times while the other is held back: the task waits for both all the same. */
 static void prerequisite_runs_again(void)
 {
     struct gate gate = { 0 };
-    struct starpu_task *again = starpu_task_create(), *held = starpu_task_create(), *both = starpu_task_create();
+    struct starpu_task *again = starpu_task_create(), *held = starpu_task_create(),
+                       *both = starpu_task_create();
     again->destroy = 0;
     again->detach = 0;
     held->cl = &gate_cl;

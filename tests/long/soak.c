@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The soak: random task graphs against a sequential oracle, over every policy, 1 to 8 workers, 1 to 3 submitting threads,
- * with and without a simulated device. Each thread has data of its own, so its order of submission is the oracle's.
- * All access modes, pieces of a partitioned vector, explicit dependencies, tags, priorities, acquisitions between tasks.
- * Threads: the submitting ones; workers execute. Owns: struct party. Not here: ranks (tests/mpi/inproc_seeds.c).
+ * The soak: random task graphs against a sequential oracle, over every policy, 1 to 8 workers, 1 to 3
+ * submitting threads, with and without a simulated device. Each thread has data of its own, so its order of
+ * submission is the oracle's. All access modes, pieces of a partitioned vector, explicit dependencies, tags,
+ * priorities, acquisitions between tasks.
+ * Threads: the submitting ones; workers execute. Owns: struct party. Not here: ranks (tests/mpi).
  * Usage: soak.tap [--tasks N] [--seed S] [--chunk K: that one alone]
  */
 #include <pthread.h>
@@ -85,8 +86,8 @@ static uint64_t mix_elements(uint64_t *elements, unsigned n, uint64_t salt)
 static void soak_vector(void *buffers[], void *arg)
 {
     struct step *s = arg;
-    once(s, mix_elements((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]), (unsigned)STARPU_VECTOR_GET_NX(buffers[0]),
-                         s->operation.salt));
+    once(s, mix_elements((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]),
+                         (unsigned)STARPU_VECTOR_GET_NX(buffers[0]), s->operation.salt));
 }
 
 static void soak_source(void *buffers[] UNUSED, void *arg)
@@ -103,17 +104,33 @@ static void soak_sink(void *buffers[], void *arg)
     once(s, hash);
 }
 
-static void redux_zero(void *buffers[], void *arg UNUSED) { *VALUE(buffers, 0) = 0; }
-static void redux_sum(void *buffers[], void *arg UNUSED) { *VALUE(buffers, 0) += *VALUE(buffers, 1); }
+static void redux_zero(void *buffers[], void *arg UNUSED)
+{
+    *VALUE(buffers, 0) = 0;
+}
+static void redux_sum(void *buffers[], void *arg UNUSED)
+{
+    *VALUE(buffers, 0) += *VALUE(buffers, 1);
+}
 
 #define CODELET(function)                                                                                    \
-    { .cpu_funcs = { function }, .cuda_funcs = { function }, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = #function }
-static struct starpu_codelet stream_cl = CODELET(soak_stream), add_cl = CODELET(soak_add), scratch_cl = CODELET(soak_scratch),
-                             vector_cl = CODELET(soak_vector), source_cl = CODELET(soak_source), sink_cl = CODELET(soak_sink);
-static struct starpu_codelet zero_cl = { .cpu_funcs = { redux_zero }, .cuda_funcs = { redux_zero }, .nbuffers = 1,
-                                         .modes = { STARPU_W }, .name = "redux_zero" };
-static struct starpu_codelet sum_cl = { .cpu_funcs = { redux_sum }, .cuda_funcs = { redux_sum }, .nbuffers = 2,
-                                        .modes = { STARPU_RW, STARPU_R }, .name = "redux_sum" };
+    {                                                                                                        \
+        .cpu_funcs = { function }, .cuda_funcs = { function }, .nbuffers = STARPU_VARIABLE_NBUFFERS,         \
+        .name = #function                                                                                    \
+    }
+static struct starpu_codelet stream_cl = CODELET(soak_stream), add_cl = CODELET(soak_add),
+                             scratch_cl = CODELET(soak_scratch), vector_cl = CODELET(soak_vector),
+                             source_cl = CODELET(soak_source), sink_cl = CODELET(soak_sink);
+static struct starpu_codelet zero_cl = { .cpu_funcs = { redux_zero },
+                                         .cuda_funcs = { redux_zero },
+                                         .nbuffers = 1,
+                                         .modes = { STARPU_W },
+                                         .name = "redux_zero" };
+static struct starpu_codelet sum_cl = { .cpu_funcs = { redux_sum },
+                                        .cuda_funcs = { redux_sum },
+                                        .nbuffers = 2,
+                                        .modes = { STARPU_RW, STARPU_R },
+                                        .name = "redux_sum" };
 
 static struct step *new_step(struct party *p)
 {
@@ -154,11 +171,13 @@ static void step_stream(struct party *p)
     struct operation oracle = s->operation;
     stream_oracle(&oracle, p->expected);
     s->expected = oracle.result;
-    for (int i = 0; i < s->operation.count; i++) add_datum(task, p->handles[s->operation.which[i]], s->operation.mode[i]);
+    for (int i = 0; i < s->operation.count; i++)
+        add_datum(task, p->handles[s->operation.which[i]], s->operation.mode[i]);
     submit(p, task);
 }
 
-static void step_add(struct party *p, starpu_data_handle_t target, uint64_t *sum, enum starpu_data_access_mode mode)
+static void step_add(struct party *p, starpu_data_handle_t target, uint64_t *sum,
+                     enum starpu_data_access_mode mode)
 {
     struct step *s = new_step(p);
     unsigned x = random_below(&p->seed, VALUES);
@@ -190,8 +209,8 @@ static void step_vector(struct party *p)
     unsigned piece = random_below(&p->seed, PIECES);
     starpu_data_handle_t h = p->partitioned ? starpu_data_get_sub_data(p->vector, 1, piece) : p->vector;
     add_datum(task, h, STARPU_RW);
-    s->expected = mix_elements(p->partitioned ? &p->expected_elements[piece] : p->expected_elements, p->partitioned ? 1 : PIECES,
-                               s->operation.salt);
+    s->expected = mix_elements(p->partitioned ? &p->expected_elements[piece] : p->expected_elements,
+                               p->partitioned ? 1 : PIECES, s->operation.salt);
     submit(p, task);
 }
 
@@ -233,30 +252,43 @@ static void step_acquire(struct party *p)
 static void step_partition(struct party *p)
 {
     struct starpu_data_filter filter = { .filter_func = starpu_vector_filter_block, .nchildren = PIECES };
-    if (p->partitioned) starpu_data_unpartition(p->vector, STARPU_MAIN_RAM);
-    else starpu_data_partition(p->vector, &filter);
+    if (p->partitioned)
+        starpu_data_unpartition(p->vector, STARPU_MAIN_RAM);
+    else
+        starpu_data_partition(p->vector, &filter);
     p->partitioned = !p->partitioned;
 }
 
 static void take_step(struct party *p)
 {
     unsigned kind = random_below(&p->seed, 400);
-    if (kind < 220) step_stream(p);
-    else if (kind < 250) step_add(p, p->commute, &p->expected_commuting, STARPU_RW | STARPU_COMMUTE);
-    else if (kind < 280) step_add(p, p->redux, &p->expected_reduced, STARPU_REDUX);
-    else if (kind < 305) step_add(p, p->free_order, &p->expected_unordered, STARPU_RW);
-    else if (kind < 325) step_scratch(p);
-    else if (kind < 360) step_vector(p);
-    else if (kind < 378) step_pair(p, 0);
-    else if (kind < 394) step_pair(p, 1);
-    else if (kind < 397) step_partition(p);
-    else step_acquire(p);
+    if (kind < 220)
+        step_stream(p);
+    else if (kind < 250)
+        step_add(p, p->commute, &p->expected_commuting, STARPU_RW | STARPU_COMMUTE);
+    else if (kind < 280)
+        step_add(p, p->redux, &p->expected_reduced, STARPU_REDUX);
+    else if (kind < 305)
+        step_add(p, p->free_order, &p->expected_unordered, STARPU_RW);
+    else if (kind < 325)
+        step_scratch(p);
+    else if (kind < 360)
+        step_vector(p);
+    else if (kind < 378)
+        step_pair(p, 0);
+    else if (kind < 394)
+        step_pair(p, 1);
+    else if (kind < 397)
+        step_partition(p);
+    else
+        step_acquire(p);
 }
 
 /* ---- a party's life ---- */
 
 /* Acquires to write: so that readers have ended as well. */
-static void check_value(struct party *p, starpu_data_handle_t h, const uint64_t *value, const uint64_t *expected, int n)
+static void check_value(struct party *p, starpu_data_handle_t h, const uint64_t *value,
+                        const uint64_t *expected, int n)
 {
     p->wrong += starpu_data_acquire(h, STARPU_RW) != 0;
     for (int i = 0; i < n; i++) p->wrong += value[i] != expected[i];
@@ -286,14 +318,18 @@ static void end_batch(struct party *p)
 static void open_party(struct party *p)
 {
     for (int i = 0; i < VALUES; i++)
-        starpu_variable_data_register(&p->handles[i], STARPU_MAIN_RAM, (uintptr_t)&p->values[i], sizeof p->values[i]);
-    starpu_variable_data_register(&p->commute, STARPU_MAIN_RAM, (uintptr_t)&p->commuting, sizeof p->commuting);
+        starpu_variable_data_register(&p->handles[i], STARPU_MAIN_RAM, (uintptr_t)&p->values[i],
+                                      sizeof p->values[i]);
+    starpu_variable_data_register(&p->commute, STARPU_MAIN_RAM, (uintptr_t)&p->commuting,
+                                  sizeof p->commuting);
     starpu_variable_data_register(&p->redux, STARPU_MAIN_RAM, (uintptr_t)&p->reduced, sizeof p->reduced);
     starpu_data_set_reduction_methods(p->redux, &sum_cl, &zero_cl);
-    starpu_variable_data_register(&p->free_order, STARPU_MAIN_RAM, (uintptr_t)&p->unordered, sizeof p->unordered);
+    starpu_variable_data_register(&p->free_order, STARPU_MAIN_RAM, (uintptr_t)&p->unordered,
+                                  sizeof p->unordered);
     starpu_data_set_sequential_consistency_flag(p->free_order, 0);
     starpu_vector_data_register(&p->scratch, -1, 0, PIECES, sizeof p->elements[0]);
-    starpu_vector_data_register(&p->vector, STARPU_MAIN_RAM, (uintptr_t)p->elements, PIECES, sizeof p->elements[0]);
+    starpu_vector_data_register(&p->vector, STARPU_MAIN_RAM, (uintptr_t)p->elements, PIECES,
+                                sizeof p->elements[0]);
 }
 
 static void *run_party(void *arg)
@@ -329,7 +365,8 @@ static void start(int workers, const char *policy, int device)
 }
 
 /* Runs so many tasks; adds what was wrong; returns how many there were. */
-static long run_chunk(unsigned chunk, const char *policy, int workers, int device, int parties, uint64_t seed, long tasks, int *wrong)
+static long run_chunk(unsigned chunk, const char *policy, int workers, int device, int parties, uint64_t seed,
+                      long tasks, int *wrong)
 {
     static struct party all[PARTIES_MAX];
     pthread_t threads[PARTIES_MAX];
@@ -348,8 +385,9 @@ static long run_chunk(unsigned chunk, const char *policy, int workers, int devic
     starpu_shutdown();
     for (int i = 0; i < parties; i++) {
         if (all[i].wrong)
-            diag("chunk %u: %s, %d workers, device %d, party %d of %d, seed %llu, %ld tasks: %d things are wrong", chunk, policy, workers, device, i,
-                 parties, (unsigned long long)seed, tasks, all[i].wrong);
+            diag("chunk %u: %s, %d workers, device %d, party %d of %d, seed %llu, %ld tasks: %d things are "
+                 "wrong",
+                 chunk, policy, workers, device, i, parties, (unsigned long long)seed, tasks, all[i].wrong);
         *wrong += all[i].wrong;
         done += all[i].done;
     }
@@ -386,11 +424,14 @@ int main(int argc, char **argv)
     double early_mib = 0;
     diag("%ld tasks, seed %llu", total, (unsigned long long)seed);
     long only = (long)option(argc, argv, "--chunk", -1);
-    for (unsigned k = only < 0 ? 0 : (unsigned)only; only < 0 ? done < total || k < COMBINATIONS : k == (unsigned)only; k++) {
+    for (unsigned k = only < 0 ? 0 : (unsigned)only;
+         only < 0 ? done < total || k < COMBINATIONS : k == (unsigned)only; k++) {
         unsigned p = k % LENGTH(policies), w = k / LENGTH(policies) % LENGTH(worker_counts);
-        done += run_chunk(k, policies[p], worker_counts[w], k % 5 == 3, 1 + (int)(k % PARTIES_MAX), seed + k, chunk, &wrong[p]);
+        done += run_chunk(k, policies[p], worker_counts[w], k % 5 == 3, 1 + (int)(k % PARTIES_MAX), seed + k,
+                          chunk, &wrong[p]);
         if (k % 16 == 15) diag("%ld tasks, %.1f MiB", done, resident_mib());
-        if (early_mib == 0 && (double)done >= 0.1 * (double)total && k + 1 >= COMBINATIONS / 2) early_mib = resident_mib();
+        if (early_mib == 0 && (double)done >= 0.1 * (double)total && k + 1 >= COMBINATIONS / 2)
+            early_mib = resident_mib();
     }
     double late_mib = resident_mib();
     for (unsigned p = 0; p < LENGTH(policies); p++)
@@ -398,6 +439,7 @@ int main(int argc, char **argv)
     if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0)
         skip("memory does not grow: not measured under a sanitizer");
     else
-        ok(late_mib < early_mib + 8, "memory does not grow: %.1f MiB early, %.1f MiB after %ld tasks", early_mib, late_mib, done);
+        ok(late_mib < early_mib + 8, "memory does not grow: %.1f MiB early, %.1f MiB after %ld tasks",
+           early_mib, late_mib, done);
     return done_testing();
 }
