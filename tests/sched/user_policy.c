@@ -15,8 +15,8 @@ struct policy_data {
 
 enum wake_style { WAKE_NO_RELAX, WAKE_RELAX_LIGHT };
 
-static enum wake_style wake_style;
-static int take_newest;
+static atomic_int wake_style; /* enum wake_style; a push may still wake others when its task has ended */
+static atomic_int take_newest;
 static atomic_int inits, deinits, added, removed, schedules, wrong_context, pops_off_worker, add_before_init;
 static atomic_int context_of_init;
 
