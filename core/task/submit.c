@@ -115,7 +115,6 @@ static int build_accesses(struct orr_task *t, unsigned n)
                          (mode & STARPU_SCRATCH))) {
             if (!(mode & STARPU_SCRATCH)) return no_mode(t, i, mode);
             t->flags &= ~(uint32_t)ORR_TF_PLAIN;
-            if (!(mode & STARPU_SCRATCH)) continue;
             mode = STARPU_R; /* nobody else sees its contents; but the handle must not go away meanwhile */
         } else {
             orr_data_announce(handles[i], mode);
