@@ -7,11 +7,17 @@
  *
  * The ring is served strictly in the order of posting. MPI matches receives in that order and messages of one
  * sender in the order of sending, so this keeps each sender's order even when a later receive completes
- * first. */
+ * first.
+ *
+ * Where ranks outnumber cores, Open MPI yields the core inside each test that finds nothing. The engine
+ * decides itself when to yield (progress.c), and a yield between two tests delays a message by a turn of
+ * whoever else polls on the core: so yielding is switched off while the engine polls, and only then. */
 #include "mpi/transport_mpi.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -49,6 +55,7 @@ struct mpi_transport {
     struct buffer *sending; /* sends MPI has not finished with */
     struct orr_bulk *bulk, **bulk_tail;
     struct orr_bulk *failed; /* could not even be started */
+    bool (*set_yield)(bool); /* Open MPI's switch, returns how it stood; NULL: not Open MPI, or none */
     bool error_shown;
 };
 
@@ -79,6 +86,17 @@ static bool failed(struct mpi_transport *m, int code, const char *what)
         m->error_shown = true;
     }
     return true;
+}
+
+/* Around calls that would yield the core; end takes what begin returned. */
+static bool no_yield_begin(struct mpi_transport *m)
+{
+    return m->set_yield && m->set_yield(false);
+}
+
+static void no_yield_end(struct mpi_transport *m, bool yielded)
+{
+    if (yielded) m->set_yield(true);
 }
 
 /* ---- small messages ---- */
@@ -115,9 +133,13 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = buffer_of(bytes);
     int done = 0;
-    if (failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request),
-               "MPI_Isend") ||
-        (MPI_Test(&b->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done)) {
+    bool yielded = no_yield_begin(m);
+    bool over =
+        failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request),
+               "MPI_Isend");
+    if (!over) over = MPI_Test(&b->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done;
+    no_yield_end(m, yielded);
+    if (over) {
         recycle(m, b);
         return;
     }
@@ -307,6 +329,7 @@ static bool poll_bulk(struct mpi_transport *m, const struct orr_transport_sink *
 static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
+    bool yielded = no_yield_begin(m);
     bool moved = poll_ring(m, sink);
     if (m->sending) test_sending(m);
     if (m->bulk) moved |= poll_bulk(m, sink);
@@ -316,6 +339,7 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
         sink->bulk_done(sink->arg, b, -EIO);
         moved = true;
     }
+    no_yield_end(m, yielded);
     return moved;
 }
 
@@ -380,6 +404,7 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
         return NULL;
     }
     m->base.ops = &mpi_ops;
+    *(void **)&m->set_yield = dlsym(RTLD_DEFAULT, "opal_progress_set_yield_when_idle");
     m->ring_memory = memory;
     m->bulk_tail = &m->bulk;
     if (failed(m, MPI_Comm_dup(comm, &m->small_comm), "MPI_Comm_dup") ||
