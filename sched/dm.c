@@ -15,6 +15,10 @@
  * and running do not share a cache line each time. A worker that sleeps counts as loaded by the time it takes
  * to wake it.
  *
+ * Copies to a node follow one another, beside the kernels. Each decision adds its copies to the time when the
+ * link to that node is free again; a task cannot start before that, whatever the load of the worker. Without
+ * this a slow link is promised to a hundred tasks at once.
+ *
  * While a model lacks measures for a kind of worker, a few tasks go to a queue that this kind alone serves;
  * the others go where the models that are known say, or to a common pool as under eager. A worker that has
  * had nothing to do for a while takes tasks from others of its kind: their data is as near to it, and a
@@ -66,6 +70,7 @@ struct seat {                                 /* a worker, as this policy sees i
 struct kind { /* workers that a model cannot tell apart */
     int comb;
     unsigned node;
+    _Atomic uint64_t link_free_at; /* ticks when what is to be brought to the node will be there */
     _Atomic unsigned count; /* publishes the members below it */
     struct seat *member[STARPU_NMAXWORKERS];
     struct orr_queue calibration; /* tasks that this kind runs to be measured */
@@ -259,6 +264,19 @@ static double energy_cost(struct dm *d, struct decision *c, struct kind *k, unsi
     return d->gamma * joules * 1e3;
 }
 
+/* What is on its way to a node already, and how long it takes, in ns. */
+static int64_t link_busy_ns(struct kind *k, uint64_t now)
+{
+    uint64_t free_at = orr_load_relaxed(&k->link_free_at);
+    return free_at > now ? (int64_t)((double)(free_at - now) * orr_ns_per_tick) : 0;
+}
+
+static void occupy_link(struct kind *k, uint64_t now, double us)
+{
+    uint64_t before = orr_load_relaxed(&k->link_free_at), ticks = orr_us_to_ticks(us);
+    while (!orr_cas_weak_acq_rel(&k->link_free_at, &before, (before > now ? before : now) + ticks)) continue;
+}
+
 static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct seat *s,
                        const struct offer *o)
 {
@@ -266,6 +284,11 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
     if (!orr_load_relaxed(&s->active) || !fastest_for(c, s, o, &impl)) return;
     int64_t start = load_ns(s, c->self, c->now);
     if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
+    if (orr_unlikely(o->transfer_us > 0 && k->node != STARPU_MAIN_RAM)) {
+        int64_t link = link_busy_ns(k, c->now);
+        link += (int64_t)(o->transfer_us * 1e3);
+        if (link > start) start = link;
+    }
     double end = (double)start + o->us[impl] * 1e3;
     double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
     if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0))
@@ -344,6 +367,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     t->nimpl = (uint8_t)c->best_impl;
     t->nimpl_valid = 1;
     p->predicted_transfer = c->best_transfer_us;
+    if (orr_unlikely(c->best_transfer_us > 0)) occupy_link(s->kind, c->now, c->best_transfer_us);
     add_load(s, t, c->best_us);
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))

@@ -23,6 +23,7 @@ struct orr_replicate {
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
     bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
+    _Atomic uint16_t promised; /* prefetches asked for that are not over; predictions count the copy as there */
     uint32_t users;  /* tasks and transfers that use the memory: not to be evicted */
     struct orr_transfer *incoming; /* a copy to this node under way, else NULL (core/data/coherency.c) */
     struct orr_chunk
@@ -54,7 +55,8 @@ struct orr_data {
                           * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
     int32_t mpi_rank;    /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
     uint32_t footprint;  /* hash of the shape; [const] once registered */
-    uint32_t mpi_flags;  /* [own: mpi, program's submitting thread] enum in mpi/data.h */
+    uint32_t mpi_flags;  /* [own: mpi, program's submitting thread] enum in mpi/ownership.h */
+    uint32_t mpi_tag;    /* [own: mpi, program's submitting thread] its tag, folded (mpi/stream.h) */
     /* line 1 */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */

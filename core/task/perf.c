@@ -271,7 +271,8 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
     size_t bytes = starpu_data_get_size(handle);
     orr_spin_lock(&handle->queue.lock);
     unsigned nodes = handle->nnodes;
-    bool there = memory_node < nodes && handle->replicates[memory_node].state != ORR_INVALID;
+    const struct orr_replicate *to = memory_node < nodes ? &handle->replicates[memory_node] : NULL;
+    bool there = to && (to->state != ORR_INVALID || orr_load_relaxed(&to->promised) > 0);
     for (unsigned n = 0; !there && n < nodes; n++) {
         if (handle->replicates[n].state == ORR_INVALID) continue;
         double us = orr_bus_predict_us(n, memory_node, bytes);

@@ -23,6 +23,7 @@ int starpu_get_prefetch_flag(void)
 static void request_done(struct orr_fetch *f, int status)
 {
     (void)status; /* the task will fetch what did not come */
+    atomic_fetch_sub_explicit(&f->handle->replicates[f->node].promised, 1, memory_order_relaxed);
     orr_free(f);
 }
 
@@ -38,7 +39,8 @@ static void request(struct orr_data *h, unsigned node, int prio, bool idle)
     f->prefetch = true;
     f->idle = idle;
     f->prio = prio;
-    if (orr_fetch_start(f) != 0) orr_free(f); /* there already, or refused: done() is not called */
+    orr_add_relaxed(&h->replicates[node].promised, 1); /* read by starpu_data_expected_transfer_time */
+    if (orr_fetch_start(f) != 0) request_done(f, 0);   /* there already, or refused: it does not call it */
 }
 
 int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
