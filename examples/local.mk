@@ -5,6 +5,9 @@ EXAMPLES += examples/basic/hello_task
 EXAMPLES += examples/basic/vector_scale
 EXAMPLES += examples/basic/dependencies
 EXAMPLES += examples/basic/reduction
+EXAMPLES += examples/basic/joblist
+EXAMPLES += examples/scheduler/own_policy
+EXAMPLES += examples/scheduler/modular
 MPI_EXAMPLES += examples/stencil/stencil_mpi
 
 # The main one has several files, and needs OpenBLAS and zlib.

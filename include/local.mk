@@ -39,6 +39,13 @@ pkginclude_HEADERS += include/starpu_hash.h
 pkginclude_HEADERS += include/starpu_helper.h
 pkginclude_HEADERS += include/starpu_heteroprio.h
 pkginclude_HEADERS += include/starpu_rand.h
+pkginclude_HEADERS += include/sc_hypervisor.h
+pkginclude_HEADERS += include/sc_hypervisor_config.h
+pkginclude_HEADERS += include/sc_hypervisor_lp.h
+pkginclude_HEADERS += include/sc_hypervisor_monitoring.h
+pkginclude_HEADERS += include/sc_hypervisor_policy.h
+pkginclude_HEADERS += include/sched_ctx_hypervisor.h
+pkginclude_HEADERS += include/starpu_sched_component.h
 pkginclude_HEADERS += include/starpu_sched_ctx.h
 pkginclude_HEADERS += include/starpu_sched_ctx_hypervisor.h
 pkginclude_HEADERS += include/starpu_scheduler.h
@@ -53,3 +60,6 @@ pkginclude_HEADERS += include/starpu_thread_util.h
 pkginclude_HEADERS += include/starpu_tree.h
 pkginclude_HEADERS += include/starpu_util.h
 pkginclude_HEADERS += include/starpu_worker.h
+
+# In a folder of its own, as in StarPU: #include <schedulers/starpu_scheduler_toolbox.h>.
+schedulersinclude_HEADERS += include/schedulers/starpu_scheduler_toolbox.h

@@ -31,6 +31,78 @@ const char *orrery_version_string(void);
  * ends the process with status 1. The message is borrowed until the hook returns. fn NULL: no hook. */
 void orrery_set_error_hook(void (*fn)(const char *message, void *arg), void *arg);
 
+/* ---- job lists ----
+ *
+ * A job is an ordinary task that was added to a list instead of submitted: its data, dependencies, models,
+ * callbacks and profiling are as ever. The list adds an order. Its jobs start in the order in which they were
+ * added; any number may run at a time. Between jobs there may be pairs of a signal and a wait: jobs after the
+ * wait start only when all jobs before the signal have ended; those in between may run at any time. Pairs
+ * follow one another: they neither nest nor overlap.
+ *
+ * A job starts when one worker takes it (also one of a parallel codelet), which may then have to fetch its
+ * data. When the first job that has not started waits for data or for other tasks, or only for workers that
+ * are busy, the list blocks: no job behind it starts before. So a job may wait for jobs before it in its
+ * list, and must not wait for one behind it; who does so all the same is told by the deadlock detector.
+ *
+ * A worker stays with its list as long as it can take jobs from it. Then it takes up the list which the
+ * fewest workers serve, among those that have a job for it; of several, the one with the most work left: by
+ * performance models as far as there are any, else by the number of jobs. If first jobs differ in priority,
+ * the highest priority goes first; within a list it changes nothing. Lists work beside every scheduling
+ * policy: workers ask lists first, and their policy when no list has anything for them, or after 64 jobs in a
+ * row.
+ *
+ * Threads: all functions may be called from any thread, tasks and callbacks too, but where said. Calls for
+ * one list from several threads need no locks; in which order they take effect is up to the program. A list
+ * belongs to one scheduling context. Examples: examples/basic/joblist.c. */
+struct orrery_joblist;
+
+/* Makes a list. name: for messages, copied, may be NULL. sched_ctx_id: the context that runs its jobs; 0 is
+ * the main one, STARPU_NMAX_SCHED_CTXS that of the calling thread. Returns NULL: the runtime is not
+ * initialised, there is no such context, out of memory. */
+struct orrery_joblist *orrery_joblist_create(const char *name, unsigned sched_ctx_id);
+
+/* Gives the list back: nothing more can be added. Its jobs run nevertheless, and it goes away after the last.
+ * Does not block. NULL: nothing happens. Undefined: other calls for this list at the same time or later, but
+ * for those of its own jobs until they have ended. */
+void orrery_joblist_destroy(struct orrery_joblist *list);
+
+/* Appends a job. The task is taken, as by starpu_task_submit(); data are ordered as if it were submitted now.
+ * A list may be added to at any time, also after all its jobs have ended. Returns 0; or, with the task still
+ * the caller's and nothing done: -EINVAL (NULL, the list was destroyed, the task is synchronous, regenerates,
+ * has a workerorder, or names another context), and what starpu_task_submit() returns (-ENODEV: no worker can
+ * execute it; -ENOMEM). */
+int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task);
+
+/* Appends a signal, and the wait that belongs to the latest signal. Return 0; -EINVAL: the signal before has
+ * no wait yet, there is no signal for this wait, NULL; -ENOMEM. */
+int orrery_joblist_add_signal(struct orrery_joblist *list);
+int orrery_joblist_add_wait(struct orrery_joblist *list);
+
+/* Blocks until all jobs of the list have ended, their callbacks included; also those added meanwhile. Returns
+ * 0; -EINVAL: NULL; -EDEADLK: called from a task or a callback. */
+int orrery_joblist_wait_for_all(struct orrery_joblist *list);
+
+/* How many jobs have not started, have started and not ended, have ended since the list was made; how many
+ * workers serve it just now. */
+struct orrery_joblist_counts {
+    unsigned long waiting, running, ended;
+    unsigned workers;
+};
+/* Returns 0, or -EINVAL: NULL. */
+int orrery_joblist_get_counts(struct orrery_joblist *list, struct orrery_joblist_counts *counts_out);
+
+/* Jobs that have not ended; 0 for NULL. */
+unsigned long orrery_joblist_get_remaining(struct orrery_joblist *list);
+
+/* What models say that the jobs which have not started will take, one after another, in us. *unknown_out (may
+ * be NULL): the number of those about which models said nothing when they were added; they are not counted.
+ */
+double orrery_joblist_get_remaining_us(struct orrery_joblist *list, unsigned long *unknown_out);
+
+/* The name it was given, borrowed until it is destroyed, "" for none; its context. */
+const char *orrery_joblist_get_name(const struct orrery_joblist *list);
+unsigned orrery_joblist_get_context(const struct orrery_joblist *list);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -43,6 +43,7 @@
 /* What the runtime offers. */
 #define STARPU_NON_BLOCKING_DRIVERS 1
 #define STARPU_PARALLEL_WORKER 1
+#define STARPU_USE_SC_HYPERVISOR 1
 
 /* What the platform offers: Linux, glibc, GCC or Clang, hwloc 2. */
 #define STARPU_LINUX_SYS 1

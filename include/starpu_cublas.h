@@ -13,7 +13,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Initialises CUBLAS on every CUDA worker. Blocks. */
+/* Initialises CUBLAS on every CUDA worker; without CUDA workers these three do nothing. Blocks. */
 void starpu_cublas_init(void);
 
 /* Makes the calling worker's stream that of CUBLAS's older interface. */

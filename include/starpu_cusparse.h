@@ -19,7 +19,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Initialises CUSPARSE on every CUDA worker. Blocks. */
+/* Initialises CUSPARSE on every CUDA worker; without CUDA workers these two do nothing. Blocks. */
 void starpu_cusparse_init(void);
 
 /* Ends CUSPARSE on every CUDA worker. Before starpu_shutdown(). Blocks. */

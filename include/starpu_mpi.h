@@ -64,7 +64,8 @@ int starpu_mpi_initialize(void);
 int starpu_mpi_initialize_extended(int *rank, int *world_size);
 
 /* Waits for all transfers, ends the communication, the runtime if starpu_mpi_init_conf() started it,
- * and MPI if it was initialised there. Collective. Blocks. */
+ * and MPI if it was initialised there. Collective. Blocks. -EIO: some message was never matched or received,
+ * which was said; a message of a task's ends the process. */
 int starpu_mpi_shutdown(void);
 
 /* Same for a communicator other than MPI_COMM_WORLD that starpu_mpi_init_comm() was given. */

@@ -5,10 +5,14 @@
  * Owns: nothing.
  * Not here: moving workers between contexts automatically (sc_hypervisor.h).
  *
- * Contexts are numbered from 0, which is the one that starpu_init() makes of all workers. A worker is in one
- * context: it leaves the one where it was. Changes of contexts wait until running tasks have ended; not in
- * tasks or callbacks. Tasks of a context without workers wait for some; those of the main context run in
- * another.
+ * Contexts are numbered from 0, the main one, which starpu_init() makes of all workers. A worker may be in
+ * several: it serves those of the highest priority first (starpu_sched_ctx_set_priority(), then the level in
+ * the hierarchy), equals in turn. Joining one does not make it leave another; so all stay in the main
+ * context, unless the program removes them from it. Tasks of a context without workers wait for some.
+ *
+ * A worker changes contexts between two tasks. Calls that change them return when that was done; those made
+ * in a task, a callback or a method of a policy return at once, and the worker that makes one follows when it
+ * has ended what it does. The last call counts, whatever became of those before it. Nobody else stops.
  */
 #ifndef STARPU_SCHED_CTX_H
 #define STARPU_SCHED_CTX_H
@@ -27,54 +31,83 @@ extern "C" {
 struct starpu_task;
 struct starpu_sched_policy;
 
-/* ---- Arguments of starpu_sched_ctx_create(), each followed by its value. HIERARCHY_LEVEL, NESTED,
- * AWAKE_WORKERS, CUDA_NSMS, SUB_CTXS change nothing in this version. No policy: the default one ---- */
+/* ---- Arguments of starpu_sched_ctx_create(), each followed by its value ----
+ *
+ * With neither a policy's name nor a struct, the context is one resource: its first CPU worker runs its
+ * tasks, one at a time; the others stand by, out of all other contexts, so that the task may use their cores.
+ */
 
-#define STARPU_SCHED_CTX_POLICY_NAME (1 << 16)     /* const char *: name of a policy */
+#define STARPU_SCHED_CTX_POLICY_NAME (1 << 16)     /* const char *: name of a policy; "": the default one */
 #define STARPU_SCHED_CTX_POLICY_STRUCT (2 << 16)   /* struct starpu_sched_policy * */
 #define STARPU_SCHED_CTX_POLICY_MIN_PRIO (3 << 16) /* int */
 #define STARPU_SCHED_CTX_POLICY_MAX_PRIO (4 << 16) /* int */
-#define STARPU_SCHED_CTX_HIERARCHY_LEVEL (5 << 16) /* unsigned: depth below the main context */
-#define STARPU_SCHED_CTX_NESTED (6 << 16)          /* unsigned: the context that gives it its workers */
-#define STARPU_SCHED_CTX_AWAKE_WORKERS (7 << 16)   /* no value: without a policy, keep the workers running */
-#define STARPU_SCHED_CTX_POLICY_INIT (8 << 16)     /* void (*)(unsigned): called after init_sched */
-#define STARPU_SCHED_CTX_USER_DATA (9 << 16)       /* void * */
-#define STARPU_SCHED_CTX_CUDA_NSMS (10 << 16)      /* int: multiprocessors of the GPU to use */
-#define STARPU_SCHED_CTX_SUB_CTXS (11 << 16)       /* unsigned *, int: contexts that share the GPU */
+#define STARPU_SCHED_CTX_HIERARCHY_LEVEL                                                                     \
+    (5 << 16) /* unsigned: depth below the main context; workers                                             \
+               * look in deeper ones first */
+#define STARPU_SCHED_CTX_NESTED                                                                              \
+    (6 << 16) /* unsigned: the context it is part of, and that                                               \
+               * inherits its workers */
+#define STARPU_SCHED_CTX_AWAKE_WORKERS                                                                       \
+    (7 << 16)                                  /* no value: without a policy, all CPU workers run            \
+                                                * the body of each task */
+#define STARPU_SCHED_CTX_POLICY_INIT (8 << 16) /* void (*)(unsigned): called after init_sched */
+#define STARPU_SCHED_CTX_USER_DATA (9 << 16)   /* void * */
+#define STARPU_SCHED_CTX_CUDA_NSMS                                                                           \
+    (10 << 16)                               /* int: multiprocessors of the GPU, for its tasks to            \
+                                              * know */
+#define STARPU_SCHED_CTX_SUB_CTXS (11 << 16) /* unsigned *, int: contexts that are parts of it */
 
 /* ---- Making and ending ---- */
 
-/* Make a context of the workers given (nworkers_ctx of -1, or a NULL array: all), named for messages; further
- * arguments as above, ended by 0. Returns its number; STARPU_NMAX_SCHED_CTXS: there are too many. May block.
- */
+/* Make a context of the workers given (nworkers_ctx of -1: all; a NULL array: the first ones), named for
+ * messages; further arguments as above, ended by 0. Returns its number; STARPU_NMAX_SCHED_CTXS, with a
+ * message: an argument is wrong, there are too many contexts, there is no memory. Blocks until the workers
+ * are there. */
 unsigned starpu_sched_ctx_create(int *workerids_ctx, int nworkers_ctx, const char *sched_ctx_name, ...);
 
-/* Have a function called when the context is deleted. */
+/* The same with workers that are in no context but the main one: as many CPU workers and accelerators as
+ * there are up to max. With allow_overlap also others, if these do not suffice. STARPU_NMAX_SCHED_CTXS if
+ * there are fewer than min.
+ */
+unsigned starpu_sched_ctx_create_inside_interval(const char *policy_name, const char *sched_ctx_name,
+                                                 int min_ncpus, int max_ncpus, int min_ngpus, int max_ngpus,
+                                                 unsigned allow_overlap);
+
+/* Have a function called once: when the last task has ended after starpu_sched_ctx_finished_submit(), on the
+ * thread that ended it; else when the context is deleted. */
 void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id,
                                               void (*close_callback)(unsigned sched_ctx_id, void *args),
                                               void *args);
 
-/* Add workers to a context, or take them away once they have ended their tasks there. */
+/* Add workers to a context, or take them away. Tasks that were queued for a worker that leaves go to the
+ * others, or wait for others. Block until the workers have ended what they run, but in tasks, callbacks,
+ * methods of policies. */
 void starpu_sched_ctx_add_workers(int *workerids_ctx, unsigned nworkers_ctx, unsigned sched_ctx_id);
 void starpu_sched_ctx_remove_workers(int *workerids_ctx, unsigned nworkers_ctx, unsigned sched_ctx_id);
 
-/* Say which context gets the workers when this one ends. */
+/* Say which context gets the workers when this one ends. Not said (STARPU_NMAX_SCHED_CTXS): the one in which
+ * it is nested; else they stay in the others where they are, or go to the main one. */
 void starpu_sched_ctx_set_inheritor(unsigned sched_ctx_id, unsigned inheritor);
 unsigned starpu_sched_ctx_get_inheritor(unsigned sched_ctx_id);
 
-/* Say that no more tasks will be submitted here: the workers go to the inheritor, at once if no task is left,
- * else when the context is deleted. */
+/* Say that no more tasks will be submitted here: the workers go to the inheritor when the last one has ended.
+ */
 void starpu_sched_ctx_finished_submit(unsigned sched_ctx_id);
 
-/* Wait for the tasks of a context and end it; its workers go to the inheritor. Blocks. */
+/* Wait for the tasks of a context and end it; its workers go to the inheritor. If it has none, the
+ * inheritor's end its tasks. Blocks; not in tasks, callbacks or methods of policies. */
 void starpu_sched_ctx_delete(unsigned sched_ctx_id);
+
+/* Accepted and not needed: tasks of contexts without workers wait until there are some. */
+void starpu_sched_ctx_stop_task_submission(void);
 
 /* ---- The context of a thread and of a task ---- */
 
 /* Make a context the one to which this thread submits; NULL: the main one. */
 void starpu_sched_ctx_set_context(unsigned *sched_ctx_id);
 
-/* The context in which this thread submits, or whose task it runs; STARPU_NMAX_SCHED_CTXS: none was set. */
+/* The context to which this thread submits; STARPU_NMAX_SCHED_CTXS: none was set, so that it is the main one.
+ * And the context of a task. */
 unsigned starpu_sched_ctx_get_context(void);
 unsigned starpu_sched_ctx_get_ctx_for_task(struct starpu_task *task);
 
@@ -84,8 +117,8 @@ void starpu_sched_ctx_display_workers(unsigned sched_ctx_id, FILE *f);
 unsigned starpu_sched_ctx_get_nworkers(unsigned sched_ctx_id);
 unsigned starpu_sched_ctx_get_nshared_workers(unsigned sched_ctx_id, unsigned sched_ctx_id2);
 
-/* The workers as an array: a new one, for the caller to free(); or the library's own, which may change.
- * Return its length. */
+/* The workers as an array: a new one, for the caller to free(); or the library's own, which stays as it is,
+ * whatever changes, until the context ends. Return its length. */
 unsigned starpu_sched_ctx_get_workers_list(unsigned sched_ctx_id, int **workerids);
 unsigned starpu_sched_ctx_get_workers_list_raw(unsigned sched_ctx_id, int **workerids);
 
@@ -99,9 +132,28 @@ int starpu_sched_ctx_get_worker_rank(unsigned sched_ctx_id);
 /* Is the worker in more than one context? */
 unsigned starpu_sched_ctx_overlapping_ctxs_on_worker(int workerid);
 
+/* The priority of a context among those of a worker, 0 if not set: a worker of several contexts looks for
+ * tasks in those of the highest first. Then in those of the highest level of the hierarchy. */
+void starpu_sched_ctx_set_priority(int *workers, int nworkers, unsigned sched_ctx_id, unsigned priority);
+unsigned starpu_sched_ctx_get_priority(int worker, unsigned sched_ctx_id);
+unsigned starpu_sched_ctx_get_hierarchy_level(unsigned sched_ctx_id);
+
 /* ---- The cores of a context for the program's own parallel code ---- */
 
+/* Has the context a policy? If not, writes whether STARPU_SCHED_CTX_AWAKE_WORKERS was given, unless NULL. */
 unsigned starpu_sched_ctx_has_starpu_scheduler(unsigned sched_ctx_id, unsigned *awake_workers);
+
+/* Have these workers of the context stand by for a parallel task of the first of them, whose number is
+ * returned (-1: none is in the context), and let them go. Those that are booked already are left out. */
+int starpu_sched_ctx_book_workers_for_task(unsigned sched_ctx_id, int *workerids, int nworkers);
+void starpu_sched_ctx_unbook_workers_for_task(unsigned sched_ctx_id, int master);
+
+/* The context, of those without a policy, whose tasks this worker runs: any, or among those nested in a
+ * context. STARPU_NMAX_SCHED_CTXS: none. The names of StarPU 1.3, and those that came later. */
+unsigned starpu_sched_ctx_master_get_context(int masterid);
+unsigned starpu_sched_ctx_worker_is_master_for_child_ctx(int workerid, unsigned sched_ctx_id);
+#define starpu_sched_ctx_primary_get_context starpu_sched_ctx_master_get_context
+#define starpu_sched_ctx_worker_is_primary_for_child_ctx starpu_sched_ctx_worker_is_master_for_child_ctx
 
 /* Run func(param) on the calling thread, bound to a core of the context, while its workers stand still.
  * Blocks; returns its result. Not in tasks. */
@@ -110,6 +162,13 @@ void *starpu_sched_ctx_exec_parallel_code(void *(*func)(void *), void *param, un
 /* Processing units of the context, as a new array for the caller to free(); bind the caller to one. */
 void starpu_sched_ctx_get_available_cpuids(unsigned sched_ctx_id, int **cpuids, int *ncpuids);
 void starpu_sched_ctx_bind_current_thread_to_cpuid(unsigned cpuid);
+
+/* The multiprocessors of a GPU that a context was given with STARPU_SCHED_CTX_CUDA_NSMS: how many (0: not
+ * said); the first, and the one after the last, for a worker of such a context (-1 if it is in none):
+ * contexts get theirs one after another; the worker of such a context (-1: none). */
+int starpu_sched_ctx_get_nsms(unsigned sched_ctx);
+void starpu_sched_ctx_get_sms_interval(int stream_workerid, int *start, int *end);
+int starpu_sched_ctx_get_stream_worker(unsigned sub_ctx);
 
 /* ---- Data of a policy, and of the program ---- */
 
@@ -135,9 +194,20 @@ struct starpu_worker_collection *starpu_sched_ctx_get_worker_collection(unsigned
 
 /* ---- Tasks of a context ---- */
 
-/* Say how many tasks of this context wait for a worker, so that a worker of several contexts looks where
- * there are some: one more, one fewer, none; for one worker, or for all that could run the task. _locked:
- * called from push_task or pop_task with the worker's mutex held. */
+/* Tasks of the context that are ready or running (of the main one, about), and the sum of their flops (of the
+ * main one, 0). */
+int starpu_sched_ctx_get_nready_tasks(unsigned sched_ctx_id);
+double starpu_sched_ctx_get_nready_flops(unsigned sched_ctx_id);
+
+/* From a policy that holds the task: give it to another context, and with_repush to that one's policy;
+ * without, the caller has it. And: count one ready task of that many flops less in a context that is not the
+ * main one. */
+void starpu_sched_ctx_move_task_to_ctx_locked(struct starpu_task *task, unsigned sched_ctx,
+                                              unsigned with_repush);
+void starpu_sched_ctx_revert_task_counters_ctx_locked(unsigned sched_ctx_id, double flops);
+
+/* Accepted from policies that count their tasks for workers of several contexts. Not needed: a worker looks
+ * in all its contexts. */
 void starpu_sched_ctx_list_task_counters_increment(unsigned sched_ctx_id, int workerid);
 void starpu_sched_ctx_list_task_counters_decrement(unsigned sched_ctx_id, int workerid);
 void starpu_sched_ctx_list_task_counters_reset(unsigned sched_ctx_id, int workerid);

@@ -37,7 +37,8 @@ struct starpu_sched_policy {
 
     /* Take a task that has become ready. Called by the thread that made it so: several at once, with no lock
      * held, workers among them. The task is the policy's until pop_task returns it. The policy then wakes a
-     * worker that can run it. Returns 0; -ENODEV: no worker can run it. */
+     * worker that can run it. Returns 0, or a negative error: the policy has not taken it; it is said once,
+     * and the task runs on a worker that can. */
     int (*push_task)(struct starpu_task *);
 
     /* When would this task end if it were pushed now, in us? Changes nothing. */
@@ -51,13 +52,14 @@ struct starpu_sched_policy {
      * workers run only what was put in their local queues by starpu_push_local_task(). */
     struct starpu_task *(*pop_task)(unsigned sched_ctx_id);
 
-    /* Accepted from older programs; never called. */
+    /* Give the calling worker all tasks there are, chained by their field next, or NULL. Called like pop_task
+     * where there is no pop_task, and when the last worker has left the context. */
     struct starpu_task *(*pop_every_task)(unsigned sched_ctx_id);
 
     /* Notice that a task was submitted. Called by the thread that submits it. */
     void (*submit_hook)(struct starpu_task *task);
 
-    /* Notice that the calling worker is about to run, and has run, a task. */
+    /* Notice that the calling worker is about to run a task, whose data is there, and has run it. */
     void (*pre_exec_hook)(struct starpu_task *, unsigned sched_ctx_id);
     void (*post_exec_hook)(struct starpu_task *, unsigned sched_ctx_id);
 
@@ -71,7 +73,8 @@ struct starpu_sched_policy {
     void (*add_workers)(unsigned sched_ctx_id, int *workerids, unsigned nworkers);
     void (*remove_workers)(unsigned sched_ctx_id, int *workerids, unsigned nworkers);
 
-    int prefetches; /* the policy asks itself for the data of the tasks it places */
+    int prefetches; /* the policy asks itself for the data of the tasks it places; 0: starpu_push_local_task
+                       does */
 
     const char *policy_name;        /* what STARPU_SCHED calls it */
     const char *policy_description; /* one line for people */
@@ -101,6 +104,7 @@ int starpu_wake_worker_locked(int workerid);
 int starpu_wake_worker_no_relax(int workerid);
 int starpu_wake_worker_relax(int workerid);
 int starpu_wake_worker_relax_light(int workerid);
+int starpu_wake_worker(int workerid); /* as _relax */
 
 /* ---- Handling tasks ---- */
 
@@ -121,7 +125,8 @@ int starpu_worker_can_execute_task_impl(unsigned workerid, struct starpu_task *t
 int starpu_worker_can_execute_task_first_impl(unsigned workerid, struct starpu_task *task, unsigned *nimpl);
 
 /* Put a task in a worker's local queue, which it looks at before it calls pop_task, and wake it. With back,
- * at the end from which tasks are taken (last in, first out); without, in order. Returns 0. */
+ * at the end from which tasks are taken (last in, first out); without, in order. Returns 0; -EINVAL, said in
+ * one line: no such worker, or it cannot run the task, or the task is not the policy's to give. */
 int starpu_push_local_task(int workerid, struct starpu_task *task, int back);
 
 /* To be called at the end of push_task: the task is now where pop_task will find it. Returns 0. */
@@ -179,9 +184,27 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
 double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                             unsigned nimpl);
 
-/* Say that the lists of this worker in this context are shared with other workers, as with a central queue.
- */
+/* Say that the lists of this worker in this context are shared with other workers, as with a central queue:
+ * when it leaves the context, its tasks stay there. Those of a worker that shares none are popped in its
+ * name, and pushed again. */
 void starpu_sched_ctx_worker_shares_tasks_lists(int workerid, int sched_ctx_id);
+
+/* ---- Tasks that are about to be ready ---- */
+
+/* Called when a task starts and the time it takes is known, for each task that waits for it alone: it will be
+ * ready in about `delay` us. On the worker that starts it, with no lock held; it must not block. */
+typedef void (*starpu_notify_ready_soon_func)(void *data, struct starpu_task *task, double delay);
+
+/* Have f called with data; one function at a time, the last that was given. NULL: none. */
+void starpu_task_notify_ready_soon_register(starpu_notify_ready_soon_func f, void *data);
+
+/* ---- Policies in a shared library (STARPU_SCHED_LIB) ----
+ *
+ * The library defines one of these, or both: the policy of a name, or NULL; all it has, ended by NULL.
+ * STARPU_SCHED, starpu_conf::sched_policy_name and the policy names of contexts then also mean these, and
+ * mean them first. They are not in this library: only such a plug-in has them. */
+struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name);
+struct starpu_sched_policy **starpu_get_sched_lib_policies(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

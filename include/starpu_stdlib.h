@@ -20,8 +20,8 @@ extern "C" {
 /* Flags of starpu_malloc_flags() and the like. */
 #define STARPU_MALLOC_PINNED (1 << 1)    /* pin it, so that devices transfer it fast */
 #define STARPU_MALLOC_COUNT (1 << 2)     /* count it against the limit of the node; -ENOMEM beyond it */
-#define STARPU_MALLOC_NORECLAIM (1 << 3) /* with COUNT: do not evict data to make room */
-#define STARPU_MEMORY_WAIT (1 << 4)      /* starpu_memory_allocate(): wait for room */
+#define STARPU_MALLOC_NORECLAIM (1 << 3) /* with COUNT: count, but exceed the limit if need be */
+#define STARPU_MEMORY_WAIT (1 << 4)      /* with COUNT, and starpu_memory_allocate(): wait for room */
 #define STARPU_MEMORY_OVERFLOW (1 << 5)  /* starpu_memory_allocate(): may exceed the limit */
 #define STARPU_MALLOC_SIMULATION_FOLDED (1 << 6) /* when simulating, all such memory may be the same */
 #define STARPU_MALLOC_SIMULATION_UNIQUE (1 << 7) /* when simulating, keep it real */

@@ -327,7 +327,9 @@ struct starpu_task *starpu_task_create(void) STARPU_ATTRIBUTE_MALLOC;
 /* Make a task, not submitted, that takes a datum in a mode and does nothing. */
 struct starpu_task *starpu_task_create_sync(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
-/* Copy a task that is not submitted, for submission beside the original. */
+/* Copy a task that is not submitted, for submission beside the original; NULL: out of memory. The copy has
+ * arrays of its own for data, and arguments of its own if they are freed with the task and cl_arg_size says
+ * how long they are. Other arguments to be freed remain the original's: it must end after the copy. */
 struct starpu_task *starpu_task_dup(struct starpu_task *task);
 
 /* Free a task of starpu_task_create() that has ended, or was never submitted. A running task with destroy
@@ -386,8 +388,10 @@ int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx_id);
 int starpu_task_wait_for_n_submitted(unsigned n);
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx_id, unsigned n);
 
-/* Number of tasks that are submitted and have not ended. */
+/* Number of tasks that are submitted and have not ended; about how many of these are ready or running. In the
+ * context that the calling thread has set (starpu_sched_ctx_set_context()), if it has, else in all. */
 int starpu_task_nsubmitted(void);
+int starpu_task_nready(void);
 
 /* ---- For traces and schedulers ---- */
 

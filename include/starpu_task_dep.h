@@ -63,10 +63,11 @@ int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id);
 /* Make a tag that was reached reachable again; its dependencies must then be declared anew. */
 void starpu_tag_restart(starpu_tag_t id);
 
-/* Forget the tag; its memory is freed. */
+/* Forget the tag: whoever names it from now on means a new one. Refused with a message while a task of it has
+ * not ended. */
 void starpu_tag_remove(starpu_tag_t id);
 
-/* Forget all tags. */
+/* Forget all tags but those with a task under way. */
 void starpu_tag_clear(void);
 
 /* Mark the tag as reached, without any task. The second form restarts it at once, for use in a loop. */

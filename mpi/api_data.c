@@ -16,6 +16,7 @@
 #include "mpi/message.h"
 #include "mpi/progress.h"
 #include "mpi/redux.h"
+#include "mpi/stream.h"
 #include "mpi/tags.h"
 
 static bool check_handle(struct orr_data *h, const char *fn)
@@ -50,7 +51,9 @@ void starpu_mpi_data_set_tag(starpu_data_handle_t handle, starpu_mpi_tag_t data_
 {
     if (!check_handle(handle, "starpu_mpi_data_set_tag")) return;
     struct orr_owned *o = orr_owned_get(handle);
-    if (o) o->tag = data_tag;
+    if (!o) return;
+    o->tag = data_tag;
+    handle->mpi_tag = orr_stream_fold_tag(data_tag);
 }
 
 void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Comm comm)

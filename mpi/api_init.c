@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -17,10 +19,13 @@
 #include "mpi/api_comm.h"
 #include "mpi/cache.h"
 #include "mpi/cluster.h"
+#include "mpi/control.h"
 #include "mpi/coll.h"
+#include "mpi/guard.h"
 #include "mpi/message.h"
 #include "mpi/progress.h"
 #include "mpi/redux.h"
+#include "mpi/stream.h"
 #include "mpi/stuck.h"
 #include "mpi/tags.h"
 #include "mpi/transport_mpi.h"
@@ -57,6 +62,7 @@ static int init_mpi(int *argc, char ***argv, int initialize_mpi)
     } else {
         MPI_Query_thread(&provided);
     }
+    orr_cluster.free_threads = provided >= MPI_THREAD_MULTIPLE;
     if (provided < MPI_THREAD_SERIALIZED)
         orr_warn("MPI was initialised with a thread level below MPI_THREAD_SERIALIZED: messages are made "
                  "from several threads; use "
@@ -111,6 +117,70 @@ static void share_cores(MPI_Comm comm)
     MPI_Comm_free(&node);
 }
 
+/* ---- watching over each other ---- */
+
+/* Where a process number means something: the machine, since it was started, and its set of processes. */
+struct process {
+    uint64_t boot, space;
+    int64_t pid;
+};
+
+static struct process own_process(void)
+{
+    struct process p = { .boot = 0xcbf29ce484222325u, .pid = getpid() };
+    struct stat st;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    for (int c; f && (c = fgetc(f)) != EOF;) p.boot = (p.boot ^ (unsigned char)c) * 0x100000001b3u;
+    if (f) fclose(f);
+    if (!f || stat("/proc/self/ns/pid", &st)) p.pid = 0;
+    if (p.pid) p.space = st.st_ino;
+    return p;
+}
+
+/* Starts the guard with rank 0's setting, and with the processes that can be seen from here. Collective. */
+static int start_guard(MPI_Comm comm)
+{
+    struct process me = own_process(), *all = orr_malloc((size_t)orr_cluster.size * sizeof *all);
+    pid_t *pids = orr_calloc((size_t)orr_cluster.size, sizeof *pids);
+    int64_t limit_ms = orr_guard_limit_ms(), lacking = !all || !pids, lack = 0;
+    MPI_Bcast(&limit_ms, 1, MPI_INT64_T, 0, comm);
+    MPI_Allreduce(&lacking, &lack, 1, MPI_INT64_T, MPI_SUM, comm);
+    if (!lack) {
+        MPI_Allgather(&me, (int)sizeof me, MPI_BYTE, all, (int)sizeof me, MPI_BYTE, comm);
+        for (int i = 0; i < orr_cluster.size; i++)
+            if (me.pid && all[i].boot == me.boot && all[i].space == me.space) pids[i] = (pid_t)all[i].pid;
+    }
+    const struct orr_guard_setup setup = { .limit_ms = (uint32_t)limit_ms, .pids = pids };
+    int r = lack ? -ENOMEM : orr_guard_start(&setup);
+    orr_free(pids);
+    orr_free(all);
+    return r;
+}
+
+static int finalize_key = MPI_KEYVAL_INVALID;
+
+/* MPI_Finalize begins: nobody of ours may call MPI any more. */
+static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
+{
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)unused;
+    if (!orr_cluster.started) return MPI_SUCCESS;
+    orr_error("MPI_Finalize was called before starpu_mpi_shutdown: the MPI layer stops where it is");
+    orr_stuck_stop();
+    orr_guard_closing();
+    orr_guard_stop();
+    return MPI_SUCCESS;
+}
+
+static void heed_finalize(void)
+{
+    if (finalize_key != MPI_KEYVAL_INVALID) return;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &finalize_key, NULL) == MPI_SUCCESS)
+        MPI_Comm_set_attr(MPI_COMM_SELF, finalize_key, NULL);
+}
+
 /* ---- beginning ---- */
 
 static int start_layer(MPI_Comm comm)
@@ -131,6 +201,7 @@ static int start_layer(MPI_Comm comm)
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
+    orr_control_start();
     if (orr_stuck_start()) orr_warn("deadlocks across ranks will not be noticed: out of memory");
     r = orr_progress_start();
     if (r) {
@@ -142,6 +213,9 @@ static int start_layer(MPI_Comm comm)
     }
     orr_cluster.started = true;
     orr_coll_barrier(orr_cluster.comm);
+    heed_finalize();
+    if (start_guard(comm))
+        orr_warn("ranks that die or stop will not be noticed: no memory or thread for that");
     return 0;
 }
 
@@ -247,7 +321,7 @@ static void drain(void)
     } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
 }
 
-static int wait_and_meet(MPI_Comm comm, const char *fn)
+static int wait_and_meet(MPI_Comm comm, bool compare, const char *fn)
 {
     if (!orr_cluster_check(fn)) return -ESHUTDOWN;
     struct orr_comm *c = orr_comm_of(comm);
@@ -257,19 +331,19 @@ static int wait_and_meet(MPI_Comm comm, const char *fn)
     }
     if (!may_block(fn)) return -EDEADLK;
     drain();
-    return orr_coll_barrier(c);
+    return compare ? orr_stream_meet(c, false) : orr_coll_barrier(c);
 }
 
 int starpu_mpi_barrier(MPI_Comm comm)
 {
-    return wait_and_meet(comm, "starpu_mpi_barrier");
+    return wait_and_meet(comm, false, "starpu_mpi_barrier");
 }
 
 int starpu_mpi_wait_for_all(MPI_Comm comm)
 {
     if (!orr_cluster_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
     int r = orr_redux_gather_all(orr_cluster.comm);
-    int s = wait_and_meet(comm, "starpu_mpi_wait_for_all");
+    int s = wait_and_meet(comm, true, "starpu_mpi_wait_for_all");
     return s ? s : r;
 }
 
@@ -297,6 +371,34 @@ static bool settled(void *arg)
     return now - s->since_ns > QUIET_NS;
 }
 
+static void count_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *inferred)
+{
+    if (h->flags & ORR_WIRE_INFERRED) ++*(int64_t *)inferred;
+    orr_message_describe_early(n, h, NULL);
+}
+
+static void count_unmatched(const struct orr_request *r, void *inferred)
+{
+    *(int64_t *)inferred += r->inferred;
+    orr_message_describe(r, NULL);
+}
+
+/* Messages that tasks made and that do not fit the tasks of another rank: what was computed is wrong.
+ * Collective; inferred: how many there are on all ranks. */
+static void end_with_difference(int64_t inferred)
+{
+    if (inferred == 0) return;
+    orr_stream_explain_all(orr_cluster.comm);
+    orr_guard_hush();
+    if (orr_cluster.rank == 0)
+        orr_fatal("%lld messages that tasks made have no other end: the ranks did not insert the same tasks, "
+                  "and the "
+                  "program ends",
+                  (long long)inferred);
+    usleep(200000); /* rank 0 says it */
+    orr_fatal("the program ends: the ranks did not insert the same tasks");
+}
+
 /* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves
  * any more, are named and given up. Returns 0 or -EIO. */
 static int drain_all_ranks(void)
@@ -314,7 +416,10 @@ static int drain_all_ranks(void)
         if (v[1] == before && v[2] == 0) break;
         before = v[1];
     }
-    orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, NULL);
+    int64_t inferred[ORR_COLL_VALUES] = { 0 };
+    orr_engine_visit_unmatched(&orr_cluster.engine, count_unmatched, inferred);
+    orr_engine_visit_early(&orr_cluster.engine, count_early, inferred);
+    if (orr_coll_sum(orr_cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
     orr_engine_cancel_unmatched(&orr_cluster.engine);
     struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
     orr_progress_wait(settled, &s);
@@ -346,10 +451,23 @@ static void stop_layer(void)
     t->ops->destroy(t);
     orr_engine_fini(&orr_cluster.engine);
     orr_messages_trim();
+    orr_streams_fini();
     orr_comms_fini();
-    orr_tags_fini();
+    orr_tag_ranges_fini();
     free_counters();
     orr_log_set_rank(-1);
+}
+
+/* All ranks are here, and nothing is outstanding: whether every message was received, and all inserted the
+ * same tasks. 0 or -EIO. */
+static int end_of_stream(void)
+{
+    int64_t early[ORR_COLL_VALUES] = { 0 };
+    size_t here = orr_engine_visit_early(&orr_cluster.engine, count_early, early);
+    int r = orr_coll_sum(orr_cluster.comm, early);
+    if (!r) end_with_difference(early[0]);
+    if (!r) r = orr_stream_meet(orr_cluster.comm, true);
+    return here ? -EIO : r;
 }
 
 int starpu_mpi_shutdown(void)
@@ -358,9 +476,11 @@ int starpu_mpi_shutdown(void)
     if (!may_block("starpu_mpi_shutdown")) return -EDEADLK;
     int r = orr_redux_gather_all(orr_cluster.comm);
     int s = drain_all_ranks();
-    orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, NULL);
+    if (!s) s = end_of_stream();
     orr_stuck_stop(); /* its last messages are ahead of this barrier */
+    orr_guard_closing();
     orr_coll_barrier(orr_cluster.comm);
+    orr_guard_stop();
     if (print_stats) show_stats();
     stop_layer();
     if (we_initialised_runtime) starpu_shutdown();

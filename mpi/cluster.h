@@ -11,8 +11,9 @@
 #include "mpi/engine.h"
 
 struct orr_cluster {
-    bool started;   /* [const while running] */
-    int rank, size; /* in the communicator given to init [const] */
+    bool started;      /* [const while running] */
+    int rank, size;    /* in the communicator given to init [const] */
+    bool free_threads; /* MPI lets any thread call it at any time [const while running] */
     struct orr_engine engine;
     struct orr_comm *comm; /* that communicator [const] */
     ORR_ALIGNED_LINE _Atomic int64_t

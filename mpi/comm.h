@@ -8,13 +8,16 @@
 
 #include "core/base/sync.h"
 
+struct orr_stream;
+
 struct orr_comm {
     uint32_t context; /* [const] the top bit is free for ORR_CONTEXT_UNCOUNTED */
     int rank, size;   /* [const] */
     int *peers;       /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
     uint32_t epoch;   /* [own: the thread that makes collective calls] */
-    const void *program_comm; /* [const] the MPI_Comm it stands for */
-    struct orr_comm *next;    /* [const] */
+    const void *program_comm;            /* [const] the MPI_Comm it stands for */
+    struct orr_comm *next;               /* [const] */
+    _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */
 };
 
 /* The transport's rank, or -1. */

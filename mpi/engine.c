@@ -117,6 +117,7 @@ void orr_engine_ready(struct orr_engine *e, struct orr_request *r)
 static void complete_locked(struct orr_engine *e, struct orr_request *r, int status)
 {
     if (status && !r->status) r->status = status;
+    e->counts.ended++;
     list_append(&e->completed, r);
 }
 
@@ -166,6 +167,7 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
     fill_header(h, ORR_WIRE_ANNOUNCE, &r->node);
     h->type = p->type;
     h->bytes = p->bytes;
+    if (r->inferred) h->flags |= ORR_WIRE_INFERRED;
     if (!r->failure && p->bytes <= e->transport->ops->small_max - sizeof *h) {
         h->kind = ORR_WIRE_EAGER;
         r->failure = gather(e, p, h + 1);
@@ -252,20 +254,19 @@ static void level_priorities(struct orr_request *list)
 
 static void emit_all_locked(struct orr_engine *e)
 {
-    struct orr_request *r = list_take_all(&e->outgoing), *next;
-    if (e->priorities && r->next) {
-        level_priorities(r);
-        r = sort_by_priority(r);
+    struct orr_request_list *l = &e->outgoing;
+    if (e->priorities && l->head->next) {
+        level_priorities(l->head);
+        l->head = sort_by_priority(l->head);
+        while (*l->tail) l->tail = &(*l->tail)->next;
     }
-    for (; r; r = next) {
-        next = r->next;
-        if (!emit_locked(e, r)) break;
+    for (struct orr_request *r; (r = l->head);) {
+        struct orr_request *next = r->next; /* r may be on another list afterwards */
+        if (!emit_locked(e, r)) return;     /* no buffer: they stay, in their order */
+        l->head = next;
     }
-    if (!r) e->priorities = false;
-    for (; r; r = next) { /* no buffer: they stay, in their order */
-        next = r->next;
-        list_append(&e->outgoing, r);
-    }
+    list_init(l);
+    e->priorities = false;
 }
 
 static void release_send_locked(struct orr_engine *e, struct orr_request *r)
@@ -295,27 +296,12 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
     e->transport->ops->small_send(e->transport, peer, buffer, sizeof *buffer);
 }
 
-static int check_receive(const struct orr_engine *e, const struct orr_request *r,
-                         const struct orr_wire_header *h)
+static int check_receive(struct orr_request *r, const struct orr_wire_header *h)
 {
-    if (!r->payload.any_size && h->bytes != r->payload.bytes) {
-        orr_error("message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving "
-                  "data has %llu; "
-                  "register both with the same size, or give them different tags",
-                  (long long)r->node.tag, r->node.peer, e->transport->rank, (unsigned long long)h->bytes,
-                  (unsigned long long)r->payload.bytes);
-        return -EMSGSIZE;
-    }
-    if (h->type && r->payload.type && h->type != r->payload.type) {
-        orr_error("message with tag %lld from rank %d to rank %d: both sides have %llu bytes, but of "
-                  "different types (interface %u "
-                  "with elements of %u bytes was sent, the receiving data is interface %u with elements of "
-                  "%u bytes)",
-                  (long long)r->node.tag, r->node.peer, e->transport->rank, (unsigned long long)h->bytes,
-                  h->type >> 24, h->type & 0xffffff, r->payload.type >> 24, r->payload.type & 0xffffff);
-        return -EPROTOTYPE;
-    }
-    return 0;
+    if (!r->payload.any_size && h->bytes != r->payload.bytes) return -EMSGSIZE;
+    if (!h->type || !r->payload.type || h->type == r->payload.type) return 0;
+    r->sent_type = h->type;
+    return -EPROTOTYPE;
 }
 
 /* Memory for a message whose size is the sender's, or which is only taken off the network. */
@@ -348,7 +334,7 @@ static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const st
     void *ack = NULL;
     bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
     if (wants_ack && !(ack = take_buffer(e))) return false;
-    if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(e, r, h);
+    if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
     if (!make_room(r, h)) {
         if (ack) e->spare_buffer = ack;
         return false;
@@ -435,8 +421,8 @@ static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
     case ORR_WIRE_EAGER: return bytes - sizeof *h == h->bytes;
     case ORR_WIRE_FAILED: return bytes == sizeof *h && h->status < 0 && h->bytes == 0;
     case ORR_WIRE_ANNOUNCE: return bytes == sizeof *h && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
-    case ORR_WIRE_ACK:
-    case ORR_WIRE_CONTROL: return bytes == sizeof *h;
+    case ORR_WIRE_ACK: return bytes == sizeof *h;
+    case ORR_WIRE_CONTROL: return bytes - sizeof *h == h->bytes;
     default: return false;
     }
 }
@@ -455,7 +441,7 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
         return true;
     }
     if (h.kind == ORR_WIRE_CONTROL) {
-        if (e->on_control) e->on_control(source, &h);
+        if (e->on_control) e->on_control(e->on_control_arg, source, &h, (const char *)message + sizeof h);
         return true;
     }
     bool taken = true;
@@ -600,7 +586,13 @@ static void lock_blocking(struct orr_engine *e)
     while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
 }
 
-bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values)
+size_t orr_engine_control_max(const struct orr_engine *e)
+{
+    return e->transport->ops->small_max - sizeof(struct orr_wire_header);
+}
+
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values,
+                             const void *data, size_t bytes)
 {
     lock_blocking(e);
     struct orr_wire_header *h = take_buffer(e);
@@ -609,7 +601,9 @@ bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wi
         h->type = values->type;
         h->id = values->id;
         h->bulk_tag = values->bulk_tag;
-        e->transport->ops->small_send(e->transport, peer, h, sizeof *h);
+        h->bytes = bytes;
+        if (bytes) memcpy(h + 1, data, bytes);
+        e->transport->ops->small_send(e->transport, peer, h, sizeof *h + bytes);
     }
     orr_store_seq(&e->busy, 0);
     return h != NULL;
@@ -638,18 +632,19 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
 }
 
 struct visit_early {
-    void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg);
+    void (*fn)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
     void *arg;
 };
 
 static void visit_early_node(struct orr_match_node *n, void *arg)
 {
     struct visit_early *v = arg;
-    v->fn(n, ((struct orr_early *)n)->header.bytes, v->arg);
+    v->fn(n, &((struct orr_early *)n)->header, v->arg);
 }
 
 size_t orr_engine_visit_early(struct orr_engine *e,
-                              void (*fn)(const struct orr_match_node *n, uint64_t bytes, void *arg),
+                              void (*fn)(const struct orr_match_node *n, const struct orr_wire_header *h,
+                                         void *arg),
                               void *arg)
 {
     struct visit_early v = { fn, arg };

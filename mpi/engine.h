@@ -39,12 +39,14 @@ struct orr_request {
     int32_t priority; /* among sends that are ready at the same time */
     uint8_t kind;     /* enum orr_request_kind */
     bool sync;        /* a send that ends only when it is matched */
+    bool inferred;    /* made by a task; the engine only passes it on */
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
     /* results, valid in done */
     int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
     uint64_t moved_bytes;
+    uint32_t sent_type; /* after -EPROTOTYPE */
     /* the engine's own */
     struct orr_inbox_item items[2];
     struct orr_request *next; /* on one of the engine's lists */
@@ -62,6 +64,7 @@ struct orr_request_list {
 struct orr_engine_counts {
     uint64_t sent_messages, received_messages; /* without control messages */
     uint64_t bad_messages, early_messages;
+    uint64_t ended;         /* requests */
     uint32_t bulk_receives; /* under way now */
 };
 
@@ -72,9 +75,10 @@ struct orr_engine {
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
     _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
     struct orr_transport *transport; /* [const] */
-    /* Optional: a control message came; called with busy held, must not call the engine. [const once messages
-     * flow] */
-    void (*on_control)(int source, const struct orr_wire_header *h);
+    /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
+     * the engine. [const once messages flow] */
+    void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
+    void *on_control_arg;                  /* [const once messages flow] */
     struct orr_match_table held;           /* sends posted and not ready, in order, and those behind them */
     struct orr_match_table receives;       /* posted receives without a message */
     struct orr_match_table early;          /* messages without a receive */
@@ -114,14 +118,17 @@ bool orr_engine_in_callback(void);
 void orr_engine_visit_unmatched(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
                                 void *arg);
 size_t orr_engine_visit_early(struct orr_engine *e,
-                              void (*visit)(const struct orr_match_node *n, uint64_t bytes, void *arg),
+                              void (*visit)(const struct orr_match_node *n, const struct orr_wire_header *h,
+                                            void *arg),
                               void *arg);
 /* ... and ends those requests with -ECANCELED. Other ranks must not send any more. */
 void orr_engine_cancel_unmatched(struct orr_engine *e);
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
 
-/* Sends a control message: its type, tag, id and bulk_tag. False: no buffer just now. Waits for whoever
- * polls. */
-bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values);
+/* Sends a control message: its type, tag, id and bulk_tag, and data of so many bytes, at most
+ * orr_engine_control_max. False: no buffer just now. Waits for whoever polls. */
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values,
+                             const void *data, size_t bytes);
+size_t orr_engine_control_max(const struct orr_engine *e);
 
 #endif

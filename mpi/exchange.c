@@ -12,7 +12,7 @@
 #include "mpi/message.h"
 #include "mpi/redux.h"
 
-static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority)
+static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority, bool inferred)
 {
     const struct orr_message_spec s = { .kind = ORR_SEND,
                                         .handle = h,
@@ -21,12 +21,13 @@ static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, 
                                         .tag = orr_owned_tag(h),
                                         .priority = priority,
                                         .sync = sync,
+                                        .inferred = inferred,
                                         .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
 static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int priority,
-                        void (*callback)(void *), void *arg)
+                        void (*callback)(void *), void *arg, bool inferred)
 {
     const struct orr_message_spec s = { .kind = ORR_RECV,
                                         .handle = h,
@@ -34,6 +35,7 @@ static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int pr
                                         .peer = rank,
                                         .tag = orr_owned_tag(h),
                                         .priority = priority,
+                                        .inferred = inferred,
                                         .detached = true,
                                         .callback = callback,
                                         .arg = arg };
@@ -45,8 +47,8 @@ static int bring(struct orr_comm *c, struct orr_data *h, int node, bool sync, in
 {
     int source = orr_owned_source(h, node), me = c->rank;
     if (source == node || (me != node && me != source)) return 0;
-    if (me == node) return orr_cache_received(h) ? 0 : receive_from(c, h, source, priority, NULL, NULL);
-    return orr_cache_sent(h, node) ? 0 : send_to(c, h, node, sync, priority);
+    if (me == node) return orr_cache_received(h) ? 0 : receive_from(c, h, source, priority, NULL, NULL, true);
+    return orr_cache_sent(h, node) ? 0 : send_to(c, h, node, sync, priority, true);
 }
 
 int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
@@ -70,10 +72,10 @@ int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xra
     if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE) h->mpi_flags |= ORR_MPI_WRITTEN;
     if (owner < 0 || xrank < 0 || owner == xrank) return 0;
     if (me == owner) {
-        status = receive_from(c, h, xrank, priority, NULL, NULL);
+        status = receive_from(c, h, xrank, priority, NULL, NULL, true);
         if (!status) orr_cache_sent(h, xrank); /* it made the value: it has it */
     } else if (me == xrank) {
-        status = send_to(c, h, owner, false, priority);
+        status = send_to(c, h, owner, false, priority, true);
         if (!status) orr_cache_made(h);
     }
     return status;
@@ -113,8 +115,8 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
     int source = orr_owned_source(h, node), me = c->rank;
     if (me != node)
         return me == source && source != node && !orr_cache_sent(h, node)
-                   ? send_to(c, h, node, false, priority)
+                   ? send_to(c, h, node, false, priority, false)
                    : 0;
     if (source == node || orr_cache_received(h)) return call_when_here(h, callback, arg);
-    return receive_from(c, h, source, priority, callback, arg);
+    return receive_from(c, h, source, priority, callback, arg, false);
 }

@@ -14,6 +14,7 @@
 #include "core/task/task.h"
 #include "mpi/exchange.h"
 #include "mpi/select.h"
+#include "mpi/stream.h"
 
 enum { INLINE_DATA = 16, NO_PLACE = -1000 };
 
@@ -223,6 +224,18 @@ static int place(const struct orr_comm *c, const struct starpu_codelet *cl, stru
     return 1;
 }
 
+static inline void note(struct orr_comm *c, const struct starpu_codelet *cl, const struct parsed *p)
+{
+    const struct orr_stream_insertion in = { .cl = cl,
+                                             .data = p->data,
+                                             .count = p->count,
+                                             .xrank = p->xrank,
+                                             .priority = p->priority,
+                                             .file = p->file,
+                                             .line = p->line };
+    orr_stream_note(c, &in);
+}
+
 /* ---- before, the task, after ---- */
 
 static int exchange(struct orr_comm *c, const struct parsed *p,
@@ -264,6 +277,7 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     parsed_init(&p);
     int r = parse(&p, cl, &list);
     if (orr_likely(r == 0)) r = place(c, cl, &p);
+    if (orr_likely(r >= 0)) note(c, cl, &p);
     if (r > 0) {
         r = exchange(c, &p, orr_exchange_before);
         if (!r && runs_here(c, &p)) {
@@ -288,6 +302,7 @@ int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, str
     parsed_init(&p);
     int r = parse(&p, cl, &list);
     if (!r) r = place(c, cl, &p);
+    if (r >= 0) note(c, cl, &p);
     if (r > 0) {
         r = exchange(c, &p, orr_exchange_before);
         if (!r && runs_here(c, &p) && !(*task_out = orr_task_build_v(cl, 0, again))) r = -EINVAL;
@@ -322,6 +337,8 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     va_copy(list, ap);
     parsed_init(&p);
     int r = count > 0 ? parse(&p, cl, &list) : -EINVAL;
+    p.xrank = count > 0 ? ranks[0] : NO_PLACE;
+    if (!r) note(c, cl, &p);
     for (int i = 0; i < count && !r; i++) {
         p.xrank = ranks[i];
         r = place(c, cl, &p);

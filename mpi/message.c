@@ -14,6 +14,7 @@
 #include "core/base/thread.h"
 #include "mpi/handle_payload.h"
 #include "mpi/progress.h"
+#include "mpi/stream.h"
 
 static orr_spin free_lock; /* protects free_messages; leaf */
 static struct orr_message *free_messages;
@@ -173,10 +174,51 @@ static void end_payload(struct orr_message *m)
                                   m->packed_size ? m->packed_size : 1, 0);
 }
 
+static void print_type(char *text, size_t bytes, uint32_t type)
+{
+    static const char *const names[STARPU_MAX_INTERFACE_ID] = {
+        [STARPU_MATRIX_INTERFACE_ID] = "a matrix",     [STARPU_BLOCK_INTERFACE_ID] = "a block",
+        [STARPU_VECTOR_INTERFACE_ID] = "a vector",     [STARPU_VARIABLE_INTERFACE_ID] = "a variable",
+        [STARPU_VOID_INTERFACE_ID] = "void data",      [STARPU_TENSOR_INTERFACE_ID] = "a tensor",
+        [STARPU_NDIM_INTERFACE_ID] = "an n-dim array",
+    };
+    uint32_t id = (type >> 24) - 1;
+    snprintf(text, bytes, "%s of %u-byte elements",
+             id < STARPU_MAX_INTERFACE_ID && names[id] ? names[id] : "data of another interface",
+             type & 0xffffff);
+}
+
+static void say_types(const struct orr_message *m)
+{
+    char sent[80], here[80];
+    print_type(sent, sizeof sent, m->request.sent_type);
+    print_type(here, sizeof here, m->request.payload.type);
+    orr_error("message with tag %lld from rank %d to rank %d: %s was sent, but the receiving data is %s of "
+              "the same "
+              "%llu bytes; register both alike, or give them different tags",
+              (long long)m->tag, m->peer, m->comm->rank, sent, here,
+              (unsigned long long)m->request.moved_bytes);
+}
+
+/* A message that a task made does not fit: the ranks differ, and the job ends. */
+static bool is_fatal(const struct orr_message *m)
+{
+    int s = m->request.status;
+    return m->request.inferred && m->mode == STARPU_W && (s == -EMSGSIZE || s == -EPROTOTYPE);
+}
+
 static void say_failure(const struct orr_message *m)
 {
     int s = m->request.status;
-    if (m->mode == STARPU_W && s != -ECANCELED && s != -EMSGSIZE && s != -EPROTOTYPE)
+    if (s == -EMSGSIZE)
+        orr_error(
+            "message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving data has "
+            "%llu; register both with the same size, or give them different tags",
+            (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
+            (unsigned long long)m->handle->ops->get_size(m->handle));
+    else if (s == -EPROTOTYPE)
+        say_types(m);
+    else if (m->mode == STARPU_W && s != -ECANCELED)
         orr_error("the receive of tag %lld from rank %d failed: %s", (long long)m->tag, m->peer,
                   strerror(-s));
 }
@@ -201,6 +243,10 @@ static void done(struct orr_request *r)
     struct orr_message *m = of_request(r);
     end_payload(m);
     if (r->status) say_failure(m);
+    if (is_fatal(m)) { /* nobody may go on with such data: the guard ends this process */
+        orr_stream_blame(m->comm, r->node.peer);
+        return;
+    }
     if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
     if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
     if (m->callback) call_back(m->callback, m->arg);
@@ -266,6 +312,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
                                                .tag = s->tag };
     m->request.kind = s->kind;
     m->request.sync = s->sync;
+    m->request.inferred = s->inferred;
     m->request.priority = s->priority;
     m->request.done = done;
     m->request.make_room = make_room;
@@ -313,16 +360,17 @@ void orr_message_describe(const struct orr_request *r, void *when)
                   *name ? ", data " : "", name);
 }
 
-void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, void *when)
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)
 {
+    unsigned long long bytes = h->bytes;
     if (n->context & ORR_CONTEXT_UNCOUNTED) return;
     if (when)
         orr_error(
             "  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
-            (unsigned long long)bytes, (long long)n->tag, n->peer);
+            bytes, (long long)n->tag, n->peer);
     else
         orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never "
                   "received; every send needs a "
                   "receive with the same tag",
-                  (unsigned long long)bytes, (long long)n->tag, n->peer);
+                  bytes, (long long)n->tag, n->peer);
 }

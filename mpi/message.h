@@ -38,6 +38,7 @@ struct orr_message_spec {
     int priority;
     bool sync;
     bool detached;
+    bool inferred;  /* made by a task: when it does not fit, the ranks differ */
     bool unordered; /* not in the handle's queue */
     bool will_wait; /* the calling thread waits for it at once, and polls */
     void (*callback)(void *);
@@ -58,7 +59,7 @@ void orr_message_free(struct orr_message *m);
 /* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
  * */
 void orr_message_describe(const struct orr_request *r, void *when);
-void orr_message_describe_early(const struct orr_match_node *n, uint64_t bytes, void *when);
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
 /* Gives the memory of free messages back. */
 void orr_messages_trim(void);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stuck.c: see stuck.h.
  * Threads: see stuck.h; reports arrive on whoever polls. Owns: the reports. Not here: explaining tasks
- * (core/run/deadlock.c).
+ * (core/run/deadlock.c), the stream of insertions (stream.c).
  *
- * A rank that has not moved for two seconds, with every thread blocked inside the runtime, reports to rank 0
- * how many messages it has sent and received, and takes it back by not repeating it. When all ranks have
- * reported and the sums agree, no message is under way; rank 0 asks for a second wave of reports. If nothing
- * has changed in it, nothing was able to move in between, nor ever will: the double counting of distributed
- * termination (Mattern, 1987). */
+ * A rank that has not moved for a second and a half, with every thread blocked inside the runtime, reports to
+ * rank 0 how many messages it has sent and received, each time after making sure that it still has not moved.
+ * When all ranks have reported and the sums agree, no message is under way; rank 0 asks for a second wave of
+ * reports. If nothing has changed in it, nothing was able to move in between, nor ever will: the double
+ * counting of distributed termination (Mattern, 1987). */
 #include "mpi/stuck.h"
 
 #include <errno.h>
@@ -16,11 +16,12 @@
 #include "core/base/alloc.h"
 #include "core/run/deadlock.h"
 #include "mpi/cluster.h"
+#include "mpi/control.h"
+#include "mpi/guard.h"
 #include "mpi/message.h"
+#include "mpi/stream.h"
 
-enum control { CONTROL_REPORT = 1, CONTROL_WAVE, CONTROL_DEADLOCK };
-
-enum { ROUNDS_PER_LOOK = 40, ROUND_US = 5000 };
+enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000 };
 
 struct report {
     uint64_t sent, received;
@@ -29,36 +30,30 @@ struct report {
 };
 
 static struct {
-    pthread_mutex_t running; /* held while the watching thread is in here; protects active */
+    pthread_mutex_t
+        running; /* held while the watching thread is in here, twice when it looks again; protects active */
     bool active;
     orr_spin lock;                   /* protects what follows; leaf */
     struct report *reports, *before; /* by rank, at rank 0: of the current wave, of the one before */
     uint32_t wave;                   /* which one to report */
     bool deadlocked, shown;
-    struct orr_engine_counts last; /* [own: watching thread] */
-} stuck = { .running = PTHREAD_MUTEX_INITIALIZER };
+} stuck = { .running = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
-static void on_control(int source, const struct orr_wire_header *h)
+void orr_stuck_heard(int source, const struct orr_wire_header *h)
 {
     orr_spin_lock(&stuck.lock);
-    if (h->type == CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
+    if (h->type == ORR_CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
         stuck.reports[source] = (struct report){ (uint64_t)h->tag, h->id, h->bulk_tag, true };
-    else if (h->type == CONTROL_WAVE)
+    else if (h->type == ORR_CONTROL_WAVE)
         stuck.wave = h->bulk_tag;
-    else if (h->type == CONTROL_DEADLOCK)
+    else if (h->type == ORR_CONTROL_DEADLOCK)
         stuck.deadlocked = true;
     orr_spin_unlock(&stuck.lock);
 }
 
-static void tell(int peer, enum control what, uint64_t sent, uint64_t received, uint32_t wave)
+static void tell_all(enum orr_control what, uint32_t wave)
 {
-    const struct orr_wire_header h = { .type = what, .tag = (int64_t)sent, .id = received, .bulk_tag = wave };
-    orr_engine_send_control(&orr_cluster.engine, peer, &h);
-}
-
-static void tell_all(enum control what, uint32_t wave)
-{
-    for (int r = 0; r < orr_cluster.size; r++) tell(r, what, 0, 0, wave);
+    for (int r = 0; r < orr_cluster.size; r++) orr_control_send(r, what, 0, 0, wave, NULL, 0);
 }
 
 /* Rank 0: whether all have reported in this wave, and no message is under way. */
@@ -98,17 +93,7 @@ static void coordinate(void)
     uint32_t wave = complete ? ++stuck.wave : stuck.wave;
     orr_spin_unlock(&stuck.lock);
     if (!complete) return;
-    tell_all(same ? CONTROL_DEADLOCK : CONTROL_WAVE, wave);
-}
-
-static bool has_moved(void)
-{
-    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-    bool moved = c.sent_messages != stuck.last.sent_messages ||
-                 c.received_messages != stuck.last.received_messages || c.bulk_receives > 0 ||
-                 orr_load_relaxed(&orr_cluster.engine.unsent);
-    stuck.last = c;
-    return moved;
+    tell_all(same ? ORR_CONTROL_DEADLOCK : ORR_CONTROL_WAVE, wave);
 }
 
 static bool is_deadlocked(uint32_t *wave_out)
@@ -122,35 +107,36 @@ static bool is_deadlocked(uint32_t *wave_out)
 
 static void show(void)
 {
+    orr_guard_hush();
     orr_error("deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
-              "under way, and nothing "
-              "moved for 2 s");
+              "under way, and nothing moved for 1.5 s");
     orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
     if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&
         orr_load_relaxed(&orr_cluster.outstanding) == 0)
         orr_error("  this rank waits for nothing but the others");
+    orr_stream_explain(orr_cluster.comm);
 }
 
 /* Takes part in agreeing; true when it is agreed. */
 static bool agree(void)
 {
     uint32_t wave, reported = UINT32_MAX;
-    if (has_moved()) return false;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        if (is_deadlocked(&wave)) return true;
-        if (wave != reported) {
-            tell(0, CONTROL_REPORT, stuck.last.sent_messages, stuck.last.received_messages, wave);
-            reported = wave;
-        }
         orr_engine_poll(&orr_cluster.engine);
-        if (has_moved()) return false;
         if (orr_cluster.rank == 0) coordinate();
+        if (is_deadlocked(&wave)) return true;
+        struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+        if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) return false;
+        if (!orr_deadlock_still()) return false; /* after counting: it holds for what is reported */
+        if (wave != reported && orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages,
+                                                 c.received_messages, wave, NULL, 0))
+            reported = wave;
         usleep(ROUND_US);
     }
     return false;
 }
 
-/* The excuse: true while others may still make this rank move. */
+/* True while others may still make this rank move. */
 static bool may_move(void)
 {
     bool may = true;
@@ -163,6 +149,21 @@ static bool may_move(void)
     pthread_mutex_unlock(&stuck.running);
     return may;
 }
+
+/* Changes with every message of the program. */
+static uint64_t movement(void)
+{
+    uint64_t sum = 0;
+    pthread_mutex_lock(&stuck.running);
+    if (stuck.active) {
+        struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+        sum = c.sent_messages + c.received_messages + c.ended;
+    }
+    pthread_mutex_unlock(&stuck.running);
+    return sum;
+}
+
+static const struct orr_deadlock_outside outside = { movement, may_move, orr_guard_end };
 
 int orr_stuck_start(void)
 {
@@ -178,17 +179,16 @@ int orr_stuck_start(void)
     }
     stuck.wave = 0;
     stuck.deadlocked = stuck.shown = false;
-    orr_cluster.engine.on_control = on_control;
     pthread_mutex_lock(&stuck.running);
     stuck.active = true;
     pthread_mutex_unlock(&stuck.running);
-    orr_deadlock_excuse(may_move);
+    orr_deadlock_outside(&outside);
     return 0;
 }
 
 void orr_stuck_stop(void)
 {
-    orr_deadlock_excuse(NULL);
+    orr_deadlock_outside(NULL);
     pthread_mutex_lock(&stuck.running);
     stuck.active = false;
     pthread_mutex_unlock(&stuck.running);

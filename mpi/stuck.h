@@ -7,7 +7,12 @@
 #ifndef ORR_MPI_STUCK_H
 #define ORR_MPI_STUCK_H
 
+#include "mpi/wire.h"
+
 int orr_stuck_start(void); /* 0 or -ENOMEM */
 void orr_stuck_stop(void);
+
+/* A control message came: REPORT, WAVE or DEADLOCK. Called with the engine busy. */
+void orr_stuck_heard(int source, const struct orr_wire_header *h);
 
 #endif

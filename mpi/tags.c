@@ -72,7 +72,7 @@ int64_t orr_tags_next(void)
     return first;
 }
 
-void orr_tags_fini(void)
+void orr_tag_ranges_fini(void)
 {
     orr_spin_lock(&lock);
     struct range *r = ranges;

@@ -9,6 +9,6 @@
 int64_t orr_tags_allocate(int64_t count); /* the first of the lowest free range; -EINVAL, -ENOMEM */
 void orr_tags_free(int64_t first);
 int64_t orr_tags_next(void); /* what an allocation of one would return */
-void orr_tags_fini(void);
+void orr_tag_ranges_fini(void);
 
 #endif

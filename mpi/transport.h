@@ -54,6 +54,7 @@ struct orr_transport_ops {
     int (*gather)(struct orr_transport *t, const struct orr_payload *p, void *to);
     int (*scatter)(struct orr_transport *t, const struct orr_payload *p, const void *from);
     void (*destroy)(struct orr_transport *t); /* nothing is under way */
+    void (*abort)(struct orr_transport *t);   /* optional: ends all ranks at once; any thread; may return */
 };
 
 struct orr_transport {

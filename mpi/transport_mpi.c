@@ -27,6 +27,7 @@ enum {
     SMALL_MAX = 16 * 1024,
     RING = 32, /* receives posted for small messages */
     RING_PER_POLL = 16,
+    SENDING_MAX = 512,     /* small messages that MPI has not finished with: more wait for a buffer */
     TEST_WINDOW = 64,      /* large transfers tested in one poll */
     CHUNK_BYTES = 1 << 30, /* a transfer of more goes in several messages: MPI counts with ints */
     SMALL_TAG = 1
@@ -53,6 +54,7 @@ struct mpi_transport {
     char *ring_memory;
     struct buffer *free_buffers;
     struct buffer *sending; /* sends MPI has not finished with */
+    int nsending;
     struct orr_bulk *bulk, **bulk_tail;
     struct orr_bulk *failed; /* could not even be started */
     bool (*set_yield)(bool); /* Open MPI's switch, returns how it stood; NULL: not Open MPI, or none */
@@ -104,6 +106,7 @@ static void no_yield_end(struct mpi_transport *m, bool yielded)
 static void *small_buffer(struct orr_transport *t)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
+    if (m->nsending >= SENDING_MAX) return NULL;
     struct buffer *b = m->free_buffers;
     if (b)
         m->free_buffers = b->next;
@@ -145,6 +148,7 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
     }
     b->next = m->sending;
     m->sending = b;
+    m->nsending++;
 }
 
 static void test_sending(struct mpi_transport *m)
@@ -153,6 +157,7 @@ static void test_sending(struct mpi_transport *m)
         int done = 0;
         if (failed(m, MPI_Test(&b->request, &done, MPI_STATUS_IGNORE), "MPI_Test") || done) {
             *p = b->next;
+            m->nsending--;
             recycle(m, b);
         } else {
             p = &b->next;
@@ -378,6 +383,11 @@ static void destroy(struct orr_transport *t)
     free_memory(m);
 }
 
+static void abort_job(struct orr_transport *t)
+{
+    MPI_Abort(((struct mpi_transport *)t)->small_comm, 1);
+}
+
 static const struct orr_transport_ops mpi_ops = {
     .name = "mpi",
     .small_max = SMALL_MAX,
@@ -391,6 +401,7 @@ static const struct orr_transport_ops mpi_ops = {
     .gather = gather,
     .scatter = scatter,
     .destroy = destroy,
+    .abort = abort_job,
 };
 
 struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)

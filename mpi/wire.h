@@ -16,12 +16,16 @@ enum orr_wire_kind {
     ORR_WIRE_ANNOUNCE,  /* the payload comes as a bulk transfer named bulk_tag */
     ORR_WIRE_FAILED,    /* the sender could not send: status says why */
     ORR_WIRE_ACK,       /* the message called id was matched */
-    /* between the layers above the engines: type says what, tag, id and bulk_tag are its values */
+    /* between the layers above the engines: type says what, tag, id and bulk_tag are its values, bytes follow
+     * the header */
     ORR_WIRE_CONTROL,
     ORR_WIRE_KINDS
 };
 
-enum orr_wire_flag { ORR_WIRE_WANTS_ACK = 1 << 0 };
+enum orr_wire_flag {
+    ORR_WIRE_WANTS_ACK = 1 << 0,
+    ORR_WIRE_INFERRED = 1 << 1 /* a task made the message, not the program */
+};
 
 struct orr_wire_header {
     uint32_t magic;

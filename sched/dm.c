@@ -29,11 +29,14 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/task/perf.h"
 #include "core/task/prefetch.h"
+#include "core/worker/counters.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
+#include "sched/dm.h"
 #include "sched/pool.h"
 
 enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
@@ -56,10 +59,12 @@ struct seat {                                 /* a worker, as this policy sees i
     _Atomic uint64_t running_since;  /* ticks at which a long task began, 0: none [own, read by pushers] */
     _Atomic int64_t running_ns;      /* its prediction */
     uint64_t unpublished;            /* worked off, not in done yet [own] */
+    uint64_t ran[2];                 /* tasks placed without, and with, a prediction [own] */
     uint64_t idle_since;             /* ticks of the first pop that found nothing, 0: busy [own] */
     bool common_first;               /* whose turn it is: the common queues' or its own [own] */
     struct orr_worker *worker;       /* [const] */
     struct kind *kind;               /* [const] */
+    struct dm *dm;                   /* [const] */
     _Atomic bool active;             /* in the context */
     orr_spin window_lock;            /* protects window; leaf but for the queue's */
     struct orr_task *window[WINDOW]; /* tasks taken from the queue to choose among, in order */
@@ -72,6 +77,7 @@ struct kind { /* workers that a model cannot tell apart */
     unsigned node;
     _Atomic uint64_t link_free_at; /* ticks when what is to be brought to the node will be there */
     _Atomic unsigned count; /* publishes the members below it */
+    _Atomic unsigned active; /* of these, in the context */
     struct seat *member[STARPU_NMAXWORKERS];
     struct orr_queue calibration; /* tasks that this kind runs to be measured */
 };
@@ -84,8 +90,13 @@ struct dm {
     struct orr_pool *pool;
     _Atomic unsigned kind_count; /* publishes the kinds below it */
     struct kind *kinds[STARPU_NMAXWORKERS];
-    struct seat *seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
+    _Atomic(struct seat *) seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
 };
+
+static inline struct seat *seat_of(const struct dm *d, unsigned worker)
+{
+    return orr_load_acquire(&d->seats[worker]);
+}
 
 static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "",
                                           "weight of the expected execution time for dm policies" };
@@ -254,10 +265,10 @@ static bool fastest_for(struct decision *c, struct seat *s, const struct offer *
 
 /* Energy of t on a worker of kind k, and what the idle machine takes if t makes the whole last longer; in ns
  * by gamma. */
-static double energy_cost(struct dm *d, struct decision *c, struct kind *k, unsigned impl, double end_ns)
+static double energy_cost(struct dm *d, struct decision *c, int comb, unsigned impl, double end_ns)
 {
     struct starpu_perfmodel *m = c->t->pub->cl->energy_model;
-    double joules = m ? orr_task_expected(c->t, m, k->comb, impl, -1) : 0;
+    double joules = m ? orr_task_expected(c->t, m, comb, impl, -1) : 0;
     if (isnan(joules)) joules = 0;
     if (d->idle_watt > 0 && end_ns > (double)c->latest_ns)
         joules += d->idle_watt * (end_ns - (double)c->latest_ns) * 1e-9;
@@ -285,14 +296,13 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
     int64_t start = load_ns(s, c->self, c->now);
     if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
     if (orr_unlikely(o->transfer_us > 0 && k->node != STARPU_MAIN_RAM)) {
-        int64_t link = link_busy_ns(k, c->now);
-        link += (int64_t)(o->transfer_us * 1e3);
+        int64_t link = link_busy_ns(k, c->now); /* the task's own copies are weighed apart, by beta */
         if (link > start) start = link;
     }
     double end = (double)start + o->us[impl] * 1e3;
     double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
     if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0))
-        cost += energy_cost(d, c, k, impl, end);
+        cost += energy_cost(d, c, k->comb, impl, end);
     if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
     c->best = s;
     c->best_cost = cost;
@@ -312,7 +322,7 @@ static void weigh_all(struct dm *d, struct decision *c)
     for (unsigned i = 0; i < kinds; i++) {
         struct kind *k = d->kinds[i];
         struct offer o;
-        if (!ask_models(c, k, &o)) continue;
+        if (orr_unlikely(orr_load_relaxed(&k->active) == 0) || !ask_models(c, k, &o)) continue;
         o.transfer_us =
             orr_node_count > 1 && (d->traits & DATA_AWARE) ? orr_task_transfer_us(c->t, k->node) : 0;
         for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++)
@@ -342,10 +352,32 @@ static void wake_one_of(struct dm *d, struct kind *k)
     }
     for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) {
         unsigned id = (unsigned)k->member[m]->worker->id;
-        if (!(orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1)) continue;
-        orr_wake_worker(k->member[m]->worker);
-        return;
+        struct orr_worker *w = k->member[m]->worker;
+        bool parked = orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1, on_cond = orr_load_seq(&w->on_cond);
+        if (!orr_load_relaxed(&k->member[m]->active) || (!parked && !on_cond)) continue;
+        orr_wake_worker(w);
+        if (parked) return;
     }
+}
+
+static void push(void *instance, struct orr_task *t);
+static struct orr_task *pop_window(struct seat *s);
+
+/* Tasks of a worker that is not in the context any more, and of a kind of which none is: who leaves says so before he
+ * looks for them, who pushes one looks afterwards whether somebody is there. */
+static void decide_anew(struct seat *s)
+{
+    struct orr_task *t;
+    while ((t = orr_queue_pop(&s->queue)) || (t = pop_window(s))) {
+        orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
+        push(s->dm, t);
+    }
+}
+
+static void decide_calibration_anew(struct dm *d, struct kind *k)
+{
+    struct orr_task *t;
+    while ((t = orr_queue_pop(&k->calibration))) push(d, t);
 }
 
 static void push_to_calibrate(struct dm *d, struct decision *c)
@@ -355,8 +387,10 @@ static void push_to_calibrate(struct dm *d, struct decision *c)
     t->nimpl = (uint8_t)c->uncalibrated_impl;
     t->nimpl_valid = 1;
     if (d->prefetch) orr_task_prefetch(t->pub, c->uncalibrated->node, t->priority, false);
-    orr_queue_push(&c->uncalibrated->calibration, t);
-    wake_one_of(d, c->uncalibrated);
+    struct kind *k = c->uncalibrated;
+    orr_queue_push(&k->calibration, t);
+    wake_one_of(d, k);
+    if (orr_unlikely(orr_load_seq(&k->active) == 0)) decide_calibration_anew(d, k); /* pairs with remove_seat */
 }
 
 static void push_to_best(struct dm *d, struct decision *c)
@@ -372,8 +406,10 @@ static void push_to_best(struct dm *d, struct decision *c)
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))
         orr_task_prefetch(p, s->kind->node, p->priority, false);
+    orr_counters_pushed(d->ctx, s->worker);
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
+    if (orr_unlikely(!orr_load_seq(&s->active))) decide_anew(s); /* pairs with remove_seat */
 }
 
 /* A kind that has enough to measure already; more would only wait. */
@@ -423,7 +459,7 @@ static void count_bound(struct seat *s, struct orr_task *t)
 
 static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
-    struct seat *s = ((struct dm *)instance)->seats[w->id];
+    struct seat *s = seat_of(instance, (unsigned)w->id);
     if (s)
         count_bound(s, t);
     else
@@ -434,7 +470,7 @@ static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = d->seats[w->id];
+    struct seat *s = seat_of(d, (unsigned)w->id);
     if (!s || orr_load_relaxed(&d->kind_count) != 1 || t->pub->cl->cpu_funcs[1]) return false;
     if (orr_queue_length(&s->queue) > 0 || orr_load_relaxed(&s->in_window) > 0) return false;
     if ((d->traits & SORTED) && t->priority < 0) return false;
@@ -506,6 +542,7 @@ static bool take_over(struct orr_task *t, struct seat *from, struct seat *s)
     if (picky && !orr_worker_can_run_impl(s->worker, t, t->nimpl)) {
         orr_queue_push(&from->queue, t);
         orr_wake_worker(from->worker);
+        if (orr_unlikely(!orr_load_seq(&from->active))) decide_anew(from);
         return false;
     }
     move_load(t, from, s);
@@ -553,7 +590,7 @@ static void note_start(struct seat *s, struct orr_task *t)
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = d->seats[w->id];
+    struct seat *s = seat_of(d, (unsigned)w->id);
     if (orr_unlikely(!s)) return orr_pool_pop(d->pool, w); /* there was no memory for a seat */
     s->common_first = !s->common_first;
     struct orr_task *t = s->common_first ? pop_common(d, s) : pop_own(d, s);
@@ -570,10 +607,11 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
 
 static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
-    struct seat *s = ((struct dm *)instance)->seats[w->id];
+    struct seat *s = seat_of(instance, (unsigned)w->id);
     uint64_t load = counted_load(t);
     if (orr_unlikely(!s)) return;
     s->idle_since = 0;
+    if (orr_likely(!t->pub->execute_on_a_specific_worker)) s->ran[load != 0]++;
     if (orr_unlikely(!load)) return;
     s->unpublished += load;
     if (orr_load_relaxed(&s->running_since)) orr_store_relaxed(&s->running_since, 0u);
@@ -585,11 +623,11 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 static uint32_t backlog(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = d->seats[w->id];
+    struct seat *s = seat_of(d, (unsigned)w->id);
     if (!s) return 0;
     uint32_t n = orr_queue_length(&s->kind->calibration) + orr_pool_length(d->pool);
     for (unsigned m = 0, count = orr_load_acquire(&s->kind->count); m < count; m++)
-        n += orr_queue_length(&s->kind->member[m]->queue) + orr_load_relaxed(&s->kind->member[m]->in_window);
+        n += orr_queue_length(&s->kind->member[m]->queue) + orr_load_seq(&s->kind->member[m]->in_window);
     return n;
 }
 
@@ -612,13 +650,27 @@ static void *create(struct orr_ctx *ctx, unsigned traits)
     return NULL;
 }
 
+/* For verbose runs: a low share says that models do not converge, or that codelets have none. */
+static void tell_share(const struct dm *d)
+{
+    uint64_t without = 0, with = 0;
+    for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
+        without += seat_of(d, i) ? seat_of(d, i)->ran[0] : 0;
+        with += seat_of(d, i) ? seat_of(d, i)->ran[1] : 0;
+    }
+    if (with + without)
+        orr_info("policy %s: %.1f %% of %llu tasks were placed by performance models", d->ctx->policy->name,
+                 100. * (double)with / (double)(with + without), (unsigned long long)(with + without));
+}
+
 static void destroy(void *instance)
 {
     struct dm *d = instance;
+    tell_share(d);
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
-        if (!d->seats[i]) continue;
+        if (!seat_of(d, i)) continue;
         orr_queue_fini(&d->seats[i]->queue);
-        orr_free(d->seats[i]);
+        orr_free(seat_of(d, i));
     }
     for (unsigned i = 0; i < orr_load_relaxed(&d->kind_count); i++) {
         orr_queue_fini(&d->kinds[i]->calibration);
@@ -662,8 +714,10 @@ static struct seat *seat_create(void)
 
 static int add_seat(struct dm *d, struct orr_worker *w)
 {
-    if (d->seats[w->id]) {
-        orr_store_relaxed(&d->seats[w->id]->active, true);
+    struct seat *before = seat_of(d, (unsigned)w->id);
+    if (before) {
+        orr_store_seq(&before->active, true);
+        orr_add_seq(&before->kind->active, 1u);
         return 0;
     }
     struct kind *k = kind_for(d, orr_perf_workers[w->id].comb, w->node);
@@ -674,8 +728,10 @@ static int add_seat(struct dm *d, struct orr_worker *w)
     }
     s->worker = w;
     s->kind = k;
+    s->dm = d;
     orr_store_relaxed(&s->active, true);
-    d->seats[w->id] = s;
+    orr_add_seq(&k->active, 1u);
+    orr_store_release(&d->seats[w->id], s); /* pairs with seat_of */
     unsigned n = orr_load_relaxed(&k->count);
     k->member[n] = s;
     orr_store_release(&k->count, n + 1); /* pairs with the loads in weigh_all, steal */
@@ -683,7 +739,6 @@ static int add_seat(struct dm *d, struct orr_worker *w)
     return 0;
 }
 
-/* The context's owner adds and removes workers one call at a time. */
 static int add_workers(void *instance, const int *workers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -693,21 +748,100 @@ static int add_workers(void *instance, const int *workers, unsigned count)
     return 0;
 }
 
-/* Tasks of a worker that leaves are decided anew; one that slips in meanwhile is taken by others of its kind.
- */
+static void remove_seat(struct dm *d, struct seat *s)
+{
+    struct kind *k = s->kind;
+    orr_store_seq(&s->active, false); /* pairs with push_to_best */
+    bool last = orr_sub_seq(&k->active, 1u) == 1;
+    decide_anew(s);
+    if (last) decide_calibration_anew(d, k);
+}
+
 static void remove_workers(void *instance, const int *workers, unsigned count)
 {
-    struct dm *d = instance;
-    for (unsigned i = 0; i < count; i++)
-        if (d->seats[workers[i]]) orr_store_relaxed(&d->seats[workers[i]]->active, false);
     for (unsigned i = 0; i < count; i++) {
-        struct seat *s = d->seats[workers[i]];
-        struct orr_task *t;
-        while (s && ((t = orr_queue_pop(&s->queue)) || (t = pop_window(s)))) {
-            orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
-            push(d, t);
-        }
+        struct seat *s = seat_of(instance, (unsigned)workers[i]);
+        if (s) remove_seat(instance, s);
     }
+}
+
+/* ---- several workers together: dm.h ---- */
+
+struct orr_dm_offer orr_dm_offer_alone(void *dm, struct orr_task *t)
+{
+    struct decision c = { .t = t,
+                          .now = orr_ticks(),
+                          .self = orr_worker_self(),
+                          .picky = t->pub->cl->can_execute || t->pub->workerids_len };
+    weigh_all(dm, &c);
+    return (struct orr_dm_offer){ .cost = c.best ? c.best_cost : NAN,
+                                  .us = c.best_us,
+                                  .nimpl = c.best_impl,
+                                  .uncalibrated = c.uncalibrated != NULL };
+}
+
+/* When the last of all is free; of those in c, if that is not NULL. Without tasks whose time is not known. */
+static int64_t latest_ns(struct dm *d, const struct orr_combined *c, uint64_t now)
+{
+    int64_t latest = 0;
+    for (unsigned i = 0, n = c ? c->size : orr_worker_count; i < n; i++) {
+        struct seat *s = seat_of(d, c ? (unsigned)c->members[i] : i);
+        int64_t ns = s && (c || s->worker->type == STARPU_CPU_WORKER) ? load_ns(s, orr_worker_self(), now) : 0;
+        if (ns > latest) latest = ns;
+    }
+    return latest;
+}
+
+struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const struct orr_combined *c)
+{
+    struct dm *d = dm;
+    struct decision all = { .t = t, .now = orr_ticks() };
+    struct orr_dm_offer o = { .cost = NAN, .us = NAN };
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
+        if (!orr_combined_can_run(c, t, i)) continue;
+        double us = orr_task_expected(t, t->pub->cl->model, c->comb, i, c->id);
+        o.uncalibrated |= isnan(us);
+        if (!isnan(o.us) && !(us < o.us)) continue;
+        o.us = us;
+        o.nimpl = i;
+    }
+    if (isnan(o.us)) return o;
+    all.latest_ns = d->idle_watt > 0 ? latest_ns(d, NULL, all.now) : 0;
+    double end = (double)latest_ns(d, orr_combined_single() ? NULL : c, all.now) + o.us * 1e3;
+    double transfer_us = orr_node_count > 1 ? orr_task_transfer_us(t, orr_workers[c->members[0]].node) : 0;
+    o.cost = d->alpha * end + d->beta * transfer_us * 1e3;
+    if (t->pub->cl->energy_model || d->idle_watt > 0) o.cost += energy_cost(d, &all, c->comb, o.nimpl, end);
+    return o;
+}
+
+void orr_dm_count_together(void *dm, struct orr_task *t, const struct orr_combined *c, double us)
+{
+    for (unsigned i = 0; i < c->size; i++) {
+        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
+        if (s) add_load(s, t, us);
+    }
+}
+
+void orr_dm_uncount_together(void *dm, struct orr_task *t, const struct orr_combined *c)
+{
+    for (unsigned i = 0; i < c->size; i++) {
+        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
+        if (s) orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
+    }
+    count_not(t);
+}
+
+int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
+{
+    enum { UNKNOWN_NS = 1000 };
+    uint64_t most = 0;
+    for (unsigned i = 0; i < c->size; i++) {
+        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
+        uint64_t done = s ? orr_load_acquire(&s->done) : 0;
+        uint64_t tasks = s ? (orr_load_relaxed(&s->pushed) - done) >> load_shift : 0;
+        if (tasks > most && (int64_t)(tasks << load_shift) >= 0) most = tasks;
+    }
+    return latest_ns(dm, c, orr_ticks()) + (int64_t)most * UNKNOWN_NS;
 }
 
 #define MODEL_POLICY(id, text, traits)                                                                       \

@@ -139,8 +139,8 @@ struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w)
 
 uint32_t orr_pool_length(struct orr_pool *p)
 {
-    uint32_t n = orr_load_relaxed(&p->picky_count);
-    for (int i = 0; i < ORR_POOL_CLASSES && orr_load_relaxed(&p->where[i]); i++)
+    uint32_t n = orr_load_seq(&p->picky_count); /* all seq_cst: see orr_queue_length */
+    for (int i = 0; i < ORR_POOL_CLASSES && orr_load_seq(&p->where[i]); i++)
         n += orr_queue_length(&p->queue[i]);
     return n;
 }

@@ -41,8 +41,8 @@ static bool ring_push(struct orr_queue *q, struct orr_task *t)
         struct orr_queue_cell *c = &q->cells[pos % ORR_QUEUE_CELLS];
         uint64_t turn = orr_load_acquire(&c->turn); /* pairs with the store in ring_pop */
         if (turn == pos) {
-            if (atomic_compare_exchange_weak_explicit(&q->tail, &pos, pos + 1, memory_order_relaxed,
-                                                      memory_order_relaxed)) {
+            if (atomic_compare_exchange_weak_explicit(&q->tail, &pos, pos + 1, memory_order_seq_cst,
+                                                      memory_order_relaxed)) { /* see orr_queue_length */
                 c->task = t;
                 orr_store_seq(&c->turn, pos + 1); /* seq_cst: before the producer reads the lot (park.c) */
                 return true;

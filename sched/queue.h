@@ -48,13 +48,14 @@ void orr_queue_fini(struct orr_queue *q); /* empty by now */
 void orr_queue_push(struct orr_queue *q, struct orr_task *t);
 struct orr_task *orr_queue_pop(struct orr_queue *q); /* NULL: empty */
 
-/* About how many tasks it holds. */
+/* About how many tasks it holds. Not 0 when a task is in it whose push ended before, in the order of all
+ * seq_cst operations: a worker that stops searching relies on that (core/worker/park.c, stop_searching). */
 static inline uint32_t orr_queue_length(struct orr_queue *q)
 {
-    uint64_t tail = orr_load_relaxed(&q->tail), head = orr_load_relaxed(&q->head);
+    uint64_t tail = orr_load_seq(&q->tail), head = orr_load_relaxed(&q->head); /* pairs with ring_push */
     uint32_t ring = tail > head ? (uint32_t)(tail - head) : 0;
-    return ring + orr_load_relaxed(&q->high_count) + orr_load_relaxed(&q->low_count) +
-           orr_load_relaxed(&q->spilled_count);
+    return ring + orr_load_seq(&q->high_count) + orr_load_seq(&q->low_count) +
+           orr_load_seq(&q->spilled_count);
 }
 
 /* Whether a task of this priority would be popped no later than anything that waits here. */

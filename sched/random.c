@@ -6,10 +6,12 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/worker/counters.h"
 #include "sched/pool.h"
 
 struct drawing {
     struct orr_ctx *ctx;
+    struct orr_pool *nobodys; /* tasks that no worker of the context can run: they wait for one that joins */
     _Atomic uint64_t seed;
 };
 
@@ -19,12 +21,17 @@ static void *create(struct orr_ctx *ctx)
     if (!d) return NULL;
     d->ctx = ctx;
     orr_store_relaxed(&d->seed, orr_clock_ns());
-    return d;
+    d->nobodys = orr_pool_create();
+    if (d->nobodys) return d;
+    orr_free(d);
+    return NULL;
 }
 
 static void destroy(void *instance)
 {
-    orr_free(instance);
+    struct drawing *d = instance;
+    orr_pool_destroy(d->nobodys);
+    orr_free(d);
 }
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014), on a shared counter. In [0, 1). */
@@ -36,30 +43,44 @@ static double draw(struct drawing *d)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+/* A worker that can run t; NULL: none. One that leaves meanwhile gives it back. */
+static struct orr_worker *choose(struct drawing *d, struct orr_task *t)
+{
+    double speed[STARPU_NMAXWORKERS], sum = 0;
+    unsigned nimpl;
+    struct orr_worker *chosen = NULL;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        bool can = orr_ctx_has(d->ctx, i) && orr_worker_can_run(w, t, &nimpl);
+        speed[i] = can ? starpu_worker_get_relative_speedup(&w->arch) : 0;
+        sum += speed[i];
+    }
+    double at = sum > 0 ? draw(d) * sum : 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        if (speed[i] <= 0) continue;
+        chosen = &orr_workers[i];
+        if ((at -= speed[i]) < 0) break;
+    }
+    return chosen;
+}
+
 static void push(void *instance, struct orr_task *t)
 {
     struct drawing *d = instance;
-    double speed[STARPU_NMAXWORKERS], sum = 0;
-    unsigned nimpl, n = d->ctx->nworkers, chosen = 0;
-    for (unsigned i = 0; i < n; i++) {
-        struct orr_worker *w = &orr_workers[d->ctx->workers[i]];
-        speed[i] = orr_worker_can_run(w, t, &nimpl) ? starpu_worker_get_relative_speedup(&w->arch) : 0;
-        sum += speed[i];
+    struct orr_worker *w = choose(d, t);
+    if (orr_unlikely(!w)) {
+        orr_pool_push(d->nobodys, t);
+        orr_wake_each(d->ctx); /* whoever joined just now */
+        return;
     }
-    double at = draw(d) * sum;
-    for (unsigned i = 0; i < n; i++) {
-        if (speed[i] <= 0) continue;
-        chosen = i;
-        if ((at -= speed[i]) < 0) break;
-    }
-    orr_worker_push_local(&orr_workers[d->ctx->workers[chosen]], t, t->priority > 0);
+    orr_counters_pushed(d->ctx, w);
+    orr_worker_push_local(w, t, t->priority > 0);
 }
 
+/* The rest is in the workers' own queues. */
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
-    (void)instance;
-    (void)w;
-    return NULL; /* everything is in the workers' own queues */
+    return orr_pool_pop(((struct drawing *)instance)->nobodys, w);
 }
 
 const struct orr_policy_ops orr_policy_random = {

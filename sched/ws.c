@@ -2,11 +2,13 @@
 /* ws.c: work stealing: a queue for each worker; a task goes to the worker that released it, tasks from
  * elsewhere go round; an idle worker steals, from the most loaded one (ws) or from its neighbours (lws).
  * Threads: any pushes; workers pop. Owns: the queues. Not here: the queue (queue.c).
- * After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5),
+ * A worker that leaves the context leaves its queue behind for the others, who look there as well from then
+ * on. After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5),
  * 1999). */
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/worker/counters.h"
 #include "sched/pool.h"
 
 struct stealing {
@@ -16,6 +18,7 @@ struct stealing {
     unsigned count;                          /* queues: one for each worker of the process [const] */
     ORR_ALIGNED_LINE _Atomic uint32_t round; /* whose turn it is for tasks from outside */
     _Atomic uint32_t special_count;          /* [any: hint] special has been used */
+    _Atomic uint32_t left;                   /* workers have left: queues of others may have tasks */
     struct orr_queue queue[];
 };
 
@@ -43,6 +46,16 @@ static void *create(struct orr_ctx *ctx)
     return NULL;
 }
 
+/* The worker that releases a task, else one after another. It may just be leaving, or be nobody's any more.
+ */
+static unsigned choose_queue(struct stealing *s)
+{
+    struct orr_worker *self = orr_worker_self();
+    if (self && (self->ctx == s->ctx || orr_ctx_has(s->ctx, (unsigned)self->id))) return (unsigned)self->id;
+    unsigned n = orr_load_relaxed(&s->ctx->nworkers);
+    return n ? (unsigned)orr_load_relaxed(&s->ctx->workers[orr_add_relaxed(&s->round, 1u) % n]) : 0;
+}
+
 static void push(void *instance, struct orr_task *t)
 {
     struct stealing *s = instance;
@@ -52,23 +65,31 @@ static void push(void *instance, struct orr_task *t)
         orr_wake_each(s->ctx);
         return;
     }
-    struct orr_worker *self = orr_worker_self();
-    unsigned to;
-    if (self && self->ctx == s->ctx)
-        to = (unsigned)self->id;
-    else
-        to = (unsigned)s->ctx->workers[orr_add_relaxed(&s->round, 1u) % s->ctx->nworkers];
+    unsigned to = choose_queue(s);
+    orr_counters_pushed(s->ctx, &orr_workers[to]);
     orr_queue_push(&s->queue[to], t);
     orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
 }
 
-/* Neighbours first: the workers after this one in the context's order. */
+static void remove_workers(void *instance, const int *workers, unsigned count)
+{
+    (void)workers;
+    (void)count;
+    orr_store_seq(&((struct stealing *)instance)->left, 1u);
+}
+
+/* Whether queue i is one where a worker of the context looks. */
+static bool is_looked_at(struct stealing *s, unsigned i)
+{
+    return orr_ctx_has(s->ctx, i) || orr_load_seq(&s->left);
+}
+
+/* Neighbours first: the workers after this one. */
 static struct orr_task *steal_from_neighbours(struct stealing *s, struct orr_worker *w)
 {
-    unsigned n = s->ctx->nworkers, at = 0;
-    while (at < n && s->ctx->workers[at] != w->id) at++;
-    for (unsigned i = 1; i < n; i++) {
-        struct orr_task *t = orr_queue_pop(&s->queue[s->ctx->workers[(at + i) % n]]);
+    for (unsigned i = 1; i < s->count; i++) {
+        unsigned id = ((unsigned)w->id + i) % s->count;
+        struct orr_task *t = is_looked_at(s, id) ? orr_queue_pop(&s->queue[id]) : NULL;
         if (t) return t;
     }
     return NULL;
@@ -78,9 +99,9 @@ static struct orr_task *steal_from_most_loaded(struct stealing *s, struct orr_wo
 {
     unsigned victim = 0;
     uint32_t most = 0;
-    for (unsigned i = 0; i < s->ctx->nworkers; i++) {
-        unsigned id = (unsigned)s->ctx->workers[i];
-        uint32_t length = id == (unsigned)w->id ? 0 : orr_queue_length(&s->queue[id]);
+    for (unsigned id = 0; id < s->count; id++) {
+        if (id == (unsigned)w->id || !is_looked_at(s, id)) continue;
+        uint32_t length = orr_queue_length(&s->queue[id]);
         if (length > most) {
             most = length;
             victim = id;
@@ -118,9 +139,10 @@ static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 static uint32_t backlog(void *instance, struct orr_worker *w)
 {
     struct stealing *s = instance;
-    uint32_t n = orr_load_relaxed(&s->special_count) ? orr_pool_length(s->special) : 0;
+    uint32_t n = orr_load_seq(&s->special_count) ? orr_pool_length(s->special) : 0;
     (void)w;
-    for (unsigned i = 0; i < s->ctx->nworkers; i++) n += orr_queue_length(&s->queue[s->ctx->workers[i]]);
+    for (unsigned i = 0; i < s->count; i++)
+        if (is_looked_at(s, i)) n += orr_queue_length(&s->queue[i]);
     return n;
 }
 
@@ -129,6 +151,7 @@ const struct orr_policy_ops orr_policy_ws = {
     .description = "work stealing from the most loaded worker",
     .create = create,
     .destroy = destroy,
+    .remove_workers = remove_workers,
     .push = push,
     .pop = pop_ws,
     .may_keep = may_keep,
@@ -140,6 +163,7 @@ const struct orr_policy_ops orr_policy_lws = {
     .description = "locality work stealing: from neighbours first, by priority",
     .create = create,
     .destroy = destroy,
+    .remove_workers = remove_workers,
     .push = push,
     .pop = pop_lws,
     .may_keep = may_keep,

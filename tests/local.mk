@@ -5,7 +5,9 @@
 #   INPROC_TESTS += tests/mpi/inproc_cache  .c to .tap: private functions of liborrery-mpi and liborrery, no mpirun
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
+#   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS
+#   LONG_MPI_TESTS += tests/long/soak_mpi   .c to .mpi: make check-long only, under mpirun
 # Libraries for one test:  tests/core/x.tap: PROGRAM_LIBS = -lz
 
 # The public interface, without private headers: these also compile against StarPU 1.3 and pass on it.
@@ -31,23 +33,58 @@ TAP_TESTS += tests/core/init
 TAP_TESTS += tests/core/limits
 TAP_TESTS += tests/core/perfmodel
 TAP_TESTS += tests/core/misc
-TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/profiling
 TAP_TESTS += tests/sched/policies
 TAP_TESTS += tests/sched/user_policy
 INPROC_TESTS += tests/mpi/engine_inproc
+INPROC_TESTS += tests/mpi/pulse
+INPROC_TESTS += tests/mpi/failures_dying
+INPROC_TESTS += tests/mpi/failures_living
+INPROC_TESTS += tests/mpi/failures_streams
+INPROC_TESTS += tests/mpi/failures_messages
 MPI_TESTS += tests/mpi/p2p
 MPI_TESTS += tests/mpi/task_insert
 MPI_TESTS += tests/mpi/collectives
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/types
+MPI_TESTS += tests/mpi/soak_short
 
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding
+TAP_TESTS += tests/core/memory_limit
+TAP_TESTS += tests/core/task_dup
+TAP_TESTS += tests/core/tag_removal
 TAP_TESTS += tests/core/bound
+TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/contexts_nested
+TAP_TESTS += tests/core/contexts_moves
+TAP_TESTS += tests/core/contexts_devices
+TAP_TESTS += tests/core/contexts_rules
+TAP_TESTS += tests/core/contexts_user
+TAP_TESTS += tests/core/contexts_counters
 TAP_TESTS += tests/sched/heteroprio
+
+# The hypervisor, which the peer ships no header of.
+TAP_TESTS += tests/sched/hypervisor
+TAP_TESTS += tests/sched/hypervisor_first_names
+TAP_TESTS += tests/sched/hypervisor_lp
+TAP_TESTS += tests/sched/hypervisor_misuse
+TAP_TESTS += tests/sched/hypervisor_strategies
+TAP_TESTS += tests/sched/components
+TAP_TESTS += tests/sched/components_own
+TAP_TESTS += tests/sched/toolbox
+TAP_TESTS += tests/sched/joblist
+TAP_TESTS += tests/sched/joblist_stuck
+TAP_TESTS += tests/sched/interface_mistakes
+TAP_TESTS += tests/sched/interface
+TAP_TESTS += tests/sched/interface_settings
+tests/sched/interface_settings.tap: tests/sched/policy_lib.so tests/sched/policy_list_lib.so
+tests/sched/policy_lib.so: tests/sched/policy_lib.c
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/sched/policy_lib.c
+tests/sched/policy_list_lib.so: tests/sched/policy_lib.c
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -DONLY_LIST -shared -fPIC -o $@ $(srcdir)/tests/sched/policy_lib.c
+CLEANFILES += tests/sched/policy_lib.so tests/sched/policy_list_lib.so
 
 # What the peer has under other names or only with other libraries.
 TAP_TESTS += tests/core/parallel_worker
@@ -57,6 +94,9 @@ TAP_TESTS += tests/core/sim_device
 TAP_TESTS += tests/core/coherency_random
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices
+TAP_TESTS += tests/sched/components_devices
+TAP_TESTS += tests/sched/interface_data
+TAP_TESTS += tests/sched/every_policy
 UNIT_TESTS += tests/core/coherency_places
 UNIT_TESTS += tests/core/interfaces
 
@@ -64,11 +104,35 @@ UNIT_TESTS += tests/core/interfaces
 TAP_TESTS += tests/core/misuse
 TAP_TESTS += tests/core/misuse_init
 TAP_TESTS += tests/core/env
+TAP_TESTS += tests/core/perfmodel_home
 UNIT_TESTS += tests/core/alloc_failures
+
+# That sanitizers see what they should; skipped in other builds.
+UNIT_TESTS += tests/core/sanitizers
+MPI_TESTS += tests/mpi/leaks
+
+# The programs of tools/.
+TAP_TESTS += tests/tools/tools
+tests/tools/tools.tap: $(TOOLS)
 
 # Private parts.
 UNIT_TESTS += tests/core/perfmodel_fit
 UNIT_TESTS += tests/core/perfmodel_store
 
-# make check-long only. The full soak: tests/long/soak.tap --tasks 100000000
+# make check-valgrind. Each makes the runtime start, work and stop; none depends on time. make check runs one of them.
+VALGRIND_TESTS += tests/core/init tests/core/limits tests/core/misc tests/core/codelet tests/core/task_submit
+VALGRIND_TESTS += tests/core/task_deps tests/core/task_tags tests/core/tag_removal tests/core/task_regenerate
+VALGRIND_TESTS += tests/core/task_insert tests/core/task_bundle tests/core/task_list tests/core/task_dup
+VALGRIND_TESTS += tests/core/data_modes tests/core/data_acquire tests/core/data_lifecycle tests/core/data_filters
+VALGRIND_TESTS += tests/core/data_pieces tests/core/data_plans tests/core/interfaces tests/core/coherency_places
+VALGRIND_TESTS += tests/core/workers tests/core/workerorder tests/core/wait_pause tests/core/contexts
+VALGRIND_TESTS += tests/core/contexts_nested tests/core/perfmodel tests/core/perfmodel_fit tests/core/perfmodel_home
+VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/user_policy tests/sched/heteroprio
+VALGRIND_TESTS += tests/sched/dm_devices
+SCRIPT_TESTS += tests/valgrind.sh
+
+# make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
+# mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000
 LONG_TESTS += tests/long/soak
+LONG_TESTS += tests/long/joblist_soak
+LONG_MPI_TESTS += tests/long/soak_mpi

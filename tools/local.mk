@@ -1,6 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs over the public interface that are installed:
-#   bin_PROGRAMS += tools/orrery_machine
-#   tools_orrery_machine_SOURCES = tools/orrery_machine.c
-#   tools_orrery_machine_LDADD = liborrery.la
-#   tools_orrery_machine_CFLAGS = $(PROG_CFLAGS)
+# Programs over the public interface that are installed: the source is the name with .c, one line here.
+TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
+	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot
+bin_PROGRAMS += $(TOOLS)
+tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
+tools_starpu_calibrate_bus_LDADD = liborrery.la
+tools_starpu_calibrate_bus_CFLAGS = $(PROG_CFLAGS)
+tools_starpu_machine_display_SOURCES = tools/starpu_machine_display.c tools/tool.h
+tools_starpu_machine_display_LDADD = liborrery.la
+tools_starpu_machine_display_CFLAGS = $(PROG_CFLAGS)
+tools_starpu_sched_display_SOURCES = tools/starpu_sched_display.c tools/tool.h
+tools_starpu_sched_display_LDADD = liborrery.la
+tools_starpu_sched_display_CFLAGS = $(PROG_CFLAGS)
+tools_starpu_perfmodel_display_SOURCES = tools/starpu_perfmodel_display.c tools/tool.h
+tools_starpu_perfmodel_display_LDADD = liborrery.la
+tools_starpu_perfmodel_display_CFLAGS = $(PROG_CFLAGS)
+tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/tool.h
+tools_starpu_perfmodel_plot_LDADD = liborrery.la -lm
+tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alloc.h: the only allocator of the library. Every function can return NULL, and every caller copes.
+/* alloc.h: the only allocator of the library. Every function can return NULL, and every caller copes. What it
+ * returns is malloc's: the program may free() what the interface hands to it, and we what the program made.
  * Threads: any. Owns: the failure-injection countdown used by tests. Not here: recycled blocks (slab.h). */
 #ifndef ORR_BASE_ALLOC_H
 #define ORR_BASE_ALLOC_H

@@ -6,9 +6,10 @@
 
 _Thread_local struct orr_thread orr_thread_record __attribute__((tls_model("initial-exec")));
 
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* rank: leaf but for slab locks */
-static struct orr_thread *threads;                           /* [lock: registry] */
-static uint64_t retired_submitted, retired_completed;        /* [lock: registry] */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;              /* rank: leaf but for slab locks */
+static struct orr_thread *threads;                                        /* [lock: registry] */
+static uint64_t retired_submitted, retired_completed;                     /* [lock: registry] */
+static uint64_t retired_submitted_elsewhere, retired_completed_elsewhere; /* [lock: registry] */
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static _Atomic uint64_t next_job_block = 1;
@@ -20,12 +21,16 @@ static void unregister(void *record)
     pthread_mutex_lock(&registry);
     retired_submitted += orr_load_relaxed(&t->submitted);
     retired_completed += orr_load_relaxed(&t->completed);
+    retired_submitted_elsewhere += orr_load_relaxed(&t->submitted_elsewhere);
+    retired_completed_elsewhere += orr_load_relaxed(&t->completed_elsewhere);
     *t->prev = t->next;
     if (t->next) t->next->prev = t->prev;
     pthread_mutex_unlock(&registry);
     t->registered = false;
     orr_store_relaxed(&t->submitted, 0);
     orr_store_relaxed(&t->completed, 0);
+    orr_store_relaxed(&t->submitted_elsewhere, 0);
+    orr_store_relaxed(&t->completed_elsewhere, 0);
 }
 
 static void make_exit_key(void)
@@ -57,6 +62,79 @@ uint64_t orr_threads_outstanding(void)
     return submitted - completed;
 }
 
+/* Completions first: all, then those elsewhere, of which there are by then at least as many; submissions the
+ * other way round. What remains is never less than it was at some moment between. */
+uint64_t orr_threads_outstanding_main(void)
+{
+    pthread_mutex_lock(&registry);
+    uint64_t completed = retired_completed - retired_completed_elsewhere,
+             submitted = retired_submitted - retired_submitted_elsewhere;
+    for (struct orr_thread *t = threads; t; t = t->next) completed += orr_load_acquire(&t->completed);
+    for (struct orr_thread *t = threads; t; t = t->next)
+        completed -= orr_load_acquire(&t->completed_elsewhere);
+    for (struct orr_thread *t = threads; t; t = t->next)
+        submitted -= orr_load_acquire(&t->submitted_elsewhere);
+    for (struct orr_thread *t = threads; t; t = t->next) submitted += orr_load_acquire(&t->submitted);
+    pthread_mutex_unlock(&registry);
+    return (int64_t)(submitted - completed) > 0 ? submitted - completed : 0;
+}
+
+bool orr_threads_use(unsigned id)
+{
+    bool used = false;
+    pthread_mutex_lock(&registry);
+    for (struct orr_thread *t = threads; t; t = t->next) used |= orr_load_seq(&t->using_ctx) == id + 1;
+    pthread_mutex_unlock(&registry);
+    return used;
+}
+
+/* ---- methods of the program's policies ---- */
+
+void orr_method_begin(const char *name, unsigned context, int worker)
+{
+    struct orr_method *m = &orr_self()->method;
+    clockid_t clock;
+    if (m->depth++ > 0) return;
+    if (orr_unlikely(orr_load_relaxed(&m->clock) == 0) && pthread_getcpuclockid(pthread_self(), &clock) == 0)
+        orr_store_relaxed(&m->clock, clock);
+    orr_store_relaxed(&m->name, name);
+    orr_store_relaxed(&m->context, context);
+    orr_store_relaxed(&m->worker, worker);
+    orr_own_add(&m->calls, 1); /* pairs with the load in is_inside */
+}
+
+void orr_method_end(void)
+{
+    struct orr_method *m = &orr_self()->method;
+    if (--m->depth == 0) orr_own_add(&m->calls, 1);
+}
+
+static bool is_inside(const struct orr_method *m)
+{
+    return orr_load_acquire(&m->calls) % 2 == 1;
+}
+
+void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg)
+{
+    pthread_mutex_lock(&registry);
+    for (struct orr_thread *t = threads; t; t = t->next)
+        if (is_inside(&t->method)) fn(&t->method, arg);
+    pthread_mutex_unlock(&registry);
+}
+
+/* Counts a thread that is inside a method; false: it is not. */
+static bool count_method(struct orr_census *c, const struct orr_method *m)
+{
+    struct timespec cpu = { 0 };
+    if (!is_inside(m)) return false;
+    clock_gettime(orr_load_relaxed(&m->clock), &cpu);
+    c->in_methods++;
+    c->workers_in_methods += orr_load_relaxed(&m->worker) >= 0;
+    c->method_calls += orr_load_relaxed(&m->calls);
+    c->method_cpu_ns += (uint64_t)cpu.tv_sec * UINT64_C(1000000000) + (uint64_t)cpu.tv_nsec;
+    return true;
+}
+
 struct orr_census orr_threads_census(void)
 {
     pthread_mutex_lock(&registry);
@@ -65,6 +143,7 @@ struct orr_census orr_threads_census(void)
                             .all_blocked = true };
     for (struct orr_thread *t = threads; t; t = t->next) {
         c.completed += orr_load_acquire(&t->completed);
+        if (count_method(&c, &t->method)) continue;
         if (!orr_load_relaxed(&t->exempt) && orr_load_acquire(&t->blocked) == 0) c.all_blocked = false;
     }
     for (struct orr_thread *t = threads; t; t = t->next) c.submitted += orr_load_acquire(&t->submitted);

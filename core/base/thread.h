@@ -18,20 +18,37 @@ struct orr_worker;
 struct orr_task;
 struct orr_ready_list;
 
+/* A method of the program's scheduling policy, while it runs on a thread. [own, read by the deadlock
+ * detector]
+ */
+struct orr_method {
+    _Atomic uint64_t calls;     /* odd while inside; publishes the others */
+    _Atomic(const char *) name; /* of the method */
+    _Atomic uint32_t context;   /* whose policy */
+    _Atomic int32_t worker;     /* the calling worker, -1: none */
+    _Atomic int32_t clock;      /* clockid_t of the thread's processor time */
+    uint32_t depth;             /* [own] methods within each other: the outermost one is shown */
+};
+
 struct orr_thread {
     struct orr_worker *worker; /* [own] NULL outside of workers */
     struct orr_task *current;  /* [own] the task whose body runs here */
     struct orr_ready_list
         *collect; /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
-    uint32_t callback_depth;                      /* [own] callbacks of the program within each other */
-    _Atomic uint64_t submitted;                   /* [own, read by sums] */
-    _Atomic uint64_t completed;                   /* [own, read by sums] */
+    uint32_t callback_depth;    /* [own] callbacks of the program within each other */
+    _Atomic uint64_t submitted; /* [own, read by sums] */
+    _Atomic uint64_t completed; /* [own, read by sums] */
+    /* Of these, in contexts other than the main one: counted after submitted, and before completed. */
+    _Atomic uint64_t submitted_elsewhere, completed_elsewhere; /* [own, read by sums] */
+    _Atomic uint32_t using_ctx; /* [own, read by who deletes a context] 1 + a context it works for; 0: none */
+    uint32_t inside_policies;   /* [own] bit: in a method of that context's policy, the program's (user.c) */
     struct orr_slab_cache caches[ORR_SLAB_COUNT]; /* [own] */
     _Atomic uint32_t blocked;        /* [own, read by the deadlock detector] depth of blocking calls */
     uint32_t sched_ctx;              /* [own] context for submissions from here */
     uint64_t next_job_id;            /* [own] */
     void *mpi;                       /* [own: mpi] */
     struct orr_thread *next, **prev; /* [lock: registry] */
+    struct orr_method method;        /* what it is doing for a policy of the program */
     _Atomic bool
         exempt;      /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
     bool registered; /* [own] known to the registry */
@@ -59,16 +76,31 @@ static inline void orr_thread_blocked_end(void)
     orr_own_add(&orr_self()->blocked, (uint32_t)-1);
 }
 
-/* Tasks submitted and not yet completed, over all threads; exact when it returns 0. */
+/* Tasks submitted and not yet completed, over all threads; exact when it returns 0. The second: those of the
+ * main context. */
 uint64_t orr_threads_outstanding(void);
+uint64_t orr_threads_outstanding_main(void);
+
+/* Whether a thread works for context id just now (using_ctx). */
+bool orr_threads_use(unsigned id);
 
 /* What all threads do, for the deadlock detector: sums, and whether every thread that is no worker is blocked
  * in the runtime. */
 struct orr_census {
     uint64_t submitted, completed;
-    bool all_blocked;
+    bool all_blocked; /* or inside a method */
+    /* Threads inside methods of the program's policies; sums that stay equal while none of them moves. */
+    unsigned in_methods, workers_in_methods;
+    uint64_t method_calls, method_cpu_ns;
 };
 struct orr_census orr_threads_census(void);
+
+/* Calls fn for each thread inside a method. It must not call the runtime. */
+void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg);
+
+/* Around a method of the program's policy. */
+void orr_method_begin(const char *name, unsigned context, int worker);
+void orr_method_end(void);
 
 /* The calling thread is the runtime's own: it is never waited for. */
 ORR_EXPORT void orr_thread_is_internal(void);

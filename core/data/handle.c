@@ -79,6 +79,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     char *itf = (char *)(h->replicates + nodes);
     for (unsigned n = 0; n < nodes; n++, itf += itf_bytes) h->replicates[n].interface = itf;
     h->mpi_rank = -1;
+    h->mpi_tag = UINT32_MAX;
     h->root = h;
     h->magic = ORR_DATA_MAGIC;
     h->sequential_consistency = orr_load_relaxed(&default_sequential_consistency);

@@ -279,8 +279,8 @@ void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, in
         free(*handles);
         free(*valid);
         room = count + 16;
-        *handles = malloc(room * sizeof **handles);
-        *valid = malloc(room * sizeof **valid);
+        *handles = orr_malloc(room * sizeof **handles); /* both are the program's, to free() */
+        *valid = orr_malloc(room * sizeof **valid);
         count = 0;
         if (!*handles || !*valid) break;
         orr_spin_lock(&m->lock);

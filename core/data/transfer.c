@@ -191,7 +191,7 @@ static void find_memory(struct orr_transfer *t)
     }
     if (!t->quiet) {
         char label[64];
-        orr_error("data %s does not fit in main memory (STARPU_LIMIT_CPU_MEM: %zu bytes, in use: %zu)",
+        orr_error("data %s does not fit in main memory (its limit: %zu bytes, in use: %zu)",
                   orr_data_label(t->handle, label, sizeof label), orr_nodes[0].limit_bytes,
                   orr_load_relaxed(&orr_nodes[0].used_bytes));
     }

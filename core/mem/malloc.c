@@ -61,7 +61,8 @@ int starpu_malloc_flags(void **A, size_t dim, int flags)
         return -EINVAL;
     }
     if (flags & STARPU_MALLOC_COUNT) {
-        int r = orr_node_reserve(STARPU_MAIN_RAM, dim, flags);
+        bool may_overflow = (flags & STARPU_MALLOC_NORECLAIM) && !(flags & STARPU_MEMORY_WAIT);
+        int r = orr_node_reserve(STARPU_MAIN_RAM, dim, may_overflow ? flags | STARPU_MEMORY_OVERFLOW : flags);
         if (r) return r;
     }
     void *p = ram_alloc(dim, flags);

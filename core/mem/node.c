@@ -19,8 +19,12 @@
 struct orr_node orr_nodes[STARPU_MAXNODES];
 unsigned orr_node_count;
 
-static const struct orr_env env_limit_cpu_mem = {
-    "STARPU_LIMIT_CPU_MEM", "none", "MiB", "how much main memory the runtime and counted allocations may take"
+/* Main memory is one node: the first that is set counts. */
+static const struct orr_env env_limits[] = {
+    { "STARPU_LIMIT_CPU_NUMA_0_MEM", "none", "MiB",
+      "how much main memory the runtime and counted allocations may take" },
+    { "STARPU_LIMIT_CPU_NUMA_MEM", "none", "MiB", "the same" },
+    { "STARPU_LIMIT_CPU_MEM", "none", "MiB", "the same" },
 };
 
 /* Waiting for room: rare, so one lock for all nodes. */
@@ -40,11 +44,19 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
     snprintf(node->name, sizeof node->name, "%s", name);
 }
 
+/* In bytes; 0: none. */
+static size_t main_memory_limit(void)
+{
+    for (unsigned i = 0; i < sizeof env_limits / sizeof env_limits[0]; i++)
+        if (orr_env_string(&env_limits[i]))
+            return (size_t)orr_env_long(&env_limits[i], 0, 0, LONG_MAX >> 20) << 20;
+    return 0;
+}
+
 void orr_nodes_init(void)
 {
     size_t used = orr_load_relaxed(&orr_nodes[0].used_bytes); /* counted allocations may outlive a shutdown */
-    long limit = orr_env_long(&env_limit_cpu_mem, 0, 0, LONG_MAX >> 20);
-    node_set(0, STARPU_CPU_RAM, -1, NULL, (size_t)limit << 20, "NUMA 0");
+    node_set(0, STARPU_CPU_RAM, -1, NULL, main_memory_limit(), "NUMA 0");
     orr_store_relaxed(&orr_nodes[0].used_bytes, used);
     orr_node_count = 1;
 }

@@ -63,7 +63,7 @@ struct orr_node {
 extern struct orr_node orr_nodes[STARPU_MAXNODES];
 extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coherency costs nothing */
 
-/* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM. */
+/* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM and its relatives. */
 void orr_nodes_init(void);
 /* The new node's number, or -ENOSPC. Main thread, before workers start. */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,

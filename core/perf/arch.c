@@ -17,7 +17,8 @@ enum { DEVICES_MAX = 64 };
 struct orr_perf_worker orr_perf_workers[STARPU_NMAXWORKERS];
 unsigned orr_perf_worker_count;
 
-static struct starpu_perfmodel_arch archs[ORR_ARCH_MAX]; /* [const below arch_count] */
+static struct starpu_perfmodel_arch archs[ORR_ARCH_MAX];    /* [const below arch_count] */
+static struct starpu_perfmodel_device single[ORR_ARCH_MAX]; /* the device of those that have one [same] */
 static _Atomic int arch_count;
 static pthread_mutex_t arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
 
@@ -75,25 +76,33 @@ int orr_arch_find(const struct starpu_perfmodel_arch *arch)
     return find_below(orr_arch_count(), arch->ndevices, arch->devices);
 }
 
+/* Called with arch_mutex held, and room. */
+static void add_locked(int comb, int ndevices, const struct starpu_perfmodel_device *devices,
+                       struct starpu_perfmodel_device *room)
+{
+    memcpy(room, devices, (size_t)ndevices * sizeof *room);
+    archs[comb] = (struct starpu_perfmodel_arch){ .ndevices = ndevices, .devices = room };
+    orr_store_release(&arch_count, comb + 1); /* pairs with orr_arch_count */
+}
+
 int orr_arch_intern(int ndevices, const struct starpu_perfmodel_device *devices)
 {
     if (ndevices < 1 || ndevices > DEVICES_MAX) return -1;
     int comb = find_below(orr_arch_count(), ndevices, devices);
     if (comb >= 0) return comb;
-    struct starpu_perfmodel_device *copy = orr_malloc((size_t)ndevices * sizeof *copy);
-    if (!copy) return -1;
-    memcpy(copy, devices, (size_t)ndevices * sizeof *copy);
+    struct starpu_perfmodel_device *room = ndevices > 1 ? orr_malloc((size_t)ndevices * sizeof *room)
+                                                        : NULL; /* for as long as the process lives */
+    if (ndevices > 1 && !room) return -1;
     pthread_mutex_lock(&arch_mutex);
     int count = orr_load_relaxed(&arch_count);
     comb = find_below(count, ndevices, devices);
     if (comb < 0 && count < ORR_ARCH_MAX) {
         comb = count;
-        archs[comb] = (struct starpu_perfmodel_arch){ .ndevices = ndevices, .devices = copy };
-        copy = NULL;
-        orr_store_release(&arch_count, count + 1); /* pairs with orr_arch_count */
+        add_locked(comb, ndevices, devices, room ? room : &single[comb]);
+        room = NULL;
     }
     pthread_mutex_unlock(&arch_mutex);
-    orr_free(copy);
+    orr_free(room);
     return comb;
 }
 
@@ -125,6 +134,27 @@ void orr_perf_workers_clear(void)
     orr_perf_worker_count = 0;
 }
 
+static int combined[STARPU_NMAX_COMBINEDWORKERS]; /* [const below combined_count] */
+static _Atomic unsigned combined_count;
+
+void orr_perf_combined_register(unsigned n, int comb)
+{
+    combined[n] = comb;
+    orr_store_release(&combined_count, n + 1); /* pairs with orr_perf_comb_of */
+}
+
+void orr_perf_combined_clear(void)
+{
+    orr_store_release(&combined_count, 0u);
+}
+
+int orr_perf_comb_of(unsigned workerid)
+{
+    if (workerid < orr_perf_worker_count) return orr_perf_workers[workerid].comb;
+    unsigned n = workerid - orr_perf_worker_count;
+    return n < orr_load_acquire(&combined_count) ? combined[n] : -1;
+}
+
 int orr_archtype_by_name(const char *name, size_t length)
 {
     for (int i = 0; i < TYPE_COUNT; i++)
@@ -136,9 +166,8 @@ int orr_archtype_by_name(const char *name, size_t length)
 struct starpu_perfmodel_arch *starpu_worker_get_perf_archtype(int workerid, unsigned sched_ctx_id)
 {
     (void)sched_ctx_id;
-    if (workerid < 0 || (unsigned)workerid >= orr_perf_worker_count || orr_perf_workers[workerid].comb < 0)
-        return NULL;
-    return &archs[orr_perf_workers[workerid].comb];
+    int comb = workerid >= 0 ? orr_perf_comb_of((unsigned)workerid) : -1;
+    return comb >= 0 ? &archs[comb] : NULL;
 }
 
 int starpu_perfmodel_get_narch_combs(void)

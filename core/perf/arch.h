@@ -27,6 +27,12 @@ extern unsigned orr_perf_worker_count; /* highest registered number + 1 [const a
 int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int devid, unsigned node);
 void orr_perf_workers_clear(void);
 
+/* Combined workers come after the workers: says which architecture number n of them has (one call at a time,
+ * in order); forgets them all. Then the architecture of a worker or combined worker, -1 for other numbers. */
+void orr_perf_combined_register(unsigned n, int comb);
+void orr_perf_combined_clear(void);
+int orr_perf_comb_of(unsigned workerid);
+
 /* The number of an architecture, -1 if it is not known. Cheap for pointers that came from us. */
 int orr_arch_find(const struct starpu_perfmodel_arch *arch);
 /* The same, known from now on; -1: out of memory or of room. */

@@ -1,19 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bus.c: bandwidth and latency between memory nodes.
- * Threads: any. Owns: nothing: drivers measure their links when their node is registered. Not here:
- * transfers. */
+ * Threads: see bus.h. Owns: the table of links. Not here: transfers, the file's format (store.c).
+ *
+ * A link is measured by the driver's own copy: the least of several copies of one byte is its latency, the
+ * least of several large copies less that latency its bandwidth. Two devices that only reach each other
+ * through main memory take both ways in turn. A measure is kept beside what the driver said of the link then:
+ * when it says something else, the machine is another, and the measure is not believed. */
 #include "core/perf/bus.h"
 
+#include <errno.h>
 #include <math.h>
 #include <starpu_perfmodel.h>
+#include <string.h>
 
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/perf/store.h"
+
+enum { LATENCY_COPIES = 16, BANDWIDTH_COPIES = 3, PATH_BYTES = 4096 };
+enum { SMALLEST_COPY = 256 << 10, LARGEST_COPY = 16 << 20 };
+static const double enough_us = 2000; /* a copy that takes so long is long enough to be measured */
+
+static const char magic[] = "orrery-bus 1";
 
 static const struct orr_env env_limit = {
     "STARPU_LIMIT_BANDWIDTH", "0", "MB/s",
     "assume that no link between memory nodes is faster than this (0: no limit)"
 };
+static const struct orr_env env_calibrate = { "STARPU_BUS_CALIBRATE", "0", "0|1",
+                                              "measure the links between memory nodes anew at start-up" };
+
+/* Bandwidth in MB/s, which is bytes per us; 0: not known. */
+struct figures {
+    double latency_us, bandwidth;
+};
+
+static struct link {
+    struct figures used; /* for predictions */
+    struct figures said; /* by the driver */
+    bool measured;
+} links[STARPU_MAXNODES][STARPU_MAXNODES]; /* [const between init and fini] */
+static unsigned known_nodes;               /* [const between init and fini] links among these are known */
+
+/* ---- what drivers say ---- */
 
 /* Whose methods describe the link: the destination's when both ends are devices. NULL: main memory at both
  * ends. */
@@ -23,21 +55,244 @@ static const struct orr_node_ops *link_ops(unsigned src, unsigned dst)
     return orr_nodes[dst].ops ? orr_nodes[dst].ops : orr_nodes[src].ops;
 }
 
+static struct figures said_of(unsigned src, unsigned dst)
+{
+    const struct orr_node_ops *ops = link_ops(src, dst);
+    struct figures f = { 0, 0 };
+    if (ops && ops->latency_us) f.latency_us = ops->latency_us(src, dst);
+    if (ops && ops->bandwidth_MB_per_s) f.bandwidth = ops->bandwidth_MB_per_s(src, dst);
+    return f;
+}
+
+/* ---- measuring ---- */
+
+struct end {
+    unsigned node;
+    uintptr_t at;
+    size_t bytes;
+};
+
+static bool end_alloc(struct end *e, unsigned node, size_t bytes)
+{
+    const struct orr_node *n = &orr_nodes[node];
+    *e = (struct end){ .node = node, .bytes = bytes };
+    if (n->limit_bytes && bytes > n->limit_bytes / 2) return false;
+    e->at = n->ops ? n->ops->alloc(node, bytes) : (uintptr_t)orr_malloc(bytes);
+    if (e->at && !n->ops) memset((void *)e->at, 1, bytes); /* its pages exist */
+    return e->at != 0;
+}
+
+static void end_free(struct end *e)
+{
+    const struct orr_node_ops *ops = orr_nodes[e->node].ops;
+    if (!e->at) return;
+    if (ops)
+        ops->free(e->node, e->at, e->bytes);
+    else
+        orr_free((void *)e->at);
+}
+
+/* The shortest of n copies, in us; infinite when they fail. */
+static double shortest_us(const struct end *src, const struct end *dst, size_t bytes, int n)
+{
+    const struct orr_node_ops *ops = link_ops(src->node, dst->node);
+    double least = INFINITY;
+    for (int i = 0; i < n; i++) {
+        uint64_t start = orr_clock_ns();
+        int r = ops ? ops->copy(src->at, src->node, dst->at, dst->node, bytes, NULL) : 0;
+        if (!ops) memcpy((void *)dst->at, (const void *)src->at, bytes);
+        double us = (double)(orr_clock_ns() - start) * 1e-3;
+        if (r == 0 && us < least) least = us;
+    }
+    return least;
+}
+
+/* Copies of growing size until one takes long enough. False: the link cannot be measured. */
+static bool measure_direct(unsigned src, unsigned dst, struct figures *out)
+{
+    struct end from = { 0 }, to = { 0 };
+    *out = (struct figures){ 0, 0 };
+    for (size_t bytes = SMALLEST_COPY; bytes <= LARGEST_COPY; bytes *= 4) {
+        bool room = end_alloc(&from, src, bytes);
+        room = end_alloc(&to, dst, bytes) && room;
+        double latency = room ? shortest_us(&from, &to, 1, LATENCY_COPIES) : INFINITY;
+        double us = isfinite(latency) ? shortest_us(&from, &to, bytes, BANDWIDTH_COPIES) : INFINITY;
+        end_free(&from);
+        end_free(&to);
+        if (!isfinite(us)) break;
+        *out = (struct figures){ latency, (double)bytes / (us > latency ? us - latency : 1e-3) };
+        if (us >= enough_us) break;
+    }
+    return out->bandwidth > 0;
+}
+
+static bool measure(unsigned src, unsigned dst, struct figures *out)
+{
+    struct figures first, second;
+    if (src == STARPU_MAIN_RAM || dst == STARPU_MAIN_RAM || orr_nodes_reach(src, dst))
+        return measure_direct(src, dst, out);
+    if (!measure_direct(src, STARPU_MAIN_RAM, &first) || !measure_direct(STARPU_MAIN_RAM, dst, &second))
+        return false;
+    out->latency_us = first.latency_us + second.latency_us;
+    out->bandwidth = 1 / (1 / first.bandwidth + 1 / second.bandwidth);
+    return true;
+}
+
+static void measure_link(unsigned src, unsigned dst)
+{
+    struct link *l = &links[src][dst];
+    struct figures f;
+    if (!measure(src, dst, &f)) {
+        orr_warn("the link from %s to %s could not be measured; what its driver says of it is believed",
+                 orr_nodes[src].name, orr_nodes[dst].name);
+        return;
+    }
+    l->used = f;
+    l->measured = true;
+    orr_info("the link from %s to %s: %.2f us, %.0f MB/s", orr_nodes[src].name, orr_nodes[dst].name,
+             f.latency_us, f.bandwidth);
+}
+
+/* ---- the file ---- */
+
+/* A node's name as one word. */
+static void word_of(unsigned node, char *word, size_t bytes)
+{
+    snprintf(word, bytes, "%s", orr_nodes[node].name);
+    for (char *p = word; *p; p++)
+        if (*p == ' ') *p = '_';
+}
+
+static int node_named(const char *word)
+{
+    char own[sizeof orr_nodes[0].name];
+    for (unsigned n = 0; n < orr_node_count; n++) {
+        word_of(n, own, sizeof own);
+        if (strcmp(own, word) == 0) return (int)n;
+    }
+    return -1;
+}
+
+static bool close_to(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * (fabs(a) + fabs(b));
+}
+
+/* Figures as whole numbers, which look the same everywhere: picoseconds, and bytes per second. */
+static struct figures figures_read(const long long *numbers)
+{
+    return (struct figures){ (double)numbers[0] * 1e-6, (double)numbers[1] * 1e-6 };
+}
+
+static void figures_write(const struct figures *f, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%lld %lld", llround(f->latency_us * 1e6), llround(f->bandwidth * 1e6));
+}
+
+/* "link SRC DST latency bandwidth", then what the driver said. */
+static bool read_line(const char *line, void *arg)
+{
+    char src_word[64], dst_word[64];
+    long long n[4];
+    (void)arg;
+    if (sscanf(line, "link %63s %63s %lld %lld %lld %lld", src_word, dst_word, &n[0], &n[1], &n[2], &n[3]) !=
+            6 ||
+        n[0] < 0 || n[1] <= 0)
+        return false;
+    struct figures f = figures_read(&n[0]), said = figures_read(&n[2]);
+    int src = node_named(src_word), dst = node_named(dst_word);
+    if (src < 0 || dst < 0) return true; /* not plugged in today */
+    struct link *l = &links[src][dst];
+    if (!close_to(said.latency_us, l->said.latency_us) || !close_to(said.bandwidth, l->said.bandwidth))
+        return true;
+    l->used = f;
+    l->measured = true;
+    return true;
+}
+
+static void save(void)
+{
+    enum { LINE_BYTES = 256 };
+    char path[PATH_BYTES];
+    size_t room = (size_t)(orr_node_count * orr_node_count + 1) * LINE_BYTES, used = 0;
+    char *text = orr_malloc(room);
+    if (!text) return;
+    used += (size_t)snprintf(text, room, "%s\n", magic);
+    for (unsigned s = 0; s < orr_node_count; s++)
+        for (unsigned d = 0; d < orr_node_count; d++) {
+            char src[64], dst[64], used_text[64], said_text[64];
+            const struct link *l = &links[s][d];
+            if (!l->measured) continue;
+            word_of(s, src, sizeof src);
+            word_of(d, dst, sizeof dst);
+            figures_write(&l->used, used_text, sizeof used_text);
+            figures_write(&l->said, said_text, sizeof said_text);
+            used += (size_t)snprintf(text + used, room - used, "link %s %s %s %s\n", src, dst, used_text,
+                                     said_text);
+        }
+    int r = orr_store_bus_path(path, sizeof path, true);
+    if (r == 0) r = orr_store_write_numbers(path, text);
+    if (r) orr_warn("the measures of the links between memory nodes are not saved: %s", strerror(-r));
+    orr_free(text);
+}
+
+/* ---- life ---- */
+
+static void limit_bandwidth(void)
+{
+    double limit = orr_env_double(&env_limit, 0, 0, 1e12);
+    for (unsigned s = 0; limit > 0 && s < orr_node_count; s++)
+        for (unsigned d = 0; d < orr_node_count; d++)
+            if (links[s][d].used.bandwidth > limit) links[s][d].used.bandwidth = limit;
+}
+
+void orr_bus_init(int conf_calibrate, bool conf_wins)
+{
+    char path[PATH_BYTES];
+    bool wanted = conf_calibrate > 0, changed = false;
+    if (!conf_wins || conf_calibrate < 0) wanted = orr_env_long(&env_calibrate, wanted, 0, 1) != 0;
+    memset(links, 0, sizeof links);
+    for (unsigned s = 0; s < orr_node_count; s++)
+        for (unsigned d = 0; d < orr_node_count; d++) links[s][d].used = links[s][d].said = said_of(s, d);
+    if ((wanted || orr_node_count > 1) && orr_store_bus_path(path, sizeof path, false) == 0)
+        orr_store_read_numbers(path, magic, read_line, NULL);
+    for (unsigned s = 0; s < orr_node_count; s++)
+        for (unsigned d = 0; d < orr_node_count; d++) {
+            bool unknown = s != d && !links[s][d].measured && links[s][d].said.bandwidth <= 0;
+            if (!(wanted && (s != d || !orr_nodes[s].ops)) && !unknown) continue;
+            measure_link(s, d);
+            changed = true;
+        }
+    if (changed) save();
+    limit_bandwidth();
+    known_nodes = orr_node_count;
+}
+
+void orr_bus_fini(void)
+{
+    known_nodes = 0;
+}
+
+/* ---- asking ---- */
+
+static struct figures figures_of(unsigned src, unsigned dst)
+{
+    if (orr_likely(src < known_nodes && dst < known_nodes)) return links[src][dst].used;
+    return said_of(src, dst);
+}
+
 double starpu_transfer_bandwidth(unsigned src_node, unsigned dst_node)
 {
     if (src_node >= orr_node_count || dst_node >= orr_node_count) return NAN;
-    const struct orr_node_ops *ops = link_ops(src_node, dst_node);
-    if (!ops || !ops->bandwidth_MB_per_s) return INFINITY; /* nothing is moved */
-    double limit = orr_env_double(&env_limit, 0, 0, 1e12),
-           bandwidth = ops->bandwidth_MB_per_s(src_node, dst_node);
-    return limit > 0 && bandwidth > limit ? limit : bandwidth;
+    if (!link_ops(src_node, dst_node)) return INFINITY; /* nothing is moved */
+    double bandwidth = figures_of(src_node, dst_node).bandwidth;
+    return bandwidth > 0 ? bandwidth : INFINITY;
 }
 
 double starpu_transfer_latency(unsigned src_node, unsigned dst_node)
 {
     if (src_node >= orr_node_count || dst_node >= orr_node_count) return NAN;
-    const struct orr_node_ops *ops = link_ops(src_node, dst_node);
-    return ops && ops->latency_us ? ops->latency_us(src_node, dst_node) : 0;
+    return src_node == dst_node ? 0 : figures_of(src_node, dst_node).latency_us;
 }
 
 double starpu_transfer_predict(unsigned src_node, unsigned dst_node, size_t size)
@@ -47,35 +302,39 @@ double starpu_transfer_predict(unsigned src_node, unsigned dst_node, size_t size
 
 double orr_bus_predict_us(unsigned src_node, unsigned dst_node, size_t bytes)
 {
-    const struct orr_node_ops *ops = link_ops(src_node, dst_node);
-    if (!ops) return 0;
-    double bandwidth =
-        ops->bandwidth_MB_per_s ? ops->bandwidth_MB_per_s(src_node, dst_node) : 0; /* bytes per us */
-    double latency = ops->latency_us ? ops->latency_us(src_node, dst_node) : 0;
-    return latency + (bandwidth > 0 ? (double)bytes / bandwidth : 0);
+    if (src_node == dst_node) return 0;
+    struct figures f = figures_of(src_node, dst_node);
+    return f.latency_us + (f.bandwidth > 0 ? (double)bytes / f.bandwidth : 0);
 }
 
-static void print_table(FILE *f, const char *title, double (*value)(unsigned, unsigned))
+/* ---- for people ---- */
+
+/* Within a node: how fast it copies, if that was measured. */
+static void print_cell(FILE *f, unsigned src, unsigned dst, bool latency)
 {
-    fprintf(f, "# %s\nfrom/to", title);
-    for (unsigned d = 0; d < orr_node_count; d++) fprintf(f, "\t%s", orr_nodes[d].name);
+    struct figures v = figures_of(src, dst);
+    if (src == dst && !(src < known_nodes && links[src][dst].measured))
+        fprintf(f, " %12s", "-");
+    else
+        fprintf(f, " %12.*f", latency ? 2 : 0, latency ? v.latency_us : v.bandwidth);
+}
+
+static void print_table(FILE *f, const char *title, bool latency)
+{
+    fprintf(f, "%-24s", title);
+    for (unsigned d = 0; d < orr_node_count; d++) fprintf(f, " %12s", orr_nodes[d].name);
     fprintf(f, "\n");
     for (unsigned s = 0; s < orr_node_count; s++) {
-        fprintf(f, "%s", orr_nodes[s].name);
-        for (unsigned d = 0; d < orr_node_count; d++) {
-            if (s == d)
-                fprintf(f, "\t-");
-            else
-                fprintf(f, "\t%.3f", value(s, d));
-        }
+        fprintf(f, "%-24s", orr_nodes[s].name);
+        for (unsigned d = 0; d < orr_node_count; d++) print_cell(f, s, d, latency);
         fprintf(f, "\n");
     }
 }
 
 void starpu_bus_print_bandwidth(FILE *f)
 {
-    print_table(f, "bandwidth in MB/s", starpu_transfer_bandwidth);
-    print_table(f, "latency in us", starpu_transfer_latency);
+    print_table(f, "bandwidth in MB/s, to", false);
+    print_table(f, "latency in us, to", true);
 }
 
 void starpu_bus_print_affinity(FILE *f)
@@ -86,5 +345,9 @@ void starpu_bus_print_affinity(FILE *f)
 
 void starpu_bus_print_filenames(FILE *f)
 {
-    fprintf(f, "links between memory nodes are described by their drivers at start-up; no file keeps them\n");
+    char path[PATH_BYTES];
+    if (orr_store_bus_path(path, sizeof path, false) == 0)
+        fprintf(f, "%s\n", path);
+    else
+        fprintf(f, "no file keeps the measures: set STARPU_PERF_MODEL_DIR or HOME\n");
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +101,13 @@ static int make_folders(char *path)
 }
 
 /* The folder in which the files of the models lie, under base. */
-static bool folder_under(const char *base, const char *between, char *path, size_t maxlen)
+static bool folder_under(const char *base, const char *between, const char *of, char *path, size_t maxlen)
 {
-    int n = snprintf(path, maxlen, "%s%s/codelets/orrery", base, between);
+    int n = snprintf(path, maxlen, "%s%s/%s/orrery", base, between, of);
     return n > 0 && (size_t)n < maxlen;
 }
 
-int orr_store_directory(char *path, size_t maxlen, bool make)
+static int directory_of(const char *of, char *path, size_t maxlen, bool make)
 {
     const char *base = orr_env_string(&env_dir), *between = "";
     if (!base) {
@@ -115,8 +116,13 @@ int orr_store_directory(char *path, size_t maxlen, bool make)
         if (!base) return -ENOENT;
         between = "/.starpu/sampling";
     }
-    if (!folder_under(base, between, path, maxlen)) return -ENAMETOOLONG;
+    if (!folder_under(base, between, of, path, maxlen)) return -ENAMETOOLONG;
     return make ? make_folders(path) : 0;
+}
+
+int orr_store_directory(char *path, size_t maxlen, bool make)
+{
+    return directory_of("codelets", path, maxlen, make);
 }
 
 /* path holds a folder: appends "/SYMBOL.HOST". */
@@ -129,6 +135,12 @@ static int append_file(const char *symbol, char *path, size_t maxlen)
         return -ENAMETOOLONG; /* the temporary name is longer */
     int n = snprintf(path + used, maxlen - used, "/%s%s", name, host);
     return n > 0 && (size_t)n < maxlen - used ? 0 : -ENAMETOOLONG;
+}
+
+int orr_store_bus_path(char *path, size_t maxlen, bool make)
+{
+    int status = directory_of("bus", path, maxlen, make);
+    return status != 0 ? status : append_file("links", path, maxlen);
 }
 
 int orr_store_path(const char *symbol, char *path, size_t maxlen)
@@ -153,7 +165,7 @@ int orr_store_find(const char *symbol, char *path, size_t maxlen)
         const char *colon = strchrnul(search, ':');
         char base[4096];
         int n = snprintf(base, sizeof base, "%.*s", (int)(colon - search), search);
-        if (n > 0 && (size_t)n < sizeof base && folder_under(base, "", path, maxlen) &&
+        if (n > 0 && (size_t)n < sizeof base && folder_under(base, "", "codelets", path, maxlen) &&
             append_file(symbol, path, maxlen) == 0 && is_there(path))
             return 0;
         search = *colon ? colon + 1 : colon;
@@ -221,13 +233,14 @@ static int read_whole(const char *path, char **text_out, size_t *length_out)
     return 0;
 }
 
-/* Checks first line and checksum; cuts the checksum line off. NULL when all is well, else what is wrong. */
-static const char *check_frame(char *text, size_t *length)
+/* Checks that it begins with magic, and its checksum; cuts the checksum line off. NULL when all is well, else
+ * what is wrong. */
+static const char *check_frame(char *text, size_t *length, const char *magic)
 {
     size_t n = *length;
     if (n == 0) return "it is empty";
-    if (strlen(text) != n || strncmp(text, magic_word, strlen(magic_word) < n ? strlen(magic_word) : n) != 0)
-        return "it is no performance model of this library";
+    if (strlen(text) != n || strncmp(text, magic, strlen(magic) < n ? strlen(magic) : n) != 0)
+        return "it was not written by this library";
     if (text[n - 1] != '\n') return "it is truncated";
     size_t start = n - 1;
     while (start > 0 && text[start - 1] != '\n') start--;
@@ -372,24 +385,52 @@ static void c_locale_end(locale_t c, locale_t before)
     freelocale(c);
 }
 
+/* Why a file could not be read; NULL: it could. */
+static const char *why_unread(int status)
+{
+    switch (status) {
+    case 0: return NULL;
+    case -ELOOP: return "it is a link";
+    case -EPERM: return "it is not a regular file of this user";
+    case -EINVAL: return "it is too large";
+    default: return strerror(-status);
+    }
+}
+
+int orr_store_read_numbers(const char *path, const char *magic, orr_store_line_fn line_fn, void *arg)
+{
+    char *text = NULL;
+    size_t length = 0;
+    int status = read_whole(path, &text, &length);
+    if (status == -ENOENT) return status;
+    const char *wrong = why_unread(status);
+    if (!wrong) {
+        locale_t c, before = c_locale_begin(&c);
+        wrong = check_frame(text, &length, magic);
+        for (char *line = text, *next; !wrong && *line; line = next) {
+            char *end = strchrnul(line, '\n');
+            next = *end ? end + 1 : end;
+            *end = 0;
+            if (line != text && !line_fn(line, arg)) wrong = "it has a damaged line";
+        }
+        c_locale_end(c, before);
+        orr_free(text);
+    }
+    if (!wrong) return 0;
+    orr_warn("%s is ignored: %s", path, wrong);
+    return status ? status : -EINVAL;
+}
+
 int orr_store_load(struct orr_perfmodel_state *s, const char *path)
 {
     char *text = NULL;
     size_t length = 0;
     int status = read_whole(path, &text, &length);
     if (status == -ENOENT) return status;
-    const char *wrong = NULL;
-    if (status == -ELOOP)
-        wrong = "it is a link";
-    else if (status == -EPERM)
-        wrong = "it is not a regular file of this user";
-    else if (status == -EINVAL)
-        wrong = "it is too large";
-    else if (status != 0)
-        wrong = strerror(-status);
+    const char *wrong = why_unread(status);
     if (status == 0) {
         locale_t c, before = c_locale_begin(&c);
-        wrong = check_frame(text, &length);
+        wrong = check_frame(text, &length, magic_word);
         if (!wrong) wrong = parse(s, text);
         c_locale_end(c, before);
         orr_free(text);
@@ -477,7 +518,7 @@ static int format(struct orr_perfmodel_state *s, struct text *t)
     return t->failed ? -ENOMEM : 0;
 }
 
-static int write_synced(int fd, const char *p, size_t n)
+static int write_all(int fd, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t written = write(fd, p, n);
@@ -487,6 +528,20 @@ static int write_synced(int fd, const char *p, size_t n)
         n -= (size_t)written;
     }
     return fsync(fd) != 0 ? -errno : 0;
+}
+
+/* A file that grows past the process's limit is an error, not the signal that would end the program. */
+static int write_synced(int fd, const char *p, size_t n)
+{
+    sigset_t too_large, before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    int status = write_all(fd, p, n);
+    struct timespec at_once = { 0 };
+    if (status == -EFBIG) sigtimedwait(&too_large, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
 }
 
 /* Opens a new file beside path, hidden, whose name nobody else has. Returns the descriptor or -errno. */
@@ -531,6 +586,15 @@ static int replace_file(const char *path, const char *bytes, size_t length)
         unlink(temporary);
     else
         sync_folder(path);
+    return status;
+}
+
+int orr_store_write_numbers(const char *path, const char *lines)
+{
+    struct text t = { 0 };
+    append(&t, "%schecksum %016llx\n", lines, (unsigned long long)checksum(lines, strlen(lines)));
+    int status = t.failed ? -ENOMEM : replace_file(path, t.bytes, t.length);
+    orr_free(t.bytes);
     return status;
 }
 

@@ -29,6 +29,17 @@ int orr_store_load(struct orr_perfmodel_state *s, const char *path);
 /* Writes s to path: to a temporary file beside it, synced, renamed. 0 or -errno, after one warning. */
 int orr_store_save(struct orr_perfmodel_state *s, const char *path);
 
+/* The file of the machine's links (bus.c); its folder is made if need be. 0 or -errno. */
+int orr_store_bus_path(char *path, size_t maxlen, bool make);
+
+/* A small file of other numbers, protected like a model: calls line_fn for each line after the first, which
+ * begins with magic, and before the checksum; false from it: the line is damaged. Numbers have a decimal
+ * point. 0; -ENOENT; else one warning said what is wrong. */
+typedef bool (*orr_store_line_fn)(const char *line, void *arg);
+int orr_store_read_numbers(const char *path, const char *magic, orr_store_line_fn line_fn, void *arg);
+/* Writes such a file: lines holds all but the checksum. 0 or -errno. */
+int orr_store_write_numbers(const char *path, const char *lines);
+
 /* Calls fn with the symbol of each file of this machine, in no order. 0 or -errno. */
 int orr_store_each(void (*fn)(const char *symbol, void *arg), void *arg);
 

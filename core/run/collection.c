@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collection.c: sets of workers: as a list, walked in order of joining; as a tree, walked from the caller's
+/* collection.c: sets of workers: as a list, walked by number; as a tree, walked from the caller's
  * neighbours outwards.
  * Threads: any walks, with an iterator of its own; changes while nobody walks. Owns:
  * nothing beyond a collection's arrays. Not here: which workers are in a context's (context.c). */
@@ -44,7 +44,9 @@ static void deinit(struct starpu_worker_collection *c)
 static int add(struct starpu_worker_collection *c, int worker)
 {
     if (worker < 0 || worker >= STARPU_NMAXWORKERS || c->present[worker] || !c->workerids) return -1;
-    c->workerids[c->nworkers++] = worker;
+    unsigned at = c->nworkers++;
+    for (; at > 0 && c->workerids[at - 1] > worker; at--) c->workerids[at] = c->workerids[at - 1];
+    c->workerids[at] = worker; /* by number: workers join when they have ended what they ran */
     c->present[worker] = 1;
     update_views(c);
     return worker;

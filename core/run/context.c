@@ -8,24 +8,33 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/run/collection.h"
+#include "core/run/sched_lib.h"
+#include "core/worker/combined.h"
+#include "core/worker/group.h"
+#include "core/worker/member.h"
 #include "core/worker/profile.h"
+#include "core/worker/tally.h"
 #include "core/worker/worker.h"
 
 void orr_policies_print(void)
 {
     fprintf(stderr, "scheduling policies (STARPU_SCHED):\n");
     for (int i = 0; orr_policies[i]; i++)
-        fprintf(stderr, "  %-10s %s%s\n", orr_policies[i]->name, orr_policies[i]->description,
+        fprintf(stderr, "  %-30s %s%s\n", orr_policies[i]->name, orr_policies[i]->description,
                 i == 0 ? " (default)" : "");
+    fprintf(stderr, "  %-30s deprecated: an old name of dmda\n", "heft");
+    orr_sched_lib_print();
 }
 
 static const struct orr_policy_ops *find_policy(const char *name)
 {
-    if (!name) return orr_policies[0];
+    if (!name) return &orr_group_policy;
+    if (!*name) return orr_policies[0];
     if (strcasecmp(name, "heft") == 0) {
-        orr_warn("scheduling policy heft is an old name of dmda");
+        orr_warn("scheduling policy heft is deprecated: it is an old name of dmda, which is used");
         name = "dmda";
     }
     for (int i = 0; orr_policies[i]; i++)
@@ -44,11 +53,13 @@ static const struct orr_policy_ops *behind(const struct starpu_sched_policy *use
 
 static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sched_policy *user)
 {
+    if (!user && name) user = orr_sched_lib_find(name);
     ctx->user = user;
     ctx->policy = user ? behind(user) : find_policy(name);
     if (user && !ctx->policy) {
         if (!user->push_task) {
-            orr_error("the program's scheduling policy has no push_task");
+            orr_error("scheduling policy %s: it has no push_task",
+                      user->policy_name ? user->policy_name : "of the program");
             return -EINVAL;
         }
         ctx->policy = &orr_user_policy;
@@ -59,52 +70,52 @@ static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sc
     return -EINVAL;
 }
 
-/* ---- members ---- */
+/* ---- the members as an array that stays ---- */
 
-/* Called with the worker halted, or before it started. */
-static void join(struct orr_ctx *ctx, int worker)
+struct orr_raw_list {
+    struct orr_raw_list *older; /* kept until the context is closed: somebody may read it */
+    unsigned count;
+    int workers[];
+};
+
+unsigned orr_ctx_list(struct orr_ctx *ctx, int *workers_out)
 {
-    ctx->workers[ctx->nworkers] = worker;
-    ctx->nworkers++;
-    ctx->collection->add(ctx->collection, worker);
-    orr_workers[worker].ctx = ctx;
+    unsigned n = 0;
+    for (unsigned i = 0; i < (orr_worker_count + 63) / 64; i++)
+        for (uint64_t bits = orr_load_seq(&ctx->member[i]); bits; bits &= bits - 1)
+            workers_out[n++] = (int)(i * 64) + __builtin_ctzll(bits);
+    return n;
 }
 
-static void leave(struct orr_ctx *ctx, int worker)
+unsigned orr_ctx_raw(struct orr_ctx *ctx, int **workers_out)
 {
-    unsigned at = 0, n = ctx->nworkers;
-    while (at < n && ctx->workers[at] != worker) at++;
-    if (at == n) return;
-    memmove(&ctx->workers[at], &ctx->workers[at + 1], (n - 1 - at) * sizeof ctx->workers[0]);
-    ctx->nworkers = n - 1;
-    ctx->collection->remove(ctx->collection, worker);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects making a new list; leaf */
+    int now[STARPU_NMAXWORKERS];
+    pthread_mutex_lock(&lock);
+    unsigned n = orr_ctx_list(ctx, now);
+    struct orr_raw_list *raw = orr_load_acquire(&ctx->raw);
+    if (!raw || raw->count != n || memcmp(raw->workers, now, n * sizeof now[0]) != 0) {
+        struct orr_raw_list *newer = orr_malloc(sizeof *newer + n * sizeof newer->workers[0]);
+        if (newer) {
+            newer->older = raw;
+            newer->count = n;
+            memcpy(newer->workers, now, n * sizeof now[0]);
+            orr_store_release(&ctx->raw, newer);
+        }
+        raw = newer;
+    }
+    pthread_mutex_unlock(&lock);
+    *workers_out = raw ? raw->workers : NULL;
+    return raw ? raw->count : 0;
 }
 
-int orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count)
+static void drop_raw(struct orr_ctx *ctx)
 {
-    if (count == 0) return 0;
-    for (unsigned i = 0; i < count; i++) join(ctx, workers[i]);
-    int r = ctx->policy->add_workers ? ctx->policy->add_workers(ctx->instance, workers, count) : 0;
-    if (r) orr_error("scheduling policy %s: out of memory for its workers", ctx->policy->name);
-    orr_ctx_push_held(ctx);
-    orr_profile_listen();
-    return r;
-}
-
-/* What a worker was to run next without asking the policy goes back to the policy. */
-static void give_back_kept(struct orr_worker *w)
-{
-    struct orr_task *t = w->kept;
-    w->kept = NULL;
-    if (t) w->ctx->policy->push(w->ctx->instance, t);
-}
-
-void orr_ctx_remove_workers(struct orr_ctx *ctx, const int *workers, unsigned count)
-{
-    if (count == 0) return;
-    for (unsigned i = 0; i < count; i++) give_back_kept(&orr_workers[workers[i]]);
-    for (unsigned i = 0; i < count; i++) leave(ctx, workers[i]);
-    if (ctx->policy->remove_workers) ctx->policy->remove_workers(ctx->instance, workers, count);
+    struct orr_raw_list *raw = atomic_exchange_explicit(&ctx->raw, NULL, memory_order_acq_rel);
+    for (struct orr_raw_list *older; raw; raw = older) {
+        older = raw->older;
+        orr_free(raw);
+    }
 }
 
 /* ---- opening and closing ---- */
@@ -114,63 +125,110 @@ static enum starpu_worker_collection_type collection_type(const struct orr_ctx *
     return ctx->policy == &orr_user_policy ? ctx->user->worker_type : STARPU_WORKER_LIST;
 }
 
-static int open_with(struct orr_ctx *ctx, const struct orr_ctx_settings *s)
+static int make_instance(struct orr_ctx *ctx, const struct orr_ctx_settings *s)
 {
     int r = choose_policy(ctx, s->policy_name, s->policy);
     if (r) return r;
     ctx->collection = orr_collection_create(collection_type(ctx));
     if (!ctx->collection) return -ENOMEM;
-    ctx->in_use = true;
     ctx->instance = ctx->policy->create(ctx);
     if (ctx->instance) return 0;
-    ctx->in_use = false;
     orr_collection_destroy(ctx->collection);
-    orr_error("scheduling policy %s: out of memory", ctx->policy->name);
+    ctx->collection = NULL;
+    orr_error("scheduling policy %s: out of memory", orr_policy_name(ctx));
     return -ENOMEM;
 }
 
-int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *workers, unsigned count)
+static void reset_tally(struct orr_tally *y)
 {
-    struct orr_ctx *ctx = &orr_contexts[id];
-    memset(ctx, 0, sizeof *ctx);
+    orr_store_relaxed(&y->outstanding, 0);
+    orr_store_relaxed(&y->ready, 0);
+    orr_store_relaxed(&y->ready_flops, 0);
+    orr_store_relaxed(&y->enough, 0);
+    orr_store_relaxed(&y->finished, false);
+}
+
+/* Others may look at the atomic fields of a context that is closed. */
+static void reset(struct orr_ctx *ctx, unsigned id, const struct orr_ctx_settings *s)
+{
     ctx->id = id;
     ctx->name = s->name;
     ctx->min_priority = s->min_priority;
     ctx->max_priority = s->priorities_set ? s->max_priority : 1;
     ctx->priorities_set = s->priorities_set;
+    ctx->policy_data = NULL;
     ctx->user_data = s->user_data;
     ctx->policy_init = s->policy_init;
-    ctx->nested_in = s->nested_in;
-    int r = open_with(ctx, s);
-    if (r) return r;
+    ctx->close_callback = NULL;
+    ctx->close_arg = NULL;
+    ctx->hierarchy_level = s->hierarchy_level;
+    ctx->nsms = s->nsms;
+    ctx->awake_workers = s->awake_workers;
+    ctx->held = NULL;
+    orr_store_relaxed(&ctx->nested_in, s->nested_in);
+    orr_store_relaxed(&ctx->inheritor, (unsigned)STARPU_NMAX_SCHED_CTXS);
+    orr_store_relaxed(&ctx->closing, false);
+    orr_store_relaxed(&ctx->counters, NULL);
+    orr_store_relaxed(&ctx->sample_start_us, 0);
+    orr_store_relaxed(&ctx->policy_holds, 0);
+    orr_store_relaxed(&ctx->raw, NULL);
+    for (unsigned i = 0; i < (STARPU_NMAXWORKERS + 31) / 32; i++) orr_store_relaxed(&ctx->shares[i], 0);
+    for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) orr_store_relaxed(&ctx->worker_priority[i], 0);
+    reset_tally(&ctx->tally);
+}
+
+int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s)
+{
+    struct orr_ctx *ctx = &orr_contexts[id];
+    reset(ctx, id, s);
+    orr_store_release(&ctx->in_use, true); /* the policy's init function asks for it */
+    int r = make_instance(ctx, s);
+    if (r) {
+        orr_store_release(&ctx->in_use, false);
+        return r;
+    }
     if (ctx->policy_init) ctx->policy_init(id);
-    r = orr_ctx_add_workers(ctx, workers, count);
-    if (r)
-        orr_ctx_close(id);
-    else
-        orr_profile_listen();
-    return r;
+    orr_profile_consider(ctx);
+    orr_store_seq(&ctx->open, true);
+    orr_profile_listen();
+    return 0;
 }
 
 int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers,
                  unsigned count)
 {
-    struct orr_ctx_settings s = { .policy_name = policy_name, .policy = user };
-    return orr_ctx_open_with(id, &s, workers, count);
+    struct orr_ctx_settings s = { .policy_name = policy_name ? policy_name : "", .policy = user };
+    int r = orr_ctx_open_with(id, &s);
+    if (r) return r;
+    for (unsigned i = 0; i < count; i++) orr_member_ask(&orr_workers[workers[i]], UINT32_C(1) << id, 0);
+    if (orr_contexts[id].policy->flags & ORR_POLICY_COMBINES) orr_combined_make(workers, count);
+    if (orr_load_relaxed(&orr_contexts[id].nworkers) == count) return 0;
+    orr_ctx_close(id);
+    return -ENOMEM;
 }
 
 void orr_ctx_close(unsigned id)
 {
     struct orr_ctx *ctx = &orr_contexts[id];
-    if (!ctx->in_use) return;
-    int workers[STARPU_NMAXWORKERS];
-    unsigned count = ctx->nworkers;
-    memcpy(workers, ctx->workers, count * sizeof workers[0]);
-    orr_ctx_remove_workers(ctx, workers, count);
+    uint32_t bit = UINT32_C(1) << id;
+    if (!orr_load_acquire(&ctx->in_use)) return;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        if (!((orr_member_wanted(w) | orr_load_acquire(&w->in)) & bit)) continue;
+        orr_member_wait(w, orr_member_ask(w, 0, bit));
+    }
+    orr_store_seq(&ctx->open, false); /* pairs with orr_ctx_use_try */
+    orr_tally_wait_unused(id);
+    orr_store_release(&ctx->sees_bodies, false);
+    orr_store_release(&ctx->sees_submissions, false);
+    orr_store_release(&ctx->counters, NULL);
     ctx->policy->destroy(ctx->instance);
+    ctx->instance = NULL;
     orr_collection_destroy(ctx->collection);
     ctx->collection = NULL;
-    ctx->in_use = false;
+    drop_raw(ctx);
+    orr_store_release(&ctx->in_use, false);
+    orr_profile_listen();
 }
 
 /* ---- priorities: settings of a policy, made by its init function ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* context.h: scheduling contexts: a set of workers and an instance of a policy that serves them.
- * Threads: making and ending by the program's threads while no task of the context is under way.
+ * Threads: any opens and closes, one for each context at a time.
  * Owns: the table orr_contexts (declared in core/worker/policy.h). Not here: policies (sched/). */
 #ifndef ORR_RUN_CONTEXT_H
 #define ORR_RUN_CONTEXT_H
@@ -9,28 +9,36 @@
 
 #include "core/worker/policy.h"
 
-/* Fills ctx with a policy: the program's table `user`, or the built-in one of that name, or the default when
- * both are NULL. 0, -EINVAL for an unknown name (which are known is printed), -ENOMEM. */
+/* Opens context id with a policy: the program's table `user`, or the one of that name, or the default when
+ * both are NULL; and, while workers have no threads, with these workers. 0, -EINVAL for an unknown name
+ * (which are known is printed), -ENOMEM. */
 int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_policy *user, const int *workers,
                  unsigned count);
+
+/* Its members leave, its policy is destroyed. It has no tasks, and nobody adds workers. */
 void orr_ctx_close(unsigned id);
 
-/* The same with more to say. policy_init: called after the policy's own init. */
+/* Opens with more to say, and without workers. */
 struct orr_ctx_settings {
-    const char *name; /* borrowed while the context is open */
-    const char *policy_name;
+    const char *name;        /* borrowed while the context is open */
+    const char *policy_name; /* "": the default; NULL, and no policy: none, see group.c */
     struct starpu_sched_policy *policy;
     bool priorities_set;
     int min_priority, max_priority;
-    void (*policy_init)(unsigned id);
+    void (*policy_init)(unsigned id); /* called after the policy's own init */
     void *user_data;
-    unsigned nested_in;
+    unsigned nested_in, hierarchy_level;
+    bool awake_workers;
+    int nsms;           /* multiprocessors of a GPU; 0: not said */
+    unsigned *sub_ctxs; /* borrowed */
+    int nsub_ctxs;
 };
-int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s, const int *workers, unsigned count);
+int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s);
 
-/* Workers of no context join; members leave, and then belong to none. Called while workers are halted. */
-int orr_ctx_add_workers(struct orr_ctx *ctx, const int *workers, unsigned count);
-void orr_ctx_remove_workers(struct orr_ctx *ctx, const int *workers, unsigned count);
+/* The members by number; room for all workers. Any thread, with whatever locks. */
+unsigned orr_ctx_list(struct orr_ctx *ctx, int *workers_out);
+/* The members as an array that stays as it is until the context is closed, even if they change. */
+unsigned orr_ctx_raw(struct orr_ctx *ctx, int **workers_out);
 
 /* Prints the names and descriptions of the built-in policies. */
 void orr_policies_print(void);

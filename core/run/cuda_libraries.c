@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_libraries.c: CUBLAS and CUSPARSE on CUDA workers, of which this build has none: there is nothing to
- * prepare. Threads: any. Owns: nothing. Not here: kinds of workers (drivers/). */
+/* cuda_libraries.c: preparing CUBLAS and CUSPARSE on every CUDA worker. This build has no CUDA workers (a
+ * simulated device has no such libraries), so that there is nothing to do, and nothing is what these do: as
+ * on any machine without a GPU, a program that calls them goes on. Threads: any. Owns: nothing. Not here:
+ * kinds of workers (drivers/).
+ */
 #include <starpu_cublas.h>
 #include <starpu_cusparse.h>
 

@@ -5,9 +5,9 @@
  *
  * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every
  * thread that ever called the runtime is blocked inside it, no transfer is under way, and not a single task
- * was submitted or completed for two seconds. Then nobody is left who could move. A thread that computes
- * outside the runtime means no deadlock. Tasks are found by looking through the blocks they are allocated
- * from: running normally costs nothing. */
+ * was submitted or completed for a second and a half. Then nobody is left who could move. A thread that
+ * computes outside the runtime means no deadlock. Tasks are found by looking through the blocks they are
+ * allocated from: running normally costs nothing. */
 #include "core/run/deadlock.h"
 
 #include <stdio.h>
@@ -19,13 +19,22 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "core/data/transfer.h"
 #include "core/task/deps.h"
 #include "core/task/task.h"
+#include "core/worker/joblist.h"
+#include "core/worker/parallel.h"
 #include "core/worker/park.h"
 #include "core/worker/worker.h"
 
-enum { LOOK_EVERY_MS = 400, LOOKS_UNTIL_SURE = 5, TASKS_MAX = 1024, TASKS_SHOWN = 16 };
+enum {
+    LOOK_EVERY_MS = 100,
+    LOOKS_UNTIL_SURE = 14,
+    LOOKS_IN_METHODS = 50,
+    TASKS_MAX = 1024,
+    TASKS_SHOWN = 16
+};
 enum reaction { REACT_EXIT, REACT_WARN, REACT_ABORT };
 
 static const struct orr_env env_reaction = { "ORRERY_ON_DEADLOCK", "exit", "exit|warn|abort|off",
@@ -36,12 +45,15 @@ static struct {
     bool running;
     _Atomic uint32_t stop; /* futex */
     enum reaction reaction;
-    _Atomic(bool (*)(void)) excuse;
+    _Atomic(const struct orr_deadlock_outside *) outside;
+    uint64_t submitted, completed, movement; /* at the last look [own: watching thread] */
+    uint64_t method_calls, method_cpu_ns;
+    unsigned in_methods;
 } watch;
 
-void orr_deadlock_excuse(bool (*fn)(void))
+void orr_deadlock_outside(const struct orr_deadlock_outside *outside)
 {
-    orr_store_release(&watch.excuse, fn);
+    orr_store_release(&watch.outside, outside);
 }
 
 /* ---- who waits for what ---- */
@@ -58,8 +70,8 @@ static void collect(void *block, void *arg)
     uint32_t state = orr_load_acquire(&t->state);
     struct orr_edge *e = orr_load_acquire(&t->successors);
     bool never_submitted = state == ORR_TASK_CREATED && e && e != ORR_EDGES_CLOSED;
-    if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_RUNNING &&
-        !never_submitted)
+    if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_PUSHED &&
+        state != ORR_TASK_RUNNING && !never_submitted)
         return;
     if (all->count < TASKS_MAX)
         all->task[all->count++] = t;
@@ -123,10 +135,33 @@ static struct orr_data *waits_for_data(struct orr_task *t, struct orr_task *p)
     return NULL;
 }
 
+/* Whether t's body has run and its end waits for others. */
+static bool waits_to_end(struct orr_task *t)
+{
+    return orr_load_acquire(&t->state) == ORR_TASK_RUNNING && t->rare && t->rare->end_deps_used &&
+           orr_load_acquire(&t->rare->end_deps) > 0;
+}
+
+static bool waits_for_task(struct orr_task *t, struct orr_task *p)
+{
+    if (t == p) return false;
+    if (orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED)
+        return waits_for_edge(t, p) || waits_for_data(t, p);
+    return waits_to_end(t) && waits_for_edge(t, p);
+}
+
+/* Why t, a job of a list, does not start before p has started or ended. */
+static enum orr_job_obstacle obstacle(struct orr_task *t, struct orr_task *p)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    bool under_way = orr_load_acquire(&p->state) != ORR_TASK_CREATED;
+    return under_way && (state == ORR_TASK_SUBMITTED || state == ORR_TASK_READY) ? orr_job_obstacle(t, p)
+                                                                                 : ORR_JOB_FREE;
+}
+
 static bool waits_for(struct orr_task *t, struct orr_task *p)
 {
-    return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && t != p &&
-           (waits_for_edge(t, p) || waits_for_data(t, p));
+    return waits_for_task(t, p) || obstacle(t, p) != ORR_JOB_FREE;
 }
 
 /* ---- saying it ---- */
@@ -174,26 +209,66 @@ static bool explain_order(struct orr_task *t, const char *name)
     return true;
 }
 
+/* Says which job of its list t waits for. */
+static bool explain_turn(struct waiting *all, struct orr_task *t, const char *name)
+{
+    char other[200];
+    for (unsigned i = 0; i < all->count; i++) {
+        enum orr_job_obstacle why = obstacle(t, all->task[i]);
+        if (why == ORR_JOB_FREE) continue;
+        describe(other, sizeof other, all->task[i]);
+        orr_error(
+            why == ORR_JOB_AFTER_START
+                ? "  task %s waits for its turn in job list \"%s\": task %s comes before it"
+                : "  task %s is after a wait in job list \"%s\": task %s, before the signal, has not ended",
+            name, orr_job_list_name(t), other);
+        return true;
+    }
+    return false;
+}
+
 static void explain(struct waiting *all, struct orr_task *t)
 {
     char name[200], other[200];
     bool said = false;
     uint32_t state = orr_load_acquire(&t->state);
     describe(name, sizeof name, t);
+    unsigned come, size;
+    if ((state == ORR_TASK_PUSHED || state == ORR_TASK_READY) && orr_team_waits(t, &come, &size)) {
+        orr_error("  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
+                  "such tasks must be given to all in the same order",
+                  name, size, come);
+        return;
+    }
+    if (state == ORR_TASK_PUSHED) {
+        orr_error("  task %s is ready; scheduling policy %s was given it, and does not give it to a worker",
+                  name, orr_policy_name(&orr_contexts[t->sched_ctx]));
+        return;
+    }
     if (state == ORR_TASK_READY) {
-        if (!explain_order(t, name))
+        if (orr_load_relaxed(&orr_contexts[t->sched_ctx].nworkers) == 0)
+            orr_error("  task %s is ready in scheduling context %u, which has no workers", name, t->sched_ctx);
+        else if (!explain_order(t, name) && !explain_turn(all, t, name))
             orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
     }
-    if (state != ORR_TASK_SUBMITTED) return;
+    bool to_end = waits_to_end(t);
+    if (state != ORR_TASK_SUBMITTED && !to_end) return;
     for (unsigned i = 0; i < all->count; i++) {
         struct orr_task *p = all->task[i];
-        if (!waits_for(t, p)) continue;
+        if (!waits_for_task(t, p)) continue;
         describe(other, sizeof other, p);
         const char *note =
             orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
-        orr_error("  task %s waits for task %s%s", name, other, note);
+        orr_error("  task %s %s task %s%s", name, to_end ? "has run, and its end waits for" : "waits for",
+                  other, note);
         said = true;
+    }
+    if (to_end) {
+        if (!said)
+            orr_error("  task %s has run, and its end waits for %d calls of starpu_task_end_dep_release",
+                      name, orr_load_acquire(&t->rare->end_deps));
+        return;
     }
     if (t->rare && t->rare->tag && !said) {
         orr_error("  task %s waits for tags that its tag %llu depends on", name,
@@ -201,6 +276,7 @@ static void explain(struct waiting *all, struct orr_task *t)
         said = true;
     }
     if (t->naccesses && explain_held_by_program(all, t, name)) said = true;
+    if (explain_turn(all, t, name)) said = true;
     if (!said) orr_error("  task %s waits (%d conditions missing)", name, (int)orr_load_acquire(&t->pending));
 }
 
@@ -241,13 +317,38 @@ static void print_cycle(struct waiting *all)
     }
 }
 
+static void explain_method(const struct orr_method *m, void *arg)
+{
+    int worker = orr_load_relaxed(&m->worker);
+    char who[32];
+    (void)arg;
+    snprintf(who, sizeof who, worker >= 0 ? "worker %d" : "a thread", worker);
+    orr_error("  %s waits inside %s of scheduling policy %s: a lock that somebody forgot to release?", who,
+              orr_load_relaxed(&m->name), orr_policy_name(&orr_contexts[orr_load_relaxed(&m->context)]));
+}
+
+static void explain_policies(void)
+{
+    orr_threads_in_methods(explain_method, NULL);
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        struct orr_ctx *ctx = orr_ctx_get(i);
+        unsigned n = ctx ? orr_load_acquire(&ctx->policy_holds) : 0;
+        if (n)
+            orr_error("  scheduling policy %s holds %u task%s and gives none: pop_task returned NULL to "
+                      "every worker, "
+                      "and nobody is woken (starpu_wake_worker)",
+                      orr_policy_name(ctx), n, n > 1 ? "s" : "");
+    }
+}
+
 static void report(uint64_t outstanding)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
     if (outstanding)
         orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
-                  "moved for 2 s",
+                  "moved for 1.5 s",
                   (unsigned long long)outstanding);
+    explain_policies();
     if (!all) return;
     orr_slab_for_each(ORR_SLAB_TASK, collect, all);
     orr_slab_for_each(ORR_SLAB_JOB, collect, all);
@@ -260,26 +361,57 @@ static void report(uint64_t outstanding)
 
 /* ---- watching ---- */
 
-static bool everybody_idle(void)
+/* in_methods: workers that count as idle, for they are stuck in a method of the program's policy. */
+static bool everybody_idle(unsigned in_methods)
 {
     if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping))
         return false;
-    unsigned asleep = orr_load_seq(&orr_lot.parked);
+    unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
-        pthread_mutex_lock(&w->sched_mutex);
-        if (w->sleeping_on_cond) asleep++;
+        if (orr_load_seq(&w->at_gate)) asleep++; /* for others of its team */
+        if (pthread_mutex_trylock(&w->sched_mutex) != 0) continue; /* perhaps held for ever, by mistake */
+        if (w->sleeping_on_cond && !w->counted_parked) asleep++;
         pthread_mutex_unlock(&w->sched_mutex);
     }
     return asleep >= orr_worker_count;
 }
 
+/* Whether threads that are inside methods of the program's policies have not moved since the last look. */
+static bool methods_are_still(const struct orr_census *c)
+{
+    bool still = c->method_calls == watch.method_calls && c->method_cpu_ns == watch.method_cpu_ns;
+    watch.method_calls = c->method_calls;
+    watch.method_cpu_ns = c->method_cpu_ns;
+    watch.in_methods = c->in_methods;
+    return still;
+}
+
+/* One look: whether everybody waits and nothing has moved since the last one. */
+static bool is_still(void)
+{
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+    struct orr_census c = orr_threads_census();
+    uint64_t movement = outside ? outside->movement() : 0;
+    bool still = c.all_blocked && c.submitted == watch.submitted && c.completed == watch.completed &&
+                 movement == watch.movement && methods_are_still(&c) && everybody_idle(c.workers_in_methods);
+    watch.submitted = c.submitted;
+    watch.completed = c.completed;
+    watch.movement = movement;
+    return still;
+}
+
+bool orr_deadlock_still(void)
+{
+    return is_still();
+}
+
 /* Whether somebody outside may still move things, or else says that nobody can: then it is a deadlock even
  * without a task. */
-static bool excused(bool has_tasks)
+static bool excused(void)
 {
-    bool (*excuse)(void) = orr_load_acquire(&watch.excuse);
-    return excuse ? excuse() : !has_tasks;
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+    return outside ? outside->excuse() : watch.submitted == watch.completed;
 }
 
 static void react(uint64_t outstanding)
@@ -288,30 +420,31 @@ static void react(uint64_t outstanding)
     if (watch.reaction == REACT_WARN) return;
     orr_error("the program ends here; ORRERY_ON_DEADLOCK=warn lets it wait on, =abort leaves a core file");
     fflush(NULL);
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     if (watch.reaction == REACT_ABORT) abort();
+    if (outside) outside->end();
     _exit(1);
+}
+
+/* A method of the program's policy may sleep for a while: nobody can tell that from waiting for a lock. */
+static unsigned looks_until_sure(void)
+{
+    return watch.in_methods ? LOOKS_IN_METHODS : LOOKS_UNTIL_SURE;
 }
 
 static void *run(void *unused)
 {
-    uint64_t submitted = 0, completed = 0;
     unsigned still = 0;
     bool reacted = false;
     (void)unused;
+    orr_thread_is_internal(); /* it may run callbacks of messages */
     while (!orr_load_acquire(&watch.stop)) {
         orr_futex_wait(&watch.stop, 0, (int64_t)LOOK_EVERY_MS * 1000000);
-        struct orr_census c = orr_threads_census();
-        bool stuck =
-            c.all_blocked && c.submitted == submitted && c.completed == completed && everybody_idle();
-        submitted = c.submitted;
-        completed = c.completed;
-        still = stuck ? still + 1 : 0;
-        if (!stuck) reacted = false;
-        if (still < LOOKS_UNTIL_SURE || reacted || orr_load_acquire(&watch.stop) ||
-            excused(submitted > completed))
-            continue;
+        still = is_still() ? still + 1 : 0;
+        if (!still) reacted = false;
+        if (still < looks_until_sure() || reacted || orr_load_acquire(&watch.stop) || excused()) continue;
         reacted = true;
-        react(submitted - completed);
+        react(watch.submitted - watch.completed);
     }
     return NULL;
 }

@@ -5,16 +5,25 @@
 #define ORR_RUN_DEADLOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/export.h"
 
 void orr_deadlock_start(void); /* reads ORRERY_ON_DEADLOCK */
 void orr_deadlock_stop(void);
 
-/* Somebody outside (another rank) may still make things move: fn is asked, on the watching thread, whenever
- * this process has not moved for two seconds, and while it returns true there is no deadlock; when it returns
- * false there is one, even without a task here. It may take some tenths of a second. At most one; NULL:
- * nobody. Any thread. */
-ORR_EXPORT void orr_deadlock_excuse(bool (*fn)(void));
+/* Other ranks, who may still make things move here. Both are called on the watching thread. */
+struct orr_deadlock_outside {
+    /* A number that changes whenever a message moves. */
+    uint64_t (*movement)(void);
+    /* Asked whenever nothing has moved here for 1.5 s: true while the others may still move; false: a deadlock,
+     * even without a task here, and it was said what this rank waits for. Some tenths of a second at most. */
+    bool (*excuse)(void);
+    void (*end)(void); /* ends this process, once the others have said what they wait for */
+};
+/* At most one, borrowed; NULL: nobody is outside. Any thread. */
+ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
+/* For excuse: whether still nothing has moved here, and everybody waits. */
+ORR_EXPORT bool orr_deadlock_still(void);
 
 #endif

@@ -16,13 +16,18 @@
 #include "core/data/coherency.h"
 #include "core/data/transfer.h"
 #include "core/mem/node.h"
+#include "core/perf/bus.h"
 #include "core/perf/perfmodel.h"
 #include "core/run/async_copy.h"
 #include "core/run/context.h"
 #include "core/run/deadlock.h"
+#include "core/run/sched_ctx.h"
+#include "core/run/sched_lib.h"
 #include "core/task/redux.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
+#include "core/worker/combined.h"
+#include "core/worker/counters.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
@@ -94,6 +99,16 @@ static uint32_t where_of_type(enum starpu_worker_archtype type)
     return STARPU_WORKER_TO_MASK(type);
 }
 
+/* Tells whether its worker holds it: a policy of the program may have forgotten that (sched/user.c). */
+static void init_sched_mutex(pthread_mutex_t *m)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(m, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 static int setup_worker(const struct orr_driver_ops *d, int devid, const struct starpu_conf *conf,
                         const int *cores)
 {
@@ -106,7 +121,7 @@ static int setup_worker(const struct orr_driver_ops *d, int devid, const struct 
     w->bindid = cores[w->id];
     w->driver = d;
     w->direct = d->type == STARPU_CPU_WORKER;
-    pthread_mutex_init(&w->sched_mutex, NULL);
+    init_sched_mutex(&w->sched_mutex);
     pthread_cond_init(&w->sched_cond, NULL);
     int r = d->setup(w, devid, conf);
     if (r == 0) r = orr_perf_worker_register(w->id, w->type, devid, w->node);
@@ -147,6 +162,7 @@ static void teardown_workers(void)
         pthread_mutex_destroy(&w->sched_mutex);
         pthread_cond_destroy(&w->sched_cond);
     }
+    orr_combined_fini();
     orr_worker_count = 0;
 }
 
@@ -206,9 +222,12 @@ static int bring_up(struct starpu_conf *conf)
     orr_nodes_init();
     orr_async_copy_init(conf);
     if ((r = setup_workers(conf)) != 0) goto undo_workers;
+    orr_combined_init(conf);
     if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0)
         goto undo_workers;
-    if ((r = open_main_context(conf)) != 0) goto undo_perf;
+    orr_bus_init(conf->bus_calibrate, conf->precedence_over_environment_variables);
+    if ((r = orr_sched_lib_open()) != 0) goto undo_perf;
+    if ((r = open_main_context(conf)) != 0) goto undo_lib;
     orr_wait_init_limits();
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
@@ -222,10 +241,13 @@ static int bring_up(struct starpu_conf *conf)
     return 0;
 undo_context:
     orr_ctx_close(0);
+undo_lib:
+    orr_sched_lib_close();
 undo_perf:
     orr_perf_fini();
 undo_workers:
     teardown_workers();
+    orr_bus_fini();
     orr_nodes_fini();
     orr_topo_fini();
     return r;
@@ -268,13 +290,17 @@ static void bring_down(void)
     orr_deadlock_stop();
     orr_workers_stop();
     orr_profile_fini();
+    orr_counters_fini();
     orr_progress_unregister(transfers_progress);
     for (unsigned id = STARPU_NMAX_SCHED_CTXS; id-- > 0;) orr_ctx_close(id);
+    orr_sched_ctx_fini();
+    orr_sched_lib_close();
     orr_perf_fini();
     orr_tags_fini();
     orr_transfers_fini();
     orr_data_retired_free();
     teardown_workers();
+    orr_bus_fini();
     orr_nodes_fini();
     orr_topo_fini();
     orr_slab_trim_all();

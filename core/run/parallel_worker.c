@@ -4,8 +4,8 @@
  * Not here: contexts (sched_ctx.c), the shape of the machine (core/topo), OpenMP and MKL, which are only
  * asked for when the program has them.
  *
- * The first worker of a group, its master, stays in the main context and is bound to the cores of all; the
- * others move to a context of their own in which nothing is submitted, and so they sleep. */
+ * The first worker of a group, its master, stays in its contexts and is bound to the cores of all; the others
+ * stand by: they serve no context, and so they sleep. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +16,9 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
-#include "core/run/context.h"
+#include "core/run/sched_ctx.h"
 #include "core/topo/topo.h"
+#include "core/worker/member.h"
 #include "core/worker/worker.h"
 
 struct group {
@@ -29,7 +30,6 @@ struct starpu_parallel_worker_config {
     struct group groups[STARPU_NMAXWORKERS];
     int order[STARPU_NMAXWORKERS];  /* workers, group after group */
     int object[STARPU_NMAXWORKERS]; /* of each of those, the part of the machine it is in */
-    unsigned context;               /* of those that sleep; STARPU_NMAX_SCHED_CTXS: there are none */
 };
 
 struct settings {
@@ -104,7 +104,7 @@ static unsigned list_workers(struct starpu_parallel_worker_config *c, int level)
     unsigned objects = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         int core = starpu_worker_get_bindid((int)i);
-        if (orr_workers[i].type != STARPU_CPU_WORKER || core < 0 || orr_workers[i].ctx != &orr_contexts[0])
+        if (orr_workers[i].type != STARPU_CPU_WORKER || core < 0 || !orr_ctx_has(&orr_contexts[0], i))
             continue;
         int object = orr_topo_object_above((unsigned)core, level);
         unsigned at = c->nworkers++;
@@ -233,8 +233,8 @@ static void on_masters(void (*f)(void *), void *arg, const char *name)
     starpu_execute_on_specific_workers(f, arg, active->ngroups, masters, name);
 }
 
-/* Everybody but the masters goes to a context where nothing is to be done. */
-static bool put_others_to_sleep(struct starpu_parallel_worker_config *c)
+/* Everybody but the masters stands by (change 1), or comes back (-1). */
+static void hold_others(const struct starpu_parallel_worker_config *c, int change)
 {
     int others[STARPU_NMAXWORKERS];
     unsigned n = 0;
@@ -243,11 +243,7 @@ static bool put_others_to_sleep(struct starpu_parallel_worker_config *c)
         for (unsigned g = 0; g < c->ngroups; g++) master |= c->groups[g].first == i;
         if (!master) others[n++] = c->order[i];
     }
-    c->context = STARPU_NMAX_SCHED_CTXS;
-    if (n == 0) return true;
-    c->context =
-        starpu_sched_ctx_create(others, (int)n, "parallel workers", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
-    return c->context != STARPU_NMAX_SCHED_CTXS;
+    orr_sched_ctx_suspend(others, n, change);
 }
 
 /* ---- making and ending ---- */
@@ -269,13 +265,13 @@ static struct starpu_parallel_worker_config *make(int level, const char *functio
     if (!why) {
         make_groups(c, n, objects);
         if (s.homogeneous) make_equal(c);
-        if (!put_others_to_sleep(c)) why = "no context can be made for the workers that are to sleep";
     }
     if (why) {
         orr_error("%s: %s", function, why);
         orr_free(c);
         return NULL;
     }
+    hold_others(c, 1);
     active = c;
     on_masters(master_begin, &s, function);
     return c;
@@ -301,7 +297,7 @@ int starpu_parallel_worker_shutdown(struct starpu_parallel_worker_config *c)
         }
         starpu_task_wait_for_all();
         on_masters(master_end, NULL, "starpu_parallel_worker_shutdown");
-        if (c->context != STARPU_NMAX_SCHED_CTXS) starpu_sched_ctx_delete(c->context);
+        hold_others(c, -1);
     }
     active = NULL;
     orr_free(c);

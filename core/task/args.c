@@ -93,7 +93,7 @@ static void unpack(struct reader *r, va_list ap)
 {
     void *dst;
     while (r->left > 0 && (dst = va_arg(ap, void *)) != NULL) {
-        size_t bytes;
+        size_t bytes = 0;
         const char *value = next_value(r, &bytes);
         memcpy(dst, value, bytes);
     }

@@ -46,8 +46,9 @@ static void regenerate(struct orr_task *t)
 /* Releases everything the task stands in the way of. */
 static void release(struct orr_task *t)
 {
-    if (t->naccesses) release_accesses(t);
     struct orr_task_rare *r = t->rare;
+    if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* who gets its data may remove its tag */
+    if (t->naccesses) release_accesses(t);
     bool keep = r && r->persistent;
     struct orr_edge *kept = orr_dep_close(&t->successors, keep);
     if (orr_unlikely(keep)) r->kept_edges = kept;
@@ -93,11 +94,15 @@ void orr_task_complete(struct orr_task *t)
     struct orr_thread *self = orr_self();
     struct starpu_task *pub = t->pub;
     struct orr_ready_list *outer = self->collect, list = { NULL, NULL };
+    unsigned ctx = t->sched_ctx; /* the task is gone when it is counted */
+    bool was_ready = t->flags & ORR_TF_READY;
+    double flops = orr_unlikely(ctx != 0) ? pub->flops : 0;
     if (!outer) self->collect = &list;
     if (orr_unlikely(pub->epilogue_callback_func != NULL))
         orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
     release(t);
     void (*callback)(void *) = callback_of(pub);
+    struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->job : NULL;
     bool ends_first =
         orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
     void *arg = pub->callback_arg;
@@ -107,7 +112,10 @@ void orr_task_complete(struct orr_task *t)
         if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
         end(t);
     }
+    if (orr_unlikely(job != NULL)) orr_task_hooks.job_ended(job);
+    if (orr_unlikely(ctx != 0)) orr_own_add(&self->completed_elsewhere, 1);
     orr_own_add(&self->completed, 1);
+    if (orr_unlikely(ctx != 0)) orr_task_hooks.ctx_completed(ctx, was_ready, flops);
     if (!outer) {
         self->collect = NULL;
         orr_ready_dispatch(&list, NULL);

@@ -183,7 +183,7 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         satisfied++;
         g->total--; /* a prerequisite of the past is none in later rounds */
     }
-    g->total -= one_more;
+    if (one_more) g->total--; /* a single prerequisite may be notifying just now */
     if (g->total == 0) r->ngroups--; /* nothing to wait for in later rounds */
     for (; satisfied > 0; satisfied--) orr_dep_group_notify(g);
     return status;

@@ -202,8 +202,8 @@ double starpu_task_expected_energy(struct starpu_task *task, struct starpu_perfm
 static double expected_on_worker(struct starpu_task *task, struct starpu_perfmodel *m, unsigned workerid,
                                  unsigned nimpl)
 {
-    if (workerid >= orr_perf_worker_count) return NAN;
-    return expected_on(task, m, orr_perf_workers[workerid].comb, nimpl, (int)workerid);
+    int comb = orr_perf_comb_of(workerid);
+    return comb >= 0 ? expected_on(task, m, comb, nimpl, (int)workerid) : NAN;
 }
 
 double starpu_task_worker_expected_length(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,
@@ -335,14 +335,12 @@ static void measured_slow(struct orr_task *t, struct orr_perfmodel_state *s, int
     orr_history_record(pa, &key, us, 1, slack_us);
 }
 
-void orr_perf_task_measured(struct orr_task *t, uint64_t ticks)
+void orr_perf_task_measured_on(struct orr_task *t, int comb, uint64_t ticks)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
     struct orr_perfmodel_state *s = orr_perfmodel_peek(m);
     if (!s && orr_calibrate) s = orr_perfmodel_get(m);
     if (!s || !orr_load_relaxed(&s->benchmarking) || !orr_perfmodel_is_measured(s->type)) return;
-    if (orr_unlikely(t->worker < 0 || (unsigned)t->worker >= orr_perf_worker_count)) return;
-    int comb = orr_perf_workers[t->worker].comb;
     if (orr_unlikely(comb < 0)) return;
     struct orr_perf_arch *pa = orr_perfmodel_arch(s, comb, t->nimpl);
     double us = orr_ticks_to_us(ticks);
@@ -357,6 +355,12 @@ void orr_perf_task_measured(struct orr_task *t, uint64_t ticks)
         }
     }
     measured_slow(t, s, comb, us);
+}
+
+void orr_perf_task_measured(struct orr_task *t, uint64_t ticks)
+{
+    if (orr_unlikely(t->worker < 0 || (unsigned)t->worker >= orr_perf_worker_count)) return;
+    orr_perf_task_measured_on(t, orr_perf_workers[t->worker].comb, ticks);
 }
 
 void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct starpu_task *task,

@@ -29,6 +29,8 @@ double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int com
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
 
 void orr_perf_task_measured(struct orr_task *t, uint64_t ticks);
+/* The same for a task that ran on architecture comb: several workers together. */
+void orr_perf_task_measured_on(struct orr_task *t, int comb, uint64_t ticks);
 
 /* Worker w ran t's body in so many ticks. */
 static inline void orr_perf_task_done(struct orr_worker *w, struct orr_task *t, uint64_t ticks)

@@ -125,7 +125,8 @@ static int build_accesses(struct orr_task *t, unsigned n)
                                 .flags = ORR_ACCESS_LASTS };
         if (orr_unlikely(a.group == ORR_GROUP_REDUX))
             t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
-        if (orr_unlikely(!handle_is_sequential(pub, handles[i], i))) a.flags |= ORR_AF_LATE;
+        if (orr_unlikely(!handle_is_sequential(pub, handles[i], i)) && !(t->flags & ORR_TF_LISTED))
+            a.flags |= ORR_AF_LATE; /* a job joins when it is added: jobs behind it may be given the data before it */
         if (orr_unlikely(a.group == ORR_GROUP_COMMUTE)) a.flags |= ORR_AF_TURN;
         if (orr_unlikely(a.flags & (ORR_AF_LATE | ORR_AF_TURN))) t->flags |= ORR_TF_LATE;
         insert_sorted(list, &count, handles, a);
@@ -153,9 +154,11 @@ static int check_variable_buffers(struct orr_task *t, unsigned n)
                   orr_task_name(t), n, STARPU_NMAXBUFS);
         return -EINVAL;
     }
-    if (pub->dyn_handles && !pub->dyn_interfaces) {
-        pub->dyn_interfaces = orr_malloc(n * sizeof *pub->dyn_interfaces);
-        if (!pub->dyn_interfaces) return -ENOMEM;
+    if (n > 0 && pub->dyn_handles && (!pub->dyn_interfaces || (t->flags & ORR_TF_DYN_OWNED))) {
+        void **room = orr_realloc(pub->dyn_interfaces, n * sizeof *room); /* more than last time, maybe */
+        if (!room) return -ENOMEM;
+        pub->dyn_interfaces = room;
+        t->flags |= ORR_TF_DYN_OWNED;
     }
     return 0;
 }
@@ -295,6 +298,7 @@ static void commit(struct orr_task *t)
     t->pub->status = STARPU_TASK_BLOCKED;
     orr_store_relaxed(&t->state, ORR_TASK_SUBMITTED);
     orr_own_add(&self->submitted, 1);
+    if (orr_unlikely(t->sched_ctx != 0)) orr_task_hooks.ctx_submitted(t->sched_ctx);
     int early = t->naccesses ? count_early(t) : 0;
     bool shared = (t->flags & ORR_TF_EXPLICIT) != 0 || (t->rare && t->rare->persistent);
     if (orr_unlikely(shared))
@@ -310,7 +314,7 @@ static void commit(struct orr_task *t)
     if (orr_sub_acq_rel(&t->pending, granted + 1) == granted + 1) now_ready(t);
 }
 
-int orr_task_submit(struct starpu_task *pub, uint32_t flags)
+static inline int prepare(struct starpu_task *pub, uint32_t flags)
 {
     struct orr_task *t = orr_task_private(pub);
     if (orr_unlikely(!t)) return -ENOMEM;
@@ -320,8 +324,25 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
     if (orr_unlikely(r != 0)) return r;
     void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
     if (orr_unlikely(submitted != NULL) && pub->cl) submitted(t);
-    commit(t);
     return 0;
+}
+
+int orr_task_submit(struct starpu_task *pub, uint32_t flags)
+{
+    int r = prepare(pub, flags);
+    if (orr_unlikely(r != 0)) return r;
+    commit(orr_task_of(pub));
+    return 0;
+}
+
+int orr_task_prepare(struct starpu_task *pub, uint32_t flags)
+{
+    return prepare(pub, flags);
+}
+
+void orr_task_commit(struct orr_task *t)
+{
+    commit(t);
 }
 
 int starpu_task_submit(struct starpu_task *task)
@@ -443,6 +464,38 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     self->collect = collect;
 }
 
+static void announce_ready(struct orr_task *t)
+{
+    struct starpu_task *pub = t->pub;
+    orr_store_relaxed(&t->state, ORR_TASK_READY);
+    pub->status = STARPU_TASK_READY;
+    if (orr_unlikely(pub->prologue_callback_func != NULL))
+        orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
+}
+
+/* Whether a task with late accesses, or a job of a list, can be dispatched now; else it comes again, or its
+ * list has it. A job takes what it must share (turns, late accesses) only when its turn in the list has come:
+ * a job before it in the list may want the same. */
+static bool may_dispatch(struct orr_task *t)
+{
+    bool listed = (t->flags & ORR_TF_LISTED) != 0;
+    if ((t->flags & ORR_TF_HELD) && ((t->flags & ORR_TF_LATE) || !has_body(t))) {
+        orr_task_hooks.job_ready(t);
+        return false;
+    }
+    if ((t->flags & ORR_TF_LATE) && !late_phase(t)) return false;
+    if (!listed || !has_body(t)) return true;
+    announce_ready(t);
+    orr_task_hooks.job_ready(t);
+    return false;
+}
+
+void orr_task_release_held(struct orr_task *t)
+{
+    t->flags &= ~(uint32_t)ORR_TF_HELD;
+    dispatch_one(t);
+}
+
 void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
 {
     struct orr_thread *self = orr_self();
@@ -450,12 +503,9 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
     self->collect = list;
     for (struct orr_task *t; (t = list->head) != NULL;) {
         list->head = t->next;
-        if (orr_unlikely(t->flags & ORR_TF_LATE) && !late_phase(t)) continue;
+        if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED)) && !may_dispatch(t)) continue;
         struct starpu_task *pub = t->pub;
-        orr_store_relaxed(&t->state, ORR_TASK_READY);
-        pub->status = STARPU_TASK_READY;
-        if (orr_unlikely(pub->prologue_callback_func != NULL))
-            orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
+        announce_ready(t);
         if (orr_unlikely(!has_body(t))) {
             if (pub->prologue_callback_pop_func)
                 orr_call_back(t, pub->prologue_callback_pop_func, pub->prologue_callback_pop_arg);

@@ -26,12 +26,13 @@ struct orr_tag {
     starpu_tag_t id;                       /* [const] */
     struct orr_task *task;                 /* bound last; NULL once it may have been freed [lock: tags] */
     unsigned under_way;                    /* tasks bound that have not ended [lock: tags] */
+    _Atomic unsigned ending;               /* of those, the ones that have begun to end */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once reached */
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
     int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
     int reaching;                      /* threads in reach(), which keep it in memory [lock: tags] */
-    bool removed;                      /* out of the table [lock: tags] */
+    bool removed;                      /* out of the table, not to be found again [lock: tags] */
     struct orr_event reached;
     UT_hash_handle hh;
 };
@@ -113,9 +114,16 @@ static void dispose_locked(struct orr_tag *g)
     orr_edges_free(g->kept);
     for (struct orr_dep_group *i = g->groups, *next; i; i = next) {
         next = i->next;
+        i->owner = NULL; /* it hangs on tags that are not reached, and may yet fire */
         orr_dep_group_unref(i);
     }
     orr_free(g);
+}
+
+/* A removed tag goes when no task of it is under way, and nobody in reach(). Called with the lock held. */
+static void dispose_if_idle_locked(struct orr_tag *g)
+{
+    if (g->removed && g->reaching == 0 && g->under_way == 0) dispose_locked(g);
 }
 
 /* Goes on after the list was closed; g->reaching counts those who do. */
@@ -127,8 +135,14 @@ static void reach(struct orr_tag *g, struct orr_edge *taken)
     pthread_mutex_unlock(&lock);
     orr_event_set(&g->reached);
     pthread_mutex_lock(&lock);
-    if (--g->reaching == 0 && g->removed) dispose_locked(g);
+    g->reaching--;
+    dispose_if_idle_locked(g);
     pthread_mutex_unlock(&lock);
+}
+
+void orr_tag_ending(struct orr_task *t)
+{
+    orr_add_seq(&t->rare->tag->ending, 1);
 }
 
 void orr_tag_done(struct orr_task *t)
@@ -136,6 +150,7 @@ void orr_tag_done(struct orr_task *t)
     struct orr_tag *g = t->rare->tag;
     t->rare->tag = NULL;
     pthread_mutex_lock(&lock);
+    orr_sub_seq(&g->ending, 1);
     bool last = --g->under_way == 0;
     if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
     struct orr_edge *taken =
@@ -148,13 +163,13 @@ void orr_tag_done(struct orr_task *t)
 /* All tags of one declaration are reached. */
 static void group_fired(struct orr_dep_group *group)
 {
-    struct orr_tag *g = group->owner;
     struct orr_task *t = NULL;
     pthread_mutex_lock(&lock);
-    if (g->outstanding > 0) {
+    struct orr_tag *g = group->owner; /* [lock: tags] */
+    if (g && g->outstanding > 0) {
         g->outstanding--;
         t = g->task;
-    } else {
+    } else if (g) {
         g->credits++;
     }
     pthread_mutex_unlock(&lock);
@@ -272,24 +287,23 @@ void starpu_tag_notify_restart_from_apps(starpu_tag_t id)
     starpu_tag_restart(id);
 }
 
-/* Out of the table; the memory goes when nobody is in reach() any more. Called with the lock held. */
-static void free_locked(struct orr_tag *g)
+/* Out of the table: whoever names it from now on means another. Called with the lock held. */
+static void remove_locked(struct orr_tag *g)
 {
     HASH_DELETE(hh, table, g);
-    if (g->under_way && g->task && g->task->rare) g->task->rare->tag = NULL;
     g->removed = true;
-    if (g->reaching == 0) dispose_locked(g);
+    dispose_if_idle_locked(g);
 }
 
 void starpu_tag_remove(starpu_tag_t id)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, false);
-    if (g && g->under_way)
+    if (g && g->under_way > orr_load_seq(&g->ending))
         orr_error("starpu_tag_remove: a task of tag %llu has not ended; the tag stays",
                   (unsigned long long)id);
     else if (g)
-        free_locked(g);
+        remove_locked(g);
     pthread_mutex_unlock(&lock);
 }
 
@@ -297,7 +311,7 @@ void starpu_tag_clear(void)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g, *next;
-    HASH_ITER(hh, table, g, next) if (!g->under_way) free_locked(g);
+    HASH_ITER(hh, table, g, next) if (g->under_way <= orr_load_seq(&g->ending)) remove_locked(g);
     pthread_mutex_unlock(&lock);
 }
 
@@ -305,7 +319,12 @@ void orr_tags_fini(void)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g, *next;
-    HASH_ITER(hh, table, g, next) free_locked(g);
+    HASH_ITER(hh, table, g, next)
+    {
+        if (g->under_way && g->task && g->task->rare) g->task->rare->tag = NULL;
+        g->under_way = 0;
+        remove_locked(g);
+    }
     pthread_mutex_unlock(&lock);
 }
 

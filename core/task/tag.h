@@ -9,7 +9,9 @@
 /* Called at submission of a task with use_tag: binds the task to its tag, and makes it wait for the tag's own
  * dependencies. 0 or -ENOMEM, -EINVAL (the tag has a task under way). */
 int orr_tag_bind(struct orr_task *t);
-/* Called at completion of such a task: whoever waits for the tag goes on. */
+/* Called when such a task begins to end: from here on its tag may be removed, before its data can be had. */
+void orr_tag_ending(struct orr_task *t);
+/* Called at its completion: whoever waits for the tag goes on. */
 void orr_tag_done(struct orr_task *t);
 /* Frees all tags; at shutdown. */
 void orr_tags_fini(void);

@@ -111,6 +111,7 @@ static void free_rare(struct orr_task_rare *r)
         orr_dep_group_unref(g);
     }
     orr_edges_free(r->kept_edges);
+    if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);
     orr_free(r);
 }
 
@@ -216,6 +217,36 @@ void starpu_task_destroy(struct starpu_task *task)
     orr_task_free(t);
 }
 
+/* A copy of so many bytes; *good turns false when there is no memory for it. */
+static void *own_copy(const void *original, size_t bytes, bool *good)
+{
+    if (!original || !bytes) return NULL;
+    void *copy = orr_malloc(bytes);
+    if (copy)
+        memcpy(copy, original, bytes);
+    else
+        *good = false;
+    return copy;
+}
+
+/* What is freed with a task must not be shared by two. Of arguments whose size is not known the original
+ * stays the owner. False: out of memory. */
+static bool own_what_is_freed(struct starpu_task *copy)
+{
+    unsigned n = copy->cl ? STARPU_TASK_GET_NBUFFERS(copy) : 0;
+    bool good = true;
+    copy->dyn_handles = own_copy(copy->dyn_handles, n * sizeof *copy->dyn_handles, &good);
+    copy->dyn_modes = own_copy(copy->dyn_modes, n * sizeof *copy->dyn_modes, &good);
+    copy->dyn_interfaces = NULL;
+    if (copy->cl_arg_free && copy->cl_arg_size)
+        copy->cl_arg = own_copy(copy->cl_arg, copy->cl_arg_size, &good);
+    else
+        copy->cl_arg_free = 0;
+    copy->cl_ret_free = copy->callback_arg_free = copy->epilogue_callback_arg_free = 0;
+    copy->prologue_callback_arg_free = copy->prologue_callback_pop_arg_free = 0;
+    return good;
+}
+
 struct starpu_task *starpu_task_dup(struct starpu_task *task)
 {
     struct starpu_task *copy = task ? starpu_task_create() : NULL;
@@ -227,7 +258,16 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task)
     copy->profiling_info = NULL;
     copy->bundle = NULL;
     copy->destroy = 1;
-    return copy;
+    bool good = own_what_is_freed(copy);
+    struct orr_task *original = orr_task_of(task);
+    if (good && original && original->flags & ORR_TF_TEAM) {
+        good = orr_task_rare_get(t) != NULL;
+        if (good) orr_task_hooks.team_joined(original, t);
+    }
+    if (good) return copy;
+    orr_error("starpu_task_dup: out of memory");
+    starpu_task_destroy(copy);
+    return NULL;
 }
 
 const char *orr_task_name(const struct orr_task *t)

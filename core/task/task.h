@@ -23,11 +23,15 @@ enum orr_task_state {
     ORR_TASK_CREATED,
     ORR_TASK_SUBMITTED,
     ORR_TASK_READY,
+    ORR_TASK_PUSHED, /* ready, in the hands of a policy of the program */
     ORR_TASK_RUNNING,
     ORR_TASK_DONE /* the program may free it now */
 };
 
 enum { ORR_TASK_INLINE_ACCESSES = 3 };
+
+struct orr_job;
+struct orr_team;
 
 /* An explicit dependency: "successor waits for the task whose list this is on". */
 struct orr_edge {
@@ -76,6 +80,7 @@ struct orr_task_rare {
                           void *arg); /* runtime's own continuation, last before the end */
     void *internal_arg;
     bool end_deps_used;
+    struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
 };
 
 enum orr_task_flag {
@@ -92,12 +97,17 @@ enum orr_task_flag {
     ORR_TF_DYN_OWNED = 1 << 10,  /* dyn_interfaces was allocated here */
     ORR_TF_PLAIN =
         1 << 11, /* every buffer is an ordinary access: no scratch, no reduction, no specific node */
+    ORR_TF_READY = 1 << 12, /* counted as ready in its context, which is not the main one */
+    ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
+    ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
+    ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: job is valid */
+    ORR_TF_HELD = 1 << 17,   /* its turn in the list has not come */
 };
 
 struct orr_task {
     /* line 0: between submission and execution */
+    struct orr_task *next;                 /* [own: the queue it is on] first: the link of a freed block lies here */
     struct starpu_task *pub;               /* [const] */
-    struct orr_task *next;                 /* [own: the queue it is on] */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once completed */
     _Atomic int32_t pending;               /* countdown to ready */
     _Atomic uint32_t state;                /* enum orr_task_state */
@@ -119,6 +129,7 @@ struct orr_task {
             struct orr_access access[ORR_TASK_INLINE_ACCESSES];
         } inline_accesses;
     };
+    struct orr_job *job; /* its place in a list (core/worker/joblist.h); only with ORR_TF_LISTED */
 };
 
 /* The task's accesses, naccesses of them. */
@@ -140,6 +151,14 @@ struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
 /* Submission for the layers above (the public functions are thin). Returns 0, -ENOMEM, -EINVAL, -ENODEV,
  * -EDEADLK: on an error nothing was submitted, and the task still belongs to the caller. */
 ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
+
+/* The same in two steps: all that can fail; then, at once, what cannot. The first calls the program's hooks;
+ * the second calls nothing of the program's while orr_self()->collect is set. */
+int orr_task_prepare(struct starpu_task *t, uint32_t flags);
+void orr_task_commit(struct orr_task *t);
+
+/* The turn of t, a held job, has come: it is dispatched like any task. Called once, by who has t. */
+void orr_task_release_held(struct orr_task *t);
 
 /* One condition fewer: who reaches zero makes the task ready. Any thread. */
 void orr_task_unblock(struct orr_task *t);
@@ -183,7 +202,16 @@ struct orr_task_hooks {
     void (*_Atomic submitted)(
         struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
     void (*completed_elsewhere)(void); /* a thread that is no worker completed a task */
+    /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed, with
+     * what the task was. */
+    void (*ctx_submitted)(unsigned ctx);
+    void (*ctx_completed)(unsigned ctx, bool was_ready, double flops);
     void (*throttle)(void);            /* blocks while too many tasks are pending; NULL: no limit */
+    void (*job_ready)(struct orr_task *t);  /* a job has all it waits for but its turn in the list */
+    void (*job_ended)(struct orr_job *job); /* its task has ended, and may be gone */
+    /* copy was made of t, which has a team: it is a part of it; a reference to a team is dropped. */
+    void (*team_joined)(struct orr_task *t, struct orr_task *copy);
+    void (*team_unref)(struct orr_team *team);
 };
 extern struct orr_task_hooks orr_task_hooks;
 

@@ -171,6 +171,19 @@ int orr_topo_object_above(unsigned i, int type)
     return -1;
 }
 
+int orr_topo_level_above(unsigned i, enum orr_topo_level level)
+{
+    int group = -1;
+    switch (level) {
+    case ORR_TOPO_NUMA: group = orr_topo_object_above(i, HWLOC_OBJ_NUMANODE); break;
+    case ORR_TOPO_SOCKET: group = orr_topo_object_above(i, HWLOC_OBJ_PACKAGE); break;
+    case ORR_TOPO_CACHE:
+        group = orr_topo_object_above(i, HWLOC_OBJ_L3CACHE);
+        if (group < 0) group = orr_topo_object_above(i, HWLOC_OBJ_L2CACHE);
+    }
+    return group < 0 ? 0 : group;
+}
+
 unsigned orr_topo_os_index(unsigned i)
 {
     return core_count ? (unsigned)hwloc_bitmap_first(cores[i % core_count]) : 0;

@@ -31,6 +31,9 @@ void orr_topo_bind_self_to(const unsigned *list, unsigned count);
 /* The logical number of the object of this type (hwloc_obj_type_t) that core i is in; -1: no such object has
  * it. */
 int orr_topo_object_above(unsigned i, int type);
+/* The same for a level of the machine by name; a machine without that level is one of it. */
+enum orr_topo_level { ORR_TOPO_NUMA, ORR_TOPO_SOCKET, ORR_TOPO_CACHE };
+int orr_topo_level_above(unsigned i, enum orr_topo_level level);
 /* Name for the system of core i (an OS index). */
 unsigned orr_topo_os_index(unsigned i);
 /* A text for the allowed set, like "0-3". */

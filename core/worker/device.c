@@ -21,7 +21,9 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "core/task/redux.h"
+#include "core/worker/member.h"
 #include "core/worker/park.h"
+#include "core/worker/profile.h"
 #include "core/worker/wait.h"
 
 enum { INLINE_FETCHES = 8, PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
@@ -304,12 +306,34 @@ static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
     struct orr_task *t = p->waiting ? p->waiting : w->kept;
     if (t && t == w->kept) w->kept = NULL;
     p->waiting = NULL;
-    return t ? t : orr_worker_next(w);
+    if (t) return t;
+    t = orr_worker_next(w);
+    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(t);
+    return t;
+}
+
+/* Takes no more tasks for now: the workers pause, or it changes contexts. */
+static bool is_called(struct orr_worker *w)
+{
+    return orr_unlikely(orr_load_relaxed(&orr_lot.attention)) &&
+           (orr_load_seq(&orr_lot.paused) || orr_member_called(w));
+}
+
+/* What it has prepared is run; then it does what it is called for. A task that it took, but did not load,
+ * goes back where it is no longer its. */
+static void attend(struct pipeline *p, struct orr_worker *w)
+{
+    orr_worker_attend(w);
+    struct orr_task *t = p->waiting;
+    if (!t || orr_member_may_run(w, t)) return;
+    p->waiting = NULL;
+    t->nimpl_valid = 0;
+    orr_task_hooks.push(t);
 }
 
 static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
 {
-    while (has_place(p) && !orr_load_relaxed(&orr_lot.paused)) {
+    while (has_place(p) && !is_called(w)) {
         struct orr_task *t = next_task(p, w);
         if (!t) return;
         if (!pipeline_add(p, w, t)) {
@@ -350,10 +374,10 @@ static void wait_a_little(struct pipeline *p, uint64_t *since)
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
 static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
-    orr_worker_wait_while_paused();
     if (p->waiting) return true;
     orr_wait_check();
     struct orr_task *t = orr_worker_idle(w);
+    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(t);
     if (t) p->waiting = t;
     return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
 }
@@ -375,6 +399,7 @@ void orr_device_loop(struct orr_worker *w)
     orr_store_release(&orr_transfers_started, wake_devices);
     uint64_t since = 0;
     for (;;) {
+        if (is_called(w) && p->count == 0) attend(p, w);
         pipeline_fill(p, w);
         if (p->count > 0 && pipeline_run(p, w)) {
             since = 0;

@@ -20,9 +20,15 @@
  * sleeps at once. */
 #include "core/worker/park.h"
 
+#include <starpu_profiling.h>
+
 #include "core/base/clock.h"
 #include "core/data/coherency.h"
+#include "core/worker/counters.h"
+#include "core/worker/member.h"
+#include "core/worker/parallel.h"
 #include "core/worker/profile.h"
+#include "core/worker/several.h"
 
 enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024 };
 static const double search_us = 120.0, yield_is_long_us = 25.0;
@@ -69,7 +75,7 @@ static void wake_on_cond(struct orr_worker *w)
 
 void orr_wake_worker(struct orr_worker *w)
 {
-    if (w->ctx && (w->ctx->policy->flags & ORR_POLICY_USER)) {
+    if (orr_unlikely(orr_load_seq(&w->on_cond))) { /* pairs with orr_several_choose */
         if (orr_worker_self() != w) wake_on_cond(w);
         return;
     }
@@ -81,18 +87,21 @@ void orr_wake_worker(struct orr_worker *w)
 
 void orr_wake_each(struct orr_ctx *ctx)
 {
-    for (unsigned i = 0; i < ctx->nworkers; i++) orr_wake_worker(&orr_workers[ctx->workers[i]]);
+    for (unsigned i = 0; i < (orr_worker_count + 63) / 64; i++)
+        for (uint64_t bits = orr_load_seq(&ctx->member[i]); bits; bits &= bits - 1)
+            orr_wake_worker(&orr_workers[i * 64 + (unsigned)__builtin_ctzll(bits)]);
 }
 
 void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
 {
     if (orr_likely(orr_load_seq(&orr_lot.parked) == 0)) return;
-    if (orr_unlikely(!orr_load_relaxed(&orr_lot.plain))) {
+    if (orr_unlikely(!orr_load_seq(&orr_lot.plain))) {
         orr_wake_each(ctx);
         return;
     }
     if (orr_load_seq(&orr_lot.searching) > 0) return;
-    if (orr_load_relaxed(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) return;
+    /* pairs with orr_worker_expects: who is no longer brief looks at the backlog afterwards */
+    if (orr_load_seq(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) return;
     wake_one();
 }
 
@@ -104,6 +113,7 @@ void orr_wake_all(void)
             orr_add_seq(&orr_lot.searching, 1);
             wake_claimed(&orr_workers[i]);
         }
+        orr_gate_open(&orr_workers[i]);
     }
 }
 
@@ -118,8 +128,7 @@ void orr_worker_expects(struct orr_worker *w, bool is_short)
             orr_sub_seq(&orr_lot.brief, 1);
     }
     if (is_short || orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&orr_lot.searching) > 0) return;
-    const struct orr_policy_ops *p = w->ctx->policy;
-    if (p->backlog && p->backlog(w->ctx->instance, w) > 0) wake_one();
+    if (orr_worker_backlog(w) > 0) wake_one();
 }
 
 /* ---- the program's callbacks around sleeping ---- */
@@ -156,14 +165,13 @@ static void stop_searching(struct orr_worker *w, bool found)
 {
     uint32_t others = orr_sub_seq(&orr_lot.searching, 1) - 1;
     if (!found || others > 0 || orr_load_seq(&orr_lot.parked) == 0) return;
-    const struct orr_policy_ops *p = w->ctx->policy;
-    if (p->backlog && p->backlog(w->ctx->instance, w) > 0) wake_one();
+    if (orr_worker_backlog(w) > 0) wake_one();
 }
 
 /* A device's worker does not sleep while copies are under way: it drives them. */
-static bool must_leave(const struct orr_worker *w)
+static bool must_leave(struct orr_worker *w)
 {
-    if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused)) return true;
+    if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused) || orr_member_called(w)) return true;
     return w->node != STARPU_MAIN_RAM && orr_load_seq(&orr_transfers_active) > 0;
 }
 
@@ -183,9 +191,11 @@ static struct orr_task *search(struct orr_worker *w)
     }
 }
 
+/* Sleeps until woken; says meanwhile how long it has been idle, to who wants to know. */
 static void sleep_parked(struct orr_worker *w)
 {
-    while (orr_load_acquire(&w->futex) == 0) orr_futex_wait(&w->futex, 0, -1);
+    while (orr_load_acquire(&w->futex) == 0)
+        if (!orr_futex_wait(&w->futex, 0, orr_counters_period_ns(w))) orr_counters_idle(w);
 }
 
 /* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
@@ -213,6 +223,32 @@ static struct orr_task *park(struct orr_worker *w)
     return NULL;
 }
 
+static void wait_on_cond_locked(struct orr_worker *w)
+{
+    struct timespec until;
+    int64_t period_ns = orr_counters_period_ns(w);
+    if (period_ns < 0) {
+        pthread_cond_wait(&w->sched_cond, &w->sched_mutex);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += period_ns; /* a few milliseconds */
+    until.tv_sec += until.tv_nsec / STARPU_NS_PER_S;
+    until.tv_nsec %= STARPU_NS_PER_S;
+    pthread_cond_timedwait(&w->sched_cond, &w->sched_mutex, &until);
+}
+
+void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted)
+{
+    if (w->keep_awake || orr_load_seq(&w->local_count) > 0 || must_leave(w)) return;
+    w->sleeping_on_cond = true;
+    w->counted_parked = counted;
+    orr_sleep_begin(w);
+    wait_on_cond_locked(w);
+    orr_sleep_end(w);
+    w->sleeping_on_cond = false;
+}
+
 static struct orr_task *idle_on_cond(struct orr_worker *w)
 {
     enum { TRIES_BEFORE_SLEEP = 32 };
@@ -224,14 +260,11 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
             sched_yield();
             continue;
         }
-        if (w->ctx->policy->flags & ORR_POLICY_USER) {
-            orr_store_relaxed(&w->idle_shown, true);
-            t = w->ctx->policy->pop_or_sleep(w->ctx->instance, w);
-            orr_store_relaxed(&w->idle_shown, false);
-            if (t) return t;
-        } else {
-            return NULL; /* the policy changed */
-        }
+        orr_store_relaxed(&w->idle_shown, true);
+        t = orr_several_pop_or_sleep(w);
+        orr_store_relaxed(&w->idle_shown, false);
+        if (t) return t;
+        orr_counters_idle(w);
     }
     return NULL;
 }
@@ -242,7 +275,7 @@ static struct orr_task *idle(struct orr_worker *w)
         w->short_tasks = false;
         orr_sub_seq(&orr_lot.brief, 1);
     }
-    if (orr_unlikely(w->ctx->policy->flags & ORR_POLICY_USER)) return idle_on_cond(w);
+    if (orr_unlikely(orr_load_relaxed(&w->on_cond))) return idle_on_cond(w);
     for (int i = 0; i < LOOKS_BEFORE_SEARCHING; i++) {
         struct orr_task *t = orr_worker_next(w);
         if (t) return t;
@@ -264,7 +297,9 @@ static struct orr_task *idle(struct orr_worker *w)
 struct orr_task *orr_worker_idle(struct orr_worker *w)
 {
     orr_profile_idle_begin(w);
+    orr_counters_idle_begin(w);
     struct orr_task *t = idle(w);
+    orr_counters_idle_end(w);
     orr_profile_idle_end(w);
     return t;
 }

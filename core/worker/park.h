@@ -14,8 +14,10 @@ struct orr_lot {
     _Atomic uint32_t plain;     /* one kind of worker, one context: whoever searches can take any task */
     ORR_ALIGNED_LINE _Atomic uint64_t who[STARPU_NMAXWORKERS / 64]; /* bit: parked */
     ORR_ALIGNED_LINE _Atomic uint32_t stopping;                     /* workers leave when they find nothing */
-    _Atomic uint32_t paused; /* 1: workers take nothing; also the futex they sleep on */
-    _Atomic uint32_t halted; /* workers that are in orr_worker_wait_while_paused */
+    _Atomic uint32_t attention;   /* what workers are to look at between tasks: a pause, changes asked for */
+    _Atomic uint32_t paused;      /* 1: workers take nothing */
+    _Atomic uint32_t pause_epoch; /* futex of paused workers */
+    _Atomic uint32_t running;     /* workers have threads */
 };
 extern struct orr_lot orr_lot;
 
@@ -30,6 +32,10 @@ void orr_worker_expects(struct orr_worker *w, bool is_short);
 /* Around a worker's sleep: calls what the program asked for. On w's thread. */
 void orr_sleep_begin(struct orr_worker *w);
 void orr_sleep_end(struct orr_worker *w);
+
+/* Called with w->sched_mutex held: sleeps on w's condition variable unless there is a reason not to. counted:
+ * w is counted in orr_lot.parked. On w's thread. */
+void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted);
 
 /* Wakes everybody: for shutdown, resume, and changes of contexts. */
 void orr_wake_all(void);

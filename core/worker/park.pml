@@ -2,8 +2,8 @@
 /* park.pml: a model of core/worker/park.c for spin: sleeping workers, and who wakes them. Run by scripts/check-models.
  *
  * Each step is one atomic access of the C code, which has the same names. Spin interleaves them sequentially consistently:
- * that is what the seq_cst operations on orr_lot and on the ring's cells promise. The length of the queue is read relaxed in
- * the code (orr_queue_length); it is one access here, since the seq_cst accesses before it order it on real machines.
+ * that is what the seq_cst operations on orr_lot, on the ring's cells and on what orr_queue_length reads promise. The length
+ * is read piece by piece, while others move tasks from the spill list to the ring.
  *
  * The queue is that of sched/queue.c in little: a ring whose cells are claimed first and written later, and a spill list,
  * from which whoever pops moves the rest back to the ring. A worker's own queue (orr_worker_push_local) is there as well.
@@ -12,7 +12,7 @@
  *
  * Property: no execution stops before every task has run once, and all workers have then left for the shutdown.
  *
- * MUTANTS: -DNO_LAST_LOOK -DLOOK_BEFORE_PUSH -DNO_DEBT,-DEACH=3 -DIGNORE_WAKER -DBIT_BEFORE_COUNT,-DLOCAL,-DEACH=1
+ * MUTANTS: -DNO_LAST_LOOK -DLOOK_BEFORE_PUSH -DNO_DEBT,-DEACH=3 -DIGNORE_WAKER -DBIT_BEFORE_COUNT,-DLOCAL,-DEACH=1 -DSTALE_LENGTH
  * SIZES: -DPRODUCERS=2,-DEACH=1 -DEACH=3 -DSPILL -DLOCAL,-DEACH=1
  */
 #ifndef WORKERS
@@ -50,7 +50,7 @@ bool lock;
 /* what the property speaks of */
 byte begun, longs, local_begun;
 
-#define BACKLOG (tail - head + spilled_count)
+#define LENGTH (tail - head + spilled_count)
 
 inline wake_claimed(id)
 {
@@ -96,7 +96,7 @@ inline orr_wake_any(id, mine)
        :: searching > 0
        :: else ->
           if
-          :: brief > 0 && BACKLOG < LARGE_BACKLOG
+          :: brief > 0 && LENGTH < LARGE_BACKLOG
           :: else -> wake_one(id, mine)
           fi
        fi
@@ -199,16 +199,30 @@ inline orr_worker_next(w, t, pos)
 }
 
 /* "if tasks wait and nobody looks, one is woken": the second half of stop_searching and of orr_worker_expects */
-inline wake_for_backlog(id, mine)
+inline wake_for_backlog(id, mine, n)
 {
+#ifdef STALE_LENGTH
     if
-    :: BACKLOG > 0 -> wake_one(id, mine)
+    :: n > 0 -> wake_one(id, mine)
+#else
+#ifdef SPILL
+    n = tail - head; /* orr_queue_length, piece by piece */
+    if
+    :: n + spilled_count > 0 -> wake_one(id, mine)
+#else
+    if
+    :: LENGTH > 0 -> wake_one(id, mine)
+#endif
+#endif
     :: else
-    fi
+    fi;
+#ifndef STALE_LENGTH
+    n = 0
+#endif
 }
 
 /* orr_worker_expects */
-inline orr_worker_expects(is_short, short_tasks, id, mine)
+inline orr_worker_expects(is_short, short_tasks, id, mine, n)
 {
     if
     :: is_short && !short_tasks -> short_tasks = true; brief++
@@ -221,19 +235,22 @@ inline orr_worker_expects(is_short, short_tasks, id, mine)
     :: else ->
        if
        :: searching > 0
-       :: else -> wake_for_backlog(id, mine)
+       :: else -> wake_for_backlog(id, mine, n)
        fi
     fi
 #endif
 }
 
 /* stop_searching */
-inline stop_searching(found, others, id, mine)
+inline stop_searching(found, others, id, mine, n)
 {
+#ifdef STALE_LENGTH
+    n = LENGTH; /* and a relaxed load might go on returning that */
+#endif
     d_step { searching--; others = searching }
     if
     :: !found || others > 0 || parked == 0
-    :: else -> wake_for_backlog(id, mine)
+    :: else -> wake_for_backlog(id, mine, n)
     fi;
     others = 0
 }
@@ -273,7 +290,7 @@ inline park(w, t, pos, mine)
 }
 
 /* idle */
-inline idle(w, t, pos, short_tasks, others, id, mine)
+inline idle(w, t, pos, short_tasks, others, id, mine, n)
 {
     if
     :: short_tasks -> short_tasks = false; brief--
@@ -294,28 +311,28 @@ inline idle(w, t, pos, short_tasks, others, id, mine)
           :: t == NOTHING && !stopping /* searches on */
           fi
        od;
-       stop_searching((t != NOTHING), others, id, mine)
+       stop_searching((t != NOTHING), others, id, mine, n)
     fi
 }
 
 /* cpu_loop, worker.c */
 proctype worker(byte w)
 {
-    byte id, pos, others;
+    byte id, pos, others, n;
     bool mine, short_tasks;
     mtype t = NOTHING;
     do
     :: orr_worker_next(w, t, pos);
        if
-       :: t == NOTHING -> idle(w, t, pos, short_tasks, others, id, mine)
+       :: t == NOTHING -> idle(w, t, pos, short_tasks, others, id, mine, n)
        :: else
        fi;
        if
        :: t == NOTHING && stopping -> break
        :: t == NOTHING && !stopping
-       :: t == SHORT -> orr_worker_expects(true, short_tasks, id, mine)
-       :: t == UNKNOWN -> orr_worker_expects(false, short_tasks, id, mine)
-       :: t == LONG -> orr_worker_expects(false, short_tasks, id, mine); begun == SHARED
+       :: t == SHORT -> orr_worker_expects(true, short_tasks, id, mine, n)
+       :: t == UNKNOWN -> orr_worker_expects(false, short_tasks, id, mine, n)
+       :: t == LONG -> orr_worker_expects(false, short_tasks, id, mine, n); begun == SHARED
        fi;
        t = NOTHING
     od
@@ -343,5 +360,5 @@ init
         fi
     }
     (_nr_pr == 1);
-    assert(parked == 0 && searching == 0 && brief == 0 && BACKLOG == 0 && local_count == 0)
+    assert(parked == 0 && searching == 0 && brief == 0 && tail == head && spilled_count == 0 && local_count == 0)
 }

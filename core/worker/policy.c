@@ -7,15 +7,16 @@
  * A worker calls pop_task with its own mutex held. While it waits for another lock inside, it is relaxed: its
  * mutex is released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is
  * lost by that, for whoever wakes also sets keep_awake. */
-#include <signal.h>
-
 #include <starpu.h>
 
-#include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/mem/node.h"
+#include "core/task/prefetch.h"
+#include "core/worker/breaks.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
+#include "core/worker/tally.h"
 #include "core/worker/worker.h"
 
 static struct orr_worker *worker_of(unsigned id)
@@ -55,12 +56,40 @@ static bool holds(const struct orr_worker *w)
     return w == orr_worker_self() && w->holds_mutex && w->relaxed == 0;
 }
 
+/* The workers whose mutexes this thread holds, from starpu_worker_lock; latest first. */
+enum { LOCKS_MAX = 4 };
+static _Thread_local struct {
+    int count, worker[LOCKS_MAX];
+} locked;
+
+static void note_locked(const struct orr_worker *w)
+{
+    if (locked.count < LOCKS_MAX) locked.worker[locked.count] = w->id;
+    locked.count++;
+}
+
+int orr_policy_locks(void)
+{
+    return locked.count;
+}
+
+int orr_policy_unlock(int count)
+{
+    int worker = -1;
+    while (locked.count > count && locked.count <= LOCKS_MAX) {
+        worker = locked.worker[locked.count - 1];
+        starpu_worker_unlock(worker);
+    }
+    return worker;
+}
+
 void starpu_worker_lock(int workerid)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
     if (!w) return;
     starpu_worker_relax_on();
     pthread_mutex_lock(&w->sched_mutex);
+    note_locked(w);
 }
 
 int starpu_worker_trylock(int workerid)
@@ -68,7 +97,10 @@ int starpu_worker_trylock(int workerid)
     struct orr_worker *w = worker_of((unsigned)workerid);
     if (!w) return -EINVAL;
     starpu_worker_relax_on();
-    if (pthread_mutex_trylock(&w->sched_mutex) == 0) return 0;
+    if (pthread_mutex_trylock(&w->sched_mutex) == 0) {
+        note_locked(w);
+        return 0;
+    }
     starpu_worker_relax_off();
     return -EBUSY;
 }
@@ -77,6 +109,7 @@ void starpu_worker_unlock(int workerid)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
     if (!w) return;
+    if (locked.count > 0) locked.count--;
     pthread_mutex_unlock(&w->sched_mutex);
     starpu_worker_relax_off();
 }
@@ -126,7 +159,7 @@ int starpu_wake_worker_no_relax(int workerid)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
     if (!w) return 0;
-    if (!(w->ctx->policy->flags & ORR_POLICY_USER)) return wake_parked(w);
+    if (!orr_load_seq(&w->on_cond)) return wake_parked(w);
     if (holds(w)) return starpu_wake_worker_locked(workerid);
     pthread_mutex_lock(&w->sched_mutex);
     int slept = starpu_wake_worker_locked(workerid);
@@ -143,6 +176,11 @@ int starpu_wake_worker_relax(int workerid)
 }
 
 int starpu_wake_worker_relax_light(int workerid)
+{
+    return starpu_wake_worker_relax(workerid);
+}
+
+int starpu_wake_worker(int workerid)
 {
     return starpu_wake_worker_relax(workerid);
 }
@@ -181,16 +219,64 @@ int starpu_worker_can_execute_task_first_impl(unsigned workerid, struct starpu_t
 
 /* ---- handing tasks on ---- */
 
+const char *orr_policy_name(const struct orr_ctx *ctx)
+{
+    if (ctx->policy != &orr_user_policy) return ctx->policy->name;
+    return ctx->user->policy_name ? ctx->user->policy_name : "of the program";
+}
+
+bool orr_policy_releases(struct orr_task *t)
+{
+    uint32_t pushed = ORR_TASK_PUSHED;
+    if (!atomic_compare_exchange_strong_explicit(&t->state, &pushed, ORR_TASK_READY, memory_order_acq_rel,
+                                                 memory_order_relaxed)) /* pairs with push in sched/user.c */
+        return false;
+    orr_sub_acq_rel(&orr_contexts[t->sched_ctx].policy_holds, 1);
+    return true;
+}
+
+/* Why worker w cannot be given t, or NULL. A task of a policy of the program is given once; copies that it
+ * made itself (starpu_task_dup) were never pushed. */
+static const char *no_gift(struct orr_worker *w, struct orr_task *t)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    const struct orr_policy_ops *policy = orr_contexts[t->sched_ctx].policy;
+    if (state == ORR_TASK_SUBMITTED) return "it is not ready";
+    if (state == ORR_TASK_RUNNING || state == ORR_TASK_DONE ||
+        (state == ORR_TASK_READY && policy == &orr_user_policy))
+        return "it was given to a worker before";
+    unsigned nimpl = t->nimpl;
+    if (t->nimpl_valid && orr_worker_can_run_impl(w, t, nimpl)) return NULL;
+    if (!orr_worker_can_run(w, t, &nimpl))
+        return "that worker cannot execute it (ask starpu_worker_can_execute_task first)";
+    t->nimpl = (uint8_t)nimpl;
+    t->nimpl_valid = 1;
+    return NULL;
+}
+
 int starpu_push_local_task(int workerid, struct starpu_task *task, int back)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
-    if (!w) {
-        orr_error("starpu_push_local_task: there is no worker %d", workerid);
+    struct orr_task *t = task && task->cl ? orr_task_of(task) : NULL;
+    if (!w || !t) {
+        orr_error("starpu_push_local_task: there is no %s",
+                  w ? "task with a codelet" : "worker of that number");
+        return -EINVAL;
+    }
+    const char *why = no_gift(w, t);
+    if (orr_unlikely(why != NULL)) {
+        orr_error("scheduling policy %s: starpu_push_local_task(%d, task %s): %s",
+                  orr_policy_name(&orr_contexts[t->sched_ctx]), workerid, orr_task_name(t), why);
         return -EINVAL;
     }
     starpu_push_task_end(task);
+    orr_policy_releases(t);
+    const struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    if (orr_node_count > 1 && ctx->policy == &orr_user_policy && !ctx->user->prefetches &&
+        starpu_get_prefetch_flag())
+        orr_task_prefetch(task, w->node, task->priority, false);
     starpu_worker_relax_on(); /* waking takes w's mutex */
-    orr_worker_push_local(w, orr_task_of(task), back != 0);
+    orr_worker_push_local(w, t, back != 0);
     starpu_worker_relax_off();
     return 0;
 }
@@ -202,22 +288,23 @@ int starpu_push_task_end(struct starpu_task *task)
     return 0;
 }
 
-static const struct orr_env env_break = { "STARPU_TASK_BREAK_ON_SCHED", "none", "job id",
-                                          "stop the debugger when this task is scheduled" };
-
 void starpu_sched_task_break(struct starpu_task *task)
 {
-    static _Atomic long wanted = -2; /* -2: not read yet */
-    if (orr_load_relaxed(&wanted) == -2)
-        orr_store_relaxed(&wanted, orr_env_long(&env_break, -1, 0, INT64_MAX));
-    long id = orr_load_relaxed(&wanted);
-    if (id >= 0 && (unsigned long)id == starpu_task_get_job_id(task)) raise(SIGTRAP);
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS))
+        orr_break(ORR_BREAK_SCHED, orr_task_private(task));
 }
 
+/* See remove_workers in sched/user.c. */
 void starpu_sched_ctx_worker_shares_tasks_lists(int workerid, int sched_ctx_id)
 {
-    (void)workerid; /* a worker looks for tasks in one context only: there is nothing to choose by this */
-    (void)sched_ctx_id;
+    struct orr_ctx *ctx = sched_ctx_id >= 0 ? orr_ctx_get((unsigned)sched_ctx_id) : NULL;
+    if (!ctx || workerid < 0 || workerid >= STARPU_NMAXWORKERS) {
+        orr_error("starpu_sched_ctx_worker_shares_tasks_lists: there is no %s %d",
+                  ctx ? "worker" : "scheduling context", ctx ? workerid : sched_ctx_id);
+        return;
+    }
+    atomic_fetch_or_explicit(&ctx->shares[workerid / 32], UINT32_C(1) << (workerid % 32),
+                             memory_order_relaxed);
 }
 
 /* ---- good times to decide ---- */
@@ -225,8 +312,11 @@ void starpu_sched_ctx_worker_shares_tasks_lists(int workerid, int sched_ctx_id)
 void starpu_do_schedule(void)
 {
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
-        struct orr_ctx *ctx = orr_ctx_get(i);
-        if (ctx && ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
+        struct orr_ctx *ctx = &orr_contexts[i];
+        uint32_t outer;
+        if (!orr_load_acquire(&ctx->open) || !orr_ctx_use_try(orr_self(), i, &outer)) continue;
+        if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
+        orr_ctx_use_end(orr_self(), outer);
     }
 }
 

@@ -15,7 +15,11 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/task/perf.h"
+#include "core/task/ready_soon.h"
 #include "core/worker/bound.h"
+#include "core/worker/breaks.h"
+#include "core/worker/counters.h"
 
 static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1",
                                               "record the times of tasks and workers" };
@@ -30,13 +34,13 @@ struct record { /* [own: worker, read by any] since the worker started */
     ORR_ALIGNED_LINE _Atomic uint64_t tasks;
     _Atomic uint64_t executing_ns, sleeping_ns;
     _Atomic uint64_t idle_since; /* 0: it is not idle */
-    _Atomic double flops;
+    _Atomic double flops, joules;
 };
 static struct record records[STARPU_NMAXWORKERS];
 
 struct sums {
     uint64_t at_ns, tasks, executing_ns, sleeping_ns;
-    double flops;
+    double flops, joules;
 };
 static pthread_mutex_t asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects asked and process_id; leaf */
 static struct sums asked[STARPU_NMAXWORKERS]; /* what the records were at the last question */
@@ -80,15 +84,22 @@ static void attach(struct starpu_task *p)
 /* Installed as orr_task_hooks.submitted while there is anything to do. */
 static void submitted(struct orr_task *t)
 {
-    if (orr_load_relaxed(&orr_profiling) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
+    uint32_t wanted = orr_load_relaxed(&orr_profiling);
+    if (orr_unlikely(wanted & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_SUBMIT, t);
+    if ((wanted & ORR_PROFILE_TIMES) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
     if (orr_load_relaxed(&orr_bound_recording)) orr_bound_record(t);
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    orr_counters_submitted(ctx, t);
     if (ctx->policy->submit_hook) ctx->policy->submit_hook(ctx->instance, t);
 }
 
 void orr_profile_push(struct orr_task *t)
 {
     struct starpu_profiling_task_info *info = t->pub->profiling_info;
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)) {
+        orr_break(ORR_BREAK_PUSH, t);
+        if (orr_contexts[t->sched_ctx].policy != &orr_user_policy) orr_break(ORR_BREAK_SCHED, t);
+    }
     if (!info) return;
     stamp(&info->push_start_time);
     info->push_end_time = info->push_start_time; /* unless the policy says more */
@@ -99,24 +110,55 @@ void orr_profile_pushed(struct starpu_task *p)
     if (p->profiling_info) stamp(&p->profiling_info->push_end_time);
 }
 
+void orr_profile_popped(struct orr_task *t)
+{
+    uint32_t wanted = orr_load_relaxed(&orr_profiling);
+    if (orr_unlikely(wanted & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_POP, t);
+    struct starpu_profiling_task_info *info = t->pub->profiling_info;
+    if (!(wanted & ORR_PROFILE_TIMES) || !info) return;
+    stamp(&info->pop_start_time);
+    info->pop_end_time = info->acquire_data_start_time = info->pop_start_time;
+}
+
 void orr_profile_start(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_profiling_task_info *info = t->pub->profiling_info;
-    if (orr_likely(!orr_load_relaxed(&orr_profiling)) || !info) return;
+    if (orr_likely(!orr_load_relaxed(&orr_profiling))) return;
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_EXEC, t);
+    if (!info) return;
     info->workerid = w->id;
     stamp(&info->start_time);
-    info->pop_start_time = info->pop_end_time = info->start_time;
+    info->acquire_data_end_time = info->start_time;
+    if (info->pop_start_time.tv_sec == 0) info->pop_start_time = info->pop_end_time = info->start_time;
+}
+
+/* What t took, as its energy model says: nothing here measures a single task. */
+static double joules_of(const struct orr_worker *w, struct orr_task *t)
+{
+    double joules =
+        orr_task_expected(t, t->pub->cl->energy_model, orr_perf_workers[w->id].comb, t->nimpl, w->id);
+    return joules > 0 ? joules : 0; /* NaN: the model does not know */
 }
 
 void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
 {
-    if (orr_likely(!orr_load_relaxed(&orr_profiling))) return;
+    if (orr_likely(!(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_TIMES))) return;
     struct record *r = &records[w->id];
     struct starpu_task *p = t->pub;
     orr_own_add(&r->tasks, 1);
     orr_own_add(&r->executing_ns, (uint64_t)(orr_ticks_to_us(ticks) * 1e3));
     orr_own_add(&r->flops, p->flops);
-    if (p->profiling_info) stamp(&p->profiling_info->end_time);
+    double joules = orr_unlikely(p->cl->energy_model != NULL) ? joules_of(w, t) : 0;
+    orr_own_add(&r->joules, joules);
+    if (!p->profiling_info) return;
+    stamp(&p->profiling_info->end_time);
+    p->profiling_info->energy_consumed = joules;
+}
+
+void orr_profile_took_part(struct orr_worker *w, uint64_t ticks)
+{
+    if (orr_load_relaxed(&orr_profiling) & ORR_PROFILE_TIMES)
+        orr_own_add(&records[w->id].executing_ns, (uint64_t)(orr_ticks_to_us(ticks) * 1e3));
 }
 
 /* ---- workers ---- */
@@ -144,7 +186,8 @@ static struct sums read_record(const struct record *r, uint64_t now)
                           .executing_ns = orr_load_acquire(&r->executing_ns),
                           .sleeping_ns =
                               orr_load_acquire(&r->sleeping_ns) + (since && since < now ? now - since : 0),
-                          .flops = orr_load_acquire(&r->flops) };
+                          .flops = orr_load_acquire(&r->flops),
+                          .joules = orr_load_acquire(&r->joules) };
 }
 
 /* Difference of sums which may be a little out of step. */
@@ -167,6 +210,7 @@ static void ask_locked(unsigned id, struct starpu_profiling_worker_info *info, b
             timespec_of(since_then(now.sleeping_ns, then->sleeping_ns));
         info->executed_tasks = (int)since_then(now.tasks, then->tasks);
         info->flops = now.flops - then->flops;
+        info->energy_consumed = now.joules - then->joules;
     }
     if (anew) *then = now;
 }
@@ -187,34 +231,65 @@ int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worke
 
 /* ---- the status ---- */
 
+/* The program's table, if the context has a policy of the program. */
+static const struct starpu_sched_policy *user_of(const struct orr_ctx *ctx)
+{
+    return ctx->policy == &orr_user_policy ? ctx->user : NULL;
+}
+
+static bool wants_to_see_bodies(const struct orr_ctx *ctx)
+{
+    const struct starpu_sched_policy *user = user_of(ctx);
+    if (user) return user->pre_exec_hook || user->post_exec_hook;
+    return ctx->policy->pre_exec || ctx->policy->post_exec;
+}
+
+void orr_profile_consider(struct orr_ctx *ctx)
+{
+    bool hook = ctx->policy->submit_hook && (!user_of(ctx) || user_of(ctx)->submit_hook);
+    orr_store_relaxed(&ctx->sees_bodies, wants_to_see_bodies(ctx));
+    orr_store_relaxed(&ctx->sees_submissions, hook);
+}
+
 void orr_profile_listen(void)
 {
-    bool profiling = orr_load_relaxed(&orr_profiling),
+    static pthread_mutex_t lock =
+        PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all; leaf */
+    uint32_t see_bodies = 0;       /* bit: in that context */
+    pthread_mutex_lock(&lock);
+    bool profiling = orr_load_relaxed(&orr_profiling) != 0,
          listens = profiling || orr_load_relaxed(&orr_bound_recording);
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (!ctx) continue;
-        bool looks = profiling || ctx->policy->pre_exec || ctx->policy->post_exec;
-        for (unsigned k = 0; k < ctx->nworkers; k++)
-            orr_store_relaxed(&orr_workers[ctx->workers[k]].observed, looks);
-        if (ctx->policy->submit_hook) listens = true;
+        bool told = orr_counters_of(ctx) != NULL;
+        if (told || orr_load_relaxed(&ctx->sees_bodies)) see_bodies |= UINT32_C(1) << i;
+        if (told || orr_load_relaxed(&ctx->sees_submissions)) listens = true;
     }
+    bool all = profiling || orr_ready_soon_wanted();
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        orr_store_relaxed(&orr_workers[i].observed,
+                          all || (orr_load_relaxed(&orr_workers[i].in) & see_bodies));
     orr_store_release(&orr_task_hooks.submitted, listens ? submitted : NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 int starpu_profiling_status_set(int status)
 {
-    int before = (int)atomic_exchange_explicit(&orr_profiling, status == STARPU_PROFILING_ENABLE,
-                                               memory_order_acq_rel);
+    bool on = status == STARPU_PROFILING_ENABLE;
+    uint32_t before =
+        on ? atomic_fetch_or_explicit(&orr_profiling, ORR_PROFILE_TIMES, memory_order_acq_rel)
+           : atomic_fetch_and_explicit(&orr_profiling, ~(uint32_t)ORR_PROFILE_TIMES, memory_order_acq_rel);
     if (status == STARPU_PROFILING_ENABLE)
         for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
     orr_profile_listen();
-    return before ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
+    return before & ORR_PROFILE_TIMES ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
 }
 
 int starpu_profiling_status_get(void)
 {
-    return orr_load_acquire(&orr_profiling) ? STARPU_PROFILING_ENABLE : STARPU_PROFILING_DISABLE;
+    return orr_load_acquire(&orr_profiling) & ORR_PROFILE_TIMES ? STARPU_PROFILING_ENABLE
+                                                                : STARPU_PROFILING_DISABLE;
 }
 
 void starpu_profiling_init(void)
@@ -232,7 +307,8 @@ void starpu_profiling_set_id(int new_id)
 
 void orr_profile_init(void)
 {
-    orr_store_relaxed(&orr_profiling, 0);
+    orr_store_relaxed(&orr_profiling, orr_breaks_init() ? ORR_PROFILE_BREAKS : 0);
+    orr_ready_soon_changed = orr_profile_listen;
     for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
     starpu_profiling_init();
     orr_profile_listen();
@@ -257,19 +333,27 @@ static double share(struct timespec part, double total_us)
 void starpu_profiling_worker_helper_display_summary(void)
 {
     unsigned long tasks = 0;
+    double joules = 0, reported = starpu_energy_used();
     pthread_mutex_lock(&asked_lock);
     if (process_id >= 0) fprintf(stderr, "workers of process %d:\n", process_id);
-    fprintf(stderr, "%-24s %10s %12s %10s %10s\n", "worker", "tasks", "total ms", "busy %", "idle %");
+    fprintf(stderr, "%-24s %10s %12s %10s %10s %12s\n", "worker", "tasks", "total ms", "busy %", "idle %",
+            "energy J");
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct starpu_profiling_worker_info info;
         ask_locked(i, &info, false);
         double total_us = starpu_timing_timespec_to_us(&info.total_time);
-        fprintf(stderr, "%-24s %10d %12.2f %10.2f %10.2f\n", orr_workers[i].name, info.executed_tasks,
-                total_us * 1e-3, share(info.executing_time, total_us), share(info.sleeping_time, total_us));
+        fprintf(stderr, "%-24s %10d %12.2f %10.2f %10.2f %12.4f\n", orr_workers[i].name, info.executed_tasks,
+                total_us * 1e-3, share(info.executing_time, total_us), share(info.sleeping_time, total_us),
+                info.energy_consumed);
         tasks += (unsigned long)info.executed_tasks;
+        joules += info.energy_consumed;
     }
     pthread_mutex_unlock(&asked_lock);
-    fprintf(stderr, "%-24s %10lu\n", "all", tasks);
+    fprintf(stderr, "%-24s %10lu %12s %10s %10s %12.4f\n", "all", tasks, "", "", "", joules);
+    fprintf(stderr,
+            "consumed energy: %.4f J (%.4f J of tasks by their energy models, %.4f J that the program "
+            "reported)\n",
+            joules + reported, joules, reported);
 }
 
 void starpu_display_stats(void)

@@ -6,8 +6,10 @@
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/worker/driver.h"
+#include "core/worker/member.h"
 #include "core/worker/worker.h"
 
 /* ---- counting and finding ---- */
@@ -211,31 +213,25 @@ int starpu_worker_get_stream_workerids(unsigned devid, int *workerids, enum star
 unsigned starpu_worker_get_sched_ctx_list(int worker, unsigned **sched_ctx)
 {
     const struct orr_worker *w = worker_of(worker);
-    unsigned *list = w && w->ctx ? malloc(sizeof *list) : NULL; /* the caller's, to free() */
+    uint32_t in = w ? orr_load_acquire(&w->in) : 0;
+    unsigned count = (unsigned)__builtin_popcount(in), n = 0;
+    unsigned *list = in ? orr_malloc(count * sizeof *list) : NULL; /* the program's, to free() */
     *sched_ctx = list;
-    if (!list) return 0;
-    list[0] = w->ctx->id;
-    return 1;
+    for (; list && in; in &= in - 1) list[n++] = (unsigned)__builtin_ctz(in);
+    return n;
 }
 
-unsigned starpu_worker_get_sched_ctx_id_stream(unsigned stream_workerid)
-{
-    (void)stream_workerid; /* no context shares a GPU */
-    return STARPU_NMAX_SCHED_CTXS;
-}
-
-/* ---- parallel sections do not capture workers ---- */
+/* ---- workers that others run for ---- */
 
 unsigned starpu_worker_is_blocked_in_parallel(int workerid)
 {
-    (void)workerid;
-    return 0;
+    struct orr_worker *w = worker_of(workerid);
+    return w && orr_member_held(w);
 }
 
 unsigned starpu_worker_is_slave_somewhere(int workerid)
 {
-    (void)workerid;
-    return 0;
+    return starpu_worker_is_blocked_in_parallel(workerid);
 }
 
 /* ---- memory ---- */

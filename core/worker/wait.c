@@ -12,7 +12,10 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/worker/jobpool.h"
+#include "core/worker/member.h"
 #include "core/worker/park.h"
+#include "core/worker/tally.h"
 #include "core/worker/worker.h"
 
 enum { YIELDS_BEFORE_SLEEP = 30, THRESHOLD_SLEEP_NS = 200000, BACKLOG_WORTH_WAKING = 16 };
@@ -35,79 +38,139 @@ void orr_wait_check(void)
     orr_futex_wake(&epoch, INT32_MAX);
 }
 
+static struct orr_worker *any_member(struct orr_ctx *ctx)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_ctx_has(ctx, i)) return &orr_workers[i];
+    return NULL;
+}
+
 /* Workers asleep may have left tasks to one that is busy with short ones; now that this thread stops, its
  * core is free. */
 static void wake_for_backlog(void)
 {
     struct orr_ctx *ctx = &orr_contexts[0];
-    if (!ctx->in_use) return;
+    if (!orr_load_acquire(&ctx->open)) return;
     if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
-    if (orr_load_seq(&orr_lot.parked) == 0 || !ctx->policy->backlog || ctx->nworkers == 0) return;
-    if (ctx->policy->backlog(ctx->instance, &orr_workers[ctx->workers[0]]) > BACKLOG_WORTH_WAKING)
-        orr_wake_any(ctx, UINT32_MAX);
+    if (orr_load_seq(&orr_lot.parked) == 0 || !ctx->policy->backlog) return;
+    struct orr_worker *w = any_member(ctx);
+    if (w && ctx->policy->backlog(ctx->instance, w) > BACKLOG_WORTH_WAKING) orr_wake_any(ctx, UINT32_MAX);
 }
 
+/* What a wait is about. */
+typedef uint64_t (*count_fn)(void);
+
 /* Yields for a while; true when the number is reached. */
-static bool reached_soon(uint64_t n)
+static bool reached_soon(uint64_t n, count_fn count)
 {
     bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
     for (int i = 0; i < YIELDS_BEFORE_SLEEP; i++) {
-        if (orr_threads_outstanding() <= n) return true;
+        if (count() <= n) return true;
         if (poll && poll()) i = 0;
         sched_yield();
     }
     return false;
 }
 
-int orr_wait_until(uint64_t n)
+static int refuse_in_task(void)
 {
     struct orr_thread *self = orr_self();
-    if (self->current || self->callback_depth) {
-        orr_error("waiting for tasks inside task %s: a task must not block; use a dependency or a callback",
-                  orr_task_name(self->current));
-        return -EDEADLK;
-    }
+    if (!self->current && !self->callback_depth) return 0;
+    orr_error("waiting for tasks inside task %s: a task must not block; use a dependency or a callback",
+              orr_task_name(self->current));
+    return -EDEADLK;
+}
+
+/* precise: nobody runs dry when this number is reached. */
+static int wait_until(uint64_t n, count_fn count, bool precise)
+{
+    int r = refuse_in_task();
+    if (r) return r;
     wake_for_backlog();
-    if (orr_threads_outstanding() <= n) return 0;
+    if (count() <= n) return 0;
     orr_add_acq_rel(&waiters, 1u);
-    if (n) orr_add_acq_rel(&orr_wait_thresholds, 1u);
+    if (precise) orr_add_acq_rel(&orr_wait_thresholds, 1u);
     orr_thread_blocked_begin();
-    while (!reached_soon(n)) {
+    while (!reached_soon(n, count)) {
         uint32_t seen = orr_load_acquire(&epoch);
-        if (orr_threads_outstanding() <= n) break;
-        orr_futex_wait(&epoch, seen, n ? THRESHOLD_SLEEP_NS : -1);
+        if (count() <= n) break;
+        orr_futex_wait(&epoch, seen, precise ? THRESHOLD_SLEEP_NS : -1);
     }
     orr_thread_blocked_end();
-    if (n) orr_sub_acq_rel(&orr_wait_thresholds, 1u);
+    if (precise) orr_sub_acq_rel(&orr_wait_thresholds, 1u);
     orr_sub_acq_rel(&waiters, 1u);
     return 0;
 }
 
+int orr_wait_until(uint64_t n)
+{
+    return wait_until(n, orr_threads_outstanding, n > 0);
+}
+
+/* While there is no other context, the main one's tasks are all. */
+static int wait_main(uint64_t n)
+{
+    bool alone = true;
+    for (unsigned i = 1; i < STARPU_NMAX_SCHED_CTXS; i++) alone &= !orr_load_acquire(&orr_contexts[i].in_use);
+    return alone ? orr_wait_until(n) : wait_until(n, orr_threads_outstanding_main, true);
+}
+
+static int wait_in_ctx(unsigned id, uint64_t n, const char *function)
+{
+    struct orr_ctx *ctx = orr_ctx_get(id);
+    if (!ctx) {
+        orr_error("%s: there is no scheduling context %u", function, id);
+        return -EINVAL;
+    }
+    if (id == 0) return wait_main(n);
+    int r = refuse_in_task();
+    if (r) return r;
+    if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
+    orr_tally_wait(ctx, n);
+    return 0;
+}
+
+/* A thread that has set a context waits for that one. */
+static int wait_in_own_ctx(uint64_t n, const char *function)
+{
+    unsigned id = orr_self()->sched_ctx;
+    return id && orr_ctx_get(id) ? wait_in_ctx(id, n, function) : orr_wait_until(n);
+}
+
 int starpu_task_wait_for_all(void)
 {
-    return orr_wait_until(0);
+    return wait_in_own_ctx(0, "starpu_task_wait_for_all");
 }
 
 int starpu_task_wait_for_n_submitted(unsigned n)
 {
-    return orr_wait_until(n);
+    return wait_in_own_ctx(n, "starpu_task_wait_for_n_submitted");
 }
 
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 {
-    (void)sched_ctx; /* counters are for all contexts together: waits for more than it must */
-    return orr_wait_until(0);
+    return wait_in_ctx(sched_ctx, 0, "starpu_task_wait_for_all_in_ctx");
 }
 
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx, unsigned n)
 {
-    (void)sched_ctx;
-    return orr_wait_until(n);
+    return wait_in_ctx(sched_ctx, n, "starpu_task_wait_for_n_submitted_in_ctx");
+}
+
+int starpu_task_nready(void)
+{
+    unsigned n = 0, own = orr_self()->sched_ctx;
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        struct orr_ctx *ctx = orr_ctx_get(i);
+        if (ctx && orr_load_acquire(&ctx->open) && (!own || own == i)) n += orr_tally_nready(ctx);
+    }
+    return (int)n;
 }
 
 int starpu_task_nsubmitted(void)
 {
-    return (int)orr_threads_outstanding();
+    unsigned own = orr_self()->sched_ctx;
+    return (int)(own ? orr_tally_outstanding(own) : orr_threads_outstanding());
 }
 
 /* ---- limits ---- */

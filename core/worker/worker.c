@@ -5,6 +5,7 @@
  * (query.c). */
 #include "core/worker/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,20 +17,29 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "core/task/perf.h"
+#include "core/task/ready_soon.h"
+#include "core/task/prefetch.h"
 #include "core/task/redux.h"
 #include "core/topo/topo.h"
+#include "core/worker/counters.h"
 #include "core/worker/device.h"
 #include "core/worker/driver.h"
+#include "core/worker/joblist.h"
+#include "core/worker/member.h"
+#include "core/worker/parallel.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
+#include "core/worker/tally.h"
 #include "core/worker/wait.h"
 
-enum { KEPT_IN_A_ROW_MAX = 64, THRESHOLD_CHECK_EVERY = 16 };
+enum { KEPT_IN_A_ROW_MAX = 64, JOBS_IN_A_ROW_MAX = 64, THRESHOLD_CHECK_EVERY = 16 };
 static const double short_task_us = 4.0, poll_every_us = 20.0;
 
 struct orr_worker orr_workers[STARPU_NMAXWORKERS];
 unsigned orr_worker_count;
-struct orr_ctx orr_contexts[STARPU_NMAX_SCHED_CTXS];
+struct orr_ctx orr_contexts[STARPU_NMAX_SCHED_CTXS] = {
+    [0 ... STARPU_NMAX_SCHED_CTXS - 1] = { .change_lock = PTHREAD_MUTEX_INITIALIZER }
+};
 
 static uint64_t short_ticks, poll_ticks; /* [const while workers run] */
 static _Atomic unsigned workers_up;
@@ -122,6 +132,26 @@ void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
     orr_wake_worker(w);
 }
 
+/* Holding all locks makes the order of two sets the same in the queues of all workers they share. */
+void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task *const *tasks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) orr_spin_lock(&workers[i]->local_lock);
+    for (unsigned i = 0; i < count; i++) {
+        struct orr_worker *w = workers[i];
+        tasks[i]->worker = (int16_t)w->id;
+        tasks[i]->next = NULL;
+        if (w->local_head)
+            w->local_tail = w->local_tail->next = tasks[i];
+        else
+            w->local_head = w->local_tail = tasks[i];
+        orr_add_seq(&w->local_count, 1);
+    }
+    for (unsigned i = 0; i < count; i++) orr_spin_unlock(&workers[i]->local_lock);
+    starpu_worker_relax_on(); /* waking may take a worker's mutex */
+    for (unsigned i = 0; i < count; i++) orr_wake_worker(workers[i]);
+    starpu_worker_relax_off();
+}
+
 static struct orr_task *pop_local(struct orr_worker *w)
 {
     orr_spin_lock(&w->local_lock);
@@ -134,13 +164,53 @@ static struct orr_task *pop_local(struct orr_worker *w)
     return t;
 }
 
+static void push_ready(struct orr_task *t);
+
+/* The next task of w's own queue. Those of contexts that w has left, and that are not bound to it, go back. */
+static struct orr_task *next_local(struct orr_worker *w)
+{
+    struct orr_task *t;
+    while ((t = pop_local(w)) != NULL) {
+        if (orr_member_may_run(w, t)) return t;
+        t->nimpl_valid = 0;
+        push_ready(t);
+    }
+    return NULL;
+}
+
+/* Jobs of lists go first; now and then the policy is asked before them, so that neither starves the other. */
+static struct orr_task *next_with_lists(struct orr_worker *w)
+{
+    bool policy_first = w->jobs_in_a_row >= JOBS_IN_A_ROW_MAX;
+    struct orr_task *t = NULL;
+    if (policy_first) {
+        w->jobs_in_a_row = 0;
+        orr_joblist_tell(w);
+        t = w->ctx->policy->pop(w->ctx->instance, w);
+    }
+    if (!t && (t = orr_joblist_next(w)) != NULL)
+        w->jobs_in_a_row++;
+    else if (!t && !policy_first)
+        t = w->ctx->policy->pop(w->ctx->instance, w);
+    return t;
+}
+
 struct orr_task *orr_worker_next(struct orr_worker *w)
 {
     if (orr_unlikely(orr_load_seq(&w->local_count) > 0)) {
-        struct orr_task *t = pop_local(w);
+        struct orr_task *t = next_local(w);
+        if (orr_unlikely(t && w->list_due)) orr_joblist_tell(w);
         if (t) return t;
     }
+    if (orr_unlikely(orr_load_seq(&w->lists))) return next_with_lists(w);
     return w->ctx->policy->pop(w->ctx->instance, w);
+}
+
+uint32_t orr_worker_backlog(struct orr_worker *w)
+{
+    const struct orr_policy_ops *p = w->ctx->policy;
+    uint32_t n = p->backlog ? p->backlog(w->ctx->instance, w) : 0;
+    return orr_likely(!orr_load_relaxed(&w->lists)) ? n : n + orr_jobpool_backlog(w);
 }
 
 /* ---- running ---- */
@@ -180,43 +250,66 @@ static void release_inputs(struct orr_worker *w, struct orr_task *t)
     t->flags &= ~(uint32_t)ORR_TF_FETCHED;
 }
 
-/* Runs the body on a CPU worker. */
-static void run_body(struct orr_worker *w, struct orr_task *t)
+/* Brings t's data here; false: it could not be brought, and this was said. */
+static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
-    struct starpu_codelet *cl = p->cl;
-    void **itf = STARPU_TASK_GET_INTERFACES(p);
-    if (orr_unlikely(!(t->flags & ORR_TF_PLAIN) || cl->specific_nodes || !gather_interfaces(t, itf))) {
-        int r = orr_fetch_task_inputs(w, t);
-        if (r) {
-            orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)",
-                      orr_task_name(t), w->id, w->node,
-                      r == -ENODATA ? "it was never written" : strerror(-r));
-            return;
-        }
-    }
+    if (orr_likely((t->flags & ORR_TF_PLAIN) && !p->cl->specific_nodes &&
+                   gather_interfaces(t, STARPU_TASK_GET_INTERFACES(p))))
+        return true;
+    int r = orr_fetch_task_inputs(w, t);
+    if (orr_unlikely(r != 0))
+        orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)", orr_task_name(t),
+                  w->id, w->node, r == -ENODATA ? "it was never written" : strerror(-r));
+    return r == 0;
+}
+
+/* Runs the body; its data is here. */
+static inline void call_body(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
     if (orr_likely(w->direct))
-        cl->cpu_funcs[t->nimpl](itf, p->cl_arg);
+        p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
     else
         w->driver->execute(w, t, t->nimpl);
+}
+
+static void run_body(struct orr_worker *w, struct orr_task *t)
+{
+    if (orr_unlikely(!bring_inputs(w, t))) return;
+    call_body(w, t);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
+}
+
+/* How long t should take on w; NaN: no model knows. */
+static double expected_us(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    return m ? orr_task_expected(t, m, orr_perf_workers[w->id].comb, t->nimpl, w->id) : NAN;
 }
 
 /* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
 static void run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
-    const struct orr_policy_ops *policy = w->ctx->policy;
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    const struct orr_policy_ops *policy = ctx->policy;
     struct starpu_task *p = t->pub;
+    orr_counters_begin(ctx, w);
+    if (w->node == STARPU_MAIN_RAM) orr_profile_popped(t); /* devices said it when they began to load */
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
-    if (policy->pre_exec) policy->pre_exec(w->ctx->instance, t, w);
+    if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
+    if (policy->pre_exec) policy->pre_exec(ctx->instance, t, w);
+    if (orr_unlikely(orr_ready_soon_wanted())) orr_ready_soon_tell(t, expected_us(w, t));
     orr_profile_start(w, t);
     uint64_t start = orr_ticks();
-    run_body(w, t);
+    call_body(w, t);
     uint64_t ticks = orr_ticks() - start;
+    if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
     orr_profile_end(w, t, ticks);
     orr_perf_task_done(w, t, ticks);
-    if (policy->post_exec) policy->post_exec(w->ctx->instance, t, w);
+    if (policy->post_exec) policy->post_exec(ctx->instance, t, w);
+    orr_counters_end(ctx, t);
 }
 
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
@@ -252,6 +345,10 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
     struct orr_thread *self = orr_self();
     struct starpu_task *p = t->pub;
     struct starpu_codelet *cl = p->cl;
+    if (orr_unlikely(t->flags & ORR_TF_TEAM)) {
+        orr_team_run(w, t);
+        return;
+    }
     orr_worker_begin(w, t);
     orr_worker_expects(w, known_short(w, cl));
     self->current = t;
@@ -276,13 +373,18 @@ static bool may_keep(struct orr_task *t)
     struct orr_worker *w = orr_worker_self();
     const struct starpu_task *p = t->pub;
     if (!w || !w->direct || p->execute_on_a_specific_worker || t->sched_ctx != w->ctx->id) return false;
+    if (orr_unlikely(w->list != NULL)) return false; /* it stays with its list */
     if (!(orr_task_where(p) & w->where) || p->cl->can_execute || p->workerids_len) return false;
+    if (orr_unlikely(orr_load_relaxed(&w->observed)) && orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)
+        return false; /* somebody wants to see it pushed */
     if (++w->kept_in_a_row > KEPT_IN_A_ROW_MAX) {
         w->kept_in_a_row = 0;
         return false;
     }
     const struct orr_policy_ops *policy = w->ctx->policy;
-    return policy->may_keep && policy->may_keep(w->ctx->instance, t, w);
+    if (!policy->may_keep || !policy->may_keep(w->ctx->instance, t, w)) return false;
+    if (orr_unlikely(t->sched_ctx != 0)) orr_tally_ready(t);
+    return true;
 }
 
 /* ---- ready tasks ---- */
@@ -291,7 +393,7 @@ static bool may_keep(struct orr_task *t)
 static bool hold(struct orr_ctx *ctx, struct orr_task *t)
 {
     orr_spin_lock(&ctx->held_lock);
-    bool held = ctx->nworkers == 0;
+    bool held = orr_load_seq(&ctx->nworkers) == 0; /* pairs with enlist in member.c */
     if (held) {
         t->next = ctx->held;
         ctx->held = t;
@@ -299,27 +401,6 @@ static bool hold(struct orr_ctx *ctx, struct orr_task *t)
     orr_spin_unlock(&ctx->held_lock);
     return held;
 }
-
-/* Who runs the tasks of a context without workers: the contexts nested in it, in turn; else, for the main
- * context and one that is to end, any other; else nobody. */
-static struct orr_ctx *substitute(struct orr_ctx *ctx)
-{
-    static _Atomic unsigned turn; /* [any: statistic] */
-    struct orr_ctx *any = NULL;
-    unsigned first = orr_add_relaxed(&turn, 1) + 1;
-    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
-        struct orr_ctx *other = orr_ctx_get((first + i) % STARPU_NMAX_SCHED_CTXS);
-        if (!other || other->nworkers == 0) continue;
-        if (other->nested_in == ctx->id) {
-            orr_store_relaxed(&turn, other->id);
-            return other;
-        }
-        any = other;
-    }
-    return ctx->id == 0 || ctx->closing ? any : NULL;
-}
-
-static void push_ready(struct orr_task *t);
 
 void orr_ctx_push_held(struct orr_ctx *ctx)
 {
@@ -338,24 +419,55 @@ void orr_ctx_push_held(struct orr_ctx *ctx)
     }
 }
 
-static void push_ready(struct orr_task *t)
+/* t is bound to combined worker c. Without memory for that, to its first worker. */
+static void push_combined(struct orr_ctx *ctx, const struct orr_combined *c, struct orr_task *t)
+{
+    for (unsigned i = 0; i < c->size && ctx->policy->push_notify; i++)
+        ctx->policy->push_notify(ctx->instance, t, &orr_workers[c->members[i]]);
+    if (orr_team_push(c, t) == 0) return;
+    t->flags |= ORR_TF_ANYWHERE;
+    orr_worker_push_local(&orr_workers[c->members[0]], t, false);
+}
+
+static void push_to_policy(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_push(t);
     if (orr_unlikely(p->execute_on_a_specific_worker)) {
+        const struct orr_combined *c = orr_combined_get(p->workerid);
+        if (orr_unlikely(c != NULL)) {
+            push_combined(ctx, c, t);
+            return;
+        }
         struct orr_worker *w = &orr_workers[p->workerid];
         if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
+        orr_counters_pushed(ctx, w);
+        if (orr_unlikely(orr_node_count > 1) && starpu_get_prefetch_flag())
+            orr_task_prefetch(p, w->node, p->priority, false);
         orr_worker_push_local(w, t, false);
         return;
     }
-    if (orr_unlikely(ctx->nworkers == 0)) {
-        struct orr_ctx *other = substitute(ctx);
-        if (!other && hold(ctx, t)) return;
-        if (other) ctx = other;
-        t->sched_ctx = (uint16_t)ctx->id;
+    if (orr_unlikely(orr_load_relaxed(&ctx->nworkers) == 0)) {
+        orr_counters_empty(ctx, t);
+        if (hold(ctx, t)) return;
     }
     ctx->policy->push(ctx->instance, t);
+}
+
+/* A ready task goes to its worker or policy. Others may end it before the policy has done with its push: those of
+ * contexts that may be deleted then are in use meanwhile. */
+static void push_ready(struct orr_task *t)
+{
+    if (orr_likely(t->sched_ctx == 0)) {
+        push_to_policy(t);
+        return;
+    }
+    struct orr_thread *self = orr_self();
+    uint32_t outer = orr_ctx_use_begin(self, t->sched_ctx);
+    orr_tally_ready(t);
+    push_to_policy(t);
+    orr_ctx_use_end(self, outer);
 }
 
 static uint32_t kinds_present; /* [const while workers run] bits of where */
@@ -374,10 +486,25 @@ static bool somebody_can(struct orr_task *t)
     return false;
 }
 
+static int check_combined(struct orr_task *t, const struct orr_combined *c)
+{
+    unsigned nimpl;
+    if (t->pub->workerorder)
+        return refuse(t, "it is bound to a combined worker: only single workers have an order (workerorder)");
+    if (!orr_task_may_use(t, c->size))
+        return refuse(t, "it is bound to a combined worker, but its codelet is not parallel (type), or not for so "
+                         "many workers (max_parallelism)");
+    if (!orr_combined_can_run_any(c, t, &nimpl))
+        return refuse(t, "the combined worker it is bound to cannot run it (implementations, can_execute)");
+    return 0;
+}
+
 static int check_specific(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     unsigned nimpl;
+    const struct orr_combined *c = orr_combined_get(p->workerid);
+    if (orr_unlikely(c != NULL)) return check_combined(t, c);
     if (p->workerid >= orr_worker_count) return refuse(t, "workerid is not the number of a worker");
     if (!orr_worker_can_run(&orr_workers[p->workerid], t, &nimpl))
         return refuse(t, "the worker it is bound to has no implementation for it");
@@ -396,7 +523,7 @@ static int check_runnable(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     unsigned ctx = p->sched_ctx != STARPU_NMAX_SCHED_CTXS ? p->sched_ctx : orr_self()->sched_ctx;
-    if (orr_unlikely(ctx >= STARPU_NMAX_SCHED_CTXS || !orr_contexts[ctx].in_use))
+    if (orr_unlikely(ctx >= STARPU_NMAX_SCHED_CTXS || !orr_load_acquire(&orr_contexts[ctx].open)))
         return refuse(t, orr_worker_count ? "its scheduling context does not exist"
                                           : "the runtime is not initialised; call starpu_init");
     t->sched_ctx = (uint16_t)ctx;
@@ -420,19 +547,28 @@ static void completed_elsewhere(void)
 
 /* ---- threads ---- */
 
-void orr_worker_wait_while_paused(void)
+static void wait_while_paused(struct orr_worker *w)
 {
-    if (!orr_load_seq(&orr_lot.paused)) return;
-    orr_add_seq(&orr_lot.halted, 1); /* pairs with orr_workers_halt */
-    while (orr_load_seq(&orr_lot.paused) && !orr_load_seq(&orr_lot.stopping))
-        orr_futex_wait(&orr_lot.paused, 1, -1);
-    orr_sub_seq(&orr_lot.halted, 1);
+    for (;;) {
+        uint32_t seen = orr_load_seq(&orr_lot.pause_epoch); /* pairs with resume and with asking (member.c) */
+        if (!orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) return;
+        if (orr_member_called(w))
+            orr_member_change(w);
+        else
+            orr_futex_wait(&orr_lot.pause_epoch, seen, -1);
+    }
+}
+
+void orr_worker_attend(struct orr_worker *w)
+{
+    if (orr_load_seq(&orr_lot.paused)) wait_while_paused(w);
+    if (orr_member_called(w)) orr_member_change(w);
 }
 
 static void cpu_loop(struct orr_worker *w)
 {
     for (;;) {
-        if (orr_unlikely(orr_load_relaxed(&orr_lot.paused))) orr_worker_wait_while_paused();
+        if (orr_unlikely(orr_load_relaxed(&orr_lot.attention))) orr_worker_attend(w);
         struct orr_task *t = w->kept;
         if (t) {
             w->kept = NULL;
@@ -469,13 +605,13 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-void orr_workers_update_plain(void)
+void orr_workers_update_plain(bool alone)
 {
-    bool plain = true;
-    for (unsigned i = 0; i < orr_worker_count; i++)
+    bool plain = alone;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
         if (orr_workers[i].where != orr_workers[0].where) plain = false;
-    for (unsigned i = 1; i < STARPU_NMAX_SCHED_CTXS; i++)
-        if (orr_ctx_get(i)) plain = false;
+        if (!orr_member_is_plain(&orr_workers[i])) plain = false;
+    }
     orr_store_seq(&orr_lot.plain, plain);
 }
 
@@ -486,17 +622,24 @@ static void init_shared(void)
     orr_task_hooks.push = push_ready;
     orr_task_hooks.may_keep = may_keep;
     orr_task_hooks.check_runnable = check_runnable;
+    orr_teams_init();
+    orr_task_hooks.job_ready = orr_job_ready;
+    orr_task_hooks.job_ended = orr_job_ended;
     orr_task_hooks.completed_elsewhere = completed_elsewhere;
+    orr_task_hooks.ctx_submitted = orr_tally_submitted;
+    orr_task_hooks.ctx_completed = orr_tally_completed;
     kinds_present = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) kinds_present |= orr_workers[i].where;
     memset(&orr_lot, 0, sizeof orr_lot);
-    orr_workers_update_plain();
+    orr_workers_update_plain(true);
+    orr_store_seq(&orr_lot.running, 1u);
     orr_store_relaxed(&workers_up, 0u);
 }
 
 int orr_workers_start(void)
 {
     init_shared();
+    orr_jobpool_workers_start();
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         w->next_order = 1;
@@ -506,6 +649,7 @@ int orr_workers_start(void)
             orr_store_seq(&orr_lot.stopping, 1);
             orr_wake_all();
             while (i-- > 0) pthread_join(orr_workers[i].thread, NULL);
+            orr_store_seq(&orr_lot.running, 0u);
             return -r;
         }
     }
@@ -519,8 +663,14 @@ static unsigned pause_depth;
 /* Called with pause_lock held. */
 static void set_paused(uint32_t paused)
 {
+    if (orr_load_relaxed(&orr_lot.paused) == paused) return;
     orr_store_seq(&orr_lot.paused, paused);
-    if (!paused) orr_futex_wake(&orr_lot.paused, INT32_MAX);
+    if (paused)
+        orr_add_seq(&orr_lot.attention, 1);
+    else
+        orr_sub_seq(&orr_lot.attention, 1);
+    orr_add_seq(&orr_lot.pause_epoch, 1); /* pairs with wait_while_paused */
+    if (!paused) orr_futex_wake(&orr_lot.pause_epoch, INT32_MAX);
 }
 
 void orr_workers_stop(void)
@@ -532,6 +682,7 @@ void orr_workers_stop(void)
     pthread_mutex_unlock(&pause_lock);
     orr_wake_all();
     for (unsigned i = 0; i < orr_worker_count; i++) pthread_join(orr_workers[i].thread, NULL);
+    orr_store_seq(&orr_lot.running, 0u); /* what is asked of a worker from now on is done by who asks */
 }
 
 void orr_workers_pause(void)
@@ -540,19 +691,6 @@ void orr_workers_pause(void)
     if (pause_depth++ == 0) set_paused(1);
     pthread_mutex_unlock(&pause_lock);
     orr_wake_all();
-}
-
-void orr_workers_halt(void)
-{
-    enum { NAP_NS = 50000 };
-    orr_workers_pause();
-    for (int i = 0; orr_load_seq(&orr_lot.halted) < orr_worker_count; i++) {
-        if (orr_progress_poll()) i = 0;
-        if (i < THRESHOLD_CHECK_EVERY)
-            sched_yield();
-        else
-            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-    }
 }
 
 void orr_workers_resume(void)

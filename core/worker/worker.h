@@ -14,6 +14,7 @@
 #include "core/worker/policy.h"
 
 struct orr_driver_ops;
+struct orr_team;
 
 enum { ORR_CODELET_CACHE = 16 };
 
@@ -30,7 +31,10 @@ struct orr_worker {
     struct starpu_perfmodel_arch arch;
     char name[64], short_name[32];
     pthread_t thread;
-    struct orr_ctx *ctx; /* the context whose policy it serves [atomic by convention: changed while parked] */
+    struct orr_ctx *ctx; /* whose policy it asks: that of its context, or several.c [own: worker] */
+    _Atomic uint32_t in; /* bit: a member of that context [own, read by any; changes seldom] */
+    _Atomic bool
+        on_cond; /* it sleeps on its condition: one of its policies is the program's [own, read by any] */
 
     /* parking [atomic: see park.c] */
     ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified */
@@ -38,7 +42,8 @@ struct orr_worker {
 
     /* tasks for this worker alone */
     ORR_ALIGNED_LINE _Atomic uint32_t local_count;
-    orr_spin local_lock; /* protects local_* and order; leaf */
+    _Atomic uint32_t lists; /* 1: there are job lists, which are asked before the policy (jobpool.c) */
+    orr_spin local_lock;    /* protects local_* and order; leaf */
     struct orr_task *local_head, *local_tail;
     struct orr_task *ordered; /* tasks with workerorder, sorted, waiting for their turn */
     unsigned next_order;      /* the workerorder that may run next */
@@ -54,16 +59,42 @@ struct orr_worker {
         uint64_t ticks;
     } recent[ORR_CODELET_CACHE]; /* duration of recent codelets */
     unsigned kept_in_a_row;
-    _Atomic bool observed; /* hooks of the policy or profiling want to see every task */
-    bool direct;           /* implementations are called straight from here (CPU) [const] */
-    uint64_t tasks_run;    /* [any: statistic] */
-    double busy_us;        /* [any: statistic] */
+    struct orrery_joblist *list; /* [ref] the job list that it serves; NULL: none */
+    bool list_due;               /* it has not told the pool what is ready in that list (joblist.c) */
+    unsigned jobs_in_a_row;      /* without asking the policy */
+    _Atomic bool observed;       /* hooks of the policy or profiling want to see every task */
+    bool direct;                 /* implementations are called straight from here (CPU) [const] */
+    uint64_t tasks_run;          /* [any: statistic] */
+    double busy_us;              /* [any: statistic] */
     unsigned rng;
+    double
+        idle_told_us; /* when it last said that it is idle, on the clock of starpu_timing_now; 0: it is not */
+    struct {
+        struct orr_ctx *ctx;
+        uint64_t rank;
+    } serves[STARPU_NMAX_SCHED_CTXS]; /* its contexts, the highest rank first (several.h) */
+    unsigned serves_count, serves_turn;
+    bool changing;         /* it is about to leave and join contexts */
+    struct orr_team *team; /* whose body it runs (parallel.h); NULL: no parallel task's */
+    int team_rank;         /* its rank there */
+    _Atomic uint32_t gate; /* futex: counts what happens to it while it waits for its team */
+    _Atomic bool at_gate;  /* it does [own, read by any] */
+
+    /* what others ask of it: member.c */
+    ORR_ALIGNED_LINE orr_spin asked_lock; /* protects these; leaf */
+    uint32_t wanted;                      /* bit: to be in that context */
+    uint32_t captured;                    /* while not 0: to be in no others */
+    uint32_t going;                       /* bit: it is in that context, or on the way there */
+    int suspended;                        /* while above 0: to be in none */
+    _Atomic uint32_t asked;               /* number of the latest asking [read by any] */
+    _Atomic uint32_t done; /* number of the latest asking that it has followed [own, read by any]; futex */
+    _Atomic int booked_by; /* 1 + the worker that has its core for a parallel task; 0: none */
 
     /* for users' policies (struct starpu_sched_policy): the mutex is held around pop_task */
     ORR_ALIGNED_LINE pthread_mutex_t sched_mutex; /* protects sleeping on sched_cond; outermost of a worker */
     pthread_cond_t sched_cond;
     bool sleeping_on_cond; /* [lock: sched_mutex] */
+    bool counted_parked;   /* [lock: sched_mutex] and is counted in orr_lot.parked meanwhile */
     bool keep_awake;       /* [lock: sched_mutex] */
     bool holds_mutex;      /* [own: worker] inside pop_task, for which the mutex was taken */
     unsigned relaxed; /* [own: worker] how often it asked others to have the mutex meanwhile (policy.c) */
@@ -83,6 +114,11 @@ static inline struct orr_worker *orr_worker_self(void)
  * Any thread. */
 void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front);
 
+/* Gives a task to each of these different workers, in order of number: behind what each has. None is bound
+ * with an order. Any thread. */
+void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task *const *tasks,
+                              unsigned count);
+
 /* Runs t on the calling worker and completes it. */
 void orr_worker_run(struct orr_worker *w, struct orr_task *t);
 
@@ -93,6 +129,8 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
 
 /* The next task for w (its own queue, then the policy), or NULL. On w's thread. */
 struct orr_task *orr_worker_next(struct orr_worker *w);
+/* About how many tasks wait that w could get: its policy's, and jobs of lists. On w's thread. */
+uint32_t orr_worker_backlog(struct orr_worker *w);
 
 /* The core of each worker that may come, by its number: as the environment says, else the program, else one
  * after another. */
@@ -102,18 +140,18 @@ void orr_binding_choose(const struct starpu_conf *conf, int *cores_out);
 /* Threads of all workers: start (after policies exist) and stop (drains nothing; call when quiescent). */
 int orr_workers_start(void);
 void orr_workers_stop(void);
-/* Workers take no more tasks until as many calls of resume. halt: pause, and returns when no worker runs any;
- * not from tasks. */
+/* Workers take no more tasks until as many calls of resume. */
 void orr_workers_pause(void);
-void orr_workers_halt(void);
 void orr_workers_resume(void);
-/* Stays here while workers are paused. On a worker's thread, between tasks. */
-void orr_worker_wait_while_paused(void);
+/* Does what orr_lot.attention may be about: stays while workers are paused, changes contexts. On w's thread,
+ * between tasks. */
+void orr_worker_attend(struct orr_worker *w);
 
 /* Gives the context's workers the tasks that became ready while it had none. */
 void orr_ctx_push_held(struct orr_ctx *ctx);
-/* Whether searching workers can take whatever there is; after a change of contexts. */
-void orr_workers_update_plain(void);
+/* Whether searching workers can take whatever there is; before and after changes of contexts. alone: there is
+ * only the main one, and nobody is about to change that. */
+void orr_workers_update_plain(bool alone);
 
 /* How many workers are not known to be idle just now. Any thread. */
 ORR_EXPORT unsigned orr_workers_busy(void);

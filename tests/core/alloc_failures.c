@@ -77,6 +77,9 @@ static struct starpu_codelet regression_cl = {
 };
 static struct starpu_codelet none_cl = { .cpu_funcs = { any_func }, .name = "none" };
 static struct starpu_codelet values_cl = { .cpu_funcs = { values_func }, .name = "values" };
+static struct starpu_codelet many_values_cl = { .cpu_funcs = { values_func },
+                                                .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                                .name = "many_values" };
 static struct starpu_codelet redux_cl = {
     .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "contribute"
 };
@@ -224,6 +227,22 @@ static void partition(void)
     starpu_data_unregister(array);
 }
 
+/* A task with more data than fit into it and packed arguments, and its copy. */
+static void duplicate(void)
+{
+    int a = 42;
+    char text[300] = "a long text";
+    struct starpu_data_descr all[MANY];
+    for (int i = 0; i < MANY; i++) all[i] = (struct starpu_data_descr){ handles[i], STARPU_RW };
+    struct starpu_task *task = starpu_task_build(&many_values_cl, STARPU_VALUE, &a, sizeof a, STARPU_VALUE,
+                                                 text, sizeof text, STARPU_DATA_MODE_ARRAY, all, MANY, 0);
+    if (!good(task ? 0 : -ENOMEM)) return;
+    struct starpu_task *copy = starpu_task_dup(task);
+    good(copy ? 0 : -ENOMEM);
+    submit_or_destroy(task);
+    submit_or_destroy(copy);
+}
+
 static void name_and_profile(void)
 {
     starpu_data_set_name(handles[5], "five");
@@ -232,6 +251,33 @@ static void name_and_profile(void)
     good(starpu_task_insert(&none_cl, 0));
     starpu_task_wait_for_all();
     starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+}
+
+static void add_to_list(struct orrery_joblist *list, int handle)
+{
+    struct starpu_task *task = task_made();
+    if (!task) return;
+    if (handle >= 0) {
+        task->cl = &model_cl;
+        task->handles[0] = handles[handle];
+    }
+    if (!good(orrery_joblist_add_job(list, task))) starpu_task_destroy(task);
+}
+
+static void fill_list(void)
+{
+    struct orrery_joblist *list = orrery_joblist_create("list", 0);
+    if (!good(list ? 0 : -ENOMEM)) return;
+    add_to_list(list, 6);
+    add_to_list(list, -1);
+    if (good(orrery_joblist_add_signal(list))) {
+        add_to_list(list, -1);
+        good(orrery_joblist_add_wait(list));
+    }
+    add_to_list(list, 6);
+    good(orrery_joblist_wait_for_all(list));
+    add_to_list(list, -1);
+    orrery_joblist_destroy(list);
 }
 
 static void run_steps(void)
@@ -245,6 +291,8 @@ static void run_steps(void)
         acquire_with_callback();
         reduce();
         partition();
+        duplicate();
+        fill_list();
         name_and_profile();
     }
     starpu_task_wait_for_all();

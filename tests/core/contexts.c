@@ -12,7 +12,8 @@ static atomic_int ran_on[STARPU_NMAXWORKERS], wrong_context;
 static void note_func(void *buffers[] UNUSED, void *arg)
 {
     atomic_fetch_add(&ran_on[starpu_worker_get_id()], 1);
-    if (starpu_sched_ctx_get_context() != *(unsigned *)arg) atomic_fetch_add(&wrong_context, 1);
+    if (starpu_sched_ctx_get_ctx_for_task(starpu_task_get_current()) != *(unsigned *)arg)
+        atomic_fetch_add(&wrong_context, 1);
 }
 
 static struct starpu_codelet note_cl = { .cpu_funcs = { note_func }, .name = "note" };
@@ -37,23 +38,29 @@ static void tasks_stay_inside(const char *policy)
              main_ctx = 0;
     ok(ctx > 0 && ctx < STARPU_NMAX_SCHED_CTXS, "%s: a context is made", policy);
     is_int(starpu_sched_ctx_get_nworkers(ctx), 1, "%s: it has its worker", policy);
-    ok(starpu_sched_ctx_contains_worker(1, ctx) && !starpu_sched_ctx_contains_worker(1, 0),
-       "%s: which left the main context", policy);
+    ok(starpu_sched_ctx_contains_worker(1, ctx) && starpu_sched_ctx_contains_worker(1, 0),
+       "%s: which is in the main context as well", policy);
+    ok(starpu_sched_ctx_overlapping_ctxs_on_worker(1) && !starpu_sched_ctx_overlapping_ctxs_on_worker(0),
+       "%s: so contexts overlap on it", policy);
+    is_int(starpu_sched_ctx_get_nshared_workers(0, ctx), 1, "%s: which is all they share", policy);
     is_int(submit(&ctx, 100), 0, "%s: tasks are submitted to it", policy);
     starpu_task_wait_for_all();
     ok(atomic_load(&ran_on[1]) == 100, "%s: they run on its worker", policy);
     submit(&main_ctx, 100);
     starpu_task_wait_for_all();
-    ok(atomic_load(&ran_on[0]) == 100, "%s: those of the main context on the other", policy);
+    ok(atomic_load(&ran_on[0]) + atomic_load(&ran_on[1]) == 100, "%s: those of the main context run as well",
+       policy);
     starpu_sched_ctx_delete(ctx);
-    is_int(starpu_sched_ctx_get_nworkers(0), 2, "%s: its end gives the worker back", policy);
+    is_int(starpu_sched_ctx_get_nworkers(0), 2, "%s: after its end all are in the main context", policy);
+    ok(!starpu_sched_ctx_overlapping_ctxs_on_worker(1), "%s: and nowhere else", policy);
     is_int(atomic_load(&wrong_context), 0, "%s: tasks know their context", policy);
 }
 
 static void moving(void)
 {
     int worker = 1, none = -1;
-    unsigned ctx = starpu_sched_ctx_create(&none, 0, "empty", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    unsigned ctx = starpu_sched_ctx_create(&none, 0, "empty", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0),
+             main_ctx = 0;
     is_int(starpu_sched_ctx_get_nworkers(ctx), 0, "a context may begin without workers");
     submit(&ctx, 10);
     usleep(2000);
@@ -61,8 +68,15 @@ static void moving(void)
     starpu_sched_ctx_add_workers(&worker, 1, ctx);
     starpu_task_wait_for_all();
     is_int(atomic_load(&ran_on[1]), 10, "and run on the worker that is added");
+    starpu_sched_ctx_remove_workers(&worker, 1, 0);
+    submit(&main_ctx, 100);
+    starpu_task_wait_for_all();
+    is_int(atomic_load(&ran_on[1]), 0,
+           "a worker that is removed from the main context takes no task from there");
+    starpu_sched_ctx_add_workers(&worker, 1, 0);
     starpu_sched_ctx_remove_workers(&worker, 1, ctx);
-    ok(starpu_sched_ctx_contains_worker(1, 0), "a worker that is removed goes to the main context");
+    ok(!starpu_sched_ctx_contains_worker(1, ctx) && starpu_sched_ctx_contains_worker(1, 0),
+       "a worker that is removed is in the main context");
     starpu_sched_ctx_delete(ctx);
 }
 

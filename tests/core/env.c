@@ -36,6 +36,8 @@ static const struct {
     { "STARPU_HOSTNAME", NULL, true },
     { "HOME", NULL, true },
     { "STARPU_LIMIT_CPU_MEM", NULL, false },
+    { "STARPU_LIMIT_CPU_NUMA_MEM", NULL, false },
+    { "STARPU_LIMIT_CPU_NUMA_0_MEM", NULL, false },
     { "STARPU_LIMIT_BANDWIDTH", "STARPU_SCHED=dmda ORRERY_SIM_DEVICES=1", false },
     { "STARPU_LIMIT_MAX_SUBMITTED_TASKS", NULL, false },
     { "STARPU_LIMIT_MIN_SUBMITTED_TASKS", NULL, false },

@@ -1008,9 +1008,11 @@ static bool body_shutdown(void)
     return returns(starpu_is_initialized(), 1);
 }
 
+static unsigned task_context;
 static bool body_context(void)
 {
-    return returns(starpu_sched_ctx_create(NULL, -1, "inner", 0), STARPU_NMAX_SCHED_CTXS);
+    starpu_sched_ctx_delete(task_context);
+    return starpu_sched_ctx_get_nworkers(task_context) > 0;
 }
 
 static bool body_copy(void)
@@ -1067,9 +1069,12 @@ static bool task_shuts_down(void)
 {
     return in_task(body_shutdown);
 }
-static bool task_makes_context(void)
+static bool task_deletes_context(void)
 {
-    return in_task(body_context);
+    task_context = starpu_sched_ctx_create(NULL, -1, "inner", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    bool right = in_task(body_context);
+    starpu_sched_ctx_delete(task_context);
+    return right;
 }
 static bool task_copies(void)
 {
@@ -1254,7 +1259,7 @@ static const struct misuse misuses[] = {
     { "invalidating in a task is refused", task_invalidates, UP },
     { "partitioning in a task is refused", task_partitions, UP },
     { "shutting down in a task is refused", task_shuts_down, UP },
-    { "making a context in a task is refused", task_makes_context, UP },
+    { "deleting a context in a task is refused", task_deletes_context, UP },
     { "a blocking copy in a task is -EDEADLK", task_copies, UP },
     { "executing on each worker in a task ends the program", task_executes_everywhere, UP | ENDS },
     { "a forked child exits", fork_and_exit, UP | QUIET },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Model files: what is saved is loaded; a file that is truncated anywhere, has a flipped bit, is random, a
- * link, a pipe or somebody else's is one warning and an empty model; processes that save at once never leave
- * a broken file.
+ * link, a pipe or somebody else's is one warning and an empty model; processes that save at once, or are
+ * killed while they do, never leave a broken file.
  * Threads: main, and child processes. Owns: a folder of its own. Not here: what models learn
  * (perfmodel_fit.c).
  */
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -354,6 +355,46 @@ static void test_processes(void)
     ok(system(command) == 0, "no temporary file is left");
 }
 
+/* Saves for ever models of 10, 20 and 30 entries, until it is killed. */
+static void save_until_killed(int which)
+{
+    struct orr_perfmodel_state *s = create();
+    fill(s, 10 * (unsigned)(which + 1));
+    for (;;) orr_store_save(s, victim);
+}
+
+/* Three processes that save are killed at a random moment, many times. */
+static void test_killed(void)
+{
+    enum { CHILDREN = 3, ROUNDS = 100, LONGEST_US = 8000 };
+    struct orr_perfmodel_state *s = create();
+    fill(s, 10);
+    orr_store_save(s, victim);
+    int torn = 0, not_killed = 0, seen[4] = { 0 };
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t children[CHILDREN];
+        for (int c = 0; c < CHILDREN; c++)
+            if ((children[c] = fork()) == 0) save_until_killed(c);
+        usleep(next_random() % LONGEST_US);
+        for (int c = 0; c < CHILDREN; c++) {
+            int status = 0;
+            if (children[c] > 0) kill(children[c], SIGKILL);
+            if (children[c] < 0 || waitpid(children[c], &status, 0) != children[c] || !WIFSIGNALED(status))
+                not_killed++;
+        }
+        orr_perfmodel_state_clear(s);
+        unsigned n = orr_store_load(s, victim) == 0 ? entries_of(s) : 0;
+        torn += n != 10 && n != 20 && n != 30;
+        seen[n / 10 < 4 ? n / 10 : 0]++;
+    }
+    ok(torn == 0 && not_killed == 0, "three processes that save are killed, %d times: a whole file is left",
+       ROUNDS);
+    ok((seen[1] > 0) + (seen[2] > 0) + (seen[3] > 0) >= 2, "which was any of theirs: %d, %d, %d times",
+       seen[1], seen[2], seen[3]);
+    is_int(orr_store_save(s, victim), 0, "and it can be saved again");
+    orr_perfmodel_state_destroy(s);
+}
+
 static void test_life(void)
 {
     struct starpu_perfmodel m = { .type = STARPU_HISTORY_BASED, .symbol = "life" };
@@ -404,6 +445,7 @@ int main(void)
     test_random();
     test_traps();
     test_processes();
+    test_killed();
     test_life();
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0) diag("%s is left", folder);

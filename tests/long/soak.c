@@ -5,7 +5,7 @@
  * submission is the oracle's. All access modes, pieces of a partitioned vector, explicit dependencies, tags,
  * priorities, acquisitions between tasks.
  * Threads: the submitting ones; workers execute. Owns: struct party. Not here: ranks (tests/mpi).
- * Usage: soak.tap [--tasks N] [--seed S] [--chunk K: that one alone]
+ * Usage: soak.tap [--tasks N] [--seed S] [--policy NAME: that one alone] [--chunk K: that one alone]
  */
 #include <pthread.h>
 #include <time.h>
@@ -14,7 +14,7 @@
 #ifndef SOAK_TASKS
 #define SOAK_TASKS 2000000
 #endif
-enum { VALUES = 8, PIECES = 4, BATCH = 512, CHUNK_MAX = 200000, PARTIES_MAX = 3 };
+enum { VALUES = 8, PIECES = 4, BATCH = 512, CHUNK_MAX = 200000, PARTIES_MAX = 3, POLICIES_MAX = 96 };
 
 /* One task as the oracle saw it. */
 struct step {
@@ -22,6 +22,7 @@ struct step {
     atomic_int times;
     uint64_t expected;
     struct step *source; /* runs before, by an explicit dependency or a tag */
+    const char *name;    /* of its codelet */
 };
 
 /* One submitting thread, its data, and what the data should be. */
@@ -40,6 +41,14 @@ struct party {
     uint64_t seed;
     long tasks, done;
 };
+
+/* Counts it; the first few are named. */
+static void complain(struct party *p, const char *what, int which)
+{
+    enum { NAMED = 6 };
+    if (p->wrong++ < NAMED)
+        diag("%s %d of a batch of %d steps, after %ld tasks", what, which, p->nsteps, p->done);
+}
 
 #define VALUE(buffers, i) ((uint64_t *)STARPU_VARIABLE_GET_PTR((buffers)[i]))
 
@@ -113,14 +122,21 @@ static void redux_sum(void *buffers[], void *arg UNUSED)
     *VALUE(buffers, 0) += *VALUE(buffers, 1);
 }
 
-#define CODELET(function)                                                                                    \
+/* Some have a performance model, by which the dm policies choose. */
+static struct starpu_perfmodel add_model = { .type = STARPU_HISTORY_BASED, .symbol = "soak_add" },
+                               vector_model = { .type = STARPU_HISTORY_BASED, .symbol = "soak_vector" },
+                               sink_model = { .type = STARPU_REGRESSION_BASED, .symbol = "soak_sink" };
+
+#define CODELET(function, its_model)                                                                         \
     {                                                                                                        \
         .cpu_funcs = { function }, .cuda_funcs = { function }, .nbuffers = STARPU_VARIABLE_NBUFFERS,         \
-        .name = #function                                                                                    \
+        .name = #function, .model = its_model                                                                \
     }
-static struct starpu_codelet stream_cl = CODELET(soak_stream), add_cl = CODELET(soak_add),
-                             scratch_cl = CODELET(soak_scratch), vector_cl = CODELET(soak_vector),
-                             source_cl = CODELET(soak_source), sink_cl = CODELET(soak_sink);
+static struct starpu_codelet stream_cl = CODELET(soak_stream, NULL), add_cl = CODELET(soak_add, &add_model),
+                             scratch_cl = CODELET(soak_scratch, NULL),
+                             vector_cl = CODELET(soak_vector, &vector_model),
+                             source_cl = CODELET(soak_source, NULL),
+                             sink_cl = CODELET(soak_sink, &sink_model);
 static struct starpu_codelet zero_cl = { .cpu_funcs = { redux_zero },
                                          .cuda_funcs = { redux_zero },
                                          .nbuffers = 1,
@@ -145,6 +161,7 @@ static struct starpu_task *new_task(struct party *p, struct starpu_codelet *cl, 
     struct starpu_task *task = starpu_task_create();
     task->cl = cl;
     task->cl_arg = s;
+    s->name = cl->name;
     if (random_below(&p->seed, 4) == 0) task->priority = (int)random_below(&p->seed, 5) - 2;
     return task;
 }
@@ -157,7 +174,7 @@ static void add_datum(struct starpu_task *task, starpu_data_handle_t h, enum sta
 
 static void submit(struct party *p, struct starpu_task *task)
 {
-    p->wrong += starpu_task_submit(task) != 0;
+    if (starpu_task_submit(task) != 0) complain(p, "submission refused: step", p->nsteps - 1);
     p->done++;
 }
 
@@ -243,8 +260,8 @@ static void step_pair(struct party *p, int by_tag)
 static void step_acquire(struct party *p)
 {
     unsigned x = random_below(&p->seed, VALUES);
-    p->wrong += starpu_data_acquire(p->handles[x], STARPU_RW) != 0;
-    p->wrong += p->values[x] != p->expected[x];
+    if (starpu_data_acquire(p->handles[x], STARPU_RW) != 0) complain(p, "acquisition refused: value", (int)x);
+    if (p->values[x] != p->expected[x]) complain(p, "between tasks, value", (int)x);
     p->values[x] = p->expected[x] = random_next(&p->seed);
     starpu_data_release(p->handles[x]);
 }
@@ -287,11 +304,12 @@ static void take_step(struct party *p)
 /* ---- a party's life ---- */
 
 /* Acquires to write: so that readers have ended as well. */
-static void check_value(struct party *p, starpu_data_handle_t h, const uint64_t *value,
+static void check_value(struct party *p, const char *what, starpu_data_handle_t h, const uint64_t *value,
                         const uint64_t *expected, int n)
 {
-    p->wrong += starpu_data_acquire(h, STARPU_RW) != 0;
-    for (int i = 0; i < n; i++) p->wrong += value[i] != expected[i];
+    if (starpu_data_acquire(h, STARPU_RW) != 0) complain(p, what, -1);
+    for (int i = 0; i < n; i++)
+        if (value[i] != expected[i]) complain(p, what, i);
     starpu_data_release(h);
 }
 
@@ -299,14 +317,15 @@ static void check_value(struct party *p, starpu_data_handle_t h, const uint64_t 
 static void end_batch(struct party *p)
 {
     if (p->partitioned) step_partition(p);
-    for (int i = 0; i < VALUES; i++) check_value(p, p->handles[i], &p->values[i], &p->expected[i], 1);
-    check_value(p, p->commute, &p->commuting, &p->expected_commuting, 1);
-    check_value(p, p->redux, &p->reduced, &p->expected_reduced, 1);
-    check_value(p, p->free_order, &p->unordered, &p->expected_unordered, 1);
-    check_value(p, p->vector, p->elements, p->expected_elements, PIECES);
+    for (int i = 0; i < VALUES; i++)
+        check_value(p, "a value", p->handles[i], &p->values[i], &p->expected[i], 1);
+    check_value(p, "the commuting sum", p->commute, &p->commuting, &p->expected_commuting, 1);
+    check_value(p, "the reduced sum", p->redux, &p->reduced, &p->expected_reduced, 1);
+    check_value(p, "the unordered sum", p->free_order, &p->unordered, &p->expected_unordered, 1);
+    check_value(p, "a piece", p->vector, p->elements, p->expected_elements, PIECES);
     for (int i = 0; i < p->nsteps; i++) {
-        p->wrong += atomic_load(&p->steps[i].times) != 1;
-        p->wrong += p->steps[i].operation.result != p->steps[i].expected;
+        if (atomic_load(&p->steps[i].times) != 1) complain(p, "did not run once: step", i);
+        if (p->steps[i].operation.result != p->steps[i].expected) complain(p, p->steps[i].name, i);
     }
     for (int i = 0; i < p->ntags; i++) {
         starpu_tag_remove(p->tags[i]);
@@ -410,36 +429,74 @@ static long long option(int argc, char **argv, const char *name, long long fallb
     return fallback;
 }
 
-static const char *const policies[] = { "eager", "prio", "random", "ws", "lws", "dm", "dmda", "dmdas" };
 static const int worker_counts[] = { 1, 2, 4, 8 };
 
-int main(int argc, char **argv)
+/* A way to run: policies take turns, then numbers of workers. */
+struct combination {
+    unsigned policy;
+    int workers, parties, device;
+};
+
+static struct combination combination_of(unsigned k, unsigned npolicies)
 {
-    enum { COMBINATIONS = LENGTH(policies) * LENGTH(worker_counts) };
-    long total = (long)option(argc, argv, "--tasks", SOAK_TASKS), done = 0;
-    uint64_t seed = (uint64_t)option(argc, argv, "--seed", 42);
-    long chunk = total / COMBINATIONS < CHUNK_MAX ? total / COMBINATIONS + 1 : CHUNK_MAX;
+    return (struct combination){ .policy = k % npolicies,
+                                 .workers = worker_counts[k / npolicies % LENGTH(worker_counts)],
+                                 .parties = 1 + (int)(k % PARTIES_MAX),
+                                 .device = k % 5 == 3 };
+}
+
+static unsigned count_policies(struct starpu_sched_policy **policies)
+{
+    unsigned n = 0;
+    while (policies[n] && n < POLICIES_MAX) n++;
+    return n;
+}
+
+static const char *text_option(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], name) == 0) return argv[i + 1];
+    return NULL;
+}
+
+/* Under a sanitizer memory is not what the program uses. */
+static void check_growth(double early_mib, double late_mib, long done)
+{
     const char *sanitizer = getenv("ORR_SANITIZER");
-    int wrong[LENGTH(policies)] = { 0 };
-    double early_mib = 0;
-    diag("%ld tasks, seed %llu", total, (unsigned long long)seed);
-    long only = (long)option(argc, argv, "--chunk", -1);
-    for (unsigned k = only < 0 ? 0 : (unsigned)only;
-         only < 0 ? done < total || k < COMBINATIONS : k == (unsigned)only; k++) {
-        unsigned p = k % LENGTH(policies), w = k / LENGTH(policies) % LENGTH(worker_counts);
-        done += run_chunk(k, policies[p], worker_counts[w], k % 5 == 3, 1 + (int)(k % PARTIES_MAX), seed + k,
-                          chunk, &wrong[p]);
-        if (k % 16 == 15) diag("%ld tasks, %.1f MiB", done, resident_mib());
-        if (early_mib == 0 && (double)done >= 0.1 * (double)total && k + 1 >= COMBINATIONS / 2)
-            early_mib = resident_mib();
-    }
-    double late_mib = resident_mib();
-    for (unsigned p = 0; p < LENGTH(policies); p++)
-        is_int(wrong[p], 0, "%s: each task ran once and saw what the sequential oracle saw", policies[p]);
     if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0)
         skip("memory does not grow: not measured under a sanitizer");
     else
         ok(late_mib < early_mib + 8, "memory does not grow: %.1f MiB early, %.1f MiB after %ld tasks",
            early_mib, late_mib, done);
+}
+
+int main(int argc, char **argv)
+{
+    struct starpu_sched_policy **policies = starpu_sched_get_predefined_policies();
+    unsigned npolicies = count_policies(policies);
+    long ncombinations = (long)(npolicies * LENGTH(worker_counts)), done = 0;
+    long total = (long)option(argc, argv, "--tasks", SOAK_TASKS),
+         only = (long)option(argc, argv, "--chunk", -1);
+    uint64_t seed = (uint64_t)option(argc, argv, "--seed", 42);
+    const char *policy = text_option(argc, argv, "--policy");
+    long chunk = total / ncombinations < CHUNK_MAX ? total / ncombinations + 1 : CHUNK_MAX;
+    int wrong[POLICIES_MAX] = { 0 };
+    double early_mib = 0;
+    diag("%ld tasks, seed %llu", total, (unsigned long long)seed);
+    for (long k = only < 0 ? 0 : only; only < 0 ? done < total || k < ncombinations : k == only; k++) {
+        struct combination c = combination_of((unsigned)k, npolicies);
+        if (policy && strcmp(policies[c.policy]->policy_name, policy) != 0) continue;
+        done += run_chunk((unsigned)k, policies[c.policy]->policy_name, c.workers, c.device, c.parties,
+                          seed + (uint64_t)k, chunk, &wrong[c.policy]);
+        if (k % 16 == 15) diag("%ld tasks, %.1f MiB", done, resident_mib());
+        if (early_mib == 0 && (double)done >= 0.1 * (double)total && k + 1 >= ncombinations / 2)
+            early_mib = resident_mib();
+    }
+    double late_mib = resident_mib();
+    for (unsigned p = 0; p < npolicies; p++)
+        if (!policy || strcmp(policies[p]->policy_name, policy) == 0)
+            is_int(wrong[p], 0, "%s: each task ran once and saw what the sequential oracle saw",
+                   policies[p]->policy_name);
+    check_growth(early_mib, late_mib, done);
     return done_testing();
 }

@@ -187,6 +187,68 @@ static void many_both_ways(void)
     fact(!failed && wrong == 0, "30 messages between all pairs, sent in random order, find their receives");
 }
 
+static void count_func(void *buffers[], void *arg UNUSED)
+{
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet count_cl = {
+    .cpu_funcs = { count_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "count"
+};
+
+static int out_of_order;
+static int last_seen;
+
+static void look_func(void *buffers[], void *arg UNUSED)
+{
+    int value = *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    out_of_order += value != ++last_seen;
+}
+static struct starpu_codelet look_cl = {
+    .cpu_funcs = { look_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "look"
+};
+
+/* The most memory this process has had, in KiB. */
+static long peak_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %ld", &kib) == 1) break;
+    if (f) fclose(f);
+    return kib;
+}
+
+/* Every second one has the same tag, the others one each. */
+static void very_many(void)
+{
+    enum { N = 100000 };
+    int out = 0, in = -1, failed = 0;
+    long before = peak_kib();
+    starpu_data_handle_t out_handle, in_handle;
+    register_int(&out_handle, &out);
+    register_int(&in_handle, &in);
+    for (int i = 0; i < N && my_rank == 0; i++) {
+        failed |= starpu_task_insert(&count_cl, STARPU_RW, out_handle, 0);
+        failed |=
+            starpu_mpi_isend_detached(out_handle, 1, 10000 + (i % 2 ? i : 0), MPI_COMM_WORLD, NULL, NULL);
+    }
+    let_arrive();
+    for (int i = 0; i < N && my_rank == 1; i++) {
+        failed |=
+            starpu_mpi_irecv_detached(in_handle, 0, 10000 + (i % 2 ? i : 0), MPI_COMM_WORLD, NULL, NULL);
+        failed |= starpu_task_insert(&look_cl, STARPU_R, in_handle, 0);
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(out_handle);
+    starpu_data_unregister(in_handle);
+    fact(!failed && out_of_order == 0 && (my_rank != 1 || last_seen == N),
+         "%d early messages arrive in order", N);
+    long grown = peak_kib() - before;
+    fact(grown < 512 * 1024, "they take less than 5 KiB each while they wait");
+    if (my_rank < 2) fprintf(stderr, "# rank %d: %ld KiB at most for %d messages\n", my_rank, grown, N);
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -198,5 +260,6 @@ int main(int argc, char **argv)
     early_large();
     receiver_busy();
     many_both_ways();
+    very_many();
     return mpi_finish();
 }

@@ -319,6 +319,10 @@ int main(void)
     run_policy("dmdar", 1, 1, 0);
     run_policy("dmdas", 1, 1, 0);
     run_policy("dmdasd", 1, 1, 1);
+    run_policy("tree-dmda", 1, 0, 0);
+    run_policy("tree-dmdap", 1, 0, 0);
+    run_policy("tree-dmdar", 1, 1, 0);
+    run_policy("modular-dmdas", 1, 1, 0);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0) diag("%s is left", folder);
     return done_testing();

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sched_ctx.h: what the parts of the programs' interface to contexts share.
+ * Threads: any. Owns: nothing. Not here: opening and closing (context.h). */
+#ifndef ORR_RUN_SCHED_CTX_H
+#define ORR_RUN_SCHED_CTX_H
+
+#include "core/worker/policy.h"
+
+/* The context, or NULL with a message. */
+struct orr_ctx *orr_ctx_find(unsigned id, const char *function);
+
+/* change 1: these workers serve no context until they are called with -1 as often; waits for them, if the
+ * caller may wait. */
+void orr_sched_ctx_suspend(const int *workers, unsigned count, int change);
+
+/* At shutdown, when all contexts are closed. */
+void orr_sched_ctx_fini(void);
+
+#endif

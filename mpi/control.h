@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* control.h: the messages of the layer itself, which carry no data of the program.
+ * Threads: any; what arrives is handed on by whoever polls. Owns: the list of kinds. Not here: what they mean
+ * (stuck.c, guard.c, stream.c). */
+#ifndef ORR_MPI_CONTROL_H
+#define ORR_MPI_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each says what the header's values tag, id and bulk_tag are. */
+enum orr_control {
+    ORR_CONTROL_REPORT = 1, /* messages sent, received, wave (stuck.c) */
+    ORR_CONTROL_WAVE,       /* -, -, wave */
+    ORR_CONTROL_DEADLOCK,   /* -, -, wave */
+    ORR_CONTROL_BEAT,       /* - (guard.c) */
+    ORR_CONTROL_GONE,       /* rank, why, - */
+    ORR_CONTROL_ASK,        /* first insertion, stride, context (stream.c) */
+    ORR_CONTROL_ANSWER,     /* insertions so far, the oldest known, number of hashes that follow */
+    ORR_CONTROL_ASK_TEXT,   /* insertion, -, context */
+    ORR_CONTROL_TEXT        /* -, -, -; the text follows */
+};
+
+/* What the layer's engine calls. */
+void orr_control_start(void);
+/* Sends one to a rank of the transport; data of so many bytes behind it. False: no buffer just now. */
+bool orr_control_send(int peer, enum orr_control what, int64_t tag, uint64_t id, uint32_t more,
+                      const void *data, size_t bytes);
+
+#endif

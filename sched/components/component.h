@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* component.h: what the components of the library share: the private half of components and trees.
+ * Threads: fields say. Owns: the shape of both. Not here: the interface for programs, and its rules
+ * (starpu_sched_component.h). */
+#ifndef ORR_COMPONENTS_COMPONENT_H
+#define ORR_COMPONENTS_COMPONENT_H
+
+#include <starpu_sched_component.h>
+#include <stdbool.h>
+
+#include "core/worker/worker.h"
+#include "sched/components/taskq.h"
+
+enum { ORR_KINDS_MAX = 32 };
+
+/* What is the same for all components of a kind. */
+struct orr_component_kind {
+    const char *name;
+    bool passes;    /* a task pushed here is only handed on: it is kept by something below, or refused */
+    bool one_child; /* children beyond the first would get nothing */
+    bool leaf;
+    bool unasked;       /* a leaf that does not pull: what is pushed to it goes to its workers at once */
+    bool ranks_parents; /* parents are asked in their order; else in turn, so that none starves */
+    bool (*bounded)(const struct starpu_sched_component *c);   /* NULL: never; may refuse for want of room */
+    unsigned (*tasks)(const struct starpu_sched_component *c); /* NULL: keeps none; how many are here */
+    /* NULL: keeps no task. Takes out every task that c's present workers cannot execute. */
+    void (*evict)(struct starpu_sched_component *c, struct orr_taskq *out);
+    const char *(*complaint)(
+        const struct starpu_sched_component *c); /* NULL; what is wrong with c, or NULL */
+};
+
+/* Every component is one of these: starpu_sched_component_create makes no other. */
+struct orr_component {
+    struct starpu_sched_component pub;     /* first */
+    const struct orr_component_kind *kind; /* NULL: the program's [const] */
+    struct orr_component *next;            /* in the tree's list [own: who builds] */
+    unsigned mark; /* walks: 0 new, 1 being visited, 2 done [own: who holds tree->lock] */
+    /* What follows is derived while workers enter and leave [const for push and pull]. */
+    bool only_pulls;  /* everything below waits to be asked: nothing can be pushed there */
+    bool pulls_below; /* something below, and above the next queue, waits to be asked */
+    uint32_t where;   /* kinds of the workers of the context below */
+    unsigned nkinds;  /* workers below that a model tells apart: the first of each */
+    int16_t first_of[ORR_KINDS_MAX];
+    bool combines;         /* combined workers are below */
+    bool more_kinds;       /* there are more than fit: all workers must be asked */
+    double speed;          /* sum of the relative speeds of the workers */
+    _Atomic unsigned turn; /* which parent is asked first [any: statistic] */
+};
+
+struct orr_flow;
+
+struct orr_tree {
+    struct starpu_sched_tree pub;                            /* first */
+    struct orr_component *all;                               /* every component made for the tree */
+    struct starpu_sched_component *leaf[STARPU_NMAXWORKERS]; /* [const once workers are there] */
+    struct starpu_sched_component *stealing;      /* the first work_stealing component [const then] */
+    struct orr_flow *entry;                       /* what the root had no room for [const] */
+    _Atomic uint32_t inside, changing;            /* threads that push or pull; one that changes workers */
+    _Atomic double link_free_us[STARPU_MAXNODES]; /* when the copies to that node will have been made */
+    bool valid;                                   /* it was checked [own: who changes workers] */
+    bool refused;                                 /* and is malformed */
+};
+
+static inline struct orr_component *orr_component(struct starpu_sched_component *c)
+{
+    return (struct orr_component *)c;
+}
+static inline const struct orr_component *orr_component_const(const struct starpu_sched_component *c)
+{
+    return (const struct orr_component *)c;
+}
+static inline struct orr_tree *orr_tree_of(const struct starpu_sched_component *c)
+{
+    return (struct orr_tree *)c->tree;
+}
+
+static inline bool orr_component_is(const struct starpu_sched_component *c,
+                                    const struct orr_component_kind *kind)
+{
+    return c && orr_component_const(c)->kind == kind;
+}
+
+/* A component of a kind with `bytes` of zeroed data of its own, freed with it. NULL: out of memory. */
+struct starpu_sched_component *orr_component_create(struct starpu_sched_tree *tree,
+                                                    const struct orr_component_kind *kind, size_t bytes);
+/* The default of deinit_data for those: frees data. */
+void orr_component_free_data(struct starpu_sched_component *c);
+
+/* ---- who is asking, and for whom (state of the calling thread) ---- */
+
+struct orr_component_call {
+    struct orr_tree *inside;               /* the tree that the thread is in */
+    struct starpu_sched_component *puller; /* the task pulled is for workers below it; NULL: see `to` */
+    bool popping;                          /* a worker looks for a task */
+    uint32_t wake_where;                   /* kinds of workers that can_pull is for; 0: all are woken */
+};
+extern _Thread_local struct orr_component_call orr_call;
+
+/* What can_pull should wake for p; to be asked while p is the caller's. */
+uint32_t orr_wake_mask(const struct starpu_task *p);
+/* c->can_pull for tasks with that mask. */
+int orr_component_wake(struct starpu_sched_component *c, uint32_t mask);
+
+/* ---- questions ---- */
+
+/* What a task would take on the workers below a component. */
+struct orr_bid {
+    bool can;                         /* some worker can execute it */
+    bool uncalibrated;                /* a model lacks measures for some worker and implementation */
+    bool known;                       /* us is known */
+    double us;                        /* of the fastest worker and implementation; 0 when not known */
+    int worker;                       /* that worker (it may be a combined one), or one that can execute it */
+    int comb;                         /* its architecture */
+    unsigned node;                    /* and its memory node */
+    unsigned impl, uncalibrated_impl; /* its implementation; the one to be measured */
+};
+void orr_component_bid(struct starpu_sched_component *c, struct starpu_task *p, struct orr_bid *out);
+/* The same for one worker. */
+void orr_worker_bid(int worker, struct starpu_task *p, struct orr_bid *out);
+
+/* Number of tasks here and below, those that run included, as far as the library's components keep them. */
+unsigned orr_component_tasks(const struct starpu_sched_component *c);
+
+/* Whether the task has a model that may say something. */
+bool orr_task_has_model(const struct starpu_task *p);
+double orr_known_us(const struct starpu_task *p); /* starpu_task.predicted, 0 when not known */
+
+/* ---- tree.c ---- */
+
+/* Checks the tree and takes workers in: 0; -EINVAL: it is malformed (said why); -ENOMEM. */
+int orr_tree_add_workers(struct orr_tree *tree, const int *workers, unsigned count);
+void orr_tree_remove_workers(struct orr_tree *tree, const int *workers, unsigned count);
+int orr_tree_push(struct orr_tree *tree, struct starpu_sched_component *at, struct starpu_task *p);
+struct starpu_task *orr_tree_pop(struct orr_tree *tree, int worker);
+/* Whether w can run what it popped; settles the implementation. */
+bool orr_tree_settle(struct orr_worker *w, struct starpu_task *p);
+void orr_tree_do_schedule(struct orr_tree *tree);
+/* The tree last made for a context, NULL: none. */
+struct orr_tree *orr_tree_get(unsigned ctx);
+/* What went wrong with a context's tree when workers entered, once: 0, or a negative errno. */
+int orr_tree_take_error(unsigned ctx);
+/* Wakes every worker of the tree that can execute p. */
+void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
+
+/* ---- measure.c ---- */
+
+/* A queue of tasks that wait to be measured, each fetched by a worker for which its model lacks measures.
+ * Full when it has enough for that; what has become known meanwhile goes back to the root. */
+struct starpu_sched_component *orr_measure_create(struct starpu_sched_tree *tree);
+bool orr_component_is_measure(const struct starpu_sched_component *c);
+
+/* ---- composed.c ---- */
+
+/* c, or the lowest of the components that c is composed of. */
+struct starpu_sched_component *orr_composed_last(struct starpu_sched_component *c);
+
+/* ---- worker.c ---- */
+
+void orr_leaf_begins(struct orr_tree *tree, int worker, struct starpu_task *p);
+void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p);
+/* It is expected to be busy until then. */
+void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us);
+/* A task bound to the worker passes the tree by. */
+void orr_leaf_is_given(struct orr_tree *tree, int worker, struct starpu_task *p);
+/* The worker of a simple leaf, -1: c is something else. */
+int orr_leaf_worker(const struct starpu_sched_component *c);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* composed.c: several components as one, from a recipe; and trees in the shape of the machine, from recipes.
+ * Threads: who builds. Owns: recipes. Not here: common shapes (simple.c). */
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/topo/topo.h"
+#include "sched/components/component.h"
+
+typedef struct starpu_sched_component *(*create_fn)(struct starpu_sched_tree *tree, void *arg);
+
+struct step {
+    create_fn create;
+    void *arg;
+};
+
+struct starpu_sched_component_composed_recipe {
+    unsigned count;
+    struct step *steps; /* from the uppermost down */
+};
+
+/* ---- recipes ---- */
+
+struct starpu_sched_component_composed_recipe *starpu_sched_component_composed_recipe_create(void)
+{
+    struct starpu_sched_component_composed_recipe *r = orr_calloc(1, sizeof *r);
+    if (!r) orr_error("starpu_sched_component_composed_recipe_create: out of memory");
+    return r;
+}
+
+void starpu_sched_component_composed_recipe_add(struct starpu_sched_component_composed_recipe *recipe,
+                                                create_fn create_component, void *arg)
+{
+    struct step *more = recipe ? orr_realloc(recipe->steps, (recipe->count + 1) * sizeof *more) : NULL;
+    if (!more) {
+        orr_error("starpu_sched_component_composed_recipe_add: %s", recipe ? "out of memory" : "no recipe");
+        return;
+    }
+    recipe->steps = more;
+    more[recipe->count++] = (struct step){ create_component, arg };
+}
+
+struct starpu_sched_component_composed_recipe *starpu_sched_component_composed_recipe_create_singleton(
+    create_fn create_component, void *arg)
+{
+    struct starpu_sched_component_composed_recipe *r = starpu_sched_component_composed_recipe_create();
+    if (r) starpu_sched_component_composed_recipe_add(r, create_component, arg);
+    return r;
+}
+
+void starpu_sched_component_composed_recipe_destroy(struct starpu_sched_component_composed_recipe *recipe)
+{
+    if (!recipe) return;
+    orr_free(recipe->steps);
+    orr_free(recipe);
+}
+
+/* ---- the composed component: it stands above the first of a chain; its children hang below the last ---- */
+
+struct chain {
+    struct starpu_sched_component *last;
+};
+
+static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    return starpu_sched_component_push_task(c, c->children[0], p);
+}
+
+static const struct orr_component_kind kind_composed = { .name = "composed",
+                                                         .passes = true,
+                                                         .one_child = true };
+
+static void add_child(struct starpu_sched_component *c, struct starpu_sched_component *child)
+{
+    struct starpu_sched_component *last = ((struct chain *)c->data)->last;
+    last->add_child(last, child);
+}
+
+static void remove_child(struct starpu_sched_component *c, struct starpu_sched_component *child)
+{
+    struct starpu_sched_component *last = ((struct chain *)c->data)->last;
+    last->remove_child(last, child);
+}
+
+/* Who is the parent of what is connected below c. */
+struct starpu_sched_component *orr_composed_last(struct starpu_sched_component *c)
+{
+    while (orr_component_is(c, &kind_composed) && ((struct chain *)c->data)->last)
+        c = ((struct chain *)c->data)->last;
+    return c;
+}
+
+/* Makes the components and links them; NULL: out of memory (the tree frees what was made). */
+static struct starpu_sched_component *make_chain(struct starpu_sched_tree *tree,
+                                                 const struct starpu_sched_component_composed_recipe *recipe,
+                                                 struct starpu_sched_component **last_out)
+{
+    struct starpu_sched_component *first = NULL, *last = NULL;
+    for (unsigned i = 0; i < recipe->count; i++) {
+        struct starpu_sched_component *c = recipe->steps[i].create(tree, recipe->steps[i].arg);
+        if (!c) return NULL;
+        if (last) starpu_sched_component_connect(last, c);
+        if (!first) first = c;
+        last = c;
+    }
+    *last_out = last;
+    return first;
+}
+
+struct starpu_sched_component *starpu_sched_component_composed_component_create(
+    struct starpu_sched_tree *tree, struct starpu_sched_component_composed_recipe *recipe)
+{
+    struct starpu_sched_component *last = NULL;
+    if (!recipe || recipe->count == 0) {
+        orr_error("starpu_sched_component_composed_component_create: the recipe is empty");
+        return NULL;
+    }
+    if (recipe->count == 1) return recipe->steps[0].create(tree, recipe->steps[0].arg);
+    struct starpu_sched_component *first = make_chain(tree, recipe, &last);
+    struct starpu_sched_component *c =
+        first ? orr_component_create(tree, &kind_composed, sizeof(struct chain)) : NULL;
+    if (!c) return NULL;
+    starpu_sched_component_connect(c, first);
+    ((struct chain *)c->data)->last = last;
+    c->push_task = push_task;
+    c->add_child = add_child;
+    c->remove_child = remove_child;
+    return c;
+}
+
+/* ---- trees in the shape of the machine ---- */
+
+enum { LEVELS = 3 };
+
+/* What is at one place of the machine. */
+struct place {
+    int group[LEVELS]; /* numbers of NUMA node, socket, cache */
+    struct starpu_sched_component *at[LEVELS];
+};
+
+static struct starpu_sched_component_composed_recipe *recipe_at(const struct starpu_sched_component_specs *s,
+                                                                int level)
+{
+    switch (level) {
+    case 0: return s->hwloc_component_composed_sched_component;
+    case 1: return s->hwloc_socket_composed_sched_component;
+    default: return s->hwloc_cache_composed_sched_component;
+    }
+}
+
+/* The component for a level above a worker's core: an earlier worker's if it has the same place, else a new
+ * one below `above`. */
+static struct starpu_sched_component *component_at(struct starpu_sched_tree *tree,
+                                                   const struct starpu_sched_component_specs *s,
+                                                   struct place *places, unsigned worker, int level,
+                                                   struct starpu_sched_component *above)
+{
+    struct starpu_sched_component_composed_recipe *recipe = recipe_at(s, level);
+    if (!recipe) return above;
+    for (unsigned i = 0; i < worker; i++) {
+        bool same = places[i].at[level] != NULL;
+        for (int k = 0; k <= level; k++) same &= places[i].group[k] == places[worker].group[k];
+        if (same) return places[worker].at[level] = places[i].at[level];
+    }
+    struct starpu_sched_component *c = starpu_sched_component_composed_component_create(tree, recipe);
+    if (c) starpu_sched_component_connect(above, c);
+    return places[worker].at[level] = c;
+}
+
+static bool hang_worker(struct starpu_sched_tree *tree, const struct starpu_sched_component_specs *s,
+                        struct place *places, unsigned worker)
+{
+    const struct orr_worker *w = &orr_workers[worker];
+    struct starpu_sched_component *above = tree->root;
+    bool near_cores = w->bindid >= 0 && (w->type == STARPU_CPU_WORKER || s->mix_heterogeneous_workers);
+    for (int level = 0; near_cores && above && level < LEVELS; level++) {
+        places[worker].group[level] = orr_topo_level_above((unsigned)w->bindid, (enum orr_topo_level)level);
+        above = component_at(tree, s, places, worker, level, above);
+    }
+    struct starpu_sched_component_composed_recipe *recipe =
+        s->worker_composed_sched_component ? s->worker_composed_sched_component(w->type) : NULL;
+    if (above && recipe) {
+        struct starpu_sched_component *c = starpu_sched_component_composed_component_create(tree, recipe);
+        if (c) starpu_sched_component_connect(above, c);
+        above = c;
+    }
+    struct starpu_sched_component *leaf = starpu_sched_component_worker_new(tree->sched_ctx_id, (int)worker);
+    if (!above || !leaf) return false;
+    starpu_sched_component_connect(above, leaf);
+    return true;
+}
+
+struct starpu_sched_tree *starpu_sched_component_make_scheduler(unsigned sched_ctx_id,
+                                                                struct starpu_sched_component_specs s)
+{
+    struct starpu_sched_tree *tree = starpu_sched_tree_create(sched_ctx_id);
+    struct place *places = orr_calloc(orr_worker_count ? orr_worker_count : 1, sizeof *places);
+    bool made = false;
+    if (tree && places) {
+        tree->root =
+            starpu_sched_component_composed_component_create(tree, s.hwloc_machine_composed_sched_component);
+        made = tree->root != NULL;
+        for (unsigned i = 0; made && i < orr_worker_count; i++) made = hang_worker(tree, &s, places, i);
+    }
+    orr_free(places);
+    if (made) {
+        starpu_sched_tree_update_workers(tree);
+        return tree;
+    }
+    orr_error("starpu_sched_component_make_scheduler: the tree cannot be made");
+    starpu_sched_tree_destroy(tree);
+    return NULL;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flow.c: queues of flow-control components, and their pump.
+ * Threads: any. Owns: nothing. Not here: see flow.h. */
+#include "sched/components/flow.h"
+
+#include <math.h>
+
+#include "core/mem/node.h"
+#include "core/task/perf.h"
+
+enum { REFUSED_MAX = 16, READY_WINDOW = 16 };
+
+void orr_flow_init(struct orr_flow *f, bool sorted)
+{
+    pthread_mutex_init(&f->lock, NULL);
+    orr_taskq_init(&f->q, sorted);
+}
+
+void orr_flow_fini(struct orr_flow *f)
+{
+    orr_taskq_fini(&f->q);
+    pthread_mutex_destroy(&f->lock);
+}
+
+double orr_known_us(const struct starpu_task *p)
+{
+    return p->predicted > 0 ? p->predicted : 0;
+}
+
+/* ---- putting ---- */
+
+static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
+{
+    f->us += orr_known_us(p);
+    orr_taskq_add(&f->q, p, front);
+    orr_store_seq(&f->count,
+                  f->q.count); /* pairs with the loads of those who find nothing, before sleeping */
+}
+
+static bool full_locked(const struct orr_flow *f)
+{
+    if (f->q.count == 0) return false;
+    return (f->max_count && f->q.count >= f->max_count) || (f->max_us > 0 && f->us >= f->max_us);
+}
+
+int orr_flow_put(struct orr_flow *f, struct starpu_task *p)
+{
+    pthread_mutex_lock(&f->lock);
+    bool full = full_locked(f);
+    if (!full) add_locked(f, p, false);
+    pthread_mutex_unlock(&f->lock);
+    return full ? -EAGAIN : 0;
+}
+
+void orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front)
+{
+    pthread_mutex_lock(&f->lock);
+    add_locked(f, p, front);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool orr_flow_is_full(struct orr_flow *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool full = full_locked(f);
+    pthread_mutex_unlock(&f->lock);
+    return full;
+}
+
+/* ---- taking ---- */
+
+struct starpu_task *orr_flow_remove_locked(struct orr_flow *f, struct starpu_task *p)
+{
+    if (!p) return NULL;
+    orr_taskq_remove(&f->q, p);
+    f->us = f->q.count ? f->us - orr_known_us(p) : 0;
+    orr_store_seq(&f->count, f->q.count);
+    return p;
+}
+
+/* Of the tasks of p's rank from p on, the one with the least data to bring to c. */
+static struct starpu_task *most_ready(struct orr_flow *f, struct starpu_task *p,
+                                      struct starpu_sched_component *c)
+{
+    const struct orr_component *oc = orr_component_const(c);
+    unsigned node = orr_workers[oc->first_of[0]].node;
+    struct starpu_task *best = p, *end = p;
+    double least = INFINITY;
+    for (int i = 0; i < READY_WINDOW && end; i++, end = end->next) {
+        double us = orr_task_transfer_us(orr_task_of(end), node);
+        if (us >= least || (end != p && !starpu_sched_component_can_execute_task(c, end))) continue;
+        best = end;
+        least = us;
+        if (us == 0) break;
+    }
+    return f->ready == ORR_FLOW_NOTHING_TO_BRING && least > 0 ? p : best;
+}
+
+static struct starpu_task *take_locked(struct orr_flow *f, struct starpu_sched_component *c)
+{
+    if (!orr_taskq_has_for(&f->q, orr_component_const(c)->where)) return NULL;
+    struct starpu_task *p = orr_taskq_first(&f->q);
+    while (p && !starpu_sched_component_can_execute_task(c, p)) p = orr_taskq_next(&f->q, p);
+    if (p && f->ready && orr_node_count > 1 && STARPU_SCHED_COMPONENT_IS_SINGLE_MEMORY_NODE(c))
+        p = most_ready(f, p, c);
+    return orr_flow_remove_locked(f, p);
+}
+
+struct starpu_task *orr_flow_take(struct orr_flow *f, struct starpu_sched_component *c)
+{
+    if (orr_load_seq(&f->count) == 0) return NULL;
+    pthread_mutex_lock(&f->lock);
+    struct starpu_task *p = take_locked(f, c);
+    pthread_mutex_unlock(&f->lock);
+    return p;
+}
+
+struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_component *c)
+{
+    if (orr_load_seq(&f->count) == 0) return NULL;
+    pthread_mutex_lock(&f->lock);
+    struct starpu_task *p = orr_taskq_last_of_first(&f->q);
+    while (p && !starpu_sched_component_can_execute_task(c, p)) p = p->prev;
+    p = p ? orr_flow_remove_locked(f, p) : take_locked(f, c);
+    pthread_mutex_unlock(&f->lock);
+    return p;
+}
+
+struct starpu_task *orr_flow_take_first(struct orr_flow *f)
+{
+    struct starpu_task *p;
+    return orr_flow_take_some(f, &p, 1) ? p : NULL;
+}
+
+unsigned orr_flow_take_some(struct orr_flow *f, struct starpu_task **out, unsigned n)
+{
+    unsigned taken = 0;
+    if (orr_load_seq(&f->count) == 0) return 0;
+    pthread_mutex_lock(&f->lock);
+    while (taken < n && (out[taken] = orr_flow_remove_locked(f, orr_taskq_first(&f->q)))) taken++;
+    pthread_mutex_unlock(&f->lock);
+    return taken;
+}
+
+void orr_flow_evict(struct orr_flow *f, struct starpu_sched_component *c, struct orr_taskq *out)
+{
+    pthread_mutex_lock(&f->lock);
+    for (struct starpu_task *p = orr_taskq_first(&f->q), *next; p; p = next) {
+        next = orr_taskq_next(&f->q, p);
+        if (c && starpu_sched_component_can_execute_task(c, p)) continue;
+        orr_taskq_add(out, orr_flow_remove_locked(f, p), false);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+double orr_flow_us(struct orr_flow *f)
+{
+    pthread_mutex_lock(&f->lock);
+    double us = f->us;
+    pthread_mutex_unlock(&f->lock);
+    return us > 0 ? us : 0;
+}
+
+/* ---- pumping ---- */
+
+/* What was refused in a round. Tasks that may run on the same kinds of workers would be refused as well. */
+struct refused {
+    struct starpu_task *task[REFUSED_MAX];
+    unsigned count;
+    uint32_t where; /* kinds for which there is no room */
+    uint32_t wake;  /* for whom what stays can be pulled; 0: anybody */
+};
+
+/* The first task that is worth an attempt. */
+static struct starpu_task *next_offer(struct orr_flow *f, const struct refused *r)
+{
+    pthread_mutex_lock(&f->lock);
+    struct starpu_task *p = NULL;
+    if (!r->where || orr_taskq_has_for(&f->q, ~r->where)) {
+        p = orr_taskq_first(&f->q);
+        while (p && !(orr_task_where(p) & ~r->where)) p = orr_taskq_next(&f->q, p);
+    }
+    p = orr_flow_remove_locked(f, p);
+    pthread_mutex_unlock(&f->lock);
+    return p;
+}
+
+static void note_refused(struct refused *r, struct starpu_task *p)
+{
+    uint32_t mask = orr_wake_mask(p);
+    r->wake = r->count == 0 ? mask : mask && r->wake ? r->wake | mask : 0;
+    r->where |= mask;
+    r->task[r->count++] = p;
+}
+
+static bool pump_round(struct orr_flow *f, struct starpu_sched_component *from,
+                       struct starpu_sched_component *to)
+{
+    struct refused r = { .count = 0 };
+    struct starpu_task *p;
+    bool pushed = false;
+    while (r.count < REFUSED_MAX && (p = next_offer(f, &r))) {
+        if (starpu_sched_component_push_task(from, to, p) == 0)
+            pushed = true;
+        else
+            note_refused(&r, p);
+    }
+    for (unsigned i = r.count; i-- > 0;) orr_flow_add(f, r.task[i], true);
+    if (r.count && orr_component(to)->pulls_below) orr_component_wake(to, r.wake);
+    return pushed;
+}
+
+bool orr_flow_pump(struct orr_flow *f, struct starpu_sched_component *from, struct starpu_sched_component *to)
+{
+    bool pushed = false;
+    uint32_t served = orr_flow_round_begin(f);
+    while (served) {
+        bool now = orr_load_seq(&f->count) > 0 && pump_round(f, from, to);
+        if (now && from) starpu_sched_component_send_can_push_to_parents(from);
+        pushed |= now;
+        served = orr_flow_round_again(f, served);
+    }
+    return pushed;
+}
+
+void orr_flow_added(struct orr_flow *f, struct starpu_sched_component *from,
+                    struct starpu_sched_component *to, uint32_t mask)
+{
+    if (orr_component(to)->only_pulls)
+        orr_component_wake(to, mask);
+    else
+        orr_flow_pump(f, from, to);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* heft.c: the flow-control components heft and heteroprio: tasks wait here, by priority, until the child that
+ * would end them first has room.
+ * Threads: any; one decides at a time. Owns: the tasks that wait. Not here: the cost of a choice (mct.c).
+ *
+ * A round decides over the first NMAX tasks. Each is given to the child that would end it first; if that has
+ * no room, the task stays, but counts as the child's load for the tasks after it. So a slow worker takes what
+ * a fast one would not get to in time, and no more; and as everything that stays is decided anew when a task
+ * ends, a task of high priority that comes later still goes first, and mispredictions are forgotten. This is
+ * the list scheduling of H. Topcuoglu et al. (heft, IEEE TPDS 13(3), 2002), over the tasks that are ready.
+ *
+ * Workers on main memory have nothing to bring: they are given a task when they have none, not before.
+ *
+ * heteroprio looks at the same tasks in another order: those first that gain most by the right child (after
+ * E. Agullo et al., Euro-Par 2016). */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/mem/node.h"
+#include "core/perf/perfmodel.h"
+#include "sched/components/flow.h"
+#include "sched/components/mct.h"
+
+enum { NMAX = 64 };
+static const double overdue_us = 1;
+
+struct heft {
+    struct orr_flow wait;
+    struct orr_weights weights;          /* [const] */
+    bool by_affinity;                    /* [const] heteroprio */
+    unsigned batch;                      /* [const] */
+    _Atomic bool full[ORR_MCT_CHILDREN]; /* refused a task, and has not said that it has room */
+    bool on_demand[ORR_MCT_CHILDREN];    /* gets a task when it has none [const for push and pull] */
+    struct orr_outlook outlook;          /* [own: who pumps] */
+    int idle[ORR_MCT_CHILDREN];          /* workers without a task, where on_demand [own: who pumps] */
+    struct starpu_task *window[NMAX], *stay[NMAX]; /* [own: who pumps] */
+};
+
+/* ---- a round ---- */
+
+static bool has_room(const struct heft *h, unsigned child)
+{
+    return (!h->on_demand[child] || h->idle[child] > 0) && !orr_load_seq(&h->full[child]);
+}
+
+/* Looks at what is expected. A worker that should be done but is not ends a little after one that is. */
+static void look(struct starpu_sched_component *c)
+{
+    struct heft *h = c->data;
+    orr_outlook_look(&h->outlook, c);
+    for (unsigned i = 0; i < c->nchildren; i++) {
+        struct starpu_sched_component *child = c->children[i];
+        if (!h->on_demand[i]) continue;
+        h->idle[i] = child->workers_in_ctx->cardinal - (int)orr_component_tasks(child);
+        double soon = h->outlook.now + overdue_us;
+        if (h->idle[i] <= 0 && h->outlook.end[i] < soon) h->outlook.end[i] = soon;
+    }
+}
+
+static bool anybody_has_room(const struct heft *h, unsigned children)
+{
+    for (unsigned i = 0; i < children; i++)
+        if (has_room(h, i)) return true;
+    return false;
+}
+
+/* The mark is set first: a child that makes room meanwhile takes it back (pairs with can_push). */
+static bool try_push(struct starpu_sched_component *c, struct starpu_task *p, const struct orr_choice *choice)
+{
+    struct heft *h = c->data;
+    orr_mct_tell(p, choice);
+    if (choice->bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
+        orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
+    orr_store_seq(&h->full[choice->child], true);
+    if (starpu_sched_component_push_task(c, c->children[choice->child], p) != 0) return false;
+    orr_store_seq(&h->full[choice->child], false);
+    h->idle[choice->child]--;
+    orr_mct_pushed(c, &h->outlook, choice);
+    return true;
+}
+
+/* How many times faster the best child is than the worst. */
+static double affinity(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    double least = INFINITY, most = 0;
+    for (unsigned i = 0; i < c->nchildren; i++) {
+        struct orr_bid bid;
+        orr_component_bid(c->children[i], p, &bid);
+        if (!bid.can || !bid.known) continue;
+        if (bid.us < least) least = bid.us;
+        if (bid.us > most) most = bid.us;
+    }
+    return least > 0 && !isinf(least) ? most / least : 1;
+}
+
+static void sort_by_affinity(struct starpu_sched_component *c, struct starpu_task **window, unsigned n)
+{
+    double gain[NMAX];
+    for (unsigned i = 0; i < n; i++) {
+        struct starpu_task *p = window[i];
+        double g = affinity(c, p);
+        unsigned at = i;
+        for (; at > 0 && gain[at - 1] < g; at--) {
+            gain[at] = gain[at - 1];
+            window[at] = window[at - 1];
+        }
+        gain[at] = g;
+        window[at] = p;
+    }
+}
+
+/* Those of one codelet that follow a task may share its decision, batch at most. */
+struct last {
+    const struct starpu_codelet *cl;
+    struct orr_choice choice;
+    unsigned left;
+};
+
+static bool decide(struct starpu_sched_component *c, struct starpu_task *p, struct last *last)
+{
+    struct heft *h = c->data;
+    if (last->left > 0 && last->cl == p->cl && !p->cl->can_execute && !p->workerids_len) {
+        last->left--;
+        last->choice.end = h->outlook.end[last->choice.child] + last->choice.bid.us;
+        return true;
+    }
+    last->cl = p->cl;
+    last->left = h->batch > 1 ? h->batch - 1 : 0;
+    return orr_mct_choose(c, &h->weights, &h->outlook, p, &last->choice);
+}
+
+/* What stays can be fetched by workers below children that keep nothing: they never say that they have room.
+ */
+static void wake_pulling(struct starpu_sched_component *c)
+{
+    struct heft *h = c->data;
+    for (unsigned i = 0; i < c->nchildren; i++) {
+        if (!orr_component(c->children[i])->only_pulls) continue;
+        orr_store_seq(&h->full[i], false);
+        orr_component_wake(c->children[i], 0);
+    }
+}
+
+static bool decide_round(struct starpu_sched_component *c)
+{
+    struct heft *h = c->data;
+    struct last last = { .left = 0 };
+    bool pushed = false;
+    unsigned stay = 0, i = 0;
+    look(c);
+    if (!anybody_has_room(h, c->nchildren)) return false;
+    unsigned n = orr_flow_take_some(&h->wait, h->window, NMAX);
+    if (h->by_affinity) sort_by_affinity(c, h->window, n);
+    for (; i < n && anybody_has_room(h, c->nchildren); i++) {
+        struct starpu_task *p = h->window[i];
+        bool can = decide(c, p, &last);
+        if (can && has_room(h, last.choice.child) && try_push(c, p, &last.choice))
+            pushed = true;
+        else
+            h->stay[stay++] = p;
+        if (can) orr_outlook_count(&h->outlook, &last.choice);
+    }
+    bool left = n > i || stay > 0;
+    while (n > i) orr_flow_add(&h->wait, h->window[--n], true);
+    while (stay > 0) orr_flow_add(&h->wait, h->stay[--stay], true);
+    if (left) wake_pulling(c);
+    return pushed;
+}
+
+static bool pump(struct starpu_sched_component *c)
+{
+    struct heft *h = c->data;
+    bool pushed = false;
+    uint32_t served = orr_flow_round_begin(&h->wait);
+    while (served) {
+        bool now = orr_load_seq(&h->wait.count) > 0 && decide_round(c);
+        if (now) starpu_sched_component_send_can_push_to_parents(c);
+        pushed |= now;
+        served = orr_flow_round_again(&h->wait, served);
+    }
+    return pushed;
+}
+
+/* ---- methods ---- */
+
+static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    struct heft *h = c->data;
+    orr_flow_add(&h->wait, p, false);
+    pump(c);
+    return 0;
+}
+
+static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
+{
+    struct heft *h = c->data;
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
+        if (c->children[i] == to) orr_store_seq(&h->full[i], false); /* pairs with try_push */
+    if (!orr_flow_is_idle(&h->wait) && pump(c)) return 1;
+    return starpu_sched_component_send_can_push_to_parents(c);
+}
+
+/* For children that keep nothing and wait to be asked. */
+static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+{
+    struct heft *h = c->data;
+    struct starpu_task *p = orr_flow_take(&h->wait, orr_call.puller ? orr_call.puller : to);
+    return p ? p : starpu_sched_component_parents_pull_task(c, to);
+}
+
+static void do_schedule(struct starpu_sched_component *c)
+{
+    pump(c);
+    for (unsigned i = 0; i < c->nchildren; i++)
+        if (c->children[i]->do_schedule) c->children[i]->do_schedule(c->children[i]);
+}
+
+static unsigned tasks(const struct starpu_sched_component *c)
+{
+    return orr_load_relaxed(&((struct heft *)c->data)->wait.count);
+}
+
+/* Whether all workers below use main memory, and tasks must go through a queue to them. */
+static bool is_on_demand(const struct starpu_sched_component *child)
+{
+    const struct orr_component *oc = orr_component_const(child);
+    if (oc->more_kinds || oc->only_pulls || oc->nkinds == 0) return false;
+    for (unsigned i = 0; i < oc->nkinds; i++)
+        if (orr_workers[oc->first_of[i]].node != STARPU_MAIN_RAM) return false;
+    return true;
+}
+
+static void notify_change_workers(struct starpu_sched_component *c)
+{
+    struct heft *h = c->data;
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
+        orr_store_seq(&h->full[i], false);
+        h->on_demand[i] = is_on_demand(c->children[i]);
+    }
+}
+
+static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+{
+    orr_flow_evict(&((struct heft *)c->data)->wait, c, out);
+}
+
+static const char *complaint(const struct starpu_sched_component *c)
+{
+    return c->nchildren > ORR_MCT_CHILDREN ? "it has too many children" : NULL;
+}
+
+static void deinit_data(struct starpu_sched_component *c)
+{
+    orr_flow_fini(&((struct heft *)c->data)->wait);
+    orr_component_free_data(c);
+}
+
+/* ---- making ---- */
+
+static const struct orr_component_kind kind_heft = {
+    .name = "heft", .evict = evict, .tasks = tasks, .complaint = complaint
+};
+static const struct orr_component_kind kind_heteroprio = { .name = "heteroprio",
+                                                           .evict = evict,
+                                                           .complaint = complaint };
+
+static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
+                                             const struct orr_component_kind *kind,
+                                             const struct starpu_sched_component_mct_data *d)
+{
+    struct starpu_sched_component *c = orr_component_create(tree, kind, sizeof(struct heft));
+    if (!c) return NULL;
+    struct heft *h = c->data;
+    orr_flow_init(&h->wait, true);
+    orr_weights_set(&h->weights, d);
+    h->by_affinity = kind == &kind_heteroprio;
+    c->push_task = push_task;
+    c->pull_task = pull_task;
+    c->can_push = can_push;
+    c->do_schedule = do_schedule;
+    c->notify_change_workers = notify_change_workers;
+    c->deinit_data = deinit_data;
+    return c;
+}
+
+struct starpu_sched_component *starpu_sched_component_heft_create(
+    struct starpu_sched_tree *tree, struct starpu_sched_component_mct_data *mct_data)
+{
+    return create(tree, &kind_heft, mct_data);
+}
+
+int starpu_sched_component_is_heft(struct starpu_sched_component *component)
+{
+    return orr_component_is(component, &kind_heft);
+}
+
+struct starpu_sched_component *starpu_sched_component_heteroprio_create(
+    struct starpu_sched_tree *tree, struct starpu_sched_component_heteroprio_data *params)
+{
+    struct starpu_sched_component *c = create(tree, &kind_heteroprio, params ? params->mct : NULL);
+    if (c && params) ((struct heft *)c->data)->batch = params->batch;
+    return c;
+}
+
+int starpu_sched_component_is_heteroprio(struct starpu_sched_component *component)
+{
+    return orr_component_is(component, &kind_heteroprio);
+}

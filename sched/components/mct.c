@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mct.c: resource mapping by minimum completion time: the child where alpha * end + beta * transfer + gamma *
+ * energy is least.
+ * Threads: any. Owns: nothing. Not here: see mct.h; the policies dm, dmda... (sched/dm.c).
+ *
+ * A task starts on a child when what is there has been run and its data has come, whichever is later. Copies
+ * to one memory node follow one another; without that a slow link is promised to all tasks at once. A task
+ * whose time is known nowhere goes to the child with the least load. */
+#include "sched/components/mct.h"
+
+#include <math.h>
+
+#include "core/base/env.h"
+#include "core/mem/node.h"
+#include "core/perf/perfmodel.h"
+#include "core/task/perf.h"
+
+enum { OFFERS_KEPT = 8 };
+
+static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "",
+                                          "weight of the expected execution time for dm policies" };
+static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "",
+                                         "weight of the expected transfer time for dmda policies" };
+static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J",
+                                          "execution time that a joule is worth for dmda policies" };
+static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W",
+                                         "power of the idle machine, for dmda policies" };
+
+void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_mct_data *d)
+{
+    if (d) {
+        *w = (struct orr_weights){ d->alpha, d->beta, d->_gamma, d->idle_power };
+        return;
+    }
+    w->alpha = orr_env_double(&env_alpha, 1, 0, 1e9);
+    w->beta = orr_env_double(&env_beta, 1, 0, 1e9);
+    w->gamma = orr_env_double(&env_gamma, 1000, 0, 1e12);
+    w->idle_watt = orr_env_double(&env_idle, 0, 0, 1e9);
+}
+
+/* ---- looking ---- */
+
+void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c)
+{
+    struct orr_tree *tree = orr_tree_of(c);
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
+        o->end[i] = c->children[i]->estimated_end(c->children[i]);
+    o->now = o->latest = starpu_timing_now(); /* no earlier than the time that idle children gave */
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
+        if (o->end[i] > o->latest) o->latest = o->end[i];
+    for (unsigned n = 0; n < orr_node_count && n < STARPU_MAXNODES; n++)
+        o->link[n] = orr_load_relaxed(&tree->link_free_us[n]);
+}
+
+void orr_outlook_count(struct orr_outlook *o, const struct orr_choice *choice)
+{
+    o->end[choice->child] = choice->end;
+    if (choice->end > o->latest) o->latest = choice->end;
+    if (choice->transfer_us > 0)
+        o->link[choice->node] = fmax(o->now, o->link[choice->node]) + choice->transfer_us;
+}
+
+void orr_mct_pushed(struct starpu_sched_component *c, const struct orr_outlook *o,
+                    const struct orr_choice *choice)
+{
+    if (choice->transfer_us <= 0) return;
+    _Atomic double *link = &orr_tree_of(c)->link_free_us[choice->node];
+    double before = orr_load_relaxed(link);
+    while (!orr_cas_weak_acq_rel(link, &before, fmax(o->now, before) + choice->transfer_us)) continue;
+}
+
+/* ---- choosing ---- */
+
+/* What is the same for all children whose workers a model cannot tell apart. */
+struct offer {
+    int comb;
+    unsigned node;
+    struct orr_bid bid;
+    double transfer_us;
+};
+
+struct offers {
+    struct offer kept[OFFERS_KEPT];
+    unsigned count;
+};
+
+static const struct offer *offer_of(struct offers *all, struct starpu_sched_component *child,
+                                    struct starpu_task *p, struct offer *room)
+{
+    const struct orr_component *oc = orr_component_const(child);
+    bool alike =
+        oc->nkinds == 1 && !oc->more_kinds && !oc->combines && !p->cl->can_execute && !p->workerids_len;
+    int comb = alike ? orr_perf_workers[oc->first_of[0]].comb : -1;
+    unsigned node = alike ? orr_workers[oc->first_of[0]].node : 0;
+    for (unsigned i = 0; alike && i < all->count; i++)
+        if (all->kept[i].comb == comb && all->kept[i].node == node) return &all->kept[i];
+    struct offer *o = alike && all->count < OFFERS_KEPT ? &all->kept[all->count++] : room;
+    o->comb = comb;
+    o->node = node;
+    orr_component_bid(child, p, &o->bid);
+    if (o->bid.can && !alike) o->node = o->bid.node;
+    o->transfer_us = o->bid.can ? starpu_sched_component_transfer_length(child, p) : 0;
+    return o;
+}
+
+static double energy_us(const struct orr_weights *w, const struct orr_outlook *o, struct starpu_task *p,
+                        const struct orr_bid *bid, double end)
+{
+    struct starpu_perfmodel *m = p->cl->energy_model;
+    double joules = m ? orr_task_expected(orr_task_of(p), m, bid->comb, bid->impl, bid->worker) : 0;
+    if (isnan(joules)) joules = 0;
+    if (w->idle_watt > 0 && end > o->latest) joules += w->idle_watt * (end - o->latest) * 1e-6;
+    return w->gamma * joules;
+}
+
+static double cost(const struct orr_weights *w, const struct orr_outlook *o, struct starpu_task *p,
+                   struct orr_choice *c)
+{
+    double start = fmax(o->now, o->end[c->child]);
+    if (c->transfer_us > 0) start = fmax(start, fmax(o->now, o->link[c->node]) + c->transfer_us);
+    c->end = start + c->bid.us;
+    return w->alpha * (c->end - o->now) + w->beta * c->transfer_us +
+           (p->cl->energy_model || w->idle_watt > 0 ? energy_us(w, o, p, &c->bid, c->end) : 0);
+}
+
+/* What a child is worth to p, the less the better; of those where its time is not known, by load. */
+static double weigh(struct starpu_sched_component *child, const struct orr_weights *w,
+                    const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *c)
+{
+    if (c->bid.known && !c->bid.uncalibrated) return cost(w, o, p, c);
+    c->bid.us = 0;
+    c->end = fmax(o->now, o->end[c->child]);
+    return child->estimated_load(child);
+}
+
+/* Whether a child is better than the best before: known times first; of equals, the calling worker's child,
+ * for it is awake. */
+static bool is_better(const struct starpu_sched_component *child, bool known, double value, bool best_known,
+                      double best)
+{
+    const struct orr_worker *self = orr_worker_self();
+    if (known != best_known) return known;
+    if (value != best) return value < best;
+    return self && starpu_bitmap_get(child->workers_in_ctx, self->id);
+}
+
+bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w,
+                    const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out)
+{
+    struct offers offers = { .count = 0 };
+    struct offer room;
+    bool found = false, known = true;
+    double best = INFINITY;
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
+        const struct offer *offer = offer_of(&offers, c->children[i], p, &room);
+        if (!offer->bid.can) continue;
+        struct orr_choice choice = {
+            .child = i, .bid = offer->bid, .node = offer->node, .transfer_us = offer->transfer_us
+        };
+        bool is_known = offer->bid.known && !offer->bid.uncalibrated;
+        double value = weigh(c->children[i], w, o, p, &choice);
+        if (found && !is_better(c->children[i], is_known, value, known, best)) continue;
+        found = true;
+        known = is_known;
+        best = value;
+        *out = choice;
+    }
+    return found;
+}
+
+void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice)
+{
+    const struct orr_bid *bid = &choice->bid;
+    struct orr_task *t = orr_task_of(p);
+    t->nimpl = (uint8_t)(bid->uncalibrated ? bid->uncalibrated_impl : bid->impl);
+    t->nimpl_valid = 1;
+    p->predicted = bid->known && !bid->uncalibrated ? bid->us : NAN;
+    p->predicted_transfer = choice->transfer_us;
+}
+
+/* ---- the component ---- */
+
+static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    struct orr_outlook o;
+    struct orr_choice choice;
+    orr_outlook_look(&o, c);
+    if (!orr_mct_choose(c, c->data, &o, p, &choice)) return 1;
+    orr_mct_tell(p, &choice);
+    if (choice.bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
+        orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
+    int r = starpu_sched_component_push_task(c, c->children[choice.child], p);
+    if (r == 0) orr_mct_pushed(c, &o, &choice);
+    return r;
+}
+
+static const struct orr_component_kind kind_mct = { .name = "mct" };
+
+struct starpu_sched_component *starpu_sched_component_mct_create(
+    struct starpu_sched_tree *tree, struct starpu_sched_component_mct_data *mct_data)
+{
+    struct starpu_sched_component *c = orr_component_create(tree, &kind_mct, sizeof(struct orr_weights));
+    if (!c) return NULL;
+    orr_weights_set(c->data, mct_data);
+    c->push_task = push_task;
+    return c;
+}
+
+int starpu_sched_component_is_mct(struct starpu_sched_component *component)
+{
+    return orr_component_is(component, &kind_mct);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mct.h: which child of a component would end a task first: minimum completion time.
+ * Threads: any; the caller's arrays. Owns: nothing. Not here: keeping tasks until it is their turn (heft.c).
+ */
+#ifndef ORR_COMPONENTS_MCT_H
+#define ORR_COMPONENTS_MCT_H
+
+#include "sched/components/component.h"
+
+enum { ORR_MCT_CHILDREN = STARPU_BITMAP_SIZE };
+
+struct orr_weights {
+    double alpha, beta, gamma, idle_watt;
+};
+
+/* What is expected, as seen by one who decides. */
+struct orr_outlook {
+    double now;                   /* us */
+    double end[ORR_MCT_CHILDREN]; /* when each child has nothing to do */
+    double latest;                /* the last of those */
+    double link[STARPU_MAXNODES]; /* when the copies to each memory node will have been made */
+};
+
+struct orr_choice {
+    unsigned child; /* its index */
+    struct orr_bid bid;
+    unsigned node;
+    double transfer_us;
+    double end; /* when the task ends there */
+};
+
+void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_mct_data *d);
+void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c);
+/* False: no child can execute p. */
+bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w,
+                    const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out);
+/* p's fields say what was chosen; before it is pushed. */
+void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice);
+/* Counts the choice in the outlook. */
+void orr_outlook_count(struct orr_outlook *o, const struct orr_choice *choice);
+/* The task was pushed: its data will occupy the link. */
+void orr_mct_pushed(struct starpu_sched_component *c, const struct orr_outlook *o,
+                    const struct orr_choice *choice);
+
+#endif

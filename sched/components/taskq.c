@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* taskq.c: queues of the components: a short array of priorities, each with a list of its tasks.
+ * Threads: see taskq.h. Owns: nothing. Not here: the lock-free queue of the other policies (sched/queue.c).
+ *
+ * A heap would be faster for thousands of different priorities, but tasks are also put back, walked over in
+ * order and taken from the middle here. */
+#include "sched/components/taskq.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/task/task.h"
+
+void orr_taskq_init(struct orr_taskq *q, bool sorted)
+{
+    memset(q, 0, sizeof *q);
+    q->rank = q->inline_ranks;
+    q->room = ORR_TASKQ_INLINE;
+    q->sorted = sorted;
+}
+
+void orr_taskq_fini(struct orr_taskq *q)
+{
+    if (q->rank != q->inline_ranks) orr_free(q->rank);
+    q->rank = q->inline_ranks;
+    q->ranks = 0;
+}
+
+static int32_t key(const struct orr_taskq *q, const struct starpu_task *p)
+{
+    return q->sorted ? orr_task_of(p)->priority : 0;
+}
+
+/* The first rank of at least this priority. */
+static uint32_t find(const struct orr_taskq *q, int32_t priority)
+{
+    uint32_t low = 0, high = q->ranks;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (q->rank[middle].priority < priority)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool make_room(struct orr_taskq *q)
+{
+    if (q->ranks < q->room) return true;
+    bool heap = q->rank != q->inline_ranks;
+    struct orr_taskq_rank *more = orr_realloc(heap ? q->rank : NULL, 2 * q->room * sizeof *more);
+    if (!more) return false;
+    if (!heap) memcpy(more, q->inline_ranks, sizeof q->inline_ranks);
+    q->rank = more;
+    q->room *= 2;
+    return true;
+}
+
+/* The rank for a priority, made if need be; when there is no memory for it, the nearest. */
+static struct orr_taskq_rank *rank_for(struct orr_taskq *q, int32_t priority)
+{
+    uint32_t at = find(q, priority);
+    if (at < q->ranks && q->rank[at].priority == priority) return &q->rank[at];
+    if (!make_room(q)) return &q->rank[at < q->ranks ? at : q->ranks - 1];
+    memmove(&q->rank[at + 1], &q->rank[at], (q->ranks - at) * sizeof q->rank[0]);
+    q->ranks++;
+    q->rank[at] = (struct orr_taskq_rank){ .priority = priority };
+    return &q->rank[at];
+}
+
+static void count_kinds(struct orr_taskq *q, const struct starpu_task *p, uint32_t difference)
+{
+    for (uint32_t where = p->cl ? orr_task_where(p) : 0; where; where &= where - 1)
+        q->where[__builtin_ctz(where)] += difference;
+}
+
+void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front)
+{
+    struct orr_taskq_rank *r = rank_for(q, key(q, p));
+    p->prev = front ? NULL : r->last;
+    p->next = front ? r->first : NULL;
+    if (p->prev)
+        p->prev->next = p;
+    else
+        r->first = p;
+    if (p->next)
+        p->next->prev = p;
+    else
+        r->last = p;
+    q->count++;
+    count_kinds(q, p, 1);
+}
+
+static bool at_end_of(const struct orr_taskq_rank *r, const struct starpu_task *p)
+{
+    return (p->prev || r->first == p) && (p->next || r->last == p);
+}
+
+/* The rank at the end of whose list p is: its own, unless memory was short when it came. */
+static uint32_t rank_of(const struct orr_taskq *q, const struct starpu_task *p)
+{
+    uint32_t at = find(q, key(q, p));
+    if (at < q->ranks && at_end_of(&q->rank[at], p)) return at;
+    for (at = 0; !at_end_of(&q->rank[at], p);) at++;
+    return at;
+}
+
+void orr_taskq_remove(struct orr_taskq *q, struct starpu_task *p)
+{
+    if (!p->prev || !p->next) {
+        struct orr_taskq_rank *r = &q->rank[rank_of(q, p)];
+        if (!p->prev) r->first = p->next;
+        if (!p->next) r->last = p->prev;
+        if (!r->first) {
+            q->ranks--;
+            memmove(r, r + 1, (size_t)(&q->rank[q->ranks] - r) * sizeof *r);
+        }
+    }
+    if (p->prev) p->prev->next = p->next;
+    if (p->next) p->next->prev = p->prev;
+    p->prev = p->next = NULL;
+    q->count--;
+    count_kinds(q, p, (uint32_t)-1);
+}
+
+struct starpu_task *orr_taskq_first(const struct orr_taskq *q)
+{
+    return q->ranks ? q->rank[q->ranks - 1].first : NULL;
+}
+
+struct starpu_task *orr_taskq_next(const struct orr_taskq *q, const struct starpu_task *p)
+{
+    if (p->next) return p->next;
+    uint32_t at = rank_of(q, p);
+    return at > 0 ? q->rank[at - 1].first : NULL;
+}
+
+struct starpu_task *orr_taskq_last_of_first(const struct orr_taskq *q)
+{
+    return q->ranks ? q->rank[q->ranks - 1].last : NULL;
+}
+
+bool orr_taskq_has_for(const struct orr_taskq *q, uint32_t where)
+{
+    for (; where; where &= where - 1)
+        if (q->where[__builtin_ctz(where)]) return true;
+    return false;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* taskq.h: tasks in order, or by priority and then in order, from which any can be taken.
+ * Threads: the owner's lock is held around every call. Owns: the links (starpu_task.prev, .next) of the tasks
+ * in it. Not here: limits and predicted lengths (flow.h). */
+#ifndef ORR_COMPONENTS_TASKQ_H
+#define ORR_COMPONENTS_TASKQ_H
+
+#include <starpu.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ORR_TASKQ_KINDS = 32, ORR_TASKQ_INLINE = 4 };
+
+struct orr_taskq_rank { /* tasks of one priority, in order */
+    int32_t priority;
+    struct starpu_task *first, *last;
+};
+
+struct orr_taskq {
+    struct orr_taskq_rank *rank; /* by rising priority; none is empty */
+    uint32_t ranks, room, count;
+    bool sorted;                     /* [const] else all tasks are of one rank */
+    uint32_t where[ORR_TASKQ_KINDS]; /* how many may run on each kind of worker */
+    struct orr_taskq_rank inline_ranks[ORR_TASKQ_INLINE];
+};
+
+void orr_taskq_init(struct orr_taskq *q, bool sorted);
+void orr_taskq_fini(struct orr_taskq *q); /* empty by now */
+
+/* At the end of the tasks of its priority, or (front) ahead of them. */
+void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front);
+void orr_taskq_remove(struct orr_taskq *q, struct starpu_task *p);
+
+/* A walk from the first: by falling priority, then in order. NULL: no more. */
+struct starpu_task *orr_taskq_first(const struct orr_taskq *q);
+struct starpu_task *orr_taskq_next(const struct orr_taskq *q, const struct starpu_task *p);
+/* The last of those of the highest priority. */
+struct starpu_task *orr_taskq_last_of_first(const struct orr_taskq *q);
+
+/* Whether a task is there that may run on one of these kinds of workers, as far as `where` tells. */
+bool orr_taskq_has_for(const struct orr_taskq *q, uint32_t where);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* worker.c: the leaves of a tree: a worker, its own queue, and when it will have nothing to do.
+ * Threads: any pushes and asks; its worker pulls. Owns: tasks pushed to leaves, predictions of their ends.
+ * Not here: the workers themselves (core/worker).
+ *
+ * A worker's time is that of the task it runs, of those it has pulled but not begun (a device fetches data
+ * ahead), and of those in its queue. */
+#include <math.h>
+
+#include "core/base/log.h"
+#include "core/worker/park.h"
+#include "sched/components/flow.h"
+
+static const double wake_us = 20;
+
+struct leaf {
+    int worker; /* [const] */
+    struct orr_flow own;
+    orr_spin lock; /* protects what follows; leaf */
+    struct {
+        unsigned count;
+        double us;
+    } pulled, given;      /* tasks not begun yet, and their predicted time: pulled; bound to the worker */
+    double begun_us;      /* when the running task began */
+    double running_us;    /* its predicted time */
+    double busy_until_us; /* it takes part in tasks of combined workers until then */
+    bool running;
+};
+
+static const struct orr_component_kind kind_worker;
+
+int orr_leaf_worker(const struct starpu_sched_component *c)
+{
+    return orr_component_is(c, &kind_worker) ? ((const struct leaf *)c->data)->worker : -1;
+}
+
+/* ---- tasks ---- */
+
+/* A CPU worker that asks has nothing else; a device's has a few tasks at most, or the hooks that tell us are
+ * not called. */
+static void note_idle(struct leaf *l)
+{
+    enum { PIPELINE_MAX = 16 };
+    orr_spin_lock(&l->lock);
+    if (orr_workers[l->worker].node == STARPU_MAIN_RAM || l->pulled.count > PIPELINE_MAX) {
+        l->running = false;
+        l->pulled.count = 0;
+        l->pulled.us = 0;
+    }
+    orr_spin_unlock(&l->lock);
+}
+
+static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+{
+    struct leaf *l = c->data;
+    struct starpu_sched_component *before = orr_call.puller;
+    (void)to;
+    orr_call.puller = c;
+    note_idle(l);
+    struct starpu_task *p = orr_flow_take(&l->own, c);
+    if (!p) p = starpu_sched_component_parents_pull_task(c, c);
+    orr_call.puller = before;
+    if (!p) return NULL;
+    orr_spin_lock(&l->lock);
+    l->pulled.count++;
+    l->pulled.us += orr_known_us(p);
+    orr_spin_unlock(&l->lock);
+    return p;
+}
+
+/* Wakes the worker unless it is the caller, who will look by itself before it sleeps (if it is looking now,
+ * it may have passed the place already). Where all are to be woken nobody counts as woken. */
+static int can_pull(struct starpu_sched_component *c)
+{
+    const struct leaf *l = c->data;
+    uint32_t mask = orr_call.wake_where;
+    const struct orr_worker *w = &orr_workers[l->worker];
+    if ((mask && !(mask & w->where)) || (w == orr_worker_self() && !orr_call.popping)) return 0;
+    if (!starpu_bitmap_get(c->workers_in_ctx, l->worker)) return 0;
+    return starpu_wake_worker_relax_light(l->worker) && mask;
+}
+
+static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    struct leaf *l = c->data;
+    orr_flow_add(&l->own, p, false);
+    can_pull(c);
+    return 0;
+}
+
+static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+{
+    orr_flow_evict(&((struct leaf *)c->data)->own, c, out);
+}
+
+/* ---- predictions ---- */
+
+void orr_leaf_is_given(struct orr_tree *tree, int worker, struct starpu_task *p)
+{
+    struct starpu_sched_component *c = tree->leaf[worker];
+    struct orr_bid bid;
+    if (!orr_component_is(c, &kind_worker)) return;
+    orr_worker_bid(worker, p, &bid);
+    p->predicted = bid.known ? bid.us : NAN;
+    struct leaf *l = c->data;
+    orr_spin_lock(&l->lock);
+    l->given.count++;
+    l->given.us += orr_known_us(p);
+    orr_spin_unlock(&l->lock);
+}
+
+void orr_leaf_begins(struct orr_tree *tree, int worker, struct starpu_task *p)
+{
+    struct starpu_sched_component *c = worker >= 0 ? tree->leaf[worker] : NULL;
+    if (!orr_component_is(c, &kind_worker)) return;
+    struct leaf *l = c->data;
+    double now = starpu_timing_now(), us = orr_known_us(p);
+    unsigned *count = p->execute_on_a_specific_worker ? &l->given.count : &l->pulled.count;
+    double *sum = p->execute_on_a_specific_worker ? &l->given.us : &l->pulled.us;
+    orr_spin_lock(&l->lock);
+    if (*count > 0) *sum = --*count && *sum > us ? *sum - us : 0; /* it was counted */
+    l->running = true;
+    l->begun_us = now;
+    l->running_us = us;
+    orr_spin_unlock(&l->lock);
+}
+
+void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p)
+{
+    struct starpu_sched_component *c = worker >= 0 ? tree->leaf[worker] : NULL;
+    (void)p;
+    if (!orr_component_is(c, &kind_worker)) return;
+    struct leaf *l = c->data;
+    orr_spin_lock(&l->lock);
+    l->running = false;
+    orr_spin_unlock(&l->lock);
+}
+
+/* What it takes a worker that sleeps to begin. */
+static double waking_us(const struct leaf *l)
+{
+    unsigned id = (unsigned)l->worker;
+    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? wake_us : 0;
+}
+
+static double estimated_end(struct starpu_sched_component *c)
+{
+    struct leaf *l = c->data;
+    double now = starpu_timing_now(), end = now + waking_us(l);
+    orr_spin_lock(&l->lock);
+    if (l->running && l->begun_us + l->running_us > now) end = l->begun_us + l->running_us;
+    end += l->pulled.us + l->given.us;
+    if (l->busy_until_us > end) end = l->busy_until_us;
+    orr_spin_unlock(&l->lock);
+    return orr_load_relaxed(&l->own.count) ? end + orr_flow_us(&l->own) : end;
+}
+
+void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us)
+{
+    if (!orr_component_is(c, &kind_worker)) return;
+    struct leaf *l = c->data;
+    orr_spin_lock(&l->lock);
+    if (l->busy_until_us < until_us) l->busy_until_us = until_us;
+    orr_spin_unlock(&l->lock);
+}
+
+static unsigned tasks(const struct starpu_sched_component *c)
+{
+    struct leaf *l = c->data;
+    orr_spin_lock(&l->lock);
+    unsigned n = l->pulled.count + l->running; /* what is bound may wait for its turn */
+    orr_spin_unlock(&l->lock);
+    return n + orr_load_relaxed(&l->own.count);
+}
+
+/* ---- making ---- */
+
+static void deinit_data(struct starpu_sched_component *c)
+{
+    orr_flow_fini(&((struct leaf *)c->data)->own);
+    orr_component_free_data(c);
+}
+
+static const struct orr_component_kind kind_worker = {
+    .name = "worker", .leaf = true, .tasks = tasks, .evict = evict
+};
+
+struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_ctx, int workerid)
+{
+    struct orr_tree *tree = orr_tree_get(sched_ctx);
+    if (!tree || workerid < 0 || (unsigned)workerid >= orr_worker_count) {
+        orr_error("a worker component cannot be made: there is no %s %d",
+                  tree ? "worker" : "tree for context", tree ? workerid : (int)sched_ctx);
+        return NULL;
+    }
+    struct starpu_sched_component *c = orr_component_create(&tree->pub, &kind_worker, sizeof(struct leaf));
+    if (!c) return NULL;
+    struct leaf *l = c->data;
+    orr_flow_init(&l->own, false);
+    l->worker = workerid;
+    starpu_bitmap_set(c->workers, workerid);
+    c->push_task = push_task;
+    c->pull_task = pull_task;
+    c->can_pull = can_pull;
+    c->estimated_end = estimated_end;
+    c->deinit_data = deinit_data;
+    if (!tree->leaf[workerid]) tree->leaf[workerid] = c;
+    return c;
+}
+
+struct starpu_sched_component *starpu_sched_component_worker_get(unsigned sched_ctx, int workerid)
+{
+    struct orr_tree *tree = orr_tree_get(sched_ctx);
+    if (tree && workerid >= 0 && workerid < STARPU_NMAXWORKERS && tree->leaf[workerid])
+        return tree->leaf[workerid];
+    return starpu_sched_component_worker_new(sched_ctx, workerid);
+}
+
+int starpu_sched_component_worker_get_workerid(struct starpu_sched_component *worker_component)
+{
+    return orr_leaf_worker(worker_component);
+}
+
+int starpu_sched_component_is_simple_worker(struct starpu_sched_component *component)
+{
+    return orr_component_is(component, &kind_worker);
+}
+
+int starpu_sched_component_is_worker(struct starpu_sched_component *component)
+{
+    return component && orr_component(component)->kind && orr_component(component)->kind->leaf;
+}

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What goes wrong between ranks is said and ends the job: ranks that die, stop or leave; ranks that
+ * insert different tasks; messages without an other end or of another size or type; deadlocks. And what
+ * is no failure is left alone. Each of failures_*.c names its part (FAILURES) and includes this file.
+ * Threads: without arguments a program is the driver, which starts itself under mpirun for each case.
+ * Owns: the processes of a case.
+ * Not here: the logic of heartbeats in simulated time (pulse.c).
+ */
+#ifndef ORR_TESTS_FAILURES_H
+#define ORR_TESTS_FAILURES_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <starpu_mpi.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "tests/helper.h"
+
+enum { RANKS = 3, OUTPUT_BYTES = 1 << 17, LIMIT_S = 40 };
+
+static int my_rank;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the cases, on each rank ---- */
+
+/* The driver measures from here; it also sees that this process is gone in the end. */
+static void event(void)
+{
+    fprintf(stderr, "EVENT %.3f\n", now_s());
+}
+
+static void nap_ms(int ms)
+{
+    for (double until = now_s() + 1e-3 * ms; now_s() < until;) usleep(1000);
+}
+
+static void add_func(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]) + 1;
+}
+static struct starpu_codelet add_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add"
+};
+static struct starpu_codelet other_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "other"
+};
+static struct starpu_codelet wide_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_RW }, .name = "add"
+};
+
+enum { DATA = 6 };
+static int values[DATA];
+static starpu_data_handle_t handles[DATA];
+
+/* Variable i has tag 10 + i and belongs to rank i % 3. */
+static void open_data(void)
+{
+    for (int i = 0; i < DATA; i++) {
+        values[i] = i;
+        starpu_variable_data_register(&handles[i], my_rank == i % RANKS ? STARPU_MAIN_RAM : -1,
+                                      my_rank == i % RANKS ? (uintptr_t)&values[i] : 0, sizeof values[i]);
+        starpu_mpi_data_register(handles[i], 10 + i, i % RANKS);
+    }
+}
+
+static void insert(struct starpu_codelet *cl, int to, int from)
+{
+    if (starpu_mpi_task_insert(MPI_COMM_WORLD, cl, cl->modes[0], handles[to], cl->modes[1], handles[from], 0))
+        _exit(9);
+}
+
+static void close_data(void)
+{
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(handles[i]);
+}
+
+/* A chain of tasks over all ranks; says whether it gave the right value. */
+static void chain(int length)
+{
+    int expected[DATA];
+    open_data();
+    for (int i = 0; i < DATA; i++) expected[i] = i;
+    for (int i = 0; i < length; i++) {
+        insert(&add_cl, (i + 1) % DATA, i % DATA);
+        expected[(i + 1) % DATA] += expected[i % DATA] + 1;
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < DATA; i++) {
+        if (my_rank != i % RANKS) continue;
+        starpu_data_acquire(handles[i], STARPU_R);
+        fprintf(stderr, values[i] == expected[i] ? "RIGHT\n" : "WRONG\n");
+        starpu_data_release(handles[i]);
+    }
+    close_data();
+}
+
+/* Waits for a message that never comes, busily outside of the runtime or blocked in it, according to rank. */
+static void wait_in_vain(void)
+{
+    int x = 0;
+    MPI_Status status;
+    starpu_data_handle_t h;
+    if (my_rank == 2) nap_ms(30000);
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    starpu_mpi_recv(h, 1, 1, MPI_COMM_WORLD, &status);
+}
+
+static void killed(void)
+{
+    if (my_rank != 1) wait_in_vain();
+    nap_ms(300);
+    event();
+    raise(SIGKILL);
+}
+
+static void stopped(void)
+{
+    if (my_rank != 1) wait_in_vain();
+    nap_ms(300);
+    event();
+    raise(SIGSTOP);
+    nap_ms(30000);
+}
+
+static void leaves(void)
+{
+    if (my_rank != 1) wait_in_vain();
+    nap_ms(300);
+    event();
+    exit(0);
+}
+
+static void leaves_at_once(void)
+{
+    if (my_rank != 1) wait_in_vain();
+    nap_ms(300);
+    event();
+    _exit(0);
+}
+
+static void stop_for(int seconds)
+{
+    pid_t parent = getpid(), child = my_rank == 1 ? fork() : -1;
+    if (child == 0) {
+        sleep((unsigned)seconds);
+        if (getppid() == parent) kill(parent, SIGCONT);
+        _exit(0);
+    }
+    if (my_rank == 1) raise(SIGSTOP);
+    chain(60);
+    if (child > 0) waitpid(child, NULL, 0);
+}
+
+static void stopped_for_3_s(void)
+{
+    stop_for(3);
+}
+
+static void slow_func(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+    nap_ms(2500);
+}
+static struct starpu_codelet slow_cl = { .cpu_funcs = { slow_func }, .name = "slow" };
+
+/* With a short limit: rank 0 computes outside of the runtime, rank 1 in a task, rank 2 waits. */
+static void computes(void)
+{
+    if (my_rank == 0) nap_ms(2500);
+    if (my_rank == 1) starpu_task_insert(&slow_cl, 0);
+    chain(30);
+}
+
+static void finalizes(void)
+{
+    chain(6);
+    MPI_Finalize();
+    exit(0);
+}
+
+/* Streams: 40 equal insertions, one that differs on rank 1, 40 more. */
+static void stream(void (*differs)(void))
+{
+    open_data();
+    for (int i = 0; i < 40; i++) insert(&add_cl, (i + 1) % DATA, i % DATA);
+    differs();
+    for (int i = 0; i < 40; i++) insert(&add_cl, (i + 2) % DATA, i % DATA);
+    event();
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    close_data();
+}
+
+static void other_task(void)
+{
+    insert(my_rank == 1 ? &other_cl : &add_cl, 1, 0);
+}
+static void other_mode(void)
+{
+    insert(my_rank == 1 ? &wide_cl : &add_cl, 1, 0);
+}
+static void other_tag(void)
+{
+    insert(&add_cl, my_rank == 1 ? 4 : 5, 2);
+}
+static void missing(void)
+{
+    if (my_rank != 1) insert(&add_cl, 1, 2);
+}
+static void nothing(void)
+{
+}
+
+static void stream_task(void)
+{
+    stream(other_task);
+}
+static void stream_mode(void)
+{
+    stream(other_mode);
+}
+static void stream_tag(void)
+{
+    stream(other_tag);
+}
+static void stream_missing(void)
+{
+    stream(missing);
+}
+static void stream_equal(void)
+{
+    stream(nothing);
+}
+
+/* Far more insertions than the log holds, then one that differs. */
+static void stream_long(void)
+{
+    open_data();
+    for (int i = 0; i < 100000; i++) insert(&add_cl, 3, 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    insert(my_rank == 2 ? &other_cl : &add_cl, 3, 0);
+    for (int i = 0; i < 1000; i++) insert(&add_cl, 3, 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    close_data();
+}
+
+static void receive_alone(void)
+{
+    int x = 0;
+    MPI_Status status;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    event();
+    if (my_rank == 1) starpu_mpi_recv(h, 0, 77, MPI_COMM_WORLD, &status);
+    starpu_data_unregister(h);
+}
+
+static void send_alone(void)
+{
+    int x = 0;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    event();
+    if (my_rank == 1) starpu_mpi_isend_detached(h, 0, 78, MPI_COMM_WORLD, NULL, NULL);
+    starpu_data_unregister(h);
+}
+
+/* Rank 0 waits for a value of rank 1 whose task waits for data that rank 1's program holds. */
+static void crossed(void)
+{
+    open_data();
+    if (my_rank == 1) starpu_data_acquire(handles[1], STARPU_RW);
+    insert(&add_cl, 1, 0);
+    insert(&add_cl, 0, 1);
+    event();
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+}
+
+/* Eight bytes on both ranks: two ints on the owner, one double elsewhere. */
+static void register_unlike(starpu_data_handle_t *h, int elements, size_t bytes)
+{
+    static int pair[2];
+    if (my_rank == 0)
+        starpu_vector_data_register(h, STARPU_MAIN_RAM, (uintptr_t)pair, 2, sizeof(int));
+    else if (elements)
+        starpu_vector_data_register(h, -1, 0, (unsigned)elements, bytes);
+    else
+        starpu_variable_data_register(h, -1, 0, bytes);
+    starpu_mpi_data_register(*h, 20, 0);
+}
+
+static void insert_unlike(int elements, size_t bytes)
+{
+    starpu_data_handle_t h;
+    open_data();
+    register_unlike(&h, elements, bytes);
+    event();
+    starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, handles[1], STARPU_R, h, 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(h);
+    close_data();
+}
+
+static void other_type(void)
+{
+    insert_unlike(0, 8);
+}
+static void other_size(void)
+{
+    insert_unlike(3, sizeof(int));
+}
+
+/* The same by the program's own messages: an error code, and the program goes on. */
+static void own_type(void)
+{
+    static int pair[2];
+    static double one;
+    MPI_Status status;
+    starpu_data_handle_t h;
+    if (my_rank == 0)
+        starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)pair, 2, sizeof(int));
+    else
+        starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&one, sizeof one);
+    if (my_rank == 0) starpu_mpi_send(h, 1, 5, MPI_COMM_WORLD);
+    if (my_rank == 1 && starpu_mpi_recv(h, 0, 5, MPI_COMM_WORLD, &status) == -EPROTOTYPE)
+        fprintf(stderr, "REFUSED\n");
+    starpu_data_unregister(h);
+}
+
+static const struct {
+    const char *name;
+    void (*body)(void);
+} cases[] = {
+    { "killed", killed },
+    { "stopped", stopped },
+    { "leaves", leaves },
+    { "leaves_at_once", leaves_at_once },
+    { "stopped_for_3_s", stopped_for_3_s },
+    { "computes", computes },
+    { "finalizes", finalizes },
+    { "stream_task", stream_task },
+    { "stream_mode", stream_mode },
+    { "stream_tag", stream_tag },
+    { "stream_missing", stream_missing },
+    { "stream_equal", stream_equal },
+    { "stream_long", stream_long },
+    { "receive_alone", receive_alone },
+    { "send_alone", send_alone },
+    { "crossed", crossed },
+    { "other_type", other_type },
+    { "other_size", other_size },
+    { "own_type", own_type },
+};
+
+static int rank_main(const char *name)
+{
+    struct starpu_conf conf;
+    int provided;
+    alarm(LIMIT_S);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+    if (provided < MPI_THREAD_MULTIPLE) {
+        fprintf(stderr, "NO THREADS\n");
+        MPI_Finalize();
+        return 0;
+    }
+    fprintf(stderr, "PID %d\n", (int)getpid());
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    conf.precedence_over_environment_variables = 1;
+    if (starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf)) return 8;
+    for (unsigned i = 0; i < LENGTH(cases); i++)
+        if (strcmp(cases[i].name, name) == 0) cases[i].body();
+    int r = starpu_mpi_shutdown();
+    fprintf(stderr, "SHUTDOWN %d\n", r);
+    MPI_Finalize();
+    return 0;
+}
+
+/* ---- the driver ---- */
+
+struct outcome {
+    int status;         /* of mpirun; -1: killed by a signal or after the limit */
+    double after_event; /* seconds from the last event to the end of mpirun */
+    double said_after;  /* to the first line about it */
+    int left;           /* processes that are still there */
+    char text[OUTPUT_BYTES];
+};
+
+static const char *program;
+static struct outcome got;
+
+/* How often text has something. */
+static int count(const char *something)
+{
+    int n = 0;
+    for (const char *p = got.text; (p = strstr(p, something)); p++) n++;
+    return n;
+}
+
+static int has(const char *something)
+{
+    return count(something) > 0;
+}
+
+/* How many lines have both. */
+static int lines_with(const char *one, const char *two)
+{
+    int n = 0;
+    for (const char *p = got.text, *end; *p; p = *end ? end + 1 : end) {
+        end = strchr(p, '\n');
+        if (!end) end = p + strlen(p);
+        const char *a = strstr(p, one), *b = strstr(p, two);
+        n += a && a < end && b && b < end;
+    }
+    return n;
+}
+
+static void mpirun(const char *name, const char *option, int fd)
+{
+    const char *launcher = getenv("ORR_MPIRUN");
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", RANKS);
+    setpgid(0, 0);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("OMPI_MCA_plm_rsh_agent", "false", 0);
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+    if (!launcher || !*launcher) launcher = "mpirun";
+    if (option)
+        execlp(launcher, launcher, option, "-n", ranks, program, "--case", name, (char *)NULL);
+    else
+        execlp(launcher, launcher, "-n", ranks, program, "--case", name, (char *)NULL);
+    _exit(127);
+}
+
+/* Collects what is written until the end or the limit; notes when a line of ours first came. */
+static void collect(int fd, pid_t child)
+{
+    size_t used = 0;
+    double begin = now_s(), said = 0;
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    for (ssize_t n = 1; n > 0 && used < OUTPUT_BYTES - 1;) {
+        if (now_s() > begin + LIMIT_S) {
+            kill(-child, SIGKILL);
+            break;
+        }
+        if (poll(&p, 1, 100) <= 0) continue;
+        n = read(fd, got.text + used, OUTPUT_BYTES - 1 - used);
+        if (n > 0) used += (size_t)n;
+        got.text[used] = 0;
+        if (said == 0 && strstr(got.text, "orrery[rank")) said = now_s();
+    }
+    got.said_after = said;
+}
+
+/* Processes of the ranks that are not gone soon after the end. */
+static int count_left(void)
+{
+    int left = 0;
+    for (const char *p = got.text; (p = strstr(p, "PID ")); p += 4) {
+        pid_t pid = (pid_t)atoi(p + 4);
+        for (int i = 0; i < 40 && pid > 0 && kill(pid, 0) == 0; i++) usleep(50000);
+        left += pid > 0 && kill(pid, 0) == 0;
+    }
+    return left;
+}
+
+static void run(const char *name, const char *option, const char *variable, const char *value)
+{
+    int fd[2], status;
+    memset(&got, 0, sizeof got);
+    if (pipe2(fd, O_CLOEXEC)) exit(99);
+    fflush(stdout);
+    if (variable) setenv(variable, value, 1);
+    pid_t child = fork();
+    if (child == 0) mpirun(name, option, fd[1]);
+    if (variable) unsetenv(variable);
+    close(fd[1]);
+    collect(fd[0], child);
+    close(fd[0]);
+    waitpid(child, &status, 0);
+    double end = now_s(), event_at = 0;
+    for (const char *p = got.text; (p = strstr(p, "EVENT ")); p += 6)
+        if (atof(p + 6) > event_at) event_at = atof(p + 6);
+    got.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    got.after_event = end - event_at;
+    got.said_after -= event_at;
+    got.left = count_left();
+}
+
+/* A fact about the last run; all of its output is shown when it fails. */
+#define said(cond, ...)                                                                                      \
+    do {                                                                                                     \
+        if (!ok((cond), __VA_ARGS__)) show();                                                                \
+    } while (0)
+
+static void show(void)
+{
+    diag("status %d, %.2f s after the event, first said after %.2f s, %d processes left", got.status,
+         got.after_event, got.said_after, got.left);
+    for (const char *p = got.text, *end; *p; p = *end ? end + 1 : end) {
+        end = strchr(p, '\n');
+        if (!end) end = p + strlen(p);
+        diag("%.*s", (int)(end - p), p);
+    }
+}
+
+static double slack = 3; /* ORR_SLACK=1 on an idle machine */
+
+static void ends_within(double seconds, const char *what)
+{
+    diag("%s: said after %.2f s, over after %.2f s", what, got.said_after, got.after_event);
+    said(got.status > 0 && got.after_event < seconds * slack && got.left == 0,
+         "%s: the job ends soon, with a status that is not zero, and leaves no process", what);
+}
+
+static int is_open_mpi(void)
+{
+    return system("${ORR_MPIRUN:-mpirun} --version 2>/dev/null | grep -q -e 'Open MPI' -e OpenRTE") == 0;
+}
+
+UNUSED static void dying(void)
+{
+    const char *recovery = is_open_mpi() ? "--enable-recovery" : NULL;
+    run("killed", recovery, NULL, NULL);
+    said(got.after_event < 5 * slack && got.left == 0,
+         "a rank is killed, the launcher goes on: the others end");
+    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
+         "every survivor names it, once, when the launcher leaves them the time");
+    run("killed", NULL, NULL, NULL);
+    ends_within(5, "a rank is killed, and the launcher kills the others");
+    run("stopped", NULL, NULL, NULL);
+    ends_within(5, "a rank is stopped for ever");
+    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
+         "every survivor names the stopped rank, once");
+    run("leaves", NULL, NULL, NULL);
+    ends_within(5, "a rank calls exit too early");
+    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
+         "every survivor names the rank that called exit");
+    run("leaves_at_once", recovery, NULL, NULL);
+    said(got.after_event < 5 * slack && got.left == 0,
+         "a rank calls _exit, the launcher goes on: the others end");
+    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
+         "every survivor names the rank that called _exit");
+}
+
+UNUSED static void living(void)
+{
+    run("stopped_for_3_s", NULL, NULL, NULL);
+    said(got.status == 0 && count("RIGHT") == DATA && !has("gone"),
+         "a rank that is stopped for 3 s goes on, with the right result");
+    run("computes", NULL, "ORRERY_HEARTBEAT_MS", "1000");
+    said(got.status == 0 && count("RIGHT") == DATA && !has("gone"),
+         "ranks that compute for longer than the limit, in a task or outside of the runtime, are not given "
+         "up");
+    run("stopped_for_3_s", NULL, "ORRERY_HEARTBEAT_MS", "1000");
+    said(got.status > 0 && has("rank 1 is gone"), "ORRERY_HEARTBEAT_MS=1000: they are given up after 1 s");
+    run("stopped_for_3_s", NULL, "ORRERY_HEARTBEAT_MS", "0");
+    said(got.status == 0 && count("RIGHT") == DATA, "ORRERY_HEARTBEAT_MS=0: nobody is given up");
+    run("finalizes", NULL, NULL, NULL);
+    said(has("MPI_Finalize was called before starpu_mpi_shutdown") && !has("gone"),
+         "MPI_Finalize before starpu_mpi_shutdown is said");
+}
+
+UNUSED static void streams(void)
+{
+    run("stream_equal", NULL, NULL, NULL);
+    said(got.status == 0 && !has("orrery"), "equal streams: nothing is said");
+    run("stream_task", NULL, NULL, NULL);
+    said(got.status == 0 && count("insert different tasks") == 1 &&
+             lines_with("warning",
+                        "as insertion 41 rank 0 has task add (RW tag 11, R tag 10) to run on rank 1") == 1 &&
+             lines_with("rank 1 has task other (RW tag 11, R tag 10) to run on rank 1", "failures.h:") == 1,
+         "another task that does no harm: one warning names the first difference on both ranks");
+    run("stream_task", NULL, "ORRERY_MPI_PRUNED", "1");
+    said(got.status == 0 && !has("orrery"), "ORRERY_MPI_PRUNED=1: nothing is said");
+    run("stream_mode", NULL, NULL, NULL);
+    ends_within(5, "another mode");
+    said(lines_with("insertion 41 rank 0 has task add (RW tag 11, R tag 10)",
+                    "rank 1 has task add (RW tag 11, RW tag 10)") >= 1,
+         "another mode: the first difference is named, with the modes of both ranks");
+    run("stream_tag", NULL, NULL, NULL);
+    ends_within(5, "another tag");
+    said(lines_with("insertion 41 rank 0 has task add (RW tag 15, R tag 12)",
+                    "rank 1 has task add (RW tag 14, R tag 12)") >= 1,
+         "another tag: the first difference is named, with the tags of both ranks");
+    run("stream_missing", NULL, NULL, NULL);
+    ends_within(5, "a missing task");
+    said(lines_with("insertion 41 rank 0 has task add (RW tag 11, R tag 12)",
+                    "rank 1 has task add (RW tag 12, R tag 10)") >= 1,
+         "a missing task: the first difference is named, with what either rank inserts there");
+    run("stream_long", NULL, NULL, NULL);
+    said(got.status == 0 && lines_with("insertion 100001 rank 0 has task add", "rank 2 has task other") == 1,
+         "a difference after 100000 insertions is named");
+}
+
+UNUSED static void messages(void)
+{
+    run("receive_alone", NULL, NULL, NULL);
+    ends_within(4, "a receive without a send");
+    said(lines_with("a receive of tag 77 from rank 0", "waits") == 1 && has("deadlock across ranks"),
+         "the receive that nobody sends for is named");
+    run("send_alone", NULL, NULL, NULL);
+    said(lines_with("rank 0]", "tag 78 from rank 1 was never received") == 1 && has("SHUTDOWN -5"),
+         "a send without a receive is named at shutdown, which returns -EIO");
+    run("crossed", NULL, NULL, NULL);
+    ends_within(4, "a deadlock through two ranks");
+    said(lines_with("rank 0]", "a receive of tag 11 from rank 1") == 1 &&
+             lines_with("rank 1]",
+                        "which the program holds: starpu_data_acquire without starpu_data_release") == 1,
+         "each rank says what it waits for");
+    run("other_type", NULL, NULL, NULL);
+    ends_within(5, "the same bytes of another type");
+    said(lines_with("a vector of 4-byte elements was sent",
+                    "the receiving data is a variable of 8-byte elements") == 1,
+         "both types are named");
+    run("other_size", NULL, NULL, NULL);
+    ends_within(5, "another size");
+    said(lines_with("8 bytes were sent", "the receiving data has 12") == 1, "both sizes are named");
+    run("own_type", NULL, NULL, NULL);
+    said(got.status == 0 && has("REFUSED"), "in the program's own messages another type is an error code");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--case") == 0) return rank_main(argv[2]);
+    const char *sanitizer = getenv("ORR_SANITIZER");
+    program = argv[0];
+    if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0) {
+        skip_all("sanitizers and ranks that die do not go together");
+        return 0;
+    }
+    if (system("${ORR_MPIRUN:-mpirun} --version >/dev/null 2>&1") != 0) {
+        skip_all("there is no mpirun");
+        return 0;
+    }
+    if (getenv("ORR_SLACK")) slack = atof(getenv("ORR_SLACK"));
+    FAILURES();
+    return done_testing();
+}
+
+#endif

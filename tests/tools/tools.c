@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The installed programs: what they print, the files they write, how they refuse nonsense; and that what
+ * starpu_calibrate_bus measures is what later programs predict with.
+ * Threads: main; the programs are children, and so is whoever starts the runtime. Owns: a folder for the
+ * files they write. Not here: models themselves (tests/core/perfmodel.c).
+ */
+#include <ctype.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "tests/core/sim_helper.h"
+
+enum { OUTPUT_BYTES = 65536, SIZES = 3 };
+
+static char tools[2048], output[OUTPUT_BYTES];
+static const char symbol[] = "orrery_test_tools";
+
+/* Runs a command line; what it prints, errors included, is in output. Returns its exit status. */
+__attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
+{
+    char line[4096];
+    va_list ap;
+    int n = snprintf(line, sizeof line, "exec 2>&1; %s/", tools);
+    va_start(ap, fmt);
+    vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
+    va_end(ap);
+    FILE *f = popen(line, "r");
+    size_t got = f ? fread(output, 1, sizeof output - 1, f) : 0;
+    output[got] = 0;
+    int status = f ? pclose(f) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int says(const char *text)
+{
+    if (strstr(output, text)) return 1;
+    diag("\"%s\" is not in: %.600s", text, output);
+    return 0;
+}
+
+static int lines(void)
+{
+    int n = 0;
+    for (const char *p = output; *p; p++) n += *p == '\n';
+    return n;
+}
+
+/* ---- all of them ---- */
+
+static void common(const char *tool)
+{
+    ok(run("%s --help", tool) == 0 && says("NAME") && says("SYNOPSIS") && says("OPTIONS") && says(tool),
+       "%s --help is a manual page", tool);
+    ok(run("%s --version", tool) == 0 && lines() == 1 && says("Orrery"), "%s --version says it in one line",
+       tool);
+    ok(run("%s --nonsense", tool) == 2 && says("--help"),
+       "%s refuses an unknown option and points to the help", tool);
+    ok(run("%s nonsense", tool) == 2 && says("--help"), "%s refuses what is no option", tool);
+}
+
+static void policies(void)
+{
+    int missing = 0, count = 0;
+    int status = run("starpu_sched_display");
+    for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++, count++) {
+        char line[128];
+        snprintf(line, sizeof line, "%s\n", (*p)->policy_name);
+        missing += !strstr(output, line);
+    }
+    ok(status == 0 && missing == 0 && lines() == count, "starpu_sched_display lists the %d policies", count);
+    ok(run("starpu_sched_display -l") == 0 && lines() == count && says("central queue"),
+       "and with -l what they do");
+}
+
+/* ---- the machine and its links ---- */
+
+static void simulate(const char *bandwidth)
+{
+    sim_setting("ORRERY_SIM_DEVICES", "2");
+    sim_setting("ORRERY_SIM_BANDWIDTH_MB_S", bandwidth);
+    sim_setting("ORRERY_SIM_LATENCY_US", "200");
+}
+
+static void machine(void)
+{
+    simulate("500");
+    sim_setting("STARPU_NCPU", "2");
+    ok(run("starpu_machine_display") == 0 && says("2 cpu workers") && says("2 cuda workers") &&
+           says("3 memory nodes") && says("bandwidth"),
+       "starpu_machine_display shows workers, memories and links");
+    ok(run("starpu_machine_display -c -w cuda") == 0 && strcmp(output, "2 cuda workers\n") == 0,
+       "its -c -w cuda counts one type");
+    ok(run("starpu_machine_display -n") == 0 && !strstr(output, "bandwidth"), "its -n leaves the links out");
+    ok(run("starpu_machine_display -w abacus") == 2 && says("abacus"),
+       "a type of worker that there is none of is refused");
+    ok(run("starpu_machine_display -i") == 0 && says("links: /"), "its -i names the files");
+    sim_setting("STARPU_NCPU", "nonsense");
+    ok(run("starpu_machine_display -c") == 0 && says("STARPU_NCPU=nonsense is ignored"),
+       "nonsense in the environment is said, and ignored");
+    sim_setting("STARPU_NCPU", NULL);
+}
+
+struct links {
+    double latency, bandwidth, between;
+};
+
+/* What a program started now believes of the links; in a child, for the runtime reads the file at its start.
+ */
+static struct links believed(void)
+{
+    struct links l = { 0, 0, 0 };
+    int ends[2];
+    if (pipe(ends) != 0) return l;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct starpu_conf conf;
+        starpu_conf_init(&conf);
+        conf.ncpus = 1;
+        if (!freopen("stderr.txt", "w", stderr) || starpu_init(&conf) != 0) _exit(1);
+        l = (struct links){ starpu_transfer_latency(0, 1), starpu_transfer_bandwidth(0, 1),
+                            starpu_transfer_latency(1, 2) };
+        starpu_shutdown();
+        fflush(stderr);
+        _exit(write(ends[1], &l, sizeof l) != sizeof l);
+    }
+    close(ends[1]);
+    if (read(ends[0], &l, sizeof l) != sizeof l) diag("the child could not start the runtime");
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return l;
+}
+
+static int stderr_says(const char *text)
+{
+    FILE *f = fopen("stderr.txt", "r");
+    size_t got = f ? fread(output, 1, sizeof output - 1, f) : 0;
+    output[got] = 0;
+    if (f) fclose(f);
+    return says(text);
+}
+
+static void calibration(void)
+{
+    simulate("500");
+    struct links said = believed();
+    ok(said.latency == 200 && said.bandwidth == 500,
+       "before the calibration, links are as their driver says");
+    ok(run("starpu_calibrate_bus") == 0 && says("bandwidth") && says("latency") && says("saved in /"),
+       "starpu_calibrate_bus prints what it measured, and where it is saved");
+    struct links measured = believed();
+    diag("measured: %.2f us, %.1f MB/s; %.2f us between devices", measured.latency, measured.bandwidth,
+         measured.between);
+    ok(measured.latency > 200 && measured.latency < 20000 && measured.bandwidth > 5 &&
+           measured.bandwidth < 505,
+       "a later program predicts with these measures: no link is faster than it is");
+    ok(measured.between > 400, "devices that reach each other through main memory are two links apart");
+    simulate("800");
+    ok(believed().bandwidth == 800, "another device is not taken for the one that was measured");
+    simulate("500");
+    sim_setting("STARPU_LIMIT_BANDWIDTH", "2");
+    ok(believed().bandwidth == 2, "STARPU_LIMIT_BANDWIDTH limits measures as well");
+    sim_setting("STARPU_LIMIT_BANDWIDTH", NULL);
+    sim_setting("STARPU_BUS_CALIBRATE", "1");
+    struct links again = believed();
+    diag("measured again: %.3f us, %.1f MB/s", again.latency, again.bandwidth);
+    ok(again.latency > 200 && (again.latency != measured.latency || again.bandwidth != measured.bandwidth),
+       "STARPU_BUS_CALIBRATE=1 has any program measure");
+    sim_setting("STARPU_BUS_CALIBRATE", NULL);
+    ok(run("starpu_calibrate_bus -q") == 0 && output[0] == 0, "starpu_calibrate_bus -q prints nothing");
+    if (system("for f in home/.starpu/sampling/bus/orrery/links.*; do echo link x >>\"$f\"; done") != 0)
+        diag("the file could not be damaged");
+    ok(believed().bandwidth == 500 && stderr_says("is ignored"),
+       "a damaged file is said, and ignored: links are as their driver says");
+    sim_setting("ORRERY_SIM_DEVICES", NULL);
+}
+
+/* ---- models ---- */
+
+static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = symbol };
+static void model_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+static struct starpu_codelet model_cl = {
+    .cpu_funcs = { model_func }, .nbuffers = 1, .modes = { STARPU_R }, .model = &model, .name = "measured"
+};
+
+/* Saves a model of three sizes that took 100, 200 and 300 us; returns the footprint of the second. */
+static uint32_t make_model(void)
+{
+    static char bytes[3000];
+    int ends[2];
+    uint32_t footprint = 0;
+    if (pipe(ends) != 0) return 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct starpu_conf conf;
+        starpu_conf_init(&conf);
+        conf.ncpus = 1;
+        if (starpu_init(&conf) != 0) _exit(1);
+        for (int i = 0; i < SIZES; i++) {
+            starpu_data_handle_t h;
+            starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)bytes, 1000 * (uint32_t)(i + 1), 1);
+            struct starpu_task *task = starpu_task_create();
+            task->cl = &model_cl;
+            task->handles[0] = h;
+            task->flops = 1e6;
+            if (i == 1) footprint = starpu_task_data_footprint(task);
+            starpu_perfmodel_update_history_n(&model, task, starpu_worker_get_perf_archtype(0, 0), 0, 0,
+                                              100.0 * (i + 1), 20);
+            starpu_task_destroy(task);
+            starpu_data_unregister(h);
+        }
+        starpu_shutdown();
+        _exit(write(ends[1], &footprint, sizeof footprint) != sizeof footprint);
+    }
+    close(ends[1]);
+    if (read(ends[0], &footprint, sizeof footprint) != sizeof footprint)
+        diag("the child could not make the model");
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return footprint;
+}
+
+static void display(uint32_t footprint)
+{
+    ok(run("starpu_perfmodel_display -l") == 0 && says(symbol),
+       "starpu_perfmodel_display -l lists the model");
+    ok(run("starpu_perfmodel_display -d") == 0 && says("/home/.starpu/sampling"),
+       "its -d says where models are");
+    ok(run("starpu_perfmodel_display -s %s", symbol) == 0 && says("cpu0") && says("1.000000e+02") &&
+           says("3.000000e+02"),
+       "its -s shows the measures");
+    ok(run("starpu_perfmodel_display -s %s -p mean", symbol) == 0 && lines() == SIZES && says("2.000000e+02"),
+       "with -p mean only the means");
+    ok(run("starpu_perfmodel_display -s %s -p mean -f %08x", symbol, footprint) == 0 && lines() == 1 &&
+           says("2.000000e+02"),
+       "with -f only one footprint");
+    ok(run("starpu_perfmodel_display -s %s -p mean -a cpu", symbol) == 0 && lines() == SIZES &&
+           run("starpu_perfmodel_display -s %s -p mean -a cuda0", symbol) == 0 && lines() == 0,
+       "with -a only one architecture");
+    ok(run("starpu_perfmodel_display -s %s -x", symbol) == 0 && says("<?xml") && says("</perfmodel>"),
+       "with -x XML");
+    ok(run("starpu_perfmodel_display -s %s -a abacus", symbol) == 1 && says("abacus"),
+       "an unknown architecture is refused");
+    ok(run("starpu_perfmodel_display -s %s -p nonsense", symbol) == 0 && says("nonsense"),
+       "an unknown parameter is named");
+    ok(run("starpu_perfmodel_display -s %s -f xyz", symbol) == 2 && says("xyz"),
+       "a footprint that is none is refused");
+    ok(run("starpu_perfmodel_display -s orrery_test_too") == 1 && says(symbol),
+       "a model that is not there fails, with names that are near");
+    ok(run("starpu_perfmodel_display") == 2, "without -l, -d and -s it says what it wants");
+}
+
+static int file_begins(const char *path, const char *bytes)
+{
+    char head[256] = { 0 };
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
+    if (f) fclose(f);
+    for (size_t i = 0; i + strlen(bytes) <= n; i++)
+        if (memcmp(head + i, bytes, strlen(bytes)) == 0) return 1;
+    return 0;
+}
+
+static void plot(void)
+{
+    char path[4096];
+    ok(run("starpu_perfmodel_plot -l") == 0 && says(symbol), "starpu_perfmodel_plot -l lists the model");
+    ok(run("starpu_perfmodel_plot -s %s -lc", symbol) == 0 && says("Comb 0") && says("cpu"),
+       "its -lc lists the combinations of devices");
+    ok(run("starpu_perfmodel_plot -s %s -n", symbol) == 0 &&
+           file_begins("starpu_orrery_test_tools.data", "cpu0") &&
+           file_begins("starpu_orrery_test_tools.gp", "gnuplot") &&
+           access("starpu_orrery_test_tools.png", F_OK) != 0,
+       "its -n writes data and drawing only");
+    snprintf(path, sizeof path, "%s", getenv("PATH"));
+    if (system("command -v gnuplot >gnuplot.txt 2>&1") != 0) {
+        skip("there is no gnuplot here: no pictures");
+    } else {
+        ok(run("starpu_perfmodel_plot -s %s", symbol) == 0 &&
+               file_begins("starpu_orrery_test_tools.png", "PNG"),
+           "it makes a PNG picture");
+        ok(run("starpu_perfmodel_plot -s %s -f -o speed.svg", symbol) == 0 &&
+               file_begins("speed.svg", "<svg"),
+           "and an SVG one, of speed, with -f -o speed.svg");
+        ok(run("starpu_perfmodel_plot -s %s -e -c 0 -o energy.png", symbol) == 0 &&
+               file_begins("energy.png", "PNG"),
+           "and one of energy, of one combination, with -e -c 0");
+    }
+    setenv("PATH", "/nonexistent", 1);
+    ok(run("starpu_perfmodel_plot -s %s", symbol) == 1 && says("gnuplot cannot be run"),
+       "without gnuplot it says so, and fails");
+    setenv("PATH", path, 1);
+    ok(run("starpu_perfmodel_plot -s %s -o picture.jpg", symbol) == 2 && says(".svg"),
+       "other pictures are refused");
+    ok(run("starpu_perfmodel_plot -s %s -c 77", symbol) == 1 && says("no measures"),
+       "nothing to draw is an error");
+    ok(run("starpu_perfmodel_plot -s no_such_model") == 1 && says("no_such_model"),
+       "so is a model that is not there");
+}
+
+/* ---- where things are ---- */
+
+static void find_tools(void)
+{
+    const char *build = getenv("ORR_BUILDDIR");
+    char self[1024];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    for (int i = 0; i < 3 && strrchr(self, '/'); i++) *strrchr(self, '/') = 0; /* tests/tools/tools.tap */
+    snprintf(tools, sizeof tools, "%s/tools", build ? build : self);
+}
+
+int main(void)
+{
+    static const char *const names[] = { "starpu_sched_display", "starpu_machine_display",
+                                         "starpu_calibrate_bus", "starpu_perfmodel_display",
+                                         "starpu_perfmodel_plot" };
+    char folder[] = "/tmp/orrery-tools.XXXXXX", home[64], remove[64];
+    alarm(300);
+    find_tools();
+    if (!mkdtemp(folder) || chdir(folder) != 0) skip_all("there is no place for files");
+    snprintf(home, sizeof home, "%s/home", folder);
+    setenv("STARPU_HOME", home, 1);
+    unsetenv("STARPU_PERF_MODEL_DIR");
+    for (unsigned i = 0; i < LENGTH(names); i++) common(names[i]);
+    policies();
+    machine();
+    calibration();
+    uint32_t footprint = make_model();
+    display(footprint);
+    plot();
+    snprintf(remove, sizeof remove, "rm -rf %s", folder);
+    if (chdir("/") != 0 || system(remove) != 0) diag("%s remains", folder);
+    return done_testing();
+}
