@@ -226,8 +226,12 @@ static void measure(const struct machine *m, struct graph *g, const char *policy
     struct result *mid = &r[repeats / 2];
     double ratio = mid->ms / mid->bound_ms, limit = required(m, g, policy);
     *moved_out = mid->moved_mb;
-    printf("%-8s %-9s %-28s %9.1f ms %7.3f of bound %8.1f MB", m->name, g->name, policy, mid->ms, ratio,
-           mid->moved_mb);
+    printf("%-8s %-9s %-28s %9.1f ms ", m->name, g->name, policy, mid->ms);
+    if (!isfinite(mid->bound_ms)) {
+        printf("no bound: a model lacks measures\n");
+        return;
+    }
+    printf("%7.3f of bound %8.1f MB", ratio, mid->moved_mb);
     if (limit > 0) printf("  <=%.2f %s", limit, ratio <= limit ? "met" : "MISSED");
     printf("\n");
     fflush(stdout);
@@ -236,7 +240,7 @@ static void measure(const struct machine *m, struct graph *g, const char *policy
 /* Lets one CPU and each device measure each kind of task: models of devices are apart. */
 static void calibrate(const struct machine *m)
 {
-    enum { MEASURES = 12 };
+    enum { MEASURES = 20 };
     if (start(m, "eager", 1) != 0) exit(EXIT_FAILURE);
     for (int w = 0; w < 1 + m->devices; w++) {
         int worker = w == 0 ? starpu_worker_get_by_type(STARPU_CPU_WORKER, 0)

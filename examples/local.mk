@@ -5,6 +5,7 @@ EXAMPLES += examples/basic/hello_task
 EXAMPLES += examples/basic/vector_scale
 EXAMPLES += examples/basic/dependencies
 EXAMPLES += examples/basic/reduction
+EXAMPLES += examples/hypervisor/two_contexts
 EXAMPLES += examples/basic/joblist
 EXAMPLES += examples/scheduler/own_policy
 EXAMPLES += examples/scheduler/modular

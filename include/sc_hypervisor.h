@@ -6,12 +6,9 @@
  * Not here: conditions (sc_hypervisor_config.h), measures (sc_hypervisor_monitoring.h), what strategies are
  * built from (sc_hypervisor_policy.h, sc_hypervisor_lp.h), older names (sched_ctx_hypervisor.h).
  *
- * There is one hypervisor, without a thread: workers take its role for a moment when what they report meets
- * the conditions. One resize is done at a time: it moves workers from one context to another, and is over
- * when each of them was seen there. Moves asked for meanwhile wait for their turn. What a context needs to
- * have its workers moved: sc_hypervisor_register_ctx(), and as its counters
- * (starpu_sched_ctx_set_perf_counters()) what sc_hypervisor_init() returned.
- */
+ * There is one hypervisor, without a thread: workers take its role when what they report meets conditions. One
+ * resize is done at a time, and is over when each worker moved was seen in its new context; others wait. A
+ * context takes part once it is registered and has as counters what sc_hypervisor_init() returned. */
 #ifndef SC_HYPERVISOR_H
 #define SC_HYPERVISOR_H
 

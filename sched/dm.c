@@ -76,8 +76,8 @@ struct kind { /* workers that a model cannot tell apart */
     int comb;
     unsigned node;
     _Atomic uint64_t link_free_at; /* ticks when what is to be brought to the node will be there */
-    _Atomic unsigned count; /* publishes the members below it */
-    _Atomic unsigned active; /* of these, in the context */
+    _Atomic unsigned count;        /* publishes the members below it */
+    _Atomic unsigned active;       /* of these, in the context */
     struct seat *member[STARPU_NMAXWORKERS];
     struct orr_queue calibration; /* tasks that this kind runs to be measured */
 };
@@ -296,8 +296,10 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
     int64_t start = load_ns(s, c->self, c->now);
     if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
     if (orr_unlikely(o->transfer_us > 0 && k->node != STARPU_MAIN_RAM)) {
-        int64_t link = link_busy_ns(k, c->now); /* the task's own copies are weighed apart, by beta */
-        if (link > start) start = link;
+        /* When it can start, for alpha; beta weighs the copies themselves, hidden behind other tasks or not.
+         */
+        int64_t arrival = link_busy_ns(k, c->now) + (int64_t)(o->transfer_us * 1e3);
+        if (arrival > start) start = arrival;
     }
     double end = (double)start + o->us[impl] * 1e3;
     double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
@@ -353,7 +355,8 @@ static void wake_one_of(struct dm *d, struct kind *k)
     for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) {
         unsigned id = (unsigned)k->member[m]->worker->id;
         struct orr_worker *w = k->member[m]->worker;
-        bool parked = orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1, on_cond = orr_load_seq(&w->on_cond);
+        bool parked = orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1,
+             on_cond = orr_load_seq(&w->on_cond);
         if (!orr_load_relaxed(&k->member[m]->active) || (!parked && !on_cond)) continue;
         orr_wake_worker(w);
         if (parked) return;
@@ -363,8 +366,8 @@ static void wake_one_of(struct dm *d, struct kind *k)
 static void push(void *instance, struct orr_task *t);
 static struct orr_task *pop_window(struct seat *s);
 
-/* Tasks of a worker that is not in the context any more, and of a kind of which none is: who leaves says so before he
- * looks for them, who pushes one looks afterwards whether somebody is there. */
+/* Tasks of a worker that is not in the context any more, and of a kind of which none is: who leaves says so
+ * before he looks for them, who pushes one looks afterwards whether somebody is there. */
 static void decide_anew(struct seat *s)
 {
     struct orr_task *t;
@@ -390,7 +393,8 @@ static void push_to_calibrate(struct dm *d, struct decision *c)
     struct kind *k = c->uncalibrated;
     orr_queue_push(&k->calibration, t);
     wake_one_of(d, k);
-    if (orr_unlikely(orr_load_seq(&k->active) == 0)) decide_calibration_anew(d, k); /* pairs with remove_seat */
+    if (orr_unlikely(orr_load_seq(&k->active) == 0))
+        decide_calibration_anew(d, k); /* pairs with remove_seat */
 }
 
 static void push_to_best(struct dm *d, struct decision *c)
@@ -786,7 +790,8 @@ static int64_t latest_ns(struct dm *d, const struct orr_combined *c, uint64_t no
     int64_t latest = 0;
     for (unsigned i = 0, n = c ? c->size : orr_worker_count; i < n; i++) {
         struct seat *s = seat_of(d, c ? (unsigned)c->members[i] : i);
-        int64_t ns = s && (c || s->worker->type == STARPU_CPU_WORKER) ? load_ns(s, orr_worker_self(), now) : 0;
+        int64_t ns =
+            s && (c || s->worker->type == STARPU_CPU_WORKER) ? load_ns(s, orr_worker_self(), now) : 0;
         if (ns > latest) latest = ns;
     }
     return latest;

@@ -24,7 +24,8 @@ struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const st
 void orr_dm_count_together(void *dm, struct orr_task *t, const struct orr_combined *c, double us);
 void orr_dm_uncount_together(void *dm, struct orr_task *t, const struct orr_combined *c);
 
-/* How much c has to do before it could begin: ns, and a little for each task of which no model knows the time. */
+/* How much c has to do before it could begin: ns, and a little for each task of which no model knows the
+ * time. */
 int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c);
 
 #endif

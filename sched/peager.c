@@ -19,10 +19,10 @@ struct peager {
     struct orr_ctx *ctx;
     struct orr_pool *plain;
     struct orr_combined_view view;
-    pthread_mutex_t lock;               /* protects adding sizes; leaf */
-    _Atomic unsigned nsizes;            /* publishes the entries below it */
-    unsigned size[SIZES];               /* [const below nsizes] */
-    struct orr_pool *shared[SIZES];     /* [const below nsizes] tasks for combined workers of that size */
+    pthread_mutex_t lock;                /* protects adding sizes; leaf */
+    _Atomic unsigned nsizes;             /* publishes the entries below it */
+    unsigned size[SIZES];                /* [const below nsizes] */
+    struct orr_pool *shared[SIZES];      /* [const below nsizes] tasks for combined workers of that size */
     bool plain_last[STARPU_NMAXWORKERS]; /* whose turn it is [own: worker] */
 };
 
@@ -55,12 +55,14 @@ static bool is_parallel(const struct orr_task *t)
 }
 
 /* The largest one for t; of those that worker `master` leads, unless that is -1. NULL: none. */
-static const struct orr_combined *largest(struct peager *p, struct orr_task *t, int master, unsigned *nimpl_out)
+static const struct orr_combined *largest(struct peager *p, struct orr_task *t, int master,
+                                          unsigned *nimpl_out)
 {
     const struct orr_combined *best = NULL;
     for (unsigned i = 0, n = orr_combined_count(); i < n; i++) {
         const struct orr_combined *c = orr_combined_at(i);
-        if (c->size < 2 || (best && c->size <= best->size) || (master >= 0 && c->members[0] != master)) continue;
+        if (c->size < 2 || (best && c->size <= best->size) || (master >= 0 && c->members[0] != master))
+            continue;
         if (orr_combined_is_in(c, p->ctx) && orr_combined_can_run_any(c, t, nimpl_out)) best = c;
     }
     return best;
@@ -122,8 +124,8 @@ static void push_plain(struct peager *p, struct orr_task *t)
 
 static void push(void *instance, struct orr_task *t);
 
-/* Tasks of a size of which no combined worker is left: who leaves looks for them afterwards, who pushes one looks
- * afterwards whether there is a master. */
+/* Tasks of a size of which no combined worker is left: who leaves looks for them afterwards, who pushes one
+ * looks afterwards whether there is a master. */
 static void decide_anew(struct peager *p, struct orr_pool *pool, unsigned size)
 {
     struct orr_task *t;
@@ -163,7 +165,8 @@ static void push(void *instance, struct orr_task *t)
         uint32_t where = orr_task_where(t->pub) & pool->kinds; /* t may be gone once it is in the pool */
         orr_pool_push(pool, t);
         wake_masters(p, c->size, where);
-        if (orr_unlikely(!has_master(p, c->size))) decide_anew(p, pool, c->size); /* pairs with remove_workers */
+        if (orr_unlikely(!has_master(p, c->size)))
+            decide_anew(p, pool, c->size); /* pairs with remove_workers */
     } else if (orr_team_push(c, t) != 0) {
         push_plain(p, t);
     }
@@ -200,7 +203,8 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     struct orr_task *t = plain_first ? orr_pool_pop(p->plain, w) : NULL;
     p->plain_last[w->id] = plain_first;
     if (t) return t;
-    if ((t = pop_shared(p, w)) != NULL) return distribute(p, w, t); /* its own part is in its queue: it looks again */
+    if ((t = pop_shared(p, w)) != NULL)
+        return distribute(p, w, t); /* its own part is in its queue: it looks again */
     return plain_first ? NULL : orr_pool_pop(p->plain, w);
 }
 

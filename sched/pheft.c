@@ -67,8 +67,8 @@ static void prefer_untried(struct pheft *p, struct choice *best, const struct or
 }
 
 /* Takes note of an offer by c, or by dmda if that is NULL. */
-static void consider(struct pheft *p, struct choice *best, const struct orr_combined *c, struct orr_dm_offer offer,
-                     bool measured)
+static void consider(struct pheft *p, struct choice *best, const struct orr_combined *c,
+                     struct orr_dm_offer offer, bool measured)
 {
     if (offer.uncalibrated && measured)
         prefer_untried(p, best, c, offer);
@@ -85,7 +85,8 @@ static struct choice choose_by_model(struct pheft *p, struct orr_task *t)
     for (unsigned i = 0, n = orr_combined_count(); i < n; i++) {
         const struct orr_combined *c = orr_combined_at(i);
         unsigned nimpl;
-        if (c->size < 2 || !orr_combined_is_in(c, p->ctx) || !orr_combined_can_run_any(c, t, &nimpl)) continue;
+        if (c->size < 2 || !orr_combined_is_in(c, p->ctx) || !orr_combined_can_run_any(c, t, &nimpl))
+            continue;
         consider(p, &best, c, orr_dm_offer_together(p->dm, t, c), measured);
     }
     struct orr_perfmodel_state *s = best.trial ? orr_perfmodel_peek(m) : NULL;

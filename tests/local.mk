@@ -88,6 +88,9 @@ CLEANFILES += tests/sched/policy_lib.so tests/sched/policy_list_lib.so
 
 # What the peer has under other names or only with other libraries.
 TAP_TESTS += tests/core/parallel_worker
+TAP_TESTS += tests/core/parallel_tasks
+TAP_TESTS += tests/sched/pheft
+TAP_TESTS += tests/sched/peager
 
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device

@@ -16,8 +16,8 @@ void orr_deadlock_stop(void);
 struct orr_deadlock_outside {
     /* A number that changes whenever a message moves. */
     uint64_t (*movement)(void);
-    /* Asked whenever nothing has moved here for 1.5 s: true while the others may still move; false: a deadlock,
-     * even without a task here, and it was said what this rank waits for. Some tenths of a second at most. */
+    /* Asked whenever nothing has moved here for 1.5 s: true while the others may still move; false: a
+     * deadlock, even without a task here, and what this rank waits for was said. Some tenths of a second. */
     bool (*excuse)(void);
     void (*end)(void); /* ends this process, once the others have said what they wait for */
 };

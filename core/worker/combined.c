@@ -194,7 +194,8 @@ bool orr_combined_is_in(const struct orr_combined *c, const struct orr_ctx *ctx)
 {
     for (unsigned i = 0; i < c->size; i++) {
         unsigned id = (unsigned)c->members[i];
-        if (!(orr_load_seq(&ctx->member[id / 64]) >> (id % 64) & 1)) return false; /* pairs with strike in member.c */
+        if (!(orr_load_seq(&ctx->member[id / 64]) >> (id % 64) & 1))
+            return false; /* pairs with strike in member.c */
     }
     return true;
 }
@@ -240,7 +241,8 @@ bool orr_combined_can_run(const struct orr_combined *c, struct orr_task *t, unsi
     struct starpu_task *p = t->pub;
     const struct orr_driver_ops *driver = orr_workers[c->members[0]].driver;
     if (nimpl >= STARPU_MAXIMPLEMENTATIONS || !orr_task_may_use(t, c->size)) return false;
-    if (!(orr_task_where(p) & STARPU_CPU) || !driver->has_impl(p->cl, nimpl) || !all_allowed(c, p)) return false;
+    if (!(orr_task_where(p) & STARPU_CPU) || !driver->has_impl(p->cl, nimpl) || !all_allowed(c, p))
+        return false;
     return !p->cl->can_execute || p->cl->can_execute((unsigned)c->id, p, nimpl);
 }
 

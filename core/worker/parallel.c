@@ -346,7 +346,8 @@ static void follow(struct orr_team *team, struct orr_worker *w, struct orr_task 
     orr_profile_took_part(w, orr_ticks() - start);
     if (hooked) post_exec(w, part);
     bool whole = part == team->task;
-    if (orr_sub_acq_rel(&team->busy, 1u) == 2) orr_gate_open(leader); /* it alone is left; pairs with wait_for_others */
+    if (orr_sub_acq_rel(&team->busy, 1u) == 2)
+        orr_gate_open(leader); /* it alone is left; pairs with wait_for_others */
     if (!whole) part_end(part);
 }
 
@@ -427,8 +428,7 @@ bool orr_team_waits(const struct orr_task *t, unsigned *come_out, unsigned *size
 static void barrier_init(struct starpu_task *task, const struct orr_combined *c, unsigned size)
 {
     struct orr_task *t = orr_task_private(task);
-    if (!t || orr_team_create(t, c, size) != 0)
-        orr_fatal("starpu_parallel_task_barrier_init: out of memory");
+    if (!t || orr_team_create(t, c, size) != 0) orr_fatal("starpu_parallel_task_barrier_init: out of memory");
 }
 
 static bool can_be_parallel(const struct starpu_task *task, const char *function)
@@ -454,8 +454,9 @@ void starpu_parallel_task_barrier_init_n(struct starpu_task *task, int worker_si
 {
     if (!can_be_parallel(task, "starpu_parallel_task_barrier_init_n")) return;
     if (worker_size < 1 || (unsigned)worker_size > starpu_cpu_worker_get_count())
-        orr_error("starpu_parallel_task_barrier_init_n: a task cannot run on %d workers; there are %u of CPUs",
-                  worker_size, starpu_cpu_worker_get_count());
+        orr_error(
+            "starpu_parallel_task_barrier_init_n: a task cannot run on %d workers; there are %u of CPUs",
+            worker_size, starpu_cpu_worker_get_count());
     else
         barrier_init(task, NULL, (unsigned)worker_size);
 }

@@ -27,7 +27,8 @@ bool orr_component_is_measure(const struct starpu_sched_component *c)
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     uint32_t mask = orr_wake_mask(p);
-    unsigned enough = orr_calibration_minimum + 2 * (unsigned)c->workers_in_ctx->cardinal;
+    unsigned each = orr_calibration_minimum + 2 * (unsigned)c->workers_in_ctx->cardinal;
+    unsigned enough = each * (orr_component(c)->nkinds + 1); /* some are measured late */
     if (orr_load_seq(&((struct orr_flow *)c->data)->count) >= enough) return 1;
     orr_flow_add(c->data, p, false);
     for (unsigned i = 0; i < c->nchildren; i++) orr_component_wake(c->children[i], mask);

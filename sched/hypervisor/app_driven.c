@@ -40,11 +40,12 @@ static void take_from_others(unsigned ctx, int lacking)
 static void on_tag(unsigned ctx, int tag)
 {
     (void)tag;
+    uint64_t start;
     int lacking = missing(ctx);
     if (lacking > 0) {
-        pthread_mutex_lock(&act_hypervisor_mutex);
+        if (!orr_hyp_begin_decision(&start, true)) return;
         take_from_others(ctx, lacking);
-        pthread_mutex_unlock(&act_hypervisor_mutex);
+        orr_hyp_end_decision(start);
         return;
     }
     int give = sc_hypervisor_compute_nworkers_to_move(ctx);

@@ -78,7 +78,7 @@ static void on_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t
     struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(ctx);
     (void)worker, (void)task, (void)footprint;
     if (!w || !orr_hyp_may_resize(ctx) || sc_hypervisor_get_ctx_speed(w) < 0.0) return;
-    if (!orr_hyp_begin_decision(&start)) return;
+    if (!orr_hyp_begin_decision(&start, false)) return;
     if (orr_hyp_may_resize(ctx) && one_is_slow()) resize(NULL, -1, NULL, -1);
     orr_hyp_end_decision(start);
 }

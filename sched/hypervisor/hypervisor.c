@@ -385,9 +385,21 @@ void sc_hypervisor_size_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers
                  orr_hyp.policy.name ? orr_hyp.policy.name : "of the program");
 }
 
-bool orr_hyp_begin_decision(uint64_t *start_out)
+static _Thread_local bool deciding;
+
+bool orr_hyp_is_deciding(void)
 {
-    if (pthread_mutex_trylock(&act_hypervisor_mutex) != 0) return false;
+    return deciding;
+}
+
+bool orr_hyp_begin_decision(uint64_t *start_out, bool wait)
+{
+    if (deciding) return false; /* within another decision of this thread */
+    if (wait)
+        pthread_mutex_lock(&act_hypervisor_mutex);
+    else if (pthread_mutex_trylock(&act_hypervisor_mutex) != 0)
+        return false;
+    deciding = true;
     *start_out = orr_clock_ns();
     return true;
 }
@@ -396,5 +408,7 @@ void orr_hyp_end_decision(uint64_t start)
 {
     orr_add_relaxed(&orr_hyp.decisions, 1);
     orr_add_relaxed(&orr_hyp.decisions_ns, orr_clock_ns() - start);
+    deciding = false;
     pthread_mutex_unlock(&act_hypervisor_mutex);
+    orr_hyp_advance();
 }

@@ -82,9 +82,12 @@ void orr_hyp_begin_sample(struct orr_hyp_slot *slot);
 /* Tasks submitted and not executed, by what the counters said; 0 as well for one that is not registered. */
 unsigned long orr_hyp_unfinished(unsigned ctx);
 
-/* Around a decision: takes the role, unless somebody else has it; gives it back. */
-bool orr_hyp_begin_decision(uint64_t *start_out);
+/* Around a decision: takes the role, unless somebody else has it (wait: then waits); gives it back, and only
+ * then begins the moves that were decided: they may wait for workers, who may wait for the role. */
+bool orr_hyp_begin_decision(uint64_t *start_out, bool wait);
 void orr_hyp_end_decision(uint64_t start);
+/* Whether the calling thread is deciding. */
+bool orr_hyp_is_deciding(void);
 
 /* Whether a strategy may resize this context now: allowed, MIN_TASKS and SC_HYPERVISOR_START_RESIZE reached,
  * and no resize under way. */
@@ -127,6 +130,15 @@ void orr_hyp_tagged_free(struct orr_hyp_slot *slot);
 void orr_hyp_requests_free(struct orr_hyp_slot *slot);
 /* Whether a resize is requested at this tag; take: and remove the request. Called with w->mutex held. */
 bool orr_hyp_requested_locked(struct orr_hyp_slot *slot, int tag, bool take);
+
+/* A demand for a first distribution. */
+struct orr_hyp_size_request {
+    unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
+    int workers[STARPU_NMAXWORKERS];
+    int nctxs, nworkers; /* -1: all */
+};
+/* Takes the demand away, if there is one and it can be met. One thread gets it. */
+bool orr_hyp_take_size_request(struct orr_hyp_size_request *out, bool (*can_be_met)(unsigned *, int));
 
 /* ---- lp_solver.c ---- */
 

@@ -72,8 +72,8 @@ double sc_hypervisor_lp_simulate_distrib_flops(int nsched_ctxs, int ntypes_of_wo
                                                double speed[nsched_ctxs][ntypes_of_workers],
                                                double flops[nsched_ctxs],
                                                double res[nsched_ctxs][ntypes_of_workers],
-                                               int total_nw[ntypes_of_workers],
-                                               unsigned *sched_ctxs, double vmax)
+                                               int total_nw[ntypes_of_workers], unsigned *sched_ctxs,
+                                               double vmax)
 {
     int ns = nsched_ctxs, nt = ntypes_of_workers, v = ns * nt;
     bool any = false, fixed = vmax > 0.0;

@@ -25,7 +25,7 @@ void orr_hyp_react(unsigned ctx, int worker, void (*resize)(unsigned *, int, int
 {
     uint64_t start;
     if (!orr_hyp_may_resize(ctx) || !sc_hypervisor_criteria_fulfilled(ctx, worker)) return;
-    if (!orr_hyp_begin_decision(&start)) return; /* somebody else decides */
+    if (!orr_hyp_begin_decision(&start, false)) return; /* somebody else decides */
     if (orr_hyp_may_resize(ctx)) resize(NULL, -1, NULL, -1);
     orr_hyp_end_decision(start);
 }

@@ -77,17 +77,13 @@ int orrery_hypervisor_is_requested(const struct starpu_htbl32_node *resize_reque
 
 /* ---- a first distribution that is owed ---- */
 
-static struct {
-    unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
-    int workers[STARPU_NMAXWORKERS];
-    int nctxs, nworkers; /* -1: all */
-    bool pending;
-} size_request; /* [lock: registry] */
+static struct orr_hyp_size_request size_request; /* [lock: registry] */
+static _Atomic bool is_owed;                     /* there is one; changed under registry */
 
 unsigned sc_hypervisor_get_size_req(unsigned **sched_ctxs, int *nsched_ctxs, int **workers, int *nworkers)
 {
     pthread_mutex_lock(&orr_hyp.registry);
-    bool pending = size_request.pending;
+    bool pending = orr_load_relaxed(&is_owed);
     if (pending) {
         *sched_ctxs = size_request.nctxs >= 0 ? size_request.ctxs : NULL;
         *nsched_ctxs = size_request.nctxs;
@@ -114,7 +110,7 @@ static void mark_to_be_sized(bool owed)
 void sc_hypervisor_save_size_req(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     pthread_mutex_lock(&orr_hyp.registry);
-    size_request.pending = true;
+    orr_store_relaxed(&is_owed, true);
     size_request.nctxs = size_request.nworkers = -1;
     if (sched_ctxs && nsched_ctxs >= 0 && nsched_ctxs <= STARPU_NMAX_SCHED_CTXS) {
         memmove(size_request.ctxs, sched_ctxs, (size_t)nsched_ctxs * sizeof *sched_ctxs);
@@ -131,10 +127,25 @@ void sc_hypervisor_save_size_req(unsigned *sched_ctxs, int nsched_ctxs, int *wor
 void sc_hypervisor_free_size_req(void)
 {
     pthread_mutex_lock(&orr_hyp.registry);
-    bool was = size_request.pending;
-    size_request.pending = false;
+    bool was = orr_load_relaxed(&is_owed);
+    orr_store_relaxed(&is_owed, false);
     pthread_mutex_unlock(&orr_hyp.registry);
     if (was) mark_to_be_sized(false);
+}
+
+bool orr_hyp_take_size_request(struct orr_hyp_size_request *out, bool (*can_be_met)(unsigned *, int))
+{
+    if (!orr_load_relaxed(&is_owed)) return false;
+    pthread_mutex_lock(&orr_hyp.registry);
+    bool owed = orr_load_relaxed(&is_owed);
+    *out = size_request;
+    pthread_mutex_unlock(&orr_hyp.registry);
+    if (!owed || !can_be_met(out->nctxs >= 0 ? out->ctxs : NULL, out->nctxs)) return false;
+    pthread_mutex_lock(&orr_hyp.registry);
+    owed = atomic_exchange_explicit(&is_owed, false, memory_order_relaxed);
+    pthread_mutex_unlock(&orr_hyp.registry);
+    if (owed) mark_to_be_sized(false);
+    return owed;
 }
 
 /* ---- what the program knows of its tasks ---- */

@@ -144,7 +144,7 @@ void orr_hyp_advance(void)
 {
     int workers[STARPU_NMAXWORKERS];
     struct move pair = { 0, 0, false };
-    if (!orr_hyp_resizing()) return;
+    if (!orr_hyp_resizing() || orr_hyp_is_deciding()) return;
     pthread_mutex_lock(&lock);
     unsigned n = nmoves == 0 && nwishes > 0 ? take_wishes_locked(&pair, workers) : 0;
     if (n > 0) begin_ack((unsigned)pair.from, pair.to, workers, n);

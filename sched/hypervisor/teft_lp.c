@@ -144,17 +144,14 @@ static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nwor
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, false);
 }
 
-/* The first distribution that is owed, if it can be made now. */
+/* The first distribution that is owed, if it can be made now; by one thread, which may wait for workers. */
 static void size_if_owed(void)
 {
-    unsigned *ctxs;
-    int ns, *workers, nw;
-    uint64_t start;
-    if (!sc_hypervisor_get_size_req(&ctxs, &ns, &workers, &nw) || !all_known(ctxs, ns)) return;
-    if (!orr_hyp_begin_decision(&start)) return;
-    if (sc_hypervisor_get_size_req(&ctxs, &ns, &workers, &nw) && plan(ctxs, ns, workers, nw, true))
-        sc_hypervisor_free_size_req();
-    orr_hyp_end_decision(start);
+    struct orr_hyp_size_request r;
+    if (!orr_hyp_take_size_request(&r, all_known)) return;
+    if (!plan(r.nctxs >= 0 ? r.ctxs : NULL, r.nctxs, r.nworkers >= 0 ? r.workers : NULL, r.nworkers, true))
+        sc_hypervisor_save_size_req(r.nctxs >= 0 ? r.ctxs : NULL, r.nctxs, r.nworkers >= 0 ? r.workers : NULL,
+                                    r.nworkers);
 }
 
 static void on_submission(struct starpu_codelet *cl, unsigned ctx, uint32_t footprint, size_t data_size)

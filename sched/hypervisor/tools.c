@@ -280,15 +280,11 @@ unsigned sc_hypervisor_policy_resize(unsigned sender_sched_ctx, unsigned receive
     uint64_t start;
     struct orr_hyp_slot *from = orr_hyp_slot(sender_sched_ctx);
     if (!from || !orr_hyp_slot(receiver_sched_ctx) || !orr_load_relaxed(&from->allowed)) return 0;
-    if (force_resize) {
-        pthread_mutex_lock(&act_hypervisor_mutex);
-        unsigned done = resize_locked(sender_sched_ctx, receiver_sched_ctx, now);
-        pthread_mutex_unlock(&act_hypervisor_mutex);
-        return done;
-    }
-    if (!orr_hyp_may_resize(sender_sched_ctx) || !orr_hyp_begin_decision(&start)) return 0;
-    unsigned done =
-        orr_hyp_may_resize(sender_sched_ctx) ? resize_locked(sender_sched_ctx, receiver_sched_ctx, now) : 0;
+    if (!force_resize && !orr_hyp_may_resize(sender_sched_ctx)) return 0;
+    if (!orr_hyp_begin_decision(&start, force_resize != 0)) return 0;
+    unsigned done = force_resize || orr_hyp_may_resize(sender_sched_ctx)
+                        ? resize_locked(sender_sched_ctx, receiver_sched_ctx, now)
+                        : 0;
     orr_hyp_end_decision(start);
     return done;
 }

@@ -257,15 +257,17 @@ static void measures(const char *name)
     static struct starpu_codelet cl;
     cl = (struct starpu_codelet){ .cpu_funcs = { spin_func }, .cuda_funcs = { spin_func }, .model = &model };
     int failed = 0;
-    for (int i = 0; i < 150; i++) failed |= starpu_task_insert(&cl, 0);
-    starpu_task_wait_for_all();
+    for (int i = 1; i <= 240; i++) {
+        failed |= starpu_task_insert(&cl, 0);
+        if (i % 80 == 0) starpu_task_wait_for_all();
+    }
     struct starpu_task *task = starpu_task_create();
     task->cl = &cl;
     double cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
     double cuda0 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device, 0), 0);
     double cuda1 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device + 1, 0), 0);
     ok(!failed && cpu >= 199 && cuda0 >= 49 && cuda1 >= 49,
-       "%s: 150 tasks calibrate every kind of worker (%.0f, %.0f and %.0f us)", name, cpu, cuda0, cuda1);
+       "%s: 240 tasks calibrate every kind of worker (%.0f, %.0f and %.0f us)", name, cpu, cuda0, cuda1);
     starpu_task_destroy(task);
     starpu_perfmodel_unload_model(&model);
 }

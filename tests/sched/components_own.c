@@ -785,11 +785,8 @@ static void are_refused(void)
     runtime_start(2, "eager");
     build = cycle;
     unsigned context = starpu_sched_ctx_create(workers, 2, "bad", STARPU_SCHED_CTX_POLICY_STRUCT, &bad, 0);
-    is_int(run_many(100), 0, "a context with a malformed tree takes no workers: the main one goes on");
-    if (context != STARPU_NMAX_SCHED_CTXS) {
-        is_int(starpu_sched_ctx_get_nworkers(context), 0, "and it has none");
-        starpu_sched_ctx_delete(context);
-    }
+    is_int((int)context, STARPU_NMAX_SCHED_CTXS, "no context is made with a malformed tree");
+    is_int(run_many(100), 0, "and the main one goes on with its workers");
     starpu_shutdown();
 }
 

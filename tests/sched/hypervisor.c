@@ -293,7 +293,6 @@ static void idle(void)
 static void min_working(void)
 {
     int one[1] = { 0 };
-    struct starpu_task *task = starpu_task_create();
     begin("idle");
     struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(a);
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKING, one, 1, 1e12, SC_HYPERVISOR_NULL);
@@ -305,7 +304,6 @@ static void min_working(void)
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKING, one, 1, 0.0, SC_HYPERVISOR_NULL);
     counters->notify_poped_task(a, 0, 1.0);
     ok(w->current_idle_time[0] == 0.0 && w->idle_time[0] == 700.0, "without it, any task does");
-    starpu_task_destroy(task);
     end();
 }
 
@@ -359,6 +357,98 @@ static void gflops_rate(void)
     for (int i = 0; i < 100000 && starpu_sched_ctx_get_nworkers(a) != 1; i++) usleep(100);
     ok(starpu_sched_ctx_get_nworkers(a) == 1 && starpu_sched_ctx_get_nworkers(b) == 3, "3 of 4");
     end();
+}
+
+/* ---- settings of the environment, read at the beginning ---- */
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void lazy(void)
+{
+    int worker = 1;
+    set("SC_HYPERVISOR_LAZY_RESIZE", "0");
+    begin("idle");
+    sc_hypervisor_move_workers(a, b, &worker, 1, 0);
+    ok(comes_to_be(b, 1, 1) && comes_to_be(a, 1, 0), "LAZY_RESIZE=0: a worker leaves before it was seen");
+    ok(!sc_hypervisor_can_resize(a), "though the resize is not over");
+    end();
+    set("SC_HYPERVISOR_LAZY_RESIZE", NULL);
+}
+
+static void start_resize(void)
+{
+    int of_a[3] = { 0, 1, 2 };
+    set("SC_HYPERVISOR_START_RESIZE", "50");
+    begin("idle");
+    sc_hypervisor_ctl(a, SC_HYPERVISOR_MAX_IDLE, of_a, 3, 10.0, SC_HYPERVISOR_NULL);
+    sc_hypervisor_update_diff_total_flops(a, 100.0);
+    counters->runtime.notify_empty_ctx(b, NULL);
+    counters->notify_poped_task(a, 1, 49.0);
+    counters->notify_idle_cycle(a, 0, 100.0);
+    ok(sc_hypervisor_can_resize(a), "START_RESIZE=50: no resize after 49 %% of the operations");
+    counters->notify_poped_task(a, 1, 2.0);
+    counters->notify_idle_cycle(a, 0, 1.0);
+    ok(!sc_hypervisor_can_resize(a), "one after 51 %%");
+    end();
+    set("SC_HYPERVISOR_START_RESIZE", NULL);
+}
+
+/* The speeds are 10 to 1: a gap of about 90 %. */
+static unsigned is_gap(const char *percent)
+{
+    set("SC_HYPERVISOR_MAX_SPEED_GAP", percent);
+    begin("idle");
+    counters->notify_poped_task(a, 0, 10e9);
+    counters->notify_poped_task(b, 3, 1e9);
+    usleep(20000);
+    unsigned gap = sc_hypervisor_check_speed_gap_btw_ctxs(NULL, -1, NULL, -1);
+    if (gap != sc_hypervisor_criteria_fulfilled(a, 0)) diag("SC_SPEED is not the criterion");
+    end();
+    set("SC_HYPERVISOR_MAX_SPEED_GAP", NULL);
+    return gap;
+}
+
+static void speeds(void)
+{
+    set("SC_HYPERVISOR_TRIGGER_RESIZE", "speed");
+    is_int(is_gap("97"), 0, "MAX_SPEED_GAP: speeds of 10 to 1 differ by no more than 97 %%");
+    is_int(is_gap("50"), 1, "but by more than 50 %%");
+    begin("idle");
+    ok(sc_hypervisor_get_resize_criteria() == SC_SPEED, "TRIGGER_RESIZE=speed is the criterion");
+    end();
+    set("SC_HYPERVISOR_TRIGGER_RESIZE", NULL);
+    begin("idle");
+    struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(a);
+    sc_hypervisor_ctl(a, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 5e9, SC_HYPERVISOR_TIME_SAMPLE, 1e12,
+                      SC_HYPERVISOR_NULL);
+    counters->notify_poped_task(a, 0, 4e9);
+    ok(sc_hypervisor_get_ctx_speed(w) < 0.0, "a speed is not known before the sample is complete");
+    counters->notify_poped_task(a, 0, 2e9);
+    usleep(1000);
+    ok(sc_hypervisor_get_ctx_speed(w) > 0.0, "a sample of operations");
+    ok(sc_hypervisor_get_slowest_ctx_exec_time() >= sc_hypervisor_get_fastest_ctx_exec_time() &&
+           sc_hypervisor_get_fastest_ctx_exec_time() > 0.0,
+       "samples last");
+    ok(sc_hypervisor_get_speed(w, STARPU_CPU_WORKER) > 0.0, "some speed is always assumed");
+    end();
+    set("SC_HYPERVISOR_SAMPLE_CRITERIA", "time");
+    begin("idle");
+    w = sc_hypervisor_get_wrapper(a);
+    sc_hypervisor_ctl(a, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 5e9, SC_HYPERVISOR_TIME_SAMPLE, 1e12,
+                      SC_HYPERVISOR_NULL);
+    counters->notify_poped_task(a, 0, 6e9);
+    usleep(1000);
+    ok(sc_hypervisor_get_ctx_speed(w) < 0.0, "SAMPLE_CRITERIA=time: operations do not matter");
+    sc_hypervisor_ctl(a, SC_HYPERVISOR_TIME_SAMPLE, 500.0, SC_HYPERVISOR_NULL);
+    ok(sc_hypervisor_get_ctx_speed(w) > 0.0, "time does");
+    end();
+    set("SC_HYPERVISOR_SAMPLE_CRITERIA", NULL);
 }
 
 /* ---- hierarchy, limits by what is to do, size requests ---- */
@@ -451,6 +541,9 @@ int main(void)
     min_working();
     app_driven();
     gflops_rate();
+    lazy();
+    start_resize();
+    speeds();
     hierarchy();
     pools();
     starpu_shutdown();

@@ -27,6 +27,8 @@ static const struct policy_case policies[] = {
     { .name = "dmda", .by_model = 1 },
     { .name = "dmdas", .by_priority = 1, .by_model = 1 },
     { .name = "heteroprio", .by_priority = 1, .fifo = 1 },
+    { .name = "pheft", .by_model = 1 },
+    { .name = "peager", .fifo = 1 },
 };
 
 #define TASKS 4000
