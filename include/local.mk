@@ -35,6 +35,7 @@ pkginclude_HEADERS += include/orrery.h
 pkginclude_HEADERS += include/starpu.h
 pkginclude_HEADERS += include/starpu_bitmap.h
 pkginclude_HEADERS += include/starpu_config.h
+pkginclude_HEADERS += include/starpu_graph.h
 pkginclude_HEADERS += include/starpu_hash.h
 pkginclude_HEADERS += include/starpu_helper.h
 pkginclude_HEADERS += include/starpu_heteroprio.h

@@ -6,8 +6,8 @@
  * Not here: conditions (sc_hypervisor_config.h), measures (sc_hypervisor_monitoring.h), what strategies are
  * built from (sc_hypervisor_policy.h, sc_hypervisor_lp.h), older names (sched_ctx_hypervisor.h).
  *
- * There is one hypervisor, without a thread: workers take its role when what they report meets conditions. One
- * resize is done at a time, and is over when each worker moved was seen in its new context; others wait. A
+ * There is one hypervisor, without a thread: workers take its role when what they report meets conditions.
+ * One resize is done at a time, over when each worker moved was seen in its new context; others wait. A
  * context takes part once it is registered and has as counters what sc_hypervisor_init() returned. */
 #ifndef SC_HYPERVISOR_H
 #define SC_HYPERVISOR_H

@@ -50,8 +50,8 @@ double sc_hypervisor_lp_simulate_distrib_flops(int nsched_ctxs, int ntypes_of_wo
                                                double speed[nsched_ctxs][ntypes_of_workers],
                                                double flops[nsched_ctxs],
                                                double res[nsched_ctxs][ntypes_of_workers],
-                                               int total_nw[ntypes_of_workers],
-                                               unsigned *sched_ctxs, double vmax);
+                                               int total_nw[ntypes_of_workers], unsigned *sched_ctxs,
+                                               double vmax);
 
 /* w_in_s[s][w], the part of worker w that context s gets (0 or 1, if is_integer), and tasks[w][t], how many
  * tasks of the t-th pool it runs, taking times[w][t] each, such that all are done in tmax, in the least total

@@ -274,7 +274,8 @@ void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid));
 unsigned starpu_combined_worker_get_count(void);
 
 /* Make one of these CPU workers. Returns its number, that of the one there is if there is one; -EINVAL: none
- * or too many workers, one twice, one that is no CPU's; -ENOMEM; -ENOSPC: STARPU_NMAX_COMBINEDWORKERS exist. */
+ * or too many workers, one twice, one that is no CPU's; -ENOMEM; -ENOSPC: STARPU_NMAX_COMBINEDWORKERS exist.
+ */
 int starpu_combined_worker_assign_workerid(int nworkers, int workerid_array[]);
 
 unsigned starpu_worker_is_combined_worker(int id);
@@ -285,8 +286,8 @@ int starpu_combined_worker_get_id(void);
 int starpu_combined_worker_get_size(void);
 int starpu_combined_worker_get_rank(void);
 
-/* Size and members (rising) of a combined worker, either unless it is NULL; the array is the library's. Returns
- * 0; -EINVAL: the number is not that of a combined worker. */
+/* Size and members (rising) of a combined worker, either unless it is NULL; the array is the library's.
+ * Returns 0; -EINVAL: the number is not that of a combined worker. */
 int starpu_combined_worker_get_description(int workerid, int *worker_size, int **combined_workerid);
 
 /* Can this worker or combined worker run implementation nimpl of the task? can_execute gets the number of the
@@ -295,8 +296,8 @@ int starpu_combined_worker_can_execute_task(unsigned workerid, struct starpu_tas
 
 /* Make a task that is ready one for the workers of this combined worker, or for any worker_size CPU workers.
  * The policy that has it then gives each of them a copy of its own (starpu_task_dup()), and not the task
- * itself; each waits for the others. Two such tasks must come to all workers they share in the same order: hand
- * out the copies of one under a lock. The task's own callbacks and dependencies count, once. */
+ * itself; each waits for the others. Two such tasks must come to all workers they share in the same order:
+ * hand out the copies of one under a lock. The task's own callbacks and dependencies count, once. */
 void starpu_parallel_task_barrier_init(struct starpu_task *task, int workerid);
 void starpu_parallel_task_barrier_init_n(struct starpu_task *task, int worker_size);
 

@@ -9,6 +9,7 @@ liborrery_la_SOURCES += sched/dm.c
 liborrery_la_SOURCES += sched/heteroprio.c
 liborrery_la_SOURCES += sched/pheft.c sched/dm.h
 liborrery_la_SOURCES += sched/peager.c
+liborrery_la_SOURCES += sched/graph_test.c
 
 # The hypervisor: moves workers between contexts. Its strategies are listed in strategies.def.
 liborrery_la_SOURCES += sched/hypervisor/hypervisor.c sched/hypervisor/hypervisor.h sched/hypervisor/strategies.def

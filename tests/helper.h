@@ -95,6 +95,7 @@ static inline void gate_submit(struct gate *gate, int worker)
 
 static inline void gate_wait_entered(struct gate *gate, int tasks)
 {
+    starpu_do_schedule(); /* this thread waits outside of the runtime: there are policies that have to know */
     while (atomic_load(&gate->entered) < tasks) sched_yield();
 }
 

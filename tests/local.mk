@@ -91,6 +91,7 @@ TAP_TESTS += tests/core/parallel_worker
 TAP_TESTS += tests/core/parallel_tasks
 TAP_TESTS += tests/sched/pheft
 TAP_TESTS += tests/sched/peager
+TAP_TESTS += tests/sched/graph_test
 
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device

@@ -52,6 +52,18 @@ void orr_thread_register(void)
     pthread_mutex_unlock(&registry);
 }
 
+void (*_Atomic orr_blocking)(void);
+
+bool orr_threads_any_blocked(void)
+{
+    bool any = false;
+    pthread_mutex_lock(&registry);
+    for (struct orr_thread *t = threads; t; t = t->next)
+        any |= t != &orr_thread_record && !orr_load_relaxed(&t->exempt) && orr_load_seq(&t->blocked) > 0;
+    pthread_mutex_unlock(&registry);
+    return any;
+}
+
 uint64_t orr_threads_outstanding(void)
 {
     pthread_mutex_lock(&registry);

@@ -67,14 +67,25 @@ static inline struct orr_thread *orr_self(void)
     return t;
 }
 
+/* Called by a thread of the program's that is about to block, once it counts as blocked; NULL: nobody needs
+ * to know. Set by core/worker. */
+extern ORR_EXPORT void (*_Atomic orr_blocking)(void);
+
 static inline void orr_thread_blocked_begin(void)
 {
-    orr_own_add(&orr_self()->blocked, 1);
+    struct orr_thread *self = orr_self();
+    orr_store_seq(&self->blocked,
+                  orr_load_relaxed(&self->blocked) + 1); /* pairs with orr_threads_any_blocked */
+    void (*blocking)(void) = orr_load_acquire(&orr_blocking);
+    if (orr_unlikely(blocking != NULL) && !self->worker && orr_load_relaxed(&self->blocked) == 1) blocking();
 }
 static inline void orr_thread_blocked_end(void)
 {
     orr_own_add(&orr_self()->blocked, (uint32_t)-1);
 }
+
+/* Whether some other thread, not one of the runtime's own, is blocked in the runtime. */
+bool orr_threads_any_blocked(void);
 
 /* Tasks submitted and not yet completed, over all threads; exact when it returns 0. The second: those of the
  * main context. */

@@ -23,8 +23,9 @@ struct orr_replicate {
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
     bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
-    _Atomic uint16_t promised; /* prefetches asked for that are not over; predictions count the copy as there */
-    uint32_t users;  /* tasks and transfers that use the memory: not to be evicted */
+    _Atomic uint16_t
+        promised;   /* prefetches asked for that are not over; predictions count the copy as there */
+    uint32_t users; /* tasks and transfers that use the memory: not to be evicted */
     struct orr_transfer *incoming; /* a copy to this node under way, else NULL (core/data/coherency.c) */
     struct orr_chunk
         *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */

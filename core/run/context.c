@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/run/collection.h"
 #include "core/run/sched_lib.h"
+#include "core/task/graph.h"
 #include "core/worker/combined.h"
 #include "core/worker/group.h"
 #include "core/worker/member.h"
@@ -190,6 +191,8 @@ int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s)
     if (ctx->policy_init) ctx->policy_init(id);
     orr_profile_consider(ctx);
     orr_store_seq(&ctx->open, true);
+    orr_policies_listen();
+    orr_graph_want(0);
     orr_profile_listen();
     return 0;
 }
@@ -228,6 +231,7 @@ void orr_ctx_close(unsigned id)
     ctx->collection = NULL;
     drop_raw(ctx);
     orr_store_release(&ctx->in_use, false);
+    orr_policies_listen();
     orr_profile_listen();
 }
 

@@ -235,9 +235,10 @@ static void explain(struct waiting *all, struct orr_task *t)
     describe(name, sizeof name, t);
     unsigned come, size;
     if ((state == ORR_TASK_PUSHED || state == ORR_TASK_READY) && orr_team_waits(t, &come, &size)) {
-        orr_error("  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
-                  "such tasks must be given to all in the same order",
-                  name, size, come);
+        orr_error(
+            "  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
+            "such tasks must be given to all in the same order",
+            name, size, come);
         return;
     }
     if (state == ORR_TASK_PUSHED) {
@@ -247,7 +248,8 @@ static void explain(struct waiting *all, struct orr_task *t)
     }
     if (state == ORR_TASK_READY) {
         if (orr_load_relaxed(&orr_contexts[t->sched_ctx].nworkers) == 0)
-            orr_error("  task %s is ready in scheduling context %u, which has no workers", name, t->sched_ctx);
+            orr_error("  task %s is ready in scheduling context %u, which has no workers", name,
+                      t->sched_ctx);
         else if (!explain_order(t, name) && !explain_turn(all, t, name))
             orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
@@ -369,7 +371,7 @@ static bool everybody_idle(unsigned in_methods)
     unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
-        if (orr_load_seq(&w->at_gate)) asleep++; /* for others of its team */
+        if (orr_load_seq(&w->at_gate)) asleep++;                   /* for others of its team */
         if (pthread_mutex_trylock(&w->sched_mutex) != 0) continue; /* perhaps held for ever, by mistake */
         if (w->sleeping_on_cond && !w->counted_parked) asleep++;
         pthread_mutex_unlock(&w->sched_mutex);

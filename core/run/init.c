@@ -23,6 +23,7 @@
 #include "core/run/deadlock.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/sched_lib.h"
+#include "core/task/graph.h"
 #include "core/task/redux.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
@@ -294,6 +295,7 @@ static void bring_down(void)
     orr_progress_unregister(transfers_progress);
     for (unsigned id = STARPU_NMAX_SCHED_CTXS; id-- > 0;) orr_ctx_close(id);
     orr_sched_ctx_fini();
+    orr_graph_fini();
     orr_sched_lib_close();
     orr_perf_fini();
     orr_tags_fini();

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/task/deps.h"
+#include "core/task/graph.h"
 #include "core/task/tag.h"
 #include "core/task/task.h"
 
@@ -47,7 +48,10 @@ static void regenerate(struct orr_task *t)
 static void release(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
-    if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* who gets its data may remove its tag */
+    if (orr_unlikely(r != NULL)) {
+        if (r->node) orr_graph_ended(t, r->persistent);
+        if (r->tag) orr_tag_ending(t); /* who gets its data may remove its tag */
+    }
     if (t->naccesses) release_accesses(t);
     bool keep = r && r->persistent;
     struct orr_edge *kept = orr_dep_close(&t->successors, keep);

@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/task/graph.h"
 
 struct orr_dep_group *orr_dep_group_create(int total, void (*fire)(struct orr_dep_group *))
 {
@@ -171,6 +172,7 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
     for (unsigned i = 0; i < ndeps; i++) {
         struct orr_task *p = deps[i] ? orr_task_private(deps[i]) : NULL;
         int one = 0;
+        if (orr_unlikely(orr_load_relaxed(&orr_graph_recording)) && p && p != t) orr_graph_declared(t, p);
         if (!deps[i])
             orr_error("starpu_task_declare_deps: entry %u of the list is NULL; it is left out", i);
         else if (deps[i] == task)
@@ -183,7 +185,7 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         satisfied++;
         g->total--; /* a prerequisite of the past is none in later rounds */
     }
-    if (one_more) g->total--; /* a single prerequisite may be notifying just now */
+    if (one_more) g->total--;        /* a single prerequisite may be notifying just now */
     if (g->total == 0) r->ngroups--; /* nothing to wait for in later rounds */
     for (; satisfied > 0; satisfied--) orr_dep_group_notify(g);
     return status;

@@ -126,7 +126,8 @@ static int build_accesses(struct orr_task *t, unsigned n)
         if (orr_unlikely(a.group == ORR_GROUP_REDUX))
             t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
         if (orr_unlikely(!handle_is_sequential(pub, handles[i], i)) && !(t->flags & ORR_TF_LISTED))
-            a.flags |= ORR_AF_LATE; /* a job joins when it is added: jobs behind it may be given the data before it */
+            a.flags |= ORR_AF_LATE; /* a job joins when it is added: jobs behind it may be given the data
+                                       before it */
         if (orr_unlikely(a.group == ORR_GROUP_COMMUTE)) a.flags |= ORR_AF_TURN;
         if (orr_unlikely(a.flags & (ORR_AF_LATE | ORR_AF_TURN))) t->flags |= ORR_TF_LATE;
         insert_sorted(list, &count, handles, a);
@@ -323,7 +324,7 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags)
     int r = reserve(t, flags);
     if (orr_unlikely(r != 0)) return r;
     void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
-    if (orr_unlikely(submitted != NULL) && pub->cl) submitted(t);
+    if (orr_unlikely(submitted != NULL)) submitted(t);
     return 0;
 }
 

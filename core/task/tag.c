@@ -18,6 +18,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/deps.h"
+#include "core/task/graph.h"
 
 #define uthash_nonfatal_oom(element) (oom = true)
 #include <uthash.h>
@@ -34,6 +35,7 @@ struct orr_tag {
     int reaching;                      /* threads in reach(), which keep it in memory [lock: tags] */
     bool removed;                      /* out of the table, not to be found again [lock: tags] */
     struct orr_event reached;
+    struct orr_graph_tag graph;
     UT_hash_handle hh;
 };
 
@@ -99,6 +101,7 @@ int orr_tag_bind(struct orr_task *t)
     g->task = t;
     g->under_way++;
     t->rare->tag = g;
+    if (orr_unlikely(orr_load_relaxed(&orr_graph_recording))) orr_graph_tag_bound(&g->graph, t);
     if (g->outstanding) {
         t->flags |= ORR_TF_EXPLICIT;
         orr_add_acq_rel(&t->pending, g->outstanding);
@@ -117,6 +120,7 @@ static void dispose_locked(struct orr_tag *g)
         i->owner = NULL; /* it hangs on tags that are not reached, and may yet fire */
         orr_dep_group_unref(i);
     }
+    orr_graph_tag_free(&g->graph);
     orr_free(g);
 }
 
@@ -195,6 +199,8 @@ static void declare_one(starpu_tag_t id, starpu_tag_t dep)
     g->ngroups++;
     pthread_mutex_unlock(&lock);
     bool waits = orr_dep_hang(&d->successors, group, &status);
+    if (orr_unlikely(waits && orr_load_relaxed(&orr_graph_recording)))
+        orr_graph_tag_declared(&g->graph, &d->graph);
     pthread_mutex_lock(&lock);
     if (waits) {
         group->next = g->groups;

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/deps.h"
+#include "core/task/graph.h"
 
 enum { TASK_MAGIC = 42 };
 
@@ -111,6 +112,7 @@ static void free_rare(struct orr_task_rare *r)
         orr_dep_group_unref(g);
     }
     orr_edges_free(r->kept_edges);
+    if (orr_unlikely(r->node != NULL)) orr_graph_free(r->node);
     if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);
     orr_free(r);
 }

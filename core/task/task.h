@@ -31,6 +31,7 @@ enum orr_task_state {
 enum { ORR_TASK_INLINE_ACCESSES = 3 };
 
 struct orr_job;
+struct orr_graph_node;
 struct orr_team;
 
 /* An explicit dependency: "successor waits for the task whose list this is on". */
@@ -80,7 +81,8 @@ struct orr_task_rare {
                           void *arg); /* runtime's own continuation, last before the end */
     void *internal_arg;
     bool end_deps_used;
-    struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
+    struct orr_graph_node *node; /* in the recorded graph (graph.h); NULL: it is not recorded */
+    struct orr_team *team;       /* [ref] the workers that run it together (core/worker/parallel.h) */
 };
 
 enum orr_task_flag {
@@ -97,7 +99,7 @@ enum orr_task_flag {
     ORR_TF_DYN_OWNED = 1 << 10,  /* dyn_interfaces was allocated here */
     ORR_TF_PLAIN =
         1 << 11, /* every buffer is an ordinary access: no scratch, no reduction, no specific node */
-    ORR_TF_READY = 1 << 12, /* counted as ready in its context, which is not the main one */
+    ORR_TF_READY = 1 << 12,    /* counted as ready in its context, which is not the main one */
     ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
     ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: job is valid */
@@ -106,8 +108,8 @@ enum orr_task_flag {
 
 struct orr_task {
     /* line 0: between submission and execution */
-    struct orr_task *next;                 /* [own: the queue it is on] first: the link of a freed block lies here */
-    struct starpu_task *pub;               /* [const] */
+    struct orr_task *next;   /* [own: the queue it is on] first: the link of a freed block lies here */
+    struct starpu_task *pub; /* [const] */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once completed */
     _Atomic int32_t pending;               /* countdown to ready */
     _Atomic uint32_t state;                /* enum orr_task_state */
@@ -202,11 +204,11 @@ struct orr_task_hooks {
     void (*_Atomic submitted)(
         struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
     void (*completed_elsewhere)(void); /* a thread that is no worker completed a task */
-    /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed, with
-     * what the task was. */
+    /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed,
+     * with what the task was. */
     void (*ctx_submitted)(unsigned ctx);
     void (*ctx_completed)(unsigned ctx, bool was_ready, double flops);
-    void (*throttle)(void);            /* blocks while too many tasks are pending; NULL: no limit */
+    void (*throttle)(void);                 /* blocks while too many tasks are pending; NULL: no limit */
     void (*job_ready)(struct orr_task *t);  /* a job has all it waits for but its turn in the list */
     void (*job_ended)(struct orr_job *job); /* its task has ended, and may be gone */
     /* copy was made of t, which has a team: it is a part of it; a reference to a team is dropped. */

@@ -320,6 +320,29 @@ void starpu_do_schedule(void)
     }
 }
 
+/* A thread of the program's blocks: what it waits for may be in a policy that waits for a good time. */
+static void blocking(void)
+{
+    const struct orr_thread *self = orr_self();
+    if (!self->current && !self->callback_depth && !self->inside_policies && !self->method.depth)
+        starpu_do_schedule();
+}
+
+void orr_policies_listen(void)
+{
+    static pthread_mutex_t lock =
+        PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all; leaf */
+    bool listen = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        struct orr_ctx *ctx = &orr_contexts[i];
+        if (!orr_load_acquire(&ctx->open) || !ctx->policy->do_schedule) continue;
+        listen |= ctx->policy != &orr_user_policy || ctx->user->do_schedule;
+    }
+    orr_store_release(&orr_blocking, listen ? blocking : NULL);
+    pthread_mutex_unlock(&lock);
+}
+
 void starpu_reset_scheduler(void)
 {
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {

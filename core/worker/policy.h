@@ -146,6 +146,9 @@ bool orr_policy_releases(struct orr_task *t);
 int orr_policy_locks(void);
 int orr_policy_unlock(int count);
 
+/* A context was opened or closed: whether a policy is to hear of threads that block (do_schedule). */
+void orr_policies_listen(void);
+
 /* The name of the context's policy, for messages. */
 const char *orr_policy_name(const struct orr_ctx *ctx);
 

@@ -15,6 +15,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/task/graph.h"
 #include "core/task/perf.h"
 #include "core/task/ready_soon.h"
 #include "core/worker/bound.h"
@@ -85,6 +86,8 @@ static void attach(struct starpu_task *p)
 static void submitted(struct orr_task *t)
 {
     uint32_t wanted = orr_load_relaxed(&orr_profiling);
+    if (orr_load_relaxed(&orr_graph_recording)) orr_graph_submitted(t);
+    if (!t->pub->cl) return; /* nobody else wants to know of it */
     if (orr_unlikely(wanted & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_SUBMIT, t);
     if ((wanted & ORR_PROFILE_TIMES) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
     if (orr_load_relaxed(&orr_bound_recording)) orr_bound_record(t);
@@ -258,7 +261,8 @@ void orr_profile_listen(void)
     uint32_t see_bodies = 0;       /* bit: in that context */
     pthread_mutex_lock(&lock);
     bool profiling = orr_load_relaxed(&orr_profiling) != 0,
-         listens = profiling || orr_load_relaxed(&orr_bound_recording);
+         listens =
+             profiling || orr_load_relaxed(&orr_bound_recording) || orr_load_relaxed(&orr_graph_recording);
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (!ctx) continue;

@@ -51,7 +51,6 @@ static void wake_for_backlog(void)
 {
     struct orr_ctx *ctx = &orr_contexts[0];
     if (!orr_load_acquire(&ctx->open)) return;
-    if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
     if (orr_load_seq(&orr_lot.parked) == 0 || !ctx->policy->backlog) return;
     struct orr_worker *w = any_member(ctx);
     if (w && ctx->policy->backlog(ctx->instance, w) > BACKLOG_WORTH_WAKING) orr_wake_any(ctx, UINT32_MAX);
@@ -86,11 +85,14 @@ static int wait_until(uint64_t n, count_fn count, bool precise)
 {
     int r = refuse_in_task();
     if (r) return r;
+    orr_thread_blocked_begin(); /* policies that wait for a good time to decide hear of it */
     wake_for_backlog();
-    if (count() <= n) return 0;
+    if (count() <= n) {
+        orr_thread_blocked_end();
+        return 0;
+    }
     orr_add_acq_rel(&waiters, 1u);
     if (precise) orr_add_acq_rel(&orr_wait_thresholds, 1u);
-    orr_thread_blocked_begin();
     while (!reached_soon(n, count)) {
         uint32_t seen = orr_load_acquire(&epoch);
         if (count() <= n) break;
@@ -125,7 +127,6 @@ static int wait_in_ctx(unsigned id, uint64_t n, const char *function)
     if (id == 0) return wait_main(n);
     int r = refuse_in_task();
     if (r) return r;
-    if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
     orr_tally_wait(ctx, n);
     return 0;
 }

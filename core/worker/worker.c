@@ -37,9 +37,8 @@ static const double short_task_us = 4.0, poll_every_us = 20.0;
 
 struct orr_worker orr_workers[STARPU_NMAXWORKERS];
 unsigned orr_worker_count;
-struct orr_ctx orr_contexts[STARPU_NMAX_SCHED_CTXS] = {
-    [0 ... STARPU_NMAX_SCHED_CTXS - 1] = { .change_lock = PTHREAD_MUTEX_INITIALIZER }
-};
+struct orr_ctx orr_contexts[STARPU_NMAX_SCHED_CTXS] = { [0 ... STARPU_NMAX_SCHED_CTXS -
+                                                         1] = { .change_lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static uint64_t short_ticks, poll_ticks; /* [const while workers run] */
 static _Atomic unsigned workers_up;
@@ -133,7 +132,8 @@ void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
 }
 
 /* Holding all locks makes the order of two sets the same in the queues of all workers they share. */
-void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task *const *tasks, unsigned count)
+void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task *const *tasks,
+                              unsigned count)
 {
     for (unsigned i = 0; i < count; i++) orr_spin_lock(&workers[i]->local_lock);
     for (unsigned i = 0; i < count; i++) {
@@ -166,7 +166,8 @@ static struct orr_task *pop_local(struct orr_worker *w)
 
 static void push_ready(struct orr_task *t);
 
-/* The next task of w's own queue. Those of contexts that w has left, and that are not bound to it, go back. */
+/* The next task of w's own queue. Those of contexts that w has left, and that are not bound to it, go back.
+ */
 static struct orr_task *next_local(struct orr_worker *w)
 {
     struct orr_task *t;
@@ -259,8 +260,8 @@ static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
         return true;
     int r = orr_fetch_task_inputs(w, t);
     if (orr_unlikely(r != 0))
-        orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)", orr_task_name(t),
-                  w->id, w->node, r == -ENODATA ? "it was never written" : strerror(-r));
+        orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)",
+                  orr_task_name(t), w->id, w->node, r == -ENODATA ? "it was never written" : strerror(-r));
     return r == 0;
 }
 
@@ -455,8 +456,8 @@ static void push_to_policy(struct orr_task *t)
     ctx->policy->push(ctx->instance, t);
 }
 
-/* A ready task goes to its worker or policy. Others may end it before the policy has done with its push: those of
- * contexts that may be deleted then are in use meanwhile. */
+/* A ready task goes to its worker or policy. Others may end it before the policy has done with its push:
+ * those of contexts that may be deleted then are in use meanwhile. */
 static void push_ready(struct orr_task *t)
 {
     if (orr_likely(t->sched_ctx == 0)) {
@@ -492,8 +493,9 @@ static int check_combined(struct orr_task *t, const struct orr_combined *c)
     if (t->pub->workerorder)
         return refuse(t, "it is bound to a combined worker: only single workers have an order (workerorder)");
     if (!orr_task_may_use(t, c->size))
-        return refuse(t, "it is bound to a combined worker, but its codelet is not parallel (type), or not for so "
-                         "many workers (max_parallelism)");
+        return refuse(
+            t, "it is bound to a combined worker, but its codelet is not parallel (type), or not for so "
+               "many workers (max_parallelism)");
     if (!orr_combined_can_run_any(c, t, &nimpl))
         return refuse(t, "the combined worker it is bound to cannot run it (implementations, can_execute)");
     return 0;

@@ -262,7 +262,7 @@ void sc_hypervisor_get_ctxs_on_level(unsigned **sched_ctxs, int *nsched_ctxs, un
     unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
     int n = orr_hyp_contexts(ctxs, NULL, -1);
     *nsched_ctxs = 0;
-    *sched_ctxs = malloc(STARPU_NMAX_SCHED_CTXS * sizeof **sched_ctxs); /* the caller's, to free() */
+    *sched_ctxs = orr_malloc(STARPU_NMAX_SCHED_CTXS * sizeof **sched_ctxs); /* the caller's, to free() */
     if (!*sched_ctxs) return;
     for (int i = 0; i < n; i++)
         if (level_of(ctxs[i]) == hierarchy_level &&

@@ -24,7 +24,7 @@ void sc_hypervisor_policy_add_task_to_pool(struct starpu_codelet *cl, unsigned s
 {
     pool **at = find(task_pools, cl, sched_ctx, footprint);
     if (!*at) {
-        *at = calloc(1, sizeof **at);
+        *at = orr_calloc(1, sizeof **at);
         if (!*at) {
             orr_error("sc_hypervisor_policy_add_task_to_pool: out of memory; a task is not counted");
             return;
@@ -52,7 +52,7 @@ struct sc_hypervisor_policy_task_pool *sc_hypervisor_policy_clone_task_pool(
 {
     pool *first = NULL, **at = &first;
     for (; tp; tp = tp->next) {
-        *at = malloc(sizeof **at);
+        *at = orr_malloc(sizeof **at);
         if (!*at) break; /* a shorter list */
         **at = *tp;
         (*at)->next = NULL;

@@ -16,13 +16,16 @@ enum { NOWHERE = -1 };
 struct move {
     int from, to; /* contexts; NOWHERE: this worker does not move */
     bool now;
+    bool arrived;    /* it was seen, and is being taken out of the sender */
+    uint64_t number; /* of the wish */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of this */
 static struct move wishes[STARPU_NMAXWORKERS], moves[STARPU_NMAXWORKERS];
 static unsigned nwishes, nmoves;
+static bool carrying;         /* a resize is being begun: contexts are being told */
 static bool ready;            /* the arrays are initialised */
-static _Atomic unsigned busy; /* nwishes + nmoves, for those who only look */
+static _Atomic unsigned busy; /* nwishes, nmoves and carrying together, for those who only look */
 
 /* Called with the lock held. */
 static void prepare_locked(void)
@@ -34,7 +37,7 @@ static void prepare_locked(void)
 
 static void count_locked(void)
 {
-    orr_store_seq(&busy, nwishes + nmoves);
+    orr_store_seq(&busy, nwishes + nmoves + carrying);
 }
 
 bool orr_hyp_resizing(void)
@@ -143,31 +146,45 @@ static void carry_out(const struct move *pair, int *workers, unsigned n)
 void orr_hyp_advance(void)
 {
     int workers[STARPU_NMAXWORKERS];
-    struct move pair = { 0, 0, false };
-    if (!orr_hyp_resizing() || orr_hyp_is_deciding()) return;
-    pthread_mutex_lock(&lock);
-    unsigned n = nmoves == 0 && nwishes > 0 ? take_wishes_locked(&pair, workers) : 0;
-    if (n > 0) begin_ack((unsigned)pair.from, pair.to, workers, n);
-    pthread_mutex_unlock(&lock);
-    if (n > 0) carry_out(&pair, workers, n);
+    struct move pair = { 0 };
+    for (unsigned n = 1; n > 0 && orr_hyp_resizing() && !orr_hyp_is_deciding();) {
+        pthread_mutex_lock(&lock);
+        n = nmoves == 0 && !carrying && nwishes > 0 ? take_wishes_locked(&pair, workers) : 0;
+        if (n > 0) begin_ack((unsigned)pair.from, pair.to, workers, n);
+        carrying |= n > 0;
+        count_locked();
+        pthread_mutex_unlock(&lock);
+        if (n == 0) return;
+        carry_out(&pair, workers, n);
+        pthread_mutex_lock(&lock);
+        carrying = false;
+        count_locked();
+        pthread_mutex_unlock(&lock);
+    } /* perhaps all were seen meanwhile: then the next */
 }
 
+/* The move is over only when the sender has been told: else the next one could bring the worker back there
+ * first. */
 void orr_hyp_seen(unsigned ctx, int worker)
 {
     if (!orr_hyp_resizing()) return;
     pthread_mutex_lock(&lock);
-    struct move m = { 0, NOWHERE, false };
+    struct move m = { .to = NOWHERE };
     if (ready) m = moves[worker];
-    bool arrived = m.to != NOWHERE && ctx == (unsigned)m.to;
-    bool elsewhere = m.to != NOWHERE && !arrived && ctx != (unsigned)m.from; /* the program took it */
-    if (arrived || elsewhere) {
-        drop_locked(&moves[worker], &nmoves);
-        count_locked();
-    }
+    bool moving = m.to != NOWHERE && !m.arrived;
+    bool arrived = moving && ctx == (unsigned)m.to;
+    bool elsewhere = moving && !arrived && ctx != (unsigned)m.from; /* the program took it */
+    if (arrived) moves[worker].arrived = true;
     pthread_mutex_unlock(&lock);
-    if (!arrived) return;
-    acknowledge((unsigned)m.from, worker);
-    leave_sender(worker, &m);
+    if (!arrived && !elsewhere) return;
+    if (arrived) {
+        acknowledge((unsigned)m.from, worker);
+        leave_sender(worker, &m);
+    }
+    pthread_mutex_lock(&lock);
+    if (moves[worker].number == m.number) drop_locked(&moves[worker], &nmoves);
+    count_locked();
+    pthread_mutex_unlock(&lock);
 }
 
 void orr_hyp_forget_moves(unsigned ctx)
@@ -196,8 +213,10 @@ static void wish(const struct move *m, int worker)
 {
     pthread_mutex_lock(&lock);
     prepare_locked();
+    static uint64_t numbers; /* [lock] */
     if (wishes[worker].to == NOWHERE) nwishes++;
     wishes[worker] = *m;
+    wishes[worker].number = ++numbers;
     count_locked();
     pthread_mutex_unlock(&lock);
 }
@@ -207,7 +226,7 @@ void sc_hypervisor_move_workers(unsigned sender_sched_ctx, unsigned receiver_sch
 {
     struct orr_hyp_slot *from = orr_hyp_slot_or_error(sender_sched_ctx, "sc_hypervisor_move_workers");
     struct orr_hyp_slot *to = orr_hyp_slot_or_error(receiver_sched_ctx, "sc_hypervisor_move_workers");
-    struct move m = { (int)sender_sched_ctx, (int)receiver_sched_ctx, now != 0 };
+    struct move m = { .from = (int)sender_sched_ctx, .to = (int)receiver_sched_ctx, .now = now != 0 };
     if (!from || !to || from == to) return;
     if (!orr_load_relaxed(&from->allowed) || !orr_load_relaxed(&to->allowed)) {
         orr_info("sc_hypervisor_move_workers: the program forbids resizing context %u; no worker is moved",

@@ -19,7 +19,7 @@ struct types_of_workers *sc_hypervisor_get_types_of_workers(int *workers, unsign
 {
     int list[STARPU_NMAXWORKERS];
     int n = orr_hyp_workers(list, workers, workers ? (int)nworkers : -1);
-    struct types_of_workers *tw = calloc(1, sizeof *tw); /* the caller's, to free() */
+    struct types_of_workers *tw = orr_calloc(1, sizeof *tw); /* the caller's, to free() */
     if (!tw) return NULL;
     for (int i = 0; i < n; i++) {
         if (starpu_worker_get_type(list[i]) == STARPU_CPU_WORKER)
@@ -108,7 +108,7 @@ int *sc_hypervisor_get_idlest_workers(unsigned sched_ctx, int *nworkers, enum st
         *nworkers = 0;
         return NULL;
     }
-    int *chosen = malloc((size_t)*nworkers * sizeof *chosen); /* the caller's, to free() */
+    int *chosen = orr_malloc((size_t)*nworkers * sizeof *chosen); /* the caller's, to free() */
     if (!chosen) *nworkers = 0;
     for (int i = 0; i < *nworkers; i++) chosen[i] = list[i].worker;
     return chosen;
@@ -136,7 +136,7 @@ int *sc_hypervisor_get_idlest_workers_in_list(int *start, int *workers, int nall
     int all[STARPU_NMAXWORKERS];
     int n = workers ? nall_workers : orr_hyp_workers(all, NULL, -1), found = 0;
     int *list = workers ? workers : all;
-    int *chosen = *nworkers > 0 ? malloc((size_t)*nworkers * sizeof *chosen) : NULL;
+    int *chosen = *nworkers > 0 ? orr_malloc((size_t)*nworkers * sizeof *chosen) : NULL;
     while (chosen && found < *nworkers) {
         int best = -1;
         double idle = -1.0;

@@ -245,7 +245,9 @@ static void very_many(void)
     fact(!failed && out_of_order == 0 && (my_rank != 1 || last_seen == N),
          "%d early messages arrive in order", N);
     long grown = peak_kib() - before;
-    fact(grown < 512 * 1024, "they take less than 5 KiB each while they wait");
+    const char *sanitizer = getenv("ORR_SANITIZER"); /* memory is then not what the program uses */
+    if (!sanitizer || !*sanitizer || strcmp(sanitizer, "none") == 0)
+        fact(grown < 512 * 1024, "they take less than 5 KiB each while they wait");
     if (my_rank < 2) fprintf(stderr, "# rank %d: %ld KiB at most for %d messages\n", my_rank, grown, N);
 }
 

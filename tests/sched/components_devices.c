@@ -256,18 +256,20 @@ static void measures(const char *name)
     model = (struct starpu_perfmodel){ .type = STARPU_HISTORY_BASED, .symbol = symbol };
     static struct starpu_codelet cl;
     cl = (struct starpu_codelet){ .cpu_funcs = { spin_func }, .cuda_funcs = { spin_func }, .model = &model };
-    int failed = 0;
-    for (int i = 1; i <= 240; i++) {
-        failed |= starpu_task_insert(&cl, 0);
-        if (i % 80 == 0) starpu_task_wait_for_all();
-    }
+    int failed = 0, tasks = 0;
+    double cpu = NAN, cuda0 = NAN, cuda1 = NAN;
     struct starpu_task *task = starpu_task_create();
     task->cl = &cl;
-    double cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
-    double cuda0 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device, 0), 0);
-    double cuda1 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device + 1, 0), 0);
+    /* 240 do on an idle machine; on a busy one measures differ so much that some are not counted */
+    while (tasks < 4000 && !(cpu > 0 && cuda0 > 0 && cuda1 > 0)) {
+        for (int i = 0; i < 80; i++, tasks++) failed |= starpu_task_insert(&cl, 0);
+        starpu_task_wait_for_all();
+        cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
+        cuda0 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device, 0), 0);
+        cuda1 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device + 1, 0), 0);
+    }
     ok(!failed && cpu >= 199 && cuda0 >= 49 && cuda1 >= 49,
-       "%s: 240 tasks calibrate every kind of worker (%.0f, %.0f and %.0f us)", name, cpu, cuda0, cuda1);
+       "%s: every kind of worker is calibrated (%.0f, %.0f and %.0f us)", name, cpu, cuda0, cuda1);
     starpu_task_destroy(task);
     starpu_perfmodel_unload_model(&model);
 }

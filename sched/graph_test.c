@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* graph_test.c: an example of a policy that looks at the graph of tasks: it keeps what is ready in a bag
+ * until the program has submitted all it has to, then gives each task the length of the longest path behind
+ * it as its priority. Threads: any pushes and submits; workers pop. Owns: the bag, a queue for CPUs and one
+ * for the other workers. Not here: recording the graph, and depths (core/task/graph.c).
+ *
+ * The bag is opened by do_schedule: when the program asks for it, or a thread blocks in the runtime, so
+ * nobody waits for what is in a closed one. It is closed again by the first task that is submitted when there
+ * is no other and no thread waits. While it is open, tasks that become ready are scheduled at once.
+ *
+ * A task that both kinds of workers can run goes to the queue that would be empty first with it: by what is
+ * in the queue already, the task's own time there, and how many workers share that. */
+#include <math.h>
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/env.h"
+#include "core/task/graph.h"
+#include "core/task/perf.h"
+#include "sched/pool.h"
+
+static const struct orr_env env_descendants = {
+    "STARPU_SCHED_GRAPH_TEST_DESCENDANTS", "0", "0|1",
+    "graph_test: by the number of tasks that wait for one, and not by the longest path"
+};
+
+enum side { CPUS, OTHERS, SIDES };
+
+struct graph_test {
+    struct orr_ctx *ctx;
+    bool by_descendants; /* [const] */
+    orr_spin lock;       /* protects these three; leaf */
+    bool open;
+    struct orr_task *bag, *bag_last;
+    pthread_mutex_t computing;         /* protects computed; above the graph's lock */
+    uint64_t computed;                 /* version of the graph for which priorities were computed */
+    struct orr_pool *queue[SIDES];     /* [const] */
+    _Atomic int64_t waiting_ns[SIDES]; /* predicted for what is in the queue */
+};
+
+static void destroy(void *instance)
+{
+    struct graph_test *g = instance;
+    for (int i = 0; i < SIDES; i++)
+        if (g->queue[i]) orr_pool_destroy(g->queue[i]);
+    pthread_mutex_destroy(&g->computing);
+    orr_graph_want(-1);
+    orr_free(g);
+}
+
+static void *create(struct orr_ctx *ctx)
+{
+    struct graph_test *g = orr_calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->ctx = ctx;
+    g->by_descendants = orr_env_long(&env_descendants, 0, 0, 1) != 0;
+    pthread_mutex_init(&g->computing, NULL);
+    orr_graph_want(1);
+    for (int i = 0; i < SIDES; i++)
+        if (!(g->queue[i] = orr_pool_create())) {
+            destroy(g);
+            return NULL;
+        }
+    return g;
+}
+
+/* ---- which queue ---- */
+
+static enum side side_of(const struct orr_worker *w)
+{
+    return w->type == STARPU_CPU_WORKER ? CPUS : OTHERS;
+}
+
+static bool is_member(const struct graph_test *g, unsigned id)
+{
+    return orr_load_seq(&g->ctx->member[id / 64]) >> (id % 64) &
+           1; /* pairs with strike in core/worker/member.c */
+}
+
+/* What is known of a task on one side. */
+struct estimate {
+    unsigned workers; /* that can run it */
+    double us;        /* on the fastest of them */
+};
+
+/* Without a model, by how fast such workers are assumed to be. */
+static double time_on(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+{
+    static const double unknown_us = 100;
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    double us = m ? orr_task_expected(t, m, orr_perf_workers[w->id].comb, nimpl, w->id) : NAN;
+    return isnan(us) ? unknown_us / starpu_worker_get_relative_speedup(&w->arch) : us;
+}
+
+static void look_at_worker(struct estimate *e, struct orr_worker *w, struct orr_task *t)
+{
+    bool can = false;
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
+        if (!orr_worker_can_run_impl(w, t, i)) continue;
+        double us = time_on(w, t, i);
+        if ((!can && e->workers == 0) || us < e->us) e->us = us;
+        can = true;
+    }
+    e->workers += can;
+}
+
+static enum side choose(struct graph_test *g, struct orr_task *t, double *us_out)
+{
+    struct estimate e[SIDES] = { 0 };
+    double end[SIDES];
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (is_member(g, i)) look_at_worker(&e[side_of(&orr_workers[i])], &orr_workers[i], t);
+    for (int s = 0; s < SIDES; s++)
+        end[s] = e[s].workers ? ((double)orr_load_relaxed(&g->waiting_ns[s]) * 1e-3 + e[s].us) / e[s].workers
+                              : INFINITY;
+    enum side s = end[OTHERS] < end[CPUS] ? OTHERS : CPUS;
+    *us_out = e[s].workers ? e[s].us : 0;
+    return s;
+}
+
+static bool has_workers(const struct graph_test *g, enum side s)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (is_member(g, i) && side_of(&orr_workers[i]) == s) return true;
+    return false;
+}
+
+/* ---- scheduling ---- */
+
+static void schedule(struct graph_test *g, struct orr_task *t);
+
+static struct orr_task *take(struct graph_test *g, enum side s, struct orr_worker *w)
+{
+    struct orr_task *t = orr_pool_pop(g->queue[s], w);
+    if (t) orr_sub_acq_rel(&g->waiting_ns[s], (int64_t)(t->pub->predicted * 1e3));
+    return t;
+}
+
+/* What waits on a side without workers goes to the other; who pushes looks afterwards whether somebody is
+ * there. */
+static void decide_anew(struct graph_test *g, enum side s)
+{
+    struct orr_task *t;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        while (!has_workers(g, s) && (t = take(g, s, &orr_workers[i])) != NULL) {
+            t->nimpl_valid = 0;
+            schedule(g, t);
+        }
+}
+
+/* The priority that the graph, as it was last computed, gives t. */
+static void rank(struct graph_test *g, struct orr_task *t)
+{
+    unsigned n = g->by_descendants ? orr_graph_descendants(t) : orr_graph_depth(t);
+    t->priority = t->pub->priority = n < INT32_MAX ? (int)n : INT32_MAX;
+}
+
+/* Merges lists that fall by priority; of equals those of a go first. */
+static struct orr_task *merge(struct orr_task *a, struct orr_task *b)
+{
+    struct orr_task *all = NULL, **at = &all;
+    while (a && b) {
+        struct orr_task **from = a->priority >= b->priority ? &a : &b;
+        *at = *from;
+        at = &(*from)->next;
+        *from = *at;
+    }
+    *at = a ? a : b;
+    return all;
+}
+
+/* By falling priority: a worker that takes the first while the others are still coming takes the right one.
+ */
+static struct orr_task *sorted(struct orr_task *list)
+{
+    enum { LEVELS = 40 };
+    struct orr_task *level[LEVELS] = { NULL }, *all = NULL; /* level i: 2^i tasks, or none */
+    while (list) {
+        struct orr_task *run = list;
+        int i = 0;
+        list = list->next;
+        run->next = NULL;
+        for (; level[i] && i < LEVELS - 1; i++) {
+            run = merge(level[i], run);
+            level[i] = NULL;
+        }
+        level[i] = run;
+    }
+    for (int i = 0; i < LEVELS; i++) all = merge(level[i], all);
+    return all;
+}
+
+static void schedule(struct graph_test *g, struct orr_task *t)
+{
+    double us;
+    enum side s = choose(g, t, &us);
+    t->pub->predicted = us;
+    orr_add_relaxed(&g->waiting_ns[s], (int64_t)(us * 1e3));
+    orr_pool_push(g->queue[s], t);
+    orr_wake_each(g->ctx);
+    if (orr_unlikely(!has_workers(g, s)) && has_workers(g, s == CPUS ? OTHERS : CPUS))
+        decide_anew(g, s); /* pairs with remove_workers */
+}
+
+static void do_schedule(void *instance);
+
+/* The bag is closed for a new graph, unless somebody waits for this task. */
+static void submit_hook(void *instance, struct orr_task *t)
+{
+    struct graph_test *g = instance;
+    struct orr_thread *self = orr_self();
+    (void)t;
+    if (self->worker || self->current || self->callback_depth || orr_graph_live() > 1) return;
+    orr_spin_lock(&g->lock);
+    bool was_open = g->open;
+    g->open = false;
+    orr_spin_unlock(&g->lock);
+    if (was_open && orr_threads_any_blocked())
+        do_schedule(g); /* who blocks says so before he opens the bag */
+}
+
+static void push(void *instance, struct orr_task *t)
+{
+    struct graph_test *g = instance;
+    orr_spin_lock(&g->lock);
+    bool open = g->open;
+    if (!open) {
+        t->next = NULL;
+        if (g->bag)
+            g->bag_last->next = t;
+        else
+            g->bag = t;
+        g->bag_last = t;
+    }
+    orr_spin_unlock(&g->lock);
+    if (!open) return;
+    rank(g, t);
+    schedule(g, t);
+}
+
+static void compute(struct graph_test *g)
+{
+    pthread_mutex_lock(&g->computing);
+    uint64_t now = orr_graph_version();
+    if (now != g->computed) {
+        if (g->by_descendants)
+            _starpu_graph_compute_descendants();
+        else
+            _starpu_graph_compute_depths();
+        g->computed = now;
+    }
+    pthread_mutex_unlock(&g->computing);
+}
+
+static void do_schedule(void *instance)
+{
+    struct graph_test *g = instance;
+    compute(g);
+    orr_spin_lock(&g->lock);
+    struct orr_task *t = g->bag;
+    g->bag = NULL;
+    g->open = true;
+    orr_spin_unlock(&g->lock);
+    for (struct orr_task *i = t; i; i = i->next) rank(g, i);
+    for (struct orr_task *next, *i = sorted(t); i; i = next) {
+        next = i->next;
+        schedule(g, i);
+    }
+}
+
+static struct orr_task *pop(void *instance, struct orr_worker *w)
+{
+    return take(instance, side_of(w), w);
+}
+
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    return orr_pool_length(((struct graph_test *)instance)->queue[side_of(w)]);
+}
+
+static void remove_workers(void *instance, const int *workers, unsigned count)
+{
+    struct graph_test *g = instance;
+    (void)workers;
+    (void)count;
+    for (int s = 0; s < SIDES; s++)
+        if (!has_workers(g, s) && has_workers(g, s == CPUS ? OTHERS : CPUS)) decide_anew(g, s);
+}
+
+const struct orr_policy_ops orr_policy_graph_test = {
+    .name = "graph_test",
+    .description = "example: by the longest path behind each task, once all are submitted",
+    .create = create,
+    .destroy = destroy,
+    .remove_workers = remove_workers,
+    .push = push,
+    .pop = pop,
+    .backlog = backlog,
+    .submit_hook = submit_hook,
+    .do_schedule = do_schedule,
+};
