@@ -312,7 +312,9 @@ static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w
     t->pub->sched_ctx = t->sched_ctx;
     if (!a->user->push_task_notify) return;
     bool outermost = enter(a);
-    a->user->push_task_notify(t->pub, w->id, w->id, a->ctx->id);
+    /* for a combined worker it is called for each member, with the number under which models know all */
+    int known_as = t->pub->execute_on_a_specific_worker ? (int)t->pub->workerid : w->id;
+    a->user->push_task_notify(t->pub, w->id, known_as, a->ctx->id);
     leave(a, outermost);
 }
 

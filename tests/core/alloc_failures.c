@@ -76,6 +76,9 @@ static struct starpu_codelet regression_cl = {
     .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .model = &regression, .name = "nl"
 };
 static struct starpu_codelet none_cl = { .cpu_funcs = { any_func }, .name = "none" };
+static struct starpu_codelet parallel_cl = { .cpu_funcs = { any_func },
+                                             .type = STARPU_SPMD,
+                                             .name = "parallel" };
 static struct starpu_codelet values_cl = { .cpu_funcs = { values_func }, .name = "values" };
 static struct starpu_codelet many_values_cl = { .cpu_funcs = { values_func },
                                                 .nbuffers = STARPU_VARIABLE_NBUFFERS,
@@ -280,6 +283,23 @@ static void fill_list(void)
     orrery_joblist_destroy(list);
 }
 
+/* Without memory for its parts a parallel task runs on one worker. */
+static void in_parallel(void)
+{
+    int both[2] = { 0, 1 }, unit = starpu_combined_worker_assign_workerid(2, both);
+    struct starpu_task *task = task_made();
+    if (task) {
+        task->cl = &parallel_cl;
+        submit_or_destroy(task);
+    }
+    task = good(unit < 0 ? unit : 0) ? task_made() : NULL;
+    if (!task) return;
+    task->cl = &parallel_cl;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)unit;
+    submit_or_destroy(task);
+}
+
 static void run_steps(void)
 {
     if (register_all()) {
@@ -293,6 +313,7 @@ static void run_steps(void)
         partition();
         duplicate();
         fill_list();
+        in_parallel();
         name_and_profile();
     }
     starpu_task_wait_for_all();
@@ -382,7 +403,7 @@ static void check_policy(const char *name, bool ever)
     policy = name;
     for_ever = ever;
     /* some failures do no harm: the end is where several in a row did not matter */
-    for (fail_at = 0; quiet < 40 && bad < 12; fail_at++) {
+    for (fail_at = 0; quiet < 100 && bad < 12; fail_at++) {
         int r = try_failure();
         bad += r < 0;
         met += r == 1;
@@ -402,6 +423,9 @@ int main(void)
     check_policy("lws", false);
     check_policy("dmda", false);
     check_policy("dmda", true);
+    check_policy("pheft", false);
+    check_policy("peager", false);
+    check_policy("graph_test", false);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ok(system(command) == 0, "what the runs left is removed");
     return done_testing();

@@ -83,6 +83,28 @@ static void hole_in_order(void)
     starpu_task_wait_for_all();
 }
 
+/* A policy of the program's that says "two workers", and gives the task to one. */
+static int push_to_one(struct starpu_task *task)
+{
+    starpu_parallel_task_barrier_init_n(task, 2);
+    return starpu_push_local_task(0, starpu_task_dup(task), 0);
+}
+static struct starpu_sched_policy to_one = { .push_task = push_to_one, .policy_name = "to one" };
+static struct starpu_codelet spmd_cl = { .cpu_funcs = { nothing }, .type = STARPU_SPMD, .name = "spmd" };
+
+static void half_a_team(void)
+{
+    starpu_shutdown();
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    conf.sched_policy = &to_one;
+    conf.precedence_over_environment_variables = 1;
+    if (starpu_init(&conf) != 0) _exit(77);
+    submit(make(&spmd_cl, "half"));
+    starpu_task_wait_for_all();
+}
+
 static void only_long(void)
 {
     submit(make(&slow_cl, "long"));
@@ -158,6 +180,8 @@ int main(void)
     stuck(never_released, "starpu_data_acquire without starpu_data_release",
           "data that the program never released is named");
     stuck(hole_in_order, "workerorder 1", "a missing workerorder is named");
+    stuck(half_a_team, "half", "a parallel task that too few workers were given is named");
+    stuck(half_a_team, "on 2 workers together, and 1 have come", "and how many have come");
     left_alone(only_long, "a task that runs longer than the limit is no deadlock");
     left_alone(late_program, "a program that computes outside the runtime is no deadlock");
     return done_testing();
