@@ -120,6 +120,13 @@ static inline int comes_to(atomic_int *value, int want, int milliseconds)
     return atomic_load(value) >= want;
 }
 
+/* Makes *value at least now. Any thread. */
+UNUSED static void raise_to(atomic_int *value, int now)
+{
+    int most = atomic_load(value);
+    while (now > most && !atomic_compare_exchange_weak(value, &most, now)) continue;
+}
+
 /* splitmix64: the same numbers on every machine. */
 static inline uint64_t random_next(uint64_t *state)
 {

@@ -11,8 +11,7 @@ enum { TASKS = 40, WORKERS = 4 };
 static atomic_int executed[STARPU_NMAXWORKERS], at_once, most_at_once;
 static void count_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    int now = atomic_fetch_add(&at_once, 1) + 1, most = atomic_load(&most_at_once);
-    while (now > most && !atomic_compare_exchange_weak(&most_at_once, &most, now)) continue;
+    raise_to(&most_at_once, atomic_fetch_add(&at_once, 1) + 1);
     atomic_fetch_add(&executed[starpu_worker_get_id()], 1);
     usleep(200);
     atomic_fetch_sub(&at_once, 1);

@@ -296,8 +296,7 @@ static void filters_of_the_program(void)
 static atomic_int inside, inside_most;
 static void meet_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    int now = atomic_fetch_add(&inside, 1) + 1;
-    if (now > atomic_load(&inside_most)) atomic_store(&inside_most, now);
+    raise_to(&inside_most, atomic_fetch_add(&inside, 1) + 1);
     for (int i = 0; i < 10000 && atomic_load(&inside_most) < 2; i++) usleep(100);
     atomic_fetch_sub(&inside, 1);
 }

@@ -12,10 +12,7 @@ static atomic_int inside, inside_most;
 
 static void enter(void)
 {
-    int now = atomic_fetch_add(&inside, 1) + 1;
-    int most = atomic_load(&inside_most);
-    while (now > most && !atomic_compare_exchange_weak(&inside_most, &most, now))
-        ;
+    raise_to(&inside_most, atomic_fetch_add(&inside, 1) + 1);
 }
 
 static void leave(void)

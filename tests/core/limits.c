@@ -16,8 +16,7 @@ static atomic_int runs, submitted, most_at_once, failures;
 
 static void count_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    int pending = atomic_load(&submitted) - atomic_fetch_add(&runs, 1);
-    if (pending > atomic_load(&most_at_once)) atomic_store(&most_at_once, pending);
+    raise_to(&most_at_once, atomic_load(&submitted) - atomic_fetch_add(&runs, 1));
 }
 static struct starpu_codelet count_cl = { .cpu_funcs = { count_func }, .name = "count" };
 

@@ -13,8 +13,7 @@ static void look_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     cpu_set_t set;
     atomic_fetch_add(&ran_on[starpu_worker_get_id()], 1);
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > atomic_load(&most_cores))
-        atomic_store(&most_cores, CPU_COUNT(&set));
+    if (sched_getaffinity(0, sizeof set, &set) == 0) raise_to(&most_cores, CPU_COUNT(&set));
     usleep(200);
 }
 
