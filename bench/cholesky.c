@@ -6,8 +6,10 @@
  *
  * -N size -b tile -w workers -s policy -r repeats -p (history models). share = GFlop/s / (workers * ranks *
  * GFlop/s of the yardstick), which is measured before every repetition. With -DBENCH_MPI rows of tiles are
- * dealt to the ranks to and fro (0 1 1 0 0 1 1 0 ...): row i costs about i*i, so plain turns would give the
- * rank of the last row up to a tenth more work than the others, which no runtime could win back. */
+ * dealt to the ranks in the order of Thue and Morse, 0 1 1 0 1 0 0 1 ... (the sum of the digits of the row in
+ * base `ranks`): row i costs about i*i, and that order shares out the squares evenly (E. Prouhet, 1851),
+ * where plain turns would give the rank of the last row up to a tenth more work than the others, which no
+ * runtime could win back. */
 #ifdef BENCH_MPI
 #include <starpu_mpi.h>
 #define insert_task(...) starpu_mpi_task_insert(MPI_COMM_WORLD, __VA_ARGS__)
@@ -80,8 +82,9 @@ static void insert_all(int t, starpu_data_handle_t *h)
 
 static int owner_of(int row)
 {
-    int round = row / ranks, seat = row % ranks;
-    return round % 2 ? ranks - 1 - seat : seat;
+    int sum = 0;
+    for (; ranks > 1 && row; row /= ranks) sum += row % ranks;
+    return sum % ranks;
 }
 
 static int is_mine(int row, int column)
