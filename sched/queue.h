@@ -58,11 +58,11 @@ static inline uint32_t orr_queue_length(struct orr_queue *q)
            orr_load_seq(&q->spilled_count);
 }
 
-/* Whether a task of this priority would be popped no later than anything that waits here. */
+/* Whether a task of this priority would be the next to be popped: all that waits here goes after it. */
 static inline bool orr_queue_would_lead(struct orr_queue *q, int32_t priority)
 {
-    if (orr_load_relaxed(&q->high_count) > 0) return priority >= orr_load_relaxed(&q->top_priority);
-    return priority >= 0;
+    if (orr_load_relaxed(&q->high_count) > 0) return priority > orr_load_relaxed(&q->top_priority);
+    return priority > 0 || (priority == 0 && orr_queue_length(q) == 0);
 }
 
 #endif
