@@ -274,7 +274,7 @@ unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t handle, unsi
 unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t handle, unsigned memory_node);
 
 /* Writes back and frees some of the copies that `memory_node` is unlikely to need, if it is nearly
- * full. */
+ * full. In main memory (0): frees the memory that is kept for data to come. */
 void starpu_memchunk_tidy(unsigned memory_node);
 
 /* Returns all data with a buffer on `node`, and whether each copy is valid. Both arrays are

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/transfer.h"
+#include "core/mem/recycle.h"
 
 struct request {
     struct orr_access access; /* first */
@@ -298,5 +299,6 @@ void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, in
 
 void starpu_memchunk_tidy(unsigned node)
 {
+    if (node == STARPU_MAIN_RAM) orr_recycle_drain();
     if (node < orr_node_count) orr_memory_tidy(node);
 }

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/mem/recycle.h"
 
 enum { DEFAULT_ALIGNMENT = ORR_CACHE_LINE };
 
@@ -42,6 +43,9 @@ static void *ram_alloc(size_t bytes, int flags)
         void *p = NULL;
         return malloc_hook(STARPU_MAIN_RAM, &p, bytes, flags) == 0 ? p : NULL;
     }
+    void *p = orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+    if (p || orr_recycle_bytes() == 0) return p;
+    orr_recycle_drain();
     return orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
 }
 
@@ -54,24 +58,31 @@ static void ram_free(void *p, size_t bytes, int flags)
         orr_free(p);
 }
 
+/* ram_alloc, counted if the flags say so. 0 or an error code. */
+static int ram_alloc_counted(void **p_out, size_t bytes, int flags, void *(*alloc)(size_t bytes, int flags))
+{
+    if (flags & STARPU_MALLOC_COUNT) {
+        bool may_overflow = (flags & STARPU_MALLOC_NORECLAIM) && !(flags & STARPU_MEMORY_WAIT);
+        int r =
+            orr_node_reserve(STARPU_MAIN_RAM, bytes, may_overflow ? flags | STARPU_MEMORY_OVERFLOW : flags);
+        if (r) return r;
+    }
+    void *p = alloc(bytes, flags);
+    if (!p) {
+        if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, bytes);
+        return -ENOMEM;
+    }
+    *p_out = p;
+    return 0;
+}
+
 int starpu_malloc_flags(void **A, size_t dim, int flags)
 {
     if (!A) {
         orr_error("starpu_malloc: the place for the address is NULL");
         return -EINVAL;
     }
-    if (flags & STARPU_MALLOC_COUNT) {
-        bool may_overflow = (flags & STARPU_MALLOC_NORECLAIM) && !(flags & STARPU_MEMORY_WAIT);
-        int r = orr_node_reserve(STARPU_MAIN_RAM, dim, may_overflow ? flags | STARPU_MEMORY_OVERFLOW : flags);
-        if (r) return r;
-    }
-    void *p = ram_alloc(dim, flags);
-    if (!p) {
-        if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, dim);
-        return -ENOMEM;
-    }
-    *A = p;
-    return 0;
+    return ram_alloc_counted(A, dim, flags, ram_alloc);
 }
 
 int starpu_malloc(void **A, size_t dim)
@@ -129,11 +140,24 @@ void starpu_malloc_on_node_set_default_flags(unsigned node, int flags)
     orr_store_relaxed(&default_flags_set[node], flags + 1);
 }
 
+/* Main memory for data: sizes recur, and its giver-back tells the size. */
+static void *data_alloc(size_t bytes, int flags)
+{
+    void *p = malloc_hook ? NULL : orr_recycle_take(bytes, orr_load_relaxed(&alignment));
+    return p ? p : ram_alloc(bytes, flags);
+}
+
+static void data_free(void *p, size_t bytes, int flags)
+{
+    if (free_hook || !orr_recycle_keep(p, bytes)) ram_free(p, bytes, flags);
+    if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, bytes);
+}
+
 uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
 {
     if (node == STARPU_MAIN_RAM) {
         void *p = NULL;
-        return starpu_malloc_flags(&p, size, flags) == 0 ? (uintptr_t)p : 0;
+        return ram_alloc_counted(&p, size, flags, data_alloc) == 0 ? (uintptr_t)p : 0;
     }
     if (node >= orr_node_count) {
         orr_error("starpu_malloc_on_node: there is no memory node %u", node);
@@ -149,7 +173,7 @@ void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int f
 {
     if (!addr) return;
     if (node == STARPU_MAIN_RAM) {
-        starpu_free_flags((void *)addr, size, flags);
+        data_free((void *)addr, size, flags);
         return;
     }
     if (node >= orr_node_count) {

@@ -15,6 +15,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/mem/recycle.h"
 
 struct orr_node orr_nodes[STARPU_MAXNODES];
 unsigned orr_node_count;
@@ -58,6 +59,7 @@ void orr_nodes_init(void)
     size_t used = orr_load_relaxed(&orr_nodes[0].used_bytes); /* counted allocations may outlive a shutdown */
     node_set(0, STARPU_CPU_RAM, -1, NULL, main_memory_limit(), "NUMA 0");
     orr_store_relaxed(&orr_nodes[0].used_bytes, used);
+    orr_recycle_init(orr_nodes[0].limit_bytes == 0); /* who sets a limit wants unused memory to be free */
     orr_node_count = 1;
 }
 
@@ -79,6 +81,7 @@ void orr_nodes_fini(void)
 {
     for (unsigned n = 1; n < orr_node_count; n++) memset(&orr_nodes[n], 0, sizeof orr_nodes[n]);
     orr_node_count = orr_node_count ? 1 : 0;
+    orr_recycle_fini();
 }
 
 /* ---- accounting ---- */

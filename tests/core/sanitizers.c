@@ -30,6 +30,19 @@ static void read_out_of_bounds(void)
     orr_free(block);
 }
 
+/* The buffer of data without a home, which the runtime keeps for other data. */
+static void use_after_unregister(void)
+{
+    starpu_data_handle_t handle;
+    runtime_start(1, NULL);
+    starpu_vector_data_register(&handle, -1, 0, 1 << 20, 1);
+    starpu_data_acquire(handle, STARPU_W);
+    char *block = starpu_data_get_local_ptr(handle);
+    starpu_data_release(handle);
+    starpu_data_unregister(handle);
+    number = block[1 << 18];
+}
+
 static void overflow(void)
 {
     number += steps;
@@ -75,6 +88,7 @@ int main(void)
     if (strstr(build, "address")) {
         is_int(status_after(leak), SEEN, "AddressSanitizer sees a leak of the library's memory");
         is_int(status_after(read_out_of_bounds), SEEN, "and a read out of bounds");
+        is_int(status_after(use_after_unregister), SEEN, "and a read of memory that unregistered data had");
     }
     if (strstr(build, "undefined")) is_int(status_after(overflow), SEEN, "UBSan sees an overflow");
     if (strstr(build, "thread")) is_int(status_after(race), SEEN, "ThreadSanitizer sees a race");

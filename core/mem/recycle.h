@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* recycle.h: large blocks of main memory that data gave back, kept for data of the same size.
+ * Threads: any. Owns: the blocks kept. Not here: small blocks (malloc has those at hand), devices' memory. */
+#ifndef ORR_MEM_RECYCLE_H
+#define ORR_MEM_RECYCLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Before that, after fini, and if not wanted, nothing is kept. Reads ORRERY_RECYCLE_MEM. */
+void orr_recycle_init(bool wanted);
+void orr_recycle_fini(void);
+/* A block that was kept, of exactly this size and aligned so; NULL: there is none. It comes from malloc. */
+void *orr_recycle_take(size_t bytes, size_t alignment);
+/* Keeps block p, which comes from malloc; false: it is not worth it, and stays the caller's. */
+bool orr_recycle_keep(void *p, size_t bytes);
+/* Gives everything back to the system. */
+void orr_recycle_drain(void);
+/* What is kept. */
+size_t orr_recycle_bytes(void);
+
+#endif
