@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/worker/counters.h"
+#include "core/worker/park.h"
 #include "sched/pool.h"
 
 struct drawing {
@@ -64,6 +65,21 @@ static struct orr_worker *choose(struct drawing *d, struct orr_task *t)
     return chosen;
 }
 
+struct drawn {
+    const struct drawing *d;
+    struct orr_task *t;
+    const struct orr_worker *w;
+};
+
+/* Whether it can do for the worker that was drawn. */
+static bool stands_in(const void *arg, struct orr_worker *it)
+{
+    const struct drawn *a = arg;
+    unsigned nimpl;
+    return it->where == a->w->where && orr_ctx_has(a->d->ctx, (unsigned)it->id) &&
+           orr_worker_can_run(it, a->t, &nimpl);
+}
+
 static void push(void *instance, struct orr_task *t)
 {
     struct drawing *d = instance;
@@ -73,6 +89,7 @@ static void push(void *instance, struct orr_task *t)
         orr_wake_each(d->ctx); /* whoever joined just now */
         return;
     }
+    w = orr_awake_beside(w, stands_in, &(struct drawn){ d, t, w });
     orr_counters_pushed(d->ctx, w);
     orr_worker_push_local(w, t, t->priority > 0);
 }

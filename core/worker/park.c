@@ -117,11 +117,43 @@ void orr_wake_all(void)
     }
 }
 
+/* A hint: it may be changing. */
+static bool is_parked(const struct orr_worker *w)
+{
+    return orr_load_relaxed(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1;
+}
+
+/* Awake, and soon to take what it is given: it searches, or is busy with tasks that are known to be brief, or
+ * is the calling worker, between two tasks. */
+static bool comes_by(struct orr_worker *w, const struct orr_worker *self)
+{
+    enum { SHORT_QUEUE = 16 };
+    if (is_parked(w)) return false;
+    unsigned given = orr_load_relaxed(&w->local_count);
+    if (orr_load_relaxed(&w->short_tasks)) return given < SHORT_QUEUE;
+    return given == 0 && (w == self ? !orr_self()->current : orr_load_relaxed(&w->idle_shown));
+}
+
+struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void *arg, struct orr_worker *it),
+                                    const void *arg)
+{
+    int core = is_parked(w) ? starpu_worker_get_bindid(w->id) : -1;
+    if (core < 0) return w;
+    struct orr_worker *self = orr_worker_self();
+    unsigned first = self ? (unsigned)self->id : 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *it = &orr_workers[(first + i) % orr_worker_count];
+        if (starpu_worker_get_bindid(it->id) == core && comes_by(it, self) && may(arg, it)) return it;
+    }
+    return w;
+}
+
 void orr_worker_expects(struct orr_worker *w, bool is_short)
 {
-    if (is_short == w->short_tasks && is_short) return;
-    if (is_short != w->short_tasks) {
-        w->short_tasks = is_short;
+    bool was_short = orr_load_relaxed(&w->short_tasks);
+    if (is_short && was_short) return;
+    if (is_short != was_short) {
+        orr_store_relaxed(&w->short_tasks, is_short);
         if (is_short)
             orr_add_seq(&orr_lot.brief, 1);
         else
@@ -260,37 +292,50 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
             sched_yield();
             continue;
         }
-        orr_store_relaxed(&w->idle_shown, true);
         t = orr_several_pop_or_sleep(w);
-        orr_store_relaxed(&w->idle_shown, false);
         if (t) return t;
         orr_counters_idle(w);
     }
     return NULL;
 }
 
-static struct orr_task *idle(struct orr_worker *w)
+/* Looks without telling anybody: what comes at once costs others nothing. */
+static struct orr_task *look_briefly(struct orr_worker *w)
 {
-    if (w->short_tasks) {
-        w->short_tasks = false;
-        orr_sub_seq(&orr_lot.brief, 1);
-    }
-    if (orr_unlikely(orr_load_relaxed(&w->on_cond))) return idle_on_cond(w);
     for (int i = 0; i < LOOKS_BEFORE_SEARCHING; i++) {
         struct orr_task *t = orr_worker_next(w);
         if (t) return t;
         for (int k = 0; k < 4; k++) orr_cpu_relax();
     }
+    return NULL;
+}
+
+static struct orr_task *search_and_park(struct orr_worker *w)
+{
     struct orr_task *t = NULL;
     orr_add_seq(&orr_lot.searching, 1);
-    orr_store_relaxed(&w->idle_shown, true);
     while (!t && !must_leave(w)) {
         t = search(w);
         if (!t && !must_leave(w)) t = park(w);
     }
-    orr_store_relaxed(&w->idle_shown, false);
     stop_searching(w, t != NULL);
     w->last_ticks = 0;
+    return t;
+}
+
+static struct orr_task *idle(struct orr_worker *w)
+{
+    orr_store_relaxed(&w->idle_shown, true);
+    if (orr_load_relaxed(&w->short_tasks)) {
+        orr_store_relaxed(&w->short_tasks, false);
+        orr_sub_seq(&orr_lot.brief, 1);
+    }
+    struct orr_task *t = NULL;
+    if (orr_unlikely(orr_load_relaxed(&w->on_cond)))
+        t = idle_on_cond(w);
+    else if (!(t = look_briefly(w)))
+        t = search_and_park(w);
+    orr_store_relaxed(&w->idle_shown, false);
     return t;
 }
 

@@ -21,6 +21,11 @@ struct orr_lot {
 };
 extern struct orr_lot orr_lot;
 
+/* If w sleeps, and another on its core for which may(arg, it) holds is awake and has nothing but brief tasks
+ * to do, that one: it gets to a task sooner than one that has to be woken. Else w. Any thread. */
+struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void *arg, struct orr_worker *it),
+                                    const void *arg);
+
 /* Looks for a task until there is one, sleeping if need be. NULL: the runtime stops, or is paused. On w's
  * thread. */
 struct orr_task *orr_worker_idle(struct orr_worker *w);

@@ -51,9 +51,9 @@ struct orr_worker {
     /* the worker's own [own: worker] */
     ORR_ALIGNED_LINE struct orr_task *kept; /* released by the last task, to run next */
     struct orr_task *running;
-    bool short_tasks;    /* counted in the lot as one who will come by soon */
-    uint64_t last_ticks; /* when the last task ended */
-    uint64_t poll_ticks; /* when progress functions were last called */
+    _Atomic bool short_tasks; /* counted in the lot as one who will come by soon [own; any: hint] */
+    uint64_t last_ticks;      /* when the last task ended */
+    uint64_t poll_ticks;      /* when progress functions were last called */
     struct {
         const void *cl;
         uint64_t ticks;

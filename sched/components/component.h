@@ -93,8 +93,15 @@ struct orr_component_call {
     struct starpu_sched_component *puller; /* the task pulled is for workers below it; NULL: see `to` */
     bool popping;                          /* a worker looks for a task */
     uint32_t wake_where;                   /* kinds of workers that can_pull is for; 0: all are woken */
+    double now_us; /* the time, while many components are asked about theirs; 0: look */
 };
 extern _Thread_local struct orr_component_call orr_call;
+
+/* For estimated_end. */
+static inline double orr_call_now(void)
+{
+    return orr_call.now_us > 0 ? orr_call.now_us : starpu_timing_now();
+}
 
 /* What can_pull should wake for p; to be asked while p is the caller's. */
 uint32_t orr_wake_mask(const struct starpu_task *p);

@@ -8,6 +8,7 @@
 
 #include "core/perf/perfmodel.h"
 #include "core/task/task.h"
+#include "core/worker/park.h"
 #include "sched/components/component.h"
 
 enum { CHOICES_MAX = STARPU_BITMAP_SIZE };
@@ -131,6 +132,43 @@ static unsigned draw_child(const struct starpu_sched_component *c, const double 
     return last;
 }
 
+/* The worker below a child; NULL: it is not a single one. */
+static struct orr_worker *worker_of(const struct starpu_sched_component *child)
+{
+    const struct orr_component *oc = orr_component_const(child);
+    return oc->nkinds == 1 && !oc->more_kinds && child->workers_in_ctx->cardinal == 1
+               ? &orr_workers[oc->first_of[0]]
+               : NULL;
+}
+
+struct drawn {
+    const struct starpu_sched_component *c;
+    const double *weight;
+    unsigned child;
+};
+
+/* The child that can do for the one that was drawn; its number in c, or that of the drawn one. */
+static unsigned child_with(const struct drawn *d, const struct orr_worker *w)
+{
+    for (unsigned i = 0; i < d->c->nchildren; i++)
+        if (d->weight[i] == d->weight[d->child] && worker_of(d->c->children[i]) == w) return i;
+    return d->child;
+}
+
+static bool stands_in(const void *arg, struct orr_worker *it)
+{
+    const struct drawn *d = arg;
+    return child_with(d, it) != d->child;
+}
+
+/* The drawn child, or one that is awake on its core. */
+static unsigned awake_child(const struct starpu_sched_component *c, const double *weight, unsigned child)
+{
+    struct drawn d = { c, weight, child };
+    struct orr_worker *w = worker_of(c->children[child]);
+    return w ? child_with(&d, orr_awake_beside(w, stands_in, &d)) : child;
+}
+
 static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
 {
     double weight[CHOICES_MAX], sum = 0;
@@ -142,9 +180,10 @@ static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
         sum += weight[i];
     }
     for (unsigned i; (i = draw_child(c, weight, sum)) < c->nchildren;) {
-        if (starpu_sched_component_push_task(c, c->children[i], p) == 0) return 0;
-        sum -= weight[i];
-        weight[i] = 0;
+        unsigned to = awake_child(c, weight, i);
+        if (starpu_sched_component_push_task(c, c->children[to], p) == 0) return 0;
+        sum -= weight[to];
+        weight[to] = 0;
     }
     return 1;
 }

@@ -49,7 +49,7 @@ static bool has_room(const struct heft *h, unsigned child)
 static void look(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;
-    orr_outlook_look(&h->outlook, c);
+    orr_outlook_look(&h->outlook, c, NULL);
     for (unsigned i = 0; i < c->nchildren; i++) {
         struct starpu_sched_component *child = c->children[i];
         if (!h->on_demand[i]) continue;
@@ -143,26 +143,57 @@ static void wake_pulling(struct starpu_sched_component *c)
     }
 }
 
+/* When the first of those with room has nothing to do. */
+static double earliest_with_room(const struct heft *h, unsigned children)
+{
+    double least = INFINITY;
+    for (unsigned i = 0; i < children; i++)
+        if (has_room(h, i)) least = fmin(least, h->outlook.end[i]);
+    return least;
+}
+
+/* A task stays for a busy child. Whether as many more like it would end there before anybody else begins:
+ * then there is no point in deciding them one by one. */
+static bool rest_stays(const struct heft *h, unsigned children, const struct orr_choice *choice,
+                       unsigned more)
+{
+    return choice->end + choice->bid.us * more < earliest_with_room(h, children);
+}
+
+/* The next task of a round: from the window if that was taken as a whole. */
+static struct starpu_task *next_of_round(struct heft *h, unsigned at, unsigned n)
+{
+    if (h->by_affinity) return at < n ? h->window[at] : NULL;
+    return at < NMAX ? orr_flow_take_first(&h->wait) : NULL;
+}
+
 static bool decide_round(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;
     struct last last = { .left = 0 };
     bool pushed = false;
-    unsigned stay = 0, i = 0;
+    unsigned stay = 0, i = 0, n = 0;
     look(c);
     if (!anybody_has_room(h, c->nchildren)) return false;
-    unsigned n = orr_flow_take_some(&h->wait, h->window, NMAX);
-    if (h->by_affinity) sort_by_affinity(c, h->window, n);
-    for (; i < n && anybody_has_room(h, c->nchildren); i++) {
-        struct starpu_task *p = h->window[i];
-        bool can = decide(c, p, &last);
-        if (can && has_room(h, last.choice.child) && try_push(c, p, &last.choice))
-            pushed = true;
-        else
-            h->stay[stay++] = p;
-        if (can) orr_outlook_count(&h->outlook, &last.choice);
+    if (h->by_affinity) {
+        n = orr_flow_take_some(&h->wait, h->window, NMAX);
+        sort_by_affinity(c, h->window, n);
     }
-    bool left = n > i || stay > 0;
+    for (struct starpu_task *p; anybody_has_room(h, c->nchildren) && (p = next_of_round(h, i, n)); i++) {
+        bool can = decide(c, p, &last);
+        if (can) orr_outlook_count(&h->outlook, &last.choice);
+        if (can && has_room(h, last.choice.child) && try_push(c, p, &last.choice)) {
+            pushed = true;
+            continue;
+        }
+        h->stay[stay++] = p;
+        if (can && !h->by_affinity && rest_stays(h, c->nchildren, &last.choice, NMAX - 1 - i)) {
+            i++;
+            break;
+        }
+    }
+    bool left =
+        n > i || stay > 0 || orr_load_seq(&h->wait.count) > 0; /* now: somebody may pull them at once */
     while (n > i) orr_flow_add(&h->wait, h->window[--n], true);
     while (stay > 0) orr_flow_add(&h->wait, h->stay[--stay], true);
     if (left) wake_pulling(c);

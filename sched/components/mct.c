@@ -14,6 +14,7 @@
 #include "core/mem/node.h"
 #include "core/perf/perfmodel.h"
 #include "core/task/perf.h"
+#include "core/worker/combined.h"
 
 enum { OFFERS_KEPT = 8 };
 
@@ -40,12 +41,17 @@ void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_
 
 /* ---- looking ---- */
 
-void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c)
+void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, const struct starpu_task *p)
 {
     struct orr_tree *tree = orr_tree_of(c);
+    bool alone = p && !orr_task_may_use(orr_task_of(p), 2);
+    o->now = o->latest = orr_call.now_us = starpu_timing_now();
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
-        o->end[i] = c->children[i]->estimated_end(c->children[i]);
-    o->now = o->latest = starpu_timing_now(); /* no earlier than the time that idle children gave */
+        o->end[i] =
+            alone && orr_component(c->children[i])->nkinds == 0 /* combined workers: they are not asked */
+                ? o->now
+                : c->children[i]->estimated_end(c->children[i]);
+    orr_call.now_us = 0;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         if (o->end[i] > o->latest) o->latest = o->end[i];
     for (unsigned n = 0; n < orr_node_count && n < STARPU_MAXNODES; n++)
@@ -184,7 +190,7 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_outlook o;
     struct orr_choice choice;
-    orr_outlook_look(&o, c);
+    orr_outlook_look(&o, c, p);
     if (!orr_mct_choose(c, c->data, &o, p, &choice)) return 1;
     orr_mct_tell(p, &choice);
     if (choice.bid.uncalibrated && orr_perfmodel_peek(p->cl->model))

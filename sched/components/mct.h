@@ -30,7 +30,8 @@ struct orr_choice {
 };
 
 void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_mct_data *d);
-void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c);
+/* For p, or NULL: for any task. */
+void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, const struct starpu_task *p);
 /* False: no child can execute p. */
 bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w,
                     const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out);

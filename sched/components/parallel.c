@@ -25,7 +25,7 @@ static const struct orr_combined *combined_of(const struct starpu_sched_componen
 static double estimated_end(struct starpu_sched_component *c)
 {
     const struct orr_combined *team = combined_of(c);
-    double end = starpu_timing_now();
+    double end = orr_call_now();
     for (unsigned i = 0; i < team->size; i++) {
         struct starpu_sched_component *leaf = orr_tree_of(c)->leaf[team->members[i]];
         if (leaf) end = fmax(end, leaf->estimated_end(leaf));

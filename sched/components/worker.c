@@ -146,7 +146,7 @@ static double waking_us(const struct leaf *l)
 static double estimated_end(struct starpu_sched_component *c)
 {
     struct leaf *l = c->data;
-    double now = starpu_timing_now(), end = now + waking_us(l);
+    double now = orr_call_now(), end = now + waking_us(l);
     orr_spin_lock(&l->lock);
     if (l->running && l->begun_us + l->running_us > now) end = l->begun_us + l->running_us;
     end += l->pulled.us + l->given.us;
