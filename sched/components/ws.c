@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/task.h"
+#include "core/worker/park.h"
 #include "sched/components/flow.h"
 
 struct stealing {
@@ -44,14 +45,25 @@ static void wake(struct starpu_sched_component *c, unsigned first, uint32_t mask
         if (orr_component_wake(c->children[(first + i) % c->nchildren], mask)) return;
 }
 
+/* Whether the caller is the child's worker, between two tasks, and has nothing else to take: who is woken for
+ * the task would only steal it. Workers of several contexts, or with devices, may have something else. */
+static bool takes_next(const struct starpu_sched_component *child, struct orr_flow *queue)
+{
+    const struct orr_worker *self = orr_worker_self();
+    return self && self->direct && orr_load_seq(&orr_lot.plain) && !orr_self()->current &&
+           child->workers_in_ctx->cardinal == 1 && starpu_bitmap_get(child->workers_in_ctx, self->id) &&
+           orr_load_relaxed(&queue->count) == 0 && orr_load_relaxed(&self->local_count) == 0;
+}
+
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct stealing *s = c->data;
     uint32_t mask = orr_wake_mask(p);
     unsigned at = choose(c, p);
     if (at == c->nchildren || !s->queue) return 1;
+    bool soon = takes_next(c->children[at], &s->queue[at]);
     orr_flow_add(&s->queue[at], p, false);
-    wake(c, at, mask);
+    if (!soon) wake(c, at, mask);
     return 0;
 }
 
