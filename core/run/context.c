@@ -166,6 +166,7 @@ static void reset(struct orr_ctx *ctx, unsigned id, const struct orr_ctx_setting
     ctx->nsms = s->nsms;
     ctx->awake_workers = s->awake_workers;
     ctx->held = NULL;
+    ctx->join_error = 0;
     orr_store_relaxed(&ctx->nested_in, s->nested_in);
     orr_store_relaxed(&ctx->inheritor, (unsigned)STARPU_NMAX_SCHED_CTXS);
     orr_store_relaxed(&ctx->closing, false);
@@ -207,7 +208,7 @@ int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_polic
     if (orr_contexts[id].policy->flags & ORR_POLICY_COMBINES) orr_combined_make(workers, count);
     if (orr_load_relaxed(&orr_contexts[id].nworkers) == count) return 0;
     orr_ctx_close(id);
-    return -ENOMEM;
+    return orr_contexts[id].join_error;
 }
 
 void orr_ctx_close(unsigned id)

@@ -142,6 +142,7 @@ static bool join(struct orr_ctx *ctx, struct orr_worker *w)
     enlist(ctx, (unsigned)w->id);
     int r = ctx->policy->add_workers ? ctx->policy->add_workers(ctx->instance, &w->id, 1) : 0;
     if (r) {
+        ctx->join_error = r;
         strike(ctx, (unsigned)w->id);
         if (!user) ctx->collection->remove(ctx->collection, w->id);
     }

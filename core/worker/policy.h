@@ -100,6 +100,7 @@ struct orr_ctx {
     struct starpu_worker_collection
         *collection;             /* the same, for users' policies, in whose methods it is still */
     pthread_mutex_t change_lock; /* protects members; held while the policy hears of a change */
+    int join_error;              /* why a worker was not taken, 0: all were [lock: change_lock] */
     _Atomic uint32_t worker_priority[STARPU_NMAXWORKERS]; /* of this context on a worker of several */
     unsigned hierarchy_level;                             /* [const while open] */
     _Atomic bool closing;                                 /* it takes no workers any more */

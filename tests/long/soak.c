@@ -12,7 +12,7 @@
 #include "tests/stream.h"
 
 #ifndef SOAK_TASKS
-#define SOAK_TASKS 2000000
+#define SOAK_TASKS 100000000
 #endif
 enum { VALUES = 8, PIECES = 4, BATCH = 512, CHUNK_MAX = 200000, PARTIES_MAX = 3, POLICIES_MAX = 96 };
 

@@ -777,7 +777,7 @@ static void are_refused(void)
 {
     for (unsigned i = 0; i < LENGTH(malformed); i++) {
         int result = 0, said = says_why((int)i, &result);
-        ok(result < 0 && said, "%s is refused, and it is said why (%d)", malformed[i].what, result);
+        ok(result == -EINVAL && said, "%s is refused, and it is said why (%d)", malformed[i].what, result);
     }
     static struct starpu_sched_policy bad;
     int workers[2] = { 0, 1 };
