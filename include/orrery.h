@@ -67,10 +67,11 @@ struct orrery_joblist *orrery_joblist_create(const char *name, unsigned sched_ct
 void orrery_joblist_destroy(struct orrery_joblist *list);
 
 /* Appends a job. The task is taken, as by starpu_task_submit(); data are ordered as if it were submitted now.
- * A list may be added to at any time, also after all its jobs have ended. Returns 0; or, with the task still
- * the caller's and nothing done: -EINVAL (NULL, the list was destroyed, the task is synchronous, regenerates,
- * has a workerorder, or names another context), and what starpu_task_submit() returns (-ENODEV: no worker can
- * execute it; -ENOMEM). */
+ * It runs on one worker, also with a codelet for several. A list may be added to at any time, also after all
+ * its jobs have ended. Returns 0; or, with the task still the caller's and nothing done: -EINVAL (NULL, the
+ * list was destroyed, the task is synchronous, regenerates, has a workerorder, is bound to a combined worker,
+ * or names another context), and what starpu_task_submit() returns (-ENODEV: no worker can execute it;
+ * -ENOMEM). */
 int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task);
 
 /* Appends a signal, and the wait that belongs to the latest signal. Return 0; -EINVAL: the signal before has

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/worker/combined.h"
 #include "core/worker/joblist.h"
 #include "core/worker/wait.h"
 
@@ -54,6 +55,9 @@ static const char *refusal(const struct orrery_joblist *list, const struct starp
     if (task->regenerate) return "regenerates; a job runs once";
     if (task->workerorder && task->execute_on_a_specific_worker)
         return "has a workerorder; a job's order is that of its list";
+    if (task->execute_on_a_specific_worker && orr_combined_get(task->workerid))
+        return "is bound to a combined worker; a worker runs a list's jobs alone, so name a single one or "
+               "none";
     if (task->sched_ctx != STARPU_NMAX_SCHED_CTXS && task->sched_ctx != list->sched_ctx)
         return "names another scheduling context than its list";
     return NULL;

@@ -94,6 +94,15 @@ bool orr_member_has_to_move(struct orr_worker *w, uint32_t join, uint32_t leave)
     return moves;
 }
 
+bool orr_member_leaves(struct orr_worker *w, unsigned ctx)
+{
+    uint32_t bit = UINT32_C(1) << ctx;
+    orr_spin_lock(&w->asked_lock);
+    bool leaves = ((orr_load_relaxed(&w->in) | w->going) & bit) && !(w->wanted & bit);
+    orr_spin_unlock(&w->asked_lock);
+    return leaves;
+}
+
 bool orr_member_is_plain(struct orr_worker *w)
 {
     orr_spin_lock(&w->asked_lock);

@@ -31,6 +31,8 @@ uint32_t orr_member_wanted(struct orr_worker *w);
 /* Whether w, which was just asked to, has yet to join or to leave one of these. Else it never will, for that.
  */
 bool orr_member_has_to_move(struct orr_worker *w, uint32_t join, uint32_t leave);
+/* Whether it is in this context, and is to leave it. */
+bool orr_member_leaves(struct orr_worker *w, unsigned ctx);
 /* Whether it is in the main context alone, and is to stay there. */
 bool orr_member_is_plain(struct orr_worker *w);
 /* Whether it is held back, or will be. */

@@ -35,19 +35,8 @@ static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nwor
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, false);
 }
 
-static void on_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t footprint)
-{
-    (void)task, (void)footprint;
-    if (sc_hypervisor_get_resize_criteria() == SC_SPEED) orr_hyp_react(ctx, worker, resize);
-}
-
-static void on_idle(unsigned ctx, int worker)
-{
-    if (sc_hypervisor_get_resize_criteria() == SC_IDLE) orr_hyp_react(ctx, worker, resize);
-}
-
 const struct sc_hypervisor_policy orr_hyp_feft_lp = { .name = "feft_lp",
                                                       .size_ctxs = size,
                                                       .resize_ctxs = resize,
-                                                      .handle_idle_cycle = on_idle,
-                                                      .handle_poped_task = on_task };
+                                                      .handle_idle_cycle = orr_hyp_react_to_idle,
+                                                      .handle_poped_task = orr_hyp_react_to_task };

@@ -163,9 +163,10 @@ double orr_lp_value(const struct orr_lp *lp, int j);
 /* Gives the contexts whole numbers of workers of each kind by fractions res, first or again. */
 void orr_hyp_apply_fractions(unsigned *ctxs, int ns, int nw, double res[ns][nw], int *workers, int nworkers,
                              struct types_of_workers *tw, bool first);
-/* A strategy's reaction to a notice: when its criterion is met and nothing hinders, calls resize with the
- * role. */
-void orr_hyp_react(unsigned ctx, int worker, void (*resize)(unsigned *, int, int *, int));
+/* Reactions of a strategy to notices: handle_poped_task with the criterion SC_SPEED, handle_idle_cycle with
+ * SC_IDLE. When the criterion is met and nothing hinders, call the strategy's resize_ctxs with the role. */
+void orr_hyp_react_to_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t footprint);
+void orr_hyp_react_to_idle(unsigned ctx, int worker);
 /* Prints speeds and workers of contexts, unless SC_HYPERVISOR_STOP_PRINT. */
 void orr_hyp_print_speeds(void);
 /* Operations that remain in a context. */

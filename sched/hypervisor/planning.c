@@ -21,13 +21,24 @@ void orr_hyp_apply_fractions(unsigned *ctxs, int ns, int nw, double res[ns][nw],
     orr_free(rounded);
 }
 
-void orr_hyp_react(unsigned ctx, int worker, void (*resize)(unsigned *, int, int *, int))
+static void react(unsigned ctx, int worker)
 {
     uint64_t start;
     if (!orr_hyp_may_resize(ctx) || !sc_hypervisor_criteria_fulfilled(ctx, worker)) return;
     if (!orr_hyp_begin_decision(&start, false)) return; /* somebody else decides */
-    if (orr_hyp_may_resize(ctx)) resize(NULL, -1, NULL, -1);
+    if (orr_hyp_may_resize(ctx)) orr_hyp.policy.resize_ctxs(NULL, -1, NULL, -1);
     orr_hyp_end_decision(start);
+}
+
+void orr_hyp_react_to_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t footprint)
+{
+    (void)task, (void)footprint;
+    if (sc_hypervisor_get_resize_criteria() == SC_SPEED) react(ctx, worker);
+}
+
+void orr_hyp_react_to_idle(unsigned ctx, int worker)
+{
+    if (sc_hypervisor_get_resize_criteria() == SC_IDLE) react(ctx, worker);
 }
 
 void orr_hyp_print_speeds(void)

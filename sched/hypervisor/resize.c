@@ -5,10 +5,11 @@
  *
  * A wish is kept for each worker: where it is to go. A resize takes the wishes of one sender and one
  * receiver, adds the workers to the receiver, and is over when the last of them took a task there or looked
- * for one. Then the next begins. Lazy: a worker leaves the sender when it was seen in the receiver; else at
- * once. */
+ * for one, and has left the sender. Then the next begins. Lazy: a worker leaves the sender when it was seen
+ * in the receiver; else at once. */
 #include <string.h>
 
+#include "core/worker/member.h"
 #include "sched/hypervisor/hypervisor.h"
 
 enum { NOWHERE = -1 };
@@ -16,8 +17,8 @@ enum { NOWHERE = -1 };
 struct move {
     int from, to; /* contexts; NOWHERE: this worker does not move */
     bool now;
-    bool arrived;    /* it was seen, and is being taken out of the sender */
-    uint64_t number; /* of the wish */
+    bool arrived; /* it was seen there */
+    bool leaves;  /* and has left the sender, or was asked to */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of this */
@@ -143,12 +144,22 @@ static void carry_out(const struct move *pair, int *workers, unsigned n)
         for (unsigned i = 0; i < n; i++) leave_sender(workers[i], pair);
 }
 
+/* A move is over when the worker has arrived and left the sender. Not before: the sender would count it as
+ * one it can spare, and the next resize could bring it back there first. */
+static void settle_locked(int worker)
+{
+    struct move *m = &moves[worker];
+    if (m->to != NOWHERE && m->leaves && !orr_member_leaves(&orr_workers[worker], (unsigned)m->from))
+        drop_locked(m, &nmoves);
+}
+
 void orr_hyp_advance(void)
 {
     int workers[STARPU_NMAXWORKERS];
     struct move pair = { 0 };
     for (unsigned n = 1; n > 0 && orr_hyp_resizing() && !orr_hyp_is_deciding();) {
         pthread_mutex_lock(&lock);
+        for (int i = 0; ready && nmoves > 0 && i < STARPU_NMAXWORKERS; i++) settle_locked(i);
         n = nmoves == 0 && !carrying && nwishes > 0 ? take_wishes_locked(&pair, workers) : 0;
         if (n > 0) begin_ack((unsigned)pair.from, pair.to, workers, n);
         carrying |= n > 0;
@@ -163,8 +174,6 @@ void orr_hyp_advance(void)
     } /* perhaps all were seen meanwhile: then the next */
 }
 
-/* The move is over only when the sender has been told: else the next one could bring the worker back there
- * first. */
 void orr_hyp_seen(unsigned ctx, int worker)
 {
     if (!orr_hyp_resizing()) return;
@@ -172,17 +181,19 @@ void orr_hyp_seen(unsigned ctx, int worker)
     struct move m = { .to = NOWHERE };
     if (ready) m = moves[worker];
     bool moving = m.to != NOWHERE && !m.arrived;
-    bool arrived = moving && ctx == (unsigned)m.to;
-    bool elsewhere = moving && !arrived && ctx != (unsigned)m.from; /* the program took it */
-    if (arrived) moves[worker].arrived = true;
+    bool arrives = moving && ctx == (unsigned)m.to;
+    if (arrives) moves[worker].arrived = true;
+    if (moving && !arrives && ctx != (unsigned)m.from)
+        drop_locked(&moves[worker], &nmoves); /* the program took it */
+    if (!moving && ready) settle_locked(worker);
+    count_locked();
     pthread_mutex_unlock(&lock);
-    if (!arrived && !elsewhere) return;
-    if (arrived) {
-        acknowledge((unsigned)m.from, worker);
-        leave_sender(worker, &m);
-    }
+    if (!arrives) return;
+    acknowledge((unsigned)m.from, worker);
+    leave_sender(worker, &m);
     pthread_mutex_lock(&lock);
-    if (moves[worker].number == m.number) drop_locked(&moves[worker], &nmoves);
+    moves[worker].leaves = moves[worker].arrived; /* else it was forgotten meanwhile */
+    settle_locked(worker);
     count_locked();
     pthread_mutex_unlock(&lock);
 }
@@ -213,10 +224,8 @@ static void wish(const struct move *m, int worker)
 {
     pthread_mutex_lock(&lock);
     prepare_locked();
-    static uint64_t numbers; /* [lock] */
     if (wishes[worker].to == NOWHERE) nwishes++;
     wishes[worker] = *m;
-    wishes[worker].number = ++numbers;
     count_locked();
     pthread_mutex_unlock(&lock);
 }

@@ -168,12 +168,7 @@ static void on_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t
     if (task) sc_hypervisor_policy_remove_task_from_pool(task, footprint, &pools);
     pthread_mutex_unlock(&lock);
     size_if_owed();
-    if (sc_hypervisor_get_resize_criteria() == SC_SPEED) orr_hyp_react(ctx, worker, resize);
-}
-
-static void on_idle(unsigned ctx, int worker)
-{
-    if (sc_hypervisor_get_resize_criteria() == SC_IDLE) orr_hyp_react(ctx, worker, resize);
+    orr_hyp_react_to_task(ctx, worker, task, footprint);
 }
 
 /* Tasks of a context that is gone are forgotten. */
@@ -195,7 +190,7 @@ static void on_end(unsigned ctx)
 const struct sc_hypervisor_policy orr_hyp_teft_lp = { .name = "teft_lp",
                                                       .size_ctxs = size,
                                                       .resize_ctxs = resize,
-                                                      .handle_idle_cycle = on_idle,
+                                                      .handle_idle_cycle = orr_hyp_react_to_idle,
                                                       .handle_poped_task = on_task,
                                                       .handle_submitted_job = on_submission,
                                                       .end_ctx = on_end };

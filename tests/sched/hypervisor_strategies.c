@@ -10,7 +10,8 @@
 
 #include "tests/helper.h"
 
-enum { WORKERS = 4, TASKS_MAX = 4000, PATIENCE_MS = 20000 };
+enum { NO_SIDE = 0, SIDE_A = 1, SIDE_B = 2, BOTH = 3 };
+enum { WORKERS = 4, TASKS_MAX = 20000, PATIENCE_MS = 20000 };
 
 static struct side {
     unsigned ctx;
@@ -111,16 +112,14 @@ static void end(const char *strategy)
     starpu_sched_ctx_delete(b);
 }
 
-/* Waits until the contexts have as many workers; with_work: some tasks of both are always waiting. */
-static int come_to_have(unsigned in_a, unsigned in_b, int with_work)
+/* Waits until the contexts have as many workers; meanwhile these sides always have tasks waiting. */
+static int come_to_have(unsigned in_a, unsigned in_b, int busy)
 {
     for (int i = 0; i < PATIENCE_MS * 10; i++) {
         int waiting = sides[0].tasks + sides[1].tasks - atomic_load(&done);
         if (starpu_sched_ctx_get_nworkers(a) == in_a && starpu_sched_ctx_get_nworkers(b) == in_b) return 1;
-        if (with_work && waiting < 100 && sides[0].tasks < TASKS_MAX - 50) {
-            submit(&sides[0], 50, 0);
-            submit(&sides[1], 50, 0);
-        }
+        for (int k = 0; k < 2 && waiting < 100; k++)
+            if (busy >> k & 1 && sides[k].tasks < TASKS_MAX - 50) submit(&sides[k], 50, 0);
         usleep(100);
     }
     diag("workers: %u and %u, not %u and %u", starpu_sched_ctx_get_nworkers(a),
@@ -138,7 +137,7 @@ static void idle(void)
                       SC_HYPERVISOR_NULL);
     sides[1].us = 1000;
     submit(&sides[1], 400, 0);
-    ok(come_to_have(1, 3, 0), "idle: a worker without tasks goes where there are some");
+    ok(come_to_have(1, 3, SIDE_B), "idle: a worker without tasks goes where there are some");
     starpu_task_wait_for_all();
     ok(atomic_load(&sides[1].on[0]) + atomic_load(&sides[1].on[1]) > 0, "idle: and runs them");
     ok(atomic_load(&sides[1].on[0]) == 0 || atomic_load(&sides[1].on[1]) == 0, "idle: not the last one");
@@ -153,7 +152,7 @@ static void app_driven(void)
     sides[0].us = sides[1].us = 200;
     submit(&sides[1], 100, 0);
     submit(&sides[0], 100, 5);
-    ok(come_to_have(1, 3, 0), "app_driven: a worker moves at the tag");
+    ok(come_to_have(1, 3, NO_SIDE), "app_driven: a worker moves at the tag");
     end("app_driven");
 }
 
@@ -163,7 +162,7 @@ static void gflops_rate(void)
     sides[0].us = sides[1].us = 200;
     submit(&sides[0], 50, 0);
     submit(&sides[1], 1000, 0);
-    ok(come_to_have(1, 3, 0), "gflops_rate: the context with more to do gets workers");
+    ok(come_to_have(1, 3, SIDE_B), "gflops_rate: the context with more to do gets workers");
     end("gflops_rate");
 }
 
@@ -174,7 +173,7 @@ static void ispeed(void)
     sc_hypervisor_ctl(b, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 10e6, SC_HYPERVISOR_NULL);
     sides[0].us = 100;
     sides[1].us = 8000;
-    ok(come_to_have(1, 3, 1), "ispeed: the slow context gets a worker of the fast one");
+    ok(come_to_have(1, 3, BOTH), "ispeed: the slow context gets a worker of the fast one");
     end("ispeed");
 }
 
@@ -184,10 +183,10 @@ static void feft_lp(void)
 {
     begin("feft_lp", "lws", 0, 0, 3000e6, 1000e6);
     sc_hypervisor_size_ctxs(NULL, -1, NULL, -1);
-    ok(come_to_have(3, 1, 0), "feft_lp: sizes are in proportion to operations");
+    ok(come_to_have(3, 1, NO_SIDE), "feft_lp: sizes are in proportion to operations");
     sides[0].us = 100;
     sides[1].us = 8000; /* which was not known: one takes as long as many of the others */
-    ok(come_to_have(1, 3, 1), "feft_lp: and follow speeds");
+    ok(come_to_have(1, 3, BOTH), "feft_lp: and follow speeds");
     end("feft_lp");
 }
 
@@ -201,7 +200,7 @@ static void teft_lp(void)
     unsigned first = starpu_sched_ctx_get_nworkers(a) + starpu_sched_ctx_get_nworkers(b);
     is_int(first, WORKERS, "teft_lp: and made with the first tasks announced");
     sc_hypervisor_resize_ctxs(NULL, -1, NULL, -1);
-    ok(come_to_have(3, 1, 0), "teft_lp: then they follow the tasks");
+    ok(come_to_have(3, 1, NO_SIDE), "teft_lp: then they follow the tasks");
     sides[0].us = sides[1].us = 100;
     submit(&sides[0], 30, 0);
     submit(&sides[1], 10, 0);
@@ -214,10 +213,10 @@ static void ispeed_lp(void)
     sc_hypervisor_ctl(a, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 30e6, SC_HYPERVISOR_NULL);
     sc_hypervisor_ctl(b, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 10e6, SC_HYPERVISOR_NULL);
     sc_hypervisor_size_ctxs(NULL, -1, NULL, -1);
-    ok(come_to_have(3, 1, 0), "ispeed_lp: sizes are in proportion to frames");
+    ok(come_to_have(3, 1, NO_SIDE), "ispeed_lp: sizes are in proportion to frames");
     sides[0].us = 100;
     sides[1].us = 8000;
-    ok(come_to_have(1, 3, 1), "ispeed_lp: and follow speeds");
+    ok(come_to_have(1, 3, BOTH), "ispeed_lp: and follow speeds");
     end("ispeed_lp");
 }
 
@@ -226,7 +225,7 @@ static void throughput_lp(void)
     begin("throughput_lp", "lws", 2, 2, 0.0, 0.0);
     sides[0].us = 100;
     sides[1].us = 8000;
-    ok(come_to_have(3, 1, 1), "throughput_lp: workers go where they are fast");
+    ok(come_to_have(3, 1, BOTH), "throughput_lp: workers go where they are fast");
     end("throughput_lp");
 }
 

@@ -877,6 +877,59 @@ static void random_programs(const char *policy, int workers)
     }
 }
 
+/* ---- jobs for several workers ---- */
+
+enum { TEAM_JOBS = 60, TEAM_GROUP = 4 };
+static struct team_job {
+    atomic_int entered, left, size;
+} team_jobs[TEAM_JOBS];
+static atomic_int too_early;
+
+/* Groups are kept apart by pairs of signal and wait. */
+static void team_func(void *buffers[] UNUSED, void *arg)
+{
+    struct team_job *j = arg;
+    int group = (int)(j - team_jobs) / TEAM_GROUP;
+    for (int i = group ? (group - 1) * TEAM_GROUP : 0; i < group * TEAM_GROUP; i++)
+        if (!team_jobs[i].entered || team_jobs[i].entered != team_jobs[i].left)
+            atomic_fetch_add(&too_early, 1);
+    atomic_fetch_add(&j->entered, 1);
+    atomic_store(&j->size, starpu_combined_worker_get_size());
+    usleep(100);
+    atomic_fetch_add(&j->left, 1);
+}
+static struct starpu_codelet team_cl = {
+    .cpu_funcs = { team_func }, .type = STARPU_SPMD, .max_parallelism = 4, .name = "team"
+};
+static struct starpu_codelet single_cl = { .cpu_funcs = { team_func }, .name = "single" };
+
+static void parallel_jobs(const char *policy)
+{
+    int failed = 0, wrong = 0, pair[2] = { 0, 1 };
+    runtime_start(4, policy);
+    memset(team_jobs, 0, sizeof team_jobs);
+    atomic_store(&too_early, 0);
+    struct orrery_joblist *list = orrery_joblist_create("teams", 0);
+    for (int i = 0; i < TEAM_JOBS; i++) {
+        failed |= add(list, i % 2 ? &team_cl : &single_cl, &team_jobs[i]);
+        if (i % TEAM_GROUP == TEAM_GROUP - 1) {
+            failed |= orrery_joblist_add_signal(list);
+            failed |= orrery_joblist_add_wait(list);
+        }
+    }
+    failed |= orrery_joblist_wait_for_all(list);
+    for (int i = 0; i < TEAM_JOBS; i++)
+        wrong += team_jobs[i].entered != 1 || team_jobs[i].left != 1 || team_jobs[i].size != 1;
+    ok(!failed && wrong == 0 && too_early == 0, "%s: jobs that could run on several workers run on one each",
+       policy);
+    struct starpu_task *task = make(&team_cl, &team_jobs[0]);
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)starpu_combined_worker_assign_workerid(2, pair);
+    is_int(refused(list, task), -EINVAL, "%s: a job bound to a combined worker is refused", policy);
+    orrery_joblist_destroy(list);
+    starpu_shutdown();
+}
+
 static void every_policy(void)
 {
     struct starpu_sched_policy **all = starpu_sched_get_predefined_policies();
@@ -913,6 +966,9 @@ int main(void)
     life();
     misuse();
     contexts();
+    parallel_jobs("peager");
+    parallel_jobs("pheft");
+    parallel_jobs("eager");
     every_policy();
     return done_testing();
 }
