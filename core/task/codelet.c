@@ -56,11 +56,12 @@ static bool claims_too_much(const struct starpu_codelet *cl)
 int orr_codelet_check(struct starpu_codelet *cl)
 {
     /* [atomic] 0 unknown, else bits of ORR_CODELET_CHECKED...; the program zeroes it and never touches it
-     * again */
+     * again, and it is written once: who has seen it set reads it as it is */
     if (orr_likely(__atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE) != 0)) return 0;
     pthread_mutex_lock(&check_lock);
-    int r = __atomic_load_n(&cl->checked, __ATOMIC_RELAXED) ? 0 : check_locked(cl);
-    if (r == 0)
+    bool known = __atomic_load_n(&cl->checked, __ATOMIC_RELAXED) != 0;
+    int r = known ? 0 : check_locked(cl);
+    if (!known && r == 0)
         __atomic_store_n(&cl->checked,
                          ORR_CODELET_CHECKED | (claims_too_much(cl) ? ORR_CODELET_CLAIMS_TOO_MUCH : 0),
                          __ATOMIC_RELEASE);
