@@ -140,16 +140,18 @@ void starpu_malloc_on_node_set_default_flags(unsigned node, int flags)
     orr_store_relaxed(&default_flags_set[node], flags + 1);
 }
 
-/* Main memory for data: sizes recur, and its giver-back tells the size. */
+/* Main memory for data: sizes recur, and its giver-back tells the size. The program's hooks are always asked.
+ */
 static void *data_alloc(size_t bytes, int flags)
 {
-    void *p = malloc_hook ? NULL : orr_recycle_take(bytes, orr_load_relaxed(&alignment));
+    void *p = malloc_hook || free_hook ? NULL : orr_recycle_take(bytes, orr_load_relaxed(&alignment));
     return p ? p : ram_alloc(bytes, flags);
 }
 
 static void data_free(void *p, size_t bytes, int flags)
 {
-    if (free_hook || !orr_recycle_keep(p, bytes)) ram_free(p, bytes, flags);
+    bool hooked = malloc_hook || free_hook;
+    if (hooked || !orr_recycle_keep(p, bytes)) ram_free(p, bytes, flags);
     if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, bytes);
 }
 

@@ -208,7 +208,7 @@ int orr_ctx_open(unsigned id, const char *policy_name, struct starpu_sched_polic
     if (orr_contexts[id].policy->flags & ORR_POLICY_COMBINES) orr_combined_make(workers, count);
     if (orr_load_relaxed(&orr_contexts[id].nworkers) == count) return 0;
     orr_ctx_close(id);
-    return orr_contexts[id].join_error;
+    return orr_contexts[id].join_error ? orr_contexts[id].join_error : -ENOMEM;
 }
 
 void orr_ctx_close(unsigned id)
