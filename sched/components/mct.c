@@ -41,16 +41,25 @@ void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_
 
 /* ---- looking ---- */
 
+/* Whether children of combined workers need not be asked: p is for one worker. */
+static bool is_for_one(const struct starpu_task *p)
+{
+    return !orr_task_may_use(orr_task_of(p), 2);
+}
+
+static bool is_combined(struct starpu_sched_component *child)
+{
+    return orr_component(child)->nkinds == 0;
+}
+
 void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, const struct starpu_task *p)
 {
     struct orr_tree *tree = orr_tree_of(c);
-    bool alone = p && !orr_task_may_use(orr_task_of(p), 2);
+    bool alone = p && is_for_one(p);
     o->now = o->latest = orr_call.now_us = starpu_timing_now();
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         o->end[i] =
-            alone && orr_component(c->children[i])->nkinds == 0 /* combined workers: they are not asked */
-                ? o->now
-                : c->children[i]->estimated_end(c->children[i]);
+            alone && is_combined(c->children[i]) ? o->now : c->children[i]->estimated_end(c->children[i]);
     orr_call.now_us = 0;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         if (o->end[i] > o->latest) o->latest = o->end[i];
@@ -155,9 +164,10 @@ bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *
 {
     struct offers offers = { .count = 0 };
     struct offer room;
-    bool found = false, known = true;
+    bool found = false, known = true, alone = is_for_one(p);
     double best = INFINITY;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
+        if (alone && is_combined(c->children[i])) continue;
         const struct offer *offer = offer_of(&offers, c->children[i], p, &room);
         if (!offer->bid.can) continue;
         struct orr_choice choice = {
