@@ -7,6 +7,7 @@
  * in more detail (dm_devices.c).
  */
 #include <math.h>
+#include "tests/sched/device_models.h"
 #include "tests/stream.h"
 
 static const struct {
@@ -144,11 +145,11 @@ static int is_on_a_device(starpu_data_handle_t handle)
 static void prefetch(const char *name, int prefetches)
 {
     static struct starpu_codelet gate_cuda_cl = { .cuda_funcs = { gate_func }, .name = "device gate" };
-    static int number;
+    static int value;
     struct gate gate = { 0 };
     starpu_data_handle_t handle;
     int failed = 0, there = 0;
-    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&number, sizeof number);
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     for (int i = 0; i < 8; i++) {
         struct starpu_task *task = starpu_task_create();
         task->cl = &gate_cuda_cl;
@@ -173,21 +174,6 @@ static void prefetch(const char *name, int prefetches)
 
 /* ---- models ---- */
 
-enum { CPU_TIME, CUDA_TIME, CPU_JOULES, CUDA_JOULES, NUMBERS };
-static double number[NUMBERS]; /* what the models say; written while no task is under way */
-
-static double time_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch, unsigned nimpl)
-{
-    double us = number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_TIME : CUDA_TIME];
-    return nimpl == 1 ? us / 2 : us;
-}
-static double energy_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
-                          unsigned nimpl UNUSED)
-{
-    return number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_JOULES : CUDA_JOULES];
-}
-static struct starpu_perfmodel time_model = { .type = STARPU_PER_ARCH, .arch_cost_function = time_cost };
-static struct starpu_perfmodel energy_model = { .type = STARPU_PER_ARCH, .arch_cost_function = energy_cost };
 static struct starpu_codelet time_cl = { .cpu_funcs = { kind_func },
                                          .cuda_funcs = { kind_func },
                                          .model = &time_model };

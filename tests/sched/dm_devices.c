@@ -7,22 +7,7 @@
  */
 #include <math.h>
 #include "tests/helper.h"
-
-enum { CPU_TIME, CUDA_TIME, CPU_JOULES, CUDA_JOULES, NUMBERS };
-static double number[NUMBERS]; /* what the models say; written while no task is under way */
-
-static double time_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch, unsigned nimpl)
-{
-    double us = number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_TIME : CUDA_TIME];
-    return nimpl == 1 ? us / 2 : us;
-}
-static double energy_cost(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
-                          unsigned nimpl UNUSED)
-{
-    return number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_JOULES : CUDA_JOULES];
-}
-static struct starpu_perfmodel time_model = { .type = STARPU_PER_ARCH, .arch_cost_function = time_cost };
-static struct starpu_perfmodel energy_model = { .type = STARPU_PER_ARCH, .arch_cost_function = energy_cost };
+#include "tests/sched/device_models.h"
 
 static atomic_int on_cpu, on_cuda, second_impl;
 
