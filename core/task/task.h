@@ -239,6 +239,14 @@ static inline uint32_t orr_task_where(const struct starpu_task *t)
     return t->where != -1 ? (uint32_t)t->where : t->cl->where;
 }
 
+/* Whether that mask alone tells which workers can execute it. Of a codelet that was checked. */
+static inline bool orr_task_where_tells(const struct starpu_task *t)
+{
+    const struct starpu_codelet *cl = t->cl;
+    return !cl->can_execute && !t->workerids_len && orr_task_where(t) == (uint32_t)cl->where &&
+           cl->checked == ORR_CODELET_CHECKED;
+}
+
 /* Frees both halves (or the private half of a task of the program's own). Nobody may use it any more. */
 void orr_task_free(struct orr_task *t);
 

@@ -309,8 +309,7 @@ static void fill_place(struct orr_job_place *place, struct orr_task *t)
     if (p->execute_on_a_specific_worker) {
         place->restricted = true;
         place->bound = (int16_t)p->workerid;
-    } else if (orr_unlikely(p->cl->can_execute || p->workerids_len || place->where != p->cl->where ||
-                            p->cl->checked != ORR_CODELET_CHECKED)) {
+    } else if (orr_unlikely(!orr_task_where_tells(p))) {
         place->restricted = true;
         for (unsigned i = 0; i < orr_worker_count; i++)
             if (orr_worker_can_run(&orr_workers[i], t, &nimpl))

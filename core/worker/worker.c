@@ -535,9 +535,7 @@ static int check_runnable(struct orr_task *t)
     if (orr_unlikely(!(orr_task_where(p) & kinds_present)))
         return refuse(t, "no worker of a kind it has an implementation for (see starpu_codelet.where and the "
                          "number of workers)");
-    if (orr_unlikely(p->cl->can_execute || p->workerids_len || orr_task_where(p) != p->cl->where ||
-                     p->cl->checked != ORR_CODELET_CHECKED) &&
-        !somebody_can(t))
+    if (orr_unlikely(!orr_task_where_tells(p)) && !somebody_can(t))
         return refuse(t, "no worker can execute it (can_execute, workerids, where, implementations)");
     return 0;
 }

@@ -54,9 +54,11 @@ static const struct orr_combined *next_combined(const struct orr_component *oc, 
 int starpu_sched_component_can_execute_task(struct starpu_sched_component *component,
                                             struct starpu_task *task)
 {
+    const struct orr_component *oc = orr_component_const(component);
     unsigned nimpl;
+    if (!(oc->where & orr_task_where(task))) return 0;
+    if (!oc->combines && orr_task_where_tells(task)) return 1;
     struct orr_task *t = orr_task_of(task);
-    if (!(orr_component_const(component)->where & orr_task_where(task))) return 0;
     struct asked a = ask(component, task);
     for (int w; (w = next_asked(&a)) >= 0;)
         if (orr_worker_can_run(&orr_workers[w], t, &nimpl)) return 1;

@@ -287,6 +287,13 @@ void starpu_sched_component_connect(struct starpu_sched_component *parent,
 
 /* ---- handing tasks on ---- */
 
+bool orr_children_are_full(const struct starpu_sched_component *c)
+{
+    for (unsigned i = 0; i < c->nchildren; i++)
+        if (!orr_component_is_full(c->children[i])) return false;
+    return true;
+}
+
 uint32_t orr_wake_mask(const struct starpu_task *p)
 {
     return p->cl->can_execute || p->workerids_len ? 0 : orr_task_where(p);
@@ -301,6 +308,15 @@ int orr_component_wake(struct starpu_sched_component *c, uint32_t mask)
     return woken;
 }
 
+int orr_component_give(struct starpu_sched_component *to, struct starpu_task *p)
+{
+    uint32_t before = orr_call.wake_where;
+    orr_call.wake_where = orr_wake_mask(p);
+    int r = to->push_task(to, p);
+    orr_call.wake_where = before;
+    return r;
+}
+
 int starpu_sched_component_push_task(struct starpu_sched_component *from, struct starpu_sched_component *to,
                                      struct starpu_task *task)
 {
@@ -309,11 +325,7 @@ int starpu_sched_component_push_task(struct starpu_sched_component *from, struct
         orr_tree_wake_for(orr_tree_of(to), task);
         return 1;
     }
-    uint32_t before = orr_call.wake_where;
-    orr_call.wake_where = orr_wake_mask(task);
-    int r = to->push_task(to, task);
-    orr_call.wake_where = before;
-    return r;
+    return orr_component_give(to, task);
 }
 
 struct starpu_task *starpu_sched_component_pull_task(struct starpu_sched_component *from,

@@ -11,7 +11,7 @@
 #include "core/worker/worker.h"
 #include "sched/components/taskq.h"
 
-enum { ORR_KINDS_MAX = 32 };
+enum { ORR_KINDS_MAX = 32, ORR_TREE_DOORS = 16, ORR_TREE_OPEN_MAX = 4 };
 
 /* What is the same for all components of a kind. */
 struct orr_component_kind {
@@ -21,7 +21,9 @@ struct orr_component_kind {
     bool leaf;
     bool unasked;       /* a leaf that does not pull: what is pushed to it goes to its workers at once */
     bool ranks_parents; /* parents are asked in their order; else in turn, so that none starves */
-    bool (*bounded)(const struct starpu_sched_component *c);   /* NULL: never; may refuse for want of room */
+    bool (*bounded)(const struct starpu_sched_component *c); /* NULL: never; may refuse for want of room */
+    /* NULL: not known. Whether whatever is pushed here just now would be refused for want of room. */
+    bool (*full)(const struct starpu_sched_component *c);
     unsigned (*tasks)(const struct starpu_sched_component *c); /* NULL: keeps none; how many are here */
     /* NULL: keeps no task. Takes out every task that c's present workers cannot execute. */
     void (*evict)(struct starpu_sched_component *c, struct orr_taskq *out);
@@ -41,6 +43,7 @@ struct orr_component {
     uint32_t where;   /* kinds of the workers of the context below */
     unsigned nkinds;  /* workers below that a model tells apart: the first of each */
     int16_t first_of[ORR_KINDS_MAX];
+    bool open;             /* what is kept here is for the first worker of the tree that asks */
     bool combines;         /* combined workers are below */
     bool more_kinds;       /* there are more than fit: all workers must be asked */
     double speed;          /* sum of the relative speeds of the workers */
@@ -53,12 +56,17 @@ struct orr_tree {
     struct starpu_sched_tree pub;                            /* first */
     struct orr_component *all;                               /* every component made for the tree */
     struct starpu_sched_component *leaf[STARPU_NMAXWORKERS]; /* [const once workers are there] */
-    struct starpu_sched_component *stealing;      /* the first work_stealing component [const then] */
-    struct orr_flow *entry;                       /* what the root had no room for [const] */
-    _Atomic uint32_t inside, changing;            /* threads that push or pull; one that changes workers */
-    _Atomic double link_free_us[STARPU_MAXNODES]; /* when the copies to that node will have been made */
-    bool valid;                                   /* it was checked [own: who changes workers] */
-    bool refused;                                 /* and is malformed */
+    struct starpu_sched_component *stealing;       /* the first work_stealing component [const then] */
+    struct orr_flow *entry;                        /* what the root had no room for [const] */
+    _Atomic uint32_t changing;                     /* one changes workers: nobody else enters */
+    _Atomic double link_free_us[STARPU_MAXNODES];  /* when the copies to that node will have been made */
+    struct orr_component *open[ORR_TREE_OPEN_MAX]; /* those that are [const for push and pull] */
+    unsigned nopen;
+    bool valid;   /* it was checked [own: who changes workers] */
+    bool refused; /* and is malformed */
+    struct {
+        ORR_ALIGNED_LINE _Atomic uint32_t threads; /* that push or pull */
+    } inside[ORR_TREE_DOORS]; /* each worker counts at a door of its own, other threads at the first */
 };
 
 static inline struct orr_component *orr_component(struct starpu_sched_component *c)
@@ -72,6 +80,12 @@ static inline const struct orr_component *orr_component_const(const struct starp
 static inline struct orr_tree *orr_tree_of(const struct starpu_sched_component *c)
 {
     return (struct orr_tree *)c->tree;
+}
+
+static inline bool orr_component_is_full(const struct starpu_sched_component *c)
+{
+    const struct orr_component_kind *kind = orr_component_const(c)->kind;
+    return kind && kind->full && kind->full(c);
 }
 
 static inline bool orr_component_is(const struct starpu_sched_component *c,
@@ -95,7 +109,7 @@ struct orr_component_call {
     uint32_t wake_where;                   /* kinds of workers that can_pull is for; 0: all are woken */
     double now_us; /* the time, while many components are asked about theirs; 0: look */
 };
-extern _Thread_local struct orr_component_call orr_call;
+extern _Thread_local struct orr_component_call orr_call __attribute__((tls_model("initial-exec")));
 
 /* For estimated_end. */
 static inline double orr_call_now(void)
@@ -105,6 +119,10 @@ static inline double orr_call_now(void)
 
 /* What can_pull should wake for p; to be asked while p is the caller's. */
 uint32_t orr_wake_mask(const struct starpu_task *p);
+/* Whether all of c's children are full: what c's kind says that hands tasks on. */
+bool orr_children_are_full(const struct starpu_sched_component *c);
+/* starpu_sched_component_push_task where it is known that a worker below `to` can execute p. */
+int orr_component_give(struct starpu_sched_component *to, struct starpu_task *p);
 /* c->can_pull for tasks with that mask. */
 int orr_component_wake(struct starpu_sched_component *c, uint32_t mask);
 
@@ -146,6 +164,8 @@ void orr_tree_do_schedule(struct orr_tree *tree);
 struct orr_tree *orr_tree_get(unsigned ctx);
 /* What went wrong with a context's tree when workers entered, once: 0, or a negative errno. */
 int orr_tree_take_error(unsigned ctx);
+/* How many tasks wait for the first worker that asks. */
+uint32_t orr_tree_backlog(const struct orr_tree *tree);
 /* Wakes every worker of the tree that can execute p. */
 void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
 
@@ -162,6 +182,8 @@ bool orr_component_is_measure(const struct starpu_sched_component *c);
 struct starpu_sched_component *orr_composed_last(struct starpu_sched_component *c);
 
 /* ---- worker.c ---- */
+
+extern const double orr_waking_us; /* that a worker which sleeps needs to begin, as it is reckoned */
 
 void orr_leaf_begins(struct orr_tree *tree, int worker, struct starpu_task *p);
 void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p);

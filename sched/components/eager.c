@@ -13,10 +13,16 @@
 
 enum { CHOICES_MAX = STARPU_BITMAP_SIZE };
 
-static const struct orr_component_kind kind_eager = { .name = "eager", .passes = true };
-static const struct orr_component_kind kind_eager_prio = { .name = "eager_prio", .passes = true };
-static const struct orr_component_kind kind_calibration = { .name = "eager_calibration", .passes = true };
-static const struct orr_component_kind kind_random = { .name = "random" };
+static const struct orr_component_kind kind_eager = { .name = "eager",
+                                                      .passes = true,
+                                                      .full = orr_children_are_full };
+static const struct orr_component_kind kind_eager_prio = { .name = "eager_prio",
+                                                           .passes = true,
+                                                           .full = orr_children_are_full };
+static const struct orr_component_kind kind_calibration = { .name = "eager_calibration",
+                                                            .passes = true,
+                                                            .full = orr_children_are_full };
+static const struct orr_component_kind kind_random = { .name = "random", .full = orr_children_are_full };
 
 /* Whether a child that is no combined worker, which would take any number of tasks, can execute p. */
 static bool single_can(const struct starpu_sched_component *c, struct starpu_task *p)
@@ -34,7 +40,7 @@ static int offer(struct starpu_sched_component *c, struct starpu_sched_component
 {
     if (!starpu_sched_component_can_execute_task(child, p)) return 1;
     if (starpu_sched_component_is_combined_worker(child) && single_can(c, p)) return 1;
-    if (!orr_component(child)->only_pulls) return starpu_sched_component_push_task(c, child, p);
+    if (!orr_component(child)->only_pulls) return orr_component_give(child, p);
     if (!*woken_out) *woken_out = orr_component_wake(child, orr_wake_mask(p)) != 0;
     return 1;
 }
@@ -174,14 +180,14 @@ static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
     double weight[CHOICES_MAX], sum = 0;
     if (c->nchildren > CHOICES_MAX) return push_eager(c, p);
     for (unsigned i = 0; i < c->nchildren; i++) {
-        weight[i] = starpu_sched_component_can_execute_task(c->children[i], p)
-                        ? orr_component(c->children[i])->speed
-                        : 0;
+        struct starpu_sched_component *child = c->children[i];
+        bool may = starpu_sched_component_can_execute_task(child, p) && !orr_component_is_full(child);
+        weight[i] = may ? orr_component(child)->speed : 0;
         sum += weight[i];
     }
     for (unsigned i; (i = draw_child(c, weight, sum)) < c->nchildren;) {
         unsigned to = awake_child(c, weight, i);
-        if (starpu_sched_component_push_task(c, c->children[to], p) == 0) return 0;
+        if (orr_component_give(c->children[to], p) == 0) return 0;
         sum -= weight[to];
         weight[to] = 0;
     }

@@ -9,6 +9,11 @@ static bool bounded(const struct starpu_sched_component *c)
     return f->max_count > 0 || f->max_us > 0;
 }
 
+static bool full(const struct starpu_sched_component *c)
+{
+    return orr_flow_is_full(c->data);
+}
+
 static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     orr_flow_evict(c->data, c, out);
@@ -20,16 +25,17 @@ static unsigned tasks(const struct starpu_sched_component *c)
 }
 
 static const struct orr_component_kind kind_fifo = {
-    .name = "fifo", .one_child = true, .bounded = bounded, .tasks = tasks, .evict = evict
+    .name = "fifo", .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict
 };
 static const struct orr_component_kind kind_prio = {
-    .name = "prio", .one_child = true, .bounded = bounded, .tasks = tasks, .evict = evict
+    .name = "prio", .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict
 };
 
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_flow *f = c->data;
     uint32_t mask = orr_wake_mask(p); /* p may have run once it is in */
+    if (orr_flow_passes(f, c, c->children[0], p)) return 0;
     if (orr_flow_is_full(f)) return 1;
     starpu_sched_component_prefetch_on_node(c, p);
     if (orr_flow_put(f, p) != 0) return 1;
@@ -37,13 +43,15 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     return 0;
 }
 
-/* What is taken makes room, and while there is nothing the queues above may have something. */
+/* What is taken from a full queue makes room, and while there is nothing the queues above may have something.
+ */
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
     struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
-    struct starpu_task *p = orr_flow_take(f, who);
-    starpu_sched_component_send_can_push_to_parents(c);
+    bool was_full;
+    struct starpu_task *p = orr_flow_take_noting(f, who, &was_full);
+    if (!p || was_full) starpu_sched_component_send_can_push_to_parents(c);
     return p ? p : orr_flow_take(f, who);
 }
 

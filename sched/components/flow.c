@@ -7,19 +7,19 @@
 
 #include "core/mem/node.h"
 #include "core/task/perf.h"
+#include "core/worker/park.h"
 
 enum { REFUSED_MAX = 16, READY_WINDOW = 16 };
 
 void orr_flow_init(struct orr_flow *f, bool sorted)
 {
-    pthread_mutex_init(&f->lock, NULL);
+    orr_spin_init(&f->lock);
     orr_taskq_init(&f->q, sorted);
 }
 
 void orr_flow_fini(struct orr_flow *f)
 {
     orr_taskq_fini(&f->q);
-    pthread_mutex_destroy(&f->lock);
 }
 
 double orr_known_us(const struct starpu_task *p)
@@ -31,7 +31,7 @@ double orr_known_us(const struct starpu_task *p)
 
 static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
 {
-    f->us += orr_known_us(p);
+    orr_store_relaxed(&f->us, orr_load_relaxed(&f->us) + orr_known_us(p));
     orr_taskq_add(&f->q, p, front);
     orr_store_seq(&f->count,
                   f->q.count); /* pairs with the loads of those who find nothing, before sleeping */
@@ -40,30 +40,33 @@ static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
 static bool full_locked(const struct orr_flow *f)
 {
     if (f->q.count == 0) return false;
-    return (f->max_count && f->q.count >= f->max_count) || (f->max_us > 0 && f->us >= f->max_us);
+    return (f->max_count && f->q.count >= f->max_count) ||
+           (f->max_us > 0 && orr_load_relaxed(&f->us) >= f->max_us);
 }
 
 int orr_flow_put(struct orr_flow *f, struct starpu_task *p)
 {
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     bool full = full_locked(f);
     if (!full) add_locked(f, p, false);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     return full ? -EAGAIN : 0;
 }
 
 void orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front)
 {
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     add_locked(f, p, front);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
 }
 
 bool orr_flow_is_full(struct orr_flow *f)
 {
-    pthread_mutex_lock(&f->lock);
+    uint32_t count = orr_load_seq(&f->count); /* pairs with who took one and looks above (orr_flow_added) */
+    if (count == 0 || f->max_us <= 0) return f->max_count && count >= f->max_count;
+    orr_spin_lock(&f->lock);
     bool full = full_locked(f);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     return full;
 }
 
@@ -73,7 +76,7 @@ struct starpu_task *orr_flow_remove_locked(struct orr_flow *f, struct starpu_tas
 {
     if (!p) return NULL;
     orr_taskq_remove(&f->q, p);
-    f->us = f->q.count ? f->us - orr_known_us(p) : 0;
+    orr_store_relaxed(&f->us, f->q.count ? orr_load_relaxed(&f->us) - orr_known_us(p) : 0);
     orr_store_seq(&f->count, f->q.count);
     return p;
 }
@@ -106,23 +109,32 @@ static struct starpu_task *take_locked(struct orr_flow *f, struct starpu_sched_c
     return orr_flow_remove_locked(f, p);
 }
 
+struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c,
+                                         bool *was_full_out)
+{
+    *was_full_out = false;
+    if (orr_load_seq(&f->count) == 0) return NULL;
+    orr_spin_lock(&f->lock);
+    *was_full_out = full_locked(f);
+    struct starpu_task *p = take_locked(f, c);
+    orr_spin_unlock(&f->lock);
+    return p;
+}
+
 struct starpu_task *orr_flow_take(struct orr_flow *f, struct starpu_sched_component *c)
 {
-    if (orr_load_seq(&f->count) == 0) return NULL;
-    pthread_mutex_lock(&f->lock);
-    struct starpu_task *p = take_locked(f, c);
-    pthread_mutex_unlock(&f->lock);
-    return p;
+    bool was_full;
+    return orr_flow_take_noting(f, c, &was_full);
 }
 
 struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_component *c)
 {
     if (orr_load_seq(&f->count) == 0) return NULL;
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     struct starpu_task *p = orr_taskq_last_of_first(&f->q);
     while (p && !starpu_sched_component_can_execute_task(c, p)) p = p->prev;
     p = p ? orr_flow_remove_locked(f, p) : take_locked(f, c);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     return p;
 }
 
@@ -136,29 +148,21 @@ unsigned orr_flow_take_some(struct orr_flow *f, struct starpu_task **out, unsign
 {
     unsigned taken = 0;
     if (orr_load_seq(&f->count) == 0) return 0;
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     while (taken < n && (out[taken] = orr_flow_remove_locked(f, orr_taskq_first(&f->q)))) taken++;
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     return taken;
 }
 
 void orr_flow_evict(struct orr_flow *f, struct starpu_sched_component *c, struct orr_taskq *out)
 {
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     for (struct starpu_task *p = orr_taskq_first(&f->q), *next; p; p = next) {
         next = orr_taskq_next(&f->q, p);
         if (c && starpu_sched_component_can_execute_task(c, p)) continue;
         orr_taskq_add(out, orr_flow_remove_locked(f, p), false);
     }
-    pthread_mutex_unlock(&f->lock);
-}
-
-double orr_flow_us(struct orr_flow *f)
-{
-    pthread_mutex_lock(&f->lock);
-    double us = f->us;
-    pthread_mutex_unlock(&f->lock);
-    return us > 0 ? us : 0;
+    orr_spin_unlock(&f->lock);
 }
 
 /* ---- pumping ---- */
@@ -174,14 +178,14 @@ struct refused {
 /* The first task that is worth an attempt. */
 static struct starpu_task *next_offer(struct orr_flow *f, const struct refused *r)
 {
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     struct starpu_task *p = NULL;
     if (!r->where || orr_taskq_has_for(&f->q, ~r->where)) {
         p = orr_taskq_first(&f->q);
         while (p && !(orr_task_where(p) & ~r->where)) p = orr_taskq_next(&f->q, p);
     }
     p = orr_flow_remove_locked(f, p);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     return p;
 }
 
@@ -199,7 +203,7 @@ static bool pump_round(struct orr_flow *f, struct starpu_sched_component *from,
     struct refused r = { .count = 0 };
     struct starpu_task *p;
     bool pushed = false;
-    while (r.count < REFUSED_MAX && (p = next_offer(f, &r))) {
+    while (r.count < REFUSED_MAX && !orr_component_is_full(to) && (p = next_offer(f, &r))) {
         if (starpu_sched_component_push_task(from, to, p) == 0)
             pushed = true;
         else
@@ -223,11 +227,30 @@ bool orr_flow_pump(struct orr_flow *f, struct starpu_sched_component *from, stru
     return pushed;
 }
 
+/* Where any worker can take any task nobody need be woken while one looks, or will soon (core/worker/park.h).
+ */
+static void wake_for(struct orr_flow *f, struct starpu_sched_component *from,
+                     struct starpu_sched_component *to, uint32_t mask)
+{
+    if (from && orr_component(from)->open && mask && orr_load_seq(&orr_lot.plain))
+        orr_wake_any(&orr_contexts[from->tree->sched_ctx_id], orr_load_relaxed(&f->count));
+    else
+        orr_component_wake(to, mask);
+}
+
+/* While all is full below, who makes room there sees what was added. */
 void orr_flow_added(struct orr_flow *f, struct starpu_sched_component *from,
                     struct starpu_sched_component *to, uint32_t mask)
 {
     if (orr_component(to)->only_pulls)
-        orr_component_wake(to, mask);
-    else
+        wake_for(f, from, to, mask);
+    else if (!orr_component_is_full(to))
         orr_flow_pump(f, from, to);
+}
+
+bool orr_flow_passes(struct orr_flow *f, struct starpu_sched_component *from,
+                     struct starpu_sched_component *to, struct starpu_task *p)
+{
+    return !orr_component(to)->only_pulls && orr_flow_is_idle(f) && !orr_component_is_full(to) &&
+           starpu_sched_component_push_task(from, to, p) == 0;
 }

@@ -4,7 +4,8 @@
  * worker.c).
  *
  * One thread pumps at a time. Others that find it at work leave a request, and it goes round once more: so a
- * task that is being offered below is never missed by somebody who makes room meanwhile. */
+ * task that is being offered below is never missed by somebody who makes room meanwhile. While all is full
+ * below nobody pumps: who then takes from a full queue sends can_push. */
 #ifndef ORR_COMPONENTS_FLOW_H
 #define ORR_COMPONENTS_FLOW_H
 
@@ -14,9 +15,9 @@
 enum orr_flow_ready { ORR_FLOW_IN_ORDER, ORR_FLOW_LEAST_TO_BRING, ORR_FLOW_NOTHING_TO_BRING };
 
 struct orr_flow {
-    pthread_mutex_t lock; /* protects q, us; held while a codelet's can_execute is asked */
+    orr_spin lock; /* protects q, us; held while a codelet's can_execute is asked; leaf */
     struct orr_taskq q;
-    double us;                 /* predicted work in q */
+    _Atomic double us;         /* predicted work in q; read without the lock */
     _Atomic uint32_t count;    /* q.count, to be read without the lock */
     _Atomic uint32_t requests; /* to pump; not 0: somebody does */
     unsigned max_count;        /* [const] 0: no limit */
@@ -35,6 +36,9 @@ bool orr_flow_is_full(struct orr_flow *f);
 
 /* The first task that a worker below c can execute; NULL: none. With f->ready, among the first ones. */
 struct starpu_task *orr_flow_take(struct orr_flow *f, struct starpu_sched_component *c);
+/* The same; *was_full_out: before, so that somebody may have been refused. */
+struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c,
+                                         bool *was_full_out);
 /* The last of those of the highest priority that c can execute. */
 struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_component *c);
 /* The first task, whoever can execute it. */
@@ -45,11 +49,18 @@ unsigned orr_flow_take_some(struct orr_flow *f, struct starpu_task **out, unsign
 struct starpu_task *orr_flow_remove_locked(struct orr_flow *f, struct starpu_task *p);
 /* Takes out what c's workers cannot execute. */
 void orr_flow_evict(struct orr_flow *f, struct starpu_sched_component *c, struct orr_taskq *out);
-double orr_flow_us(struct orr_flow *f);
+static inline double orr_flow_us(const struct orr_flow *f)
+{
+    double us = orr_load_relaxed(&f->us);
+    return us > 0 ? us : 0;
+}
 
 /* Tasks go from f, the queue of `from` (NULL: of the tree itself), to `to`. Returns whether one did. */
 bool orr_flow_pump(struct orr_flow *f, struct starpu_sched_component *from,
                    struct starpu_sched_component *to);
+/* Whether p went straight to `to`, for nothing waits before it. */
+bool orr_flow_passes(struct orr_flow *f, struct starpu_sched_component *from,
+                     struct starpu_sched_component *to, struct starpu_task *p);
 /* After something was added to f: pumps, or wakes who can fetch it. mask: see orr_wake_mask. */
 void orr_flow_added(struct orr_flow *f, struct starpu_sched_component *from,
                     struct starpu_sched_component *to, uint32_t mask);

@@ -9,7 +9,8 @@
  * ends, a task of high priority that comes later still goes first, and mispredictions are forgotten. This is
  * the list scheduling of H. Topcuoglu et al. (heft, IEEE TPDS 13(3), 2002), over the tasks that are ready.
  *
- * Workers on main memory have nothing to bring: they are given a task when they have none, not before.
+ * Workers on main memory have nothing to bring: they are given a task when they have none, not before (two
+ * when their tasks last for a few microseconds).
  *
  * heteroprio looks at the same tasks in another order: those first that gain most by the right child (after
  * E. Agullo et al., Euro-Par 2016). */
@@ -34,36 +35,55 @@ struct heft {
     _Atomic bool full[ORR_MCT_CHILDREN]; /* refused a task, and has not said that it has room */
     bool on_demand[ORR_MCT_CHILDREN];    /* gets a task when it has none [const for push and pull] */
     struct orr_outlook outlook;          /* [own: who pumps] */
-    int idle[ORR_MCT_CHILDREN];          /* workers without a task, where on_demand [own: who pumps] */
+    int wants[ORR_MCT_CHILDREN];         /* tasks that it takes, where on_demand [own: who pumps] */
     struct starpu_task *window[NMAX], *stay[NMAX]; /* [own: who pumps] */
 };
 
 /* ---- a round ---- */
 
-static bool has_room(const struct heft *h, unsigned child)
+static bool has_room(const struct starpu_sched_component *c, unsigned child)
 {
-    return (!h->on_demand[child] || h->idle[child] > 0) && !orr_load_seq(&h->full[child]);
+    const struct heft *h = c->data;
+    return (!h->on_demand[child] || h->wants[child] > 0) && !orr_load_seq(&h->full[child]) &&
+           !orr_component_is_full(c->children[child]);
 }
 
-/* Looks at what is expected. A worker that should be done but is not ends a little after one that is. */
-static void look(struct starpu_sched_component *c)
+static bool anybody_has_room(const struct starpu_sched_component *c)
+{
+    for (unsigned i = 0; i < c->nchildren; i++)
+        if (has_room(c, i)) return true;
+    return false;
+}
+
+/* One task for each worker without any; and one more for those whose tasks are so short that deciding costs
+ * more. */
+static int wanted(struct starpu_sched_component *child)
+{
+    int idle = child->workers_in_ctx->cardinal - (int)orr_component_tasks(child), brief = 0;
+    for (int w = 0; idle > 0 && w < (int)orr_worker_count; w++)
+        brief += starpu_bitmap_get(child->workers_in_ctx, w) && orr_load_relaxed(&orr_workers[w].short_tasks);
+    return idle + brief;
+}
+
+/* Looks who has room, and if anybody has, at what is expected. A worker that should be done but is not ends a
+ * little after one that is. One that sleeps is worth waking when more waits than a round decides over. */
+static bool look(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;
-    orr_outlook_look(&h->outlook, c, NULL);
     for (unsigned i = 0; i < c->nchildren; i++) {
         struct starpu_sched_component *child = c->children[i];
-        if (!h->on_demand[i]) continue;
-        h->idle[i] = child->workers_in_ctx->cardinal - (int)orr_component_tasks(child);
-        double soon = h->outlook.now + overdue_us;
-        if (h->idle[i] <= 0 && h->outlook.end[i] < soon) h->outlook.end[i] = soon;
+        if (h->on_demand[i]) h->wants[i] = wanted(child);
     }
-}
-
-static bool anybody_has_room(const struct heft *h, unsigned children)
-{
-    for (unsigned i = 0; i < children; i++)
-        if (has_room(h, i)) return true;
-    return false;
+    if (!anybody_has_room(c)) return false;
+    orr_outlook_look(&h->outlook, c, NULL);
+    bool many = orr_load_relaxed(&h->wait.count) > NMAX;
+    double now = h->outlook.now, *end = h->outlook.end;
+    for (unsigned i = 0; i < c->nchildren; i++) {
+        if (!h->on_demand[i]) continue;
+        if (h->wants[i] <= 0) end[i] = fmax(end[i], now + overdue_us);
+        if (h->wants[i] > 0 && many && end[i] <= now + orr_waking_us) end[i] = now;
+    }
+    return true;
 }
 
 /* The mark is set first: a child that makes room meanwhile takes it back (pairs with can_push). */
@@ -74,9 +94,9 @@ static bool try_push(struct starpu_sched_component *c, struct starpu_task *p, co
     if (choice->bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
         orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
     orr_store_seq(&h->full[choice->child], true);
-    if (starpu_sched_component_push_task(c, c->children[choice->child], p) != 0) return false;
+    if (orr_component_give(c->children[choice->child], p) != 0) return false;
     orr_store_seq(&h->full[choice->child], false);
-    h->idle[choice->child]--;
+    h->wants[choice->child]--;
     orr_mct_pushed(c, &h->outlook, choice);
     return true;
 }
@@ -144,20 +164,20 @@ static void wake_pulling(struct starpu_sched_component *c)
 }
 
 /* When the first of those with room has nothing to do. */
-static double earliest_with_room(const struct heft *h, unsigned children)
+static double earliest_with_room(const struct starpu_sched_component *c)
 {
+    const struct heft *h = c->data;
     double least = INFINITY;
-    for (unsigned i = 0; i < children; i++)
-        if (has_room(h, i)) least = fmin(least, h->outlook.end[i]);
+    for (unsigned i = 0; i < c->nchildren; i++)
+        if (has_room(c, i)) least = fmin(least, h->outlook.end[i]);
     return least;
 }
 
 /* A task stays for a busy child. Whether as many more like it would end there before anybody else begins:
  * then there is no point in deciding them one by one. */
-static bool rest_stays(const struct heft *h, unsigned children, const struct orr_choice *choice,
-                       unsigned more)
+static bool rest_stays(const struct starpu_sched_component *c, const struct orr_choice *choice, unsigned more)
 {
-    return choice->end + choice->bid.us * more < earliest_with_room(h, children);
+    return choice->end + choice->bid.us * more < earliest_with_room(c);
 }
 
 /* The next task of a round: from the window if that was taken as a whole. */
@@ -173,21 +193,20 @@ static bool decide_round(struct starpu_sched_component *c)
     struct last last = { .left = 0 };
     bool pushed = false;
     unsigned stay = 0, i = 0, n = 0;
-    look(c);
-    if (!anybody_has_room(h, c->nchildren)) return false;
+    if (!look(c)) return false;
     if (h->by_affinity) {
         n = orr_flow_take_some(&h->wait, h->window, NMAX);
         sort_by_affinity(c, h->window, n);
     }
-    for (struct starpu_task *p; anybody_has_room(h, c->nchildren) && (p = next_of_round(h, i, n)); i++) {
+    for (struct starpu_task *p; anybody_has_room(c) && (p = next_of_round(h, i, n)); i++) {
         bool can = decide(c, p, &last);
         if (can) orr_outlook_count(&h->outlook, &last.choice);
-        if (can && has_room(h, last.choice.child) && try_push(c, p, &last.choice)) {
+        if (can && has_room(c, last.choice.child) && try_push(c, p, &last.choice)) {
             pushed = true;
             continue;
         }
         h->stay[stay++] = p;
-        if (can && !h->by_affinity && rest_stays(h, c->nchildren, &last.choice, NMAX - 1 - i)) {
+        if (can && !h->by_affinity && rest_stays(c, &last.choice, NMAX - 1 - i)) {
             i++;
             break;
         }

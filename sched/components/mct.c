@@ -205,12 +205,12 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     orr_mct_tell(p, &choice);
     if (choice.bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
         orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
-    int r = starpu_sched_component_push_task(c, c->children[choice.child], p);
+    int r = orr_component_give(c->children[choice.child], p);
     if (r == 0) orr_mct_pushed(c, &o, &choice);
     return r;
 }
 
-static const struct orr_component_kind kind_mct = { .name = "mct" };
+static const struct orr_component_kind kind_mct = { .name = "mct", .full = orr_children_are_full };
 
 struct starpu_sched_component *starpu_sched_component_mct_create(
     struct starpu_sched_tree *tree, struct starpu_sched_component_mct_data *mct_data)

@@ -66,10 +66,10 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     struct orr_taskq known;
     if (orr_load_seq(&f->count) == 0) return NULL;
     orr_taskq_init(&known, true);
-    pthread_mutex_lock(&f->lock);
+    orr_spin_lock(&f->lock);
     struct starpu_task *p = find_locked(c, orr_call.puller ? orr_call.puller : to, &known);
     if (p) orr_flow_remove_locked(f, p);
-    pthread_mutex_unlock(&f->lock);
+    orr_spin_unlock(&f->lock);
     for (struct starpu_task *k; (k = orr_taskq_first(&known));) {
         orr_taskq_remove(&known, k);
         orr_tree_push(tree, tree->pub.root, k);

@@ -10,6 +10,12 @@
 
 /* ---- best_implementation ---- */
 
+/* Without a model the first implementation is as good as any: it is settled when the task is popped. */
+static bool has_choice(const struct starpu_task *p)
+{
+    return orr_task_has_model(p) || orr_node_count > 1;
+}
+
 static void set_implementation(struct starpu_task *p, const struct orr_bid *bid)
 {
     struct orr_task *t = orr_task_of(p);
@@ -24,7 +30,7 @@ static struct starpu_task *best_pull(struct starpu_sched_component *c, struct st
     struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
     struct starpu_task *p = starpu_sched_component_parents_pull_task(c, to);
     struct orr_bid bid;
-    if (!p) return NULL;
+    if (!p || !has_choice(p)) return p;
     orr_component_bid(who, p, &bid);
     if (bid.can) set_implementation(p, &bid);
     return p;
@@ -38,9 +44,9 @@ static int best_push(struct starpu_sched_component *c, struct starpu_task *p)
     return starpu_sched_component_push_task(c, c->children[0], p);
 }
 
-static const struct orr_component_kind kind_best = { .name = "best_implementation",
-                                                     .passes = true,
-                                                     .one_child = true };
+static const struct orr_component_kind kind_best = {
+    .name = "best_implementation", .passes = true, .one_child = true, .full = orr_children_are_full
+};
 
 struct starpu_sched_component *starpu_sched_component_best_implementation_create(
     struct starpu_sched_tree *tree, void *arg)
@@ -132,7 +138,7 @@ static int stage_push(struct starpu_sched_component *c, struct starpu_task *p)
 }
 
 static const struct orr_component_kind kind_stage = {
-    .name = "stage", .passes = true, .one_child = true, .ranks_parents = true
+    .name = "stage", .passes = true, .one_child = true, .ranks_parents = true, .full = orr_children_are_full
 };
 
 struct starpu_sched_component *starpu_sched_component_stage_create(struct starpu_sched_tree *tree, void *arg)

@@ -100,7 +100,9 @@ static bool at_end_of(const struct orr_taskq_rank *r, const struct starpu_task *
 /* The rank at the end of whose list p is: its own, unless memory was short when it came. */
 static uint32_t rank_of(const struct orr_taskq *q, const struct starpu_task *p)
 {
-    uint32_t at = find(q, key(q, p));
+    uint32_t at = q->ranks - 1;
+    if (at_end_of(&q->rank[at], p)) return at; /* the usual one */
+    at = find(q, key(q, p));
     if (at < q->ranks && at_end_of(&q->rank[at], p)) return at;
     for (at = 0; !at_end_of(&q->rank[at], p);) at++;
     return at;

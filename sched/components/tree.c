@@ -45,13 +45,14 @@ struct starpu_sched_tree *starpu_sched_tree_create(unsigned sched_ctx_id)
         orr_error("starpu_sched_tree_create: there is no scheduling context %u", sched_ctx_id);
         return NULL;
     }
-    struct orr_tree *tree = orr_calloc(1, sizeof *tree);
+    struct orr_tree *tree = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *tree);
     struct orr_flow *entry = tree ? orr_calloc(1, sizeof *entry) : NULL;
     if (!entry) {
         orr_free(tree);
         orr_error("starpu_sched_tree_create: out of memory");
         return NULL;
     }
+    memset(tree, 0, sizeof *tree);
     orr_flow_init(entry, true);
     tree->entry = entry;
     tree->pub.sched_ctx_id = sched_ctx_id;
@@ -81,14 +82,22 @@ void starpu_sched_tree_deinitialize(unsigned sched_ctx_id)
 
 struct orr_entry {
     struct orr_component_call before;
+    _Atomic uint32_t *door;
 };
+
+static _Atomic uint32_t *door_of_caller(struct orr_tree *tree)
+{
+    const struct orr_worker *self = orr_worker_self();
+    return &tree->inside[self ? 1 + (unsigned)self->id % (ORR_TREE_DOORS - 1) : 0].threads;
+}
 
 static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
 {
     e->before = orr_call;
     if (e->before.inside != tree) {
-        while (orr_add_seq(&tree->inside, 1u), orr_load_seq(&tree->changing)) { /* pairs with change_begin */
-            orr_sub_seq(&tree->inside, 1u);
+        e->door = door_of_caller(tree);
+        while (orr_add_seq(e->door, 1u), orr_load_seq(&tree->changing)) { /* pairs with change_begin */
+            orr_sub_acq_rel(e->door, 1u);
             while (orr_load_seq(&tree->changing)) sched_yield();
         }
     }
@@ -98,7 +107,7 @@ static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
 static void tree_leave(struct orr_tree *tree, const struct orr_entry *e)
 {
     orr_call = e->before;
-    if (e->before.inside != tree) orr_sub_seq(&tree->inside, 1u);
+    if (e->before.inside != tree) orr_sub_acq_rel(e->door, 1u); /* pairs with change_begin */
 }
 
 /* The caller may push and pop meanwhile; nobody else does. */
@@ -106,7 +115,8 @@ static void change_begin(struct orr_tree *tree, struct orr_entry *e)
 {
     pthread_mutex_lock(&tree->pub.lock);
     orr_store_seq(&tree->changing, 1u);
-    while (orr_load_seq(&tree->inside) > 0) sched_yield();
+    for (unsigned i = 0; i < ORR_TREE_DOORS; i++)
+        while (orr_load_seq(&tree->inside[i].threads) > 0) sched_yield();
     e->before = orr_call;
     orr_call = (struct orr_component_call){ .inside = tree };
 }
@@ -195,6 +205,25 @@ static void derive_flow(struct starpu_sched_component *c)
     }
 }
 
+/* Only where the policy tells its backlog do workers that are awake see to it that others are woken. */
+static void derive_open(struct orr_tree *tree, struct orr_component *oc)
+{
+    const struct starpu_sched_component *c = &oc->pub;
+    const struct orr_policy_ops *policy = orr_contexts[tree->pub.sched_ctx_id].policy;
+    bool keeps = oc->kind && oc->kind->evict && oc->kind->tasks;
+    oc->open = keeps && c->nchildren == 1 && orr_component(c->children[0])->only_pulls &&
+               c->children[0]->workers_in_ctx->cardinal == tree->pub.workers->cardinal && policy &&
+               policy->backlog && tree->nopen < ORR_TREE_OPEN_MAX;
+    if (oc->open) tree->open[tree->nopen++] = oc;
+}
+
+uint32_t orr_tree_backlog(const struct orr_tree *tree)
+{
+    uint32_t n = 0;
+    for (unsigned i = 0; i < tree->nopen; i++) n += tree->open[i]->kind->tasks(&tree->open[i]->pub);
+    return n;
+}
+
 void starpu_sched_tree_update_workers(struct starpu_sched_tree *t)
 {
     unmark((struct orr_tree *)t);
@@ -225,6 +254,8 @@ void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t)
     }
     unmark(tree);
     if (t->root) derive_flow(t->root);
+    tree->nopen = 0;
+    for (struct orr_component *oc = tree->all; oc; oc = oc->next) derive_open(tree, oc);
 }
 
 /* ---- checking ---- */

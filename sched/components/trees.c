@@ -55,6 +55,12 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     orr_leaf_ends(instance, w->id, t->pub);
 }
 
+static uint32_t backlog(void *instance, struct orr_worker *w)
+{
+    (void)w;
+    return orr_tree_backlog(instance);
+}
+
 static void do_schedule(void *instance)
 {
     orr_tree_do_schedule(instance);
@@ -95,6 +101,7 @@ enum {
         .remove_workers = remove_workers,                                                                    \
         .push = push,                                                                                        \
         .pop = pop,                                                                                          \
+        .backlog = backlog,                                                                                  \
         .push_notify = hooks ? push_notify : NULL,                                                           \
         .pre_exec = hooks ? pre_exec : NULL,                                                                 \
         .post_exec = hooks ? post_exec : NULL,                                                               \

@@ -11,7 +11,8 @@
 #include "core/worker/park.h"
 #include "sched/components/flow.h"
 
-static const double wake_us = 20;
+const double orr_waking_us = 20;
+static const double brief_us = 1; /* not worth looking at the clock for: what is left is taken for nothing */
 
 struct leaf {
     int worker; /* [const] */
@@ -20,11 +21,13 @@ struct leaf {
     struct {
         unsigned count;
         double us;
-    } pulled, given;      /* tasks not begun yet, and their predicted time: pulled; bound to the worker */
-    double begun_us;      /* when the running task began */
-    double running_us;    /* its predicted time */
-    double busy_until_us; /* it takes part in tasks of combined workers until then */
+    } pulled, given; /* tasks not begun yet, and their predicted time: pulled; bound to the worker */
     bool running;
+    /* Shown to others, who read it without the lock. */
+    _Atomic unsigned has;         /* tasks that run or are pulled */
+    _Atomic double waiting_us;    /* predicted time of those that are pulled or given */
+    _Atomic double runs_until_us; /* when the running task should end; 0: it takes no time, or none runs */
+    _Atomic double busy_until_us; /* it takes part in tasks of combined workers until then */
 };
 
 static const struct orr_component_kind kind_worker;
@@ -36,16 +39,25 @@ int orr_leaf_worker(const struct starpu_sched_component *c)
 
 /* ---- tasks ---- */
 
+static void show_locked(struct leaf *l, double runs_until_us)
+{
+    orr_store_relaxed(&l->has, l->pulled.count + l->running);
+    orr_store_relaxed(&l->waiting_us, l->pulled.us + l->given.us);
+    orr_store_relaxed(&l->runs_until_us, runs_until_us);
+}
+
 /* A CPU worker that asks has nothing else; a device's has a few tasks at most, or the hooks that tell us are
  * not called. */
 static void note_idle(struct leaf *l)
 {
     enum { PIPELINE_MAX = 16 };
+    if (orr_load_relaxed(&l->has) == 0) return; /* its worker asks, who counts */
     orr_spin_lock(&l->lock);
     if (orr_workers[l->worker].node == STARPU_MAIN_RAM || l->pulled.count > PIPELINE_MAX) {
         l->running = false;
         l->pulled.count = 0;
         l->pulled.us = 0;
+        show_locked(l, 0);
     }
     orr_spin_unlock(&l->lock);
 }
@@ -64,6 +76,7 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     orr_spin_lock(&l->lock);
     l->pulled.count++;
     l->pulled.us += orr_known_us(p);
+    show_locked(l, orr_load_relaxed(&l->runs_until_us));
     orr_spin_unlock(&l->lock);
     return p;
 }
@@ -106,6 +119,7 @@ void orr_leaf_is_given(struct orr_tree *tree, int worker, struct starpu_task *p)
     orr_spin_lock(&l->lock);
     l->given.count++;
     l->given.us += orr_known_us(p);
+    show_locked(l, orr_load_relaxed(&l->runs_until_us));
     orr_spin_unlock(&l->lock);
 }
 
@@ -114,14 +128,13 @@ void orr_leaf_begins(struct orr_tree *tree, int worker, struct starpu_task *p)
     struct starpu_sched_component *c = worker >= 0 ? tree->leaf[worker] : NULL;
     if (!orr_component_is(c, &kind_worker)) return;
     struct leaf *l = c->data;
-    double now = starpu_timing_now(), us = orr_known_us(p);
+    double us = orr_known_us(p), until_us = us > brief_us ? starpu_timing_now() + us : 0;
     unsigned *count = p->execute_on_a_specific_worker ? &l->given.count : &l->pulled.count;
     double *sum = p->execute_on_a_specific_worker ? &l->given.us : &l->pulled.us;
     orr_spin_lock(&l->lock);
     if (*count > 0) *sum = --*count && *sum > us ? *sum - us : 0; /* it was counted */
     l->running = true;
-    l->begun_us = now;
-    l->running_us = us;
+    show_locked(l, until_us);
     orr_spin_unlock(&l->lock);
 }
 
@@ -133,6 +146,7 @@ void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p)
     struct leaf *l = c->data;
     orr_spin_lock(&l->lock);
     l->running = false;
+    show_locked(l, 0);
     orr_spin_unlock(&l->lock);
 }
 
@@ -140,19 +154,15 @@ void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p)
 static double waking_us(const struct leaf *l)
 {
     unsigned id = (unsigned)l->worker;
-    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? wake_us : 0;
+    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? orr_waking_us : 0;
 }
 
 static double estimated_end(struct starpu_sched_component *c)
 {
-    struct leaf *l = c->data;
-    double now = orr_call_now(), end = now + waking_us(l);
-    orr_spin_lock(&l->lock);
-    if (l->running && l->begun_us + l->running_us > now) end = l->begun_us + l->running_us;
-    end += l->pulled.us + l->given.us;
-    if (l->busy_until_us > end) end = l->busy_until_us;
-    orr_spin_unlock(&l->lock);
-    return orr_load_relaxed(&l->own.count) ? end + orr_flow_us(&l->own) : end;
+    const struct leaf *l = c->data;
+    double now = orr_call_now(), until = orr_load_relaxed(&l->runs_until_us);
+    double end = (until > now ? until : now + waking_us(l)) + orr_load_relaxed(&l->waiting_us);
+    return fmax(end, orr_load_relaxed(&l->busy_until_us)) + orr_flow_us(&l->own);
 }
 
 void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us)
@@ -160,17 +170,14 @@ void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us)
     if (!orr_component_is(c, &kind_worker)) return;
     struct leaf *l = c->data;
     orr_spin_lock(&l->lock);
-    if (l->busy_until_us < until_us) l->busy_until_us = until_us;
+    if (orr_load_relaxed(&l->busy_until_us) < until_us) orr_store_relaxed(&l->busy_until_us, until_us);
     orr_spin_unlock(&l->lock);
 }
 
 static unsigned tasks(const struct starpu_sched_component *c)
 {
-    struct leaf *l = c->data;
-    orr_spin_lock(&l->lock);
-    unsigned n = l->pulled.count + l->running; /* what is bound may wait for its turn */
-    orr_spin_unlock(&l->lock);
-    return n + orr_load_relaxed(&l->own.count);
+    const struct leaf *l = c->data; /* without what is bound to it, which may wait for its turn */
+    return orr_load_relaxed(&l->has) + orr_load_relaxed(&l->own.count);
 }
 
 /* ---- making ---- */
