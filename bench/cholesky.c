@@ -4,8 +4,9 @@
  * Owns: the matrix and its handles.
  * Not here: the kernels (cholesky_tile.h).
  *
- * -N size -b tile -w workers -s policy -r repeats -p (history models). share = GFlop/s / (workers * ranks *
- * GFlop/s of the yardstick), which is measured before every repetition. With -DBENCH_MPI rows of tiles are
+ * -N size -b tile -w workers -s policy -r repeats -p (history models). share = GFlop/s / (workers * sum over
+ * the ranks of GFlop/s of the yardstick), the median over the repetitions; each rank measures the yardstick
+ * before every repetition, alone, for cores may differ by several percent. With -DBENCH_MPI rows of tiles are
  * dealt to the ranks in the order of Thue and Morse, 0 1 1 0 1 0 0 1 ... (the sum of the digits of the row in
  * base `ranks`): row i costs about i*i, and that order shares out the squares evenly (E. Prouhet, 1851),
  * where plain turns would give the rank of the last row up to a tenth more work than the others, which no
@@ -158,6 +159,20 @@ static void refill(struct dense *m, starpu_data_handle_t *handles)
     barrier();
 }
 
+/* The yardstick on all ranks, one after another: the sum of their GFlop/s. */
+static double measure_sequential(struct dense *check)
+{
+    double sum = 0;
+    for (int r = 0; r < ranks; r++) {
+        barrier();
+        if (r == rank) sum = dense_measure(check);
+    }
+#ifdef BENCH_MPI
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#endif
+    return sum;
+}
+
 /* One timed factorisation, in GFlop/s. */
 static double measure(struct dense *m, starpu_data_handle_t *handles)
 {
@@ -172,41 +187,41 @@ int main(int argc, char **argv)
 {
     int workers = (int)option_number(argc, argv, "-w", 1), repeats = option_repeats(argc, argv);
     const char *policy = option_text(argc, argv, "-s", "lws");
-    double rate[SAMPLES_MAX], yardstick[SAMPLES_MAX];
+    double rate[SAMPLES_MAX], yardstick[SAMPLES_MAX], share[SAMPLES_MAX];
     tile_size = (int)option_number(argc, argv, "-b", 128);
     openblas_set_num_threads(1);
     for (int k = 0; option_given(argc, argv, "-p") && k < 4; k++) codelets[k].model = &models[k];
     start(argc, argv, workers, policy);
     struct dense m = dense_create((int)option_number(argc, argv, "-N", 2048), tile_size, is_mine),
-                 check = { 0 };
+                 check = dense_create(m.size, tile_size, NULL);
     int tiles = m.tile_rows * m.tile_rows;
     starpu_data_handle_t *handles = calloc((size_t)tiles, sizeof *handles);
-    if (rank == 0) check = dense_create(m.size, tile_size, NULL);
     register_tiles(&m, handles);
     for (int k = -1; k < repeats; k++) {
         starpu_pause();
-        double sequential = rank == 0 ? dense_measure(&check) : 0;
+        double sequential = measure_sequential(&check);
         starpu_resume();
         refill(&m, handles);
         double parallel = measure(&m, handles);
         if (k >= 0) {
             rate[k] = parallel;
-            yardstick[k] = sequential;
+            yardstick[k] = sequential / ranks;
+            share[k] = parallel / (sequential * workers);
         }
     }
     for (int k = 0; k < tiles; k++)
         if (handles[k]) starpu_data_unregister(handles[k]);
-    int is_right = rank != 0 || dense_difference(&m, &check) < 1e-8;
+    int is_right = dense_difference(&m, &check) < 1e-8;
     double gflops = median(rate, repeats), sequential = median(yardstick, repeats);
     if (rank == 0)
         printf("cholesky ranks=%d N=%d tile=%d policy=%s workers=%d gflops=%.2f [%.2f-%.2f] "
                "sequential_gflops=%.2f "
                "share=%.3f %s\n",
                ranks, m.size, tile_size, policy, workers, gflops, rate[0], rate[repeats - 1], sequential,
-               gflops / (sequential * workers * ranks), is_right ? "ok" : "WRONG");
+               median(share, repeats), is_right ? "ok" : "WRONG");
     fflush(stdout);
     shut_down();
-    if (rank == 0) dense_destroy(&check);
+    dense_destroy(&check);
     dense_destroy(&m);
     free(handles);
     return !is_right;
