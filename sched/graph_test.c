@@ -196,8 +196,12 @@ static void schedule(struct graph_test *g, struct orr_task *t)
     enum side s = choose(g, t, &us);
     t->pub->predicted = us;
     orr_add_relaxed(&g->waiting_ns[s], (int64_t)(us * 1e3));
+    bool universal = orr_task_is_universal(t, orr_worker_kinds());
     orr_pool_push(g->queue[s], t);
-    orr_wake_each(g->ctx);
+    if (universal)
+        orr_wake_any(g->ctx, orr_pool_length(g->queue[s]));
+    else
+        orr_wake_each(g->ctx);
     if (orr_unlikely(!has_workers(g, s)) && has_workers(g, s == CPUS ? OTHERS : CPUS))
         decide_anew(g, s); /* pairs with remove_workers */
 }

@@ -8,12 +8,13 @@
  * architectures, 2016.) */
 #include <starpu.h>
 #include <starpu_heteroprio.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "sched/pool.h"
 
-enum { BUCKETS = STARPU_HETEROPRIO_BUCKETS, NO_KIND = -1 };
+enum { BUCKETS = STARPU_HETEROPRIO_BUCKETS, NO_KIND = -1, WORD_BITS = 64, WORDS = (BUCKETS + 63) / 64 };
 
 struct bucket {
     struct orr_task *first, *last;
@@ -24,33 +25,42 @@ struct bucket {
 
 struct heteroprio {
     struct orr_ctx *ctx;
-    pthread_mutex_t lock; /* protects the tasks in buckets; held when a codelet's can_execute is asked */
+    orr_spin
+        lock; /* protects the tasks in buckets, filled; held when a codelet's can_execute is asked; leaf */
     _Atomic uint32_t length;
     struct bucket bucket[BUCKETS];
-    unsigned nlooks[STARPU_NARCH];          /* [const] */
-    unsigned looks[STARPU_NARCH][BUCKETS];  /* buckets in their order [const] */
+    uint64_t filled[STARPU_NARCH][WORDS];  /* bit i: there are tasks in looks[kind][i] */
+    unsigned nlooks[STARPU_NARCH];         /* [const] */
+    unsigned looks[STARPU_NARCH][BUCKETS]; /* buckets in their order [const] */
+    int16_t position[STARPU_NARCH]
+                    [BUCKETS]; /* where a bucket comes first in that order, -1: nowhere [const] */
     _Atomic unsigned workers[STARPU_NARCH]; /* of each kind */
 };
+
+static void find_positions(struct heteroprio *h, int kind)
+{
+    memset(h->position[kind], -1, sizeof h->position[kind]);
+    for (unsigned i = h->nlooks[kind]; i-- > 0;) h->position[kind][h->looks[kind][i]] = (int16_t)i;
+}
 
 static void *create(struct orr_ctx *ctx)
 {
     struct heteroprio *h = orr_calloc(1, sizeof *h);
     if (!h) return NULL;
     h->ctx = ctx;
-    pthread_mutex_init(&h->lock, NULL);
+    orr_spin_init(&h->lock);
     for (int b = 0; b < BUCKETS; b++) h->bucket[b].fastest = NO_KIND;
     for (int kind = 0; kind < STARPU_NARCH; kind++) {
         h->nlooks[kind] = BUCKETS;
         for (unsigned i = 0; i < BUCKETS; i++) h->looks[kind][i] = BUCKETS - 1 - i;
+        find_positions(h, kind);
     }
     return h;
 }
 
 static void destroy(void *instance)
 {
-    struct heteroprio *h = instance;
-    pthread_mutex_destroy(&h->lock);
-    orr_free(h);
+    orr_free(instance);
 }
 
 static int add_workers(void *instance, const int *workers, unsigned count)
@@ -66,29 +76,42 @@ static void remove_workers(void *instance, const int *workers, unsigned count)
     for (unsigned i = 0; i < count; i++) orr_add_relaxed(&h->workers[orr_workers[workers[i]].type], -1u);
 }
 
+/* A bucket has got its first task. Called with the lock held. */
+static void show_filled_locked(struct heteroprio *h, unsigned number)
+{
+    for (int kind = 0; kind < STARPU_NARCH; kind++) {
+        int at = h->position[kind][number];
+        if (at < 0) continue;
+        uint64_t *word = &h->filled[kind][at / WORD_BITS], bit = UINT64_C(1) << (at % WORD_BITS);
+        if (!(*word & bit)) *word |= bit; /* seldom written */
+    }
+}
+
 static void push(void *instance, struct orr_task *t)
 {
     struct heteroprio *h = instance;
+    bool universal = orr_task_is_universal(t, orr_worker_kinds());
     int number = t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : t->priority;
     struct bucket *b = &h->bucket[number];
     t->next = NULL;
-    pthread_mutex_lock(&h->lock);
+    orr_spin_lock(&h->lock);
     if (b->last)
         b->last->next = t;
     else
         b->first = t;
     b->last = t;
-    b->count++;
-    orr_add_seq(&h->length, 1u);
-    pthread_mutex_unlock(&h->lock);
-    orr_wake_each(h->ctx); /* who takes it depends on the kind, and on what else waits */
+    if (b->count++ == 0) show_filled_locked(h, (unsigned)number);
+    uint32_t length = orr_add_seq(&h->length, 1u);
+    orr_spin_unlock(&h->lock);
+    if (universal)
+        orr_wake_any(h->ctx, length); /* each, where there are several kinds: who takes it depends on that */
+    else
+        orr_wake_each(h->ctx);
 }
 
 static bool looks_at(const struct heteroprio *h, int kind, const struct bucket *b)
 {
-    for (unsigned i = 0; i < h->nlooks[kind]; i++)
-        if (&h->bucket[h->looks[kind][i]] == b) return true;
-    return false;
+    return h->position[kind][b - h->bucket] >= 0;
 }
 
 /* Whether the fastest workers are to have t, w being slower. Called with the lock held. */
@@ -125,15 +148,27 @@ static struct orr_task *take(struct heteroprio *h, struct bucket *b, struct orr_
     return t;
 }
 
+/* Looks at buckets that are filled, or were when a worker of this kind last looked. */
+static struct orr_task *pop_locked(struct heteroprio *h, struct orr_worker *w)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        for (uint64_t bits = h->filled[w->type][i]; bits; bits &= bits - 1) {
+            struct bucket *b = &h->bucket[h->looks[w->type][i * WORD_BITS + (unsigned)__builtin_ctzll(bits)]];
+            struct orr_task *t = take(h, b, w);
+            if (t) return t;
+            if (b->count == 0) h->filled[w->type][i] &= ~(bits & -bits);
+        }
+    return NULL;
+}
+
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
     struct heteroprio *h = instance;
     if (orr_load_seq(&h->length) == 0) return NULL;
-    struct orr_task *t = NULL;
-    pthread_mutex_lock(&h->lock);
-    for (unsigned i = 0; i < h->nlooks[w->type] && !t; i++) t = take(h, &h->bucket[h->looks[w->type][i]], w);
+    orr_spin_lock(&h->lock);
+    struct orr_task *t = pop_locked(h, w);
     if (t) orr_sub_seq(&h->length, 1u);
-    pthread_mutex_unlock(&h->lock);
+    orr_spin_unlock(&h->lock);
     return t;
 }
 
@@ -181,6 +216,7 @@ void starpu_heteroprio_set_nb_prios(unsigned sched_ctx_id, enum starpu_worker_ar
     if (!h) return;
     h->nlooks[arch] = max_prio;
     for (unsigned i = 0; i < BUCKETS; i++) h->looks[arch][i] = i;
+    find_positions(h, (int)arch);
 }
 
 void starpu_heteroprio_set_mapping(unsigned sched_ctx_id, enum starpu_worker_archtype arch,
@@ -189,7 +225,9 @@ void starpu_heteroprio_set_mapping(unsigned sched_ctx_id, enum starpu_worker_arc
     unsigned larger = source_prio > dest_bucket_id ? source_prio : dest_bucket_id;
     struct heteroprio *h =
         settings_of(sched_ctx_id, (int)arch, larger, BUCKETS, "starpu_heteroprio_set_mapping");
-    if (h) h->looks[arch][source_prio] = dest_bucket_id;
+    if (!h) return;
+    h->looks[arch][source_prio] = dest_bucket_id;
+    find_positions(h, (int)arch);
 }
 
 void starpu_heteroprio_set_faster_arch(unsigned sched_ctx_id, enum starpu_worker_archtype arch,

@@ -165,7 +165,7 @@ struct orr_tree *orr_tree_get(unsigned ctx);
 /* What went wrong with a context's tree when workers entered, once: 0, or a negative errno. */
 int orr_tree_take_error(unsigned ctx);
 /* How many tasks wait for the first worker that asks. */
-uint32_t orr_tree_backlog(const struct orr_tree *tree);
+uint32_t orr_tree_backlog(struct orr_tree *tree);
 /* Wakes every worker of the tree that can execute p. */
 void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
 

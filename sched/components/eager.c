@@ -70,15 +70,18 @@ static int push_least_loaded(struct starpu_sched_component *c, struct starpu_tas
     double load[CHOICES_MAX];
     bool woken = false;
     unsigned n = c->nchildren < CHOICES_MAX ? c->nchildren : CHOICES_MAX;
-    for (unsigned i = 0; i < n; i++) load[i] = c->children[i]->estimated_load(c->children[i]);
-    for (unsigned tries = 0; tries < n; tries++) {
+    for (unsigned i = 0; i < n; i++) {
+        struct starpu_sched_component *child = c->children[i];
+        load[i] = orr_component_is_full(child) ? INFINITY : child->estimated_load(child);
+    }
+    for (;;) {
         unsigned best = 0;
         for (unsigned i = 1; i < n; i++)
             if (load[i] < load[best]) best = i;
+        if (isinf(load[best])) return 1;
         if (offer(c, c->children[best], p, &woken) == 0) return 0;
         load[best] = INFINITY;
     }
-    return 1;
 }
 
 /* ---- to be measured ---- */

@@ -53,11 +53,13 @@ int orr_flow_put(struct orr_flow *f, struct starpu_task *p)
     return full ? -EAGAIN : 0;
 }
 
-void orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front)
+uint32_t orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front)
 {
     orr_spin_lock(&f->lock);
     add_locked(f, p, front);
+    uint32_t before = orr_taskq_is_last(&f->q, p) ? f->q.count - 1 : 0;
     orr_spin_unlock(&f->lock);
+    return before;
 }
 
 bool orr_flow_is_full(struct orr_flow *f)

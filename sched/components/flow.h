@@ -30,8 +30,9 @@ void orr_flow_fini(struct orr_flow *f);
 
 /* 0, or -EAGAIN: full. */
 int orr_flow_put(struct orr_flow *f, struct starpu_task *p);
-/* The same without limit; front: ahead of others of its priority. */
-void orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front);
+/* The same without limit; front: ahead of others of its priority. How many are before it if it is the last,
+ * else 0. */
+uint32_t orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front);
 bool orr_flow_is_full(struct orr_flow *f);
 
 /* The first task that a worker below c can execute; NULL: none. With f->ready, among the first ones. */

@@ -238,8 +238,7 @@ static bool pump(struct starpu_sched_component *c)
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct heft *h = c->data;
-    orr_flow_add(&h->wait, p, false);
-    pump(c);
+    if (orr_flow_add(&h->wait, p, false) <= NMAX) pump(c); /* else no round would get to it */
     return 0;
 }
 

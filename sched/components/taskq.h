@@ -34,6 +34,11 @@ void orr_taskq_remove(struct orr_taskq *q, struct starpu_task *p);
 /* A walk from the first: by falling priority, then in order. NULL: no more. */
 struct starpu_task *orr_taskq_first(const struct orr_taskq *q);
 struct starpu_task *orr_taskq_next(const struct orr_taskq *q, const struct starpu_task *p);
+/* Whether all others are before p. */
+static inline bool orr_taskq_is_last(const struct orr_taskq *q, const struct starpu_task *p)
+{
+    return q->rank[0].last == p;
+}
 /* The last of those of the highest priority. */
 struct starpu_task *orr_taskq_last_of_first(const struct orr_taskq *q);
 

@@ -217,13 +217,6 @@ static void derive_open(struct orr_tree *tree, struct orr_component *oc)
     if (oc->open) tree->open[tree->nopen++] = oc;
 }
 
-uint32_t orr_tree_backlog(const struct orr_tree *tree)
-{
-    uint32_t n = 0;
-    for (unsigned i = 0; i < tree->nopen; i++) n += tree->open[i]->kind->tasks(&tree->open[i]->pub);
-    return n;
-}
-
 void starpu_sched_tree_update_workers(struct starpu_sched_tree *t)
 {
     unmark((struct orr_tree *)t);
@@ -462,6 +455,16 @@ struct starpu_task *orr_tree_pop(struct orr_tree *tree, int worker)
     if (leaf && starpu_bitmap_get(tree->pub.workers, worker)) p = leaf->pull_task(leaf, leaf);
     tree_leave(tree, &e);
     return p;
+}
+
+uint32_t orr_tree_backlog(struct orr_tree *tree)
+{
+    struct orr_entry e;
+    uint32_t n = 0;
+    tree_enter(tree, &e);
+    for (unsigned i = 0; i < tree->nopen; i++) n += tree->open[i]->kind->tasks(&tree->open[i]->pub);
+    tree_leave(tree, &e);
+    return n;
 }
 
 void orr_tree_do_schedule(struct orr_tree *tree)
