@@ -74,9 +74,9 @@ static int push_least_loaded(struct starpu_sched_component *c, struct starpu_tas
         struct starpu_sched_component *child = c->children[i];
         load[i] = orr_component_is_full(child) ? INFINITY : child->estimated_load(child);
     }
-    for (;;) {
-        unsigned best = 0;
-        for (unsigned i = 1; i < n; i++)
+    for (unsigned first = callers_child(c);;) {
+        unsigned best = first;
+        for (unsigned i = 0; i < n; i++)
             if (load[i] < load[best]) best = i;
         if (isinf(load[best])) return 1;
         if (offer(c, c->children[best], p, &woken) == 0) return 0;

@@ -174,10 +174,13 @@ void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us)
     orr_spin_unlock(&l->lock);
 }
 
+/* The caller, between two tasks, has none. */
 static unsigned tasks(const struct starpu_sched_component *c)
 {
     const struct leaf *l = c->data; /* without what is bound to it, which may wait for its turn */
-    return orr_load_relaxed(&l->has) + orr_load_relaxed(&l->own.count);
+    const struct orr_worker *self = orr_worker_self();
+    bool done = self && self->id == l->worker && self->node == STARPU_MAIN_RAM && !orr_self()->current;
+    return (done ? 0 : orr_load_relaxed(&l->has)) + orr_load_relaxed(&l->own.count);
 }
 
 /* ---- making ---- */
