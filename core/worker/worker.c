@@ -586,12 +586,21 @@ static void cpu_loop(struct orr_worker *w)
     }
 }
 
+/* The name that top, gdb and the like show: 15 characters at most. */
+static void name_thread(const struct orr_worker *w)
+{
+    char name[16];
+    snprintf(name, sizeof name, "orr %.11s", w->short_name);
+    pthread_setname_np(pthread_self(), name);
+}
+
 static void *worker_thread(void *arg)
 {
     struct orr_worker *w = arg;
     struct orr_thread *self = orr_self();
     self->worker = w;
     orr_thread_is_internal();
+    name_thread(w);
     if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
     if (w->driver->open && w->driver->open(w) != 0)
         orr_error("worker %d (%s) could not be opened", w->id, w->name);

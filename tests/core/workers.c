@@ -5,6 +5,8 @@
  * Owns: nothing.
  * Not here: the order of tasks on a worker (workerorder.c), binding to cores.
  */
+#include <glob.h>
+
 #include "tests/helper.h"
 
 static int count;
@@ -18,6 +20,24 @@ static void numbers(void)
     is_int(starpu_worker_get_count_by_type(STARPU_CPU_WORKER), 2, "counting by type agrees");
     is_int(starpu_worker_get_count_by_type(STARPU_ANY_WORKER), 2, "any type counts all");
     is_int(starpu_worker_get_count_by_type(STARPU_CUDA_WORKER), 0, "no worker is counted as CUDA");
+}
+
+/* Threads of this process that have this name. */
+static int threads_named(const char *wanted)
+{
+    glob_t all;
+    int found = 0;
+    if (glob("/proc/self/task/*/comm", 0, NULL, &all) != 0) return -1;
+    for (size_t i = 0; i < all.gl_pathc; i++) {
+        char name[32] = "";
+        FILE *f = fopen(all.gl_pathv[i], "r");
+        if (!f) continue;
+        if (fgets(name, sizeof name, f)) name[strcspn(name, "\n")] = 0;
+        fclose(f);
+        found += strcmp(name, wanted) == 0;
+    }
+    globfree(&all);
+    return found;
 }
 
 static void identities(void)
@@ -42,6 +62,8 @@ static void identities(void)
     char small[4] = "xxx";
     starpu_worker_get_name(0, small, sizeof small);
     ok(small[3] == 0 && strncmp(small, name[0], 3) == 0, "a name is cut to the memory given");
+    is_int(threads_named("orr CPU 0") + threads_named("orr CPU 1"), 2,
+           "top and gdb show them by their names");
     ok(starpu_worker_get_type_as_string(STARPU_CPU_WORKER) &&
            strcmp(starpu_worker_get_type_as_string(STARPU_CPU_WORKER), "STARPU_CPU_WORKER") == 0,
        "a type is given as text");
