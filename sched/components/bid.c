@@ -123,6 +123,7 @@ void orr_component_bid(struct starpu_sched_component *c, struct starpu_task *p, 
     struct asked a = ask(c, p);
     for (int w; (w = next_asked(&a)) >= 0;) add_worker(out, w, p);
     const struct orr_combined *combined;
+    if (!a.oc->combines || !orr_task_may_use(orr_task_of(p), 2)) return;
     for (unsigned i = 0; (combined = next_combined(a.oc, &i));) add_combined(out, combined, p);
 }
 

@@ -69,11 +69,13 @@ static int push_least_loaded(struct starpu_sched_component *c, struct starpu_tas
 {
     double load[CHOICES_MAX];
     bool woken = false;
-    unsigned n = c->nchildren < CHOICES_MAX ? c->nchildren : CHOICES_MAX;
+    unsigned n = c->nchildren < CHOICES_MAX ? c->nchildren : CHOICES_MAX, open = 0;
     for (unsigned i = 0; i < n; i++) {
-        struct starpu_sched_component *child = c->children[i];
-        load[i] = orr_component_is_full(child) ? INFINITY : child->estimated_load(child);
+        load[i] = orr_component_is_full(c->children[i]) ? INFINITY : 0;
+        open += !isinf(load[i]);
     }
+    for (unsigned i = 0; open > 1 && i < n; i++)
+        if (!isinf(load[i])) load[i] = c->children[i]->estimated_load(c->children[i]);
     for (unsigned first = callers_child(c);;) {
         unsigned best = first;
         for (unsigned i = 0; i < n; i++)

@@ -64,6 +64,7 @@ uint32_t orr_flow_add(struct orr_flow *f, struct starpu_task *p, bool front)
 
 bool orr_flow_is_full(struct orr_flow *f)
 {
+    if (f->max_count == 0 && f->max_us <= 0) return false;
     uint32_t count = orr_load_seq(&f->count); /* pairs with who took one and looks above (orr_flow_added) */
     if (count == 0 || f->max_us <= 0) return f->max_count && count >= f->max_count;
     orr_spin_lock(&f->lock);

@@ -14,12 +14,12 @@
 
 enum orr_flow_ready { ORR_FLOW_IN_ORDER, ORR_FLOW_LEAST_TO_BRING, ORR_FLOW_NOTHING_TO_BRING };
 
-struct orr_flow {
-    orr_spin lock; /* protects q, us; held while a codelet's can_execute is asked; leaf */
-    struct orr_taskq q;
-    _Atomic double us;         /* predicted work in q; read without the lock */
+struct orr_flow {              /* what changes with each task is together, apart from what pushers look at */
+    orr_spin lock;             /* protects q, us; held while a codelet's can_execute is asked; leaf */
     _Atomic uint32_t count;    /* q.count, to be read without the lock */
     _Atomic uint32_t requests; /* to pump; not 0: somebody does */
+    _Atomic double us;         /* predicted work in q; read without the lock */
+    struct orr_taskq q;
     unsigned max_count;        /* [const] 0: no limit */
     double max_us;             /* [const] 0: no limit */
     enum orr_flow_ready ready; /* [const] */

@@ -55,14 +55,23 @@ static bool anybody_has_room(const struct starpu_sched_component *c)
     return false;
 }
 
+static int brief_workers(const struct starpu_sched_component *child)
+{
+    const struct orr_component *oc = orr_component_const(child);
+    int n = 0;
+    if (child->workers_in_ctx->cardinal == 1)
+        return orr_load_relaxed(&orr_workers[oc->first_of[0]].short_tasks);
+    for (int w = 0; w < (int)orr_worker_count; w++)
+        n += starpu_bitmap_get(child->workers_in_ctx, w) && orr_load_relaxed(&orr_workers[w].short_tasks);
+    return n;
+}
+
 /* One task for each worker without any; and one more for those whose tasks are so short that deciding costs
  * more. */
 static int wanted(struct starpu_sched_component *child)
 {
-    int idle = child->workers_in_ctx->cardinal - (int)orr_component_tasks(child), brief = 0;
-    for (int w = 0; idle > 0 && w < (int)orr_worker_count; w++)
-        brief += starpu_bitmap_get(child->workers_in_ctx, w) && orr_load_relaxed(&orr_workers[w].short_tasks);
-    return idle + brief;
+    int idle = child->workers_in_ctx->cardinal - (int)orr_component_tasks(child);
+    return idle > 0 ? idle + brief_workers(child) : 0;
 }
 
 /* Looks who has room, and if anybody has, at what is expected. A worker that should be done but is not ends a
