@@ -151,7 +151,7 @@ double starpu_sched_component_estimated_end_min_add(struct starpu_sched_componen
     }
     if (isinf(least)) least = starpu_timing_now();
     int workers = component->workers_in_ctx->cardinal;
-    return least + exp_len / (workers > 0 ? workers : 1);
+    return exp_len > 0 && workers > 1 ? least + exp_len / workers : least + exp_len;
 }
 
 double starpu_sched_component_estimated_end_average(struct starpu_sched_component *component)

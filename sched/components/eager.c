@@ -63,26 +63,69 @@ static int push_eager(struct starpu_sched_component *c, struct starpu_task *p)
     return 1;
 }
 
+/* ---- who is awake ---- */
+
+/* The worker below a child; NULL: it is not a single one. */
+static struct orr_worker *worker_of(const struct starpu_sched_component *child)
+{
+    const struct orr_component *oc = orr_component_const(child);
+    return oc->nkinds == 1 && !oc->more_kinds && child->workers_in_ctx->cardinal == 1
+               ? &orr_workers[oc->first_of[0]]
+               : NULL;
+}
+
+struct drawn {
+    const struct starpu_sched_component *c;
+    const double *weight;
+    unsigned child;
+};
+
+/* The child that can do for the one that was drawn; its number in c, or that of the drawn one. */
+static unsigned child_with(const struct drawn *d, const struct orr_worker *w)
+{
+    for (unsigned i = 0; i < d->c->nchildren; i++)
+        if (d->weight[i] == d->weight[d->child] && worker_of(d->c->children[i]) == w) return i;
+    return d->child;
+}
+
+static bool stands_in(const void *arg, struct orr_worker *it)
+{
+    const struct drawn *d = arg;
+    return child_with(d, it) != d->child;
+}
+
+/* The drawn child, or one that is awake on its core. */
+static unsigned awake_child(const struct starpu_sched_component *c, const double *weight, unsigned child)
+{
+    struct drawn d = { c, weight, child };
+    struct orr_worker *w = worker_of(c->children[child]);
+    return w ? child_with(&d, orr_awake_beside(w, stands_in, &d)) : child;
+}
+
 /* ---- by load ---- */
 
 static int push_least_loaded(struct starpu_sched_component *c, struct starpu_task *p)
 {
-    double load[CHOICES_MAX];
+    double load[CHOICES_MAX], may[CHOICES_MAX];
     bool woken = false;
-    unsigned n = c->nchildren < CHOICES_MAX ? c->nchildren : CHOICES_MAX, open = 0;
+    unsigned n = c->nchildren, open = 0;
+    if (n > CHOICES_MAX) return push_eager(c, p);
     for (unsigned i = 0; i < n; i++) {
-        load[i] = orr_component_is_full(c->children[i]) ? INFINITY : 0;
-        open += !isinf(load[i]);
+        may[i] = !orr_component_is_full(c->children[i]);
+        load[i] = may[i] > 0 ? 0 : INFINITY;
+        open += may[i] > 0;
     }
     for (unsigned i = 0; open > 1 && i < n; i++)
-        if (!isinf(load[i])) load[i] = c->children[i]->estimated_load(c->children[i]);
+        if (may[i] > 0) load[i] = c->children[i]->estimated_load(c->children[i]);
     for (unsigned first = callers_child(c);;) {
         unsigned best = first;
         for (unsigned i = 0; i < n; i++)
             if (load[i] < load[best]) best = i;
         if (isinf(load[best])) return 1;
+        best = awake_child(c, may, best);
         if (offer(c, c->children[best], p, &woken) == 0) return 0;
         load[best] = INFINITY;
+        may[best] = 0;
     }
 }
 
@@ -141,43 +184,6 @@ static unsigned draw_child(const struct starpu_sched_component *c, const double 
         at -= weight[i];
     }
     return last;
-}
-
-/* The worker below a child; NULL: it is not a single one. */
-static struct orr_worker *worker_of(const struct starpu_sched_component *child)
-{
-    const struct orr_component *oc = orr_component_const(child);
-    return oc->nkinds == 1 && !oc->more_kinds && child->workers_in_ctx->cardinal == 1
-               ? &orr_workers[oc->first_of[0]]
-               : NULL;
-}
-
-struct drawn {
-    const struct starpu_sched_component *c;
-    const double *weight;
-    unsigned child;
-};
-
-/* The child that can do for the one that was drawn; its number in c, or that of the drawn one. */
-static unsigned child_with(const struct drawn *d, const struct orr_worker *w)
-{
-    for (unsigned i = 0; i < d->c->nchildren; i++)
-        if (d->weight[i] == d->weight[d->child] && worker_of(d->c->children[i]) == w) return i;
-    return d->child;
-}
-
-static bool stands_in(const void *arg, struct orr_worker *it)
-{
-    const struct drawn *d = arg;
-    return child_with(d, it) != d->child;
-}
-
-/* The drawn child, or one that is awake on its core. */
-static unsigned awake_child(const struct starpu_sched_component *c, const double *weight, unsigned child)
-{
-    struct drawn d = { c, weight, child };
-    struct orr_worker *w = worker_of(c->children[child]);
-    return w ? child_with(&d, orr_awake_beside(w, stands_in, &d)) : child;
 }
 
 static int push_random(struct starpu_sched_component *c, struct starpu_task *p)

@@ -29,9 +29,10 @@ static const double overdue_us = 1;
 
 struct heft {
     struct orr_flow wait;
-    struct orr_weights weights;          /* [const] */
-    bool by_affinity;                    /* [const] heteroprio */
-    unsigned batch;                      /* [const] */
+    struct orr_weights weights; /* [const] */
+    bool is_heteroprio;         /* [const] */
+    bool by_affinity;           /* and there are several kinds of workers [const for push and pull] */
+    unsigned batch;             /* [const] */
     _Atomic bool full[ORR_MCT_CHILDREN]; /* refused a task, and has not said that it has room */
     bool on_demand[ORR_MCT_CHILDREN];    /* gets a task when it has none [const for push and pull] */
     struct orr_outlook outlook;          /* [own: who pumps] */
@@ -293,6 +294,7 @@ static bool is_on_demand(const struct starpu_sched_component *child)
 static void notify_change_workers(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;
+    h->by_affinity = h->is_heteroprio && orr_component(c)->nkinds + orr_component(c)->combines > 1;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
         orr_store_seq(&h->full[i], false);
         h->on_demand[i] = is_on_demand(c->children[i]);
@@ -333,7 +335,7 @@ static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
     struct heft *h = c->data;
     orr_flow_init(&h->wait, true);
     orr_weights_set(&h->weights, d);
-    h->by_affinity = kind == &kind_heteroprio;
+    h->is_heteroprio = kind == &kind_heteroprio;
     c->push_task = push_task;
     c->pull_task = pull_task;
     c->can_push = can_push;

@@ -128,11 +128,16 @@ static double energy_us(const struct orr_weights *w, const struct orr_outlook *o
     return w->gamma * joules;
 }
 
+static double later(double a, double b) /* fmax minds NaN, and is a call */
+{
+    return a > b ? a : b;
+}
+
 static double cost(const struct orr_weights *w, const struct orr_outlook *o, struct starpu_task *p,
                    struct orr_choice *c)
 {
-    double start = fmax(o->now, o->end[c->child]);
-    if (c->transfer_us > 0) start = fmax(start, fmax(o->now, o->link[c->node]) + c->transfer_us);
+    double start = later(o->now, o->end[c->child]);
+    if (c->transfer_us > 0) start = later(start, later(o->now, o->link[c->node]) + c->transfer_us);
     c->end = start + c->bid.us;
     return w->alpha * (c->end - o->now) + w->beta * c->transfer_us +
            (p->cl->energy_model || w->idle_watt > 0 ? energy_us(w, o, p, &c->bid, c->end) : 0);
@@ -144,7 +149,7 @@ static double weigh(struct starpu_sched_component *child, const struct orr_weigh
 {
     if (c->bid.known && !c->bid.uncalibrated) return cost(w, o, p, c);
     c->bid.us = 0;
-    c->end = fmax(o->now, o->end[c->child]);
+    c->end = later(o->now, o->end[c->child]);
     return child->estimated_load(child);
 }
 
