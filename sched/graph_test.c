@@ -196,9 +196,9 @@ static void schedule(struct graph_test *g, struct orr_task *t)
     enum side s = choose(g, t, &us);
     t->pub->predicted = us;
     orr_add_relaxed(&g->waiting_ns[s], (int64_t)(us * 1e3));
-    bool universal = orr_task_is_universal(t, orr_worker_kinds());
+    bool tells = orr_task_where_tells(t->pub);
     orr_pool_push(g->queue[s], t);
-    if (universal)
+    if (tells)
         orr_wake_any(g->ctx, orr_pool_length(g->queue[s]));
     else
         orr_wake_each(g->ctx);

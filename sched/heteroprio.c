@@ -90,7 +90,7 @@ static void show_filled_locked(struct heteroprio *h, unsigned number)
 static void push(void *instance, struct orr_task *t)
 {
     struct heteroprio *h = instance;
-    bool universal = orr_task_is_universal(t, orr_worker_kinds());
+    bool tells = orr_task_where_tells(t->pub); /* now: it may have run once it is in */
     int number = t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : t->priority;
     struct bucket *b = &h->bucket[number];
     t->next = NULL;
@@ -103,7 +103,7 @@ static void push(void *instance, struct orr_task *t)
     if (b->count++ == 0) show_filled_locked(h, (unsigned)number);
     uint32_t length = orr_add_seq(&h->length, 1u);
     orr_spin_unlock(&h->lock);
-    if (universal)
+    if (tells)
         orr_wake_any(h->ctx, length); /* each, where there are several kinds: who takes it depends on that */
     else
         orr_wake_each(h->ctx);

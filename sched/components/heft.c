@@ -32,6 +32,7 @@ struct heft {
     struct orr_weights weights; /* [const] */
     bool is_heteroprio;         /* [const] */
     bool by_affinity;           /* and there are several kinds of workers [const for push and pull] */
+    bool any_pulls;             /* a child waits to be asked [const for push and pull] */
     unsigned batch;             /* [const] */
     _Atomic bool full[ORR_MCT_CHILDREN]; /* refused a task, and has not said that it has room */
     bool on_demand[ORR_MCT_CHILDREN];    /* gets a task when it has none [const for push and pull] */
@@ -248,7 +249,8 @@ static bool pump(struct starpu_sched_component *c)
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct heft *h = c->data;
-    if (orr_flow_add(&h->wait, p, false) <= NMAX) pump(c); /* else no round would get to it */
+    uint32_t before = orr_flow_add(&h->wait, p, false);
+    if (before <= NMAX || h->any_pulls) pump(c); /* else no round would get to it */
     return 0;
 }
 
@@ -295,7 +297,9 @@ static void notify_change_workers(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;
     h->by_affinity = h->is_heteroprio && orr_component(c)->nkinds + orr_component(c)->combines > 1;
+    h->any_pulls = false;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
+        h->any_pulls |= orr_component(c->children[i])->only_pulls;
         orr_store_seq(&h->full[i], false);
         h->on_demand[i] = is_on_demand(c->children[i]);
     }
