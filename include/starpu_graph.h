@@ -2,13 +2,13 @@
 /* starpu_graph.h: the graph of tasks that are submitted and have not ended, for scheduling policies that look
  * ahead.
  *
- * Threads: stated per function. Owns: nothing.
- * Not here: when a policy is called (starpu_scheduler.h, do_schedule); the successors of one task without
- * recording (starpu_task_get_task_succs() in starpu_task.h).
+ * Threads: stated per function. Owns: nothing. Not here: when a policy is called (starpu_scheduler.h,
+ * do_schedule); the successors of one task without recording (starpu_task_get_task_succs() in starpu_task.h).
  *
- * Recording costs time and memory for each task, and is off until a policy's init_sched asks for it. An edge
- * leads from a task to one that waits for it: declared, through tags, or inferred from the data both use.
- * What is inferred between a datum and its pieces while it is partitioned is not recorded.
+ * Recording is off until a policy's init_sched asks for it. While only policies of the library want it, tasks
+ * without data, tags and declared dependencies are left out. An edge leads from a task to one that waits for
+ * it: declared, through tags, or inferred from the data both use. What is inferred between a datum and its
+ * pieces while it is partitioned is not recorded.
  */
 #ifndef STARPU_GRAPH_H
 #define STARPU_GRAPH_H

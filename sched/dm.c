@@ -41,7 +41,7 @@
 
 enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
 
-enum { WINDOW = 8, STEAL_MAX = 16, PUBLISH_TASKS = 64, HEAP_SCAN_MAX = 512 };
+enum { WINDOW = 8, STEAL_MAX = 16, PUBLISH_TASKS = 64, WALK_MAX = 512 };
 static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
 static const double steal_after_us =
     60; /* less than the time that an idle worker searches before it sleeps (park.c) */
@@ -157,31 +157,32 @@ static int64_t load_ns(struct seat *s, const struct orr_worker *self, uint64_t n
     return (ns > 0 ? ns : 0) + sleeping_ns(s);
 }
 
-/* Sums the loads in a heap of tasks whose priority is at least this. Called with the queue's lock held. */
-static int64_t heap_ns_locked(const struct orr_heap *h, int32_t priority, int64_t *all)
+struct load_sum {
+    int32_t priority;
+    int64_t all_ns, ahead_ns; /* of tasks whose priority is not 0; of those at least as urgent */
+};
+
+static void add_ahead(struct orr_task *t, void *arg)
 {
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < h->count; i++) {
-        int64_t ns = (int64_t)(counted_load(h->entries[i].task) & load_ns_mask);
-        *all += ns;
-        if (h->entries[i].priority >= priority) sum += ns;
-    }
-    return sum;
+    struct load_sum *sum = arg;
+    int64_t ns = (int64_t)(counted_load(t) & load_ns_mask);
+    sum->all_ns += ns;
+    if (t->priority >= sum->priority) sum->ahead_ns += ns;
 }
 
 /* The part of a worker's load that would run before a task of this priority. */
 static int64_t load_ahead_ns(struct seat *s, int32_t priority, int64_t total)
 {
     struct orr_queue *q = &s->queue;
-    int64_t all = 0, ahead = 0;
+    struct load_sum sum = { .priority = priority };
     orr_spin_lock(&q->lock);
-    bool small = q->high.count + q->low.count <= HEAP_SCAN_MAX;
-    if (small) ahead = heap_ns_locked(&q->high, priority, &all) + heap_ns_locked(&q->low, priority, &all);
+    bool small = orr_load_relaxed(&q->high_count) + orr_load_relaxed(&q->low_count) <= WALK_MAX;
+    if (small) orr_queue_walk_locked(q, add_ahead, &sum);
     orr_spin_unlock(&q->lock);
     if (!small) return total;
-    int64_t rest = total - all; /* priority 0, and the running task */
+    int64_t rest = total - sum.all_ns; /* priority 0, and the running task */
     if (rest < 0) rest = 0;
-    return priority <= 0 || orr_queue_length(q) == 0 ? ahead + rest : ahead;
+    return priority <= 0 || orr_queue_length(q) == 0 ? sum.ahead_ns + rest : sum.ahead_ns;
 }
 
 /* Says that s will run t, for so long. */

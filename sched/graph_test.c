@@ -5,8 +5,9 @@
  * for the other workers. Not here: recording the graph, and depths (core/task/graph.c).
  *
  * The bag is opened by do_schedule: when the program asks for it, or a thread blocks in the runtime, so
- * nobody waits for what is in a closed one. It is closed again by the first task that is submitted when there
- * is no other and no thread waits. While it is open, tasks that become ready are scheduled at once.
+ * nobody waits for what is in a closed one. It is closed again by the first task that is submitted when no
+ * other is in the graph or waits for a worker, and no thread waits. While it is open, tasks that become ready
+ * are scheduled at once.
  *
  * A task that both kinds of workers can run goes to the queue that would be empty first with it: by what is
  * in the queue already, the task's own time there, and how many workers share that. */
@@ -25,18 +26,36 @@ static const struct orr_env env_descendants = {
 };
 
 enum side { CPUS, OTHERS, SIDES };
+enum { WORDS = STARPU_NMAXWORKERS / 64 };
+
+struct ready {
+    struct orr_task *task;
+    int32_t priority;
+    uint32_t place; /* in the order in which they became ready */
+};
+
+struct bag {
+    struct ready *tasks;
+    uint32_t count, room;
+};
 
 struct graph_test {
     struct orr_ctx *ctx;
     bool by_descendants; /* [const] */
-    orr_spin lock;       /* protects these three; leaf */
-    bool open;
-    struct orr_task *bag, *bag_last;
+    orr_spin lock;       /* protects the bag, and writing open; leaf */
+    _Atomic bool open;
+    struct bag bag;
     pthread_mutex_t computing;         /* protects computed; above the graph's lock */
     uint64_t computed;                 /* version of the graph for which priorities were computed */
+    uint64_t side[SIDES][WORDS];       /* the workers there are [const] */
     struct orr_pool *queue[SIDES];     /* [const] */
-    _Atomic int64_t waiting_ns[SIDES]; /* predicted for what is in the queue */
+    _Atomic int64_t waiting_ns[SIDES]; /* predicted for what is in the queue, where there was a choice */
 };
+
+static enum side side_of(const struct orr_worker *w)
+{
+    return w->type == STARPU_CPU_WORKER ? CPUS : OTHERS;
+}
 
 static void destroy(void *instance)
 {
@@ -44,6 +63,7 @@ static void destroy(void *instance)
     for (int i = 0; i < SIDES; i++)
         if (g->queue[i]) orr_pool_destroy(g->queue[i]);
     pthread_mutex_destroy(&g->computing);
+    orr_free(g->bag.tasks);
     orr_graph_want(-1);
     orr_free(g);
 }
@@ -56,6 +76,8 @@ static void *create(struct orr_ctx *ctx)
     g->by_descendants = orr_env_long(&env_descendants, 0, 0, 1) != 0;
     pthread_mutex_init(&g->computing, NULL);
     orr_graph_want(1);
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        g->side[side_of(&orr_workers[i])][i / 64] |= UINT64_C(1) << (i % 64);
     for (int i = 0; i < SIDES; i++)
         if (!(g->queue[i] = orr_pool_create())) {
             destroy(g);
@@ -66,15 +88,17 @@ static void *create(struct orr_ctx *ctx)
 
 /* ---- which queue ---- */
 
-static enum side side_of(const struct orr_worker *w)
+static bool has_workers(const struct graph_test *g, enum side s)
 {
-    return w->type == STARPU_CPU_WORKER ? CPUS : OTHERS;
+    for (int i = 0; i < WORDS; i++)
+        if (g->side[s][i] && orr_load_seq(&g->ctx->member[i]) & g->side[s][i])
+            return true; /* pairs with strike in core/worker/member.c */
+    return false;
 }
 
 static bool is_member(const struct graph_test *g, unsigned id)
 {
-    return orr_load_seq(&g->ctx->member[id / 64]) >> (id % 64) &
-           1; /* pairs with strike in core/worker/member.c */
+    return orr_load_relaxed(&g->ctx->member[id / 64]) >> (id % 64) & 1;
 }
 
 /* What is known of a task on one side. */
@@ -104,7 +128,8 @@ static void look_at_worker(struct estimate *e, struct orr_worker *w, struct orr_
     e->workers += can;
 }
 
-static enum side choose(struct graph_test *g, struct orr_task *t, double *us_out)
+/* Both sides have workers: where t would end first. */
+static enum side choose(struct graph_test *g, struct orr_task *t)
 {
     struct estimate e[SIDES] = { 0 };
     double end[SIDES];
@@ -114,15 +139,9 @@ static enum side choose(struct graph_test *g, struct orr_task *t, double *us_out
         end[s] = e[s].workers ? ((double)orr_load_relaxed(&g->waiting_ns[s]) * 1e-3 + e[s].us) / e[s].workers
                               : INFINITY;
     enum side s = end[OTHERS] < end[CPUS] ? OTHERS : CPUS;
-    *us_out = e[s].workers ? e[s].us : 0;
+    t->pub->predicted = e[s].workers ? e[s].us : 0;
+    orr_add_relaxed(&g->waiting_ns[s], (int64_t)(t->pub->predicted * 1e3));
     return s;
-}
-
-static bool has_workers(const struct graph_test *g, enum side s)
-{
-    for (unsigned i = 0; i < orr_worker_count; i++)
-        if (is_member(g, i) && side_of(&orr_workers[i]) == s) return true;
-    return false;
 }
 
 /* ---- scheduling ---- */
@@ -132,7 +151,9 @@ static void schedule(struct graph_test *g, struct orr_task *t);
 static struct orr_task *take(struct graph_test *g, enum side s, struct orr_worker *w)
 {
     struct orr_task *t = orr_pool_pop(g->queue[s], w);
-    if (t) orr_sub_acq_rel(&g->waiting_ns[s], (int64_t)(t->pub->predicted * 1e3));
+    if (t) orr_graph_expect_end(t);
+    if (t && !isnan(t->pub->predicted))
+        orr_sub_acq_rel(&g->waiting_ns[s], (int64_t)(t->pub->predicted * 1e3));
     return t;
 }
 
@@ -149,53 +170,20 @@ static void decide_anew(struct graph_test *g, enum side s)
 }
 
 /* The priority that the graph, as it was last computed, gives t. */
-static void rank(struct graph_test *g, struct orr_task *t)
+static int32_t rank(struct graph_test *g, struct orr_task *t)
 {
     unsigned n = g->by_descendants ? orr_graph_descendants(t) : orr_graph_depth(t);
-    t->priority = t->pub->priority = n < INT32_MAX ? (int)n : INT32_MAX;
-}
-
-/* Merges lists that fall by priority; of equals those of a go first. */
-static struct orr_task *merge(struct orr_task *a, struct orr_task *b)
-{
-    struct orr_task *all = NULL, **at = &all;
-    while (a && b) {
-        struct orr_task **from = a->priority >= b->priority ? &a : &b;
-        *at = *from;
-        at = &(*from)->next;
-        *from = *at;
-    }
-    *at = a ? a : b;
-    return all;
-}
-
-/* By falling priority: a worker that takes the first while the others are still coming takes the right one.
- */
-static struct orr_task *sorted(struct orr_task *list)
-{
-    enum { LEVELS = 40 };
-    struct orr_task *level[LEVELS] = { NULL }, *all = NULL; /* level i: 2^i tasks, or none */
-    while (list) {
-        struct orr_task *run = list;
-        int i = 0;
-        list = list->next;
-        run->next = NULL;
-        for (; level[i] && i < LEVELS - 1; i++) {
-            run = merge(level[i], run);
-            level[i] = NULL;
-        }
-        level[i] = run;
-    }
-    for (int i = 0; i < LEVELS; i++) all = merge(level[i], all);
-    return all;
+    int32_t priority = n < INT32_MAX ? (int32_t)n : INT32_MAX;
+    if (t->priority != priority) t->priority = priority;
+    if (t->pub->priority != priority) t->pub->priority = priority;
+    return priority;
 }
 
 static void schedule(struct graph_test *g, struct orr_task *t)
 {
-    double us;
-    enum side s = choose(g, t, &us);
-    t->pub->predicted = us;
-    orr_add_relaxed(&g->waiting_ns[s], (int64_t)(us * 1e3));
+    bool cpus = has_workers(g, CPUS), others = has_workers(g, OTHERS);
+    enum side s = cpus && others ? choose(g, t) : others ? OTHERS : CPUS;
+    if (orr_unlikely(!(cpus && others) && !isnan(t->pub->predicted))) t->pub->predicted = NAN;
     bool tells = orr_task_where_tells(t->pub);
     orr_pool_push(g->queue[s], t);
     if (tells)
@@ -213,31 +201,38 @@ static void submit_hook(void *instance, struct orr_task *t)
 {
     struct graph_test *g = instance;
     struct orr_thread *self = orr_self();
-    (void)t;
-    if (self->worker || self->current || self->callback_depth || orr_graph_live() > 1) return;
+    if (!orr_load_relaxed(&g->open) || self->worker || self->current || self->callback_depth) return;
+    unsigned in_graph = orr_graph_live();
+    if (in_graph > 1 || (in_graph == 1 && !orr_graph_has(t))) return;
+    if (orr_pool_length(g->queue[CPUS]) || orr_pool_length(g->queue[OTHERS])) return;
     orr_spin_lock(&g->lock);
-    bool was_open = g->open;
-    g->open = false;
+    orr_store_relaxed(&g->open, false);
     orr_spin_unlock(&g->lock);
-    if (was_open && orr_threads_any_blocked())
-        do_schedule(g); /* who blocks says so before he opens the bag */
+    if (orr_threads_any_blocked()) do_schedule(g); /* who blocks says so before he opens the bag */
+}
+
+/* False: there is no memory for one more. Called with the lock held. */
+static bool put_locked(struct bag *b, struct orr_task *t)
+{
+    if (b->count == b->room) {
+        uint32_t room = b->room ? 2 * b->room : 1024;
+        struct ready *tasks = orr_realloc(b->tasks, room * sizeof *tasks);
+        if (!tasks) return false;
+        b->tasks = tasks;
+        b->room = room;
+    }
+    b->tasks[b->count] = (struct ready){ .task = t, .place = b->count };
+    b->count++;
+    return true;
 }
 
 static void push(void *instance, struct orr_task *t)
 {
     struct graph_test *g = instance;
     orr_spin_lock(&g->lock);
-    bool open = g->open;
-    if (!open) {
-        t->next = NULL;
-        if (g->bag)
-            g->bag_last->next = t;
-        else
-            g->bag = t;
-        g->bag_last = t;
-    }
+    bool waits = !orr_load_relaxed(&g->open) && put_locked(&g->bag, t);
     orr_spin_unlock(&g->lock);
-    if (!open) return;
+    if (waits) return;
     rank(g, t);
     schedule(g, t);
 }
@@ -256,20 +251,51 @@ static void compute(struct graph_test *g)
     pthread_mutex_unlock(&g->computing);
 }
 
+static int goes_before(const void *left, const void *right)
+{
+    const struct ready *a = left, *b = right;
+    if (a->priority != b->priority) return a->priority > b->priority ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* By falling priority: a worker that takes the first while the others are still coming takes the right one.
+ * The tasks are cold by now, so those ahead are asked for in time. */
+static void rank_all(struct graph_test *g, struct bag *b)
+{
+    enum { AHEAD = 8 };
+    bool falls = true;
+    for (uint32_t i = 0; i < b->count; i++) {
+        if (i + AHEAD < b->count) {
+            orr_prefetch_write(b->tasks[i + AHEAD].task);
+            orr_prefetch_read(&b->tasks[i + AHEAD].task->rare);
+            orr_prefetch_read(&b->tasks[i + AHEAD / 2].task->pub->priority);
+        }
+        b->tasks[i].priority = rank(g, b->tasks[i].task);
+        falls &= i == 0 || b->tasks[i].priority <= b->tasks[i - 1].priority;
+    }
+    if (!falls) qsort(b->tasks, b->count, sizeof *b->tasks, goes_before);
+}
+
 static void do_schedule(void *instance)
 {
+    enum { AHEAD = 8 };
     struct graph_test *g = instance;
     compute(g);
     orr_spin_lock(&g->lock);
-    struct orr_task *t = g->bag;
-    g->bag = NULL;
-    g->open = true;
+    struct bag b = g->bag;
+    g->bag = (struct bag){ 0 };
+    orr_store_relaxed(&g->open, true);
     orr_spin_unlock(&g->lock);
-    for (struct orr_task *i = t; i; i = i->next) rank(g, i);
-    for (struct orr_task *next, *i = sorted(t); i; i = next) {
-        next = i->next;
-        schedule(g, i);
+    rank_all(g, &b);
+    for (uint32_t i = 0; i < b.count; i++) {
+        if (i + AHEAD < b.count) {
+            orr_prefetch_write(b.tasks[i + AHEAD].task);
+            orr_prefetch_read(&b.tasks[i + AHEAD / 2].task->pub->cl);
+            orr_prefetch_read(&b.tasks[i + AHEAD / 2].task->pub->workerids);
+        }
+        schedule(g, b.tasks[i].task);
     }
+    orr_free(b.tasks);
 }
 
 static struct orr_task *pop(void *instance, struct orr_worker *w)

@@ -3,6 +3,8 @@
  * own order. Threads: any pushes; workers pop; settings before there are tasks. Owns: the buckets. Not here:
  * models (dm.c).
  *
+ * Where all workers are of one kind, their order of the buckets is one of priorities, and a pool does.
+ *
  * A slow kind takes from a bucket only what the fast workers would not get to in the time it needs: when more
  * than (its slow factor) tasks wait for each fast worker. (E. Agullo et al., Task-based FMM for heterogeneous
  * architectures, 2016.) */
@@ -25,6 +27,8 @@ struct bucket {
 
 struct heteroprio {
     struct orr_ctx *ctx;
+    struct orr_pool *pool; /* of the only kind; NULL: there are several [const] */
+    int kind;              /* the only one [const] */
     orr_spin
         lock; /* protects the tasks in buckets, filled; held when a codelet's can_execute is asked; leaf */
     _Atomic uint32_t length;
@@ -48,6 +52,13 @@ static void *create(struct orr_ctx *ctx)
     struct heteroprio *h = orr_calloc(1, sizeof *h);
     if (!h) return NULL;
     h->ctx = ctx;
+    h->kind = orr_worker_count ? (int)orr_workers[0].type : NO_KIND;
+    for (unsigned i = 1; i < orr_worker_count; i++)
+        if ((int)orr_workers[i].type != h->kind) h->kind = NO_KIND;
+    if (h->kind != NO_KIND && !(h->pool = orr_pool_create())) {
+        orr_free(h);
+        return NULL;
+    }
     orr_spin_init(&h->lock);
     for (int b = 0; b < BUCKETS; b++) h->bucket[b].fastest = NO_KIND;
     for (int kind = 0; kind < STARPU_NARCH; kind++) {
@@ -60,7 +71,9 @@ static void *create(struct orr_ctx *ctx)
 
 static void destroy(void *instance)
 {
-    orr_free(instance);
+    struct heteroprio *h = instance;
+    if (h->pool) orr_pool_destroy(h->pool);
+    orr_free(h);
 }
 
 static int add_workers(void *instance, const int *workers, unsigned count)
@@ -87,12 +100,48 @@ static void show_filled_locked(struct heteroprio *h, unsigned number)
     }
 }
 
+static unsigned bucket_of(const struct orr_task *t)
+{
+    return t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : (unsigned)t->priority;
+}
+
+/* What stands for the place of t's bucket in the order of the only kind; negative: it is not looked at. */
+static int32_t rank(const struct heteroprio *h, const struct orr_task *t)
+{
+    int at = h->position[h->kind][bucket_of(t)];
+    return at < 0 ? -1 : (int32_t)h->nlooks[h->kind] - 1 - at;
+}
+
+static void push_by_rank(struct heteroprio *h, struct orr_task *t, int32_t priority)
+{
+    bool universal = orr_task_is_universal(t, h->pool->kinds);
+    t->priority = priority;
+    orr_pool_push(h->pool, t);
+    if (orr_likely(universal))
+        orr_wake_any(h->ctx, orr_queue_length(&h->pool->queue[0]));
+    else
+        orr_wake_each(h->ctx);
+}
+
+static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    struct heteroprio *h = instance;
+    (void)w;
+    int32_t priority = h->pool ? rank(h, t) : -1;
+    return priority >= 0 && orr_queue_would_lead(&h->pool->queue[0], priority);
+}
+
 static void push(void *instance, struct orr_task *t)
 {
     struct heteroprio *h = instance;
     bool tells = orr_task_where_tells(t->pub); /* now: it may have run once it is in */
-    int number = t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : t->priority;
+    unsigned number = bucket_of(t);
     struct bucket *b = &h->bucket[number];
+    int32_t priority = h->pool ? rank(h, t) : -1;
+    if (priority >= 0) {
+        push_by_rank(h, t, priority);
+        return;
+    }
     t->next = NULL;
     orr_spin_lock(&h->lock);
     if (b->last)
@@ -100,7 +149,7 @@ static void push(void *instance, struct orr_task *t)
     else
         b->first = t;
     b->last = t;
-    if (b->count++ == 0) show_filled_locked(h, (unsigned)number);
+    if (b->count++ == 0) show_filled_locked(h, number);
     uint32_t length = orr_add_seq(&h->length, 1u);
     orr_spin_unlock(&h->lock);
     if (tells)
@@ -164,6 +213,7 @@ static struct orr_task *pop_locked(struct heteroprio *h, struct orr_worker *w)
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
     struct heteroprio *h = instance;
+    if (orr_likely(h->pool != NULL)) return orr_pool_pop(h->pool, w); /* nobody looks at other buckets */
     if (orr_load_seq(&h->length) == 0) return NULL;
     orr_spin_lock(&h->lock);
     struct orr_task *t = pop_locked(h, w);
@@ -174,8 +224,9 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
 
 static uint32_t backlog(void *instance, struct orr_worker *w)
 {
+    struct heteroprio *h = instance;
     (void)w;
-    return orr_load_seq(&((struct heteroprio *)instance)->length);
+    return h->pool ? orr_pool_length(h->pool) : orr_load_seq(&h->length);
 }
 
 const struct orr_policy_ops orr_policy_heteroprio = {
@@ -187,6 +238,7 @@ const struct orr_policy_ops orr_policy_heteroprio = {
     .remove_workers = remove_workers,
     .push = push,
     .pop = pop,
+    .may_keep = may_keep,
     .backlog = backlog,
 };
 

@@ -5,7 +5,8 @@
  * Tasks of priority 0 go through a bounded ring whose cells carry turn numbers (D. Vyukov's bounded MPMC
  * queue, 2010): producers and consumers touch different counters and share only the cells, four to a cache
  * line. What does not fit spills to a list, and producers keep to the list until it is empty, so that order
- * is kept. Other priorities go to two heaps under the lock. */
+ * is kept. Under the lock are the others: priorities of 1 to 1023 have a list each, and a bit that says
+ * whether it is empty; what is above, or negative, goes to heaps. */
 #include "sched/queue.h"
 
 #include <errno.h>
@@ -14,7 +15,15 @@
 #include "core/base/alloc.h"
 #include "core/task/task.h"
 
-enum { REFILL = ORR_QUEUE_CELLS / 2, FIRST_HEAP_ROOM = 64 };
+enum { REFILL = ORR_QUEUE_CELLS / 2, FIRST_HEAP_ROOM = 64, LEVELS = 1024, WORD_BITS = 64 };
+
+struct orr_levels {
+    uint64_t words;                      /* bit i: filled[i] is not 0 */
+    uint64_t filled[LEVELS / WORD_BITS]; /* bit: there are tasks of that priority */
+    struct {
+        struct orr_task *first, *last;
+    } level[LEVELS];
+};
 
 int orr_queue_init(struct orr_queue *q)
 {
@@ -28,6 +37,7 @@ int orr_queue_init(struct orr_queue *q)
 void orr_queue_fini(struct orr_queue *q)
 {
     orr_free(q->cells);
+    orr_free(q->levels);
     orr_free(q->high.entries);
     orr_free(q->low.entries);
 }
@@ -114,7 +124,58 @@ static struct orr_task *heap_pop_locked(struct orr_heap *h)
     return t;
 }
 
-/* ---- the three together ---- */
+/* ---- lists of one priority each ---- */
+
+static bool level_push_locked(struct orr_queue *q, struct orr_task *t)
+{
+    struct orr_levels *l = q->levels;
+    if (orr_unlikely(!l) && !(l = q->levels = orr_calloc(1, sizeof *l))) return false;
+    unsigned at = (unsigned)t->priority;
+    t->next = NULL;
+    if (l->filled[at / WORD_BITS] >> (at % WORD_BITS) & 1) {
+        l->level[at].last->next = t;
+    } else {
+        l->filled[at / WORD_BITS] |= UINT64_C(1) << (at % WORD_BITS);
+        l->words |= UINT64_C(1) << (at / WORD_BITS);
+        l->level[at].first = t;
+    }
+    l->level[at].last = t;
+    return true;
+}
+
+static unsigned highest(uint64_t bits)
+{
+    return 63 - (unsigned)__builtin_clzll(bits);
+}
+
+/* Of lists that are not all empty. */
+static unsigned top_level(const struct orr_levels *l)
+{
+    unsigned word = highest(l->words);
+    return word * WORD_BITS + highest(l->filled[word]);
+}
+
+static struct orr_task *level_pop_locked(struct orr_levels *l)
+{
+    unsigned at = top_level(l);
+    struct orr_task *t = l->level[at].first;
+    l->level[at].first = t->next;
+    if (!t->next) {
+        l->filled[at / WORD_BITS] &= ~(UINT64_C(1) << (at % WORD_BITS));
+        if (!l->filled[at / WORD_BITS]) l->words &= ~(UINT64_C(1) << (at / WORD_BITS));
+    }
+    return t;
+}
+
+/* ---- all together ---- */
+
+static void publish_top_locked(struct orr_queue *q)
+{
+    if (q->high.count)
+        orr_store_relaxed(&q->top_priority, q->high.entries[0].priority);
+    else if (q->levels && q->levels->words)
+        orr_store_relaxed(&q->top_priority, (int32_t)top_level(q->levels));
+}
 
 static void spill_locked(struct orr_queue *q, struct orr_task *t)
 {
@@ -129,13 +190,13 @@ static void spill_locked(struct orr_queue *q, struct orr_task *t)
 
 static void push_prioritised(struct orr_queue *q, struct orr_task *t)
 {
-    bool is_high = t->priority > 0;
+    bool is_high = t->priority > 0, has_level = is_high && t->priority < LEVELS;
     orr_spin_lock(&q->lock);
-    if (!heap_push_locked(is_high ? &q->high : &q->low, t)) {
-        spill_locked(q, t); /* out of memory: the task loses its priority, nothing else */
-    } else {
-        if (is_high) orr_store_relaxed(&q->top_priority, q->high.entries[0].priority);
+    if (has_level ? level_push_locked(q, t) : heap_push_locked(is_high ? &q->high : &q->low, t)) {
+        if (is_high) publish_top_locked(q);
         orr_add_seq(is_high ? &q->high_count : &q->low_count, 1u);
+    } else {
+        spill_locked(q, t); /* out of memory: the task loses its priority, nothing else */
     }
     orr_spin_unlock(&q->lock);
 }
@@ -152,14 +213,26 @@ void orr_queue_push(struct orr_queue *q, struct orr_task *t)
     orr_spin_unlock(&q->lock);
 }
 
-static struct orr_task *pop_heap(struct orr_queue *q, struct orr_heap *h, _Atomic uint32_t *count)
+static struct orr_task *pop_high(struct orr_queue *q)
 {
     struct orr_task *t = NULL;
     orr_spin_lock(&q->lock);
-    if (h->count) {
-        t = heap_pop_locked(h);
-        orr_sub_seq(count, 1u);
-        if (h == &q->high && h->count) orr_store_relaxed(&q->top_priority, h->entries[0].priority);
+    if (orr_load_relaxed(&q->high_count)) {
+        t = q->high.count ? heap_pop_locked(&q->high) : level_pop_locked(q->levels);
+        orr_sub_seq(&q->high_count, 1u);
+        publish_top_locked(q);
+    }
+    orr_spin_unlock(&q->lock);
+    return t;
+}
+
+static struct orr_task *pop_low(struct orr_queue *q)
+{
+    struct orr_task *t = NULL;
+    orr_spin_lock(&q->lock);
+    if (q->low.count) {
+        t = heap_pop_locked(&q->low);
+        orr_sub_seq(&q->low_count, 1u);
     }
     orr_spin_unlock(&q->lock);
     return t;
@@ -189,10 +262,28 @@ static struct orr_task *pop_spilled(struct orr_queue *q)
 struct orr_task *orr_queue_pop(struct orr_queue *q)
 {
     struct orr_task *t;
-    if (orr_unlikely(orr_load_seq(&q->high_count) > 0) && (t = pop_heap(q, &q->high, &q->high_count)))
-        return t;
+    if (orr_unlikely(orr_load_seq(&q->high_count) > 0) && (t = pop_high(q))) return t;
     if (orr_likely((t = ring_pop(q)) != NULL)) return t;
     if (orr_unlikely(orr_load_seq(&q->spilled_count) > 0) && (t = pop_spilled(q))) return t;
-    if (orr_unlikely(orr_load_seq(&q->low_count) > 0) && (t = pop_heap(q, &q->low, &q->low_count))) return t;
+    if (orr_unlikely(orr_load_seq(&q->low_count) > 0) && (t = pop_low(q))) return t;
     return NULL;
+}
+
+static void heap_walk(const struct orr_heap *h, void (*fn)(struct orr_task *t, void *arg), void *arg)
+{
+    for (uint32_t i = 0; i < h->count; i++) fn(h->entries[i].task, arg);
+}
+
+void orr_queue_walk_locked(struct orr_queue *q, void (*fn)(struct orr_task *t, void *arg), void *arg)
+{
+    heap_walk(&q->high, fn, arg);
+    heap_walk(&q->low, fn, arg);
+    if (!q->levels) return;
+    for (uint64_t words = q->levels->words; words; words &= words - 1) {
+        unsigned word = (unsigned)__builtin_ctzll(words);
+        for (uint64_t bits = q->levels->filled[word]; bits; bits &= bits - 1) {
+            unsigned at = word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            for (struct orr_task *t = q->levels->level[at].first; t; t = t->next) fn(t, arg);
+        }
+    }
 }

@@ -36,8 +36,9 @@ struct orr_queue {
     ORR_ALIGNED_LINE _Atomic uint64_t head; /* consumers */
     ORR_ALIGNED_LINE orr_spin lock;         /* protects all below; leaf; never held across a plug-in call */
     _Atomic uint32_t high_count, low_count, spilled_count;
-    _Atomic int32_t top_priority;            /* of the high heap, while it is not empty [any: hint] */
-    struct orr_heap high, low;               /* priorities above and below 0 */
+    _Atomic int32_t top_priority;            /* of those above 0, while there are any [any: hint] */
+    struct orr_levels *levels;               /* priorities above 0, but the largest; NULL: none so far */
+    struct orr_heap high, low;               /* the largest; those below 0 */
     struct orr_task *spilled, *spilled_last; /* what the ring had no room for */
     struct orr_queue_cell *cells;            /* [const] */
 };
@@ -47,6 +48,9 @@ void orr_queue_fini(struct orr_queue *q); /* empty by now */
 
 void orr_queue_push(struct orr_queue *q, struct orr_task *t);
 struct orr_task *orr_queue_pop(struct orr_queue *q); /* NULL: empty */
+
+/* Calls fn with every task whose priority is not 0, in no particular order. With q->lock held. */
+void orr_queue_walk_locked(struct orr_queue *q, void (*fn)(struct orr_task *t, void *arg), void *arg);
 
 /* About how many tasks it holds. Not 0 when a task is in it whose push ended before, in the order of all
  * seq_cst operations: a worker that stops searching relies on that (core/worker/park.c, stop_searching). */

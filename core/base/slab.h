@@ -13,10 +13,13 @@
 #include "core/base/export.h"
 
 enum orr_slab_id {
-    ORR_SLAB_TASK, /* private and public part of a task in one block */
-    ORR_SLAB_JOB,  /* private part alone, for tasks in the program's own memory */
-    ORR_SLAB_EDGE, /* one explicit dependency */
-    ORR_SLAB_ARGS, /* packed codelet arguments up to ORR_ARGS_BLOCK_BYTES */
+    ORR_SLAB_TASK,        /* private and public part of a task in one block */
+    ORR_SLAB_JOB,         /* private part alone, for tasks in the program's own memory */
+    ORR_SLAB_EDGE,        /* one explicit dependency */
+    ORR_SLAB_ARGS,        /* packed codelet arguments up to ORR_ARGS_BLOCK_BYTES */
+    ORR_SLAB_RARE,        /* what only some tasks need */
+    ORR_SLAB_GRAPH_NODE,  /* a task in the recorded graph */
+    ORR_SLAB_GRAPH_DATUM, /* a handle that tasks of it use */
     ORR_SLAB_COUNT
 };
 

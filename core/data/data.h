@@ -78,6 +78,8 @@ struct orr_data {
     struct orr_data *next, **prev;   /* list of all handles [lock: registry] */
     struct orr_data *ptr_next;       /* hash chain of pointer lookup [lock: registry] */
     void *local_ptr;                 /* as registered; key of the lookup */
+    struct orr_graph_datum
+        *graph; /* while tasks that are recorded use it (core/task/graph.c) [lock: graph] */
 };
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };

@@ -91,7 +91,8 @@ int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task
         orr_error("%s: job list \"%s\": the task %s", function, list->name, why);
         return -EINVAL;
     }
-    struct orr_job *job = orr_job_create();
+    struct orr_task *t = orr_task_private(task);
+    struct orr_job *job = t && orr_task_rare_get(t) ? orr_job_create() : NULL;
     if (!job) {
         orr_error("%s: job list \"%s\": out of memory", function, list->name);
         return -ENOMEM;
@@ -104,7 +105,7 @@ int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task
         orr_job_destroy(job);
         return r;
     }
-    orr_joblist_append(list, job, orr_task_of(task));
+    orr_joblist_append(list, job, t);
     return 0;
 }
 

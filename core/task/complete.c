@@ -48,13 +48,12 @@ static void regenerate(struct orr_task *t)
 static void release(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
-    if (orr_unlikely(r != NULL)) {
-        if (r->node) orr_graph_ended(t, r->persistent);
-        if (r->tag) orr_tag_ending(t); /* who gets its data may remove its tag */
-    }
-    if (t->naccesses) release_accesses(t);
     bool keep = r && r->persistent;
+    if (orr_unlikely(t->node != NULL)) orr_graph_ended(t, keep);
+    if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* who gets its data may remove its tag */
+    if (t->naccesses) release_accesses(t);
     struct orr_edge *kept = orr_dep_close(&t->successors, keep);
+    if (orr_unlikely(orr_load_seq(&orr_graph_late) > 0)) orr_graph_late_ended(t, keep);
     if (orr_unlikely(keep)) r->kept_edges = kept;
     if (orr_unlikely(r && r->tag)) orr_tag_done(t);
 }
@@ -106,7 +105,7 @@ void orr_task_complete(struct orr_task *t)
         orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
     release(t);
     void (*callback)(void *) = callback_of(pub);
-    struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->job : NULL;
+    struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->rare->job : NULL;
     bool ends_first =
         orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
     void *arg = pub->callback_arg;

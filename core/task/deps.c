@@ -181,6 +181,8 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
             one = -ENOMEM;
         else if (orr_dep_hang(&p->successors, g, &one))
             continue;
+        else if (orr_unlikely(one == 0 && orr_load_seq(&orr_graph_late)))
+            orr_graph_late_ended(p, false); /* it has ended meanwhile, and did not see its node */
         if (one) status = one;
         satisfied++;
         g->total--; /* a prerequisite of the past is none in later rounds */

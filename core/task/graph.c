@@ -12,6 +12,10 @@
  * again, the node and what was declared for it stay until it is freed, but it is not shown, nor counted in
  * between. Each end of an edge knows its place at the other end, so that an edge goes in constant time.
  *
+ * When only policies of ours look, a task that nothing was connected with when it was submitted gets no node.
+ * If another is declared to wait for it later, it gets one then, which is found by the task's address,
+ * because the task may be running, and end, meanwhile.
+ *
  * Two threads that submit tasks on the same datum may be recorded in another order than they run: edges then
  * point the wrong way, and might even make a circle; what is computed ends nevertheless. */
 #define HASH_NONFATAL_OOM 1
@@ -20,9 +24,12 @@
 #include "core/task/graph.h"
 
 #include <starpu.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/slab.h"
+#include "core/base/thread.h"
 
 #define uthash_nonfatal_oom(element) (oom = true)
 #include <uthash.h>
@@ -32,68 +39,117 @@ struct link {      /* one end of an edge */
     bool declared; /* stays when the task may be submitted again */
 };
 
-struct datum;
-
 struct use {                  /* of a datum by a task */
     struct use *next, **prev; /* in its group */
-    struct use *next_of_task; /* among those of its task */
-    struct datum *datum;
+    struct orr_graph_datum *datum;
     struct orr_graph_node *node;
 };
 
-struct datum {
+struct orr_graph_datum { /* of a handle, while tasks use it */
     struct orr_data *handle;
     struct use *latest, *before; /* groups */
     unsigned uses;               /* in them, or in earlier ones */
     uint8_t group;               /* enum orr_group of the latest */
-    UT_hash_handle hh;
+};
+_Static_assert(sizeof(struct orr_graph_datum) <= ORR_GRAPH_DATUM_BYTES, "its slab's blocks are too small");
+
+enum { FEW_EDGES = 4, FEW_USES = ORR_TASK_INLINE_ACCESSES }; /* a node has room for them itself */
+
+struct few_ends {
+    struct _starpu_graph_node *nodes[FEW_EDGES];
+    struct link links[FEW_EDGES];
 };
 
 struct orr_graph_node {
-    struct _starpu_graph_node pub;     /* first: what policies see */
-    struct link *in_links, *out_links; /* beside pub.incoming and pub.outgoing */
+    struct _starpu_graph_node pub;       /* first: what policies see */
+    _Atomic unsigned depth, descendants; /* as last computed, for who has no lock */
+    unsigned at;                         /* its place among all */
+    struct orr_graph_node
+        *_Atomic latest;               /* at the end of an edge from here, or was: to be fetched, no more */
+    unsigned left;                     /* while depths are computed: successors to come */
+    uint8_t weight;                    /* 1: a task, 0: a tag */
+    bool active;                       /* submitted and not ended; tags always */
+    struct orr_graph_node *todo;       /* the next to be looked at */
+    struct link *in_links, *out_links; /* beside pub.incoming and pub.outgoing, behind them in one block */
     unsigned in_room, out_room;
-    struct orr_graph_node *next, **prev; /* of all */
     struct use *uses;
-    bool active;                 /* submitted and not ended; tags always */
-    unsigned weight;             /* 1: a task, 0: a tag */
-    unsigned left;               /* while depths are computed: successors to come */
-    uint64_t seen;               /* while descendants are counted: by whom */
-    struct orr_graph_node *todo; /* the next to be looked at */
+    unsigned nuses;
+    uint64_t seen; /* while descendants are counted: by whom */
+    struct few_ends few_in, few_out;
+    struct use few_uses[FEW_USES];
+};
+_Static_assert(sizeof(struct orr_graph_node) <= ORR_GRAPH_NODE_BYTES, "its slab's blocks are too small");
+
+struct late { /* the node of a task that was under way already */
+    struct orr_task *task;
+    struct orr_graph_node *node;
+    UT_hash_handle hh;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* "graph": protects all here; leaf, and held while
                                                           * a function of the program's looks at nodes */
-static struct orr_graph_node *nodes;
-static struct datum *data;
-static unsigned live;
+static struct {
+    struct orr_graph_node **at; /* NULL where one was removed */
+    unsigned count, room, holes;
+} all_nodes;
+static struct late *late;
+static unsigned dormant; /* nodes of tasks that are not submitted */
+static _Atomic unsigned live;
 static int wanted;      /* by policies of ours */
 static bool incomplete; /* somebody was told */
 static _Atomic uint64_t version;
 static uint64_t seen_last;
 
-_Atomic uint32_t orr_graph_recording;
+_Atomic uint32_t orr_graph_recording, orr_graph_late;
 int _starpu_graph_record;
+
+/* Sections are short, but for those that look at the whole graph: who comes waits a little before it sleeps.
+ */
+static void lock_graph(void)
+{
+    for (int i = 0; i < 200; i++) {
+        if (pthread_mutex_trylock(&lock) == 0) return;
+        for (int k = 0; k < 8; k++) orr_cpu_relax();
+    }
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_graph(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 void orr_graph_want(int change)
 {
-    pthread_mutex_lock(&lock);
+    lock_graph();
     wanted += change;
-    orr_store_release(&orr_graph_recording, wanted > 0 || _starpu_graph_record);
-    pthread_mutex_unlock(&lock);
+    orr_store_release(&orr_graph_recording, _starpu_graph_record ? ORR_GRAPH_ALL
+                                            : wanted > 0         ? ORR_GRAPH_CONNECTED
+                                                                 : ORR_GRAPH_OFF);
+    unlock_graph();
 }
 
 void orr_graph_fini(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_graph();
     wanted = 0;
     _starpu_graph_record = 0;
     incomplete = false;
+    if (all_nodes.count == 0) {
+        orr_free(all_nodes.at);
+        all_nodes.at = NULL;
+        all_nodes.room = 0;
+    }
     orr_store_release(&orr_graph_recording, 0u);
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
 }
 
 /* ---- nodes and edges; called with the lock held ---- */
+
+static void changed_locked(void)
+{
+    orr_store_relaxed(&version, orr_load_relaxed(&version) + 1);
+}
 
 static void no_memory_locked(void)
 {
@@ -101,36 +157,102 @@ static void no_memory_locked(void)
     incomplete = true;
 }
 
-static struct orr_graph_node *node_create_locked(struct starpu_task *task)
+/* Another core wrote it last. */
+static void fetch(void *block)
 {
-    struct orr_graph_node *n = orr_calloc(1, sizeof *n);
+    if (!block) return;
+    for (char *at = block; at < (char *)block + ORR_GRAPH_NODE_BYTES; at += ORR_CACHE_LINE)
+        orr_prefetch_write(at);
+}
+
+/* A node that is not in the graph yet; NULL: out of memory. */
+static struct orr_graph_node *node_new(struct starpu_task *task)
+{
+    struct orr_graph_node *n = orr_slab_alloc(ORR_SLAB_GRAPH_NODE);
+    if (!n) return NULL;
+    fetch(orr_self()->caches[ORR_SLAB_GRAPH_NODE].free_list); /* the next call's */
+    memset(n, 0, offsetof(struct orr_graph_node, few_in));    /* there is room behind it, not values */
+    n->pub.task = task;
+    n->pub.incoming = n->few_in.nodes;
+    n->pub.outgoing = n->few_out.nodes;
+    n->in_links = n->few_in.links;
+    n->out_links = n->few_out.links;
+    n->in_room = n->out_room = FEW_EDGES;
+    n->uses = n->few_uses;
+    n->weight = task != NULL;
+    n->active = !task;
+    return n;
+}
+
+/* What a node has beside its block, and the block. Nothing leads to it any more. */
+static void node_recycle(struct orr_graph_node *n)
+{
+    if (orr_unlikely(n->pub.incoming != n->few_in.nodes)) orr_free(n->pub.incoming);
+    if (orr_unlikely(n->pub.outgoing != n->few_out.nodes)) orr_free(n->pub.outgoing);
+    if (orr_unlikely(n->uses != n->few_uses)) orr_free(n->uses);
+    orr_slab_free(ORR_SLAB_GRAPH_NODE, n);
+}
+
+static void squeeze_locked(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < all_nodes.count; i++) {
+        if (!all_nodes.at[i]) continue;
+        all_nodes.at[i]->at = count;
+        all_nodes.at[count++] = all_nodes.at[i];
+    }
+    all_nodes.count = count;
+    all_nodes.holes = 0;
+}
+
+static bool reserve_place_locked(void)
+{
+    if (orr_likely(all_nodes.count < all_nodes.room)) return true;
+    if (all_nodes.holes > all_nodes.room / 2) {
+        squeeze_locked();
+        return true;
+    }
+    unsigned room = all_nodes.room ? 2 * all_nodes.room : 1024;
+    struct orr_graph_node **more = orr_realloc(all_nodes.at, room * sizeof *more);
+    if (!more) return false;
+    all_nodes.at = more;
+    all_nodes.room = room;
+    return true;
+}
+
+/* n itself, or NULL after a message. */
+static struct orr_graph_node *node_add_locked(struct orr_graph_node *n)
+{
+    if (n && !reserve_place_locked()) {
+        node_recycle(n);
+        n = NULL;
+    }
     if (!n) {
         no_memory_locked();
         return NULL;
     }
-    n->pub.task = task;
-    n->weight = task != NULL;
-    n->active = !task;
-    n->next = nodes;
-    n->prev = &nodes;
-    if (nodes) nodes->prev = &n->next;
-    nodes = n;
+    dormant += n->weight;
+    n->at = all_nodes.count;
+    all_nodes.at[all_nodes.count++] = n;
     return n;
 }
 
-/* Room for one more edge. */
+/* Room for one more edge. few: where the first ones are. */
 static bool reserve_locked(struct _starpu_graph_node ***ends, struct link **links, unsigned count,
-                           unsigned *room)
+                           unsigned *room, const struct few_ends *few)
 {
-    if (count < *room) return true;
-    unsigned more = *room ? 2 * *room : 4;
-    struct _starpu_graph_node **new_ends = orr_realloc(*ends, more * sizeof **ends);
-    if (new_ends) *ends = new_ends;
-    struct link *new_links = new_ends ? orr_realloc(*links, more * sizeof **links) : NULL;
-    if (!new_links) {
+    if (orr_likely(count < *room)) return true;
+    unsigned more = 2 * *room;
+    struct _starpu_graph_node **new_ends = orr_malloc(more * (sizeof **ends + sizeof **links));
+    if (!new_ends) {
         no_memory_locked();
         return false;
     }
+    struct link *new_links = (struct link *)(new_ends + more);
+    memcpy(new_ends, *ends, count * sizeof **ends);
+    memcpy(new_links, *links, count * sizeof **links);
+    if (*ends != few->nodes) orr_free(*ends);
+    *ends = new_ends;
     *links = new_links;
     *room = more;
     return true;
@@ -146,8 +268,8 @@ static void add_edge_locked(struct orr_graph_node *p, struct orr_graph_node *n, 
 {
     unsigned in = n->pub.n_incoming, out = p->pub.n_outgoing;
     if (p == n || (in > 0 && n->pub.incoming[in - 1] == &p->pub && !declared)) return;
-    if (!reserve_locked(&n->pub.incoming, &n->in_links, in, &n->in_room) ||
-        !reserve_locked(&p->pub.outgoing, &p->out_links, out, &p->out_room))
+    if (!reserve_locked(&n->pub.incoming, &n->in_links, in, &n->in_room, &n->few_in) ||
+        !reserve_locked(&p->pub.outgoing, &p->out_links, out, &p->out_room, &p->few_out))
         return;
     n->pub.incoming[in] = &p->pub;
     n->in_links[in] = (struct link){ .slot = out, .declared = declared };
@@ -155,6 +277,7 @@ static void add_edge_locked(struct orr_graph_node *p, struct orr_graph_node *n, 
     p->pub.outgoing[out] = &n->pub;
     p->out_links[out] = (struct link){ .slot = in, .declared = declared };
     p->pub.n_outgoing++;
+    orr_store_relaxed(&p->latest, n);
 }
 
 /* Takes the incoming edge at this place from n alone; the last one moves there. */
@@ -191,61 +314,60 @@ static void remove_edges_locked(struct orr_graph_node *n, bool all)
     }
 }
 
-static void drop_unused_locked(struct datum *d)
+static void drop_unused_locked(struct orr_graph_datum *d)
 {
     if (d->uses) return;
-    HASH_DELETE(hh, data, d);
-    orr_free(d);
+    d->handle->graph = NULL;
+    orr_slab_free(ORR_SLAB_GRAPH_DATUM, d);
 }
 
 static void leave_data_locked(struct orr_graph_node *n)
 {
-    for (struct use *u = n->uses, *next; u; u = next) {
-        struct datum *d = u->datum;
-        next = u->next_of_task;
+    for (struct use *u = n->uses; u < n->uses + n->nuses; u++) {
+        struct orr_graph_datum *d = u->datum;
         *u->prev = u->next;
         if (u->next) u->next->prev = u->prev;
-        orr_free(u);
         d->uses--;
         drop_unused_locked(d);
     }
-    n->uses = NULL;
+    n->nuses = 0;
+}
+
+static void wake_locked(struct orr_graph_node *n)
+{
+    n->active = true;
+    dormant--;
+    orr_store_relaxed(&live, orr_load_relaxed(&live) + 1);
 }
 
 static void rest_locked(struct orr_graph_node *n)
 {
     leave_data_locked(n);
-    if (n->active && n->weight) live--;
-    if (n->weight) n->active = false;
-    orr_add_relaxed(&version, 1u);
+    changed_locked();
+    if (!n->active || !n->weight) return;
+    n->active = false;
+    dormant++;
+    orr_store_relaxed(&live, orr_load_relaxed(&live) - 1);
 }
 
-static void node_free_locked(struct orr_graph_node *n)
+/* The caller recycles it. */
+static void node_remove_locked(struct orr_graph_node *n)
 {
     rest_locked(n);
+    dormant -= n->weight;
     remove_edges_locked(n, true);
-    *n->prev = n->next;
-    if (n->next) n->next->prev = n->prev;
-    orr_free(n->pub.incoming);
-    orr_free(n->pub.outgoing);
-    orr_free(n->in_links);
-    orr_free(n->out_links);
-    orr_free(n);
+    all_nodes.at[n->at] = NULL;
+    if (++all_nodes.holes == all_nodes.count) all_nodes.count = all_nodes.holes = 0;
 }
 
 /* ---- data; called with the lock held ---- */
 
-static struct datum *datum_locked(struct orr_data *handle)
+static struct orr_graph_datum *datum_locked(struct orr_data *handle)
 {
-    struct datum *d = NULL;
-    bool oom = false;
-    HASH_FIND_PTR(data, &handle, d);
-    if (d || !(d = orr_calloc(1, sizeof *d))) return d;
-    d->handle = handle;
-    HASH_ADD_PTR(data, handle, d);
-    if (!oom) return d;
-    orr_free(d);
-    return NULL;
+    if (orr_likely(handle->graph)) return handle->graph;
+    struct orr_graph_datum *d = orr_slab_alloc(ORR_SLAB_GRAPH_DATUM);
+    if (d) *d = (struct orr_graph_datum){ .handle = handle };
+    return handle->graph = d;
 }
 
 static void move_group_locked(struct use **to, struct use **from)
@@ -273,10 +395,8 @@ static bool shares(uint8_t group)
 
 static void use_datum_locked(struct orr_graph_node *n, struct orr_data *handle, uint8_t group)
 {
-    struct datum *d = datum_locked(handle);
-    struct use *u = d ? orr_calloc(1, sizeof *u) : NULL;
-    if (!u) {
-        if (d) drop_unused_locked(d);
+    struct orr_graph_datum *d = datum_locked(handle);
+    if (!d) {
         no_memory_locked();
         return;
     }
@@ -288,112 +408,213 @@ static void use_datum_locked(struct orr_graph_node *n, struct orr_data *handle, 
         d->group = group;
     }
     for (struct use *p = d->before; p; p = p->next) add_edge_locked(p->node, n, false);
-    *u =
-        (struct use){ .next = d->latest, .prev = &d->latest, .datum = d, .node = n, .next_of_task = n->uses };
+    struct use *u = &n->uses[n->nuses++];
+    *u = (struct use){ .next = d->latest, .prev = &d->latest, .datum = d, .node = n };
     if (d->latest) d->latest->prev = &u->next;
     d->latest = u;
     d->uses++;
-    n->uses = u;
+}
+
+/* Room for what a task uses. */
+static bool reserve_uses(struct orr_graph_node *n, unsigned count)
+{
+    if (orr_likely(count <= FEW_USES)) return true;
+    if (n->uses != n->few_uses) orr_free(n->uses); /* of an earlier submission */
+    n->uses = orr_malloc(count * sizeof *n->uses);
+    if (n->uses) return true;
+    n->uses = n->few_uses;
+    return false;
 }
 
 /* ---- tasks ---- */
 
-/* The node of a task that has one, or that is not under way yet. */
-static struct orr_graph_node *node_of_task_locked(struct orr_task *t)
+static struct orr_graph_node *late_find_locked(struct orr_task *t)
 {
-    struct orr_task_rare *r = t->rare;
-    if (r && r->node) return r->node;
-    if (orr_load_acquire(&t->state) != ORR_TASK_CREATED || !(r = orr_task_rare_get(t))) return NULL;
-    return r->node = node_create_locked(t->pub);
+    struct late *l = NULL;
+    HASH_FIND_PTR(late, &t, l);
+    return l ? l->node : NULL;
+}
+
+static struct orr_graph_node *late_add_locked(struct orr_task *t)
+{
+    bool oom = false;
+    struct late *l = orr_malloc(sizeof *l);
+    struct orr_graph_node *n = l ? node_add_locked(node_new(t->pub)) : NULL;
+    if (n) {
+        *l = (struct late){ .task = t, .node = n };
+        HASH_ADD_PTR(late, task, l);
+    }
+    if (!n || oom) {
+        if (oom) node_remove_locked(n);
+        if (oom) node_recycle(n);
+        orr_free(l);
+        no_memory_locked();
+        return NULL;
+    }
+    wake_locked(n);
+    orr_add_seq(&orr_graph_late, 1u); /* pairs with the load in release(), complete.c */
+    return n;
+}
+
+static struct orr_graph_node *late_take_locked(struct orr_task *t)
+{
+    struct late *l = NULL;
+    HASH_FIND_PTR(late, &t, l);
+    struct orr_graph_node *n = l ? l->node : NULL;
+    if (!l) return NULL;
+    HASH_DEL(late, l);
+    orr_free(l);
+    orr_sub_seq(&orr_graph_late, 1u);
+    return n;
+}
+
+void orr_graph_late_ended(struct orr_task *t, bool again)
+{
+    lock_graph();
+    struct orr_graph_node *n = late_take_locked(t);
+    if (n && again) {
+        rest_locked(n);
+        t->node = n;
+    } else if (n) {
+        node_remove_locked(n);
+    }
+    unlock_graph();
+    if (n && !again) node_recycle(n);
+}
+
+static struct orr_graph_node *own_node_locked(struct orr_task *t)
+{
+    if (!t->node) t->node = node_add_locked(node_new(t->pub));
+    return t->node;
+}
+
+/* The node of a task for which another is declared to wait; NULL: it has none, and will not have. */
+static struct orr_graph_node *prerequisite_locked(struct orr_task *p)
+{
+    uint32_t state = orr_load_acquire(&p->state);
+    if (p->node || state == ORR_TASK_CREATED) return own_node_locked(p);
+    if (state == ORR_TASK_DONE) return NULL;
+    struct orr_graph_node *n = late_find_locked(p);
+    return n ? n : late_add_locked(p);
+}
+
+/* The same of the one that waits, and is the caller's. */
+static struct orr_graph_node *waiter_locked(struct orr_task *t)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    bool under_way = state != ORR_TASK_CREATED && state != ORR_TASK_DONE;
+    return under_way && !t->node ? NULL : own_node_locked(t);
+}
+
+static void use_data_locked(struct orr_graph_node *n, struct orr_task *t)
+{
+    const struct orr_access *a = orr_task_accesses(t);
+    if (!reserve_uses(n, t->naccesses)) {
+        no_memory_locked();
+        return;
+    }
+    for (unsigned i = 0; i < t->naccesses; i++)
+        if (!(a[i].flags & ORR_AF_LATE))
+            use_datum_locked(n, STARPU_TASK_GET_HANDLE(t->pub, a[i].index), a[i].group);
 }
 
 void orr_graph_submitted(struct orr_task *t)
 {
-    struct orr_task_rare *r = orr_task_rare_get(t);
-    pthread_mutex_lock(&lock);
-    struct orr_graph_node *n = r ? r->node ? r->node : node_create_locked(t->pub) : NULL;
+    if (!t->node && t->naccesses == 0 && orr_load_relaxed(&orr_graph_recording) == ORR_GRAPH_CONNECTED)
+        return;
+    struct orr_graph_node *new = t->node ? NULL : node_new(t->pub);
+    lock_graph();
+    struct orr_graph_node *n = t->node ? t->node : node_add_locked(new);
     if (n && !n->active) {
-        r->node = n;
-        n->active = true;
+        t->node = n;
+        wake_locked(n);
         n->pub.depth = n->pub.descendants = 0;
-        live++;
-        const struct orr_access *a = orr_task_accesses(t);
-        for (unsigned i = 0; i < t->naccesses; i++)
-            if (!(a[i].flags & ORR_AF_LATE))
-                use_datum_locked(n, STARPU_TASK_GET_HANDLE(t->pub, a[i].index), a[i].group);
-        orr_add_relaxed(&version, 1u);
+        orr_store_relaxed(&n->depth, 0);
+        orr_store_relaxed(&n->descendants, 0);
+        use_data_locked(n, t);
+        changed_locked();
     }
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
+}
+
+void orr_graph_expect_end(struct orr_task *t)
+{
+    if (!t->node) return;
+    fetch(t->node);
+    orr_prefetch_write(orr_load_relaxed(&t->node->latest));
 }
 
 void orr_graph_ended(struct orr_task *t, bool again)
 {
-    struct orr_task_rare *r = t->rare;
-    pthread_mutex_lock(&lock);
+    struct orr_graph_node *n = t->node;
+    lock_graph();
     if (again) {
-        rest_locked(r->node);
-        remove_edges_locked(r->node, false);
+        rest_locked(n);
+        remove_edges_locked(n, false);
     } else {
-        node_free_locked(r->node);
-        r->node = NULL;
+        node_remove_locked(n);
+        t->node = NULL;
     }
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
+    if (!again) node_recycle(n);
 }
 
 void orr_graph_declared(struct orr_task *t, struct orr_task *p)
 {
-    pthread_mutex_lock(&lock);
-    struct orr_graph_node *from = node_of_task_locked(p), *to = from ? node_of_task_locked(t) : NULL;
+    lock_graph();
+    struct orr_graph_node *from = prerequisite_locked(p), *to = from ? waiter_locked(t) : NULL;
     if (to) add_edge_locked(from, to, true);
-    orr_add_relaxed(&version, 1u);
-    pthread_mutex_unlock(&lock);
+    changed_locked();
+    unlock_graph();
 }
 
 void orr_graph_free(struct orr_graph_node *n)
 {
-    pthread_mutex_lock(&lock);
-    node_free_locked(n);
-    pthread_mutex_unlock(&lock);
+    lock_graph();
+    node_remove_locked(n);
+    unlock_graph();
+    node_recycle(n);
 }
 
 /* ---- tags ---- */
 
 static bool tag_nodes_locked(struct orr_graph_tag *tag)
 {
-    if (!tag->before) tag->before = node_create_locked(NULL);
-    if (!tag->after) tag->after = node_create_locked(NULL);
+    if (!tag->before) tag->before = node_add_locked(node_new(NULL));
+    if (!tag->after) tag->after = node_add_locked(node_new(NULL));
     return tag->before && tag->after;
 }
 
 void orr_graph_tag_declared(struct orr_graph_tag *tag, struct orr_graph_tag *waits_for)
 {
-    pthread_mutex_lock(&lock);
+    lock_graph();
     if (tag_nodes_locked(tag) && tag_nodes_locked(waits_for))
         add_edge_locked(waits_for->after, tag->before, true);
-    orr_add_relaxed(&version, 1u);
-    pthread_mutex_unlock(&lock);
+    changed_locked();
+    unlock_graph();
 }
 
 void orr_graph_tag_bound(struct orr_graph_tag *tag, struct orr_task *t)
 {
-    pthread_mutex_lock(&lock);
-    struct orr_task_rare *r = t->rare;
-    if (!r->node) r->node = node_create_locked(t->pub); /* it is being submitted */
-    if (r->node && tag_nodes_locked(tag)) {
-        add_edge_locked(tag->before, r->node, false);
-        add_edge_locked(r->node, tag->after, false);
+    lock_graph();
+    if (own_node_locked(t) && tag_nodes_locked(tag)) { /* it is being submitted */
+        add_edge_locked(tag->before, t->node, false);
+        add_edge_locked(t->node, tag->after, false);
     }
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
 }
 
 void orr_graph_tag_free(struct orr_graph_tag *tag)
 {
     if (orr_likely(!tag->before && !tag->after)) return;
-    pthread_mutex_lock(&lock);
-    if (tag->before) node_free_locked(tag->before);
-    if (tag->after) node_free_locked(tag->after);
+    struct orr_graph_node *gone[] = { tag->before, tag->after };
+    lock_graph();
+    for (int i = 0; i < 2; i++)
+        if (gone[i]) node_remove_locked(gone[i]);
     tag->before = tag->after = NULL;
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
+    for (int i = 0; i < 2; i++)
+        if (gone[i]) node_recycle(gone[i]);
 }
 
 /* ---- what policies compute ---- */
@@ -408,27 +629,32 @@ static unsigned active_successors_locked(const struct orr_graph_node *n)
 /* From the tasks that nobody waits for upwards, each when all that wait for it are done. */
 void _starpu_graph_compute_depths(void)
 {
-    struct orr_graph_node *todo = NULL;
-    pthread_mutex_lock(&lock);
-    for (struct orr_graph_node *n = nodes; n; n = n->next) {
+    enum { AHEAD = 8 };
+    struct orr_graph_node *todo = NULL, **end = &todo;
+    lock_graph();
+    for (unsigned i = all_nodes.count; i-- > 0;) {
+        struct orr_graph_node *n = all_nodes.at[i];
+        if (i >= AHEAD && all_nodes.at[i - AHEAD]) orr_prefetch_write(all_nodes.at[i - AHEAD]);
+        if (!n) continue;
         n->pub.depth = 0;
-        n->left = active_successors_locked(n);
+        n->left = dormant ? active_successors_locked(n) : n->pub.n_outgoing;
         if (!n->active || n->left) continue;
-        n->todo = todo;
-        todo = n;
+        *end = n;
+        end = &n->todo;
     }
-    while (todo) {
-        struct orr_graph_node *n = todo;
-        todo = n->todo;
+    *end = NULL;
+    for (struct orr_graph_node *n = todo; n; n = n->todo) {
+        orr_store_relaxed(&n->depth, n->pub.depth);
         for (unsigned i = 0; i < n->pub.n_incoming; i++) {
             struct orr_graph_node *p = node_of(n->pub.incoming[i]);
             if (p->pub.depth < n->pub.depth + n->weight) p->pub.depth = n->pub.depth + n->weight;
             if (!p->active || --p->left) continue;
-            p->todo = todo;
-            todo = p;
+            p->todo = NULL;
+            *end = p;
+            end = &p->todo;
         }
     }
-    pthread_mutex_unlock(&lock);
+    unlock_graph();
 }
 
 static unsigned count_descendants_locked(struct orr_graph_node *from)
@@ -455,42 +681,58 @@ static unsigned count_descendants_locked(struct orr_graph_node *from)
 
 void _starpu_graph_compute_descendants(void)
 {
-    pthread_mutex_lock(&lock);
-    for (struct orr_graph_node *n = nodes; n; n = n->next)
-        if (n->active) n->pub.descendants = count_descendants_locked(n);
-    pthread_mutex_unlock(&lock);
+    lock_graph();
+    for (unsigned i = 0; i < all_nodes.count; i++) {
+        struct orr_graph_node *n = all_nodes.at[i];
+        if (n && n->active) {
+            n->pub.descendants = count_descendants_locked(n);
+            orr_store_relaxed(&n->descendants, n->pub.descendants);
+        }
+    }
+    unlock_graph();
 }
 
 void _starpu_graph_foreach(void (*func)(void *data, struct _starpu_graph_node *node), void *arg)
 {
-    pthread_mutex_lock(&lock);
-    for (struct orr_graph_node *n = nodes; n; n = n->next)
-        if (n->active && n->pub.task) func(arg, &n->pub);
-    pthread_mutex_unlock(&lock);
+    lock_graph();
+    for (unsigned i = 0; i < all_nodes.count; i++) {
+        struct orr_graph_node *n = all_nodes.at[i];
+        if (n && n->active && n->pub.task) func(arg, &n->pub);
+    }
+    unlock_graph();
+}
+
+/* Whoever asks has t, and with it the node; NULL: it has none. */
+static struct orr_graph_node *node_of_ready(struct orr_task *t)
+{
+    if (t->node) return t->node;
+    if (orr_likely(orr_load_seq(&orr_graph_late) == 0)) return NULL;
+    lock_graph();
+    struct orr_graph_node *n = late_find_locked(t);
+    unlock_graph();
+    return n;
 }
 
 unsigned orr_graph_depth(struct orr_task *t)
 {
-    pthread_mutex_lock(&lock);
-    unsigned depth = t->rare && t->rare->node ? t->rare->node->pub.depth : 0;
-    pthread_mutex_unlock(&lock);
-    return depth;
+    struct orr_graph_node *n = node_of_ready(t);
+    return n ? orr_load_relaxed(&n->depth) : 0;
 }
 
 unsigned orr_graph_descendants(struct orr_task *t)
 {
-    pthread_mutex_lock(&lock);
-    unsigned count = t->rare && t->rare->node ? t->rare->node->pub.descendants : 0;
-    pthread_mutex_unlock(&lock);
-    return count;
+    struct orr_graph_node *n = node_of_ready(t);
+    return n ? orr_load_relaxed(&n->descendants) : 0;
+}
+
+bool orr_graph_has(struct orr_task *t)
+{
+    return t->node != NULL;
 }
 
 unsigned orr_graph_live(void)
 {
-    pthread_mutex_lock(&lock);
-    unsigned count = live;
-    pthread_mutex_unlock(&lock);
-    return count;
+    return orr_load_relaxed(&live);
 }
 
 uint64_t orr_graph_version(void)

@@ -11,8 +11,14 @@
 
 struct orr_graph_node;
 
-/* Whether tasks are recorded. Everything below is called only then, or for what was recorded before. */
-extern _Atomic uint32_t orr_graph_recording;
+/* Blocks of its slabs. */
+enum { ORR_GRAPH_NODE_BYTES = 384, ORR_GRAPH_DATUM_BYTES = 48 };
+
+/* Which tasks are recorded: none; those that data, tags or declarations connect with others, or may; all. */
+enum { ORR_GRAPH_OFF, ORR_GRAPH_CONNECTED, ORR_GRAPH_ALL };
+extern _Atomic uint32_t orr_graph_recording; /* Everything below is called only unless it is OFF, or for what
+                                              * was recorded before */
+extern _Atomic uint32_t orr_graph_late;      /* tasks that got a node after they were submitted */
 
 /* A policy that wants a graph comes or goes (change 1 or -1; 0: the program may have set its variable). */
 void orr_graph_want(int change);
@@ -21,10 +27,14 @@ void orr_graph_fini(void);
 
 /* t is being submitted, and its accesses are known, but nobody else can see it yet. */
 void orr_graph_submitted(struct orr_task *t);
+/* t will soon: what its end touches is fetched meanwhile. */
+void orr_graph_expect_end(struct orr_task *t);
 /* t has ended. again: it may be submitted again, and what was declared for it stays. */
 void orr_graph_ended(struct orr_task *t, bool again);
-/* t is declared to wait for p, which has not ended. */
+/* t is about to be declared to wait for p, which is the program's still. */
 void orr_graph_declared(struct orr_task *t, struct orr_task *p);
+/* No task can be made to wait for t any more, and orr_graph_late is not 0. again: as above. */
+void orr_graph_late_ended(struct orr_task *t, bool again);
 /* The node of a task that is freed. */
 void orr_graph_free(struct orr_graph_node *n);
 
@@ -36,10 +46,12 @@ void orr_graph_tag_declared(struct orr_graph_tag *tag, struct orr_graph_tag *wai
 void orr_graph_tag_bound(struct orr_graph_tag *tag, struct orr_task *t);
 void orr_graph_tag_free(struct orr_graph_tag *tag);
 
-/* What was last computed for t: its depth, or its descendants. */
+/* What was last computed for t, a task that is ready and has not run: its depth, or its descendants. */
 unsigned orr_graph_depth(struct orr_task *t);
 unsigned orr_graph_descendants(struct orr_task *t);
-/* Tasks submitted and not ended that are recorded; a number that changes with the graph. */
+/* Whether t, which is being submitted, has a node; tasks submitted and not ended that have one; a number that
+ * changes with the graph. */
+bool orr_graph_has(struct orr_task *t);
 unsigned orr_graph_live(void);
 uint64_t orr_graph_version(void);
 

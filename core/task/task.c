@@ -38,6 +38,9 @@ const size_t orr_slab_block_bytes[ORR_SLAB_COUNT] = {
     [ORR_SLAB_JOB] = ORR_SLAB_ROUND(sizeof(struct orr_task), ORR_CACHE_LINE),
     [ORR_SLAB_EDGE] = ORR_SLAB_ROUND(sizeof(struct orr_edge), 16),
     [ORR_SLAB_ARGS] = ORR_ARGS_BLOCK_BYTES,
+    [ORR_SLAB_RARE] = ORR_SLAB_ROUND(sizeof(struct orr_task_rare), 16),
+    [ORR_SLAB_GRAPH_NODE] = ORR_GRAPH_NODE_BYTES,
+    [ORR_SLAB_GRAPH_DATUM] = ORR_GRAPH_DATUM_BYTES,
 };
 
 static uint64_t next_id(void)
@@ -50,6 +53,7 @@ static uint64_t next_id(void)
 static void private_init(struct orr_task *t, struct starpu_task *pub, uint32_t flags)
 {
     memset(t, 0, offsetof(struct orr_task, heap_accesses));
+    t->node = NULL;
     t->pub = pub;
     t->flags = flags;
     t->worker = -1;
@@ -100,8 +104,10 @@ struct orr_task *orr_task_private(struct starpu_task *pub)
 
 struct orr_task_rare *orr_task_rare_get(struct orr_task *t)
 {
-    if (!t->rare) t->rare = orr_calloc(1, sizeof *t->rare);
-    return t->rare;
+    if (t->rare) return t->rare;
+    struct orr_task_rare *r = orr_slab_alloc(ORR_SLAB_RARE);
+    if (r) memset(r, 0, sizeof *r);
+    return t->rare = r;
 }
 
 static void free_rare(struct orr_task_rare *r)
@@ -112,9 +118,8 @@ static void free_rare(struct orr_task_rare *r)
         orr_dep_group_unref(g);
     }
     orr_edges_free(r->kept_edges);
-    if (orr_unlikely(r->node != NULL)) orr_graph_free(r->node);
     if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);
-    orr_free(r);
+    orr_slab_free(ORR_SLAB_RARE, r);
 }
 
 static void free_args(struct orr_task *t)
@@ -142,6 +147,7 @@ static void free_private(struct orr_task *t)
         t->pub->dyn_interfaces = NULL;
     }
     if (orr_unlikely(t->rare)) free_rare(t->rare);
+    if (orr_unlikely(t->node)) orr_graph_free(t->node);
     if (orr_unlikely(t->pub->bundle)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
     if (orr_unlikely(t->pub->profiling_info)) {
         orr_free(t->pub->profiling_info);

@@ -81,8 +81,8 @@ struct orr_task_rare {
                           void *arg); /* runtime's own continuation, last before the end */
     void *internal_arg;
     bool end_deps_used;
-    struct orr_graph_node *node; /* in the recorded graph (graph.h); NULL: it is not recorded */
-    struct orr_team *team;       /* [ref] the workers that run it together (core/worker/parallel.h) */
+    struct orr_job *job;   /* its place in a list (core/worker/joblist.h); only with ORR_TF_LISTED */
+    struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
 };
 
 enum orr_task_flag {
@@ -102,7 +102,7 @@ enum orr_task_flag {
     ORR_TF_READY = 1 << 12,    /* counted as ready in its context, which is not the main one */
     ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
-    ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: job is valid */
+    ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: rare->job is valid */
     ORR_TF_HELD = 1 << 17,   /* its turn in the list has not come */
 };
 
@@ -131,7 +131,7 @@ struct orr_task {
             struct orr_access access[ORR_TASK_INLINE_ACCESSES];
         } inline_accesses;
     };
-    struct orr_job *job; /* its place in a list (core/worker/joblist.h); only with ORR_TF_LISTED */
+    struct orr_graph_node *node; /* in the recorded graph (graph.h); NULL: it has none [lock: graph] */
 };
 
 /* The task's accesses, naccesses of them. */

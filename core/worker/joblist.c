@@ -234,7 +234,7 @@ void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct
     job->task = t;
     job->list = list;
     job->work_us = expected_us(t, list->sched_ctx);
-    t->job = job;
+    t->rare->job = job;
     orr_joblist_ref(list);
     orr_spin_lock(&list->lock);
     job->index = list->added++;
@@ -319,7 +319,7 @@ static void fill_place(struct orr_job_place *place, struct orr_task *t)
 
 void orr_job_ready(struct orr_task *t)
 {
-    struct orr_job *job = t->job;
+    struct orr_job *job = t->rare->job;
     struct orrery_joblist *list = job->list;
     struct outcome o = { .news.version = 0 };
     struct orr_job_place place = { .ready = false };
@@ -459,7 +459,7 @@ struct orr_task *orr_joblist_next(struct orr_worker *w)
 
 static struct orr_job *job_of(const struct orr_task *t)
 {
-    return t->flags & ORR_TF_LISTED ? t->job : NULL;
+    return t->flags & ORR_TF_LISTED ? t->rare->job : NULL;
 }
 
 enum orr_job_obstacle orr_job_obstacle(const struct orr_task *t, const struct orr_task *p)

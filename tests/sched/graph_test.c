@@ -315,6 +315,69 @@ static void again(void)
     starpu_task_destroy(first);
 }
 
+/* ---- tasks that nothing was connected with when they were submitted ---- */
+
+static struct starpu_task *kept(int place)
+{
+    struct starpu_task *task = task_of(&place_cl);
+    task->detach = task->destroy = 0;
+    task->cl_arg = (void *)(intptr_t)place;
+    return task;
+}
+
+static void connected_later(void)
+{
+    struct starpu_task *first = kept(0), *second = kept(1), *third = kept(2);
+    int failed = 0;
+    atomic_store(&places, 0);
+    failed |= put(&place_cl, 3, NULL) | starpu_task_submit(first);
+    shown = 0;
+    _starpu_graph_foreach(show, NULL);
+    is_int(shown, 0, "graph_test does without nodes of tasks that are alone");
+    starpu_task_declare_deps_array(second, 1, &first);
+    starpu_task_declare_deps_array(third, 1, &second);
+    failed |= starpu_task_submit(second) | starpu_task_submit(third);
+    shown = 0;
+    _starpu_graph_foreach(show, NULL);
+    is_int(shown, 3, "one gets a node when another is declared to wait for it");
+    starpu_task_wait_for_all();
+    ok(!failed && priority_of[0] == 2 && priority_of[1] == 1 && place_of[3] > place_of[0],
+       "and its priority by it (%d %d)", priority_of[0], priority_of[1]);
+    priority_of[0] = -1;
+    failed |= starpu_task_submit(first) | starpu_task_submit(second) | starpu_task_submit(third);
+    starpu_task_wait_for_all();
+    ok(!failed && priority_of[0] == 2, "also when it is submitted again (%d)", priority_of[0]);
+    starpu_task_destroy(third);
+    starpu_task_destroy(second);
+    starpu_task_destroy(first);
+}
+
+/* While prerequisites are running and ending. */
+static void connected_meanwhile(void)
+{
+    enum { ROUNDS = 3000 };
+    int failed = 0;
+    atomic_store(&ran, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct starpu_task *before = task_of(&count_cl), *after[2];
+        before->detach = before->destroy = 0;
+        failed |= starpu_task_submit(before);
+        if (i % 2) starpu_do_schedule();
+        for (int k = 0; k < 2; k++) {
+            after[k] = task_of(&count_cl);
+            starpu_task_declare_deps_array(after[k], 1, &before);
+            failed |= starpu_task_submit(after[k]);
+        }
+        failed |= starpu_task_wait(before);
+        starpu_task_destroy(before);
+    }
+    starpu_task_wait_for_all();
+    shown = 0;
+    _starpu_graph_foreach(show, NULL);
+    ok(!failed && atomic_load(&ran) == 3 * ROUNDS && shown == 0,
+       "tasks declared to wait for those that are ending: each runs, no node is left (%d)", shown);
+}
+
 /* ---- a policy of the program ---- */
 
 static struct starpu_task *own_list;
@@ -444,11 +507,16 @@ int main(void)
     waits_for_few();
     from_callbacks();
     from_another_thread();
+    connected_meanwhile();
+    starpu_shutdown();
+    _starpu_graph_record = 1;
+    runtime_start(2, "graph_test");
     for (uint64_t seed = 1; seed <= 5; seed++) random_graph(seed);
     starpu_shutdown();
     runtime_start(1, "graph_test");
     priorities();
     again();
+    connected_later();
     starpu_shutdown();
     own_policy();
     changing();

@@ -8,6 +8,7 @@
  * (user_policy.c).
  */
 #include <pthread.h>
+#include <starpu_heteroprio.h>
 #include "tests/stream.h"
 
 struct policy_case {
@@ -197,14 +198,15 @@ static struct starpu_codelet order_cl = { .cpu_funcs = { order_func },
                                           .name = "order",
                                           .model = &cost_model };
 
-static void priorities(const struct policy_case *policy)
+/* With priorities from -reach to reach, as far as the policy goes; every third is near 0. */
+static void priorities(const struct policy_case *policy, int reach)
 {
     enum { N = 200 };
     struct gate gate = { 0 };
     uint64_t seed = 23;
     int least = starpu_sched_get_min_priority(), most = starpu_sched_get_max_priority();
-    least = least < -3 ? -3 : least;
-    most = most > 3 ? 3 : most;
+    least = least < -reach ? -reach : least;
+    most = most > reach ? reach : most;
     int failed = 0, rises = 0, swaps = 0;
     atomic_store(&order_count, 0);
     gate_close(&gate, -1);
@@ -214,6 +216,7 @@ static void priorities(const struct policy_case *policy)
         task->cl_arg = (void *)(intptr_t)i;
         task->priority =
             policy->by_priority ? least + (int)random_below(&seed, (unsigned)(most - least + 1)) : 0;
+        if (i % 3 == 0 && policy->by_priority) task->priority = least < 0 ? task->priority % 4 : least;
         failed |= starpu_task_submit(task);
     }
     gate_open(&gate);
@@ -248,7 +251,13 @@ static void run_policy(const struct policy_case *policy)
     starpu_shutdown();
     ok(not_once() == 0, "%s: a shutdown right after the wait loses nothing", policy->name);
     runtime_start(1, policy->name);
-    priorities(policy);
+    priorities(policy, 3);
+    if (policy->by_priority) {
+        int buckets = strcmp(policy->name, "heteroprio") == 0;
+        starpu_sched_set_min_priority(buckets ? 0 : -3000);
+        starpu_sched_set_max_priority(buckets ? STARPU_HETEROPRIO_BUCKETS - 1 : 3000);
+        priorities(policy, 3000);
+    }
     starpu_shutdown();
 }
 
