@@ -5,15 +5,14 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
 #include "core/worker/counters.h"
 #include "core/worker/park.h"
+#include "sched/draw.h"
 #include "sched/pool.h"
 
 struct drawing {
     struct orr_ctx *ctx;
     struct orr_pool *nobodys; /* tasks that no worker of the context can run: they wait for one that joins */
-    _Atomic uint64_t seed;
 };
 
 static void *create(struct orr_ctx *ctx)
@@ -21,7 +20,6 @@ static void *create(struct orr_ctx *ctx)
     struct drawing *d = orr_calloc(1, sizeof *d);
     if (!d) return NULL;
     d->ctx = ctx;
-    orr_store_relaxed(&d->seed, orr_clock_ns());
     d->nobodys = orr_pool_create();
     if (d->nobodys) return d;
     orr_free(d);
@@ -33,15 +31,6 @@ static void destroy(void *instance)
     struct drawing *d = instance;
     orr_pool_destroy(d->nobodys);
     orr_free(d);
-}
-
-/* splitmix64 (G. Steele et al., OOPSLA 2014), on a shared counter. In [0, 1). */
-static double draw(struct drawing *d)
-{
-    uint64_t z = orr_add_relaxed(&d->seed, UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
 /* A worker that can run t; NULL: none. One that leaves meanwhile gives it back. */
@@ -56,7 +45,7 @@ static struct orr_worker *choose(struct drawing *d, struct orr_task *t)
         speed[i] = can ? starpu_worker_get_relative_speedup(&w->arch) : 0;
         sum += speed[i];
     }
-    double at = sum > 0 ? draw(d) * sum : 0;
+    double at = sum > 0 ? orr_draw() * sum : 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         if (speed[i] <= 0) continue;
         chosen = &orr_workers[i];

@@ -172,7 +172,7 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
     for (unsigned i = 0; i < ndeps; i++) {
         struct orr_task *p = deps[i] ? orr_task_private(deps[i]) : NULL;
         int one = 0;
-        if (orr_unlikely(orr_load_relaxed(&orr_graph_recording)) && p && p != t) orr_graph_declared(t, p);
+        if (orr_unlikely(orr_load_relaxed(&orr_graph.recording)) && p && p != t) orr_graph_declared(t, p);
         if (!deps[i])
             orr_error("starpu_task_declare_deps: entry %u of the list is NULL; it is left out", i);
         else if (deps[i] == task)
@@ -181,7 +181,7 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
             one = -ENOMEM;
         else if (orr_dep_hang(&p->successors, g, &one))
             continue;
-        else if (orr_unlikely(one == 0 && orr_load_seq(&orr_graph_late)))
+        else if (orr_unlikely(one == 0 && orr_load_seq(&orr_graph.late)))
             orr_graph_late_ended(p, false); /* it has ended meanwhile, and did not see its node */
         if (one) status = one;
         satisfied++;

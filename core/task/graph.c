@@ -100,7 +100,7 @@ static bool incomplete; /* somebody was told */
 static _Atomic uint64_t version;
 static uint64_t seen_last;
 
-_Atomic uint32_t orr_graph_recording, orr_graph_late;
+struct orr_graph orr_graph;
 int _starpu_graph_record;
 
 /* Sections are short, but for those that look at the whole graph: who comes waits a little before it sleeps.
@@ -123,7 +123,7 @@ void orr_graph_want(int change)
 {
     lock_graph();
     wanted += change;
-    orr_store_release(&orr_graph_recording, _starpu_graph_record ? ORR_GRAPH_ALL
+    orr_store_release(&orr_graph.recording, _starpu_graph_record ? ORR_GRAPH_ALL
                                             : wanted > 0         ? ORR_GRAPH_CONNECTED
                                                                  : ORR_GRAPH_OFF);
     unlock_graph();
@@ -140,7 +140,7 @@ void orr_graph_fini(void)
         all_nodes.at = NULL;
         all_nodes.room = 0;
     }
-    orr_store_release(&orr_graph_recording, 0u);
+    orr_store_release(&orr_graph.recording, (uint32_t)ORR_GRAPH_OFF);
     unlock_graph();
 }
 
@@ -452,7 +452,7 @@ static struct orr_graph_node *late_add_locked(struct orr_task *t)
         return NULL;
     }
     wake_locked(n);
-    orr_add_seq(&orr_graph_late, 1u); /* pairs with the load in release(), complete.c */
+    orr_add_seq(&orr_graph.late, 1u); /* pairs with the load in release(), complete.c */
     return n;
 }
 
@@ -464,7 +464,7 @@ static struct orr_graph_node *late_take_locked(struct orr_task *t)
     if (!l) return NULL;
     HASH_DEL(late, l);
     orr_free(l);
-    orr_sub_seq(&orr_graph_late, 1u);
+    orr_sub_seq(&orr_graph.late, 1u);
     return n;
 }
 
@@ -520,7 +520,7 @@ static void use_data_locked(struct orr_graph_node *n, struct orr_task *t)
 
 void orr_graph_submitted(struct orr_task *t)
 {
-    if (!t->node && t->naccesses == 0 && orr_load_relaxed(&orr_graph_recording) == ORR_GRAPH_CONNECTED)
+    if (!t->node && t->naccesses == 0 && orr_load_relaxed(&orr_graph.recording) == ORR_GRAPH_CONNECTED)
         return;
     struct orr_graph_node *new = t->node ? NULL : node_new(t->pub);
     lock_graph();
@@ -706,7 +706,7 @@ void _starpu_graph_foreach(void (*func)(void *data, struct _starpu_graph_node *n
 static struct orr_graph_node *node_of_ready(struct orr_task *t)
 {
     if (t->node) return t->node;
-    if (orr_likely(orr_load_seq(&orr_graph_late) == 0)) return NULL;
+    if (orr_likely(orr_load_seq(&orr_graph.late) == 0)) return NULL;
     lock_graph();
     struct orr_graph_node *n = late_find_locked(t);
     unlock_graph();

@@ -16,9 +16,14 @@ enum { ORR_GRAPH_NODE_BYTES = 384, ORR_GRAPH_DATUM_BYTES = 48 };
 
 /* Which tasks are recorded: none; those that data, tags or declarations connect with others, or may; all. */
 enum { ORR_GRAPH_OFF, ORR_GRAPH_CONNECTED, ORR_GRAPH_ALL };
-extern _Atomic uint32_t orr_graph_recording; /* Everything below is called only unless it is OFF, or for what
-                                              * was recorded before */
-extern _Atomic uint32_t orr_graph_late;      /* tasks that got a node after they were submitted */
+
+/* What everybody reads, apart from what changes with each task. */
+struct orr_graph {
+    ORR_ALIGNED_LINE _Atomic uint32_t recording; /* as above; unless it is OFF, or for what was recorded
+                                                  * before, nothing below is called */
+    _Atomic uint32_t late;                       /* tasks that got a node after they were submitted */
+};
+extern struct orr_graph orr_graph;
 
 /* A policy that wants a graph comes or goes (change 1 or -1; 0: the program may have set its variable). */
 void orr_graph_want(int change);
@@ -33,7 +38,7 @@ void orr_graph_expect_end(struct orr_task *t);
 void orr_graph_ended(struct orr_task *t, bool again);
 /* t is about to be declared to wait for p, which is the program's still. */
 void orr_graph_declared(struct orr_task *t, struct orr_task *p);
-/* No task can be made to wait for t any more, and orr_graph_late is not 0. again: as above. */
+/* No task can be made to wait for t any more, and orr_graph.late is not 0. again: as above. */
 void orr_graph_late_ended(struct orr_task *t, bool again);
 /* The node of a task that is freed. */
 void orr_graph_free(struct orr_graph_node *n);

@@ -101,7 +101,7 @@ int orr_tag_bind(struct orr_task *t)
     g->task = t;
     g->under_way++;
     t->rare->tag = g;
-    if (orr_unlikely(orr_load_relaxed(&orr_graph_recording))) orr_graph_tag_bound(&g->graph, t);
+    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_tag_bound(&g->graph, t);
     if (g->outstanding) {
         t->flags |= ORR_TF_EXPLICIT;
         orr_add_acq_rel(&t->pending, g->outstanding);
@@ -199,7 +199,7 @@ static void declare_one(starpu_tag_t id, starpu_tag_t dep)
     g->ngroups++;
     pthread_mutex_unlock(&lock);
     bool waits = orr_dep_hang(&d->successors, group, &status);
-    if (orr_unlikely(waits && orr_load_relaxed(&orr_graph_recording)))
+    if (orr_unlikely(waits && orr_load_relaxed(&orr_graph.recording)))
         orr_graph_tag_declared(&g->graph, &d->graph);
     pthread_mutex_lock(&lock);
     if (waits) {

@@ -86,7 +86,7 @@ static void attach(struct starpu_task *p)
 static void submitted(struct orr_task *t)
 {
     uint32_t wanted = orr_load_relaxed(&orr_profiling);
-    if (orr_load_relaxed(&orr_graph_recording)) orr_graph_submitted(t);
+    if (orr_load_relaxed(&orr_graph.recording)) orr_graph_submitted(t);
     if (!t->pub->cl) return; /* nobody else wants to know of it */
     if (orr_unlikely(wanted & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_SUBMIT, t);
     if ((wanted & ORR_PROFILE_TIMES) && !(t->flags & ORR_TF_INTERNAL)) attach(t->pub);
@@ -262,7 +262,7 @@ void orr_profile_listen(void)
     pthread_mutex_lock(&lock);
     bool profiling = orr_load_relaxed(&orr_profiling) != 0,
          listens =
-             profiling || orr_load_relaxed(&orr_bound_recording) || orr_load_relaxed(&orr_graph_recording);
+             profiling || orr_load_relaxed(&orr_bound_recording) || orr_load_relaxed(&orr_graph.recording);
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (!ctx) continue;

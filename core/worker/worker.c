@@ -240,8 +240,10 @@ static bool gather_interfaces(struct orr_task *t, void **itf)
     struct starpu_task *p = t->pub;
     starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(p);
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
+        orr_prefetch_write(handles[i]); /* this line is written when the task ends */
         if (orr_unlikely(!(itf[i] = orr_load_relaxed(&handles[i]->ready_interface)))) return false;
+    }
     return true;
 }
 

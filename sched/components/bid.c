@@ -127,6 +127,31 @@ void orr_component_bid(struct starpu_sched_component *c, struct starpu_task *p, 
     for (unsigned i = 0; (combined = next_combined(a.oc, &i));) add_combined(out, combined, p);
 }
 
+void orr_bid_settle(struct starpu_task *p, const struct orr_bid *bid)
+{
+    struct orr_task *t = orr_task_of(p);
+    t->nimpl = (uint8_t)(bid->uncalibrated ? bid->uncalibrated_impl : bid->impl);
+    t->nimpl_valid = 1;
+    p->predicted = bid->known && !bid->uncalibrated ? bid->us : NAN;
+}
+
+bool orr_bid_settled(struct starpu_sched_component *c, struct starpu_task *p, struct orr_bid *out)
+{
+    const struct orr_component *oc = orr_component_const(c);
+    const struct orr_task *t = orr_task_of(p);
+    if (!orr_tree_of(c)->alike || !t->nimpl_valid || !(p->predicted > 0) || is_picky(p)) return false;
+    if (oc->nkinds == 0 || !(oc->where & orr_task_where(p))) return false;
+    int worker = oc->first_of[0];
+    *out = (struct orr_bid){ .can = true,
+                             .known = true,
+                             .us = p->predicted,
+                             .worker = worker,
+                             .comb = orr_perf_workers[worker].comb,
+                             .node = orr_workers[worker].node,
+                             .impl = t->nimpl };
+    return true;
+}
+
 int starpu_sched_component_execute_preds(struct starpu_sched_component *component, struct starpu_task *task,
                                          double *length)
 {

@@ -221,9 +221,12 @@ struct starpu_sched_component *orr_component_create(struct starpu_sched_tree *tr
     if (!c) return NULL;
     orr_component(c)->kind = kind;
     if (bytes == 0) return c;
-    c->data = orr_calloc(1, bytes);
+    c->data = orr_malloc_aligned(ORR_CACHE_LINE, bytes);
     c->deinit_data = orr_component_free_data;
-    if (c->data) return c;
+    if (c->data) {
+        memset(c->data, 0, bytes);
+        return c;
+    }
     orr_error("component %s: out of memory", kind->name);
     starpu_sched_component_destroy(c);
     return NULL;

@@ -62,6 +62,7 @@ struct orr_tree {
     _Atomic double link_free_us[STARPU_MAXNODES];  /* when the copies to that node will have been made */
     struct orr_component *open[ORR_TREE_OPEN_MAX]; /* those that are [const for push and pull] */
     unsigned nopen;
+    bool alike;   /* a model cannot tell the workers apart [const for push and pull] */
     bool valid;   /* it was checked [own: who changes workers] */
     bool refused; /* and is malformed */
     struct {
@@ -140,7 +141,12 @@ struct orr_bid {
     unsigned impl, uncalibrated_impl; /* its implementation; the one to be measured */
 };
 void orr_component_bid(struct starpu_sched_component *c, struct starpu_task *p, struct orr_bid *out);
-/* The same for one worker. */
+/* p is to run so: its implementation and predicted time. */
+void orr_bid_settle(struct starpu_task *p, const struct orr_bid *bid);
+/* Where a model cannot tell the tree's workers apart, what was settled for p above c holds below: true, and
+ * that. What waits while the last other worker leaves keeps its prediction. */
+bool orr_bid_settled(struct starpu_sched_component *c, struct starpu_task *p, struct orr_bid *out);
+/* The same as orr_component_bid for one worker. */
 void orr_worker_bid(int worker, struct starpu_task *p, struct orr_bid *out);
 
 /* Number of tasks here and below, those that run included, as far as the library's components keep them. */

@@ -10,6 +10,7 @@
 #include "core/task/task.h"
 #include "core/worker/park.h"
 #include "sched/components/component.h"
+#include "sched/draw.h"
 
 enum { CHOICES_MAX = STARPU_BITMAP_SIZE };
 
@@ -162,21 +163,11 @@ static int push_calibration(struct starpu_sched_component *c, struct starpu_task
 
 /* ---- random ---- */
 
-static double draw(void)
-{
-    static _Thread_local uint64_t state;
-    if (!state) state = (uint64_t)(uintptr_t)&state ^ UINT64_C(0x9e3779b97f4a7c15);
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (double)(state >> 11) * 0x1p-53;
-}
-
 /* Draws among the children that were not tried; c->nchildren: there is none. */
 static unsigned draw_child(const struct starpu_sched_component *c, const double *weight, double sum)
 {
     unsigned last = c->nchildren;
-    double at = draw() * sum;
+    double at = orr_draw() * sum;
     for (unsigned i = 0; i < c->nchildren; i++) {
         if (weight[i] <= 0) continue;
         last = i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fifo.c: the flow-control components fifo and prio: a queue, with a limit or without.
  * Threads: any. Owns: nothing beside its flow. Not here: the queue and the pump (flow.c). */
+#include "core/mem/node.h"
 #include "sched/components/flow.h"
 
 static bool bounded(const struct starpu_sched_component *c)
@@ -36,8 +37,10 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     struct orr_flow *f = c->data;
     uint32_t mask = orr_wake_mask(p); /* p may have run once it is in */
     if (orr_flow_passes(f, c, c->children[0], p)) return 0;
-    if (orr_flow_is_full(f)) return 1;
-    starpu_sched_component_prefetch_on_node(c, p);
+    if (orr_node_count > 1) {
+        if (orr_flow_is_full(f)) return 1;
+        starpu_sched_component_prefetch_on_node(c, p);
+    }
     if (orr_flow_put(f, p) != 0) return 1;
     orr_flow_added(f, c, c->children[0], mask);
     return 0;
@@ -49,9 +52,9 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
 {
     struct orr_flow *f = c->data;
     struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
-    bool was_full;
-    struct starpu_task *p = orr_flow_take_noting(f, who, &was_full);
-    if (!p || was_full) starpu_sched_component_send_can_push_to_parents(c);
+    bool low;
+    struct starpu_task *p = orr_flow_take_noting(f, who, &low);
+    if (!p || low) starpu_sched_component_send_can_push_to_parents(c);
     return p ? p : orr_flow_take(f, who);
 }
 

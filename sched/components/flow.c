@@ -29,19 +29,27 @@ double orr_known_us(const struct starpu_task *p)
 
 /* ---- putting ---- */
 
-static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
-{
-    orr_store_relaxed(&f->us, orr_load_relaxed(&f->us) + orr_known_us(p));
-    orr_taskq_add(&f->q, p, front);
-    orr_store_seq(&f->count,
-                  f->q.count); /* pairs with the loads of those who find nothing, before sleeping */
-}
-
 static bool full_locked(const struct orr_flow *f)
 {
     if (f->q.count == 0) return false;
     return (f->max_count && f->q.count >= f->max_count) ||
            (f->max_us > 0 && orr_load_relaxed(&f->us) >= f->max_us);
+}
+
+static bool low_locked(const struct orr_flow *f)
+{
+    return f->q.count == 0 || ((!f->max_count || 2 * f->q.count < f->max_count) &&
+                               (f->max_us <= 0 || 2 * orr_load_relaxed(&f->us) < f->max_us));
+}
+
+static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
+{
+    double us = orr_known_us(p);
+    if (us > 0) orr_store_relaxed(&f->us, orr_load_relaxed(&f->us) + us);
+    orr_taskq_add(&f->q, p, front);
+    orr_store_seq(&f->count,
+                  f->q.count); /* pairs with the loads of those who find nothing, before sleeping */
+    if (!f->was_full && full_locked(f)) f->was_full = true;
 }
 
 int orr_flow_put(struct orr_flow *f, struct starpu_task *p)
@@ -66,7 +74,11 @@ bool orr_flow_is_full(struct orr_flow *f)
 {
     if (f->max_count == 0 && f->max_us <= 0) return false;
     uint32_t count = orr_load_seq(&f->count); /* pairs with who took one and looks above (orr_flow_added) */
-    if (count == 0 || f->max_us <= 0) return f->max_count && count >= f->max_count;
+    if (count == 0 || f->max_us <= 0) {
+        bool full = f->max_count && count >= f->max_count;
+        if (!full) orr_prefetch_write(f); /* for whoever asks in order to add something */
+        return full;
+    }
     orr_spin_lock(&f->lock);
     bool full = full_locked(f);
     orr_spin_unlock(&f->lock);
@@ -79,7 +91,8 @@ struct starpu_task *orr_flow_remove_locked(struct orr_flow *f, struct starpu_tas
 {
     if (!p) return NULL;
     orr_taskq_remove(&f->q, p);
-    orr_store_relaxed(&f->us, f->q.count ? orr_load_relaxed(&f->us) - orr_known_us(p) : 0);
+    double us = orr_load_relaxed(&f->us);
+    if (us != 0) orr_store_relaxed(&f->us, f->q.count ? us - orr_known_us(p) : 0);
     orr_store_seq(&f->count, f->q.count);
     return p;
 }
@@ -112,22 +125,32 @@ static struct starpu_task *take_locked(struct orr_flow *f, struct starpu_sched_c
     return orr_flow_remove_locked(f, p);
 }
 
-struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c,
-                                         bool *was_full_out)
+static bool runs_brief_tasks(void)
 {
-    *was_full_out = false;
+    const struct orr_worker *self = orr_worker_self();
+    return self && orr_load_relaxed(&self->short_tasks);
+}
+
+struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c, bool *low_out)
+{
+    *low_out = false;
     if (orr_load_seq(&f->count) == 0) return NULL;
     orr_spin_lock(&f->lock);
-    *was_full_out = full_locked(f);
+    bool mixed = f->q.ranks > 1; /* what is left may have to wait for something above */
     struct starpu_task *p = take_locked(f, c);
+    *low_out = f->was_full && (mixed || !runs_brief_tasks() || low_locked(f));
+    if (*low_out) f->was_full = false;
     orr_spin_unlock(&f->lock);
     return p;
 }
 
 struct starpu_task *orr_flow_take(struct orr_flow *f, struct starpu_sched_component *c)
 {
-    bool was_full;
-    return orr_flow_take_noting(f, c, &was_full);
+    if (orr_load_seq(&f->count) == 0) return NULL;
+    orr_spin_lock(&f->lock);
+    struct starpu_task *p = take_locked(f, c);
+    orr_spin_unlock(&f->lock);
+    return p;
 }
 
 struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_component *c)
@@ -185,7 +208,7 @@ static struct starpu_task *next_offer(struct orr_flow *f, const struct refused *
     struct starpu_task *p = NULL;
     if (!r->where || orr_taskq_has_for(&f->q, ~r->where)) {
         p = orr_taskq_first(&f->q);
-        while (p && !(orr_task_where(p) & ~r->where)) p = orr_taskq_next(&f->q, p);
+        while (p && !(orr_task_where(p) & f->q.kinds & ~r->where)) p = orr_taskq_next(&f->q, p);
     }
     p = orr_flow_remove_locked(f, p);
     orr_spin_unlock(&f->lock);

@@ -5,7 +5,8 @@
  *
  * One thread pumps at a time. Others that find it at work leave a request, and it goes round once more: so a
  * task that is being offered below is never missed by somebody who makes room meanwhile. While all is full
- * below nobody pumps: who then takes from a full queue sends can_push. */
+ * below nobody pumps: who takes from a queue that was full sends can_push, at once or, where tasks are brief
+ * and of one priority, when it is not half full any more, so that a pump moves several. */
 #ifndef ORR_COMPONENTS_FLOW_H
 #define ORR_COMPONENTS_FLOW_H
 
@@ -14,11 +15,12 @@
 
 enum orr_flow_ready { ORR_FLOW_IN_ORDER, ORR_FLOW_LEAST_TO_BRING, ORR_FLOW_NOTHING_TO_BRING };
 
-struct orr_flow {              /* what changes with each task is together, apart from what pushers look at */
-    orr_spin lock;             /* protects q, us; held while a codelet's can_execute is asked; leaf */
-    _Atomic uint32_t count;    /* q.count, to be read without the lock */
-    _Atomic uint32_t requests; /* to pump; not 0: somebody does */
-    _Atomic double us;         /* predicted work in q; read without the lock */
+struct orr_flow { /* what changes with each task is in the first line, what pushers look at in the last */
+    ORR_ALIGNED_LINE orr_spin lock; /* protects q, us, was_full; held while can_execute is asked; leaf */
+    bool was_full;                  /* since it was last low */
+    _Atomic uint32_t count;         /* q.count, to be read without the lock */
+    _Atomic uint32_t requests;      /* to pump; not 0: somebody does */
+    _Atomic double us;              /* predicted work in q; read without the lock */
     struct orr_taskq q;
     unsigned max_count;        /* [const] 0: no limit */
     double max_us;             /* [const] 0: no limit */
@@ -37,9 +39,9 @@ bool orr_flow_is_full(struct orr_flow *f);
 
 /* The first task that a worker below c can execute; NULL: none. With f->ready, among the first ones. */
 struct starpu_task *orr_flow_take(struct orr_flow *f, struct starpu_sched_component *c);
-/* The same; *was_full_out: before, so that somebody may have been refused. */
-struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c,
-                                         bool *was_full_out);
+/* The same; *low_out: it was full since the last time, so that somebody may have been refused, and it is time
+ * to send can_push. */
+struct starpu_task *orr_flow_take_noting(struct orr_flow *f, struct starpu_sched_component *c, bool *low_out);
 /* The last of those of the highest priority that c can execute. */
 struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_component *c);
 /* The first task, whoever can execute it. */

@@ -112,7 +112,7 @@ static const struct offer *offer_of(struct offers *all, struct starpu_sched_comp
     struct offer *o = alike && all->count < OFFERS_KEPT ? &all->kept[all->count++] : room;
     o->comb = comb;
     o->node = node;
-    orr_component_bid(child, p, &o->bid);
+    if (!orr_bid_settled(child, p, &o->bid)) orr_component_bid(child, p, &o->bid);
     if (o->bid.can && !alike) o->node = o->bid.node;
     o->transfer_us = o->bid.can ? starpu_sched_component_transfer_length(child, p) : 0;
     return o;
@@ -164,9 +164,44 @@ static bool is_better(const struct starpu_sched_component *child, bool known, do
     return self && starpu_bitmap_get(child->workers_in_ctx, self->id);
 }
 
+/* Where all workers are alike and nothing has to be brought, the child that is free first will end it first:
+ * its number, -1: none can. */
+static int first_free(struct starpu_sched_component *c, const struct orr_outlook *o, struct starpu_task *p)
+{
+    const struct orr_worker *self = orr_worker_self();
+    uint32_t where = orr_task_where(p);
+    int best = -1;
+    double least = INFINITY;
+    for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
+        struct starpu_sched_component *child = c->children[i];
+        double free_at = later(o->now, o->end[i]);
+        if (!(orr_component(child)->where & where) || free_at > least) continue;
+        if (free_at == least && !(self && starpu_bitmap_get(child->workers_in_ctx, self->id))) continue;
+        best = (int)i;
+        least = free_at;
+    }
+    return best;
+}
+
+static bool choose_first_free(struct starpu_sched_component *c, const struct orr_weights *w,
+                              const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out)
+{
+    if (!orr_tree_of(c)->alike || orr_node_count > 1 || w->alpha <= 0 || w->idle_watt > 0 ||
+        p->cl->energy_model || !orr_bid_settled(c, p, &out->bid))
+        return false;
+    int child = first_free(c, o, p);
+    if (child < 0) return false;
+    out->child = (unsigned)child;
+    out->node = out->bid.node;
+    out->transfer_us = 0;
+    out->end = later(o->now, o->end[child]) + out->bid.us;
+    return true;
+}
+
 bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w,
                     const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out)
 {
+    if (choose_first_free(c, w, o, p, out)) return true;
     struct offers offers = { .count = 0 };
     struct offer room;
     bool found = false, known = true, alone = is_for_one(p);
@@ -191,11 +226,7 @@ bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *
 
 void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice)
 {
-    const struct orr_bid *bid = &choice->bid;
-    struct orr_task *t = orr_task_of(p);
-    t->nimpl = (uint8_t)(bid->uncalibrated ? bid->uncalibrated_impl : bid->impl);
-    t->nimpl_valid = 1;
-    p->predicted = bid->known && !bid->uncalibrated ? bid->us : NAN;
+    orr_bid_settle(p, &choice->bid);
     p->predicted_transfer = choice->transfer_us;
 }
 

@@ -18,11 +18,8 @@ static bool has_choice(const struct starpu_task *p)
 
 static void set_implementation(struct starpu_task *p, const struct orr_bid *bid)
 {
-    struct orr_task *t = orr_task_of(p);
-    t->nimpl = (uint8_t)(bid->uncalibrated ? bid->uncalibrated_impl : bid->impl);
-    t->nimpl_valid = 1;
-    p->predicted = bid->uncalibrated || !bid->known ? NAN : bid->us;
-    p->predicted_transfer = orr_node_count > 1 ? orr_task_transfer_us(t, bid->node) : 0;
+    orr_bid_settle(p, bid);
+    p->predicted_transfer = orr_node_count > 1 ? orr_task_transfer_us(orr_task_of(p), bid->node) : 0;
 }
 
 static struct starpu_task *best_pull(struct starpu_sched_component *c, struct starpu_sched_component *to)
@@ -30,7 +27,7 @@ static struct starpu_task *best_pull(struct starpu_sched_component *c, struct st
     struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
     struct starpu_task *p = starpu_sched_component_parents_pull_task(c, to);
     struct orr_bid bid;
-    if (!p || !has_choice(p)) return p;
+    if (!p || !has_choice(p) || orr_bid_settled(who, p, &bid)) return p;
     orr_component_bid(who, p, &bid);
     if (bid.can) set_implementation(p, &bid);
     return p;
@@ -83,6 +80,7 @@ static int select_push(struct starpu_sched_component *c, struct starpu_task *p)
         orr_component_bid(c, p, &bid);
         if (bid.uncalibrated) return push_uncalibrated(c, p, &bid);
         if (bid.known) to = d->perfmodel_component;
+        if (bid.known && orr_tree_of(c)->alike) orr_bid_settle(p, &bid);
     }
     return starpu_sched_component_push_task(c, to, p);
 }

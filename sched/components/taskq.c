@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/task/task.h"
+#include "sched/pool.h"
 
 void orr_taskq_init(struct orr_taskq *q, bool sorted)
 {
@@ -17,6 +18,7 @@ void orr_taskq_init(struct orr_taskq *q, bool sorted)
     q->rank = q->inline_ranks;
     q->room = ORR_TASKQ_INLINE;
     q->sorted = sorted;
+    q->kinds = orr_worker_kinds();
 }
 
 void orr_taskq_fini(struct orr_taskq *q)
@@ -69,15 +71,23 @@ static struct orr_taskq_rank *rank_for(struct orr_taskq *q, int32_t priority)
     return &q->rank[at];
 }
 
+static bool has_one_kind(const struct orr_taskq *q)
+{
+    return !(q->kinds & (q->kinds - 1));
+}
+
 static void count_kinds(struct orr_taskq *q, const struct starpu_task *p, uint32_t difference)
 {
+    if (orr_likely(has_one_kind(q))) return;
     for (uint32_t where = p->cl ? orr_task_where(p) : 0; where; where &= where - 1)
         q->where[__builtin_ctz(where)] += difference;
 }
 
 void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front)
 {
-    struct orr_taskq_rank *r = rank_for(q, key(q, p));
+    int32_t priority = key(q, p);
+    struct orr_taskq_rank *r = &q->rank[q->ranks ? q->ranks - 1 : 0];
+    if (orr_unlikely(q->ranks == 0 || r->priority != priority)) r = rank_for(q, priority);
     p->prev = front ? NULL : r->last;
     p->next = front ? r->first : NULL;
     if (p->prev)
@@ -110,17 +120,19 @@ static uint32_t rank_of(const struct orr_taskq *q, const struct starpu_task *p)
 
 void orr_taskq_remove(struct orr_taskq *q, struct starpu_task *p)
 {
-    if (!p->prev || !p->next) {
-        struct orr_taskq_rank *r = &q->rank[rank_of(q, p)];
-        if (!p->prev) r->first = p->next;
-        if (!p->next) r->last = p->prev;
-        if (!r->first) {
+    struct starpu_task *prev = p->prev, *next = p->next;
+    if (!prev || !next) {
+        struct orr_taskq_rank *r = &q->rank[q->ranks - 1];
+        if (orr_unlikely(!at_end_of(r, p))) r = &q->rank[rank_of(q, p)];
+        if (!prev) r->first = next;
+        if (!next) r->last = prev;
+        if (!prev && !next) {
             q->ranks--;
-            memmove(r, r + 1, (size_t)(&q->rank[q->ranks] - r) * sizeof *r);
+            if (r != &q->rank[q->ranks]) memmove(r, r + 1, (size_t)(&q->rank[q->ranks] - r) * sizeof *r);
         }
     }
-    if (p->prev) p->prev->next = p->next;
-    if (p->next) p->next->prev = p->prev;
+    if (prev) prev->next = next;
+    if (next) next->prev = prev;
     p->prev = p->next = NULL;
     q->count--;
     count_kinds(q, p, (uint32_t)-1);
@@ -145,6 +157,7 @@ struct starpu_task *orr_taskq_last_of_first(const struct orr_taskq *q)
 
 bool orr_taskq_has_for(const struct orr_taskq *q, uint32_t where)
 {
+    if (orr_likely(has_one_kind(q))) return (where & q->kinds) && q->count > 0;
     for (; where; where &= where - 1)
         if (q->where[__builtin_ctz(where)]) return true;
     return false;

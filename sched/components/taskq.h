@@ -18,10 +18,12 @@ struct orr_taskq_rank { /* tasks of one priority, in order */
 
 struct orr_taskq {
     struct orr_taskq_rank *rank; /* by rising priority; none is empty */
-    uint32_t ranks, room, count;
-    bool sorted; /* [const] else all tasks are of one rank */
+    uint32_t ranks, count;
     struct orr_taskq_rank inline_ranks[ORR_TASKQ_INLINE];
-    uint32_t where[ORR_TASKQ_KINDS]; /* how many may run on each kind of worker */
+    uint32_t room;
+    bool sorted;                     /* [const] else all tasks are of one rank */
+    uint32_t kinds;                  /* of the machine's workers [const] */
+    uint32_t where[ORR_TASKQ_KINDS]; /* how many may run on each kind, where there are several */
 };
 
 void orr_taskq_init(struct orr_taskq *q, bool sorted);

@@ -46,13 +46,14 @@ struct starpu_sched_tree *starpu_sched_tree_create(unsigned sched_ctx_id)
         return NULL;
     }
     struct orr_tree *tree = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *tree);
-    struct orr_flow *entry = tree ? orr_calloc(1, sizeof *entry) : NULL;
+    struct orr_flow *entry = tree ? orr_malloc_aligned(ORR_CACHE_LINE, sizeof *entry) : NULL;
     if (!entry) {
         orr_free(tree);
         orr_error("starpu_sched_tree_create: out of memory");
         return NULL;
     }
     memset(tree, 0, sizeof *tree);
+    memset(entry, 0, sizeof *entry);
     orr_flow_init(entry, true);
     tree->entry = entry;
     tree->pub.sched_ctx_id = sched_ctx_id;
@@ -247,6 +248,8 @@ void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t)
     }
     unmark(tree);
     if (t->root) derive_flow(t->root);
+    const struct orr_component *root = t->root ? orr_component(t->root) : NULL;
+    tree->alike = root && root->nkinds == 1 && !root->combines;
     tree->nopen = 0;
     for (struct orr_component *oc = tree->all; oc; oc = oc->next) derive_open(tree, oc);
 }

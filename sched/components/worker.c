@@ -15,9 +15,9 @@ const double orr_waking_us = 20;
 static const double brief_us = 1; /* not worth looking at the clock for: what is left is taken for nothing */
 
 struct leaf {
-    int worker; /* [const] */
     struct orr_flow own;
-    orr_spin lock; /* protects what follows; leaf */
+    int worker;                     /* [const] */
+    ORR_ALIGNED_LINE orr_spin lock; /* protects what follows; leaf */
     struct {
         unsigned count;
         double us;
