@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* random.c: each task goes to a worker drawn at random, in proportion to the workers' assumed speeds.
  * Threads: any pushes; workers run their own queues. Owns: nothing (workers' local queues hold the tasks).
- * Not here: speeds (core/task/perf.c). */
+ * Not here: speeds (core/task/perf.c).
+ *
+ * Where all workers are alike, one that has nothing else to do keeps what it has made ready: another that is
+ * drawn would not begin it earlier, and the data is here. */
 #include <starpu.h>
 
 #include "core/base/alloc.h"
@@ -12,6 +15,7 @@
 
 struct drawing {
     struct orr_ctx *ctx;
+    _Atomic bool alike;       /* the context's workers are */
     struct orr_pool *nobodys; /* tasks that no worker of the context can run: they wait for one that joins */
 };
 
@@ -83,6 +87,42 @@ static void push(void *instance, struct orr_task *t)
     orr_worker_push_local(w, t, t->priority > 0);
 }
 
+static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+{
+    struct drawing *d = instance;
+    (void)t;
+    return orr_load_relaxed(&d->alike) && orr_load_relaxed(&w->local_count) == 0 &&
+           orr_pool_length(d->nobodys) == 0;
+}
+
+static void look_at_workers(struct drawing *d)
+{
+    const struct orr_worker *first = NULL;
+    bool alike = true;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        const struct orr_worker *w = &orr_workers[i];
+        if (!orr_ctx_has(d->ctx, i)) continue;
+        if (!first) first = w;
+        alike &= w->where == first->where && w->node == first->node;
+    }
+    orr_store_relaxed(&d->alike, alike);
+}
+
+static int add_workers(void *instance, const int *workers, unsigned count)
+{
+    (void)workers;
+    (void)count;
+    look_at_workers(instance);
+    return 0;
+}
+
+static void remove_workers(void *instance, const int *workers, unsigned count)
+{
+    (void)workers;
+    (void)count;
+    look_at_workers(instance);
+}
+
 /* The rest is in the workers' own queues. */
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
@@ -94,6 +134,9 @@ const struct orr_policy_ops orr_policy_random = {
     .description = "a worker at random, in proportion to the workers' speed",
     .create = create,
     .destroy = destroy,
+    .add_workers = add_workers,
+    .remove_workers = remove_workers,
+    .may_keep = may_keep,
     .push = push,
     .pop = pop,
 };

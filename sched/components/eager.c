@@ -177,6 +177,16 @@ static unsigned draw_child(const struct starpu_sched_component *c, const double 
     return last;
 }
 
+/* Where all workers are alike: the child of the worker that makes a task ready if that has nothing else to
+ * do, for another that is drawn would not begin earlier; else c->nchildren. */
+static unsigned idle_own_child(const struct starpu_sched_component *c, const double *weight)
+{
+    unsigned own = callers_child(c);
+    bool is_own = orr_worker_self() && !orr_call.popping && orr_tree_of(c)->alike && weight[own] > 0 &&
+                  starpu_bitmap_get(c->children[own]->workers_in_ctx, orr_worker_self()->id);
+    return is_own && orr_component_tasks(c->children[own]) == 0 ? own : c->nchildren;
+}
+
 static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
 {
     double weight[CHOICES_MAX], sum = 0;
@@ -187,6 +197,8 @@ static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
         weight[i] = may ? orr_component(child)->speed : 0;
         sum += weight[i];
     }
+    unsigned own = idle_own_child(c, weight);
+    if (own < c->nchildren && orr_component_give(c->children[own], p) == 0) return 0;
     for (unsigned i; (i = draw_child(c, weight, sum)) < c->nchildren;) {
         unsigned to = awake_child(c, weight, i);
         if (orr_component_give(c->children[to], p) == 0) return 0;

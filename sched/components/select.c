@@ -36,8 +36,10 @@ static struct starpu_task *best_pull(struct starpu_sched_component *c, struct st
 static int best_push(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_bid bid;
-    orr_component_bid(c->children[0], p, &bid);
-    if (bid.can) set_implementation(p, &bid);
+    if (has_choice(p) && !orr_bid_settled(c, p, &bid)) {
+        orr_component_bid(c->children[0], p, &bid);
+        if (bid.can) set_implementation(p, &bid);
+    }
     return starpu_sched_component_push_task(c, c->children[0], p);
 }
 

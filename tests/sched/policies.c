@@ -186,6 +186,54 @@ static void balanced(const char *name)
        "%s: tasks of equal predicted length are shared out equally (%d, %d)", name, share[0], share[1]);
 }
 
+/* ---- random ---- */
+
+static int ran_on[256];
+static void where_func(void *buffers[] UNUSED, void *arg)
+{
+    ran_on[(intptr_t)arg] = starpu_worker_get_id();
+}
+static struct starpu_codelet where_cl = { .cpu_funcs = { where_func },
+                                          .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                          .name = "where" };
+
+static int put(int i, starpu_data_handle_t handle)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &where_cl;
+    task->cl_arg = (void *)(intptr_t)i;
+    task->nbuffers = handle != NULL;
+    task->handles[0] = handle;
+    task->modes[0] = STARPU_RW;
+    return starpu_task_submit(task);
+}
+
+/* What a program submits is drawn; a chain has nowhere better to go than on. */
+static void draws(const char *name)
+{
+    enum { N = 200 };
+    struct gate gate = { 0 };
+    starpu_data_handle_t handle;
+    int failed = 0, on_first = 0, moves = 0, value = 0;
+    runtime_start(2, name);
+    require_workers(2);
+    gate_close(&gate, -1);
+    for (int i = 0; i < N; i++) failed |= put(i, NULL);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    for (int i = 0; i < N; i++) on_first += ran_on[i] == 0;
+    ok(!failed && on_first > N / 4 && on_first < 3 * N / 4, "%s: tasks are drawn to two workers (%d of %d)",
+       name, on_first, N);
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    failed |= starpu_data_acquire(handle, STARPU_RW);
+    for (int i = 0; i < N; i++) failed |= put(i, handle);
+    starpu_data_release(handle);
+    starpu_data_unregister(handle);
+    for (int i = 1; i < N; i++) moves += ran_on[i] != ran_on[i - 1];
+    ok(!failed && moves < N / 4, "%s: a chain mostly stays where it is (%d of %d moves)", name, moves, N);
+    starpu_shutdown();
+}
+
 static int order[1000], order_priority[1000];
 static atomic_int order_count;
 static void order_func(void *buffers[] UNUSED, void *arg)
@@ -265,5 +313,8 @@ int main(void)
 {
     alarm(60);
     for (unsigned i = 0; i < LENGTH(policies); i++) run_policy(&policies[i]);
+    draws("random");
+    draws("modular-random");
+    draws("modular-random-prio");
     return done_testing();
 }
