@@ -40,6 +40,7 @@ struct orr_component {
     /* What follows is derived while workers enter and leave [const for push and pull]. */
     bool only_pulls;  /* everything below waits to be asked: nothing can be pushed there */
     bool pulls_below; /* something below, and above the next queue, waits to be asked */
+    bool only_wakes;  /* can_pull does nothing but wake parked workers */
     uint32_t where;   /* kinds of the workers of the context below */
     unsigned nkinds;  /* workers below that a model tells apart: the first of each */
     int16_t first_of[ORR_KINDS_MAX];

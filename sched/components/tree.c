@@ -195,12 +195,17 @@ static void derive_flow(struct starpu_sched_component *c)
     if (oc->mark) return;
     oc->mark = 1;
     bool passes = oc->kind && oc->kind->passes;
+    const struct orr_policy_ops *policy = orr_contexts[c->tree->sched_ctx_id].policy;
+    oc->only_wakes = policy &&
+                     !(policy->flags & ORR_POLICY_USER) && /* no worker of one context waits on a condition */
+                     (c->can_pull == starpu_sched_component_can_pull || orr_leaf_worker(c) >= 0);
     oc->only_pulls = passes || (oc->kind && oc->kind->leaf && !oc->kind->unasked);
     bool keeps = oc->kind && oc->kind->evict;
     oc->pulls_below = false;
     for (unsigned i = 0; i < c->nchildren; i++) {
         derive_flow(c->children[i]);
         const struct orr_component *below = orr_component(c->children[i]);
+        oc->only_wakes &= below->only_wakes;
         if (!below->only_pulls) oc->only_pulls = false;
         if (!keeps && (below->only_pulls || below->pulls_below)) oc->pulls_below = true;
     }
