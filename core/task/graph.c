@@ -524,9 +524,12 @@ void orr_graph_submitted(struct orr_task *t)
         return;
     struct orr_graph_node *new = t->node ? NULL : node_new(t->pub);
     lock_graph();
-    struct orr_graph_node *n = t->node ? t->node : node_add_locked(new);
+    if (!t->node) {
+        t->node = node_add_locked(new);
+        new = NULL;
+    }
+    struct orr_graph_node *n = t->node;
     if (n && !n->active) {
-        t->node = n;
         wake_locked(n);
         n->pub.depth = n->pub.descendants = 0;
         orr_store_relaxed(&n->depth, 0);
@@ -535,6 +538,7 @@ void orr_graph_submitted(struct orr_task *t)
         changed_locked();
     }
     unlock_graph();
+    if (orr_unlikely(new)) node_recycle(new); /* it was declared to be waited for meanwhile */
 }
 
 void orr_graph_expect_end(struct orr_task *t)
