@@ -31,12 +31,7 @@ static void destroy(void *instance)
 static void push(void *instance, struct orr_task *t)
 {
     struct central *c = instance;
-    bool universal = orr_task_is_universal(t, c->pool->kinds);
-    orr_pool_push(c->pool, t);
-    if (orr_likely(universal))
-        orr_wake_any(c->ctx, orr_queue_length(&c->pool->queue[0]));
-    else
-        orr_wake_each(c->ctx);
+    orr_pool_give(c->pool, c->ctx, t);
 }
 
 static struct orr_task *pop(void *instance, struct orr_worker *w)

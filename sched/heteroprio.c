@@ -52,10 +52,10 @@ static void *create(struct orr_ctx *ctx)
     struct heteroprio *h = orr_calloc(1, sizeof *h);
     if (!h) return NULL;
     h->ctx = ctx;
-    h->kind = orr_worker_count ? (int)orr_workers[0].type : NO_KIND;
-    for (unsigned i = 1; i < orr_worker_count; i++)
-        if ((int)orr_workers[i].type != h->kind) h->kind = NO_KIND;
-    if (h->kind != NO_KIND && !(h->pool = orr_pool_create())) {
+    uint32_t kinds = orr_worker_kinds();
+    bool one_kind = kinds && !(kinds & (kinds - 1));
+    h->kind = one_kind ? (int)orr_workers[0].type : NO_KIND;
+    if (one_kind && !(h->pool = orr_pool_create())) {
         orr_free(h);
         return NULL;
     }
@@ -114,13 +114,8 @@ static int32_t rank(const struct heteroprio *h, const struct orr_task *t)
 
 static void push_by_rank(struct heteroprio *h, struct orr_task *t, int32_t priority)
 {
-    bool universal = orr_task_is_universal(t, h->pool->kinds);
     t->priority = priority;
-    orr_pool_push(h->pool, t);
-    if (orr_likely(universal))
-        orr_wake_any(h->ctx, orr_queue_length(&h->pool->queue[0]));
-    else
-        orr_wake_each(h->ctx);
+    orr_pool_give(h->pool, h->ctx, t);
 }
 
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)

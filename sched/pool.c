@@ -108,6 +108,16 @@ void orr_pool_push(struct orr_pool *p, struct orr_task *t)
         push_picky(p, t);
 }
 
+void orr_pool_give(struct orr_pool *p, struct orr_ctx *ctx, struct orr_task *t)
+{
+    bool universal = orr_task_is_universal(t, p->kinds); /* now: it may have run once it is in */
+    orr_pool_push(p, t);
+    if (orr_likely(universal))
+        orr_wake_any(ctx, orr_queue_length(&p->queue[0]));
+    else
+        orr_wake_each(ctx);
+}
+
 static struct orr_task *pop_picky(struct orr_pool *p, struct orr_worker *w)
 {
     unsigned id = (unsigned)w->id;

@@ -23,6 +23,8 @@ struct orr_pool {
 struct orr_pool *orr_pool_create(void);
 void orr_pool_destroy(struct orr_pool *p);
 void orr_pool_push(struct orr_pool *p, struct orr_task *t);
+/* The same, and wakes who may take it, all of ctx's workers being served from p. */
+void orr_pool_give(struct orr_pool *p, struct orr_ctx *ctx, struct orr_task *t);
 struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w);
 uint32_t orr_pool_length(struct orr_pool *p);
 
