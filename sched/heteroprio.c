@@ -100,9 +100,11 @@ static void show_filled_locked(struct heteroprio *h, unsigned number)
     }
 }
 
+/* By the priority that the program gave: t's own is a rank when it was in the pool before. */
 static unsigned bucket_of(const struct orr_task *t)
 {
-    return t->priority < 0 ? 0 : t->priority >= BUCKETS ? BUCKETS - 1 : (unsigned)t->priority;
+    int priority = t->pub->priority;
+    return priority < 0 ? 0 : priority >= BUCKETS ? BUCKETS - 1 : (unsigned)priority;
 }
 
 /* What stands for the place of t's bucket in the order of the only kind; negative: it is not looked at. */
