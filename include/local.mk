@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Public headers, installed to $(includedir)/orrery. One line each:
+# Public headers, installed to $(includedir)/orrery; starpu_config.h beside them is made by configure. One line each:
 #   pkginclude_HEADERS += include/starpu.h
 # and those that include mpi.h:
 #   if HAVE_MPI
@@ -10,16 +10,23 @@
 pkginclude_HEADERS += include/starpu_bound.h
 pkginclude_HEADERS += include/starpu_clusters.h
 pkginclude_HEADERS += include/starpu_cublas.h
+pkginclude_HEADERS += include/starpu_cublasLt.h
 pkginclude_HEADERS += include/starpu_cublas_v2.h
 pkginclude_HEADERS += include/starpu_cuda.h
+pkginclude_HEADERS += include/starpu_cusolver.h
 pkginclude_HEADERS += include/starpu_cusparse.h
 pkginclude_HEADERS += include/starpu_data.h
 pkginclude_HEADERS += include/starpu_data_filters.h
 pkginclude_HEADERS += include/starpu_data_interfaces.h
 pkginclude_HEADERS += include/starpu_deprecated_api.h
+pkginclude_HEADERS += include/starpu_disk.h
 pkginclude_HEADERS += include/starpu_driver.h
 pkginclude_HEADERS += include/starpu_expert.h
 pkginclude_HEADERS += include/starpu_fxt.h
+pkginclude_HEADERS += include/starpu_hip.h
+pkginclude_HEADERS += include/starpu_hipblas.h
+pkginclude_HEADERS += include/starpu_hipsolver.h
+pkginclude_HEADERS += include/starpu_max_fpga.h
 pkginclude_HEADERS += include/starpu_mpi_lb.h
 pkginclude_HEADERS += include/starpu_opencl.h
 pkginclude_HEADERS += include/starpu_openmp.h
@@ -34,7 +41,6 @@ endif
 pkginclude_HEADERS += include/orrery.h
 pkginclude_HEADERS += include/starpu.h
 pkginclude_HEADERS += include/starpu_bitmap.h
-pkginclude_HEADERS += include/starpu_config.h
 pkginclude_HEADERS += include/starpu_graph.h
 pkginclude_HEADERS += include/starpu_hash.h
 pkginclude_HEADERS += include/starpu_helper.h
@@ -50,6 +56,8 @@ pkginclude_HEADERS += include/starpu_sched_component.h
 pkginclude_HEADERS += include/starpu_sched_ctx.h
 pkginclude_HEADERS += include/starpu_sched_ctx_hypervisor.h
 pkginclude_HEADERS += include/starpu_scheduler.h
+pkginclude_HEADERS += include/starpu_scheduler_toolbox.h
+pkginclude_HEADERS += include/starpu_simgrid_wrap.h
 pkginclude_HEADERS += include/starpu_stdlib.h
 pkginclude_HEADERS += include/starpu_task.h
 pkginclude_HEADERS += include/starpu_task_bundle.h

@@ -19,6 +19,7 @@
 #include <starpu_thread.h>
 #include <starpu_thread_util.h>
 #include <starpu_data.h>
+#include <starpu_disk.h>
 #include <starpu_helper.h>
 #include <starpu_rand.h>
 #include <starpu_hash.h>
@@ -42,10 +43,21 @@
 #include <starpu_fxt.h>
 #include <starpu_driver.h>
 #include <starpu_cuda.h>
+#include <starpu_cublas.h>
+#include <starpu_cublasLt.h>
+#include <starpu_cusolver.h>
+#include <starpu_cusparse.h>
+#include <starpu_hip.h>
+#include <starpu_hipblas.h>
+#include <starpu_hipsolver.h>
+#include <starpu_max_fpga.h>
 #ifdef STARPU_USE_OPENCL
 #include <starpu_opencl.h>
 #endif
+#include <starpu_openmp.h>
 #include <starpu_parallel_worker.h>
+#include <starpu_clusters.h>
+#include <starpu_simgrid_wrap.h>
 
 #ifdef __cplusplus
 extern "C" {

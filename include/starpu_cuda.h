@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a CUDA codelet needs of the runtime: its stream, its device, and a way to report errors. Empty
- * where the runtime is built without CUDA, or after STARPU_DONT_INCLUDE_CUDA_HEADERS.
+ * What a CUDA codelet needs of the runtime: its stream, its device, and a way to report errors. Where the
+ * runtime is built without CUDA, or after STARPU_DONT_INCLUDE_CUDA_HEADERS, the stream alone.
  * Threads: task bodies on CUDA workers, unless a comment says otherwise.
  * Not here: handles of the CUDA libraries (starpu_cublas_v2.h, starpu_cusparse.h).
  */
@@ -94,6 +94,22 @@ nvmlDevice_t starpu_cuda_get_nvmldev(unsigned devid);
 }
 #endif
 
-#endif /* STARPU_USE_CUDA && !STARPU_DONT_INCLUDE_CUDA_HEADERS */
+#else /* STARPU_USE_CUDA && !STARPU_DONT_INCLUDE_CUDA_HEADERS */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The stream (cudaStream_t) of the calling task. On a thread that is not a CUDA worker's: NULL, and one line
+ * that says so. */
+struct CUstream_st *starpu_cuda_get_local_stream(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif
 
 #endif /* STARPU_CUDA_H */

@@ -52,6 +52,7 @@ MPI_TESTS += tests/mpi/soak_short
 
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding
+TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/task_dup
