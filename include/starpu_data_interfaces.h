@@ -159,7 +159,8 @@ struct starpu_data_interface_ops {
     char *name; /* of the interface, for messages */
     /* Frees what register_data_handle allocated inside of the structures. */
     void (*unregister_data_handle)(starpu_data_handle_t handle);
-    /* Sets up a structure that no data was registered from (temporary copies). */
+    /* Sets up a structure before anything else is stored in it: of every memory node before
+     * register_data_handle is called, and of a piece before its filter's function. */
     void (*init)(void *data_interface);
     /* Keeps or takes back a freed buffer: moves the addresses between structures of equal
      * alloc_footprint. */

@@ -97,6 +97,7 @@ TAP_TESTS += tests/sched/graph_test
 
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device
+TAP_TESTS += tests/core/data_own_interface
 TAP_TESTS += tests/core/coherency_random
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices

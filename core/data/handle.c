@@ -83,6 +83,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     h->root = h;
     h->magic = ORR_DATA_MAGIC;
     h->sequential_consistency = orr_load_relaxed(&default_sequential_consistency);
+    for (unsigned n = 0; ops->init && n < nodes; n++) ops->init(h->replicates[n].interface);
     if (ops->register_data_handle) ops->register_data_handle(h, home_node, (void *)interface_on_home);
     if (home_node >= 0) {
         h->replicates[home_node].state = ORR_OWNED;
@@ -91,7 +92,6 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
         orr_store_relaxed(&h->written_ahead, true);
     }
     h->footprint = ops->footprint ? ops->footprint(h) : 0;
-    if (ops->init) ops->init(h->replicates[0].interface);
     orr_data_update_ready_locked(h);
     return h;
 }

@@ -139,6 +139,7 @@ static void inherit(struct orr_data *child, struct orr_data *parent, unsigned i)
 static struct orr_data *create_child(struct orr_data_block *plan, unsigned i,
                                      const struct starpu_data_interface_ops *ops, void *itf)
 {
+    if (ops->init) ops->init(itf);
     if (!cut(plan, i, ops, itf)) return NULL;
     struct orr_data *child = orr_data_create(ops, STARPU_MAIN_RAM, itf);
     if (!child) {
