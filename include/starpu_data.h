@@ -72,8 +72,8 @@ void starpu_data_set_coordinates_array(starpu_data_handle_t handle, unsigned dim
 /* Copies at most `dimensions` coordinates into `dims`. Returns how many the data has. */
 unsigned starpu_data_get_coordinates_array(starpu_data_handle_t handle, unsigned dimensions, int dims[]);
 
-/* Waits for all tasks on the data, brings its value back to its home node, and destroys the handle.
- * Blocks. */
+/* Waits for all tasks on the data that were submitted, those without sequential consistency too, brings its
+ * value back to its home node, and destroys the handle. Blocks. */
 void starpu_data_unregister(starpu_data_handle_t handle);
 
 /* Same without bringing the value back: the home buffer may hold an old one. Blocks. */

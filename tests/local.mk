@@ -23,6 +23,7 @@ TAP_TESTS += tests/core/deadlock
 TAP_TESTS += tests/core/data_modes
 TAP_TESTS += tests/core/data_acquire
 TAP_TESTS += tests/core/data_lifecycle
+TAP_TESTS += tests/core/data_end
 TAP_TESTS += tests/core/data_filters
 TAP_TESTS += tests/core/data_pieces
 TAP_TESTS += tests/core/data_plans

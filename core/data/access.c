@@ -18,11 +18,12 @@ static bool shares(uint8_t group)
     return group == ORR_GROUP_READ || group == ORR_GROUP_COMMUTE || group == ORR_GROUP_REDUX;
 }
 
-/* Grants the first group of the waiting list; nobody holds. */
+/* Grants the first group of the waiting list; nobody holds. What takes the handle away stays first while
+ * others are expected: the last of them lets it in when it leaves. */
 static struct orr_waiter *grant_first_group(struct orr_access_queue *q)
 {
     struct orr_access *first = q->head, *last = first;
-    if (!first) {
+    if (!first || orr_unlikely((first->flags & ORR_ACCESS_ENDS) && q->expecting)) {
         q->group = ORR_GROUP_NONE;
         return NULL;
     }
@@ -57,7 +58,12 @@ static void insert_exempt(struct orr_access_queue *q, struct orr_access *a)
 bool orr_access_join_exempt_locked(struct orr_access_queue *q, struct orr_access *a,
                                    bool (*reclaim)(struct orr_access *holder))
 {
-    if (q->active == 0 && q->group != ORR_GROUP_REDUX) return orr_access_join_locked(q, a);
+    if (q->active == 0 && q->group != ORR_GROUP_REDUX) { /* nobody waits, or what ENDS */
+        q->group = a->group;
+        q->active = 1;
+        q->holder = orr_access_holder(a);
+        return true;
+    }
     if (q->group == ORR_GROUP_READ && a->group == ORR_GROUP_READ) {
         q->active++;
         return true;

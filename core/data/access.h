@@ -47,6 +47,7 @@ struct orr_access_queue {
     _Alignas(8) uint8_t group; /* enum orr_group of those who hold now. Not in the lock's word: compilers read
                                 * neighbours together, and the lock is not to be read plainly */
     bool commute_busy;         /* one of the commuting group is at work */
+    bool expecting;            /* accesses were submitted that will join late: who ENDS waits for them */
     uint32_t active;           /* how many hold now */
     struct orr_access *holder; /* the writer, while group is WRITE; NULL when its access does not last */
     struct orr_access *head;   /* waiting, in order */
@@ -58,8 +59,9 @@ struct orr_access_queue {
 uint8_t orr_access_group(int mode);
 
 /* Flags of accesses; the lower bits are the owner's. EXEMPT: from the order (no sequential consistency),
- * joins only when its owner could start. LASTS: the struct lives as long as the access is held. */
-enum { ORR_ACCESS_EXEMPT = 0x80, ORR_ACCESS_LASTS = 0x40 };
+ * joins only when its owner could start. LASTS: the struct lives as long as the access is held. ENDS: takes
+ * the handle away, so it is not granted while exempt accesses are expected. */
+enum { ORR_ACCESS_EXEMPT = 0x80, ORR_ACCESS_LASTS = 0x40, ORR_ACCESS_ENDS = 0x20 };
 
 static inline struct orr_access *orr_access_holder(struct orr_access *a)
 {
@@ -86,6 +88,17 @@ static inline bool orr_access_join_locked(struct orr_access_queue *q, struct orr
     }
     a->waiter.next = NULL;
     q->tail = a;
+    return false;
+}
+
+/* Joins an access that ENDS: behind all that wait, and behind exempt ones that are expected and will go ahead
+ * of it. Called with q->lock held. */
+static inline bool orr_access_join_end_locked(struct orr_access_queue *q, struct orr_access *a)
+{
+    if (!q->expecting || q->head || q->active || q->group == ORR_GROUP_REDUX)
+        return orr_access_join_locked(q, a);
+    a->waiter.next = NULL;
+    q->head = q->tail = a;
     return false;
 }
 

@@ -23,7 +23,28 @@ bool orr_data_join(struct orr_data *h, struct orr_access *a)
 {
     if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
     orr_spin_lock(&h->queue.lock);
-    bool granted = orr_access_join_locked(&h->queue, a);
+    bool granted = a->flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(&h->queue, a)
+                                              : orr_access_join_locked(&h->queue, a);
+    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
+    orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
+    return granted;
+}
+
+void orr_data_expect(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    h->expected++;
+    h->queue.expecting = true;
+    orr_spin_unlock(&h->queue.lock);
+}
+
+static bool join_exempt(struct orr_data *h, struct orr_access *a, bool expected)
+{
+    a->flags |= ORR_ACCESS_EXEMPT;
+    orr_spin_lock(&h->queue.lock);
+    if (expected) h->queue.expecting = --h->expected > 0;
+    bool granted = orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
     bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
     if (reduce) orr_data_hooks.reduction_start(h);
@@ -32,13 +53,12 @@ bool orr_data_join(struct orr_data *h, struct orr_access *a)
 
 bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a)
 {
-    a->flags |= ORR_ACCESS_EXEMPT;
-    orr_spin_lock(&h->queue.lock);
-    bool granted = orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
-    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
-    orr_spin_unlock(&h->queue.lock);
-    if (reduce) orr_data_hooks.reduction_start(h);
-    return granted;
+    return join_exempt(h, a, false);
+}
+
+bool orr_data_join_late(struct orr_data *h, struct orr_access *a)
+{
+    return join_exempt(h, a, true);
 }
 
 void orr_data_leave(struct orr_data *h, struct orr_access *a)
@@ -99,7 +119,9 @@ static void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b)
 
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode)
 {
-    struct blocked_acquire b = { .own = { .waiter = { .granted = wake_blocked }, .group = a->group } };
+    struct blocked_acquire b = {
+        .own = { .waiter = { .granted = wake_blocked }, .group = a->group, .flags = a->flags }
+    };
     orr_event_init(&b.granted);
     if (!orr_data_join(h, &b.own)) orr_event_wait(&b.granted);
     if (a->group == ORR_GROUP_COMMUTE) commute_turn_blocking(h, &b);

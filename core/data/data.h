@@ -74,6 +74,7 @@ struct orr_data {
     uint8_t reading_stopped;
     uint32_t magic;                  /* ORR_DATA_MAGIC while registered */
     uint32_t wt_mask;                /* write-through nodes */
+    uint32_t expected;               /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
     struct orr_data *next, **prev;   /* list of all handles [lock: registry] */
     struct orr_data *ptr_next;       /* hash chain of pointer lookup [lock: registry] */
@@ -109,6 +110,10 @@ extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 
 /* orr_access_join_exempt_locked with the lock taken here; sets a's flag. */
 bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
+/* An access of a submitted task will join by orr_data_join_late, once, when the task is otherwise ready: h is
+ * not taken away before. */
+void orr_data_expect(struct orr_data *h);
+bool orr_data_join_late(struct orr_data *h, struct orr_access *a);
 /* Joins / leaves with the lock taken here; leaving runs whoever it granted and starts a reduction when one is
  * due. */
 ORR_EXPORT bool orr_data_join(struct orr_data *h, struct orr_access *a);

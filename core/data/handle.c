@@ -303,12 +303,13 @@ static bool may_end(struct orr_data *h, const char *fn)
     return false;
 }
 
-/* Waits until nobody uses h, brings the bytes home if asked, and destroys it. */
+/* Waits until nobody uses h, nor will (tasks without sequential consistency join late), brings the bytes home
+ * if asked, and destroys it. */
 static void unregister(struct orr_data *h, bool bring_home, const char *fn)
 {
     if (!check(h, fn) || !may_block(fn)) return;
     if (!may_end(h, fn)) return;
-    struct orr_access a = { .group = ORR_GROUP_WRITE };
+    struct orr_access a = { .group = ORR_GROUP_WRITE, .flags = ORR_ACCESS_ENDS };
     orr_data_acquire_blocking(h, &a, -1, STARPU_R);
     if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
         int r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
@@ -364,6 +365,7 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
         return;
     }
     e->access.group = ORR_GROUP_WRITE;
+    e->access.flags = destroy ? ORR_ACCESS_ENDS : 0;
     e->access.waiter.granted = end_granted;
     e->handle = h;
     e->destroy = destroy;

@@ -388,6 +388,7 @@ static void prepare_move(struct plan_switch *s, struct move *m, struct orr_data 
     m->of = s;
     m->handle = h;
     m->access.group = write ? ORR_GROUP_WRITE : ORR_GROUP_READ;
+    m->access.flags = s->to == PLAN_OFF ? ORR_ACCESS_ENDS : 0; /* the children may be destroyed after it */
     m->access.waiter.granted = move_granted;
     m->fetch.done = fetched;
     m->fetch.handle = h;

@@ -249,11 +249,17 @@ static int join_accesses(struct orr_task *t, int early, bool shared)
     return granted;
 }
 
+/* How many accesses join now. The others are announced, so that nobody takes their data away meanwhile. */
 static int count_early(struct orr_task *t)
 {
     if (orr_likely(!(t->flags & ORR_TF_LATE))) return t->naccesses;
+    struct orr_access *a = orr_task_accesses(t);
     int n = 0;
-    for (unsigned i = 0; i < t->naccesses; i++) n += !(orr_task_accesses(t)[i].flags & ORR_AF_LATE);
+    for (unsigned i = 0; i < t->naccesses; i++)
+        if (a[i].flags & ORR_AF_LATE)
+            orr_data_expect(STARPU_TASK_GET_HANDLE(t->pub, a[i].index));
+        else
+            n++;
     return n;
 }
 
@@ -398,7 +404,7 @@ static bool late_phase(struct orr_task *t)
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
         if ((a->flags & ORR_AF_LATE) && !(a->flags & ORR_AF_JOINED)) {
             a->flags |= ORR_AF_STARTED | ORR_AF_JOINED;
-            if (!orr_data_join_exempt(h, a)) return false;
+            if (!orr_data_join_late(h, a)) return false;
         }
         if ((a->flags & ORR_AF_TURN) && a->group == ORR_GROUP_COMMUTE) {
             a->flags = (uint8_t)((a->flags | ORR_AF_STARTED) & ~ORR_AF_TURN);
