@@ -10,6 +10,14 @@
 
 #include "core/base/alloc.h"
 
+/* Tasks for particular workers. Who they are is found out once, at push, without a lock; those for the same
+ * workers share a heap, so that nobody walks over what is not for him. A set whose heap is empty is used for
+ * the next new one: their number is that of the sets that wait at the same time. */
+struct orr_picky {
+    uint64_t capable[STARPU_NMAXWORKERS / 64];
+    struct orr_heap tasks;
+};
+
 uint32_t orr_worker_kinds(void)
 {
     uint32_t kinds = 0;
@@ -35,6 +43,8 @@ struct orr_pool *orr_pool_create(void)
 void orr_pool_destroy(struct orr_pool *p)
 {
     for (int i = 0; i < ORR_POOL_CLASSES; i++) orr_queue_fini(&p->queue[i]);
+    for (unsigned i = 0; i < p->npicky; i++) orr_free(p->picky[i].tasks.entries);
+    orr_free(p->picky);
     orr_free(p);
 }
 
@@ -48,36 +58,55 @@ bool orr_task_is_universal(const struct orr_task *t, uint32_t kinds)
     return (orr_task_where(t->pub) & kinds) == kinds && !is_picky(t);
 }
 
-/* A task for particular workers; who they are is found out once, at push, without a lock. */
-struct orr_picky {
-    struct orr_picky *next;
-    struct orr_task *task;
-    uint64_t capable[STARPU_NMAXWORKERS / 64];
-};
+/* The set's entry, made if need be; NULL: out of memory. Called with picky_lock held. */
+static struct orr_picky *picky_for_locked(struct orr_pool *p, const uint64_t *capable)
+{
+    struct orr_picky *unused = NULL;
+    for (unsigned i = 0; i < p->npicky; i++) {
+        if (memcmp(p->picky[i].capable, capable, sizeof p->picky[i].capable) == 0) return &p->picky[i];
+        if (p->picky[i].tasks.count == 0) unused = &p->picky[i];
+    }
+    if (!unused && p->npicky == p->picky_room) {
+        unsigned room = p->picky_room ? 2 * p->picky_room : 8;
+        struct orr_picky *more = orr_realloc(p->picky, room * sizeof *more);
+        if (!more) return NULL;
+        p->picky = more;
+        p->picky_room = room;
+    }
+    if (!unused) {
+        unused = &p->picky[p->npicky++];
+        memset(unused, 0, sizeof *unused);
+    }
+    memcpy(unused->capable, capable, sizeof unused->capable);
+    return unused;
+}
+
+static bool queue_picky(struct orr_pool *p, struct orr_task *t, const uint64_t *capable)
+{
+    orr_spin_lock(&p->picky_lock);
+    struct orr_picky *set = picky_for_locked(p, capable);
+    bool queued = set && orr_heap_push(&set->tasks, t, p->picky_sequence++);
+    if (queued) orr_add_seq(&p->picky_count, 1u);
+    orr_spin_unlock(&p->picky_lock);
+    return queued;
+}
 
 static void push_picky(struct orr_pool *p, struct orr_task *t)
 {
-    struct orr_picky *e = orr_calloc(1, sizeof *e);
+    uint64_t capable[STARPU_NMAXWORKERS / 64] = { 0 };
+    struct orr_worker *first = NULL;
     unsigned nimpl;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         if (!orr_worker_can_run(&orr_workers[i], t, &nimpl)) continue;
-        if (!e) { /* out of memory: the first that can takes it */
-            orr_worker_push_local(&orr_workers[i], t, false);
-            return;
-        }
-        e->capable[i / 64] |= UINT64_C(1) << (i % 64);
+        if (!first) first = &orr_workers[i];
+        capable[i / 64] |= UINT64_C(1) << (i % 64);
     }
-    e->task = t;
-    struct orr_picky who = *e; /* e may be gone once it is on the list */
-    orr_spin_lock(&p->picky_lock);
-    struct orr_picky **at = &p->picky;
-    while (*at && (*at)->task->priority >= t->priority) at = &(*at)->next;
-    e->next = *at;
-    *at = e;
-    orr_add_seq(&p->picky_count, 1u);
-    orr_spin_unlock(&p->picky_lock);
+    if (!queue_picky(p, t, capable) && first) { /* out of memory: the first that can takes it */
+        orr_worker_push_local(first, t, false);
+        return;
+    }
     for (unsigned i = 0; i < orr_worker_count; i++)
-        if (who.capable[i / 64] >> (i % 64) & 1) orr_wake_worker(&orr_workers[i]);
+        if (capable[i / 64] >> (i % 64) & 1) orr_wake_worker(&orr_workers[i]);
 }
 
 /* The queue for tasks that may run on where; the picky list when there are too many different ones. */
@@ -121,17 +150,19 @@ void orr_pool_give(struct orr_pool *p, struct orr_ctx *ctx, struct orr_task *t)
 static struct orr_task *pop_picky(struct orr_pool *p, struct orr_worker *w)
 {
     unsigned id = (unsigned)w->id;
+    struct orr_heap *best = NULL;
+    struct orr_task *t = NULL;
     orr_spin_lock(&p->picky_lock);
-    struct orr_picky **at = &p->picky;
-    while (*at && !((*at)->capable[id / 64] >> (id % 64) & 1)) at = &(*at)->next;
-    struct orr_picky *e = *at;
-    if (e) {
-        *at = e->next;
+    for (unsigned i = 0; i < p->npicky; i++) {
+        struct orr_picky *set = &p->picky[i];
+        if (!(set->capable[id / 64] >> (id % 64) & 1) || set->tasks.count == 0) continue;
+        if (!best || orr_heap_before(&set->tasks.entries[0], &best->entries[0])) best = &set->tasks;
+    }
+    if (best) {
+        t = orr_heap_pop(best);
         orr_sub_seq(&p->picky_count, 1u);
     }
     orr_spin_unlock(&p->picky_lock);
-    struct orr_task *t = e ? e->task : NULL;
-    orr_free(e);
     return t;
 }
 

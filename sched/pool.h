@@ -17,7 +17,9 @@ struct orr_pool {
     uint32_t kinds;                           /* kinds of workers in the process [const] */
     ORR_ALIGNED_LINE orr_spin picky_lock;     /* protects picky; leaf */
     _Atomic uint32_t picky_count;
-    struct orr_picky *picky; /* by priority, then in order */
+    struct orr_picky *picky; /* one for each set of workers that is asked for */
+    unsigned npicky, picky_room;
+    uint64_t picky_sequence;
 };
 
 struct orr_pool *orr_pool_create(void);

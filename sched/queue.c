@@ -88,12 +88,7 @@ static struct orr_task *ring_pop(struct orr_queue *q)
 
 /* ---- heap: highest priority first, first in first out among equals ---- */
 
-static bool before(const struct orr_heap_entry *a, const struct orr_heap_entry *b)
-{
-    return a->priority != b->priority ? a->priority > b->priority : a->sequence < b->sequence;
-}
-
-static bool heap_push_locked(struct orr_heap *h, struct orr_task *t)
+bool orr_heap_push(struct orr_heap *h, struct orr_task *t, uint64_t sequence)
 {
     if (h->count == h->room) {
         uint32_t room = h->room ? h->room * 2 : FIRST_HEAP_ROOM;
@@ -102,22 +97,22 @@ static bool heap_push_locked(struct orr_heap *h, struct orr_task *t)
         h->entries = e;
         h->room = room;
     }
-    struct orr_heap_entry e = { .priority = t->priority, .task = t, .sequence = h->sequence++ };
+    struct orr_heap_entry e = { .priority = t->priority, .task = t, .sequence = sequence };
     uint32_t i = h->count++;
-    for (; i > 0 && before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && orr_heap_before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2)
         h->entries[i] = h->entries[(i - 1) / 2];
     h->entries[i] = e;
     return true;
 }
 
-static struct orr_task *heap_pop_locked(struct orr_heap *h)
+struct orr_task *orr_heap_pop(struct orr_heap *h)
 {
     struct orr_task *t = h->entries[0].task;
     struct orr_heap_entry last = h->entries[--h->count];
     uint32_t i = 0;
     for (uint32_t child; (child = 2 * i + 1) < h->count; i = child) {
-        if (child + 1 < h->count && before(&h->entries[child + 1], &h->entries[child])) child++;
-        if (!before(&h->entries[child], &last)) break;
+        if (child + 1 < h->count && orr_heap_before(&h->entries[child + 1], &h->entries[child])) child++;
+        if (!orr_heap_before(&h->entries[child], &last)) break;
         h->entries[i] = h->entries[child];
     }
     if (h->count) h->entries[i] = last;
@@ -192,7 +187,7 @@ static void push_prioritised(struct orr_queue *q, struct orr_task *t)
 {
     bool is_high = t->priority > 0, has_level = is_high && t->priority < LEVELS;
     orr_spin_lock(&q->lock);
-    if (has_level ? level_push_locked(q, t) : heap_push_locked(is_high ? &q->high : &q->low, t)) {
+    if (has_level ? level_push_locked(q, t) : orr_heap_push(is_high ? &q->high : &q->low, t, q->sequence++)) {
         if (is_high) publish_top_locked(q);
         orr_add_seq(is_high ? &q->high_count : &q->low_count, 1u);
     } else {
@@ -218,7 +213,7 @@ static struct orr_task *pop_high(struct orr_queue *q)
     struct orr_task *t = NULL;
     orr_spin_lock(&q->lock);
     if (orr_load_relaxed(&q->high_count)) {
-        t = q->high.count ? heap_pop_locked(&q->high) : level_pop_locked(q->levels);
+        t = q->high.count ? orr_heap_pop(&q->high) : level_pop_locked(q->levels);
         orr_sub_seq(&q->high_count, 1u);
         publish_top_locked(q);
     }
@@ -231,7 +226,7 @@ static struct orr_task *pop_low(struct orr_queue *q)
     struct orr_task *t = NULL;
     orr_spin_lock(&q->lock);
     if (q->low.count) {
-        t = heap_pop_locked(&q->low);
+        t = orr_heap_pop(&q->low);
         orr_sub_seq(&q->low_count, 1u);
     }
     orr_spin_unlock(&q->lock);

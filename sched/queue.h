@@ -26,8 +26,16 @@ struct orr_heap_entry {
 struct orr_heap { /* [lock: the queue's] */
     struct orr_heap_entry *entries;
     uint32_t count, room;
-    uint64_t sequence;
 };
+
+/* The highest priority first; among equals the lowest sequence, which the caller counts up. Push answers
+ * false when out of memory; pop is for a heap that is not empty, and after it the first entry is the next. */
+bool orr_heap_push(struct orr_heap *h, struct orr_task *t, uint64_t sequence);
+struct orr_task *orr_heap_pop(struct orr_heap *h);
+static inline bool orr_heap_before(const struct orr_heap_entry *a, const struct orr_heap_entry *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->sequence < b->sequence;
+}
 
 enum { ORR_QUEUE_CELLS = 2048 };
 
@@ -39,6 +47,7 @@ struct orr_queue {
     _Atomic int32_t top_priority;            /* of those above 0, while there are any [any: hint] */
     struct orr_levels *levels;               /* priorities above 0, but the largest; NULL: none so far */
     struct orr_heap high, low;               /* the largest; those below 0 */
+    uint64_t sequence;                       /* of what comes into the heaps */
     struct orr_task *spilled, *spilled_last; /* what the ring had no room for */
     struct orr_queue_cell *cells;            /* [const] */
 };

@@ -62,11 +62,13 @@ TAP_TESTS += tests/core/bound
 TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/contexts_nested
 TAP_TESTS += tests/core/contexts_moves
+TAP_TESTS += tests/core/contexts_renumbered
 TAP_TESTS += tests/core/contexts_devices
 TAP_TESTS += tests/core/contexts_rules
 TAP_TESTS += tests/core/contexts_user
 TAP_TESTS += tests/core/contexts_counters
 TAP_TESTS += tests/sched/heteroprio
+TAP_TESTS += tests/sched/particular
 
 # The hypervisor, which the peer ships no header of.
 TAP_TESTS += tests/sched/hypervisor

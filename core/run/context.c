@@ -74,7 +74,8 @@ static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sc
 /* ---- the members as an array that stays ---- */
 
 struct orr_raw_list {
-    struct orr_raw_list *older; /* kept until the context is closed: somebody may read it */
+    struct orr_raw_list *older; /* kept until the context is closed: somebody may read it, and workers come
+                                 * back: one list for each set of members */
     unsigned count;
     int workers[];
 };
@@ -95,10 +96,11 @@ unsigned orr_ctx_raw(struct orr_ctx *ctx, int **workers_out)
     pthread_mutex_lock(&lock);
     unsigned n = orr_ctx_list(ctx, now);
     struct orr_raw_list *raw = orr_load_acquire(&ctx->raw);
-    if (!raw || raw->count != n || memcmp(raw->workers, now, n * sizeof now[0]) != 0) {
+    while (raw && (raw->count != n || memcmp(raw->workers, now, n * sizeof now[0]) != 0)) raw = raw->older;
+    if (!raw) {
         struct orr_raw_list *newer = orr_malloc(sizeof *newer + n * sizeof newer->workers[0]);
         if (newer) {
-            newer->older = raw;
+            newer->older = orr_load_relaxed(&ctx->raw);
             newer->count = n;
             memcpy(newer->workers, now, n * sizeof now[0]);
             orr_store_release(&ctx->raw, newer);

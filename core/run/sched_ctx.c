@@ -45,6 +45,14 @@ struct orr_ctx *orr_ctx_find(unsigned id, const char *function)
     return ctx;
 }
 
+/* Whether the context that was found with this generation is still there and takes workers: another may have
+ * its number by now, or be about to. Called with moves held. */
+static bool is_there_locked(const struct orr_ctx *ctx, uint32_t generation)
+{
+    return orr_load_acquire(&ctx->open) && !orr_load_relaxed(&ctx->closing) &&
+           orr_load_relaxed(&ctx->generation) == generation;
+}
+
 static uint32_t bit_of(const struct orr_ctx *ctx)
 {
     return UINT32_C(1) << ctx->id;
@@ -164,7 +172,10 @@ static unsigned take_id(void)
     unsigned id = 1;
     pthread_mutex_lock(&moves);
     while (id < STARPU_NMAX_SCHED_CTXS && (ids_taken >> id & 1)) id++;
-    if (id < STARPU_NMAX_SCHED_CTXS) ids_taken |= UINT32_C(1) << id;
+    if (id < STARPU_NMAX_SCHED_CTXS) {
+        ids_taken |= UINT32_C(1) << id;
+        orr_add_relaxed(&orr_contexts[id].generation, 1u);
+    }
     pthread_mutex_unlock(&moves);
     return id;
 }
@@ -190,13 +201,14 @@ static void return_id(unsigned id)
 }
 
 /* Without a policy, a member more or less may change what becomes of the others: waits for that. */
-static void settle(struct orr_ctx *ctx)
+static void settle(struct orr_ctx *ctx, uint32_t generation)
 {
     struct asked all;
-    if (ctx->policy != &orr_group_policy || !orr_member_may_wait()) return;
+    if (!orr_member_may_wait()) return;
     pthread_mutex_lock(&moves);
     begin_locked(&all);
-    for (unsigned i = 0; i < orr_worker_count; i++)
+    bool grouped = is_there_locked(ctx, generation) && ctx->policy == &orr_group_policy;
+    for (unsigned i = 0; grouped && i < orr_worker_count; i++)
         if (orr_member_wanted(&orr_workers[i]) & bit_of(ctx)) ask_locked(&all, &orr_workers[i], 0, 0);
     pthread_mutex_unlock(&moves);
     wait_for(&all);
@@ -212,7 +224,7 @@ static bool populate(struct orr_ctx *ctx, const int *workers, unsigned count)
     for (unsigned i = 0; i < count; i++) ask_locked(&all, &orr_workers[workers[i]], bit_of(ctx), 0);
     pthread_mutex_unlock(&moves);
     wait_for(&all);
-    settle(ctx);
+    settle(ctx, orr_load_relaxed(&ctx->generation));
     if (!orr_member_may_wait()) return true;
     for (unsigned i = 0; i < count; i++)
         if (!(orr_member_wanted(&orr_workers[workers[i]]) & bit_of(ctx))) return false;
@@ -230,8 +242,9 @@ static unsigned create(const struct orr_ctx_settings *s, const int *workers, uns
     }
     orr_store_release(&orr_tally_drained, hand_over_when_drained);
     if (orr_ctx_open_with(id, s) == 0) {
-        for (int i = 0; i < s->nsub_ctxs; i++) orr_store_relaxed(&orr_contexts[s->sub_ctxs[i]].nested_in, id);
         if (populate(&orr_contexts[id], workers, count)) {
+            for (int i = 0; i < s->nsub_ctxs; i++)
+                orr_store_relaxed(&orr_contexts[s->sub_ctxs[i]].nested_in, id);
             starpu_do_schedule();
             return id;
         }
@@ -314,6 +327,7 @@ static void move(int *workerids, unsigned nworkers, unsigned id, bool add, const
     int workers[STARPU_NMAXWORKERS];
     struct asked all;
     if (!ctx) return;
+    uint32_t generation = orr_load_relaxed(&ctx->generation);
     if (nworkers > 0 && !workerids) {
         orr_error("%s: the list of workers is NULL", function);
         return;
@@ -321,13 +335,13 @@ static void move(int *workerids, unsigned nworkers, unsigned id, bool add, const
     unsigned count = select_workers(workers, workerids, nworkers, function);
     pthread_mutex_lock(&moves);
     begin_locked(&all);
-    bool refused = orr_load_relaxed(&ctx->closing);
+    bool refused = !is_there_locked(ctx, generation);
     for (unsigned i = 0; i < count && !refused; i++)
         ask_locked(&all, &orr_workers[workers[i]], add ? bit_of(ctx) : 0, add ? 0 : bit_of(ctx));
     pthread_mutex_unlock(&moves);
     if (refused) orr_error("%s: scheduling context %u is being deleted", function, id);
     wait_for(&all);
-    if (!refused) settle(ctx);
+    if (!refused) settle(ctx, generation);
     starpu_do_schedule();
 }
 
@@ -348,10 +362,12 @@ void starpu_sched_ctx_set_priority(int *workers, int nworkers, unsigned sched_ct
     int list[STARPU_NMAXWORKERS];
     struct asked all;
     if (!ctx || nworkers <= 0 || !workers) return;
+    uint32_t generation = orr_load_relaxed(&ctx->generation);
     unsigned count = select_workers(list, workers, (unsigned)nworkers, function);
     pthread_mutex_lock(&moves);
     begin_locked(&all);
-    for (unsigned i = 0; i < count; i++) {
+    bool there = is_there_locked(ctx, generation);
+    for (unsigned i = 0; there && i < count; i++) {
         orr_store_relaxed(&ctx->worker_priority[list[i]], priority);
         ask_locked(&all, &orr_workers[list[i]], 0, 0); /* it sorts its contexts anew */
     }

@@ -54,6 +54,7 @@ struct orrery_joblist *orr_joblist_create(const char *name, unsigned sched_ctx)
     memset(list, 0, sizeof *list);
     list->name = copy;
     list->sched_ctx = sched_ctx;
+    list->generation = orr_load_relaxed(&orr_contexts[sched_ctx].generation);
     list->oldest = list->newest = s;
     orr_store_relaxed(&list->refs, 1u);
     orr_jobpool_open(&list->pool, list);
@@ -214,8 +215,8 @@ static double expected_us(struct orr_task *t, unsigned sched_ctx)
     double least = -1;
     int before = -1;
     if (orr_likely(!m) || !has_body(t)) return -1;
-    for (unsigned i = 0; i < ctx->nworkers; i++) {
-        struct orr_worker *w = &orr_workers[ctx->workers[i]];
+    for (unsigned i = 0; i < orr_load_relaxed(&ctx->nworkers); i++) {
+        struct orr_worker *w = &orr_workers[orr_load_relaxed(&ctx->workers[i])];
         unsigned nimpl;
         int comb = orr_perf_workers[w->id].comb;
         if (comb == before || !orr_worker_can_run(w, t, &nimpl)) continue;
@@ -448,6 +449,31 @@ static struct orr_task *handed(struct orr_worker *w, struct orr_task *t)
 struct orr_task *orr_joblist_next(struct orr_worker *w)
 {
     while (w->list || (w->list = orr_jobpool_pick(w))) {
+        struct orr_task *t = take(w->list, w);
+        if (t) return handed(w, t);
+        leave(w);
+    }
+    return NULL;
+}
+
+static bool serves_among(const struct orr_worker *w, const struct orrery_joblist *list, unsigned first,
+                         unsigned end)
+{
+    for (unsigned i = first; i < end; i++)
+        if (w->serves[i].ctx->id == list->sched_ctx) return true;
+    return false;
+}
+
+struct orr_task *orr_joblist_next_among(struct orr_worker *w, unsigned first, unsigned end)
+{
+    struct orrery_joblist *other = NULL;
+    if (w->list && !serves_among(w, w->list, first, end)) {
+        if (!(other = orr_jobpool_pick_among(w, first, end))) return NULL;
+        orr_joblist_tell(w);
+        leave(w);
+        w->list = other;
+    }
+    while (w->list || (w->list = orr_jobpool_pick_among(w, first, end))) {
         struct orr_task *t = take(w->list, w);
         if (t) return handed(w, t);
         leave(w);

@@ -46,6 +46,7 @@ struct orr_joblist_waiter {
 struct orrery_joblist {
     char *name;                          /* [const] */
     unsigned sched_ctx;                  /* [const] */
+    uint32_t generation;                 /* of that context, whose number another may get [const] */
     _Atomic uint32_t refs;               /* the program, each job until its end, each worker that serves it */
     ORR_ALIGNED_LINE orr_spin lock;      /* protects all from here to pool */
     bool destroyed;                      /* takes no more jobs */
@@ -93,6 +94,9 @@ void orr_job_ended(struct orr_job *job);
 
 /* The next job of the list that w serves, else of another that w takes up; NULL: none. On w's thread. */
 struct orr_task *orr_joblist_next(struct orr_worker *w);
+/* The same among the lists of the contexts from number first to before end that w serves (several.h), which
+ * are of one rank: a list of another rank that w serves is left when there is a job here. */
+struct orr_task *orr_joblist_next_among(struct orr_worker *w, unsigned first, unsigned end);
 
 /* w, which left news of its list untold because it would be back at once, does something else before. On w's
  * thread. */

@@ -2,11 +2,11 @@
 /* jobpool.c: which job list a free worker takes up.
  * Threads: see jobpool.h. Owns: the pools. Not here: order within a list (joblist.c).
  *
- * A pool keeps its ready lists in heaps, one for each set of kinds of workers that first jobs ask for, and
- * one for lists whose first job only particular workers can run, which is searched. The order of a heap is
- * the rule of the policy: priority, fewest workers, most work left. It is brought up to date only when a list
- * becomes ready or blocks, and when a worker comes or goes; jobs taken from a list that goes on cost the pool
- * nothing.
+ * A pool keeps its ready lists in heaps, one for each set of kinds of workers that first jobs ask for, one
+ * for each worker that first jobs are bound to, and one for each set of particular workers that can run them;
+ * what is beyond so many sets is in a row that is searched. The order of a heap is the rule of the policy:
+ * priority, fewest workers, most work left. It is brought up to date only when a list becomes ready or
+ * blocks, and when a worker comes or goes; jobs taken from a list that goes on cost the pool nothing.
  *
  * A list's lock and a pool's are never held together. A list decides under its own lock what the pool should
  * know, numbers that, and tells it afterwards: of two pieces of news that overtake each other the pool keeps
@@ -21,17 +21,24 @@
 
 #include "core/worker/joblist.h"
 #include "core/worker/park.h"
+#include "core/worker/several.h"
 #include "core/worker/worker.h"
 
-enum { RESTRICTED = ORR_JOBPOOL_CLASSES, ROOTS, WAITING_MAX = 1 << 16 };
+enum { SETS = 16, WAITING_MAX = 1 << 16 };
 
 static struct pool {
     ORR_ALIGNED_LINE orr_spin lock;      /* protects all here, and the entries; leaf */
     _Atomic uint32_t ready;              /* lists in heaps [lock, read by all] */
     _Atomic uint32_t waiting;            /* their jobs, as last heard [lock, read by all] */
     uint32_t where[ORR_JOBPOOL_CLASSES]; /* kinds asked for by the lists of that heap */
-    struct orr_jobpool_entry *root[ROOTS];
-    double mean_us; /* of a job, where models say something; 0: nowhere yet */
+    struct orr_jobpool_entry *root[ORR_JOBPOOL_CLASSES];
+    struct orr_jobpool_entry *bound[STARPU_NMAXWORKERS]; /* by the worker */
+    struct {
+        uint64_t capable[STARPU_NMAXWORKERS / 64];
+        struct orr_jobpool_entry *root; /* NULL: the place is free for another set */
+    } set[SETS];
+    struct orr_jobpool_entry *row; /* the others */
+    double mean_us;                /* of a job, where models say something; 0: nowhere yet */
     uint64_t serials;
 } pools[STARPU_NMAX_SCHED_CTXS];
 
@@ -129,12 +136,12 @@ static void row_remove(struct orr_jobpool_entry **root, struct orr_jobpool_entry
 static void add_locked(struct pool *p, struct orr_jobpool_entry **root, struct orr_jobpool_entry *e)
 {
     e->root = root;
-    (root == &p->root[RESTRICTED] ? row_add : heap_add)(root, e);
+    (root == &p->row ? row_add : heap_add)(root, e);
 }
 
 static void remove_locked(struct pool *p, struct orr_jobpool_entry *e)
 {
-    (e->root == &p->root[RESTRICTED] ? row_remove : heap_remove)(e->root, e);
+    (e->root == &p->row ? row_remove : heap_remove)(e->root, e);
     e->root = NULL;
 }
 
@@ -191,16 +198,31 @@ void orr_jobpool_workers_start(void)
 
 /* ---- news ---- */
 
-/* The heap of lists whose first job may run on where; the one that is searched when there are too many
- * different ones. */
+/* The heap of lists whose first job these workers can run; the row when there are too many sets. */
+static struct orr_jobpool_entry **root_for_set(struct pool *p, const uint64_t *capable)
+{
+    int unused = -1;
+    for (int i = 0; i < SETS; i++) {
+        if (!p->set[i].root)
+            unused = i;
+        else if (memcmp(p->set[i].capable, capable, sizeof p->set[i].capable) == 0)
+            return &p->set[i].root;
+    }
+    if (unused < 0) return &p->row;
+    memcpy(p->set[unused].capable, capable, sizeof p->set[unused].capable);
+    return &p->set[unused].root;
+}
+
+/* The heap of lists whose first job may run where this one may. */
 static struct orr_jobpool_entry **root_for(struct pool *p, const struct orr_job_place *place)
 {
-    if (place->restricted) return &p->root[RESTRICTED];
+    if (place->bound >= 0) return &p->bound[place->bound];
+    if (place->restricted) return root_for_set(p, place->capable);
     for (int i = 0; i < ORR_JOBPOOL_CLASSES; i++) {
         if (p->where[i] == 0) p->where[i] = place->where;
         if (p->where[i] == place->where) return &p->root[i];
     }
-    return &p->root[RESTRICTED];
+    return &p->row;
 }
 
 /* What is left of a list: by models as far as they go; a job that none knows counts as an average one. */
@@ -255,15 +277,22 @@ void orr_jobpool_grown(unsigned sched_ctx, uint64_t waiting)
 
 /* ---- choosing ---- */
 
+static struct orr_jobpool_entry *better(struct orr_jobpool_entry *e, struct orr_jobpool_entry *best)
+{
+    return e && (!best || before(e, best)) ? e : best;
+}
+
 static struct orr_jobpool_entry *best_locked(struct pool *p, const struct orr_worker *w, bool member)
 {
-    struct orr_jobpool_entry *best = NULL;
-    for (int i = 0; member && i < ORR_JOBPOOL_CLASSES && p->where[i]; i++) {
-        struct orr_jobpool_entry *e = p->where[i] & w->where ? p->root[i] : NULL;
-        if (e && (!best || before(e, best))) best = e;
-    }
-    for (struct orr_jobpool_entry *e = p->root[RESTRICTED]; e; e = e->next)
-        if (orr_job_suits(&e->place, w, member) && (!best || before(e, best))) best = e;
+    struct orr_jobpool_entry *best = p->bound[w->id];
+    if (!member) return best;
+    for (int i = 0; i < ORR_JOBPOOL_CLASSES && p->where[i]; i++)
+        if (p->where[i] & w->where) best = better(p->root[i], best);
+    for (int i = 0; i < SETS; i++)
+        if (p->set[i].root && orr_job_suits(&p->set[i].root->place, w, true))
+            best = better(p->set[i].root, best);
+    for (struct orr_jobpool_entry *e = p->row; e; e = e->next)
+        if (orr_job_suits(&e->place, w, true)) best = better(e, best);
     return best;
 }
 
@@ -290,25 +319,25 @@ static struct orrery_joblist *pick_from(unsigned id, struct orr_worker *w, bool 
     return list;
 }
 
-/* Asks the pools of the contexts that w serves: of the highest rank first, equals in turn (several.c). */
-static struct orrery_joblist *pick_as_member(struct orr_worker *w)
+struct orrery_joblist *orr_jobpool_pick_among(struct orr_worker *w, unsigned first, unsigned end)
 {
-    for (unsigned i = 0, end; i < w->serves_count; i = end) {
-        for (end = i; end < w->serves_count && w->serves[end].rank == w->serves[i].rank;) end++;
-        for (unsigned k = 0, n = end - i; k < n; k++) {
-            unsigned id = w->serves[i + (w->serves_turn + k) % n].ctx->id;
-            struct orrery_joblist *list = orr_load_seq(&pools[id].ready) > 0 ? pick_from(id, w, true) : NULL;
-            if (!list) continue;
-            w->serves_turn += k + 1;
-            return list;
-        }
+    for (unsigned k = 0, n = end - first; k < n; k++) {
+        unsigned id = w->serves[first + (w->serves_turn + k) % n].ctx->id;
+        struct orrery_joblist *list = orr_load_seq(&pools[id].ready) > 0 ? pick_from(id, w, true) : NULL;
+        if (!list) continue;
+        w->serves_turn += k + 1;
+        return list;
     }
     return NULL;
 }
 
 struct orrery_joblist *orr_jobpool_pick(struct orr_worker *w)
 {
-    struct orrery_joblist *list = pick_as_member(w);
+    struct orrery_joblist *list = NULL;
+    for (unsigned i = 0, end; !list && i < w->serves_count; i = end) {
+        end = orr_several_rank_end(w, i);
+        list = orr_jobpool_pick_among(w, i, end);
+    }
     for (unsigned id = 0; id < STARPU_NMAX_SCHED_CTXS && !list;
          id++) /* jobs bound to it, wherever they are */
         if (orr_load_seq(&pools[id].ready) > 0 && !(orr_load_relaxed(&w->in) >> id & 1))

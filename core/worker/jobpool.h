@@ -67,6 +67,8 @@ void orr_jobpool_grown(unsigned sched_ctx, uint64_t waiting);
  * fewest workers serve, and of these the one with the most work left. Counts w, and takes a reference. NULL:
  * none. On w's thread. */
 struct orrery_joblist *orr_jobpool_pick(struct orr_worker *w);
+/* The same among the contexts from number first to before end that w serves, which are of one rank. */
+struct orrery_joblist *orr_jobpool_pick_among(struct orr_worker *w, unsigned first, unsigned end);
 /* A worker serves the list no longer. */
 void orr_jobpool_leave(struct orr_jobpool_entry *e, unsigned sched_ctx);
 unsigned orr_jobpool_workers(struct orr_jobpool_entry *e, unsigned sched_ctx);

@@ -82,8 +82,9 @@ struct orr_tally {
 /* A scheduling context: workers and an instance of a policy. */
 struct orr_ctx {
     unsigned id;
-    _Atomic bool in_use;       /* its number is taken */
-    _Atomic bool open;         /* it has its policy */
+    _Atomic bool in_use;         /* its number is taken */
+    _Atomic bool open;           /* it has its policy */
+    _Atomic uint32_t generation; /* counts who had this number [lock: sched_ctx.c moves, read by any] */
     _Atomic unsigned nworkers; /* [lock: change_lock, read by any] 0: ready tasks are held until some come */
     const struct orr_policy_ops *policy; /* [const while in use] */
     struct starpu_sched_policy

@@ -25,30 +25,29 @@ static bool is_user(const struct orr_ctx *ctx)
     return ctx->policy->flags & ORR_POLICY_USER;
 }
 
-/* The end of the contexts of the same rank as number i. */
-static unsigned end_of_rank(const struct orr_worker *w, unsigned i)
-{
-    unsigned end = i;
-    while (end < w->serves_count && w->serves[end].rank == w->serves[i].rank) end++;
-    return end;
-}
-
 typedef struct orr_task *(*pop_fn)(struct orr_ctx *ctx, struct orr_worker *w, void *arg);
 
-/* Asks the contexts one by one: the highest rank first, equals from the one after that which gave the last
- * task. */
-static struct orr_task *pop_in_turn(struct orr_worker *w, pop_fn pop, void *arg)
+/* Asks contexts of one rank, from the one after that which gave the last task. */
+static struct orr_task *pop_among(struct orr_worker *w, unsigned first, unsigned end, pop_fn pop, void *arg)
 {
-    for (unsigned i = 0, end; i < w->serves_count; i = end) {
-        end = end_of_rank(w, i);
-        for (unsigned k = 0, n = end - i; k < n; k++) {
-            struct orr_task *t = pop(w->serves[i + (w->serves_turn + k) % n].ctx, w, arg);
-            if (!t) continue;
-            w->serves_turn += k + 1;
-            return t;
-        }
+    for (unsigned k = 0, n = end - first; k < n; k++) {
+        struct orr_task *t = pop(w->serves[first + (w->serves_turn + k) % n].ctx, w, arg);
+        if (!t) continue;
+        w->serves_turn += k + 1;
+        return t;
     }
     return NULL;
+}
+
+/* Asks the contexts one by one: the highest rank first, equals in turn. */
+static struct orr_task *pop_in_turn(struct orr_worker *w, pop_fn pop, void *arg)
+{
+    struct orr_task *t = NULL;
+    for (unsigned i = 0, end; !t && i < w->serves_count; i = end) {
+        end = orr_several_rank_end(w, i);
+        t = pop_among(w, i, end, pop, arg);
+    }
+    return t;
 }
 
 static struct orr_task *pop_any(struct orr_ctx *ctx, struct orr_worker *w, void *arg)
@@ -61,6 +60,11 @@ static struct orr_task *pop_several(void *instance, struct orr_worker *w)
 {
     (void)instance;
     return pop_in_turn(w, pop_any, NULL);
+}
+
+struct orr_task *orr_several_pop_among(struct orr_worker *w, unsigned first, unsigned end)
+{
+    return pop_among(w, first, end, pop_any, NULL);
 }
 
 static uint32_t backlog_several(void *instance, struct orr_worker *w)

@@ -14,6 +14,24 @@
 /* Makes w->ctx and the list from w->in. On w's thread between two tasks, or while it has no thread. */
 void orr_several_choose(struct orr_worker *w);
 
+/* The contexts that w serves are sorted by rank: the number behind the last of the rank of number i. */
+static inline unsigned orr_several_rank_end(const struct orr_worker *w, unsigned i)
+{
+    unsigned end = i;
+    while (end < w->serves_count && w->serves[end].rank == w->serves[i].rank) end++;
+    return end;
+}
+
+/* Whether w serves contexts of different ranks. On w's thread. */
+static inline bool orr_several_ranks(const struct orr_worker *w)
+{
+    return w->serves_count > 1 && w->serves[0].rank != w->serves[w->serves_count - 1].rank;
+}
+
+/* A task of one of the policies from number first to before end, which are of one rank, or NULL. On w's
+ * thread. */
+struct orr_task *orr_several_pop_among(struct orr_worker *w, unsigned first, unsigned end);
+
 /* Sleeps on w's condition variable, unless one of the contexts has a task for it: returns that. For workers
  * of which at least one context has a policy of the program. On w's thread. */
 struct orr_task *orr_several_pop_or_sleep(struct orr_worker *w);

@@ -29,6 +29,7 @@
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
+#include "core/worker/several.h"
 #include "core/worker/tally.h"
 #include "core/worker/wait.h"
 
@@ -179,6 +180,23 @@ static struct orr_task *next_local(struct orr_worker *w)
     return NULL;
 }
 
+/* The same for a worker of contexts of different ranks: rank by rank, lists and policies. */
+static struct orr_task *next_by_rank(struct orr_worker *w, bool policy_first)
+{
+    for (unsigned i = 0, end; i < w->serves_count; i = end) {
+        struct orr_task *t = NULL;
+        end = orr_several_rank_end(w, i);
+        if (policy_first && (t = orr_several_pop_among(w, i, end))) return t;
+        if ((t = orr_joblist_next_among(w, i, end)) != NULL) {
+            w->jobs_in_a_row++;
+            return t;
+        }
+        orr_joblist_tell(w);
+        if (!policy_first && (t = orr_several_pop_among(w, i, end))) return t;
+    }
+    return orr_joblist_next(w); /* jobs bound to w in contexts where it is not */
+}
+
 /* Jobs of lists go first; now and then the policy is asked before them, so that neither starves the other. */
 static struct orr_task *next_with_lists(struct orr_worker *w)
 {
@@ -187,8 +205,9 @@ static struct orr_task *next_with_lists(struct orr_worker *w)
     if (policy_first) {
         w->jobs_in_a_row = 0;
         orr_joblist_tell(w);
-        t = w->ctx->policy->pop(w->ctx->instance, w);
     }
+    if (orr_unlikely(orr_several_ranks(w))) return next_by_rank(w, policy_first);
+    if (policy_first) t = w->ctx->policy->pop(w->ctx->instance, w);
     if (!t && (t = orr_joblist_next(w)) != NULL)
         w->jobs_in_a_row++;
     else if (!t && !policy_first)

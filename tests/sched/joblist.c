@@ -115,6 +115,57 @@ static void priorities(void)
     starpu_shutdown();
 }
 
+/* A worker of two contexts: what the one of the higher priority has goes first, tasks and jobs alike. */
+static void context_priorities(void)
+{
+    enum { JOBS = 4, TASKS = 3 };
+    static const intptr_t want[] = { 20, 10, 11, 12, 0, 1, 2, 3 };
+    struct gate gate = { 0 };
+    int worker = 0, failed = 0;
+    runtime_start(1, "eager");
+    log_clear();
+    unsigned high = starpu_sched_ctx_create(&worker, 1, "high", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    starpu_sched_ctx_set_priority(&worker, 1, high, 2);
+    starpu_sched_ctx_set_priority(&worker, 1, 0, 1);
+    struct orrery_joblist *low_list = orrery_joblist_create("low", 0),
+                          *high_list = orrery_joblist_create("high", high);
+    gate_close(&gate, 0);
+    for (int i = 0; i < JOBS; i++) failed |= add(low_list, &log_cl, (void *)(intptr_t)i);
+    for (int i = 0; i < TASKS; i++) {
+        struct starpu_task *task = make(&log_cl, (void *)(intptr_t)(10 + i));
+        failed |= starpu_task_submit_to_ctx(task, high);
+    }
+    failed |= add(high_list, &log_cl, (void *)(intptr_t)20);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    starpu_task_wait_for_all_in_ctx(high);
+    ok(!failed && log_differs(want, JOBS + TASKS + 1) == 0,
+       "jobs wait for all that a context of a higher priority has for the worker, tasks and jobs");
+    orrery_joblist_destroy(low_list);
+    orrery_joblist_destroy(high_list);
+    starpu_shutdown();
+}
+
+/* A list outlives its context, whose number another gets. */
+static void context_deleted(void)
+{
+    int worker = 0;
+    runtime_start(1, "eager");
+    unsigned first = starpu_sched_ctx_create(&worker, 1, "first", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    struct orrery_joblist *list = orrery_joblist_create("list", first);
+    starpu_sched_ctx_delete(first);
+    struct starpu_task *task = make(&log_cl, NULL);
+    int gone = orrery_joblist_add_job(list, task);
+    unsigned second = starpu_sched_ctx_create(&worker, 1, "second", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    is_int((int)second, (int)first, "a new context has the number of the one that was deleted");
+    ok(gone == -EINVAL && orrery_joblist_add_job(list, task) == -EINVAL,
+       "a list of a deleted context takes no more jobs, not even for the one that has its number now");
+    starpu_task_destroy(task);
+    orrery_joblist_destroy(list);
+    starpu_sched_ctx_delete(second);
+    starpu_shutdown();
+}
+
 /* By models: one long job is more than ten short ones. */
 static double cost_of(struct starpu_task *task, unsigned nimpl UNUSED)
 {
@@ -953,6 +1004,8 @@ int main(void)
     alarm(240);
     order_on_one_worker();
     priorities();
+    context_priorities();
+    context_deleted();
     estimates();
     window();
     odd_pairs();
