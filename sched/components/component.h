@@ -183,6 +183,15 @@ void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
 struct starpu_sched_component *orr_measure_create(struct starpu_sched_tree *tree);
 bool orr_component_is_measure(const struct starpu_sched_component *c);
 
+/* ---- parallel.c ---- */
+
+struct orr_combined;
+/* The workers of a leaf for several; NULL: c is something else. */
+const struct orr_combined *orr_leaf_team(const struct starpu_sched_component *c);
+/* Whether p is to be measured on the workers of that leaf, and none of them has many tasks of its own to run
+ * first; settles the implementation then. */
+bool orr_leaf_team_measures(struct starpu_sched_component *c, struct starpu_task *p);
+
 /* ---- composed.c ---- */
 
 /* c, or the lowest of the components that c is composed of. */

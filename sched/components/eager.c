@@ -137,6 +137,7 @@ static int offer_to_measure(struct starpu_sched_component *c, struct starpu_sche
                             struct starpu_task *p, bool *woken_out)
 {
     struct orr_bid bid;
+    if (orr_leaf_team(child)) return orr_leaf_team_measures(child, p) ? orr_component_give(child, p) : 1;
     orr_component_bid(child, p, &bid);
     if (!bid.can || !bid.uncalibrated) return 1;
     struct orr_task *t = orr_task_of(p);

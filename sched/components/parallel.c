@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "core/base/log.h"
+#include "core/perf/history.h"
 #include "core/worker/combined.h"
 #include "core/worker/parallel.h"
 #include "sched/components/component.h"
@@ -20,6 +21,24 @@ static const struct orr_component_kind kind_parallel = { .name = "parallel worke
 static const struct orr_combined *combined_of(const struct starpu_sched_component *c)
 {
     return *(const struct orr_combined **)c->data;
+}
+
+const struct orr_combined *orr_leaf_team(const struct starpu_sched_component *c)
+{
+    return orr_component_is(c, &kind_parallel) ? combined_of(c) : NULL;
+}
+
+bool orr_leaf_team_measures(struct starpu_sched_component *c, struct starpu_task *p)
+{
+    const struct orr_combined *team = combined_of(c);
+    struct orr_bid bid;
+    for (unsigned i = 0; i < team->size; i++)
+        if (orr_load_relaxed(&orr_workers[team->members[i]].local_count) >= orr_calibration_minimum)
+            return false;
+    orr_component_bid(c, p, &bid);
+    if (!bid.can || !bid.uncalibrated) return false;
+    orr_bid_settle(p, &bid);
+    return true;
 }
 
 static double estimated_end(struct starpu_sched_component *c)

@@ -180,6 +180,9 @@ static struct starpu_sched_component *build_select(struct build *b, struct starp
         starpu_sched_component_connect(eager, b->above_leaf[w]);
         starpu_sched_component_connect(d.calibrator_component, b->above_leaf[w]);
     }
+    for (unsigned i = 0; i < b->options; i++)
+        if (orr_leaf_team(b->option[i].top))
+            starpu_sched_component_connect(d.calibrator_component, b->option[i].top);
     starpu_sched_component_connect(select, d.no_perfmodel_component);
     starpu_sched_component_connect(select, d.calibrator_component);
     starpu_sched_component_connect(select, decision);

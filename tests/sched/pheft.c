@@ -21,7 +21,9 @@ static struct starpu_perfmodel told = { .type = STARPU_PER_ARCH,
                                         .arch_cost_function = cost,
                                         .symbol = "orrery_test_pheft_told" },
                                learnt = { .type = STARPU_HISTORY_BASED,
-                                          .symbol = "orrery_test_pheft_learnt" };
+                                          .symbol = "orrery_test_pheft_learnt" },
+                               joined = { .type = STARPU_HISTORY_BASED,
+                                          .symbol = "orrery_test_pheft_joined" };
 
 static struct starpu_codelet
     told_cl = { .cpu_funcs = { forkjoin_func }, .type = STARPU_FORKJOIN, .model = &told, .name = "told" },
@@ -31,6 +33,10 @@ static struct starpu_codelet
                .model = &told,
                .name = "two" },
     unknown_cl = { .cpu_funcs = { spmd_func }, .type = STARPU_SPMD, .name = "unknown" },
+    joined_cl = { .cpu_funcs = { forkjoin_func },
+                  .type = STARPU_FORKJOIN,
+                  .model = &joined,
+                  .name = "joined" },
     learnt_cl = { .cpu_funcs = { spmd_func }, .type = STARPU_SPMD, .model = &learnt, .name = "learnt" },
     plain_cl = { .cpu_funcs = { forkjoin_func }, .model = &told, .name = "plain" };
 
@@ -101,31 +107,32 @@ static void without_model(void)
        "tasks without a model run on all four");
 }
 
-static double expected_on(int id)
+static double expected_on(struct starpu_codelet *cl, int id)
 {
     struct starpu_task *task = starpu_task_create();
-    task->cl = &learnt_cl;
+    task->cl = cl;
     double us = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(id, 0), 0);
     starpu_task_destroy(task);
     return us;
 }
 
-static void learning(void)
+static void learning(struct starpu_codelet *cl, const char *policy)
 {
     int first = (int)starpu_worker_get_count(), count = (int)starpu_combined_worker_get_count(), size,
         known = 1;
     atomic_store(&nap_us, 4000);
-    int ran = run_many(&learnt_cl, 120), one = atomic_load(&of_size[1]), two = atomic_load(&of_size[2]),
+    int ran = run_many(cl, 120), one = atomic_load(&of_size[1]), two = atomic_load(&of_size[2]),
         four = atomic_load(&of_size[4]);
     ok(ran && one > 5 && two > 5 && four > 5,
-       "while nothing is known, tasks are tried on one, two and four workers (%d, %d, %d)", one, two, four);
+       "%s: while nothing is known, tasks are tried on one, two and four workers (%d, %d, %d)", policy, one,
+       two, four);
     for (int id = first; id < first + count; id++) {
-        double us = expected_on(id);
+        double us = expected_on(cl, id);
         starpu_combined_worker_get_description(id, &size, NULL);
         known &= us > 500;
-        if (size == 4) diag("four workers take %g us, one %g us", us, expected_on(0));
+        if (size == 4) diag("four workers take %g us, one %g us", us, expected_on(cl, 0));
     }
-    ok(known, "then the time is known for each size");
+    ok(known, "%s: then the time is known for each size", policy);
     atomic_store(&nap_us, 0);
 }
 
@@ -183,7 +190,10 @@ int main(void)
     by_model();
     busy_member();
     without_model();
-    learning();
+    learning(&learnt_cl, "pheft");
+    starpu_shutdown();
+    runtime_start(4, "modular-pheft");
+    learning(&joined_cl, "modular-pheft");
     starpu_shutdown();
     one_worker();
     single();
