@@ -51,7 +51,8 @@ unsigned orrery_joblist_get_context(const struct orrery_joblist *list)
 static const char *refusal(const struct orrery_joblist *list, const struct starpu_task *task)
 {
     const struct orr_ctx *ctx = &orr_contexts[list->sched_ctx];
-    if (!orr_load_acquire(&ctx->open) || orr_load_relaxed(&ctx->generation) != list->generation)
+    if (starpu_is_initialized() &&
+        (!orr_load_acquire(&ctx->open) || orr_load_relaxed(&ctx->generation) != list->generation))
         return "has no context to run in: the list's was deleted; destroy the list, and make one in another";
     if (task->magic != 42) return "was not initialised; use starpu_task_create or starpu_task_init";
     if (task->synchronous) return "is synchronous; add it without, and wait with orrery_joblist_wait_for_all";
