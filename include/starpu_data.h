@@ -160,8 +160,8 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_hand
                                                                 void (*callback)(void *), void *arg,
                                                                 int sequential_consistency, int quick);
 
-/* Like starpu_data_acquire() if it can be done at once. Returns 0 when acquired; 1 when tasks are in
- * the way. Never blocks on tasks. */
+/* Like starpu_data_acquire() if it can be done at once. Returns 0 when acquired; -EAGAIN when tasks are in
+ * the way. A reduction that nobody has asked for yet is one: it is started. Never blocks on tasks. */
 int starpu_data_acquire_try(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
 /* Same on memory node `node`. */

@@ -19,6 +19,32 @@ void orr_data_announce_slow(struct orr_data *h, int mode)
     if (mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX)) orr_store_relaxed(&h->written_ahead, true);
 }
 
+/* Whoever is let in may release at once, and so let in others: beyond a few levels they are put aside for the
+ * innermost call that is under way, or a long queue would not fit the stack. */
+static void let_in(struct orr_waiter *w)
+{
+    enum { NESTING_MAX = 16 };
+    static _Thread_local struct orr_waiter *aside, *aside_last;
+    static _Thread_local unsigned nesting;
+    if (!w) return;
+    if (nesting == NESTING_MAX) {
+        if (aside)
+            aside_last->next = w;
+        else
+            aside = w;
+        for (aside_last = w; aside_last->next;) aside_last = aside_last->next;
+        return;
+    }
+    nesting++;
+    orr_waiters_run(w);
+    while (nesting == NESTING_MAX && aside) {
+        w = aside;
+        aside = NULL;
+        orr_waiters_run(w);
+    }
+    nesting--;
+}
+
 bool orr_data_join(struct orr_data *h, struct orr_access *a)
 {
     if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
@@ -69,7 +95,7 @@ void orr_data_leave(struct orr_data *h, struct orr_access *a)
     struct orr_waiter *granted = orr_access_leave_locked(&h->queue, &reduce);
     orr_spin_unlock(&h->queue.lock);
     if (reduce) orr_data_hooks.reduction_start(h);
-    orr_waiters_run(granted);
+    let_in(granted);
 }
 
 void orr_data_kick_reduction(struct orr_data *h)
@@ -90,7 +116,7 @@ void orr_data_downgrade(struct orr_data *h)
     orr_spin_lock(&h->queue.lock);
     struct orr_waiter *granted = orr_access_downgrade_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
-    orr_waiters_run(granted);
+    let_in(granted);
 }
 
 /* ---- blocking ---- */
@@ -169,7 +195,7 @@ static void undo_acquire(struct orr_data *h)
     orr_spin_lock(&h->queue.lock);
     if (h->queue.group == ORR_GROUP_COMMUTE) next = orr_access_commute_exit_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
-    orr_waiters_run(next);
+    let_in(next);
     orr_data_leave(h, NULL);
 }
 
@@ -223,7 +249,10 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
         orr_access_join_locked(&h->queue, &a);
         if (a.group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(&h->queue, &a);
     }
+    /* contributions that nobody has wanted yet: a later try finds them added up */
+    bool reduce = !free_now && orr_access_start_reduction_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
+    if (reduce) orr_data_hooks.reduction_start(h);
     if (!free_now) return -EAGAIN;
     if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
     r = orr_fetch_blocking(h, (unsigned)node, mode);
@@ -309,7 +338,9 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->callback = callback;
     c->arg = arg;
     bool granted = exempt ? orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
-    if (granted) callback_granted(&c->access.waiter);
+    if (!granted) return 0;
+    c->access.waiter.next = NULL;
+    let_in(&c->access.waiter);
     return 0;
 }
 

@@ -256,7 +256,7 @@ void starpu_task_end_dep_release(struct starpu_task *task)
                   "first");
         return;
     }
-    if (orr_sub_acq_rel(&t->rare->end_deps, 1) == 1) orr_task_complete(t);
+    if (orr_sub_acq_rel(&t->rare->end_deps, 1) == 1) orr_task_ended(t);
 }
 
 static void end_dep_fire(struct orr_dep_group *g)

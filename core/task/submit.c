@@ -480,12 +480,16 @@ static void announce_ready(struct orr_task *t)
         orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
 }
 
-/* Whether a task with late accesses, or a job of a list, can be dispatched now; else it comes again, or its
- * list has it. A job takes what it must share (turns, late accesses) only when its turn in the list has come:
- * a job before it in the list may want the same. */
+/* Whether a task with late accesses, or a job of a list, can be dispatched now; else it has ended already, or
+ * it comes again, or its list has it. A job takes what it must share (turns, late accesses) only when its
+ * turn in the list has come: a job before it in the list may want the same. */
 static bool may_dispatch(struct orr_task *t)
 {
     bool listed = (t->flags & ORR_TF_LISTED) != 0;
+    if (t->flags & ORR_TF_ENDED) {
+        orr_task_complete(t);
+        return false;
+    }
     if ((t->flags & ORR_TF_HELD) && ((t->flags & ORR_TF_LATE) || !has_body(t))) {
         orr_task_hooks.job_ready(t);
         return false;
@@ -495,6 +499,16 @@ static bool may_dispatch(struct orr_task *t)
     announce_ready(t);
     orr_task_hooks.job_ready(t);
     return false;
+}
+
+void orr_task_ended(struct orr_task *t)
+{
+    if (!orr_self()->collect) {
+        orr_task_complete(t);
+        return;
+    }
+    t->flags |= ORR_TF_ENDED;
+    dispatch_one(t);
 }
 
 void orr_task_release_held(struct orr_task *t)
@@ -510,7 +524,8 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
     self->collect = list;
     for (struct orr_task *t; (t = list->head) != NULL;) {
         list->head = t->next;
-        if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED)) && !may_dispatch(t)) continue;
+        if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED | ORR_TF_ENDED)) && !may_dispatch(t))
+            continue;
         struct starpu_task *pub = t->pub;
         announce_ready(t);
         if (orr_unlikely(!has_body(t))) {

@@ -104,6 +104,7 @@ enum orr_task_flag {
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
     ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: rare->job is valid */
     ORR_TF_HELD = 1 << 17,   /* its turn in the list has not come */
+    ORR_TF_ENDED = 1 << 18,  /* put aside with tasks that are ready, but only to be completed */
 };
 
 struct orr_task {
@@ -168,6 +169,10 @@ void orr_task_unblock(struct orr_task *t);
 /* Completion of a task whose body has run (or that has none); on the worker or wherever it ended. Frees what
  * is due. t must not be touched afterwards. */
 void orr_task_complete(struct orr_task *t);
+
+/* Completes t, whose last end dependency is gone; later, where tasks are being put aside: a chain of them
+ * would not fit the stack. */
+void orr_task_ended(struct orr_task *t);
 
 /* Between the body's end and orr_task_complete: false when end dependencies are still out (the last one
  * released completes the task). */

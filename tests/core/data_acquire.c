@@ -179,6 +179,43 @@ static void trying(void)
     ok(!failed && value == 6, "tasks go on after it");
 }
 
+static void sum_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+
+static void zero_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+
+/* Contributions that nobody has asked for the sum of are in nobody's way. */
+static void trying_after_a_reduction(void)
+{
+    static struct starpu_codelet sum_cl = { .cpu_funcs = { sum_func },
+                                            .nbuffers = 2,
+                                            .modes = { STARPU_RW, STARPU_R } };
+    static struct starpu_codelet zero_cl = { .cpu_funcs = { zero_func },
+                                             .nbuffers = 1,
+                                             .modes = { STARPU_W } };
+    static struct starpu_codelet contribute_cl = { .cpu_funcs = { increment_func },
+                                                   .nbuffers = 1,
+                                                   .modes = { STARPU_REDUX } };
+    fresh();
+    starpu_data_set_reduction_methods(handle, &sum_cl, &zero_cl);
+    for (int i = 0; i < 10; i++) starpu_task_insert(&contribute_cl, STARPU_REDUX, handle, 0);
+    starpu_task_wait_for_all();
+    int tries = 0;
+    while (tries < 10000 && starpu_data_acquire_try(handle, STARPU_R) == -EAGAIN) {
+        tries++;
+        usleep(100);
+    }
+    if (ok(tries < 10000 && value == 10,
+           "trying after contributions to a reduction gets their sum in the end"))
+        starpu_data_release(handle);
+    starpu_data_unregister(handle);
+}
+
 static void on_node(void)
 {
     fresh();
@@ -280,6 +317,7 @@ int main(void)
     by_callback();
     callback_chain();
     trying();
+    trying_after_a_reduction();
     on_node();
     inside_a_task();
     sequence_off();
