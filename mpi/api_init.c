@@ -321,29 +321,37 @@ static void drain(void)
     } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
 }
 
-static int wait_and_meet(MPI_Comm comm, bool compare, const char *fn)
+/* Ours for comm when the calling thread may wait for its ranks; otherwise NULL, and why (said). */
+static struct orr_comm *comm_to_wait(MPI_Comm comm, const char *fn, int *status_out)
 {
-    if (!orr_cluster_check(fn)) return -ESHUTDOWN;
+    *status_out = -ESHUTDOWN;
+    if (!orr_cluster_check(fn)) return NULL;
     struct orr_comm *c = orr_comm_of(comm);
-    if (!c) {
-        orr_error("%s: the communicator is not a valid one", fn);
-        return -EINVAL;
-    }
-    if (!may_block(fn)) return -EDEADLK;
-    drain();
-    return compare ? orr_stream_meet(c, false) : orr_coll_barrier(c);
+    if (!c) orr_error("%s: the communicator is not a valid one", fn);
+    *status_out = -EINVAL;
+    if (!c || may_block(fn)) return c;
+    *status_out = -EDEADLK;
+    return NULL;
 }
 
+/* The ranks meet, and that is all: tasks and messages go on meanwhile. */
 int starpu_mpi_barrier(MPI_Comm comm)
 {
-    return wait_and_meet(comm, false, "starpu_mpi_barrier");
+    int status;
+    struct orr_comm *c = comm_to_wait(comm, "starpu_mpi_barrier", &status);
+    return c ? orr_coll_barrier(c) : status;
 }
 
 int starpu_mpi_wait_for_all(MPI_Comm comm)
 {
     if (!orr_cluster_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
     int r = orr_redux_gather_all(orr_cluster.comm);
-    int s = wait_and_meet(comm, true, "starpu_mpi_wait_for_all");
+    int s;
+    struct orr_comm *c = comm_to_wait(comm, "starpu_mpi_wait_for_all", &s);
+    if (c) {
+        drain();
+        s = orr_stream_meet(c, false);
+    }
     return s ? s : r;
 }
 
@@ -399,6 +407,12 @@ static void end_with_difference(int64_t inferred)
     orr_fatal("the program ends: the ranks did not insert the same tasks");
 }
 
+static void cancel_unmatched(void *unused)
+{
+    (void)unused;
+    orr_engine_cancel_unmatched(&orr_cluster.engine);
+}
+
 /* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves
  * any more, are named and given up. Returns 0 or -EIO. */
 static int drain_all_ranks(void)
@@ -420,7 +434,7 @@ static int drain_all_ranks(void)
     orr_engine_visit_unmatched(&orr_cluster.engine, count_unmatched, inferred);
     orr_engine_visit_early(&orr_cluster.engine, count_early, inferred);
     if (orr_coll_sum(orr_cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
-    orr_engine_cancel_unmatched(&orr_cluster.engine);
+    orr_progress_aside(cancel_unmatched, NULL);
     struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
     orr_progress_wait(settled, &s);
     if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();

@@ -8,6 +8,7 @@
 #include "core/task/task.h"
 #include "mpi/api_comm.h"
 #include "mpi/message.h"
+#include "mpi/progress.h"
 
 typedef void (*callback_fn)(void *);
 
@@ -170,7 +171,12 @@ int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status)
         return -EINVAL;
     }
     struct orr_message *m = *req;
-    if (!orr_message_is_over(m)) orr_engine_poll(&orr_cluster.engine);
+    if (!orr_message_is_over(m)) {
+        if (orr_self()->callback_depth)
+            orr_progress_pass(); /* callbacks within callbacks would pile up */
+        else
+            orr_progress_turn();
+    }
     *flag = orr_message_is_over(m);
     if (!*flag) return 0;
     int r = m->request.status;
@@ -280,7 +286,7 @@ static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_h
             status = r;
         }
     }
-    one_arrived(u);
+    orr_progress_aside(one_arrived, u); /* tasks may follow that call back at once */
     return status;
 }
 

@@ -40,9 +40,9 @@ static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t
     return h.request.status;
 }
 
-int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES])
+static int sum(struct orr_comm *c, int64_t tag, int64_t values[ORR_COLL_VALUES])
 {
-    int64_t tag = (int64_t)c->epoch++ << 1, other[ORR_COLL_VALUES];
+    int64_t other[ORR_COLL_VALUES];
     int parent_bit = 1, status = 0;
     for (; parent_bit < c->size && !(c->rank & parent_bit); parent_bit <<= 1) {
         if ((c->rank | parent_bit) >= c->size) continue;
@@ -62,8 +62,17 @@ int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES])
     return status;
 }
 
+/* Two tags for each call, up and down. Barriers have their own: on two ranks a barrier of one thread and a
+ * sum of another may come in either order. */
+static const int64_t barrier_tags = INT64_C(1) << 40;
+
+int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES])
+{
+    return sum(c, (int64_t)orr_add_relaxed(&c->sums, 1u) << 1, values);
+}
+
 int orr_coll_barrier(struct orr_comm *c)
 {
     int64_t nothing[ORR_COLL_VALUES] = { 0 };
-    return orr_coll_sum(c, nothing);
+    return sum(c, barrier_tags + ((int64_t)orr_add_relaxed(&c->barriers, 1u) << 1), nothing);
 }

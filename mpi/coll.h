@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll.h: the one collective operation the layer needs for itself: sums over all ranks, which is a barrier
  * too.
- * Threads: one at a time for a communicator, in the same order on all ranks. Owns: nothing. Not here: data
- * (collective.c). */
+ * Threads: any; sums on a communicator in the same order on all ranks, barriers among each other. Owns:
+ * nothing. Not here: data (collective.c). */
 #ifndef ORR_MPI_COLL_H
 #define ORR_MPI_COLL_H
 

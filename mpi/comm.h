@@ -14,7 +14,7 @@ struct orr_comm {
     uint32_t context; /* [const] the top bit is free for ORR_CONTEXT_UNCOUNTED */
     int rank, size;   /* [const] */
     int *peers;       /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
-    uint32_t epoch;   /* [own: the thread that makes collective calls] */
+    _Atomic uint32_t sums, barriers;     /* collective calls so far (coll.c) [any thread] */
     const void *program_comm;            /* [const] the MPI_Comm it stands for */
     struct orr_comm *next;               /* [const] */
     _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */

@@ -25,6 +25,7 @@
 #include "core/base/env.h"
 #include "core/base/thread.h"
 #include "mpi/control.h"
+#include "mpi/progress.h"
 #include "mpi/pulse.h"
 #include "mpi/stream.h"
 
@@ -140,7 +141,7 @@ _Noreturn void orr_guard_end(void)
 
 static void poll_engine(void)
 {
-    for (int i = 0; i < POLLS_MAX && orr_engine_poll(&orr_cluster.engine); i++) continue;
+    for (int i = 0; i < POLLS_MAX && orr_progress_pass(); i++) continue;
 }
 
 /* Tells all others that a rank is gone. */

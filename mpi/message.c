@@ -114,7 +114,7 @@ static void fetch_done(struct orr_fetch *f, int status)
     else
         describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
     orr_engine_ready(&orr_cluster.engine, &m->request);
-    orr_engine_poll(&orr_cluster.engine);
+    orr_progress_pass();
 }
 
 /* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
@@ -143,7 +143,7 @@ static void granted(struct orr_waiter *w)
     struct orr_message *m = (struct orr_message *)w;
     if (!prepare(m)) return;
     orr_engine_ready(&orr_cluster.engine, &m->request);
-    orr_engine_poll(&orr_cluster.engine);
+    orr_progress_pass();
 }
 
 /* ---- the end ---- */
@@ -238,9 +238,33 @@ static void call_back(void (*callback)(void *), void *arg)
     self->callback_depth--;
 }
 
-static void done(struct orr_request *r)
+/* The very last: m may be gone from here on. */
+static void over(struct orr_message *m)
 {
-    struct orr_message *m = of_request(r);
+    if (m->detached)
+        orr_message_free(m);
+    else
+        orr_store_release(&m->over, 1); /* pairs with orr_message_is_over */
+    one_less();
+}
+
+static struct orr_message *of_waiter(struct orr_waiter *w)
+{
+    return (struct orr_message *)w;
+}
+
+static void call_and_end(struct orr_waiter *w)
+{
+    struct orr_message *m = of_waiter(w);
+    call_back(m->callback, m->arg);
+    over(m);
+}
+
+/* The message has arrived, or has been sent; the access is still held. */
+static void end(struct orr_waiter *w)
+{
+    struct orr_message *m = of_waiter(w);
+    struct orr_request *r = &m->request;
     end_payload(m);
     if (r->status) say_failure(m);
     if (is_fatal(m)) { /* nobody may go on with such data: the guard ends this process */
@@ -249,12 +273,17 @@ static void done(struct orr_request *r)
     }
     if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
     if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
-    if (m->callback) call_back(m->callback, m->arg);
-    if (m->detached)
-        orr_message_free(m);
-    else
-        orr_store_release(&m->over, 1); /* pairs with orr_message_is_over: m may be gone from here on */
-    one_less();
+    if (!m->callback)
+        over(m);
+    else if (!orr_waiter_put_off(&m->access.waiter, call_and_end))
+        call_and_end(&m->access.waiter);
+}
+
+/* Functions of the program are put off: its callback, and the interface's own that unpack. */
+static void done(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    if (!m->packed || !orr_waiter_put_off(&m->access.waiter, end)) end(&m->access.waiter);
 }
 
 /* ---- the beginning ---- */
@@ -321,7 +350,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     if (out) *out = m;
     bool ready = (s->unordered || orr_data_join(s->handle, &m->access)) && prepare(m);
     orr_engine_post(&orr_cluster.engine, &m->request, ready);
-    orr_engine_poll(&orr_cluster.engine);
+    orr_progress_pass();
     if (!s->will_wait) orr_progress_needed();
     return 0;
 }

@@ -17,10 +17,19 @@
 #include "core/worker/worker.h"
 #include "mpi/cluster.h"
 
-/* Whether messages move only if somebody polls. */
+/* What calls functions of the program, until a thread that progresses takes it. */
+static struct {
+    orr_spin lock; /* protects list; leaf */
+    struct orr_put_off list;
+    _Atomic uint32_t any;     /* [atomic] whether the list has something */
+    _Atomic uint32_t calling; /* [atomic] threads inside a function of the program, or about to be */
+} aside;
+
+/* Whether somebody has to come by: messages move only if somebody polls. */
 static bool is_needed(void)
 {
-    return orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_relaxed(&orr_cluster.engine.unsent);
+    return orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_relaxed(&orr_cluster.engine.unsent) ||
+           orr_load_seq(&aside.any);
 }
 
 enum {
@@ -42,21 +51,36 @@ struct idler {
 static struct {
     pthread_t thread;
     ORR_ALIGNED_LINE _Atomic uint32_t asleep; /* futex: 1 while the thread sleeps for good */
+    _Atomic uint32_t napping;                 /* futex: 1 while it naps */
     _Atomic uint32_t stop;
 } own;
 
-/* The progress thread's own nap: nobody wakes it before its time, because others would pay for that with
- * every message. */
+static bool must_stop(void)
+{
+    return orr_load_acquire(&own.stop) != 0;
+}
+
+/* The progress thread's own nap: only a call of a function of the program ends it before its time, because
+ * others would pay for that with every message. */
 static void nap(uint32_t us)
 {
-    orr_futex_wait(&own.stop, 0, (int64_t)us * 1000);
+    orr_store_seq(&own.napping, 1u); /* pairs with end_nap, after what it should see was stored */
+    if (!orr_load_seq(&aside.any) && !orr_load_seq(&own.stop))
+        orr_futex_wait(&own.napping, 1, (int64_t)us * 1000);
+    orr_store_seq(&own.napping, 0u);
+}
+
+static void end_nap(void)
+{
+    if (orr_load_seq(&own.napping) && orr_exchange_acq_rel(&own.napping, 0u)) orr_futex_wake(&own.napping, 1);
 }
 
 static void sleep_until_signal(uint32_t us, bool (*done)(void *arg), void *arg)
 {
     orr_add_seq(&orr_cluster.sleepers, 1u); /* pairs with the load in orr_progress_signal */
     uint32_t seen = orr_load_seq(&orr_cluster.signal);
-    if (!done(arg)) orr_futex_wait(&orr_cluster.signal, seen, (int64_t)us * 1000);
+    if (!done(arg) && !orr_load_seq(&aside.any))
+        orr_futex_wait(&orr_cluster.signal, seen, (int64_t)us * 1000);
     orr_sub_seq(&orr_cluster.sleepers, 1u);
 }
 
@@ -98,13 +122,129 @@ void orr_progress_signal(void)
     orr_futex_wake(&orr_cluster.signal, INT32_MAX);
 }
 
+/* ---- functions of the program ---- */
+
+/* A callback of the program may take a lock that the thread holds which posts a message, or that another
+ * thread holds until a message of its own has ended. So nothing of the program's is called while messages are
+ * moved: it is put aside, and called afterwards by threads that progress, one call at a time, so that one
+ * which blocks holds up its thread alone. */
+
+/* True if p had something; it waits from now on for who progresses. */
+static bool hand_over(const struct orr_put_off *p)
+{
+    if (orr_likely(!p->waiters && !p->tasks)) return false;
+    struct orr_put_off *l = &aside.list;
+    orr_spin_lock(&aside.lock);
+    if (p->waiters) {
+        *(l->waiters ? &l->last_waiter->next : &l->waiters) = p->waiters;
+        l->last_waiter = p->last_waiter;
+    }
+    if (p->tasks) {
+        *(l->tasks ? &l->last_task->next : &l->tasks) = p->tasks;
+        l->last_task = p->last_task;
+    }
+    orr_store_seq(&aside.any,
+                  1u); /* before the looks for who sleeps: pairs with nap and sleep_until_signal */
+    orr_spin_unlock(&aside.lock);
+    return true;
+}
+
+/* Takes one; false when there is none. */
+static bool take_one(struct orr_waiter **w_out, struct orr_task **t_out)
+{
+    struct orr_put_off *l = &aside.list;
+    orr_spin_lock(&aside.lock);
+    struct orr_waiter *w = l->waiters;
+    struct orr_task *t = w ? NULL : l->tasks;
+    if (w) l->waiters = w->next;
+    if (t) l->tasks = t->next;
+    if (!l->waiters && !l->tasks) orr_store_seq(&aside.any, 0u);
+    orr_spin_unlock(&aside.lock);
+    *w_out = w;
+    *t_out = t;
+    return w || t;
+}
+
+/* Some of them at most: one that makes the next at once does not keep the thread here for ever. */
+static bool call_those_aside(void)
+{
+    enum { CALLS_PER_TURN = 32 };
+    struct orr_waiter *w;
+    struct orr_task *t;
+    int calls = 0;
+    orr_add_seq(&aside.calling, 1u); /* before any may become 0: see orr_progress_may_call */
+    while (orr_load_relaxed(&aside.any) && calls < CALLS_PER_TURN && take_one(&w, &t)) {
+        calls++;
+        if (w) {
+            w->granted(w);
+            continue;
+        }
+        t->next = NULL;
+        struct orr_ready_list list = { t, t };
+        orr_ready_dispatch(&list, NULL);
+    }
+    orr_sub_seq(&aside.calling, 1u);
+    return calls > 0;
+}
+
+/* Moves messages; *left_out: functions of the program were put aside. */
+static bool move(bool *left_out)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_put_off p = { 0 };
+    if (self->put_off) return false; /* a message ends here just now: its thread goes on polling */
+    self->put_off = &p;
+    bool moved = orr_engine_poll(&orr_cluster.engine);
+    self->put_off = NULL;
+    *left_out = hand_over(&p);
+    return moved;
+}
+
+static void call_somebody(void)
+{
+    orr_progress_signal();
+    end_nap();
+    orr_progress_needed();
+}
+
+bool orr_progress_pass(void)
+{
+    bool left = false, moved = move(&left);
+    if (orr_unlikely(left)) call_somebody();
+    return moved;
+}
+
+void orr_progress_aside(void (*fn)(void *arg), void *arg)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_put_off p = { 0 }, *outer = self->put_off;
+    if (!outer) self->put_off = &p;
+    fn(arg);
+    self->put_off = outer;
+    if (hand_over(&p)) call_somebody();
+}
+
+bool orr_progress_may_call(void)
+{
+    return orr_load_seq(&aside.any) || orr_load_seq(&aside.calling);
+}
+
+bool orr_progress_turn(void)
+{
+    bool left = false, moved = move(&left);
+    if (orr_unlikely(orr_load_relaxed(&aside.any))) moved |= call_those_aside();
+    return moved;
+}
+
+/* ---- waiting ---- */
+
 void orr_progress_wait(bool (*done)(void *arg), void *arg)
 {
     struct idler i = { 0 };
     if (done(arg)) return;
     orr_thread_blocked_begin();
     while (!done(arg)) {
-        if (orr_engine_poll(&orr_cluster.engine))
+        if (orr_progress_turn())
             moved(&i);
         else
             idle(&i, done, arg);
@@ -120,11 +260,6 @@ void orr_progress_needed(void)
 
 /* ---- the progress thread ---- */
 
-static bool must_stop(void)
-{
-    return orr_load_acquire(&own.stop) != 0;
-}
-
 static void sleep_for_good(void)
 {
     orr_store_seq(&own.asleep, 1u); /* pairs with orr_progress_needed: it posts before it looks */
@@ -139,10 +274,10 @@ static void sleep_for_good(void)
 static void poll_alone(void)
 {
     struct idler i = { 0 };
-    struct orr_engine *e = &orr_cluster.engine;
+    const struct orr_engine *e = &orr_cluster.engine;
     uint64_t polls = orr_load_relaxed(&e->polls);
     for (uint32_t by_others = 0, looks = 0; !must_stop() && is_needed(); looks++) {
-        if (orr_engine_poll(e))
+        if (orr_progress_turn())
             moved(&i);
         else
             idle(&i, NULL, NULL);
@@ -167,6 +302,7 @@ static void *run(void *unused)
             continue;
         }
         quiet = 0;
+        if (orr_load_relaxed(&aside.any)) orr_progress_turn();
         nap_us = nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : nap_us * 2;
         if (orr_load_relaxed(&orr_cluster.engine.polls) != polls) continue; /* others poll */
         poll_alone();
@@ -180,7 +316,7 @@ static bool poll_for_others(void *unused)
 {
     (void)unused;
     if (!is_needed()) return false;
-    return orr_engine_poll(&orr_cluster.engine);
+    return orr_progress_turn();
 }
 
 static const struct orr_progress for_others = { .poll = poll_for_others };
@@ -189,6 +325,7 @@ int orr_progress_start(void)
 {
     orr_store_relaxed(&own.stop, 0u);
     orr_store_relaxed(&own.asleep, 0u);
+    orr_store_relaxed(&own.napping, 0u);
     int r = pthread_create(&own.thread, NULL, run, NULL);
     if (r) {
         orr_error("starpu_mpi_init: the progress thread cannot be started");
@@ -203,9 +340,9 @@ int orr_progress_start(void)
 void orr_progress_stop(void)
 {
     orr_progress_unregister(for_others);
-    orr_store_release(&own.stop, 1u);
+    orr_store_seq(&own.stop, 1u);
     orr_store_seq(&own.asleep, 0u);
     orr_futex_wake(&own.asleep, 1);
-    orr_futex_wake(&own.stop, 1);
+    end_nap();
     pthread_join(own.thread, NULL);
 }

@@ -7,6 +7,18 @@
 
 #include <stdbool.h>
 
+/* Moves messages on behalf of a thread that only comes by: it posts one, or lets go of data. Functions of the
+ * program are left to threads that progress. True if anything moved. */
+bool orr_progress_pass(void);
+/* The same by a thread that progresses: calls functions of the program as well. True if anything moved. */
+bool orr_progress_turn(void);
+/* Calls fn; what calls functions of the program from it is left to threads that progress. */
+void orr_progress_aside(void (*fn)(void *arg), void *arg);
+
+/* Whether functions of the program run after messages, or will: they may do anything. For who looks for
+ * deadlocks: such a thread may count as blocked, or be the layer's own. */
+bool orr_progress_may_call(void);
+
 int orr_progress_start(void); /* 0, -EAGAIN: no thread */
 void orr_progress_stop(void);
 

@@ -19,6 +19,7 @@
 #include "mpi/control.h"
 #include "mpi/guard.h"
 #include "mpi/message.h"
+#include "mpi/progress.h"
 #include "mpi/stream.h"
 
 enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000 };
@@ -122,11 +123,12 @@ static bool agree(void)
 {
     uint32_t wave, reported = UINT32_MAX;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        orr_engine_poll(&orr_cluster.engine);
+        orr_progress_pass();
         if (orr_cluster.rank == 0) coordinate();
         if (is_deadlocked(&wave)) return true;
         struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
         if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) return false;
+        if (orr_progress_may_call()) return false;
         if (!orr_deadlock_still()) return false; /* after counting: it holds for what is reported */
         if (wave != reported && orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages,
                                                  c.received_messages, wave, NULL, 0))

@@ -17,6 +17,7 @@
 struct orr_worker;
 struct orr_task;
 struct orr_ready_list;
+struct orr_waiter;
 
 /* A method of the program's scheduling policy, while it runs on a thread. [own, read by the deadlock
  * detector]
@@ -30,14 +31,22 @@ struct orr_method {
     uint32_t depth;             /* [own] methods within each other: the outermost one is shown */
 };
 
+/* What would call functions of the program, put aside by a thread that must not call them just now: it posts
+ * a message, say, and the program may hold a lock that they take. Another thread goes on with it. */
+struct orr_put_off {
+    struct orr_waiter *waiters, *last_waiter; /* to be granted (core/data/access.h) */
+    struct orr_task *tasks, *last_task;       /* ready (core/task/task.h) */
+};
+
 struct orr_thread {
     struct orr_worker *worker; /* [own] NULL outside of workers */
     struct orr_task *current;  /* [own] the task whose body runs here */
     struct orr_ready_list
         *collect; /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
-    uint32_t callback_depth;    /* [own] callbacks of the program within each other */
-    _Atomic uint64_t submitted; /* [own, read by sums] */
-    _Atomic uint64_t completed; /* [own, read by sums] */
+    struct orr_put_off *put_off; /* [own] where what calls functions of the program is put; NULL: it does */
+    uint32_t callback_depth;     /* [own] callbacks of the program within each other */
+    _Atomic uint64_t submitted;  /* [own, read by sums] */
+    _Atomic uint64_t completed;  /* [own, read by sums] */
     /* Of these, in contexts other than the main one: counted after submitted, and before completed. */
     _Atomic uint64_t submitted_elsewhere, completed_elsewhere; /* [own, read by sums] */
     _Atomic uint32_t using_ctx; /* [own, read by who deletes a context] 1 + a context it works for; 0: none */

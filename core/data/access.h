@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/base/sync.h"
+#include "core/base/thread.h"
 
 /* Somebody who waits to be granted an access. granted runs without any lock of the data layer, once for each
  * time the access had to wait, on the thread that released; it must not block. */
@@ -126,6 +127,22 @@ bool orr_access_commute_enter_locked(struct orr_access_queue *q, struct orr_acce
 /* Gives the turn on; returns the next waiter or NULL. With q->lock held. Leaving the group is a separate
  * call. */
 struct orr_waiter *orr_access_commute_exit_locked(struct orr_access_queue *q);
+
+/* True when the calling thread must not call functions of the program: another one will call granted(w). The
+ * waiter's access has been granted, and its links are free. */
+static inline bool orr_waiter_put_off(struct orr_waiter *w, void (*granted)(struct orr_waiter *w))
+{
+    struct orr_put_off *p = orr_self()->put_off;
+    if (orr_likely(!p)) return false;
+    w->granted = granted;
+    w->next = NULL;
+    if (p->waiters)
+        p->last_waiter->next = w;
+    else
+        p->waiters = w;
+    p->last_waiter = w;
+    return true;
+}
 
 static inline void orr_waiters_run(struct orr_waiter *w)
 {

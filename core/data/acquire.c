@@ -276,13 +276,21 @@ struct callback_acquire {
     void *arg;
 };
 
+static void call_back(struct orr_waiter *w)
+{
+    struct callback_acquire *c = (struct callback_acquire *)w;
+    c->callback(c->arg);
+    orr_free(c);
+}
+
 static void finish(struct callback_acquire *c, int status)
 {
-    if (status)
+    if (status) {
         fetch_failed(c->handle, status, "starpu_data_acquire_cb");
-    else
-        c->callback(c->arg);
-    orr_free(c);
+        orr_free(c);
+    } else if (!orr_waiter_put_off(&c->access.waiter, call_back)) {
+        call_back(&c->access.waiter);
+    }
 }
 
 static void fetched(struct orr_fetch *f, int status)

@@ -343,6 +343,7 @@ static void end_granted(struct orr_waiter *w)
     struct submitted_end *e = (struct submitted_end *)w;
     struct orr_data *h = e->handle;
     if (e->destroy) {
+        if (orr_waiter_put_off(w, end_granted)) return; /* methods of the program's follow */
         registry_remove(h);
         orr_data_destroy(h);
     } else {

@@ -517,6 +517,16 @@ void orr_task_release_held(struct orr_task *t)
     dispatch_one(t);
 }
 
+static void put_off(struct orr_put_off *p, struct orr_task *t)
+{
+    t->next = NULL;
+    if (p->tasks)
+        p->last_task->next = t;
+    else
+        p->tasks = t;
+    p->last_task = t;
+}
+
 void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
 {
     struct orr_thread *self = orr_self();
@@ -524,6 +534,10 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
     self->collect = list;
     for (struct orr_task *t; (t = list->head) != NULL;) {
         list->head = t->next;
+        if (orr_unlikely(self->put_off != NULL) && (!has_body(t) || t->pub->prologue_callback_func)) {
+            put_off(self->put_off, t); /* it would call functions of the program here and now */
+            continue;
+        }
         if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED | ORR_TF_ENDED)) && !may_dispatch(t))
             continue;
         struct starpu_task *pub = t->pub;

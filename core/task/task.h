@@ -180,7 +180,7 @@ bool orr_task_body_done(struct orr_task *t);
 
 /* Runs through tasks that became ready: each goes to the scheduler, or is completed here when it has nothing
  * to run. keep (may be NULL): the first that the calling worker may run next is stored there instead. */
-void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out);
+ORR_EXPORT void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out);
 static inline void orr_ready_append(struct orr_ready_list *list, struct orr_task *t)
 {
     t->next = NULL;

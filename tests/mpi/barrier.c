@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2 3 */
+/*
+ * A barrier makes ranks meet and does nothing else: it neither waits for tasks nor for messages, works on any
+ * communicator, and from several threads at once. starpu_mpi_wait_for_all is what waits.
+ * Threads: main of each rank, and two more in one case.
+ * Owns: the data and communicators of each case.
+ * Not here: messages (p2p.c).
+ */
+#include <pthread.h>
+#include "tests/mpi/helper_mpi.h"
+
+static atomic_int ran;
+static void count_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&ran, 1);
+}
+static struct starpu_codelet count_cl = { .cpu_funcs = { count_func }, .name = "count" };
+static struct starpu_codelet reader_cl = {
+    .cpu_funcs = { count_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "reader"
+};
+
+static void receives_pending(void)
+{
+    int out = 10 + my_rank, in = -1, next = (my_rank + 1) % ranks, previous = (my_rank + ranks - 1) % ranks;
+    starpu_data_handle_t out_handle, in_handle;
+    register_int(&out_handle, &out);
+    register_int(&in_handle, &in);
+    atomic_store(&ran, 0);
+    int failed = starpu_mpi_irecv_detached(in_handle, previous, 1, MPI_COMM_WORLD, NULL, NULL);
+    failed |= starpu_task_insert(&reader_cl, STARPU_R, in_handle, 0);
+    failed |= starpu_mpi_barrier(MPI_COMM_WORLD);
+    fact(!failed && atomic_load(&ran) == 0,
+         "a barrier ends although a receive is pending and a task waits for it");
+    MPI_Barrier(MPI_COMM_WORLD);
+    failed |= starpu_mpi_isend_detached(out_handle, next, 1, MPI_COMM_WORLD, NULL, NULL);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(!failed && atomic_load(&ran) == 1 && in == 10 + previous,
+         "waiting for all waits for the message and the task");
+    starpu_data_unregister(out_handle);
+    starpu_data_unregister(in_handle);
+}
+
+static void while_paused(void)
+{
+    atomic_store(&ran, 0);
+    starpu_pause();
+    int failed = starpu_task_insert(&count_cl, 0);
+    failed |= starpu_mpi_barrier(MPI_COMM_WORLD);
+    fact(!failed, "a barrier ends while workers are paused and a task is ready");
+    starpu_resume();
+    starpu_task_wait_for_all();
+    fact(atomic_load(&ran) == 1, "which has run in the end");
+}
+
+/* ---- several threads ---- */
+
+enum { ROUNDS = 100 };
+struct meeting {
+    MPI_Comm comm;
+    int failed;
+};
+
+static void *meet(void *arg)
+{
+    struct meeting *m = arg;
+    for (int i = 0; i < ROUNDS; i++) m->failed |= starpu_mpi_barrier(m->comm);
+    return NULL;
+}
+
+static int meet_on(MPI_Comm first, MPI_Comm second)
+{
+    struct meeting a = { first, 0 }, b = { second, 0 };
+    pthread_t thread;
+    pthread_create(&thread, NULL, meet, &a);
+    meet(&b);
+    pthread_join(thread, NULL);
+    return a.failed | b.failed;
+}
+
+static void several_threads(void)
+{
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    starpu_mpi_comm_register(copy);
+    fact(meet_on(MPI_COMM_WORLD, copy) == 0, "two threads of each rank meet on two communicators");
+    fact(meet_on(copy, copy) == 0, "and both on the same one");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_free(&copy);
+}
+
+static atomic_int waits_done;
+static void *wait_for_all(void *unused UNUSED)
+{
+    for (int i = 0; i < ROUNDS; i++) starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    atomic_store(&waits_done, 1);
+    return NULL;
+}
+
+static void beside_wait_for_all(void)
+{
+    pthread_t thread;
+    int failed = 0;
+    pthread_create(&thread, NULL, wait_for_all, NULL);
+    for (int i = 0; i < ROUNDS; i++) failed |= starpu_mpi_barrier(MPI_COMM_WORLD);
+    pthread_join(thread, NULL);
+    fact(!failed && atomic_load(&waits_done), "a barrier beside a thread that waits for all");
+}
+
+/* ---- some of the ranks ---- */
+
+static void some_ranks(void)
+{
+    MPI_Comm part;
+    int failed = 0;
+    atomic_store(&ran, 0);
+    MPI_Comm_split(MPI_COMM_WORLD, my_rank == ranks - 1, my_rank, &part);
+    for (int i = 0; i < 10; i++) failed |= starpu_mpi_barrier(part);
+    fact(!failed, "the ranks of a part meet without the others");
+    MPI_Comm_free(&part);
+    fact(starpu_mpi_barrier(MPI_COMM_NULL) == -EINVAL, "no communicator, no barrier");
+}
+
+static void in_task(void *buffers[] UNUSED, void *arg)
+{
+    *(int *)arg = starpu_mpi_barrier(MPI_COMM_WORLD);
+}
+static struct starpu_codelet in_task_cl = { .cpu_funcs = { in_task }, .name = "in task" };
+
+static void where_it_cannot(void)
+{
+    int status = 0;
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &in_task_cl;
+    task->cl_arg = &status;
+    task->synchronous = 1;
+    fact(starpu_task_submit(task) == 0 && status == -EDEADLK, "a task is refused a barrier");
+}
+
+int main(int argc, char **argv)
+{
+    setenv("STARPU_SILENT", "1", 0);
+    mpi_start(&argc, &argv, 1);
+    receives_pending();
+    while_paused();
+    several_threads();
+    beside_wait_for_all();
+    some_ranks();
+    where_it_cannot();
+    return mpi_finish();
+}
