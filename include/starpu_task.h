@@ -372,7 +372,8 @@ int starpu_get_limit_max_submitted_tasks(void);
 
 /* ---- Waiting: these block; -EDEADLK when called from a task body or callback ---- */
 
-/* Has the task ended? It must not be freed by its end: detach == 0, or destroy == 0. */
+/* Has the task ended, its callback too? It must not be freed by its end: detach == 0, or destroy == 0. Once
+ * this says yes the runtime does not touch the task any more. */
 int starpu_task_finished(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
 /* Wait for the end of a task with detach == 0; frees it if destroy is set. Returns 0; -EINVAL: detached, or

@@ -54,9 +54,9 @@ void starpu_task_end_dep_release(struct starpu_task *t);
 void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...);
 void starpu_tag_declare_deps_array(starpu_tag_t id, unsigned ndeps, starpu_tag_t *array);
 
-/* Block until the task that carries the tag has ended. Returns 0; -EINVAL: unknown or not yet submitted tag;
- * -EDEADLK: called from a task or a callback. A task with detach == 0 stays the caller's, to
- * starpu_task_wait(). */
+/* Block until the task that carries the tag has ended, its callback too: its memory may be freed then.
+ * Returns 0; -ENOENT: the tag was removed before it was reached; -EDEADLK: called from a task or a callback.
+ * A task with detach == 0 stays the caller's, to starpu_task_wait(). */
 int starpu_tag_wait(starpu_tag_t id);
 int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id);
 

@@ -60,6 +60,7 @@ TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/task_dup
+TAP_TESTS += tests/core/task_lifetime
 TAP_TESTS += tests/core/tag_removal
 TAP_TESTS += tests/core/bound
 TAP_TESTS += tests/core/contexts

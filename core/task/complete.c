@@ -44,8 +44,9 @@ static void regenerate(struct orr_task *t)
     if (r) orr_error("task %s could not be submitted again (%d)", orr_task_name(t), r);
 }
 
-/* Releases everything the task stands in the way of. */
-static void release(struct orr_task *t)
+/* Releases everything the task stands in the way of. Returns its tag, whose end is to be announced; NULL: it
+ * has none. */
+static struct orr_tag *release(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
     bool keep = r && r->persistent;
@@ -55,7 +56,7 @@ static void release(struct orr_task *t)
     struct orr_edge *kept = orr_dep_close(&t->successors, keep);
     if (orr_unlikely(orr_load_seq(&orr_graph.late) > 0)) orr_graph_late_ended(t, keep);
     if (orr_unlikely(keep)) r->kept_edges = kept;
-    if (orr_unlikely(r && r->tag)) orr_tag_done(t);
+    return orr_unlikely(r && r->tag) ? orr_tag_done(t) : NULL;
 }
 
 static void (*callback_of(struct starpu_task *pub))(void *)
@@ -64,12 +65,81 @@ static void (*callback_of(struct starpu_task *pub))(void *)
     return pub->cl ? pub->cl->callback_func : NULL;
 }
 
-/* A task that stays the program's may be submitted again by its own callback: it has ended before that, and
- * is not touched after. */
+/* A task that stays the program's may be submitted again by its own callback, or by whom that tells: it has
+ * ended before that, and is not touched after. But it is not finished before the callback is over, if nobody
+ * took it until then. */
 static bool is_programs(const struct orr_task *t)
 {
     const struct starpu_task *pub = t->pub;
     return pub->detach && !pub->destroy && !pub->regenerate && !(t->rare && t->rare->internal_done);
+}
+
+/* Tasks whose callbacks run and that the program may take meanwhile; on the stacks of the threads that call
+ * them. */
+struct calling {
+    struct calling *next, **prev;
+    struct orr_task *task; /* NULL: it was taken */
+};
+enum { CALLING_LISTS = 16 };
+static struct calling_list {
+    ORR_ALIGNED_LINE orr_spin lock; /* protects the list; leaf */
+    struct calling *first;
+} calling_lists[CALLING_LISTS]; /* by the task's address */
+
+static struct calling_list *calling_list_of(const struct orr_task *t)
+{
+    return &calling_lists[((uintptr_t)t >> 6) % CALLING_LISTS];
+}
+
+static void calling_begin(struct calling *c, struct orr_task *t)
+{
+    struct calling_list *l = calling_list_of(t);
+    c->task = t;
+    orr_spin_lock(&l->lock);
+    c->next = l->first;
+    c->prev = &l->first;
+    if (c->next) c->next->prev = &c->next;
+    l->first = c;
+    orr_store_release(&t->state, ORR_TASK_CALLING); /* pairs with the load in orr_task_take */
+    orr_spin_unlock(&l->lock);
+}
+
+/* Called with the lock held. */
+static void calling_remove_locked(struct calling *c)
+{
+    /* pairs with the loads in starpu_task_finished and orr_task_take */
+    orr_store_release(&c->task->state, ORR_TASK_DONE);
+    *c->prev = c->next;
+    if (c->next) c->next->prev = c->prev;
+    c->task = NULL;
+}
+
+/* Whether the program may use t anew, whose callback may be running; which leaves it alone from then on. */
+bool orr_task_take(struct orr_task *t)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    if (orr_likely(state != ORR_TASK_CALLING)) return state == ORR_TASK_CREATED || state == ORR_TASK_DONE;
+    struct calling_list *l = calling_list_of(t);
+    orr_spin_lock(&l->lock);
+    struct calling *c = l->first;
+    while (c && c->task != t) c = c->next;
+    if (c) calling_remove_locked(c); /* else the callback is over just now */
+    orr_spin_unlock(&l->lock);
+    return true;
+}
+
+/* Calls back for t, which is the program's. */
+static void end_and_call_back(struct orr_task *t, void (*callback)(void *), void *arg)
+{
+    struct calling_list *l = calling_list_of(t);
+    struct calling c;
+    t->pub->status = STARPU_TASK_FINISHED;
+    if (orr_unlikely(t->pub->bundle != NULL)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
+    calling_begin(&c, t);
+    orr_call_back(t, callback, arg);
+    orr_spin_lock(&l->lock);
+    if (c.task) calling_remove_locked(&c);
+    orr_spin_unlock(&l->lock);
 }
 
 /* The last act: memory, and those who wait for this task alone. */
@@ -86,10 +156,11 @@ static void end(struct orr_task *t)
         regenerate(t);
         return;
     }
-    bool waited = !pub->detach;
+    struct orr_event *done = !pub->detach && t->rare ? &t->rare->done : NULL;
     if (orr_unlikely(pub->bundle != NULL)) starpu_task_bundle_remove(pub->bundle, pub);
-    orr_store_release(&t->state, ORR_TASK_DONE); /* pairs with the load in starpu_task_finished, reserve */
-    if (waited) orr_event_set(&t->rare->done);   /* from here on t may be gone */
+    /* pairs with the loads in starpu_task_finished and orr_task_take */
+    orr_store_release(&t->state, ORR_TASK_DONE);
+    if (done) orr_event_set(done); /* from here on t may be gone; without a `done`, from the store on */
 }
 
 void orr_task_complete(struct orr_task *t)
@@ -103,18 +174,20 @@ void orr_task_complete(struct orr_task *t)
     if (!outer) self->collect = &list;
     if (orr_unlikely(pub->epilogue_callback_func != NULL))
         orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
-    release(t);
+    struct orr_tag *tag = release(t);
     void (*callback)(void *) = callback_of(pub);
     struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->rare->job : NULL;
     bool ends_first =
         orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
-    void *arg = pub->callback_arg;
-    if (ends_first) end(t);
-    if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, arg);
-    if (!ends_first) {
+    if (ends_first) {
+        end_and_call_back(t, callback, pub->callback_arg);
+    } else {
+        if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, pub->callback_arg);
         if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
         end(t);
     }
+    /* t may be gone, and its public half */
+    if (orr_unlikely(tag != NULL)) orr_tag_announce(tag);
     if (orr_unlikely(job != NULL)) orr_task_hooks.job_ended(job);
     if (orr_unlikely(ctx != 0)) orr_own_add(&self->completed_elsewhere, 1);
     orr_own_add(&self->completed, 1);

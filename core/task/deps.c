@@ -143,8 +143,8 @@ void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_
 static bool under_way(const struct orr_task *t)
 {
     uint32_t state = orr_load_acquire(&t->state);
-    return state != ORR_TASK_CREATED && state != ORR_TASK_DONE && !t->pub->regenerate &&
-           t != orr_self()->current;
+    return state != ORR_TASK_CREATED && state != ORR_TASK_DONE && state != ORR_TASK_CALLING &&
+           !t->pub->regenerate && t != orr_self()->current;
 }
 
 /* Declares "task waits for all of deps". */

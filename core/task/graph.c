@@ -493,7 +493,7 @@ static struct orr_graph_node *prerequisite_locked(struct orr_task *p)
 {
     uint32_t state = orr_load_acquire(&p->state);
     if (p->node || state == ORR_TASK_CREATED) return own_node_locked(p);
-    if (state == ORR_TASK_DONE) return NULL;
+    if (state == ORR_TASK_DONE || state == ORR_TASK_CALLING) return NULL;
     struct orr_graph_node *n = late_find_locked(p);
     return n ? n : late_add_locked(p);
 }
@@ -502,7 +502,7 @@ static struct orr_graph_node *prerequisite_locked(struct orr_task *p)
 static struct orr_graph_node *waiter_locked(struct orr_task *t)
 {
     uint32_t state = orr_load_acquire(&t->state);
-    bool under_way = state != ORR_TASK_CREATED && state != ORR_TASK_DONE;
+    bool under_way = state != ORR_TASK_CREATED && state != ORR_TASK_DONE && state != ORR_TASK_CALLING;
     return under_way && !t->node ? NULL : own_node_locked(t);
 }
 

@@ -185,8 +185,7 @@ static int reserve_rare(struct orr_task *t)
 static int reserve(struct orr_task *t, uint32_t flags)
 {
     struct starpu_task *pub = t->pub;
-    uint32_t state = orr_load_acquire(&t->state);
-    if (orr_unlikely(state != ORR_TASK_CREATED && state != ORR_TASK_DONE)) {
+    if (orr_unlikely(orr_load_acquire(&t->state) != ORR_TASK_CREATED && !orr_task_take(t))) {
         orr_error("task %s is submitted a second time while it is still under way; submit it again after it "
                   "has ended",
                   orr_task_name(t));

@@ -6,7 +6,12 @@
  * other tags that its task waits for. A group may fire before the task is there: then it is a credit, which
  * the task takes up when it is submitted. Edges stay for the next round of tasks that are submitted again.
  * Several tasks may have one tag that waits for nothing: it is reached when all of them that are under way
- * have ended. */
+ * have ended.
+ *
+ * What waits for the tag goes on when the list closes, as the successors of a task do. A thread in
+ * starpu_tag_wait may take the task's memory away: it goes on when that has ended altogether, so closings are
+ * numbered, and announced when the last thread between the two is through. It waits for a number, and not for
+ * a state that the next round would undo. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) orr_malloc(bytes)
 #define uthash_free(p, bytes) orr_free(p)
@@ -32,9 +37,11 @@ struct orr_tag {
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
     int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
-    int reaching;                      /* threads in reach(), which keep it in memory [lock: tags] */
+    uint32_t closed, announced;        /* how often: the list, to waiting threads [lock: tags] */
+    int reaching;                      /* closings not announced, which keep it in memory [lock: tags] */
+    int waiting;                       /* threads in starpu_tag_wait, which keep it too [lock: tags] */
     bool removed;                      /* out of the table, not to be found again [lock: tags] */
-    struct orr_event reached;
+    _Atomic uint32_t news;             /* futex: goes up when a waiting thread is to look again */
     struct orr_graph_tag graph;
     UT_hash_handle hh;
 };
@@ -52,7 +59,6 @@ static struct orr_tag *get_locked(starpu_tag_t id, bool make)
     g = orr_calloc(1, sizeof *g);
     if (!g) return NULL;
     g->id = id;
-    orr_event_init(&g->reached);
     bool oom = false;
     HASH_ADD(hh, table, id, sizeof id, g);
     if (!oom) return g;
@@ -60,20 +66,10 @@ static struct orr_tag *get_locked(starpu_tag_t id, bool make)
     return NULL;
 }
 
-static struct orr_tag *get(starpu_tag_t id, bool make)
-{
-    pthread_mutex_lock(&lock);
-    struct orr_tag *g = get_locked(id, make);
-    pthread_mutex_unlock(&lock);
-    if (!g && make) orr_fatal("tag %llu: out of memory", (unsigned long long)id);
-    return g;
-}
-
 /* A reached tag becomes reachable again. Called with the lock held. */
 static void reopen_locked(struct orr_tag *g)
 {
     if (orr_load_acquire(&g->successors) != ORR_EDGES_CLOSED) return;
-    orr_event_init(&g->reached);
     orr_store_release(&g->successors, g->kept);
     g->kept = NULL;
 }
@@ -124,22 +120,65 @@ static void dispose_locked(struct orr_tag *g)
     orr_free(g);
 }
 
-/* A removed tag goes when no task of it is under way, and nobody in reach(). Called with the lock held. */
-static void dispose_if_idle_locked(struct orr_tag *g)
+static void tell_waiting_locked(struct orr_tag *g)
 {
-    if (g->removed && g->reaching == 0 && g->under_way == 0) dispose_locked(g);
+    if (g->waiting == 0) return;
+    orr_add_acq_rel(&g->news, 1u);
+    orr_futex_wake(&g->news, INT32_MAX);
 }
 
-/* Goes on after the list was closed; g->reaching counts those who do. */
-static void reach(struct orr_tag *g, struct orr_edge *taken)
+/* A removed tag goes when no task of it is under way, no closing is to be announced, and nobody waits. Called
+ * with the lock held. */
+static void dispose_if_idle_locked(struct orr_tag *g)
+{
+    if (!g->removed || g->reaching > 0 || g->under_way > 0) return;
+    if (g->waiting > 0)
+        tell_waiting_locked(g);
+    else
+        dispose_locked(g);
+}
+
+/* Closes the list: what was on it is to be notified without the lock, and the closing announced later. Called
+ * with the lock held. */
+static struct orr_edge *close_locked(struct orr_tag *g)
+{
+    g->closed++;
+    g->reaching++;
+    return orr_dep_take(&g->successors);
+}
+
+/* Edges of the round that closed are those of the next, too; that may be under way already. Called with the
+ * lock held, under which alone lists close. */
+static void keep_locked(struct orr_tag *g, struct orr_edge *kept)
+{
+    struct orr_edge *last = kept, *head = orr_load_acquire(&g->successors);
+    if (!kept) return;
+    while (last->next) last = last->next;
+    if (head == ORR_EDGES_CLOSED) {
+        last->next = g->kept;
+        g->kept = kept;
+        return;
+    }
+    do last->next = head;
+    while (!orr_cas_weak_acq_rel(&g->successors, &head, kept)); /* pairs with the exchange in orr_dep_take */
+}
+
+static void notify(struct orr_tag *g, struct orr_edge *taken)
 {
     struct orr_edge *kept = orr_dep_notify(taken, true);
+    if (!kept) return;
     pthread_mutex_lock(&lock);
-    if (kept) g->kept = kept;
+    keep_locked(g, kept);
     pthread_mutex_unlock(&lock);
-    orr_event_set(&g->reached);
+}
+
+void orr_tag_announce(struct orr_tag *g)
+{
     pthread_mutex_lock(&lock);
-    g->reaching--;
+    if (--g->reaching == 0) {
+        g->announced = g->closed;
+        tell_waiting_locked(g);
+    }
     dispose_if_idle_locked(g);
     pthread_mutex_unlock(&lock);
 }
@@ -149,7 +188,7 @@ void orr_tag_ending(struct orr_task *t)
     orr_add_seq(&t->rare->tag->ending, 1);
 }
 
-void orr_tag_done(struct orr_task *t)
+struct orr_tag *orr_tag_done(struct orr_task *t)
 {
     struct orr_tag *g = t->rare->tag;
     t->rare->tag = NULL;
@@ -157,11 +196,14 @@ void orr_tag_done(struct orr_task *t)
     orr_sub_seq(&g->ending, 1);
     bool last = --g->under_way == 0;
     if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
-    struct orr_edge *taken =
-        last ? orr_dep_take(&g->successors) : NULL; /* before another task can be bound */
-    if (last) g->reaching++;
+    struct orr_edge *taken = NULL;
+    if (last)
+        taken = close_locked(g); /* before another task can be bound */
+    else
+        g->reaching++; /* its end is announced with the others' */
     pthread_mutex_unlock(&lock);
-    if (last) reach(g, taken);
+    notify(g, taken);
+    return g;
 }
 
 /* All tags of one declaration are reached. */
@@ -180,37 +222,37 @@ static void group_fired(struct orr_dep_group *group)
     if (t) orr_task_unblock(t);
 }
 
-/* Tag id waits for tag dep. */
+/* Tag id waits for tag dep; 0 or -ENOMEM. */
+static int declare_locked(starpu_tag_t id, starpu_tag_t dep)
+{
+    struct orr_tag *g = get_locked(id, true), *d = g ? get_locked(dep, true) : NULL;
+    struct orr_dep_group *group = d ? orr_dep_group_create(1, group_fired) : NULL;
+    int status;
+    if (!group) return -ENOMEM;
+    group->owner = g;
+    g->ngroups++;
+    if (orr_dep_hang(&d->successors, group, &status)) {
+        if (orr_unlikely(orr_load_relaxed(&orr_graph.recording)))
+            orr_graph_tag_declared(&g->graph, &d->graph);
+        group->next = g->groups;
+        g->groups = group;
+    } else {
+        g->ngroups--; /* reached already: nothing to wait for, now or later */
+        orr_dep_group_unref(group);
+    }
+    return status;
+}
+
 static void declare_one(starpu_tag_t id, starpu_tag_t dep)
 {
     if (dep == id) {
         orr_error("tag %llu cannot wait for itself; left out", (unsigned long long)id);
         return;
     }
-    struct orr_tag *g = get(id, true), *d = g ? get(dep, true) : NULL;
-    struct orr_dep_group *group = d ? orr_dep_group_create(1, group_fired) : NULL;
-    int status = 0;
-    if (!group) {
-        orr_fatal("starpu_tag_declare_deps: out of memory");
-        return;
-    }
-    group->owner = g;
     pthread_mutex_lock(&lock);
-    g->ngroups++;
+    int r = declare_locked(id, dep);
     pthread_mutex_unlock(&lock);
-    bool waits = orr_dep_hang(&d->successors, group, &status);
-    if (orr_unlikely(waits && orr_load_relaxed(&orr_graph.recording)))
-        orr_graph_tag_declared(&g->graph, &d->graph);
-    pthread_mutex_lock(&lock);
-    if (waits) {
-        group->next = g->groups;
-        g->groups = group;
-    } else {
-        g->ngroups--; /* reached already: nothing to wait for, now or later */
-    }
-    pthread_mutex_unlock(&lock);
-    if (!waits) orr_dep_group_unref(group);
-    if (status) orr_fatal("starpu_tag_declare_deps: out of memory");
+    if (r) orr_fatal("starpu_tag_declare_deps: out of memory");
 }
 
 /* Tags may be reached again and again at different speeds: each dependency counts for itself. */
@@ -238,6 +280,42 @@ void starpu_tag_declare_deps(starpu_tag_t id, unsigned ndeps, ...)
     orr_free(deps);
 }
 
+static void sleep_until_news(struct orr_tag *g, uint32_t seen)
+{
+    enum { YIELDS = 100 };
+    bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
+    for (int i = 0; i < YIELDS; i++) {
+        if (orr_load_acquire(&g->news) != seen) return;
+        if (poll && poll()) i = 0;
+        sched_yield();
+    }
+    orr_thread_blocked_begin();
+    while (orr_load_acquire(&g->news) == seen) orr_futex_wait(&g->news, seen, -1);
+    orr_thread_blocked_end();
+}
+
+/* Until g is reached: the last time, if that is just being announced, else the next. Called with the lock
+ * held, which is given up meanwhile. -ENOENT: it was removed, and nobody can reach it. */
+static int wait_locked(struct orr_tag *g)
+{
+    bool open = orr_load_acquire(&g->successors) != ORR_EDGES_CLOSED;
+    uint32_t number = g->closed + open;
+    int r = 0;
+    g->waiting++;
+    while ((int32_t)(g->announced - number) < 0) {
+        if (g->removed && g->reaching == 0 && g->under_way == 0) {
+            r = -ENOENT;
+            break;
+        }
+        uint32_t seen = orr_load_relaxed(&g->news);
+        pthread_mutex_unlock(&lock);
+        sleep_until_news(g, seen);
+        pthread_mutex_lock(&lock);
+    }
+    if (--g->waiting == 0) dispose_if_idle_locked(g);
+    return r;
+}
+
 int starpu_tag_wait(starpu_tag_t id)
 {
     if (orr_self()->current || orr_self()->callback_depth) {
@@ -247,12 +325,12 @@ int starpu_tag_wait(starpu_tag_t id)
     }
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, true);
-    struct orr_task *t = g ? g->task : NULL;
-    struct starpu_task *owned = t && g->under_way && !t->pub->detach && !t->pub->destroy ? t->pub : NULL;
+    int r = g ? wait_locked(g) : -ENOMEM;
     pthread_mutex_unlock(&lock);
-    if (!g) return -ENOMEM;
-    orr_event_wait(&g->reached);
-    return owned ? starpu_task_wait(owned) : 0;
+    if (r == -ENOENT)
+        orr_error("starpu_tag_wait: tag %llu was removed (starpu_tag_remove) before it was reached",
+                  (unsigned long long)id);
+    return r;
 }
 
 int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id)
@@ -270,21 +348,25 @@ int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id)
 
 void starpu_tag_restart(starpu_tag_t id)
 {
-    struct orr_tag *g = get(id, true);
-    if (!g) return;
     pthread_mutex_lock(&lock);
-    reopen_locked(g);
+    struct orr_tag *g = get_locked(id, true);
+    if (g) reopen_locked(g);
     pthread_mutex_unlock(&lock);
+    if (!g) orr_fatal("starpu_tag_restart: tag %llu: out of memory", (unsigned long long)id);
 }
 
 void starpu_tag_notify_from_apps(starpu_tag_t id)
 {
-    struct orr_tag *g = get(id, true);
-    if (!g) return;
     pthread_mutex_lock(&lock);
-    g->reaching++;
+    struct orr_tag *g = get_locked(id, true);
+    struct orr_edge *taken = g ? close_locked(g) : NULL;
     pthread_mutex_unlock(&lock);
-    reach(g, orr_dep_take(&g->successors));
+    if (!g) {
+        orr_fatal("starpu_tag_notify_from_apps: tag %llu: out of memory", (unsigned long long)id);
+        return;
+    }
+    notify(g, taken);
+    orr_tag_announce(g);
 }
 
 void starpu_tag_notify_restart_from_apps(starpu_tag_t id)

@@ -11,8 +11,10 @@
 int orr_tag_bind(struct orr_task *t);
 /* Called when such a task begins to end: from here on its tag may be removed, before its data can be had. */
 void orr_tag_ending(struct orr_task *t);
-/* Called at its completion: whoever waits for the tag goes on. */
-void orr_tag_done(struct orr_task *t);
+/* Called at its completion: what depends on the tag goes on. Returns the tag, which orr_tag_announce is to be
+ * told of when nothing touches the task any more: threads that wait for it may go on then. */
+struct orr_tag *orr_tag_done(struct orr_task *t);
+void orr_tag_announce(struct orr_tag *g);
 /* Frees all tags; at shutdown. */
 void orr_tags_fini(void);
 

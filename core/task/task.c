@@ -176,18 +176,12 @@ void orr_task_free(struct orr_task *t)
     pub->starpu_private = NULL;
 }
 
-static bool in_flight(const struct orr_task *t)
-{
-    uint32_t s = orr_load_acquire(&t->state);
-    return s != ORR_TASK_CREATED && s != ORR_TASK_DONE;
-}
-
 void starpu_task_clean(struct starpu_task *task)
 {
     if (!task) return;
     struct orr_task *t = orr_task_of(task);
     if (!t) return;
-    if (in_flight(t)) {
+    if (!orr_task_take(t)) {
         orr_error("starpu_task_clean: task %s has not ended; wait for it first", orr_task_name(t));
         return;
     }
@@ -212,11 +206,14 @@ void starpu_task_destroy(struct starpu_task *task)
         free(task);
         return;
     }
-    if (in_flight(t) && t == orr_self()->current) {
+    struct orr_thread *self = orr_self();
+    bool own = t == self->current, free_now = orr_task_take(t);
+    if (own && !free_now) {
         task->destroy = 1; /* a callback destroys its own task: at its end */
         return;
     }
-    if (in_flight(t)) {
+    if (own) self->current = NULL;
+    if (!free_now) {
         orr_error(
             "starpu_task_destroy: task %s has not ended; wait for it first, or let task->destroy free it",
             orr_task_name(t));
@@ -333,7 +330,8 @@ unsigned starpu_task_get_implementation(struct starpu_task *task)
 int starpu_task_finished(struct starpu_task *task)
 {
     struct orr_task *t = task ? orr_task_of(task) : NULL;
-    return t && orr_load_acquire(&t->state) == ORR_TASK_DONE;
+    if (!t || orr_load_acquire(&t->state) != ORR_TASK_DONE) return 0;
+    return task->detach || !t->rare || orr_event_is_set(&t->rare->done); /* the last that end() touches */
 }
 
 int starpu_task_wait(struct starpu_task *task)

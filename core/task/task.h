@@ -25,7 +25,8 @@ enum orr_task_state {
     ORR_TASK_READY,
     ORR_TASK_PUSHED, /* ready, in the hands of a policy of the program */
     ORR_TASK_RUNNING,
-    ORR_TASK_DONE /* the program may free it now */
+    ORR_TASK_DONE,   /* the program may free it now; where it waits, only once that is set, too */
+    ORR_TASK_CALLING /* its callback runs, and the program may take it: orr_task_take */
 };
 
 enum { ORR_TASK_INLINE_ACCESSES = 3 };
@@ -102,6 +103,7 @@ enum orr_task_flag {
     ORR_TF_READY = 1 << 12,    /* counted as ready in its context, which is not the main one */
     ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
+    ORR_TF_PART = 1 << 15, /* such a part, made by the runtime: its public half is the whole's */
     ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: rare->job is valid */
     ORR_TF_HELD = 1 << 17,   /* its turn in the list has not come */
     ORR_TF_ENDED = 1 << 18,  /* put aside with tasks that are ready, but only to be completed */
@@ -177,6 +179,10 @@ void orr_task_ended(struct orr_task *t);
 /* Between the body's end and orr_task_complete: false when end dependencies are still out (the last one
  * released completes the task). */
 bool orr_task_body_done(struct orr_task *t);
+
+/* Whether t is neither submitted nor under way, and so the program's: to submit, to clean or to free. If its
+ * callback runs just now, that is not to know it any more. */
+bool orr_task_take(struct orr_task *t);
 
 /* Runs through tasks that became ready: each goes to the scheduler, or is completed here when it has nothing
  * to run. keep (may be NULL): the first that the calling worker may run next is stored there instead. */

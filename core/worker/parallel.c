@@ -124,23 +124,24 @@ static struct orr_task *part_create(struct orr_task *t)
     part->id = t->id;
     part->worker = -1;
     part->rare = rare;
+    part->flags = ORR_TF_PART;
     orr_store_relaxed(&part->state, ORR_TASK_DONE); /* nobody who looks at all blocks is to count it */
     join(part, t);
     return part;
 }
 
-/* A part is of no more use; the whole is not meant. */
+/* A part is of no more use; the whole is not meant, and may be gone. */
 static void part_end(struct orr_task *part)
 {
-    if (part->pub->starpu_private == part && !part->pub->destroy) { /* the program frees its copy */
-        team_drop(part);
-        orr_store_release(&part->state, ORR_TASK_DONE);
-    } else if (part->flags & ORR_TF_BLOCK) {
-        orr_task_free(part);
-    } else {
+    if (part->flags & ORR_TF_PART) {
         unref(part->rare->team);
         orr_free(part->rare);
         orr_slab_free(ORR_SLAB_JOB, part);
+    } else if (!part->pub->destroy) { /* the program frees its copy */
+        team_drop(part);
+        orr_store_release(&part->state, ORR_TASK_DONE);
+    } else {
+        orr_task_free(part);
     }
 }
 
@@ -399,7 +400,7 @@ void orr_team_run(struct orr_worker *w, struct orr_task *part)
     if (rank < 0) {
         orr_error("a parallel task was given to worker %d, but all of its %u workers have it already", w->id,
                   team->size);
-        part_end(part);
+        if (part != team->task) part_end(part);
         return;
     }
     if (last) {

@@ -242,7 +242,7 @@ static const char *no_gift(struct orr_worker *w, struct orr_task *t)
     uint32_t state = orr_load_acquire(&t->state);
     const struct orr_policy_ops *policy = orr_contexts[t->sched_ctx].policy;
     if (state == ORR_TASK_SUBMITTED) return "it is not ready";
-    if (state == ORR_TASK_RUNNING || state == ORR_TASK_DONE ||
+    if (state == ORR_TASK_RUNNING || state == ORR_TASK_DONE || state == ORR_TASK_CALLING ||
         (state == ORR_TASK_READY && policy == &orr_user_policy))
         return "it was given to a worker before";
     unsigned nimpl = t->nimpl;

@@ -107,14 +107,23 @@ static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
     admit_ordered_locked(w);
 }
 
+/* A task whose order was taken, after its submission, by another: said before it may run, and be gone. */
+static void check_order(struct orr_worker *w, const struct orr_task *t)
+{
+    orr_spin_lock(&w->local_lock);
+    bool twice = order_is_taken_locked(w, t->pub->workerorder);
+    orr_spin_unlock(&w->local_lock);
+    if (orr_unlikely(twice))
+        orr_error("task %s: its workerorder was used twice; it runs nevertheless", orr_task_name(t));
+}
+
 void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
 {
-    bool twice = false;
+    bool ordered = t->pub->workerorder && t->pub->execute_on_a_specific_worker;
+    if (orr_unlikely(ordered)) check_order(w, t);
     t->worker = (int16_t)w->id;
     orr_spin_lock(&w->local_lock);
-    if (t->pub->workerorder && t->pub->execute_on_a_specific_worker) {
-        twice =
-            order_is_taken_locked(w, t->pub->workerorder); /* by a task that was not ready at submission */
+    if (orr_unlikely(ordered)) {
         insert_ordered_locked(w, t);
     } else {
         t->next = front ? w->local_head : NULL;
@@ -127,8 +136,6 @@ void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
         orr_add_seq(&w->local_count, 1); /* pairs with the last look in park.c */
     }
     orr_spin_unlock(&w->local_lock);
-    if (orr_unlikely(twice))
-        orr_error("task %s: its workerorder was used twice; it runs nevertheless", orr_task_name(t));
     orr_wake_worker(w);
 }
 
