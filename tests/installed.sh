@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# make installcheck: programs outside the tree against what make install left. Prints TAP; status 1 if a fact fails.
+# Wants libdir, bindir, includedir, builddir, CC and CXX (may be empty) in the environment.
+set -u
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/orrery-installed.XXXXXX") || exit 99
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 99' HUP INT TERM
+export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export PKG_CONFIG_PATH="$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+export STARPU_HOME="$scratch" STARPU_NCPU=2
+facts=0 failures=0
+
+# fact TEXT COMMAND...: what the command says is shown only if it fails.
+fact() {
+    text=$1
+    shift
+    facts=$((facts + 1))
+    if "$@" >"$scratch/said" 2>&1; then
+        echo "ok $facts - $text"
+    else
+        failures=$((failures + 1))
+        echo "not ok $facts - $text"
+        sed 's/^/#   /' "$scratch/said" | head -n 20
+    fi
+}
+not() { ! "$@"; }
+
+cat >"$scratch/program.c" <<'PROGRAM'
+#include <starpu.h>
+#include <stdio.h>
+static void add(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += 1;
+}
+int main(void)
+{
+    static struct starpu_codelet codelet;
+    static struct starpu_perfmodel model;
+    starpu_data_handle_t handle;
+    int value = 40, round;
+    model.type = STARPU_HISTORY_BASED;
+    model.symbol = "installed_add";
+    codelet.cpu_funcs[0] = add;
+    codelet.nbuffers = 1;
+    codelet.modes[0] = STARPU_RW;
+    codelet.model = &model;
+    if (starpu_init(NULL) != 0) return 77;
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    for (round = 0; round < 2; round++)
+        if (starpu_task_insert(&codelet, STARPU_RW, handle, 0) != 0) return 1;
+    starpu_data_unregister(handle);
+    starpu_shutdown();
+    return value == 42 ? 0 : 1;
+}
+PROGRAM
+
+# build NAME FLAGS...: program.c to NAME. Flags are words, as pkg-config gives them.
+build() {
+    name=$1
+    shift
+    # shellcheck disable=SC2086
+    $CC -O -Wall -Wextra -Werror "$scratch/${source:-program}.c" -o "$scratch/$name" $*
+}
+build_and_run() {
+    build program "$@" && timeout 60 "$scratch/program"
+}
+with_module() {
+    pkg-config --exists --print-errors "$1" && build_and_run "$(pkg-config --cflags --libs "$1")"
+}
+
+fact "pkg-config orrery: a program is built and runs" with_module orrery
+if [ -e "$libdir/pkgconfig/starpu-1.3.pc" ]; then
+    for module in starpu-1.0 starpu-1.1 starpu-1.2 starpu-1.3 starpu-1.4 libstarpu; do
+        fact "pkg-config $module: a program is built and runs" with_module $module
+    done
+    old='-DSTARPU_USE_DEPRECATED_ONE_ZERO_API'
+    fact "pkg-config starpu-1.0 asks for the names of 1.0" sh -c "pkg-config --cflags starpu-1.0 | grep -q -e $old"
+    for version in 1.3 1.4; do
+        fact "include/starpu/$version and -lstarpu-$version: a program is built and runs" \
+            build_and_run -I "$includedir/starpu/$version" -L "$libdir" -lstarpu-$version
+        fact "the file libstarpu-$version.so: a program is built and runs" \
+            build_and_run -I "$includedir/starpu/$version" "$libdir/libstarpu-$version.so"
+    done
+    # Somebody else's StarPU in the same place stays as it is; of Orrery's own files none stays.
+    mkdir -p "$scratch/dest$includedir/starpu/1.3"
+    touch "$scratch/dest$includedir/starpu/1.3/starpu.h"
+    fact "make install beside another StarPU goes on" \
+        make -s -C "$builddir" install DESTDIR="$scratch/dest"
+    fact "and leaves its headers alone" test -z "$(find "$scratch/dest$includedir/starpu/1.3" -type l)"
+    fact "make uninstall goes well" make -s -C "$builddir" uninstall DESTDIR="$scratch/dest"
+    fact "and leaves that header, and no other file or link" \
+        test "$(cd "$scratch/dest" && find . ! -type d)" = ".$includedir/starpu/1.3/starpu.h"
+else
+    fact "--disable-compat: no file has a name of StarPU's but headers" \
+        test -z "$(find "$libdir" "$includedir" -name 'libstarpu*' -o -name 'starpu*.pc' -o -path "$includedir/starpu")"
+fi
+
+# MPI: the constant, the header, the library and their modules are there together or not at all.
+has_mpi() { echo '#include <starpu_config.h>' | $CC -I "$includedir/orrery" -dM -E - | grep -q 'define STARPU_USE_MPI '; }
+cat >"$scratch/mpi.c" <<'PROGRAM'
+#include <starpu_mpi.h>
+int main(int argc, char **argv)
+{
+    int rank, ret = starpu_mpi_init_conf(&argc, &argv, 1, MPI_COMM_WORLD, NULL);
+    if (ret != 0) return 1;
+    starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
+    starpu_mpi_shutdown();
+    return rank < 0;
+}
+PROGRAM
+if [ -e "$libdir/liborrery-mpi.so" ]; then
+    fact "STARPU_USE_MPI is set, as there is liborrery-mpi" has_mpi
+    modules=orrery-mpi
+    [ ! -e "$libdir/pkgconfig/starpumpi-1.3.pc" ] || modules="$modules starpumpi-1.0 starpumpi-1.3 starpumpi-1.4 libstarpumpi"
+    for module in $modules; do
+        source=mpi fact "pkg-config $module: an MPI program links" build mpi "$(pkg-config --cflags --libs "$module")"
+    done
+    if [ -e "$libdir/libstarpumpi-1.3.so" ]; then
+        source=mpi fact "-lstarpumpi-1.3 -lstarpu-1.3: an MPI program links" build mpi \
+            "$(pkg-config --cflags orrery-mpi)" -L "$libdir" -lstarpumpi-1.3 -lstarpu-1.3 \
+            "$(pkg-config --libs orrery-mpi | sed 's/-lorrery\(-mpi\)\?//g')"
+    fi
+else
+    fact "STARPU_USE_MPI is not set, as there is no liborrery-mpi" not has_mpi
+    fact "nor is there a starpu_mpi.h" test ! -e "$includedir/orrery/starpu_mpi.h"
+fi
+
+# Every header, those of StarPU 1.3's starpu.h by name too.
+of_starpu='bitmap bound clusters config cublas cusparse cuda data data_filters data_interfaces disk driver expert fxt
+    hash helper openmp perfmodel profiling rand sched_ctx scheduler simgrid_wrap stdlib task task_bundle task_dep
+    task_list task_util thread thread_util tree util worker'
+{
+    for name in $of_starpu; do echo "#include <starpu_$name.h>"; done
+    (cd "$includedir/orrery" && find . -name '*.h' | sed -e 's,^\./,,' -e 's/.*/#include <&>/')
+    echo 'int main(void) { return (int)sizeof(struct starpu_conf) == 0; }'
+} >"$scratch/headers.c"
+has_mpi && module=orrery-mpi || module=orrery
+flags="-fsyntax-only -Wall -Wextra -Werror $(pkg-config --cflags $module | sed 's/-I/-isystem /g') -I $includedir/orrery"
+# shellcheck disable=SC2086
+fact "every header together compiles as C11" $CC -std=c11 $flags -x c "$scratch/headers.c"
+if [ -n "${CXX:-}" ]; then
+    for standard in c++11 c++20; do
+        # shellcheck disable=SC2086
+        fact "and as $standard" $CXX -std=$standard $flags -x c++ "$scratch/headers.c"
+    done
+fi
+
+# A static program: nothing that only a list names may be missing.
+if [ -e "$libdir/liborrery.a" ]; then
+    # hwloc stays shared: what its archive wants is not installed everywhere.
+    static="$(pkg-config --cflags orrery) $libdir/liborrery.a $(pkg-config --libs hwloc)"
+    static="$static $(sed -n 's/^Libs.private://p' "$libdir/pkgconfig/orrery.pc") -lpthread"
+    fact "a program is linked with liborrery.a" build static "$static"
+    fact "and does not need liborrery.so" not sh -c "readelf -d '$scratch/static' | grep -q 'NEEDED.*orrery'"
+    for policy in eager dmda modular-heft heteroprio; do
+        fact "it runs, with the policy $policy" env STARPU_SCHED=$policy timeout 60 "$scratch/static"
+    done
+    fact "and with a simulated device" env ORRERY_SIM_DEVICES=1 STARPU_SCHED=dmda timeout 60 "$scratch/static"
+fi
+
+for tool in starpu_machine_display starpu_sched_display; do
+    fact "$tool runs where it is installed" timeout 60 "$bindir/$tool"
+done
+echo "1..$facts"
+[ "$failures" -eq 0 ]
