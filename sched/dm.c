@@ -23,6 +23,7 @@
  * the others go where the models that are known say, or to a common pool as under eager. A worker that has
  * had nothing to do for a while takes tasks from others of its kind: their data is as near to it, and a
  * prediction was wrong. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -858,6 +859,8 @@ int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
     const struct orr_policy_ops orr_policy_##id = {                                                          \
         .name = #id,                                                                                         \
         .description = text,                                                                                 \
+        .min_priority = (traits)&SORTED ? INT_MIN : 0,                                                       \
+        .max_priority = (traits)&SORTED ? INT_MAX : 0,                                                       \
         .create = create_##id,                                                                               \
         .destroy = destroy,                                                                                  \
         .add_workers = add_workers,                                                                          \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eager.c: one central queue for all workers, first in first out; tasks with a priority above 0 first.
- * Threads: any pushes; workers pop. Owns: the pool. Not here: the queue (queue.c). The default policy. */
+/* eager.c: one central queue for all workers: eager, first in first out, but tasks whose priority is not 0 go
+ * to its front; prio, sorted by priority. Threads: any pushes; workers pop. Owns: the pool. Not here: the
+ * queue (queue.c). The default policy. */
 #include "sched/pool.h"
 
 struct central {
@@ -10,15 +11,26 @@ struct central {
 
 #include "core/base/alloc.h"
 
-static void *create(struct orr_ctx *ctx)
+static void *create(struct orr_ctx *ctx, struct orr_pool *pool)
 {
     struct central *c = orr_calloc(1, sizeof *c);
-    if (!c) return NULL;
-    c->ctx = ctx;
-    c->pool = orr_pool_create();
-    if (c->pool) return c;
+    if (c && pool) {
+        *c = (struct central){ .pool = pool, .ctx = ctx };
+        return c;
+    }
+    if (pool) orr_pool_destroy(pool);
     orr_free(c);
     return NULL;
+}
+
+static void *create_eager(struct orr_ctx *ctx)
+{
+    return create(ctx, orr_pool_create_with_fronts());
+}
+
+static void *create_prio(struct orr_ctx *ctx)
+{
+    return create(ctx, orr_pool_create());
 }
 
 static void destroy(void *instance)
@@ -54,7 +66,7 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
 const struct orr_policy_ops orr_policy_eager = {
     .name = "eager",
     .description = "central queue, first come first served, for tasks without performance models",
-    .create = create,
+    .create = create_eager,
     .destroy = destroy,
     .push = push,
     .pop = pop,
@@ -62,11 +74,12 @@ const struct orr_policy_ops orr_policy_eager = {
     .backlog = backlog,
 };
 
-/* The same with every priority honoured: the shared queue sorts by priority anyhow. */
 const struct orr_policy_ops orr_policy_prio = {
     .name = "prio",
     .description = "central queue sorted by the priority the program gives",
-    .create = create,
+    .min_priority = -5, /* what lies outside is sorted as well */
+    .max_priority = 5,
+    .create = create_prio,
     .destroy = destroy,
     .push = push,
     .pop = pop,

@@ -229,6 +229,7 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
 const struct orr_policy_ops orr_policy_heteroprio = {
     .name = "heteroprio",
     .description = "buckets of tasks, which each kind of worker looks at in its own order",
+    .max_priority = BUCKETS - 1,
     .create = create,
     .destroy = destroy,
     .add_workers = add_workers,

@@ -40,6 +40,13 @@ struct orr_pool *orr_pool_create(void)
     return p;
 }
 
+struct orr_pool *orr_pool_create_with_fronts(void)
+{
+    struct orr_pool *p = orr_pool_create();
+    for (int i = 0; p && i < ORR_POOL_CLASSES; i++) p->queue[i].fronts = true;
+    return p;
+}
+
 void orr_pool_destroy(struct orr_pool *p)
 {
     for (int i = 0; i < ORR_POOL_CLASSES; i++) orr_queue_fini(&p->queue[i]);
@@ -85,7 +92,9 @@ static bool queue_picky(struct orr_pool *p, struct orr_task *t, const uint64_t *
 {
     orr_spin_lock(&p->picky_lock);
     struct orr_picky *set = picky_for_locked(p, capable);
-    bool queued = set && orr_heap_push(&set->tasks, t, p->picky_sequence++);
+    bool front = p->queue[0].fronts && t->priority != 0;
+    uint64_t sequence = p->picky_sequence++;
+    bool queued = set && orr_heap_push(&set->tasks, t, front ? 1 : t->priority, front ? ~sequence : sequence);
     if (queued) orr_add_seq(&p->picky_count, 1u);
     orr_spin_unlock(&p->picky_lock);
     return queued;

@@ -23,6 +23,8 @@ struct orr_pool {
 };
 
 struct orr_pool *orr_pool_create(void);
+/* One in which a priority that is not 0 means the front, no more. */
+struct orr_pool *orr_pool_create_with_fronts(void);
 void orr_pool_destroy(struct orr_pool *p);
 void orr_pool_push(struct orr_pool *p, struct orr_task *t);
 /* The same, and wakes who may take it, all of ctx's workers being served from p. */

@@ -88,7 +88,7 @@ static struct orr_task *ring_pop(struct orr_queue *q)
 
 /* ---- heap: highest priority first, first in first out among equals ---- */
 
-bool orr_heap_push(struct orr_heap *h, struct orr_task *t, uint64_t sequence)
+bool orr_heap_push(struct orr_heap *h, struct orr_task *t, int32_t priority, uint64_t sequence)
 {
     if (h->count == h->room) {
         uint32_t room = h->room ? h->room * 2 : FIRST_HEAP_ROOM;
@@ -97,7 +97,7 @@ bool orr_heap_push(struct orr_heap *h, struct orr_task *t, uint64_t sequence)
         h->entries = e;
         h->room = room;
     }
-    struct orr_heap_entry e = { .priority = t->priority, .task = t, .sequence = sequence };
+    struct orr_heap_entry e = { .priority = priority, .task = t, .sequence = sequence };
     uint32_t i = h->count++;
     for (; i > 0 && orr_heap_before(&e, &h->entries[(i - 1) / 2]); i = (i - 1) / 2)
         h->entries[i] = h->entries[(i - 1) / 2];
@@ -121,20 +121,19 @@ struct orr_task *orr_heap_pop(struct orr_heap *h)
 
 /* ---- lists of one priority each ---- */
 
-static bool level_push_locked(struct orr_queue *q, struct orr_task *t)
+static bool level_push_locked(struct orr_queue *q, struct orr_task *t, unsigned at, bool front)
 {
     struct orr_levels *l = q->levels;
     if (orr_unlikely(!l) && !(l = q->levels = orr_calloc(1, sizeof *l))) return false;
-    unsigned at = (unsigned)t->priority;
-    t->next = NULL;
-    if (l->filled[at / WORD_BITS] >> (at % WORD_BITS) & 1) {
-        l->level[at].last->next = t;
-    } else {
+    bool filled = l->filled[at / WORD_BITS] >> (at % WORD_BITS) & 1;
+    t->next = filled && front ? l->level[at].first : NULL;
+    if (!filled) {
         l->filled[at / WORD_BITS] |= UINT64_C(1) << (at % WORD_BITS);
         l->words |= UINT64_C(1) << (at / WORD_BITS);
-        l->level[at].first = t;
     }
-    l->level[at].last = t;
+    if (filled && !front) l->level[at].last->next = t;
+    if (!filled || front) l->level[at].first = t;
+    if (!filled || !front) l->level[at].last = t;
     return true;
 }
 
@@ -185,9 +184,11 @@ static void spill_locked(struct orr_queue *q, struct orr_task *t)
 
 static void push_prioritised(struct orr_queue *q, struct orr_task *t)
 {
-    bool is_high = t->priority > 0, has_level = is_high && t->priority < LEVELS;
+    int32_t priority = q->fronts ? 1 : t->priority;
+    bool is_high = priority > 0, has_level = is_high && priority < LEVELS;
     orr_spin_lock(&q->lock);
-    if (has_level ? level_push_locked(q, t) : orr_heap_push(is_high ? &q->high : &q->low, t, q->sequence++)) {
+    if (has_level ? level_push_locked(q, t, (unsigned)priority, q->fronts)
+                  : orr_heap_push(is_high ? &q->high : &q->low, t, priority, q->sequence++)) {
         if (is_high) publish_top_locked(q);
         orr_add_seq(is_high ? &q->high_count : &q->low_count, 1u);
     } else {

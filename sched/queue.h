@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* queue.h: the queue of ready tasks that the policies share: first in first out among equals, by priority
- * otherwise.
+ * otherwise; or, with fronts, what has a priority at the front, last in first out.
  * Threads: any pushes and pops. Owns: the tasks in it. Not here: who may run what (pool.h). */
 #ifndef ORR_SCHED_QUEUE_H
 #define ORR_SCHED_QUEUE_H
@@ -30,7 +30,7 @@ struct orr_heap { /* [lock: the queue's] */
 
 /* The highest priority first; among equals the lowest sequence, which the caller counts up. Push answers
  * false when out of memory; pop is for a heap that is not empty, and after it the first entry is the next. */
-bool orr_heap_push(struct orr_heap *h, struct orr_task *t, uint64_t sequence);
+bool orr_heap_push(struct orr_heap *h, struct orr_task *t, int32_t priority, uint64_t sequence);
 struct orr_task *orr_heap_pop(struct orr_heap *h);
 static inline bool orr_heap_before(const struct orr_heap_entry *a, const struct orr_heap_entry *b)
 {
@@ -50,6 +50,7 @@ struct orr_queue {
     uint64_t sequence;                       /* of what comes into the heaps */
     struct orr_task *spilled, *spilled_last; /* what the ring had no room for */
     struct orr_queue_cell *cells;            /* [const] */
+    bool fronts; /* a priority that is not 0 means the front of the queue, no more [const] */
 };
 
 int orr_queue_init(struct orr_queue *q);  /* 0 or -ENOMEM */
@@ -74,6 +75,7 @@ static inline uint32_t orr_queue_length(struct orr_queue *q)
 /* Whether a task of this priority would be the next to be popped: all that waits here goes after it. */
 static inline bool orr_queue_would_lead(struct orr_queue *q, int32_t priority)
 {
+    if (priority != 0 && q->fronts) return true;
     if (orr_load_relaxed(&q->high_count) > 0) return priority > orr_load_relaxed(&q->top_priority);
     return priority > 0 || (priority == 0 && orr_queue_length(q) == 0);
 }

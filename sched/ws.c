@@ -5,6 +5,7 @@
  * A worker that leaves the context leaves its queue behind for the others, who look there as well from then
  * on. After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5),
  * 1999). */
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -149,6 +150,8 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
 const struct orr_policy_ops orr_policy_ws = {
     .name = "ws",
     .description = "work stealing from the most loaded worker",
+    .min_priority = INT_MIN,
+    .max_priority = INT_MAX,
     .create = create,
     .destroy = destroy,
     .remove_workers = remove_workers,
@@ -161,6 +164,8 @@ const struct orr_policy_ops orr_policy_ws = {
 const struct orr_policy_ops orr_policy_lws = {
     .name = "lws",
     .description = "locality work stealing: from neighbours first, by priority",
+    .min_priority = INT_MIN,
+    .max_priority = INT_MAX,
     .create = create,
     .destroy = destroy,
     .remove_workers = remove_workers,

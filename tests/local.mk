@@ -72,6 +72,7 @@ TAP_TESTS += tests/core/contexts_rules
 TAP_TESTS += tests/core/contexts_user
 TAP_TESTS += tests/core/contexts_counters
 TAP_TESTS += tests/sched/heteroprio
+TAP_TESTS += tests/sched/predefined
 TAP_TESTS += tests/sched/particular
 
 # The hypervisor, which the peer ships no header of.

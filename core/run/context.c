@@ -4,11 +4,13 @@
  * (core/run/sched_ctx.c). */
 #include "core/run/context.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/run/collection.h"
 #include "core/run/sched_lib.h"
@@ -46,9 +48,9 @@ static const struct orr_policy_ops *find_policy(const char *name)
 /* The built-in policy that a public struct stands for, or NULL: it is the program's own. */
 static const struct orr_policy_ops *behind(const struct starpu_sched_policy *user)
 {
-    starpu_sched_get_predefined_policies();
+    struct starpu_sched_policy **predefined = starpu_sched_get_predefined_policies();
     for (int i = 0; orr_policies[i]; i++)
-        if (user == orr_public_policies[i]) return orr_policies[i];
+        if (user == predefined[i]) return orr_policies[i];
     return NULL;
 }
 
@@ -128,12 +130,39 @@ static enum starpu_worker_collection_type collection_type(const struct orr_ctx *
     return ctx->policy == &orr_user_policy ? ctx->user->worker_type : STARPU_WORKER_LIST;
 }
 
+static const struct orr_env env_min_prio = { "STARPU_MIN_PRIO", "the policy's", "",
+                                             "lowest priority of policies that sort by priority" };
+static const struct orr_env env_max_prio = { "STARPU_MAX_PRIO", "the policy's", "",
+                                             "highest priority of policies that sort by priority" };
+
+/* What the policy distinguishes, unless the program said so when it made the context. */
+static void set_priorities(struct orr_ctx *ctx)
+{
+    int least = ctx->policy->min_priority, most = ctx->policy->max_priority;
+    if (ctx->priorities_set) return;
+    if (least < most) {
+        least = (int)orr_env_long(&env_min_prio, least, INT_MIN, INT_MAX);
+        most = (int)orr_env_long(&env_max_prio, most, INT_MIN, INT_MAX);
+        if (least > most) {
+            orr_warn(
+                "STARPU_MIN_PRIO is %d and STARPU_MAX_PRIO %d: the lower one comes first; both are ignored",
+                least, most);
+            least = ctx->policy->min_priority;
+            most = ctx->policy->max_priority;
+        }
+    }
+    ctx->min_priority = least;
+    ctx->max_priority = most;
+    ctx->priorities_set = least < most;
+}
+
 static int make_instance(struct orr_ctx *ctx, const struct orr_ctx_settings *s)
 {
     int r = choose_policy(ctx, s->policy_name, s->policy);
     if (r) return r;
     ctx->collection = orr_collection_create(collection_type(ctx));
     if (!ctx->collection) return -ENOMEM;
+    if (ctx->policy != &orr_user_policy) set_priorities(ctx);
     ctx->instance = ctx->policy->create(ctx);
     if (ctx->instance) return 0;
     orr_collection_destroy(ctx->collection);

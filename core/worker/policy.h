@@ -32,6 +32,9 @@ struct orr_policy_ops {
     const char *name;
     const char *description;
     unsigned flags;
+    /* The priorities that it distinguishes; both 0: none. (The program's policies say so themselves, in their
+     * init_sched.) */
+    int min_priority, max_priority;
     /* One instance per scheduling context; workers are added afterwards. NULL: out of memory. May block. */
     void *(*create)(struct orr_ctx *ctx);
     void (*destroy)(void *instance);
@@ -63,8 +66,6 @@ struct orr_policy_ops {
 /* The policies in the library, NULL-terminated; defined by sched/builtin.c from sched/builtin.def. The first
  * is the default. */
 extern const struct orr_policy_ops *const orr_policies[];
-/* The same as public structs (parallel to orr_policies), for starpu_sched_get_predefined_policies. */
-extern struct starpu_sched_policy *orr_public_policies[];
 /* The table for a user's policy; the instance keeps a copy of *p. */
 extern const struct orr_policy_ops orr_user_policy;
 

@@ -122,6 +122,8 @@ void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
     bool ordered = t->pub->workerorder && t->pub->execute_on_a_specific_worker;
     if (orr_unlikely(ordered)) check_order(w, t);
     t->worker = (int16_t)w->id;
+    if (orr_unlikely(orr_load_relaxed(&t->state) == ORR_TASK_PUSHED))
+        orr_policy_releases(t); /* predefined.c */
     orr_spin_lock(&w->local_lock);
     if (orr_unlikely(ordered)) {
         insert_ordered_locked(w, t);

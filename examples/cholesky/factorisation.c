@@ -104,7 +104,7 @@ static struct priority_scale find_priority_scale(const struct factorisation *f)
 {
     struct priority_scale scale = { .low = STARPU_DEFAULT_PRIO, .high = STARPU_MAX_PRIO };
     for (int t = 0; t < f->tiles->stored; t++) scale.top_level = max_long(scale.top_level, f->level[t]);
-    if (scale.high <= scale.low) scale.low = STARPU_MIN_PRIO;
+    if (scale.high - scale.low < scale.top_level) scale.low = STARPU_MIN_PRIO;
     return scale;
 }
 

@@ -87,14 +87,17 @@ enum {
     READY = STARPU_SCHED_SIMPLE_FIFOS_BELOW_READY,
     NOLIMIT = STARPU_SCHED_SIMPLE_FIFOS_BELOW_NOLIMIT | STARPU_SCHED_SIMPLE_FIFOS_BELOW_EXP,
     MODELS = STARPU_SCHED_SIMPLE_PERFMODEL,
+    SORTS = STARPU_SCHED_SIMPLE_FIFO_ABOVE_PRIO | STARPU_SCHED_SIMPLE_FIFOS_BELOW_PRIO,
     NODES =
         STARPU_SCHED_SIMPLE_DECIDE_MEMNODES | STARPU_SCHED_SIMPLE_DECIDE_ALWAYS | STARPU_SCHED_SIMPLE_IMPL,
 };
 
-#define OPS(symbol, text_name, text, hooks)                                                                  \
+#define OPS(symbol, text_name, text, flags, hooks)                                                           \
     const struct orr_policy_ops orr_policy_##symbol = {                                                      \
         .name = text_name,                                                                                   \
         .description = text,                                                                                 \
+        .min_priority = (flags)&SORTS ? INT_MIN : 0,                                                         \
+        .max_priority = (flags)&SORTS ? INT_MAX : 0,                                                         \
         .create = create_##symbol,                                                                           \
         .destroy = destroy,                                                                                  \
         .add_workers = add_workers,                                                                          \
@@ -113,12 +116,12 @@ enum {
         return create(ctx, (starpu_sched_component_create_t)starpu_sched_component_##decision##_create,      \
                       flags);                                                                                \
     }                                                                                                        \
-    OPS(tree_##symbol, "tree-" name, text, hooks)                                                            \
+    OPS(tree_##symbol, "tree-" name, text, flags, hooks)                                                     \
     static void *create_modular_##symbol(struct orr_ctx *ctx)                                                \
     {                                                                                                        \
         return create_tree_##symbol(ctx);                                                                    \
     }                                                                                                        \
-    OPS(modular_##symbol, "modular-" name, text, hooks)
+    OPS(modular_##symbol, "modular-" name, text, flags, hooks)
 
 /* Without predictions. */
 TREE(eager, "eager", eager, WORKERS | ABOVE, false, "tree of components: a queue, the first worker that asks")

@@ -74,6 +74,8 @@ static void numbers(void)
        "a queue keeps the numbers that a policy gives it");
     starpu_st_fifo_taskq_destroy(q);
     unsigned context = 0;
+    starpu_sched_ctx_set_min_priority(context, -3);
+    starpu_sched_ctx_set_max_priority(context, 9);
     int least = starpu_sched_ctx_get_min_priority(context), most = starpu_sched_ctx_get_max_priority(context);
     ok(starpu_st_normalize_prio(least - 1, 8, context) == 0 &&
            starpu_st_normalize_prio(least, 8, context) == 0 &&
