@@ -105,8 +105,9 @@ double starpu_timing_get_reference(void);
 /* ---- Copying data ---- */
 
 /* Copy a datum to another of the same kind and size, as a task: submitted, or also waited for if not
- * asynchronous. When it has ended, callback_func(callback_arg) is called unless NULL. Returns 0; -ENODEV,
- * -ENOMEM as starpu_task_submit(). */
+ * asynchronous. A dense destination takes the source's shape if nothing lies between its elements. When
+ * it has ended, callback_func(callback_arg) is called unless NULL. Returns 0; -EINVAL if interfaces, sizes
+ * or shapes do not go together; -ENODEV, -ENOMEM as starpu_task_submit(). */
 int starpu_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
                     void (*callback_func)(void *), void *callback_arg);
 int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,

@@ -25,6 +25,7 @@ TAP_TESTS += tests/core/data_acquire
 TAP_TESTS += tests/core/data_lifecycle
 TAP_TESTS += tests/core/data_end
 TAP_TESTS += tests/core/data_filters
+TAP_TESTS += tests/core/data_shapes
 TAP_TESTS += tests/core/long_chains
 TAP_TESTS += tests/core/data_pieces
 TAP_TESTS += tests/core/data_plans

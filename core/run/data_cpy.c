@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/data/data.h"
+#include "core/data/interfaces/dense.h"
 #include "core/task/task.h"
 
 static void copy_body(void *buffers[], void *arg)
@@ -35,11 +36,21 @@ static struct starpu_codelet copy_cl = {
     .name = "data_cpy",
 };
 
+/* Why the shape of src cannot be copied over dst's. Dense data takes another of as many bytes where nothing
+ * lies between its elements; interfaces of programs judge for themselves. */
+static const char *shape_refusal(struct orr_data *dst, struct orr_data *src)
+{
+    void *to = dst->replicates[STARPU_MAIN_RAM].interface, *from = src->replicates[STARPU_MAIN_RAM].interface;
+    bool dense = dst->ops->copy_methods == &orr_dense_copy_methods;
+    if (starpu_data_get_size(dst) != starpu_data_get_size(src)) return "the sizes differ";
+    if (dst->ops->interfaceid >= STARPU_MAX_INTERFACE_ID || dst->ops->compare(to, from)) return NULL;
+    return dense && orr_dense_may_take(to, from) ? NULL : "the shapes differ";
+}
+
 static const char *refusal(struct orr_data *dst, struct orr_data *src)
 {
     if (!orr_data_valid(dst) || !orr_data_valid(src)) return "not a registered handle";
-    if (dst->ops != src->ops) return "the interfaces differ";
-    return starpu_data_get_size(dst) != starpu_data_get_size(src) ? "the sizes differ" : NULL;
+    return dst->ops != src->ops ? "the interfaces differ" : shape_refusal(dst, src);
 }
 
 int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,

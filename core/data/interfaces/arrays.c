@@ -189,11 +189,17 @@ void orr_arrays_display(starpu_data_handle_t h, FILE *f)
 
 /* ---- bytes ---- */
 
-/* Copies the arrays that both nodes have. */
+/* Copies the arrays that both nodes have. Each is as long as the shape says: another shape does not fit. */
 static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async_data)
 {
     size_t from[ORR_ARRAYS_MAX], to[ORR_ARRAYS_MAX];
     int whole = 0;
+    if (!orr_arrays_compare(src, dst)) {
+        orr_error(
+            "copying a %s into one of another shape: their arrays have other lengths; register both alike",
+            kind_of(src)->name);
+        return -EINVAL;
+    }
     kind_of(src)->bytes(src, src_node, from);
     kind_of(dst)->bytes(dst, dst_node, to);
     for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {

@@ -462,17 +462,58 @@ static int copy(struct orr_dense_view *from, struct place src, struct orr_dense_
                                    from->elemsize, from->ndim, from->nn, from->ld, to->ld, async_data);
 }
 
-/* A task may have changed the shape within allocsize: the copy takes the shape of its source. */
-static void follow_shape(const struct orr_dense_view *from, void *dst_itf, struct orr_dense_view *to)
+static bool is_packed(const struct orr_dense_view *v)
 {
-    if (from->ndim != to->ndim || memcmp(from->nn, to->nn, from->ndim * sizeof from->nn[0]) == 0) return;
-    memcpy(to->nn, from->nn, from->ndim * sizeof from->nn[0]);
+    bool packed = v->ld[0] == 1;
+    for (size_t i = 1; i < v->ndim; i++) packed &= v->ld[i] == v->ld[i - 1] * v->nn[i - 1];
+    return packed;
+}
+
+/* Whether the layout has each element once, within so many bytes. */
+static bool lies_within(const struct orr_dense_view *v, size_t bytes)
+{
+    bool ordered = true;
+    for (size_t i = 1; i < v->ndim; i++) ordered &= v->ld[i] >= v->ld[i - 1] * v->nn[i - 1];
+    return ordered && sizes_fit(v, true) && span_bytes(v) <= bytes;
+}
+
+static int shape_refused(const struct orr_dense_view *from, const struct orr_dense_view *to, size_t room,
+                         const char *name)
+{
+    char sizes[128], own[128];
+    sizes_text(from, sizes, sizeof sizes);
+    sizes_text(to, own, sizeof own);
+    orr_error(
+        "copying %s elements of %zu bytes into a %s of %s elements of %zu bytes: they do not fit into its "
+        "%zu bytes; register it with a larger allocsize, or without leading dimensions of its own",
+        sizes, from->elemsize, name, own, to->elemsize, room);
+    return -EINVAL;
+}
+
+/* A task may have changed the shape within allocsize: the copy takes the shape of its source. It keeps its
+ * leading dimensions where all elements lie in its buffer then, or else has none if it had none: what is
+ * between the elements of the program's own layout is not ours. */
+static int follow_shape(const struct orr_dense_view *from, void *dst_itf, struct orr_dense_view *to)
+{
+    const struct orr_dense_kind *k = orr_dense_kind_of(dst_itf);
+    bool same_ndim = from->ndim == to->ndim, same_elements = from->elemsize == to->elemsize;
+    if (same_ndim && same_elements && memcmp(from->nn, to->nn, from->ndim * sizeof from->nn[0]) == 0)
+        return 0;
+    size_t room = span_bytes(to), allocated = alloc_bytes(dst_itf);
+    if (room < allocated) room = allocated;
+    struct orr_dense_view next = *to;
+    memcpy(next.nn, from->nn, from->ndim * sizeof from->nn[0]);
+    next.elemsize = from->elemsize;
+    if (!same_elements || !lies_within(&next, room)) {
+        if (!is_packed(to)) return shape_refused(from, to, room, k->name);
+        orr_dense_pack(&next);
+    }
+    if (!same_ndim || !lies_within(&next, room)) return shape_refused(from, to, room, k->name);
+    *to = next;
     write_nn(dst_itf, to);
-    bool fits = true;
-    for (size_t i = 1; i < to->ndim; i++) fits &= to->ld[i] >= to->ld[i - 1] * to->nn[i - 1];
-    if (fits) return;
-    orr_dense_pack(to);
     write_ld(dst_itf, to);
+    set(dst_itf, k->elemsize, to->elemsize);
+    return 0;
 }
 
 static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async_data)
@@ -480,8 +521,17 @@ static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node
     struct orr_dense_view from, to;
     orr_dense_read(src, &from);
     orr_dense_read(dst, &to);
-    follow_shape(&from, dst, &to);
+    int r = follow_shape(&from, dst, &to);
+    if (r) return r;
     return copy(&from, place_of(src, src_node), &to, place_of(dst, dst_node), async_data);
+}
+
+bool orr_dense_may_take(const void *itf, const void *other)
+{
+    struct orr_dense_view to, from;
+    orr_dense_read(itf, &to);
+    orr_dense_read(other, &from);
+    return to.ndim == from.ndim && is_packed(&to);
 }
 
 const struct starpu_data_copy_methods orr_dense_copy_methods = { .any_to_any = any_to_any };

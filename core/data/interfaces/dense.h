@@ -69,6 +69,9 @@ size_t orr_dense_bytes(const struct orr_dense_view *view);
 /* Sets the leading dimensions to those of an array without gaps. */
 void orr_dense_pack(struct orr_dense_view *view);
 
+/* Whether the data of a structure may take the shape of another of the same interface and as many bytes. */
+bool orr_dense_may_take(const void *itf, const void *other);
+
 /* Registers data from a filled structure after checking its sizes; *handle_out is NULL when they were refused
  * (and why was said, under the name of function fn). */
 void orr_dense_data_register(starpu_data_handle_t *handle_out, int home_node, void *itf,
