@@ -72,7 +72,7 @@ int starpu_mpi_shutdown(void);
 int starpu_mpi_shutdown_comm(MPI_Comm comm);
 
 /* Makes a communicator known before transfers on it are timed or counted. Optional: its first use
- * does it. Collective. */
+ * does it, in any order on the ranks. */
 int starpu_mpi_comm_register(MPI_Comm comm);
 
 /* Sets *size to the number of ranks of `comm`. Local. */
@@ -97,10 +97,11 @@ int starpu_mpi_get_thread_cpuid(void);
  * the highest tag of the 64-bit tags here. Sets *flag. */
 int starpu_mpi_comm_get_attr(MPI_Comm comm, int keyval, void *attribute_val, int *flag);
 
-/* Returns the MPI tag that the runtime's messages begin at. */
+/* Returns the MPI tag (42) with which messages are sent on communicators of the program other than the one
+ * given to the initialisation: one before the first transfer to each rank. Do not receive it there. */
 starpu_mpi_tag_t starpu_mpi_get_communication_tag(void);
 
-/* Sets it, before the initialisation, the same on all ranks. */
+/* Sets it, before the initialisation, the same on all ranks: 0 to 32767. */
 void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag);
 
 /* ---- Messages. `dest` and `source` are ranks of `comm`; every send is matched by a receive of the

@@ -8,8 +8,7 @@
 
 #include "mpi/comm.h"
 
-/* Ours for comm, made on first use; NULL for MPI_COMM_NULL, for one with ranks that the layer was not started
- * on, or out of memory. */
+/* Ours for comm, made on first use; NULL for MPI_COMM_NULL, an intercommunicator, or out of memory. */
 struct orr_comm *orr_comm_lookup(MPI_Comm comm);
 
 /* MPI_Comm is a pointer in some MPIs and a number in others. */
@@ -18,16 +17,22 @@ static inline const void *orr_comm_key(MPI_Comm comm)
     return (const void *)(intptr_t)comm;
 }
 
-extern struct orr_comm *orr_comm_latest; /* [any: a hint] */
+extern _Atomic(struct orr_comm *) orr_comm_latest; /* [any: a hint] */
 
 static inline struct orr_comm *orr_comm_of(MPI_Comm comm)
 {
-    struct orr_comm *c = __atomic_load_n(&orr_comm_latest, __ATOMIC_ACQUIRE);
-    return __builtin_expect(c && c->program_comm == orr_comm_key(comm), 1) ? c : orr_comm_lookup(comm);
+    struct orr_comm *c = orr_load_acquire(&orr_comm_latest);
+    return orr_likely(c && orr_load_acquire(&c->program_comm) == orr_comm_key(comm)) ? c
+                                                                                     : orr_comm_lookup(comm);
 }
 
 /* The communicator of init, in the transport's numbering. NULL: out of memory. */
 struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size);
 void orr_comms_fini(void);
+
+/* Around calls of MPI that the transport does not make: where MPI lets one thread in at a time, the engine
+ * waits meanwhile. Not twice, and not while the engine is held. */
+void orr_mpi_enter(void);
+void orr_mpi_leave(void);
 
 #endif

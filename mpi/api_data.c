@@ -67,7 +67,7 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
     }
     struct orr_owned *o = orr_owned_get(handle);
     if (!o) return;
-    o->comm = c;
+    orr_owned_set_comm(o, c);
     if (handle->mpi_rank != rank) orr_cache_written(handle);
     handle->mpi_rank = rank;
 }

@@ -462,11 +462,11 @@ static void stop_layer(void)
     struct orr_transport *t = orr_cluster.engine.transport;
     orr_progress_stop();
     orr_cluster.started = false;
-    t->ops->destroy(t);
     orr_engine_fini(&orr_cluster.engine);
+    t->ops->destroy(t);
     orr_messages_trim();
-    orr_streams_fini();
     orr_comms_fini();
+    orr_streams_fini();
     orr_tag_ranges_fini();
     free_counters();
     orr_log_set_rank(-1);
@@ -555,18 +555,6 @@ void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 }
 
 /* ---- the rest ---- */
-
-static starpu_mpi_tag_t communication_tag = 42;
-
-starpu_mpi_tag_t starpu_mpi_get_communication_tag(void)
-{
-    return communication_tag;
-}
-
-void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag)
-{
-    communication_tag = tag;
-}
 
 int starpu_mpi_get_thread_cpuid(void)
 {

@@ -32,9 +32,10 @@ static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t
                                               .peer = orr_comm_peer(c, rank),
                                               .tag = tag };
     h.request.kind = kind;
+    h.request.foreign = kind == ORR_RECV && orr_comm_is_foreign(c, rank);
     h.request.done = hop_done;
     h.request.payload = (struct orr_payload){ .base = values, .bytes = ORR_COLL_VALUES * sizeof *values };
-    if (h.request.node.peer < 0) return -EIO;
+    if (h.request.node.peer < 0 || orr_comm_introduce(c, rank, kind)) return -EIO;
     orr_engine_post(&orr_cluster.engine, &h.request, true);
     orr_progress_wait(hop_is_over, &h);
     return h.request.status;
@@ -75,4 +76,14 @@ int orr_coll_barrier(struct orr_comm *c)
 {
     int64_t nothing[ORR_COLL_VALUES] = { 0 };
     return sum(c, barrier_tags + ((int64_t)orr_add_relaxed(&c->barriers, 1u) << 1), nothing);
+}
+
+int orr_coll_greet_root(struct orr_comm *c, int last)
+{
+    int64_t tag = (int64_t)orr_add_relaxed(&c->sums, 1u) << 1, nothing[ORR_COLL_VALUES] = { 0 };
+    int status = 0;
+    if (c->rank > 0 && c->rank <= last) return hop(c, ORR_SEND, 0, tag, nothing);
+    for (int rank = 1; c->rank == 0 && rank < c->size && rank <= last; rank++)
+        if (hop(c, ORR_RECV, rank, tag, nothing)) status = -EIO;
+    return status;
 }

@@ -13,5 +13,7 @@ enum { ORR_COLL_VALUES = 4 };
 /* Replaces each value by its sum over the ranks of c. Collective. Blocks. 0 or -EIO. */
 int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES]);
 int orr_coll_barrier(struct orr_comm *c);
+/* Ranks 1 to last tell rank 0 by which number they know c. Collective. Blocks. 0 or -EIO. */
+int orr_coll_greet_root(struct orr_comm *c, int last);
 
 #endif

@@ -7,13 +7,15 @@
  * in the order of pushing and looks again after letting go. A small message carries its payload; a large one
  * is announced, and the data follow at once as a bulk transfer, which the transport puts straight into place.
  * Sends with the same key leave in the order in which they were posted, whichever is ready first; receives
- * are matched in the order in which they were posted. */
+ * are matched in the order in which they were posted. A receive on a communicator that its sender numbers by
+ * itself waits first, if need be, until it knows that number (names.c). */
 #include "mpi/engine.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "mpi/names.h"
 
 struct orr_early {
     struct orr_match_node node; /* first */
@@ -60,22 +62,31 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
     orr_match_init(&e->receives);
     orr_match_init(&e->early);
     orr_match_init(&e->unacknowledged);
+    orr_match_init(&e->names);
     list_init(&e->outgoing);
     list_init(&e->stalled);
     list_init(&e->completed);
     return 0;
 }
 
+static void end_name(struct orr_engine *e, struct orr_name *n)
+{
+    if (!n->known) e->transport->ops->unlisten(e->transport, &n->hello);
+    orr_free(n);
+}
+
 void orr_engine_fini(struct orr_engine *e)
 {
     struct orr_match_node *n;
     while ((n = orr_match_pop_any(&e->early))) orr_free(n);
+    while ((n = orr_match_pop_any(&e->names))) end_name(e, (struct orr_name *)n);
     if (e->spare_buffer) e->transport->ops->small_release(e->transport, e->spare_buffer);
     e->spare_buffer = NULL;
     orr_match_fini(&e->held);
     orr_match_fini(&e->receives);
     orr_match_fini(&e->early);
     orr_match_fini(&e->unacknowledged);
+    orr_match_fini(&e->names);
     orr_free(e->sent_bytes);
     e->sent_bytes = NULL;
 }
@@ -98,7 +109,7 @@ void orr_request_init(struct orr_request *r)
     r->waits = 0;
     r->status = r->failure = 0;
     r->moved_bytes = 0;
-    r->posted = r->ready = false;
+    r->posted = r->ready = r->foreign = false;
 }
 
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
@@ -479,11 +490,22 @@ static void posted_send_locked(struct orr_engine *e, struct orr_request *r)
 
 static void posted_recv_locked(struct orr_engine *e, struct orr_request *r)
 {
+    if (orr_unlikely(r->foreign) && !orr_name_apply(&e->names, r)) return;
     r->early = (struct orr_early *)orr_match_pop(&e->early, r->node.context, r->node.peer, r->node.tag);
     if (!r->early)
         orr_match_append(&e->receives, &r->node);
     else if (r->ready)
         deliver_early_locked(e, r);
+}
+
+/* A rank tells what it calls a communicator: receives that waited for that are as if posted now. */
+static void on_heard(void *arg, struct orr_hello *hello)
+{
+    struct orr_engine *e = arg;
+    for (struct orr_request *r = orr_name_heard(orr_name_of(hello)), *next; r; r = next) {
+        next = r->next;
+        posted_recv_locked(e, r);
+    }
 }
 
 static void handle_item_locked(struct orr_engine *e, struct orr_inbox_item *item)
@@ -537,7 +559,9 @@ static bool drain_inbox_locked(struct orr_engine *e)
 
 static bool step_locked(struct orr_engine *e)
 {
-    const struct orr_transport_sink sink = { .small = on_small, .bulk_done = on_bulk_done, .arg = e };
+    const struct orr_transport_sink sink = {
+        .small = on_small, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
+    };
     bool moved = drain_inbox_locked(e);
     if (orr_unlikely(e->stalled.head != NULL))
         for (struct orr_request *r = list_take_all(&e->stalled), *next; r; r = next) {
@@ -586,6 +610,56 @@ static void lock_blocking(struct orr_engine *e)
     while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
 }
 
+/* ---- names ---- */
+
+int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_t context)
+{
+    lock_blocking(e);
+    int r = e->transport->ops->greet(e->transport, to, context);
+    orr_store_relaxed(&e->unsent, e->transport->ops->unsent(e->transport));
+    orr_store_seq(&e->busy, 0);
+    return r;
+}
+
+int orr_engine_listen(struct orr_engine *e, const struct orr_foreign *from, uint32_t context, int peer)
+{
+    int r = -ENOMEM;
+    lock_blocking(e);
+    struct orr_name *n = orr_name_add(&e->names, context, peer);
+    if (n) r = e->transport->ops->listen(e->transport, from, &n->hello);
+    if (n && r) orr_name_remove(&e->names, n);
+    orr_store_seq(&e->busy, 0);
+    return r;
+}
+
+uint32_t orr_engine_name(struct orr_engine *e, uint32_t context, int peer)
+{
+    if (context == ORR_CONTEXT_BASE) return context;
+    lock_blocking(e);
+    const struct orr_name *n = orr_name_find(&e->names, context, peer);
+    uint32_t name = n && n->known ? n->hello.name : 0;
+    orr_store_seq(&e->busy, 0);
+    return name;
+}
+
+void orr_engine_forget(struct orr_engine *e, uint32_t context, int peer)
+{
+    lock_blocking(e);
+    struct orr_match_node *n = orr_match_pop(&e->names, context, peer, 0);
+    if (n) end_name(e, (struct orr_name *)n);
+    orr_store_seq(&e->busy, 0);
+}
+
+void orr_engine_enter(struct orr_engine *e)
+{
+    lock_blocking(e);
+}
+
+void orr_engine_leave(struct orr_engine *e)
+{
+    orr_store_seq(&e->busy, 0);
+}
+
 size_t orr_engine_control_max(const struct orr_engine *e)
 {
     return e->transport->ops->small_max - sizeof(struct orr_wire_header);
@@ -628,6 +702,7 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
     drain_inbox_locked(e);
     orr_match_visit(&e->receives, visit_request, &v);
     orr_match_visit(&e->unacknowledged, visit_request, &v);
+    orr_names_visit(&e->names, fn, arg);
     orr_store_seq(&e->busy, 0);
 }
 
@@ -656,6 +731,14 @@ size_t orr_engine_visit_early(struct orr_engine *e,
     return count;
 }
 
+static void cancel_waiting(struct orr_match_node *n, void *e)
+{
+    for (struct orr_request *r = orr_name_take_waiting((struct orr_name *)n), *next; r; r = next) {
+        next = r->next;
+        if (r->ready) complete_locked(e, r, -ECANCELED);
+    }
+}
+
 void orr_engine_cancel_unmatched(struct orr_engine *e)
 {
     struct orr_match_node *n;
@@ -667,6 +750,7 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
         struct orr_request *r = (struct orr_request *)n;
         if (r->ready) complete_locked(e, r, -ECANCELED); /* otherwise it ends when its data is let go of */
     }
+    orr_match_visit(&e->names, cancel_waiting, e);
     while ((n = orr_match_pop_any(&e->unacknowledged)))
         one_end_locked(e, (struct orr_request *)n, -ECANCELED);
     struct orr_request *ended = list_take_all(&e->completed);

@@ -23,6 +23,8 @@ struct orr_early;
 
 /* Contexts with this bit are the layer's own: their bytes are not counted. */
 #define ORR_CONTEXT_UNCOUNTED 0x80000000u
+/* The communicator that the layer was started on is called so by all ranks. */
+#define ORR_CONTEXT_BASE 1u
 
 struct orr_inbox_item {
     struct orr_inbox_item *next;
@@ -40,6 +42,7 @@ struct orr_request {
     uint8_t kind;     /* enum orr_request_kind */
     bool sync;        /* a send that ends only when it is matched */
     bool inferred;    /* made by a task; the engine only passes it on */
+    bool foreign;     /* a receive whose sender calls the context by a number of its own; after init */
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
@@ -83,6 +86,7 @@ struct orr_engine {
     struct orr_match_table receives;       /* posted receives without a message */
     struct orr_match_table early;          /* messages without a receive */
     struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
+    struct orr_match_table names;          /* what other ranks call contexts of ours (names.h) */
     struct orr_request_list outgoing;      /* ready sends */
     struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
     struct orr_request_list completed;     /* done is to be called */
@@ -97,7 +101,8 @@ struct orr_engine {
 
 /* Borrows the transport. 0 or -ENOMEM. */
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t);
-/* Nothing is outstanding; early messages that nobody received are dropped. */
+/* Nothing is outstanding, and the transport is still there; early messages that nobody received are dropped.
+ */
 void orr_engine_fini(struct orr_engine *e);
 
 /* Sets up the engine's own fields; before anything else is done with r, and again before it is used again. */
@@ -124,6 +129,22 @@ size_t orr_engine_visit_early(struct orr_engine *e,
 /* ... and ends those requests with -ECANCELED. Other ranks must not send any more. */
 void orr_engine_cancel_unmatched(struct orr_engine *e);
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
+
+/* ---- contexts that ranks number by themselves: communicators of the program (names.h) ---- */
+
+/* Tells a rank what this one calls a communicator, before the first send on it. Waits for whoever polls. */
+int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_t context);
+/* Wants to know what peer calls context, before the first receive on it that is foreign. Waits for whoever
+ * polls. 0, -ENOMEM or -EIO. */
+int orr_engine_listen(struct orr_engine *e, const struct orr_foreign *from, uint32_t context, int peer);
+/* What peer calls context; 0: not known. Waits for whoever polls. */
+uint32_t orr_engine_name(struct orr_engine *e, uint32_t context, int peer);
+/* No receive on context from peer is outstanding, and none will be. Waits for whoever polls. */
+void orr_engine_forget(struct orr_engine *e, uint32_t context, int peer);
+/* Between these nobody else is in the transport: for other calls of what it stands on, where that may be used
+ * by one thread at a time only. Not while done is called with the lock, not twice. */
+void orr_engine_enter(struct orr_engine *e);
+void orr_engine_leave(struct orr_engine *e);
 
 /* Sends a control message: its type, tag, id and bulk_tag, and data of so many bytes, at most
  * orr_engine_control_max. False: no buffer just now. Waits for whoever polls. */

@@ -4,6 +4,7 @@ orrery_mpi_sources += mpi/wire.h mpi/transport.h
 orrery_mpi_sources += mpi/payload.c mpi/payload.h
 orrery_mpi_sources += mpi/match.c mpi/match.h
 orrery_mpi_sources += mpi/engine.c mpi/engine.h
+orrery_mpi_sources += mpi/names.c mpi/names.h
 orrery_mpi_sources += mpi/transport_mpi.c mpi/transport_mpi.h
 orrery_mpi_sources += mpi/transport_inproc.c mpi/transport_inproc.h
 orrery_mpi_sources += mpi/cluster.h mpi/comm.h

@@ -30,6 +30,7 @@ static struct orr_message *take_message(void)
 
 void orr_message_free(struct orr_message *m)
 {
+    orr_comm_drop(m->comm);
     orr_spin_lock(&free_lock);
     m->next = free_messages;
     free_messages = m;
@@ -310,7 +311,7 @@ static int check(const struct orr_message_spec *s, const char *fn)
                   (long long)s->tag);
         return -EINVAL;
     }
-    return 0;
+    return orr_comm_introduce(s->comm, s->peer, s->kind);
 }
 
 int orr_message_start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
@@ -336,6 +337,8 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->access.waiter.granted = granted;
     m->access.group = s->unordered ? ORR_GROUP_NONE : sends ? ORR_GROUP_READ : ORR_GROUP_WRITE;
     orr_request_init(&m->request);
+    m->request.foreign = !sends && orr_comm_is_foreign(s->comm, s->peer);
+    orr_comm_hold(s->comm);
     m->request.node = (struct orr_match_node){ .context = s->comm->context,
                                                .peer = orr_comm_peer(s->comm, s->peer),
                                                .tag = s->tag };

@@ -68,6 +68,7 @@ static void forget(struct orr_data *h)
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&list_lock);
     orr_rank_set_clear(&o->sent);
+    if (o->comm) orr_comm_drop(o->comm);
     for (struct orr_redirection *r = o->redirections, *next; r; r = next) {
         next = r->next;
         orr_free(r);

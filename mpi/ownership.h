@@ -69,6 +69,13 @@ static inline int64_t orr_owned_tag(const struct orr_data *h)
 }
 /* Where rank node gets h's value from. */
 int orr_owned_source(const struct orr_data *h, int node);
+/* The communicator that the owner is counted in. */
+static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
+{
+    orr_comm_hold(c);
+    if (o->comm) orr_comm_drop(o->comm);
+    o->comm = c;
+}
 /* Calls fn for every record; fn may end the one it is given, and no other. */
 void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg);
 

@@ -48,8 +48,9 @@ static struct {
     char text[TEXT_MAX];
 } talk = { .from = -1 };
 
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;       /* one question at a time */
-static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* protects streams; leaf */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* one question at a time */
+/* Protects streams; held while one of them is read for another rank. */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct orr_stream *streams;
 
 /* ---- the log ---- */
@@ -94,14 +95,32 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     return old;
 }
 
+static void free_stream(struct orr_stream *s)
+{
+    for (uint32_t i = 1; i < s->nnames; i++) orr_free((void *)s->names[i].text);
+    orr_free(s->names);
+    orr_free(s->log);
+    orr_free(s);
+}
+
+void orr_stream_drop(struct orr_comm *c)
+{
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (!s) return;
+    pthread_mutex_lock(&streams_lock);
+    struct orr_stream **p = &streams;
+    while (*p != s) p = &(*p)->next;
+    *p = s->next;
+    pthread_mutex_unlock(&streams_lock);
+    orr_store_relaxed(&c->stream, NULL);
+    free_stream(s);
+}
+
 void orr_streams_fini(void)
 {
     for (struct orr_stream *s = streams, *next; s; s = next) {
         next = s->next;
-        for (uint32_t i = 1; i < s->nnames; i++) orr_free((void *)s->names[i].text);
-        orr_free(s->names);
-        orr_free(s->log);
-        orr_free(s);
+        free_stream(s);
     }
     streams = NULL;
     talk.nasks = 0;
@@ -139,12 +158,11 @@ void orr_stream_mixed(struct orr_stream *s)
     atomic_fetch_or_explicit(&s->off, ORR_STREAM_MIXED, memory_order_relaxed);
 }
 
+/* With streams_lock. */
 static struct orr_stream *stream_of(uint32_t context)
 {
-    pthread_mutex_lock(&streams_lock);
     struct orr_stream *s = streams;
     while (s && s->context != context) s = s->next;
-    pthread_mutex_unlock(&streams_lock);
     return s;
 }
 
@@ -274,6 +292,7 @@ void orr_stream_heard(int source, const struct orr_wire_header *h, const void *d
         heard_answer(source, h, data);
 }
 
+/* With streams_lock. */
 static void answer(const struct ask *a)
 {
     struct orr_stream *s = stream_of(a->context);
@@ -301,7 +320,9 @@ void orr_stream_serve(void)
         if (any) a = talk.asks[--talk.nasks];
         orr_spin_unlock(&talk.lock);
         if (!any) return;
+        pthread_mutex_lock(&streams_lock);
         answer(&a);
+        pthread_mutex_unlock(&streams_lock);
     }
 }
 
@@ -339,7 +360,7 @@ static bool ask(int peer, enum orr_control what, uint64_t first, uint64_t stride
 struct search {
     struct orr_stream *mine;
     int peer;
-    uint32_t context;
+    uint32_t context;   /* as the peer calls the communicator */
     uint64_t low, high; /* it is in [low, high], high included only as "one goes on" */
 };
 
@@ -377,9 +398,10 @@ static int tell_difference(const struct search *q, char *text, size_t bytes)
 /* With asking held. */
 static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
 {
-    struct search q = { .mine = orr_load_acquire(&c->stream), .peer = peer, .context = c->context };
+    struct search q = { .mine = orr_load_acquire(&c->stream), .peer = peer };
     uint64_t oldest, count = freeze(q.mine, &oldest);
-    if (!ask(peer, ORR_CONTROL_ASK, 0, 0, c->context)) return -EAGAIN;
+    q.context = orr_engine_name(&orr_cluster.engine, c->context, peer);
+    if (!q.context || !ask(peer, ORR_CONTROL_ASK, 0, 0, q.context)) return -EAGAIN;
     uint64_t other = talk.count;
     q.low = oldest > talk.oldest ? oldest : talk.oldest;
     q.high = count < other ? count : other;
@@ -443,6 +465,7 @@ int orr_stream_meet(struct orr_comm *c, bool final)
     int64_t v[ORR_COLL_VALUES] = { low, high, is_off(s), 0 };
     if (orr_coll_sum(c, v)) return -EIO;
     if (v[2] || (v[0] == low * c->size && v[1] == high * c->size)) return 0;
+    if (orr_coll_greet_root(c, RANKS_COMPARED)) return -EIO;
     char text[3 * TEXT_MAX];
     int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) > 0 };
     if (found[0])

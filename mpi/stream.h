@@ -144,6 +144,8 @@ void orr_stream_heard(int source, const struct orr_wire_header *h, const void *d
 void orr_stream_serve(void);
 /* Whether somebody must be blamed; says so and returns true when the job is to end. On the guard's thread. */
 bool orr_stream_must_end(void);
+/* c ends: its stream goes. */
+void orr_stream_drop(struct orr_comm *c);
 void orr_streams_fini(void);
 
 #endif

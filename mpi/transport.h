@@ -25,11 +25,27 @@ struct orr_bulk {
     bool sending;
 };
 
+/* A rank of a communicator of the program's own, as the transport can address it. */
+struct orr_foreign {
+    const void *comm; /* what the transport knows communicators by */
+    int rank;         /* there */
+    int tag;          /* the program leaves it to us */
+};
+
+/* What a rank of such a communicator calls it, once that is heard; borrowed from listen to heard or unlisten.
+ */
+struct orr_hello {
+    struct orr_hello *next; /* [own: transport] */
+    uint64_t word;          /* [own: transport] */
+    uint32_t name;
+};
+
 /* Whom poll tells. */
 struct orr_transport_sink {
     /* A small message; the bytes are valid during the call. False: no memory, keep it and offer it again. */
     bool (*small)(void *arg, int source, const void *message, size_t bytes);
     void (*bulk_done)(void *arg, struct orr_bulk *bulk, int status); /* 0 or -EIO */
+    void (*heard)(void *arg, struct orr_hello *hello);
     void *arg;
 };
 
@@ -53,6 +69,11 @@ struct orr_transport_ops {
     /* Optional: copy a payload of kind OPAQUE to or from bytes in a row. 0 or -EIO. */
     int (*gather)(struct orr_transport *t, const struct orr_payload *p, void *to);
     int (*scatter)(struct orr_transport *t, const struct orr_payload *p, const void *from);
+    /* Optional, for communicators of the program: tell a rank there what this rank calls it; wait for what a
+     * rank there tells, which heard says; stop waiting. 0, -ENOMEM or -EIO. */
+    int (*greet)(struct orr_transport *t, const struct orr_foreign *to, uint32_t name);
+    int (*listen)(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *hello);
+    void (*unlisten)(struct orr_transport *t, struct orr_hello *hello);
     void (*destroy)(struct orr_transport *t); /* nothing is under way */
     void (*abort)(struct orr_transport *t);   /* optional: ends all ranks at once; any thread; may return */
 };

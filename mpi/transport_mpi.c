@@ -3,7 +3,7 @@
  * by plain non-blocking sends and receives of unique tags.
  * Threads: one at a time (the engine's lock); create and destroy by the main thread. Owns: two communicators
  * duplicated from the program's, buffers, MPI requests. Not here: who matches what (engine.c), the program's
- * communicators (comm.c).
+ * communicators (api_comm.c).
  *
  * The ring is served strictly in the order of posting. MPI matches receives in that order and messages of one
  * sender in the order of sending, so this keeps each sender's order even when a later receive completes
@@ -22,6 +22,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/sync.h"
 
 enum {
     SMALL_MAX = 16 * 1024,
@@ -46,6 +47,13 @@ struct slot {
     int source, count;
 };
 
+/* A name on its way to a rank of the program's communicator. */
+struct greeting {
+    struct greeting *next;
+    MPI_Request request;
+    uint32_t name;
+};
+
 struct mpi_transport {
     struct orr_transport base; /* first */
     MPI_Comm small_comm, bulk_comm;
@@ -56,14 +64,16 @@ struct mpi_transport {
     struct buffer *sending; /* sends MPI has not finished with */
     int nsending;
     struct orr_bulk *bulk, **bulk_tail;
-    struct orr_bulk *failed; /* could not even be started */
-    bool (*set_yield)(bool); /* Open MPI's switch, returns how it stood; NULL: not Open MPI, or none */
+    struct orr_bulk *failed;    /* could not even be started */
+    struct greeting *greetings; /* sends of names that MPI has not finished with */
+    struct orr_hello *hellos;   /* names that are waited for */
+    bool (*set_yield)(bool);    /* Open MPI's switch, returns how it stood; NULL: not Open MPI, or none */
     bool error_shown;
 };
 
 /* In struct orr_bulk.words: */
 enum { WORD_REQUEST, WORD_DONE_BYTES };
-_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "fits in a word");
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "fits in a word, also of struct orr_hello");
 
 static MPI_Request request_of(const struct orr_bulk *b)
 {
@@ -331,6 +341,94 @@ static bool poll_bulk(struct mpi_transport *m, const struct orr_transport_sink *
     return ended > 0;
 }
 
+/* ---- names of the program's communicators ---- */
+
+/* They go over that communicator itself: MPI alone knows, on both ranks, which it is. */
+static MPI_Comm program_comm(const struct orr_foreign *f)
+{
+    return (MPI_Comm)(intptr_t)f->comm;
+}
+
+static int greet(struct orr_transport *t, const struct orr_foreign *to, uint32_t name)
+{
+    struct mpi_transport *m = (struct mpi_transport *)t;
+    struct greeting *g = orr_malloc(sizeof *g);
+    if (!g) return -ENOMEM;
+    g->name = name;
+    if (failed(m, MPI_Isend(&g->name, 1, MPI_UINT32_T, to->rank, to->tag, program_comm(to), &g->request),
+               "MPI_Isend")) {
+        orr_free(g);
+        return -EIO;
+    }
+    g->next = m->greetings;
+    m->greetings = g;
+    return 0;
+}
+
+static void test_greetings(struct mpi_transport *m)
+{
+    for (struct greeting **p = &m->greetings, *g; (g = *p);) {
+        int done = 0;
+        if (failed(m, MPI_Test(&g->request, &done, MPI_STATUS_IGNORE), "MPI_Test") || done) {
+            *p = g->next;
+            orr_free(g);
+        } else {
+            p = &g->next;
+        }
+    }
+}
+
+static MPI_Request request_of_hello(const struct orr_hello *h)
+{
+    MPI_Request r;
+    memcpy(&r, &h->word, sizeof r);
+    return r;
+}
+
+static int listen_to(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *h)
+{
+    struct mpi_transport *m = (struct mpi_transport *)t;
+    MPI_Request r;
+    if (failed(m, MPI_Irecv(&h->name, 1, MPI_UINT32_T, from->rank, from->tag, program_comm(from), &r),
+               "MPI_Irecv"))
+        return -EIO;
+    memcpy(&h->word, &r, sizeof r);
+    h->next = m->hellos;
+    m->hellos = h;
+    return 0;
+}
+
+static void unlisten(struct orr_transport *t, struct orr_hello *h)
+{
+    struct mpi_transport *m = (struct mpi_transport *)t;
+    struct orr_hello **p = &m->hellos;
+    MPI_Request r = request_of_hello(h);
+    while (*p && *p != h) p = &(*p)->next;
+    if (!*p) return;
+    *p = h->next;
+    MPI_Cancel(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static bool poll_hellos(struct mpi_transport *m, const struct orr_transport_sink *sink)
+{
+    bool moved = false;
+    for (struct orr_hello **p = &m->hellos, *h; (h = *p);) {
+        MPI_Request r = request_of_hello(h);
+        int heard = 0;
+        failed(m, MPI_Test(&r, &heard, MPI_STATUS_IGNORE), "MPI_Test");
+        memcpy(&h->word, &r, sizeof r);
+        if (heard) {
+            *p = h->next;
+            sink->heard(sink->arg, h);
+            moved = true;
+        } else {
+            p = &h->next;
+        }
+    }
+    return moved;
+}
+
 static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
@@ -338,6 +436,8 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
     bool moved = poll_ring(m, sink);
     if (m->sending) test_sending(m);
     if (m->bulk) moved |= poll_bulk(m, sink);
+    if (orr_unlikely(m->greetings != NULL)) test_greetings(m);
+    if (orr_unlikely(m->hellos != NULL)) moved |= poll_hellos(m, sink);
     while (m->failed) {
         struct orr_bulk *b = m->failed;
         m->failed = b->next;
@@ -350,7 +450,8 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
 
 static bool unsent(struct orr_transport *t)
 {
-    return ((struct mpi_transport *)t)->sending != NULL;
+    const struct mpi_transport *m = (struct mpi_transport *)t;
+    return m->sending || m->greetings;
 }
 
 /* ---- beginning and end ---- */
@@ -371,6 +472,10 @@ static void destroy(struct orr_transport *t)
     struct mpi_transport *m = (struct mpi_transport *)t;
     while (m->sending) {
         test_sending(m);
+        sched_yield();
+    }
+    while (m->greetings) {
+        test_greetings(m);
         sched_yield();
     }
     for (int i = 0; i < RING; i++) {
@@ -400,6 +505,9 @@ static const struct orr_transport_ops mpi_ops = {
     .unsent = unsent,
     .gather = gather,
     .scatter = scatter,
+    .greet = greet,
+    .listen = listen_to,
+    .unlisten = unlisten,
     .destroy = destroy,
     .abort = abort_job,
 };
