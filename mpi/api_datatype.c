@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
+#include "mpi/api_comm.h"
 #include "mpi/handle_payload.h"
 
 enum { INTERFACES_MAX = 256 };
@@ -46,13 +47,15 @@ static bool make(struct orr_data *h, struct orr_payload *p)
     struct made *m = orr_malloc(sizeof *m);
     if (!m) return false;
     MPI_Count bytes = 0;
+    orr_mpi_enter();
     int r = f.allocate_node ? f.allocate_node(h, STARPU_MAIN_RAM, &m->type) : f.allocate(h, &m->type);
+    if (!r) MPI_Type_size_x(m->type, &bytes);
+    orr_mpi_leave();
     if (r) {
         orr_free(m);
         return false;
     }
     m->free = f.free;
-    MPI_Type_size_x(m->type, &bytes);
     p->kind = ORR_PAYLOAD_OPAQUE;
     p->opaque = m;
     p->bytes = (size_t)bytes;
@@ -62,10 +65,12 @@ static bool make(struct orr_data *h, struct orr_payload *p)
 static void end(void *opaque)
 {
     struct made *m = opaque;
+    orr_mpi_enter();
     if (m->free)
         m->free(&m->type);
     else
         MPI_Type_free(&m->type);
+    orr_mpi_leave();
     orr_free(m);
 }
 

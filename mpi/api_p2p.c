@@ -28,8 +28,10 @@ static void fill_status(const struct orr_message *m, MPI_Status *status)
     status->MPI_TAG = (int)m->tag;
     status->MPI_ERROR = m->request.status ? MPI_ERR_OTHER : MPI_SUCCESS;
     int bytes = m->request.moved_bytes > INT32_MAX ? INT32_MAX : (int)m->request.moved_bytes;
+    orr_mpi_enter();
     MPI_Status_set_elements(status, MPI_BYTE, bytes);
     MPI_Status_set_cancelled(status, 0);
+    orr_mpi_leave();
 }
 
 static struct orr_message_spec spec(enum orr_request_kind kind, starpu_data_handle_t h, int peer,

@@ -51,6 +51,7 @@ MPI_TESTS += tests/mpi/barrier
 MPI_TESTS += tests/mpi/task_insert
 MPI_TESTS += tests/mpi/collectives
 MPI_TESTS += tests/mpi/communicators
+MPI_TESTS += tests/mpi/serialized
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/types
