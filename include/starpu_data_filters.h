@@ -10,7 +10,8 @@
  * Two ways. *At once*: starpu_data_partition() makes the children, found by number; the parent must
  * not be used until starpu_data_unpartition(). *By plan*: starpu_data_partition_plan() makes children
  * beside the parent, several plans at the same time if wanted; the runtime, or an explicit submit
- * call, switches between parent and children in the order of submission.
+ * call, switches between parent and children in the order of submission: before tasks, acquisitions, requests
+ * of copies, and messages alike, from any thread.
  */
 #ifndef STARPU_DATA_FILTERS_H
 #define STARPU_DATA_FILTERS_H

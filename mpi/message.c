@@ -350,9 +350,15 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.make_room = make_room;
     orr_add_seq(&orr_cluster.outstanding, 1);
     orr_add_relaxed(&orr_cluster.posted, 1u);
+    int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
+    if (granted < 0) {
+        orr_message_free(m);
+        orr_sub_seq(&orr_cluster.outstanding, 1);
+        orr_progress_signal();
+        return granted;
+    }
     if (out) *out = m;
-    bool ready = (s->unordered || orr_data_join(s->handle, &m->access)) && prepare(m);
-    orr_engine_post(&orr_cluster.engine, &m->request, ready);
+    orr_engine_post(&orr_cluster.engine, &m->request, granted && prepare(m));
     orr_progress_pass();
     if (!s->will_wait) orr_progress_needed();
     return 0;

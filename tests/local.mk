@@ -54,6 +54,7 @@ MPI_TESTS += tests/mpi/communicators
 MPI_TESTS += tests/mpi/serialized
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
+MPI_TESTS += tests/mpi/plans
 MPI_TESTS += tests/mpi/types
 MPI_TESTS += tests/mpi/soak_short
 
@@ -61,6 +62,7 @@ MPI_TESTS += tests/mpi/soak_short
 TAP_TESTS += tests/core/binding
 TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle
+TAP_TESTS += tests/core/plans_uses
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime

@@ -45,16 +45,68 @@ static void let_in(struct orr_waiter *w)
     nesting--;
 }
 
-bool orr_data_join(struct orr_data *h, struct orr_access *a)
+static int join_locked(struct orr_data *h, struct orr_access *a)
 {
-    if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
-    orr_spin_lock(&h->queue.lock);
-    bool granted = a->flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(&h->queue, a)
-                                              : orr_access_join_locked(&h->queue, a);
-    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
+    return a->flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(&h->queue, a)
+                                      : orr_access_join_locked(&h->queue, a);
+}
+
+static int join_exempt_locked(struct orr_data *h, struct orr_access *a)
+{
+    return orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
+}
+
+static int join_late_locked(struct orr_data *h, struct orr_access *a)
+{
+    h->queue.expecting = --h->expected > 0;
+    return join_exempt_locked(h, a);
+}
+
+/* With the lock, which is let go. */
+static int join_and_unlock(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join)
+{
+    int granted = join(h, a);
+    bool reduce = granted <= 0 && orr_access_start_reduction_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
     if (reduce) orr_data_hooks.reduction_start(h);
     return granted;
+}
+
+static int join_as_it_is(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join)
+{
+    orr_spin_lock(&h->queue.lock);
+    return join_and_unlock(h, a, join);
+}
+
+static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
+{
+    orr_spin_lock(&h->queue.lock);
+    if (orr_likely(!orr_load_relaxed(&h->queue.planned))) return join_and_unlock(h, a, how);
+    orr_spin_unlock(&h->queue.lock);
+    return orr_partition_join(h, a, how);
+}
+
+int orr_data_join(struct orr_data *h, struct orr_access *a)
+{
+    if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
+    return join(h, a, join_locked);
+}
+
+static bool join_exempt(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
+{
+    a->flags |= ORR_ACCESS_EXEMPT;
+    int r = join(h, a, how);
+    return r < 0 ? join_as_it_is(h, a, how) : r;
+}
+
+bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a)
+{
+    return join_exempt(h, a, join_exempt_locked);
+}
+
+bool orr_data_join_late(struct orr_data *h, struct orr_access *a)
+{
+    return join_exempt(h, a, join_late_locked);
 }
 
 void orr_data_expect(struct orr_data *h)
@@ -63,28 +115,6 @@ void orr_data_expect(struct orr_data *h)
     h->expected++;
     h->queue.expecting = true;
     orr_spin_unlock(&h->queue.lock);
-}
-
-static bool join_exempt(struct orr_data *h, struct orr_access *a, bool expected)
-{
-    a->flags |= ORR_ACCESS_EXEMPT;
-    orr_spin_lock(&h->queue.lock);
-    if (expected) h->queue.expecting = --h->expected > 0;
-    bool granted = orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
-    bool reduce = !granted && orr_access_start_reduction_locked(&h->queue);
-    orr_spin_unlock(&h->queue.lock);
-    if (reduce) orr_data_hooks.reduction_start(h);
-    return granted;
-}
-
-bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a)
-{
-    return join_exempt(h, a, false);
-}
-
-bool orr_data_join_late(struct orr_data *h, struct orr_access *a)
-{
-    return join_exempt(h, a, true);
 }
 
 void orr_data_leave(struct orr_data *h, struct orr_access *a)
@@ -143,16 +173,17 @@ static void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b)
     if (!mine) orr_event_wait(&b->granted);
 }
 
-int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode)
+int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
 {
     struct blocked_acquire b = {
         .own = { .waiter = { .granted = wake_blocked }, .group = a->group, .flags = a->flags }
     };
     orr_event_init(&b.granted);
-    if (!orr_data_join(h, &b.own)) orr_event_wait(&b.granted);
+    int r = orr_data_join(h, &b.own);
+    if (r < 0) return r;
+    if (!r) orr_event_wait(&b.granted);
     if (a->group == ORR_GROUP_COMMUTE) commute_turn_blocking(h, &b);
-    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
-    return orr_fetch_blocking(h, (unsigned)node, mode);
+    return 0;
 }
 
 static const char *where(void)
@@ -184,7 +215,6 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         return -EINVAL;
     }
     orr_data_announce(h, mode);
-    if (h->planned) orr_partition_switch(h, mode);
     return 0;
 }
 
@@ -211,6 +241,14 @@ static int fetch_failed(struct orr_data *h, int status, const char *fn)
     return status == -ENODATA ? -EINVAL : status;
 }
 
+/* Brings the bytes to the node (< 0: none is wanted), blocking. On an error h is given back. */
+static int fetch_acquired(struct orr_data *h, int node, int mode, const char *fn)
+{
+    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
+    int r = orr_fetch_blocking(h, (unsigned)node, mode);
+    return r ? fetch_failed(h, r, fn) : 0;
+}
+
 static int acquire(struct orr_data *h, int node, int mode, const char *fn)
 {
     int r = check_acquire(h, mode, node, fn);
@@ -222,8 +260,8 @@ static int acquire(struct orr_data *h, int node, int mode, const char *fn)
         return -EDEADLK;
     }
     struct orr_access a = { .group = orr_access_group(mode) };
-    r = orr_data_acquire_blocking(h, &a, node, mode);
-    return r ? fetch_failed(h, r, fn) : 0;
+    r = orr_data_acquire_blocking(h, &a);
+    return r ? r : fetch_acquired(h, node, mode, fn);
 }
 
 int starpu_data_acquire_on_node(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
@@ -236,27 +274,27 @@ int starpu_data_acquire(starpu_data_handle_t h, enum starpu_data_access_mode mod
     return acquire(h, STARPU_MAIN_RAM, mode, "starpu_data_acquire");
 }
 
+/* Joins only when that grants at once; else -EAGAIN, and contributions that nobody has wanted yet are added
+ * up for a later try. */
+static int join_if_free_locked(struct orr_data *h, struct orr_access *a)
+{
+    struct orr_access_queue *q = &h->queue;
+    bool free_now = !q->head && (q->active == 0 ? q->group != ORR_GROUP_REDUX
+                                                : q->group == a->group && a->group == ORR_GROUP_READ);
+    if (!free_now) return -EAGAIN;
+    orr_access_join_locked(q, a);
+    if (a->group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(q, a);
+    return 1;
+}
+
 int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
 {
     int r = check_acquire(h, mode, node, "starpu_data_acquire_try");
     if (r) return r;
     struct orr_access a = { .group = orr_access_group(mode) };
-    orr_spin_lock(&h->queue.lock);
-    bool free_now =
-        !h->queue.head && (h->queue.active == 0 ? h->queue.group != ORR_GROUP_REDUX
-                                                : h->queue.group == a.group && a.group == ORR_GROUP_READ);
-    if (free_now) {
-        orr_access_join_locked(&h->queue, &a);
-        if (a.group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(&h->queue, &a);
-    }
-    /* contributions that nobody has wanted yet: a later try finds them added up */
-    bool reduce = !free_now && orr_access_start_reduction_locked(&h->queue);
-    orr_spin_unlock(&h->queue.lock);
-    if (reduce) orr_data_hooks.reduction_start(h);
-    if (!free_now) return -EAGAIN;
-    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
-    r = orr_fetch_blocking(h, (unsigned)node, mode);
-    return r ? fetch_failed(h, r, "starpu_data_acquire_try") : 0;
+    r = join(h, &a, join_if_free_locked);
+    if (r < 0) return r;
+    return fetch_acquired(h, node, mode, "starpu_data_acquire_try");
 }
 
 int starpu_data_acquire_try(starpu_data_handle_t h, enum starpu_data_access_mode mode)
@@ -345,8 +383,9 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->mode = mode;
     c->callback = callback;
     c->arg = arg;
-    bool granted = exempt ? orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
-    if (!granted) return 0;
+    r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
+    if (r < 0) orr_free(c);
+    if (r <= 0) return r;
     c->access.waiter.next = NULL;
     let_in(&c->access.waiter);
     return 0;

@@ -70,7 +70,6 @@ struct orr_data {
     _Atomic bool written_ahead; /* a write was submitted, or it was registered with memory [any] */
     bool initialized;           /* somebody wrote, or it was registered with memory [lock] */
     bool lazy_unregister, partitioned, is_not_important, ooc;
-    bool planned; /* itself, or a child, of a partition plan (partition.h) [own: program] */
     uint8_t reading_stopped;
     uint32_t magic;                  /* ORR_DATA_MAGIC while registered */
     uint32_t wt_mask;                /* write-through nodes */
@@ -108,15 +107,18 @@ struct orr_data_hooks {
 };
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 
-/* orr_access_join_exempt_locked with the lock taken here; sets a's flag. */
+/* Joins, the lock taken here, after switching the plans that h is part of (partition.h): the way in for every
+ * use that is no task. 1: granted at once; 0: a is granted later; -ENOMEM, which was said: it did not join.
+ */
+ORR_EXPORT int orr_data_join(struct orr_data *h, struct orr_access *a);
+/* The same by orr_access_join_exempt_locked, and whatever happens: true when granted at once. Sets a's flag.
+ */
 bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
 /* An access of a submitted task will join by orr_data_join_late, once, when the task is otherwise ready: h is
  * not taken away before. */
 void orr_data_expect(struct orr_data *h);
 bool orr_data_join_late(struct orr_data *h, struct orr_access *a);
-/* Joins / leaves with the lock taken here; leaving runs whoever it granted and starts a reduction when one is
- * due. */
-ORR_EXPORT bool orr_data_join(struct orr_data *h, struct orr_access *a);
+/* Leaves: runs whoever that granted, and starts a reduction when one is due. */
 ORR_EXPORT void orr_data_leave(struct orr_data *h, struct orr_access *a);
 /* Somebody joined behind a drained REDUX group: starts the reduction. Called after a join that was not
  * granted. */
@@ -126,9 +128,8 @@ void orr_data_reduction_done(struct orr_data *h);
 /* From write access down to read access: others may read as well. */
 void orr_data_downgrade(struct orr_data *h);
 
-/* Joins, and blocks the calling thread until granted and (unless node < 0) until the bytes are on that node.
- */
-int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a, int node, int mode);
+/* Joins, and blocks the calling thread until granted. 0, or -ENOMEM as orr_data_join. */
+int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a);
 
 /* An access in this mode is about to be submitted: data that nobody ever wrote gets its initial value first,
  * if it has an init codelet. */

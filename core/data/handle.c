@@ -293,6 +293,10 @@ static bool may_end(struct orr_data *h, const char *fn)
 {
     if (h->lazy_unregister)
         orr_error("%s%s: the data is unregistered already", fn, where());
+    else if (h->parent)
+        orr_error("%s%s: the data is a piece of other data; it ends with starpu_data_partition_clean or "
+                  "starpu_data_unpartition of that",
+                  fn, where());
     else if (h->partitioned)
         orr_error("%s%s: the data is still partitioned; call starpu_data_unpartition first", fn, where());
     else if (orr_partition_plans(h))
@@ -310,7 +314,7 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
     if (!check(h, fn) || !may_block(fn)) return;
     if (!may_end(h, fn)) return;
     struct orr_access a = { .group = ORR_GROUP_WRITE, .flags = ORR_ACCESS_ENDS };
-    orr_data_acquire_blocking(h, &a, -1, STARPU_R);
+    if (orr_data_acquire_blocking(h, &a) != 0) return;
     if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
         int r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
         if (r == 0)
@@ -371,8 +375,11 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     e->handle = h;
     e->destroy = destroy;
     h->lazy_unregister = destroy;
-    if (h->planned) orr_partition_switch(h, STARPU_W);
-    bool granted = orr_data_join(h, &e->access);
+    int granted = orr_data_join(h, &e->access);
+    if (granted < 0) {
+        orr_free(e);
+        return;
+    }
     if (!destroy) orr_store_relaxed(&h->written_ahead, false);
     if (granted) end_granted(&e->access.waiter);
 }
@@ -396,8 +403,7 @@ static void invalidate(struct orr_data *h, const char *fn)
 {
     if (!check(h, fn) || !may_block(fn)) return;
     struct orr_access a = { .group = ORR_GROUP_WRITE };
-    if (h->planned) orr_partition_switch(h, STARPU_W);
-    orr_data_acquire_blocking(h, &a, -1, STARPU_W);
+    if (orr_data_acquire_blocking(h, &a) != 0) return;
     orr_data_invalidate_copies(h);
     orr_store_relaxed(&h->written_ahead, false);
     orr_data_leave(h, &a);

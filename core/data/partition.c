@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* partition.c: data cut into children that use their parent's main memory, and the switches between the two.
- * Threads: the program's submitting thread plans and submits; switches end on whatever thread grants their
- * last access. Owns: plans, their children, switches under way. Not here: how a shape is cut (filters/),
- * access queues (access.c).
+ * Threads: any plans and submits; switches end on whatever thread grants their last access. Owns: plans,
+ * their children, switches under way. Not here: how a shape is cut (filters/), access queues (access.c).
  *
  * A plan is a parent and its children, each a handle with a queue of its own. At any time either the children
  * are held (by a write access that nobody else sees) and the parent may be used, or the parent is held and
@@ -11,7 +10,13 @@
  * bytes to main memory, and lets the parent go. Since it joins at submission, tasks before and after it see
  * it in order, and nobody waits. For reading only, the parent is held by a read access: it can be read beside
  * its children. starpu_data_partition is a plan that is switched to at once, and starpu_data_unpartition
- * waits for its switch back. */
+ * waits for its switch back.
+ *
+ * Whoever uses planned data (a task, an acquisition, a message, a request) takes the plans' mutex, submits
+ * the switches that its use needs, joins, and lets the mutex go: so that another thread cannot switch the
+ * data away in between. What the joins granted is started after that, since it may call anybody. The switches
+ * of a plan end in the order of their submission: one to reading may be granted while the one before it still
+ * waits. */
 #include "core/data/partition.h"
 
 #include <string.h>
@@ -27,13 +32,16 @@
 enum plan_state { PLAN_OFF, PLAN_READ, PLAN_WRITE };
 
 struct orr_data_block {
-    struct orr_data_block *next;      /* of the same parent [own: program] */
+    struct orr_data_block *next;      /* of the same parent [lock: plans] */
     struct orr_data *parent;          /* [const] */
     struct starpu_data_filter filter; /* [const] */
-    uint8_t state;                    /* enum plan_state, in the order of submission [own: program] */
+    uint8_t state;                    /* enum plan_state, in the order of submission [lock: plans] */
     bool at_once;                     /* made by starpu_data_partition [const] */
+    bool ending;                      /* its children are taken away at the next switch [lock: plans] */
     bool valid;                       /* the parent had a value when it was cut [own: switch] */
     bool parent_pinned;               /* orr_fetch_end is due [own: switch] */
+    orr_spin lock;                    /* protects newest; leaf */
+    struct plan_switch *newest;       /* the last one submitted, until it ends */
     void *placed_at;       /* where the parent's memory was when the children's addresses were computed [own:
                               switch] */
     _Atomic uint32_t refs; /* the program's, and one for each switch under way */
@@ -43,23 +51,28 @@ struct orr_data_block {
 };
 
 /* One handle that a switch must hold. */
-struct move {
+struct orr_move {
     struct orr_access access; /* first: a waiter is its move */
     struct orr_fetch fetch;
     struct orr_data *handle;
     struct plan_switch *of;
+    struct orr_move
+        *next;  /* of those to be started, or whose data is to be reduced first [own: who joined] */
     int status; /* 0: its bytes are in main memory */
 };
 
 struct plan_switch {
-    struct plan_switch *next; /* [own: thread] of those to be ended */
+    struct plan_switch *next;  /* [own: thread] of those to be ended */
+    struct plan_switch *after; /* the next one of the plan, which ends later [lock: the plan's] */
     struct orr_data_block *plan;
     enum plan_state to, from;
     void (*done)(void *); /* NULL: nobody wants to know */
     void *done_arg;
-    _Atomic uint32_t left; /* moves not over */
-    struct move moves[];
+    _Atomic uint32_t left; /* moves not over, and the switch before this one */
+    struct orr_move moves[];
 };
+
+static pthread_mutex_t plans = PTHREAD_MUTEX_INITIALIZER; /* protects all plans' lists and states */
 
 static const char *where(void)
 {
@@ -86,6 +99,7 @@ static bool may_block(const char *fn, const char *instead)
     return false;
 }
 
+/* The list of h's plans. Called with the plans' mutex, or by who knows that nobody plans h now. */
 static struct orr_data_block *plans_of(const struct orr_data *h)
 {
     return h->rare ? h->rare->children : NULL;
@@ -183,7 +197,7 @@ static void *main_pointer(struct orr_data *h)
     return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM);
 }
 
-/* A new plan, off; NULL on an error that was said. */
+/* A new plan, off, not yet linked to its parent; NULL on an error that was said. */
 static struct orr_data_block *plan_create(struct orr_data *parent, const struct starpu_data_filter *f,
                                           const char *fn)
 {
@@ -212,9 +226,27 @@ static struct orr_data_block *plan_create(struct orr_data *parent, const struct 
         destroy_children(plan);
         return NULL;
     }
-    plan->next = rare->children;
-    rare->children = plan;
     return plan;
+}
+
+static void set_planned(struct orr_data *h, bool planned)
+{
+    orr_spin_lock(&h->queue.lock);
+    orr_store_relaxed(&h->queue.planned, planned);
+    orr_spin_unlock(&h->queue.lock);
+}
+
+static void plan_link(struct orr_data_block *plan)
+{
+    struct orr_data_block **list = &plan->parent->rare->children;
+    pthread_mutex_lock(&plans);
+    plan->next = *list;
+    *list = plan;
+    if (!plan->at_once) {
+        set_planned(plan->parent, true);
+        for (unsigned i = 0; i < plan->count; i++) set_planned(plan->children[i], true);
+    }
+    pthread_mutex_unlock(&plans);
 }
 
 static struct orr_data_block *plan_of_child(const struct orr_data *child)
@@ -224,21 +256,31 @@ static struct orr_data_block *plan_of_child(const struct orr_data *child)
     return p;
 }
 
-/* The program is done with a plan that is off, or will be. */
-static void plan_drop(struct orr_data_block *plan)
+static unsigned count_plans(const struct orr_data *h)
 {
-    struct orr_data_block **p = &plan->parent->rare->children;
+    unsigned n = 0;
+    for (const struct orr_data_block *p = plans_of(h); p; p = p->next) n += !p->at_once;
+    return n;
+}
+
+/* The program is done with a plan that is off, or will be. With the plans' mutex. */
+static void plan_drop(struct orr_partition_use *u, struct orr_data_block *plan)
+{
+    struct orr_data *parent = plan->parent;
+    struct orr_data_block **p = &parent->rare->children;
     while (*p != plan) p = &(*p)->next;
     *p = plan->next;
-    struct orr_data_block *above = plan_of_child(plan->parent);
-    plan->parent->planned = orr_partition_plans(plan->parent) > 0 || (above && !above->at_once);
-    if (plan->state == PLAN_OFF) plan_unref(plan); /* else out of memory kept it active: its children stay */
+    struct orr_data_block *above = plan_of_child(parent);
+    set_planned(parent, count_plans(parent) > 0 || (above && !above->at_once));
+    plan->next = u->dropped;
+    u->dropped = plan;
 }
 
 unsigned orr_partition_plans(const struct orr_data *h)
 {
-    unsigned n = 0;
-    for (const struct orr_data_block *p = plans_of(h); p; p = p->next) n += !p->at_once;
+    pthread_mutex_lock(&plans);
+    unsigned n = count_plans(h);
+    pthread_mutex_unlock(&plans);
     return n;
 }
 
@@ -284,17 +326,6 @@ static void forget_value(struct orr_data *h)
     orr_spin_unlock(&h->queue.lock);
 }
 
-/* The children are held and in main memory: lets the parent go. */
-static void release_parent(struct orr_data_block *plan, enum plan_state from, bool written)
-{
-    struct orr_data *parent = plan->parent;
-    if (!plan->valid && !written) forget_value(parent);
-    if (plan->parent_pinned)
-        orr_fetch_end(parent, STARPU_MAIN_RAM, from == PLAN_WRITE ? STARPU_RW : STARPU_R);
-    plan->parent_pinned = false;
-    orr_data_leave(parent, NULL);
-}
-
 static void switch_to_children(struct plan_switch *s)
 {
     s->plan->valid = s->moves[0].status == 0 && (s->moves[0].fetch.mode & STARPU_R);
@@ -302,27 +333,48 @@ static void switch_to_children(struct plan_switch *s)
     release_children(s->plan);
 }
 
+/* The children are held and in main memory: the parent may be let go after this. */
 static void switch_to_parent(struct plan_switch *s)
 {
+    struct orr_data_block *plan = s->plan;
     bool written = false;
-    for (unsigned i = 0; i < s->plan->count; i++) {
-        s->plan->pinned[i] = s->moves[i].status == 0;
+    for (unsigned i = 0; i < plan->count; i++) {
+        plan->pinned[i] = s->moves[i].status == 0;
         written |= s->moves[i].status == 0;
     }
-    release_parent(s->plan, s->from, written);
+    if (!plan->valid && !written) forget_value(plan->parent);
+    if (plan->parent_pinned)
+        orr_fetch_end(plan->parent, STARPU_MAIN_RAM, s->from == PLAN_WRITE ? STARPU_RW : STARPU_R);
+    plan->parent_pinned = false;
 }
 
+static void one_less(struct plan_switch *s);
+
+/* s is over: the switch that waits for it, or NULL. */
+static struct plan_switch *detach(struct plan_switch *s)
+{
+    orr_spin_lock(&s->plan->lock);
+    struct plan_switch *after = s->after;
+    if (s->plan->newest == s) s->plan->newest = NULL;
+    orr_spin_unlock(&s->plan->lock);
+    return after;
+}
+
+/* A plan that was dropped ends before its parent is let go: then nothing of it is left when the parent's
+ * unregistration returns. */
 static void end_switch(struct plan_switch *s)
 {
-    void (*done)(void *) = s->done;
-    void *arg = s->done_arg;
-    if (s->to == PLAN_OFF)
+    struct orr_data *parent = s->to == PLAN_OFF ? s->plan->parent : NULL;
+    if (parent)
         switch_to_parent(s);
     else
         switch_to_children(s);
+    struct plan_switch *after = detach(s);
     plan_unref(s->plan);
+    if (parent) orr_data_leave(parent, NULL);
+    if (after) one_less(after);
+    if (s->done) s->done(s->done_arg);
     orr_free(s);
-    if (done) done(arg);
 }
 
 /* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are
@@ -347,10 +399,15 @@ static void switch_ended(struct plan_switch *s)
     ending = false;
 }
 
-static void start_move(struct move *m);
+static void one_less(struct plan_switch *s)
+{
+    if (orr_sub_acq_rel(&s->left, 1) == 1) switch_ended(s);
+}
+
+static void start_move(struct orr_move *m);
 
 /* The bytes of m are there, or will never be. */
-static void move_ended(struct move *m, int status)
+static void move_ended(struct orr_move *m, int status)
 {
     struct plan_switch *s = m->of;
     char name[96];
@@ -364,15 +421,15 @@ static void move_ended(struct move *m, int status)
                   s->to == PLAN_OFF ? "child" : "data", orr_data_label(m->handle, name, sizeof name),
                   status == -ENODATA ? "it was never written" : strerror(-status));
     m->status = status;
-    if (orr_sub_acq_rel(&s->left, 1) == 1) switch_ended(s);
+    one_less(s);
 }
 
 static void fetched(struct orr_fetch *f, int status)
 {
-    move_ended((struct move *)((char *)f - offsetof(struct move, fetch)), status);
+    move_ended((struct orr_move *)((char *)f - offsetof(struct orr_move, fetch)), status);
 }
 
-static void start_move(struct move *m)
+static void start_move(struct orr_move *m)
 {
     int r = orr_fetch_start(&m->fetch);
     if (r) move_ended(m, r < 0 ? r : 0);
@@ -380,14 +437,15 @@ static void start_move(struct move *m)
 
 static void move_granted(struct orr_waiter *w)
 {
-    start_move((struct move *)w);
+    start_move((struct orr_move *)w);
 }
 
-static void prepare_move(struct plan_switch *s, struct move *m, struct orr_data *h, bool write)
+static void prepare_move(struct plan_switch *s, struct orr_move *m, struct orr_data *h, bool write)
 {
     m->of = s;
     m->handle = h;
     m->access.group = write ? ORR_GROUP_WRITE : ORR_GROUP_READ;
+    m->access.flags = s->to == PLAN_OFF && s->plan->ending ? ORR_ACCESS_ENDS : 0;
     m->access.flags = s->to == PLAN_OFF ? ORR_ACCESS_ENDS : 0; /* the children may be destroyed after it */
     m->access.waiter.granted = move_granted;
     m->fetch.done = fetched;
@@ -396,9 +454,76 @@ static void prepare_move(struct plan_switch *s, struct move *m, struct orr_data 
     m->fetch.mode = write ? STARPU_RW : STARPU_R;
 }
 
+/* ---- a use: switches that are submitted, and the join that follows them ---- */
+
+void orr_partition_begin(struct orr_partition_use *u)
+{
+    *u = (struct orr_partition_use){ 0 };
+    pthread_mutex_lock(&plans);
+}
+
+void orr_partition_unlock(struct orr_partition_use *u)
+{
+    (void)u;
+    pthread_mutex_unlock(&plans);
+}
+
+void orr_partition_start(struct orr_partition_use *u)
+{
+    for (struct orr_data_block *p = u->dropped, *next; p; p = next) {
+        next = p->next;
+        plan_unref(p);
+    }
+    for (struct orr_move *m = u->reduce, *next; m; m = next) {
+        next = m->next;
+        orr_data_hooks.reduction_start(m->handle);
+    }
+    for (struct orr_move *m = u->granted, *next; m; m = next) {
+        next = m->next;
+        start_move(m);
+    }
+}
+
+static void end_use(struct orr_partition_use *u)
+{
+    orr_partition_unlock(u);
+    orr_partition_start(u);
+}
+
+/* m joins the queue of its data. If it was not granted and none is to be reduced, m may be gone on return. */
+static void join_move(struct orr_partition_use *u, struct orr_move *m)
+{
+    struct orr_access_queue *q = &m->handle->queue;
+    if (m->access.group != ORR_GROUP_READ) orr_store_relaxed(&m->handle->written_ahead, true);
+    orr_spin_lock(&q->lock);
+    bool granted = m->access.flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(q, &m->access)
+                                                     : orr_access_join_locked(q, &m->access);
+    bool reduce = !granted && orr_access_start_reduction_locked(q);
+    orr_spin_unlock(&q->lock);
+    if (!granted && !reduce) return;
+    struct orr_move **list = granted ? &u->granted : &u->reduce;
+    m->next = *list;
+    *list = m;
+}
+
+/* From now on the switch of the plan before s, if there is one, counts in s->left. */
+static void follow_previous(struct plan_switch *s)
+{
+    struct orr_data_block *plan = s->plan;
+    orr_spin_lock(&plan->lock);
+    struct plan_switch *before = plan->newest;
+    if (before) {
+        s->left++;
+        before->after = s;
+    }
+    plan->newest = s;
+    orr_spin_unlock(&plan->lock);
+}
+
 /* Submits a switch of a plan. The children are always held for writing: whatever they read must not change,
- * and copies on devices must not outlive the switch. 0 or -ENOMEM. */
-static int submit_switch(struct orr_data_block *plan, enum plan_state to, void (*done)(void *), void *arg)
+ * and copies on devices must not outlive the switch. 0 or -ENOMEM. With the plans' mutex. */
+static int submit_switch(struct orr_partition_use *u, struct orr_data_block *plan, enum plan_state to,
+                         void (*done)(void *), void *arg)
 {
     unsigned count = to == PLAN_OFF ? plan->count : 1;
     struct plan_switch *s = orr_calloc(1, sizeof *s + count * sizeof s->moves[0]);
@@ -416,34 +541,105 @@ static int submit_switch(struct orr_data_block *plan, enum plan_state to, void (
     orr_add_relaxed(&plan->refs, 1);
     for (unsigned i = 0; i < count; i++)
         prepare_move(s, &s->moves[i], to == PLAN_OFF ? plan->children[i] : plan->parent, to != PLAN_READ);
-    struct orr_data **handles = to == PLAN_OFF ? plan->children : &plan->parent;
-    /* the last one may end the switch and free it, and a plan that was dropped with it */
-    for (unsigned i = 0; i < count; i++) {
-        struct move *m = &s->moves[i];
-        if (orr_data_join(handles[i], &m->access)) start_move(m);
-    }
+    follow_previous(s);
+    /* other threads may end s once its last move has joined */
+    for (unsigned i = 0; i < count; i++) join_move(u, &s->moves[i]);
     return 0;
 }
 
 /* Switches everything below h off, h's own plans last. */
-static void end_plans(struct orr_data *h)
+static int end_plans(struct orr_partition_use *u, struct orr_data *h)
 {
-    for (struct orr_data_block *p = plans_of(h); p; p = p->next) {
+    int r = 0;
+    for (struct orr_data_block *p = plans_of(h); p && !r; p = p->next) {
         if (p->at_once || p->state == PLAN_OFF) continue;
-        for (unsigned i = 0; i < p->count; i++) end_plans(p->children[i]);
-        submit_switch(p, PLAN_OFF, NULL, NULL);
+        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i]);
+        if (!r) r = submit_switch(u, p, PLAN_OFF, NULL, NULL);
     }
+    return r;
 }
 
-/* Ends and drops all plans below h. */
-static void drop_plans(struct orr_data *h)
+/* Plans under which children of h may be written go over to reading. */
+static int downgrade_plans(struct orr_partition_use *u, struct orr_data *h)
 {
-    end_plans(h);
-    while (plans_of(h)) {
-        struct orr_data_block *p = plans_of(h);
-        for (unsigned i = 0; i < p->count; i++) drop_plans(p->children[i]);
-        plan_drop(p);
+    int r = 0;
+    for (struct orr_data_block *p = plans_of(h); p && !r; p = p->next) {
+        if (p->at_once || p->state != PLAN_WRITE) continue;
+        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i]);
+        if (!r) r = submit_switch(u, p, PLAN_OFF, NULL, NULL);
+        if (!r) r = submit_switch(u, p, PLAN_READ, NULL, NULL);
     }
+    return r;
+}
+
+/* Goes over to a plan, after making its parent usable. */
+static int begin_plan(struct orr_partition_use *u, struct orr_data_block *plan, enum plan_state state)
+{
+    int r = orr_partition_switch(u, plan->parent, state == PLAN_WRITE ? STARPU_RW : STARPU_R);
+    return r ? r : submit_switch(u, plan, state, NULL, NULL);
+}
+
+int orr_partition_switch(struct orr_partition_use *u, struct orr_data *h, int mode)
+{
+    bool write = mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX);
+    struct orr_data_block *above = plan_of_child(h);
+    int r = 0;
+    if (above && !above->at_once && (above->state == PLAN_OFF || (write && above->state == PLAN_READ)))
+        r = begin_plan(u, above, write ? PLAN_WRITE : PLAN_READ);
+    if (r) return r;
+    return write ? end_plans(u, h) : downgrade_plans(u, h);
+}
+
+int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join)
+{
+    struct orr_partition_use u;
+    bool reduce = false;
+    orr_partition_begin(&u);
+    int r = orr_partition_switch(&u, h, a->group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
+    if (!r) {
+        orr_spin_lock(&h->queue.lock);
+        r = join(h, a);
+        reduce = r <= 0 && orr_access_start_reduction_locked(&h->queue);
+        orr_spin_unlock(&h->queue.lock);
+    }
+    orr_partition_unlock(&u);
+    if (reduce) orr_data_hooks.reduction_start(h);
+    orr_partition_start(&u);
+    return r;
+}
+
+static bool is_expecting(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool is = h->queue.expecting;
+    orr_spin_unlock(&h->queue.lock);
+    return is;
+}
+
+/* Switches a plan off for the last time and drops it. Tasks without order that will yet join its children
+ * find them open: the last switch lets them go first. */
+static int end_plan(struct orr_partition_use *u, struct orr_data_block *plan)
+{
+    bool expecting = false;
+    for (unsigned i = 0; i < plan->count; i++) expecting |= is_expecting(plan->children[i]);
+    int r = expecting && plan->state != PLAN_WRITE ? begin_plan(u, plan, PLAN_WRITE) : 0;
+    if (r) return r;
+    plan->ending = true;
+    if (plan->state != PLAN_OFF) r = submit_switch(u, plan, PLAN_OFF, NULL, NULL);
+    plan->ending = r == 0;
+    if (!r) plan_drop(u, plan);
+    return r;
+}
+
+/* Ends all plans below h. */
+static int drop_plans(struct orr_partition_use *u, struct orr_data *h)
+{
+    int r = 0;
+    for (struct orr_data_block *p; !r && (p = plans_of(h));) {
+        for (unsigned i = 0; i < p->count && !r; i++) r = drop_plans(u, p->children[i]);
+        if (!r) r = end_plan(u, p);
+    }
+    return r;
 }
 
 /* ---- at once ---- */
@@ -457,7 +653,7 @@ static void set_event(void *event)
 static int hold_parent(struct orr_data *h, bool *valid_out, bool *pinned_out)
 {
     struct orr_access a = { .group = ORR_GROUP_WRITE };
-    int r = orr_data_acquire_blocking(h, &a, -1, STARPU_RW);
+    int r = orr_data_acquire_blocking(h, &a);
     if (r) return r;
     r = orr_fetch_blocking(h, STARPU_MAIN_RAM, STARPU_RW);
     *valid_out = r == 0;
@@ -478,7 +674,6 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
                     : "the filter is NULL");
         return;
     }
-    if (h->planned) orr_partition_switch(h, STARPU_RW);
     bool valid, pinned;
     int r = hold_parent(h, &valid, &pinned);
     if (r) {
@@ -496,6 +691,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     plan->state = PLAN_WRITE;
     plan->valid = valid;
     plan->parent_pinned = pinned;
+    plan_link(plan);
     h->partitioned = true;
     h->nchildren = plan->count;
     release_children(plan);
@@ -507,6 +703,27 @@ static struct orr_data_block *plan_at_once(const struct orr_data *h)
     struct orr_data_block *p = plans_of(h);
     while (p && !p->at_once) p = p->next;
     return p;
+}
+
+/* Submits the gathering of a plan made at once, after that of all plans below it, which are dropped. */
+static int submit_gathering(struct orr_data_block *plan, struct orr_event *gathered)
+{
+    struct orr_partition_use u;
+    int r = 0;
+    orr_partition_begin(&u);
+    for (unsigned i = 0; i < plan->count && !r; i++) r = drop_plans(&u, plan->children[i]);
+    plan->ending = r == 0;
+    if (!r) r = submit_switch(&u, plan, PLAN_OFF, set_event, gathered);
+    end_use(&u);
+    return r;
+}
+
+static void drop_gathered(struct orr_data_block *plan)
+{
+    struct orr_partition_use u;
+    orr_partition_begin(&u);
+    plan_drop(&u, plan);
+    end_use(&u);
 }
 
 void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
@@ -522,17 +739,15 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
                   gathering_node);
         gathering_node = STARPU_MAIN_RAM;
     }
-    for (unsigned i = 0; i < plan->count; i++) {
+    for (unsigned i = 0; i < plan->count; i++)
         if (plan->children[i]->partitioned) starpu_data_unpartition(plan->children[i], STARPU_MAIN_RAM);
-        drop_plans(plan->children[i]);
-    }
     struct orr_event gathered;
     orr_event_init(&gathered);
-    if (submit_switch(plan, PLAN_OFF, set_event, &gathered) != 0) return;
+    if (submit_gathering(plan, &gathered) != 0) return;
     orr_event_wait(&gathered);
     h->partitioned = false;
     h->nchildren = 0;
-    plan_drop(plan);
+    drop_gathered(plan);
     if (gathering_node != STARPU_MAIN_RAM) starpu_data_prefetch_on_node(h, gathering_node, 1);
 }
 
@@ -609,11 +824,10 @@ starpu_data_handle_t starpu_data_get_sub_data(starpu_data_handle_t h, unsigned d
 
 /* ---- by plan ---- */
 
-/* The plan whose children these are; NULL and a line when there is none. */
+/* The plan whose children these are; NULL and a line when there is none. With the plans' mutex. */
 static struct orr_data_block *find_plan(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children,
                                         const char *fn)
 {
-    if (!check(h, fn)) return NULL;
     struct orr_data_block *p = plans_of(h);
     while (p && (p->at_once || !children || p->children[0] != children[0])) p = p->next;
     if (p && p->count == nparts) return p;
@@ -624,35 +838,6 @@ static struct orr_data_block *find_plan(struct orr_data *h, unsigned nparts, sta
             "%s%s: these are no children of this data; give the array that starpu_data_partition_plan filled",
             fn, where());
     return NULL;
-}
-
-/* Plans under which children of h may be written go over to reading. */
-static void downgrade_plans(struct orr_data *h)
-{
-    for (struct orr_data_block *p = plans_of(h); p; p = p->next) {
-        if (p->at_once || p->state != PLAN_WRITE) continue;
-        for (unsigned i = 0; i < p->count; i++) end_plans(p->children[i]);
-        if (submit_switch(p, PLAN_OFF, NULL, NULL) == 0) submit_switch(p, PLAN_READ, NULL, NULL);
-    }
-}
-
-/* Goes over to a plan, after making its parent usable. */
-static void begin_plan(struct orr_data_block *plan, enum plan_state state)
-{
-    orr_partition_switch(plan->parent, state == PLAN_WRITE ? STARPU_RW : STARPU_R);
-    submit_switch(plan, state, NULL, NULL);
-}
-
-void orr_partition_switch(struct orr_data *h, int mode)
-{
-    bool write = mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX);
-    struct orr_data_block *above = plan_of_child(h);
-    if (above && !above->at_once && (above->state == PLAN_OFF || (write && above->state == PLAN_READ)))
-        begin_plan(above, write ? PLAN_WRITE : PLAN_READ);
-    if (write)
-        end_plans(h);
-    else
-        downgrade_plans(h);
 }
 
 void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filter *f,
@@ -671,11 +856,8 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
         for (unsigned i = 0; i < f->nchildren; i++) children[i] = NULL;
         return;
     }
-    h->planned = true;
-    for (unsigned i = 0; i < plan->count; i++) {
-        plan->children[i]->planned = true;
-        children[i] = plan->children[i];
-    }
+    for (unsigned i = 0; i < plan->count; i++) children[i] = plan->children[i];
+    plan_link(plan);
 }
 
 /* From a plan that is in state `from` to state `to`. */
@@ -683,16 +865,17 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
                    enum plan_state to, const char *fn)
 {
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
+    struct orr_partition_use u;
+    if (!check(h, fn)) return;
+    orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
-    if (!plan) return;
-    if (plan->state != from) {
+    if (plan && plan->state != from)
         orr_error("%s%s: the plan is %s here, and must be %s", fn, where(), names[plan->state], names[from]);
-        return;
-    }
-    if (from == PLAN_WRITE && to == PLAN_READ)
-        downgrade_plans(h);
-    else
-        begin_plan(plan, to);
+    else if (plan && from == PLAN_WRITE && to == PLAN_READ)
+        downgrade_plans(&u, h);
+    else if (plan)
+        begin_plan(&u, plan, to);
+    end_use(&u);
 }
 
 void starpu_data_partition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
@@ -751,16 +934,19 @@ void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle
 {
     (void)gather_node;
     (void)sequential_consistency;
-    struct orr_data_block *plan = find_plan(h, nparts, children, "starpu_data_unpartition_submit");
-    if (!plan) return;
-    if (plan->state == PLAN_OFF) {
-        orr_error("starpu_data_unpartition_submit%s: the plan is not active here; call "
-                  "starpu_data_partition_submit first",
-                  where());
-        return;
+    static const char fn[] = "starpu_data_unpartition_submit";
+    struct orr_partition_use u;
+    int r = 0;
+    if (!check(h, fn)) return;
+    orr_partition_begin(&u);
+    struct orr_data_block *plan = find_plan(h, nparts, children, fn);
+    if (plan && plan->state == PLAN_OFF) {
+        orr_error("%s%s: the plan is not active here; call starpu_data_partition_submit first", fn, where());
+    } else if (plan) {
+        for (unsigned i = 0; i < plan->count && !r; i++) r = end_plans(&u, plan->children[i]);
+        if (!r) submit_switch(&u, plan, PLAN_OFF, callback_func, callback_arg);
     }
-    for (unsigned i = 0; i < plan->count; i++) end_plans(plan->children[i]);
-    submit_switch(plan, PLAN_OFF, callback_func, callback_arg);
+    end_use(&u);
 }
 
 void starpu_data_unpartition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
@@ -780,24 +966,36 @@ void starpu_data_unpartition_submit(starpu_data_handle_t h, unsigned nparts, sta
 
 void starpu_data_unpartition_submit_r(starpu_data_handle_t h, int gathering_node)
 {
+    struct orr_partition_use u;
     (void)gathering_node;
-    if (check(h, __func__)) end_plans(h);
+    if (!check(h, __func__)) return;
+    orr_partition_begin(&u);
+    end_plans(&u, h);
+    end_use(&u);
+}
+
+/* Whether no child has plans of its own; says so if not. With the plans' mutex. */
+static bool is_lowest(const struct orr_data_block *plan, const char *fn)
+{
+    for (unsigned i = 0; i < plan->count; i++) {
+        if (!plans_of(plan->children[i])) continue;
+        orr_error("%s%s: child %u has plans of its own; clean those first", fn, where(), i);
+        return false;
+    }
+    return true;
 }
 
 void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children,
                                       int gather_node)
 {
+    static const char fn[] = "starpu_data_partition_clean";
+    struct orr_partition_use u;
     (void)gather_node;
-    struct orr_data_block *plan = find_plan(h, nparts, children, "starpu_data_partition_clean");
-    if (!plan) return;
-    for (unsigned i = 0; i < plan->count; i++)
-        if (plans_of(plan->children[i])) {
-            orr_error("starpu_data_partition_clean%s: child %u has plans of its own; clean those first",
-                      where(), i);
-            return;
-        }
-    if (plan->state != PLAN_OFF && submit_switch(plan, PLAN_OFF, NULL, NULL) != 0) return;
-    plan_drop(plan);
+    if (!check(h, fn)) return;
+    orr_partition_begin(&u);
+    struct orr_data_block *plan = find_plan(h, nparts, children, fn);
+    if (plan && is_lowest(plan, fn)) end_plan(&u, plan);
+    end_use(&u);
 }
 
 void starpu_data_partition_clean(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)

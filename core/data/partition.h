@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* partition.h: what submission asks of partitioning: that the data of a task be usable when its turn comes.
- * Threads: the program's submitting thread. Owns: nothing. Not here: the public functions
- * (starpu_data_filters.h). */
+/* partition.h: what those who use data ask of partitioning: that it be usable when their turn comes.
+ * Threads: any. Owns: nothing. Not here: the public functions (starpu_data_filters.h). */
 #ifndef ORR_DATA_PARTITION_H
 #define ORR_DATA_PARTITION_H
 
 #include "core/data/data.h"
 
-/* Submits the switches between parents and children that an access in this mode needs, when h is part of a
- * plan (h->planned). Called before the access joins the queue of h. Does not block. */
-void orr_partition_switch(struct orr_data *h, int mode);
+/* A use of data that is part of plans (queue.planned). Between begin and unlock nobody else switches plans;
+ * the joins of the use come in there. The order of calls: begin, switch for each datum, the joins, unlock,
+ * start. */
+struct orr_partition_use { /* what start has to do [own: partition.c] */
+    struct orr_move *granted, *reduce;
+    struct orr_data_block *dropped;
+};
+void orr_partition_begin(struct orr_partition_use *u);
+/* Submits the switches between parents and children that an access in this mode needs. 0, or -ENOMEM, which
+ * was said. */
+int orr_partition_switch(struct orr_partition_use *u, struct orr_data *h, int mode);
+void orr_partition_unlock(struct orr_partition_use *u);
+/* Starts what was granted: it may call the program. Called without any lock. */
+void orr_partition_start(struct orr_partition_use *u);
+
+/* All of that for one access. join: called with the queue's lock; what it returns, or -ENOMEM. */
+typedef int (*orr_partition_join_fn)(struct orr_data *h, struct orr_access *a);
+int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join);
 
 /* How many plans, made by starpu_data_partition_plan and not yet cleaned, h has. */
 unsigned orr_partition_plans(const struct orr_data *h);

@@ -111,7 +111,12 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
     q->unwanted = unwanted;
     q->done = async ? NULL : &done;
     q->status_out = async ? NULL : &status;
-    if (orr_data_join(h, &q->access)) request_granted(&q->access.waiter);
+    int granted = orr_data_join(h, &q->access);
+    if (granted < 0) {
+        orr_free(q);
+        return granted;
+    }
+    if (granted) request_granted(&q->access.waiter);
     if (!async) orr_transfers_wait(&done);
     return status == -ENODATA || fetch.prefetch ? 0 : status; /* what was never written need not be brought */
 }

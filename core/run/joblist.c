@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/data/partition.h"
 #include "core/worker/combined.h"
 #include "core/worker/joblist.h"
 #include "core/worker/wait.h"
@@ -103,13 +104,14 @@ int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task
     }
     unsigned before = task->sched_ctx;
     task->sched_ctx = list->sched_ctx;
-    int r = orr_task_prepare(task, ORR_TF_LISTED | ORR_TF_HELD);
+    struct orr_partition_use use;
+    int r = orr_task_prepare(task, ORR_TF_LISTED | ORR_TF_HELD, &use);
     if (r) {
         task->sched_ctx = before;
         orr_job_destroy(job);
         return r;
     }
-    orr_joblist_append(list, job, t);
+    orr_joblist_append(list, job, t, &use);
     return 0;
 }
 

@@ -5,7 +5,8 @@
  * Submission has two phases. The first checks, allocates and sorts, and can fail with nothing done. The
  * second commits: it locks the queues of all handles in address order, joins them all, and unlocks. Holding
  * them together makes submissions from several threads serial, so no two tasks can each stand before the
- * other. A task with one handle, or none, pays one lock, or none. */
+ * other. A task with one handle, or none, pays one lock, or none. Data that is part of partition plans is
+ * switched before it is joined, under the plans' mutex (core/data/partition.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ static int build_accesses(struct orr_task *t, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
-        if (orr_unlikely(handles[i]->planned)) orr_partition_switch(handles[i], mode);
+        if (orr_unlikely(orr_load_relaxed(&handles[i]->queue.planned))) t->flags |= ORR_TF_PLANNED;
         if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) ||
                          (mode & STARPU_SCRATCH))) {
             if (!(mode & STARPU_SCRATCH)) return no_mode(t, i, mode);
@@ -214,22 +215,64 @@ static int reserve(struct orr_task *t, uint32_t flags)
                      (t->flags & ORR_TF_LATE) || pub->nb_termination_call_required) &&
         (r = reserve_rare(t)) != 0)
         return r;
-    if (orr_unlikely(pub->use_tag) && (r = orr_tag_bind(t)) != 0) return r;
     return 0;
 }
 
 /* ---- phase two ---- */
 
-/* Joins every access that is not late. Returns how many were granted at once. */
-static int join_accesses(struct orr_task *t, int early, bool shared)
+static int join_newly_planned(struct orr_task *t, int early, bool shared);
+
+/* Submits the switches that t's accesses need, but for the late ones, which see to it when they join. */
+static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
+{
+    int r = 0;
+    for (unsigned i = 0; i < t->naccesses && !r; i++) {
+        struct orr_access *a = &orr_task_accesses(t)[i];
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
+        if (!(a->flags & ORR_AF_LATE) && orr_load_relaxed(&h->queue.planned))
+            r = orr_partition_switch(u, h, a->group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
+    }
+    return r;
+}
+
+/* Locks the queues that t joins now. True: some of their data is planned. */
+static bool lock_queues(struct orr_task *t)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    struct orr_access *a = orr_task_accesses(t);
+    unsigned n = t->naccesses;
+    bool planned = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
+        struct orr_access_queue *q = &handles[a[i].index]->queue;
+        orr_spin_lock(&q->lock);
+        planned |= orr_load_relaxed(&q->planned);
+    }
+    return planned;
+}
+
+static void unlock_queues(struct orr_task *t)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    struct orr_access *a = orr_task_accesses(t);
+    unsigned n = t->naccesses;
+    for (unsigned i = 0; i < n; i++)
+        if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_unlock(&handles[a[i].index]->queue.lock);
+}
+
+/* Joins every access that is not late. Returns how many were granted at once. u: the plans' mutex is held,
+ * and let go here. */
+static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_partition_use *u)
 {
     starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
     struct orr_access *a = orr_task_accesses(t);
     unsigned n = t->naccesses;
     int granted = 0;
     bool kick = false;
-    for (unsigned i = 0; i < n; i++)
-        if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_lock(&handles[a[i].index]->queue.lock);
+    if (orr_unlikely(lock_queues(t)) && !u && !(t->flags & ORR_TF_LISTED)) {
+        unlock_queues(t);
+        return join_newly_planned(t, early, shared);
+    }
     for (unsigned i = 0; i < n; i++) {
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
         struct orr_access_queue *q = &handles[a[i].index]->queue;
@@ -240,11 +283,22 @@ static int join_accesses(struct orr_task *t, int early, bool shared)
     }
     if (orr_likely(granted == early && !shared)) orr_store_relaxed(&t->pending, 0); /* ready: see reclaim */
     /* from here on others may grant the rest; the task's own guard keeps it from starting */
-    for (unsigned i = 0; i < n; i++)
-        if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_unlock(&handles[a[i].index]->queue.lock);
+    unlock_queues(t);
+    if (orr_unlikely(u != NULL)) orr_partition_unlock(u);
     if (orr_unlikely(kick))
         for (unsigned i = 0; i < n; i++)
             if (!(a[i].flags & ORR_AF_LATE)) orr_data_kick_reduction(handles[a[i].index]);
+    return granted;
+}
+
+/* Another thread made the first plan of t's data since t was checked. */
+static int join_newly_planned(struct orr_task *t, int early, bool shared)
+{
+    struct orr_partition_use u;
+    orr_partition_begin(&u);
+    switch_plans(t, &u); /* out of memory was said; it is too late to refuse t */
+    int granted = join_accesses(t, early, shared, &u);
+    orr_partition_start(&u);
     return granted;
 }
 
@@ -293,7 +347,7 @@ void orr_task_unblock(struct orr_task *t)
         now_ready(t); /* pairs with itself: the last sees what the others did */
 }
 
-static void commit(struct orr_task *t)
+static inline void commit(struct orr_task *t, struct orr_partition_use *u)
 {
     struct orr_thread *self = orr_self();
     if (orr_unlikely(orr_load_relaxed(&t->successors) ==
@@ -311,7 +365,8 @@ static void commit(struct orr_task *t)
         orr_add_acq_rel(&t->pending, early);
     else
         orr_store_relaxed(&t->pending, 1 + early);
-    int granted = early ? join_accesses(t, early, shared) : 0;
+    int granted = early ? join_accesses(t, early, shared, u) : 0;
+    if (orr_unlikely(u && !early)) orr_partition_unlock(u);
     if (orr_likely(granted == early && !shared)) {
         if (!early) orr_store_relaxed(&t->pending, 0);
         now_ready(t);
@@ -320,7 +375,19 @@ static void commit(struct orr_task *t)
     if (orr_sub_acq_rel(&t->pending, granted + 1) == granted + 1) now_ready(t);
 }
 
-static inline int prepare(struct starpu_task *pub, uint32_t flags)
+/* The last of what can fail, for a task whose data is part of plans: on success the plans' mutex is held. */
+static int begin_planned(struct orr_task *t, struct orr_partition_use *u)
+{
+    orr_partition_begin(u);
+    int r = switch_plans(t, u);
+    if (!r && t->pub->use_tag) r = orr_tag_bind(t);
+    if (!r) return 0;
+    orr_partition_unlock(u);
+    orr_partition_start(u);
+    return r;
+}
+
+static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_partition_use *u)
 {
     struct orr_task *t = orr_task_private(pub);
     if (orr_unlikely(!t)) return -ENOMEM;
@@ -328,27 +395,37 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags)
         orr_task_hooks.throttle();
     int r = reserve(t, flags);
     if (orr_unlikely(r != 0)) return r;
+    bool planned = t->flags & ORR_TF_PLANNED;
+    if (orr_unlikely(pub->use_tag) && !planned && (r = orr_tag_bind(t)) != 0) return r;
     void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
     if (orr_unlikely(submitted != NULL)) submitted(t);
-    return 0;
+    return orr_unlikely(planned) ? begin_planned(t, u) : 0;
 }
 
 int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 {
-    int r = prepare(pub, flags);
+    struct orr_partition_use u;
+    int r = prepare(pub, flags, &u);
     if (orr_unlikely(r != 0)) return r;
-    commit(orr_task_of(pub));
+    struct orr_task *t = orr_task_of(pub);
+    if (orr_unlikely(t->flags & ORR_TF_PLANNED)) {
+        commit(t, &u);
+        orr_partition_start(&u);
+        return 0;
+    }
+    commit(t, NULL);
     return 0;
 }
 
-int orr_task_prepare(struct starpu_task *pub, uint32_t flags)
+int orr_task_prepare(struct starpu_task *pub, uint32_t flags, struct orr_partition_use *u)
 {
-    return prepare(pub, flags);
+    *u = (struct orr_partition_use){ 0 };
+    return prepare(pub, flags, u);
 }
 
-void orr_task_commit(struct orr_task *t)
+void orr_task_commit(struct orr_task *t, struct orr_partition_use *u)
 {
-    commit(t);
+    commit(t, t->flags & ORR_TF_PLANNED ? u : NULL);
 }
 
 int starpu_task_submit(struct starpu_task *task)

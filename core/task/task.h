@@ -104,9 +104,10 @@ enum orr_task_flag {
     ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
     ORR_TF_PART = 1 << 15, /* such a part, made by the runtime: its public half is the whole's */
-    ORR_TF_LISTED = 1 << 16, /* a job of a list, which decides when it starts: rare->job is valid */
-    ORR_TF_HELD = 1 << 17,   /* its turn in the list has not come */
-    ORR_TF_ENDED = 1 << 18,  /* put aside with tasks that are ready, but only to be completed */
+    ORR_TF_LISTED = 1 << 16,  /* a job of a list, which decides when it starts: rare->job is valid */
+    ORR_TF_HELD = 1 << 17,    /* its turn in the list has not come */
+    ORR_TF_ENDED = 1 << 18,   /* put aside with tasks that are ready, but only to be completed */
+    ORR_TF_PLANNED = 1 << 19, /* some of its data is part of a partition plan */
 };
 
 struct orr_task {
@@ -158,9 +159,11 @@ struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
 ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
 
 /* The same in two steps: all that can fail; then, at once, what cannot. The first calls the program's hooks;
- * the second calls nothing of the program's while orr_self()->collect is set. */
-int orr_task_prepare(struct starpu_task *t, uint32_t flags);
-void orr_task_commit(struct orr_task *t);
+ * the second calls nothing of the program's while orr_self()->collect is set. Afterwards, without locks,
+ * orr_partition_start(u). */
+struct orr_partition_use;
+int orr_task_prepare(struct starpu_task *t, uint32_t flags, struct orr_partition_use *u);
+void orr_task_commit(struct orr_task *t, struct orr_partition_use *u);
 
 /* The turn of t, a held job, has come: it is dispatched like any task. Called once, by who has t. */
 void orr_task_release_held(struct orr_task *t);

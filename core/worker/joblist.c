@@ -22,6 +22,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/data/partition.h"
 #include "core/task/perf.h"
 #include "core/worker/counters.h"
 #include "core/worker/profile.h"
@@ -227,7 +228,8 @@ static double expected_us(struct orr_task *t, unsigned sched_ctx)
     return least;
 }
 
-void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct orr_task *t)
+void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct orr_task *t,
+                        struct orr_partition_use *u)
 {
     struct orr_thread *self = orr_self();
     struct orr_ready_list *outer = self->collect, ready = { NULL, NULL };
@@ -252,10 +254,11 @@ void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct
         list->known_us += job->work_us;
     }
     self->collect = &ready;
-    orr_task_commit(t);
+    orr_task_commit(t, u);
     self->collect = outer;
     settle_locked(list, TELL_CHANGES, &o); /* there is more to do */
     orr_spin_unlock(&list->lock);
+    orr_partition_start(u);
     follow(list, &o);
     if (ready.head) orr_ready_dispatch(&ready, NULL);
 }

@@ -76,9 +76,10 @@ void orr_joblist_close(struct orrery_joblist *list);
 struct orr_job *orr_job_create(void);
 void orr_job_destroy(struct orr_job *job);
 
-/* Appends t, prepared with ORR_TF_LISTED | ORR_TF_HELD, and commits it, in one step: data are joined in the
- * order of the list. job is taken. Any thread. */
-void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct orr_task *t);
+/* Appends t, prepared with ORR_TF_LISTED | ORR_TF_HELD and u, and commits it, in one step: data are joined in
+ * the order of the list. job is taken. Any thread. */
+void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct orr_task *t,
+                        struct orr_partition_use *u);
 
 /* The next jobs are a new segment; jobs from here on wait for the segments before it. 0; -EINVAL: a pair is
  * open already, or none is; -ENOMEM. Any thread. */
