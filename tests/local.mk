@@ -32,6 +32,7 @@ TAP_TESTS += tests/core/data_plans
 TAP_TESTS += tests/core/workers
 TAP_TESTS += tests/core/workerorder
 TAP_TESTS += tests/core/wait_pause
+TAP_TESTS += tests/core/waiters
 TAP_TESTS += tests/core/init
 TAP_TESTS += tests/core/limits
 TAP_TESTS += tests/core/perfmodel

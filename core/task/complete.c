@@ -196,5 +196,5 @@ void orr_task_complete(struct orr_task *t)
         self->collect = NULL;
         orr_ready_dispatch(&list, NULL);
     }
-    if (orr_unlikely(!self->worker)) orr_task_hooks.completed_elsewhere();
+    if (orr_unlikely(!self->checks_later)) orr_task_hooks.completed_elsewhere();
 }

@@ -217,7 +217,7 @@ struct orr_task_hooks {
     int (*check_runnable)(struct orr_task *t); /* 0, or -ENODEV: no worker can ever run it (said why) */
     void (*_Atomic submitted)(
         struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
-    void (*completed_elsewhere)(void); /* a thread that is no worker completed a task */
+    void (*completed_elsewhere)(void); /* a task was completed by who is not a worker at work */
     /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed,
      * with what the task was. */
     void (*ctx_submitted)(unsigned ctx);

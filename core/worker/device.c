@@ -375,7 +375,6 @@ static void wait_a_little(struct pipeline *p, uint64_t *since)
 static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
     if (p->waiting) return true;
-    orr_wait_check();
     struct orr_task *t = orr_worker_idle(w);
     if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(t);
     if (t) p->waiting = t;

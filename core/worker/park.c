@@ -29,6 +29,7 @@
 #include "core/worker/parallel.h"
 #include "core/worker/profile.h"
 #include "core/worker/several.h"
+#include "core/worker/wait.h"
 
 enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024 };
 static const double search_us = 120.0, yield_is_long_us = 25.0;
@@ -341,10 +342,12 @@ static struct orr_task *idle(struct orr_worker *w)
 
 struct orr_task *orr_worker_idle(struct orr_worker *w)
 {
+    orr_wait_rest_begin();
     orr_profile_idle_begin(w);
     orr_counters_idle_begin(w);
     struct orr_task *t = idle(w);
     orr_counters_idle_end(w);
     orr_profile_idle_end(w);
+    orr_wait_rest_end();
     return t;
 }

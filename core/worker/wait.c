@@ -2,9 +2,11 @@
 /* wait.c: waiting for all tasks, or for few enough; limits on how many are pending.
  * Threads: see wait.h. Owns: waiters' count and epoch, limits. Not here: counting (core/base/thread.h).
  *
- * A waiter announces itself with a read-modify-write on `waiters`, then counts. A worker that runs dry does
- * one as well, after its completions. Whichever comes second sees the other: the waiter the completions, or
- * the worker the waiter. */
+ * A waiter announces itself with a read-modify-write on `waiters`, then counts. Who has completed tasks does
+ * one as well, afterwards: a worker at work not before it rests, everybody else after each (`checks_later`).
+ * Whichever comes second sees the other: the waiter the completions, or the other the waiter.
+ *
+ * wait.pml, beside this file, is a model of it for spin: change both. */
 #include "core/worker/wait.h"
 
 #include <errno.h>
@@ -36,6 +38,17 @@ void orr_wait_check(void)
     if (!orr_load_relaxed(&orr_wait_thresholds) && orr_threads_outstanding() != 0) return;
     orr_add_acq_rel(&epoch, 1u);
     orr_futex_wake(&epoch, INT32_MAX);
+}
+
+void orr_wait_rest_begin(void)
+{
+    orr_self()->checks_later = false;
+    orr_wait_check();
+}
+
+void orr_wait_rest_end(void)
+{
+    orr_self()->checks_later = true;
 }
 
 static struct orr_worker *any_member(struct orr_ctx *ctx)

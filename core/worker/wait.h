@@ -11,9 +11,15 @@
 /* Blocks until at most n tasks are outstanding. 0, or -EDEADLK inside a task. */
 int orr_wait_until(uint64_t n);
 
-/* After completions: wakes waiters whose number is reached. Called by a worker that found nothing more to do,
- * and by other threads after every completion. */
+/* After completions: wakes waiters whose number is reached. Called by a worker before it rests, and by
+ * whoever is no worker at work after every completion. */
 void orr_wait_check(void);
+
+/* Around a time in which the calling worker runs no tasks: idle, paused, before it begins, after it has left.
+ * What it completes meanwhile all the same (a progress function or a callback ended a task that has no body)
+ * is told at once, as by threads that are no workers. The first checks as well. */
+void orr_wait_rest_begin(void);
+void orr_wait_rest_end(void);
 
 /* Set while somebody waits for a number other than zero: workers then check between tasks. */
 extern _Atomic uint32_t orr_wait_thresholds;

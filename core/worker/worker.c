@@ -579,14 +579,16 @@ static void completed_elsewhere(void)
 
 static void wait_while_paused(struct orr_worker *w)
 {
+    orr_wait_rest_begin();
     for (;;) {
         uint32_t seen = orr_load_seq(&orr_lot.pause_epoch); /* pairs with resume and with asking (member.c) */
-        if (!orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) return;
+        if (!orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) break;
         if (orr_member_called(w))
             orr_member_change(w);
         else
             orr_futex_wait(&orr_lot.pause_epoch, seen, -1);
     }
+    orr_wait_rest_end();
 }
 
 void orr_worker_attend(struct orr_worker *w)
@@ -607,7 +609,6 @@ static void cpu_loop(struct orr_worker *w)
             t = orr_worker_next(w);
         }
         if (orr_unlikely(!t)) {
-            orr_wait_check();
             t = orr_worker_idle(w);
             if (!t && orr_load_seq(&orr_lot.stopping)) return;
             if (!t) continue;
@@ -635,10 +636,12 @@ static void *worker_thread(void *arg)
     if (w->driver->open && w->driver->open(w) != 0)
         orr_error("worker %d (%s) could not be opened", w->id, w->name);
     orr_add_acq_rel(&workers_up, 1u);
+    orr_wait_rest_end();
     if (w->node == STARPU_MAIN_RAM)
         cpu_loop(w);
     else
         orr_device_loop(w);
+    orr_wait_rest_begin();
     if (w->driver->close) w->driver->close(w);
     self->worker = NULL;
     return NULL;
