@@ -108,6 +108,7 @@ void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
 
 void orr_wake_all(void)
 {
+    orr_add_seq(&orr_lot.calls, 1); /* pairs with the last look in park */
     for (unsigned i = 0; i < orr_worker_count; i++) {
         wake_on_cond(&orr_workers[i]);
         if (claim(i)) {
@@ -208,19 +209,25 @@ static bool must_leave(struct orr_worker *w)
     return w->node != STARPU_MAIN_RAM && orr_load_seq(&orr_transfers_active) > 0;
 }
 
-/* Looks for a while, yielding. *long_yield_out: the core is needed by others. */
-static struct orr_task *search(struct orr_worker *w)
+/* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
+ * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it.
+ * *calls_out: of orr_lot, before it polled for the last time. */
+static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 {
-    uint64_t now = orr_ticks(), until = now + orr_us_to_ticks(search_us),
-             is_long = orr_us_to_ticks(yield_is_long_us);
+    uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
+    uint64_t until = orr_ticks() + search_ticks;
     for (;;) {
         struct orr_task *t = orr_worker_next(w);
         if (t || must_leave(w)) return t;
-        if (orr_progress_poll()) until = orr_ticks() + orr_us_to_ticks(search_us);
+        *calls_out = orr_load_seq(&orr_lot.calls);
+        bool again = orr_progress_poll();
+        uint64_t before = orr_ticks();
         sched_yield();
-        uint64_t later = orr_ticks();
-        if (later - now > is_long || later > until) return NULL;
-        now = later;
+        uint64_t now = orr_ticks();
+        if (again)
+            until = now + search_ticks;
+        else if (now - before > is_long || now > until)
+            return NULL;
     }
 }
 
@@ -232,8 +239,8 @@ static void sleep_parked(struct orr_worker *w)
 }
 
 /* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
- * either way. */
-static struct orr_task *park(struct orr_worker *w)
+ * either way. calls: of orr_lot, when it last polled. */
+static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
     orr_store_relaxed(&w->futex, 0);
@@ -241,7 +248,7 @@ static struct orr_task *park(struct orr_worker *w)
     atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
     orr_sub_seq(&orr_lot.searching, 1);
     struct orr_task *t = orr_worker_next(w);
-    if (t || must_leave(w)) {
+    if (t || must_leave(w) || orr_load_seq(&orr_lot.calls) != calls) {
         if (claim((unsigned)w->id)) {
             orr_sub_seq(&orr_lot.parked, 1);
             orr_add_seq(&orr_lot.searching, 1);
@@ -316,8 +323,9 @@ static struct orr_task *search_and_park(struct orr_worker *w)
     struct orr_task *t = NULL;
     orr_add_seq(&orr_lot.searching, 1);
     while (!t && !must_leave(w)) {
-        t = search(w);
-        if (!t && !must_leave(w)) t = park(w);
+        uint32_t calls = 0;
+        t = search(w, &calls);
+        if (!t && !must_leave(w)) t = park(w, calls);
     }
     stop_searching(w, t != NULL);
     w->last_ticks = 0;

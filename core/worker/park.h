@@ -18,6 +18,7 @@ struct orr_lot {
     _Atomic uint32_t paused;      /* 1: workers take nothing */
     _Atomic uint32_t pause_epoch; /* futex of paused workers */
     _Atomic uint32_t running;     /* workers have threads */
+    _Atomic uint32_t calls;       /* how often all were woken: who was about to sleep looks again */
 };
 extern struct orr_lot orr_lot;
 

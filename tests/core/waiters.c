@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who waits for all tasks is woken by whoever ends the last one: an idle worker in a hook or a callback of
- * the program, a worker that is to pause. Threads: main, one that waits, the workers. Owns: the counters. Not
- * here: waiting as such (wait_pause.c).
+ * the program, a worker that is to pause; and hooks are called as long as they want.
+ * Threads: main, one that waits, the workers. Owns: the counters. Not here: waiting as such (wait_pause.c).
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,6 +65,24 @@ static unsigned hook(void *arg UNUSED)
     return 0;
 }
 
+enum { SLOW_CALLS = 200 };
+
+/* Takes longer than a worker waits for its core, and wants to be called again. */
+static unsigned slow_hook(void *arg)
+{
+    usleep(100);
+    return atomic_fetch_add((atomic_int *)arg, 1) >= SLOW_CALLS;
+}
+
+static void slow_hooks(void)
+{
+    static atomic_int calls;
+    int id = starpu_progression_hook_register(slow_hook, &calls);
+    ok(comes_to(&calls, SLOW_CALLS, PATIENCE_MS),
+       "a hook that takes 100 us and wants to be called again is: %d times", SLOW_CALLS);
+    starpu_progression_hook_deregister(id);
+}
+
 static void on_sleep(unsigned workerid UNUSED)
 {
     for (int i = 0; i < 20000 && atomic_load(&waiter_tid) && !atomic_load(&acted); i++) {
@@ -110,7 +128,7 @@ static void by_sleep_callback(void)
     submit_bodyless();
     starpu_worker_set_going_to_sleep_callback(on_sleep);
     pthread_t thread = start_waiting();
-    while (!waiter_sleeps()) usleep(100);
+    while (!waiter_sleeps() && !atomic_load(&returned)) usleep(100);
     starpu_wake_all_blocked_workers();
     ok(stop_waiting(thread), "the last task ends in the callback of a worker that goes to sleep: the same");
     starpu_worker_set_going_to_sleep_callback(NULL);
@@ -133,6 +151,7 @@ static void by_pause(void)
 int main(void)
 {
     runtime_start(1, "eager");
+    slow_hooks();
     by_hook();
     by_sleep_callback();
     by_pause();
