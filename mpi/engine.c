@@ -15,6 +15,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "mpi/names.h"
 
 struct orr_early {
@@ -26,11 +27,14 @@ struct orr_early {
 enum { POLL_ROUNDS_MAX = 16 };
 #define BULK_TAG_MASK 0x3fffffffu
 
-static _Thread_local bool in_callback;
+static bool *in_callback(void)
+{
+    return orr_thread_local(ORR_LOCAL_MPI);
+}
 
 bool orr_engine_in_callback(void)
 {
-    return in_callback;
+    return *in_callback();
 }
 
 static void list_init(struct orr_request_list *l)
@@ -577,19 +581,19 @@ static bool step_locked(struct orr_engine *e)
 
 static void run_done(struct orr_request *r)
 {
-    in_callback = true;
+    *in_callback() = true;
     while (r) {
         struct orr_request *next = r->next;
         r->done(r);
         r = next;
     }
-    in_callback = false;
+    *in_callback() = false;
 }
 
 bool orr_engine_poll(struct orr_engine *e)
 {
     bool moved = false;
-    if (in_callback) return false;
+    if (*in_callback()) return false;
     for (int round = 0; round < POLL_ROUNDS_MAX; round++) {
         if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire))
             return moved;                           /* its holder looks at the inbox again */

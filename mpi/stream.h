@@ -92,7 +92,7 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
     struct orr_stream *s = orr_load_acquire(&c->stream); /* pairs with orr_stream_create */
     if (orr_unlikely(!s) && !(s = orr_stream_create(c))) return;
     if (orr_unlikely(orr_load_relaxed(&s->off) & (ORR_STREAM_FROZEN | ORR_STREAM_MIXED))) return;
-    if (orr_unlikely(s->owner != &orr_thread_record)) {
+    if (orr_unlikely(s->owner != orr_self())) {
         orr_stream_mixed(s);
         return;
     }

@@ -8,15 +8,17 @@
 #include <stdint.h>
 
 #include "core/base/clock.h"
+#include "core/base/thread.h"
 
 /* In [0, 1). xorshift64 (G. Marsaglia, Journal of Statistical Software 8, 2003). */
 static inline double orr_draw(void)
 {
-    static _Thread_local uint64_t state;
-    if (!state) state = ((uint64_t)(uintptr_t)&state ^ orr_clock_ns()) | 1;
+    uint64_t *own = orr_thread_local(ORR_LOCAL_DRAW), state = *own;
+    if (!state) state = ((uint64_t)(uintptr_t)own ^ orr_clock_ns()) | 1;
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
+    *own = state;
     return (double)(state >> 11) * 0x1p-53;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests: one line each, the source's name without its ending.
 #   TAP_TESTS    += tests/core/task_deps    .c to .tap: public interface, linked with liborrery
+#   PLAIN_TESTS  += tests/core/dlopen       .c to .tap: linked with nothing of ours, which it loads itself
 #   UNIT_TESTS   += tests/core/base_slab    .c to .tap: private functions, linked with the hidden objects of liborrery
 #   INPROC_TESTS += tests/mpi/inproc_cache  .c to .tap: private functions of liborrery-mpi and liborrery, no mpirun
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
@@ -67,6 +68,7 @@ TAP_TESTS += tests/core/plans_uses
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime
+PLAIN_TESTS += tests/core/dlopen
 TAP_TESTS += tests/core/tag_removal
 TAP_TESTS += tests/core/bound
 TAP_TESTS += tests/core/contexts

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.c: the registry of threads that called the runtime.
- * Threads: any. Owns: the list of records and what dead threads had counted. Not here: the fast paths
- * (thread.h). */
+ * Threads: any. Owns: the records and their list, and what dead threads had counted. Not here: the fast paths
+ * (thread.h).
+ *
+ * Records outlive the library's being closed (dlclose): threads that called it free theirs at their end, with
+ * a function of the library's, which is therefore linked so that it stays (-z nodelete). */
 #include "core/base/thread.h"
 
-_Thread_local struct orr_thread orr_thread_record __attribute__((tls_model("initial-exec")));
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+_Thread_local struct orr_thread *orr_thread_own __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;              /* rank: leaf but for slab locks */
 static struct orr_thread *threads;                                        /* [lock: registry] */
@@ -13,6 +20,31 @@ static uint64_t retired_submitted_elsewhere, retired_completed_elsewhere; /* [lo
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static _Atomic uint64_t next_job_block = 1;
+
+static struct orr_thread first_record; /* of the thread that calls first, mostly the program's main one */
+static _Atomic bool first_in_use;
+
+/* Whoever asks can do without no better than the C library without its own thread-local variables, and has
+ * far more to lose than time: waits until there is memory. */
+static struct orr_thread *record_create(void)
+{
+    struct orr_thread *t = &first_record;
+    if (atomic_exchange_explicit(&first_in_use, true, memory_order_acquire)) { /* pairs with record_free */
+        while (!(t = orr_malloc_aligned(ORR_CACHE_LINE, ORR_SLAB_ROUND(sizeof *t, ORR_CACHE_LINE))))
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    memset(t, 0, sizeof *t);
+    return t;
+}
+
+static void record_free(struct orr_thread *t)
+{
+    orr_free(t->scratch);
+    if (t == &first_record)
+        orr_store_release(&first_in_use, false);
+    else
+        orr_free(t);
+}
 
 static void unregister(void *record)
 {
@@ -26,11 +58,8 @@ static void unregister(void *record)
     *t->prev = t->next;
     if (t->next) t->next->prev = t->prev;
     pthread_mutex_unlock(&registry);
-    t->registered = false;
-    orr_store_relaxed(&t->submitted, 0);
-    orr_store_relaxed(&t->completed, 0);
-    orr_store_relaxed(&t->submitted_elsewhere, 0);
-    orr_store_relaxed(&t->completed_elsewhere, 0);
+    orr_thread_own = NULL; /* another function of this kind may call the runtime after this one */
+    record_free(t);
 }
 
 static void make_exit_key(void)
@@ -38,18 +67,26 @@ static void make_exit_key(void)
     pthread_key_create(&exit_key, unregister);
 }
 
-void orr_thread_register(void)
+struct orr_thread *orr_thread_register(void)
 {
-    struct orr_thread *t = &orr_thread_record;
+    struct orr_thread *t = record_create();
     pthread_once(&exit_key_once, make_exit_key);
     pthread_setspecific(exit_key, t);
-    t->registered = true;
+    orr_thread_own = t;
     pthread_mutex_lock(&registry);
     t->next = threads;
     t->prev = &threads;
     if (threads) threads->prev = &t->next;
     threads = t;
     pthread_mutex_unlock(&registry);
+    return t;
+}
+
+void *orr_thread_scratch(void)
+{
+    struct orr_thread *self = orr_self();
+    if (!self->scratch) self->scratch = orr_malloc_aligned(16, ORR_SCRATCH_BYTES);
+    return self->scratch;
 }
 
 void (*_Atomic orr_blocking)(void);
@@ -59,7 +96,7 @@ bool orr_threads_any_blocked(void)
     bool any = false;
     pthread_mutex_lock(&registry);
     for (struct orr_thread *t = threads; t; t = t->next)
-        any |= t != &orr_thread_record && !orr_load_relaxed(&t->exempt) && orr_load_seq(&t->blocked) > 0;
+        any |= t != orr_thread_own && !orr_load_relaxed(&t->exempt) && orr_load_seq(&t->blocked) > 0;
     pthread_mutex_unlock(&registry);
     return any;
 }

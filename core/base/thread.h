@@ -38,6 +38,23 @@ struct orr_put_off {
     struct orr_task *tasks, *last_task;       /* ready (core/task/task.h) */
 };
 
+/* What layers above keep for each thread: who of them, and how much room each has. They do not use
+ * thread-local variables of their own: see orr_thread_own. */
+enum orr_local {
+    ORR_LOCAL_LET_IN,     /* core/data/acquire.c */
+    ORR_LOCAL_PREFETCHES, /* core/data/transfer.c */
+    ORR_LOCAL_SWITCHES,   /* core/data/partition.c */
+    ORR_LOCAL_FILTER,     /* core/data/filters/cut.c */
+    ORR_LOCAL_LOCKS,      /* core/worker/policy.c */
+    ORR_LOCAL_ITERATIONS, /* core/run/trace.c */
+    ORR_LOCAL_TREES,      /* sched/components */
+    ORR_LOCAL_HYPERVISOR, /* sched/hypervisor */
+    ORR_LOCAL_DRAW,       /* sched/draw.h */
+    ORR_LOCAL_MPI,        /* mpi/engine.c */
+    ORR_LOCAL_COUNT
+};
+enum { ORR_LOCAL_BYTES = 80, ORR_SCRATCH_BYTES = 1024 };
+
 struct orr_thread {
     struct orr_worker *worker; /* [own] NULL outside of workers */
     struct orr_task *current;  /* [own] the task whose body runs here */
@@ -56,26 +73,37 @@ struct orr_thread {
     _Atomic uint32_t blocked;        /* [own, read by the deadlock detector] depth of blocking calls */
     uint32_t sched_ctx;              /* [own] context for submissions from here */
     uint64_t next_job_id;            /* [own] */
-    void *mpi;                       /* [own: mpi] */
     struct orr_thread *next, **prev; /* [lock: registry] */
     struct orr_method method;        /* what it is doing for a policy of the program */
     _Atomic bool
-        exempt;      /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
-    bool registered; /* [own] known to the registry */
+        exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
+    void *scratch; /* [own] see orr_thread_scratch */
+    _Alignas(16) char local[ORR_LOCAL_COUNT][ORR_LOCAL_BYTES]; /* [own] zero at first */
 };
 
-extern ORR_EXPORT _Thread_local struct orr_thread orr_thread_record
-    __attribute__((tls_model("initial-exec")));
+/* The library's one thread-local variable, the record of the calling thread. It is reached in one
+ * instruction, for which it must lie in the space that the C library keeps for libraries that are loaded
+ * later (dlopen). That space is small, and others want some: so it is a pointer. */
+extern ORR_EXPORT _Thread_local struct orr_thread *orr_thread_own __attribute__((tls_model("initial-exec")));
 
-ORR_EXPORT void orr_thread_register(void);
+ORR_EXPORT struct orr_thread *orr_thread_register(void);
 
 /* The calling thread's record; registers the thread the first time. Never NULL. */
 static inline struct orr_thread *orr_self(void)
 {
-    struct orr_thread *t = &orr_thread_record;
-    if (orr_unlikely(!t->registered)) orr_thread_register();
-    return t;
+    struct orr_thread *t = orr_thread_own;
+    return orr_likely(t != NULL) ? t : orr_thread_register();
 }
+
+/* ORR_LOCAL_BYTES for the layer that is meant. */
+static inline void *orr_thread_local(enum orr_local whose)
+{
+    return orr_self()->local[whose];
+}
+
+/* ORR_SCRATCH_BYTES that nobody relies on once another function of the runtime is called; NULL: out of
+ * memory. */
+void *orr_thread_scratch(void);
 
 /* Called by a thread of the program's that is about to block, once it counts as blocked; NULL: nobody needs
  * to know. Set by core/worker. */

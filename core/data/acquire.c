@@ -24,25 +24,27 @@ void orr_data_announce_slow(struct orr_data *h, int mode)
 static void let_in(struct orr_waiter *w)
 {
     enum { NESTING_MAX = 16 };
-    static _Thread_local struct orr_waiter *aside, *aside_last;
-    static _Thread_local unsigned nesting;
+    struct {
+        struct orr_waiter *aside, *aside_last;
+        unsigned nesting;
+    } *own = orr_thread_local(ORR_LOCAL_LET_IN);
     if (!w) return;
-    if (nesting == NESTING_MAX) {
-        if (aside)
-            aside_last->next = w;
+    if (own->nesting == NESTING_MAX) {
+        if (own->aside)
+            own->aside_last->next = w;
         else
-            aside = w;
-        for (aside_last = w; aside_last->next;) aside_last = aside_last->next;
+            own->aside = w;
+        for (own->aside_last = w; own->aside_last->next;) own->aside_last = own->aside_last->next;
         return;
     }
-    nesting++;
+    own->nesting++;
     orr_waiters_run(w);
-    while (nesting == NESTING_MAX && aside) {
-        w = aside;
-        aside = NULL;
+    while (own->nesting == NESTING_MAX && own->aside) {
+        w = own->aside;
+        own->aside = NULL;
         orr_waiters_run(w);
     }
-    nesting--;
+    own->nesting--;
 }
 
 static int join_locked(struct orr_data *h, struct orr_access *a)

@@ -545,10 +545,9 @@ int starpu_data_get_home_node(starpu_data_handle_t h)
  * not exist share one that nobody reads. */
 void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
 {
-    static _Thread_local _Alignas(16) char of_no_node[1024];
     if (!h || node >= STARPU_MAXNODES) return NULL;
     if (node < h->nnodes) return h->replicates[node].interface;
-    return h->ops->interface_size <= sizeof of_no_node ? of_no_node : NULL;
+    return h->ops->interface_size <= ORR_SCRATCH_BYTES ? orr_thread_scratch() : NULL;
 }
 
 enum starpu_data_interface_id starpu_data_get_interface_id(starpu_data_handle_t h)

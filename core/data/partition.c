@@ -381,22 +381,24 @@ static void end_switch(struct plan_switch *s)
  * ended one after the other, not inside of each other. */
 static void switch_ended(struct plan_switch *s)
 {
-    static _Thread_local struct plan_switch *first, *last;
-    static _Thread_local bool ending;
+    struct {
+        struct plan_switch *first, *last;
+        bool ending;
+    } *own = orr_thread_local(ORR_LOCAL_SWITCHES);
     s->next = NULL;
-    if (first)
-        last->next = s;
+    if (own->first)
+        own->last->next = s;
     else
-        first = s;
-    last = s;
-    if (ending) return;
-    ending = true;
-    while (first) {
-        struct plan_switch *now = first;
-        first = now->next;
+        own->first = s;
+    own->last = s;
+    if (own->ending) return;
+    own->ending = true;
+    while (own->first) {
+        struct plan_switch *now = own->first;
+        own->first = now->next;
         end_switch(now);
     }
-    ending = false;
+    own->ending = false;
 }
 
 static void one_less(struct plan_switch *s)

@@ -236,19 +236,20 @@ bool orr_prefetch_turn_locked(struct orr_fetch *f)
 
 /* Nodes on which this thread is to start prefetches: a mask, so that one ending at once does not start the
  * next deeper in the stack. */
-static _Thread_local uint32_t due;
-static _Thread_local bool starting;
-
 static void start_due(unsigned node)
 {
-    due |= UINT32_C(1) << node;
-    if (starting) return;
-    starting = true;
-    while (due) {
-        unsigned n = (unsigned)__builtin_ctz(due);
-        if (!orr_prefetch_start_next(n)) due &= ~(UINT32_C(1) << n);
+    struct {
+        uint32_t due;
+        bool starting;
+    } *own = orr_thread_local(ORR_LOCAL_PREFETCHES);
+    own->due |= UINT32_C(1) << node;
+    if (own->starting) return;
+    own->starting = true;
+    while (own->due) {
+        unsigned n = (unsigned)__builtin_ctz(own->due);
+        if (!orr_prefetch_start_next(n)) own->due &= ~(UINT32_C(1) << n);
     }
-    starting = false;
+    own->starting = false;
 }
 
 static void prefetches_go_on(struct orr_memory *m, unsigned node)

@@ -80,10 +80,11 @@ static bool in_task(void)
 
 static const char *where(void)
 {
-    static _Thread_local char text[160];
     struct orr_thread *self = orr_self();
-    if (!self->current) return self->callback_depth ? " in a callback" : "";
-    snprintf(text, sizeof text, " in task %s", orr_task_name(self->current));
+    char *text = orr_thread_scratch();
+    if (!self->current || !text)
+        return self->callback_depth ? " in a callback" : self->current ? " in a task" : "";
+    snprintf(text, ORR_SCRATCH_BYTES, " in task %s", orr_task_name(self->current));
     return text;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trace.c: what programs say for traces: where iterations begin and end, when to record. Nothing records yet,
  * so starpu_fxt_is_enabled() says no, and marks go nowhere.
- * Threads: any; iterations belong to the calling
- * thread. Owns: its stack of iterations. Not here: profiling (core/worker). */
+ * Threads: any; iterations belong to the calling thread. Owns: its stack of iterations. Not here: profiling
+ * (core/worker). */
 #include <starpu.h>
 #include <starpu_fxt.h>
 
 #include "core/base/log.h"
+#include "core/base/thread.h"
 
 int starpu_fxt_is_enabled(void)
 {
@@ -44,19 +45,24 @@ void starpu_fxt_trace_user_meta_string(const char *s)
 /* ---- iterations ---- */
 
 enum { ITERATIONS_NESTED = 8 };
-static _Thread_local unsigned long iterations[ITERATIONS_NESTED];
-static _Thread_local unsigned depth; /* may exceed ITERATIONS_NESTED: what is deeper is not kept */
+struct iterations {
+    unsigned long iteration[ITERATIONS_NESTED];
+    unsigned depth; /* may exceed ITERATIONS_NESTED: what is deeper is not kept */
+};
+_Static_assert(sizeof(struct iterations) <= ORR_LOCAL_BYTES, "it has to fit");
 
 void starpu_iteration_push(unsigned long iteration)
 {
-    if (depth < ITERATIONS_NESTED) iterations[depth] = iteration;
-    depth++;
+    struct iterations *own = orr_thread_local(ORR_LOCAL_ITERATIONS);
+    if (own->depth < ITERATIONS_NESTED) own->iteration[own->depth] = iteration;
+    own->depth++;
 }
 
 void starpu_iteration_pop(void)
 {
-    if (depth > 0)
-        depth--;
+    struct iterations *own = orr_thread_local(ORR_LOCAL_ITERATIONS);
+    if (own->depth > 0)
+        own->depth--;
     else
         orr_error("starpu_iteration_pop: there was no starpu_iteration_push on this thread");
 }

@@ -58,26 +58,31 @@ static bool holds(const struct orr_worker *w)
 
 /* The workers whose mutexes this thread holds, from starpu_worker_lock; latest first. */
 enum { LOCKS_MAX = 4 };
-static _Thread_local struct {
+struct locked {
     int count, worker[LOCKS_MAX];
-} locked;
+};
+
+static struct locked *locked(void)
+{
+    return orr_thread_local(ORR_LOCAL_LOCKS);
+}
 
 static void note_locked(const struct orr_worker *w)
 {
-    if (locked.count < LOCKS_MAX) locked.worker[locked.count] = w->id;
-    locked.count++;
+    if (locked()->count < LOCKS_MAX) locked()->worker[locked()->count] = w->id;
+    locked()->count++;
 }
 
 int orr_policy_locks(void)
 {
-    return locked.count;
+    return locked()->count;
 }
 
 int orr_policy_unlock(int count)
 {
     int worker = -1;
-    while (locked.count > count && locked.count <= LOCKS_MAX) {
-        worker = locked.worker[locked.count - 1];
+    while (locked()->count > count && locked()->count <= LOCKS_MAX) {
+        worker = locked()->worker[locked()->count - 1];
         starpu_worker_unlock(worker);
     }
     return worker;
@@ -109,7 +114,7 @@ void starpu_worker_unlock(int workerid)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
     if (!w) return;
-    if (locked.count > 0) locked.count--;
+    if (locked()->count > 0) locked()->count--;
     pthread_mutex_unlock(&w->sched_mutex);
     starpu_worker_relax_off();
 }

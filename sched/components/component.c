@@ -14,8 +14,6 @@
 #include "core/worker/park.h"
 #include "sched/components/flow.h"
 
-_Thread_local struct orr_component_call orr_call;
-
 /* ---- links ---- */
 
 static int append(struct starpu_sched_component ***list, unsigned *count, struct starpu_sched_component *c)
@@ -82,7 +80,7 @@ struct starpu_task *starpu_sched_component_parents_pull_task(struct starpu_sched
         if (p) return p;
     }
     if (component->nparents > 0 || orr_load_seq(&entry->count) == 0) return NULL;
-    return orr_flow_take(entry, orr_call.puller ? orr_call.puller : to);
+    return orr_flow_take(entry, orr_call()->puller ? orr_call()->puller : to);
 }
 
 int starpu_sched_component_send_can_push_to_parents(struct starpu_sched_component *component)
@@ -307,19 +305,19 @@ int orr_component_wake(struct starpu_sched_component *c, uint32_t mask)
 {
     if (orr_component(c)->only_wakes && orr_load_seq(&orr_lot.plain) && orr_load_seq(&orr_lot.parked) == 0)
         return 0; /* as in orr_wake_any */
-    uint32_t before = orr_call.wake_where;
-    orr_call.wake_where = mask;
+    uint32_t before = orr_call()->wake_where;
+    orr_call()->wake_where = mask;
     int woken = c->can_pull(c);
-    orr_call.wake_where = before;
+    orr_call()->wake_where = before;
     return woken;
 }
 
 int orr_component_give(struct starpu_sched_component *to, struct starpu_task *p)
 {
-    uint32_t before = orr_call.wake_where;
-    orr_call.wake_where = orr_wake_mask(p);
+    uint32_t before = orr_call()->wake_where;
+    orr_call()->wake_where = orr_wake_mask(p);
     int r = to->push_task(to, p);
-    orr_call.wake_where = before;
+    orr_call()->wake_where = before;
     return r;
 }
 
@@ -343,13 +341,13 @@ struct starpu_task *starpu_sched_component_pull_task(struct starpu_sched_compone
 struct starpu_task *starpu_sched_component_pump_to(struct starpu_sched_component *component,
                                                    struct starpu_sched_component *to, int *success)
 {
-    struct starpu_sched_component *before = orr_call.puller;
+    struct starpu_sched_component *before = orr_call()->puller;
     struct starpu_task *p;
     int pushed = 0, r = 0;
     do {
-        orr_call.puller = to;
+        orr_call()->puller = to;
         p = starpu_sched_component_pull_task(component, to);
-        orr_call.puller = before;
+        orr_call()->puller = before;
         if (!p) break;
         r = starpu_sched_component_push_task(component, to, p);
         pushed |= r == 0;

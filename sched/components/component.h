@@ -111,12 +111,17 @@ struct orr_component_call {
     uint32_t wake_where;                   /* kinds of workers that can_pull is for; 0: all are woken */
     double now_us; /* the time, while many components are asked about theirs; 0: look */
 };
-extern _Thread_local struct orr_component_call orr_call __attribute__((tls_model("initial-exec")));
+_Static_assert(sizeof(struct orr_component_call) <= ORR_LOCAL_BYTES, "it has to fit");
+
+static inline struct orr_component_call *orr_call(void)
+{
+    return orr_thread_local(ORR_LOCAL_TREES);
+}
 
 /* For estimated_end. */
 static inline double orr_call_now(void)
 {
-    return orr_call.now_us > 0 ? orr_call.now_us : starpu_timing_now();
+    return orr_call()->now_us > 0 ? orr_call()->now_us : starpu_timing_now();
 }
 
 /* What can_pull should wake for p; to be asked while p is the caller's. */

@@ -183,7 +183,7 @@ static unsigned draw_child(const struct starpu_sched_component *c, const double 
 static unsigned idle_own_child(const struct starpu_sched_component *c, const double *weight)
 {
     unsigned own = callers_child(c);
-    bool is_own = orr_worker_self() && !orr_call.popping && orr_tree_of(c)->alike && weight[own] > 0 &&
+    bool is_own = orr_worker_self() && !orr_call()->popping && orr_tree_of(c)->alike && weight[own] > 0 &&
                   starpu_bitmap_get(c->children[own]->workers_in_ctx, orr_worker_self()->id);
     return is_own && orr_component_tasks(c->children[own]) == 0 ? own : c->nchildren;
 }

@@ -51,7 +51,7 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
-    struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
+    struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
     bool low;
     struct starpu_task *p = orr_flow_take_noting(f, who, &low);
     if (!p || low) starpu_sched_component_send_can_push_to_parents(c);

@@ -267,7 +267,7 @@ static int can_push(struct starpu_sched_component *c, struct starpu_sched_compon
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct heft *h = c->data;
-    struct starpu_task *p = orr_flow_take(&h->wait, orr_call.puller ? orr_call.puller : to);
+    struct starpu_task *p = orr_flow_take(&h->wait, orr_call()->puller ? orr_call()->puller : to);
     return p ? p : starpu_sched_component_parents_pull_task(c, to);
 }
 

@@ -56,11 +56,11 @@ void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, c
 {
     struct orr_tree *tree = orr_tree_of(c);
     bool alone = p && is_for_one(p);
-    o->now = o->latest = orr_call.now_us = starpu_timing_now();
+    o->now = o->latest = orr_call()->now_us = starpu_timing_now();
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         o->end[i] =
             alone && is_combined(c->children[i]) ? o->now : c->children[i]->estimated_end(c->children[i]);
-    orr_call.now_us = 0;
+    orr_call()->now_us = 0;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         if (o->end[i] > o->latest) o->latest = o->end[i];
     for (unsigned n = 0; n < orr_node_count && n < STARPU_MAXNODES; n++)

@@ -85,7 +85,7 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     if (orr_load_seq(&f->count) == 0) return NULL;
     orr_taskq_init(&known, true);
     orr_spin_lock(&f->lock);
-    struct starpu_task *p = find_locked(c, orr_call.puller ? orr_call.puller : to, &known, &team);
+    struct starpu_task *p = find_locked(c, orr_call()->puller ? orr_call()->puller : to, &known, &team);
     if (p) orr_flow_remove_locked(f, p);
     orr_spin_unlock(&f->lock);
     for (struct starpu_task *k; (k = orr_taskq_first(&known));) {

@@ -24,7 +24,7 @@ static void set_implementation(struct starpu_task *p, const struct orr_bid *bid)
 
 static struct starpu_task *best_pull(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
-    struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
+    struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
     struct starpu_task *p = starpu_sched_component_parents_pull_task(c, to);
     struct orr_bid bid;
     if (!p || !has_choice(p) || orr_bid_settled(who, p, &bid)) return p;

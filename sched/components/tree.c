@@ -94,7 +94,7 @@ static _Atomic uint32_t *door_of_caller(struct orr_tree *tree)
 
 static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
 {
-    e->before = orr_call;
+    e->before = *orr_call();
     if (e->before.inside != tree) {
         e->door = door_of_caller(tree);
         while (orr_add_seq(e->door, 1u), orr_load_seq(&tree->changing)) { /* pairs with change_begin */
@@ -102,12 +102,12 @@ static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
             while (orr_load_seq(&tree->changing)) sched_yield();
         }
     }
-    orr_call = (struct orr_component_call){ .inside = tree, .popping = e->before.popping };
+    *orr_call() = (struct orr_component_call){ .inside = tree, .popping = e->before.popping };
 }
 
 static void tree_leave(struct orr_tree *tree, const struct orr_entry *e)
 {
-    orr_call = e->before;
+    *orr_call() = e->before;
     if (e->before.inside != tree) orr_sub_acq_rel(e->door, 1u); /* pairs with change_begin */
 }
 
@@ -118,13 +118,13 @@ static void change_begin(struct orr_tree *tree, struct orr_entry *e)
     orr_store_seq(&tree->changing, 1u);
     for (unsigned i = 0; i < ORR_TREE_DOORS; i++)
         while (orr_load_seq(&tree->inside[i].threads) > 0) sched_yield();
-    e->before = orr_call;
-    orr_call = (struct orr_component_call){ .inside = tree };
+    e->before = *orr_call();
+    *orr_call() = (struct orr_component_call){ .inside = tree };
 }
 
 static void change_end(struct orr_tree *tree, const struct orr_entry *e)
 {
-    orr_call = e->before;
+    *orr_call() = e->before;
     orr_store_seq(&tree->changing, 0u);
     pthread_mutex_unlock(&tree->pub.lock);
 }
@@ -432,7 +432,7 @@ int orr_tree_push(struct orr_tree *tree, struct starpu_sched_component *at, stru
     p->predicted = p->predicted_transfer = NAN;
     orr_task_of(p)->nimpl_valid = 0;
     uint32_t mask = orr_wake_mask(p);
-    orr_call.wake_where = mask;
+    orr_call()->wake_where = mask;
     starpu_push_task_end(p);
     if (!starpu_sched_component_can_execute_task(at, p) || at->push_task(at, p) != 0) {
         orr_flow_add(tree->entry, p, false);
@@ -458,7 +458,7 @@ struct starpu_task *orr_tree_pop(struct orr_tree *tree, int worker)
     struct orr_entry e;
     struct starpu_task *p = NULL;
     tree_enter(tree, &e);
-    orr_call.popping = true;
+    orr_call()->popping = true;
     struct starpu_sched_component *leaf = tree->leaf[worker];
     if (leaf && starpu_bitmap_get(tree->pub.workers, worker)) p = leaf->pull_task(leaf, leaf);
     tree_leave(tree, &e);

@@ -65,13 +65,13 @@ static void note_idle(struct leaf *l)
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct leaf *l = c->data;
-    struct starpu_sched_component *before = orr_call.puller;
+    struct starpu_sched_component *before = orr_call()->puller;
     (void)to;
-    orr_call.puller = c;
+    orr_call()->puller = c;
     note_idle(l);
     struct starpu_task *p = orr_flow_take(&l->own, c);
     if (!p) p = starpu_sched_component_parents_pull_task(c, c);
-    orr_call.puller = before;
+    orr_call()->puller = before;
     if (!p) return NULL;
     orr_spin_lock(&l->lock);
     l->pulled.count++;
@@ -86,9 +86,9 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
 static int can_pull(struct starpu_sched_component *c)
 {
     const struct leaf *l = c->data;
-    uint32_t mask = orr_call.wake_where;
+    uint32_t mask = orr_call()->wake_where;
     const struct orr_worker *w = &orr_workers[l->worker];
-    if ((mask && !(mask & w->where)) || (w == orr_worker_self() && !orr_call.popping)) return 0;
+    if ((mask && !(mask & w->where)) || (w == orr_worker_self() && !orr_call()->popping)) return 0;
     if (!starpu_bitmap_get(c->workers_in_ctx, l->worker)) return 0;
     return starpu_wake_worker_relax_light(l->worker) && mask;
 }

@@ -77,7 +77,7 @@ static unsigned index_of(const struct starpu_sched_component *c, const struct st
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct stealing *s = c->data;
-    struct starpu_sched_component *who = orr_call.puller ? orr_call.puller : to;
+    struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
     unsigned own = index_of(c, to);
     if (own == c->nchildren || !s->queue) return starpu_sched_component_parents_pull_task(c, to);
     struct starpu_task *p = orr_flow_take(&s->queue[own], who);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "sched_ctx_hypervisor.h"
 
 struct orr_hyp orr_hyp = { .registry = PTHREAD_MUTEX_INITIALIZER };
@@ -385,21 +386,24 @@ void sc_hypervisor_size_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers
                  orr_hyp.policy.name ? orr_hyp.policy.name : "of the program");
 }
 
-static _Thread_local bool deciding;
+static bool *deciding(void)
+{
+    return orr_thread_local(ORR_LOCAL_HYPERVISOR);
+}
 
 bool orr_hyp_is_deciding(void)
 {
-    return deciding;
+    return *deciding();
 }
 
 bool orr_hyp_begin_decision(uint64_t *start_out, bool wait)
 {
-    if (deciding) return false; /* within another decision of this thread */
+    if (*deciding()) return false; /* within another decision of this thread */
     if (wait)
         pthread_mutex_lock(&act_hypervisor_mutex);
     else if (pthread_mutex_trylock(&act_hypervisor_mutex) != 0)
         return false;
-    deciding = true;
+    *deciding() = true;
     *start_out = orr_clock_ns();
     return true;
 }
@@ -408,7 +412,7 @@ void orr_hyp_end_decision(uint64_t start)
 {
     orr_add_relaxed(&orr_hyp.decisions, 1);
     orr_add_relaxed(&orr_hyp.decisions_ns, orr_clock_ns() - start);
-    deciding = false;
+    *deciding() = false;
     pthread_mutex_unlock(&act_hypervisor_mutex);
     orr_hyp_advance();
 }

@@ -8,9 +8,8 @@
 #include <stdio.h>
 
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "core/data/interfaces/dense.h"
-
-static _Thread_local bool failed;
 
 void orr_filter_fail(const char *fmt, ...)
 {
@@ -20,13 +19,13 @@ void orr_filter_fail(const char *fmt, ...)
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     orr_error("%s", line);
-    failed = true;
+    *(bool *)orr_thread_local(ORR_LOCAL_FILTER) = true;
 }
 
 bool orr_filter_failed(void)
 {
-    bool was = failed;
-    failed = false;
+    bool *failed = orr_thread_local(ORR_LOCAL_FILTER), was = *failed;
+    *failed = false;
     return was;
 }
 
