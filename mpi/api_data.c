@@ -68,7 +68,10 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
     struct orr_owned *o = orr_owned_get(handle);
     if (!o) return;
     orr_owned_set_comm(o, c);
-    if (handle->mpi_rank != rank) orr_cache_written(handle);
+    if (handle->mpi_rank != rank && (rank == c->rank || rank < 0))
+        orr_cache_own(handle);
+    else if (handle->mpi_rank != rank)
+        orr_cache_superseded(handle);
     handle->mpi_rank = rank;
 }
 
@@ -175,8 +178,12 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
     }
     bool waits = c->rank == node && data_handle->mpi_rank != node && data_handle->mpi_rank >= 0;
     int r = get_on(comm, data_handle, node, waits ? it_is_here : NULL, &here, fn);
-    if (!r && waits) orr_progress_wait(is_here, &here);
-    return r;
+    if (r || !waits) return r;
+    orr_progress_wait(is_here, &here);
+    orr_spin_lock(&data_handle->queue.lock);
+    bool came = data_handle->initialized;
+    orr_spin_unlock(&data_handle->queue.lock);
+    return came ? 0 : -ENODATA; /* why not was said */
 }
 
 void starpu_mpi_get_data_on_all_nodes_detached(MPI_Comm comm, starpu_data_handle_t data_handle)
@@ -195,10 +202,11 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     int old_rank = handle->mpi_rank, me = c->rank;
     if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
     if (me == new_rank)
-        orr_cache_written(handle); /* what it received is the value now */
+        orr_cache_own(handle); /* what it received is the value now */
     else
         orr_cache_flush(handle, me);
     handle->mpi_rank = new_rank;
+    if (me == old_rank) orr_cache_hold(handle);
     if (me == new_rank) handle->mpi_flags |= ORR_MPI_WRITTEN;
 }
 
@@ -225,7 +233,10 @@ static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_dat
         r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
         dst->mpi_flags |= ORR_MPI_WRITTEN;
     }
-    orr_cache_written(dst);
+    if (c->rank == dst->mpi_rank)
+        orr_cache_written(dst);
+    else
+        orr_cache_superseded(dst);
     return r;
 }
 
@@ -238,8 +249,12 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     if (!c || !check(comm, src_handle, fn)) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
     int from = src_handle->mpi_rank, to = dst_handle->mpi_rank, r = 0;
     if (from == to || from == STARPU_MPI_PER_NODE) {
-        orr_cache_written(dst_handle);
-        if (to == c->rank || to == STARPU_MPI_PER_NODE)
+        bool here = to == c->rank || to == STARPU_MPI_PER_NODE;
+        if (here)
+            orr_cache_written(dst_handle);
+        else
+            orr_cache_superseded(dst_handle);
+        if (here)
             r = starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg,
                                          priority);
         return r;

@@ -198,6 +198,7 @@ static int start_layer(MPI_Comm comm)
     }
     orr_cluster.rank = t->rank;
     orr_cluster.size = t->size;
+    orr_store_relaxed(&orr_cluster.failed, 0);
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
@@ -321,6 +322,12 @@ static void drain(void)
     } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
 }
 
+/* Why the first message failed since this was asked for, or 0. */
+static int take_failure(void)
+{
+    return atomic_exchange_explicit(&orr_cluster.failed, 0, memory_order_relaxed);
+}
+
 /* Ours for comm when the calling thread may wait for its ranks; otherwise NULL, and why (said). */
 static struct orr_comm *comm_to_wait(MPI_Comm comm, const char *fn, int *status_out)
 {
@@ -351,6 +358,7 @@ int starpu_mpi_wait_for_all(MPI_Comm comm)
     if (c) {
         drain();
         s = orr_stream_meet(c, false);
+        if (!s) s = take_failure();
     }
     return s ? s : r;
 }
@@ -491,6 +499,7 @@ int starpu_mpi_shutdown(void)
     int r = orr_redux_gather_all(orr_cluster.comm);
     int s = drain_all_ranks();
     if (!s) s = end_of_stream();
+    if (!s) s = take_failure();
     orr_stuck_stop(); /* its last messages are ahead of this barrier */
     orr_guard_closing();
     orr_coll_barrier(orr_cluster.comm);

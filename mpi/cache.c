@@ -68,12 +68,54 @@ void orr_cache_written(struct orr_data *h)
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 
+/* ---- the memory of copies ---- */
+
+/* Small copies are worth keeping in their place; the memory of large ones is recycled (core/mem/recycle.c).
+ */
+enum { SMALL_BYTES = 64 << 10 };
+
+void orr_cache_hold(struct orr_data *h)
+{
+    if (h->mpi_flags & ORR_MPI_HELD || h->home_node >= 0) return; /* or it is the program's memory */
+    struct orr_owned *o = orr_owned_of(h);
+    if (o) orr_owned_forget_old(o);
+    h->mpi_flags |= ORR_MPI_HELD;
+}
+
+void orr_cache_own(struct orr_data *h)
+{
+    orr_cache_written(h);
+    if (orr_owned_of(h)) orr_owned_forget_old(orr_owned_of(h));
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
+}
+
+void orr_cache_drop(struct orr_data *h)
+{
+    if (!(h->mpi_flags & ORR_MPI_HELD) || h->partitioned) return;
+    struct orr_owned *o = orr_owned_of(h);
+    size_t bytes = h->ops->get_size ? h->ops->get_size(h) : SIZE_MAX;
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
+    if (o && bytes <= SMALL_BYTES)
+        orr_owned_keep_old(o, bytes);
+    else
+        starpu_data_invalidate_submit(h);
+}
+
+void orr_cache_superseded(struct orr_data *h)
+{
+    orr_cache_written(h);
+    orr_cache_drop(h);
+}
+
 void orr_cache_flush(struct orr_data *h, int me)
 {
-    bool give_back =
-        h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE) && h->mpi_rank != me && h->mpi_rank >= 0;
+    bool others = h->mpi_rank != me && h->mpi_rank >= 0,
+         copy = h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD);
+    struct orr_owned *o = orr_owned_of(h);
+    if (o && orr_owned_forget_old(o)) copy = true;
     orr_cache_written(h);
-    if (give_back) starpu_data_invalidate_submit(h);
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
+    if (others && copy) starpu_data_invalidate_submit(h);
 }
 
 static void flush_one(struct orr_owned *o, void *me)

@@ -21,6 +21,13 @@ void orr_cache_made(struct orr_data *h);
 bool orr_cache_sent(struct orr_data *h, int rank);
 /* h is written by somebody at this place of the stream: every copy elsewhere is old. */
 void orr_cache_written(struct orr_data *h);
+/* Memory of this rank for a value that another one owns: taken by a receive or by a task that runs here; the
+ * handle's owner is this rank from now on; not needed any more; no longer of use, since somebody else writes
+ * the handle at this place of the stream (as orr_cache_written besides). */
+void orr_cache_hold(struct orr_data *h);
+void orr_cache_own(struct orr_data *h);
+void orr_cache_drop(struct orr_data *h);
+void orr_cache_superseded(struct orr_data *h);
 /* Forgets, and gives the memory of a received value back. me: this rank in h's communicator. */
 void orr_cache_flush(struct orr_data *h, int me);
 void orr_cache_flush_all(int me);

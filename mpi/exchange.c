@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "mpi/cache.h"
 #include "mpi/message.h"
+#include "mpi/progress.h"
 #include "mpi/redux.h"
 
 static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority, bool inferred)
@@ -55,6 +56,8 @@ int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xr
 {
     int status = 0;
     if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) return orr_redux_contribute(c, h, xrank);
+    if (xrank == c->rank && h->mpi_rank >= 0 && h->mpi_rank != xrank && !(mode & STARPU_SCRATCH))
+        orr_cache_hold(h);
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
     if (status || !(mode & STARPU_R) || mode & STARPU_SCRATCH || h->mpi_rank == ORR_RANK_PER_NODE)
         return status;
@@ -64,11 +67,14 @@ int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xr
     return status;
 }
 
-int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
+/* A task on xrank has written h. */
+static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int priority)
 {
     int owner = h->mpi_rank, me = c->rank, status = 0;
-    if (!(mode & STARPU_W) || mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) return 0;
-    orr_cache_written(h);
+    if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE)
+        orr_cache_written(h);
+    else
+        orr_cache_superseded(h);
     if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE) h->mpi_flags |= ORR_MPI_WRITTEN;
     if (owner < 0 || xrank < 0 || owner == xrank) return 0;
     if (me == owner) {
@@ -78,6 +84,16 @@ int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xra
         status = send_to(c, h, owner, false, priority, true);
         if (!status) orr_cache_made(h);
     }
+    return status;
+}
+
+int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
+{
+    int status = 0;
+    if (mode & STARPU_W && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)))
+        status = after_write(c, h, xrank, priority);
+    if (orr_unlikely(h->mpi_flags & ORR_MPI_HELD) && xrank == c->rank && !orr_cache_is_on())
+        orr_cache_drop(h); /* the next task has it sent again */
     return status;
 }
 
@@ -97,6 +113,17 @@ static void value_is_here(void *p)
     a.callback(a.arg);
 }
 
+struct acquisition {
+    struct arrived *arrived;
+    int status;
+};
+
+static void acquire(void *p)
+{
+    struct acquisition *q = p;
+    q->status = starpu_data_acquire_cb(q->arrived->handle, STARPU_R, value_is_here, q->arrived);
+}
+
 /* The value is here, or on its way: the callback waits its turn in the handle's queue. */
 static int call_when_here(struct orr_data *h, void (*callback)(void *), void *arg)
 {
@@ -104,7 +131,10 @@ static int call_when_here(struct orr_data *h, void (*callback)(void *), void *ar
     struct arrived *a = orr_malloc(sizeof *a);
     if (!a) return -ENOMEM;
     *a = (struct arrived){ h, callback, arg };
-    return starpu_data_acquire_cb(h, STARPU_R, value_is_here, a);
+    struct acquisition q = { .arrived = a };
+    orr_progress_aside(acquire, &q); /* the calling thread is not called back in here */
+    if (q.status) orr_free(a);
+    return q.status;
 }
 
 int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int priority, void (*callback)(void *),
@@ -117,6 +147,7 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
         return me == source && source != node && !orr_cache_sent(h, node)
                    ? send_to(c, h, node, false, priority, false)
                    : 0;
+    if (h->mpi_rank != me) orr_cache_hold(h);
     if (source == node || orr_cache_received(h)) return call_when_here(h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg, false);
 }

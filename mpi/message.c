@@ -84,14 +84,31 @@ static int describe_packed(struct orr_message *m)
     return 0;
 }
 
+static const char *reason(int status)
+{
+    return status == -ENODATA ? "nobody has written it there yet"
+           : status == -ENOTSUP
+               ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
+               : strerror(-status);
+}
+
+/* The data of m, for messages. */
+static const char *label(const struct orr_message *m, char *text, size_t bytes)
+{
+    const char *name = m->handle->rare ? m->handle->rare->name : NULL;
+    if (name)
+        snprintf(text, bytes, "data \"%s\"", name);
+    else
+        snprintf(text, bytes, "data %p (%s)", (void *)m->handle,
+                 m->handle->ops->name ? m->handle->ops->name : "unnamed");
+    return text;
+}
+
 static void fail(struct orr_message *m, int status)
 {
-    const char *why = status == -ENODATA ? "nobody has written it yet"
-                      : status == -ENOTSUP
-                          ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
-                          : strerror(-status);
-    orr_error("the data with tag %lld cannot be %s rank %d: %s", (long long)m->tag,
-              m->mode == STARPU_R ? "sent to" : "received from", m->peer, why);
+    char text[100];
+    orr_error("%s with tag %lld cannot be %s rank %d: %s", label(m, text, sizeof text), (long long)m->tag,
+              m->mode == STARPU_R ? "sent to" : "received from", m->peer, reason(status));
     m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
     if (m->mode == STARPU_R)
         m->request.failure = status;
@@ -210,18 +227,30 @@ static bool is_fatal(const struct orr_message *m)
 
 static void say_failure(const struct orr_message *m)
 {
+    char text[100];
     int s = m->request.status;
     if (s == -EMSGSIZE)
-        orr_error(
-            "message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving data has "
-            "%llu; register both with the same size, or give them different tags",
-            (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
-            (unsigned long long)m->handle->ops->get_size(m->handle));
+        orr_error("message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving %s "
+                  "has %llu; register both with the same size, or give them different tags",
+                  (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
+                  label(m, text, sizeof text), (unsigned long long)m->handle->ops->get_size(m->handle));
     else if (s == -EPROTOTYPE)
         say_types(m);
-    else if (m->mode == STARPU_W && s != -ECANCELED)
-        orr_error("the receive of tag %lld from rank %d failed: %s", (long long)m->tag, m->peer,
-                  strerror(-s));
+    else if (m->mode == STARPU_W)
+        orr_error("%s did not come from rank %d (tag %lld): %s", label(m, text, sizeof text), m->peer,
+                  (long long)m->tag, reason(s));
+}
+
+/* The data did not come, or not whole: it has no value now, and nobody may go on as if it had. Whoever waits
+ * for everything is told as well. The access is still held. */
+static void take_failure(struct orr_message *m)
+{
+    int none = 0, s = m->request.status;
+    if (s == -ECANCELED) return;
+    say_failure(m);
+    if (m->mode == STARPU_W && m->access.group != ORR_GROUP_NONE) orr_data_invalidate_copies(m->handle);
+    atomic_compare_exchange_strong_explicit(&orr_cluster.failed, &none, s, memory_order_relaxed,
+                                            memory_order_relaxed);
 }
 
 static void one_less(void)
@@ -267,12 +296,12 @@ static void end(struct orr_waiter *w)
     struct orr_message *m = of_waiter(w);
     struct orr_request *r = &m->request;
     end_payload(m);
-    if (r->status) say_failure(m);
-    if (is_fatal(m)) { /* nobody may go on with such data: the guard ends this process */
+    if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
+    if (r->status) take_failure(m);
+    if (is_fatal(m)) { /* the guard ends this process */
         orr_stream_blame(m->comm, r->node.peer);
         return;
     }
-    if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
     if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
     if (!m->callback)
         over(m);

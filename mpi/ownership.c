@@ -3,6 +3,7 @@
  * Threads: see ownership.h. Owns: the list of all records. Not here: the public functions (api_data.c). */
 #include "mpi/ownership.h"
 
+#include <starpu.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,6 +12,14 @@
 /* Protects all. Recursive: what orr_owned_visit calls may end the very handle it visits. */
 static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct orr_owned *all;
+
+/* Copies that are old. A value that is received again and again, as at the edge of a stencil, keeps its
+ * place: otherwise each step would pay for giving the memory back and having it again. [lock: list_lock] */
+static struct {
+    struct orr_owned *first, *last; /* oldest, latest */
+    size_t bytes;
+} old;
+enum { OLD_BYTES_MAX = 4 << 20 };
 
 /* ---- sets of ranks ---- */
 
@@ -59,11 +68,47 @@ void orr_rank_set_clear(struct orr_rank_set *s)
 
 /* ---- records ---- */
 
+static void unlink_old_locked(struct orr_owned *o)
+{
+    *(o->old_before ? &o->old_before->old_after : &old.first) = o->old_after;
+    *(o->old_after ? &o->old_after->old_before : &old.last) = o->old_before;
+    o->old_before = o->old_after = NULL;
+    old.bytes -= o->old_bytes;
+    o->old_bytes = 0;
+}
+
+bool orr_owned_forget_old(struct orr_owned *o)
+{
+    pthread_mutex_lock(&list_lock);
+    bool was = o->old_bytes > 0;
+    if (was) unlink_old_locked(o);
+    pthread_mutex_unlock(&list_lock);
+    return was;
+}
+
+void orr_owned_keep_old(struct orr_owned *o, size_t bytes)
+{
+    pthread_mutex_lock(&list_lock); /* held below, so that no handle of the list ends meanwhile */
+    if (o->old_bytes) unlink_old_locked(o);
+    o->old_bytes = bytes ? bytes : 1;
+    o->old_before = old.last;
+    *(old.last ? &old.last->old_after : &old.first) = o;
+    old.last = o;
+    old.bytes += o->old_bytes;
+    while (old.bytes > OLD_BYTES_MAX) {
+        struct orr_data *h = old.first->handle;
+        unlink_old_locked(old.first);
+        starpu_data_invalidate_submit(h);
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
 /* The handle ends. */
 static void forget(struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
     pthread_mutex_lock(&list_lock);
+    if (o->old_bytes) unlink_old_locked(o);
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&list_lock);

@@ -18,11 +18,13 @@ enum orr_mpi_flag {
     ORR_MPI_REDUX = 1 << 2,      /* contributions are pending */
     ORR_MPI_REDIRECTED = 1 << 3, /* some ranks get it from another source */
     ORR_MPI_WRITTEN = 1 << 4,    /* tasks inserted here write it: it has a value, or will have */
-    ORR_MPI_MADE = 1 << 5        /* as RECEIVED, but a task here wrote it for its owner */
+    ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
+    ORR_MPI_HELD = 1 << 6        /* there is memory of ours here for a value that another rank owns */
 };
 /* Those that count for a rank without a part in the task. */
 enum {
-    ORR_MPI_CONCERNED = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED
+    ORR_MPI_CONCERNED =
+        ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED | ORR_MPI_HELD
 };
 
 enum { ORR_RANKS_INLINE = 6 };
@@ -49,6 +51,8 @@ struct orr_owned {
     int redux_ranks;          /* its length */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
+    size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 [lock] */
+    struct orr_owned *old_before, *old_after; /* those copies, by age [lock] */
 };
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
@@ -76,6 +80,10 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
     if (o->comm) orr_comm_drop(o->comm);
     o->comm = c;
 }
+/* The small copy here is old: its memory is kept for the next value, as long as there are not too many. */
+void orr_owned_keep_old(struct orr_owned *o, size_t bytes);
+/* It gets a new value, or is given up: whether it was kept. */
+bool orr_owned_forget_old(struct orr_owned *o);
 /* Calls fn for every record; fn may end the one it is given, and no other. */
 void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg);
 

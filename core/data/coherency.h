@@ -44,7 +44,7 @@ ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);
 int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);
 
 /* Marks every copy invalid (buffers of ours are given back). Called with the handle write-acquired. */
-void orr_data_invalidate_copies(struct orr_data *h);
+ORR_EXPORT void orr_data_invalidate_copies(struct orr_data *h);
 
 /* Sets ready_interface again if nothing but main memory can hold the data. Called with the queue lock held.
  */
