@@ -9,19 +9,27 @@
 #include "core/base/alloc.h"
 #include "mpi/message.h"
 #include "mpi/ownership.h"
+#include "mpi/progress.h"
 
 struct countdown {
+    struct orr_waiter waiter; /* first */
     _Atomic int left;
     void (*callback)(void *);
     void *arg;
 };
 
+static void all_over(struct orr_waiter *w)
+{
+    struct countdown *d = (struct countdown *)w;
+    if (d->callback) d->callback(d->arg);
+    orr_free(d);
+}
+
 static void count_down(void *p)
 {
     struct countdown *d = p;
     if (orr_sub_acq_rel(&d->left, 1) > 1) return;
-    if (d->callback) d->callback(d->arg);
-    orr_free(d);
+    if (!orr_waiter_put_off(&d->waiter, all_over)) all_over(&d->waiter);
 }
 
 static struct countdown *countdown_create(void (*callback)(void *), void *arg)
@@ -67,6 +75,6 @@ int orr_collective_start(struct orr_comm *c, const struct orr_collective *w)
             r = start_one(c, h, w->gather ? ORR_RECV : ORR_SEND, owner, d);
         if (r) status = r;
     }
-    count_down(d);
+    orr_progress_aside(count_down, d); /* if all is over, somebody else calls back */
     return status;
 }

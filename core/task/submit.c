@@ -603,6 +603,12 @@ static void put_off(struct orr_put_off *p, struct orr_task *t)
     p->last_task = t;
 }
 
+/* Whether to dispatch t would call functions of the program here and now. */
+static bool calls_program(const struct orr_task *t)
+{
+    return !has_body(t) || t->flags & ORR_TF_ENDED || t->pub->prologue_callback_func;
+}
+
 void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
 {
     struct orr_thread *self = orr_self();
@@ -610,8 +616,8 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
     self->collect = list;
     for (struct orr_task *t; (t = list->head) != NULL;) {
         list->head = t->next;
-        if (orr_unlikely(self->put_off != NULL) && (!has_body(t) || t->pub->prologue_callback_func)) {
-            put_off(self->put_off, t); /* it would call functions of the program here and now */
+        if (orr_unlikely(self->put_off != NULL) && calls_program(t)) {
+            put_off(self->put_off, t);
             continue;
         }
         if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED | ORR_TF_ENDED)) && !may_dispatch(t))

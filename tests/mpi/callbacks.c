@@ -93,6 +93,23 @@ static void other_consequences(void)
     starpu_data_unregister(in_handle);
 }
 
+/* What is here already calls back too, but not inside the call. */
+static void here_already(void)
+{
+    int value = my_rank, failed = 0;
+    starpu_data_handle_t handle;
+    register_owned(&handle, &value, 7, 0);
+    start_case();
+    posting = 1;
+    failed |= starpu_mpi_get_data_on_node_detached(MPI_COMM_WORLD, handle, 0, note_thread, NULL);
+    failed |= starpu_mpi_gather_detached(&handle, 1, 0, MPI_COMM_WORLD, NULL, NULL, note_thread, NULL);
+    posting = 0;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(!failed && (my_rank == 1 || comes_to(&called, 2, 20000)) && inside == 0,
+         "values that are here already call back as well, and not inside the call");
+    starpu_data_unregister(handle);
+}
+
 /* ---- a lock held around posting ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -237,6 +254,7 @@ int main(int argc, char **argv)
     other = 1 - my_rank;
     everybody_posts();
     other_consequences();
+    here_already();
     lock_around_posting();
     nobody_idle();
     slow_callback();
