@@ -97,9 +97,9 @@ static const char *label(const struct orr_message *m, char *text, size_t bytes)
 {
     const char *name = m->handle->rare ? m->handle->rare->name : NULL;
     if (name)
-        snprintf(text, bytes, "data \"%s\"", name);
+        snprintf(text, bytes, "\"%s\"", name);
     else
-        snprintf(text, bytes, "data %p (%s)", (void *)m->handle,
+        snprintf(text, bytes, "%p (%s)", (void *)m->handle,
                  m->handle->ops->name ? m->handle->ops->name : "unnamed");
     return text;
 }
@@ -107,8 +107,8 @@ static const char *label(const struct orr_message *m, char *text, size_t bytes)
 static void fail(struct orr_message *m, int status)
 {
     char text[100];
-    orr_error("%s with tag %lld cannot be %s rank %d: %s", label(m, text, sizeof text), (long long)m->tag,
-              m->mode == STARPU_R ? "sent to" : "received from", m->peer, reason(status));
+    orr_error("data %s with tag %lld cannot be %s rank %d: %s", label(m, text, sizeof text),
+              (long long)m->tag, m->mode == STARPU_R ? "sent to" : "received from", m->peer, reason(status));
     m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
     if (m->mode == STARPU_R)
         m->request.failure = status;
@@ -230,14 +230,15 @@ static void say_failure(const struct orr_message *m)
     char text[100];
     int s = m->request.status;
     if (s == -EMSGSIZE)
-        orr_error("message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving %s "
-                  "has %llu; register both with the same size, or give them different tags",
-                  (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
-                  label(m, text, sizeof text), (unsigned long long)m->handle->ops->get_size(m->handle));
+        orr_error(
+            "message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving data "
+            "has %llu (%s); register both with the same size, or give them different tags",
+            (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
+            (unsigned long long)m->handle->ops->get_size(m->handle), label(m, text, sizeof text));
     else if (s == -EPROTOTYPE)
         say_types(m);
     else if (m->mode == STARPU_W)
-        orr_error("%s did not come from rank %d (tag %lld): %s", label(m, text, sizeof text), m->peer,
+        orr_error("data %s did not come from rank %d (tag %lld): %s", label(m, text, sizeof text), m->peer,
                   (long long)m->tag, reason(s));
 }
 

@@ -338,6 +338,29 @@ static void own_type(void)
     starpu_data_unregister(h);
 }
 
+static void tell_func(void *buffers[], void *arg)
+{
+    add_func(buffers, arg);
+    fprintf(stderr, "BODY RAN\n");
+}
+static struct starpu_codelet tell_cl = {
+    .cpu_funcs = { tell_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "tell"
+};
+
+/* A task of rank 1 needs what rank 0 owns, and never wrote. */
+static void unsent(void)
+{
+    starpu_data_handle_t h;
+    open_data();
+    starpu_variable_data_register(&h, -1, 0, sizeof(int));
+    starpu_mpi_data_register(h, 20, 0);
+    event();
+    starpu_mpi_task_insert(MPI_COMM_WORLD, &tell_cl, STARPU_RW, handles[1], STARPU_R, h, 0);
+    fprintf(stderr, "WAITED %d\n", starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    starpu_data_unregister(h);
+    close_data();
+}
+
 static const struct {
     const char *name;
     void (*body)(void);
@@ -361,6 +384,7 @@ static const struct {
     { "other_type", other_type },
     { "other_size", other_size },
     { "own_type", own_type },
+    { "unsent", unsent },
 };
 
 static int rank_main(const char *name)
@@ -634,6 +658,12 @@ UNUSED static void messages(void)
     said(lines_with("8 bytes were sent", "the receiving data has 12") == 1, "both sizes are named");
     run("own_type", NULL, NULL, NULL);
     said(got.status == 0 && has("REFUSED"), "in the program's own messages another type is an error code");
+    run("unsent", NULL, NULL, NULL);
+    said(!has("BODY RAN") && !has("WAITED 0\nWAITED 0\nWAITED 0"),
+         "data that its owner never wrote: the task of another rank that reads it does not run");
+    said(lines_with("rank 0]", "with tag 20 cannot be sent to rank 1") == 1 &&
+             lines_with("rank 1]", "did not come from rank 0 (tag 20)") == 1,
+         "both ranks name it");
 }
 
 int main(int argc, char **argv)
