@@ -47,10 +47,10 @@ static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
 static const double steal_after_us =
     60; /* less than the time that an idle worker searches before it sleeps (park.c) */
 
-/* A load: number of tasks in the upper 20 bits, nanoseconds in the lower 44 (4.8 hours); sums and differences
- * of loads are those of the two parts as long as a worker's queue stays within that. */
-static const int load_shift = 44;
-static const uint64_t load_ns_mask = (UINT64_C(1) << 44) - 1;
+/* What a task adds to a load, in ns: a little where its time is not known or nothing (0: it is not counted),
+ * and 104 days at most, so that a thousand such tasks in one queue do not overflow it. */
+enum { UNKNOWN_NS = 1000 };
+static const double most_ns = 0x1p53;
 
 struct kind;
 
@@ -60,6 +60,7 @@ struct seat {                                 /* a worker, as this policy sees i
     _Atomic uint64_t running_since;  /* ticks at which a long task began, 0: none [own, read by pushers] */
     _Atomic int64_t running_ns;      /* its prediction */
     uint64_t unpublished;            /* worked off, not in done yet [own] */
+    unsigned unpublished_tasks;      /* so many [own] */
     uint64_t ran[2];                 /* tasks placed without, and with, a prediction [own] */
     uint64_t idle_since;             /* ticks of the first pop that found nothing, 0: busy [own] */
     bool common_first;               /* whose turn it is: the common queues' or its own [own] */
@@ -112,8 +113,8 @@ static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W",
 
 static uint64_t load_of(double us)
 {
-    uint64_t ns = us > 0 ? (uint64_t)(us * 1e3) : 0;
-    return (UINT64_C(1) << load_shift) | (ns < load_ns_mask ? ns : load_ns_mask);
+    double ns = us * 1e3;
+    return ns >= 1 ? (uint64_t)(ns < most_ns ? ns : most_ns) : UNKNOWN_NS;
 }
 
 /* What t was counted as; 0: it was not. The prediction in the public task is the only note of it. */
@@ -133,7 +134,7 @@ static int64_t outstanding_ns(struct seat *s, const struct orr_worker *self)
     uint64_t done = orr_load_acquire(&s->done); /* first: what is done was pushed before */
     if (s->worker == self) done += s->unpublished;
     uint64_t load = orr_load_relaxed(&s->pushed) - done;
-    return (int64_t)load < 0 ? 0 : (int64_t)(load & load_ns_mask);
+    return (int64_t)load < 0 ? 0 : (int64_t)load;
 }
 
 /* What is left of a long task that runs now counts, what it has run does not. */
@@ -166,7 +167,7 @@ struct load_sum {
 static void add_ahead(struct orr_task *t, void *arg)
 {
     struct load_sum *sum = arg;
-    int64_t ns = (int64_t)(counted_load(t) & load_ns_mask);
+    int64_t ns = (int64_t)counted_load(t);
     sum->all_ns += ns;
     if (t->priority >= sum->priority) sum->ahead_ns += ns;
 }
@@ -198,6 +199,7 @@ static void publish(struct seat *s)
     if (!s->unpublished) return;
     orr_own_add(&s->done, s->unpublished);
     s->unpublished = 0;
+    s->unpublished_tasks = 0;
 }
 
 /* ---- deciding ---- */
@@ -587,7 +589,7 @@ static struct orr_task *steal(struct seat *s)
 
 static void note_start(struct seat *s, struct orr_task *t)
 {
-    int64_t ns = (int64_t)(counted_load(t) & load_ns_mask);
+    int64_t ns = (int64_t)counted_load(t);
     if (ns < long_ns) return;
     orr_store_relaxed(&s->running_ns, ns);
     orr_store_relaxed(&s->running_since, orr_ticks());
@@ -621,9 +623,7 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     if (orr_unlikely(!load)) return;
     s->unpublished += load;
     if (orr_load_relaxed(&s->running_since)) orr_store_relaxed(&s->running_since, 0u);
-    if ((int64_t)(s->unpublished & load_ns_mask) >= publish_ns ||
-        s->unpublished >> load_shift >= PUBLISH_TASKS)
-        publish(s);
+    if ((int64_t)s->unpublished >= publish_ns || ++s->unpublished_tasks >= PUBLISH_TASKS) publish(s);
 }
 
 static uint32_t backlog(void *instance, struct orr_worker *w)
@@ -840,15 +840,7 @@ void orr_dm_uncount_together(void *dm, struct orr_task *t, const struct orr_comb
 
 int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
 {
-    enum { UNKNOWN_NS = 1000 };
-    uint64_t most = 0;
-    for (unsigned i = 0; i < c->size; i++) {
-        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
-        uint64_t done = s ? orr_load_acquire(&s->done) : 0;
-        uint64_t tasks = s ? (orr_load_relaxed(&s->pushed) - done) >> load_shift : 0;
-        if (tasks > most && (int64_t)(tasks << load_shift) >= 0) most = tasks;
-    }
-    return latest_ns(dm, c, orr_ticks()) + (int64_t)most * UNKNOWN_NS;
+    return latest_ns(dm, c, orr_ticks());
 }
 
 #define MODEL_POLICY(id, text, traits)                                                                       \

@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 #include <starpu_heteroprio.h>
+#include <starpu_sched_ctx_hypervisor.h>
 #include "tests/stream.h"
 
 struct policy_case {
@@ -309,9 +310,58 @@ static void run_policy(const struct policy_case *policy)
     starpu_shutdown();
 }
 
+static atomic_int pushed_to[2];
+static void note_pushed(unsigned context UNUSED, int worker)
+{
+    atomic_fetch_add(&pushed_to[worker], 1);
+}
+static struct starpu_sched_ctx_performance_counters notices = { .notify_pushed_task = note_pushed };
+
+static double hours(struct starpu_task *task, unsigned nimpl UNUSED)
+{
+    return (double)(intptr_t)task->cl_arg * 3600 * 1e6; /* us */
+}
+static struct starpu_perfmodel hours_model = { .type = STARPU_COMMON,
+                                               .cost_function = hours,
+                                               .symbol = "orrery_test_hours" };
+static struct starpu_codelet hours_cl = { .cpu_funcs = { order_func },
+                                          .model = &hours_model,
+                                          .name = "hours" };
+
+/* Tasks that are said to take hours, many in each queue: one of ten, the others of one. */
+static void long_queues(const char *policy)
+{
+    enum { N = 90, FIRST = 10 };
+    struct gate gate[2] = { { 0 } };
+    int failed = 0;
+    runtime_start(2, policy);
+    require_workers(2);
+    for (int i = 0; i < 2; i++) gate_close(&gate[i], i);
+    atomic_store(&order_count, 0);
+    atomic_store(&pushed_to[0], 0);
+    atomic_store(&pushed_to[1], 0);
+    starpu_sched_ctx_set_perf_counters(0, &notices);
+    for (int i = 0; i <= N; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &hours_cl;
+        task->cl_arg = (void *)(intptr_t)(i ? 1 : FIRST);
+        failed |= starpu_task_submit(task);
+    }
+    starpu_sched_ctx_set_perf_counters(0, NULL);
+    int first = atomic_load(&pushed_to[0]), second = atomic_load(&pushed_to[1]);
+    int most = first > second ? first : second;
+    ok(!failed && first + second == N + 1 && most == (N + FIRST) / 2,
+       "%s: tasks of many hours are shared out by their length (%d, %d)", policy, first, second);
+    for (int i = 0; i < 2; i++) gate_open(&gate[i]);
+    starpu_task_wait_for_all();
+    starpu_shutdown();
+}
+
 int main(void)
 {
     alarm(60);
+    long_queues("dm");
+    long_queues("dmda");
     for (unsigned i = 0; i < LENGTH(policies); i++) run_policy(&policies[i]);
     draws("random");
     draws("modular-random");
