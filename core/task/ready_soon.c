@@ -6,16 +6,19 @@
  * A task is told of when what it still waits for is what t is about to release. Its countdown is compared
  * with the conditions that t holds: handles of which t is the only user and for which it stands first in the
  * queue, and groups of explicit prerequisites of which t is the last. Those tasks cannot go away meanwhile,
- * for they wait for t. Tasks without a body are passed through: what waits for them alone is told as well. */
+ * for they wait for t. Tasks without a body are passed through: what waits for them alone is told as well. So
+ * all who wait are gathered first, in order, with a table of their places once there are many. */
 #include "core/task/ready_soon.h"
 
 #include <math.h>
 #include <starpu_scheduler.h>
+#include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/deps.h"
 
-enum { TOLD_MAX = 64 };
+enum { FEW = 32 };
 
 static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; leaf */
 static _Atomic(starpu_notify_ready_soon_func) notify;             /* publishes notify_data */
@@ -41,22 +44,69 @@ bool orr_ready_soon_wanted(void)
 
 /* ---- who waits ---- */
 
-struct waiting {
-    struct orr_task *task[TOLD_MAX];
-    int32_t released[TOLD_MAX]; /* conditions of the task that are about to hold */
-    unsigned count;
+struct waiter {
+    struct orr_task *task;
+    int32_t released; /* conditions of the task that are about to hold */
+    bool passed;      /* it has no body, and who waits for it is here as well */
 };
+
+struct waiting {
+    struct waiter *list; /* few, or allocated */
+    unsigned count, room;
+    unsigned
+        *place; /* by hash: 1 + number in the list, 0: free; twice as long as the list. NULL: there are few */
+    struct waiter few[FEW];
+};
+
+static unsigned *slot_of(struct waiting *all, const struct orr_task *t)
+{
+    unsigned mask = 2 * all->room - 1;
+    unsigned at = (unsigned)(((uint64_t)(uintptr_t)t * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (all->place[at] && all->list[all->place[at] - 1].task != t) at = (at + 1) & mask;
+    return &all->place[at];
+}
+
+/* NULL: it is not there. */
+static struct waiter *find(struct waiting *all, const struct orr_task *t)
+{
+    if (all->place) {
+        unsigned number = *slot_of(all, t);
+        return number ? &all->list[number - 1] : NULL;
+    }
+    for (unsigned i = 0; i < all->count; i++)
+        if (all->list[i].task == t) return &all->list[i];
+    return NULL;
+}
+
+/* Twice as much room. False: out of memory. */
+static bool grow(struct waiting *all)
+{
+    unsigned room = 2 * all->room;
+    unsigned *place = orr_calloc(2 * room, sizeof *place);
+    struct waiter *list = place ? orr_realloc(all->place ? all->list : NULL, room * sizeof *list) : NULL;
+    if (!list) {
+        orr_free(place);
+        return false;
+    }
+    if (!all->place) memcpy(list, all->few, sizeof all->few);
+    orr_free(all->place);
+    all->list = list;
+    all->place = place;
+    all->room = room;
+    for (unsigned i = 0; i < all->count; i++) *slot_of(all, list[i].task) = i + 1;
+    return true;
+}
 
 static void add(struct waiting *all, struct orr_task *t)
 {
-    unsigned i = 0;
-    while (i < all->count && all->task[i] != t) i++;
-    if (i == TOLD_MAX) return; /* the others come as a surprise */
-    if (i == all->count) {
-        all->task[all->count++] = t;
-        all->released[i] = 0;
+    struct waiter *w = find(all, t);
+    if (w) {
+        w->released++;
+        return;
     }
-    all->released[i]++;
+    if (all->count == all->room && !grow(all)) return; /* the others come as a surprise */
+    if (all->place) *slot_of(all, t) = all->count + 1;
+    all->list[all->count++] = (struct waiter){ .task = t, .released = 1 };
 }
 
 /* The tasks that h's queue lets in when its only user leaves. */
@@ -93,19 +143,35 @@ static bool waits_for_nothing_else(struct orr_task *t, int32_t released)
     return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && orr_load_acquire(&t->pending) == released;
 }
 
+/* Adds who waits for tasks without a body that are about to end. False: there is no more such task. */
+static bool pass_through(struct waiting *all)
+{
+    bool more = false;
+    for (unsigned i = 0; i < all->count; i++) {
+        struct orr_task *waiter = all->list[i].task;
+        if (waiter->pub->cl || all->list[i].passed || !waits_for_nothing_else(waiter, all->list[i].released))
+            continue;
+        all->list[i].passed = true;
+        add_released_by(all, waiter);
+        more = true;
+    }
+    return more;
+}
+
 void orr_ready_soon_tell(struct orr_task *t, double us)
 {
     starpu_notify_ready_soon_func fn = orr_load_acquire(&notify);
     if (!fn || isnan(us)) return;
-    struct waiting all;
-    all.count = 0;
+    struct waiting all = { .room = FEW };
+    all.list = all.few;
     add_released_by(&all, t);
+    while (pass_through(&all)) continue;
     for (unsigned i = 0; i < all.count; i++) {
-        struct orr_task *waiter = all.task[i];
-        if (!waits_for_nothing_else(waiter, all.released[i])) continue;
-        if (waiter->pub->cl)
+        struct orr_task *waiter = all.list[i].task;
+        if (waiter->pub->cl && waits_for_nothing_else(waiter, all.list[i].released))
             fn(orr_load_relaxed(&notify_data), waiter->pub, us);
-        else
-            add_released_by(&all, waiter);
     }
+    if (!all.place) return;
+    orr_free(all.place);
+    orr_free(all.list);
 }

@@ -418,6 +418,18 @@ static void ready_soon(void)
     is_int(seen[7], 1, "explicit dependencies count, and tasks without a codelet are passed through");
     is_int(seen[1] + seen[5], 0, "tasks that wait for nothing are not told of");
     is_int(wrong, 0, "with the time that the task should take");
+    enum { MANY = 5000 };
+    int told_before = told_count;
+    gate_close(&gate, 0);
+    submit_on(&writer_cl, ha, NULL, 1);
+    for (int i = 0; i < MANY; i++) {
+        struct starpu_task *task = task_of(&both_cl);
+        task->handles[0] = task->handles[1] = ha;
+        failed |= starpu_task_submit(task);
+    }
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    is_int(told_count - told_before, MANY, "thousands of tasks that wait for one are all told of");
     starpu_task_notify_ready_soon_register(NULL, NULL);
     int before = told_count;
     submit_on(&writer_cl, ha, NULL, 1);
