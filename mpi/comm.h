@@ -19,7 +19,7 @@ struct orr_comm {
     uint32_t context; /* this rank's number for it, without the top bit (ORR_CONTEXT_UNCOUNTED) [const] */
     int rank, size;   /* [const] */
     int *peers;       /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
-    _Atomic uint32_t sums, barriers;     /* collective calls so far (coll.c) [any thread] */
+    _Atomic uint32_t sums, barriers; /* collective calls so far (coll.c) [any thread] */
     _Atomic uint32_t holders; /* the program's MPI_Comm, messages and data [atomic: the last ends it] */
     _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
     _Atomic uint8_t *met;                /* by rank: enum in api_comm.c; NULL: the layer's own [atomic] */

@@ -34,9 +34,9 @@
 #include "core/mem/node.h"
 #include "core/task/perf.h"
 #include "core/task/prefetch.h"
-#include "core/worker/counters.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
+#include "core/worker/profile.h"
 #include "sched/dm.h"
 #include "sched/pool.h"
 
@@ -414,7 +414,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))
         orr_task_prefetch(p, s->kind->node, p->priority, false);
-    orr_counters_pushed(d->ctx, s->worker);
+    orr_profile_placed(d->ctx, t, s->worker);
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
     if (orr_unlikely(!orr_load_seq(&s->active))) decide_anew(s); /* pairs with remove_seat */

@@ -8,8 +8,9 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
-#include "core/worker/counters.h"
 #include "core/worker/park.h"
+#include "core/worker/profile.h"
+#include "core/worker/profile.h"
 #include "sched/draw.h"
 #include "sched/pool.h"
 
@@ -83,7 +84,7 @@ static void push(void *instance, struct orr_task *t)
         return;
     }
     w = orr_awake_beside(w, stands_in, &(struct drawn){ d, t, w });
-    orr_counters_pushed(d->ctx, w);
+    orr_profile_placed(d->ctx, t, w);
     orr_worker_push_local(w, t, t->priority > 0);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/worker/counters.h"
+#include "core/worker/profile.h"
 #include "sched/pool.h"
 
 struct stealing {
@@ -67,7 +67,7 @@ static void push(void *instance, struct orr_task *t)
         return;
     }
     unsigned to = choose_queue(s);
-    orr_counters_pushed(s->ctx, &orr_workers[to]);
+    orr_profile_placed(s->ctx, t, &orr_workers[to]);
     orr_queue_push(&s->queue[to], t);
     orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
 }

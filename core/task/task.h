@@ -108,6 +108,7 @@ enum orr_task_flag {
     ORR_TF_HELD = 1 << 17,    /* its turn in the list has not come */
     ORR_TF_ENDED = 1 << 18,   /* put aside with tasks that are ready, but only to be completed */
     ORR_TF_PLANNED = 1 << 19, /* some of its data is part of a partition plan */
+    ORR_TF_PLACED = 1 << 20,  /* it was told that a worker was chosen (core/worker/profile.h) */
 };
 
 struct orr_task {

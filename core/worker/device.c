@@ -308,7 +308,7 @@ static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
     p->waiting = NULL;
     if (t) return t;
     t = orr_worker_next(w);
-    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(t);
+    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(w, t);
     return t;
 }
 
@@ -376,7 +376,7 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
     if (p->waiting) return true;
     struct orr_task *t = orr_worker_idle(w);
-    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(t);
+    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(w, t);
     if (t) p->waiting = t;
     return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
 }

@@ -12,10 +12,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
-#include "core/worker/counters.h"
 #include "core/worker/device.h"
 #include "core/worker/group.h"
 #include "core/worker/member.h"
+#include "core/worker/profile.h"
 
 struct group {
     struct orr_ctx *ctx;
@@ -175,7 +175,7 @@ static void push(void *instance, struct orr_task *t)
     if (g->ctx->awake_workers && hand_out(g, t)) return;
     int master = orr_load_seq(&g->master);
     struct orr_worker *w = &orr_workers[master >= 0 ? master : 0];
-    orr_counters_pushed(g->ctx, w);
+    orr_profile_placed(g->ctx, t, w);
     orr_worker_push_local(w, t, t->priority > 0);
 }
 

@@ -441,7 +441,7 @@ static struct orr_task *handed(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
-    orr_counters_pushed(ctx, w);
+    orr_profile_placed(ctx, t, w);
     if (orr_likely(w->direct && t->pub->cl->cpu_funcs[0] && !t->pub->cl->can_execute)) {
         t->nimpl = 0;
         t->nimpl_valid = 1;

@@ -159,7 +159,8 @@ int orr_team_push(const struct orr_combined *c, struct orr_task *t)
         return -ENOMEM;
     }
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    for (unsigned i = 0; i < c->size; i++) orr_counters_pushed(ctx, members[i]);
+    orr_profile_placed(ctx, t, members[0]);
+    for (unsigned i = 1; i < c->size; i++) orr_counters_pushed(ctx, members[i]);
     orr_worker_push_together(members, parts, c->size);
     return 0;
 }
@@ -278,7 +279,7 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
     orr_policy_releases(t); /* a policy of the program gave its parts, and not itself */
     choose_impl(team, w, part);
     orr_worker_begin(w, t);
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_popped(t);
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_popped(w, t);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
     int r = orr_fetch_task_inputs(w, t);

@@ -99,10 +99,7 @@ static void submitted(struct orr_task *t)
 void orr_profile_push(struct orr_task *t)
 {
     struct starpu_profiling_task_info *info = t->pub->profiling_info;
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)) {
-        orr_break(ORR_BREAK_PUSH, t);
-        if (orr_contexts[t->sched_ctx].policy != &orr_user_policy) orr_break(ORR_BREAK_SCHED, t);
-    }
+    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_PUSH, t);
     if (!info) return;
     stamp(&info->push_start_time);
     info->push_end_time = info->push_start_time; /* unless the policy says more */
@@ -113,9 +110,29 @@ void orr_profile_pushed(struct starpu_task *p)
     if (p->profiling_info) stamp(&p->profiling_info->push_end_time);
 }
 
-void orr_profile_popped(struct orr_task *t)
+void orr_profile_placed_slow(struct orr_ctx *ctx, struct orr_task *t, const struct orr_worker *w)
+{
+    t->flags |= ORR_TF_PLACED;
+    orr_counters_pushed(ctx, w);
+    if (orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS) orr_break(ORR_BREAK_SCHED, t);
+}
+
+/* The program's policies say it themselves (starpu_sched_task_break, starpu_sched_ctx_call_pushed_task_cb).
+ */
+static void place_at_last(const struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    bool told = t->flags & ORR_TF_PLACED;
+    t->flags &= ~(uint32_t)ORR_TF_PLACED;
+    if (told || ctx->policy == &orr_user_policy) return;
+    orr_profile_placed(ctx, t, w);
+    t->flags &= ~(uint32_t)ORR_TF_PLACED;
+}
+
+void orr_profile_popped(struct orr_worker *w, struct orr_task *t)
 {
     uint32_t wanted = orr_load_relaxed(&orr_profiling);
+    place_at_last(w, t);
     if (orr_unlikely(wanted & ORR_PROFILE_BREAKS)) orr_break(ORR_BREAK_POP, t);
     struct starpu_profiling_task_info *info = t->pub->profiling_info;
     if (!(wanted & ORR_PROFILE_TIMES) || !info) return;

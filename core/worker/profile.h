@@ -5,6 +5,7 @@
 #ifndef ORR_WORKER_PROFILE_H
 #define ORR_WORKER_PROFILE_H
 
+#include "core/worker/counters.h"
 #include "core/worker/worker.h"
 
 /* Looked at where tasks pass: what is to be done about them. */
@@ -24,8 +25,18 @@ void orr_profile_consider(struct orr_ctx *ctx);
 void orr_profile_push(struct orr_task *t);
 void orr_profile_pushed(struct starpu_task *p);
 
-/* A worker has taken t from a queue; called when workers are observed. */
-void orr_profile_popped(struct orr_task *t);
+/* A policy of the library has chosen worker w for t, which is still the caller's: tells a hypervisor, and
+ * stops at STARPU_TASK_BREAK_ON_SCHED. Of the others, which leave the choice to the workers, it is told when
+ * one takes the task. */
+void orr_profile_placed_slow(struct orr_ctx *ctx, struct orr_task *t, const struct orr_worker *w);
+static inline void orr_profile_placed(struct orr_ctx *ctx, struct orr_task *t, const struct orr_worker *w)
+{
+    if (orr_unlikely(orr_counters_of(ctx) != NULL || orr_load_relaxed(&orr_profiling)))
+        orr_profile_placed_slow(ctx, t, w);
+}
+
+/* w has taken t from a queue; called when workers are observed. */
+void orr_profile_popped(struct orr_worker *w, struct orr_task *t);
 
 /* Around the body of a task, on its worker; cheap when profiling is off. */
 void orr_profile_start(struct orr_worker *w, struct orr_task *t);

@@ -325,8 +325,8 @@ static void run_body_observed(struct orr_worker *w, struct orr_task *t)
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     const struct orr_policy_ops *policy = ctx->policy;
     struct starpu_task *p = t->pub;
+    if (w->node == STARPU_MAIN_RAM) orr_profile_popped(w, t); /* devices said it when they began to load */
     orr_counters_begin(ctx, w);
-    if (w->node == STARPU_MAIN_RAM) orr_profile_popped(t); /* devices said it when they began to load */
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
     if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
@@ -473,7 +473,7 @@ static void push_to_policy(struct orr_task *t)
         }
         struct orr_worker *w = &orr_workers[p->workerid];
         if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
-        orr_counters_pushed(ctx, w);
+        orr_profile_placed(ctx, t, w);
         if (orr_unlikely(orr_node_count > 1) && starpu_get_prefetch_flag())
             orr_task_prefetch(p, w->node, p->priority, false);
         orr_worker_push_local(w, t, false);

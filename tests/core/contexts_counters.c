@@ -83,7 +83,7 @@ static struct starpu_codelet data_cl = {
     .cpu_funcs = { nothing }, .nbuffers = 1, .modes = { STARPU_R }, .name = "data"
 };
 
-static void tasks(const char *policy, bool own_queues)
+static void tasks(const char *policy)
 {
     enum { TASKS = 30 };
     int workers[2] = { 0, 1 };
@@ -114,7 +114,7 @@ static void tasks(const char *policy, bool own_queues)
     is_int(atomic_load(&thousands), 2 * TASKS, "%s: with the flops", policy);
     is_int(atomic_load(&footprints), 0, "%s: with the footprint of the submission", policy);
     int pushes = atomic_load(&pushed[0]) + atomic_load(&pushed[1]);
-    if (own_queues) is_int(pushes, TASKS, "%s: and each task for a worker's queue", policy);
+    is_int(pushes, TASKS, "%s: and each task for a worker's queue", policy);
     starpu_sched_ctx_delete(watched);
     is_int(atomic_load(&deleted), 1, "%s: and the end of the context", policy);
     starpu_data_unregister(handle);
@@ -181,9 +181,14 @@ int main(void)
     ok(!starpu_sched_ctx_check_if_hypervisor_exists(), "at first there is no hypervisor");
     starpu_sched_ctx_notify_hypervisor_exists();
     ok(starpu_sched_ctx_check_if_hypervisor_exists(), "then there is one");
-    tasks("eager", false);
-    tasks("random", true);
-    tasks("lws", true);
+    tasks("eager");
+    tasks("random");
+    tasks("lws");
+    tasks("dmda");
+    tasks("peager");
+    tasks("heteroprio");
+    tasks("modular-eager");
+    tasks("modular-heft");
     idle_and_empty();
     moving_in_a_notice();
     is_int(atomic_load(&wrong), 0, "every notice named the context and its own worker");

@@ -384,6 +384,27 @@ static bool stops_once(void)
            returns(trapped_before_body, 1) && returns(trapped_off_worker, !on_worker);
 }
 
+/* Whether it stops at the decision while the only worker is busy: then the policy has chosen at the push. */
+static int trapped_at_push;
+static bool stops_at_decision(void)
+{
+    char id[32];
+    struct gate gate = { 0 };
+    signal(SIGTRAP, trap);
+    stopped = starpu_task_create();
+    stopped->cl = &stopped_cl;
+    snprintf(id, sizeof id, "%lu", starpu_task_get_job_id(stopped));
+    setting("STARPU_TASK_BREAK_ON_SCHED", id);
+    if (start() != 0) return false;
+    for (unsigned i = 0; i < starpu_worker_get_count(); i++) gate_submit(&gate, (int)i);
+    gate_wait_entered(&gate, (int)starpu_worker_get_count());
+    bool good = starpu_task_submit(stopped) == 0 && returns(atomic_load(&trapped), trapped_at_push);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    starpu_shutdown();
+    return good && returns(trapped, 1) && returns(trapped_off_worker, trapped_at_push);
+}
+
 static bool never_stops(void)
 {
     signal(SIGTRAP, trap);
@@ -426,6 +447,14 @@ static void stops(void)
         on_worker = all[i].on_worker;
         ok(child(stops_once), "%s raises SIGTRAP for that task alone, once, %s", all[i].name, all[i].when);
     }
+    setting("STARPU_SCHED", "eager");
+    ok(child(stops_at_decision),
+       "under eager, STARPU_TASK_BREAK_ON_SCHED stops when a worker takes the task");
+    setting("STARPU_SCHED", "random");
+    trapped_at_push = 1;
+    ok(child(stops_at_decision), "under random, which chooses the worker, when the task is pushed");
+    setting("STARPU_SCHED", NULL);
+    setting("STARPU_TASK_BREAK_ON_SCHED", NULL);
     ok(child(never_stops), "without these settings nothing stops");
     child(kills);
     ok(WIFSIGNALED(last.status) && WTERMSIG(last.status) == SIGTRAP,
