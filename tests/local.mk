@@ -117,6 +117,7 @@ TAP_TESTS += tests/sched/graph_test
 TAP_TESTS += tests/core/sim_device
 TAP_TESTS += tests/core/data_own_interface
 TAP_TESTS += tests/core/coherency_random
+TAP_TESTS += tests/core/memory_hungry
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices
 TAP_TESTS += tests/sched/components_devices

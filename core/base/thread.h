@@ -43,6 +43,7 @@ struct orr_put_off {
 enum orr_local {
     ORR_LOCAL_LET_IN,     /* core/data/acquire.c */
     ORR_LOCAL_PREFETCHES, /* core/data/transfer.c */
+    ORR_LOCAL_FEEDING,    /* core/data/hungry.c */
     ORR_LOCAL_SWITCHES,   /* core/data/partition.c */
     ORR_LOCAL_FILTER,     /* core/data/filters/cut.c */
     ORR_LOCAL_LOCKS,      /* core/worker/policy.c */

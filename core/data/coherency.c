@@ -60,25 +60,35 @@ static int best_source(struct orr_data *h, unsigned dst)
 
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
 {
-    int src = with_bytes ? best_source(h, dst) : -1;
-    if (with_bytes && src < 0) return false;
+    if (with_bytes && best_source(h, dst) < 0) return false;
     t->handle = h;
     t->dst = (uint16_t)dst;
-    t->src = (int16_t)src;
-    if (src >= 0) h->replicates[src].users++;
+    t->src = -1;
+    t->brings = with_bytes;
     h->replicates[dst].users++;
     h->replicates[dst].incoming = t;
     orr_transfers_count(1);
     return true;
 }
 
-/* f waits for t. */
+void orr_transfer_choose_source_locked(struct orr_transfer *t)
+{
+    t->src = (int16_t)best_source(t->handle, t->dst);
+    if (t->src >= 0) t->handle->replicates[t->src].users++;
+}
+
+static enum orr_urgency urgency_of(const struct orr_fetch *f)
+{
+    return f->prefetch ? ORR_PREFETCH : f->set ? ORR_LOADING : ORR_NEEDED;
+}
+
+/* f waits for t. A writer elsewhere only waits for its end: a prefetch is not more urgent for that. */
 static void attach(struct orr_fetch *f, struct orr_transfer *t)
 {
     f->next = t->waiters;
     f->has_turn = false;
     t->waiters = f;
-    if (!f->prefetch) orr_store_relaxed(&t->prefetch, false);
+    if (f->node == t->dst && !t->eviction) orr_transfer_urge_locked(t, urgency_of(f));
 }
 
 /* Declares the copy on node the only valid one. */
@@ -107,7 +117,7 @@ static struct orr_transfer *other_transfer(struct orr_data *h, unsigned node)
 
 static void new_transfer(struct orr_transfer *t, struct orr_fetch *f)
 {
-    orr_store_relaxed(&t->prefetch, f->prefetch);
+    orr_store_relaxed(&t->urgency, (uint8_t)urgency_of(f));
     t->quiet = f->quiet || f->prefetch;
     t->has_turn = f->has_turn;
 }
@@ -325,34 +335,43 @@ static void lock_quiet(struct orr_data *h)
     }
 }
 
+/* The same where there is no other node. Called with the handle's lock held; returns without. */
+static void give_up_only_copy(struct orr_data *h)
+{
+    struct orr_replicate *r = &h->replicates[STARPU_MAIN_RAM];
+    bool ours = r->allocated && r->ours;
+    r->state = ORR_INVALID;
+    r->writing = false;
+    if (ours) r->allocated = r->ours = false;
+    orr_spin_unlock(&h->queue.lock);
+    if (ours) h->ops->free_data_on_node(r->interface, STARPU_MAIN_RAM);
+}
+
+/* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and who looks
+ * for memory sees that some is coming. */
 void orr_data_invalidate_copies(struct orr_data *h)
 {
-    struct orr_chunk *chunks = NULL;
-    uint32_t ours = 0;
+    struct orr_transfer ram, *out[STARPU_MAXNODES] = { NULL };
+    unsigned nodes = orr_node_count ? orr_node_count : 1;
     lock_quiet(h);
+    h->initialized = false;
+    orr_store_release(&h->ready_interface, NULL);
+    if (h->nnodes == 1) {
+        give_up_only_copy(h);
+        return;
+    }
     for (unsigned n = 0; n < h->nnodes; n++) {
         struct orr_replicate *r = &h->replicates[n];
         r->state = ORR_INVALID;
         r->writing = false;
-        if (!r->allocated || !r->ours) continue;
-        r->allocated = r->ours = false;
-        ours |= UINT32_C(1) << n;
-        struct orr_chunk *c = orr_chunk_detach_locked(r, n);
-        if (!c) continue;
-        c->next = chunks;
-        chunks = c;
+        if (!r->allocated || !r->ours || n >= nodes) continue;
+        out[n] = r->chunk ? &r->chunk->out : &ram; /* only main memory has none */
+        orr_eviction_begin_locked(out[n], h, n);
     }
-    h->initialized = false;
-    orr_data_update_ready_locked(h);
     orr_spin_unlock(&h->queue.lock);
     for (unsigned n = 0; n < h->nnodes; n++) {
-        if (!(ours >> n & 1) || n >= (orr_node_count ? orr_node_count : 1)) continue;
-        h->ops->free_data_on_node(h->replicates[n].interface, n);
+        if (!out[n]) continue;
+        orr_waiters_tell(orr_eviction_run(out[n]), n, -EAGAIN);
         orr_memory_feed(n);
-    }
-    while (chunks) {
-        struct orr_chunk *c = chunks;
-        chunks = c->next;
-        orr_free(c);
     }
 }

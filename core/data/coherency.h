@@ -11,7 +11,8 @@
 /* A wish for a valid copy on a node. Filled by the caller; owned by it until done() was called. */
 struct orr_fetch {
     void (*done)(struct orr_fetch *f,
-                 int status); /* status 0, -ENOMEM, -EIO; any thread, no locks held, must not block */
+                 int status); /* status 0, -ENOMEM, -EIO, for a set -EAGAIN (orr_memory_load_begin); any
+                               * thread, no locks held, must not block */
     struct orr_fetch *next;
     struct orr_data *handle;
     uint16_t node;
@@ -59,6 +60,13 @@ void orr_transfers_wait(struct orr_event *e);
 extern _Atomic uint32_t orr_transfers_active; /* [atomic: read by workers after they announced to sleep] */
 extern void (*_Atomic orr_transfers_started)(
     void); /* called when a transfer starts; without locks; NULL: nobody */
+
+/* The turn to load a task on a device's node, for one at a time: were two to take memory piece by piece, each
+ * might wait for what the other holds. fetches: the task's, with set pointing to them; borrowed until the
+ * end. False: not now. When what it holds is in the way of others, all that is still to come for it ends with
+ * -EAGAIN: the caller ends all uses and the turn, and begins again later. */
+bool orr_memory_load_begin(unsigned node, const struct orr_fetch *fetches, unsigned count);
+void orr_memory_load_end(unsigned node);
 
 /* Forgets what is known of devices' memories; at shutdown, after workers stopped, before nodes are forgotten.
  */

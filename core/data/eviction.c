@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eviction.c: finding room on a device's memory: the copies used longest ago make place, dirty ones are
  * written back first.
- * Threads: any; one at a time serves the hungry of a node. Owns: the order of eviction
- * and those who wait for memory. Not here: main memory, from which nothing is evicted; the copies themselves
- * (transfer.c).
- *
- * Whoever needs memory on a device queues behind those who asked before, so that a task's inputs are not
- * starved by later ones. The first tries to allocate; when that fails, copies that nobody uses are thrown out
- * in the order of their last use, until enough bytes are freed or on their way out. If all that is left is in
- * use by others, it waits: the end of a use, of a transfer or of an eviction serves the queue again. If
- * nobody else uses anything, it will never fit: -ENOMEM. */
+ * Threads: any. Owns: the order of eviction. Not here: who waits for memory (hungry.c); main memory, from
+ * which nothing is evicted; the copies themselves (transfer.c). */
 #include <errno.h>
 #include <string.h>
 
 #include <starpu.h>
 
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 #include "core/data/transfer.h"
 
 /* ---- the order ---- */
@@ -77,40 +69,42 @@ static bool only_valid(const struct orr_data *h, unsigned node)
     return true;
 }
 
-void orr_eviction_begin_locked(struct orr_chunk *c, unsigned node)
+void orr_eviction_begin_locked(struct orr_transfer *t, struct orr_data *h, unsigned node)
 {
-    struct orr_replicate *r = &c->handle->replicates[node];
-    struct orr_transfer *t = &c->out;
+    struct orr_replicate *r = &h->replicates[node];
     memset(t, 0, sizeof *t);
-    t->handle = c->handle;
+    t->handle = h;
     t->dst = (uint16_t)node;
     t->src = -1;
-    t->eviction = t->in_chunk = true;
+    t->eviction = true;
     r->state = ORR_INVALID;
     r->incoming = t;
     r->users++;
     orr_transfers_count(1);
 }
 
-void orr_eviction_run(struct orr_chunk *c, unsigned node)
+struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
 {
-    struct orr_data *h = c->handle;
+    struct orr_data *h = t->handle;
+    unsigned node = t->dst;
     struct orr_replicate *r = &h->replicates[node];
     h->ops->free_data_on_node(r->interface, node);
     orr_spin_lock(&h->queue.lock);
-    orr_chunk_detach_locked(r, node);
+    struct orr_chunk *c = orr_chunk_detach_locked(r, node);
     r->allocated = r->ours = false;
     r->incoming = NULL;
     r->users--;
-    struct orr_fetch *waiters = c->out.waiters;
+    struct orr_fetch *waiters = t->waiters;
     orr_spin_unlock(&h->queue.lock);
     orr_free(c);
-    orr_waiters_tell(waiters, node, -EAGAIN);
+    orr_add_relaxed(&orr_transfers_moved, 1);
     orr_transfers_count(-1);
+    return waiters;
 }
 
 /* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
- * lock held. */
+ * lock held. The copy is pinned at once, other than for transfers to a device: nobody waits for main memory.
+ */
 static bool begin_write_back_locked(struct orr_chunk *c, bool evict_after)
 {
     struct orr_data *h = c->handle;
@@ -118,7 +112,10 @@ static bool begin_write_back_locked(struct orr_chunk *c, bool evict_after)
     memset(&c->out, 0, sizeof c->out);
     c->out.in_chunk = c->out.quiet = true;
     c->out.evict_after = evict_after;
-    return orr_transfer_prepare_locked(&c->out, h, STARPU_MAIN_RAM, true);
+    orr_store_relaxed(&c->out.urgency, ORR_NEEDED);
+    if (!orr_transfer_prepare_locked(&c->out, h, STARPU_MAIN_RAM, true)) return false;
+    orr_transfer_choose_source_locked(&c->out);
+    return true;
 }
 
 int orr_memory_evict(struct orr_data *h, unsigned node)
@@ -132,13 +129,13 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
         if (write)
             busy = !begin_write_back_locked(c, true);
         else
-            orr_eviction_begin_locked(c, node);
+            orr_eviction_begin_locked(&c->out, h, node);
         evict = !write;
     }
     orr_spin_unlock(&h->queue.lock);
     if (busy) return -EBUSY;
     if (evict)
-        orr_eviction_run(c, node);
+        orr_waiters_tell(orr_eviction_run(&c->out), node, -EAGAIN);
     else if (write)
         orr_transfer_start(&c->out);
     orr_memory_feed(node);
@@ -147,30 +144,10 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
 
 /* ---- making room ---- */
 
-enum outcome { FREED, LEAVING, IN_USE, NOTHING };
-
-/* What a hungry transfer's task holds itself. */
-struct own_set {
-    const struct orr_fetch *fetches;
-    unsigned count;
-};
-
-static struct own_set set_of(struct orr_transfer *t)
-{
-    struct own_set s = { NULL, 0 };
-    orr_spin_lock(&t->handle->queue.lock);
-    for (struct orr_fetch *f = t->waiters; f && !s.fetches; f = f->next) {
-        s.fetches = f->set;
-        s.count = f->set_count;
-    }
-    orr_spin_unlock(&t->handle->queue.lock);
-    return s;
-}
-
-static bool holds(const struct own_set *s, const struct orr_data *h)
+bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsigned node)
 {
     for (unsigned i = 0; s->fetches && i < s->count; i++)
-        if (s->fetches[i].handle == h) return true;
+        if (s->fetches[i].handle == h && s->fetches[i].node == node) return true;
     return false;
 }
 
@@ -180,9 +157,10 @@ struct victims {
     bool leaving, in_use;
 };
 
-static struct orr_chunk *chunk_of(struct orr_transfer *t)
+/* Main memory had no room for it, and has no more now. */
+static bool is_stuck(const struct orr_chunk *c)
 {
-    return (struct orr_chunk *)((char *)t - offsetof(struct orr_chunk, out));
+    return c->stuck && orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes) + 1 >= c->stuck;
 }
 
 /* Makes c a victim if nobody uses it. gently: only if it is of no use to anybody. Called with the handle's
@@ -191,16 +169,21 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
 {
     struct orr_replicate *r = &c->handle->replicates[node];
     bool dirty = only_valid(c->handle, node);
+    if (r->users == 1 && c->handle->replicates[STARPU_MAIN_RAM].incoming == &c->out) { /* a write-back */
+        v->leaving = true;
+        v->bytes += c->bytes;
+        return;
+    }
     if (r->users > 0 || r->incoming) {
         v->in_use = true;
         return;
     }
     if (gently && (dirty || (r->state != ORR_INVALID && !c->unwanted))) return;
     if (!dirty) {
-        orr_eviction_begin_locked(c, node);
+        orr_eviction_begin_locked(&c->out, c->handle, node);
         c->out.next = v->evictions;
         v->evictions = &c->out;
-    } else if (c->stuck) {
+    } else if (is_stuck(c)) {
         return;
     } else if (begin_write_back_locked(c, false)) {
         c->out.next = v->write_backs;
@@ -212,13 +195,13 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
     v->bytes += c->bytes;
 }
 
-static struct victims choose_victims(unsigned node, const struct own_set *own, size_t bytes, bool gently)
+static struct victims choose_victims(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently)
 {
     struct orr_memory *m = &orr_memories[node];
     struct victims v = { NULL, NULL, 0, false, false };
     orr_spin_lock(&m->lock);
     for (struct orr_chunk *c = m->first; c && v.bytes < bytes; c = c->next) {
-        if (holds(own, c->handle)) continue;
+        if (orr_own_set_has(own, c->handle, node)) continue;
         if (!orr_spin_try(&c->handle->queue.lock)) { /* the other order of locks: never wait */
             v.in_use = m->retry = true;
             continue;
@@ -230,21 +213,44 @@ static struct victims choose_victims(unsigned node, const struct own_set *own, s
     return v;
 }
 
-static enum outcome reclaim(unsigned node, const struct own_set *own, size_t bytes, bool gently)
+static struct orr_fetch *join(struct orr_fetch *a, struct orr_fetch *b)
+{
+    if (!a) return b;
+    struct orr_fetch *last = a;
+    while (last->next) last = last->next;
+    last->next = b;
+    return a;
+}
+
+enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently,
+                                    struct orr_aftermath *after)
 {
     struct victims v = choose_victims(node, own, bytes, gently);
     bool freed = v.evictions != NULL;
     while (v.evictions) {
         struct orr_transfer *out = v.evictions;
         v.evictions = out->next;
-        orr_eviction_run(chunk_of(out), node);
+        after->waiters = join(orr_eviction_run(out), after->waiters);
     }
     while (v.write_backs) {
         struct orr_transfer *out = v.write_backs;
         v.write_backs = out->next;
+        out->next = after->write_backs;
+        after->write_backs = out;
+    }
+    return freed ? ORR_FREED : v.leaving ? ORR_LEAVING : v.in_use ? ORR_IN_USE : ORR_NOTHING;
+}
+
+void orr_aftermath_run(struct orr_aftermath *a, unsigned node)
+{
+    while (a->write_backs) {
+        struct orr_transfer *out = a->write_backs;
+        a->write_backs = out->next;
         orr_transfer_start(out);
     }
-    return freed ? FREED : v.leaving ? LEAVING : v.in_use ? IN_USE : NOTHING;
+    struct orr_fetch *waiters = a->waiters;
+    a->waiters = NULL;
+    orr_waiters_tell(waiters, node, -EAGAIN);
 }
 
 void orr_memory_tidy(unsigned node)
@@ -252,96 +258,11 @@ void orr_memory_tidy(unsigned node)
     enum { NEARLY_FULL_PERCENT = 90 };
     size_t enough = orr_nodes[node].limit_bytes / 100 * NEARLY_FULL_PERCENT,
            used = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    struct own_set own = { NULL, 0 };
-    if (enough && used > enough) reclaim(node, &own, used - enough, false);
-}
-
-/* ---- the hungry ---- */
-
-enum served { FED, WAITS, NEVER, DROPPED };
-
-static size_t wanted_bytes(struct orr_data *h)
-{
-    if (h->ops->get_alloc_size) return h->ops->get_alloc_size(h);
-    return h->ops->get_size ? h->ops->get_size(h) : 1;
-}
-
-static enum served serve(struct orr_transfer *t, size_t *used_out)
-{
-    for (;;) {
-        *used_out = orr_load_relaxed(&orr_nodes[t->dst].used_bytes);
-        if (orr_transfer_allocate(t) == 0) return FED;
-        bool gently = orr_load_relaxed(&t->prefetch);
-        struct own_set own = set_of(t);
-        enum outcome o = reclaim(t->dst, &own, wanted_bytes(t->handle), gently);
-        if (o == FREED) continue;
-        if (gently) return DROPPED;
-        return o == NOTHING ? NEVER : WAITS;
-    }
-}
-
-static void refuse(struct orr_transfer *t)
-{
-    if (!t->quiet) {
-        char label[64];
-        struct orr_node *n = &orr_nodes[t->dst];
-        orr_error("data %s of %zu bytes does not fit in memory node %u (%s) beside what is in use there (%zu "
-                  "of %zu bytes); use "
-                  "smaller pieces, or a worker with more memory",
-                  orr_data_label(t->handle, label, sizeof label), wanted_bytes(t->handle), t->dst, n->name,
-                  orr_load_relaxed(&n->used_bytes), n->limit_bytes);
-    }
-    orr_transfer_finish(t, -ENOMEM);
-}
-
-void orr_memory_feed(unsigned node)
-{
-    struct orr_memory *m = &orr_memories[node];
-    if (node == STARPU_MAIN_RAM) return;
-    orr_spin_lock(&m->lock);
-    while (m->hungry) {
-        if (m->feeding) {
-            m->feed_again = true;
-            break;
-        }
-        struct orr_transfer *t = m->hungry;
-        m->feeding = true;
-        m->feed_again = m->retry = false;
-        orr_spin_unlock(&m->lock);
-        size_t used;
-        enum served s = serve(t, &used);
-        orr_spin_lock(&m->lock);
-        m->feeding = false;
-        if (s == WAITS) {
-            m->used_when_stuck = used;
-            if (m->feed_again) continue;
-            break;
-        }
-        m->hungry = t->next;
-        orr_spin_unlock(&m->lock);
-        if (s == FED)
-            orr_transfer_carry_on(t);
-        else if (s == DROPPED)
-            orr_transfer_finish(t, -EAGAIN);
-        else
-            refuse(t);
-        orr_spin_lock(&m->lock);
-    }
-    orr_spin_unlock(&m->lock);
-}
-
-void orr_memory_ask(struct orr_transfer *t)
-{
-    unsigned node = t->dst; /* t may be gone as soon as it is on the list */
-    struct orr_memory *m = &orr_memories[node];
-    orr_spin_lock(&m->lock);
-    t->next = NULL;
-    if (m->hungry)
-        m->hungry_last->next = t;
-    else
-        m->hungry = t;
-    m->hungry_last = t;
-    orr_spin_unlock(&m->lock);
+    struct orr_own_set own = { NULL, 0 };
+    struct orr_aftermath after = { NULL, NULL };
+    if (!enough || used <= enough) return;
+    orr_memory_reclaim(node, &own, used - enough, false, &after);
+    orr_aftermath_run(&after, node);
     orr_memory_feed(node);
 }
 

@@ -225,7 +225,7 @@ static struct place place_of(struct orr_data *h, unsigned node)
     struct orr_transfer *t = r->incoming;
     bool comes = t && !t->eviction;
     struct place p = { r->allocated, r->state != ORR_INVALID, comes,
-                       comes && !orr_load_relaxed(&t->prefetch) };
+                       comes && orr_load_relaxed(&t->urgency) != ORR_PREFETCH };
     orr_spin_unlock(&h->queue.lock);
     return p;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transfer.c: carrying a copy through: memory at its destination, the copy itself, telling who waited.
  * Threads: whoever starts or polls. Owns: the lists of copies under way and of prefetches, in orr_memories.
- * Not here: which copy is needed (coherency.c), finding memory on a device (eviction.c).
+ * Not here: which copy is needed (coherency.c), waiting for memory on a device (hungry.c).
  *
- * A transfer goes: memory -> copy, perhaps with a stop in main memory -> finish. Each stage hands it to the
- * next, or leaves it on a list from which a poll takes it. A prefetch becomes one only in its turn: queued it
- * holds nothing. */
+ * A transfer goes: memory -> source -> copy, perhaps with a stop in main memory -> finish. Each stage hands
+ * it to the next, or leaves it on a list from which a poll takes it. The source is chosen, and pinned, once
+ * there is memory: while it waits it is in nobody's way (hungry.c). A prefetch becomes a
+ * transfer only in its turn: queued it holds nothing. */
 #include "core/data/transfer.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 struct orr_memory orr_memories[STARPU_MAXNODES];
 _Atomic uint32_t orr_transfers_active;
+_Atomic uint64_t orr_transfers_moved;
 void (*_Atomic orr_transfers_started)(void);
 
 void orr_transfers_count(int by)
@@ -112,27 +114,50 @@ static void copy(struct orr_transfer *t)
     orr_spin_unlock(&m->lock);
 }
 
+static void choose_source(struct orr_transfer *t)
+{
+    struct orr_data *h = t->handle;
+    orr_spin_lock(&h->queue.lock);
+    if (t->src < 0) orr_transfer_choose_source_locked(t);
+    orr_spin_unlock(&h->queue.lock);
+}
+
+static void say_main_memory_full(struct orr_data *h)
+{
+    char label[64];
+    orr_error("data %s does not fit in main memory (its limit: %zu bytes, in use: %zu)",
+              orr_data_label(h, label, sizeof label), orr_nodes[STARPU_MAIN_RAM].limit_bytes,
+              orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes));
+}
+
 static void arrived_in_ram(struct orr_fetch *f, int status)
 {
     struct orr_transfer *t = (struct orr_transfer *)((char *)f - offsetof(struct orr_transfer, via));
-    if (status) {
-        orr_transfer_finish(t, status);
+    const struct starpu_data_copy_methods *m = t->handle->ops->copy_methods;
+    if (status == 0)
+        t->src = STARPU_MAIN_RAM; /* pinned by the fetch */
+    else if (status == -ENOMEM && m && m->any_to_any)
+        choose_source(t); /* starpu_interface_copy goes through a buffer */
+    if (t->src >= 0) {
+        copy(t);
         return;
     }
-    t->src = STARPU_MAIN_RAM; /* pinned by the fetch */
-    copy(t);
+    if (!t->quiet && status == -ENOMEM) say_main_memory_full(t->handle);
+    orr_transfer_finish(t, status);
 }
 
 /* Brings the bytes to main memory first. */
 static void copy_by_ram(struct orr_transfer *t)
 {
     struct orr_data *h = t->handle;
+    unsigned src = (unsigned)t->src;
     orr_spin_lock(&h->queue.lock);
-    h->replicates[t->src].users--;
+    h->replicates[src].users--;
     orr_spin_unlock(&h->queue.lock);
     t->src = -1;
+    orr_memory_feed(src); /* who waits for memory there may throw the source out; then its way is ours */
     t->via = (struct orr_fetch){
-        .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = t->quiet
+        .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = true
     };
     int r = orr_fetch_start(&t->via);
     if (r) arrived_in_ram(&t->via, r < 0 ? r : 0);
@@ -140,8 +165,13 @@ static void copy_by_ram(struct orr_transfer *t)
 
 static void start_copy(struct orr_transfer *t)
 {
-    if (t->src < 0)
+    if (!t->brings) {
         orr_transfer_finish(t, 0);
+        return;
+    }
+    choose_source(t);
+    if (t->src < 0)
+        orr_transfer_finish(t, -ENODATA);
     else if (direct(t->handle, (unsigned)t->src, t->dst))
         copy(t);
     else
@@ -189,12 +219,7 @@ static void find_memory(struct orr_transfer *t)
         start_copy(t);
         return;
     }
-    if (!t->quiet) {
-        char label[64];
-        orr_error("data %s does not fit in main memory (its limit: %zu bytes, in use: %zu)",
-                  orr_data_label(t->handle, label, sizeof label), orr_nodes[0].limit_bytes,
-                  orr_load_relaxed(&orr_nodes[0].used_bytes));
-    }
+    if (!t->quiet) say_main_memory_full(t->handle);
     orr_transfer_finish(t, r);
 }
 
@@ -319,6 +344,7 @@ static void retire(struct orr_transfer *t)
     orr_spin_lock(&m->lock);
     m->incoming--;
     m->prefetching -= t->has_turn;
+    t->has_turn = false; /* somebody may still urge it */
     orr_spin_unlock(&m->lock);
 }
 
@@ -327,7 +353,7 @@ static void retire(struct orr_transfer *t)
 /* Publishes the copy, or that there is none; returns who waited. Those that wanted this copy have it pinned.
  * *evict_out: an eviction that was begun. From here on h may be destroyed, unless somebody waited, and a
  * transfer of a chunk used again. */
-static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_chunk **evict_out)
+static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_transfer **evict_out)
 {
     struct orr_data *h = t->handle;
     struct orr_replicate *r = &h->replicates[t->dst], *from = t->src >= 0 ? &h->replicates[t->src] : NULL;
@@ -339,7 +365,8 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
             r->state = ORR_SHARED;
         }
         from->users--;
-        if (status == -ENOMEM && from->chunk) from->chunk->stuck = true;
+        if (status == -ENOMEM && from->chunk)
+            from->chunk->stuck = orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes) + 1;
     }
     r->incoming = NULL;
     r->users--;
@@ -350,8 +377,8 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
         r->users++;
     }
     if (t->evict_after && status == 0 && from && from->chunk && from->users == 0 && !from->incoming) {
-        *evict_out = from->chunk;
-        orr_eviction_begin_locked(from->chunk, src); /* t is overwritten */
+        *evict_out = &from->chunk->out;
+        orr_eviction_begin_locked(*evict_out, h, src); /* t may be overwritten */
     }
     orr_spin_unlock(&h->queue.lock);
     return waiters;
@@ -362,9 +389,11 @@ void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
     while (waiters) {
         struct orr_fetch *f = waiters;
         waiters = f->next;
-        if (f->prefetch)
-            f->done(f, status == -EAGAIN ? -ENOMEM : status); /* nothing keeps its handle alive any more */
-        else if (status == 0 || status == -EAGAIN || f->node != dst)
+        if (f->prefetch) /* nothing keeps its handle alive any more */
+            f->done(f, status == -EAGAIN || status == -ECANCELED ? -ENOMEM : status);
+        else if (status == -ECANCELED && f->set && f->node == dst)
+            f->done(f, -EAGAIN);
+        else if (status == 0 || status == -EAGAIN || status == -ECANCELED || f->node != dst)
             orr_fetch_resume(f);
         else
             f->done(f, status);
@@ -376,11 +405,12 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     unsigned dst = t->dst;
     int src = t->src;
     bool in_chunk = t->in_chunk;
-    struct orr_chunk *evict = NULL;
+    struct orr_transfer *evict = NULL;
     retire(t);
+    orr_add_relaxed(&orr_transfers_moved, 1);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
-    if (evict) orr_eviction_run(evict, (unsigned)src);
+    if (evict) orr_waiters_tell(orr_eviction_run(evict), (unsigned)src, -EAGAIN);
     orr_waiters_tell(waiters, dst, status);
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
@@ -430,19 +460,16 @@ static struct orr_transfer *take_arrived(struct orr_memory *m)
 bool orr_transfers_poll(void)
 {
     if (orr_likely(orr_load_relaxed(&orr_transfers_active) == 0)) return false;
-    bool moved = false;
+    bool moved = false, nested = orr_memory_nest();
     for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
         if (has_copies(m)) {
             test_copies(m);
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) orr_transfer_finish(t, 0);
         }
-        orr_spin_lock(&m->lock);
-        bool look =
-            m->hungry && (m->retry || orr_load_relaxed(&orr_nodes[n].used_bytes) != m->used_when_stuck);
-        orr_spin_unlock(&m->lock);
-        if (look) orr_memory_feed(n);
+        orr_memory_poll(n);
         prefetches_go_on(m, n);
     }
+    orr_memory_unnest(nested);
     return moved;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transfer.h: what coherency.c, transfer.c and eviction.c share: a copy under way, and the memory a device
- * lends to data.
- * Threads: any. Owns: the shape of struct orr_transfer, struct orr_chunk and struct
+/* transfer.h: what coherency.c, transfer.c, hungry.c and eviction.c share: a copy under way, and the memory a
+ * device lends to data. Threads: any. Owns: the shape of struct orr_transfer, struct orr_chunk and struct
  * orr_memory. Not here: what other layers may call (coherency.h).
  *
  * Locks: a handle's queue lock, then a node's memory lock; in the other order only by trying. Neither is held
@@ -13,21 +12,26 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 
+/* Who needs a transfer, least first: nobody yet (it may be dropped), the program, a task that is loading. */
+enum orr_urgency { ORR_PREFETCH, ORR_NEEDED, ORR_LOADING, ORR_URGENCIES };
+
 /* A copy on its way to a node, or one being thrown out of it: replicates[dst].incoming points here until it
- * ends. It pins both its ends. */
+ * ends. It pins its destination; its source only once it has memory there. */
 struct orr_transfer {
-    struct orr_transfer *next; /* [lock: memory] of the list it is on */
-    struct orr_data *handle;   /* [const] */
-    uint16_t dst;              /* [const] */
-    int16_t src;               /* whence; -1: only memory is wanted */
-    bool eviction;             /* [const] dst's copy is thrown out; nothing is brought */
-    bool in_chunk;             /* [const] belongs to a chunk: not to be freed */
-    bool has_turn;             /* counts among the prefetches under way */
-    bool arrived;              /* [lock: memory] its copy has ended */
-    bool evict_after;          /* throw the source out when it is done */
+    struct orr_transfer *next, *prev; /* [lock: memory] of the list it is on; prev: among the hungry */
+    struct orr_data *handle;          /* [const] */
+    uint16_t dst;                     /* [const] */
+    int16_t src;                      /* whence, pinned; -1: not chosen */
+    bool brings;                      /* [const] a copy; else only memory is wanted */
+    bool eviction;                    /* [const] dst's copy is thrown out; nothing is brought */
+    bool in_chunk;                    /* [const] belongs to a chunk: not to be freed */
+    bool has_turn;                    /* [lock: memory] counts among the prefetches under way */
+    bool hungry;                      /* [lock: memory] waits for memory */
+    bool arrived;                     /* [lock: memory] its copy has ended */
+    bool evict_after;                 /* throw the source out when it is done */
     bool quiet;
-    _Atomic bool
-        prefetch; /* nobody needs it yet: may be dropped. Cleared under the handle's lock, for ever */
+    _Atomic uint8_t urgency;   /* enum orr_urgency; grows under the handle's and the memory's lock */
+    size_t bytes;              /* of memory, about; [const] while hungry */
     struct orr_fetch *waiters; /* [lock: handle] chained by next */
     struct orr_async async;
     struct orr_fetch via; /* of the stop in main memory */
@@ -38,23 +42,38 @@ struct orr_chunk {
     struct orr_chunk *prev, *next; /* [lock: memory] */
     struct orr_data *handle;       /* [const] */
     size_t bytes;                  /* [const] */
-    bool stuck;                    /* [lock: handle] could not be written back: no use trying again */
+    size_t stuck;            /* [lock: handle] 1 + what was in use of main memory when it had no room for
+                              * this; 0: it has */
     bool unwanted;           /* [lock: handle] the program said so: even a prefetch may take its place */
     struct orr_transfer out; /* its write-back, then its eviction */
 };
 
+/* The fetches of a task that is loading; empty for whatever is not a task's. */
+struct orr_own_set {
+    const struct orr_fetch *fetches;
+    unsigned count;
+};
+
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
-    ORR_ALIGNED_LINE orr_spin lock;            /* protects all of it; see above */
-    struct orr_chunk *first, *last;            /* least recently used first */
-    struct orr_transfer *copying;              /* under way in the driver */
-    struct orr_transfer *hungry, *hungry_last; /* wait for memory, in order */
-    bool feeding, feed_again;                  /* somebody serves the hungry; and must look once more */
-    bool retry;                                /* nobody will say when it is worth another look: poll */
-    size_t used_when_stuck;                    /* used_bytes when the first hungry one found no room */
-    struct orr_fetch *prefetches;              /* not started, most urgent first; they pin nothing */
-    uint32_t prefetching;                      /* prefetches under way */
-    uint32_t incoming;                         /* transfers under way to this node */
+    ORR_ALIGNED_LINE orr_spin lock; /* protects all of it; see above */
+    struct orr_chunk *first, *last; /* least recently used first */
+    struct orr_transfer *copying;   /* under way in the driver */
+    struct {
+        struct orr_transfer *first, *last;
+    } hungry[ORR_URGENCIES];       /* wait for memory, in order */
+    struct orr_transfer *serving;  /* one of them that somebody serves just now */
+    struct orr_own_set load;       /* of the task that has the turn to load here */
+    struct orr_transfer *favoured; /* one of them that goes first, since nothing moved otherwise */
+    bool look;                     /* something has changed since the hungry were served */
+    bool retry;                    /* nobody will say when it is worth another look: poll */
+    bool tried;                    /* unstick() did what it could since then */
+    size_t used_when_stuck;        /* used_bytes when the first hungry one found no room */
+    size_t ram_when_stuck;         /* of main memory, where copies to be thrown out go */
+    uint64_t stuck_since;          /* ticks */
+    struct orr_fetch *prefetches;  /* not started, most urgent first; they pin nothing */
+    uint32_t prefetching;          /* prefetches under way */
+    uint32_t incoming;             /* transfers under way to this node, but for the hungry */
 };
 extern struct orr_memory orr_memories[STARPU_MAXNODES];
 
@@ -76,21 +95,33 @@ bool orr_prefetch_start_next(unsigned node);
 void orr_prefetch_pass(unsigned node);
 /* Drops the prefetches of h that are queued. No locks held. */
 void orr_prefetches_drop(struct orr_data *h);
-/* Resumes those who waited for a transfer to dst, or tells them that it failed: -EAGAIN: it brought nothing,
- * look again. */
+/* Resumes those who waited for a transfer to dst, or tells them that it failed. -EAGAIN: it brought nothing,
+ * look again; -ECANCELED: the same, but a task that is loading gives back what it has. */
 void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status);
 void orr_transfers_count(int by);
+extern _Atomic uint64_t orr_transfers_moved; /* got memory, or ended [any: statistic] */
 
 /* Goes on with a fetch after a transfer or a turn it waited for; calls done() when it is over (coherency.c).
  * No locks held. */
 void orr_fetch_resume(struct orr_fetch *f);
 /* Prepares the transfer of a valid copy to dst. Called with the handle's lock held. False: nobody has one. */
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes);
+/* Chooses the copy that t brings, and pins it. Called with the handle's lock held. */
+void orr_transfer_choose_source_locked(struct orr_transfer *t);
 
-/* Serves those who wait for memory of a node (eviction.c). No locks held. */
+/* Something has changed: serves those who wait for memory of a node (hungry.c), unless this thread is doing
+ * so further up its stack. No locks held. */
 void orr_memory_feed(unsigned node);
 /* Adds t to them. */
 void orr_memory_ask(struct orr_transfer *t);
+/* Somebody needs what t brings. Called with the handle's lock held. */
+void orr_transfer_urge_locked(struct orr_transfer *t, enum orr_urgency u);
+/* Looks after those who wait, if nobody else will. Called by polls; no locks held. */
+void orr_memory_poll(unsigned node);
+/* Around a poll: orr_memory_feed serves even where this thread was serving, because it may be waiting for
+ * what it serves. Returns what to hand to the second. */
+bool orr_memory_nest(void);
+void orr_memory_unnest(bool was);
 /* Most recently used; called with the handle's lock held. first: to be evicted first instead. */
 void orr_chunk_touch_locked(struct orr_replicate *r, unsigned node, bool first);
 /* Takes the chunk off its list; the caller frees it. Called with the handle's lock held. */
@@ -98,10 +129,26 @@ struct orr_chunk *orr_chunk_detach_locked(struct orr_replicate *r, unsigned node
 /* Starts throwing h's copy out of a node, after writing it back if need be. 0, or -EBUSY. */
 int orr_memory_evict(struct orr_data *h, unsigned node);
 
-/* An eviction: whoever asks for the copy from now on waits for c->out. Called with the handle's lock held.
- * Then its running, with no locks held: c is gone afterwards. */
-void orr_eviction_begin_locked(struct orr_chunk *c, unsigned node);
-void orr_eviction_run(struct orr_chunk *c, unsigned node);
+/* An eviction: whoever asks for the copy from now on waits for t, the chunk's out where there is a chunk.
+ * Called with the handle's lock held. Then its running, with no locks held: the chunk is gone afterwards, and
+ * the caller tells those who waited (orr_waiters_tell with -EAGAIN). A chunk stays on its list until its
+ * memory is free: who looks for room must see that some is coming. */
+void orr_eviction_begin_locked(struct orr_transfer *t, struct orr_data *h, unsigned node);
+struct orr_fetch *orr_eviction_run(struct orr_transfer *t);
+/* What a search for room leaves to be done once nobody waits for its end: write-backs to start and waiters
+ * to tell, whose callbacks may do anything. */
+struct orr_aftermath {
+    struct orr_transfer *write_backs; /* chained by next */
+    struct orr_fetch *waiters;
+};
+void orr_aftermath_run(struct orr_aftermath *a, unsigned node);
+bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsigned node);
+/* Throws out what nobody uses, until about so many bytes are free or on their way out; gently: only what is
+ * of no use to anybody. LEAVING: write-backs have to end first; IN_USE: and others hold the rest; NOTHING:
+ * the rest is the set's own. */
+enum orr_outcome { ORR_FREED, ORR_LEAVING, ORR_IN_USE, ORR_NOTHING };
+enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently,
+                                    struct orr_aftermath *after);
 /* Starts to make a node that is nearly full less so. */
 void orr_memory_tidy(unsigned node);
 

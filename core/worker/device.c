@@ -4,9 +4,9 @@
  * run (worker.c).
  *
  * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. A task is
- * loaded by starting a fetch for each of its data. On one node only one task is loading at a time: were two
- * to take memory piece by piece, each might wait for what the other holds. A task that is loaded needs
- * nothing more to run, so memory comes back. */
+ * loaded by starting a fetch for each of its data, when it has the turn of each device's node on which it has
+ * some (core/data/hungry.c, which may also ask it to give everything back and to begin again). A task that is
+ * loaded needs nothing more to run, so memory comes back. */
 #include "core/worker/device.h"
 
 #include <errno.h>
@@ -40,15 +40,13 @@ struct load {
     struct orr_task *task;
     struct orr_fetch *fetches; /* inline_fetches or heap */
     unsigned count;
-    bool heap, has_turn;
+    uint32_t nodes, turns; /* devices' nodes that it uses; whose turn it has */
+    bool heap;
     _Atomic int left;   /* fetches outstanding; publishes status */
     _Atomic int status; /* the first error */
     struct orr_event loaded;
     struct orr_fetch inline_fetches[INLINE_FETCHES];
 };
-
-/* Which worker loads on a node: id + 1, 0 nobody. */
-static _Atomic int loading[STARPU_MAXNODES];
 
 /* ---- what a task uses, and where ---- */
 
@@ -120,11 +118,42 @@ static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsign
 
 /* ---- loading ---- */
 
+static void turn_take_back(struct load *l)
+{
+    for (; l->turns; l->turns &= l->turns - 1) orr_memory_load_end((unsigned)__builtin_ctz(l->turns));
+}
+
+/* Whether l may load on all its nodes now. */
+static bool turn_take(struct load *l)
+{
+    for (uint32_t left = l->nodes; left; left &= left - 1) {
+        unsigned node = (unsigned)__builtin_ctz(left);
+        if (!orr_memory_load_begin(node, l->fetches, l->count)) {
+            turn_take_back(l);
+            return false;
+        }
+        l->turns |= UINT32_C(1) << node;
+    }
+    return true;
+}
+
+/* All fetches of l are over: its task has its data, or none of them. l may be gone on return. */
+static void load_over(struct load *l)
+{
+    turn_take_back(l);
+    for (unsigned i = 0; orr_load_relaxed(&l->status) && i < l->count; i++) {
+        struct orr_fetch *f = &l->fetches[i];
+        if (f->pinned)
+            orr_fetch_end(f->handle, f->node, f->mode & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R);
+    }
+    orr_event_set(&l->loaded);
+}
+
 static void input_arrived(struct orr_fetch *f, int status)
 {
     struct load *l = f->arg;
     if (status) orr_store_relaxed(&l->status, status);
-    if (orr_sub_acq_rel(&l->left, 1) == 1) orr_event_set(&l->loaded);
+    if (orr_sub_acq_rel(&l->left, 1) == 1) load_over(l);
 }
 
 /* The list of fetches and the interfaces of the task; nothing is started. */
@@ -137,7 +166,7 @@ static int load_prepare(struct load *l, struct orr_worker *w, struct orr_task *t
     l->task = t;
     l->count = 0;
     l->heap = n > INLINE_FETCHES;
-    l->has_turn = false;
+    l->nodes = l->turns = 0;
     l->fetches = l->heap ? orr_calloc(n, sizeof *l->fetches) : l->inline_fetches;
     if (!l->fetches) return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
@@ -155,8 +184,11 @@ static int load_prepare(struct load *l, struct orr_worker *w, struct orr_task *t
                                                      .node = (uint16_t)in.node,
                                                      .mode = (uint16_t)in.mode,
                                                      .quiet = quiet,
+                                                     .set = l->fetches,
                                                      .arg = l };
+        if (in.node != STARPU_MAIN_RAM) l->nodes |= UINT32_C(1) << in.node;
     }
+    for (unsigned i = 0; i < l->count; i++) l->fetches[i].set_count = (uint16_t)l->count;
     return 0;
 }
 
@@ -168,43 +200,41 @@ static void load_start(struct load *l)
     orr_store_relaxed(&l->left, (int)l->count + 1);
     unsigned settled = 1; /* 1: this function itself */
     for (unsigned i = 0; i < l->count; i++) {
-        l->fetches[i].set = l->fetches;
-        l->fetches[i].set_count = (uint16_t)l->count;
-    }
-    for (unsigned i = 0; i < l->count; i++) {
         int r = orr_fetch_start(&l->fetches[i]);
         if (r < 0) orr_store_relaxed(&l->status, r);
         if (r) settled++;
     }
-    if (orr_sub_acq_rel(&l->left, (int)settled) == (int)settled) orr_event_set(&l->loaded);
+    if (orr_sub_acq_rel(&l->left, (int)settled) == (int)settled) load_over(l);
 }
 
-static void turn_take_back(struct load *l)
-{
-    if (l->has_turn) orr_store_release(&loading[l->worker->node], 0);
-    l->has_turn = false;
-}
-
-/* Whether l may load on its node now. */
-static bool turn_take(struct load *l)
-{
-    if (l->worker->node == STARPU_MAIN_RAM) return true; /* nothing is evicted from there */
-    int nobody = 0;
-    return l->has_turn =
-               atomic_compare_exchange_strong_explicit(&loading[l->worker->node], &nobody, l->worker->id + 1,
-                                                       memory_order_acq_rel, memory_order_relaxed);
-}
-
-/* Ends a load that is loaded: its task has its data, or none of them. */
+/* Ends a load that is over. */
 static int load_finish(struct load *l)
 {
     int status = orr_load_relaxed(&l->status);
-    turn_take_back(l);
-    for (unsigned i = 0; status && i < l->count; i++)
-        if (l->fetches[i].pinned) orr_fetch_end(l->fetches[i].handle, l->fetches[i].node, STARPU_R);
     if (l->heap) orr_free(l->fetches);
     if (status == 0) l->task->flags = (l->task->flags | ORR_TF_FETCHED) & ~(uint32_t)ORR_TF_PLAIN;
     return status;
+}
+
+/* Waits for transfers, perhaps for one event, without holding a core that others need. Callbacks that a poll
+ * runs are no waiting. *since: 0 after each movement. */
+static void wait_a_little(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, uint64_t *since)
+{
+    enum { NAP_NS = 50000 };
+    uint64_t now = orr_ticks();
+    bool moved = poll();
+    if (moved || *since == 0) {
+        *since = moved ? 0 : now;
+        return;
+    }
+    orr_store_relaxed(&w->waits_for_data, true);
+    if (now - *since < orr_us_to_ticks(200))
+        sched_yield();
+    else if (e)
+        orr_event_nap(e, NAP_NS);
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    orr_store_relaxed(&w->waits_for_data, false);
 }
 
 int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
@@ -213,10 +243,12 @@ int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
     if (t->flags & ORR_TF_FETCHED) return 0;
     int r = load_prepare(&l, w, t, false);
     if (r) return r;
-    while (!turn_take(&l))
-        if (!orr_transfers_poll()) sched_yield();
-    load_start(&l);
-    orr_transfers_wait(&l.loaded);
+    do {
+        uint64_t since = 0;
+        while (!turn_take(&l)) wait_a_little(w, orr_transfers_poll, NULL, &since);
+        load_start(&l);
+        while (!orr_event_is_set(&l.loaded)) wait_a_little(w, orr_transfers_poll, &l.loaded, &since);
+    } while (orr_load_relaxed(&l.status) == -EAGAIN);
     return load_finish(&l);
 }
 
@@ -274,10 +306,7 @@ static bool has_place(struct pipeline *p)
 {
     if (p->count == 0) return true;
     struct load *last = load_at(p, p->count - 1);
-    if (p->count >= p->depth || !orr_event_is_set(&last->loaded) || orr_load_relaxed(&last->status))
-        return false;
-    turn_take_back(last);
-    return true;
+    return p->count < p->depth && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
 }
 
 /* Starts loading t. False: another worker loads on the node just now. */
@@ -348,6 +377,10 @@ static bool pipeline_run(struct pipeline *p, struct orr_worker *w)
 {
     struct load *l = load_at(p, 0);
     if (!orr_event_is_set(&l->loaded)) return false;
+    if (orr_load_relaxed(&l->status) == -EAGAIN) { /* it gave back what it had */
+        if (turn_take(l)) load_start(l);
+        return false;
+    }
     struct orr_task *t = l->task;
     load_finish(l); /* what failed is fetched again, alone, and reported by orr_worker_run */
     p->first = (p->first + 1) % PIPELINE_MAX;
@@ -356,19 +389,11 @@ static bool pipeline_run(struct pipeline *p, struct orr_worker *w)
     return true;
 }
 
-/* Waits for transfers, without holding a core that others need. */
-static void wait_a_little(struct pipeline *p, uint64_t *since)
+/* What it waits for before it can run its first task, or NULL. */
+static struct orr_event *not_loaded(struct pipeline *p)
 {
-    enum { NAP_NS = 50000 };
-    uint64_t now = orr_ticks();
-    if (orr_progress_poll() || *since == 0)
-        *since = now;
-    else if (now - *since < orr_us_to_ticks(200))
-        sched_yield();
-    else if (p->count > 0)
-        orr_event_nap(&load_at(p, 0)->loaded, NAP_NS);
-    else
-        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    struct orr_event *e = p->count > 0 ? &load_at(p, 0)->loaded : NULL;
+    return e && !orr_event_is_set(e) ? e : NULL;
 }
 
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
@@ -404,9 +429,10 @@ void orr_device_loop(struct orr_worker *w)
             since = 0;
             continue;
         }
+        if (p->count == 0 && since == 0) orr_wait_check(); /* it may have ended the last task */
         if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) ||
             orr_load_relaxed(&orr_transfers_active))
-            wait_a_little(p, &since);
+            wait_a_little(w, orr_progress_poll, not_loaded(p), &since);
         else if (!wait_for_work(p, w))
             break;
         else

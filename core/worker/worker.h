@@ -74,11 +74,12 @@ struct orr_worker {
         uint64_t rank;
     } serves[STARPU_NMAX_SCHED_CTXS]; /* its contexts, the highest rank first (several.h) */
     unsigned serves_count, serves_turn;
-    bool changing;         /* it is about to leave and join contexts */
-    struct orr_team *team; /* whose body it runs (parallel.h); NULL: no parallel task's */
-    int team_rank;         /* its rank there */
-    _Atomic uint32_t gate; /* futex: counts what happens to it while it waits for its team */
-    _Atomic bool at_gate;  /* it does [own, read by any] */
+    bool changing;               /* it is about to leave and join contexts */
+    struct orr_team *team;       /* whose body it runs (parallel.h); NULL: no parallel task's */
+    int team_rank;               /* its rank there */
+    _Atomic uint32_t gate;       /* futex: counts what happens to it while it waits for its team */
+    _Atomic bool at_gate;        /* it does [own, read by any] */
+    _Atomic bool waits_for_data; /* of a task; or it only waits for others' transfers [own, read by any] */
 
     /* what others ask of it: member.c */
     ORR_ALIGNED_LINE orr_spin asked_lock; /* protects these; leaf */

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who gets a device's memory when there is not enough for all: nobody holds some for ever while waiting for
+ * more, whoever can go on gets it, and no wake-up is lost. Threads: each case in a process of its own, so
+ * that one that hangs fails alone. Owns: the data of each case. Not here: random programs (memory_random.c),
+ * single facts about places of copies (coherency_places.c).
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+#include "core/base/log.h"
+#include "tests/core/sim_helper.h"
+
+enum { KIB = 1024, BLOCK = 64 * KIB, MANY = 8, PATIENCE_S = 12 };
+
+static char blocks[MANY][BLOCK];
+static starpu_data_handle_t handles[MANY];
+static atomic_int ran;
+
+static void add_func(void *buffers[], void *arg UNUSED)
+{
+    ++*(char *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    atomic_fetch_add(&ran, 1);
+}
+static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
+                                        .cuda_funcs = { add_func },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW },
+                                        .name = "add" };
+static struct starpu_codelet add2_cl = { .cpu_funcs = { add_func },
+                                         .cuda_funcs = { add_func },
+                                         .nbuffers = 2,
+                                         .modes = { STARPU_RW, STARPU_R },
+                                         .name = "add2" };
+static struct starpu_codelet add3_cl = { .cpu_funcs = { add_func },
+                                         .cuda_funcs = { add_func },
+                                         .nbuffers = 3,
+                                         .modes = { STARPU_RW, STARPU_R, STARPU_R },
+                                         .name = "add3" };
+
+static int submit_on(int worker, struct starpu_codelet *cl, starpu_data_handle_t a, starpu_data_handle_t b,
+                     starpu_data_handle_t c)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = cl;
+    task->handles[0] = a;
+    task->handles[1] = b;
+    task->handles[2] = c;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)worker;
+    return starpu_task_submit(task);
+}
+
+/* Devices with room for so many blocks. */
+static void start(int cpus, const char *devices, int room, const char *peers)
+{
+    char mb[32];
+    snprintf(mb, sizeof mb, "%.6f", (room * 64 + 8) / 1024.);
+    sim_start(cpus, &(struct sim_config){ devices, mb, "8000", "5", NULL, peers });
+    for (int i = 0; i < MANY; i++) {
+        memset(blocks[i], 0, BLOCK);
+        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)blocks[i], BLOCK, 1);
+    }
+}
+
+static int stop(void)
+{
+    for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
+    int left = starpu_memory_get_used(sim_node(0)) != 0;
+    starpu_shutdown();
+    return left;
+}
+
+/* Lets what was asked for get as far as it can. */
+static void settle(void)
+{
+    usleep(30000);
+}
+
+/* ---- cases: 0 is right ---- */
+
+/* Each device has room for one block, and the tasks swap two blocks that were written there. */
+static int swap_two(const char *peers)
+{
+    enum { ROUNDS = 60 };
+    int failed = 0;
+    start(1, "2", 1, peers);
+    for (int i = 0; i < ROUNDS; i++)
+        for (int d = 0; d < 2; d++)
+            failed |= submit_on(sim_worker(d), &add_cl, handles[(i + d) % 2], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= stop();
+    return failed || blocks[0][0] != ROUNDS || blocks[1][0] != ROUNDS;
+}
+static int swapping(void)
+{
+    return swap_two(NULL);
+}
+static int swapping_directly(void)
+{
+    return swap_two("1");
+}
+
+/* The first device is full with block 0, which a fetch to the second, full with an acquired one, waits to
+ * bring there. A task on the first needs that place. */
+static int waiting_fetch_holds_nothing(void)
+{
+    start(1, "2", 1, NULL);
+    unsigned second = sim_node(1);
+    int failed = submit_on(sim_worker(0), &add_cl, handles[0], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= starpu_data_acquire_on_node(handles[1], (int)second, STARPU_R);
+    failed |= starpu_data_fetch_on_node(handles[0], second, 1);
+    settle();
+    failed |= submit_on(sim_worker(0), &add_cl, handles[2], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_release_on_node(handles[1], (int)second);
+    return failed | stop();
+}
+
+/* As before, but main memory has the block by the time the fetch goes on; who waits for the place on the
+ * first device must hear of it. */
+static int copy_by_main_memory_tells(void)
+{
+    start(1, "2", 1, NULL);
+    unsigned second = sim_node(1);
+    int failed = submit_on(sim_worker(0), &add_cl, handles[0], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= starpu_data_acquire_on_node(handles[1], (int)second, STARPU_R);
+    failed |= starpu_data_fetch_on_node(handles[0], second, 1);
+    settle();
+    failed |= starpu_data_acquire(handles[0], STARPU_R);
+    starpu_data_release(handles[0]);
+    failed |= submit_on(sim_worker(0), &add_cl, handles[2], NULL, NULL);
+    settle();
+    starpu_data_release_on_node(handles[1], (int)second);
+    failed |= starpu_task_wait_for_all();
+    return failed | stop();
+}
+
+/* A large fetch of the program's waits before a task that has room. */
+static int task_goes_first(void)
+{
+    static char large[3 * BLOCK];
+    starpu_data_handle_t h;
+    start(1, "1", 3, NULL);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)large, sizeof large, 1);
+    int node = (int)sim_node(0);
+    int failed = starpu_data_acquire_on_node(handles[0], node, STARPU_R);
+    failed |= starpu_data_fetch_on_node(h, (unsigned)node, 1);
+    settle();
+    failed |= submit_on(sim_worker(0), &add2_cl, handles[1], handles[2], NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_release_on_node(handles[0], node);
+    starpu_data_unregister(h);
+    return failed | stop();
+}
+
+static void note_got(void *arg)
+{
+    atomic_store((atomic_int *)arg, 1);
+}
+
+/* The same among the program's own: what it waits for last is what there is room for. */
+static int small_passes_large(void)
+{
+    static char large[3 * BLOCK];
+    static atomic_int got;
+    starpu_data_handle_t h;
+    start(1, "1", 3, NULL);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)large, sizeof large, 1);
+    int node = (int)sim_node(0);
+    int failed = starpu_data_acquire_on_node(handles[0], node, STARPU_R);
+    failed |= starpu_data_acquire_on_node_cb(h, node, STARPU_R, note_got, &got);
+    settle();
+    failed |= starpu_data_acquire_on_node(handles[1], node, STARPU_R);
+    failed |= atomic_load(&got);
+    starpu_data_release_on_node(handles[0], node);
+    starpu_data_release_on_node(handles[1], node);
+    failed |= !comes_to(&got, 1, 10000);
+    starpu_data_release_on_node(h, node);
+    starpu_data_unregister(h);
+    return failed | stop();
+}
+
+/* A prefetch waits for memory behind a fetch that cannot get any; a task elsewhere writes what it was to
+ * bring.
+ */
+static int writer_ends_prefetch(void)
+{
+    static char large[2 * BLOCK];
+    starpu_data_handle_t h;
+    start(1, "1", 2, NULL);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)large, sizeof large, 1);
+    int node = (int)sim_node(0);
+    int failed = starpu_data_acquire_on_node(handles[0], node, STARPU_R);
+    failed |= starpu_data_fetch_on_node(h, (unsigned)node, 1);
+    failed |= starpu_data_prefetch_on_node(handles[1], (unsigned)node, 1);
+    settle();
+    failed |= submit_on(0, &add_cl, handles[1], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_release_on_node(handles[0], node);
+    starpu_data_unregister(h);
+    return failed | stop();
+}
+
+/* A task has loaded two of its three blocks, and the program holds one and wants another: of four places. The
+ * task cannot have its third, and holds what the program needs to release the first. */
+static int loading_gives_back(void)
+{
+    start(1, "1", 3, NULL);
+    int node = (int)sim_node(0);
+    int failed = starpu_data_acquire_on_node(handles[0], node, STARPU_RW);
+    failed |= submit_on(sim_worker(0), &add3_cl, handles[1], handles[2], handles[3]);
+    settle();
+    failed |= starpu_data_acquire_on_node(handles[4], node, STARPU_RW);
+    failed |= atomic_load(&ran);
+    starpu_data_release_on_node(handles[4], node);
+    starpu_data_release_on_node(handles[0], node);
+    failed |= starpu_task_wait_for_all();
+    failed |= stop();
+    return failed || blocks[1][0] != 1;
+}
+
+/* Two CPU workers run tasks that each use both devices, in opposite orders, each with room for one block. */
+static struct starpu_codelet both_cl = { .cpu_funcs = { add_func },
+                                         .nbuffers = 2,
+                                         .modes = { STARPU_RW, STARPU_RW },
+                                         .specific_nodes = 1,
+                                         .name = "both" };
+static struct starpu_codelet both_reverse_cl;
+static int two_nodes_each(void)
+{
+    start(2, "2", 1, NULL);
+    both_cl.nodes[0] = (int)sim_node(0);
+    both_cl.nodes[1] = (int)sim_node(1);
+    both_reverse_cl = both_cl;
+    both_reverse_cl.nodes[0] = (int)sim_node(1);
+    both_reverse_cl.nodes[1] = (int)sim_node(0);
+    int failed = 0;
+    for (int i = 0; i < 60; i++) {
+        failed |= submit_on(0, &both_cl, handles[i % 2], handles[2 + i % 2], NULL);
+        failed |= submit_on(1, &both_reverse_cl, handles[4 + i % 2], handles[6 + i % 2], NULL);
+    }
+    failed |= starpu_task_wait_for_all();
+    failed |= stop();
+    return failed || ran != 120;
+}
+
+/* ---- data whose memory on the device is freed when the test says so ---- */
+
+static struct gate freeing;
+static struct starpu_data_interface_ops slow_ops;
+
+static void free_slowly(void *itf, unsigned node)
+{
+    if (node != STARPU_MAIN_RAM && !atomic_load(&freeing.open)) gate_pass(&freeing);
+    starpu_interface_variable_ops.free_data_on_node(itf, node);
+}
+
+static starpu_data_handle_t register_slow(void)
+{
+    static char memory[BLOCK];
+    starpu_data_handle_t h;
+    struct starpu_variable_interface v = { .id = STARPU_VARIABLE_INTERFACE_ID,
+                                           .ptr = (uintptr_t)memory,
+                                           .dev_handle = (uintptr_t)memory,
+                                           .elemsize = BLOCK };
+    slow_ops = starpu_interface_variable_ops;
+    slow_ops.free_data_on_node = free_slowly;
+    starpu_data_register(&h, STARPU_MAIN_RAM, &v, &slow_ops);
+    return h;
+}
+
+static void *invalidate(void *h)
+{
+    starpu_data_invalidate(h);
+    return NULL;
+}
+
+/* A task asks for memory while an invalidation is about to free some. */
+static int invalidation_frees(void)
+{
+    start(1, "1", 1, NULL);
+    pthread_t thread;
+    starpu_data_handle_t h = register_slow();
+    int failed = starpu_data_fetch_on_node(h, sim_node(0), 0);
+    pthread_create(&thread, NULL, invalidate, h);
+    gate_wait_entered(&freeing, 1);
+    failed |= submit_on(sim_worker(0), &add_cl, handles[0], NULL, NULL);
+    settle();
+    gate_open(&freeing);
+    failed |= starpu_task_wait_for_all();
+    pthread_join(thread, NULL);
+    starpu_data_unregister(h);
+    return failed | stop() | (atomic_load(&ran) != 1);
+}
+
+static void release(void *h)
+{
+    starpu_data_release(h);
+}
+
+/* While a block is thrown out for a task, the program asks to write it, to bring it back, and to give it up:
+ * each comes in its turn when the memory is free. */
+static int callbacks_of_evictions(void)
+{
+    start(1, "1", 1, NULL);
+    starpu_data_handle_t h = register_slow();
+    int failed = starpu_data_fetch_on_node(h, sim_node(0), 0);
+    failed |= submit_on(sim_worker(0), &add_cl, handles[0], NULL, NULL);
+    gate_wait_entered(&freeing, 1);
+    failed |= starpu_data_acquire_cb(h, STARPU_RW, release, h);
+    failed |= starpu_data_prefetch_on_node(h, sim_node(0), 1);
+    starpu_data_invalidate_submit(h);
+    gate_open(&freeing);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(h);
+    return failed | stop() | (atomic_load(&ran) != 1);
+}
+
+/* ---- in processes ---- */
+
+static int only; /* case to run, for a closer look; 0: all */
+
+static void in_process(int (*fn)(void), const char *fact)
+{
+    static int number;
+    if (++number != only && only) return;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(PATIENCE_S);
+        _exit(fn() ? 1 : 0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s", fact);
+    if (WIFSIGNALED(status)) diag("it ended by signal %d", WTERMSIG(status));
+}
+
+int main(int argc, char **argv)
+{
+    only = argc > 1 ? atoi(argv[1]) : 0;
+    in_process(swapping, "tasks that swap data between two full devices by main memory end");
+    in_process(swapping_directly, "and by a direct link");
+    in_process(waiting_fetch_holds_nothing, "a fetch that waits for memory holds no copy elsewhere");
+    in_process(copy_by_main_memory_tells, "nor keeps who waits for that place asleep");
+    in_process(task_goes_first, "a task gets memory although a fetch has waited for longer");
+    in_process(small_passes_large, "an acquisition that fits passes one that does not when nothing moves");
+    in_process(writer_ends_prefetch, "a writer does not wait for a prefetch to get memory");
+    in_process(loading_gives_back, "a task that cannot be loaded gives back what the program needs");
+    in_process(two_nodes_each, "tasks that use two devices each, in opposite orders, end");
+    in_process(invalidation_frees, "a task waits for memory that an invalidation is about to free");
+    in_process(callbacks_of_evictions, "callbacks that an eviction held up may give up the same data");
+    return done_testing();
+}
