@@ -7,7 +7,7 @@
  *
  * ns contexts, nw kinds of workers or workers, nt kinds of tasks. Speeds in Gflop/s of one worker, flops as
  * in tasks, times in s where speeds are given and else in the unit of the times given. A library that was
- * built without GLPK solves nothing: 0 then stands for "no solution", with one warning.
+ * built without lp_solve solves nothing: 0 then stands for "no solution", with one warning.
  */
 #ifndef SC_HYPERVISOR_LP_H
 #define SC_HYPERVISOR_LP_H

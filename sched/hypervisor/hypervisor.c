@@ -52,7 +52,8 @@ static void list_strategies(void)
     fprintf(stderr, "strategies of the hypervisor (SC_HYPERVISOR_POLICY):\n");
     for (int i = 0; i < STRATEGIES; i++)
         fprintf(stderr, "  %s%s%s\n", strategies[i].policy->name, i == 0 ? " (default)" : "",
-                strategies[i].needs_lp && !orr_lp_available() ? " (not in this library: it needs GLPK)" : "");
+                strategies[i].needs_lp && !orr_lp_available() ? " (not in this library: it needs lp_solve)"
+                                                              : "");
 }
 
 /* NULL, with a message: there is none, or it cannot be used. */
@@ -68,7 +69,7 @@ static const struct sc_hypervisor_policy *find_strategy(const char *name)
         if (strcasecmp(name, strategies[i].policy->name) != 0) continue;
         if (!strategies[i].needs_lp || orr_lp_available()) return strategies[i].policy;
         orr_error("sc_hypervisor_init: strategy %s needs linear programs, and this library was built without "
-                  "GLPK (Debian: libglpk-dev)",
+                  "lp_solve (Debian: liblpsolve55-dev lp-solve)",
                   name);
         return NULL;
     }

@@ -229,7 +229,7 @@ int main(void)
     rounding();
     search();
     if (!sc_hypervisor_init(&lp)) {
-        skip("the library was built without GLPK: programs have no solution");
+        skip("the library was built without lp_solve: programs have no solution");
         return done_testing();
     }
     sc_hypervisor_shutdown();

@@ -280,7 +280,7 @@ int main(void)
         ispeed_lp();
         throughput_lp();
     } else {
-        skip("the library was built without GLPK: strategies with linear programs are refused");
+        skip("the library was built without lp_solve: strategies with linear programs are refused");
     }
     starpu_shutdown();
     return done_testing();
