@@ -104,6 +104,27 @@ double orrery_joblist_get_remaining_us(struct orrery_joblist *list, unsigned lon
 const char *orrery_joblist_get_name(const struct orrery_joblist *list);
 unsigned orrery_joblist_get_context(const struct orrery_joblist *list);
 
+/* ---- what the deadlock detector cannot know ----
+ *
+ * The runtime ends a program in which nothing can ever move again, after it has said which tasks wait for
+ * what (ORRERY_ON_DEADLOCK). It does so only if that is certain: every worker is idle, every thread that ever
+ * called the runtime waits inside it, and the process has no other thread that could act. While there is
+ * another, of a timer, say, of input and output, or of a pool, it warns after 5 s and the program goes on.
+ * Threads of MPI libraries, of libgomp's and OpenBLAS's pools and the like are told by their stacks, and do
+ * not count. */
+
+/* Until as many calls of orrery_outside_end, something will act that is no thread of this process: a signal's
+ * handler, another process, a device; or a thread that may take its time. Meanwhile no deadlock is noticed.
+ * Any thread, at any time, starpu_init() or not; they need not be the same. orrery_outside_end returns 0, or
+ * -EINVAL: there is nothing to end. */
+void orrery_outside_begin(void);
+int orrery_outside_end(void);
+
+/* The calling thread will not submit tasks, notify tags, release data, or do anything else that tasks wait
+ * for, as threads of a pool that only compute: the deadlock detector does not wait for it. 0 takes that back.
+ * Not the thread that gives the pool its work. At any time. */
+void orrery_thread_passive(int passive);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

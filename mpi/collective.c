@@ -21,7 +21,9 @@ struct countdown {
 static void all_over(struct orr_waiter *w)
 {
     struct countdown *d = (struct countdown *)w;
+    orr_acting_begin();
     if (d->callback) d->callback(d->arg);
+    orr_acting_end();
     orr_free(d);
 }
 

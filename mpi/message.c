@@ -265,7 +265,9 @@ static void call_back(void (*callback)(void *), void *arg)
 {
     struct orr_thread *self = orr_self();
     self->callback_depth++;
+    orr_acting_begin();
     callback(arg);
+    orr_acting_end();
     self->callback_depth--;
 }
 

@@ -27,8 +27,11 @@ enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000 };
 struct report {
     uint64_t sent, received;
     uint32_t wave;
-    bool here;
+    bool here, unsure;
 };
+
+/* In the number of a report: unknown threads of this rank may act. */
+static const uint32_t unsure_bit = UINT32_C(1) << 31;
 
 static struct {
     pthread_mutex_t
@@ -37,18 +40,28 @@ static struct {
     orr_spin lock;                   /* protects what follows; leaf */
     struct report *reports, *before; /* by rank, at rank 0: of the current wave, of the one before */
     uint32_t wave;                   /* which one to report */
-    bool deadlocked, shown;
+    bool deadlocked;                 /* and not read yet; the next two say what kind */
+    bool unsure;
+    bool shown, shown_unsure;          /* [lock: running] */
+    struct orr_engine_counts reported; /* [lock: running] the last time */
 } stuck = { .running = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 void orr_stuck_heard(int source, const struct orr_wire_header *h)
 {
     orr_spin_lock(&stuck.lock);
     if (h->type == ORR_CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
-        stuck.reports[source] = (struct report){ (uint64_t)h->tag, h->id, h->bulk_tag, true };
+        stuck.reports[source] = (struct report){ .sent = (uint64_t)h->tag,
+                                                 .received = h->id,
+                                                 .wave = h->bulk_tag & ~unsure_bit,
+                                                 .unsure = h->bulk_tag & unsure_bit,
+                                                 .here = true };
     else if (h->type == ORR_CONTROL_WAVE)
         stuck.wave = h->bulk_tag;
-    else if (h->type == ORR_CONTROL_DEADLOCK)
+    else if (h->type == ORR_CONTROL_DEADLOCK) {
         stuck.deadlocked = true;
+        stuck.unsure = h->bulk_tag & unsure_bit;
+        stuck.wave = h->bulk_tag & ~unsure_bit;
+    }
     orr_spin_unlock(&stuck.lock);
 }
 
@@ -70,15 +83,18 @@ static bool wave_is_complete(void)
     return sent == received;
 }
 
-/* Goes on to the next wave. True when this one says the same as the one before. */
-static bool next_wave(void)
+/* Goes on to the next wave. True when this one says the same as the one before. *unsure_out: on some rank
+ * unknown threads may act. */
+static bool next_wave(bool *unsure_out)
 {
     bool same = true;
+    *unsure_out = false;
     for (int r = 0; r < orr_cluster.size; r++) {
         struct report *now = &stuck.reports[r], *old = &stuck.before[r];
         if (!old->here || old->wave != now->wave - 1 || old->sent != now->sent ||
             old->received != now->received)
             same = false;
+        *unsure_out |= now->unsure;
         *old = *now;
         now->here = false;
     }
@@ -90,66 +106,83 @@ static void coordinate(void)
 {
     orr_spin_lock(&stuck.lock);
     bool complete = wave_is_complete();
-    bool same = complete && next_wave();
+    bool unsure = false, same = complete && next_wave(&unsure);
     uint32_t wave = complete ? ++stuck.wave : stuck.wave;
     orr_spin_unlock(&stuck.lock);
     if (!complete) return;
-    tell_all(same ? ORR_CONTROL_DEADLOCK : ORR_CONTROL_WAVE, wave);
+    tell_all(same ? ORR_CONTROL_DEADLOCK : ORR_CONTROL_WAVE, same && unsure ? wave | unsure_bit : wave);
 }
 
-static bool is_deadlocked(uint32_t *wave_out)
+/* What rank 0 has found, once. */
+static enum orr_verdict read_verdict(uint32_t *wave_out)
 {
     orr_spin_lock(&stuck.lock);
     *wave_out = stuck.wave;
-    bool is = stuck.deadlocked;
+    enum orr_verdict v = !stuck.deadlocked ? ORR_MAY_MOVE : stuck.unsure ? ORR_STUCK_PERHAPS : ORR_STUCK;
+    if (v == ORR_STUCK_PERHAPS) stuck.deadlocked = false; /* it may turn out otherwise */
     orr_spin_unlock(&stuck.lock);
-    return is;
+    return v;
 }
 
-static void show(void)
+static void show(enum orr_verdict v)
 {
-    orr_guard_hush();
-    orr_error("deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
-              "under way, and nothing moved for 1.5 s");
+    if (v == ORR_STUCK) {
+        orr_guard_hush();
+        orr_error(
+            "deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
+            "under way, and nothing moved for 1.5 s");
+    } else {
+        orr_warn(
+            "deadlock across ranks? On every rank all threads that the runtime knows wait and all workers "
+            "are idle, no message is under way; but some ranks have threads that may still act, and say so");
+    }
     orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
     if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&
         orr_load_relaxed(&orr_cluster.outstanding) == 0)
         orr_error("  this rank waits for nothing but the others");
-    orr_stream_explain(orr_cluster.comm);
+    if (v == ORR_STUCK) orr_stream_explain(orr_cluster.comm);
 }
 
-/* Takes part in agreeing; true when it is agreed. */
-static bool agree(void)
+/* Whether nothing has moved here since this rank's last report. */
+static bool as_reported(const struct orr_engine_counts *c)
+{
+    return c->sent_messages == stuck.reported.sent_messages &&
+           c->received_messages == stuck.reported.received_messages;
+}
+
+/* Takes part in agreeing. sure: no unknown thread of this rank may act. */
+static enum orr_verdict agree(bool sure)
 {
     uint32_t wave, reported = UINT32_MAX;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        orr_progress_pass();
+        orr_engine_poll(&orr_cluster.engine);
         if (orr_cluster.rank == 0) coordinate();
-        if (is_deadlocked(&wave)) return true;
+        enum orr_verdict v = read_verdict(&wave);
         struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-        if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) return false;
-        if (orr_progress_may_call()) return false;
-        if (!orr_deadlock_still()) return false; /* after counting: it holds for what is reported */
-        if (wave != reported && orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages,
-                                                 c.received_messages, wave, NULL, 0))
+        if (v == ORR_STUCK || (v == ORR_STUCK_PERHAPS && as_reported(&c))) return v;
+        if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) break;
+        if (!orr_deadlock_still()) break; /* after counting: it holds for what is reported */
+        if (wave != reported &&
+            orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages, c.received_messages,
+                             sure ? wave : wave | unsure_bit, NULL, 0)) {
             reported = wave;
+            stuck.reported = c;
+        }
         usleep(ROUND_US);
     }
-    return false;
+    return ORR_MAY_MOVE;
 }
 
-/* True while others may still make this rank move. */
-static bool may_move(void)
+static enum orr_verdict verdict(bool sure)
 {
-    bool may = true;
+    enum orr_verdict v = ORR_MAY_MOVE;
     pthread_mutex_lock(&stuck.running);
-    if (stuck.active && agree()) {
-        if (!stuck.shown) show();
-        stuck.shown = true;
-        may = false;
-    }
+    if (stuck.active) v = agree(sure);
+    if (v != ORR_MAY_MOVE && !stuck.shown && !(v == ORR_STUCK_PERHAPS && stuck.shown_unsure)) show(v);
+    stuck.shown |= v == ORR_STUCK;
+    stuck.shown_unsure |= v == ORR_STUCK_PERHAPS;
     pthread_mutex_unlock(&stuck.running);
-    return may;
+    return v;
 }
 
 /* Changes with every message of the program. */
@@ -165,7 +198,7 @@ static uint64_t movement(void)
     return sum;
 }
 
-static const struct orr_deadlock_outside outside = { movement, may_move, orr_guard_end };
+static const struct orr_deadlock_outside outside = { movement, verdict, orr_guard_end };
 
 int orr_stuck_start(void)
 {
@@ -180,7 +213,7 @@ int orr_stuck_start(void)
         }
     }
     stuck.wave = 0;
-    stuck.deadlocked = stuck.shown = false;
+    stuck.deadlocked = stuck.shown = stuck.shown_unsure = false;
     pthread_mutex_lock(&stuck.running);
     stuck.active = true;
     pthread_mutex_unlock(&stuck.running);

@@ -72,6 +72,7 @@ TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime
 PLAIN_TESTS += tests/core/dlopen
 TAP_TESTS += tests/core/tag_removal
+TAP_TESTS += tests/core/deadlock_unsure
 TAP_TESTS += tests/core/bound
 TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/contexts_nested

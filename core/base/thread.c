@@ -62,9 +62,40 @@ static void unregister(void *record)
     record_free(t);
 }
 
+/* A child has one thread, under another number. What the others had counted stays. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registry);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&registry);
+}
+
+static void after_fork_in_child(void)
+{
+    struct orr_thread *self = orr_thread_own;
+    for (struct orr_thread *t = threads; t; t = t->next) {
+        if (t == self) continue;
+        retired_submitted += orr_load_relaxed(&t->submitted);
+        retired_completed += orr_load_relaxed(&t->completed);
+        retired_submitted_elsewhere += orr_load_relaxed(&t->submitted_elsewhere);
+        retired_completed_elsewhere += orr_load_relaxed(&t->completed_elsewhere);
+    }
+    threads = self;
+    if (self) {
+        self->next = NULL;
+        self->prev = &threads;
+        self->number = (int)syscall(SYS_gettid);
+    }
+    pthread_mutex_unlock(&registry);
+}
+
 static void make_exit_key(void)
 {
     pthread_key_create(&exit_key, unregister);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 struct orr_thread *orr_thread_register(void)
@@ -74,6 +105,7 @@ struct orr_thread *orr_thread_register(void)
     pthread_setspecific(exit_key, t);
     orr_thread_own = t;
     pthread_mutex_lock(&registry);
+    t->number = (int)syscall(SYS_gettid);
     t->next = threads;
     t->prev = &threads;
     if (threads) threads->prev = &t->next;
@@ -193,7 +225,9 @@ struct orr_census orr_threads_census(void)
     for (struct orr_thread *t = threads; t; t = t->next) {
         c.completed += orr_load_acquire(&t->completed);
         if (count_method(&c, &t->method)) continue;
-        if (!orr_load_relaxed(&t->exempt) && orr_load_acquire(&t->blocked) == 0) c.all_blocked = false;
+        bool exempt = orr_load_relaxed(&t->exempt), blocked = orr_load_acquire(&t->blocked) > 0;
+        if ((!exempt && !blocked) || orr_load_acquire(&t->acting) > 0) c.all_blocked = false;
+        c.any_blocked |= !exempt && blocked;
     }
     for (struct orr_thread *t = threads; t; t = t->next) c.submitted += orr_load_acquire(&t->submitted);
     pthread_mutex_unlock(&registry);
@@ -203,6 +237,20 @@ struct orr_census orr_threads_census(void)
 void orr_thread_is_internal(void)
 {
     orr_store_relaxed(&orr_self()->exempt, true);
+}
+
+void orr_thread_set_passive(bool passive)
+{
+    orr_store_relaxed(&orr_self()->exempt, passive);
+}
+
+unsigned orr_threads_numbers(int *numbers_out, unsigned max)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&registry);
+    for (struct orr_thread *t = threads; t && n < max; t = t->next) numbers_out[n++] = t->number;
+    pthread_mutex_unlock(&registry);
+    return n;
 }
 
 long orr_threads_cached_blocks(enum orr_slab_id id)

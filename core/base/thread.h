@@ -71,13 +71,15 @@ struct orr_thread {
     _Atomic uint32_t using_ctx; /* [own, read by who deletes a context] 1 + a context it works for; 0: none */
     uint32_t inside_policies;   /* [own] bit: in a method of that context's policy, the program's (user.c) */
     struct orr_slab_cache caches[ORR_SLAB_COUNT]; /* [own] */
-    _Atomic uint32_t blocked;        /* [own, read by the deadlock detector] depth of blocking calls */
-    uint32_t sched_ctx;              /* [own] context for submissions from here */
-    uint64_t next_job_id;            /* [own] */
+    _Atomic uint32_t blocked; /* [own, read by the deadlock detector] depth of blocking calls */
+    _Atomic uint32_t acting;  /* [own, read by census] depth of functions of the program: it is not stuck */
+    uint32_t sched_ctx;       /* [own] context for submissions from here */
+    uint64_t next_job_id;     /* [own] */
     struct orr_thread *next, **prev; /* [lock: registry] */
     struct orr_method method;        /* what it is doing for a policy of the program */
     _Atomic bool
         exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
+    int number;    /* [lock: registry] the system's, as in /proc/self/task */
     void *scratch; /* [own] see orr_thread_scratch */
     _Alignas(16) char local[ORR_LOCAL_COUNT][ORR_LOCAL_BYTES]; /* [own] zero at first */
 };
@@ -138,12 +140,27 @@ bool orr_threads_use(unsigned id);
  * in the runtime. */
 struct orr_census {
     uint64_t submitted, completed;
-    bool all_blocked; /* or inside a method */
+    bool all_blocked; /* or inside a method; a thread in a callback of the program is not */
+    bool any_blocked; /* not counting the runtime's own */
     /* Threads inside methods of the program's policies; sums that stay equal while none of them moves. */
     unsigned in_methods, workers_in_methods;
     uint64_t method_calls, method_cpu_ns;
 };
 struct orr_census orr_threads_census(void);
+
+/* The system's numbers of the threads that called the runtime, at most max. */
+unsigned orr_threads_numbers(int *numbers_out, unsigned max);
+
+/* Around a function of the program's, but bodies of tasks: called on a thread of the runtime's, or on one
+ * that waits, which may act on whatever it likes meanwhile. */
+static inline void orr_acting_begin(void)
+{
+    orr_own_add(&orr_self()->acting, 1);
+}
+static inline void orr_acting_end(void)
+{
+    orr_own_add(&orr_self()->acting, (uint32_t)-1);
+}
 
 /* Calls fn for each thread inside a method. It must not call the runtime. */
 void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg);
@@ -152,8 +169,10 @@ void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), v
 void orr_method_begin(const char *name, unsigned context, int worker);
 void orr_method_end(void);
 
-/* The calling thread is the runtime's own: it is never waited for. */
+/* The calling thread is the runtime's own: it is never waited for. The second: the program says so of one of
+ * its threads, or takes it back. */
 ORR_EXPORT void orr_thread_is_internal(void);
+void orr_thread_set_passive(bool passive);
 
 /* For slab.c. */
 long orr_threads_cached_blocks(enum orr_slab_id id);

@@ -4,16 +4,25 @@
  * excuses itself).
  *
  * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every
- * thread that ever called the runtime is blocked inside it, no transfer is under way, and not a single task
- * was submitted or completed for a second and a half. Then nobody is left who could move. A thread that
- * computes outside the runtime means no deadlock. Tasks are found by looking through the blocks they are
- * allocated from: running normally costs nothing. */
+ * thread that ever called the runtime is blocked inside it and in no function of the program's, no copy is
+ * under way, not a single task was submitted or completed for a second and a half, and the process has no
+ * other thread that could act (strangers.c). Then nobody is left who could move, and the program ends. While
+ * there are strangers nobody can know: after 5 s there is a warning with the same explanation and their
+ * names, and the watching goes on. The program may say that something outside will act
+ * (orrery_outside_begin): then there is never a word; that a thread never acts (orrery_thread_passive), or
+ * that no stranger does (ORRERY_ON_DEADLOCK=exit).
+ *
+ * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
+ * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
+ * ending are told after 10 s. Neither ends the program. Tasks are found by looking through the blocks they
+ * are allocated from: running normally costs nothing. */
 #include "core/run/deadlock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <orrery.h>
 #include <starpu.h>
 
 #include "core/base/alloc.h"
@@ -21,6 +30,7 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/data/transfer.h"
+#include "core/run/strangers.h"
 #include "core/task/deps.h"
 #include "core/task/task.h"
 #include "core/worker/joblist.h"
@@ -32,22 +42,31 @@ enum {
     LOOK_EVERY_MS = 100,
     LOOKS_UNTIL_SURE = 14,
     LOOKS_IN_METHODS = 50,
+    LOOKS_WHEN_UNSURE = 50,
+    LOOKS_BETWEEN = 10, /* after a warning */
+    LOOKS_UNTIL_WORRIED = 150,
+    LOOKS_GOING_ROUND = 100,
     TASKS_MAX = 1024,
     TASKS_SHOWN = 16
 };
 enum reaction { REACT_EXIT, REACT_WARN, REACT_ABORT };
 
-static const struct orr_env env_reaction = { "ORRERY_ON_DEADLOCK", "exit", "exit|warn|abort|off",
-                                             "what to do about a deadlock" };
+static const struct orr_env env_reaction = {
+    "ORRERY_ON_DEADLOCK", "auto", "auto|exit|abort|warn|off",
+    "what to do about a deadlock; auto: end the program if it is certain, warn if unknown threads may act"
+};
 
 static struct {
     pthread_t thread;
     bool running;
     _Atomic uint32_t stop; /* futex */
     enum reaction reaction;
+    bool told;                  /* [const while running] the program is to end, whatever threads there are */
+    _Atomic uint32_t announced; /* somebody outside will act */
     _Atomic(const struct orr_deadlock_outside *) outside;
     uint64_t submitted, completed, movement; /* at the last look [own: watching thread] */
     uint64_t method_calls, method_cpu_ns;
+    uint64_t sleeps;
     unsigned in_methods;
 } watch;
 
@@ -166,6 +185,9 @@ static bool waits_for(struct orr_task *t, struct orr_task *p)
 
 /* ---- saying it ---- */
 
+/* Errors while it is certain, warnings while it is not. [own: watching thread] */
+static void (*say)(const char *fmt, ...) __attribute__((format(printf, 1, 2))) = orr_error;
+
 static void describe(char *dst, size_t bytes, const struct orr_task *t)
 {
     if (t->pub->file)
@@ -189,9 +211,9 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
         }
         if (by_task) continue;
         char label[64];
-        orr_error("  task %s waits for data %s, which the program holds: starpu_data_acquire without "
-                  "starpu_data_release",
-                  name, orr_data_label(h, label, sizeof label));
+        say("  task %s waits for data %s, which the program holds: starpu_data_acquire without "
+            "starpu_data_release",
+            name, orr_data_label(h, label, sizeof label));
         return true;
     }
     return false;
@@ -203,9 +225,9 @@ static bool explain_order(struct orr_task *t, const char *name)
         return false;
     struct orr_worker *w = &orr_workers[t->pub->workerid];
     if (t->pub->workerorder == w->next_order) return false;
-    orr_error("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task "
-              "is ready",
-              name, w->id, w->next_order);
+    say("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task "
+        "is ready",
+        name, w->id, w->next_order);
     return true;
 }
 
@@ -217,8 +239,7 @@ static bool explain_turn(struct waiting *all, struct orr_task *t, const char *na
         enum orr_job_obstacle why = obstacle(t, all->task[i]);
         if (why == ORR_JOB_FREE) continue;
         describe(other, sizeof other, all->task[i]);
-        orr_error(
-            why == ORR_JOB_AFTER_START
+        say(why == ORR_JOB_AFTER_START
                 ? "  task %s waits for its turn in job list \"%s\": task %s comes before it"
                 : "  task %s is after a wait in job list \"%s\": task %s, before the signal, has not ended",
             name, orr_job_list_name(t), other);
@@ -235,23 +256,21 @@ static void explain(struct waiting *all, struct orr_task *t)
     describe(name, sizeof name, t);
     unsigned come, size;
     if ((state == ORR_TASK_PUSHED || state == ORR_TASK_READY) && orr_team_waits(t, &come, &size)) {
-        orr_error(
-            "  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
+        say("  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
             "such tasks must be given to all in the same order",
             name, size, come);
         return;
     }
     if (state == ORR_TASK_PUSHED) {
-        orr_error("  task %s is ready; scheduling policy %s was given it, and does not give it to a worker",
-                  name, orr_policy_name(&orr_contexts[t->sched_ctx]));
+        say("  task %s is ready; scheduling policy %s was given it, and does not give it to a worker", name,
+            orr_policy_name(&orr_contexts[t->sched_ctx]));
         return;
     }
     if (state == ORR_TASK_READY) {
         if (orr_load_relaxed(&orr_contexts[t->sched_ctx].nworkers) == 0)
-            orr_error("  task %s is ready in scheduling context %u, which has no workers", name,
-                      t->sched_ctx);
+            say("  task %s is ready in scheduling context %u, which has no workers", name, t->sched_ctx);
         else if (!explain_order(t, name) && !explain_turn(all, t, name))
-            orr_error("  task %s is ready, and no worker takes it (scheduling policy)", name);
+            say("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
     }
     bool to_end = waits_to_end(t);
@@ -262,24 +281,24 @@ static void explain(struct waiting *all, struct orr_task *t)
         describe(other, sizeof other, p);
         const char *note =
             orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
-        orr_error("  task %s %s task %s%s", name, to_end ? "has run, and its end waits for" : "waits for",
-                  other, note);
+        say("  task %s %s task %s%s", name, to_end ? "has run, and its end waits for" : "waits for", other,
+            note);
         said = true;
     }
     if (to_end) {
         if (!said)
-            orr_error("  task %s has run, and its end waits for %d calls of starpu_task_end_dep_release",
-                      name, orr_load_acquire(&t->rare->end_deps));
+            say("  task %s has run, and its end waits for %d calls of starpu_task_end_dep_release", name,
+                orr_load_acquire(&t->rare->end_deps));
         return;
     }
     if (t->rare && t->rare->tag && !said) {
-        orr_error("  task %s waits for tags that its tag %llu depends on", name,
-                  (unsigned long long)t->pub->tag_id);
+        say("  task %s waits for tags that its tag %llu depends on", name,
+            (unsigned long long)t->pub->tag_id);
         said = true;
     }
     if (t->naccesses && explain_held_by_program(all, t, name)) said = true;
     if (explain_turn(all, t, name)) said = true;
-    if (!said) orr_error("  task %s waits (%d conditions missing)", name, (int)orr_load_acquire(&t->pending));
+    if (!said) say("  task %s waits (%d conditions missing)", name, (int)orr_load_acquire(&t->pending));
 }
 
 /* Depth first along "waits for" from t; the path is a cycle when it meets start again. */
@@ -314,7 +333,7 @@ static void print_cycle(struct waiting *all)
             if (n < 0 || (size_t)n >= sizeof line - used) break;
             used += (size_t)n;
         }
-        orr_error("  they wait in a circle: %s", line);
+        say("  they wait in a circle: %s", line);
         return;
     }
 }
@@ -325,8 +344,8 @@ static void explain_method(const struct orr_method *m, void *arg)
     char who[32];
     (void)arg;
     snprintf(who, sizeof who, worker >= 0 ? "worker %d" : "a thread", worker);
-    orr_error("  %s waits inside %s of scheduling policy %s: a lock that somebody forgot to release?", who,
-              orr_load_relaxed(&m->name), orr_policy_name(&orr_contexts[orr_load_relaxed(&m->context)]));
+    say("  %s waits inside %s of scheduling policy %s: a lock that somebody forgot to release?", who,
+        orr_load_relaxed(&m->name), orr_policy_name(&orr_contexts[orr_load_relaxed(&m->context)]));
 }
 
 static void explain_policies(void)
@@ -336,29 +355,51 @@ static void explain_policies(void)
         struct orr_ctx *ctx = orr_ctx_get(i);
         unsigned n = ctx ? orr_load_acquire(&ctx->policy_holds) : 0;
         if (n)
-            orr_error("  scheduling policy %s holds %u task%s and gives none: pop_task returned NULL to "
-                      "every worker, "
-                      "and nobody is woken (starpu_wake_worker)",
-                      orr_policy_name(ctx), n, n > 1 ? "s" : "");
+            say("  scheduling policy %s holds %u task%s and gives none: pop_task returned NULL to "
+                "every worker, "
+                "and nobody is woken (starpu_wake_worker)",
+                orr_policy_name(ctx), n, n > 1 ? "s" : "");
     }
 }
 
-static void report(uint64_t outstanding)
+static void explain_all(void)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
-    if (outstanding)
-        orr_error("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
-                  "moved for 1.5 s",
-                  (unsigned long long)outstanding);
     explain_policies();
     if (!all) return;
     orr_slab_for_each(ORR_SLAB_TASK, collect, all);
     orr_slab_for_each(ORR_SLAB_JOB, collect, all);
     for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) explain(all, all->task[i]);
     if (all->count + all->more > TASKS_SHOWN)
-        orr_error("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
+        say("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
     print_cycle(all);
     orr_free(all);
+}
+
+static void report(uint64_t outstanding)
+{
+    say = orr_error;
+    if (outstanding)
+        say("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
+            "moved for 1.5 s",
+            (unsigned long long)outstanding);
+    explain_all();
+}
+
+/* What looks like a deadlock, and may be none because of these threads. */
+static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
+{
+    say = orr_warn;
+    if (outstanding)
+        say("deadlock? %llu tasks are submitted, every worker is idle, every thread that the runtime knows "
+            "waits, and nothing moved for 5 s",
+            (unsigned long long)outstanding);
+    explain_all();
+    if (s->count == 0) return;
+    say("  the program goes on, because %u other thread%s may still act: %s", s->count,
+        s->count > 1 ? "s" : "", s->names);
+    say("  if it is right to wait, call orrery_outside_begin meanwhile; if such a thread never acts, "
+        "orrery_thread_passive in it; if none does, ORRERY_ON_DEADLOCK=exit ends the program");
 }
 
 /* ---- watching ---- */
@@ -369,14 +410,19 @@ static bool everybody_idle(unsigned in_methods)
     if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping))
         return false;
     unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods;
+    uint64_t sleeps = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         if (orr_load_seq(&w->at_gate)) asleep++;                   /* for others of its team */
         if (pthread_mutex_trylock(&w->sched_mutex) != 0) continue; /* perhaps held for ever, by mistake */
-        if (w->sleeping_on_cond && !w->counted_parked) asleep++;
+        if (w->sleeping_on_cond && !w->counted_parked && !w->keep_awake)
+            asleep++; /* and is not woken just now */
+        sleeps += w->sleeps;
         pthread_mutex_unlock(&w->sched_mutex);
     }
-    return asleep >= orr_worker_count;
+    bool same = sleeps == watch.sleeps; /* nobody was awake in between, whoever woke him and however */
+    watch.sleeps = sleeps;
+    return same && asleep >= orr_worker_count;
 }
 
 /* Whether threads that are inside methods of the program's policies have not moved since the last look. */
@@ -389,31 +435,50 @@ static bool methods_are_still(const struct orr_census *c)
     return still;
 }
 
-/* One look: whether everybody waits and nothing has moved since the last one. */
-static bool is_still(void)
+/* What one look shows; same: nothing has moved since the last one, and nothing outside was announced. */
+struct look {
+    bool same, methods_still, all_blocked, any_blocked, idle, paused;
+};
+
+static struct look look(void)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     struct orr_census c = orr_threads_census();
     uint64_t movement = outside ? outside->movement() : 0;
-    bool still = c.all_blocked && c.submitted == watch.submitted && c.completed == watch.completed &&
-                 movement == watch.movement && methods_are_still(&c) && everybody_idle(c.workers_in_methods);
+    struct look l = {
+        .same = c.submitted == watch.submitted && c.completed == watch.completed &&
+                movement == watch.movement && orr_load_acquire(&watch.announced) == 0,
+        .methods_still = methods_are_still(&c),
+        .all_blocked = c.all_blocked,
+        .any_blocked = c.any_blocked,
+        .idle = everybody_idle(c.workers_in_methods),
+        .paused = orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping),
+    };
     watch.submitted = c.submitted;
     watch.completed = c.completed;
     watch.movement = movement;
-    return still;
+    return l;
+}
+
+static bool is_still(const struct look *l)
+{
+    return l->same && l->methods_still && l->all_blocked && l->idle;
 }
 
 bool orr_deadlock_still(void)
 {
-    return is_still();
+    struct look l = look();
+    return is_still(&l);
 }
 
 /* Whether somebody outside may still move things, or else says that nobody can: then it is a deadlock even
  * without a task. */
-static bool excused(void)
+static enum orr_verdict verdict(bool sure)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
-    return outside ? outside->excuse() : watch.submitted == watch.completed;
+    if (outside) return outside->verdict(sure);
+    if (watch.submitted == watch.completed) return ORR_MAY_MOVE;
+    return sure ? ORR_STUCK : ORR_STUCK_PERHAPS;
 }
 
 static void react(uint64_t outstanding)
@@ -434,19 +499,107 @@ static unsigned looks_until_sure(void)
     return watch.in_methods ? LOOKS_IN_METHODS : LOOKS_UNTIL_SURE;
 }
 
+/* In a row: looks at which everybody waited; at which all but a thread outside did; at which workers were
+ * awake. */
+struct watching {
+    unsigned still, outside, awake;
+    bool said, warned;
+};
+
+/* Everybody waits: is it certain that nobody will act? */
+static void consider(struct watching *s)
+{
+    struct orr_strangers strangers = { 0 };
+    if (s->warned && s->still % LOOKS_BETWEEN != 0) return;
+    if (!watch.told) strangers = orr_strangers_look();
+    if (strangers.count && s->still < LOOKS_WHEN_UNSURE) return;
+    enum orr_verdict v = verdict(strangers.count == 0);
+    if (v == ORR_MAY_MOVE || orr_load_acquire(&watch.stop)) return;
+    uint64_t outstanding = watch.submitted - watch.completed;
+    if (v == ORR_STUCK_PERHAPS) {
+        if (!s->warned) report_doubt(outstanding, &strangers);
+        s->warned = true;
+        return;
+    }
+    s->said = true;
+    react(outstanding);
+}
+
+/* A thread that called the runtime is outside, while another waits. */
+static void worry(void)
+{
+    if (orr_load_acquire(&watch.outside) || watch.submitted == watch.completed) return;
+    say = orr_warn;
+    say("deadlock? %llu tasks are submitted, every worker is idle, and nothing moved for 15 s; a thread of "
+        "the "
+        "program is not in the runtime, and may still act (or waits for a thread that is)",
+        (unsigned long long)(watch.submitted - watch.completed));
+    explain_all();
+}
+
+static bool is_in_its_body(struct orr_task *t)
+{
+    return orr_load_acquire(&t->state) == ORR_TASK_RUNNING && !waits_to_end(t);
+}
+
+static bool is_ready(const struct orr_task *t)
+{
+    uint32_t state = orr_load_acquire(&t->state);
+    return state == ORR_TASK_READY || state == ORR_TASK_PUSHED;
+}
+
+/* Workers are awake, and no task ends: if none is in its body either, they hand tasks round. */
+static void look_for_circulation(void)
+{
+    struct waiting *all = orr_calloc(1, sizeof *all);
+    char name[200];
+    unsigned ready = 0, shown = 0;
+    bool works = !all || orr_load_seq(&orr_transfers_active) > 0;
+    if (!works) {
+        orr_slab_for_each(ORR_SLAB_TASK, collect, all);
+        orr_slab_for_each(ORR_SLAB_JOB, collect, all);
+    }
+    for (unsigned i = 0; !works && i < all->count; i++) {
+        works = is_in_its_body(all->task[i]);
+        ready += is_ready(all->task[i]);
+    }
+    if (!works && ready > 0 && all->more == 0) {
+        orr_warn(
+            "tasks go round: %u are ready, workers are awake, and for 10 s none has begun or ended: does "
+            "the scheduling policy give them back and forth?",
+            ready);
+        for (unsigned i = 0; i < all->count && shown < TASKS_SHOWN; i++) {
+            if (!is_ready(all->task[i])) continue;
+            describe(name, sizeof name, all->task[i]);
+            orr_warn("  task %s is ready under scheduling policy %s", name,
+                     orr_policy_name(&orr_contexts[all->task[i]->sched_ctx]));
+            shown++;
+        }
+    }
+    orr_free(all);
+}
+
+static void watch_once(struct watching *s)
+{
+    struct look l = look();
+    bool awake = l.same && !l.idle && !l.paused && watch.submitted != watch.completed;
+    s->still = is_still(&l) ? s->still + 1 : 0;
+    s->outside = l.same && l.methods_still && l.idle && !l.all_blocked && l.any_blocked ? s->outside + 1 : 0;
+    s->awake = awake ? s->awake + 1 : 0;
+    if (!s->still) s->said = s->warned = false;
+    if (s->still >= looks_until_sure() && !s->said) consider(s);
+    if (s->outside == LOOKS_UNTIL_WORRIED) worry();
+    if (s->awake == LOOKS_GOING_ROUND) look_for_circulation();
+}
+
 static void *run(void *unused)
 {
-    unsigned still = 0;
-    bool reacted = false;
+    struct watching s = { 0 };
     (void)unused;
     orr_thread_is_internal(); /* it may run callbacks of messages */
     while (!orr_load_acquire(&watch.stop)) {
         orr_futex_wait(&watch.stop, 0, (int64_t)LOOK_EVERY_MS * 1000000);
-        still = is_still() ? still + 1 : 0;
-        if (!still) reacted = false;
-        if (still < looks_until_sure() || reacted || orr_load_acquire(&watch.stop) || excused()) continue;
-        reacted = true;
-        react(watch.submitted - watch.completed);
+        watch_once(&s);
     }
     return NULL;
 }
@@ -455,14 +608,15 @@ void orr_deadlock_start(void)
 {
     const char *s = orr_env_string(&env_reaction);
     watch.reaction = REACT_EXIT;
-    watch.running = false;
+    watch.running = watch.told = false;
     if (s && strcmp(s, "off") == 0) return;
     if (s && strcmp(s, "warn") == 0)
         watch.reaction = REACT_WARN;
     else if (s && strcmp(s, "abort") == 0)
         watch.reaction = REACT_ABORT;
-    else if (s && strcmp(s, "exit") != 0)
-        orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes exit, warn, abort or off; using exit", s);
+    else if (s && strcmp(s, "exit") != 0 && strcmp(s, "auto") != 0)
+        orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes auto, exit, abort, warn or off; using auto", s);
+    watch.told = s && (strcmp(s, "exit") == 0 || strcmp(s, "abort") == 0);
     orr_store_release(&watch.stop, 0u);
     watch.running = pthread_create(&watch.thread, NULL, run, NULL) == 0;
     if (!watch.running) orr_warn("deadlocks will not be noticed: no thread can be made for it");
@@ -475,4 +629,25 @@ void orr_deadlock_stop(void)
     orr_futex_wake(&watch.stop, 1);
     pthread_join(watch.thread, NULL);
     watch.running = false;
+}
+
+/* ---- what the program says about itself ---- */
+
+void orrery_outside_begin(void)
+{
+    orr_add_acq_rel(&watch.announced, 1u);
+}
+
+int orrery_outside_end(void)
+{
+    uint32_t n = orr_load_acquire(&watch.announced);
+    while (n > 0 && !orr_cas_weak_acq_rel(&watch.announced, &n, n - 1)) continue;
+    if (n > 0) return 0;
+    orr_error("orrery_outside_end: there is no orrery_outside_begin before it");
+    return -EINVAL;
+}
+
+void orrery_thread_passive(int passive)
+{
+    orr_thread_set_passive(passive != 0);
 }

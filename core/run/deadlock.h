@@ -12,18 +12,25 @@
 void orr_deadlock_start(void); /* reads ORRERY_ON_DEADLOCK */
 void orr_deadlock_stop(void);
 
-/* Other ranks, who may still make things move here. Both are called on the watching thread. */
+enum orr_verdict {
+    ORR_MAY_MOVE,
+    ORR_STUCK,        /* for certain */
+    ORR_STUCK_PERHAPS /* but for threads that the runtime does not know, here or elsewhere */
+};
+
+/* Other ranks, who may still make things move here. All are called on the watching thread. */
 struct orr_deadlock_outside {
     /* A number that changes whenever a message moves. */
     uint64_t (*movement)(void);
-    /* Asked whenever nothing has moved here for 1.5 s: true while the others may still move; false: a
-     * deadlock, even without a task here, and what this rank waits for was said. Some tenths of a second. */
-    bool (*excuse)(void);
+    /* Asked whenever nothing has moved here for 1.5 s, now and then; sure: no thread here could act. Whether
+     * the others may still move; if not it is a deadlock, even without a task here, and what this rank waits
+     * for was said. Some tenths of a second. */
+    enum orr_verdict (*verdict)(bool sure);
     void (*end)(void); /* ends this process, once the others have said what they wait for */
 };
 /* At most one, borrowed; NULL: nobody is outside. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
-/* For excuse: whether still nothing has moved here, and everybody waits. */
+/* For verdict: whether still nothing has moved here, and everybody waits. */
 ORR_EXPORT bool orr_deadlock_still(void);
 
 #endif

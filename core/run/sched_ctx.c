@@ -438,7 +438,9 @@ static void call_close_callback(struct orr_ctx *ctx)
     if (!callback) return;
     bool may_wait = orr_member_may_wait();
     self->callback_depth += !may_wait;
+    orr_acting_begin();
     callback(ctx->id, arg);
+    orr_acting_end();
     self->callback_depth -= !may_wait;
 }
 

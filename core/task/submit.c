@@ -540,9 +540,11 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     enum { NESTING_MAX = 16 };
     if (self->callback_depth < NESTING_MAX) self->collect = NULL;
     self->callback_depth++;
+    orr_acting_begin();
     self->current = t;
     fn(arg);
     self->current = current;
+    orr_acting_end();
     self->callback_depth--;
     self->collect = collect;
 }

@@ -23,7 +23,11 @@ static bool call(void *arg)
 {
     struct hook *h = arg;
     unsigned (*func)(void *) = orr_load_acquire(&h->func);
-    return func && func(h->arg) == 0;
+    if (!func) return false;
+    orr_acting_begin();
+    bool again = func(h->arg) == 0;
+    orr_acting_end();
+    return again;
 }
 
 static int add(unsigned (*func)(void *), void *arg)

@@ -282,6 +282,7 @@ void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted)
 {
     if (w->keep_awake || orr_load_seq(&w->local_count) > 0 || must_leave(w)) return;
     w->sleeping_on_cond = true;
+    w->sleeps += orr_counters_period_ns(w) < 0; /* it is woken by others */
     w->counted_parked = counted;
     orr_sleep_begin(w);
     wait_on_cond_locked(w);

@@ -95,6 +95,7 @@ struct orr_worker {
     ORR_ALIGNED_LINE pthread_mutex_t sched_mutex; /* protects sleeping on sched_cond; outermost of a worker */
     pthread_cond_t sched_cond;
     bool sleeping_on_cond; /* [lock: sched_mutex] */
+    unsigned sleeps;       /* [lock: sched_mutex] how often it has gone to sleep there */
     bool counted_parked;   /* [lock: sched_mutex] and is counted in orr_lot.parked meanwhile */
     bool keep_awake;       /* [lock: sched_mutex] */
     bool holds_mutex;      /* [own: worker] inside pop_task, for which the mutex was taken */

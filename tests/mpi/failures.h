@@ -266,6 +266,31 @@ static void receive_alone(void)
     starpu_data_unregister(h);
 }
 
+/* A thread that the runtime does not know sends it after all. */
+static void *late_sender(void *h)
+{
+    sleep(8);
+    starpu_mpi_send(h, 1, 77, MPI_COMM_WORLD);
+    return NULL;
+}
+
+static void receive_late(void)
+{
+    int x = 0;
+    pthread_t thread;
+    MPI_Status status;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    if (my_rank == 0) {
+        pthread_create(&thread, NULL, late_sender, h);
+        pthread_setname_np(thread, "late sender");
+    }
+    if (my_rank == 1) starpu_mpi_recv(h, 0, 77, MPI_COMM_WORLD, &status);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    if (my_rank == 0) pthread_join(thread, NULL);
+    starpu_data_unregister(h);
+}
+
 static void send_alone(void)
 {
     int x = 0;
@@ -379,6 +404,7 @@ static const struct {
     { "stream_equal", stream_equal },
     { "stream_long", stream_long },
     { "receive_alone", receive_alone },
+    { "receive_late", receive_late },
     { "send_alone", send_alone },
     { "crossed", crossed },
     { "other_type", other_type },
@@ -639,6 +665,10 @@ UNUSED static void messages(void)
     ends_within(4, "a receive without a send");
     said(lines_with("a receive of tag 77 from rank 0", "waits") == 1 && has("deadlock across ranks"),
          "the receive that nobody sends for is named");
+    run("receive_late", NULL, NULL, NULL);
+    said(got.status == 0 && has("deadlock across ranks?") && has("late sender") &&
+             !has("deadlock across ranks:"),
+         "a thread that the runtime does not know sends after 8 s: the ranks warn, name it, and go on");
     run("send_alone", NULL, NULL, NULL);
     said(lines_with("rank 0]", "tag 78 from rank 1 was never received") == 1 && has("SHUTDOWN -5"),
          "a send without a receive is named at shutdown, which returns -EIO");
