@@ -491,8 +491,8 @@ int starpu_mpi_node_selection_set_current_policy(int policy);
 /* ---- Collective operations ---- */
 
 /* Reduces the contributions (STARPU_REDUX, STARPU_MPI_REDUX) of all ranks into the owner's value.
- * Done by itself before the next other access. All ranks that contributed, and the owner. Does not
- * block. */
+ * Done by itself before the next other access. All ranks that contributed, and the owner. Does nothing
+ * where no contribution was inserted by starpu_mpi_task_insert() since the last time. Does not block. */
 int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle);
 
 /* Same with a priority. */

@@ -80,8 +80,9 @@ static void free_parts(struct orr_comm *c)
 {
     orr_stream_drop(c);
     orr_free(c->peers);
+    orr_free(c->ranks);
     orr_free((void *)c->met);
-    c->peers = NULL;
+    c->peers = c->ranks = NULL;
     c->met = NULL;
 }
 
@@ -127,8 +128,9 @@ static int ask_mpi(struct orr_comm *c, MPI_Comm comm)
     MPI_Comm_size(comm, &c->size);
     int *own = orr_malloc((size_t)c->size * sizeof *own);
     c->peers = orr_malloc((size_t)c->size * sizeof *c->peers);
+    c->ranks = orr_malloc((size_t)orr_cluster.size * sizeof *c->ranks);
     c->met = orr_calloc((size_t)c->size, sizeof *c->met);
-    if (!own || !c->peers || !c->met) {
+    if (!own || !c->peers || !c->ranks || !c->met) {
         orr_free(own);
         orr_error("out of memory for a communicator");
         return -ENOMEM;
@@ -137,8 +139,13 @@ static int ask_mpi(struct orr_comm *c, MPI_Comm comm)
     MPI_Comm_group(comm, &group);
     MPI_Group_translate_ranks(group, c->size, own, base_group, c->peers);
     MPI_Group_free(&group);
-    for (int i = 0; i < c->size; i++)
-        if (c->peers[i] == MPI_UNDEFINED) c->peers[i] = -1;
+    for (int i = 0; i < orr_cluster.size; i++) c->ranks[i] = -1;
+    for (int i = 0; i < c->size; i++) {
+        if (c->peers[i] == MPI_UNDEFINED)
+            c->peers[i] = -1;
+        else
+            c->ranks[c->peers[i]] = i;
+    }
     orr_free(own);
     return 0;
 }
@@ -266,7 +273,7 @@ struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size)
 static void let_go(struct orr_owned *o, void *unused)
 {
     (void)unused;
-    o->comm = NULL;
+    o->comm = o->redux_comm = NULL;
 }
 
 static void free_list(struct orr_comm **list)

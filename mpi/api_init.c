@@ -352,10 +352,10 @@ int starpu_mpi_barrier(MPI_Comm comm)
 int starpu_mpi_wait_for_all(MPI_Comm comm)
 {
     if (!orr_cluster_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
-    int r = orr_redux_gather_all(orr_cluster.comm);
-    int s;
+    int r = 0, s;
     struct orr_comm *c = comm_to_wait(comm, "starpu_mpi_wait_for_all", &s);
     if (c) {
+        r = orr_redux_gather_all(c);
         drain();
         s = orr_stream_meet(c, false);
         if (!s) s = take_failure();

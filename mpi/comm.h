@@ -19,6 +19,7 @@ struct orr_comm {
     uint32_t context; /* this rank's number for it, without the top bit (ORR_CONTEXT_UNCOUNTED) [const] */
     int rank, size;   /* [const] */
     int *peers;       /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
+    int *ranks;       /* [const] the other way round, -1 not a member; NULL: the same */
     _Atomic uint32_t sums, barriers; /* collective calls so far (coll.c) [any thread] */
     _Atomic uint32_t holders; /* the program's MPI_Comm, messages and data [atomic: the last ends it] */
     _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
@@ -38,6 +39,20 @@ static inline int orr_comm_peer(const struct orr_comm *c, int rank)
 {
     if (rank < 0 || rank >= c->size) return -1;
     return c->peers ? c->peers[rank] : rank;
+}
+
+/* The rank in c of a rank of the transport, or -1. */
+static inline int orr_comm_rank_of(const struct orr_comm *c, int peer)
+{
+    return c->ranks && peer >= 0 ? c->ranks[peer] : peer;
+}
+
+/* Whether all of part are in c. */
+static inline bool orr_comm_includes(const struct orr_comm *c, const struct orr_comm *part)
+{
+    for (int i = 0; c->ranks && c != part && i < part->size; i++)
+        if (orr_comm_rank_of(c, orr_comm_peer(part, i)) < 0) return false;
+    return true;
 }
 
 /* Before a message: sees to it that both ends know which communicator is meant. Before the first one of each

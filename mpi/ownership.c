@@ -118,6 +118,7 @@ static void forget(struct orr_data *h)
         next = r->next;
         orr_free(r);
     }
+    if (o->redux_comm) orr_comm_drop(o->redux_comm);
     orr_free(o->redux_map);
     orr_free(o);
     h->mpi = NULL;
@@ -143,6 +144,14 @@ struct orr_owned *orr_owned_get(struct orr_data *h)
     pthread_mutex_unlock(&list_lock);
     h->mpi = o;
     return o;
+}
+
+int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    if (h->mpi_rank < 0 || !o || o->comm == c) return h->mpi_rank;
+    int rank = orr_comm_rank_of(c, o->comm ? orr_comm_peer(o->comm, h->mpi_rank) : h->mpi_rank);
+    return rank >= 0 ? rank : ORR_RANK_OUTSIDE;
 }
 
 int orr_owned_source(const struct orr_data *h, int node)

@@ -9,7 +9,7 @@
 #include "core/data/data.h"
 #include "mpi/comm.h"
 
-enum { ORR_RANK_UNKNOWN = -1, ORR_RANK_PER_NODE = -2 };
+enum { ORR_RANK_UNKNOWN = -1, ORR_RANK_PER_NODE = -2, ORR_RANK_OUTSIDE = -3 };
 
 /* h->mpi_flags: why a rank that neither owns a handle nor executes the task still has something to do. */
 enum orr_mpi_flag {
@@ -19,7 +19,8 @@ enum orr_mpi_flag {
     ORR_MPI_REDIRECTED = 1 << 3, /* some ranks get it from another source */
     ORR_MPI_WRITTEN = 1 << 4,    /* tasks inserted here write it: it has a value, or will have */
     ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
-    ORR_MPI_HELD = 1 << 6        /* there is memory of ours here for a value that another rank owns */
+    ORR_MPI_HELD = 1 << 6,        /* there is memory of ours here for a value that another rank owns */
+    ORR_MPI_OTHER_COMM = 1 << 7  /* the owner is a rank of another communicator than the layer's own */
 };
 /* Those that count for a rank without a part in the task. */
 enum {
@@ -47,8 +48,8 @@ struct orr_owned {
     struct orr_comm *comm;
     int64_t tag;              /* -1: none */
     struct orr_rank_set sent; /* who holds the current value */
-    char *redux_map;          /* one byte for each rank of comm, while contributions are pending */
-    int redux_ranks;          /* its length */
+    char *redux_map;             /* one byte for each rank of redux_comm, while contributions are pending */
+    struct orr_comm *redux_comm; /* on which they were inserted; NULL: none are pending */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
     size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 [lock] */
@@ -71,6 +72,13 @@ static inline int64_t orr_owned_tag(const struct orr_data *h)
 {
     return h->mpi ? ((struct orr_owned *)h->mpi)->tag : -1;
 }
+/* The owner of h as a rank of c; ORR_RANK_UNKNOWN, ORR_RANK_PER_NODE, ORR_RANK_OUTSIDE: no rank of c. */
+int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h);
+static inline int orr_owned_rank(const struct orr_comm *c, const struct orr_data *h)
+{
+    if (orr_comm_is_base(c) && orr_likely(!(h->mpi_flags & ORR_MPI_OTHER_COMM))) return h->mpi_rank;
+    return orr_owned_rank_slow(c, h);
+}
 /* Where rank node gets h's value from. */
 int orr_owned_source(const struct orr_data *h, int node);
 /* The communicator that the owner is counted in. */
@@ -79,6 +87,10 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
     orr_comm_hold(c);
     if (o->comm) orr_comm_drop(o->comm);
     o->comm = c;
+    if (orr_comm_is_base(c))
+        o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
+    else
+        o->handle->mpi_flags |= ORR_MPI_OTHER_COMM;
 }
 /* The small copy here is old: its memory is kept for the next value, as long as there are not too many. */
 void orr_owned_keep_old(struct orr_owned *o, size_t bytes);

@@ -12,6 +12,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/task/redux.h"
+#include "mpi/cache.h"
 #include "mpi/message.h"
 
 static const struct orr_env env_threshold = {
@@ -29,23 +31,65 @@ static bool has_methods(const struct orr_data *h)
     return false;
 }
 
+/* ---- contributions ---- */
+
+static int begin(struct orr_comm *c, struct orr_data *h, struct orr_owned *o)
+{
+    o->redux_map = orr_calloc((size_t)c->size, 1);
+    if (!o->redux_map) return -ENOMEM;
+    orr_comm_hold(c);
+    o->redux_comm = c;
+    h->mpi_flags |= ORR_MPI_REDUX;
+    return 0;
+}
+
+static void end(struct orr_data *h, struct orr_owned *o)
+{
+    orr_free(o->redux_map);
+    o->redux_map = NULL;
+    if (o->redux_comm) orr_comm_drop(o->redux_comm);
+    o->redux_comm = NULL;
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
+}
+
+/* rank of c in the communicator of the contributions that are pending, or an error. */
+static int rank_of_pending(const struct orr_comm *c, const struct orr_owned *o, int rank)
+{
+    int r = o->redux_comm == c ? rank : orr_comm_rank_of(o->redux_comm, orr_comm_peer(c, rank));
+    if (r >= 0 && r < o->redux_comm->size) return r;
+    orr_error("reduction of the data with tag %lld: rank %d contributes, and is not part of the communicator "
+              "that the pending contributions were inserted on; call starpu_mpi_redux_data in between",
+              (long long)o->tag, rank);
+    return -EINVAL;
+}
+
+static void note(struct orr_data *h, struct orr_owned *o, int rank)
+{
+    struct orr_comm *c = o->redux_comm;
+    if (o->redux_map[rank]) return;
+    o->redux_map[rank] = 1;
+    if (rank != c->rank || orr_owned_rank(c, h) == rank) return;
+    orr_cache_own(h); /* the memory here is that of the contribution until it is sent */
+    starpu_data_invalidate_submit(h); /* the owner's value must not be counted a second time */
+}
+
 int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank)
 {
     struct orr_owned *o = orr_owned_get(h);
     if (!o) return -ENOMEM;
     if (h->mpi_rank < 0) return 0; /* every rank's own */
-    if (!o->redux_map) {
-        o->redux_map = orr_calloc((size_t)c->size, 1);
-        if (!o->redux_map) return -ENOMEM;
-        o->redux_ranks = c->size;
-        h->mpi_flags |= ORR_MPI_REDUX;
+    int r = o->redux_comm ? 0 : begin(c, h, o);
+    if (r) return r;
+    if (orr_owned_rank(c, h) == c->rank) /* what it sent is old as well: nobody has the value that will be */
+        orr_cache_written(h);
+    else
+        orr_cache_superseded(h);
+    bool all = xrank == ORR_RANK_PER_NODE;
+    for (int rank = all ? 0 : xrank; rank <= (all ? c->size - 1 : xrank); rank++) {
+        r = rank_of_pending(c, o, rank);
+        if (r < 0) return r;
+        note(h, o, r);
     }
-    if (xrank >= 0 && xrank < o->redux_ranks && !o->redux_map[xrank]) {
-        o->redux_map[xrank] = 1;
-        /* what this rank may hold of the owner's value must not be counted a second time */
-        if (xrank == c->rank && h->mpi_rank != c->rank) starpu_data_invalidate_submit(h);
-    }
-    h->mpi_flags &= ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE);
     return 0;
 }
 
@@ -62,10 +106,10 @@ static int build_tree(struct tree *t, const struct orr_comm *c, const struct orr
 {
     t->ranks = orr_malloc((size_t)(c->size + 1) * sizeof *t->ranks);
     if (!t->ranks) return -ENOMEM;
-    t->ranks[0] = h->mpi_rank;
+    t->ranks[0] = orr_owned_rank(c, h);
     t->count = 1;
     for (int r = 0; r < c->size; r++)
-        if (r != h->mpi_rank && (!o->redux_map || o->redux_map[r])) t->ranks[t->count++] = r;
+        if (r != t->ranks[0] && o->redux_map[r]) t->ranks[t->count++] = r;
     long threshold = orr_env_long(&env_threshold, 8, -1, 1 << 20);
     t->arity = arity > 1 ? arity : arity == 0 && threshold >= 0 && t->count > threshold ? 2 : t->count;
     t->mine = -1;
@@ -87,7 +131,8 @@ static struct starpu_task *task_of(struct starpu_codelet *cl, void *cl_arg, int 
 
 static int submit(struct starpu_task *t)
 {
-    int r = starpu_task_submit(t);
+    int r = orr_redux_set_modes(t);
+    if (!r) r = starpu_task_submit(t);
     if (r) {
         t->destroy = 0;
         starpu_task_destroy(t);
@@ -143,10 +188,9 @@ static bool has_value(struct orr_data *h)
     return has || h->mpi_flags & ORR_MPI_WRITTEN;
 }
 
-/* Whether the latest accesses here contributed: also those that were not inserted through this layer. */
-static bool contributed_here(struct orr_data *h, const struct orr_owned *o, int me)
+/* Whether the latest accesses here contributed, though not through this layer. */
+static bool contributed_here(struct orr_data *h)
 {
-    if (o->redux_map) return o->redux_map[me];
     orr_spin_lock(&h->queue.lock);
     bool has = (h->queue.head ? h->queue.tail->group : h->queue.group) == ORR_GROUP_REDUX;
     orr_spin_unlock(&h->queue.lock);
@@ -157,7 +201,7 @@ static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o
                      int priority)
 {
     int status = 0, first = t->mine * t->arity + 1;
-    bool contributed = t->mine >= 0 && contributed_here(h, o, c->rank);
+    bool contributed = o->redux_map[c->rank];
     if (!contributed && t->count > 1 && (t->mine > 0 || !has_value(h))) status = initialise(h, priority);
     for (int i = first; i < first + t->arity && i < t->count && !status; i++)
         status = add_child(c, h, o->tag, t->ranks[i], priority);
@@ -168,26 +212,58 @@ static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o
     return status;
 }
 
+/* Whether all that have a part in the reduction are called together here. */
+static bool all_are_in(const struct orr_comm *c, const struct orr_comm *pending, const struct tree *t)
+{
+    for (int i = 0; c != pending && i < t->count; i++)
+        if (orr_comm_rank_of(c, orr_comm_peer(pending, t->ranks[i])) < 0) return false;
+    return true;
+}
+
+static int gather(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, int priority, int arity)
+{
+    struct tree t;
+    struct orr_comm *pending = o->redux_comm;
+    if (orr_owned_rank(pending, h) < 0) {
+        orr_error("reduction of the data with tag %lld: its owner is no rank of the communicator on which "
+                  "tasks contributed; insert them on one that the owner is part of",
+                  (long long)o->tag);
+        return -EINVAL;
+    }
+    int status = build_tree(&t, pending, h, o, arity);
+    if (status) return status;
+    if (!all_are_in(c, pending, &t)) {
+        orr_error("reduction of the data with tag %lld: ranks contributed that are not part of the "
+                  "communicator on which it is wanted; call starpu_mpi_redux_data on that of the "
+                  "contributions first",
+                  (long long)o->tag);
+        status = -EINVAL;
+    } else if (t.mine >= 0) {
+        status = take_part(pending, h, o, &t, priority);
+    }
+    orr_free(t.ranks);
+    return status;
+}
+
 int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity)
 {
-    struct orr_owned *o = orr_owned_get(h);
-    struct tree t;
-    if (!o) return -ENOMEM;
-    if (!has_methods(h)) return -EINVAL;
-    if (h->mpi_rank < 0) return 0;
-    int status = build_tree(&t, c, h, o, arity);
-    if (status) return status;
-    if (t.mine >= 0) status = take_part(c, h, o, &t, priority);
-    orr_free(t.ranks);
-    orr_free(o->redux_map);
-    o->redux_map = NULL;
-    h->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
-    return status;
+    struct orr_owned *o = orr_owned_of(h);
+    if (o && o->redux_comm) {
+        int status = has_methods(h) ? gather(c, h, o, priority, arity) : -EINVAL;
+        end(h, o);
+        return status;
+    }
+    if (orr_owned_rank(c, h) == c->rank || h->mpi_rank < 0 || !contributed_here(h)) return 0;
+    orr_error("reduction of the data with tag %lld: tasks contributed here that were not inserted by "
+              "starpu_mpi_task_insert, so that other ranks do not know of them; insert them so on all ranks",
+              (long long)orr_owned_tag(h));
+    return -EINVAL;
 }
 
 /* ---- all that is pending ---- */
 
 struct pending {
+    struct orr_comm *comm;
     struct orr_data **handles;
     size_t count, room;
     bool failed;
@@ -196,7 +272,7 @@ struct pending {
 static void collect(struct orr_owned *o, void *arg)
 {
     struct pending *p = arg;
-    if (!(o->handle->mpi_flags & ORR_MPI_REDUX)) return;
+    if (!o->redux_comm || !orr_comm_includes(p->comm, o->redux_comm)) return;
     if (p->count == p->room) {
         size_t room = p->room ? p->room * 2 : 16;
         struct orr_data **more = orr_realloc(p->handles, room * sizeof *more);
@@ -218,7 +294,7 @@ static int by_tag(const void *a, const void *b)
 
 int orr_redux_gather_all(struct orr_comm *c)
 {
-    struct pending p = { 0 };
+    struct pending p = { .comm = c };
     int status = 0;
     orr_owned_visit(collect, &p);
     if (p.count) qsort(p.handles, p.count, sizeof *p.handles, by_tag);

@@ -12,9 +12,10 @@
 /* A task on rank xrank contributes to h. */
 int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank);
 /* The contributions that are pending go to the owner, in a tree in which every rank sums up from arity others
- * (0: chosen). Without any known contribution all ranks of c take part. */
+ * (0: chosen). All that contributed, and the owner, are in c. Nothing is done when nothing is pending. */
 int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity);
-/* Gathers whatever is pending, in the order of tags. Called by all ranks when they wait for all. */
+/* Gathers what is pending among ranks of c alone, in the order of tags. Called by all of c when they wait for
+ * all. */
 int orr_redux_gather_all(struct orr_comm *c);
 
 #endif

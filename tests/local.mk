@@ -55,6 +55,7 @@ MPI_TESTS += tests/mpi/failed_messages
 MPI_TESTS += tests/mpi/task_insert
 MPI_TESTS += tests/mpi/collectives
 MPI_TESTS += tests/mpi/communicators
+MPI_TESTS += tests/mpi/reductions
 MPI_TESTS += tests/mpi/serialized
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early

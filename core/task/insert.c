@@ -84,6 +84,8 @@ static int check_mode(struct building *b, unsigned i, int mode)
         return 0;
     }
     if (!((modes[i] ^ mode) & MODE_FLAGS_COMPARED)) return 0; /* only hints differ */
+    if (mode & STARPU_MPI_REDUX && (modes[i] & MODE_FLAGS_COMPARED) == STARPU_RW)
+        return 0; /* among ranks it is a reduction, on each the codelet's mode holds */
     orr_error("task_insert of %s: datum %u is inserted with mode %d, the codelet says %d",
               cl->name ? cl->name : "(unnamed)", i, mode, modes[i]);
     return fail(b, -EINVAL);

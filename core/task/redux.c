@@ -32,11 +32,25 @@ static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
     return &table[worker_id];
 }
 
+int orr_redux_set_modes(struct starpu_task *task)
+{
+    struct starpu_codelet *cl = task->cl;
+    if (!cl || cl->nbuffers < 1 || !(STARPU_CODELET_GET_MODE(cl, 0) & (STARPU_REDUX | STARPU_MPI_REDUX)))
+        return 0;
+    enum starpu_data_access_mode *modes = orr_calloc((size_t)cl->nbuffers, sizeof *modes);
+    if (!modes) return -ENOMEM;
+    modes[0] = cl->nbuffers == 1 ? STARPU_W : STARPU_RW | STARPU_COMMUTE;
+    for (int i = 1; i < cl->nbuffers; i++) modes[i] = STARPU_R;
+    task->dyn_modes = modes; /* freed with the task */
+    return 0;
+}
+
 void orr_redux_initialise(struct orr_data *h)
 {
     struct starpu_task *task = starpu_task_create();
     if (!task) return; /* the reader will find that nobody wrote */
     task->cl = h->rare->init_cl;
+    if (orr_redux_set_modes(task)) orr_warn("reduction: out of memory for the modes of a task");
     task->cl_arg = h->rare->init_cl_arg;
     task->handles[0] = h;
     task->type = STARPU_TASK_TYPE_INTERNAL;
@@ -112,7 +126,8 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
     task->priority = INT_MAX;
     r->internal_done = sum_next;
     r->internal_arg = s;
-    int status = orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
+    int status = orr_redux_set_modes(task);
+    if (!status) status = orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
     if (status) starpu_task_destroy(task);
     return status;
 }
