@@ -109,7 +109,8 @@ typedef starpu_mpi_ms_kernel_t (*starpu_mpi_ms_func_t)(void);
  * modes, model, name. */
 struct starpu_codelet {
     uint32_t where; /* mask of kinds of workers; 0: wherever there is an implementation */
-    int checked;    /* the library's: verified once at the first submission */
+    int checked; /* the library's: verified once at the first submission. 1, set by the program: taken as it
+                    is and never written to, for codelets in read-only memory; per_worker_stats stay 0 */
 
     /* May implementation nimpl run this task on this worker? NULL: yes. Called by any thread, often; must not
      * block. */
@@ -147,8 +148,9 @@ struct starpu_codelet {
     void (*callback_func)(void *); /* for tasks without one of their own */
     int flags;                     /* STARPU_CODELET_... */
 
-    unsigned long per_worker_stats[STARPU_NMAXWORKERS];     /* tasks run by each worker [any: statistic] */
-    struct starpu_perf_counter_sample *perf_counter_sample; /* the library's */
+    /* Tasks run by each worker; none with STARPU_CODELET_PROFILING=0. [any: statistic] */
+    unsigned long per_worker_stats[STARPU_NMAXWORKERS];
+    struct starpu_perf_counter_sample *perf_counter_sample;           /* the library's */
     struct starpu_perf_counter_sample_cl_values *perf_counter_values; /* the library's */
 
     /* Old: a single implementation, as in [0] of the arrays above. */

@@ -25,6 +25,7 @@
 #include "core/run/sched_lib.h"
 #include "core/task/graph.h"
 #include "core/task/redux.h"
+#include "core/task/task.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
 #include "core/worker/combined.h"
@@ -231,6 +232,7 @@ static int bring_up(struct starpu_conf *conf)
     if ((r = orr_sched_lib_open()) != 0) goto undo_perf;
     if ((r = open_main_context(conf)) != 0) goto undo_lib;
     orr_wait_init_limits();
+    orr_codelets_init();
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
     orr_profile_init();

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* codelet.c: completes what a codelet leaves unsaid, once, at its first submission.
  * Threads: any. Owns: nothing (codelets are the program's). Not here: choosing an implementation
- * (core/worker). */
+ * (core/worker).
+ *
+ * A codelet that the program marks as checked may be constant, in memory that cannot be written: it is read
+ * as it is, and neither completed nor counted in. */
 #include <string.h>
 
 #include <starpu.h>
 
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/task/task.h"
 
 static pthread_mutex_t check_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects the first check of any codelet; leaf */
+
+static const struct orr_env env_count = { "STARPU_CODELET_PROFILING", "1", "0|1",
+                                          "count how often each worker runs a codelet" };
+static int uncounted; /* [const while workers run] 1: codelets do not count */
+
+void orr_codelets_init(void)
+{
+    uncounted = !orr_env_long(&env_count, 1, 0, 1);
+}
 
 static const char *codelet_name(const struct starpu_codelet *cl)
 {
@@ -28,7 +41,7 @@ static void adopt_single_implementations(struct starpu_codelet *cl)
         cl->opencl_funcs[0] = cl->opencl_func;
 }
 
-static uint32_t where_of(const struct starpu_codelet *cl)
+uint32_t orr_codelet_where(const struct starpu_codelet *cl)
 {
     return (cl->cpu_funcs[0] ? STARPU_CPU : 0) | (cl->cuda_funcs[0] ? STARPU_CUDA : 0) |
            (cl->opencl_funcs[0] ? STARPU_OPENCL : 0) | (cl->hip_funcs[0] ? STARPU_HIP : 0);
@@ -42,7 +55,7 @@ static int check_locked(struct starpu_codelet *cl)
                   codelet_name(cl), cl->nbuffers);
         return -EINVAL;
     }
-    if (!cl->where) cl->where = where_of(cl);
+    if (!cl->where) cl->where = orr_codelet_where(cl);
     return 0;
 }
 
@@ -50,14 +63,16 @@ static int check_locked(struct starpu_codelet *cl)
 static bool claims_too_much(const struct starpu_codelet *cl)
 {
     uint32_t kinds = STARPU_CPU | STARPU_CUDA | STARPU_OPENCL | STARPU_HIP;
-    return (cl->where & kinds & ~where_of(cl)) != 0;
+    return (cl->where & kinds & ~orr_codelet_where(cl)) != 0;
 }
 
 int orr_codelet_check(struct starpu_codelet *cl)
 {
-    /* [atomic] 0 unknown, else bits of ORR_CODELET_CHECKED...; the program zeroes it and never touches it
-     * again, and it is written once: who has seen it set reads it as it is */
-    if (orr_likely(__atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE) != 0)) return 0;
+    /* [atomic] 0 unknown, else bits of ORR_CODELET_CHECKED...; the program sets it before its first use and
+     * never touches it again, and it is written once: who has seen it set reads it as it is */
+    int checked = __atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE);
+    if (orr_likely(checked & ORR_CODELET_CHECKED)) return uncounted;
+    if (checked) return 1;
     pthread_mutex_lock(&check_lock);
     bool known = __atomic_load_n(&cl->checked, __ATOMIC_RELAXED) != 0;
     int r = known ? 0 : check_locked(cl);
@@ -66,7 +81,7 @@ int orr_codelet_check(struct starpu_codelet *cl)
                          ORR_CODELET_CHECKED | (claims_too_much(cl) ? ORR_CODELET_CLAIMS_TOO_MUCH : 0),
                          __ATOMIC_RELEASE);
     pthread_mutex_unlock(&check_lock);
-    return r;
+    return r ? r : uncounted;
 }
 
 void starpu_codelet_init(struct starpu_codelet *cl)

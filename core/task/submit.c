@@ -201,7 +201,10 @@ static int reserve(struct orr_task *t, uint32_t flags)
     t->worker = -1;
     int r;
     if (orr_likely(pub->cl)) {
-        if ((r = orr_codelet_check(pub->cl)) != 0) return r;
+        if (orr_unlikely((r = orr_codelet_check(pub->cl)) != 0)) {
+            if (r < 0) return r;
+            t->flags |= ORR_TF_UNCOUNTED;
+        }
         unsigned n = STARPU_TASK_GET_NBUFFERS(pub);
         if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0)
             return r;

@@ -104,11 +104,12 @@ enum orr_task_flag {
     ORR_TF_ANYWHERE = 1 << 13, /* runs where it was put, be that in its context or not */
     ORR_TF_TEAM = 1 << 14, /* several workers run it together, or it is the part of one of them: rare->team */
     ORR_TF_PART = 1 << 15, /* such a part, made by the runtime: its public half is the whole's */
-    ORR_TF_LISTED = 1 << 16,  /* a job of a list, which decides when it starts: rare->job is valid */
-    ORR_TF_HELD = 1 << 17,    /* its turn in the list has not come */
-    ORR_TF_ENDED = 1 << 18,   /* put aside with tasks that are ready, but only to be completed */
-    ORR_TF_PLANNED = 1 << 19, /* some of its data is part of a partition plan */
-    ORR_TF_PLACED = 1 << 20,  /* it was told that a worker was chosen (core/worker/profile.h) */
+    ORR_TF_LISTED = 1 << 16,    /* a job of a list, which decides when it starts: rare->job is valid */
+    ORR_TF_HELD = 1 << 17,      /* its turn in the list has not come */
+    ORR_TF_ENDED = 1 << 18,     /* put aside with tasks that are ready, but only to be completed */
+    ORR_TF_PLANNED = 1 << 19,   /* some of its data is part of a partition plan */
+    ORR_TF_PLACED = 1 << 20,    /* it was told that a worker was chosen (core/worker/profile.h) */
+    ORR_TF_UNCOUNTED = 1 << 21, /* its codelet does not count how often it runs where */
 };
 
 struct orr_task {
@@ -235,13 +236,21 @@ extern struct orr_task_hooks orr_task_hooks;
 /* A short name for messages; never NULL. */
 const char *orr_task_name(const struct orr_task *t);
 
+/* starpu_codelet.checked. What the program marks as checked is never written to: it may be constant. */
 enum {
-    ORR_CODELET_CHECKED = 1,
-    ORR_CODELET_CLAIMS_TOO_MUCH = 2 /* where names kinds it has no function for */
+    ORR_CODELET_CONSTANT = 1,
+    ORR_CODELET_CHECKED = 2,        /* by us */
+    ORR_CODELET_CLAIMS_TOO_MUCH = 4 /* where names kinds it has no function for */
 };
 
-/* Derives what a codelet leaves unsaid (where, legacy fields), once. 0, or -EINVAL with a message. */
+/* Derives what a codelet leaves unsaid (where, legacy fields), once. 0; 1: the same, but its statistics are
+ * not kept; or -EINVAL with a message. */
 int orr_codelet_check(struct starpu_codelet *cl);
+/* Reads the settings, at start-up. */
+void orr_codelets_init(void);
+
+/* The kinds of workers that it has functions for. */
+uint32_t orr_codelet_where(const struct starpu_codelet *cl);
 
 static inline unsigned orr_task_nbuffers(const struct starpu_task *t)
 {
@@ -251,15 +260,17 @@ static inline unsigned orr_task_nbuffers(const struct starpu_task *t)
 /* The mask of kinds of workers the task may run on. */
 static inline uint32_t orr_task_where(const struct starpu_task *t)
 {
-    return t->where != -1 ? (uint32_t)t->where : t->cl->where;
+    uint32_t where = t->where != -1 ? (uint32_t)t->where : t->cl->where;
+    return orr_likely(where != 0) ? where : orr_codelet_where(t->cl); /* constant, and did not say it */
 }
 
 /* Whether that mask alone tells which workers can execute it. Of a codelet that was checked. */
 static inline bool orr_task_where_tells(const struct starpu_task *t)
 {
     const struct starpu_codelet *cl = t->cl;
-    return !cl->can_execute && !t->workerids_len && orr_task_where(t) == (uint32_t)cl->where &&
-           cl->checked == ORR_CODELET_CHECKED;
+    if (cl->can_execute || t->workerids_len) return false;
+    if (orr_likely(cl->checked == ORR_CODELET_CHECKED)) return orr_task_where(t) == cl->where;
+    return cl->checked == ORR_CODELET_CONSTANT && !(orr_task_where(t) & ~orr_codelet_where(cl));
 }
 
 /* Frees both halves (or the private half of a task of the program's own). Nobody may use it any more. */

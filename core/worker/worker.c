@@ -355,7 +355,8 @@ void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
     t->worker = (int16_t)w->id;
     orr_store_relaxed(&t->state, ORR_TASK_RUNNING);
     p->status = STARPU_TASK_RUNNING;
-    p->cl->per_worker_stats[w->id]++; /* nobody waits for this line: it may travel while the body runs */
+    if (orr_likely(!(t->flags & ORR_TF_UNCOUNTED)))
+        p->cl->per_worker_stats[w->id]++; /* nobody waits for this line: it may travel while the body runs */
 }
 
 void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
