@@ -32,7 +32,8 @@ void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps,
 /* The same, with ndeps arguments of type struct starpu_task *. */
 void starpu_task_declare_deps(struct starpu_task *task, unsigned ndeps, ...);
 
-/* Make task end (callbacks, successors, waiters) only after the tasks of task_array have ended. */
+/* Make task end (callbacks, successors, waiters) only after the tasks of task_array have ended; once, should
+ * it be submitted again. */
 void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps,
                                         struct starpu_task *task_array[]);
 void starpu_task_declare_end_deps(struct starpu_task *task, unsigned ndeps, ...);

@@ -137,7 +137,7 @@ static bool waits_for_edge(struct orr_task *t, struct orr_task *p)
     struct orr_edge *e = orr_load_acquire(&p->successors);
     if (e == ORR_EDGES_CLOSED) return false;
     for (; e; e = e->next)
-        if (orr_load_acquire(&e->group->task) == t) return true;
+        if (orr_load_relaxed(&e->waiter) == t) return true;
     return false;
 }
 

@@ -53,7 +53,7 @@ static struct orr_tag *release(struct orr_task *t)
     if (orr_unlikely(t->node != NULL)) orr_graph_ended(t, keep);
     if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* who gets its data may remove its tag */
     if (t->naccesses) release_accesses(t);
-    struct orr_edge *kept = orr_dep_close(&t->successors, keep);
+    struct orr_edge *kept = orr_edges_close(&t->successors, keep);
     if (orr_unlikely(orr_load_seq(&orr_graph.late) > 0)) orr_graph_late_ended(t, keep);
     if (orr_unlikely(keep)) r->kept_edges = kept;
     return orr_unlikely(r && r->tag) ? orr_tag_done(t) : NULL;

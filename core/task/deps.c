@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* deps.c: explicit dependencies between tasks.
- * Threads: any. Owns: edges and groups. Not here: tags (tag.c), the countdown itself (submit.c).
+ * Threads: any. Owns: edges. Not here: tags (tag.c), the countdown itself (submit.c).
  *
- * A successor list is a stack that closes: pushing is a compare-and-swap that fails for good once the
- * completed task has exchanged the head for ORR_EDGES_CLOSED. So an edge is either notified by the exchange,
- * or its pusher sees CLOSED. */
+ * A list is a stack that closes: pushing is a compare-and-swap that fails for good once the completed task
+ * has exchanged the head for ORR_EDGES_CLOSED. So an edge is either served by the exchange, or its pusher
+ * sees CLOSED. Each edge counts for itself, even if a task waits for many: prerequisites that are submitted
+ * again may run at different speeds, and whether one will be is not known when the edge is made. */
 #include "core/task/deps.h"
 
 #include <starpu.h>
@@ -13,68 +14,102 @@
 #include "core/base/log.h"
 #include "core/task/graph.h"
 
-struct orr_dep_group *orr_dep_group_create(int total, void (*fire)(struct orr_dep_group *))
+struct orr_edge *orr_edge_create(void *waiter, void (*fire)(struct orr_edge *))
 {
-    struct orr_dep_group *g = orr_calloc(1, sizeof *g);
-    if (!g) return NULL;
-    g->fire = fire;
-    g->total = total;
-    orr_store_relaxed(&g->remaining, total);
-    orr_store_relaxed(&g->refs, 1);
-    return g;
+    struct orr_edge *e = orr_slab_alloc(ORR_SLAB_EDGE);
+    if (!e) return NULL;
+    e->fire = fire;
+    e->sibling = NULL;
+    orr_store_relaxed(&e->waiter, waiter);
+    e->balance = -1;
+    orr_spin_init(&e->lock);
+    e->listed = false;
+    e->owned = true;
+    return e;
 }
 
-void orr_dep_group_unref(struct orr_dep_group *g)
-{
-    if (orr_sub_acq_rel(&g->refs, 1) == 1) orr_free(g);
-}
-
-void orr_dep_group_notify(struct orr_dep_group *g)
-{
-    int32_t left = orr_load_relaxed(&g->remaining);
-    /* the last one sets it up for the next round in the same step: prerequisites may be in that round already
-     * (deps.pml) */
-    while (!orr_cas_weak_acq_rel(&g->remaining, &left, left == 1 ? g->total : left - 1)) {
-    }
-    if (left == 1) g->fire(g);
-}
-
-void orr_dep_fire_task(struct orr_dep_group *g)
-{
-    struct orr_task *t = orr_load_acquire(&g->task); /* pairs with the store in orr_task_free */
-    if (t && orr_add_acq_rel(&g->balance, 1) == -1) orr_task_unblock(t);
-}
-
-void orr_dep_next_round(struct orr_task *t)
-{
-    for (struct orr_dep_group *g = t->rare->groups, *next; g; g = next) {
-        next = g->next;
-        if (g->total == 0) continue; /* all of the past */
-        if (orr_sub_acq_rel(&g->balance, 1) >= 1) orr_task_unblock(t);
-    }
-}
-
-bool orr_dep_hang(_Atomic(struct orr_edge *) *list, struct orr_dep_group *g, int *status_out)
+bool orr_edge_hang(_Atomic(struct orr_edge *) *list, struct orr_edge *e)
 {
     struct orr_edge *head = orr_load_acquire(list);
-    *status_out = 0;
-    if (head == ORR_EDGES_CLOSED) return false;
-    struct orr_edge *e = orr_slab_alloc(ORR_SLAB_EDGE);
-    if (!e) {
-        *status_out = -ENOMEM;
-        return false;
-    }
-    e->group = g;
-    orr_add_relaxed(&g->refs, 1);
+    e->listed = true;
     do {
         if (head == ORR_EDGES_CLOSED) {
-            orr_slab_free(ORR_SLAB_EDGE, e);
-            orr_dep_group_unref(g);
+            e->listed = false;
             return false;
         }
         e->next = head;
-    } while (!orr_cas_weak_acq_rel(list, &head, e)); /* pairs with the exchange in orr_dep_take */
+    } while (!orr_cas_weak_acq_rel(list, &head, e)); /* pairs with the exchange in orr_edges_take */
     return true;
+}
+
+void orr_edge_disown(struct orr_edge *e)
+{
+    orr_spin_lock(&e->lock);
+    orr_store_relaxed(&e->waiter, NULL);
+    e->owned = false;
+    bool last = !e->listed;
+    orr_spin_unlock(&e->lock);
+    if (last) orr_slab_free(ORR_SLAB_EDGE, e);
+}
+
+/* The list's side knows e no more. */
+static void unlist(struct orr_edge *e)
+{
+    orr_spin_lock(&e->lock);
+    e->listed = false;
+    bool last = !e->owned;
+    orr_spin_unlock(&e->lock);
+    if (last) orr_slab_free(ORR_SLAB_EDGE, e);
+}
+
+/* Whoever waits, does so no more for e, which is let go. */
+static void release(struct orr_edge *e)
+{
+    orr_spin_lock(&e->lock);
+    struct orr_task *t = e->fire == orr_edge_fire_task ? orr_load_relaxed(&e->waiter) : NULL;
+    e->listed = false;
+    bool ready = t && e->balance < 0 && orr_sub_acq_rel(&t->pending, 1) == 1, last = !e->owned;
+    e->balance = 0;
+    orr_spin_unlock(&e->lock);
+    if (last) orr_slab_free(ORR_SLAB_EDGE, e);
+    if (ready) orr_task_now_ready(t); /* nobody else touches it: it is neither ready nor free before */
+}
+
+struct orr_task *orr_edge_waiting_task(struct orr_edge *e)
+{
+    if (e->fire != orr_edge_fire_task) return NULL;
+    orr_spin_lock(&e->lock);
+    struct orr_task *t = e->balance < 0 ? orr_load_relaxed(&e->waiter) : NULL;
+    orr_spin_unlock(&e->lock);
+    return t;
+}
+
+void orr_edge_fire_task(struct orr_edge *e)
+{
+    orr_spin_lock(&e->lock);
+    struct orr_task *t = orr_load_relaxed(&e->waiter);
+    bool ready = t && ++e->balance == 0 && orr_sub_acq_rel(&t->pending, 1) == 1;
+    orr_spin_unlock(&e->lock);
+    if (ready) orr_task_now_ready(t);
+}
+
+void orr_edges_next_round(struct orr_task *t)
+{
+    int32_t had = 0;
+    for (struct orr_edge **at = &t->rare->edges, *e; (e = *at) != NULL;) {
+        orr_spin_lock(&e->lock);
+        bool listed = e->listed; /* else its prerequisite is gone: none in this round, or later */
+        if (!listed || --e->balance >= 0) had++;
+        orr_spin_unlock(&e->lock);
+        if (listed) {
+            at = &e->sibling;
+            continue;
+        }
+        *at = e->sibling;
+        t->rare->nedges--;
+        orr_slab_free(ORR_SLAB_EDGE, e);
+    }
+    if (had) orr_sub_acq_rel(&t->pending, had); /* not to 0: the submission is still to come */
 }
 
 static struct orr_edge *reversed(struct orr_edge *e)
@@ -89,66 +124,106 @@ static struct orr_edge *reversed(struct orr_edge *e)
     return r;
 }
 
-struct orr_edge *orr_dep_take(_Atomic(struct orr_edge *) *list)
+struct orr_edge *orr_edges_take(_Atomic(struct orr_edge *) *list)
 {
     struct orr_edge *e =
-        orr_exchange_acq_rel(list, ORR_EDGES_CLOSED);  /* pairs with the compare-and-swap in orr_dep_hang */
+        orr_exchange_acq_rel(list, ORR_EDGES_CLOSED);  /* pairs with the compare-and-swap in orr_edge_hang */
     return e == ORR_EDGES_CLOSED ? NULL : reversed(e); /* first declared, first served */
 }
 
-struct orr_edge *orr_dep_notify(struct orr_edge *taken, bool keep)
+struct orr_edge *orr_edges_serve(struct orr_edge *taken, bool keep)
 {
     struct orr_edge *kept = NULL;
-    for (struct orr_edge *i = taken, *next; i; i = next) {
-        next = i->next;
-        bool again = keep && !i->group->once;
-        orr_dep_group_notify(i->group);
-        if (again) {
-            i->next = kept; /* last declared first, as they were pushed */
-            kept = i;
+    for (struct orr_edge *e = taken, *next; e; e = next) {
+        next = e->next;
+        if (!keep && e->fire == orr_edge_fire_task) {
+            release(e);
+            continue;
+        }
+        e->fire(e);
+        if (keep && orr_load_relaxed(&e->waiter)) {
+            e->next = kept; /* last declared first, as they were pushed */
+            kept = e;
         } else {
-            orr_dep_group_unref(i->group);
-            orr_slab_free(ORR_SLAB_EDGE, i);
+            unlist(e);
         }
     }
     return kept;
 }
 
-struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep)
+struct orr_edge *orr_edges_close(_Atomic(struct orr_edge *) *list, bool keep)
 {
-    return orr_dep_notify(orr_dep_take(list), keep);
+    return orr_edges_serve(orr_edges_take(list), keep);
 }
 
-void orr_edges_free(struct orr_edge *e)
+void orr_edges_drop(struct orr_edge *e, bool never_ran)
 {
     for (struct orr_edge *next; e && e != ORR_EDGES_CLOSED; e = next) {
         next = e->next;
-        orr_dep_group_unref(e->group);
-        orr_slab_free(ORR_SLAB_EDGE, e);
+        if (never_ran)
+            unlist(e);
+        else
+            release(e);
     }
 }
 
-void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_dep_group *g)
+static void disown_all(struct orr_edge *e)
 {
-    orr_store_relaxed(&g->balance, -1);
-    orr_store_release(&g->task, t);
-    g->next = r->groups;
-    r->groups = g;
-    r->ngroups++;
-    t->flags |= ORR_TF_EXPLICIT;
-    orr_add_acq_rel(&t->pending, 1);
+    for (struct orr_edge *next; e; e = next) {
+        next = e->sibling;
+        orr_edge_disown(e);
+    }
 }
 
-/* Submitted and not ended; its own callbacks prepare the next round. */
+void orr_edges_disown(struct orr_task_rare *r)
+{
+    disown_all(r->edges);
+    disown_all(r->end_edges);
+}
+
+void orr_edges_disown_served(struct orr_task_rare *r)
+{
+    for (struct orr_edge **at = &r->end_edges, *e; (e = *at) != NULL;) {
+        if (orr_load_relaxed(&e->waiter)) {
+            at = &e->sibling;
+        } else {
+            *at = e->sibling;
+            orr_edge_disown(e);
+        }
+    }
+}
+
+/* Submitted and not ended; its own callbacks prepare the next round, if there may be one. */
 static bool under_way(const struct orr_task *t)
 {
     uint32_t state = orr_load_acquire(&t->state);
     return state != ORR_TASK_CREATED && state != ORR_TASK_DONE && state != ORR_TASK_CALLING &&
-           !t->pub->regenerate && t != orr_self()->current;
+           !t->pub->regenerate && !(t == orr_self()->current && t->rare && t->rare->persistent);
+}
+
+/* t waits for p. */
+static int declare_one(struct orr_task *t, struct orr_task_rare *r, struct orr_task *p)
+{
+    struct orr_edge *e = orr_edge_create(t, orr_edge_fire_task);
+    if (!e) return -ENOMEM;
+    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_declared(t, p);
+    t->flags |= ORR_TF_EXPLICIT;
+    orr_add_acq_rel(&t->pending, 1);
+    if (orr_edge_hang(&p->successors, e)) {
+        e->sibling = r->edges;
+        r->edges = e;
+        r->nedges++;
+        return 0;
+    }
+    orr_sub_acq_rel(&t->pending, 1); /* ended before: nothing to wait for, now or later */
+    orr_edge_disown(e);
+    if (orr_unlikely(orr_load_seq(&orr_graph.late)))
+        orr_graph_late_ended(p, false); /* it has ended meanwhile, and did not see its node */
+    return 0;
 }
 
 /* Declares "task waits for all of deps". */
-static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
+static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
 {
     if (ndeps == 0) return 0;
     if (!task || !deps) {
@@ -162,45 +237,17 @@ static int declare_group(struct starpu_task *task, unsigned ndeps, struct starpu
         return -EINVAL;
     }
     struct orr_task_rare *r = t ? orr_task_rare_get(t) : NULL;
-    /* one more keeps a group of several, whose total still changes, from firing early */
-    int one_more = ndeps > 1;
-    struct orr_dep_group *g = r ? orr_dep_group_create((int)ndeps + one_more, orr_dep_fire_task) : NULL;
-    if (!g) return -ENOMEM;
-    g->once = task->destroy && !task->regenerate;
-    orr_task_add_group(t, r, g);
-    int status = 0, satisfied = one_more;
-    for (unsigned i = 0; i < ndeps; i++) {
+    int status = r ? 0 : -ENOMEM;
+    for (unsigned i = 0; i < ndeps && status == 0; i++) {
         struct orr_task *p = deps[i] ? orr_task_private(deps[i]) : NULL;
-        int one = 0;
-        if (orr_unlikely(orr_load_relaxed(&orr_graph.recording)) && p && p != t) orr_graph_declared(t, p);
         if (!deps[i])
             orr_error("starpu_task_declare_deps: entry %u of the list is NULL; it is left out", i);
         else if (deps[i] == task)
             orr_error("starpu_task_declare_deps: task %s cannot wait for itself; left out", orr_task_name(t));
-        else if (!p)
-            one = -ENOMEM;
-        else if (orr_dep_hang(&p->successors, g, &one))
-            continue;
-        else if (orr_unlikely(one == 0 && orr_load_seq(&orr_graph.late)))
-            orr_graph_late_ended(p, false); /* it has ended meanwhile, and did not see its node */
-        if (one) status = one;
-        satisfied++;
-        g->total--; /* a prerequisite of the past is none in later rounds */
+        else
+            status = p ? declare_one(t, r, p) : -ENOMEM;
     }
-    if (one_more) g->total--;        /* a single prerequisite may be notifying just now */
-    if (g->total == 0) r->ngroups--; /* nothing to wait for in later rounds */
-    for (; satisfied > 0; satisfied--) orr_dep_group_notify(g);
     return status;
-}
-
-/* Prerequisites of a task that will be submitted again may run at different speeds: each counts for itself.
- */
-static int declare(struct starpu_task *task, unsigned ndeps, struct starpu_task *const deps[])
-{
-    if (!task || !deps || (task->destroy && !task->regenerate)) return declare_group(task, ndeps, deps);
-    int r = 0;
-    for (unsigned i = 0; i < ndeps && r == 0; i++) r = declare_group(task, 1, &deps[i]);
-    return r;
 }
 
 void starpu_task_declare_deps_array(struct starpu_task *task, unsigned ndeps,
@@ -259,10 +306,27 @@ void starpu_task_end_dep_release(struct starpu_task *task)
     if (orr_sub_acq_rel(&t->rare->end_deps, 1) == 1) orr_task_ended(t);
 }
 
-static void end_dep_fire(struct orr_dep_group *g)
+/* The prerequisite has ended; once: it says nothing of the task's later rounds. */
+static void end_dep_fire(struct orr_edge *e)
 {
-    struct orr_task *t = orr_load_acquire(&g->task);
-    if (t) starpu_task_end_dep_release(t->pub);
+    orr_spin_lock(&e->lock);
+    struct orr_task *t = orr_load_relaxed(&e->waiter);
+    orr_store_relaxed(&e->waiter, NULL);
+    bool last = t && orr_sub_acq_rel(&t->rare->end_deps, 1) == 1;
+    orr_spin_unlock(&e->lock);
+    if (last) orr_task_ended(t);
+}
+
+/* t's end waits for p's. */
+static int declare_end(struct orr_task *t, struct orr_task *p)
+{
+    struct orr_edge *e = p ? orr_edge_create(t, end_dep_fire) : NULL;
+    if (!e) return -ENOMEM;
+    starpu_task_end_dep_add(t->pub, 1);
+    e->sibling = t->rare->end_edges;
+    t->rare->end_edges = e;
+    if (!orr_edge_hang(&p->successors, e)) end_dep_fire(e);
+    return 0;
 }
 
 void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps,
@@ -270,22 +334,10 @@ void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps
 {
     if (!end_deps_of(task)) return;
     for (unsigned i = 0; i < ndeps; i++) {
-        if (!task_array || !task_array[i]) {
+        if (!task_array || !task_array[i])
             orr_error("starpu_task_declare_end_deps: entry %u of the list is NULL; it is left out", i);
-            continue;
-        }
-        struct orr_task *p = orr_task_private(task_array[i]);
-        struct orr_dep_group *g = p ? orr_dep_group_create(1, end_dep_fire) : NULL;
-        if (!g) {
+        else if (declare_end(orr_task_of(task), orr_task_private(task_array[i])) != 0)
             orr_fatal("starpu_task_declare_end_deps_array: out of memory");
-            return;
-        }
-        int status;
-        orr_store_release(&g->task, orr_task_of(task));
-        starpu_task_end_dep_add(task, 1);
-        if (!orr_dep_hang(&p->successors, g, &status)) starpu_task_end_dep_release(task);
-        orr_dep_group_unref(g); /* the edge keeps it */
-        if (status) orr_fatal("starpu_task_declare_end_deps_array: out of memory");
     }
 }
 

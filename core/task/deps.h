@@ -1,48 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* deps.h: explicit dependencies: groups of prerequisites that a task (or a tag) waits for.
- * Threads: any. Owns: struct orr_dep_group. Not here: dependencies inferred from data (core/data/access.h).
- */
+/* deps.h: explicit dependencies: what a task (or a tag) waits for by its own declaration.
+ * Threads: any. Owns: struct orr_edge. Not here: dependencies inferred from data (core/data/access.h).
+ *
+ * An edge is one dependency: "who waits does so for the task (or the tag) on whose list this is". It is known
+ * to both sides, whose lives and rounds are their own: either may be submitted again, at its own speed, or
+ * end. So it counts how often the one has ended and the other begun, and what touches the one that waits does
+ * that under the edge's lock, under which that one lets go. */
 #ifndef ORR_TASK_DEPS_H
 #define ORR_TASK_DEPS_H
 
+#include "core/base/sync.h"
 #include "core/task/task.h"
 
-/* "All of these must have completed." Counts down; at zero it fires and is ready for the next round at once,
- * so that tasks which are submitted again wait again. A task takes one firing a round; what comes early is
- * kept for the next. */
-struct orr_dep_group {
-    void (*fire)(struct orr_dep_group *g);
-    _Atomic(struct orr_task *) task; /* who waits; NULL once it is gone */
-    void *owner;                     /* for other waiters (tags) */
-    struct orr_dep_group *next;      /* among its task's groups [own: task] */
-    _Atomic int32_t remaining;
-    _Atomic int32_t balance; /* firings less rounds begun: -1 the task waits for it, above 0 come early */
-    int32_t total;
-    _Atomic int32_t refs; /* edges that point here, and the owner */
-    bool once; /* its waiter runs once: each edge serves once, even if the prerequisite runs again */
+struct orr_edge {
+    struct orr_edge *next;    /* on the list [own: who closes it] */
+    struct orr_edge *sibling; /* among those of who waits [own: who waits; tags: lock] */
+    void (*fire)(struct orr_edge *e);
+    _Atomic(void *) waiter; /* a task or a tag; NULL: gone, or served [lock; read by any for diagnosis] */
+    int32_t balance;        /* [lock] ends less rounds begun: -1 it is waited for, above 0 it came early */
+    orr_spin lock;          /* protects the above; leaf */
+    bool listed, owned;     /* [lock] which side knows it: the last frees it */
 };
 
-struct orr_dep_group *orr_dep_group_create(int total, void (*fire)(struct orr_dep_group *));
-void orr_dep_group_unref(struct orr_dep_group *g);
-/* One prerequisite fewer. */
-void orr_dep_group_notify(struct orr_dep_group *g);
+/* A new edge of waiter's, which is waited for; NULL: out of memory. */
+struct orr_edge *orr_edge_create(void *waiter, void (*fire)(struct orr_edge *));
+/* Hangs e on a list. False: that is closed, what it stands for has ended; nobody will serve e. */
+bool orr_edge_hang(_Atomic(struct orr_edge *) *list, struct orr_edge *e);
+/* Who waits knows e no more, and is not touched any more when this returns. */
+void orr_edge_disown(struct orr_edge *e);
 
-/* Hangs g on prerequisite; false when that has completed already (nothing was hung on it). -ENOMEM through
- * *status_out. */
-bool orr_dep_hang(_Atomic(struct orr_edge *) *list, struct orr_dep_group *g, int *status_out);
-/* Closes the list and notifies everybody on it. keep: edges are returned for the next round, else freed. */
-struct orr_edge *orr_dep_close(_Atomic(struct orr_edge *) *list, bool keep);
-/* The same in two steps, for those who close under a lock: what was taken is notified without it. */
-struct orr_edge *orr_dep_take(_Atomic(struct orr_edge *) *list);
-struct orr_edge *orr_dep_notify(struct orr_edge *taken, bool keep);
-void orr_edges_free(struct orr_edge *e);
+/* Closes the list and serves everybody on it. keep: edges are returned for the next round, else let go. */
+struct orr_edge *orr_edges_close(_Atomic(struct orr_edge *) *list, bool keep);
+/* The same in two steps, for those who close under a lock: what was taken is served without it. */
+struct orr_edge *orr_edges_take(_Atomic(struct orr_edge *) *list);
+struct orr_edge *orr_edges_serve(struct orr_edge *taken, bool keep);
+/* Their list's owner goes. Whoever waits for its next round need not; of one that never ran he waits on. */
+void orr_edges_drop(struct orr_edge *list, bool never_ran);
 
-/* A new round of t begins: each of its groups counts once more. Called when t is ready, after its countdown
- * was raised by one for each group. */
-void orr_dep_next_round(struct orr_task *t);
+/* A new round of t begins: each of its edges counts once more. Called when t is ready, after its countdown
+ * was raised by one for each of them. */
+void orr_edges_next_round(struct orr_task *t);
 
-/* Makes t wait for one more group. */
-void orr_task_add_group(struct orr_task *t, struct orr_task_rare *r, struct orr_dep_group *g);
-void orr_dep_fire_task(struct orr_dep_group *g);
+/* The task that waits to start for what e stands for; NULL: another kind of waiter, or it does not wait in
+ * this round. */
+struct orr_task *orr_edge_waiting_task(struct orr_edge *e);
+
+/* What serves an edge of a task that waits to start. */
+void orr_edge_fire_task(struct orr_edge *e);
+
+/* A task goes: lets go of what it waits for. It is submitted again: of those ends that have come. */
+void orr_edges_disown(struct orr_task_rare *r);
+void orr_edges_disown_served(struct orr_task_rare *r);
 
 #endif

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* deps.pml: a model of core/task/deps.c for spin: successor lists that close, and groups of prerequisites. Run by
+/* deps.pml: a model of core/task/deps.c for spin: lists that close, and edges known to both sides. Run by
  * scripts/check-models.
  *
- * Each step is one atomic access of the C code, which has the same names; spin interleaves them sequentially consistently.
- * The code's acquire and release suffice for that: everything here is a read-modify-write of one word, or published by one.
+ * Each step is one atomic access of the C code, or a section under an edge's lock (which has no other lock inside); they have
+ * the same names there. Spin interleaves them sequentially consistently; the code's acquire and release suffice for that:
+ * everything here is a read-modify-write of one word, published by one, or under the lock.
  *
- * Two declarers hang groups on the same prerequisites while these complete: task 0 waits for both (orr_dep_hang,
- * declare_group), task 1 for the first. An edge's number is its group and its prerequisite; NIL ends a list.
- * With -DROUNDS the prerequisite and task 0 are submitted again (kept edges, orr_dep_next_round, commit), at any speed.
+ * Declarers hang edges on the same prerequisites while these complete: task 0 waits for all of them (declare), task 1 for the
+ * first. An edge's number is its task and its prerequisite; NIL ends a list. With -DROUNDS the prerequisite and the tasks are
+ * submitted again (kept edges, orr_edges_next_round, commit), at any speed; then each task is destroyed, at any time seen from
+ * the prerequisite, which runs once more and is destroyed, too.
  *
- * Property: each edge is notified at most once a round, each round of a task becomes ready exactly once and not before its
- * prerequisites have completed as often, no group is used after it was freed, and nothing waits for ever.
+ * Property: each edge is served at most once a round, each round of a task becomes ready exactly once and not before its
+ * prerequisites have completed as often, no task is touched after it went, no edge after it was freed, each edge is freed
+ * once, and nothing waits for ever.
  *
- * MUTANTS: -DPUSH_WITHOUT_CAS -DCLOSE_IN_TWO_STEPS -DCOUNT_AFTER_HANGING -DNO_EDGE_REF -DLATE_REARM,-DROUNDS -DNO_BALANCE,-DROUNDS
+ * MUTANTS: -DPUSH_WITHOUT_CAS -DCLOSE_IN_TWO_STEPS -DCOUNT_AFTER_HANGING -DFREE_BY_LIST -DNO_LOCK,-DROUNDS -DNO_BALANCE,-DROUNDS
  * SIZES: -DTASKS=2 -DROUNDS
  */
 #ifndef TASKS
@@ -21,212 +24,226 @@
 #define NIL 255
 #define CLOSED 254
 #ifdef ROUNDS
-#define LAST_ROUND 3
-#define PREREQUISITES 1 /* one group a prerequisite: see declare */
+#define LAST_ROUND 3 /* of the prerequisite */
+#define PREREQUISITES 1
 #else
 #define PREREQUISITES 2
 #define LAST_ROUND 1
 #endif
 #define edge(g, p) ((g) * PREREQUISITES + (p))
+#define EDGES (TASKS * PREREQUISITES)
 
-/* orr_task.successors, orr_edge.next, orr_task_rare.kept_edges of the prerequisites */
-byte successors[PREREQUISITES] = NIL, kept_edges[PREREQUISITES] = NIL;
-byte next[TASKS * PREREQUISITES] = NIL;
-/* orr_dep_group */
-short remaining[TASKS], balance[TASKS], total[TASKS];
-byte refs[TASKS];
-/* orr_task.pending of the tasks that wait */
+/* orr_task.successors of the prerequisites, orr_edge */
+byte successors[PREREQUISITES] = NIL;
+byte next[EDGES] = NIL;
+short balance[EDGES];
+bool waiter[EDGES], listed[EDGES], owned[EDGES];
+byte freed[EDGES];
+/* orr_task of those that wait */
 short pending[TASKS];
+bool gone[TASKS];
 
-byte closed[PREREQUISITES];                 /* rounds whose list was closed */
-byte completed[PREREQUISITES];              /* rounds of each prerequisite */
-bool hung[TASKS * PREREQUISITES];           /* the edge is on the list ... */
-byte since[TASKS];                          /* ... since that round of the prerequisite (ROUNDS) */
-byte notified[TASKS * PREREQUISITES];
-byte rounds[TASKS];                         /* how often the task became ready */
+byte closed[PREREQUISITES];    /* rounds whose list was closed */
+byte completed[PREREQUISITES]; /* rounds of each prerequisite */
+bool hung[EDGES];              /* the edge is on the list ... */
+byte since[EDGES];             /* ... since that round of the prerequisite */
+byte served[EDGES];
+byte rounds[TASKS];            /* how often the task became ready */
+bool resubmit[TASKS];
 
-inline unref(g)
-{
-    assert(refs[g] > 0);
-    refs[g]--
-}
+inline free_edge(e) { freed[e]++; assert(freed[e] == 1) }
 
-/* now_ready: a task that is submitted again starts its next round at once */
-inline now_ready(g, was)
+/* orr_task_now_ready: a task that is kept starts its next round at once */
+inline now_ready(g)
 {
     rounds[g]++;
-    assert(rounds[g] <= LAST_ROUND);
-    assert(!hung[edge(g, 0)] || completed[0] >= rounds[g] + since[g]);
+    assert(!hung[edge(g, 0)] || completed[0] >= rounds[g] + since[edge(g, 0)]);
 #ifndef ROUNDS
-    assert(!hung[edge(g, 1)] || completed[1] >= rounds[g]);
-#endif
-#ifdef ROUNDS
-    pending[g] = pending[g] + 1 + (total[g] > 0);
-    if
-    :: total[g] > 0 ->
-#ifdef NO_BALANCE
-       atomic { was = 0; balance[g] = -1 };
+    assert(rounds[g] == 1);
+    assert(g > 0 || !hung[edge(g, PREREQUISITES - 1)] || completed[PREREQUISITES - 1] >= rounds[g]);
 #else
-       atomic { was = balance[g]; balance[g]-- }; /* orr_dep_next_round */
-#endif
+    if
+    :: owned[edge(g, 0)] ->
+       pending[g] = pending[g] + 2;
+       atomic { /* orr_edges_next_round */
+           assert(!freed[edge(g, 0)]);
+           if
+           :: listed[edge(g, 0)] ->
+              balance[edge(g, 0)]--;
+              had = (balance[edge(g, 0)] >= 0)
+           :: else -> had = true; owned[edge(g, 0)] = false; free_edge(edge(g, 0))
+           fi
+       };
        if
-       :: was >= 1 -> pending[g]-- /* not the last: the submission still counts */
+       :: had -> pending[g]-- /* not to 0: the submission still counts */
        :: else
        fi
-    :: else
+    :: else -> pending[g]++
     fi;
     resubmit[g] = true
 #endif
 }
 
-inline orr_task_unblock(g, was)
+/* orr_edge_fire_task, and release: with drop the list's side lets go of the edge, too */
+inline serve(e, g, drop)
 {
-    atomic { was = pending[g]; pending[g]-- };
-    assert(was > 0);
+#ifdef NO_LOCK
+    ready = waiter[e];
     if
-    :: was == 1 -> now_ready(g, was)
+    :: ready ->
+       atomic {
+           balance[e]++;
+           ready = (balance[e] == 0)
+       };
+       if
+       :: ready -> atomic { assert(!gone[g]); pending[g]--; ready = (pending[g] == 0) }
+       :: else
+       fi
     :: else
-    fi
-}
-
-inline orr_dep_fire_task(g, was)
-{
-    atomic { was = balance[g]; balance[g]++ };
+    fi;
     if
-    :: was == -1 -> orr_task_unblock(g, was)
+    :: drop -> atomic { listed[e] = false; if :: !owned[e] -> free_edge(e) :: else fi }
     :: else
-    fi
-}
-
-inline orr_dep_group_notify(g, was)
-{
-    assert(refs[g] > 0);
-#ifdef LATE_REARM
-    atomic { was = remaining[g]; remaining[g]-- };
-    if
-    :: was == 1 -> remaining[g] = remaining[g] + total[g]; orr_dep_fire_task(g, was)
-    :: else
-    fi
+    fi;
 #else
-    atomic { /* a loop of compare-and-swap */
-        was = remaining[g];
+    atomic {
+        assert(!freed[e]);
+        ready = false;
         if
-        :: was == 1 -> remaining[g] = total[g]
-        :: else -> remaining[g]--
+        :: drop -> ready = (waiter[e] && balance[e] < 0); balance[e] = 0; listed[e] = false
+#ifdef NO_BALANCE
+        :: !drop && waiter[e] -> balance[e]++; ready = true
+#else
+        :: !drop && waiter[e] -> balance[e]++; ready = (balance[e] == 0)
+#endif
+        :: else
+        fi;
+        if
+        :: ready -> assert(!gone[g]); pending[g]--; ready = (pending[g] == 0)
+        :: else
+        fi;
+        if
+#ifdef FREE_BY_LIST
+        :: drop -> free_edge(e)
+#else
+        :: drop && !owned[e] -> free_edge(e)
+#endif
+        :: else
         fi
     };
+#endif
     if
-    :: was == 1 -> orr_dep_fire_task(g, was)
+    :: ready -> now_ready(g)
     :: else
     fi
-#endif
 }
 
-#ifdef ROUNDS
-bool resubmit[TASKS];
-#endif
-
-/* orr_dep_hang */
-inline orr_dep_hang(p, g, seen, success)
+/* orr_edge_disown */
+inline disown(e)
 {
-    seen = successors[p];
-    success = false;
-    if
-    :: seen == CLOSED
-    :: else ->
-#ifndef NO_EDGE_REF
-       refs[g]++;
-#endif
-       do
-       :: seen == CLOSED -> unref(g); break
-       :: else ->
-          next[edge(g, p)] = seen;
-          atomic {
-              if
-#ifdef PUSH_WITHOUT_CAS
-              :: true -> successors[p] = edge(g, p); hung[edge(g, p)] = true; success = true
-#else
-              :: successors[p] == seen ->
-                 successors[p] = edge(g, p); hung[edge(g, p)] = true; since[g] = closed[p]; success = true
-              :: else -> seen = successors[p]
-#endif
-              fi
-          };
-          if
-          :: success -> break
-          :: else
-          fi
-       od
-    fi
-}
-
-/* declare_group; then commit */
-proctype declarer(byte g; byte ndeps)
-{
-    byte p, seen, satisfied, one_more;
-    short was;
-    bool success;
-    atomic { /* orr_dep_group_create, orr_task_add_group: nobody else knows the group yet */
-        refs[g] = 1;
-#ifdef LATE_REARM
-        one_more = 1;
-#else
-        one_more = (ndeps > 1);
-#endif
-        total[g] = ndeps + one_more;
-#ifdef COUNT_AFTER_HANGING
-        remaining[g] = one_more;
-#else
-        remaining[g] = ndeps + one_more;
-#endif
-        balance[g] = -1;
-        pending[g] = 2; /* the submission, and the group */
-        satisfied = one_more
-    };
-    for (p : 0 .. ndeps - 1) {
-        orr_dep_hang(p, g, seen, success);
+    atomic {
+        assert(!freed[e]);
+        waiter[e] = false;
+        owned[e] = false;
         if
-#ifdef COUNT_AFTER_HANGING
-        :: success -> remaining[g]++
-        :: else -> total[g]--
-#else
-        :: success
-        :: else -> satisfied++; total[g]--
-#endif
-        fi
-    }
-    total[g] = total[g] - one_more;
-    do
-    :: satisfied > 0 ->
-       satisfied--;
-       orr_dep_group_notify(g, was)
-    :: else -> break
-    od;
-    orr_task_unblock(g, was); /* commit */
-#ifdef ROUNDS
-    for (p : 1 .. LAST_ROUND - since[g]) {
-        resubmit[g];
-        resubmit[g] = false;
-        if
-        :: p < LAST_ROUND - since[g] -> orr_task_unblock(g, was)
+        :: !listed[e] -> free_edge(e)
         :: else
         fi
     }
-#endif
 }
 
-/* orr_dep_close, and commit of the next round */
+/* orr_edge_hang */
+inline hang(p, e, seen, success)
+{
+    success = false;
+    listed[e] = true;
+    seen = successors[p];
+    do
+    :: seen == CLOSED -> listed[e] = false; break
+    :: else ->
+       next[e] = seen;
+       atomic {
+           if
+#ifdef PUSH_WITHOUT_CAS
+           :: true -> successors[p] = e; since[e] = closed[p]; hung[e] = true; success = true
+#else
+           :: successors[p] == seen -> successors[p] = e; since[e] = closed[p]; hung[e] = true; success = true
+           :: else -> seen = successors[p]
+#endif
+           fi
+       };
+       if
+       :: success -> break
+       :: else
+       fi
+    od
+}
+
+/* declare; then commit; then, when all rounds are over, orr_task_free */
+proctype declarer(byte g; byte ndeps)
+{
+    byte p, seen, target = 1;
+    bool success, ready, had;
+    pending[g] = 1; /* the submission */
+    for (p : 0 .. ndeps - 1) {
+        atomic { balance[edge(g, p)] = -1; waiter[edge(g, p)] = true; owned[edge(g, p)] = true };
+#ifndef COUNT_AFTER_HANGING
+        pending[g]++;
+#endif
+        hang(p, edge(g, p), seen, success);
+        if
+#ifdef COUNT_AFTER_HANGING
+        :: success -> pending[g]++
+        :: else -> disown(edge(g, p))
+#else
+        :: success
+        :: else -> pending[g]--; disown(edge(g, p))
+#endif
+        fi
+    }
+#ifdef ROUNDS
+    /* as often as the prerequisite, but for its last time */
+    if
+    :: hung[edge(g, 0)] && LAST_ROUND - 1 > since[edge(g, 0)] -> target = LAST_ROUND - 1 - since[edge(g, 0)]
+    :: else
+    fi;
+#endif
+    for (p : 1 .. target) {
+        atomic { pending[g]--; ready = (pending[g] == 0) }; /* commit */
+        if
+        :: ready -> now_ready(g)
+        :: else
+        fi;
+#ifdef ROUNDS
+        resubmit[g]; /* it has ended */
+        resubmit[g] = false
+#else
+        rounds[g] == 1
+#endif
+    }
+    assert(rounds[g] == target);
+    for (p : 0 .. ndeps - 1) {
+        if
+        :: owned[edge(g, p)] -> disown(edge(g, p))
+        :: else
+        fi
+    }
+    gone[g] = true
+}
+
+/* orr_edges_close, and commit of the next round; then orr_task_free */
 proctype prerequisite(byte p)
 {
-    byte e, after, reverse, round;
-    short was;
+    byte e, after, reverse, kept, round;
+    bool ready, had, alive;
     for (round : 1 .. LAST_ROUND) {
         completed[p]++;
 #ifdef CLOSE_IN_TWO_STEPS
         e = successors[p];
         successors[p] = CLOSED;
+        closed[p]++;
 #else
-        d_step { e = successors[p]; successors[p] = CLOSED; closed[p]++ }
+        d_step { e = successors[p]; successors[p] = CLOSED; closed[p]++ };
 #endif
         reverse = NIL;
         do /* reversed */
@@ -234,25 +251,39 @@ proctype prerequisite(byte p)
         :: else -> break
         od;
         e = reverse;
+        kept = NIL;
         do
         :: e != NIL ->
            after = next[e];
-           notified[e]++;
-           assert(notified[e] <= round);
-           orr_dep_group_notify((e / PREREQUISITES), was);
-#ifndef ROUNDS
-           unref((e / PREREQUISITES));
+           served[e]++;
+           assert(served[e] <= round);
+#ifdef ROUNDS
+           serve(e, e / PREREQUISITES, false);
+           alive = waiter[e];
+           if
+           :: alive -> next[e] = kept; kept = e
+           :: else -> atomic { listed[e] = false; if :: !owned[e] -> free_edge(e) :: else fi } /* unlist */
+           fi;
+#else
+           serve(e, e / PREREQUISITES, true);
 #endif
            e = after
         :: else -> break
         od;
 #ifdef ROUNDS
         if
-        :: round < LAST_ROUND -> successors[p] = reverse /* commit: kept_edges */
+        :: round < LAST_ROUND -> successors[p] = kept /* commit: kept_edges */
         :: else
         fi
 #endif
     }
+#ifdef ROUNDS
+    e = kept; /* orr_edges_drop */
+    do
+    :: e != NIL -> after = next[e]; serve(e, e / PREREQUISITES, true); e = after
+    :: else -> break
+    od
+#endif
 }
 
 init
@@ -266,11 +297,8 @@ init
 #endif
     };
     (_nr_pr == 1);
-    for (i : 0 .. TASKS - 1) {
-        assert(rounds[i] == LAST_ROUND - since[i]);
-#ifndef ROUNDS
-        unref(i); /* orr_task_free */
-        assert(refs[i] == 0)
+    for (i : 0 .. PREREQUISITES - 1) { assert(freed[edge(0, i)] == 1) }
+#if TASKS > 1
+    assert(freed[edge(1, 0)] == 1)
 #endif
-    }
 }

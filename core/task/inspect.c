@@ -7,16 +7,10 @@
 #include "core/task/deps.h"
 #include "core/task/task.h"
 
-/* The task that a group makes ready, NULL for groups of tags and of end dependencies. */
-static struct orr_task *waiting_task(const struct orr_dep_group *g)
-{
-    return g->fire == orr_dep_fire_task ? orr_load_acquire(&((struct orr_dep_group *)g)->task) : NULL;
-}
-
 /* Whether it waits for one thing only. */
-static bool waits_for_this_alone(struct orr_dep_group *g, struct orr_task *t)
+static bool waits_for_this_alone(struct orr_task *t)
 {
-    return orr_load_acquire(&g->remaining) == 1 && orr_load_acquire(&t->pending) == 1;
+    return orr_load_acquire(&t->pending) == 1;
 }
 
 /* Those who get h when t lets go of it: the group that follows t's in the queue. Appends to task_array. */
@@ -49,8 +43,8 @@ static int list_successors(struct starpu_task *task, unsigned ndeps, struct star
     unsigned n = 0;
     if (!t || e == ORR_EDGES_CLOSED) return 0;
     for (; e; e = e->next) {
-        struct orr_task *s = waiting_task(e->group);
-        if (!s || (only_last && !waits_for_this_alone(e->group, s))) continue;
+        struct orr_task *s = orr_edge_waiting_task(e);
+        if (!s || (only_last && !waits_for_this_alone(s))) continue;
         if (n < ndeps) task_array[n] = s->pub;
         n++;
     }

@@ -5,9 +5,9 @@
  *
  * A task is told of when what it still waits for is what t is about to release. Its countdown is compared
  * with the conditions that t holds: handles of which t is the only user and for which it stands first in the
- * queue, and groups of explicit prerequisites of which t is the last. Those tasks cannot go away meanwhile,
- * for they wait for t. Tasks without a body are passed through: what waits for them alone is told as well. So
- * all who wait are gathered first, in order, with a table of their places once there are many. */
+ * queue, and explicit dependencies on t. Those tasks cannot go away meanwhile, for they wait for t. Tasks
+ * without a body are passed through: what waits for them alone is told as well. So all who wait are gathered
+ * first, in order, with a table of their places once there are many. */
 #include "core/task/ready_soon.h"
 
 #include <math.h>
@@ -126,8 +126,8 @@ static void add_explicit(struct waiting *all, struct orr_task *t)
 {
     struct orr_edge *e = orr_load_acquire(&t->successors);
     for (; e && e != ORR_EDGES_CLOSED; e = e->next) {
-        struct orr_task *waiter = orr_load_acquire(&e->group->task);
-        if (waiter && orr_load_acquire(&e->group->remaining) == 1) add(all, waiter);
+        struct orr_task *waiter = orr_edge_waiting_task(e);
+        if (waiter) add(all, waiter);
     }
 }
 

@@ -172,6 +172,7 @@ static int reserve_rare(struct orr_task *t)
     struct orr_task_rare *r = orr_task_rare_get(t);
     if (!r) return -ENOMEM;
     orr_event_init(&r->done);
+    orr_edges_disown_served(r);
     r->late_next = 0;
     r->persistent = !pub->destroy || pub->regenerate;
     if (pub->nb_termination_call_required) {
@@ -332,14 +333,14 @@ static void dispatch_one(struct orr_task *t)
 }
 
 /* All conditions hold. */
-static void now_ready(struct orr_task *t)
+void orr_task_now_ready(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
     /* the next round's conditions count from here on: explicit prerequisites may be submitted again before t
      * is */
     if (orr_unlikely(r && r->persistent)) {
-        orr_add_acq_rel(&t->pending, 1 + (int32_t)r->ngroups);
-        orr_dep_next_round(t);
+        orr_add_acq_rel(&t->pending, 1 + (int32_t)r->nedges);
+        orr_edges_next_round(t);
     }
     dispatch_one(t);
 }
@@ -347,7 +348,7 @@ static void now_ready(struct orr_task *t)
 void orr_task_unblock(struct orr_task *t)
 {
     if (orr_sub_acq_rel(&t->pending, 1) == 1)
-        now_ready(t); /* pairs with itself: the last sees what the others did */
+        orr_task_now_ready(t); /* pairs with itself: the last sees what the others did */
 }
 
 static inline void commit(struct orr_task *t, struct orr_partition_use *u)
@@ -372,10 +373,10 @@ static inline void commit(struct orr_task *t, struct orr_partition_use *u)
     if (orr_unlikely(u && !early)) orr_partition_unlock(u);
     if (orr_likely(granted == early && !shared)) {
         if (!early) orr_store_relaxed(&t->pending, 0);
-        now_ready(t);
+        orr_task_now_ready(t);
         return;
     }
-    if (orr_sub_acq_rel(&t->pending, granted + 1) == granted + 1) now_ready(t);
+    if (orr_sub_acq_rel(&t->pending, granted + 1) == granted + 1) orr_task_now_ready(t);
 }
 
 /* The last of what can fail, for a task whose data is part of plans: on success the plans' mutex is held. */

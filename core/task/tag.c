@@ -2,8 +2,8 @@
 /* tag.c: tags and the dependencies between them.
  * Threads: any. Owns: the table of tags. Not here: dependencies between tasks (deps.c).
  *
- * A tag is a successor list that closes when its task has ended (or the program notifies it), plus groups of
- * other tags that its task waits for. A group may fire before the task is there: then it is a credit, which
+ * A tag is a successor list that closes when its task has ended (or the program notifies it), plus edges from
+ * other tags that its task waits for. One may be served before the task is there: then it is a credit, which
  * the task takes up when it is submitted. Edges stay for the next round of tasks that are submitted again.
  * Several tasks may have one tag that waits for nothing: it is reached when all of them that are under way
  * have ended.
@@ -35,13 +35,13 @@ struct orr_tag {
     _Atomic unsigned ending;               /* of those, the ones that have begun to end */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once reached */
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
-    struct orr_dep_group *groups;          /* what its task waits for [lock: tags] */
-    int ngroups, credits, outstanding; /* [lock: tags] groups; fired early; the bound task still waits for */
-    uint32_t closed, announced;        /* how often: the list, to waiting threads [lock: tags] */
-    int reaching;                      /* closings not announced, which keep it in memory [lock: tags] */
-    int waiting;                       /* threads in starpu_tag_wait, which keep it too [lock: tags] */
-    bool removed;                      /* out of the table, not to be found again [lock: tags] */
-    _Atomic uint32_t news;             /* futex: goes up when a waiting thread is to look again */
+    struct orr_edge *edges;                /* what its task waits for [lock: tags] */
+    int nedges, credits, outstanding; /* [lock: tags] edges; fired early; the bound task still waits for */
+    uint32_t closed, announced;       /* how often: the list, to waiting threads [lock: tags] */
+    int reaching;                     /* closings not announced, which keep it in memory [lock: tags] */
+    int waiting;                      /* threads in starpu_tag_wait, which keep it too [lock: tags] */
+    bool removed;                     /* out of the table, not to be found again [lock: tags] */
+    _Atomic uint32_t news;            /* futex: goes up when a waiting thread is to look again */
     struct orr_graph_tag graph;
     UT_hash_handle hh;
 };
@@ -84,16 +84,16 @@ int orr_tag_bind(struct orr_task *t)
         pthread_mutex_unlock(&lock);
         return -ENOMEM;
     }
-    if (g->under_way && g->ngroups) { /* whose prerequisites would they be? */
+    if (g->under_way && g->nedges) { /* whose prerequisites would they be? */
         pthread_mutex_unlock(&lock);
         orr_error("task %s: tag %llu waits for other tags and has a task that has not ended; use another tag",
                   orr_task_name(t), (unsigned long long)p->tag_id);
         return -EINVAL;
     }
     reopen_locked(g);
-    int credits = g->credits < g->ngroups ? g->credits : g->ngroups;
+    int credits = g->credits < g->nedges ? g->credits : g->nedges;
     g->credits -= credits;
-    g->outstanding = g->ngroups - credits;
+    g->outstanding = g->nedges - credits;
     g->task = t;
     g->under_way++;
     t->rare->tag = g;
@@ -109,12 +109,11 @@ int orr_tag_bind(struct orr_task *t)
 /* Called with the lock held; nobody else uses g. */
 static void dispose_locked(struct orr_tag *g)
 {
-    orr_edges_free(orr_load_relaxed(&g->successors));
-    orr_edges_free(g->kept);
-    for (struct orr_dep_group *i = g->groups, *next; i; i = next) {
-        next = i->next;
-        i->owner = NULL; /* it hangs on tags that are not reached, and may yet fire */
-        orr_dep_group_unref(i);
+    orr_edges_drop(orr_load_relaxed(&g->successors), true);
+    orr_edges_drop(g->kept, true);
+    for (struct orr_edge *e = g->edges, *next; e; e = next) {
+        next = e->sibling;
+        orr_edge_disown(e); /* it hangs on tags that are not reached, and may yet fire */
     }
     orr_graph_tag_free(&g->graph);
     orr_free(g);
@@ -144,7 +143,7 @@ static struct orr_edge *close_locked(struct orr_tag *g)
 {
     g->closed++;
     g->reaching++;
-    return orr_dep_take(&g->successors);
+    return orr_edges_take(&g->successors);
 }
 
 /* Edges of the round that closed are those of the next, too; that may be under way already. Called with the
@@ -160,12 +159,13 @@ static void keep_locked(struct orr_tag *g, struct orr_edge *kept)
         return;
     }
     do last->next = head;
-    while (!orr_cas_weak_acq_rel(&g->successors, &head, kept)); /* pairs with the exchange in orr_dep_take */
+    while (
+        !orr_cas_weak_acq_rel(&g->successors, &head, kept)); /* pairs with the exchange in orr_edges_take */
 }
 
 static void notify(struct orr_tag *g, struct orr_edge *taken)
 {
-    struct orr_edge *kept = orr_dep_notify(taken, true);
+    struct orr_edge *kept = orr_edges_serve(taken, true);
     if (!kept) return;
     pthread_mutex_lock(&lock);
     keep_locked(g, kept);
@@ -206,12 +206,12 @@ struct orr_tag *orr_tag_done(struct orr_task *t)
     return g;
 }
 
-/* All tags of one declaration are reached. */
-static void group_fired(struct orr_dep_group *group)
+/* A tag that another waits for is reached. */
+static void edge_fired(struct orr_edge *e)
 {
     struct orr_task *t = NULL;
     pthread_mutex_lock(&lock);
-    struct orr_tag *g = group->owner; /* [lock: tags] */
+    struct orr_tag *g = orr_load_relaxed(&e->waiter); /* [lock: tags] */
     if (g && g->outstanding > 0) {
         g->outstanding--;
         t = g->task;
@@ -226,21 +226,18 @@ static void group_fired(struct orr_dep_group *group)
 static int declare_locked(starpu_tag_t id, starpu_tag_t dep)
 {
     struct orr_tag *g = get_locked(id, true), *d = g ? get_locked(dep, true) : NULL;
-    struct orr_dep_group *group = d ? orr_dep_group_create(1, group_fired) : NULL;
-    int status;
-    if (!group) return -ENOMEM;
-    group->owner = g;
-    g->ngroups++;
-    if (orr_dep_hang(&d->successors, group, &status)) {
-        if (orr_unlikely(orr_load_relaxed(&orr_graph.recording)))
-            orr_graph_tag_declared(&g->graph, &d->graph);
-        group->next = g->groups;
-        g->groups = group;
-    } else {
-        g->ngroups--; /* reached already: nothing to wait for, now or later */
-        orr_dep_group_unref(group);
+    struct orr_edge *e = d ? orr_edge_create(g, edge_fired) : NULL;
+    if (!e) return -ENOMEM;
+    g->nedges++;
+    if (!orr_edge_hang(&d->successors, e)) {
+        g->nedges--; /* reached already: nothing to wait for, now or later */
+        orr_edge_disown(e);
+        return 0;
     }
-    return status;
+    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_tag_declared(&g->graph, &d->graph);
+    e->sibling = g->edges;
+    g->edges = e;
+    return 0;
 }
 
 static void declare_one(starpu_tag_t id, starpu_tag_t dep)

@@ -112,12 +112,8 @@ struct orr_task_rare *orr_task_rare_get(struct orr_task *t)
 
 static void free_rare(struct orr_task_rare *r)
 {
-    for (struct orr_dep_group *g = r->groups, *next; g; g = next) {
-        next = g->next;
-        orr_store_release(&g->task, NULL);
-        orr_dep_group_unref(g);
-    }
-    orr_edges_free(r->kept_edges);
+    orr_edges_disown(r);
+    orr_edges_drop(r->kept_edges, false);
     if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);
     orr_slab_free(ORR_SLAB_RARE, r);
 }
@@ -154,7 +150,7 @@ static void free_private(struct orr_task *t)
         t->pub->profiling_info = NULL;
     }
     struct orr_edge *e = orr_load_relaxed(&t->successors);
-    if (orr_unlikely(e && e != ORR_EDGES_CLOSED)) orr_edges_free(e);
+    if (orr_unlikely(e && e != ORR_EDGES_CLOSED)) orr_edges_drop(e, true);
 }
 
 void orr_task_free(struct orr_task *t)

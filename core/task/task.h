@@ -35,11 +35,7 @@ struct orr_job;
 struct orr_graph_node;
 struct orr_team;
 
-/* An explicit dependency: "successor waits for the task whose list this is on". */
-struct orr_edge {
-    struct orr_edge *next;
-    struct orr_dep_group *group; /* [ref] see deps.h */
-};
+struct orr_edge; /* an explicit dependency: deps.h */
 #define ORR_EDGES_CLOSED ((struct orr_edge *)1)
 
 /* Ready tasks put aside, in order. */
@@ -70,8 +66,9 @@ static inline struct orr_task *orr_access_owner(struct orr_access *a)
 /* What only some tasks need; allocated when first used, freed with the private half. [own: who holds the
  * task] */
 struct orr_task_rare {
-    struct orr_dep_group *groups; /* what this task waits for explicitly; one entry a declaration */
-    uint32_t ngroups;
+    struct orr_edge *edges;     /* what this task waits for explicitly */
+    struct orr_edge *end_edges; /* what its end waits for */
+    uint32_t nedges;
     uint16_t late_next;          /* late accesses before this one are granted */
     bool persistent;             /* may be submitted again: dependencies are kept */
     struct orr_tag *tag;         /* the tag this task notifies */
@@ -172,6 +169,8 @@ void orr_task_release_held(struct orr_task *t);
 
 /* One condition fewer: who reaches zero makes the task ready. Any thread. */
 void orr_task_unblock(struct orr_task *t);
+/* The second half of that: t's countdown has reached zero. */
+void orr_task_now_ready(struct orr_task *t);
 
 /* Completion of a task whose body has run (or that has none); on the worker or wherever it ended. Frees what
  * is due. t must not be touched afterwards. */
