@@ -2,19 +2,23 @@
 /* gflops_rate.c: strategy: contexts are to end at the same time, by what remains of their operations.
  * Threads: workers. Owns: nothing. Not here: the same by linear programs (feft_lp.c).
  *
- * What remains in a context, divided by the speed of one of its workers, is the time one worker would take.
- * Contexts end together when they have workers in proportion to that; each kind of worker is divided in the
- * same proportion. A context that will end much later than another is slow: that triggers a resize. */
+ * What remains in a context, divided by the speed that all workers together have with its tasks, is the time
+ * that they would take. Contexts end together when they have workers in proportion to that; each kind of
+ * worker is divided in the same proportion. A context that will end much later than another is slow: that
+ * triggers a resize. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sched/hypervisor/hypervisor.h"
 
-/* Seconds that one worker of the context would take; 0: nothing remains, or it is not known. */
-static double work_of(unsigned ctx)
+/* Seconds that these workers would take for the rest of the context; 0: nothing remains, or there are none.
+ */
+static double time_of(unsigned ctx, const int *workers, int n)
 {
     struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(ctx);
-    return w ? orr_hyp_remaining_flops(ctx) * 1e-9 / sc_hypervisor_get_speed(w, STARPU_CPU_WORKER) : 0.0;
+    double speed = 0.0;
+    for (int i = 0; w && i < n; i++) speed += sc_hypervisor_get_speed(w, starpu_worker_get_type(workers[i]));
+    return speed > 0.0 ? orr_hyp_remaining_flops(ctx) * 1e-9 / speed : 0.0;
 }
 
 /* Workers in proportion to work, whole, within the limits of the contexts. */
@@ -23,8 +27,9 @@ static void divide(unsigned *ctxs, int ns, bool first, int *workers, int nworker
     struct types_of_workers *tw =
         sc_hypervisor_get_types_of_workers(workers, nworkers > 0 ? (unsigned)nworkers : 0);
     double work[STARPU_NMAX_SCHED_CTXS], sum = 0.0;
-    int total[2] = { 0, 0 };
-    for (int s = 0; s < ns; s++) sum += work[s] = work_of(ctxs[s]);
+    int total[2] = { 0, 0 }, list[STARPU_NMAXWORKERS];
+    int n = orr_hyp_workers(list, workers, nworkers);
+    for (int s = 0; s < ns; s++) sum += work[s] = time_of(ctxs[s], list, n);
     if (tw && tw->nw > 0 && sum > 0.0) {
         int nt = (int)tw->nw, all = (int)(tw->ncpus + tw->ncuda);
         double res[ns][nt];
@@ -61,10 +66,10 @@ static bool one_is_slow(void)
     double soonest = -1.0, latest = -1.0;
     int ns = orr_hyp_contexts(ctxs, NULL, -1);
     for (int s = 0; s < ns; s++) {
-        int n = sc_hypervisor_get_nworkers_ctx(ctxs[s], STARPU_ANY_WORKER);
-        double end = work_of(ctxs[s]);
-        if (end > 0.0 && n == 0) return true;
-        if (n > 0) end /= n;
+        int *workers, n = (int)starpu_sched_ctx_get_workers_list(ctxs[s], &workers);
+        double end = time_of(ctxs[s], workers, n);
+        free(workers);
+        if (n == 0 && orr_hyp_remaining_flops(ctxs[s]) > 0.0) return true;
         if (soonest < 0.0 || end < soonest) soonest = end;
         if (end > latest) latest = end;
     }
