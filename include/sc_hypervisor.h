@@ -71,7 +71,8 @@ void sc_hypervisor_shutdown(void);
  * (gflops_rate, feft_lp, ispeed_lp, throughput_lp); 0: not known. */
 void sc_hypervisor_register_ctx(unsigned sched_ctx, double total_flops);
 
-/* Leave a context as it is from now on. Deleting a context does that, too. */
+/* Leave a context as it is from now on. Waits until no callback for it, and no resize that concerns it, is
+ * under way, unless it is called in a callback. Deleting a context does that, too. */
 void sc_hypervisor_unregister_ctx(unsigned sched_ctx);
 
 /* Name of the strategy; NULL: there is no hypervisor. */

@@ -94,6 +94,7 @@ TAP_TESTS += tests/sched/hypervisor
 TAP_TESTS += tests/sched/hypervisor_first_names
 TAP_TESTS += tests/sched/hypervisor_lp
 TAP_TESTS += tests/sched/hypervisor_misuse
+TAP_TESTS += tests/sched/hypervisor_leaving
 TAP_TESTS += tests/sched/hypervisor_devices
 TAP_TESTS += tests/sched/hypervisor_strategies
 TAP_TESTS += tests/sched/components

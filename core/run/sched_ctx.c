@@ -321,11 +321,27 @@ void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id,
 
 /* ---- moving workers ---- */
 
+/* False: it is being deleted, and nothing was done. */
+static bool move_selected(const int *workers, unsigned count, struct orr_ctx *ctx, uint32_t generation,
+                          bool add)
+{
+    struct asked all;
+    pthread_mutex_lock(&moves);
+    begin_locked(&all);
+    bool refused = !is_there_locked(ctx, generation);
+    for (unsigned i = 0; i < count && !refused; i++)
+        ask_locked(&all, &orr_workers[workers[i]], add ? bit_of(ctx) : 0, add ? 0 : bit_of(ctx));
+    pthread_mutex_unlock(&moves);
+    wait_for(&all);
+    if (!refused) settle(ctx, generation);
+    starpu_do_schedule();
+    return !refused;
+}
+
 static void move(int *workerids, unsigned nworkers, unsigned id, bool add, const char *function)
 {
     struct orr_ctx *ctx = orr_ctx_find(id, function);
     int workers[STARPU_NMAXWORKERS];
-    struct asked all;
     if (!ctx) return;
     uint32_t generation = orr_load_relaxed(&ctx->generation);
     if (nworkers > 0 && !workerids) {
@@ -333,16 +349,14 @@ static void move(int *workerids, unsigned nworkers, unsigned id, bool add, const
         return;
     }
     unsigned count = select_workers(workers, workerids, nworkers, function);
-    pthread_mutex_lock(&moves);
-    begin_locked(&all);
-    bool refused = !is_there_locked(ctx, generation);
-    for (unsigned i = 0; i < count && !refused; i++)
-        ask_locked(&all, &orr_workers[workers[i]], add ? bit_of(ctx) : 0, add ? 0 : bit_of(ctx));
-    pthread_mutex_unlock(&moves);
-    if (refused) orr_error("%s: scheduling context %u is being deleted", function, id);
-    wait_for(&all);
-    if (!refused) settle(ctx, generation);
-    starpu_do_schedule();
+    if (!move_selected(workers, count, ctx, generation, add))
+        orr_error("%s: scheduling context %u is being deleted", function, id);
+}
+
+bool orr_sched_ctx_move_try(const int *workers, unsigned count, unsigned id, bool add)
+{
+    struct orr_ctx *ctx = orr_ctx_get(id);
+    return ctx && move_selected(workers, count, ctx, orr_load_relaxed(&ctx->generation), add);
 }
 
 void starpu_sched_ctx_add_workers(int *workerids_ctx, unsigned nworkers_ctx, unsigned sched_ctx_id)

@@ -12,26 +12,38 @@
 
 enum { RESCUE_EVERY = 16 }; /* tasks between two looks for deserted contexts */
 
-/* NULL: the context is not the hypervisor's. */
-static struct orr_hyp_slot *enter(unsigned ctx)
+struct orr_hyp_slot *orr_hyp_enter(unsigned ctx)
 {
     if (ctx >= STARPU_NMAX_SCHED_CTXS) return NULL;
     struct orr_hyp_slot *slot = &orr_hyp.slots[ctx];
     orr_add_seq(&slot->inside, 1); /* pairs with orr_hyp_wait_outside */
-    if (orr_load_seq(&slot->registered)) return slot;
+    if (orr_load_seq(&slot->registered)) {
+        orr_hyp_thread()->entered++;
+        return slot;
+    }
     orr_sub_seq(&slot->inside, 1);
     return NULL;
 }
 
-static void leave(struct orr_hyp_slot *slot)
+void orr_hyp_leave(struct orr_hyp_slot *slot)
 {
+    orr_hyp_thread()->entered--;
     orr_sub_seq(&slot->inside, 1);
+}
+
+static void wait_outside(unsigned ctx)
+{
+    while (orr_load_seq(&orr_hyp.slots[ctx].inside) > 0) sched_yield();
 }
 
 void orr_hyp_wait_outside(void)
 {
-    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++)
-        while (orr_load_seq(&orr_hyp.slots[i].inside) > 0) sched_yield();
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) wait_outside(i);
+}
+
+void orr_hyp_wait_outside_of(unsigned ctx)
+{
+    if (orr_hyp_thread()->entered == 0 && !orr_hyp_is_deciding()) wait_outside(ctx);
 }
 
 static bool is_worker(int worker)
@@ -84,7 +96,7 @@ static void rescue(unsigned ctx, int worker, bool is_idle)
 
 static void idle_cycle(unsigned ctx, int worker, double idle_us)
 {
-    struct orr_hyp_slot *slot = is_worker(worker) ? enter(ctx) : NULL;
+    struct orr_hyp_slot *slot = is_worker(worker) ? orr_hyp_enter(ctx) : NULL;
     if (!slot) return;
     struct sc_hypervisor_wrapper *w = slot->w;
     orr_hyp_seen(ctx, worker);
@@ -99,7 +111,7 @@ static void idle_cycle(unsigned ctx, int worker, double idle_us)
     if (orr_hyp.policy.handle_idle_cycle) orr_hyp.policy.handle_idle_cycle(ctx, worker);
     if (idle_us > 0.0) rescue(ctx, worker, true);
     orr_hyp_advance();
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 /* The worker has worked so long: is its idleness over? Called with w->mutex held. */
@@ -116,32 +128,32 @@ static void end_idleness_locked(struct orr_hyp_slot *slot, int worker, double wo
 
 static void idle_end(unsigned ctx, int worker)
 {
-    struct orr_hyp_slot *slot = is_worker(worker) ? enter(ctx) : NULL;
+    struct orr_hyp_slot *slot = is_worker(worker) ? orr_hyp_enter(ctx) : NULL;
     if (!slot) return;
     pthread_mutex_lock(&slot->w->mutex);
     slot->w->idle_start_time[worker] = 0.0;
     end_idleness_locked(slot, worker, 0.0);
     pthread_mutex_unlock(&slot->w->mutex);
     if (orr_hyp.policy.handle_idle_end) orr_hyp.policy.handle_idle_end(ctx, worker);
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 /* ---- tasks ---- */
 
 static void pushed_task(unsigned ctx, int worker)
 {
-    struct orr_hyp_slot *slot = is_worker(worker) ? enter(ctx) : NULL;
+    struct orr_hyp_slot *slot = is_worker(worker) ? orr_hyp_enter(ctx) : NULL;
     if (!slot) return;
     pthread_mutex_lock(&slot->w->mutex);
     slot->w->pushed_tasks[worker]++;
     pthread_mutex_unlock(&slot->w->mutex);
     if (orr_hyp.policy.handle_pushed_task) orr_hyp.policy.handle_pushed_task(ctx, worker);
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 static void popped_task(unsigned ctx, int worker)
 {
-    struct orr_hyp_slot *slot = is_worker(worker) ? enter(ctx) : NULL;
+    struct orr_hyp_slot *slot = is_worker(worker) ? orr_hyp_enter(ctx) : NULL;
     if (!slot) return;
     struct sc_hypervisor_wrapper *w = slot->w;
     double now = starpu_timing_now();
@@ -159,7 +171,7 @@ static void popped_task(unsigned ctx, int worker)
     if (was_idle && orr_hyp.policy.handle_idle_end) orr_hyp.policy.handle_idle_end(ctx, worker);
     if (orr_hyp.first_popped) orr_hyp.first_popped(ctx, worker);
     orr_hyp_advance();
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 /* Called with w->mutex held. */
@@ -209,7 +221,7 @@ static void post_exec_task(struct starpu_task *task, size_t data_size, uint32_t 
                            double flops)
 {
     unsigned ctx = starpu_sched_ctx_get_ctx_for_task(task);
-    struct orr_hyp_slot *slot = enter(ctx);
+    struct orr_hyp_slot *slot = orr_hyp_enter(ctx);
     if (!slot) return;
     int worker = starpu_worker_get_id();
     unsigned long executed = note_execution(slot, worker, data_size, flops);
@@ -217,13 +229,13 @@ static void post_exec_task(struct starpu_task *task, size_t data_size, uint32_t 
     if (orr_hyp.policy.handle_poped_task) orr_hyp.policy.handle_poped_task(ctx, worker, task, footprint);
     if (executed % RESCUE_EVERY == 0 && is_worker(worker)) rescue(ctx, worker, false);
     orr_hyp_advance();
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 static void submitted_job(struct starpu_task *task, uint32_t footprint, size_t data_size)
 {
     unsigned ctx = starpu_sched_ctx_get_ctx_for_task(task);
-    struct orr_hyp_slot *slot = enter(ctx);
+    struct orr_hyp_slot *slot = orr_hyp_enter(ctx);
     if (!slot) return;
     pthread_mutex_lock(&slot->w->mutex);
     slot->submitted++;
@@ -232,16 +244,16 @@ static void submitted_job(struct starpu_task *task, uint32_t footprint, size_t d
     pthread_mutex_unlock(&slot->w->mutex);
     if (!counted && orr_hyp.policy.handle_submitted_job)
         orr_hyp.policy.handle_submitted_job(task->cl, ctx, footprint, data_size);
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 static void empty_ctx(unsigned ctx, struct starpu_task *task)
 {
     (void)task;
-    struct orr_hyp_slot *slot = enter(ctx);
+    struct orr_hyp_slot *slot = orr_hyp_enter(ctx);
     if (!slot) return;
     orr_store_relaxed(&slot->starving, true); /* whoever is idle, or resizes next, looks at it */
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 static void delete_context(unsigned ctx)
@@ -253,22 +265,22 @@ static void delete_context(unsigned ctx)
 
 static void first_popped_task(unsigned ctx, int worker, double flops)
 {
-    struct orr_hyp_slot *slot = is_worker(worker) ? enter(ctx) : NULL;
+    struct orr_hyp_slot *slot = is_worker(worker) ? orr_hyp_enter(ctx) : NULL;
     if (!slot) return;
     popped_task(ctx, worker);
     note_execution(slot, worker, 0, flops);
     if (orr_hyp.policy.handle_poped_task) orr_hyp.policy.handle_poped_task(ctx, worker, NULL, 0);
     orr_hyp_advance();
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 static void first_post_exec_hook(unsigned ctx, int tag)
 {
-    struct orr_hyp_slot *slot = enter(ctx);
+    struct orr_hyp_slot *slot = orr_hyp_enter(ctx);
     if (!slot) return;
     reach_tag(slot, tag);
     orr_hyp_advance();
-    leave(slot);
+    orr_hyp_leave(slot);
 }
 
 struct starpu_performance_counters orr_hyp_counters = {

@@ -315,6 +315,7 @@ void sc_hypervisor_unregister_ctx(unsigned sched_ctx)
     }
     pthread_mutex_unlock(&orr_hyp.registry);
     orr_hyp_forget_moves(sched_ctx);
+    if (was) orr_hyp_wait_outside_of(sched_ctx);
     if (was && orr_hyp.policy.end_ctx) orr_hyp.policy.end_ctx(sched_ctx);
 }
 
@@ -387,24 +388,19 @@ void sc_hypervisor_size_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers
                  orr_hyp.policy.name ? orr_hyp.policy.name : "of the program");
 }
 
-static bool *deciding(void)
-{
-    return orr_thread_local(ORR_LOCAL_HYPERVISOR);
-}
-
 bool orr_hyp_is_deciding(void)
 {
-    return *deciding();
+    return orr_hyp_thread()->deciding;
 }
 
 bool orr_hyp_begin_decision(uint64_t *start_out, bool wait)
 {
-    if (*deciding()) return false; /* within another decision of this thread */
+    if (orr_hyp_thread()->deciding) return false; /* within another decision of this thread */
     if (wait)
         pthread_mutex_lock(&act_hypervisor_mutex);
     else if (pthread_mutex_trylock(&act_hypervisor_mutex) != 0)
         return false;
-    *deciding() = true;
+    orr_hyp_thread()->deciding = true;
     *start_out = orr_clock_ns();
     return true;
 }
@@ -413,7 +409,7 @@ void orr_hyp_end_decision(uint64_t start)
 {
     orr_add_relaxed(&orr_hyp.decisions, 1);
     orr_add_relaxed(&orr_hyp.decisions_ns, orr_clock_ns() - start);
-    *deciding() = false;
+    orr_hyp_thread()->deciding = false;
     pthread_mutex_unlock(&act_hypervisor_mutex);
     orr_hyp_advance();
 }

@@ -12,6 +12,7 @@
 #include <sc_hypervisor_lp.h>
 #include <sc_hypervisor_policy.h>
 
+#include "core/base/thread.h"
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -86,6 +87,15 @@ unsigned long orr_hyp_unfinished(unsigned ctx);
  * then begins the moves that were decided: they may wait for workers, who may wait for the role. */
 bool orr_hyp_begin_decision(uint64_t *start_out, bool wait);
 void orr_hyp_end_decision(uint64_t start);
+/* What the calling thread is doing here. */
+struct orr_hyp_thread {
+    bool deciding;
+    unsigned entered; /* contexts, see orr_hyp_enter */
+};
+static inline struct orr_hyp_thread *orr_hyp_thread(void)
+{
+    return orr_thread_local(ORR_LOCAL_HYPERVISOR);
+}
 /* Whether the calling thread is deciding. */
 bool orr_hyp_is_deciding(void);
 
@@ -97,8 +107,14 @@ bool orr_hyp_may_resize(unsigned ctx);
 
 struct starpu_performance_counters;
 extern struct starpu_performance_counters orr_hyp_counters;
-/* Waits until no thread is in a callback. Not from one. */
+/* Around what is done for a context, which stays registered meanwhile or, if it is unregistered, is waited
+ * for. NULL: it is not registered. */
+struct orr_hyp_slot *orr_hyp_enter(unsigned ctx);
+void orr_hyp_leave(struct orr_hyp_slot *slot);
+/* Waits until no thread is between the two. Not from there. */
 void orr_hyp_wait_outside(void);
+/* The same for one context. A thread that is itself inside, or decides, goes on: others may wait for it. */
+void orr_hyp_wait_outside_of(unsigned ctx);
 
 /* ---- resize.c ---- */
 

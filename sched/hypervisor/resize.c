@@ -9,6 +9,7 @@
  * in the receiver; else at once. */
 #include <string.h>
 
+#include "core/run/sched_ctx.h"
 #include "core/worker/member.h"
 #include "sched/hypervisor/hypervisor.h"
 
@@ -127,7 +128,7 @@ static unsigned take_wishes_locked(struct move *pair_out, int *workers_out)
 static void leave_sender(int worker, const struct move *m)
 {
     if (starpu_sched_ctx_contains_worker(worker, (unsigned)m->from))
-        starpu_sched_ctx_remove_workers(&worker, 1, (unsigned)m->from);
+        orr_sched_ctx_move_try(&worker, 1, (unsigned)m->from, false);
 }
 
 static void carry_out(const struct move *pair, int *workers, unsigned n)
@@ -139,9 +140,24 @@ static void carry_out(const struct move *pair, int *workers, unsigned n)
     orr_add_relaxed(&orr_hyp.resizes, 1);
     orr_add_relaxed(&orr_hyp.moved, n);
     for (unsigned i = 0; i < n; i++) sc_hypervisor_init_worker(workers[i], (unsigned)pair->to);
-    starpu_sched_ctx_add_workers(workers, n, (unsigned)pair->to);
+    if (!orr_sched_ctx_move_try(workers, n, (unsigned)pair->to, true)) { /* it is being deleted */
+        orr_hyp_forget_moves((unsigned)pair->to);
+        return;
+    }
     if (pair->now || !orr_hyp.lazy)
         for (unsigned i = 0; i < n; i++) leave_sender(workers[i], pair);
+}
+
+/* Who unregisters one of the two contexts waits until this is over. */
+static void carry_out_inside(const struct move *pair, int *workers, unsigned n)
+{
+    struct orr_hyp_slot *from = orr_hyp_enter((unsigned)pair->from), *to = orr_hyp_enter((unsigned)pair->to);
+    if (from && to)
+        carry_out(pair, workers, n);
+    else
+        orr_hyp_forget_moves((unsigned)(to ? pair->from : pair->to));
+    if (from) orr_hyp_leave(from);
+    if (to) orr_hyp_leave(to);
 }
 
 /* A move is over when the worker has arrived and left the sender. Not before: the sender would count it as
@@ -166,7 +182,7 @@ void orr_hyp_advance(void)
         count_locked();
         pthread_mutex_unlock(&lock);
         if (n == 0) return;
-        carry_out(&pair, workers, n);
+        carry_out_inside(&pair, workers, n);
         pthread_mutex_lock(&lock);
         carrying = false;
         count_locked();
