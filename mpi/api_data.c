@@ -40,6 +40,10 @@ static struct orr_comm *check(MPI_Comm comm, struct orr_data *h, const char *fn)
 {
     struct orr_comm *c = check_comm(comm, fn);
     if (!c || !check_handle(h, fn)) return NULL;
+    if (orr_owned_rank(c, h) == ORR_RANK_OUTSIDE) {
+        orr_error("%s: the data belongs to a rank that is not in the communicator", fn);
+        return NULL;
+    }
     if (h->mpi_rank != ORR_RANK_UNKNOWN) return c;
     orr_error("%s: the data has no owner; call starpu_mpi_data_register for it first, on every rank", fn);
     return NULL;
@@ -67,11 +71,12 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
     }
     struct orr_owned *o = orr_owned_get(handle);
     if (!o) return;
-    orr_owned_set_comm(o, c);
-    if (handle->mpi_rank != rank && (rank == c->rank || rank < 0))
+    bool changes = orr_owned_rank(c, handle) != rank;
+    if (changes && (rank == c->rank || rank < 0))
         orr_cache_own(handle);
-    else if (handle->mpi_rank != rank)
+    else if (changes)
         orr_cache_superseded(handle);
+    orr_owned_set_comm(o, c);
     handle->mpi_rank = rank;
 }
 
@@ -101,7 +106,9 @@ char *starpu_mpi_data_get_redux_map(starpu_data_handle_t handle)
 
 int starpu_mpi_data_get_source(starpu_data_handle_t data, int node)
 {
-    return check_handle(data, "starpu_mpi_data_get_source") ? orr_owned_source(data, node) : -1;
+    if (!check_handle(data, "starpu_mpi_data_get_source")) return -1;
+    struct orr_comm *c = data->mpi ? orr_owned_of(data)->comm : NULL;
+    return orr_owned_source(c ? c : orr_cluster.comm, data, node);
 }
 
 void starpu_mpi_data_reset_source(starpu_data_handle_t data, int node)
@@ -176,7 +183,8 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
                   fn);
         return -EDEADLK;
     }
-    bool waits = c->rank == node && data_handle->mpi_rank != node && data_handle->mpi_rank >= 0;
+    int owner = orr_owned_rank(c, data_handle);
+    bool waits = c->rank == node && owner != node && owner >= 0;
     int r = get_on(comm, data_handle, node, waits ? it_is_here : NULL, &here, fn);
     if (r || !waits) return r;
     orr_progress_wait(is_here, &here);
@@ -199,13 +207,14 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     static const char fn[] = "starpu_mpi_data_migrate";
     struct orr_comm *c = check(comm, handle, fn);
     if (!c) return;
-    int old_rank = handle->mpi_rank, me = c->rank;
+    int old_rank = orr_owned_rank(c, handle), me = c->rank;
     if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
     if (me == new_rank)
         orr_cache_own(handle); /* what it received is the value now */
     else
-        orr_cache_flush(handle, me);
+        orr_cache_flush(c, handle);
     handle->mpi_rank = new_rank;
+    if (orr_owned_of(handle)) orr_owned_set_comm(orr_owned_of(handle), c);
     if (me == old_rank) orr_cache_hold(handle);
     if (me == new_rank) handle->mpi_flags |= ORR_MPI_WRITTEN;
 }
@@ -218,22 +227,22 @@ static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_dat
     struct orr_message_spec s = {
         .comm = c, .tag = orr_owned_tag(src), .priority = priority, .detached = true
     };
-    int r = 0;
-    if (c->rank == src->mpi_rank) {
+    int r = 0, from = orr_owned_rank(c, src), to = orr_owned_rank(c, dst);
+    if (c->rank == from) {
         s.kind = ORR_SEND;
         s.handle = src;
-        s.peer = dst->mpi_rank;
+        s.peer = to;
         r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
-    } else if (c->rank == dst->mpi_rank) {
+    } else if (c->rank == to) {
         s.kind = ORR_RECV;
         s.handle = dst;
-        s.peer = src->mpi_rank;
+        s.peer = from;
         s.callback = callback;
         s.arg = arg;
         r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
         dst->mpi_flags |= ORR_MPI_WRITTEN;
     }
-    if (c->rank == dst->mpi_rank)
+    if (c->rank == to)
         orr_cache_written(dst);
     else
         orr_cache_superseded(dst);
@@ -247,7 +256,7 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     static const char fn[] = "starpu_mpi_data_cpy";
     struct orr_comm *c = check(comm, dst_handle, fn);
     if (!c || !check(comm, src_handle, fn)) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
-    int from = src_handle->mpi_rank, to = dst_handle->mpi_rank, r = 0;
+    int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle), r = 0;
     if (from == to || from == STARPU_MPI_PER_NODE) {
         bool here = to == c->rank || to == STARPU_MPI_PER_NODE;
         if (here)
@@ -283,7 +292,7 @@ int starpu_mpi_cache_is_enabled(void)
 
 int starpu_mpi_cache_set(int enabled)
 {
-    if (!enabled && orr_cache_is_on() && orr_cluster.started) orr_cache_flush_all(orr_cluster.rank);
+    if (!enabled && orr_cache_is_on() && orr_cluster.started) orr_cache_flush_all(orr_cluster.comm);
     orr_cache_set(enabled != 0);
     return 0;
 }
@@ -292,13 +301,13 @@ void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush");
     if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on())
-        orr_cache_flush(data_handle, c->rank);
+        orr_cache_flush(c, data_handle);
 }
 
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush_all_data");
-    if (c && orr_cache_is_on()) orr_cache_flush_all(c->rank);
+    if (c && orr_cache_is_on()) orr_cache_flush_all(c);
 }
 
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
@@ -323,18 +332,25 @@ void starpu_mpi_cached_receive_clear(starpu_data_handle_t data)
         data->mpi_flags &= ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 
+/* Rank dest of comm as the transport counts, or -1 (said why). */
+static int peer_of(MPI_Comm comm, starpu_data_handle_t h, int dest, const char *fn)
+{
+    struct orr_comm *c = check_handle(h, fn) ? check_comm(comm, fn) : NULL;
+    int peer = c ? orr_comm_peer(c, dest) : -1;
+    if (c && peer < 0) orr_error("%s: there is no rank %d among %d", fn, dest, c->size);
+    return peer;
+}
+
 int starpu_mpi_cached_send_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm)
 {
-    (void)comm;
-    return check_handle(data_handle, "starpu_mpi_cached_send") && data_handle->mpi && dest >= 0 &&
-           orr_rank_set_has(&orr_owned_of(data_handle)->sent, dest);
+    int peer = peer_of(comm, data_handle, dest, "starpu_mpi_cached_send");
+    return peer >= 0 && data_handle->mpi && orr_rank_set_has(&orr_owned_of(data_handle)->sent, peer);
 }
 
 int starpu_mpi_cached_send_set_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm)
 {
-    (void)comm;
-    return check_handle(data_handle, "starpu_mpi_cached_send_set") && dest >= 0 &&
-           orr_cache_sent(data_handle, dest);
+    int peer = peer_of(comm, data_handle, dest, "starpu_mpi_cached_send_set");
+    return peer >= 0 && orr_cache_sent(data_handle, peer);
 }
 
 void starpu_mpi_cached_send_clear(starpu_data_handle_t data)

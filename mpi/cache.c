@@ -8,6 +8,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "mpi/cluster.h"
 
 static const struct orr_env env_cache = { "STARPU_MPI_CACHE", "1", "0|1",
                                           "ranks keep what they received until the data is written again" };
@@ -45,7 +46,7 @@ bool orr_cache_sent(struct orr_data *h, int rank)
 {
     struct orr_owned *o = orr_owned_of(h);
     if (!orr_cache_is_on() || !o) return false;
-    bool failed, had = orr_rank_set_add(&o->sent, rank, o->comm ? o->comm->size : rank + 1, &failed);
+    bool failed, had = orr_rank_set_add(&o->sent, rank, orr_cluster.size, &failed);
     if (failed)
         orr_fatal("out of memory: what was sent of the data with tag %lld cannot be remembered, and the "
                   "ranks would disagree; "
@@ -107,23 +108,38 @@ void orr_cache_superseded(struct orr_data *h)
     orr_cache_drop(h);
 }
 
-void orr_cache_flush(struct orr_data *h, int me)
+/* The owner forgets what it sent to ranks of c. */
+static void forget_sent(const struct orr_comm *c, struct orr_data *h)
 {
-    bool others = h->mpi_rank != me && h->mpi_rank >= 0,
+    struct orr_owned *o = orr_owned_of(h);
+    if (!(h->mpi_flags & ORR_MPI_SENT)) return;
+    for (int i = 0; i < c->size && o->sent.count; i++)
+        if (orr_comm_peer(c, i) >= 0) orr_rank_set_remove(&o->sent, orr_comm_peer(c, i));
+    if (!o->sent.count) h->mpi_flags &= ~(uint32_t)ORR_MPI_SENT;
+}
+
+void orr_cache_flush(const struct orr_comm *c, struct orr_data *h)
+{
+    int owner = orr_owned_rank(c, h);
+    if (owner == ORR_RANK_OUTSIDE) return; /* it does not hear of this, and goes on counting on our copy */
+    bool others = owner != c->rank && owner >= 0,
          copy = h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD);
     struct orr_owned *o = orr_owned_of(h);
     if (o && orr_owned_forget_old(o)) copy = true;
-    orr_cache_written(h);
+    if (orr_comm_is_base(c) || others)
+        orr_cache_written(h);
+    else
+        forget_sent(c, h);
     h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
     if (others && copy) starpu_data_invalidate_submit(h);
 }
 
-static void flush_one(struct orr_owned *o, void *me)
+static void flush_one(struct orr_owned *o, void *c)
 {
-    orr_cache_flush(o->handle, *(int *)me);
+    orr_cache_flush(c, o->handle);
 }
 
-void orr_cache_flush_all(int me)
+void orr_cache_flush_all(struct orr_comm *c)
 {
-    orr_owned_visit(flush_one, &me);
+    orr_owned_visit(flush_one, c);
 }

@@ -17,7 +17,7 @@ void orr_cache_set(bool on);
 bool orr_cache_received(struct orr_data *h);
 /* This rank made the current value for h's owner. */
 void orr_cache_made(struct orr_data *h);
-/* This rank is about to send h to rank: true when that one holds it already. */
+/* This rank is about to send h to rank, of the transport: true when that one holds it already. */
 bool orr_cache_sent(struct orr_data *h, int rank);
 /* h is written by somebody at this place of the stream: every copy elsewhere is old. */
 void orr_cache_written(struct orr_data *h);
@@ -28,8 +28,8 @@ void orr_cache_hold(struct orr_data *h);
 void orr_cache_own(struct orr_data *h);
 void orr_cache_drop(struct orr_data *h);
 void orr_cache_superseded(struct orr_data *h);
-/* Forgets, and gives the memory of a received value back. me: this rank in h's communicator. */
-void orr_cache_flush(struct orr_data *h, int me);
-void orr_cache_flush_all(int me);
+/* Forgets what ranks of c hold of each other, and gives the memory of a received value back. */
+void orr_cache_flush(const struct orr_comm *c, struct orr_data *h);
+void orr_cache_flush_all(struct orr_comm *c);
 
 #endif

@@ -69,7 +69,7 @@ int orr_collective_start(struct orr_comm *c, const struct orr_collective *w)
     if (!d) return -ENOMEM;
     for (int i = 0; i < w->count; i++) {
         struct orr_data *h = w->handles[i];
-        int owner = h ? h->mpi_rank : -1, r = 0;
+        int owner = h ? orr_owned_rank(c, h) : -1, r = 0;
         if (owner < 0 || owner == w->root) continue;
         if (me == owner)
             r = start_one(c, h, w->gather ? ORR_SEND : ORR_RECV, w->root, d);

@@ -46,17 +46,17 @@ static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int pr
 /* One destination: sends when this rank is the source, receives when it is the destination. */
 static int bring(struct orr_comm *c, struct orr_data *h, int node, bool sync, int priority)
 {
-    int source = orr_owned_source(h, node), me = c->rank;
+    int source = orr_owned_source(c, h, node), me = c->rank;
     if (source == node || (me != node && me != source)) return 0;
     if (me == node) return orr_cache_received(h) ? 0 : receive_from(c, h, source, priority, NULL, NULL, true);
-    return orr_cache_sent(h, node) ? 0 : send_to(c, h, node, sync, priority, true);
+    return orr_cache_sent(h, orr_comm_peer(c, node)) ? 0 : send_to(c, h, node, sync, priority, true);
 }
 
 int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
 {
     int status = 0;
     if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) return orr_redux_contribute(c, h, xrank);
-    if (xrank == c->rank && h->mpi_rank >= 0 && h->mpi_rank != xrank && !(mode & STARPU_SCRATCH))
+    if (xrank == c->rank && h->mpi_rank >= 0 && orr_owned_rank(c, h) != xrank && !(mode & STARPU_SCRATCH))
         orr_cache_hold(h);
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
     if (status || !(mode & STARPU_R) || mode & STARPU_SCRATCH || h->mpi_rank == ORR_RANK_PER_NODE)
@@ -70,7 +70,7 @@ int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xr
 /* A task on xrank has written h. */
 static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int priority)
 {
-    int owner = h->mpi_rank, me = c->rank, status = 0;
+    int owner = orr_owned_rank(c, h), me = c->rank, status = 0;
     if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE)
         orr_cache_written(h);
     else
@@ -79,7 +79,7 @@ static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int pr
     if (owner < 0 || xrank < 0 || owner == xrank) return 0;
     if (me == owner) {
         status = receive_from(c, h, xrank, priority, NULL, NULL, true);
-        if (!status) orr_cache_sent(h, xrank); /* it made the value: it has it */
+        if (!status) orr_cache_sent(h, orr_comm_peer(c, xrank)); /* it made the value: it has it */
     } else if (me == xrank) {
         status = send_to(c, h, owner, false, priority, true);
         if (!status) orr_cache_made(h);
@@ -144,12 +144,12 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
 {
     int status = h->mpi_flags & ORR_MPI_REDUX ? orr_redux_gather(c, h, priority, 0) : 0;
     if (status || h->mpi_rank == ORR_RANK_PER_NODE) return status;
-    int source = orr_owned_source(h, node), me = c->rank;
+    int source = orr_owned_source(c, h, node), me = c->rank;
     if (me != node)
-        return me == source && source != node && !orr_cache_sent(h, node)
+        return me == source && source != node && !orr_cache_sent(h, orr_comm_peer(c, node))
                    ? send_to(c, h, node, false, priority, false)
                    : 0;
-    if (h->mpi_rank != me) orr_cache_hold(h);
+    if (orr_owned_rank(c, h) != me) orr_cache_hold(h);
     if (source == node || orr_cache_received(h)) return call_when_here(h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg, false);
 }

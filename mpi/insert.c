@@ -22,6 +22,7 @@ void (*_Atomic orr_mpi_pre_submit_hook)(struct starpu_task *task);
 
 /* An argument list as far as ranks are concerned. */
 struct parsed {
+    const struct orr_comm *comm;
     struct starpu_data_descr *data; /* inline_data or heap */
     int count, room;
     int xrank;  /* NO_PLACE: not said */
@@ -32,8 +33,9 @@ struct parsed {
     struct starpu_data_descr inline_data[INLINE_DATA];
 };
 
-static void parsed_init(struct parsed *p)
+static void parsed_init(struct parsed *p, const struct orr_comm *c)
 {
+    p->comm = c;
     p->data = p->inline_data;
     p->count = 0;
     p->room = INLINE_DATA;
@@ -87,12 +89,14 @@ static int add_descrs(struct parsed *p, const struct starpu_data_descr *descrs, 
     return 0;
 }
 
-static int owner_of(struct orr_data *h, const char *what)
+static int owner_of(const struct orr_comm *c, struct orr_data *h, const char *what)
 {
-    if (orr_data_valid(h) && h->mpi_rank != ORR_RANK_UNKNOWN) return h->mpi_rank;
+    int owner = orr_data_valid(h) ? orr_owned_rank(c, h) : ORR_RANK_UNKNOWN;
+    if (owner >= 0 || owner == ORR_RANK_PER_NODE) return owner;
     orr_error("starpu_mpi_task_insert: the data of %s %s", what,
-              orr_data_valid(h) ? "has no owner; call starpu_mpi_data_register for it"
-                                : "is not a registered handle");
+              owner == ORR_RANK_OUTSIDE ? "belongs to a rank that is not in the communicator"
+              : orr_data_valid(h)       ? "has no owner; call starpu_mpi_data_register for it"
+                                        : "is not a registered handle");
     return -EINVAL;
 }
 
@@ -109,7 +113,7 @@ static int read_other(struct parsed *p, struct starpu_codelet *cl, int kind, va_
         return 0;
     case STARPU_NODE_SELECTION_POLICY: p->policy = va_arg(*ap, int); return 0;
     case STARPU_EXECUTE_ON_DATA: {
-        int owner = owner_of(va_arg(*ap, starpu_data_handle_t), "STARPU_EXECUTE_ON_DATA");
+        int owner = owner_of(p->comm, va_arg(*ap, starpu_data_handle_t), "STARPU_EXECUTE_ON_DATA");
         if (owner == -EINVAL) return owner;
         p->xrank = owner;
         return 0;
@@ -155,21 +159,22 @@ enum { SPECIAL_MODES = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX | STARPU
 /* What the data say. writer: who owns what is written; several: they differ. */
 struct look {
     int writer;
-    bool several, per_node, concerned, unknown, absent;
+    bool several, per_node, concerned, unknown, outside, absent;
 };
 
-static inline void look_at(struct look *l, int me, struct orr_data *h, int mode)
+static inline void look_at(struct look *l, const struct orr_comm *c, struct orr_data *h, int mode)
 {
     if (orr_unlikely(!h)) {
         l->absent = true;
         return;
     }
-    int owner = h->mpi_rank;
-    l->concerned |= owner == me || h->mpi_flags & ORR_MPI_CONCERNED;
+    int owner = orr_owned_rank(c, h);
+    l->concerned |= owner == c->rank || h->mpi_flags & ORR_MPI_CONCERNED;
     if (orr_unlikely(owner < 0 || mode & SPECIAL_MODES)) {
         if (mode & (STARPU_REDUX | STARPU_MPI_REDUX))
             l->concerned = true; /* every rank notes who contributes */
         if (owner == ORR_RANK_UNKNOWN && !(mode & (STARPU_SCRATCH | STARPU_LOCALITY))) l->unknown = true;
+        if (owner == ORR_RANK_OUTSIDE && !(mode & (STARPU_SCRATCH | STARPU_LOCALITY))) l->outside = true;
         if (owner == ORR_RANK_PER_NODE && mode & STARPU_W) l->per_node = true;
         if (owner < 0 || mode & SPECIAL_MODES) return;
     }
@@ -200,9 +205,11 @@ static int place(const struct orr_comm *c, const struct starpu_codelet *cl, stru
 {
     struct look l = { .writer = NO_PLACE };
     int me = c->rank;
-    for (int i = 0; i < p->count; i++) look_at(&l, me, p->data[i].handle, p->data[i].mode);
+    for (int i = 0; i < p->count; i++) look_at(&l, c, p->data[i].handle, p->data[i].mode);
     if (orr_unlikely(l.unknown))
         return bad_task(p, cl, "data without an owner; call starpu_mpi_data_register for it on every rank");
+    if (orr_unlikely(l.outside))
+        return bad_task(p, cl, "data whose owner is no rank of the communicator");
     if (p->xrank == NO_PLACE) {
         if (l.per_node)
             p->xrank = ORR_RANK_PER_NODE;
@@ -274,7 +281,7 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     va_list again, list;
     va_copy(again, ap);
     va_copy(list, ap);
-    parsed_init(&p);
+    parsed_init(&p, c);
     int r = parse(&p, cl, &list);
     if (orr_likely(r == 0)) r = place(c, cl, &p);
     if (orr_likely(r >= 0)) note(c, cl, &p);
@@ -299,7 +306,7 @@ int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, str
     va_copy(again, ap);
     va_copy(list, ap);
     *task_out = NULL;
-    parsed_init(&p);
+    parsed_init(&p, c);
     int r = parse(&p, cl, &list);
     if (!r) r = place(c, cl, &p);
     if (r >= 0) note(c, cl, &p);
@@ -318,7 +325,7 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
     struct parsed p;
     va_list list;
     va_copy(list, ap);
-    parsed_init(&p);
+    parsed_init(&p, c);
     int r = parse(&p, cl, &list);
     if (!r) r = place(c, cl, &p);
     if (r > 0) r = exchange(c, &p, orr_exchange_after);
@@ -335,7 +342,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     va_list again, list;
     va_copy(again, ap);
     va_copy(list, ap);
-    parsed_init(&p);
+    parsed_init(&p, c);
     int r = count > 0 ? parse(&p, cl, &list) : -EINVAL;
     p.xrank = count > 0 ? ranks[0] : NO_PLACE;
     if (!r) note(c, cl, &p);
@@ -361,7 +368,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
 int orr_mpi_place(const struct orr_comm *c, struct orr_placement *pl, int policy)
 {
     struct parsed p;
-    parsed_init(&p);
+    parsed_init(&p, c);
     p.data = pl->data;
     p.count = pl->count;
     p.policy = policy;

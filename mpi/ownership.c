@@ -60,6 +60,19 @@ bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_
     return false;
 }
 
+void orr_rank_set_remove(struct orr_rank_set *s, int rank)
+{
+    if (!orr_rank_set_has(s, rank)) return;
+    if (s->bits) {
+        s->bits[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
+        s->count--;
+        return;
+    }
+    uint32_t i = 0;
+    while (s->inline_ranks[i] != rank) i++;
+    s->inline_ranks[i] = s->inline_ranks[--s->count];
+}
+
 void orr_rank_set_clear(struct orr_rank_set *s)
 {
     orr_free(s->bits);
@@ -154,12 +167,12 @@ int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h)
     return rank >= 0 ? rank : ORR_RANK_OUTSIDE;
 }
 
-int orr_owned_source(const struct orr_data *h, int node)
+int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int node)
 {
-    if (orr_likely(!(h->mpi_flags & ORR_MPI_REDIRECTED))) return h->mpi_rank;
+    if (orr_likely(!(h->mpi_flags & ORR_MPI_REDIRECTED))) return orr_owned_rank(c, h);
     for (struct orr_redirection *r = orr_owned_of(h)->redirections; r; r = r->next)
         if (r->node == node) return r->source;
-    return h->mpi_rank;
+    return orr_owned_rank(c, h);
 }
 
 void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg)

@@ -19,7 +19,7 @@ enum orr_mpi_flag {
     ORR_MPI_REDIRECTED = 1 << 3, /* some ranks get it from another source */
     ORR_MPI_WRITTEN = 1 << 4,    /* tasks inserted here write it: it has a value, or will have */
     ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
-    ORR_MPI_HELD = 1 << 6,        /* there is memory of ours here for a value that another rank owns */
+    ORR_MPI_HELD = 1 << 6,       /* there is memory of ours here for a value that another rank owns */
     ORR_MPI_OTHER_COMM = 1 << 7  /* the owner is a rank of another communicator than the layer's own */
 };
 /* Those that count for a rank without a part in the task. */
@@ -47,7 +47,7 @@ struct orr_owned {
     struct orr_data *handle;
     struct orr_comm *comm;
     int64_t tag;              /* -1: none */
-    struct orr_rank_set sent; /* who holds the current value */
+    struct orr_rank_set sent; /* who holds the current value: ranks of the transport */
     char *redux_map;             /* one byte for each rank of redux_comm, while contributions are pending */
     struct orr_comm *redux_comm; /* on which they were inserted; NULL: none are pending */
     struct orr_redirection *redirections;
@@ -60,6 +60,7 @@ bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
  * side; ranks is the size of the communicator. */
 bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out);
+void orr_rank_set_remove(struct orr_rank_set *s, int rank);
 void orr_rank_set_clear(struct orr_rank_set *s);
 
 /* h's record, made on first use; NULL when out of memory (said). */
@@ -79,8 +80,8 @@ static inline int orr_owned_rank(const struct orr_comm *c, const struct orr_data
     if (orr_comm_is_base(c) && orr_likely(!(h->mpi_flags & ORR_MPI_OTHER_COMM))) return h->mpi_rank;
     return orr_owned_rank_slow(c, h);
 }
-/* Where rank node gets h's value from. */
-int orr_owned_source(const struct orr_data *h, int node);
+/* Where rank node of c gets h's value from. */
+int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int node);
 /* The communicator that the owner is counted in. */
 static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
 {

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/data/data.h"
+#include "mpi/ownership.h"
 
 enum { POLICIES_MAX = 64 };
 
@@ -23,17 +24,17 @@ static size_t bytes_saved(const struct starpu_data_descr *d)
 }
 
 /* Few different owners appear in one task: their sums are found by looking, whatever the number of ranks. */
-static int most_read_data(int me, int nb_nodes, struct starpu_data_descr *descr, int nb_data)
+static int most_read_data(const struct orr_comm *c, struct starpu_data_descr *descr, int nb_data)
 {
     int best = -1;
     size_t best_bytes = 0;
-    (void)me;
     for (int i = 0; i < nb_data; i++) {
-        int owner = descr[i].handle ? descr[i].handle->mpi_rank : -1;
+        int owner = descr[i].handle ? orr_owned_rank(c, descr[i].handle) : -1;
         size_t bytes = 0;
-        if (owner < 0 || owner >= nb_nodes) continue;
+        if (owner < 0 || owner >= c->size) continue;
         for (int k = 0; k < nb_data; k++)
-            if (descr[k].handle && descr[k].handle->mpi_rank == owner) bytes += bytes_saved(&descr[k]);
+            if (descr[k].handle && orr_owned_rank(c, descr[k].handle) == owner)
+                bytes += bytes_saved(&descr[k]);
         if (best < 0 || bytes > best_bytes || (bytes == best_bytes && owner < best)) {
             best = owner;
             best_bytes = bytes;
@@ -45,7 +46,8 @@ static int most_read_data(int me, int nb_nodes, struct starpu_data_descr *descr,
 int orr_select(const struct orr_comm *c, struct starpu_data_descr *data, int count, int policy)
 {
     if (policy < 0) policy = current;
-    orr_select_fn fn = policy == 0 ? most_read_data : policy < POLICIES_MAX ? policies[policy] : NULL;
+    if (policy == 0) return most_read_data(c, data, count);
+    orr_select_fn fn = policy < POLICIES_MAX ? policies[policy] : NULL;
     if (!fn) {
         orr_error(
             "starpu_mpi_task_insert: there is no node selection policy %d; register it first, on all ranks",

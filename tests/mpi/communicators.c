@@ -166,6 +166,81 @@ static void intersecting(void)
     fact(right, "messages on communicators that intersect, and on MPI_COMM_SELF");
 }
 
+/* ---- data of one communicator, used on another ---- */
+
+static int expect(starpu_data_handle_t handle, int here, int expected)
+{
+    if (!here) return 1;
+    if (starpu_data_acquire(handle, STARPU_R)) return 0;
+    int value = *(int *)starpu_data_get_local_ptr(handle);
+    starpu_data_release(handle);
+    return value == expected;
+}
+
+/* The ranks of reversed are those of the world in the opposite order. */
+static void reversed(void)
+{
+    MPI_Comm comm;
+    int value[2] = { 1000, 0 }, rank, right = 1, failed = 0;
+    int last = ranks - 1;
+    starpu_data_handle_t a, b;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -my_rank, &comm);
+    MPI_Comm_rank(comm, &rank);
+    register_owned(&a, &value[0], 60, 0); /* last of reversed */
+    register_owned(&b, &value[1], 61, last);
+    failed |= starpu_mpi_task_insert(comm, &increment_cl, STARPU_RW, b, STARPU_R, a, 0); /* 1001 */
+    if (my_rank == 0) {
+        right &= starpu_mpi_cached_send_comm(a, 0, comm) && starpu_mpi_cached_send(a, last);
+        right &= !starpu_mpi_cached_send_comm(a, last, comm) && !starpu_mpi_cached_send(a, 0);
+    }
+    fact(right && !failed, "whether a value was sent is answered for that rank of that communicator");
+    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, a, STARPU_R, b, 0); /* 2002 */
+    failed |= starpu_mpi_task_insert(comm, &increment_cl, STARPU_RW, b, STARPU_R, a, STARPU_EXECUTE_ON_DATA,
+                                     a, 0); /* 3004 */
+    failed |= starpu_mpi_task_insert(comm, &increment_cl, STARPU_RW, a, STARPU_R, b, STARPU_EXECUTE_ON_NODE,
+                                     0, 0); /* 5007, computed where b is */
+    right &= expect(a, my_rank == 0, 5007) && expect(b, my_rank == last, 3004);
+    fact(right && !failed, "tasks on a communicator with another order of ranks than that of the owners");
+    failed |= starpu_mpi_get_data_on_node(comm, b, last); /* rank 0 of the world */
+    right &= expect(b, my_rank == 0, 3004);
+    starpu_mpi_cache_flush_all_data(comm);
+    starpu_mpi_data_migrate(comm, a, 0);
+    right &= starpu_mpi_data_get_rank(a) == 0 && expect(a, my_rank == last, 5007);
+    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, a, STARPU_R, b, 0); /* 8012 */
+    failed |= starpu_mpi_get_data_on_node(MPI_COMM_WORLD, a, 0);
+    right &= expect(a, my_rank == 0 || my_rank == last, 8012);
+    fact(right && !failed, "data fetched, flushed and moved there");
+    starpu_mpi_wait_for_all(comm);
+    starpu_data_unregister(a);
+    starpu_data_unregister(b);
+    MPI_Comm_free(&comm);
+}
+
+/* What a part of the ranks flushes, the others still have. */
+static void flushed_in_part(void)
+{
+    MPI_Comm pair;
+    int value[5] = { 3, 0, 0, 0, 0 }, right = 1, failed = 0;
+    starpu_data_handle_t a, to[4];
+    MPI_Comm_split(MPI_COMM_WORLD, my_rank < 2 ? 0 : MPI_UNDEFINED, 0, &pair);
+    register_owned(&a, &value[0], 70, 0);
+    for (int r = 0; r < ranks; r++) register_owned(&to[r], &value[1 + r], 71 + r, r);
+    for (int round = 0; round < 2; round++) {
+        for (int r = 0; r < ranks; r++)
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, to[r], STARPU_R, a, 0);
+        if (my_rank < 2) starpu_mpi_cache_flush(pair, a);
+        if (my_rank == 0) right &= !starpu_mpi_cached_send(a, 1);
+        for (int r = 2; r < ranks && my_rank == 0; r++) right &= starpu_mpi_cached_send(a, r);
+    }
+    right &= expect(to[my_rank], 1, 8);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int r = 0; r < ranks; r++) starpu_data_unregister(to[r]);
+    starpu_data_unregister(a);
+    if (my_rank < 2) MPI_Comm_free(&pair);
+    fact(right && !failed, "a flush on a part of the ranks leaves the values of the others where they are");
+}
+
 /* ---- threads ---- */
 
 struct user {
@@ -316,6 +391,8 @@ int main(int argc, char **argv)
     other_order_large();
     halves();
     intersecting();
+    reversed();
+    flushed_in_part();
     threads();
     freed();
     freed_early();
