@@ -90,8 +90,8 @@ int orr_arch_intern(int ndevices, const struct starpu_perfmodel_device *devices)
     if (ndevices < 1 || ndevices > DEVICES_MAX) return -1;
     int comb = find_below(orr_arch_count(), ndevices, devices);
     if (comb >= 0) return comb;
-    struct starpu_perfmodel_device *room = ndevices > 1 ? orr_malloc((size_t)ndevices * sizeof *room)
-                                                        : NULL; /* for as long as the process lives */
+    struct starpu_perfmodel_device *room =
+        ndevices > 1 ? orr_malloc((size_t)ndevices * sizeof *room) : NULL; /* until the table is cleared */
     if (ndevices > 1 && !room) return -1;
     pthread_mutex_lock(&arch_mutex);
     int count = orr_load_relaxed(&arch_count);
@@ -104,6 +104,16 @@ int orr_arch_intern(int ndevices, const struct starpu_perfmodel_device *devices)
     pthread_mutex_unlock(&arch_mutex);
     orr_free(room);
     return comb;
+}
+
+void orr_archs_clear(void)
+{
+    pthread_mutex_lock(&arch_mutex);
+    int count = orr_load_relaxed(&arch_count);
+    orr_store_release(&arch_count, 0);
+    for (int i = 0; i < count; i++)
+        if (archs[i].devices != &single[i]) orr_free(archs[i].devices);
+    pthread_mutex_unlock(&arch_mutex);
 }
 
 static bool homogeneous(enum starpu_worker_archtype type)

@@ -38,7 +38,9 @@ int orr_arch_find(const struct starpu_perfmodel_arch *arch);
 /* The same, known from now on; -1: out of memory or of room. */
 int orr_arch_intern(int ndevices, const struct starpu_perfmodel_device *devices);
 int orr_arch_count(void);
-const struct starpu_perfmodel_arch *orr_arch_get(int comb); /* borrowed, never freed */
+/* Forgets them all; with no model left. */
+void orr_archs_clear(void);
+const struct starpu_perfmodel_arch *orr_arch_get(int comb); /* borrowed, until shutdown */
 
 /* The kind of worker with this name ("cpu", "cuda"...), -1 if there is none. */
 int orr_archtype_by_name(const char *name, size_t length);

@@ -443,4 +443,5 @@ void orr_perf_fini(void)
     pthread_mutex_unlock(&registry);
     starpu_perfmodel_free_sampling();
     orr_perf_workers_clear();
+    orr_archs_clear(); /* another machine may come next */
 }

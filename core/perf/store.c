@@ -28,6 +28,7 @@ enum { FILE_BYTES_MAX = 64 << 20, NAME_BYTES = 256, DEVICES_MAX = 64, PARAMETERS
 
 static const char first_line[] = "orrery-perfmodel 1";
 static const char magic_word[] = "orrery-perfmodel ";
+enum { VERSION = 1 };
 
 static const struct orr_env env_dir = { "STARPU_PERF_MODEL_DIR", "$STARPU_HOME/.starpu/sampling", "folder",
                                         "where performance models are kept" };
@@ -421,6 +422,25 @@ int orr_store_read_numbers(const char *path, const char *magic, orr_store_line_f
     return status ? status : -EINVAL;
 }
 
+/* Whether text is a model that a later version wrote: it may be of more use there than what is measured here.
+ */
+static bool is_newer(const char *text)
+{
+    size_t n = strlen(magic_word);
+    return strncmp(text, magic_word, n) == 0 && strtol(text + n, NULL, 10) > VERSION;
+}
+
+/* The same of a file; what cannot be read is not. */
+static bool file_is_newer(const char *path)
+{
+    char head[64];
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : -1;
+    if (fd >= 0) close(fd);
+    head[n > 0 ? n : 0] = 0;
+    return is_newer(head);
+}
+
 int orr_store_load(struct orr_perfmodel_state *s, const char *path)
 {
     char *text = NULL;
@@ -428,6 +448,14 @@ int orr_store_load(struct orr_perfmodel_state *s, const char *path)
     int status = read_whole(path, &text, &length);
     if (status == -ENOENT) return status;
     const char *wrong = why_unread(status);
+    if (status == 0 && is_newer(text)) {
+        orr_warn(
+            "performance model %s is ignored: it was written by a later version of this library. It is left "
+            "as it is, and what is measured now is not kept",
+            path);
+        orr_free(text);
+        return -EINVAL;
+    }
     if (status == 0) {
         locale_t c, before = c_locale_begin(&c);
         wrong = check_frame(text, &length, magic_word);
@@ -601,6 +629,7 @@ int orr_store_write_numbers(const char *path, const char *lines)
 int orr_store_save(struct orr_perfmodel_state *s, const char *path)
 {
     struct text t = { 0 };
+    if (file_is_newer(path)) return -EEXIST; /* was said when it was loaded */
     int status = format(s, &t);
     if (status == 0) status = replace_file(path, t.bytes, t.length);
     orr_free(t.bytes);

@@ -26,7 +26,8 @@ int orr_store_find(const char *symbol, char *path, size_t maxlen);
  * holds no measures. */
 int orr_store_load(struct orr_perfmodel_state *s, const char *path);
 
-/* Writes s to path: to a temporary file beside it, synced, renamed. 0 or -errno, after one warning. */
+/* Writes s to path: to a temporary file beside it, synced, renamed. 0 or -errno, after one warning; -EEXIST
+ * without: a later version of the library wrote what is there, which stays. */
 int orr_store_save(struct orr_perfmodel_state *s, const char *path);
 
 /* The file of the machine's links (bus.c); its folder is made if need be. 0 or -errno. */

@@ -246,6 +246,26 @@ static void test_sealed_nonsense(void)
     is_int(lines, count, "with one warning each");
 }
 
+static void test_later_version(void)
+{
+    static const char later[] = "orrery-perfmodel 12\nof which nothing is known here\n";
+    static const char earlier[] = "orrery-perfmodel 0\nof which nothing is known either\n";
+    struct orr_perfmodel_state *s = create();
+    size_t length;
+    fill(s, 3);
+    write_file(victim, later, strlen(later));
+    warnings_begin();
+    int refused = is_refused(victim), status = orr_store_save(s, victim);
+    long lines = warnings_end();
+    char *text = read_file(victim, &length);
+    ok(refused && lines == 1, "a file of a later version is not read, with one warning");
+    ok(status == -EEXIST && length == strlen(later) && memcmp(text, later, length) == 0, "nor written over");
+    free(text);
+    write_file(victim, earlier, strlen(earlier));
+    is_int(orr_store_save(s, victim), 0, "one of an earlier version is");
+    orr_perfmodel_state_destroy(s);
+}
+
 static uint64_t seed = 2026;
 
 static uint32_t next_random(void)
@@ -442,6 +462,7 @@ int main(void)
     test_round_trip();
     test_damage();
     test_sealed_nonsense();
+    test_later_version();
     test_random();
     test_traps();
     test_processes();
