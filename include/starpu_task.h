@@ -359,12 +359,19 @@ static STARPU_INLINE int starpu_task_submit_line(struct starpu_task *task, const
 /* Submit to a given scheduling context. Returns as starpu_task_submit(). */
 int starpu_task_submit_to_ctx(struct starpu_task *task, unsigned sched_ctx_id);
 
-/* Submit without inferring dependencies from data. Returns as starpu_task_submit(). */
+/* Submit as if all that the task depends on had come: it waits neither for its data, nor for tasks and tags
+ * that were declared (nor will it in later rounds), and nobody waits for it because of its data. For tasks on
+ * data that the caller holds until they end (starpu_data_acquire_cb). Returns as starpu_task_submit();
+ * -EINVAL for data in REDUX, too. */
 int starpu_task_submit_nodeps(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
 /* Submit an empty task that carries sync_tag, after the ndeps tags of deps; callback may be NULL. */
 void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t *deps,
                              void (*callback)(void *), void *callback_arg);
+
+/* Submit an empty task that waits for nothing: callback is called by the time this returns, like that of any
+ * task; what it waits for may be a task of its own. NULL: nothing is called. */
+void starpu_create_callback_task(void (*callback)(void *), void *callback_arg);
 
 /* Submission blocks at max submitted tasks until only min are left; -1: no limit. */
 void starpu_set_limit_min_submitted_tasks(int limit_min);

@@ -71,6 +71,7 @@ TAP_TESTS += tests/core/plans_uses
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime
+TAP_TESTS += tests/core/task_nodeps
 TAP_TESTS += tests/core/task_rounds
 TAP_TESTS += tests/core/codelet_constant
 PLAIN_TESTS += tests/core/dlopen

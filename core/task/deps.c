@@ -181,6 +181,15 @@ void orr_edges_disown(struct orr_task_rare *r)
     disown_all(r->end_edges);
 }
 
+void orr_edges_forget(struct orr_task *t)
+{
+    if (!(t->flags & ORR_TF_EXPLICIT) || !t->rare) return;
+    disown_all(t->rare->edges);
+    t->rare->edges = NULL;
+    t->rare->nedges = 0;
+    orr_store_relaxed(&t->pending, 1); /* nobody touches it any more */
+}
+
 void orr_edges_disown_served(struct orr_task_rare *r)
 {
     for (struct orr_edge **at = &r->end_edges, *e; (e = *at) != NULL;) {

@@ -51,5 +51,7 @@ void orr_edge_fire_task(struct orr_edge *e);
 /* A task goes: lets go of what it waits for. It is submitted again: of those ends that have come. */
 void orr_edges_disown(struct orr_task_rare *r);
 void orr_edges_disown_served(struct orr_task_rare *r);
+/* t, which is not submitted yet, waits for nothing that was declared. */
+void orr_edges_forget(struct orr_task *t);
 
 #endif

@@ -138,6 +138,26 @@ static int build_accesses(struct orr_task *t, unsigned n)
     return 0;
 }
 
+/* The same where the submitter holds the data, and the queues are left alone. */
+static int check_held(struct orr_task *t, unsigned n)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    const enum starpu_data_access_mode *modes = STARPU_TASK_GET_MODES_(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        int r = check_buffer(t, handles[i], modes[i], i);
+        if (r) return r;
+        if (modes[i] & (STARPU_REDUX | STARPU_MPI_REDUX)) {
+            orr_error("task %s: datum %u is contributed to, which needs the order of tasks: submit it with "
+                      "starpu_task_submit",
+                      orr_task_name(t), i);
+            return -EINVAL;
+        }
+        if (!(modes[i] & (STARPU_RW | STARPU_SCRATCH))) return no_mode(t, i, modes[i]);
+        if (modes[i] & STARPU_W) orr_data_announce(handles[i], STARPU_W);
+    }
+    return 0;
+}
+
 static int check_variable_buffers(struct orr_task *t, unsigned n)
 {
     struct starpu_task *pub = t->pub;
@@ -209,7 +229,7 @@ static int reserve(struct orr_task *t, uint32_t flags)
         unsigned n = STARPU_TASK_GET_NBUFFERS(pub);
         if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0)
             return r;
-        if (n > 0 && !(flags & ORR_TF_NO_QUEUE) && (r = build_accesses(t, n)) != 0) return r;
+        if (n > 0 && (r = flags & ORR_TF_NO_QUEUE ? check_held(t, n) : build_accesses(t, n)) != 0) return r;
         if (n == 0) t->flags |= ORR_TF_PLAIN;
         if ((r = orr_task_hooks.check_runnable(t)) != 0) return r;
     } else if (orr_unlikely(orr_task_hooks.check_runnable(t) != 0)) {
@@ -400,6 +420,7 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_pa
     int r = reserve(t, flags);
     if (orr_unlikely(r != 0)) return r;
     bool planned = t->flags & ORR_TF_PLANNED;
+    if (orr_unlikely(flags & ORR_TF_NO_QUEUE)) orr_edges_forget(t);
     if (orr_unlikely(pub->use_tag) && !planned && (r = orr_tag_bind(t)) != 0) return r;
     void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
     if (orr_unlikely(submitted != NULL)) submitted(t);
@@ -432,7 +453,7 @@ void orr_task_commit(struct orr_task *t, struct orr_partition_use *u)
     commit(t, t->flags & ORR_TF_PLANNED ? u : NULL);
 }
 
-int starpu_task_submit(struct starpu_task *task)
+static int submit(struct starpu_task *task, uint32_t flags)
 {
     if (orr_unlikely(!task)) {
         orr_error("starpu_task_submit: the task is NULL");
@@ -443,7 +464,7 @@ int starpu_task_submit(struct starpu_task *task)
             "starpu_task_submit: the task was not initialised; use starpu_task_create or starpu_task_init");
         return -EINVAL;
     }
-    if (orr_likely(!task->synchronous)) return orr_task_submit(task, 0);
+    if (orr_likely(!task->synchronous)) return orr_task_submit(task, flags);
     struct orr_thread *self = orr_self();
     if (self->current || self->callback_depth) {
         orr_error("starpu_task_submit of synchronous task %s in task %s: a task must not block; submit it "
@@ -452,12 +473,17 @@ int starpu_task_submit(struct starpu_task *task)
         return -EDEADLK;
     }
     task->detach = 0;
-    int r = orr_task_submit(task, 0);
+    int r = orr_task_submit(task, flags);
     if (r) return r;
     struct orr_task *t = orr_task_of(task);
     orr_event_wait(&t->rare->done);
     if (task->destroy) orr_task_free(t);
     return 0;
+}
+
+int starpu_task_submit(struct starpu_task *task)
+{
+    return submit(task, 0);
 }
 
 int starpu_task_submit_to_ctx(struct starpu_task *task, unsigned sched_ctx_id)
@@ -468,8 +494,7 @@ int starpu_task_submit_to_ctx(struct starpu_task *task, unsigned sched_ctx_id)
 
 int starpu_task_submit_nodeps(struct starpu_task *task)
 {
-    if (task) task->sequential_consistency = 0;
-    return starpu_task_submit(task);
+    return submit(task, ORR_TF_NO_QUEUE);
 }
 
 /* ---- the late phase: accesses that join, or take turns, when everything else is ready ---- */

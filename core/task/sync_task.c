@@ -28,6 +28,22 @@ void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t
               (unsigned long long)sync_tag, r);
 }
 
+void starpu_create_callback_task(void (*callback)(void *), void *callback_arg)
+{
+    struct starpu_task *task = starpu_task_create();
+    if (!task) {
+        orr_fatal("starpu_create_callback_task: out of memory");
+        return;
+    }
+    task->callback_func = callback;
+    task->callback_arg = callback_arg;
+    task->name = "callback task";
+    int r = orr_task_submit(task, 0);
+    if (r == 0) return;
+    starpu_task_destroy(task);
+    orr_fatal("starpu_create_callback_task: the task could not be submitted (%d)", r);
+}
+
 static struct starpu_codelet sync_data_cl = { .where = STARPU_NOWHERE,
                                               .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                               .name = "sync on data" };

@@ -93,7 +93,7 @@ int orr_tag_bind(struct orr_task *t)
     reopen_locked(g);
     int credits = g->credits < g->nedges ? g->credits : g->nedges;
     g->credits -= credits;
-    g->outstanding = g->nedges - credits;
+    g->outstanding = t->flags & ORR_TF_NO_QUEUE ? 0 : g->nedges - credits;
     g->task = t;
     g->under_way++;
     t->rare->tag = g;
