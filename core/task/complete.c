@@ -128,6 +128,14 @@ bool orr_task_take(struct orr_task *t)
     return true;
 }
 
+/* Notes, where t's times are recorded, when its callback begins, or ends. */
+static void stamp_callback(struct orr_task *t, bool begins)
+{
+    struct starpu_profiling_task_info *info = t->pub->profiling_info;
+    if (orr_unlikely(info != NULL))
+        clock_gettime(CLOCK_MONOTONIC, begins ? &info->callback_start_time : &info->callback_end_time);
+}
+
 /* Calls back for t, which is the program's. */
 static void end_and_call_back(struct orr_task *t, void (*callback)(void *), void *arg)
 {
@@ -135,10 +143,14 @@ static void end_and_call_back(struct orr_task *t, void (*callback)(void *), void
     struct calling c;
     t->pub->status = STARPU_TASK_FINISHED;
     if (orr_unlikely(t->pub->bundle != NULL)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
+    stamp_callback(t, true);
     calling_begin(&c, t);
     orr_call_back(t, callback, arg);
     orr_spin_lock(&l->lock);
-    if (c.task) calling_remove_locked(&c);
+    if (c.task) {
+        stamp_callback(t, false);
+        calling_remove_locked(&c);
+    }
     orr_spin_unlock(&l->lock);
 }
 
@@ -182,7 +194,11 @@ void orr_task_complete(struct orr_task *t)
     if (ends_first) {
         end_and_call_back(t, callback, pub->callback_arg);
     } else {
-        if (orr_unlikely(callback != NULL)) orr_call_back(t, callback, pub->callback_arg);
+        if (orr_unlikely(callback != NULL)) {
+            stamp_callback(t, true);
+            orr_call_back(t, callback, pub->callback_arg);
+            stamp_callback(t, false);
+        }
         if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
         end(t);
     }

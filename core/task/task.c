@@ -181,6 +181,7 @@ void starpu_task_clean(struct starpu_task *task)
         orr_error("starpu_task_clean: task %s has not ended; wait for it first", orr_task_name(t));
         return;
     }
+    if (t == orr_self()->current) orr_self()->current = NULL; /* by its own callback */
     free_private(t);
     t->flags &= ~(uint32_t)(ORR_TF_ACCESS_HEAP | ORR_TF_DYN_OWNED);
     t->rare = NULL;

@@ -172,6 +172,8 @@ void orr_profile_end(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
     orr_own_add(&r->joules, joules);
     if (!p->profiling_info) return;
     stamp(&p->profiling_info->end_time);
+    p->profiling_info->release_data_start_time = p->profiling_info->release_data_end_time =
+        p->profiling_info->end_time; /* it follows at once, in no time that would tell anything */
     p->profiling_info->energy_consumed = joules;
 }
 

@@ -7,11 +7,16 @@
  */
 #include "tests/helper.h"
 
-enum { TASKS = 10, BODY_US = 2000 };
+enum { TASKS = 10, BODY_US = 2000, CALLBACK_US = 500 };
 
 static void sleep_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     usleep(BODY_US);
+}
+
+static void sleep_callback(void *arg UNUSED)
+{
+    usleep(CALLBACK_US);
 }
 
 static struct starpu_codelet sleep_cl = { .cpu_funcs = { sleep_func }, .name = "sleep" };
@@ -23,6 +28,7 @@ static struct starpu_task *submit(int worker)
     task->destroy = 0;
     task->detach = 0;
     task->flops = 100;
+    task->callback_func = sleep_callback;
     task->execute_on_a_specific_worker = 1;
     task->workerid = (unsigned)worker;
     if (starpu_task_submit(task) == 0) return task;
@@ -53,6 +59,12 @@ static void times_of_a_task(void)
         ok(us(&info->push_start_time) <= us(&info->pop_end_time), "pushed, then popped");
         ok(us(&info->pop_end_time) <= us(&info->start_time), "popped, then started");
         double length = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time);
+        ok(us(&info->end_time) <= us(&info->release_data_start_time) &&
+               us(&info->release_data_end_time) <= us(&info->callback_start_time),
+           "then its data was released, and its callback called");
+        double length_of_callback =
+            starpu_timing_timespec_delay_us(&info->callback_start_time, &info->callback_end_time);
+        ok(length_of_callback >= CALLBACK_US, "whose time is given (%.0f us)", length_of_callback);
         ok(length >= BODY_US, "the body's time is counted (%.0f us of at least %d)", length, BODY_US);
     }
     starpu_task_destroy(task);
