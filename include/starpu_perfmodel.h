@@ -28,8 +28,6 @@ extern "C" {
 struct starpu_task;
 struct starpu_data_descr;
 
-#define STARPU_NARCH STARPU_ANY_WORKER
-
 /* Deepest nesting of recursive tasks that a model tells apart. */
 #define STARPU_RECURSIVE_TASKS_NMAX_LEVELS 10
 

@@ -14,6 +14,11 @@
  * unless the backlog is large. If it then meets a longer task, it wakes somebody before running it
  * (orr_worker_expects): the debt is always paid.
  *
+ * But a task that is known to be brief may take long this once, or block. So while wake-ups are withheld for
+ * that reason one of the sleepers is the sentry: it sleeps a millisecond at a time, and when a worker that
+ * counts as brief has run nothing since the last look, it does not count any more, and the sentry looks for
+ * tasks. Whoever withholds a wake-up first makes a sentry; it resigns when nobody is brief for a while.
+ *
  * park.pml, beside this file, is a model of it all for spin: change both.
  *
  * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
@@ -31,7 +36,8 @@
 #include "core/worker/several.h"
 #include "core/worker/wait.h"
 
-enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024 };
+enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
+enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
 static const double search_us = 120.0, yield_is_long_us = 25.0;
 
 struct orr_lot orr_lot;
@@ -41,7 +47,7 @@ struct orr_lot orr_lot;
 static void wake_claimed(struct orr_worker *w)
 {
     orr_sub_seq(&orr_lot.parked, 1);
-    orr_store_release(&w->futex, 1); /* pairs with the load in sleep_parked */
+    orr_store_release(&w->futex, NOTIFIED); /* pairs with the load in sleep_parked */
     orr_futex_wake(&w->futex, 1);
 }
 
@@ -63,6 +69,26 @@ static void wake_one(void)
             wake_claimed(&orr_workers[id]);
             return;
         }
+    }
+}
+
+/* Makes a sleeper the sentry, the last one: the first is woken next. It stays parked. */
+static void appoint_sentry(void)
+{
+    for (unsigned i = (orr_worker_count + 63) / 64; i-- > 0;) {
+        uint64_t bits = orr_load_seq(&orr_lot.who[i]), bit;
+        if (!bits) continue;
+        unsigned id = i * 64 + 63 - (unsigned)__builtin_clzll(bits);
+        uint32_t nobody = 0, mine = id + 1, asleep = 0;
+        bit = UINT64_C(1) << (id % 64);
+        if (!orr_cas_seq(&orr_lot.sentry, &nobody, mine)) return;
+        if (!(orr_load_seq(&orr_lot.who[i]) & bit)) { /* pairs with resign: it was woken meanwhile */
+            orr_cas_seq(&orr_lot.sentry, &mine, 0);
+            return; /* it looks for tasks now */
+        }
+        if (orr_cas_seq(&orr_workers[id].futex, &asleep, TO_BE_SENTRY))
+            orr_futex_wake(&orr_workers[id].futex, 1);
+        return;
     }
 }
 
@@ -102,7 +128,10 @@ void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
     }
     if (orr_load_seq(&orr_lot.searching) > 0) return;
     /* pairs with orr_worker_expects: who is no longer brief looks at the backlog afterwards */
-    if (orr_load_seq(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) return;
+    if (orr_load_seq(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) {
+        if (orr_unlikely(orr_load_seq(&orr_lot.sentry) == 0)) appoint_sentry();
+        return;
+    }
     wake_one();
 }
 
@@ -150,16 +179,24 @@ struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void
     return w;
 }
 
+/* w no longer counts as brief. True: it did, and who calls was first. By w, or the sentry. */
+static bool is_brief_no_more(struct orr_worker *w)
+{
+    if (!orr_load_relaxed(&w->short_tasks)) return false;
+    if (!atomic_exchange_explicit(&w->short_tasks, false, memory_order_seq_cst)) return false;
+    orr_sub_seq(&orr_lot.brief, 1);
+    return true;
+}
+
 void orr_worker_expects(struct orr_worker *w, bool is_short)
 {
     bool was_short = orr_load_relaxed(&w->short_tasks);
     if (is_short && was_short) return;
-    if (is_short != was_short) {
-        orr_store_relaxed(&w->short_tasks, is_short);
-        if (is_short)
-            orr_add_seq(&orr_lot.brief, 1);
-        else
-            orr_sub_seq(&orr_lot.brief, 1);
+    if (is_short) {
+        orr_add_seq(&orr_lot.brief, 1); /* first: the count never falls short */
+        orr_store_seq(&w->short_tasks, true);
+    } else {
+        is_brief_no_more(w);
     }
     if (is_short || orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&orr_lot.searching) > 0) return;
     if (orr_worker_backlog(w) > 0) wake_one();
@@ -231,11 +268,70 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
     }
 }
 
-/* Sleeps until woken; says meanwhile how long it has been idle, to who wants to know. */
+/* ---- the sentry ---- */
+
+static bool is_sentry(const struct orr_worker *w)
+{
+    return orr_load_seq(&orr_lot.sentry) == (uint32_t)w->id + 1;
+}
+
+/* w does not sleep any more, or nobody is brief. Pairs with appoint_sentry: either that sees that w was
+ * woken, or w sees that it was appointed. */
+static void resign(struct orr_worker *w)
+{
+    uint32_t mine = (uint32_t)w->id + 1;
+    if (orr_unlikely(orr_load_seq(&orr_lot.sentry) == mine)) orr_cas_seq(&orr_lot.sentry, &mine, 0);
+}
+
+/* Whether workers that count as brief have run nothing since the last look; they do not count any more. */
+static bool finds_slow_ones(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        uint64_t run = orr_load_acquire(&w->tasks_run);
+        if (orr_load_relaxed(&w->short_tasks) && run == w->tasks_seen) any |= is_brief_no_more(w);
+        w->tasks_seen = run;
+    }
+    return any;
+}
+
+/* Nobody has been brief for a while. Who withholds a wake-up just now relies on the sentry: it looks again.
+ */
+static void retire(struct orr_worker *w)
+{
+    uint32_t nobody = 0;
+    resign(w);
+    if (orr_load_seq(&orr_lot.brief) > 0) orr_cas_seq(&orr_lot.sentry, &nobody, (uint32_t)w->id + 1);
+}
+
+/* One look of the sentry. True: it is to look for tasks. */
+static bool stand_guard(struct orr_worker *w, unsigned *quiet)
+{
+    if (finds_slow_ones() && claim((unsigned)w->id)) {
+        orr_sub_seq(&orr_lot.parked, 1);
+        orr_add_seq(&orr_lot.searching, 1);
+        return true;
+    }
+    *quiet = orr_load_seq(&orr_lot.brief) > 0 ? 0 : *quiet + 1;
+    if (*quiet >= SENTRY_QUIET) retire(w);
+    return false;
+}
+
+/* Sleeps until woken, or until it sees as the sentry that it is needed; says meanwhile how long it has been
+ * idle, to who wants to know. */
 static void sleep_parked(struct orr_worker *w)
 {
-    while (orr_load_acquire(&w->futex) == 0)
-        if (!orr_futex_wait(&w->futex, 0, orr_counters_period_ns(w))) orr_counters_idle(w);
+    unsigned quiet = 0;
+    for (uint32_t said; (said = orr_load_acquire(&w->futex)) != NOTIFIED;) {
+        if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
+        bool sentry = is_sentry(w);
+        int64_t period_ns = orr_counters_period_ns(w);
+        if (sentry && (period_ns < 0 || period_ns > SENTRY_NS)) period_ns = SENTRY_NS;
+        if (orr_futex_wait(&w->futex, 0, period_ns)) continue;
+        if (orr_counters_period_ns(w) >= 0) orr_counters_idle(w);
+        if (sentry && stand_guard(w, &quiet)) return;
+    }
 }
 
 /* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
@@ -255,10 +351,12 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
         } else {
             sleep_parked(w); /* somebody is waking us and counted us as searching: take note of it */
         }
+        resign(w);
         return t;
     }
     orr_sleep_begin(w);
     sleep_parked(w);
+    resign(w);
     orr_sleep_end(w);
     return NULL;
 }
@@ -336,10 +434,7 @@ static struct orr_task *search_and_park(struct orr_worker *w)
 static struct orr_task *idle(struct orr_worker *w)
 {
     orr_store_relaxed(&w->idle_shown, true);
-    if (orr_load_relaxed(&w->short_tasks)) {
-        orr_store_relaxed(&w->short_tasks, false);
-        orr_sub_seq(&orr_lot.brief, 1);
-    }
+    is_brief_no_more(w);
     struct orr_task *t = NULL;
     if (orr_unlikely(orr_load_relaxed(&w->on_cond)))
         t = idle_on_cond(w);

@@ -12,6 +12,7 @@ struct orr_lot {
     _Atomic uint32_t searching; /* workers awake and looking, or woken on the way to look */
     _Atomic uint32_t brief;     /* workers busy with short tasks: they will come by within microseconds */
     _Atomic uint32_t plain;     /* one kind of worker, one context: whoever searches can take any task */
+    _Atomic uint32_t sentry;    /* 1 + the parked worker that looks every millisecond, 0: nobody need */
     ORR_ALIGNED_LINE _Atomic uint64_t who[STARPU_NMAXWORKERS / 64]; /* bit: parked */
     ORR_ALIGNED_LINE _Atomic uint32_t stopping;                     /* workers leave when they find nothing */
     _Atomic uint32_t attention;   /* what workers are to look at between tasks: a pause, changes asked for */

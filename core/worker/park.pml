@@ -10,10 +10,13 @@
  * A SHORT task is one that is known to be short. A LONG one is not, and here ends only when all shared tasks have begun: so
  * a task left waiting beside a sleeping worker is a deadlock, and spin reports it. An UNKNOWN one may end at any time.
  *
+ * A LIAR is known to be short, and ends like a LONG one. The sentry's time-out may pass at any time; a worker that counts as
+ * brief may be taken for slow at any time, too: more than the C code does.
+ *
  * Property: no execution stops before every task has run once, and all workers have then left for the shutdown.
  *
- * MUTANTS: -DNO_LAST_LOOK -DLOOK_BEFORE_PUSH -DNO_DEBT,-DEACH=3 -DIGNORE_WAKER -DBIT_BEFORE_COUNT,-DLOCAL,-DEACH=1 -DSTALE_LENGTH
- * SIZES: -DPRODUCERS=2,-DEACH=1 -DEACH=3 -DSPILL -DLOCAL,-DEACH=1
+ * MUTANTS: -DNO_LAST_LOOK -DLOOK_BEFORE_PUSH -DNO_DEBT,-DEACH=3 -DIGNORE_WAKER -DBIT_BEFORE_COUNT,-DLOCAL,-DEACH=1 -DSTALE_LENGTH -DLIARS,-DNO_SENTRY
+ * SIZES: -DPRODUCERS=2,-DEACH=1 -DEACH=3 -DSPILL -DLOCAL,-DEACH=1 -DLIARS
  */
 #ifndef WORKERS
 #define WORKERS 2
@@ -32,14 +35,16 @@
 #define LOCAL_TASKS 0
 #endif
 
-mtype = { NOTHING, SHORT, UNKNOWN, LONG };
+mtype = { NOTHING, SHORT, UNKNOWN, LONG, LIAR };
 
 /* orr_lot */
 byte parked, searching, brief;
+byte sentry; /* 1 + its number */
 bool who[WORKERS];
 bool stopping;
 /* struct orr_worker */
 bool futex[WORKERS];
+bool short_tasks[WORKERS];
 byte local_count; /* of worker 0 */
 /* struct orr_queue */
 byte tail, head;
@@ -86,6 +91,37 @@ inline wake_one(id, mine)
     fi
 }
 
+/* appoint_sentry: the last sleeper; who was woken meanwhile is none. That it stays parked, and only begins to look at the
+ * clock, needs no word: sleep_parked reads `sentry` whenever it likes. */
+inline appoint_sentry(id, mine)
+{
+#if defined(LIARS) && !defined(NO_SENTRY)
+    atomic {
+        id = WORKERS;
+        do
+        :: id > 0 && !who[id - 1] -> id--
+        :: else -> break
+        od;
+        mine = id > 0 && sentry == 0;
+        if
+        :: mine -> sentry = id
+        :: else -> id = 0
+        fi
+    };
+    if
+    :: mine ->
+       if
+       :: who[id - 1]
+       :: else -> atomic { if :: sentry == id -> sentry = 0 :: else fi }
+       fi;
+       atomic { id = 0; mine = false }
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 /* orr_wake_any */
 inline orr_wake_any(id, mine)
 {
@@ -96,7 +132,11 @@ inline orr_wake_any(id, mine)
        :: searching > 0
        :: else ->
           if
-          :: brief > 0 && LENGTH < LARGE_BACKLOG
+          :: brief > 0 && LENGTH < LARGE_BACKLOG ->
+             if
+             :: sentry == 0 -> appoint_sentry(id, mine)
+             :: else
+             fi
           :: else -> wake_one(id, mine)
           fi
        fi
@@ -154,6 +194,9 @@ inline kind_of_task(t)
     :: t = SHORT
     :: t = UNKNOWN
     :: longs < WORKERS - 1 -> longs++; t = LONG
+#ifdef LIARS
+    :: longs < WORKERS - 1 -> longs++; t = LIAR
+#endif
     fi
 }
 
@@ -221,12 +264,22 @@ inline wake_for_backlog(id, mine, n)
 #endif
 }
 
+/* is_brief_no_more */
+inline is_brief_no_more(x, mine)
+{
+    atomic { mine = short_tasks[x]; short_tasks[x] = false };
+    if
+    :: mine -> brief--; mine = false
+    :: else
+    fi
+}
+
 /* orr_worker_expects */
-inline orr_worker_expects(is_short, short_tasks, id, mine, n)
+inline orr_worker_expects(is_short, w, id, mine, n)
 {
     if
-    :: is_short && !short_tasks -> short_tasks = true; brief++
-    :: !is_short && short_tasks -> short_tasks = false; brief--
+    :: is_short && !short_tasks[w] -> brief++; short_tasks[w] = true
+    :: !is_short && short_tasks[w] -> is_brief_no_more(w, mine)
     :: else
     fi;
 #ifndef NO_DEBT
@@ -255,8 +308,47 @@ inline stop_searching(found, others, id, mine, n)
     others = 0
 }
 
+/* resign */
+inline resign(w)
+{
+    atomic { if :: sentry == w + 1 -> sentry = 0 :: else fi }
+}
+
+/* sleep_parked, with stand_guard: it is woken, or takes a brief worker for slow, or nobody is brief and it retires. The last
+ * happens only when that changes something. */
+inline sleep_parked(w, id, mine)
+{
+    do
+    :: futex[w] -> break
+#ifdef LIARS
+    :: atomic { sentry == w + 1 && short_tasks[0] -> id = 0 }
+       guard(w, id, mine)
+    :: atomic { sentry == w + 1 && WORKERS > 1 && short_tasks[WORKERS - 1] -> id = WORKERS - 1 }
+       guard(w, id, mine)
+    :: sentry == w + 1 && brief == 0 ->
+       resign(w);
+       if
+       :: brief > 0 -> atomic { if :: sentry == 0 -> sentry = w + 1 :: else fi }
+       :: else
+       fi
+#endif
+    od;
+    mine = false
+}
+
+inline guard(w, id, mine)
+{
+    is_brief_no_more(id, mine);
+    id = 0;
+    claim(w, mine);
+    if
+    :: mine -> parked--; searching++; break
+    :: else
+    fi
+}
+
 /* park */
-inline park(w, t, pos, mine)
+inline park(w, t, pos, id, mine)
 {
     futex[w] = false;
 #ifdef BIT_BEFORE_COUNT
@@ -281,21 +373,23 @@ inline park(w, t, pos, mine)
 #ifdef IGNORE_WAKER
           searching++
 #else
-          futex[w] /* sleep_parked: somebody is waking us */
+          sleep_parked(w, id, mine) /* somebody is waking us */
 #endif
        fi;
        mine = false
-    :: else -> futex[w] /* sleep_parked */
-    fi
+    :: else -> sleep_parked(w, id, mine)
+    fi;
+#ifdef LIARS
+    resign(w)
+#else
+    skip
+#endif
 }
 
 /* idle */
-inline idle(w, t, pos, short_tasks, others, id, mine, n)
+inline idle(w, t, pos, others, id, mine, n)
 {
-    if
-    :: short_tasks -> short_tasks = false; brief--
-    :: else
-    fi;
+    is_brief_no_more(w, mine);
     orr_worker_next(w, t, pos); /* LOOKS_BEFORE_SEARCHING */
     if
     :: t != NOTHING
@@ -307,7 +401,7 @@ inline idle(w, t, pos, short_tasks, others, id, mine, n)
           orr_worker_next(w, t, pos); /* search */
           if
           :: t != NOTHING || stopping
-          :: t == NOTHING && !stopping -> park(w, t, pos, mine)
+          :: t == NOTHING && !stopping -> park(w, t, pos, id, mine)
           :: t == NOTHING && !stopping /* searches on */
           fi
        od;
@@ -319,20 +413,21 @@ inline idle(w, t, pos, short_tasks, others, id, mine, n)
 proctype worker(byte w)
 {
     byte id, pos, others, n;
-    bool mine, short_tasks;
+    bool mine;
     mtype t = NOTHING;
     do
     :: orr_worker_next(w, t, pos);
        if
-       :: t == NOTHING -> idle(w, t, pos, short_tasks, others, id, mine, n)
+       :: t == NOTHING -> idle(w, t, pos, others, id, mine, n)
        :: else
        fi;
        if
        :: t == NOTHING && stopping -> break
        :: t == NOTHING && !stopping
-       :: t == SHORT -> orr_worker_expects(true, short_tasks, id, mine, n)
-       :: t == UNKNOWN -> orr_worker_expects(false, short_tasks, id, mine, n)
-       :: t == LONG -> orr_worker_expects(false, short_tasks, id, mine, n); begun == SHARED
+       :: t == SHORT -> orr_worker_expects(true, w, id, mine, n)
+       :: t == UNKNOWN -> orr_worker_expects(false, w, id, mine, n)
+       :: t == LIAR -> orr_worker_expects(true, w, id, mine, n); begun == SHARED
+       :: t == LONG -> orr_worker_expects(false, w, id, mine, n); begun == SHARED
        fi;
        t = NOTHING
     od

@@ -330,10 +330,12 @@ void starpu_profiling_set_id(int new_id)
 
 void orr_profile_init(void)
 {
+    bool wanted = orr_load_relaxed(&orr_profiling) & ORR_PROFILE_TIMES; /* before starpu_init */
     orr_store_relaxed(&orr_profiling, orr_breaks_init() ? ORR_PROFILE_BREAKS : 0);
     orr_ready_soon_changed = orr_profile_listen;
     for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
     starpu_profiling_init();
+    if (wanted) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
     orr_profile_listen();
 }
 

@@ -363,12 +363,13 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_thread *self = orr_self();
     struct orr_ready_list released = { NULL, NULL };
-    w->tasks_run++;
+    orr_own_add(&w->tasks_run, 1);
     self->collect = &released;
     if (orr_task_body_done(t)) orr_task_complete(t);
     self->collect = NULL;
     if (released.head) orr_ready_dispatch(&released, &w->kept);
-    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) && w->tasks_run % THRESHOLD_CHECK_EVERY == 0)
+    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) &&
+        orr_load_relaxed(&w->tasks_run) % THRESHOLD_CHECK_EVERY == 0)
         orr_wait_check();
 }
 

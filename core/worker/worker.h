@@ -37,7 +37,7 @@ struct orr_worker {
         on_cond; /* it sleeps on its condition: one of its policies is the program's [own, read by any] */
 
     /* parking [atomic: see park.c] */
-    ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified */
+    ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified, 2: sentry (park.c) */
     _Atomic uint32_t parked;
 
     /* tasks for this worker alone */
@@ -51,9 +51,10 @@ struct orr_worker {
     /* the worker's own [own: worker] */
     ORR_ALIGNED_LINE struct orr_task *kept; /* released by the last task, to run next */
     struct orr_task *running;
-    _Atomic bool short_tasks; /* counted in the lot as one who will come by soon [own; any: hint] */
-    uint64_t last_ticks;      /* when the last task ended */
-    uint64_t poll_ticks;      /* when progress functions were last called */
+    _Atomic bool
+        short_tasks;     /* counted in the lot as one who will come by soon [own; the sentry clears it] */
+    uint64_t last_ticks; /* when the last task ended */
+    uint64_t poll_ticks; /* when progress functions were last called */
     struct {
         const void *cl;
         uint64_t ticks;
@@ -64,7 +65,8 @@ struct orr_worker {
     unsigned jobs_in_a_row;      /* without asking the policy */
     _Atomic bool observed;       /* hooks of the policy or profiling want to see every task */
     bool direct;                 /* implementations are called straight from here (CPU) [const] */
-    uint64_t tasks_run;          /* [any: statistic] */
+    _Atomic uint64_t tasks_run;  /* [own, read by any] */
+    uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
     double busy_us;              /* [any: statistic] */
     unsigned rng;
     double

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ready tasks do not stay behind beside sleeping workers when a task that is known to be short takes long: it
+ * waits here for a task that was pushed behind it.
+ * Threads: main and the workers. Owns: the counters. Not here: which worker is best (tests/sched).
+ */
+#include "tests/helper.h"
+
+enum { SHORT_RUNS = 1000, LIMIT_MS = 5000, FOLLOWERS = 3 };
+
+static atomic_int blocked, followed, in_time;
+
+static void work(void *buffers[] UNUSED, void *arg)
+{
+    int kind = (int)(intptr_t)arg;
+    if (kind == 1) {
+        atomic_store(&blocked, 1);
+        atomic_store(&in_time, comes_to(&followed, FOLLOWERS, LIMIT_MS));
+    } else if (kind == 2) {
+        atomic_fetch_add(&followed, 1);
+    }
+}
+
+static struct starpu_codelet cl = { .cpu_funcs = { work }, .name = "mostly short" };
+
+static void submit(int kind)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &cl;
+    task->cl_arg = (void *)(intptr_t)kind;
+    if (starpu_task_submit(task) != 0) ok(0, "the task is accepted");
+}
+
+/* Whether the followers run while the first one blocks; three times, as the workers may not sleep yet. */
+static int run_with(const char *policy)
+{
+    int good = 1;
+    runtime_start(3, policy);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < SHORT_RUNS; i++) submit(0);
+        starpu_task_wait_for_all();
+        usleep(5000); /* all go to sleep */
+        atomic_store(&blocked, 0);
+        atomic_store(&followed, 0);
+        submit(1);
+        if (!comes_to(&blocked, 1, LIMIT_MS)) break;
+        usleep(5000);
+        for (int i = 0; i < FOLLOWERS; i++) submit(2);
+        starpu_task_wait_for_all();
+        good &= atomic_load(&in_time);
+    }
+    starpu_shutdown();
+    return good;
+}
+
+int main(void)
+{
+    static const char *const policies[] = { "eager",         "prio",         "ws",        "lws",
+                                            "modular-eager", "modular-prio", "modular-ws" };
+    for (unsigned i = 0; i < LENGTH(policies); i++)
+        ok(run_with(policies[i]),
+           "%s: tasks behind one that is known to be short, and blocks, run on workers that slept",
+           policies[i]);
+    return done_testing();
+}
