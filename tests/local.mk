@@ -134,6 +134,7 @@ TAP_TESTS += tests/sched/interface_data
 TAP_TESTS += tests/sched/every_policy
 UNIT_TESTS += tests/core/coherency_places
 UNIT_TESTS += tests/core/interfaces
+UNIT_TESTS += tests/core/many_data
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
 TAP_TESTS += tests/core/misuse

@@ -40,6 +40,7 @@ struct orr_access {
     uint16_t position;        /* for the owner: which of its accesses this is */
     uint8_t group;            /* enum orr_group */
     uint8_t flags;            /* for the owner */
+    uint8_t mode; /* for the owner: all that it does (enum starpu_data_access_mode, without flags) */
 };
 
 struct orr_access_queue {

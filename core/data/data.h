@@ -75,9 +75,9 @@ struct orr_data {
     uint32_t wt_mask;                /* write-through nodes */
     uint32_t expected;               /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
-    struct orr_data *next, **prev;   /* list of all handles [lock: registry] */
-    struct orr_data *ptr_next;       /* hash chain of pointer lookup [lock: registry] */
-    void *local_ptr;                 /* as registered; key of the lookup */
+    struct orr_data *next, **prev;   /* of those not found by address alone (registry.c) [lock: registry] */
+    struct orr_data *ptr_next, **ptr_prev; /* of those with similar addresses [lock: registry] */
+    void *local_ptr;                       /* as registered; key of the look-up [lock: registry] */
     struct orr_graph_datum
         *graph; /* while tasks that are recorded use it (core/task/graph.c) [lock: graph] */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handle.c: registering data, finding it again, and ending its life.
- * Threads: any. Owns: the registry of handles (list, and hash by pointer). Not here: acquiring (acquire.c),
- * copies (coherency.c), interfaces' shapes (interfaces/), partitions (partition.c). */
+/* handle.c: registering data, and ending its life.
+ * Threads: any. Owns: the handles that ended last. Not here: finding them by address (registry.c), acquiring
+ * (acquire.c), copies (coherency.c), interfaces' shapes (interfaces/), partitions (partition.c). */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,11 @@
 #include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/data/partition.h"
+#include "core/data/registry.h"
 #include "core/mem/node.h"
 
-enum { POINTER_BUCKETS = 4096, RETIRED = 64 };
+enum { RETIRED = 64 };
 
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* rank: above queue locks */
-static struct orr_data *handles;                             /* [lock: registry] */
-static struct orr_data *by_pointer[POINTER_BUCKETS];         /* [lock: registry] */
 static _Atomic bool default_sequential_consistency = true;
 static _Atomic(struct orr_data *) retired[RETIRED]; /* the handles that ended last */
 static _Atomic unsigned next_retired;
@@ -114,6 +112,7 @@ static void retire(struct orr_data *h)
 void orr_data_retired_free(void)
 {
     for (unsigned i = 0; i < RETIRED; i++) orr_free(orr_exchange_acq_rel(&retired[i], NULL));
+    orr_registry_trim();
 }
 
 void orr_data_destroy(struct orr_data *h)
@@ -130,46 +129,6 @@ void orr_data_destroy(struct orr_data *h)
     }
     h->magic = 0;
     retire(h);
-}
-
-static unsigned bucket(const void *ptr)
-{
-    return (unsigned)(((uintptr_t)ptr * 0x9E3779B97F4A7C15u) >> 52) % POINTER_BUCKETS;
-}
-
-static void registry_add(struct orr_data *h)
-{
-    pthread_mutex_lock(&registry);
-    h->next = handles;
-    h->prev = &handles;
-    if (handles) handles->prev = &h->next;
-    handles = h;
-    if (h->local_ptr) {
-        struct orr_data **b = &by_pointer[bucket(h->local_ptr)];
-        h->ptr_next = *b;
-        *b = h;
-    }
-    pthread_mutex_unlock(&registry);
-}
-
-static void unlink_pointer_locked(struct orr_data *h)
-{
-    if (!h->local_ptr) return;
-    struct orr_data **p = &by_pointer[bucket(h->local_ptr)];
-    while (*p && *p != h) p = &(*p)->ptr_next;
-    if (*p) *p = h->ptr_next;
-    h->local_ptr = NULL;
-}
-
-static void registry_remove(struct orr_data *h)
-{
-    pthread_mutex_lock(&registry);
-    if (h->prev) {
-        *h->prev = h->next;
-        if (h->next) h->next->prev = h->prev;
-    }
-    unlink_pointer_locked(h);
-    pthread_mutex_unlock(&registry);
 }
 
 static void *pointer_of(struct orr_data *h, int node)
@@ -209,8 +168,7 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
         orr_error("starpu_data_register: out of memory for a handle");
         return;
     }
-    if (home_node == STARPU_MAIN_RAM) h->local_ptr = pointer_of(h, 0);
-    registry_add(h);
+    orr_registry_add(h, home_node == STARPU_MAIN_RAM ? pointer_of(h, 0) : NULL);
     *handleptr = h;
 }
 
@@ -222,15 +180,7 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (!r->allocated) r->ours = false; /* the program's buffer is used from now on */
     r->allocated = true;
     orr_spin_unlock(&h->queue.lock);
-    if (node != STARPU_MAIN_RAM || h->local_ptr) return;
-    void *p = pointer_of(h, 0);
-    if (!p) return;
-    pthread_mutex_lock(&registry);
-    h->local_ptr = p;
-    struct orr_data **b = &by_pointer[bucket(p)];
-    h->ptr_next = *b;
-    *b = h;
-    pthread_mutex_unlock(&registry);
+    if (node == STARPU_MAIN_RAM) orr_registry_set_pointer(h, pointer_of(h, 0));
 }
 
 void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t src)
@@ -265,17 +215,7 @@ static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 
 starpu_data_handle_t starpu_data_lookup(const void *ptr)
 {
-    pthread_mutex_lock(&registry);
-    struct orr_data *h = by_pointer[bucket(ptr)];
-    while (h && h->local_ptr != ptr) h = h->ptr_next;
-    if (h) h = piece_at(h, ptr);
-    struct orr_data *i = handles; /* memory allocated later, and pieces, are not in the table */
-    while (!h && i) {
-        if (!i->local_ptr || i->partitioned) h = piece_at(i, ptr);
-        i = i->next;
-    }
-    pthread_mutex_unlock(&registry);
-    return h;
+    return orr_registry_find(ptr, piece_at);
 }
 
 /* ---- the end of a handle's life ---- */
@@ -322,7 +262,7 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
         else if (r != -ENODATA) /* else its contents were given up: there is nothing to bring home */
             orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
     }
-    registry_remove(h);
+    orr_registry_remove(h);
     orr_data_destroy(h);
 }
 
@@ -348,7 +288,7 @@ static void end_granted(struct orr_waiter *w)
     struct orr_data *h = e->handle;
     if (e->destroy) {
         if (orr_waiter_put_off(w, end_granted)) return; /* methods of the program's follow */
-        registry_remove(h);
+        orr_registry_remove(h);
         orr_data_destroy(h);
     } else {
         orr_data_invalidate_copies(h);

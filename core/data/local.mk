@@ -3,6 +3,7 @@
 #   liborrery_la_SOURCES += core/data/noun.c core/data/noun.h
 liborrery_la_SOURCES += core/data/access.c core/data/access.h
 liborrery_la_SOURCES += core/data/handle.c core/data/data.h
+liborrery_la_SOURCES += core/data/registry.c core/data/registry.h
 liborrery_la_SOURCES += core/data/acquire.c
 liborrery_la_SOURCES += core/data/coherency.c core/data/coherency.h
 liborrery_la_SOURCES += core/data/transfer.c core/data/transfer.h

@@ -27,6 +27,7 @@
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/filters/cut.h"
+#include "core/data/registry.h"
 #include "core/data/transfer.h"
 
 enum plan_state { PLAN_OFF, PLAN_READ, PLAN_WRITE };
@@ -696,6 +697,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     plan_link(plan);
     h->partitioned = true;
     h->nchildren = plan->count;
+    orr_registry_partitioned(h);
     release_children(plan);
 }
 
@@ -749,6 +751,7 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
     orr_event_wait(&gathered);
     h->partitioned = false;
     h->nchildren = 0;
+    orr_registry_partitioned(h);
     drop_gathered(plan);
     if (gathering_node != STARPU_MAIN_RAM) starpu_data_prefetch_on_node(h, gathering_node, 1);
 }

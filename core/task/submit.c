@@ -23,6 +23,8 @@
 
 #undef starpu_task_submit
 
+enum { INSERTED_MAX = 32 }; /* data of a task: beyond that they are sorted at once */
+
 static void access_granted(struct orr_waiter *w);
 
 /* ---- phase one ---- */
@@ -61,8 +63,16 @@ static int no_mode(struct orr_task *t, unsigned i, int mode)
     return -EINVAL;
 }
 
-/* Puts an access to h in its place by address; an earlier one to the same handle takes up the mode instead.
- */
+/* Two accesses to one handle are one: same takes up what a does. */
+static void absorb(struct orr_access *same, const struct orr_access *a)
+{
+    same->mode |= a->mode;
+    if (same->group != a->group) same->group = ORR_GROUP_WRITE;
+    if (same->group != ORR_GROUP_COMMUTE) same->flags &= (uint8_t)~ORR_AF_TURN;
+    if (!(a->flags & ORR_AF_LATE)) same->flags &= (uint8_t)~ORR_AF_LATE;
+}
+
+/* Puts an access in its place by address. */
 static void insert_sorted(struct orr_access *list, unsigned *count, starpu_data_handle_t *handles,
                           struct orr_access a)
 {
@@ -70,15 +80,58 @@ static void insert_sorted(struct orr_access *list, unsigned *count, starpu_data_
     unsigned at = *count;
     while (at > 0 && handles[list[at - 1].index] > h) at--;
     if (at > 0 && handles[list[at - 1].index] == h) {
-        struct orr_access *same = &list[at - 1];
-        if (same->group != a.group) same->group = ORR_GROUP_WRITE;
-        if (same->group != ORR_GROUP_COMMUTE) same->flags &= (uint8_t)~ORR_AF_TURN;
-        if (!(a.flags & ORR_AF_LATE)) same->flags &= (uint8_t)~ORR_AF_LATE;
+        absorb(&list[at - 1], &a);
         return;
     }
     memmove(&list[at + 1], &list[at], (*count - at) * sizeof a);
     list[at] = a;
     ++*count;
+}
+
+/* By address, then in the order given. */
+static bool comes_after(starpu_data_handle_t *handles, const struct orr_access *a, const struct orr_access *b)
+{
+    struct orr_data *ha = handles[a->index], *hb = handles[b->index];
+    return ha != hb ? ha > hb : a->index > b->index;
+}
+
+/* Of a heap in which only place `at` may be too small for its place. */
+static void sift_down(struct orr_access *list, unsigned n, unsigned at, starpu_data_handle_t *handles)
+{
+    struct orr_access a = list[at];
+    for (unsigned child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && comes_after(handles, &list[child + 1], &list[child])) child++;
+        if (!comes_after(handles, &list[child], &a)) break;
+        list[at] = list[child];
+    }
+    list[at] = a;
+}
+
+static bool is_sorted(const struct orr_access *list, unsigned n, starpu_data_handle_t *handles)
+{
+    for (unsigned i = 1; i < n; i++)
+        if (comes_after(handles, &list[i - 1], &list[i])) return false;
+    return true;
+}
+
+/* Sorts many accesses in place (heapsort), and makes those to one handle one. Returns how many are left. */
+static unsigned sort_many(struct orr_access *list, unsigned n, starpu_data_handle_t *handles)
+{
+    bool sorted = is_sorted(list, n, handles);
+    for (unsigned i = sorted ? 0 : n / 2; i-- > 0;) sift_down(list, n, i, handles);
+    for (unsigned i = sorted ? 0 : n; i-- > 1;) {
+        struct orr_access last = list[0];
+        list[0] = list[i];
+        list[i] = last;
+        sift_down(list, i, 0, handles);
+    }
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (count > 0 && handles[list[count - 1].index] == handles[list[i].index])
+            absorb(&list[count - 1], &list[i]);
+        else
+            list[count++] = list[i];
+    return count;
 }
 
 /* Room for n accesses. */
@@ -123,7 +176,8 @@ static int build_accesses(struct orr_task *t, unsigned n)
         struct orr_access a = { .waiter = { .granted = access_granted },
                                 .index = (uint16_t)i,
                                 .group = orr_access_group(mode),
-                                .flags = ORR_ACCESS_LASTS };
+                                .flags = ORR_ACCESS_LASTS,
+                                .mode = (uint8_t)(modes[i] & ORR_TASK_MODES) };
         if (orr_unlikely(a.group == ORR_GROUP_REDUX))
             t->flags = (t->flags | ORR_TF_REDUX) & ~(uint32_t)ORR_TF_PLAIN;
         if (orr_unlikely(!handle_is_sequential(pub, handles[i], i)) && !(t->flags & ORR_TF_LISTED))
@@ -131,8 +185,12 @@ static int build_accesses(struct orr_task *t, unsigned n)
                                        before it */
         if (orr_unlikely(a.group == ORR_GROUP_COMMUTE)) a.flags |= ORR_AF_TURN;
         if (orr_unlikely(a.flags & (ORR_AF_LATE | ORR_AF_TURN))) t->flags |= ORR_TF_LATE;
-        insert_sorted(list, &count, handles, a);
+        if (orr_likely(n <= INSERTED_MAX))
+            insert_sorted(list, &count, handles, a);
+        else
+            list[count++] = a;
     }
+    if (orr_unlikely(n > INSERTED_MAX)) count = sort_many(list, n, handles);
     for (unsigned i = 0; i < count; i++) list[i].position = (uint16_t)i;
     t->naccesses = (uint16_t)count;
     return 0;

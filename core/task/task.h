@@ -43,6 +43,10 @@ struct orr_ready_list {
     struct orr_task *head, *tail;
 };
 
+/* The bits of a mode that say what a task does with its data. */
+enum { ORR_TASK_MODES = STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
+_Static_assert(ORR_TASK_MODES <= UINT8_MAX, "they fit into struct orr_access");
+
 enum orr_access_flag {
     ORR_AF_LATE = 1 << 0,    /* joins when the task is otherwise ready: no sequential consistency */
     ORR_AF_TURN = 1 << 1,    /* commuting: takes its turn when the task is otherwise ready */

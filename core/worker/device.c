@@ -82,19 +82,40 @@ static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct
     }
 }
 
+/* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */
+static const struct orr_access *access_to(struct orr_task *t, const struct orr_data *h)
+{
+    const struct orr_access *a = orr_task_accesses(t);
+    unsigned first = 0, end = t->naccesses;
+    while (first < end) {
+        unsigned middle = (first + end) / 2;
+        struct orr_data *there = STARPU_TASK_GET_HANDLE(t->pub, a[middle].index);
+        if (there == h) return &a[middle];
+        if (there < h)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
 /* Everything that the task does with handle h: it may name one several times. */
 static int combined_mode(struct orr_task *t, struct orr_data *h, unsigned n)
 {
-    int mode = 0;
-    for (unsigned i = 0; i < n; i++)
+    const struct orr_access *a = access_to(t, h);
+    int mode = a ? a->mode : 0;
+    for (unsigned i = 0; !a && i < n; i++)
         if (STARPU_TASK_GET_HANDLE(t->pub, i) == h) mode |= STARPU_TASK_GET_MODE(t->pub, i);
-    return mode & (STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX);
+    return mode & ORR_TASK_MODES;
 }
 
 static bool named_before(struct orr_task *t, unsigned i)
 {
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    const struct orr_access *a = access_to(t, h);
+    if (a) return a->index < i;
     for (unsigned j = 0; j < i; j++)
-        if (STARPU_TASK_GET_HANDLE(t->pub, j) == STARPU_TASK_GET_HANDLE(t->pub, i)) return true;
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == h) return true;
     return false;
 }
 
