@@ -382,6 +382,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.make_room = make_room;
     orr_add_seq(&orr_cluster.outstanding, 1);
     orr_add_relaxed(&orr_cluster.posted, 1u);
+    if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
     int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
     if (granted < 0) {
         orr_message_free(m);

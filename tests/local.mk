@@ -25,6 +25,7 @@ TAP_TESTS += tests/core/data_modes
 TAP_TESTS += tests/core/data_acquire
 TAP_TESTS += tests/core/data_lifecycle
 TAP_TESTS += tests/core/data_end
+TAP_TESTS += tests/core/data_first_value
 TAP_TESTS += tests/core/data_filters
 TAP_TESTS += tests/core/data_shapes
 TAP_TESTS += tests/core/long_chains
@@ -62,6 +63,7 @@ MPI_TESTS += tests/mpi/serialized
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/plans
+MPI_TESTS += tests/mpi/first_value
 MPI_TESTS += tests/mpi/types
 MPI_TESTS += tests/mpi/soak_short
 

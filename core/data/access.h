@@ -65,7 +65,12 @@ uint8_t orr_access_group(int mode);
 /* Flags of accesses; the lower bits are the owner's. EXEMPT: from the order (no sequential consistency),
  * joins only when its owner could start. LASTS: the struct lives as long as the access is held. ENDS: takes
  * the handle away, so it is not granted while exempt accesses are expected. */
-enum { ORR_ACCESS_EXEMPT = 0x80, ORR_ACCESS_LASTS = 0x40, ORR_ACCESS_ENDS = 0x20 };
+enum {
+    ORR_ACCESS_EXEMPT = 0x80,
+    ORR_ACCESS_LASTS = 0x40,
+    ORR_ACCESS_ENDS = 0x20,
+    ORR_ACCESS_EMPTIES = 0x10 /* a write after which the data has no value */
+};
 
 static inline struct orr_access *orr_access_holder(struct orr_access *a)
 {

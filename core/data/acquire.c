@@ -16,7 +16,11 @@ void orr_data_announce_slow(struct orr_data *h, int mode)
 {
     bool reads = (mode & STARPU_R) && !(mode & (STARPU_REDUX | STARPU_MPI_REDUX));
     if (reads && h->rare && h->rare->init_cl) orr_data_hooks.initialise(h);
-    if (mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX)) orr_store_relaxed(&h->written_ahead, true);
+}
+
+void orr_data_announce_above(struct orr_data *h)
+{
+    for (struct orr_data *p = h->parent; p; p = p->parent) orr_data_announce(p, STARPU_R);
 }
 
 /* Whoever is let in may release at once, and so let in others: beyond a few levels they are put aside for the
@@ -49,12 +53,14 @@ static void let_in(struct orr_waiter *w)
 
 static int join_locked(struct orr_data *h, struct orr_access *a)
 {
+    orr_data_written_locked(h, a);
     return a->flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(&h->queue, a)
                                       : orr_access_join_locked(&h->queue, a);
 }
 
 static int join_exempt_locked(struct orr_data *h, struct orr_access *a)
 {
+    orr_data_written_locked(h, a);
     return orr_access_join_exempt_locked(&h->queue, a, orr_data_hooks.reclaim);
 }
 
@@ -90,7 +96,6 @@ static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn 
 
 int orr_data_join(struct orr_data *h, struct orr_access *a)
 {
-    if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, true);
     return join(h, a, join_locked);
 }
 
@@ -111,9 +116,22 @@ bool orr_data_join_late(struct orr_data *h, struct orr_access *a)
     return join_exempt(h, a, join_late_locked);
 }
 
-void orr_data_expect(struct orr_data *h)
+bool orr_data_join_first(struct orr_data *h, struct orr_access *a, bool *granted_out)
 {
     orr_spin_lock(&h->queue.lock);
+    bool needed = !orr_load_relaxed(&h->written_ahead);
+    if (needed) {
+        orr_data_written_locked(h, a);
+        *granted_out = orr_access_join_locked(&h->queue, a);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return needed;
+}
+
+void orr_data_expect(struct orr_data *h, struct orr_access *a)
+{
+    orr_spin_lock(&h->queue.lock);
+    orr_data_written_locked(h, a);
     h->expected++;
     h->queue.expecting = true;
     orr_spin_unlock(&h->queue.lock);
@@ -284,6 +302,7 @@ static int join_if_free_locked(struct orr_data *h, struct orr_access *a)
     bool free_now = !q->head && (q->active == 0 ? q->group != ORR_GROUP_REDUX
                                                 : q->group == a->group && a->group == ORR_GROUP_READ);
     if (!free_now) return -EAGAIN;
+    orr_data_written_locked(h, a);
     orr_access_join_locked(q, a);
     if (a->group == ORR_GROUP_COMMUTE) orr_access_commute_enter_locked(q, a);
     return 1;

@@ -67,7 +67,8 @@ struct orr_data {
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
-    _Atomic bool written_ahead; /* a write was submitted, or it was registered with memory [any] */
+    _Atomic bool written_ahead; /* whoever joins now finds a value: a write joined before, or the data was
+                                 * registered with memory [written: lock] */
     bool initialized;           /* somebody wrote, or it was registered with memory [lock] */
     bool lazy_unregister, partitioned, is_not_important, ooc;
     uint8_t reading_stopped;
@@ -94,8 +95,8 @@ struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
 
 /* What the layers above lend to this one; set once at start-up by core/task. */
 struct orr_data_hooks {
-    void (*initialise)(
-        struct orr_data *h); /* submits a task that gives h the neutral value of its init codelet */
+    /* Has a task give h the neutral value of its init codelet (orr_data_join_first). */
+    void (*initialise)(struct orr_data *h);
     void (*reduction_start)(
         struct orr_data *h); /* the queue is held (ORR_GROUP_REDUCING); call orr_data_reduction_done */
     /* The owner of an access that has its handle but cannot start yet gives it back, to be granted anew. With
@@ -114,9 +115,9 @@ ORR_EXPORT int orr_data_join(struct orr_data *h, struct orr_access *a);
 /* The same by orr_access_join_exempt_locked, and whatever happens: true when granted at once. Sets a's flag.
  */
 bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
-/* An access of a submitted task will join by orr_data_join_late, once, when the task is otherwise ready: h is
+/* Access a of a submitted task will join by orr_data_join_late, once, when the task is otherwise ready: h is
  * not taken away before. */
-void orr_data_expect(struct orr_data *h);
+void orr_data_expect(struct orr_data *h, struct orr_access *a);
 bool orr_data_join_late(struct orr_data *h, struct orr_access *a);
 /* Leaves: runs whoever that granted, and starts a reduction when one is due. */
 ORR_EXPORT void orr_data_leave(struct orr_data *h, struct orr_access *a);
@@ -131,12 +132,22 @@ void orr_data_downgrade(struct orr_data *h);
 /* Joins, and blocks the calling thread until granted. 0, or -ENOMEM as orr_data_join. */
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a);
 
-/* An access in this mode is about to be submitted: data that nobody ever wrote gets its initial value first,
- * if it has an init codelet. */
-void orr_data_announce_slow(struct orr_data *h, int mode);
+/* An access in this mode is about to join: data that nobody ever wrote gets its initial value first, if it
+ * has an init codelet. */
+ORR_EXPORT void orr_data_announce_slow(struct orr_data *h, int mode);
 static inline void orr_data_announce(struct orr_data *h, int mode)
 {
     if (orr_unlikely(!orr_load_relaxed(&h->written_ahead))) orr_data_announce_slow(h, mode);
+}
+/* The same for what h is a piece of: pieces get their initial values with the whole. Called without locks. */
+void orr_data_announce_above(struct orr_data *h);
+/* Joins the access of whoever gives h its initial value. False: somebody writes before, and it is not needed.
+ */
+bool orr_data_join_first(struct orr_data *h, struct orr_access *a, bool *granted_out);
+/* a joins, or will: what it writes counts. Called with the lock held. */
+static inline void orr_data_written_locked(struct orr_data *h, const struct orr_access *a)
+{
+    if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, !(a->flags & ORR_ACCESS_EMPTIES));
 }
 
 /* A handle that belongs to a parent (partition.c) or to a reduction: same interface, given contents, no

@@ -310,7 +310,7 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
         return;
     }
     e->access.group = ORR_GROUP_WRITE;
-    e->access.flags = destroy ? ORR_ACCESS_ENDS : 0;
+    e->access.flags = destroy ? ORR_ACCESS_ENDS : ORR_ACCESS_EMPTIES;
     e->access.waiter.granted = end_granted;
     e->handle = h;
     e->destroy = destroy;
@@ -320,7 +320,6 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
         orr_free(e);
         return;
     }
-    if (!destroy) orr_store_relaxed(&h->written_ahead, false);
     if (granted) end_granted(&e->access.waiter);
 }
 
@@ -342,10 +341,9 @@ void starpu_data_deinitialize_submit(starpu_data_handle_t h)
 static void invalidate(struct orr_data *h, const char *fn)
 {
     if (!check(h, fn) || !may_block(fn)) return;
-    struct orr_access a = { .group = ORR_GROUP_WRITE };
+    struct orr_access a = { .group = ORR_GROUP_WRITE, .flags = ORR_ACCESS_EMPTIES };
     if (orr_data_acquire_blocking(h, &a) != 0) return;
     orr_data_invalidate_copies(h);
-    orr_store_relaxed(&h->written_ahead, false);
     orr_data_leave(h, &a);
 }
 

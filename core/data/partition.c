@@ -449,7 +449,6 @@ static void prepare_move(struct plan_switch *s, struct orr_move *m, struct orr_d
     m->handle = h;
     m->access.group = write ? ORR_GROUP_WRITE : ORR_GROUP_READ;
     m->access.flags = s->to == PLAN_OFF && s->plan->ending ? ORR_ACCESS_ENDS : 0;
-    m->access.flags = s->to == PLAN_OFF ? ORR_ACCESS_ENDS : 0; /* the children may be destroyed after it */
     m->access.waiter.granted = move_granted;
     m->fetch.done = fetched;
     m->fetch.handle = h;
@@ -597,6 +596,7 @@ int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_j
 {
     struct orr_partition_use u;
     bool reduce = false;
+    orr_data_announce_above(h);
     orr_partition_begin(&u);
     int r = orr_partition_switch(&u, h, a->group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
     if (!r) {
@@ -677,6 +677,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
                     : "the filter is NULL");
         return;
     }
+    orr_data_announce(h, STARPU_R); /* pieces get their initial values with the whole */
     bool valid, pinned;
     int r = hold_parent(h, &valid, &pinned);
     if (r) {
@@ -872,6 +873,8 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
     struct orr_partition_use u;
     if (!check(h, fn)) return;
+    orr_data_announce(h, STARPU_R); /* pieces get their initial values with the whole */
+    orr_data_announce_above(h);
     orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
     if (plan && plan->state != from)

@@ -111,6 +111,7 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
     q->unwanted = unwanted;
     q->done = async ? NULL : &done;
     q->status_out = async ? NULL : &status;
+    if (!fetch.prefetch) orr_data_announce(h, STARPU_R);
     int granted = orr_data_join(h, &q->access);
     if (granted < 0) {
         orr_free(q);

@@ -45,16 +45,60 @@ int orr_redux_set_modes(struct starpu_task *task)
     return 0;
 }
 
+/* The write by which h gets its initial value. */
+struct first_value {
+    struct orr_access access; /* first */
+    struct orr_data *handle;
+    struct starpu_task *task; /* on h, which access holds meanwhile */
+};
+
+static void first_value_end(struct first_value *f)
+{
+    struct orr_data *h = f->handle;
+    orr_free(f);
+    orr_data_leave(h, NULL);
+}
+
+static void first_value_given(struct orr_task *t, void *arg)
+{
+    (void)t;
+    first_value_end(arg);
+}
+
+static void first_value_granted(struct orr_waiter *w)
+{
+    struct first_value *f = (struct first_value *)w;
+    struct starpu_task *task = f->task;
+    if (orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE) == 0) return;
+    starpu_task_destroy(task);
+    first_value_end(f); /* why was said; who reads will find that nobody wrote */
+}
+
 void orr_redux_initialise(struct orr_data *h)
 {
-    struct starpu_task *task = starpu_task_create();
-    if (!task) return; /* the reader will find that nobody wrote */
-    task->cl = h->rare->init_cl;
-    if (orr_redux_set_modes(task)) orr_warn("reduction: out of memory for the modes of a task");
-    task->cl_arg = h->rare->init_cl_arg;
-    task->handles[0] = h;
-    task->type = STARPU_TASK_TYPE_INTERNAL;
-    if (orr_task_submit(task, ORR_TF_INTERNAL) != 0) starpu_task_destroy(task);
+    struct first_value *f = orr_calloc(1, sizeof *f);
+    struct starpu_task *task = f ? starpu_task_create() : NULL;
+    struct orr_task_rare *r = task ? orr_task_rare_get(orr_task_of(task)) : NULL;
+    bool granted = false;
+    if (r) {
+        f->access.group = ORR_GROUP_WRITE;
+        f->access.waiter.granted = first_value_granted;
+        f->handle = h;
+        f->task = task;
+        task->cl = h->rare->init_cl;
+        if (orr_redux_set_modes(task)) orr_warn("reduction: out of memory for the modes of a task");
+        task->cl_arg = h->rare->init_cl_arg;
+        task->handles[0] = h;
+        task->type = STARPU_TASK_TYPE_INTERNAL;
+        r->internal_done = first_value_given;
+        r->internal_arg = f;
+    }
+    if (!r || !orr_data_join_first(h, &f->access, &granted)) {
+        starpu_task_destroy(task);
+        orr_free(f); /* without memory, who reads will find that nobody wrote */
+    } else if (granted) {
+        first_value_granted(&f->access.waiter);
+    }
 }
 
 /* Gives c its neutral value with h's init codelet, in main memory. */

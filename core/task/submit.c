@@ -164,14 +164,18 @@ static int build_accesses(struct orr_task *t, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
-        if (orr_unlikely(orr_load_relaxed(&handles[i]->queue.planned))) t->flags |= ORR_TF_PLANNED;
+        if (orr_unlikely(orr_load_relaxed(&handles[i]->queue.planned))) {
+            orr_data_announce_above(handles[i]);
+            t->flags |= ORR_TF_PLANNED;
+        }
         if (orr_unlikely(!(mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) ||
                          (mode & STARPU_SCRATCH))) {
             if (!(mode & STARPU_SCRATCH)) return no_mode(t, i, mode);
             t->flags &= ~(uint32_t)ORR_TF_PLAIN;
             mode = STARPU_R; /* nobody else sees its contents; but the handle must not go away meanwhile */
-        } else {
-            orr_data_announce(handles[i], mode);
+        } else if (orr_unlikely(!orr_load_relaxed(&handles[i]->written_ahead))) {
+            orr_data_announce_slow(handles[i], mode);
+            t->flags |= ORR_TF_FIRST;
         }
         struct orr_access a = { .waiter = { .granted = access_granted },
                                 .index = (uint16_t)i,
@@ -342,6 +346,15 @@ static void unlock_queues(struct orr_task *t)
         if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_unlock(&handles[a[i].index]->queue.lock);
 }
 
+/* Some data of t had no value when it was submitted. Called with the locks of all that join. */
+static void mark_written_locked(struct orr_task *t)
+{
+    struct orr_access *a = orr_task_accesses(t);
+    for (unsigned i = 0; i < t->naccesses; i++)
+        if (!(a[i].flags & ORR_AF_LATE))
+            orr_data_written_locked(STARPU_TASK_GET_HANDLE(t->pub, a[i].index), &a[i]);
+}
+
 /* Joins every access that is not late. Returns how many were granted at once. u: the plans' mutex is held,
  * and let go here. */
 static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_partition_use *u)
@@ -355,6 +368,7 @@ static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_
         unlock_queues(t);
         return join_newly_planned(t, early, shared);
     }
+    if (orr_unlikely(t->flags & ORR_TF_FIRST)) mark_written_locked(t);
     for (unsigned i = 0; i < n; i++) {
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
         struct orr_access_queue *q = &handles[a[i].index]->queue;
@@ -392,7 +406,7 @@ static int count_early(struct orr_task *t)
     int n = 0;
     for (unsigned i = 0; i < t->naccesses; i++)
         if (a[i].flags & ORR_AF_LATE)
-            orr_data_expect(STARPU_TASK_GET_HANDLE(t->pub, a[i].index));
+            orr_data_expect(STARPU_TASK_GET_HANDLE(t->pub, a[i].index), &a[i]);
         else
             n++;
     return n;

@@ -111,6 +111,7 @@ enum orr_task_flag {
     ORR_TF_PLANNED = 1 << 19,   /* some of its data is part of a partition plan */
     ORR_TF_PLACED = 1 << 20,    /* it was told that a worker was chosen (core/worker/profile.h) */
     ORR_TF_UNCOUNTED = 1 << 21, /* its codelet does not count how often it runs where */
+    ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
 };
 
 struct orr_task {
