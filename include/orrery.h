@@ -28,7 +28,14 @@ int orrery_version(void);
 const char *orrery_version_string(void);
 
 /* Called with each message about an error in a function that cannot return one; without a hook, such an error
- * ends the process with status 1. The message is borrowed until the hook returns. fn NULL: no hook. */
+ * ends the process with status 1. The message is borrowed until the hook returns. fn NULL: no hook.
+ *
+ * Such an error is also that of a task whose data cannot be brought to its worker: nobody wrote it, or it
+ * does not fit. When the hook returns the task fails: its body does not run, and what it was to write has
+ * no value until somebody writes it, so tasks that read it fail in turn; its memory may hold anything. Its
+ * callbacks are called, and tasks that wait for its end go on. starpu_task_wait(),
+ * starpu_task_wait_for_all() and starpu_task_submit() of a synchronous task (which remains the caller's
+ * then) return an error. */
 void orrery_set_error_hook(void (*fn)(const char *message, void *arg), void *arg);
 
 /* ---- job lists ----

@@ -386,11 +386,13 @@ int starpu_get_limit_max_submitted_tasks(void);
 int starpu_task_finished(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
 /* Wait for the end of a task with detach == 0; frees it if destroy is set. Returns 0; -EINVAL: detached, or
- * synchronous. */
+ * synchronous; -ENODATA, -ENOMEM, -EIO: it failed (orrery_set_error_hook()). Of an array, the first error;
+ * all are waited for. */
 int starpu_task_wait(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 int starpu_task_wait_array(struct starpu_task **tasks, unsigned nb_tasks) STARPU_WARN_UNUSED_RESULT;
 
-/* Wait for all tasks submitted so far, here or in one scheduling context. Returns 0. */
+/* Wait for all tasks submitted so far, here or in one scheduling context. Returns 0; -EIO: some have failed
+ * since the last time (orrery_set_error_hook()). */
 int starpu_task_wait_for_all(void);
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx_id);
 

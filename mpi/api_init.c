@@ -311,15 +311,17 @@ static bool may_block(const char *fn)
     return false;
 }
 
-/* Tasks make messages and messages let tasks run: until there are neither. */
-static void drain(void)
+/* Tasks make messages and messages let tasks run: until there are neither. 0, or -EIO: tasks failed. */
+static int drain(void)
 {
+    int status = 0;
     uint64_t posted;
     do {
         posted = orr_load_seq(&orr_cluster.posted);
         orr_progress_wait(nothing_outstanding, NULL);
-        starpu_task_wait_for_all();
+        if (starpu_task_wait_for_all() == -EIO) status = -EIO;
     } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
+    return status;
 }
 
 /* Why the first message failed since this was asked for, or 0. */
@@ -356,9 +358,10 @@ int starpu_mpi_wait_for_all(MPI_Comm comm)
     struct orr_comm *c = comm_to_wait(comm, "starpu_mpi_wait_for_all", &s);
     if (c) {
         r = orr_redux_gather_all(c);
-        drain();
+        int failed = drain();
         s = orr_stream_meet(c, false);
         if (!s) s = take_failure();
+        if (!r) r = failed;
     }
     return s ? s : r;
 }

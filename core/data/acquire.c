@@ -252,8 +252,8 @@ static void undo_acquire(struct orr_data *h)
 static int fetch_failed(struct orr_data *h, int status, const char *fn)
 {
     if (status == -ENODATA)
-        orr_error("%s%s: the data was never written; write it first (STARPU_W), or give it an init codelet",
-                  fn, where());
+        orr_error("%s%s: the data has no value, as %s; write it first (STARPU_W), or give it an init codelet",
+                  fn, where(), orr_data_why_none(h));
     else
         orr_error("%s%s: the data could not be brought to the memory node (%s)", fn, where(),
                   strerror(-status));

@@ -97,6 +97,7 @@ static void own(struct orr_data *h, unsigned node)
     for (unsigned n = 0; n < h->nnodes; n++) h->replicates[n].state = n == node ? ORR_OWNED : ORR_INVALID;
     h->replicates[node].writing = h->nnodes > 1;
     h->initialized = true;
+    h->lost = false;
     orr_data_update_ready_locked(h);
 }
 
@@ -374,4 +375,17 @@ void orr_data_invalidate_copies(struct orr_data *h)
         orr_waiters_tell(orr_eviction_run(out[n]), n, -EAGAIN);
         orr_memory_feed(n);
     }
+}
+
+void orr_data_lose(struct orr_data *h)
+{
+    orr_data_invalidate_copies(h);
+    orr_spin_lock(&h->queue.lock);
+    h->lost = true;
+    orr_spin_unlock(&h->queue.lock);
+}
+
+const char *orr_data_why_none(const struct orr_data *h)
+{
+    return h->lost ? "the task that was to write it failed" : "it was never written";
 }

@@ -37,6 +37,7 @@ struct orr_data_rare {
     void *redux_cl_arg, *init_cl_arg;
     starpu_data_handle_t *redux_per_worker; /* contributions by worker id; entries NULL until used */
     unsigned redux_count;
+    bool contribution_lost; /* a task that was to contribute failed */
     starpu_data_handle_t
         *scratch_per_worker; /* private buffers by worker id (core/data/scratch.c); NULL until used */
     void *sched_data;
@@ -72,9 +73,10 @@ struct orr_data {
     bool initialized;           /* somebody wrote, or it was registered with memory [lock] */
     bool lazy_unregister, partitioned, is_not_important, ooc;
     uint8_t reading_stopped;
-    uint32_t magic;                  /* ORR_DATA_MAGIC while registered */
-    uint32_t wt_mask;                /* write-through nodes */
-    uint32_t expected;               /* accesses submitted that will join late (queue.expecting) [lock] */
+    bool lost;         /* a task that was to write it failed, and nobody has written it since [lock] */
+    uint32_t magic;    /* ORR_DATA_MAGIC while registered */
+    uint32_t wt_mask;  /* write-through nodes */
+    uint32_t expected; /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
     struct orr_data *next, **prev;   /* of those not found by address alone (registry.c) [lock: registry] */
     struct orr_data *ptr_next, **ptr_prev; /* of those with similar addresses [lock: registry] */

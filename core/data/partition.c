@@ -299,6 +299,7 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
     r->ours = false;
     if (plan->valid) r->state = ORR_OWNED;
     child->initialized = plan->valid;
+    child->lost = plan->parent->lost;
     orr_data_update_ready_locked(child);
     orr_spin_unlock(&child->queue.lock);
 }
@@ -338,12 +339,14 @@ static void switch_to_children(struct plan_switch *s)
 static void switch_to_parent(struct plan_switch *s)
 {
     struct orr_data_block *plan = s->plan;
-    bool written = false;
+    bool written = false, lost = false;
     for (unsigned i = 0; i < plan->count; i++) {
+        lost |= plan->children[i]->lost; /* a piece that could not be written: the whole has no value */
         plan->pinned[i] = s->moves[i].status == 0;
         written |= s->moves[i].status == 0;
     }
-    if (!plan->valid && !written) forget_value(plan->parent);
+    if (lost || (!plan->valid && !written)) forget_value(plan->parent);
+    plan->parent->lost |= lost;
     if (plan->parent_pinned)
         orr_fetch_end(plan->parent, STARPU_MAIN_RAM, s->from == PLAN_WRITE ? STARPU_RW : STARPU_R);
     plan->parent_pinned = false;

@@ -19,9 +19,10 @@ static void copy_body(void *buffers[], void *arg)
         r = m->any_to_any(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM, NULL);
     else if (m && m->ram_to_ram)
         r = m->ram_to_ram(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM);
-    if (r)
-        orr_fatal("starpu_data_cpy: the copy failed (%s)",
-                  r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
+    if (!r) return;
+    orr_task_fail(orr_task_of(starpu_task_get_current()), r);
+    orr_fatal("starpu_data_cpy: the copy failed (%s), and its destination has no value",
+              r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
 }
 
 static struct starpu_codelet copy_cl = {

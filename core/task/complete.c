@@ -10,6 +10,7 @@
 #include "core/data/coherency.h"
 #include "core/task/deps.h"
 #include "core/task/graph.h"
+#include "core/task/redux.h"
 #include "core/task/tag.h"
 #include "core/task/task.h"
 
@@ -32,6 +33,28 @@ static void release_accesses(struct orr_task *t)
         if (orr_unlikely(turn != NULL)) turn->granted(turn);
         if (orr_unlikely(reduce)) orr_data_hooks.reduction_start(h);
         if (granted) orr_waiters_run(granted);
+    }
+}
+
+_Atomic uint32_t orr_tasks_failed[STARPU_NMAX_SCHED_CTXS];
+
+void orr_task_fail(struct orr_task *t, int status)
+{
+    t->flags |= ORR_TF_FAILED;
+    if (t->rare) t->rare->status = status;
+    orr_add_seq(&orr_tasks_failed[t->sched_ctx], 1u);
+}
+
+/* t failed: nobody is to take what it leaves for its result. Who reads it fails in turn. */
+static void lose_outputs(struct orr_task *t)
+{
+    struct orr_access *a = orr_task_accesses(t);
+    for (unsigned i = 0; i < t->naccesses; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a[i].index);
+        if (a[i].group == ORR_GROUP_REDUX)
+            orr_redux_lose(h);
+        else if (a[i].group != ORR_GROUP_READ)
+            orr_data_lose(h);
     }
 }
 
@@ -186,6 +209,7 @@ void orr_task_complete(struct orr_task *t)
     if (!outer) self->collect = &list;
     if (orr_unlikely(pub->epilogue_callback_func != NULL))
         orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
+    if (orr_unlikely(t->flags & ORR_TF_FAILED)) lose_outputs(t);
     struct orr_tag *tag = release(t);
     void (*callback)(void *) = callback_of(pub);
     struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->rare->job : NULL;

@@ -142,14 +142,25 @@ struct summing {
     struct orr_data *handle;
     unsigned next;
     bool has_value; /* the handle holds something already */
+    bool failed;    /* a step */
 };
 
 static void sum_next(struct orr_task *done, void *arg);
 
+void orr_redux_lose(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    h->rare->contribution_lost = true;
+    orr_spin_unlock(&h->queue.lock);
+}
+
 static void finish(struct summing *s)
 {
     struct orr_data *h = s->handle;
+    bool lost = s->failed || h->rare->contribution_lost; /* whoever lost one has left the queue */
+    h->rare->contribution_lost = false;
     orr_free(s);
+    if (lost) orr_data_lose(h);
     orr_data_reduction_done(h);
 }
 
@@ -181,6 +192,7 @@ static void sum_next(struct orr_task *done, void *arg)
 {
     struct summing *s = arg;
     struct orr_data_rare *r = s->handle->rare;
+    if (done && (done->flags & ORR_TF_FAILED)) s->failed = true;
     if (done && done->pub->handles[1]) { /* that contribution is in */
         struct orr_data *c = done->pub->handles[1];
         orr_data_invalidate_copies(c);

@@ -16,6 +16,8 @@ ORR_EXPORT int orr_redux_set_modes(struct starpu_task *task);
 /* Installed as orr_data_hooks.initialise: has a task run h's init codelet on h, unless somebody writes first.
  */
 void orr_redux_initialise(struct orr_data *h);
+/* A contribution to h could not be made: the reduction under way, or the next one, gives h no value. */
+void orr_redux_lose(struct orr_data *h);
 /* Installed as orr_data_hooks.reduction_start. */
 void orr_redux_start(struct orr_data *h);
 

@@ -256,6 +256,7 @@ static int reserve_rare(struct orr_task *t)
     orr_event_init(&r->done);
     orr_edges_disown_served(r);
     r->late_next = 0;
+    r->status = 0;
     r->persistent = !pub->destroy || pub->regenerate;
     if (pub->nb_termination_call_required) {
         starpu_task_end_dep_add(pub, (int)pub->nb_termination_call_required);
@@ -549,8 +550,9 @@ static int submit(struct starpu_task *task, uint32_t flags)
     if (r) return r;
     struct orr_task *t = orr_task_of(task);
     orr_event_wait(&t->rare->done);
-    if (task->destroy) orr_task_free(t);
-    return 0;
+    int status = t->rare->status;
+    if (task->destroy && !status) orr_task_free(t); /* on an error the task is its caller's */
+    return status;
 }
 
 int starpu_task_submit(struct starpu_task *task)

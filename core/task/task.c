@@ -346,15 +346,17 @@ int starpu_task_wait(struct starpu_task *task)
         return -EDEADLK;
     }
     orr_event_wait(&t->rare->done);
+    int status = t->rare->status;
     if (task->destroy) orr_task_free(t);
-    return 0;
+    return status;
 }
 
 int starpu_task_wait_array(struct starpu_task **tasks, unsigned nb_tasks)
 {
+    int status = 0;
     for (unsigned i = 0; i < nb_tasks; i++) {
         int r = starpu_task_wait(tasks[i]);
-        if (r) return r;
+        if (status == 0) status = r;
     }
-    return 0;
+    return status;
 }

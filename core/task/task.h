@@ -83,6 +83,7 @@ struct orr_task_rare {
                           void *arg); /* runtime's own continuation, last before the end */
     void *internal_arg;
     bool end_deps_used;
+    int status;            /* why it failed; 0: it did not */
     struct orr_job *job;   /* its place in a list (core/worker/joblist.h); only with ORR_TF_LISTED */
     struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
 };
@@ -112,6 +113,7 @@ enum orr_task_flag {
     ORR_TF_PLACED = 1 << 20,    /* it was told that a worker was chosen (core/worker/profile.h) */
     ORR_TF_UNCOUNTED = 1 << 21, /* its codelet does not count how often it runs where */
     ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
+    ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
 };
 
 struct orr_task {
@@ -180,6 +182,12 @@ void orr_task_now_ready(struct orr_task *t);
 /* Completion of a task whose body has run (or that has none); on the worker or wherever it ended. Frees what
  * is due. t must not be touched afterwards. */
 void orr_task_complete(struct orr_task *t);
+
+/* t could not do its work for the reason status (< 0), which was said: who waits for it is told, and what it
+ * was to write has no value when it completes. By who has t, before that. */
+void orr_task_fail(struct orr_task *t, int status);
+/* How many did since somebody waited for all of a context. */
+extern _Atomic uint32_t orr_tasks_failed[STARPU_NMAX_SCHED_CTXS];
 
 /* Completes t, whose last end dependency is gone; later, where tasks are being put aside: a chain of them
  * would not fit the stack. */

@@ -273,6 +273,27 @@ int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
     return load_finish(&l);
 }
 
+/* The datum of t that has no value; NULL: they all have one. */
+static struct orr_data *without_value(struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        if ((combined_mode(t, h, n) & STARPU_R) && !h->initialized) return h;
+    }
+    return NULL;
+}
+
+void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status)
+{
+    struct orr_data *none = status == -ENODATA ? without_value(t) : NULL;
+    orr_task_fail(t, status);
+    orr_fatal(
+        "task %s on worker %d: its data could not be brought to memory node %u (%s); it has not run, and "
+        "what it was to write has no value",
+        orr_task_name(t), w->id, w->node, none ? orr_data_why_none(none) : strerror(-status));
+}
+
 /* The node whose interface a task was given; -1: none of h's. */
 static int node_given(struct orr_data *h, const void *itf)
 {

@@ -13,6 +13,9 @@
  * -ENODATA, -EIO with nothing pinned. */
 int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t);
 
+/* Says that it could not, with this status, and has t fail. */
+void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status);
+
 /* Ends the uses that orr_fetch_task_inputs began, after t's body; the caller clears ORR_TF_FETCHED. */
 void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t);
 

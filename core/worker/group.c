@@ -85,6 +85,7 @@ struct common {
     struct orr_task *task;
     _Atomic unsigned left; /* shares that have not ended, and who hands them out */
     _Atomic bool begun;
+    bool failed; /* its data could not be brought; published by: */
     struct orr_event data_is_here;
 };
 
@@ -105,13 +106,13 @@ static void end_share(struct common *c)
 
 static void bring_data(struct common *c, struct orr_worker *w)
 {
-    int r = 0;
     if (!atomic_exchange_explicit(&c->begun, true, memory_order_acq_rel)) {
         orr_worker_begin(w, c->task);
-        r = orr_fetch_task_inputs(w, c->task);
+        int r = orr_fetch_task_inputs(w, c->task);
+        if (r) orr_task_without_inputs(w, c->task, r);
+        c->failed = r != 0;
         orr_event_set(&c->data_is_here);
     }
-    if (r) orr_fatal("task %s: its data could not be brought to worker %d", orr_task_name(c->task), w->id);
     orr_event_wait(&c->data_is_here);
 }
 
@@ -125,7 +126,7 @@ static void run_share(void *buffers[], void *arg)
     (void)buffers;
     bring_data(c, w);
     self->current = t;
-    p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    if (!c->failed) p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
     self->current = share;
     end_share(c);
 }

@@ -284,9 +284,7 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
     int r = orr_fetch_task_inputs(w, t);
     team->failed = r != 0;
-    if (r)
-        orr_fatal("task %s on %u workers: its data could not be brought to main memory (%s)",
-                  orr_task_name(t), team->size, r == -ENODATA ? "it was never written" : strerror(-r));
+    if (r) orr_task_without_inputs(w, t, r);
     if (orr_unlikely(orr_ready_soon_wanted()))
         orr_ready_soon_tell(t, orr_task_expected(t, p->cl->model, team->comb, t->nimpl, -1));
     orr_profile_start(w, t);

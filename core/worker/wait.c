@@ -151,9 +151,21 @@ static int wait_in_own_ctx(uint64_t n, const char *function)
     return id && orr_ctx_get(id) ? wait_in_ctx(id, n, function) : orr_wait_until(n);
 }
 
+/* Whether tasks of contexts first to last failed since somebody asked: -EIO, once. */
+static int failures(unsigned first, unsigned last)
+{
+    int r = 0;
+    for (unsigned i = first; i <= last; i++)
+        if (orr_load_relaxed(&orr_tasks_failed[i]) && orr_exchange_acq_rel(&orr_tasks_failed[i], 0u))
+            r = -EIO;
+    return r;
+}
+
 int starpu_task_wait_for_all(void)
 {
-    return wait_in_own_ctx(0, "starpu_task_wait_for_all");
+    unsigned own = orr_self()->sched_ctx;
+    int r = wait_in_own_ctx(0, "starpu_task_wait_for_all");
+    return r ? r : failures(own, own ? own : STARPU_NMAX_SCHED_CTXS - 1);
 }
 
 int starpu_task_wait_for_n_submitted(unsigned n)
@@ -163,7 +175,8 @@ int starpu_task_wait_for_n_submitted(unsigned n)
 
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 {
-    return wait_in_ctx(sched_ctx, 0, "starpu_task_wait_for_all_in_ctx");
+    int r = wait_in_ctx(sched_ctx, 0, "starpu_task_wait_for_all_in_ctx");
+    return r ? r : failures(sched_ctx, sched_ctx);
 }
 
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx, unsigned n)
@@ -206,6 +219,7 @@ static void install(void)
 
 void orr_wait_init_limits(void)
 {
+    failures(0, STARPU_NMAX_SCHED_CTXS - 1); /* of the last time */
     orr_store_relaxed(&limit_max, orr_env_long(&env_max, -1, 1, INT32_MAX));
     orr_store_relaxed(&limit_min, orr_env_long(&env_min, -1, 0, INT32_MAX));
     install();

@@ -289,9 +289,7 @@ static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
                    gather_interfaces(t, STARPU_TASK_GET_INTERFACES(p))))
         return true;
     int r = orr_fetch_task_inputs(w, t);
-    if (orr_unlikely(r != 0))
-        orr_fatal("task %s on worker %d: its data could not be brought to memory node %u (%s)",
-                  orr_task_name(t), w->id, w->node, r == -ENODATA ? "it was never written" : strerror(-r));
+    if (orr_unlikely(r != 0)) orr_task_without_inputs(w, t, r);
     return r == 0;
 }
 

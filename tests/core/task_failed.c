@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * With an error hook, a task whose data cannot be brought fails: its body does not run, who waits for it is
+ * told, and what it was to write has no value, for tasks, acquisitions, reductions and pieces. Threads: main
+ * submits and waits; workers execute. Owns: its data. Not here: running out of memory (alloc_failures.c).
+ */
+#include "orrery.h"
+#include "tests/core/sim_helper.h"
+
+static atomic_int ran, hooked, called;
+static char message[512];
+
+static void hook(const char *text, void *arg UNUSED)
+{
+    snprintf(message, sizeof message, "%s", text);
+    hooked++;
+}
+
+static void add_func(void *buffers[], void *arg UNUSED)
+{
+    ++*(int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    ran++;
+}
+
+static void set_func(void *buffers[], void *arg UNUSED)
+{
+    int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) v[i] = 1;
+    ran++;
+}
+
+static void copy_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VECTOR_GET_PTR(buffers[0]) = *(int *)STARPU_VECTOR_GET_PTR(buffers[1]);
+    ran++;
+}
+
+static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
+                                        .cuda_funcs = { add_func },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW },
+                                        .name = "add" };
+static struct starpu_codelet set_cl = {
+    .cpu_funcs = { set_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "set"
+};
+static struct starpu_codelet copy_cl = {
+    .cpu_funcs = { copy_func }, .nbuffers = 2, .modes = { STARPU_W, STARPU_R }, .name = "copy"
+};
+static struct starpu_codelet contribute_cl = {
+    .cpu_funcs = { copy_func }, .nbuffers = 2, .modes = { STARPU_REDUX, STARPU_R }, .name = "contribute"
+};
+static struct starpu_codelet device_cl = {
+    .cuda_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "on a device"
+};
+static struct starpu_codelet sum_cl = { .cpu_funcs = { add_func },
+                                        .nbuffers = 2,
+                                        .modes = { STARPU_RW, STARPU_R } };
+
+static starpu_data_handle_t vector(int *at, size_t n)
+{
+    starpu_data_handle_t h;
+    starpu_vector_data_register(&h, at ? STARPU_MAIN_RAM : -1, (uintptr_t)at, n, sizeof(int));
+    return h;
+}
+
+static void count_call(void *arg UNUSED)
+{
+    called++;
+}
+
+static struct starpu_task *task_on(struct starpu_codelet *cl, starpu_data_handle_t a, starpu_data_handle_t b)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = cl;
+    task->handles[0] = a;
+    task->handles[1] = b;
+    task->callback_func = count_call;
+    return task;
+}
+
+static int acquired(starpu_data_handle_t h)
+{
+    int r = starpu_data_acquire(h, STARPU_R);
+    if (r == 0) starpu_data_release(h);
+    return r;
+}
+
+static void waits(void)
+{
+    int value = 5;
+    starpu_data_handle_t never = vector(NULL, 1), out = vector(&value, 1);
+    struct starpu_task *task = task_on(&copy_cl, out, never), *next = task_on(&add_cl, out, NULL);
+    ran = hooked = called = 0;
+    task->detach = next->detach = 0;
+    starpu_task_submit(task);
+    int r = starpu_task_wait(task);
+    ok(r == -ENODATA && hooked == 1 && strstr(message, "copy") && strstr(message, "never written"),
+       "who waits for a task whose data nobody wrote gets an error, and the hook says which");
+    ok(ran == 0 && value == 5 && called == 1, "its body has not run, its callback was called");
+    starpu_task_submit(next);
+    r = starpu_task_wait(next);
+    ok(r == -ENODATA && hooked == 2 && ran == 0 && strstr(message, "failed"),
+       "who reads what it was to write fails in turn");
+    is_int(starpu_task_wait_for_all(), -EIO, "waiting for all tells that some failed");
+    is_int(starpu_task_wait_for_all(), 0, "once");
+    is_int(acquired(out), -EINVAL, "what it was to write cannot be acquired");
+    starpu_task_insert(&set_cl, STARPU_W, out, 0);
+    starpu_task_insert(&add_cl, STARPU_RW, out, 0);
+    ok(starpu_task_wait_for_all() == 0 && acquired(out) == 0 && ran == 2 && value == 2,
+       "until somebody writes it again");
+    task = task_on(&copy_cl, out, never);
+    task->synchronous = 1;
+    r = starpu_task_submit(task);
+    ok(r == -ENODATA && starpu_task_finished(task),
+       "a synchronous submission returns the error and the task");
+    starpu_task_destroy(task);
+    ok(starpu_data_cpy(out, never, 0, NULL, NULL) == -ENODATA, "so does a copy");
+    struct starpu_task *both[2] = { task_on(&copy_cl, out, never), task_on(&set_cl, out, NULL) };
+    for (int i = 0; i < 2; i++) {
+        both[i]->detach = 0;
+        starpu_task_submit(both[i]);
+    }
+    ok(starpu_task_wait_array(both, 2) == -ENODATA && acquired(out) == 0,
+       "waiting for several waits for all of them, and returns the first error");
+    starpu_task_wait_for_all();
+    starpu_data_unregister(out);
+    starpu_data_unregister(never);
+}
+
+static void dependencies(void)
+{
+    starpu_data_handle_t never = vector(NULL, 1), other = vector(NULL, 1);
+    struct starpu_task *task = task_on(&add_cl, never, NULL), *after = task_on(&set_cl, other, NULL);
+    ran = 0;
+    task->use_tag = 1;
+    task->tag_id = 77;
+    starpu_task_declare_deps_array(after, 1, &task);
+    starpu_task_submit(after);
+    starpu_task_submit(task);
+    is_int(starpu_tag_wait(77), 0, "the tag of a task that failed is reached");
+    starpu_task_wait_for_all();
+    ok(ran == 1 && acquired(other) == 0, "tasks that only wait for its end run");
+    starpu_data_unregister(other);
+    starpu_data_unregister(never);
+}
+
+static void reductions(void)
+{
+    int value = 0;
+    starpu_data_handle_t never = vector(NULL, 1), out = vector(&value, 1);
+    starpu_data_set_reduction_methods(out, &sum_cl, &set_cl);
+    starpu_task_insert(&contribute_cl, STARPU_REDUX, out, STARPU_R, never, 0);
+    is_int(starpu_task_wait_for_all(), -EIO, "a contribution may fail");
+    is_int(acquired(out), -EINVAL, "then the reduction has no value");
+    starpu_task_wait_for_all();
+    starpu_task_insert(&set_cl, STARPU_W, out, 0);
+    ok(starpu_task_wait_for_all() == 0 && acquired(out) == 0, "until it is written");
+    starpu_data_unregister(out);
+    starpu_data_unregister(never);
+}
+
+static void pieces(void)
+{
+    int values[4] = { 0 };
+    struct starpu_data_filter f = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    starpu_data_handle_t never = vector(NULL, 2), h = vector(values, 4), planned[2];
+    starpu_data_partition(h, &f);
+    starpu_task_insert(&copy_cl, STARPU_W, starpu_data_get_child(h, 1), STARPU_R, never, 0);
+    starpu_data_unpartition(h, STARPU_MAIN_RAM);
+    starpu_task_wait_for_all();
+    is_int(acquired(h), -EINVAL, "data with a piece that could not be written has no value");
+    starpu_task_insert(&set_cl, STARPU_W, h, 0);
+    starpu_data_partition_plan(h, &f, planned);
+    starpu_task_insert(&copy_cl, STARPU_W, planned[0], STARPU_R, never, 0);
+    starpu_task_wait_for_all();
+    is_int(acquired(h), -EINVAL, "by plan neither");
+    starpu_task_insert(&set_cl, STARPU_W, planned[0], 0);
+    starpu_task_insert(&set_cl, STARPU_W, planned[1], 0);
+    is_int(acquired(h), 0, "written anew, it has one");
+    starpu_data_partition_clean(h, 2, planned);
+    starpu_data_unregister(h);
+    starpu_data_unregister(never);
+}
+
+static void devices(void)
+{
+    enum { LARGE = 1 << 20 };
+    starpu_data_handle_t large = vector(NULL, LARGE);
+    ran = hooked = 0;
+    starpu_task_insert(&set_cl, STARPU_W, large, 0);
+    starpu_task_wait_for_all();
+    struct starpu_task *task = task_on(&device_cl, large, NULL);
+    task->detach = 0;
+    starpu_task_submit(task);
+    int r = starpu_task_wait(task);
+    ok(r == -ENOMEM && ran == 1 && hooked > 0, "a task whose data does not fit a device fails");
+    is_int(acquired(large), -EINVAL, "and what it was to change has no value");
+    starpu_task_wait_for_all();
+    starpu_data_unregister(large);
+}
+
+int main(void)
+{
+    orrery_set_error_hook(hook, NULL);
+    sim_start(2, &(struct sim_config){ .devices = "1", .mem_mb = "1" });
+    waits();
+    dependencies();
+    reductions();
+    pieces();
+    devices();
+    starpu_shutdown();
+    return done_testing();
+}
