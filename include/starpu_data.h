@@ -237,6 +237,15 @@ int starpu_data_idle_prefetch_on_node(starpu_data_handle_t handle, unsigned node
 int starpu_data_idle_prefetch_on_node_prio(starpu_data_handle_t handle, unsigned node, unsigned async,
                                            int prio);
 
+/* Brings the data to `node` in its turn among the accesses to it (STARPU_R, STARPU_RW: a valid copy;
+ * STARPU_W: only memory for one), as urgently as `prefetch` says, with a priority among prefetches, and calls
+ * callback(arg) unless NULL. A copy asked for with STARPU_FETCH is there while the callback runs, unless it
+ * could not be brought, and nobody writes the data meanwhile; a prefetch may have been dropped. Returns 0 at
+ * once; -EINVAL, -ENOMEM: the callback is not called. */
+int starpu_data_get_on_node_cb_prio(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode,
+                                    void (*callback)(void *), void *arg, enum starpu_is_prefetch prefetch,
+                                    int prio);
+
 /* Returns 1 if `node` has a valid copy, or one is on its way there. */
 unsigned starpu_data_is_on_node(starpu_data_handle_t handle, unsigned node);
 
@@ -315,6 +324,12 @@ void starpu_data_set_reduction_methods(starpu_data_handle_t handle, struct starp
 void starpu_data_set_reduction_methods_with_args(starpu_data_handle_t handle, struct starpu_codelet *redux_cl,
                                                  void *redux_cl_arg, struct starpu_codelet *init_cl,
                                                  void *init_cl_arg);
+
+/* Gives the tasks that add contributions to `handle` up a third datum, of which each worker has a private
+ * buffer: `redux_cl` then has a third buffer with mode STARPU_SCRATCH. The data `redux_scratch_handle` (NULL:
+ * none any more) must stay registered as long as `handle` is. */
+void starpu_data_set_reduction_scratch(starpu_data_handle_t handle,
+                                       starpu_data_handle_t redux_scratch_handle);
 
 /* Returns 1 if the data has reduction codelets. */
 unsigned starpu_data_has_reduction_methods(starpu_data_handle_t handle);

@@ -329,6 +329,10 @@ void starpu_interface_end_driver_copy_async_devid(int src_dev, enum starpu_node_
 /* Notes `size` bytes moved by an interface's own copy, for traces and statistics. */
 void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t size);
 
+/* Checks that `size` bytes at `addr` are memory of `node`, for interfaces under test. Says so where it can
+ * tell that they are not: no such node; main memory that is not there. */
+void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size);
+
 /* Maps `size` bytes of `src_node` into `dst_node` and returns their address there. *ret: 0, or a
  * negative errno. */
 uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node,

@@ -118,6 +118,9 @@ int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle
  * Returns 0. */
 int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle);
 
+/* Same, returning the new handle; NULL on an error that was said. */
+starpu_data_handle_t starpu_data_dup_ro_get(starpu_data_handle_t handle);
+
 /* ---- Machine ---- */
 
 /* Print where workers are bound. */

@@ -156,6 +156,7 @@ static int add(struct orr_data *h, struct orr_data *other, int priority)
     if (!t) return -ENOMEM;
     t->handles[0] = h;
     t->handles[1] = other;
+    t->handles[2] = h->rare->redux_scratch;
     return submit(t);
 }
 

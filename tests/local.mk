@@ -127,6 +127,7 @@ TAP_TESTS += tests/sched/graph_test
 # With simulated devices.
 TAP_TESTS += tests/core/sim_device
 TAP_TESTS += tests/core/data_own_interface
+TAP_TESTS += tests/core/data_requests
 TAP_TESTS += tests/core/task_failed
 TAP_TESTS += tests/core/coherency_random
 TAP_TESTS += tests/core/memory_hungry

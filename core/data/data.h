@@ -35,6 +35,7 @@ struct orr_replicate {
 struct orr_data_rare {
     struct starpu_codelet *redux_cl, *init_cl;
     void *redux_cl_arg, *init_cl_arg;
+    starpu_data_handle_t redux_scratch;     /* third datum of redux_cl, or NULL */
     starpu_data_handle_t *redux_per_worker; /* contributions by worker id; entries NULL until used */
     unsigned redux_count;
     bool contribution_lost; /* a task that was to contribute failed */

@@ -467,6 +467,17 @@ void starpu_data_set_reduction_methods(starpu_data_handle_t h, struct starpu_cod
     starpu_data_set_reduction_methods_with_args(h, redux_cl, NULL, init_cl, NULL);
 }
 
+void starpu_data_set_reduction_scratch(starpu_data_handle_t h, starpu_data_handle_t scratch)
+{
+    static const char fn[] = "starpu_data_set_reduction_scratch";
+    if (!check(h, fn) || (scratch && !check(scratch, fn))) return;
+    struct orr_data_rare *r = orr_data_rare_get(h);
+    if (r)
+        r->redux_scratch = scratch;
+    else
+        orr_error("%s: out of memory", fn);
+}
+
 unsigned starpu_data_has_reduction_methods(starpu_data_handle_t h)
 {
     return check(h, "starpu_data_has_reduction_methods") && h->rare && h->rare->redux_cl;

@@ -145,9 +145,10 @@ static void inherit(struct orr_data *child, struct orr_data *parent, unsigned i)
     child->sequential_consistency = parent->sequential_consistency;
     child->is_not_important = parent->is_not_important;
     child->wt_mask = parent->wt_mask;
-    if (parent->rare && parent->rare->redux_cl)
-        starpu_data_set_reduction_methods_with_args(child, parent->rare->redux_cl, parent->rare->redux_cl_arg,
-                                                    parent->rare->init_cl, parent->rare->init_cl_arg);
+    if (!parent->rare || !parent->rare->redux_cl) return;
+    starpu_data_set_reduction_methods_with_args(child, parent->rare->redux_cl, parent->rare->redux_cl_arg,
+                                                parent->rare->init_cl, parent->rare->init_cl_arg);
+    if (parent->rare->redux_scratch) starpu_data_set_reduction_scratch(child, parent->rare->redux_scratch);
 }
 
 /* A child, held by the plan, without a value. itf: room for its interface. NULL on an error that was said. */

@@ -19,7 +19,10 @@ struct request {
     struct orr_fetch fetch;
     struct orr_event *done; /* of a caller who waits, else NULL */
     int *status_out;
-    bool unwanted; /* wont_use: afterwards devices may drop it */
+    bool unwanted;            /* wont_use: afterwards devices may drop it */
+    void (*callback)(void *); /* the program's, while the copy is there; or NULL */
+    void *callback_arg;
+    int status; /* of the fetch */
 };
 
 static bool check(struct orr_data *h, unsigned node, const char *fn)
@@ -47,21 +50,29 @@ static void mark_unwanted(struct orr_data *h)
 }
 
 /* Ends a request that kept its access to the end. */
-static void end_request(struct request *q, int status)
+static void end_request(struct orr_waiter *w)
 {
+    struct request *q = (struct request *)w;
     struct orr_data *h = q->fetch.handle;
     struct orr_event *done = q->done;
-    if (status >= 0 && !q->fetch.prefetch) orr_fetch_end(h, q->fetch.node, q->fetch.mode);
+    if (q->callback) q->callback(q->callback_arg);
+    if (q->status >= 0 && !q->fetch.prefetch) orr_fetch_end(h, q->fetch.node, q->fetch.mode);
     if (q->unwanted) mark_unwanted(h);
-    if (q->status_out) *q->status_out = status < 0 ? status : 0;
+    if (q->status_out) *q->status_out = q->status < 0 ? q->status : 0;
     orr_data_leave(h, &q->access);
     orr_free(q);
     if (done) orr_event_set(done);
 }
 
+static void request_over(struct request *q, int status)
+{
+    q->status = status;
+    if (!q->callback || !orr_waiter_put_off(&q->access.waiter, end_request)) end_request(&q->access.waiter);
+}
+
 static void request_fetched(struct orr_fetch *f, int status)
 {
-    end_request((struct request *)((char *)f - offsetof(struct request, fetch)), status);
+    request_over((struct request *)((char *)f - offsetof(struct request, fetch)), status);
 }
 
 static void free_wish(struct orr_fetch *f, int status)
@@ -86,12 +97,12 @@ static void wish(struct request *q)
 static void request_granted(struct orr_waiter *w)
 {
     struct request *q = (struct request *)w;
-    if (q->fetch.prefetch && !q->done && !q->unwanted) {
+    if (q->fetch.prefetch && !q->done && !q->unwanted && !q->callback) {
         wish(q);
         return;
     }
     int r = orr_fetch_start(&q->fetch);
-    if (r) end_request(q, r);
+    if (r) request_over(q, r);
 }
 
 static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async)
@@ -161,6 +172,40 @@ void starpu_data_wont_use(starpu_data_handle_t h)
 {
     if (!check(h, 0, "starpu_data_wont_use") || h->nnodes == 1) return;
     request(h, (struct orr_fetch){ .node = STARPU_MAIN_RAM, .prefetch = true }, true, true);
+}
+
+int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
+                                    void (*callback)(void *), void *arg, enum starpu_is_prefetch prefetch,
+                                    int prio)
+{
+    static const char fn[] = "starpu_data_get_on_node_cb_prio";
+    if (!check(h, (unsigned)node, fn)) return -EINVAL;
+    bool reads = mode & STARPU_R;
+    if (h->partitioned || !(mode & STARPU_RW)) {
+        orr_error("%s: %s", fn,
+                  h->partitioned ? "the data is partitioned; ask for its pieces"
+                                 : "the mode is none of STARPU_R, STARPU_W, STARPU_RW");
+        return -EINVAL;
+    }
+    struct request *q = orr_calloc(1, sizeof *q);
+    if (!q) return -ENOMEM;
+    q->access.group = ORR_GROUP_READ;
+    q->access.waiter.granted = request_granted;
+    q->callback = callback;
+    q->callback_arg = arg;
+    q->fetch =
+        (struct orr_fetch){ .done = request_fetched,
+                            .handle = h,
+                            .node = (uint16_t)node,
+                            .mode = reads ? STARPU_R : STARPU_W,
+                            .prefetch = !reads || prefetch != STARPU_FETCH, /* else W would be a write */
+                            .idle = prefetch == STARPU_IDLEFETCH,
+                            .prio = prio };
+    if (reads) orr_data_announce(h, STARPU_R);
+    int granted = orr_data_join(h, &q->access);
+    if (granted < 0) orr_free(q);
+    if (granted > 0) request_granted(&q->access.waiter);
+    return granted < 0 ? granted : 0;
 }
 
 int starpu_data_evict_from_node(starpu_data_handle_t h, unsigned node)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <starpu.h>
 
@@ -194,4 +196,19 @@ uintptr_t starpu_malloc_on_node(unsigned node, size_t size)
 void starpu_free_on_node(unsigned node, uintptr_t addr, size_t size)
 {
     starpu_free_on_node_flags(node, addr, size, default_flags(node));
+}
+
+void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size)
+{
+    const char *wrong = NULL;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = addr & ~(page - 1);
+    if (node >= orr_node_count)
+        wrong = "there is no such memory node";
+    else if (!addr && size > 0)
+        wrong = "they are nowhere";
+    else if (node == STARPU_MAIN_RAM && size > 0 && msync((void *)begin, addr + size - begin, MS_ASYNC) != 0)
+        wrong = "not all of them are memory of this process";
+    if (wrong)
+        orr_error("starpu_check_on_node: %zu bytes at %p are not on memory node %u: %s", size, (void *)addr,
+                  node, wrong);
 }

@@ -93,3 +93,9 @@ int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t sr
     if (r) starpu_data_unregister_no_coherency(*dst_handle);
     return r;
 }
+
+starpu_data_handle_t starpu_data_dup_ro_get(starpu_data_handle_t handle)
+{
+    starpu_data_handle_t copy;
+    return starpu_data_dup_ro(&copy, handle) == 0 ? copy : NULL;
+}

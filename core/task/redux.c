@@ -177,6 +177,7 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
     task->cl_arg = cl_arg;
     task->handles[0] = s->handle;
     task->handles[1] = with;
+    if (with) task->handles[2] = s->handle->rare->redux_scratch;
     task->type = STARPU_TASK_TYPE_INTERNAL;
     task->priority = INT_MAX;
     r->internal_done = sum_next;
