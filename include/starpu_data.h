@@ -90,8 +90,8 @@ void starpu_data_deinitialize(starpu_data_handle_t handle);
 /* Same, once all tasks submitted so far are done. Does not block. */
 void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 
-/* Waits for all tasks on the data, then frees every copy the runtime allocated: the value is lost.
- * Blocks. */
+/* Waits for all tasks on the data, but those without sequential consistency that cannot start yet, then
+ * frees every copy the runtime allocated: the value is lost. Blocks. */
 void starpu_data_invalidate(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. */

@@ -40,7 +40,8 @@ int orr_redux_set_modes(struct starpu_task *task)
     enum starpu_data_access_mode *modes = orr_calloc((size_t)cl->nbuffers, sizeof *modes);
     if (!modes) return -ENOMEM;
     modes[0] = cl->nbuffers == 1 ? STARPU_W : STARPU_RW | STARPU_COMMUTE;
-    for (int i = 1; i < cl->nbuffers; i++) modes[i] = STARPU_R;
+    for (int i = 1; i < cl->nbuffers; i++)
+        modes[i] = STARPU_CODELET_GET_MODE(cl, i) & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R;
     task->dyn_modes = modes; /* freed with the task */
     return 0;
 }

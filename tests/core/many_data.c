@@ -33,7 +33,7 @@ static int order[DATA], wrong;
 /* Adds 1 to each datum that it gets: in the order in which they were given. */
 static void add_func(void *buffers[], void *arg)
 {
-    int n = *(int *)arg;
+    int n = (int)(intptr_t)arg;
     for (int i = 0; i < n; i++) {
         int *p = (int *)STARPU_VARIABLE_GET_PTR(buffers[i]);
         wrong +=
@@ -49,13 +49,12 @@ static struct starpu_codelet device_cl = { .cuda_funcs = { add_func },
                                            .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                            .name = "add on a device" };
 
-/* Submits a task on data order[0..n), the last of them only read; returns the time it took to submit. */
-static double submit(struct starpu_codelet *cl, int n, int *count)
+/* Submits a task on data order[0..n); returns the time it took to submit. */
+static double submit(struct starpu_codelet *cl, int n)
 {
     struct starpu_task *task = starpu_task_create();
-    *count = n;
     task->cl = cl;
-    task->cl_arg = count;
+    task->cl_arg = (void *)(intptr_t)n;
     task->nbuffers = n;
     task->dyn_handles = malloc((size_t)n * sizeof *task->dyn_handles);
     task->dyn_modes = malloc((size_t)n * sizeof *task->dyn_modes);
@@ -81,14 +80,13 @@ static void shuffle(int n)
 
 static void one_task(void)
 {
-    int n;
     register_all(DATA);
     wrong = 0;
     for (int i = 0; i < DATA; i++) order[i] = DATA - 1 - i;
-    double descending = submit(&add_cl, DATA, &n);
+    double descending = submit(&add_cl, DATA);
     starpu_task_wait_for_all();
     shuffle(DATA);
-    double shuffled = submit(&add_cl, DATA, &n);
+    double shuffled = submit(&add_cl, DATA);
     starpu_task_wait_for_all();
     int right = 1;
     for (int i = 0; i < DATA; i++) right &= values[i] == 2;
@@ -97,7 +95,7 @@ static void one_task(void)
        shuffled);
     double begin = cpu_seconds();
     int last = 20000;
-    submit(&device_cl, last, &n);
+    submit(&device_cl, last);
     starpu_task_wait_for_all();
     diag("with %d data on a device: %.3f s of this thread", last, cpu_seconds() - begin);
     for (int i = 0; i < DATA; i++) starpu_data_unregister(handles[i]);
@@ -105,20 +103,18 @@ static void one_task(void)
     ok(right, "so does one on a device");
 }
 
-/* Readers of one datum, and a writer of it, each beside many others: as in a task of two data. */
 static void several_times(void)
 {
     enum { FEW = 100 };
-    int n, k;
     register_all(FEW);
     wrong = 0;
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < FEW; i++) order[i] = (i * 7 + round) % (FEW / 2); /* each twice */
-        submit(&add_cl, FEW, &n);
+        submit(&add_cl, FEW);
         starpu_task_wait_for_all();
     }
     for (int i = 0; i < FEW; i++) order[i] = i % (FEW / 2);
-    for (int round = 0; round < 50; round++) submit(&add_cl, FEW, &n), submit(&device_cl, FEW, &k);
+    for (int round = 0; round < 50; round++) submit(&add_cl, FEW), submit(&device_cl, FEW);
     starpu_task_wait_for_all();
     for (int i = 0; i < FEW; i++) starpu_data_unregister(handles[i]);
     int right = 1;

@@ -187,16 +187,66 @@ static void devices(void)
     enum { LARGE = 1 << 20 };
     starpu_data_handle_t large = vector(NULL, LARGE);
     ran = hooked = 0;
-    starpu_task_insert(&set_cl, STARPU_W, large, 0);
-    starpu_task_wait_for_all();
+    starpu_data_acquire(large, STARPU_W);
+    starpu_data_release(large);
     struct starpu_task *task = task_on(&device_cl, large, NULL);
     task->detach = 0;
     starpu_task_submit(task);
     int r = starpu_task_wait(task);
-    ok(r == -ENOMEM && ran == 1 && hooked > 0, "a task whose data does not fit a device fails");
+    ok(r == -ENOMEM && ran == 0 && hooked == 1, "a task whose data does not fit a device fails");
     is_int(acquired(large), -EINVAL, "and what it was to change has no value");
     starpu_task_wait_for_all();
     starpu_data_unregister(large);
+}
+
+/* ---- tasks that several workers run ---- */
+
+static struct starpu_codelet spmd_cl = { .cpu_funcs = { add_func },
+                                         .type = STARPU_SPMD,
+                                         .max_parallelism = INT_MAX,
+                                         .nbuffers = 1,
+                                         .modes = { STARPU_RW },
+                                         .name = "spmd" };
+static struct starpu_codelet forkjoin_cl = { .cpu_funcs = { add_func },
+                                             .type = STARPU_FORKJOIN,
+                                             .max_parallelism = INT_MAX,
+                                             .nbuffers = 1,
+                                             .modes = { STARPU_RW },
+                                             .name = "forkjoin" };
+
+static int waited_in(struct starpu_codelet *cl, unsigned ctx)
+{
+    starpu_data_handle_t never = vector(NULL, 1);
+    struct starpu_task *task = task_on(cl, never, NULL);
+    ran = 0;
+    task->detach = 0;
+    int r = starpu_task_submit_to_ctx(task, ctx);
+    if (!r) r = starpu_task_wait(task);
+    starpu_data_unregister(never);
+    return r;
+}
+
+static void together(void)
+{
+    runtime_start(2, "peager");
+    ok(waited_in(&spmd_cl, 0) == -ENODATA && ran == 0,
+       "no worker of an SPMD task runs its body without the data");
+    ok(waited_in(&forkjoin_cl, 0) == -ENODATA && ran == 0, "nor does that of a fork-join task");
+    is_int(starpu_task_wait_for_all(), -EIO, "who waits for all is told");
+    starpu_shutdown();
+    runtime_start(2, NULL);
+    if (starpu_cpu_worker_get_count() >= 2) {
+        unsigned ctx = starpu_sched_ctx_create((int[]){ 0, 1 }, 2, "all", STARPU_SCHED_CTX_AWAKE_WORKERS, 0);
+        ok(waited_in(&add_cl, ctx) == -ENODATA && ran == 0,
+           "nor do the workers of a context without a policy");
+        ok(starpu_task_wait_for_all_in_ctx(ctx) == -EIO && starpu_task_wait_for_all_in_ctx(ctx) == 0,
+           "who waits for all in that context is told, once");
+        is_int(starpu_task_wait_for_all_in_ctx(0), 0, "who waits in another is not");
+        starpu_sched_ctx_delete(ctx);
+    } else {
+        skip("a context of two workers needs two");
+    }
+    starpu_shutdown();
 }
 
 int main(void)
@@ -209,5 +259,6 @@ int main(void)
     pieces();
     devices();
     starpu_shutdown();
+    together();
     return done_testing();
 }
