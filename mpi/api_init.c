@@ -159,6 +159,13 @@ static int start_guard(MPI_Comm comm)
 
 static int finalize_key = MPI_KEYVAL_INVALID;
 
+static void close_engine(void *unused)
+{
+    (void)unused;
+    orr_engine_cancel_unmatched(&orr_cluster.engine);
+    orr_engine_fini(&orr_cluster.engine);
+}
+
 /* MPI_Finalize begins: nobody of ours may call MPI any more. */
 static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
 {
@@ -171,6 +178,7 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
     orr_stuck_stop();
     orr_guard_closing();
     orr_guard_stop();
+    orr_progress_aside(close_engine, NULL); /* threads that go on polling find it closed, messages end */
     return MPI_SUCCESS;
 }
 
@@ -199,9 +207,11 @@ static int start_layer(MPI_Comm comm)
     orr_cluster.rank = t->rank;
     orr_cluster.size = t->size;
     orr_store_relaxed(&orr_cluster.failed, 0);
+    orr_store_seq(&orr_cluster.outstanding, (int64_t)0); /* what was given up before is not this session's */
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
+    orr_store_relaxed(&orr_cluster.counting, print_stats);
     orr_control_start();
     if (orr_stuck_start()) orr_warn("deadlocks across ranks will not be noticed: out of memory");
     r = orr_progress_start();
@@ -374,11 +384,14 @@ int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx)
 
 /* ---- the end ---- */
 
-enum { QUIET_NS = 900000000 };
+/* Of rounds of QUIET_NS: until what is waited for is said, and said again; how long data may be in use by a
+ * thread of the program that the runtime does not know. */
+enum { QUIET_NS = 900000000, FIRST_SAID = 2, SAID_AGAIN = 15, PATIENCE = 5, SAID_MOST = 8 };
 
 /* True when nothing is outstanding, or nothing has happened for a while. */
 struct settling {
     uint64_t completed, since_ns;
+    bool may_let_go; /* of data: threads of the program that are known to be at work, or perhaps others */
 };
 
 static bool settled(void *arg)
@@ -386,8 +399,13 @@ static bool settled(void *arg)
     struct settling *s = arg;
     uint64_t completed = orr_load_relaxed(&orr_cluster.completed), now = orr_clock_ns();
     if (orr_load_seq(&orr_cluster.outstanding) == 0) return true;
-    if (completed != s->completed || orr_workers_busy() > 0) *s = (struct settling){ completed, now };
-    return now - s->since_ns > QUIET_NS;
+    if (completed != s->completed || orr_workers_busy() > 0) {
+        s->completed = completed;
+        s->since_ns = now;
+    }
+    if (now - s->since_ns <= QUIET_NS) return false;
+    if (!orr_threads_census().all_blocked) s->may_let_go = true;
+    return true;
 }
 
 static void count_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *inferred)
@@ -418,35 +436,85 @@ static void end_with_difference(int64_t inferred)
     orr_fatal("the program ends: the ranks did not insert the same tasks");
 }
 
+enum shutdown_value { LEFT, MOVED, MAY_MOVE, IN_FLIGHT };
+
+/* What this rank knows, for the sums over all. */
+static void look_at_messages(int64_t v[ORR_COLL_VALUES], const struct settling *s)
+{
+    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+    v[LEFT] = orr_load_seq(&orr_cluster.outstanding);
+    v[MOVED] = (int64_t)(orr_load_relaxed(&orr_cluster.completed) + c.program_received);
+    v[MAY_MOVE] = orr_workers_busy() + c.bulk_receives + c.queued + orr_progress_may_call() +
+                  (c.waiting_data > 0 && s->may_let_go);
+    v[IN_FLIGHT] = (int64_t)(c.program_sent - c.program_received);
+}
+
+static void say_one(const struct orr_request *r, void *count)
+{
+    if ((*(int *)count)++ < SAID_MOST) orr_message_describe_under_way(r);
+}
+
+static void say_waiting(void)
+{
+    int count = 0;
+    if (orr_load_seq(&orr_cluster.outstanding) == 0) return;
+    orr_warn("starpu_mpi_shutdown waits for %lld messages that are under way, or whose data is in use:",
+             (long long)orr_load_seq(&orr_cluster.outstanding));
+    orr_engine_visit_under_way(&orr_cluster.engine, say_one, &count);
+}
+
+/* Waits until no rank has messages left. False: those that are left can never end, because all ranks are
+ * here, nothing is under way, and nothing moved for a while. A rank that dies meanwhile is the guard's. */
+static bool wait_for_messages(int *status_out)
+{
+    int64_t before = -1;
+    for (int round = 0;; round++) {
+        struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns(), round < PATIENCE };
+        orr_progress_wait(settled, &s);
+        if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
+        int64_t v[ORR_COLL_VALUES];
+        look_at_messages(v, &s);
+        *status_out = orr_coll_sum(orr_cluster.comm, v) ? -EIO : 0;
+        if (*status_out || v[LEFT] == 0) return true;
+        if (v[MOVED] == before && v[MAY_MOVE] == 0 && v[IN_FLIGHT] == 0) return false;
+        before = v[MOVED];
+        if (round % SAID_AGAIN == FIRST_SAID) say_waiting();
+    }
+}
+
+static bool nothing_under_way(void *unused)
+{
+    (void)unused;
+    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+    return c.bulk_sends + c.bulk_receives == 0;
+}
+
 static void cancel_unmatched(void *unused)
 {
     (void)unused;
     orr_engine_cancel_unmatched(&orr_cluster.engine);
 }
 
-/* Waits for the messages of all ranks. Those that can never end, because every rank is here and nothing moves
- * any more, are named and given up. Returns 0 or -EIO. */
+static void count_left(const struct orr_request *r, void *unused)
+{
+    (void)unused;
+    orr_message_describe_left(r);
+}
+
+/* Waits for the messages of all ranks. Those that can never end are named and given up. Returns 0 or -EIO. */
 static int drain_all_ranks(void)
 {
-    int64_t before = -1;
-    for (;;) {
-        struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
-        orr_progress_wait(settled, &s);
-        if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
-        int64_t v[ORR_COLL_VALUES] = { orr_load_seq(&orr_cluster.outstanding),
-                                       (int64_t)orr_load_relaxed(&orr_cluster.completed), orr_workers_busy(),
-                                       0 };
-        if (orr_coll_sum(orr_cluster.comm, v)) return -EIO;
-        if (v[0] == 0) return 0;
-        if (v[1] == before && v[2] == 0) break;
-        before = v[1];
-    }
+    int status;
+    if (wait_for_messages(&status)) return status;
     int64_t inferred[ORR_COLL_VALUES] = { 0 };
     orr_engine_visit_unmatched(&orr_cluster.engine, count_unmatched, inferred);
     orr_engine_visit_early(&orr_cluster.engine, count_early, inferred);
+    orr_engine_visit_under_way(&orr_cluster.engine, count_left, NULL);
     if (orr_coll_sum(orr_cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
     orr_progress_aside(cancel_unmatched, NULL);
-    struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns() };
+    orr_progress_wait(nothing_under_way,
+                      NULL); /* MPI uses the memory: every rank takes what was sent to it */
+    struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns(), false };
     orr_progress_wait(settled, &s);
     if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
     return -EIO;
@@ -466,20 +534,18 @@ static void show_stats(void)
                     (unsigned long long)bytes[i]);
 }
 
-static void free_counters(void);
-
 static void stop_layer(void)
 {
     struct orr_transport *t = orr_cluster.engine.transport;
     orr_progress_stop();
     orr_cluster.started = false;
-    orr_engine_fini(&orr_cluster.engine);
+    orr_engine_fini(&orr_cluster.engine);      /* a worker that comes late finds it closed */
+    orr_add_relaxed(&orr_cluster.session, 1u); /* messages given up end later, without their communicator */
     t->ops->destroy(t);
     orr_messages_trim();
     orr_comms_fini();
     orr_streams_fini();
     orr_tag_ranges_fini();
-    free_counters();
     orr_log_set_rank(-1);
 }
 
@@ -495,10 +561,22 @@ static int end_of_stream(void)
     return here ? -EIO : r;
 }
 
+/* MPI is gone already: what is left is this rank's own. */
+static int shutdown_after_finalize(void)
+{
+    orr_progress_stop();
+    orr_cluster.started = false;
+    orr_log_set_rank(-1);
+    if (we_initialised_runtime) starpu_shutdown();
+    we_initialised_runtime = we_initialised_mpi = false;
+    return -EIO;
+}
+
 int starpu_mpi_shutdown(void)
 {
     if (!orr_cluster_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
     if (!may_block("starpu_mpi_shutdown")) return -EDEADLK;
+    if (!orr_cluster.engine.transport) return shutdown_after_finalize();
     int r = orr_redux_gather_all(orr_cluster.comm);
     int s = drain_all_ranks();
     if (!s) s = end_of_stream();
@@ -523,47 +601,21 @@ int starpu_mpi_shutdown_comm(MPI_Comm comm)
 
 /* ---- counting ---- */
 
-/* The engine always counts; what went while counting was off is taken away again. */
-static uint64_t *stopped_at, *uncounted; /* by rank; NULL: counting was never off */
-static bool counting = true;
-
-static bool make_counters(void)
-{
-    size_t size = (size_t)orr_cluster.size;
-    if (!stopped_at) stopped_at = orr_calloc(size, sizeof *stopped_at);
-    if (!uncounted) uncounted = orr_calloc(size, sizeof *uncounted);
-    return stopped_at && uncounted;
-}
-
-static void free_counters(void)
-{
-    orr_free(stopped_at);
-    orr_free(uncounted);
-    stopped_at = uncounted = NULL;
-    counting = true;
-}
-
+/* A message counts when it was started while counting was on, whenever it leaves. */
 void starpu_mpi_comm_stats_enable(void)
 {
-    if (!orr_cluster_check("starpu_mpi_comm_stats_enable") || counting || !make_counters()) return;
-    for (int i = 0; i < orr_cluster.size; i++)
-        uncounted[i] += orr_cluster.engine.sent_bytes[i] - stopped_at[i];
-    counting = true;
+    if (orr_cluster_check("starpu_mpi_comm_stats_enable")) orr_store_relaxed(&orr_cluster.counting, true);
 }
 
 void starpu_mpi_comm_stats_disable(void)
 {
-    if (!orr_cluster_check("starpu_mpi_comm_stats_disable") || !counting || !make_counters()) return;
-    for (int i = 0; i < orr_cluster.size; i++) stopped_at[i] = orr_cluster.engine.sent_bytes[i];
-    counting = false;
+    if (orr_cluster_check("starpu_mpi_comm_stats_disable")) orr_store_relaxed(&orr_cluster.counting, false);
 }
 
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 {
     if (!comm_stats || !orr_cluster_check("starpu_mpi_comm_stats_retrieve")) return;
-    for (int i = 0; i < orr_cluster.size; i++)
-        comm_stats[i] = (size_t)((counting ? orr_cluster.engine.sent_bytes[i] : stopped_at[i]) -
-                                 (uncounted ? uncounted[i] : 0));
+    for (int i = 0; i < orr_cluster.size; i++) comm_stats[i] = (size_t)orr_cluster.engine.sent_bytes[i];
 }
 
 /* ---- the rest ---- */

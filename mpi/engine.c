@@ -25,7 +25,6 @@ struct orr_early {
 };
 
 enum { POLL_ROUNDS_MAX = 16 };
-#define BULK_TAG_MASK 0x3fffffffu
 
 static bool *in_callback(void)
 {
@@ -56,11 +55,23 @@ static struct orr_request *list_take_all(struct orr_request_list *l)
     return all;
 }
 
+static void lock_blocking(struct orr_engine *e)
+{
+    while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
+}
+
+static void unlock(struct orr_engine *e)
+{
+    orr_store_seq(&e->busy, 0);
+}
+
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
 {
-    memset(e, 0, sizeof *e);
-    e->sent_bytes = orr_calloc((size_t)t->size, sizeof *e->sent_bytes);
-    if (!e->sent_bytes) return -ENOMEM;
+    uint64_t *sent_bytes = orr_calloc((size_t)t->size, sizeof *sent_bytes);
+    if (!sent_bytes) return -ENOMEM;
+    lock_blocking(e); /* it may have run before, and somebody be late: the lock and the inbox stay */
+    memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
+    e->sent_bytes = sent_bytes;
     e->transport = t;
     orr_match_init(&e->held);
     orr_match_init(&e->receives);
@@ -70,6 +81,7 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
     list_init(&e->outgoing);
     list_init(&e->stalled);
     list_init(&e->completed);
+    unlock(e);
     return 0;
 }
 
@@ -82,6 +94,7 @@ static void end_name(struct orr_engine *e, struct orr_name *n)
 void orr_engine_fini(struct orr_engine *e)
 {
     struct orr_match_node *n;
+    lock_blocking(e);
     while ((n = orr_match_pop_any(&e->early))) orr_free(n);
     while ((n = orr_match_pop_any(&e->names))) end_name(e, (struct orr_name *)n);
     if (e->spare_buffer) e->transport->ops->small_release(e->transport, e->spare_buffer);
@@ -93,6 +106,9 @@ void orr_engine_fini(struct orr_engine *e)
     orr_match_fini(&e->names);
     orr_free(e->sent_bytes);
     e->sent_bytes = NULL;
+    e->transport = NULL; /* pairs with step_locked */
+    e->cancelled = true;
+    unlock(e);
 }
 
 /* ---- the inbox ---- */
@@ -113,7 +129,7 @@ void orr_request_init(struct orr_request *r)
     r->waits = 0;
     r->status = r->failure = 0;
     r->moved_bytes = 0;
-    r->posted = r->ready = r->foreign = false;
+    r->posted = r->ready = r->foreign = r->uncounted = r->given_up = false;
 }
 
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
@@ -142,12 +158,28 @@ static void one_end_locked(struct orr_engine *e, struct orr_request *r, int stat
     if (--r->waits == 0) complete_locked(e, r, 0);
 }
 
+/* ---- under way ---- */
+
+static void link_under_way(struct orr_engine *e, struct orr_request *r)
+{
+    r->before = NULL;
+    r->next = e->under_way;
+    if (r->next) r->next->before = r;
+    e->under_way = r;
+}
+
+static void unlink_under_way(struct orr_engine *e, struct orr_request *r)
+{
+    *(r->before ? &r->before->next : &e->under_way) = r->next;
+    if (r->next) r->next->before = r->before;
+}
+
 /* ---- sending ---- */
 
-static void *take_buffer(struct orr_engine *e)
+static void *take_buffer(struct orr_engine *e, bool urgent)
 {
     void *b = e->spare_buffer;
-    if (!b) return e->transport->ops->small_buffer(e->transport);
+    if (!b) return e->transport->ops->small_buffer(e->transport, urgent);
     e->spare_buffer = NULL;
     return b;
 }
@@ -199,6 +231,8 @@ static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag
 {
     r->waits++;
     e->counts.bulk_receives += !sending;
+    e->counts.bulk_sends += sending;
+    link_under_way(e, r);
     r->bulk =
         (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
     if (sending)
@@ -207,16 +241,43 @@ static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag
         e->transport->ops->bulk_recv(e->transport, &r->bulk);
 }
 
-/* Sends what leads the request off; false when there is no buffer. */
+static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
+{
+    for (const struct orr_request *r = e->under_way; r; r = r->next)
+        if (r->kind == ORR_SEND && r->bulk.tag == tag && r->node.peer == peer) return true;
+    return false;
+}
+
+/* A tag that no transfer to this peer has. False: none was found so soon. */
+static bool choose_tag(struct orr_engine *e, int peer, uint32_t *tag_out)
+{
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t tag = e->next_bulk_tag;
+        bool last = tag >= e->transport->bulk_tag_max;
+        e->next_bulk_tag = last ? 0 : tag + 1;
+        e->tags_again |= last;
+        *tag_out = tag;
+        if (orr_likely(!e->tags_again) || !tag_is_used(e, peer, tag)) return true;
+    }
+    return false;
+}
+
+/* Sends what leads the request off; false when there is no buffer, or no tag. */
 static bool emit_locked(struct orr_engine *e, struct orr_request *r)
 {
-    struct orr_wire_header *h = take_buffer(e);
-    if (!h) return false;
-    size_t bytes = fill_message(e, r, h);
-    int peer = r->node.peer;
-    bool announces = h->kind == ORR_WIRE_ANNOUNCE;
     uint32_t bulk_tag = 0;
-    if (announces) h->bulk_tag = bulk_tag = e->next_bulk_tag++ & BULK_TAG_MASK;
+    int peer = r->node.peer;
+    bool announces =
+        !r->failure && r->payload.bytes > e->transport->ops->small_max - sizeof(struct orr_wire_header);
+    struct orr_wire_header *h = take_buffer(e, false);
+    if (!h) return false;
+    if (announces && !choose_tag(e, peer, &bulk_tag)) {
+        e->spare_buffer = h;
+        return false;
+    }
+    size_t bytes = fill_message(e, r, h);
+    h->bulk_tag = bulk_tag;
     if (r->sync && !r->failure) {
         h->flags |= ORR_WIRE_WANTS_ACK;
         h->id = r->id = ++e->next_id;
@@ -225,7 +286,10 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
         orr_match_append(&e->unacknowledged, &r->node);
     }
     r->moved_bytes = h->bytes;
-    if (!(r->node.context & ORR_CONTEXT_UNCOUNTED)) e->sent_bytes[peer] += h->bytes;
+    if (!(r->node.context & ORR_CONTEXT_UNCOUNTED)) {
+        if (!r->uncounted) e->sent_bytes[peer] += h->bytes;
+        e->counts.program_sent++;
+    }
     e->counts.sent_messages++;
     e->transport->ops->small_send(e->transport, peer, h, bytes);
     if (announces) start_bulk(e, r, bulk_tag, true);
@@ -308,6 +372,7 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
     fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
     buffer->id = id;
     e->counts.sent_messages++;
+    e->counts.program_sent += !(context & ORR_CONTEXT_UNCOUNTED);
     e->transport->ops->small_send(e->transport, peer, buffer, sizeof *buffer);
 }
 
@@ -348,7 +413,7 @@ static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const st
 {
     void *ack = NULL;
     bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
-    if (wants_ack && !(ack = take_buffer(e))) return false;
+    if (wants_ack && !(ack = take_buffer(e, true))) return false;
     if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
     if (!make_room(r, h)) {
         if (ack) e->spare_buffer = ack;
@@ -390,6 +455,36 @@ static struct orr_early *copy_early(const struct orr_wire_header *h, int source,
     return m;
 }
 
+static void free_discarded(struct orr_request *r)
+{
+    orr_free(r);
+}
+
+/* Takes the message off the network: its sender ends only then. */
+static void discard_locked(struct orr_engine *e, struct orr_early *m)
+{
+    if (m->header.kind == ORR_WIRE_ANNOUNCE) {
+        struct orr_request *r = orr_calloc(1, sizeof *r);
+        void *bytes = orr_malloc(m->header.bytes);
+        if (r && bytes) {
+            orr_request_init(r);
+            r->kind = ORR_RECV;
+            r->ready = true;
+            r->node = (struct orr_match_node){ .context = m->node.context | ORR_CONTEXT_UNCOUNTED,
+                                               .peer = m->node.peer,
+                                               .tag = m->node.tag };
+            r->payload = (struct orr_payload){ .base = bytes, .bytes = m->header.bytes };
+            r->early = bytes; /* freed when the transfer ends */
+            r->done = free_discarded;
+            start_bulk(e, r, m->header.bulk_tag, false);
+        } else {
+            orr_free(r);
+            orr_free(bytes);
+        }
+    }
+    orr_free(m);
+}
+
 /* A message for a receive. */
 static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
                           size_t bytes)
@@ -412,6 +507,9 @@ static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wir
     if (r) {
         orr_match_pop(&e->receives, h->context, source, h->tag);
         r->early = m;
+        link_under_way(e, r);
+    } else if (orr_unlikely(e->cancelled)) {
+        discard_locked(e, m);
     } else {
         e->counts.early_messages++;
         orr_match_append(&e->early, &m->node);
@@ -464,8 +562,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
         acknowledged_locked(e, source, &h);
     else
         taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
-    if (taken) e->counts.received_messages++;
-    return taken;
+    if (!taken) return false;
+    e->counts.received_messages++;
+    e->counts.program_received += !(h.context & ORR_CONTEXT_UNCOUNTED);
+    return true;
 }
 
 static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
@@ -473,6 +573,8 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
     struct orr_engine *e = arg;
     struct orr_request *r = (struct orr_request *)((char *)b - offsetof(struct orr_request, bulk));
     e->counts.bulk_receives -= !b->sending;
+    e->counts.bulk_sends -= b->sending;
+    unlink_under_way(e, r);
     if (!b->sending && r->early) { /* received only to be thrown away */
         orr_free(r->early);
         r->early = NULL;
@@ -500,6 +602,8 @@ static void posted_recv_locked(struct orr_engine *e, struct orr_request *r)
         orr_match_append(&e->receives, &r->node);
     else if (r->ready)
         deliver_early_locked(e, r);
+    else
+        link_under_way(e, r);
 }
 
 /* A rank tells what it calls a communicator: receives that waited for that are as if posted now. */
@@ -516,28 +620,30 @@ static void handle_item_locked(struct orr_engine *e, struct orr_inbox_item *item
 {
     struct orr_request *r =
         (struct orr_request *)((char *)(item - item->says_ready) - offsetof(struct orr_request, items));
-    if (orr_unlikely(e->cancelled)) {
-        if (item->says_ready)
-            r->ready = true;
-        else
-            r->posted = true;
-        if (r->posted && r->ready) complete_locked(e, r, -ECANCELED);
+    if (item->says_ready) {
+        r->ready = true;
+        if (!r->posted) return; /* the post comes and finds it ready */
+        if (!r->given_up) e->counts.waiting_data--;
+    } else {
+        r->posted = true;
+        if (!r->ready) e->counts.waiting_data++;
+    }
+    if (orr_unlikely(e->cancelled || r->given_up)) {
+        if (r->ready) complete_locked(e, r, -ECANCELED);
+        r->given_up = true;
         return;
     }
     if (!item->says_ready) {
-        r->posted = true;
         if (r->kind == ORR_SEND)
             posted_send_locked(e, r);
         else
             posted_recv_locked(e, r);
-        return;
-    }
-    r->ready = true;
-    if (!r->posted) return; /* the post comes and finds it ready */
-    if (r->kind == ORR_SEND)
+    } else if (r->kind == ORR_SEND) {
         release_held_locked(e, r->node.context, r->node.peer, r->node.tag);
-    else if (r->early)
+    } else if (r->early) {
+        unlink_under_way(e, r);
         deliver_early_locked(e, r);
+    }
 }
 
 static bool drain_inbox_locked(struct orr_engine *e)
@@ -567,6 +673,7 @@ static bool step_locked(struct orr_engine *e)
         .small = on_small, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
     };
     bool moved = drain_inbox_locked(e);
+    if (orr_unlikely(!e->transport)) return moved; /* closed: the calling thread came late */
     if (orr_unlikely(e->stalled.head != NULL))
         for (struct orr_request *r = list_take_all(&e->stalled), *next; r; r = next) {
             next = r->next;
@@ -609,11 +716,6 @@ bool orr_engine_poll(struct orr_engine *e)
 
 /* ---- shutdown ---- */
 
-static void lock_blocking(struct orr_engine *e)
-{
-    while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
-}
-
 /* ---- names ---- */
 
 int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_t context)
@@ -621,7 +723,7 @@ int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_
     lock_blocking(e);
     int r = e->transport->ops->greet(e->transport, to, context);
     orr_store_relaxed(&e->unsent, e->transport->ops->unsent(e->transport));
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     return r;
 }
 
@@ -632,7 +734,7 @@ int orr_engine_listen(struct orr_engine *e, const struct orr_foreign *from, uint
     struct orr_name *n = orr_name_add(&e->names, context, peer);
     if (n) r = e->transport->ops->listen(e->transport, from, &n->hello);
     if (n && r) orr_name_remove(&e->names, n);
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     return r;
 }
 
@@ -642,7 +744,7 @@ uint32_t orr_engine_name(struct orr_engine *e, uint32_t context, int peer)
     lock_blocking(e);
     const struct orr_name *n = orr_name_find(&e->names, context, peer);
     uint32_t name = n && n->known ? n->hello.name : 0;
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     return name;
 }
 
@@ -651,7 +753,7 @@ void orr_engine_forget(struct orr_engine *e, uint32_t context, int peer)
     lock_blocking(e);
     struct orr_match_node *n = orr_match_pop(&e->names, context, peer, 0);
     if (n) end_name(e, (struct orr_name *)n);
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
 }
 
 void orr_engine_enter(struct orr_engine *e)
@@ -661,7 +763,7 @@ void orr_engine_enter(struct orr_engine *e)
 
 void orr_engine_leave(struct orr_engine *e)
 {
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
 }
 
 size_t orr_engine_control_max(const struct orr_engine *e)
@@ -673,7 +775,7 @@ bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wi
                              const void *data, size_t bytes)
 {
     lock_blocking(e);
-    struct orr_wire_header *h = take_buffer(e);
+    struct orr_wire_header *h = e->transport ? take_buffer(e, true) : NULL;
     if (h) {
         fill_header(h, ORR_WIRE_CONTROL, &(struct orr_match_node){ .tag = values->tag });
         h->type = values->type;
@@ -683,7 +785,7 @@ bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wi
         if (bytes) memcpy(h + 1, data, bytes);
         e->transport->ops->small_send(e->transport, peer, h, sizeof *h + bytes);
     }
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     return h != NULL;
 }
 
@@ -707,7 +809,7 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
     orr_match_visit(&e->receives, visit_request, &v);
     orr_match_visit(&e->unacknowledged, visit_request, &v);
     orr_names_visit(&e->names, fn, arg);
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
 }
 
 struct visit_early {
@@ -731,15 +833,33 @@ size_t orr_engine_visit_early(struct orr_engine *e,
     drain_inbox_locked(e);
     size_t count = e->early.nodes;
     if (fn) orr_match_visit(&e->early, visit_early_node, &v);
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     return count;
+}
+
+void orr_engine_visit_under_way(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),
+                                void *arg)
+{
+    struct visit v = { fn, arg };
+    lock_blocking(e);
+    drain_inbox_locked(e);
+    for (struct orr_request *r = e->under_way; r; r = r->next) fn(r, arg);
+    orr_match_visit(&e->held, visit_request, &v);
+    unlock(e);
+}
+
+/* Its data is still in use, or it ends now. */
+static void give_up_locked(struct orr_engine *e, struct orr_request *r)
+{
+    r->given_up = true;
+    if (r->ready) complete_locked(e, r, -ECANCELED);
 }
 
 static void cancel_waiting(struct orr_match_node *n, void *e)
 {
     for (struct orr_request *r = orr_name_take_waiting((struct orr_name *)n), *next; r; r = next) {
         next = r->next;
-        if (r->ready) complete_locked(e, r, -ECANCELED);
+        give_up_locked(e, r);
     }
 }
 
@@ -749,16 +869,23 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
     lock_blocking(e);
     drain_inbox_locked(e);
     e->cancelled = true;
-    while (orr_match_pop_any(&e->held)) continue; /* they end when they are ready */
-    while ((n = orr_match_pop_any(&e->receives))) {
-        struct orr_request *r = (struct orr_request *)n;
-        if (r->ready) complete_locked(e, r, -ECANCELED); /* otherwise it ends when its data is let go of */
-    }
+    while ((n = orr_match_pop_any(&e->held))) give_up_locked(e, (struct orr_request *)n);
+    while ((n = orr_match_pop_any(&e->receives))) give_up_locked(e, (struct orr_request *)n);
     orr_match_visit(&e->names, cancel_waiting, e);
     while ((n = orr_match_pop_any(&e->unacknowledged)))
         one_end_locked(e, (struct orr_request *)n, -ECANCELED);
+    for (struct orr_request *r = e->under_way, *next; r; r = next) {
+        next = r->next;
+        if (r->ready || !r->early) continue; /* a large transfer */
+        struct orr_early *m = r->early;
+        unlink_under_way(e, r);
+        r->early = NULL;
+        give_up_locked(e, r);
+        discard_locked(e, m);
+    }
+    while ((n = orr_match_pop_any(&e->early))) discard_locked(e, (struct orr_early *)n);
     struct orr_request *ended = list_take_all(&e->completed);
-    orr_store_seq(&e->busy, 0);
+    unlock(e);
     run_done(ended);
 }
 
@@ -766,6 +893,7 @@ struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e)
 {
     lock_blocking(e);
     struct orr_engine_counts c = e->counts;
-    orr_store_seq(&e->busy, 0);
+    c.queued = e->outgoing.head || e->stalled.head;
+    unlock(e);
     return c;
 }

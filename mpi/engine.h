@@ -42,6 +42,7 @@ struct orr_request {
     uint8_t kind;     /* enum orr_request_kind */
     bool sync;        /* a send that ends only when it is matched */
     bool inferred;    /* made by a task; the engine only passes it on */
+    bool uncounted;   /* a send whose bytes are not counted; after init */
     bool foreign;     /* a receive whose sender calls the context by a number of its own; after init */
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
@@ -52,12 +53,13 @@ struct orr_request {
     uint32_t sent_type; /* after -EPROTOTYPE */
     /* the engine's own */
     struct orr_inbox_item items[2];
-    struct orr_request *next; /* on one of the engine's lists */
-    struct orr_early *early;  /* matched by this message, which waits for ready */
+    struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */
+    struct orr_early *early;           /* matched by this message, which waits for ready */
     struct orr_bulk bulk;
     uint64_t id;
     uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
     bool posted, ready;
+    bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 
 struct orr_request_list {
@@ -67,8 +69,11 @@ struct orr_request_list {
 struct orr_engine_counts {
     uint64_t sent_messages, received_messages; /* without control messages */
     uint64_t bad_messages, early_messages;
-    uint64_t ended;         /* requests */
-    uint32_t bulk_receives; /* under way now */
+    uint64_t ended;                          /* requests */
+    uint64_t program_sent, program_received; /* of those above, in contexts that are counted */
+    uint32_t bulk_receives, bulk_sends;      /* under way now */
+    uint32_t waiting_data;                   /* requests that are not ready now */
+    bool queued;                             /* some have to wait for memory or a buffer */
 };
 
 struct orr_engine {
@@ -77,7 +82,7 @@ struct orr_engine {
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
     _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
-    struct orr_transport *transport; /* [const] */
+    struct orr_transport *transport; /* [own: who holds busy] NULL: closed */
     /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
      * the engine. [const once messages flow] */
     void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
@@ -90,10 +95,12 @@ struct orr_engine {
     struct orr_request_list outgoing;      /* ready sends */
     struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
     struct orr_request_list completed;     /* done is to be called */
+    struct orr_request *under_way;         /* large transfers, and receives whose message waits for ready */
     void *spare_buffer;
     bool priorities; /* some request in outgoing has one */
     bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
     uint32_t next_bulk_tag;
+    bool tags_again; /* they begin anew: some may be in use */
     uint64_t next_id;
     uint64_t *sent_bytes; /* by peer [any: statistic] */
     struct orr_engine_counts counts;
@@ -101,8 +108,8 @@ struct orr_engine {
 
 /* Borrows the transport. 0 or -ENOMEM. */
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t);
-/* Nothing is outstanding, and the transport is still there; early messages that nobody received are dropped.
- */
+/* No transfer is under way; early messages that nobody received are dropped. A closed engine may still be
+ * polled by a thread that comes late, and ends requests that were given up before as they get ready. */
 void orr_engine_fini(struct orr_engine *e);
 
 /* Sets up the engine's own fields; before anything else is done with r, and again before it is used again. */
@@ -126,7 +133,12 @@ size_t orr_engine_visit_early(struct orr_engine *e,
                               void (*visit)(const struct orr_match_node *n, const struct orr_wire_header *h,
                                             void *arg),
                               void *arg);
-/* ... and ends those requests with -ECANCELED. Other ranks must not send any more. */
+/* Requests that are matched but not over, and sends that are not ready. */
+void orr_engine_visit_under_way(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
+                                void *arg);
+/* All ranks give up, and nothing moves any more: what is not matched ends with -ECANCELED, at once or when it
+ * is ready, and messages that nobody receives are taken off the network, so that their senders end. Transfers
+ * go on: they are over when the counts say so. */
 void orr_engine_cancel_unmatched(struct orr_engine *e);
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
 

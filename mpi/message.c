@@ -30,7 +30,7 @@ static struct orr_message *take_message(void)
 
 void orr_message_free(struct orr_message *m)
 {
-    orr_comm_drop(m->comm);
+    if (m->comm) orr_comm_drop(m->comm);
     orr_spin_lock(&free_lock);
     m->next = free_messages;
     free_messages = m;
@@ -274,11 +274,13 @@ static void call_back(void (*callback)(void *), void *arg)
 /* The very last: m may be gone from here on. */
 static void over(struct orr_message *m)
 {
+    bool counts = m->session == orr_load_relaxed(&orr_cluster.session);
+    if (orr_unlikely(!counts)) m->comm = NULL; /* a shutdown gave m up, and the communicator has ended */
     if (m->detached)
         orr_message_free(m);
     else
         orr_store_release(&m->over, 1); /* pairs with orr_message_is_over */
-    one_less();
+    if (orr_likely(counts)) one_less();
 }
 
 static struct orr_message *of_waiter(struct orr_waiter *w)
@@ -364,6 +366,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->peer = s->peer;
     m->mode = sends ? STARPU_R : STARPU_W;
     m->detached = s->detached;
+    m->session = orr_load_relaxed(&orr_cluster.session);
     m->callback = s->callback;
     m->arg = s->arg;
     m->access.waiter.granted = granted;
@@ -378,6 +381,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.sync = s->sync;
     m->request.inferred = s->inferred;
     m->request.priority = s->priority;
+    m->request.uncounted = !orr_load_relaxed(&orr_cluster.counting);
     m->request.done = done;
     m->request.make_room = make_room;
     orr_add_seq(&orr_cluster.outstanding, 1);
@@ -429,6 +433,44 @@ void orr_message_describe(const struct orr_request *r, void *when)
                   "with the same tag on the other rank",
                   what, (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle),
                   *name ? ", data " : "", name);
+}
+
+static bool is_programs(const struct orr_request *r)
+{
+    return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
+}
+
+bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
+{
+    if (!is_programs(r) || !r->ready) return false;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    if (m->handle != h) return false;
+    snprintf(text, bytes, "the %s of tag %lld %s rank %d holds, until its other end comes",
+             r->kind == ORR_SEND ? "send" : "receive", (long long)m->tag, r->kind == ORR_SEND ? "to" : "from",
+             m->peer);
+    return true;
+}
+
+void orr_message_describe_under_way(const struct orr_request *r)
+{
+    char text[100];
+    if (!is_programs(r)) return;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    orr_warn("  the %s of data %s (tag %lld) %s rank %d: %s", r->kind == ORR_SEND ? "send" : "receive",
+             label(m, text, sizeof text), (long long)m->tag, r->kind == ORR_SEND ? "to" : "from", m->peer,
+             r->ready ? "under way" : "the data is in use, by tasks or by the program");
+}
+
+void orr_message_describe_left(const struct orr_request *r)
+{
+    char text[100];
+    if (!is_programs(r) || r->ready) return;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    orr_error(
+        "starpu_mpi_shutdown: the %s of data %s (tag %lld) %s rank %d was not made: the data is still in "
+        "use; release it before",
+        r->kind == ORR_SEND ? "send" : "receive", label(m, text, sizeof text), (long long)m->tag,
+        r->kind == ORR_SEND ? "to" : "from", m->peer);
 }
 
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)

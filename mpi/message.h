@@ -19,8 +19,9 @@ struct orr_message {
     int peer;     /* rank in comm */
     uint8_t mode; /* STARPU_R or STARPU_W */
     bool detached;
-    bool fetched; /* the copy in main memory is pinned */
-    bool packed;  /* by the interface's pack_data */
+    bool fetched;     /* the copy in main memory is pinned */
+    bool packed;      /* by the interface's pack_data */
+    uint32_t session; /* of the layer, when it was started */
     void *packed_bytes;
     size_t packed_size;
     void (*callback)(void *);
@@ -59,6 +60,11 @@ void orr_message_free(struct orr_message *m);
 /* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
  * */
 void orr_message_describe(const struct orr_request *r, void *when);
+/* Whether it is a message that holds h's data now, waiting for its other end; text: which. */
+bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes);
+/* Print one that is not over, but matched or not ready; at shutdown, and when it is given up. */
+void orr_message_describe_under_way(const struct orr_request *r);
+void orr_message_describe_left(const struct orr_request *r);
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
 /* Gives the memory of free messages back. */
 void orr_messages_trim(void);

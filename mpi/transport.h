@@ -52,8 +52,9 @@ struct orr_transport_sink {
 struct orr_transport_ops {
     const char *name;
     size_t small_max; /* bytes of a small message, header included */
-    /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. */
-    void *(*small_buffer)(struct orr_transport *t);
+    /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. urgent: for what must get
+     * through beside data that nobody takes, such as acknowledgements and heartbeats. */
+    void *(*small_buffer)(struct orr_transport *t, bool urgent);
     /* Gives an unused one back. */
     void (*small_release)(struct orr_transport *t, void *buffer);
     /* Sends it; the buffer is taken. Never blocks. */
@@ -81,6 +82,7 @@ struct orr_transport_ops {
 struct orr_transport {
     const struct orr_transport_ops *ops; /* [const] */
     int rank, size;                      /* [const] */
+    uint32_t bulk_tag_max;               /* tags of large transfers are 0 to this [const] */
 };
 
 #endif

@@ -9,7 +9,8 @@
 
 #include "core/base/alloc.h"
 
-enum { SMALL_MAX = 512, DELIVERIES_PER_POLL = 3 };
+/* Few tags: they are used up soon, and must not meet those still under way. */
+enum { SMALL_MAX = 512, DELIVERIES_PER_POLL = 3, BULK_TAG_MAX = 2 };
 
 struct message {
     struct message *next;
@@ -58,13 +59,13 @@ static struct rank *rank_of(struct orr_transport *t)
     return (struct rank *)t;
 }
 
-static void *small_buffer(struct orr_transport *t)
+static void *small_buffer(struct orr_transport *t, bool urgent)
 {
     struct rank *r = rank_of(t);
     struct orr_inproc *net = r->net;
     pthread_mutex_lock(&net->lock);
     struct buffer *b = NULL;
-    if (next_random(net) % 100 >= net->refuse_percent) {
+    if (next_random(net) % 100 >= net->refuse_percent || (urgent && net->refuse_percent >= 100)) {
         if ((b = r->free_buffers))
             r->free_buffers = b->next;
         else
@@ -252,8 +253,10 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
     pthread_mutex_init(&net->lock, NULL);
     for (int i = 0; i < ranks * ranks; i++) pairs[i].tail = &pairs[i].head;
     for (int i = 0; i < ranks; i++)
-        net->ranks[i] =
-            (struct rank){ .transport = { .ops = &inproc_ops, .rank = i, .size = ranks }, .net = net };
+        net->ranks[i] = (struct rank){
+            .transport = { .ops = &inproc_ops, .rank = i, .size = ranks, .bulk_tag_max = BULK_TAG_MAX },
+            .net = net
+        };
     return net;
 }
 

@@ -28,7 +28,9 @@ enum {
     SMALL_MAX = 16 * 1024,
     RING = 32, /* receives posted for small messages */
     RING_PER_POLL = 16,
-    SENDING_MAX = 512,     /* small messages that MPI has not finished with: more wait for a buffer */
+    SENDING_MAX = 512,     /* small messages that MPI has not finished with: more wait for a buffer, ... */
+    URGENT_MAX = 128,      /* ... but for so many that are urgent: one rank that takes nothing does not keep
+                            * acknowledgements and heartbeats from the others */
     TEST_WINDOW = 64,      /* large transfers tested in one poll */
     CHUNK_BYTES = 1 << 30, /* a transfer of more goes in several messages: MPI counts with ints */
     SMALL_TAG = 1
@@ -60,6 +62,7 @@ struct mpi_transport {
     struct slot ring[RING];
     unsigned head; /* the oldest posted receive */
     char *ring_memory;
+    uint64_t *sent, received; /* small messages: by rank, and from all */
     struct buffer *free_buffers;
     struct buffer *sending; /* sends MPI has not finished with */
     int nsending;
@@ -113,10 +116,10 @@ static void no_yield_end(struct mpi_transport *m, bool yielded)
 
 /* ---- small messages ---- */
 
-static void *small_buffer(struct orr_transport *t)
+static void *small_buffer(struct orr_transport *t, bool urgent)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
-    if (m->nsending >= SENDING_MAX) return NULL;
+    if (m->nsending >= SENDING_MAX + (urgent ? URGENT_MAX : 0)) return NULL;
     struct buffer *b = m->free_buffers;
     if (b)
         m->free_buffers = b->next;
@@ -146,6 +149,7 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = buffer_of(bytes);
     int done = 0;
+    m->sent[peer]++;
     bool yielded = no_yield_begin(m);
     bool over =
         failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request),
@@ -191,6 +195,7 @@ static bool poll_ring(struct mpi_transport *m, const struct orr_transport_sink *
             MPI_Status status;
             int arrived = 0;
             if (failed(m, MPI_Test(&s->request, &arrived, &status), "MPI_Test") || !arrived) break;
+            m->received++;
             s->source = status.MPI_SOURCE;
             MPI_Get_count(&status, MPI_BYTE, &s->count);
         }
@@ -205,11 +210,31 @@ static bool poll_ring(struct mpi_transport *m, const struct orr_transport_sink *
 
 /* ---- types ---- */
 
+/* The MPI type of so many bytes in a row, which may be more than MPI counts. */
+static int run_type(size_t bytes, MPI_Datatype *type_out)
+{
+    if (bytes <= CHUNK_BYTES) return MPI_Type_contiguous((int)bytes, MPI_BYTE, type_out);
+    size_t chunks = bytes / CHUNK_BYTES, rest = bytes % CHUNK_BYTES;
+    MPI_Datatype chunk, parts[2];
+    int code = MPI_Type_contiguous(CHUNK_BYTES, MPI_BYTE, &chunk);
+    if (code == MPI_SUCCESS) code = MPI_Type_contiguous((int)chunks, chunk, &parts[0]);
+    if (code == MPI_SUCCESS) code = MPI_Type_contiguous((int)rest, MPI_BYTE, &parts[1]);
+    if (code == MPI_SUCCESS)
+        code = MPI_Type_create_struct(2, (const int[]){ 1, 1 },
+                                      (const MPI_Aint[]){ 0, (MPI_Aint)(chunks * CHUNK_BYTES) }, parts,
+                                      type_out);
+    if (code != MPI_SUCCESS) return code; /* out of memory: what was made stays */
+    MPI_Type_free(&chunk);
+    MPI_Type_free(&parts[0]);
+    MPI_Type_free(&parts[1]);
+    return MPI_SUCCESS;
+}
+
 /* The MPI type of a strided payload, committed. */
 static int strided_type(const struct orr_payload *p, MPI_Datatype *type_out)
 {
     MPI_Datatype type, outer;
-    int code = MPI_Type_contiguous((int)p->run_bytes, MPI_BYTE, &type);
+    int code = run_type(p->run_bytes, &type);
     for (int i = 0; i < p->ndims && code == MPI_SUCCESS; i++) {
         code = MPI_Type_create_hvector((int)p->dims[i].count, 1, (MPI_Aint)p->dims[i].stride_bytes, type,
                                        &outer);
@@ -456,6 +481,16 @@ static bool unsent(struct orr_transport *t)
 
 /* ---- beginning and end ---- */
 
+/* MPI promises tags up to 32767, and says how far they really go. */
+static uint32_t highest_tag(MPI_Comm comm)
+{
+    void *value = NULL;
+    int is_set = 0;
+    if (MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &is_set) != MPI_SUCCESS || !is_set || *(int *)value < 1)
+        return 32767;
+    return (uint32_t) * (int *)value;
+}
+
 static void free_memory(struct mpi_transport *m)
 {
     while (m->free_buffers) {
@@ -464,7 +499,30 @@ static void free_memory(struct mpi_transport *m)
         orr_free(b);
     }
     orr_free(m->ring_memory);
+    orr_free(m->sent);
     orr_free(m);
+}
+
+static bool drop(void *arg, int source, const void *message, size_t bytes)
+{
+    (void)arg;
+    (void)source;
+    (void)message;
+    (void)bytes;
+    return true;
+}
+
+/* Takes everything off the network that was sent to this rank: a heartbeat, say, that overtook the last
+ * barrier. Left there, it would come to the next communicator that MPI gives the same number. Collective. */
+static void drain(struct mpi_transport *m)
+{
+    const struct orr_transport_sink sink = { .small = drop };
+    uint64_t to_come = 0;
+    if (failed(m, MPI_Reduce_scatter_block(m->sent, &to_come, 1, MPI_UINT64_T, MPI_SUM, m->small_comm),
+               "MPI_Reduce_scatter_block"))
+        return;
+    while (m->received < to_come && !m->error_shown)
+        if (!poll_ring(m, &sink)) sched_yield();
 }
 
 static void destroy(struct orr_transport *t)
@@ -474,6 +532,7 @@ static void destroy(struct orr_transport *t)
         test_sending(m);
         sched_yield();
     }
+    drain(m);
     while (m->greetings) {
         test_greetings(m);
         sched_yield();
@@ -535,6 +594,15 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
     MPI_Comm_set_errhandler(m->bulk_comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(m->small_comm, &m->base.rank);
     MPI_Comm_size(m->small_comm, &m->base.size);
+    m->sent = orr_calloc((size_t)m->base.size, sizeof *m->sent);
+    if (!m->sent) {
+        orr_error("starpu_mpi_init: out of memory");
+        MPI_Comm_free(&m->small_comm);
+        MPI_Comm_free(&m->bulk_comm);
+        free_memory(m);
+        return NULL;
+    }
+    m->base.bulk_tag_max = highest_tag(m->bulk_comm);
     for (int i = 0; i < RING; i++) {
         m->ring[i].bytes = memory + (size_t)i * SMALL_MAX;
         post_slot(m, &m->ring[i]);

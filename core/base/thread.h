@@ -146,7 +146,7 @@ struct orr_census {
     unsigned in_methods, workers_in_methods;
     uint64_t method_calls, method_cpu_ns;
 };
-struct orr_census orr_threads_census(void);
+ORR_EXPORT struct orr_census orr_threads_census(void);
 
 /* The system's numbers of the threads that called the runtime, at most max. */
 unsigned orr_threads_numbers(int *numbers_out, unsigned max);

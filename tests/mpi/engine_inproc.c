@@ -353,6 +353,62 @@ static void single_facts(void)
     orr_inproc_destroy(net);
 }
 
+/* What nobody receives, or not in time, when all give up. */
+static void giving_up(void)
+{
+    static char memory[4][LARGE];
+    struct planned p = { .source = 0, .destination = 1, .tag = 9 },
+                   q = { .source = 0, .destination = 1, .tag = 8 };
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 0);
+    struct end s, t, u, r;
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    orr_engine_post(&ranks[0].engine, simple(&s, &p, ORR_SEND, memory[0], LARGE, 0), true);
+    orr_engine_post(&ranks[0].engine, simple(&t, &q, ORR_SEND, memory[1], LARGE, 0), true);
+    simple(&u, &p, ORR_SEND, memory[2], LARGE, 0);
+    u.request.sync = true;
+    orr_engine_post(&ranks[0].engine, &u.request, true);
+    orr_engine_post(&ranks[1].engine, simple(&r, &p, ORR_RECV, memory[3], LARGE, 0), false);
+    poll_both(100);
+    struct orr_engine_counts c = orr_engine_get_counts(&ranks[1].engine);
+    is_int(c.waiting_data, 1, "a receive that is not ready is counted");
+    for (int i = 0; i < 2; i++) orr_engine_cancel_unmatched(&ranks[i].engine);
+    poll_both(100);
+    ok(s.done == 1 && t.done == 1 && u.done == 1,
+       "large sends end when all give up: their bytes are taken off the network");
+    is_int(u.request.status, -ECANCELED, "a synchronous one without a receive is cancelled");
+    for (int i = 0; i < 2; i++) {
+        c = orr_engine_get_counts(&ranks[i].engine);
+        is_int(c.bulk_sends + c.bulk_receives, 0, "nothing is under way on rank %d", i);
+    }
+    for (int i = 0; i < 2; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
+    is_int(r.done, 0, "a receive whose data is in use has not ended");
+    orr_engine_ready(&ranks[1].engine, &r.request);
+    orr_engine_poll(&ranks[1].engine);
+    ok(r.done == 1 && r.request.status == -ECANCELED,
+       "it ends when it is let go of, the engine being closed");
+    ok(!orr_engine_poll(&ranks[0].engine), "and who polls a closed engine finds nothing");
+}
+
+/* Nobody takes what rank 0 sends: all buffers for data are in use. */
+static void full_window(void)
+{
+    static char memory[8];
+    struct planned p = { .source = 0, .destination = 1, .tag = 9 };
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 100);
+    struct orr_wire_header values = { .type = 1 };
+    struct end s;
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    orr_engine_post(&ranks[0].engine, simple(&s, &p, ORR_SEND, memory, 8, 0), true);
+    poll_both(100);
+    is_int(s.done, 0, "without a buffer a send waits");
+    ok(orr_engine_send_control(&ranks[0].engine, 1, &values, NULL, 0),
+       "heartbeats and the like get through beside it");
+    orr_engine_cancel_unmatched(&ranks[0].engine);
+    for (int i = 0; i < 2; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
+}
+
 static void foreign_bytes(void)
 {
     struct orr_inproc *net = orr_inproc_create(2, 1, 0, 0);
@@ -361,7 +417,7 @@ static void foreign_bytes(void)
     for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
     enum { COUNT = 500 };
     for (int i = 0; i < COUNT; i++) {
-        unsigned char *b = t->ops->small_buffer(t);
+        unsigned char *b = t->ops->small_buffer(t, false);
         size_t bytes = random_next(&state) % 200;
         for (size_t k = 0; k < bytes; k++) b[k] = (unsigned char)random_next(&state);
         if (i % 2 && bytes >= sizeof(struct orr_wire_header)) {
@@ -388,6 +444,8 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     setenv("STARPU_SILENT", "1", 1);
     single_facts();
+    giving_up();
+    full_window();
     foreign_bytes();
     int wrong = 0;
     for (int i = 0; i < seeds; i++) {
