@@ -155,12 +155,13 @@ static enum orr_verdict agree(bool sure)
 {
     uint32_t wave, reported = UINT32_MAX;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        orr_engine_poll(&orr_cluster.engine);
+        orr_progress_pass();
         if (orr_cluster.rank == 0) coordinate();
         enum orr_verdict v = read_verdict(&wave);
         struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
         if (v == ORR_STUCK || (v == ORR_STUCK_PERHAPS && as_reported(&c))) return v;
         if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) break;
+        if (orr_progress_may_call()) break;
         if (!orr_deadlock_still()) break; /* after counting: it holds for what is reported */
         if (wave != reported &&
             orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages, c.received_messages,
@@ -198,7 +199,33 @@ static uint64_t movement(void)
     return sum;
 }
 
-static const struct orr_deadlock_outside outside = { movement, verdict, orr_guard_end };
+struct holder {
+    const struct orr_data *handle;
+    char *text;
+    size_t bytes;
+    bool found;
+};
+
+static void look_at_message(const struct orr_request *r, void *arg)
+{
+    struct holder *q = arg;
+    if (!q->found) q->found = orr_message_holds(r, q->handle, q->text, q->bytes);
+}
+
+/* Data that a message holds: the program has not forgotten to release it. */
+static bool holder(struct orr_data *h, char *text, size_t bytes)
+{
+    struct holder q = { h, text, bytes, false };
+    pthread_mutex_lock(&stuck.running);
+    if (stuck.active) {
+        orr_engine_visit_unmatched(&orr_cluster.engine, look_at_message, &q);
+        orr_engine_visit_under_way(&orr_cluster.engine, look_at_message, &q);
+    }
+    pthread_mutex_unlock(&stuck.running);
+    return q.found;
+}
+
+static const struct orr_deadlock_outside outside = { movement, verdict, orr_guard_end, holder };
 
 int orr_stuck_start(void)
 {

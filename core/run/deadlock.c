@@ -210,10 +210,11 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
             by_task = other && !waits_in_queue(all->task[k], h, other);
         }
         if (by_task) continue;
-        char label[64];
-        say("  task %s waits for data %s, which the program holds: starpu_data_acquire without "
-            "starpu_data_release",
-            name, orr_data_label(h, label, sizeof label));
+        char label[64], holder[160] = "the program holds: starpu_data_acquire without starpu_data_release";
+        const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+        if (outside) outside->holder(h, holder, sizeof holder);
+        say("  task %s waits for data %s, which %s", name, orr_data_label(h, label, sizeof label),
+            holder);
         return true;
     }
     return false;

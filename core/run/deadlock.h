@@ -5,9 +5,12 @@
 #define ORR_RUN_DEADLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/export.h"
+
+struct orr_data;
 
 void orr_deadlock_start(void); /* reads ORRERY_ON_DEADLOCK */
 void orr_deadlock_stop(void);
@@ -27,6 +30,8 @@ struct orr_deadlock_outside {
      * for was said. Some tenths of a second. */
     enum orr_verdict (*verdict)(bool sure);
     void (*end)(void); /* ends this process, once the others have said what they wait for */
+    /* Whether h is held by something from outside; text: what ("the receive of ..."). */
+    bool (*holder)(struct orr_data *h, char *text, size_t bytes);
 };
 /* At most one, borrowed; NULL: nobody is outside. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);

@@ -166,6 +166,10 @@ static void stopped_for_3_s(void)
     stop_for(3);
 }
 
+static struct starpu_codelet one_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "one"
+};
+
 static void slow_func(void *buffers[], void *arg)
 {
     (void)buffers;
@@ -184,8 +188,17 @@ static void computes(void)
 
 static void finalizes(void)
 {
+    int x = 0, flag = 0;
+    starpu_data_handle_t h;
+    starpu_mpi_req request;
     chain(6);
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    starpu_mpi_irecv(h, &request, (my_rank + 1) % RANKS, 5, MPI_COMM_WORLD);
     MPI_Finalize();
+    if (starpu_mpi_test(&request, &flag, MPI_STATUS_IGNORE) == -ECANCELED && flag)
+        fprintf(stderr, "CANCELLED\n");
+    starpu_data_unregister(h);
+    fprintf(stderr, "AFTERWARDS %d\n", starpu_mpi_shutdown());
     exit(0);
 }
 
@@ -386,6 +399,21 @@ static void unsent(void)
     close_data();
 }
 
+/* A task waits for a receive that nobody sends for. */
+static void task_behind_receive(void)
+{
+    int x = 0;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    event();
+    if (my_rank == 1) {
+        starpu_mpi_irecv_detached(h, 2, 79, MPI_COMM_WORLD, NULL, NULL);
+        starpu_task_insert(&one_cl, STARPU_R, h, 0);
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(h);
+}
+
 static const struct {
     const char *name;
     void (*body)(void);
@@ -411,6 +439,7 @@ static const struct {
     { "other_size", other_size },
     { "own_type", own_type },
     { "unsent", unsent },
+    { "task_behind_receive", task_behind_receive },
 };
 
 static int rank_main(const char *name)
@@ -625,6 +654,8 @@ UNUSED static void living(void)
     run("finalizes", NULL, NULL, NULL);
     said(has("MPI_Finalize was called before starpu_mpi_shutdown") && !has("gone"),
          "MPI_Finalize before starpu_mpi_shutdown is said");
+    said(count("CANCELLED") == RANKS && count("AFTERWARDS -5") == RANKS && got.status == 0,
+         "messages end with it, and starpu_mpi_shutdown returns -EIO after it");
 }
 
 UNUSED static void streams(void)
@@ -694,6 +725,10 @@ UNUSED static void messages(void)
     said(lines_with("rank 0]", "with tag 20 cannot be sent to rank 1") == 1 &&
              lines_with("rank 1]", "did not come from rank 0 (tag 20)") == 1,
          "both ranks name it");
+    run("task_behind_receive", NULL, NULL, NULL);
+    said(lines_with("task one", "the receive of tag 79 from rank 2 holds") == 1 &&
+             !has("without starpu_data_release"),
+         "a task behind a receive that nobody sends for: the receive holds its data, not the program");
 }
 
 int main(int argc, char **argv)

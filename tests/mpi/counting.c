@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2 3 */
+/*
+ * Counting what is sent to whom: while it is on, messages that are started count, whenever they leave.
+ * Threads: main of each rank.
+ * Owns: the data of the case.
+ * Not here: what STARPU_MPI_STATS prints.
+ */
+#include "tests/mpi/helper_mpi.h"
+
+enum { SMALL = 100, LARGE = 50000 };
+
+static char memory[LARGE];
+static struct gate gate;
+
+static void wait_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    gate_pass(&gate);
+}
+static struct starpu_codelet wait_cl = {
+    .cpu_funcs = { wait_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "wait"
+};
+
+/* From rank 0 to rank 1. */
+static int send_one(starpu_data_handle_t handle, int tag)
+{
+    if (my_rank == 0) return starpu_mpi_isend_detached(handle, 1, tag, MPI_COMM_WORLD, NULL, NULL);
+    if (my_rank == 1) return starpu_mpi_irecv_detached(handle, 0, tag, MPI_COMM_WORLD, NULL, NULL);
+    return 0;
+}
+
+static size_t counted(void)
+{
+    size_t bytes[16] = { 0 }, sum = 0;
+    starpu_mpi_comm_stats_retrieve(bytes);
+    for (int i = 0; i < ranks; i++) sum += bytes[i];
+    return my_rank == 0 && bytes[1] != sum ? SIZE_MAX : sum;
+}
+
+static size_t if_sender(size_t bytes)
+{
+    return my_rank == 0 ? bytes : 0;
+}
+
+int main(int argc, char **argv)
+{
+    starpu_data_handle_t small, large;
+    unsetenv("STARPU_MPI_STATS");
+    unsetenv("STARPU_COMM_STATS");
+    mpi_start(&argc, &argv, 1);
+    starpu_vector_data_register(&small, STARPU_MAIN_RAM, (uintptr_t)memory, SMALL, 1);
+    starpu_vector_data_register(&large, STARPU_MAIN_RAM, (uintptr_t)memory, LARGE, 1);
+    send_one(small, 1);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(counted() == 0, "nothing counts before counting is switched on");
+
+    starpu_mpi_comm_stats_enable();
+    send_one(small, 2);
+    send_one(large, 3);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(counted() == if_sender(SMALL + LARGE),
+         "small and large messages count by their bytes, where they are sent");
+
+    int failed = starpu_task_insert(&wait_cl, STARPU_RW, large, 0);
+    send_one(large, 4);
+    starpu_mpi_comm_stats_disable();
+    send_one(small, 5);
+    fact(counted() == if_sender(SMALL + LARGE), "what has not left yet is not there yet");
+    atomic_store(&gate.open, 1);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(!failed && counted() == if_sender(SMALL + 2 * LARGE),
+         "what was started between on and off counts, also when it leaves later; the rest does not");
+    starpu_data_unregister(small);
+    starpu_data_unregister(large);
+    return mpi_finish();
+}
