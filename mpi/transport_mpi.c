@@ -149,11 +149,11 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = buffer_of(bytes);
     int done = 0;
-    m->sent[peer]++;
     bool yielded = no_yield_begin(m);
     bool over =
         failed(m, MPI_Isend(b->bytes, (int)count, MPI_BYTE, peer, SMALL_TAG, m->small_comm, &b->request),
                "MPI_Isend");
+    m->sent[peer] += !over;
     if (!over) over = MPI_Test(&b->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done;
     no_yield_end(m, yielded);
     if (over) {
