@@ -167,7 +167,7 @@ struct starpu_conf {
     void (*callback_worker_going_to_sleep)(unsigned workerid);
     void (*callback_worker_waking_up)(unsigned workerid);
 
-    int catch_signals; /* write traces when a signal ends the program, STARPU_CATCH_SIGNALS */
+    int catch_signals; /* 1: a crash in a task says which task it was, STARPU_CATCH_SIGNALS */
 
     int start_perf_counter_collection;
 

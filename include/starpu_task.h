@@ -405,6 +405,16 @@ int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx_id, unsigned n);
 int starpu_task_nsubmitted(void);
 int starpu_task_nready(void);
 
+/* Blocks until no task is ready or running: what is submitted then waits for something else. 0, or -EDEADLK
+ * in a task or a callback. */
+int starpu_task_wait_for_no_ready(void);
+
+/* Called, on a thread of the runtime's, whenever tasks are submitted and none has ended for
+ * STARPU_WATCHDOG_TIMEOUT microseconds (0, the default: never), beginning STARPU_WATCHDOG_DELAY microseconds
+ * after starpu_init; after a message, and before the program is aborted if STARPU_WATCHDOG_CRASH is 1. NULL:
+ * the message alone. At any time. */
+void starpu_task_watchdog_set_hook(void (*hook)(void *), void *hook_arg);
+
 /* ---- For traces and schedulers ---- */
 
 /* Mark the tasks that this thread submits between push and pop with an iteration number; the calls nest. */

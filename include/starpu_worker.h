@@ -242,6 +242,13 @@ enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_n
 /* Between a NUMA memory node and the number the system gives it; -1: none. */
 int starpu_memory_nodes_numa_id_to_devid(int osid);
 int starpu_memory_nodes_numa_devid_to_id(unsigned id);
+/* The number that hwloc gives the NUMA node of main memory node `id`; -1: that is none. Main memory is one
+ * node here, whose first is told. */
+int starpu_memory_nodes_numa_id_to_hwloclogid(unsigned id);
+/* When the task that a worker runs just now should end, as its model says, on the clock of profiling_info.
+ * Now if it has no model or a model that knows nothing, began before this was first called, if the worker
+ * runs none, or there is no such worker. */
+void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *date);
 
 /* ---- Locks of workers, for scheduling policies ---- */
 

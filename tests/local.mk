@@ -37,6 +37,7 @@ TAP_TESTS += tests/core/wait_pause
 TAP_TESTS += tests/core/waiters
 TAP_TESTS += tests/core/stranded
 TAP_TESTS += tests/core/worker_functions
+TAP_TESTS += tests/core/kernel_crash
 TAP_TESTS += tests/core/init
 TAP_TESTS += tests/core/limits
 TAP_TESTS += tests/core/perfmodel

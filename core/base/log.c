@@ -38,6 +38,11 @@ void orr_log_set_rank(int rank)
     orr_store_relaxed(&rank_prefix, rank);
 }
 
+int orr_log_rank(void)
+{
+    return orr_load_relaxed(&rank_prefix);
+}
+
 void orr_log_set_hook(orr_error_hook_fn fn, void *arg)
 {
     orr_store_release(&hook_arg, arg);

@@ -21,6 +21,7 @@ ORR_EXPORT void orr_info(const char *fmt, ...) __attribute__((format(printf, 1, 
 ORR_EXPORT void orr_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 
 ORR_EXPORT void orr_log_set_rank(int rank); /* -1: no prefix */
+int orr_log_rank(void);
 void orr_log_init(void);                    /* reads STARPU_SILENT and ORRERY_VERBOSE */
 
 typedef void (*orr_error_hook_fn)(const char *message, void *arg);

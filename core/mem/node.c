@@ -306,6 +306,11 @@ int starpu_memory_nodes_numa_id_to_devid(int osid)
     return osid == 0 ? 0 : -1;
 }
 
+int starpu_memory_nodes_numa_id_to_hwloclogid(unsigned id)
+{
+    return id == 0 ? 0 : -1;
+}
+
 int starpu_memory_nodes_numa_devid_to_id(unsigned id)
 {
     return id == 0 ? 0 : -1;

@@ -23,6 +23,7 @@
 #include "core/run/deadlock.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/sched_lib.h"
+#include "core/run/watchdog.h"
 #include "core/task/graph.h"
 #include "core/task/redux.h"
 #include "core/task/task.h"
@@ -30,6 +31,7 @@
 #include "core/topo/topo.h"
 #include "core/worker/combined.h"
 #include "core/worker/counters.h"
+#include "core/worker/crash.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
@@ -39,7 +41,7 @@
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all here; outermost */
 static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
-static _Atomic bool up;
+static _Atomic bool up, closing; /* closing: who has init_lock waits for all tasks */
 
 static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name",
                                           "scheduling policy; help lists them" };
@@ -59,6 +61,7 @@ int starpu_conf_init(struct starpu_conf *conf)
     conf->bus_calibrate = conf->calibrate = -1;
     conf->single_combined_worker = -1;
     conf->will_use_mpi = -1;
+    conf->catch_signals = 1;
     conf->global_sched_ctx_min_priority = conf->global_sched_ctx_max_priority = -1;
     return 0;
 }
@@ -240,10 +243,14 @@ static int bring_up(struct starpu_conf *conf)
     void (*policy_ready)(unsigned) =
         conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
     if (policy_ready) policy_ready(0);
+    orr_crash_start(conf);
     if ((r = orr_workers_start()) != 0) goto undo_context;
     orr_deadlock_start();
+    orr_watchdog_start();
     return 0;
 undo_context:
+    orr_crash_stop();
+    orr_progress_unregister(transfers_progress);
     orr_ctx_close(0);
 undo_lib:
     orr_sched_lib_close();
@@ -255,6 +262,23 @@ undo_workers:
     orr_nodes_fini();
     orr_topo_fini();
     return r;
+}
+
+/* A task must not wait for who waits for it: false, with a message, while the runtime shuts down. */
+static bool lock_init(const char *function)
+{
+    if (!in_task()) {
+        pthread_mutex_lock(&init_lock);
+        return true;
+    }
+    while (pthread_mutex_trylock(&init_lock) != 0) {
+        if (orr_load_acquire(&closing)) {
+            orr_error("%s%s: the runtime is shutting down, and waits for this task", function, where());
+            return false;
+        }
+        sched_yield();
+    }
+    return true;
 }
 
 int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
@@ -272,7 +296,7 @@ int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
         orr_error("starpu_init: the program cannot run workers itself (starpu_conf.not_launched_drivers)");
         return -EINVAL;
     }
-    pthread_mutex_lock(&init_lock);
+    if (!lock_init("starpu_init")) return -EBUSY;
     int r = init_count > 0 ? 0 : bring_up(conf);
     if (r == 0) init_count++;
     if (r == 0) orr_store_release(&up, true);
@@ -292,7 +316,9 @@ static void bring_down(void)
     orr_wait_until(0);
     orr_store_release(&up, false);
     orr_deadlock_stop();
+    orr_watchdog_stop();
     orr_workers_stop();
+    orr_crash_stop();
     orr_profile_fini();
     orr_counters_fini();
     orr_progress_unregister(transfers_progress);
@@ -325,7 +351,9 @@ void starpu_shutdown(void)
     else if (init_count > 1)
         init_count--;
     else {
+        orr_store_release(&closing, true);
         bring_down();
+        orr_store_release(&closing, false);
         init_count = 0;
     }
     pthread_mutex_unlock(&init_lock);
@@ -338,6 +366,7 @@ int starpu_is_initialized(void)
 
 void starpu_wait_initialized(void)
 {
+    if (orr_load_acquire(&up)) return;
     pthread_mutex_lock(&init_lock);
     while (init_count == 0) pthread_cond_wait(&initialized_cond, &init_lock);
     pthread_mutex_unlock(&init_lock);

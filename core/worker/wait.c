@@ -194,6 +194,41 @@ int starpu_task_nready(void)
     return (int)n;
 }
 
+static void count_started(void *block, void *arg)
+{
+    const struct orr_task *t = block;
+    uint32_t state = orr_load_acquire(&t->state);
+    *(unsigned *)arg += state == ORR_TASK_READY || state == ORR_TASK_PUSHED || state == ORR_TASK_RUNNING;
+}
+
+/* What starpu_task_nready says is nearly exact: a task may just be on its way from a queue to its worker. */
+static bool nothing_ready(void)
+{
+    unsigned started = 0;
+    if (starpu_task_nready() > 0) return false;
+    orr_slab_for_each(ORR_SLAB_TASK, count_started, &started);
+    orr_slab_for_each(ORR_SLAB_JOB, count_started, &started);
+    return started == 0;
+}
+
+int starpu_task_wait_for_no_ready(void)
+{
+    enum { NAP_NS = 200000 };
+    bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
+    int r = refuse_in_task();
+    if (r) return r;
+    orr_thread_blocked_begin();
+    for (int i = 0; !nothing_ready(); i++) {
+        if (poll && poll()) i = 0;
+        if (i < YIELDS_BEFORE_SLEEP)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    }
+    orr_thread_blocked_end();
+    return 0;
+}
+
 int starpu_task_nsubmitted(void)
 {
     unsigned own = orr_self()->sched_ctx;

@@ -22,6 +22,7 @@
 #include "core/task/redux.h"
 #include "core/topo/topo.h"
 #include "core/worker/counters.h"
+#include "core/worker/crash.h"
 #include "core/worker/device.h"
 #include "core/worker/driver.h"
 #include "core/worker/joblist.h"
@@ -317,6 +318,14 @@ static double expected_us(struct orr_worker *w, struct orr_task *t)
     return m ? orr_task_expected(t, m, orr_perf_workers[w->id].comb, t->nimpl, w->id) : NAN;
 }
 
+_Atomic bool orr_exp_end_wanted;
+
+static void note_end(struct orr_worker *w, struct orr_task *t)
+{
+    double us = expected_us(w, t);
+    orr_store_relaxed(&w->exp_end_us, isnan(us) || isinf(us) ? 0 : starpu_timing_now() + us);
+}
+
 /* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
 static void run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
@@ -331,9 +340,11 @@ static void run_body_observed(struct orr_worker *w, struct orr_task *t)
     if (policy->pre_exec) policy->pre_exec(ctx->instance, t, w);
     if (orr_unlikely(orr_ready_soon_wanted())) orr_ready_soon_tell(t, expected_us(w, t));
     orr_profile_start(w, t);
+    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) note_end(w, t);
     uint64_t start = orr_ticks();
     call_body(w, t);
     uint64_t ticks = orr_ticks() - start;
+    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
     orr_profile_end(w, t, ticks);
     orr_perf_task_done(w, t, ticks);
@@ -636,12 +647,14 @@ static void *worker_thread(void *arg)
     if (w->driver->open && w->driver->open(w) != 0)
         orr_error("worker %d (%s) could not be opened", w->id, w->name);
     orr_add_acq_rel(&workers_up, 1u);
+    void *stack = orr_crash_thread_begin();
     orr_wait_rest_end();
     if (w->node == STARPU_MAIN_RAM)
         cpu_loop(w);
     else
         orr_device_loop(w);
     orr_wait_rest_begin();
+    orr_crash_thread_end(stack);
     if (w->driver->close) w->driver->close(w);
     self->worker = NULL;
     return NULL;

@@ -68,6 +68,7 @@ struct orr_worker {
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
     uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
     double busy_us;              /* [any: statistic] */
+    _Atomic double exp_end_us;   /* when its task should end, on the clock of starpu_timing_now; 0: unknown */
     unsigned rng;
     double
         idle_told_us; /* when it last said that it is idle, on the clock of starpu_timing_now; 0: it is not */
@@ -130,6 +131,9 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t);
  * released). */
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t);
 void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
+
+/* Set once somebody has asked when tasks should end: then workers note it. */
+extern _Atomic bool orr_exp_end_wanted;
 
 /* The next task for w (its own queue, then the policy), or NULL. On w's thread. */
 struct orr_task *orr_worker_next(struct orr_worker *w);
