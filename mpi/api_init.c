@@ -428,12 +428,11 @@ static void end_with_difference(int64_t inferred)
     orr_stream_explain_all(orr_cluster.comm);
     orr_guard_hush();
     if (orr_cluster.rank == 0)
-        orr_fatal("%lld messages that tasks made have no other end: the ranks did not insert the same tasks, "
-                  "and the "
-                  "program ends",
+        orr_fatal("%lld messages that tasks made have no other end: for each, one of two ranks inserted a "
+                  "task, or took a rank for the owner of data, that the other did not; the program ends",
                   (long long)inferred);
     usleep(200000); /* rank 0 says it */
-    orr_fatal("the program ends: the ranks did not insert the same tasks");
+    orr_fatal("the program ends: messages that tasks made have no other end");
 }
 
 enum shutdown_value { LEFT, MOVED, MAY_MOVE, IN_FLIGHT };

@@ -18,8 +18,8 @@ enum orr_control {
     ORR_CONTROL_GONE,       /* rank, why, - */
     ORR_CONTROL_ASK,        /* first insertion, stride, context (stream.c) */
     ORR_CONTROL_ANSWER,     /* insertions so far, the oldest known, number of hashes that follow */
-    ORR_CONTROL_ASK_TEXT,   /* insertion, -, context */
-    ORR_CONTROL_TEXT        /* -, -, -; the text follows */
+    ORR_CONTROL_ASK_TEXT,   /* insertion, the asker's own hash of it, context */
+    ORR_CONTROL_TEXT        /* enum in stream.c, hash of the insertion, -; the text follows */
 };
 
 /* What the layer's engine calls. */

@@ -27,6 +27,9 @@ static const struct orr_env env_pruned = {
     "ORRERY_MPI_PRUNED", "0", "0|1", "loops are pruned by hand: ranks insert different tasks on purpose"
 };
 
+/* Of an insertion, for the rank that asks: */
+enum says { SAYS_CONCERNS = 1, SAYS_OCCURS = 2 }; /* it has a part in it; what it has there is here later */
+
 struct ask {
     int source;
     enum orr_control what;
@@ -46,6 +49,7 @@ static struct {
     uint64_t count, oldest, hashes[HASHES_MAX];
     unsigned nhashes;
     char text[TEXT_MAX];
+    uint64_t text_says, text_hash; /* enum says */
 } talk = { .from = -1 };
 
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* one question at a time */
@@ -80,6 +84,7 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     s->nnames = 1;
     s->owner = orr_self();
     s->context = c->context;
+    s->comm = c;
     pthread_mutex_lock(&streams_lock);
     struct orr_stream *old = orr_load_relaxed(&c->stream);
     if (!old) {
@@ -251,6 +256,56 @@ static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t 
     if (used < bytes && e->file) snprintf(text + used, bytes - used, " [%s:%u]", e->file, e->line);
 }
 
+/* ---- whose an insertion is ---- */
+
+struct owner_search {
+    uint32_t fold;
+    int peer;
+    bool concerns;
+};
+
+static void search_owner(struct orr_owned *o, void *arg)
+{
+    struct owner_search *t = arg;
+    if (orr_stream_fold_tag(o->tag) != t->fold) return;
+    int owner = orr_owned_rank(orr_cluster.comm, o->handle);
+    t->concerns |= owner == ORR_RANK_PER_NODE || owner == t->peer;
+}
+
+/* Whether rank peer of the transport is known to have a part in insertion k: it runs the task, contributes,
+ * or owns data that are still registered. */
+static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
+{
+    if (!s || k >= orr_load_acquire(&s->count)) return false;
+    const struct orr_stream_entry *e = &s->log[k % ORR_STREAM_LOG];
+    if (e->xrank < 0 || orr_comm_peer(s->comm, e->xrank) == peer) return true;
+    for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN; i++) {
+        struct owner_search t = { .fold = (uint32_t)(e->data[i] >> 32), .peer = peer };
+        if (e->data[i] & (STARPU_REDUX | STARPU_MPI_REDUX)) return true;
+        if (t.fold != ORR_STREAM_NO_TAG) orr_owned_visit(search_owner, &t);
+        if (t.concerns) return true;
+    }
+    return false;
+}
+
+/* The hash of insertion k alone, from what has been mixed up to there; 0: not known. */
+static uint64_t hash_alone(const struct orr_stream *s, uint64_t k, uint64_t oldest)
+{
+    if (!s || k >= orr_load_acquire(&s->count) || (k > 0 && k - 1 < oldest)) return 0;
+    uint64_t before = k ? s->log[(k - 1) % ORR_STREAM_LOG].rolling : 0, inverse = ORR_STREAM_MIX;
+    for (int i = 0; i < 5; i++) inverse *= 2 - ORR_STREAM_MIX * inverse; /* Newton, modulo 2^64 */
+    return s->log[k % ORR_STREAM_LOG].rolling * inverse ^ (before << 5 | before >> 59);
+}
+
+/* Whether an insertion of that hash is in the log from k on. */
+static bool occurs(const struct orr_stream *s, uint64_t k, uint64_t oldest, uint64_t hash)
+{
+    uint64_t count = s && hash ? orr_load_acquire(&s->count) : 0;
+    for (; k < count; k++)
+        if (hash_alone(s, k, oldest) == hash) return true;
+    return false;
+}
+
 /* ---- questions and answers ---- */
 
 static void heard_ask(int source, const struct orr_wire_header *h)
@@ -273,6 +328,8 @@ static void heard_answer(int source, const struct orr_wire_header *h, const void
             size_t n = h->bytes < TEXT_MAX - 1 ? h->bytes : TEXT_MAX - 1;
             memcpy(talk.text, data, n);
             talk.text[n] = 0;
+            talk.text_says = (uint64_t)h->tag;
+            talk.text_hash = h->id;
         } else {
             talk.count = (uint64_t)h->tag;
             talk.oldest = h->id;
@@ -301,7 +358,10 @@ static void answer(const struct ask *a)
     if (a->what == ORR_CONTROL_ASK_TEXT) {
         char text[TEXT_MAX];
         describe(s, a->first, text, sizeof text);
-        orr_control_send(a->source, ORR_CONTROL_TEXT, 0, 0, 0, text, strlen(text));
+        int64_t says = (concerns(s, a->first, a->source) ? SAYS_CONCERNS : 0) |
+                       (occurs(s, a->first, oldest, a->stride) ? SAYS_OCCURS : 0);
+        orr_control_send(a->source, ORR_CONTROL_TEXT, says, hash_alone(s, a->first, oldest), 0, text,
+                         strlen(text));
         return;
     }
     size_t most = orr_engine_control_max(&orr_cluster.engine) / sizeof hashes[0];
@@ -385,14 +445,24 @@ static int narrow(struct search *q)
     return 0;
 }
 
-static int tell_difference(const struct search *q, char *text, size_t bytes)
+/* Whether one of the ranks may have left out what the other has here, because it has no part in it: then its
+ * own comes later on the other one, if that has a part in it. */
+static bool pruning_explains(const struct search *q, uint64_t oldest)
+{
+    bool mine_concerns = concerns(q->mine, q->low, q->peer), theirs_concerns = talk.text_says & SAYS_CONCERNS;
+    if (!mine_concerns && (!theirs_concerns || occurs(q->mine, q->low, oldest, talk.text_hash))) return true;
+    return !theirs_concerns && talk.text_says & SAYS_OCCURS;
+}
+
+static int tell_difference(const struct search *q, uint64_t oldest, char *text, size_t bytes)
 {
     char mine[TEXT_MAX];
     describe(q->mine, q->low, mine, sizeof mine);
-    if (!ask(q->peer, ORR_CONTROL_ASK_TEXT, q->low, 0, q->context)) return -EAGAIN;
+    if (!ask(q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
+        return -EAGAIN;
     snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s",
              (unsigned long long)q->low + 1, orr_cluster.rank, mine, q->peer, talk.text);
-    return 1;
+    return pruning_explains(q, oldest) ? ORR_STREAM_PRUNED : 1;
 }
 
 /* With asking held. */
@@ -411,7 +481,7 @@ static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *
             text, bytes,
             "rank %d has inserted %llu tasks and rank %d %llu: what they have in common is out of the log",
             orr_cluster.rank, (unsigned long long)count, peer, (unsigned long long)other);
-        return prefix_only ? 0 : 1;
+        return prefix_only ? 0 : ORR_STREAM_PRUNED; /* for all that is known */
     }
     int r = narrow(&q);
     if (r < 0) return r;
@@ -420,10 +490,10 @@ static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *
         snprintf(text, bytes,
                  "ranks %d and %d differ before insertion %llu, which is out of the log of %d insertions",
                  orr_cluster.rank, peer, (unsigned long long)begin + 1, ORR_STREAM_LOG);
-        return 1;
+        return ORR_STREAM_PRUNED; /* for all that is known */
     }
     if (r == 0) q.low = q.high;
-    return tell_difference(&q, text, bytes);
+    return tell_difference(&q, oldest, text, bytes);
 }
 
 int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
@@ -434,15 +504,18 @@ int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *tex
     return r;
 }
 
-/* The first rank that differs from this one; as orr_stream_compare. */
+/* The first rank that differs from this one, other than as pruned loops do if there is one; as
+ * orr_stream_compare. */
 static int compare_all(struct orr_comm *c, bool prefix_only, char *text, size_t bytes)
 {
+    int found = 0;
     for (int rank = 1; rank < c->size && rank <= RANKS_COMPARED; rank++) {
         int peer = orr_comm_peer(c, rank),
             r = peer < 0 ? 0 : orr_stream_compare(c, peer, prefix_only, text, bytes);
-        if (r > 0) return r;
+        if (r == 1) return r;
+        if (r > 0) found = r;
     }
-    return 0;
+    return found;
 }
 
 /* ---- when it is done ---- */
@@ -467,7 +540,7 @@ int orr_stream_meet(struct orr_comm *c, bool final)
     if (v[2] || (v[0] == low * c->size && v[1] == high * c->size)) return 0;
     if (orr_coll_greet_root(c, RANKS_COMPARED)) return -EIO;
     char text[3 * TEXT_MAX];
-    int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) > 0 };
+    int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) == 1 };
     if (found[0])
         orr_warn("the ranks insert different tasks: %s. No transfer was wrong so far; ORRERY_MPI_PRUNED=1 "
                  "says that "
@@ -480,11 +553,32 @@ int orr_stream_meet(struct orr_comm *c, bool final)
     return r;
 }
 
+static const char differs[] = "the ranks insert different tasks";
+static const char differs_maybe[] = "what the ranks insert differs, as it may where loops are pruned by hand";
+
+/* The least rank of those with which messages that tasks made have no other end here; -1: none. */
+static void suspect_request(const struct orr_request *r, void *peer)
+{
+    if (r->inferred && (*(int *)peer < 0 || r->node.peer < *(int *)peer)) *(int *)peer = r->node.peer;
+}
+
+static void suspect_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *peer)
+{
+    if (h->flags & ORR_WIRE_INFERRED && (*(int *)peer < 0 || n->peer < *(int *)peer)) *(int *)peer = n->peer;
+}
+
 void orr_stream_explain(struct orr_comm *c)
 {
     char text[3 * TEXT_MAX];
-    if (orr_cluster.rank == 0 && !is_pruned() && compare_all(c, false, text, sizeof text) > 0)
-        orr_error("  the ranks insert different tasks: %s", text);
+    int peer = -1, r = 0;
+    if (is_pruned()) return;
+    orr_engine_visit_unmatched(&orr_cluster.engine, suspect_request, &peer);
+    orr_engine_visit_early(&orr_cluster.engine, suspect_early, &peer);
+    if (peer >= 0 && peer != orr_cluster.rank)
+        r = orr_stream_compare(c, peer, false, text, sizeof text);
+    else if (orr_cluster.rank == 0)
+        r = compare_all(c, false, text, sizeof text);
+    if (r > 0) orr_error("  %s: %s", r == 1 ? differs : differs_maybe, text);
 }
 
 int orr_stream_explain_all(struct orr_comm *c)
@@ -513,7 +607,8 @@ bool orr_stream_must_end(void)
     int r =
         peer == orr_cluster.rank || is_pruned() ? 0 : orr_stream_compare(c, peer, false, text, sizeof text);
     if (r > 0)
-        orr_error("the ranks insert different tasks: %s; the job ends", text);
+        orr_error("%s: %s; a transfer does not fit, and the job ends", r == 1 ? differs : differs_maybe,
+                  text);
     else
         orr_error("a transfer between ranks %d and %d does not fit, and the job ends; %s", peer,
                   orr_cluster.rank,

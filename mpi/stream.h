@@ -18,6 +18,8 @@
 
 enum { ORR_STREAM_LOG = 16384, ORR_STREAM_SHOWN = 4, ORR_STREAM_NAMES = 1024, ORR_STREAM_CACHE = 64 };
 
+#define ORR_STREAM_MIX 0xbf58476d1ce4e5b9u
+
 /* One line of memory for each insertion. */
 struct orr_stream_entry {
     uint64_t rolling;                /* the hash of the stream up to here */
@@ -46,6 +48,7 @@ enum orr_stream_off {
 struct orr_stream {
     _Atomic uint32_t off;          /* enum orr_stream_off; others than SAID stop the log */
     uint32_t context;              /* of the communicator [const] */
+    const struct orr_comm *comm;   /* [const] */
     struct orr_thread *owner;      /* who inserts [const] */
     uint64_t rolling;              /* [own: owner] */
     _Atomic uint64_t count;        /* insertions [atomic: publishes the entries before] */
@@ -110,7 +113,7 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
         h = (h ^ datum) * 0x9e3779b97f4a7c15u;
         h ^= h >> 32;
     }
-    s->rolling = ((s->rolling << 5 | s->rolling >> 59) ^ h) * 0xbf58476d1ce4e5b9u;
+    s->rolling = ((s->rolling << 5 | s->rolling >> 59) ^ h) * ORR_STREAM_MIX;
     e->rolling = s->rolling;
     e->file = in->file;
     e->line = (uint32_t)in->line;
@@ -123,16 +126,19 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
 
 /* ---- comparing: not on the thread that guards others' locks, no engine call is under way ---- */
 
-/* Asks rank peer of the transport for its stream on c, and describes the first difference to this rank's: 1.
- * 0: there is none, or (prefix only) one stream only goes on where the other ends. -EAGAIN: no answer. Stops
- * the log on both ranks. */
+/* Asks rank peer of the transport for its stream on c, and describes the first difference to this rank's: 1;
+ * ORR_STREAM_PRUNED: one that is there too when each rank leaves out tasks in which it has no part. 0: there
+ * is none, or (prefix only) one stream only goes on where the other ends. -EAGAIN: no answer. Stops the log
+ * on both ranks. */
+enum { ORR_STREAM_PRUNED = 2 };
 int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes);
 /* Collective on c, with every thread that inserts inside: a barrier that also looks whether the streams
  * agree, and warns once if not. final: they must be of the same length as well. Returns 0 or -EIO. */
 int orr_stream_meet(struct orr_comm *c, bool final);
-/* Collective: describes the first difference of any rank to rank 0, which prints it as an error. */
+/* As orr_stream_explain, and a barrier. */
 int orr_stream_explain_all(struct orr_comm *c);
-/* Rank 0 prints the first difference of any rank to it, if there is one and loops are not pruned. */
+/* On every rank: prints the first difference to a rank with which messages that tasks made have no other end
+ * here (rank 0, if it has none such: to any rank), if there is one that pruned loops do not explain. */
 void orr_stream_explain(struct orr_comm *c);
 /* A message that the stream made does not fit what peer (of the transport) sent: the guard says where the
  * streams differ and ends the job. Any thread, the engine may be busy. */
