@@ -45,6 +45,9 @@ extern "C" {
 #define STARPU_DATA_ARRAY STARPU_ARGUMENT_KIND_(8)
 /* struct starpu_data_descr *, int: data with their modes */
 #define STARPU_DATA_MODE_ARRAY STARPU_ARGUMENT_KIND_(9)
+/* int *, int: on which memory nodes the first data are wanted (STARPU_SPECIFIC_NODE_... too), before what the
+ * codelet's nodes say; copied */
+#define STARPU_NODE_ARRAY STARPU_ARGUMENT_KIND_(53)
 /* starpu_tag_t: tag_id, with use_tag */
 #define STARPU_TAG STARPU_ARGUMENT_KIND_(10)
 /* int */
@@ -117,7 +120,6 @@ extern "C" {
 #define STARPU_RECURSIVE_TASK_GEN_DAG_FUNC_ARG STARPU_ARGUMENT_KIND_(50)
 #define STARPU_RECURSIVE_TASK_PARENT STARPU_ARGUMENT_KIND_(51)
 #define STARPU_RECURSIVE_TASK_NO_PRUNE STARPU_ARGUMENT_KIND_(52)
-#define STARPU_NODE_ARRAY STARPU_ARGUMENT_KIND_(53)
 #define STARPU_SOON_CALLBACK STARPU_ARGUMENT_KIND_(54)
 #define STARPU_SOON_CALLBACK_ARG STARPU_ARGUMENT_KIND_(55)
 #define STARPU_SOON_CALLBACK_ARG_NFREE STARPU_ARGUMENT_KIND_(56)

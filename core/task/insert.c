@@ -142,6 +142,18 @@ static int add_described(struct building *b, struct starpu_data_descr *descrs, i
     return r;
 }
 
+/* Where the data are wanted: memory nodes, or STARPU_SPECIFIC_NODE_.... */
+static int set_nodes(struct building *b, const int *nodes, int n)
+{
+    bool good = n >= 0 && (nodes || !n);
+    for (int i = 0; good && i < n; i++)
+        good = nodes[i] >= STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU && nodes[i] < STARPU_MAXNODES;
+    if (good) return orr_task_set_nodes(orr_task_of(b->task), nodes, (unsigned)n) ? fail(b, -ENOMEM) : 0;
+    orr_error("task_insert of %s: STARPU_NODE_ARRAY is NULL, or one of its numbers is no memory node",
+              b->cl && b->cl->name ? b->cl->name : "(unnamed)");
+    return fail(b, -EINVAL);
+}
+
 /* ---- the other kinds ---- */
 
 static void callback_kinds(struct starpu_task *t, int kind, va_list *ap)
@@ -286,6 +298,7 @@ bool orr_insert_skip(int kind, va_list *ap)
         return true;
     case STARPU_DATA_ARRAY:
     case STARPU_DATA_MODE_ARRAY:
+    case STARPU_NODE_ARRAY:
         (void)va_arg(*ap, void *);
         (void)va_arg(*ap, int);
         return true;
@@ -314,6 +327,10 @@ static int other_kinds(struct building *b, int kind, va_list *ap)
     if (kind == STARPU_DATA_MODE_ARRAY) {
         struct starpu_data_descr *descrs = va_arg(*ap, struct starpu_data_descr *);
         return add_described(b, descrs, va_arg(*ap, int));
+    }
+    if (kind == STARPU_NODE_ARRAY) {
+        const int *nodes = va_arg(*ap, int *);
+        return set_nodes(b, nodes, va_arg(*ap, int));
     }
     if (is_callback_kind(kind)) {
         callback_kinds(b->task, kind, ap);

@@ -285,8 +285,8 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
 /* Where datum i of a task is used by a worker on node; -1: nowhere. */
 static int datum_node(const struct starpu_task *p, unsigned i, unsigned node)
 {
-    if (orr_likely(!p->cl->specific_nodes)) return (int)node;
-    int wanted = STARPU_CODELET_GET_NODE(p->cl, i);
+    if (orr_likely(!orr_task_has_nodes(p))) return (int)node;
+    int wanted = orr_task_wanted_node(p, i);
     if (wanted >= 0) return wanted;
     if (wanted == STARPU_SPECIFIC_NODE_CPU || wanted == STARPU_SPECIFIC_NODE_SLOW) return STARPU_MAIN_RAM;
     return wanted == STARPU_SPECIFIC_NODE_NONE ? -1 : (int)node;

@@ -11,6 +11,7 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "core/perf/arch.h"
+#include "core/task/task.h"
 
 static const struct orr_env env_prefetch = { "STARPU_PREFETCH", "1", "0|1",
                                              "bring data to a device before the task that reads it starts" };
@@ -49,8 +50,8 @@ int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
     for (unsigned i = 0; i < n; i++) {
         int to = (int)node;
-        if (p->cl->specific_nodes) {
-            int wanted = STARPU_CODELET_GET_NODE(p->cl, i);
+        if (orr_task_has_nodes(p)) {
+            int wanted = orr_task_wanted_node(p, i);
             if (wanted == STARPU_SPECIFIC_NODE_NONE) continue;
             if (wanted >= 0)
                 to = wanted;

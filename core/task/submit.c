@@ -277,7 +277,8 @@ static int reserve(struct orr_task *t, uint32_t flags)
         return -EINVAL;
     }
     t->flags = (t->flags &
-                (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED)) |
+                (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED |
+                 ORR_TF_NODES)) |
                flags;
     t->naccesses = 0;
     t->priority = pub->priority;

@@ -110,8 +110,30 @@ struct orr_task_rare *orr_task_rare_get(struct orr_task *t)
     return t->rare = r;
 }
 
+int orr_task_wanted_node(const struct starpu_task *p, unsigned i)
+{
+    const struct orr_task *t = orr_task_of(p);
+    const struct orr_task_rare *r = t ? t->rare : NULL;
+    if (r && i < r->nnodes) return r->nodes[i];
+    return p->cl->specific_nodes ? STARPU_CODELET_GET_NODE(p->cl, i) : STARPU_SPECIFIC_NODE_LOCAL;
+}
+
+int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n)
+{
+    struct orr_task_rare *r = orr_task_rare_get(t);
+    int *copy = r && n ? orr_malloc(n * sizeof *copy) : NULL;
+    if (!r || (n && !copy)) return -ENOMEM;
+    if (n) memcpy(copy, nodes, n * sizeof *copy);
+    orr_free(r->nodes);
+    r->nodes = copy;
+    r->nnodes = n;
+    t->flags |= ORR_TF_NODES;
+    return 0;
+}
+
 static void free_rare(struct orr_task_rare *r)
 {
+    orr_free(r->nodes);
     orr_edges_disown(r);
     orr_edges_drop(r->kept_edges, false);
     if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);
@@ -266,6 +288,8 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task)
         good = orr_task_rare_get(t) != NULL;
         if (good) orr_task_hooks.team_joined(original, t);
     }
+    if (good && original && original->flags & ORR_TF_NODES)
+        good = orr_task_set_nodes(t, original->rare->nodes, original->rare->nnodes) == 0;
     if (good) return copy;
     orr_error("starpu_task_dup: out of memory");
     starpu_task_destroy(copy);

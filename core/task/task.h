@@ -86,6 +86,8 @@ struct orr_task_rare {
     int status;            /* why it failed; 0: it did not */
     struct orr_job *job;   /* its place in a list (core/worker/joblist.h); only with ORR_TF_LISTED */
     struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
+    int *nodes;            /* where its data are wanted (STARPU_NODE_ARRAY), before what the codelet says */
+    unsigned nnodes;       /* length of nodes */
 };
 
 enum orr_task_flag {
@@ -114,6 +116,7 @@ enum orr_task_flag {
     ORR_TF_UNCOUNTED = 1 << 21, /* its codelet does not count how often it runs where */
     ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
     ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
+    ORR_TF_NODES = 1 << 24,     /* rare->nodes says where its data are wanted */
 };
 
 struct orr_task {
@@ -159,6 +162,17 @@ static inline struct orr_task *orr_task_of(const struct starpu_task *t)
 /* The private half of a task, made on first use; NULL when out of memory. */
 struct orr_task *orr_task_private(struct starpu_task *t);
 struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
+
+/* Whether the codelet, or the task itself, says on which memory nodes its data are wanted; and where datum i
+ * is then: a node, or STARPU_SPECIFIC_NODE_... */
+static inline bool orr_task_has_nodes(const struct starpu_task *p)
+{
+    const struct orr_task *t = orr_task_of(p);
+    return p->cl->specific_nodes || (t && t->flags & ORR_TF_NODES);
+}
+int orr_task_wanted_node(const struct starpu_task *p, unsigned i);
+/* Copies the nodes that a task wants its first n data on. 0 or -ENOMEM. */
+int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n);
 
 /* Submission for the layers above (the public functions are thin). Returns 0, -ENOMEM, -EINVAL, -ENODEV,
  * -EDEADLK: on an error nothing was submitted, and the task still belongs to the caller. */

@@ -67,9 +67,8 @@ static bool valid_on(struct orr_data *h, unsigned node)
 
 static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct orr_data *h)
 {
-    struct starpu_codelet *cl = t->pub->cl;
-    if (orr_likely(!cl->specific_nodes)) return (int)w->node;
-    int wanted = STARPU_CODELET_GET_NODE(cl, i);
+    if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)w->node;
+    int wanted = orr_task_wanted_node(t->pub, i);
     if (wanted >= 0) return wanted < (int)h->nnodes ? wanted : (int)w->node;
     switch (wanted) {
     case STARPU_SPECIFIC_NODE_CPU:

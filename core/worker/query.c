@@ -253,8 +253,7 @@ int starpu_task_get_current_data_node(unsigned i)
     const struct orr_worker *w = orr_worker_self();
     struct orr_task *t = orr_self()->current;
     if (!w || !t || i >= orr_task_nbuffers(t->pub)) return -1;
-    const struct starpu_codelet *cl = t->pub->cl;
-    int node = cl->specific_nodes ? STARPU_CODELET_GET_NODE(cl, i) : STARPU_SPECIFIC_NODE_LOCAL;
+    int node = orr_task_wanted_node(t->pub, i);
     if (node >= 0) return node;
     if (node == STARPU_SPECIFIC_NODE_CPU || node == STARPU_SPECIFIC_NODE_SLOW) return STARPU_MAIN_RAM;
     return node == STARPU_SPECIFIC_NODE_NONE ? -1 : (int)w->node;

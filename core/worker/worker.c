@@ -286,7 +286,7 @@ static void release_inputs(struct orr_worker *w, struct orr_task *t)
 static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
-    if (orr_likely((t->flags & ORR_TF_PLAIN) && !p->cl->specific_nodes &&
+    if (orr_likely((t->flags & (ORR_TF_PLAIN | ORR_TF_NODES)) == ORR_TF_PLAIN && !p->cl->specific_nodes &&
                    gather_interfaces(t, STARPU_TASK_GET_INTERFACES(p))))
         return true;
     int r = orr_fetch_task_inputs(w, t);

@@ -241,6 +241,36 @@ static void nodes(void)
        "a codelet names the memory node of its data");
 }
 
+#ifdef STARPU_NODE_ARRAY /* of the peer's development version */
+static void absent_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    node_of_data = starpu_task_get_current_data_node(0);
+}
+
+static void nodes_of_a_task(void)
+{
+    static struct starpu_codelet plain = {
+        .cpu_funcs = { node_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "plain"
+    };
+    static struct starpu_codelet untouched = {
+        .cpu_funcs = { absent_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "untouched"
+    };
+    starpu_data_handle_t handle;
+    int value = 2, main_memory = STARPU_MAIN_RAM, none = STARPU_SPECIFIC_NODE_NONE, wrong = 1000;
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    int status = starpu_task_insert(&plain, STARPU_RW, handle, STARPU_NODE_ARRAY, &main_memory, 1, 0);
+    starpu_task_wait_for_all();
+    int first = node_of_data;
+    status |= starpu_task_insert(&untouched, STARPU_NODE_ARRAY, &none, 1, STARPU_RW, handle, 0);
+    starpu_task_wait_for_all();
+    ok(status == 0 && first == STARPU_MAIN_RAM && node_of_data == -1,
+       "STARPU_NODE_ARRAY names it for one task, also that there is none");
+    ok(starpu_task_insert(&plain, STARPU_RW, handle, STARPU_NODE_ARRAY, &wrong, 1, 0) == -EINVAL,
+       "which is checked");
+    starpu_data_unregister(handle);
+}
+#endif
+
 int main(void)
 {
     alarm(30);
@@ -251,6 +281,9 @@ int main(void)
     names_and_statistics();
     old_field();
     nodes();
+#ifdef STARPU_NODE_ARRAY
+    nodes_of_a_task();
+#endif
     starpu_shutdown();
     return done_testing();
 }

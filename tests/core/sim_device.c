@@ -150,6 +150,11 @@ static void execution(void)
     failed |= starpu_task_wait_for_all();
     ok(!failed && seen_worker == w && seen_ptr == blocks[1],
        "STARPU_SPECIFIC_NODE_CPU keeps the data in main memory");
+    int cpu = STARPU_SPECIFIC_NODE_CPU;
+    failed |= starpu_task_insert(&both_cl, STARPU_RW, handles[2], STARPU_NODE_ARRAY, &cpu, 1,
+                                 STARPU_EXECUTE_ON_WORKER, w, 0);
+    failed |= starpu_task_wait_for_all();
+    ok(!failed && seen_worker == w && seen_ptr == blocks[2], "as does STARPU_NODE_ARRAY for one task");
     unregister_blocks();
 }
 

@@ -356,6 +356,22 @@ static void changed_tag_and_rank(void)
     fact(!failed && (my_rank != 1 || owned_value[1] == 6), "and it travels under the new one");
 }
 
+#ifdef STARPU_NODE_ARRAY /* of the peer's development version */
+static void memory_nodes(void)
+{
+    int value = my_rank == 0 ? 5 : 0, add = 1, node[2] = { STARPU_MAIN_RAM, STARPU_SPECIFIC_NODE_LOCAL };
+    starpu_data_handle_t handle;
+    register_owned(&handle, &value, 4100, 0);
+    register_one_per_rank();
+    int failed = starpu_mpi_task_insert(MPI_COMM_WORLD, &copy_cl, STARPU_VALUE, &add, sizeof add,
+                                        STARPU_NODE_ARRAY, node, 2, STARPU_W, owned[1], STARPU_R, handle, 0);
+    starpu_task_wait_for_all();
+    starpu_data_unregister(handle);
+    unregister_one_per_rank();
+    fact(!failed && (my_rank != 1 || owned_value[1] == 6), "STARPU_NODE_ARRAY is for the rank that runs it");
+}
+#endif
+
 int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_PRUNED", "1", 1); /* some cases leave out what a rank has no part in */
@@ -372,6 +388,9 @@ int main(int argc, char **argv)
     random_stream(3, STREAM, 1, 7, "with flushes of the cache between them");
     pruned();
     changed_tag_and_rank();
+#ifdef STARPU_NODE_ARRAY
+    memory_nodes();
+#endif
     starpu_mpi_cache_set(0);
     fact(starpu_mpi_cache_is_enabled() == 0, "the cache can be turned off");
     random_stream(4, STREAM / 2, 1, 0, "without cache");
