@@ -20,6 +20,8 @@ enum orr_slab_id {
     ORR_SLAB_RARE,        /* what only some tasks need */
     ORR_SLAB_GRAPH_NODE,  /* a task in the recorded graph */
     ORR_SLAB_GRAPH_DATUM, /* a handle that tasks of it use */
+    ORR_SLAB_BLOCK_FIRST, /* of the sizes that block.h recycles, in ascending order */
+    ORR_SLAB_BLOCK_LAST = ORR_SLAB_BLOCK_FIRST + 6,
     ORR_SLAB_COUNT
 };
 

@@ -6,7 +6,7 @@
 
 #include <starpu.h>
 
-#include "core/base/alloc.h"
+#include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
@@ -341,14 +341,14 @@ static void call_back(struct orr_waiter *w)
     orr_acting_begin();
     c->callback(c->arg);
     orr_acting_end();
-    orr_free(c);
+    orr_block_free(c, sizeof *c);
 }
 
 static void finish(struct callback_acquire *c, int status)
 {
     if (status) {
         fetch_failed(c->handle, status, "starpu_data_acquire_cb");
-        orr_free(c);
+        orr_block_free(c, sizeof *c);
     } else if (!orr_waiter_put_off(&c->access.waiter, call_back)) {
         call_back(&c->access.waiter);
     }
@@ -397,7 +397,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
         orr_error("starpu_data_acquire_cb%s: the callback is NULL", where());
         return -EINVAL;
     }
-    struct callback_acquire *c = orr_calloc(1, sizeof *c);
+    struct callback_acquire *c = orr_block_calloc(sizeof *c);
     if (!c) return -ENOMEM;
     c->access.group = orr_access_group(mode);
     c->access.waiter.granted = callback_granted;
@@ -407,7 +407,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->callback = callback;
     c->arg = arg;
     r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
-    if (r < 0) orr_free(c);
+    if (r < 0) orr_block_free(c, sizeof *c);
     if (r <= 0) return r;
     c->access.waiter.next = NULL;
     let_in(&c->access.waiter);

@@ -79,6 +79,7 @@ struct orr_data {
     uint32_t wt_mask;  /* write-through nodes */
     uint32_t expected; /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
+    uint32_t block_bytes;            /* of it and what follows it (block.h) [const] */
     struct orr_data *next, **prev;   /* of those not found by address alone (registry.c) [lock: registry] */
     struct orr_data *ptr_next, **ptr_prev; /* of those with similar addresses [lock: registry] */
     void *local_ptr;                       /* as registered; key of the look-up [lock: registry] */

@@ -9,6 +9,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
@@ -49,13 +50,13 @@ struct orr_data_rare *orr_data_rare_get(struct orr_data *h)
     struct orr_data_rare *r = h->rare;
     orr_spin_unlock(&h->queue.lock);
     if (r) return r;
-    struct orr_data_rare *fresh = orr_calloc(1, sizeof *fresh);
+    struct orr_data_rare *fresh = orr_block_calloc(sizeof *fresh);
     if (!fresh) return NULL;
     orr_spin_lock(&h->queue.lock);
     if (!h->rare) h->rare = fresh;
     r = h->rare;
     orr_spin_unlock(&h->queue.lock);
-    if (r != fresh) orr_free(fresh);
+    if (r != fresh) orr_block_free(fresh, sizeof *fresh);
     return r;
 }
 
@@ -66,10 +67,9 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     unsigned nodes = orr_node_count ? orr_node_count : 1;
     size_t itf_bytes = (ops->interface_size + 15) & ~(size_t)15;
     size_t bytes = sizeof(struct orr_data) + nodes * (sizeof(struct orr_replicate) + itf_bytes);
-    struct orr_data *h =
-        orr_malloc_aligned(ORR_CACHE_LINE, (bytes + ORR_CACHE_LINE - 1) & ~(size_t)(ORR_CACHE_LINE - 1));
+    struct orr_data *h = orr_block_calloc(bytes);
     if (!h) return NULL;
-    memset(h, 0, bytes);
+    h->block_bytes = (uint32_t)bytes;
     h->ops = ops;
     h->home_node = (int16_t)home_node;
     h->nnodes = (uint16_t)nodes;
@@ -101,17 +101,22 @@ static void free_contributions(struct orr_data_rare *r)
     orr_free(r->redux_per_worker);
 }
 
+static void free_block(struct orr_data *h)
+{
+    if (h) orr_block_free(h, h->block_bytes);
+}
+
 /* A handle that ended is kept for a while, without its magic: so its use, or a second unregistration, is
  * noticed. */
 static void retire(struct orr_data *h)
 {
     unsigned place = orr_add_relaxed(&next_retired, 1u) % RETIRED;
-    orr_free(orr_exchange_acq_rel(&retired[place], h));
+    free_block(orr_exchange_acq_rel(&retired[place], h));
 }
 
 void orr_data_retired_free(void)
 {
-    for (unsigned i = 0; i < RETIRED; i++) orr_free(orr_exchange_acq_rel(&retired[i], NULL));
+    for (unsigned i = 0; i < RETIRED; i++) free_block(orr_exchange_acq_rel(&retired[i], NULL));
     orr_registry_trim();
 }
 
@@ -125,7 +130,7 @@ void orr_data_destroy(struct orr_data *h)
         orr_data_scratch_free(h);
         free_contributions(h->rare);
         orr_free(h->rare->name);
-        orr_free(h->rare);
+        orr_block_free(h->rare, sizeof *h->rare);
     }
     h->magic = 0;
     retire(h);
@@ -294,7 +299,7 @@ static void end_granted(struct orr_waiter *w)
         orr_data_invalidate_copies(h);
         orr_data_leave(h, &e->access);
     }
-    orr_free(e);
+    orr_block_free(e, sizeof *e);
 }
 
 static void submit_end(struct orr_data *h, bool destroy, const char *fn)
@@ -304,7 +309,7 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
         orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
         return;
     }
-    struct submitted_end *e = orr_calloc(1, sizeof *e);
+    struct submitted_end *e = orr_block_calloc(sizeof *e);
     if (!e) {
         orr_error("%s: out of memory; the data stays as it is", fn);
         return;
@@ -317,7 +322,7 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     h->lazy_unregister = destroy;
     int granted = orr_data_join(h, &e->access);
     if (granted < 0) {
-        orr_free(e);
+        orr_block_free(e, sizeof *e);
         return;
     }
     if (granted) end_granted(&e->access.waiter);

@@ -24,6 +24,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/filters/cut.h"
@@ -64,6 +65,7 @@ struct orr_move {
 
 struct plan_switch {
     struct plan_switch *next;  /* [own: thread] of those to be ended */
+    unsigned count;            /* of its moves */
     struct plan_switch *after; /* the next one of the plan, which ends later [lock: the plan's] */
     struct orr_data_block *plan;
     enum plan_state to, from;
@@ -108,11 +110,17 @@ static struct orr_data_block *plans_of(const struct orr_data *h)
 
 /* ---- children ---- */
 
+static size_t plan_bytes(unsigned count)
+{
+    const struct orr_data_block *p = NULL;
+    return sizeof *p + count * (sizeof p->children[0] + sizeof p->pinned[0]);
+}
+
 static void destroy_children(struct orr_data_block *plan)
 {
     for (unsigned i = 0; i < plan->count; i++)
         if (plan->children[i]) orr_data_destroy(plan->children[i]);
-    orr_free(plan);
+    orr_block_free(plan, plan_bytes(plan->count));
 }
 
 static void plan_unref(struct orr_data_block *plan)
@@ -175,20 +183,27 @@ static struct orr_data *create_child(struct orr_data_block *plan, unsigned i,
     return child;
 }
 
+/* As create_child, with room for an interface: on the stack for all but large ones. */
+static struct orr_data *create_in_room(struct orr_data_block *plan, unsigned i,
+                                       const struct starpu_data_interface_ops *ops)
+{
+    _Alignas(16) char small[1024];
+    size_t room = starpu_interface_ndim_ops.interface_size; /* a filter that does not go with ops must not
+                                                             * overrun it */
+    if (ops->interface_size > room) room = ops->interface_size;
+    void *itf = room <= sizeof small ? memset(small, 0, sizeof small) : orr_calloc(1, room);
+    struct orr_data *child = itf ? create_child(plan, i, ops, itf) : NULL;
+    if (!itf) orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
+    if (itf != small) orr_free(itf);
+    return child;
+}
+
 static bool create_children(struct orr_data_block *plan)
 {
     struct starpu_data_filter *f = &plan->filter;
     for (unsigned i = 0; i < plan->count; i++) {
-        const struct starpu_data_interface_ops *ops =
-            f->get_child_ops ? f->get_child_ops(f, i) : plan->parent->ops;
-        size_t room = starpu_interface_ndim_ops
-                          .interface_size; /* a filter that does not go with ops must not overrun it */
-        void *itf = orr_calloc(1, ops->interface_size > room ? ops->interface_size : room);
-        if (itf)
-            plan->children[i] = create_child(plan, i, ops, itf);
-        else
-            orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
-        orr_free(itf);
+        plan->children[i] =
+            create_in_room(plan, i, f->get_child_ops ? f->get_child_ops(f, i) : plan->parent->ops);
         if (!plan->children[i]) return false;
     }
     return true;
@@ -211,11 +226,10 @@ static struct orr_data_block *plan_create(struct orr_data *parent, const struct 
         return NULL;
     }
     struct orr_data_rare *rare = orr_data_rare_get(parent);
-    struct orr_data_block *plan =
-        orr_calloc(1, sizeof *plan + count * (sizeof plan->children[0] + sizeof plan->pinned[0]));
+    struct orr_data_block *plan = orr_block_calloc(plan_bytes(count));
     if (!rare || !plan) {
         orr_error("%s: out of memory", fn);
-        orr_free(plan);
+        orr_block_free(plan, plan_bytes(count));
         return NULL;
     }
     plan->parent = parent;
@@ -355,6 +369,12 @@ static void switch_to_parent(struct plan_switch *s)
 
 static void one_less(struct plan_switch *s);
 
+static size_t switch_bytes(unsigned count)
+{
+    const struct plan_switch *s = NULL;
+    return sizeof *s + count * sizeof s->moves[0];
+}
+
 /* s is over: the switch that waits for it, or NULL. */
 static struct plan_switch *detach(struct plan_switch *s)
 {
@@ -379,7 +399,7 @@ static void end_switch(struct plan_switch *s)
     if (parent) orr_data_leave(parent, NULL);
     if (after) one_less(after);
     if (s->done) s->done(s->done_arg);
-    orr_free(s);
+    orr_block_free(s, switch_bytes(s->count));
 }
 
 /* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are
@@ -532,12 +552,13 @@ static int submit_switch(struct orr_partition_use *u, struct orr_data_block *pla
                          void (*done)(void *), void *arg)
 {
     unsigned count = to == PLAN_OFF ? plan->count : 1;
-    struct plan_switch *s = orr_calloc(1, sizeof *s + count * sizeof s->moves[0]);
+    struct plan_switch *s = orr_block_calloc(switch_bytes(count));
     if (!s) {
         orr_error("partitioning: out of memory for a switch; the data stays as it was");
         return -ENOMEM;
     }
     s->plan = plan;
+    s->count = count;
     s->to = to;
     s->from = plan->state;
     s->done = done;

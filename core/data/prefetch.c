@@ -10,6 +10,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/transfer.h"
 #include "core/mem/recycle.h"
@@ -60,7 +61,7 @@ static void end_request(struct orr_waiter *w)
     if (q->unwanted) mark_unwanted(h);
     if (q->status_out) *q->status_out = q->status < 0 ? q->status : 0;
     orr_data_leave(h, &q->access);
-    orr_free(q);
+    orr_block_free(q, sizeof *q);
     if (done) orr_event_set(done);
 }
 
@@ -78,20 +79,20 @@ static void request_fetched(struct orr_fetch *f, int status)
 static void free_wish(struct orr_fetch *f, int status)
 {
     (void)status;
-    orr_free(f);
+    orr_block_free(f, sizeof *f);
 }
 
 /* A mere prefetch is started in its turn, but does not keep the tasks behind it waiting for it. */
 static void wish(struct request *q)
 {
-    struct orr_fetch *f = orr_malloc(sizeof *f);
+    struct orr_fetch *f = orr_block_alloc(sizeof *f);
     if (f) {
         *f = q->fetch;
         f->done = free_wish;
-        if (orr_fetch_start(f) != 0) orr_free(f);
+        if (orr_fetch_start(f) != 0) free_wish(f, 0);
     }
     orr_data_leave(q->fetch.handle, &q->access);
-    orr_free(q);
+    orr_block_free(q, sizeof *q);
 }
 
 static void request_granted(struct orr_waiter *w)
@@ -108,7 +109,7 @@ static void request_granted(struct orr_waiter *w)
 static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async)
 {
     if (h->partitioned) return 0; /* its value is in its pieces */
-    struct request *q = orr_calloc(1, sizeof *q);
+    struct request *q = orr_block_calloc(sizeof *q);
     if (!q) return -ENOMEM;
     struct orr_event done;
     int status = 0;
@@ -125,7 +126,7 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
     if (!fetch.prefetch) orr_data_announce(h, STARPU_R);
     int granted = orr_data_join(h, &q->access);
     if (granted < 0) {
-        orr_free(q);
+        orr_block_free(q, sizeof *q);
         return granted;
     }
     if (granted) request_granted(&q->access.waiter);
@@ -229,12 +230,12 @@ int starpu_data_request_allocation(starpu_data_handle_t h, unsigned node)
 {
     if (!check(h, node, "starpu_data_request_allocation")) return -EINVAL;
     if (h->nnodes == 1) return 0;
-    struct orr_fetch *f = orr_calloc(1, sizeof *f);
+    struct orr_fetch *f = orr_block_calloc(sizeof *f);
     if (!f) return -ENOMEM;
     *f = (struct orr_fetch){
         .done = free_wish, .handle = h, .node = (uint16_t)node, .mode = STARPU_W, .prefetch = true
     };
-    if (orr_fetch_start(f) != 0) orr_free(f);
+    if (orr_fetch_start(f) != 0) free_wish(f, 0);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <orrery.h>
 #include "core/base/alloc.h"
 #include "core/base/slab.h"
+#include "core/data/data.h"
 #include "tests/core/misuse.h"
 
 enum { MANY = 20, PIECES = 4, REPEATED = 3, FAILED = 1, LEAKED = 94 };
@@ -183,6 +184,8 @@ static void acquire_some(void)
     if (!good(h ? 0 : -ENOMEM)) return;
     if (good(starpu_data_acquire(h, STARPU_W))) starpu_data_release(h);
     starpu_data_unregister_submit(h);
+    bool refused = orr_data_valid(h) && !h->lazy_unregister; /* it is kept for a while */
+    if (refused) starpu_data_unregister(h);
 }
 
 static void release_callback(void *arg)
