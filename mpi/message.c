@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/thread.h"
+#include "core/run/deadlock.h"
 #include "mpi/handle_payload.h"
 #include "mpi/progress.h"
 #include "mpi/stream.h"
@@ -471,6 +472,54 @@ void orr_message_describe_left(const struct orr_request *r)
         "use; release it before",
         r->kind == ORR_SEND ? "send" : "receive", label(m, text, sizeof text), (long long)m->tag,
         r->kind == ORR_SEND ? "to" : "from", m->peer);
+}
+
+struct waiting_message {
+    struct orr_data *handle;
+    char name[64];
+    size_t bytes;
+    int64_t tag;
+    int peer;
+    bool sends;
+};
+
+struct waiting_messages {
+    struct waiting_message message[16];
+    unsigned count, more;
+};
+
+/* Copies what is to be said: nothing of it need exist once the locks are let go. */
+static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
+{
+    struct waiting_messages *w = arg;
+    const struct orr_message *m = (const struct orr_message *)a;
+    if (a->waiter.granted != granted) return;
+    if (w->count == sizeof w->message / sizeof w->message[0]) {
+        w->more++;
+        return;
+    }
+    struct waiting_message *to = &w->message[w->count++];
+    *to = (struct waiting_message){ .handle = h,
+                                    .bytes = h->ops->get_size(h),
+                                    .tag = m->tag,
+                                    .peer = m->peer,
+                                    .sends = m->mode == STARPU_R };
+    if (h->rare && h->rare->name) snprintf(to->name, sizeof to->name, ", data %s", h->rare->name);
+}
+
+void orr_messages_describe_waiting(bool certain)
+{
+    struct waiting_messages w = { .count = 0 };
+    orr_data_visit_waiting(collect_waiting, &w);
+    for (unsigned i = 0; i < w.count; i++) {
+        const struct waiting_message *m = &w.message[i];
+        char holder[512] = "";
+        if (certain) orr_deadlock_holder(m->handle, holder, sizeof holder);
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s) waits for its data%s%s",
+                  m->sends ? "send" : "receive", (long long)m->tag, m->sends ? "to" : "from", m->peer,
+                  m->bytes, m->name, *holder ? ", " : "", holder);
+    }
+    if (w.more) orr_error("  ... and %u more messages wait for their data", w.more);
 }
 
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)

@@ -66,6 +66,8 @@ bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, ch
 void orr_message_describe_under_way(const struct orr_request *r);
 void orr_message_describe_left(const struct orr_request *r);
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
+/* Prints those that wait for their data. certain: at a deadlock; nobody moves, and who has it is told. */
+void orr_messages_describe_waiting(bool certain);
 /* Gives the memory of free messages back. */
 void orr_messages_trim(void);
 

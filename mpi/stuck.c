@@ -137,6 +137,7 @@ static void show(enum orr_verdict v)
             "are idle, no message is under way; but some ranks have threads that may still act, and say so");
     }
     orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
+    orr_messages_describe_waiting(v == ORR_STUCK);
     if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&
         orr_load_relaxed(&orr_cluster.outstanding) == 0)
         orr_error("  this rank waits for nothing but the others");

@@ -505,8 +505,11 @@ void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_acc
     uint8_t group;
     if (down_to_mode == STARPU_NONE)
         release(h, node, "starpu_data_release_to");
-    else if (check_held(h, "starpu_data_release_to", &group) && down_to_mode == STARPU_R)
+    else if (check_held(h, "starpu_data_release_to", &group) && down_to_mode == STARPU_R &&
+             group == ORR_GROUP_WRITE) {
+        if (node >= 0 && !orr_load_relaxed(&h->ready_interface)) orr_fetch_downgrade(h, (unsigned)node);
         orr_data_downgrade(h);
+    }
 }
 
 void starpu_data_release_to(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode)

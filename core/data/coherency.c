@@ -322,6 +322,16 @@ void orr_fetch_end(struct orr_data *h, unsigned node, int mode)
     if (idle) orr_memory_feed(node);
 }
 
+void orr_fetch_downgrade(struct orr_data *h, unsigned node)
+{
+    if (h->nnodes == 1) return;
+    orr_spin_lock(&h->queue.lock);
+    h->replicates[node].writing = false;
+    uint32_t through = h->wt_mask;
+    orr_spin_unlock(&h->queue.lock);
+    if (through) write_through(h, node, through);
+}
+
 /* ---- giving everything up ---- */
 
 /* Waits until nothing of h is under way. Returns with the lock held. */

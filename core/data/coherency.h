@@ -41,6 +41,10 @@ ORR_EXPORT int orr_fetch_start(struct orr_fetch *f);
  * itself was announced at fetch time: other copies are invalid from then on). */
 ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);
 
+/* A writer goes on as a reader: its value may be brought elsewhere now, and is where the program wants it
+ * (write-through). orr_fetch_end with STARPU_R is still due. */
+void orr_fetch_downgrade(struct orr_data *h, unsigned node);
+
 /* orr_fetch_start + waiting; progress of all devices is driven meanwhile. 0 or a negative error. */
 int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);
 

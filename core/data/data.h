@@ -69,10 +69,11 @@ struct orr_data {
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
-    _Atomic bool written_ahead; /* whoever joins now finds a value: a write joined before, or the data was
-                                 * registered with memory [written: lock] */
-    bool initialized;           /* somebody wrote, or it was registered with memory [lock] */
-    bool lazy_unregister, partitioned, is_not_important, ooc;
+    _Atomic bool written_ahead;   /* whoever joins now finds a value: a write joined before, or the data was
+                                   * registered with memory [written: lock] */
+    bool initialized;             /* somebody wrote, or it was registered with memory [lock] */
+    _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
+    bool partitioned, is_not_important, ooc;
     uint8_t reading_stopped;
     bool lost;         /* a task that was to write it failed, and nobody has written it since [lock] */
     uint32_t magic;    /* ORR_DATA_MAGIC while registered */
@@ -96,6 +97,11 @@ static inline bool orr_data_valid(const struct orr_data *h)
 
 /* The rare part, allocated if need be; NULL when out of memory. */
 struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
+
+/* Calls fn with every access that waits for a registered handle or a piece. For diagnosis: locks are held,
+ * and fn only looks. */
+ORR_EXPORT void orr_data_visit_waiting(void (*fn)(struct orr_data *h, struct orr_access *a, void *arg),
+                                       void *arg);
 
 /* What the layers above lend to this one; set once at start-up by core/task. */
 struct orr_data_hooks {

@@ -223,6 +223,34 @@ starpu_data_handle_t starpu_data_lookup(const void *ptr)
     return orr_registry_find(ptr, piece_at);
 }
 
+struct visit {
+    void (*fn)(struct orr_data *h, struct orr_access *a, void *arg);
+    void *arg;
+};
+
+static void visit_queue(struct orr_data *h, void *visit)
+{
+    struct visit *v = visit;
+    orr_spin_lock(&h->queue.lock);
+    for (struct orr_access *a = h->queue.head; a; a = (struct orr_access *)a->waiter.next)
+        v->fn(h, a, v->arg);
+    orr_spin_unlock(&h->queue.lock);
+}
+
+static void visit_family(struct orr_data *h, void *visit)
+{
+    orr_partition_visit(h, visit_queue, visit);
+}
+
+void orr_data_visit_waiting(void (*fn)(struct orr_data *h, struct orr_access *a, void *arg), void *arg)
+{
+    struct visit v = { fn, arg };
+    struct orr_partition_use u;
+    orr_partition_begin(&u);
+    orr_registry_visit(visit_family, &v);
+    orr_partition_unlock(&u);
+}
+
 /* ---- the end of a handle's life ---- */
 
 static bool may_block(const char *fn)
@@ -236,7 +264,7 @@ static bool may_block(const char *fn)
 /* Whether h is whole and not ending already; says so if not. */
 static bool may_end(struct orr_data *h, const char *fn)
 {
-    if (h->lazy_unregister)
+    if (orr_load_relaxed(&h->lazy_unregister))
         orr_error("%s%s: the data is unregistered already", fn, where());
     else if (h->parent)
         orr_error("%s%s: the data is a piece of other data; it ends with starpu_data_partition_clean or "
@@ -319,9 +347,14 @@ static void submit_end(struct orr_data *h, bool destroy, const char *fn)
     e->access.waiter.granted = end_granted;
     e->handle = h;
     e->destroy = destroy;
-    h->lazy_unregister = destroy;
+    if (destroy && orr_exchange_acq_rel(&h->lazy_unregister, true)) { /* by another thread, just now */
+        may_end(h, fn);
+        orr_block_free(e, sizeof *e);
+        return;
+    }
     int granted = orr_data_join(h, &e->access);
     if (granted < 0) {
+        if (destroy) orr_store_relaxed(&h->lazy_unregister, false);
         orr_block_free(e, sizeof *e);
         return;
     }

@@ -670,6 +670,46 @@ static int drop_plans(struct orr_partition_use *u, struct orr_data *h)
     return r;
 }
 
+/* ---- diagnosis ---- */
+
+void orr_partition_visit(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg), void *arg)
+{
+    fn(h, arg);
+    for (struct orr_data_block *p = plans_of(h); p; p = p->next)
+        for (unsigned i = 0; i < p->count; i++) orr_partition_visit(p->children[i], fn, arg);
+}
+
+/* Whether a switch is the next to have h, which somebody uses. */
+static bool is_awaited(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool is = h->queue.active > 0 && h->queue.head && h->queue.head->waiter.granted == move_granted;
+    orr_spin_unlock(&h->queue.lock);
+    return is;
+}
+
+/* The next datum on the way from `from`, by h, to what keeps h; NULL when that is h. */
+static struct orr_data *next_blocker(struct orr_data *h, const struct orr_data *from)
+{
+    for (struct orr_data_block *p = plans_of(h); p; p = p->next)
+        for (unsigned i = 0; i < p->count; i++)
+            if (p->children[i] != from && is_awaited(p->children[i])) return p->children[i];
+    return h->parent && h->parent != from && is_awaited(h->parent) ? h->parent : NULL;
+}
+
+struct orr_data *orr_partition_blocker(struct orr_data *h)
+{
+    enum { STEPS_MAX = 16 };
+    struct orr_data *from = NULL, *next;
+    pthread_mutex_lock(&plans);
+    for (unsigned i = 0; i < STEPS_MAX && (next = next_blocker(h, from)); i++) {
+        from = h;
+        h = next;
+    }
+    pthread_mutex_unlock(&plans);
+    return h;
+}
+
 /* ---- at once ---- */
 
 static void set_event(void *event)

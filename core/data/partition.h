@@ -25,6 +25,11 @@ void orr_partition_start(struct orr_partition_use *u);
 typedef int (*orr_partition_join_fn)(struct orr_data *h, struct orr_access *a);
 int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join);
 
+/* For diagnosis: h and all its pieces, between begin and unlock; and the datum that h waits for when it is
+ * partitions that keep it: a piece, or what it is a piece of, that somebody uses (h itself when not). */
+void orr_partition_visit(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg), void *arg);
+struct orr_data *orr_partition_blocker(struct orr_data *h);
+
 /* How many plans, made by starpu_data_partition_plan and not yet cleaned, h has. */
 unsigned orr_partition_plans(const struct orr_data *h);
 

@@ -141,6 +141,16 @@ struct orr_data *orr_registry_find(const void *ptr,
     return found;
 }
 
+void orr_registry_visit(void (*fn)(struct orr_data *h, void *arg), void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < (size_t)1 << table.bits; i++)
+        for (struct orr_data *h = table.buckets[i]; h; h = h->ptr_next) fn(h, arg);
+    for (struct orr_data *h = table.elsewhere; h; h = h->next)
+        if (!h->local_ptr) fn(h, arg);
+    pthread_mutex_unlock(&lock);
+}
+
 void orr_registry_trim(void)
 {
     pthread_mutex_lock(&lock);

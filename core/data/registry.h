@@ -21,6 +21,8 @@ void orr_registry_partitioned(struct orr_data *h);
  * those of which this is not known. at is called with the registry's lock. */
 struct orr_data *orr_registry_find(const void *ptr,
                                    struct orr_data *(*at)(struct orr_data *h, const void *ptr));
+/* Calls fn, which only looks, with every registered handle. */
+void orr_registry_visit(void (*fn)(struct orr_data *h, void *arg), void *arg);
 /* Gives back what an empty registry holds; at shutdown. */
 void orr_registry_trim(void);
 /* The most handles that a look-up may have to pass, for tests. */

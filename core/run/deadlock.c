@@ -29,6 +29,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/partition.h"
 #include "core/data/transfer.h"
 #include "core/run/strangers.h"
 #include "core/task/deps.h"
@@ -197,24 +198,64 @@ static void describe(char *dst, size_t bytes, const struct orr_task *t)
         snprintf(dst, bytes, "%s (job %llu)", orr_task_name(t), (unsigned long long)t->id);
 }
 
-/* Says what of the program's own holds data that t waits for. */
+/* The task, other than t, that has h, or NULL. */
+static struct orr_task *task_with(struct waiting *all, const struct orr_data *h, const struct orr_task *t)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        struct orr_access *a = all->task[i] == t ? NULL : access_to(all->task[i], h);
+        if (a && !waits_in_queue(all->task[i], h, a)) return all->task[i];
+    }
+    return NULL;
+}
+
+/* "which ... has", of h or of what h's partitions wait for. */
+static void print_holder(struct waiting *all, struct orr_data *h, const struct orr_task *t, char *text,
+                         size_t bytes)
+{
+    struct orr_data *b = orr_partition_blocker(h);
+    struct orr_task *has = task_with(all, b, t);
+    char via[160] = "", label[96], name[200];
+    if (b != h)
+        snprintf(via, sizeof via, "whose partition waits for data %s, ",
+                 orr_data_label(b, label, sizeof label));
+    if (has) {
+        describe(name, sizeof name, has);
+        snprintf(text, bytes, "%swhich task %s has", via, name);
+    } else {
+        char holder[160] = "the program holds: starpu_data_acquire without starpu_data_release";
+        const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+        if (outside) outside->holder(b, holder, sizeof holder);
+        snprintf(text, bytes, "%swhich %s", via, holder);
+    }
+}
+
+static void collect_all(struct waiting *all)
+{
+    orr_slab_for_each(ORR_SLAB_TASK, collect, all);
+    orr_slab_for_each(ORR_SLAB_JOB, collect, all);
+}
+
+void orr_deadlock_holder(struct orr_data *h, char *text, size_t bytes)
+{
+    struct waiting *all = orr_calloc(1, sizeof *all);
+    *text = '\0';
+    if (!all) return;
+    collect_all(all);
+    print_holder(all, h, NULL, text, bytes);
+    orr_free(all);
+}
+
+/* Says what of the program's own holds data that t waits for, or what keeps its partition from it. */
 static bool explain_held_by_program(struct waiting *all, struct orr_task *t, const char *name)
 {
     for (unsigned i = 0; i < t->naccesses; i++) {
         struct orr_access *a = &orr_task_accesses(t)[i];
         struct orr_data *h = handle_of(t, a);
         if (!waits_in_queue(t, h, a)) continue;
-        bool by_task = false;
-        for (unsigned k = 0; k < all->count && !by_task; k++) {
-            struct orr_access *other = all->task[k] == t ? NULL : access_to(all->task[k], h);
-            by_task = other && !waits_in_queue(all->task[k], h, other);
-        }
-        if (by_task) continue;
-        char label[64], holder[160] = "the program holds: starpu_data_acquire without starpu_data_release";
-        const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
-        if (outside) outside->holder(h, holder, sizeof holder);
-        say("  task %s waits for data %s, which %s", name, orr_data_label(h, label, sizeof label),
-            holder);
+        if (task_with(all, h, t)) continue;
+        char label[64], holder[512];
+        print_holder(all, h, t, holder, sizeof holder);
+        say("  task %s waits for data %s, %s", name, orr_data_label(h, label, sizeof label), holder);
         return true;
     }
     return false;
@@ -368,8 +409,7 @@ static void explain_all(void)
     struct waiting *all = orr_calloc(1, sizeof *all);
     explain_policies();
     if (!all) return;
-    orr_slab_for_each(ORR_SLAB_TASK, collect, all);
-    orr_slab_for_each(ORR_SLAB_JOB, collect, all);
+    collect_all(all);
     for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) explain(all, all->task[i]);
     if (all->count + all->more > TASKS_SHOWN)
         say("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);

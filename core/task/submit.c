@@ -39,7 +39,8 @@ static const char *refusal(const struct orr_data *h, int mode)
 {
     if (!h) return "is NULL";
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
-    if (h->lazy_unregister) return "is unregistered already (starpu_data_unregister_submit)";
+    if (orr_load_relaxed(&h->lazy_unregister))
+        return "is unregistered already (starpu_data_unregister_submit)";
     if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
     if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl))
         return "has no reduction methods: call starpu_data_set_reduction_methods";

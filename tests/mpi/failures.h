@@ -351,6 +351,23 @@ static void crossed(void)
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
 }
 
+/* Rank 1 keeps a piece and sends the whole. */
+static void kept_piece(void)
+{
+    static int v[12];
+    struct starpu_data_filter thirds = { .filter_func = starpu_vector_filter_block, .nchildren = 3 };
+    starpu_data_handle_t whole, piece[3];
+    starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, 12, sizeof v[0]);
+    starpu_data_partition_plan(whole, &thirds, piece);
+    starpu_data_set_name(whole, "whole");
+    starpu_data_set_name(piece[1], "kept");
+    if (my_rank == 1) starpu_data_acquire(piece[1], STARPU_RW);
+    event();
+    if (my_rank == 1) starpu_mpi_send(whole, 0, 90, MPI_COMM_WORLD);
+    if (my_rank == 0) starpu_mpi_recv(whole, 1, 90, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+}
+
 /* Eight bytes on both ranks: two ints on the owner, one double elsewhere. */
 static void register_unlike(starpu_data_handle_t *h, int elements, size_t bytes)
 {
@@ -463,6 +480,7 @@ static const struct {
     { "receive_late", receive_late },
     { "send_alone", send_alone },
     { "crossed", crossed },
+    { "kept_piece", kept_piece },
     { "other_type", other_type },
     { "other_size", other_size },
     { "own_type", own_type },
@@ -740,8 +758,15 @@ UNUSED static void messages(void)
     ends_within(4, "a deadlock through two ranks");
     said(lines_with("rank 0]", "a receive of tag 11 from rank 1") == 1 &&
              lines_with("rank 1]",
-                        "which the program holds: starpu_data_acquire without starpu_data_release") == 1,
+                        "which the program holds: starpu_data_acquire without starpu_data_release") == 2,
          "each rank says what it waits for");
+    said(lines_with("rank 1]", "a send of tag 11 to rank 0 (4 bytes) waits for its data, which") == 1,
+         "and which message waits for data that is in use");
+    run("kept_piece", NULL, NULL, NULL);
+    ends_within(4, "a piece that is kept while its parent is to be sent");
+    said(lines_with("a send of tag 90 to rank 0 (48 bytes, data whole) waits for its data",
+                    "whose partition waits for data \"kept\", which the program holds") == 1,
+         "the send and the piece are named");
     run("other_type", NULL, NULL, NULL);
     ends_within(5, "the same bytes of another type");
     said(lines_with("a vector of 4-byte elements was sent",
