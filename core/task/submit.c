@@ -309,8 +309,6 @@ static int reserve(struct orr_task *t, uint32_t flags)
 
 /* ---- phase two ---- */
 
-static int join_newly_planned(struct orr_task *t, int early, bool shared);
-
 /* Submits the switches that t's accesses need, but for the late ones, which see to it when they join. */
 static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
 {
@@ -325,11 +323,8 @@ static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
 }
 
 /* Locks the queues that t joins now. True: some of their data is planned. */
-static bool lock_queues(struct orr_task *t)
+static inline bool lock_queues(starpu_data_handle_t *handles, struct orr_access *a, unsigned n)
 {
-    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
-    struct orr_access *a = orr_task_accesses(t);
-    unsigned n = t->naccesses;
     bool planned = false;
     for (unsigned i = 0; i < n; i++) {
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
@@ -340,11 +335,8 @@ static bool lock_queues(struct orr_task *t)
     return planned;
 }
 
-static void unlock_queues(struct orr_task *t)
+static inline void unlock_queues(starpu_data_handle_t *handles, struct orr_access *a, unsigned n)
 {
-    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
-    struct orr_access *a = orr_task_accesses(t);
-    unsigned n = t->naccesses;
     for (unsigned i = 0; i < n; i++)
         if (orr_likely(!(a[i].flags & ORR_AF_LATE))) orr_spin_unlock(&handles[a[i].index]->queue.lock);
 }
@@ -358,6 +350,17 @@ static void mark_written_locked(struct orr_task *t)
             orr_data_written_locked(STARPU_TASK_GET_HANDLE(t->pub, a[i].index), &a[i]);
 }
 
+/* Another thread made the first plan of t's data since t was checked: switches it. The queues are locked
+ * before and after. */
+static __attribute__((noinline)) void lock_newly_planned(struct orr_task *t, struct orr_partition_use *u)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    unlock_queues(handles, orr_task_accesses(t), t->naccesses);
+    orr_partition_begin(u);
+    switch_plans(t, u); /* out of memory was said; it is too late to refuse t */
+    lock_queues(handles, orr_task_accesses(t), t->naccesses);
+}
+
 /* Joins every access that is not late. Returns how many were granted at once. u: the plans' mutex is held,
  * and let go here. */
 static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_partition_use *u)
@@ -367,9 +370,10 @@ static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_
     unsigned n = t->naccesses;
     int granted = 0;
     bool kick = false;
-    if (orr_unlikely(lock_queues(t)) && !u && !(t->flags & ORR_TF_LISTED)) {
-        unlock_queues(t);
-        return join_newly_planned(t, early, shared);
+    struct orr_partition_use own;
+    if (orr_unlikely(lock_queues(handles, a, n)) && !u && !(t->flags & ORR_TF_LISTED)) {
+        u = &own;
+        lock_newly_planned(t, u);
     }
     if (orr_unlikely(t->flags & ORR_TF_FIRST)) mark_written_locked(t);
     for (unsigned i = 0; i < n; i++) {
@@ -382,22 +386,12 @@ static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_
     }
     if (orr_likely(granted == early && !shared)) orr_store_relaxed(&t->pending, 0); /* ready: see reclaim */
     /* from here on others may grant the rest; the task's own guard keeps it from starting */
-    unlock_queues(t);
+    unlock_queues(handles, a, n);
     if (orr_unlikely(u != NULL)) orr_partition_unlock(u);
     if (orr_unlikely(kick))
         for (unsigned i = 0; i < n; i++)
             if (!(a[i].flags & ORR_AF_LATE)) orr_data_kick_reduction(handles[a[i].index]);
-    return granted;
-}
-
-/* Another thread made the first plan of t's data since t was checked. */
-static int join_newly_planned(struct orr_task *t, int early, bool shared)
-{
-    struct orr_partition_use u;
-    orr_partition_begin(&u);
-    switch_plans(t, &u); /* out of memory was said; it is too late to refuse t */
-    int granted = join_accesses(t, early, shared, &u);
-    orr_partition_start(&u);
+    if (orr_unlikely(u == &own)) orr_partition_start(u);
     return granted;
 }
 
@@ -446,7 +440,7 @@ void orr_task_unblock(struct orr_task *t)
         orr_task_now_ready(t); /* pairs with itself: the last sees what the others did */
 }
 
-static inline void commit(struct orr_task *t, struct orr_partition_use *u)
+static void commit(struct orr_task *t, struct orr_partition_use *u)
 {
     struct orr_thread *self = orr_self();
     if (orr_unlikely(orr_load_relaxed(&t->successors) ==
@@ -508,12 +502,9 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
     int r = prepare(pub, flags, &u);
     if (orr_unlikely(r != 0)) return r;
     struct orr_task *t = orr_task_of(pub);
-    if (orr_unlikely(t->flags & ORR_TF_PLANNED)) {
-        commit(t, &u);
-        orr_partition_start(&u);
-        return 0;
-    }
-    commit(t, NULL);
+    bool planned = t->flags & ORR_TF_PLANNED; /* t may be gone after the commit */
+    commit(t, orr_unlikely(planned) ? &u : NULL);
+    if (orr_unlikely(planned)) orr_partition_start(&u);
     return 0;
 }
 
