@@ -8,6 +8,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/data/partition.h"
 #include "mpi/cluster.h"
 
 static const struct orr_env env_cache = { "STARPU_MPI_CACHE", "1", "0|1",
@@ -56,8 +57,9 @@ bool orr_cache_sent(struct orr_data *h, int rank)
     return had;
 }
 
-void orr_cache_written(struct orr_data *h)
+static void forget_places(struct orr_data *h, void *arg)
 {
+    (void)arg;
     if (orr_likely(!(h->mpi_flags & (ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE)))) return;
     if (h->mpi_flags & ORR_MPI_SENT) {
         struct orr_owned *o = orr_owned_of(h);
@@ -67,6 +69,14 @@ void orr_cache_written(struct orr_data *h)
             o->sent.count = 0;
     }
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE);
+}
+
+/* With a piece the whole was written, and with the whole its pieces. */
+void orr_cache_written(struct orr_data *h)
+{
+    forget_places(h, NULL);
+    if (orr_unlikely(h->parent || h->partitioned || orr_load_relaxed(&h->queue.planned)))
+        orr_partition_relatives(h, forget_places, NULL);
 }
 
 /* ---- the memory of copies ---- */

@@ -679,6 +679,24 @@ void orr_partition_visit(struct orr_data *h, void (*fn)(struct orr_data *h, void
         for (unsigned i = 0; i < p->count; i++) orr_partition_visit(p->children[i], fn, arg);
 }
 
+static void visit_plan(struct orr_data_block *p, void (*fn)(struct orr_data *h, void *arg), void *arg)
+{
+    for (unsigned i = 0; i < p->count; i++) orr_partition_visit(p->children[i], fn, arg);
+}
+
+void orr_partition_relatives(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg), void *arg)
+{
+    pthread_mutex_lock(&plans);
+    for (struct orr_data_block *p = plans_of(h); p; p = p->next) visit_plan(p, fn, arg);
+    for (; h->parent; h = h->parent) {
+        struct orr_data_block *its = plan_of_child(h);
+        fn(h->parent, arg);
+        for (struct orr_data_block *p = plans_of(h->parent); p; p = p->next)
+            if (p != its) visit_plan(p, fn, arg);
+    }
+    pthread_mutex_unlock(&plans);
+}
+
 /* Whether a switch is the next to have h, which somebody uses. */
 static bool is_awaited(struct orr_data *h)
 {

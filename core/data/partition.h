@@ -30,6 +30,11 @@ int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_j
 void orr_partition_visit(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg), void *arg);
 struct orr_data *orr_partition_blocker(struct orr_data *h);
 
+/* Calls fn, which only looks, with all data that may overlap h: what it is a piece of, its pieces, and other
+ * plans' pieces. */
+ORR_EXPORT void orr_partition_relatives(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg),
+                                        void *arg);
+
 /* How many plans, made by starpu_data_partition_plan and not yet cleaned, h has. */
 unsigned orr_partition_plans(const struct orr_data *h);
 

@@ -6,6 +6,7 @@
  * Threads: main of each rank. Owns: the partitioned data. Not here: switches within a rank
  * (tests/core/data_plans.c, plans_uses.c).
  */
+#include <stdbool.h>
 #include "tests/mpi/helper_mpi.h"
 
 enum { N = 12, PIECES = 3, TAG = 1000 };
@@ -164,6 +165,13 @@ static void read_only(void)
     end(&in);
 }
 
+static void register_vector(starpu_data_handle_t *h, int *v, size_t n, int tag, int owner)
+{
+    bool mine = my_rank == owner;
+    starpu_vector_data_register(h, mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)v : 0, n, sizeof v[0]);
+    starpu_mpi_data_register(*h, tag, owner);
+}
+
 /* Every rank has a vector of its own, known to all by pieces; tasks on pieces of others, and on whole ones.
  */
 static void inferred(void)
@@ -201,6 +209,50 @@ static void inferred(void)
     fact(!failed && wrong == 0, "tasks on pieces of other ranks' data, which are used as a whole in between");
 }
 
+/* What ranks keep of a piece is old once the whole was written, and the other way around. */
+static void kept_copies(void)
+{
+    enum { ROUNDS = 4 };
+    int v[N], sum[8][N], failed = 0, one = 1, wrong;
+    starpu_data_handle_t h, piece[PIECES], part_sum[8], whole_sum[8];
+    for (int i = 0; i < N; i++) v[i] = 0;
+    memset(sum, 0, sizeof sum);
+    register_vector(&h, v, N, TAG + 500, 0);
+    starpu_data_partition_plan(h, &thirds, piece);
+    for (int i = 0; i < PIECES; i++) starpu_mpi_data_register(piece[i], TAG + 501 + i, 0);
+    for (int r = 0; r < ranks; r++) {
+        register_vector(&part_sum[r], sum[2 * r], N / PIECES, TAG + 510 + r, r);
+        register_vector(&whole_sum[r], sum[2 * r + 1], N, TAG + 520 + r, r);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        failed |=
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, h, STARPU_VALUE, &one, sizeof one, 0);
+        for (int r = 0; r < ranks; r++)
+            failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &add_to_cl, STARPU_RW, part_sum[r], STARPU_R,
+                                             piece[1], 0);
+        for (int r = 0; r < ranks; r++)
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &add_to_cl, STARPU_RW, whole_sum[r], STARPU_R, h, 0);
+        failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, piece[1], STARPU_VALUE, &one,
+                                         sizeof one, 0);
+        for (int r = 0; r < ranks; r++)
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &add_to_cl, STARPU_RW, whole_sum[r], STARPU_R, h, 0);
+    }
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int r = 0; r < ranks; r++) {
+        starpu_data_unregister(part_sum[r]);
+        starpu_data_unregister(whole_sum[r]);
+    }
+    starpu_data_partition_clean(h, PIECES, piece);
+    starpu_data_unregister(h);
+    /* piece 1 was 1, 3, 5, 7 when its part was read; with the whole it was read at 1, 2, 3, 4, ... */
+    wrong = sum[2 * my_rank][0] != 16;
+    wrong += sum[2 * my_rank + 1][N / PIECES] != 36 || sum[2 * my_rank + 1][0] != 20;
+    fact(!failed && wrong == 0,
+         "copies of pieces are old once the whole was written, and the other way around");
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -211,5 +263,6 @@ int main(int argc, char **argv)
     detached();
     read_only();
     inferred();
+    kept_copies();
     return mpi_finish();
 }
