@@ -57,6 +57,14 @@ void *orr_malloc_aligned(size_t alignment, size_t bytes)
     return p;
 }
 
+void *orr_malloc_wait(size_t alignment, size_t bytes)
+{
+    void *p;
+    while (posix_memalign(&p, alignment, bytes) != 0)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    return p;
+}
+
 char *orr_strdup(const char *s)
 {
     if (!s) return NULL;

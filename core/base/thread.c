@@ -21,29 +21,24 @@ static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static _Atomic uint64_t next_job_block = 1;
 
-static struct orr_thread first_record; /* of the thread that calls first, mostly the program's main one */
-static _Atomic bool first_in_use;
+/* Of the process's first thread, whose end nobody is told of. */
+static struct orr_thread main_record;
+static _Alignas(16) char main_scratch[ORR_SCRATCH_BYTES];
 
-/* Whoever asks can do without no better than the C library without its own thread-local variables, and has
- * far more to lose than time: waits until there is memory. */
 static struct orr_thread *record_create(void)
 {
-    struct orr_thread *t = &first_record;
-    if (atomic_exchange_explicit(&first_in_use, true, memory_order_acquire)) { /* pairs with record_free */
-        while (!(t = orr_malloc_aligned(ORR_CACHE_LINE, ORR_SLAB_ROUND(sizeof *t, ORR_CACHE_LINE))))
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    }
+    struct orr_thread *t = &main_record;
+    if (syscall(SYS_gettid) != getpid())
+        t = orr_malloc_wait(ORR_CACHE_LINE, ORR_SLAB_ROUND(sizeof *t, ORR_CACHE_LINE));
     memset(t, 0, sizeof *t);
     return t;
 }
 
 static void record_free(struct orr_thread *t)
 {
+    if (t == &main_record) return;
     orr_free(t->scratch);
-    if (t == &first_record)
-        orr_store_release(&first_in_use, false);
-    else
-        orr_free(t);
+    orr_free(t);
 }
 
 static void unregister(void *record)
@@ -117,6 +112,7 @@ struct orr_thread *orr_thread_register(void)
 void *orr_thread_scratch(void)
 {
     struct orr_thread *self = orr_self();
+    if (self == &main_record) return main_scratch;
     if (!self->scratch) self->scratch = orr_malloc_aligned(16, ORR_SCRATCH_BYTES);
     return self->scratch;
 }
