@@ -69,7 +69,7 @@ static void note(struct orr_data *h, struct orr_owned *o, int rank)
     if (o->redux_map[rank]) return;
     o->redux_map[rank] = 1;
     if (rank != c->rank || orr_owned_rank(c, h) == rank) return;
-    orr_cache_own(h); /* the memory here is that of the contribution until it is sent */
+    orr_cache_own(h);                 /* the memory here is that of the contribution until it is sent */
     starpu_data_invalidate_submit(h); /* the owner's value must not be counted a second time */
 }
 

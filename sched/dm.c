@@ -42,7 +42,7 @@
 
 enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
 
-enum { WINDOW = 8, STEAL_MAX = 16, PUBLISH_TASKS = 64, WALK_MAX = 512 };
+enum { WINDOW = 256, STEAL_MAX = 16, PUBLISH_TASKS = 64, WALK_MAX = 512 };
 static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
 static const double steal_after_us =
     60; /* less than the time that an idle worker searches before it sleeps (park.c) */
@@ -489,21 +489,25 @@ static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 
 /* ---- popping ---- */
 
-/* Fills the window and takes the task of highest priority for whose data there is least to bring, the first
- * of those. */
+/* Fills the window and takes, among the tasks of the highest priority, the first with the fewest data
+ * missing. The queue is sorted by priority, and so is the window, but for what was pushed since it was
+ * filled. */
 static struct orr_task *pop_ready(struct seat *s)
 {
     struct orr_task *t = NULL;
     orr_spin_lock(&s->window_lock);
     uint32_t n = orr_load_relaxed(&s->in_window), at = 0;
     while (n < WINDOW && (t = orr_queue_pop(&s->queue))) s->window[n++] = t;
-    double least = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i > 0 && s->window[i]->priority < s->window[at]->priority) continue;
-        double us = orr_task_transfer_us(s->window[i], s->kind->node);
-        if (i > 0 && s->window[i]->priority == s->window[at]->priority && us >= least) continue;
+    unsigned least = UINT_MAX;
+    for (uint32_t i = 1; i < n; i++)
+        if (s->window[i]->priority > s->window[at]->priority) at = i;
+    int32_t priority = n ? s->window[at]->priority : 0;
+    for (uint32_t i = at; i < n && least > 0; i++) {
+        if (s->window[i]->priority != priority) continue;
+        unsigned missing = orr_task_missing(s->window[i], s->kind->node);
+        if (missing >= least) continue;
         at = i;
-        least = us;
+        least = missing;
     }
     t = n ? s->window[at] : NULL;
     if (n) memmove(&s->window[at], &s->window[at + 1], (n - at - 1) * sizeof s->window[0]);

@@ -6,9 +6,11 @@
  * on. After R. Blumofe, C. Leiserson, "Scheduling multithreaded computations by work stealing" (J. ACM 46(5),
  * 1999). */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/topo/topo.h"
 #include "core/worker/profile.h"
 #include "sched/pool.h"
 
@@ -20,6 +22,8 @@ struct stealing {
     ORR_ALIGNED_LINE _Atomic uint32_t round; /* whose turn it is for tasks from outside */
     _Atomic uint32_t special_count;          /* [any: hint] special has been used */
     _Atomic uint32_t left;                   /* workers have left: queues of others may have tasks */
+    uint16_t
+        *victims; /* lws: for each worker the others, the nearest first [const]; NULL: as they are numbered */
     struct orr_queue queue[];
 };
 
@@ -28,6 +32,7 @@ static void destroy(void *instance)
     struct stealing *s = instance;
     for (unsigned i = 0; i < s->count; i++) orr_queue_fini(&s->queue[i]);
     if (s->special) orr_pool_destroy(s->special);
+    orr_free(s->victims);
     orr_free(s);
 }
 
@@ -45,6 +50,38 @@ static void *create(struct orr_ctx *ctx)
     if (s->special && s->count == orr_worker_count) return s;
     destroy(s);
     return NULL;
+}
+
+static int by_nearness(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Fills in whom worker w robs, in order: who shares the most levels of the machine (caches, sockets) with it
+ * first, of those the next by number. */
+static void find_victims(const struct stealing *s, unsigned w, uint32_t *key, uint16_t *victims)
+{
+    for (unsigned distance = 1; distance < s->count; distance++) {
+        int here = orr_workers[w].bindid, there = orr_workers[(w + distance) % s->count].bindid;
+        int shared = here < 0 || there < 0 ? 0 : orr_topo_shared_depth((unsigned)here, (unsigned)there);
+        key[distance - 1] = (uint32_t)shared << 16 | (UINT16_MAX - distance);
+    }
+    qsort(key, s->count - 1, sizeof *key, by_nearness);
+    for (unsigned i = 0; i + 1 < s->count; i++)
+        victims[i] = (uint16_t)((w + UINT16_MAX - (key[i] & UINT16_MAX)) % s->count);
+}
+
+static void *create_lws(struct orr_ctx *ctx)
+{
+    struct stealing *s = create(ctx);
+    if (!s || s->count < 3) return s;
+    uint32_t *key = orr_malloc((s->count - 1) * sizeof *key);
+    s->victims = key ? orr_malloc(s->count * (s->count - 1) * sizeof *s->victims) : NULL;
+    for (unsigned w = 0; s->victims && w < s->count; w++)
+        find_victims(s, w, key, s->victims + w * (s->count - 1));
+    orr_free(key);
+    return s;
 }
 
 /* The worker that releases a task, else one after another. It may just be leaving, or be nobody's any more.
@@ -85,11 +122,12 @@ static bool is_looked_at(struct stealing *s, unsigned i)
     return orr_ctx_has(s->ctx, i) || orr_load_seq(&s->left);
 }
 
-/* Neighbours first: the workers after this one. */
+/* Neighbours first. */
 static struct orr_task *steal_from_neighbours(struct stealing *s, struct orr_worker *w)
 {
+    const uint16_t *victims = s->victims ? s->victims + (unsigned)w->id * (s->count - 1) : NULL;
     for (unsigned i = 1; i < s->count; i++) {
-        unsigned id = ((unsigned)w->id + i) % s->count;
+        unsigned id = victims ? victims[i - 1] : ((unsigned)w->id + i) % s->count;
         struct orr_task *t = is_looked_at(s, id) ? orr_queue_pop(&s->queue[id]) : NULL;
         if (t) return t;
     }
@@ -166,7 +204,7 @@ const struct orr_policy_ops orr_policy_lws = {
     .description = "locality work stealing: from neighbours first, by priority",
     .min_priority = INT_MIN,
     .max_priority = INT_MAX,
-    .create = create,
+    .create = create_lws,
     .destroy = destroy,
     .remove_workers = remove_workers,
     .push = push,

@@ -97,6 +97,7 @@ TAP_TESTS += tests/core/contexts_rules
 TAP_TESTS += tests/core/contexts_user
 TAP_TESTS += tests/core/contexts_counters
 TAP_TESTS += tests/sched/heteroprio
+TAP_TESTS += tests/sched/lws
 TAP_TESTS += tests/sched/predefined
 TAP_TESTS += tests/sched/particular
 

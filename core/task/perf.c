@@ -310,6 +310,18 @@ double orr_task_transfer_us(struct orr_task *t, unsigned node)
     return transfer_us(t->pub, node);
 }
 
+unsigned orr_task_missing(struct orr_task *t, unsigned node)
+{
+    struct starpu_task *p = t->pub;
+    unsigned missing = 0, n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
+    for (unsigned i = 0; i < n; i++) {
+        int to = datum_node(p, i, node);
+        missing += to >= 0 && starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(p, i), (unsigned)to,
+                                                                 STARPU_TASK_GET_MODE(p, i)) > 0;
+    }
+    return missing;
+}
+
 double starpu_task_expected_data_transfer_time(unsigned memory_node, struct starpu_task *task)
 {
     return orr_node_count > 1 ? transfer_us(task, memory_node) : 0;

@@ -27,6 +27,8 @@ double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int com
 /* Time to bring t's inputs to a memory node, in us. Not to be called while there is one node only (it is 0).
  */
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
+/* How many of the data that it reads are not there, nor on their way. */
+unsigned orr_task_missing(struct orr_task *t, unsigned node);
 
 void orr_perf_task_measured(struct orr_task *t, uint64_t ticks);
 /* The same for a task that ran on architecture comb: several workers together. */

@@ -182,10 +182,11 @@ static void calibration(const char *policy)
 }
 
 static atomic_int order_count;
-static int order[8];
+enum { ORDERED = 64 };
+static int order[ORDERED];
 static void order_func(void *buffers[] UNUSED, void *arg)
 {
-    order[atomic_fetch_add(&order_count, 1) % 8] = (int)(intptr_t)arg;
+    order[atomic_fetch_add(&order_count, 1) % ORDERED] = (int)(intptr_t)arg;
 }
 static double order_cost(struct starpu_task *task UNUSED, unsigned nimpl UNUSED)
 {
@@ -196,6 +197,58 @@ static struct starpu_codelet order_cl = {
     .cuda_funcs = { order_func }, .nbuffers = 1, .modes = { STARPU_R }, .model = &order_model
 };
 
+static struct starpu_codelet two_cl = {
+    .cuda_funcs = { order_func }, .nbuffers = 2, .modes = { STARPU_R, STARPU_R }, .model = &order_model
+};
+
+/* Holds the device: as many tasks as it may have at once, and one that runs. */
+static int hold_device(struct gate *gate)
+{
+    static struct starpu_codelet gate_cuda = { .cuda_funcs = { gate_func } };
+    int failed = 0;
+    for (int i = 0; i < 3; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &gate_cuda;
+        task->cl_arg = gate;
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)device;
+        failed |= starpu_task_submit(task);
+    }
+    gate_wait_entered(gate, 1);
+    return failed;
+}
+
+/* Behind many tasks that miss two small data each: one that misses one large datum, and one that misses none.
+ */
+static void fewest_missing(const char *policy)
+{
+    enum { MANY = 30 };
+    static char small[2][64], large[1 << 18], near[64];
+    starpu_data_handle_t s[2], l, n;
+    struct gate gate = { 0 };
+    for (int i = 0; i < 2; i++)
+        starpu_vector_data_register(&s[i], STARPU_MAIN_RAM, (uintptr_t)small[i], sizeof small[i], 1);
+    starpu_vector_data_register(&l, STARPU_MAIN_RAM, (uintptr_t)large, sizeof large, 1);
+    starpu_vector_data_register(&n, STARPU_MAIN_RAM, (uintptr_t)near, sizeof near, 1);
+    int failed = starpu_task_insert(&cuda_cl, STARPU_RW, n, 0);
+    starpu_task_wait_for_all();
+    failed |= hold_device(&gate);
+    atomic_store(&order_count, 0);
+    for (int i = 0; i < MANY; i++)
+        failed |= starpu_task_insert(&two_cl, STARPU_R, s[0], STARPU_R, s[1], STARPU_CL_ARGS_NFREE, (void *)2,
+                                     (size_t)0, 0);
+    failed |= starpu_task_insert(&order_cl, STARPU_R, l, STARPU_CL_ARGS_NFREE, (void *)1, (size_t)0, 0);
+    failed |= starpu_task_insert(&order_cl, STARPU_R, n, STARPU_CL_ARGS_NFREE, (void *)3, (size_t)0, 0);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    ok(!failed && order_count == MANY + 2 && order[0] == 3 && order[1] == 1,
+       "%s: the number of data at hand decides, not how long they take, however far behind (%d, %d, %d)",
+       policy, order[0], order[1], order[2]);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(s[i]);
+    starpu_data_unregister(l);
+    starpu_data_unregister(n);
+}
+
 /* While the device is held, a task whose data is elsewhere and one whose data is there are pushed to it, in
  * this order. */
 static void data_at_hand(const char *policy, int ready_first)
@@ -203,20 +256,11 @@ static void data_at_hand(const char *policy, int ready_first)
     static char near_bytes[4096], far_bytes[1 << 18];
     starpu_data_handle_t near, far;
     struct gate gate = { 0 };
-    static struct starpu_codelet gate_cuda = { .cuda_funcs = { gate_func } };
     starpu_vector_data_register(&near, STARPU_MAIN_RAM, (uintptr_t)near_bytes, sizeof near_bytes, 1);
     starpu_vector_data_register(&far, STARPU_MAIN_RAM, (uintptr_t)far_bytes, sizeof far_bytes, 1);
     int failed = starpu_task_insert(&cuda_cl, STARPU_RW, near, 0);
     starpu_task_wait_for_all();
-    for (int i = 0; i < 3; i++) { /* as many as the worker may hold at once, and one that runs */
-        struct starpu_task *task = starpu_task_create();
-        task->cl = &gate_cuda;
-        task->cl_arg = &gate;
-        task->execute_on_a_specific_worker = 1;
-        task->workerid = (unsigned)device;
-        failed |= starpu_task_submit(task);
-    }
-    gate_wait_entered(&gate, 1);
+    failed |= hold_device(&gate);
     atomic_store(&order_count, 0);
     failed |= starpu_task_insert(&order_cl, STARPU_R, far, STARPU_CL_ARGS_NFREE, (void *)1, (size_t)0, 0);
     failed |= starpu_task_insert(&order_cl, STARPU_R, near, STARPU_CL_ARGS_NFREE, (void *)2, (size_t)0, 0);
@@ -286,6 +330,7 @@ static void run_policy(const char *policy, int data_aware, int ready, int sorted
     fastest_implementation(policy);
     calibration(policy);
     data_at_hand(policy, ready);
+    if (ready && !strchr(policy, '-')) fewest_missing(policy);
     sorted_decision(policy, sorted);
     starpu_shutdown();
 }
