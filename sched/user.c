@@ -28,11 +28,15 @@ enum mistake {
     REFUSED_TAKEN = 1 << 6,
 };
 
+/* How often in a row a policy may answer with what it does not hold before its worker sleeps nevertheless. */
+enum { STALE_MAX = 1000 };
+
 struct adapted {
     struct orr_ctx *ctx;
     struct starpu_sched_policy *user; /* [const] the program's */
     _Atomic uint32_t told;            /* enum mistake: those that were said */
     _Atomic int32_t methods;          /* threads in its methods; WAITING, CHANGING */
+    _Atomic uint32_t stale;           /* tasks in a row that it does not hold [any: hint] */
 };
 
 /* Whether this mistake is to be said now: the first time. */
@@ -180,8 +184,12 @@ static struct orr_task *accept(struct adapted *a, struct orr_worker *w, struct s
                 "scheduling policy %s: pop_task returned a task that it does not hold (given back before, or "
                 "never pushed); it is ignored",
                 name_of(a));
+        /* That is not the answer NULL: behind it there may be tasks that it does hold. */
+        if (orr_add_relaxed(&a->stale, 1u) < STALE_MAX) w->keep_awake = true;
+        orr_store_relaxed(&a->ctx->gave_stale, true);
         return NULL;
     }
+    if (orr_unlikely(orr_load_relaxed(&a->stale) > 0)) orr_store_relaxed(&a->stale, 0u);
     unsigned nimpl = t->nimpl;
     if (orr_likely(t->nimpl_valid ? orr_worker_can_run_impl(w, t, nimpl)
                                   : orr_worker_can_run(w, t, &nimpl)) ||
@@ -249,7 +257,9 @@ static struct orr_task *call_and_accept(struct adapted *a, struct orr_worker *w,
 {
     if (!a->user->pop_task) return a->user->pop_every_task ? pop_every(a, w, misplaced) : NULL;
     struct starpu_task *p = call_pop(a, w, a->user->pop_task, "pop_task");
-    return p ? accept(a, w, p, misplaced) : NULL;
+    if (p) return accept(a, w, p, misplaced);
+    if (orr_unlikely(orr_load_relaxed(&a->stale) > 0)) orr_store_relaxed(&a->stale, 0u);
+    return NULL;
 }
 
 /* While members change it finds nothing, but w does not sleep on that. */

@@ -204,6 +204,7 @@ static void reset(struct orr_ctx *ctx, unsigned id, const struct orr_ctx_setting
     orr_store_relaxed(&ctx->counters, NULL);
     orr_store_relaxed(&ctx->sample_start_us, 0);
     orr_store_relaxed(&ctx->policy_holds, 0);
+    orr_store_relaxed(&ctx->gave_stale, false);
     orr_store_relaxed(&ctx->raw, NULL);
     for (unsigned i = 0; i < (STARPU_NMAXWORKERS + 31) / 32; i++) orr_store_relaxed(&ctx->shares[i], 0);
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) orr_store_relaxed(&ctx->worker_priority[i], 0);

@@ -397,10 +397,10 @@ static void explain_policies(void)
         struct orr_ctx *ctx = orr_ctx_get(i);
         unsigned n = ctx ? orr_load_acquire(&ctx->policy_holds) : 0;
         if (n)
-            say("  scheduling policy %s holds %u task%s and gives none: pop_task returned NULL to "
-                "every worker, "
-                "and nobody is woken (starpu_wake_worker)",
-                orr_policy_name(ctx), n, n > 1 ? "s" : "");
+            say("  scheduling policy %s holds %u task%s and gives none: pop_task returned %s to every worker, and "
+                "nobody is woken (starpu_wake_worker)",
+                orr_policy_name(ctx), n, n > 1 ? "s" : "",
+                orr_load_relaxed(&ctx->gave_stale) ? "NULL, or tasks that it does not hold," : "NULL");
     }
 }
 

@@ -124,6 +124,7 @@ struct orr_ctx {
     orr_spin held_lock;             /* protects held; leaf */
     struct orr_task *held;          /* ready while there was no worker, latest first */
     _Atomic uint32_t policy_holds;  /* tasks that the program's policy was given and has not given back */
+    _Atomic bool gave_stale;        /* it has given some that it did not hold [any: hint] */
     _Atomic uint32_t
         shares[(STARPU_NMAXWORKERS + 31) / 32]; /* by worker: others pop what was pushed for it */
 };

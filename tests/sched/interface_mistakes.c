@@ -13,6 +13,7 @@ enum mistake {
     REFUSES_ONE,    /* and for one, although it took it */
     TWICE,          /* pop_task gives each task twice */
     AFTERWARDS,     /* pop_task gives a task again that ended long ago */
+    BEFORE,         /* fifty times so before it gives the next one */
     WRONG_WORKER,   /* pop_task does not ask who can execute a task */
     KEEPS,          /* pop_task always returns NULL */
     WAKES_NOBODY,   /* push_task wakes no worker */
@@ -30,7 +31,7 @@ enum { TASKS = 40 };
 static enum mistake mistake;
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct starpu_task *list[TASKS + 8], *again;
-static int first, last, given;
+static int first, last, given, stale;
 static atomic_int runs[TASKS], wrong_worker, taken;
 
 static void count_func(void *buffers[] UNUSED, void *arg)
@@ -86,6 +87,7 @@ static struct starpu_task *take_locked(void)
         return again;
     }
     if (mistake == AFTERWARDS && first == last && again) return again;
+    if (mistake == BEFORE && again && ++stale % 50) return again;
     if (first == last) return NULL;
     unsigned worker = (unsigned)starpu_worker_get_id();
     struct starpu_task *task = list[first];
@@ -142,7 +144,7 @@ static bool run_tasks(struct starpu_codelet *cl)
         task->cl = cl;
         task->cl_arg = (void *)(intptr_t)i;
         if (starpu_task_submit(task) != 0) return false;
-        if (mistake == AFTERWARDS) starpu_task_wait_for_all();
+        if (mistake == AFTERWARDS || mistake == BEFORE) starpu_task_wait_for_all();
     }
     if (mistake == WRONG_WORKER) comes_to(&taken, 1, 10000);
     gate_open(&gate);
@@ -178,6 +180,11 @@ static struct mistake_case {
       { "policy erring: pop_task returned a task that it does not hold" } },
     { "pop_task gives tasks that have ended: said once",
       AFTERWARDS,
+      false,
+      false,
+      { "policy erring: pop_task returned a task that it does not hold" } },
+    { "pop_task gives tasks that have ended before those that wait: these run nevertheless",
+      BEFORE,
       false,
       false,
       { "policy erring: pop_task returned a task that it does not hold" } },
