@@ -86,6 +86,12 @@ int orrery_joblist_add_job(struct orrery_joblist *list, struct starpu_task *task
 int orrery_joblist_add_signal(struct orrery_joblist *list);
 int orrery_joblist_add_wait(struct orrery_joblist *list);
 
+/* Holds the list back: none of its jobs starts until orrery_joblist_start(); those that have started go on.
+ * So a list can be filled before any of it runs: stop it when it was made. orrery_joblist_destroy() starts
+ * it. Return 0; -EINVAL: NULL. */
+int orrery_joblist_stop(struct orrery_joblist *list);
+int orrery_joblist_start(struct orrery_joblist *list);
+
 /* Blocks until all jobs of the list have ended, their callbacks included; also those added meanwhile. Returns
  * 0; -EINVAL: NULL; -EDEADLK: called from a task or a callback. */
 int orrery_joblist_wait_for_all(struct orrery_joblist *list);

@@ -277,6 +277,11 @@ static bool explain_order(struct orr_task *t, const char *name)
 static bool explain_turn(struct waiting *all, struct orr_task *t, const char *name)
 {
     char other[200];
+    if (orr_job_is_stopped(t)) {
+        say("  task %s is a job of list \"%s\", which is stopped: call orrery_joblist_start", name,
+            orr_job_list_name(t));
+        return true;
+    }
     for (unsigned i = 0; i < all->count; i++) {
         enum orr_job_obstacle why = obstacle(t, all->task[i]);
         if (why == ORR_JOB_FREE) continue;
@@ -397,7 +402,8 @@ static void explain_policies(void)
         struct orr_ctx *ctx = orr_ctx_get(i);
         unsigned n = ctx ? orr_load_acquire(&ctx->policy_holds) : 0;
         if (n)
-            say("  scheduling policy %s holds %u task%s and gives none: pop_task returned %s to every worker, and "
+            say("  scheduling policy %s holds %u task%s and gives none: pop_task returned %s to every "
+                "worker, and "
                 "nobody is woken (starpu_wake_worker)",
                 orr_policy_name(ctx), n, n > 1 ? "s" : "",
                 orr_load_relaxed(&ctx->gave_stale) ? "NULL, or tasks that it does not hold," : "NULL");

@@ -33,6 +33,7 @@ void orrery_joblist_destroy(struct orrery_joblist *list)
 {
     if (!list) return;
     orr_joblist_close(list);
+    orr_joblist_start(list);
     orr_joblist_unref(list);
 }
 
@@ -44,6 +45,24 @@ const char *orrery_joblist_get_name(const struct orrery_joblist *list)
 unsigned orrery_joblist_get_context(const struct orrery_joblist *list)
 {
     return list ? list->sched_ctx : STARPU_NMAX_SCHED_CTXS;
+}
+
+/* ---- holding it back ---- */
+
+static int misuse(const struct orrery_joblist *list, const char *function, const char *what);
+
+int orrery_joblist_stop(struct orrery_joblist *list)
+{
+    if (!list) return misuse(list, "orrery_joblist_stop", NULL);
+    orr_joblist_stop(list);
+    return 0;
+}
+
+int orrery_joblist_start(struct orrery_joblist *list)
+{
+    if (!list) return misuse(list, "orrery_joblist_start", NULL);
+    orr_joblist_start(list);
+    return 0;
 }
 
 /* ---- adding ---- */

@@ -108,7 +108,7 @@ static bool has_body(const struct orr_task *t)
 /* The first job when its gate is open, else NULL. */
 static struct orr_job *its_turn_locked(struct orrery_joblist *list)
 {
-    struct orr_job *job = list->first;
+    struct orr_job *job = orr_likely(!list->stopped) ? list->first : NULL;
     return job && job->gate <= list->oldest->number ? job : NULL;
 }
 
@@ -484,6 +484,30 @@ struct orr_task *orr_joblist_next_among(struct orr_worker *w, unsigned first, un
     return NULL;
 }
 
+/* ---- holding a list back ---- */
+
+static void set_stopped(struct orrery_joblist *list, bool stopped)
+{
+    struct outcome o = { .news.version = 0 };
+    orr_joblist_ref(list); /* its last job may end meanwhile */
+    orr_spin_lock(&list->lock);
+    list->stopped = stopped;
+    settle_locked(list, TELL_ALWAYS, &o);
+    orr_spin_unlock(&list->lock);
+    follow(list, &o);
+    orr_joblist_unref(list);
+}
+
+void orr_joblist_stop(struct orrery_joblist *list)
+{
+    set_stopped(list, true);
+}
+
+void orr_joblist_start(struct orrery_joblist *list)
+{
+    set_stopped(list, false);
+}
+
 /* ---- diagnosis ---- */
 
 static struct orr_job *job_of(const struct orr_task *t)
@@ -504,6 +528,16 @@ enum orr_job_obstacle orr_job_obstacle(const struct orr_task *t, const struct or
         found = ORR_JOB_AFTER_END;
     orr_spin_unlock(&list->lock);
     return found;
+}
+
+bool orr_job_is_stopped(const struct orr_task *t)
+{
+    const struct orr_job *job = job_of(t);
+    if (!job) return false;
+    orr_spin_lock(&job->list->lock);
+    bool stopped = job->list->stopped && !job->started;
+    orr_spin_unlock(&job->list->lock);
+    return stopped;
 }
 
 const char *orr_job_list_name(const struct orr_task *t)

@@ -51,6 +51,7 @@ struct orrery_joblist {
     ORR_ALIGNED_LINE orr_spin lock;      /* protects all from here to pool */
     bool destroyed;                      /* takes no more jobs */
     bool pair_open;                      /* there was a signal, and no wait yet */
+    bool stopped;                        /* none of its jobs starts */
     struct orr_job *first, *last;        /* that have not started */
     struct orr_segment *oldest, *newest; /* all before oldest have ended */
     uint64_t gate;                       /* of the next job */
@@ -86,6 +87,10 @@ void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct
 int orr_joblist_signal(struct orrery_joblist *list);
 int orr_joblist_wait(struct orrery_joblist *list);
 
+/* No job starts until start is called; those that have started go on. Any thread. */
+void orr_joblist_stop(struct orrery_joblist *list);
+void orr_joblist_start(struct orrery_joblist *list);
+
 /* Waits until the list has no job that has not ended. Not in tasks. */
 void orr_joblist_drain(struct orrery_joblist *list);
 
@@ -110,6 +115,8 @@ enum orr_job_obstacle {
 };
 /* For diagnosis: why t does not start before p has. Any two tasks under way. */
 enum orr_job_obstacle orr_job_obstacle(const struct orr_task *t, const struct orr_task *p);
+/* Whether t, a task under way, waits for orrery_joblist_start alone as far as its list is concerned. */
+bool orr_job_is_stopped(const struct orr_task *t);
 /* The name of the list of t, a task under way; NULL: it is in none. */
 const char *orr_job_list_name(const struct orr_task *t);
 

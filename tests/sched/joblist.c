@@ -146,6 +146,34 @@ static void context_priorities(void)
     starpu_shutdown();
 }
 
+/* A list is filled before any of it starts, held back in the middle, and started by its end. */
+static void held_back(void)
+{
+    enum { JOBS = 20 };
+    int failed = 0, early = 0;
+    runtime_start(2, "eager");
+    log_clear();
+    struct orrery_joblist *list = orrery_joblist_create("held", 0);
+    failed |= orrery_joblist_stop(list);
+    for (int i = 0; i < JOBS; i++) failed |= add(list, &log_cl, (void *)(intptr_t)i);
+    struct starpu_task *other = make(&log_cl, (void *)(intptr_t)99); /* workers are there, and take others */
+    other->synchronous = 1;
+    failed |= starpu_task_submit(other);
+    early = (int)orrery_joblist_get_remaining(list);
+    log_clear();
+    failed |= orrery_joblist_start(list);
+    failed |= orrery_joblist_wait_for_all(list);
+    ok(!failed && early == JOBS && orrery_joblist_get_remaining(list) == 0,
+       "a list that is stopped starts no job while it is filled, and all when it is started");
+    orrery_joblist_stop(list);
+    for (int i = 0; i < JOBS; i++) failed |= add(list, &log_cl, (void *)(intptr_t)(JOBS + i));
+    failed |= orrery_joblist_get_remaining(list) != JOBS;
+    orrery_joblist_destroy(list);
+    starpu_task_wait_for_all();
+    is_int(failed | (orrery_joblist_stop(NULL) != -EINVAL), 0, "destroying a stopped list starts it");
+    starpu_shutdown();
+}
+
 /* A list outlives its context, whose number another gets. */
 static void context_deleted(void)
 {
@@ -1006,6 +1034,7 @@ int main(void)
     priorities();
     context_priorities();
     context_deleted();
+    held_back();
     estimates();
     window();
     odd_pairs();

@@ -69,6 +69,15 @@ static void behind_wait(void)
     orrery_joblist_wait_for_all(list);
 }
 
+/* Nobody starts the list. */
+static void stopped(void)
+{
+    struct orrery_joblist *list = orrery_joblist_create("idle hands", 0);
+    if (orrery_joblist_stop(list)) exit(3);
+    add(list, make(&nothing_cl, "work"));
+    orrery_joblist_wait_for_all(list);
+}
+
 static void only_slow(void)
 {
     struct orrery_joblist *list = orrery_joblist_create("slow", 0);
@@ -125,6 +134,8 @@ int main(void)
           "two lists that wait for each other are explained");
     stuck(behind_wait, "is after a wait in job list \"window\": task early",
           "in a circle: ", "a job before a signal that waits for one after the wait is explained");
+    stuck(stopped, "is a job of list \"idle hands\", which is stopped", "orrery_joblist_start",
+          "a list that nobody starts is explained");
     is_int(run(only_slow, output), 0, "a list that waits for a long job is left alone");
     return done_testing();
 }
