@@ -550,22 +550,23 @@ static unsigned looks_until_sure(void)
  * awake. */
 struct watching {
     unsigned still, outside, awake;
-    bool said, warned;
+    bool said, unsure, warned;
 };
 
 /* Everybody waits: is it certain that nobody will act? */
 static void consider(struct watching *s)
 {
     struct orr_strangers strangers = { 0 };
-    if (s->warned && s->still % LOOKS_BETWEEN != 0) return;
+    if (s->unsure && s->still % LOOKS_BETWEEN != 0) return; /* looking at all threads costs something */
     if (!watch.told) strangers = orr_strangers_look();
-    if (strangers.count && s->still < LOOKS_WHEN_UNSURE) return;
+    s->unsure = strangers.count > 0;
+    if (s->unsure && s->still < LOOKS_WHEN_UNSURE) return;
     enum orr_verdict v = verdict(strangers.count == 0);
     if (v == ORR_MAY_MOVE || orr_load_acquire(&watch.stop)) return;
     uint64_t outstanding = watch.submitted - watch.completed;
     if (v == ORR_STUCK_PERHAPS) {
         if (!s->warned) report_doubt(outstanding, &strangers);
-        s->warned = true;
+        s->unsure = s->warned = true;
         return;
     }
     s->said = true;
@@ -633,7 +634,7 @@ static void watch_once(struct watching *s)
     s->still = is_still(&l) ? s->still + 1 : 0;
     s->outside = l.same && l.methods_still && l.idle && !l.all_blocked && l.any_blocked ? s->outside + 1 : 0;
     s->awake = awake ? s->awake + 1 : 0;
-    if (!s->still) s->said = s->warned = false;
+    if (!s->still) s->said = s->unsure = s->warned = false;
     if (s->still >= looks_until_sure() && !s->said) consider(s);
     if (s->outside == LOOKS_UNTIL_WORRIED) worry();
     if (s->awake == LOOKS_GOING_ROUND) look_for_circulation();
