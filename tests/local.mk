@@ -138,6 +138,7 @@ TAP_TESTS += tests/core/data_requests
 TAP_TESTS += tests/core/task_failed
 TAP_TESTS += tests/core/coherency_random
 TAP_TESTS += tests/core/memory_hungry
+TAP_TESTS += tests/core/memory_random
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices
 TAP_TESTS += tests/sched/components_devices
@@ -183,5 +184,6 @@ SCRIPT_TESTS += tests/valgrind.sh
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000
 LONG_TESTS += tests/long/soak
 LONG_TESTS += tests/long/joblist_soak
+LONG_TESTS += tests/long/memory_random
 LONG_MPI_TESTS += tests/long/soak_mpi
 LONG_MPI_TESTS += tests/long/reductions_random
