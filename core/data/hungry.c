@@ -379,14 +379,14 @@ static void unstick(unsigned node)
 {
     static _Atomic bool busy;
     struct orr_memory *m = &orr_memories[node];
-    struct orr_transfer *taken = NULL;
+    struct orr_transfer *t = NULL, *taken = NULL;
     if (orr_exchange_acq_rel(&busy, true)) return;
     orr_spin_lock(&m->lock);
     bool go = !m->serving && !m->look && !m->tried && !m->favoured && any_locked(m);
     if (go) m->serving = &mark;
     orr_spin_unlock(&m->lock);
     if (go) {
-        struct orr_transfer *t = favour(m, node, &taken);
+        t = favour(m, node, &taken);
         orr_spin_lock(&m->lock);
         m->favoured = t;
         m->tried = true;
@@ -395,7 +395,7 @@ static void unstick(unsigned node)
     }
     orr_store_release(&busy, false);
     finish_all(taken, -ECANCELED);
-    if (go) orr_memory_feed(node);
+    if (t) orr_memory_feed(node);
 }
 
 bool orr_memory_load_begin(unsigned node, const struct orr_fetch *fetches, unsigned count)

@@ -5,12 +5,12 @@
  *
  * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every
  * thread that ever called the runtime is blocked inside it and in no function of the program's, no copy is
- * under way, not a single task was submitted or completed for a second and a half, and the process has no
- * other thread that could act (strangers.c). Then nobody is left who could move, and the program ends. While
- * there are strangers nobody can know: after 5 s there is a warning with the same explanation and their
- * names, and the watching goes on. The program may say that something outside will act
- * (orrery_outside_begin): then there is never a word; that a thread never acts (orrery_thread_passive), or
- * that no stranger does (ORRERY_ON_DEADLOCK=exit).
+ * under way (or all wait for memory of a device that nobody gives back: starving.c), not a single task was
+ * submitted or completed for a second and a half, and the process has no other thread that could act
+ * (strangers.c). Then nobody is left who could move, and the program ends. While there are strangers nobody
+ * can know: after 5 s there is a warning with the same explanation and their names, and the watching goes on.
+ * The program may say that something outside will act (orrery_outside_begin): then there is never a word;
+ * that a thread never acts (orrery_thread_passive), or that no stranger does (ORRERY_ON_DEADLOCK=exit).
  *
  * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
  * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
@@ -30,7 +30,9 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/data/partition.h"
+#include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/run/starving.h"
 #include "core/run/strangers.h"
 #include "core/task/deps.h"
 #include "core/task/task.h"
@@ -301,6 +303,7 @@ static void explain(struct waiting *all, struct orr_task *t)
     bool said = false;
     uint32_t state = orr_load_acquire(&t->state);
     describe(name, sizeof name, t);
+    if (orr_starving_explain_task(t, name, say)) return;
     unsigned come, size;
     if ((state == ORR_TASK_PUSHED || state == ORR_TASK_READY) && orr_team_waits(t, &come, &size)) {
         say("  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
@@ -420,6 +423,7 @@ static void explain_all(void)
     if (all->count + all->more > TASKS_SHOWN)
         say("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
     print_cycle(all);
+    orr_starving_explain(all->task, all->count, say);
     orr_free(all);
 }
 
@@ -430,6 +434,9 @@ static void report(uint64_t outstanding)
         say("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
             "moved for 1.5 s",
             (unsigned long long)outstanding);
+    else if (orr_transfers_starve())
+        say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
+            "moved for 1.5 s");
     explain_all();
 }
 
@@ -441,6 +448,9 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
         say("deadlock? %llu tasks are submitted, every worker is idle, every thread that the runtime knows "
             "waits, and nothing moved for 5 s",
             (unsigned long long)outstanding);
+    else if (orr_transfers_starve())
+        say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
+            "knows waits, and nothing moved for 5 s");
     explain_all();
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
@@ -456,7 +466,7 @@ static bool everybody_idle(unsigned in_methods)
 {
     if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping))
         return false;
-    unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods;
+    unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods + orr_starving_workers();
     uint64_t sleeps = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
@@ -491,7 +501,7 @@ static struct look look(void)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     struct orr_census c = orr_threads_census();
-    uint64_t movement = outside ? outside->movement() : 0;
+    uint64_t movement = (outside ? outside->movement() : 0) + orr_transfers_movement();
     struct look l = {
         .same = c.submitted == watch.submitted && c.completed == watch.completed &&
                 movement == watch.movement && orr_load_acquire(&watch.announced) == 0,
@@ -524,7 +534,7 @@ static enum orr_verdict verdict(bool sure)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     if (outside) return outside->verdict(sure);
-    if (watch.submitted == watch.completed) return ORR_MAY_MOVE;
+    if (watch.submitted == watch.completed && !orr_transfers_starve()) return ORR_MAY_MOVE;
     return sure ? ORR_STUCK : ORR_STUCK_PERHAPS;
 }
 

@@ -318,6 +318,53 @@ static int callbacks_of_evictions(void)
     return failed | stop() | (atomic_load(&ran) != 1);
 }
 
+/* ---- what the deadlock detector says ---- */
+
+/* A task needs all the memory, of which the program holds a part for ever. */
+static int task_starves(void)
+{
+    start(1, "1", 2, NULL);
+    starpu_data_set_name(handles[0], "held");
+    starpu_data_set_name(handles[2], "last");
+    int failed = starpu_data_acquire_on_node(handles[0], (int)sim_node(0), STARPU_RW);
+    failed |= submit_on(sim_worker(0), &add2_cl, handles[1], handles[2], NULL);
+    return failed | starpu_task_wait_for_all();
+}
+
+/* The program holds some and asks for more; there is no task. */
+static int program_starves(void)
+{
+    start(1, "1", 1, NULL);
+    starpu_data_set_name(handles[0], "held");
+    starpu_data_set_name(handles[1], "asked");
+    int failed = starpu_data_acquire_on_node(handles[0], (int)sim_node(0), STARPU_RW);
+    return failed | starpu_data_acquire_on_node(handles[1], (int)sim_node(0), STARPU_R);
+}
+
+static void *release_late(void *arg UNUSED)
+{
+    int node = (int)sim_node(0);
+    if (starpu_data_acquire_on_node(handles[0], node, STARPU_RW)) _exit(3);
+    gate_pass(&freeing);
+    sleep(2);
+    starpu_data_release_on_node(handles[0], node);
+    return NULL;
+}
+
+/* The same, but another thread gives the memory back after a while. */
+static int thread_releases(void)
+{
+    pthread_t thread;
+    start(1, "1", 2, NULL);
+    pthread_create(&thread, NULL, release_late, NULL);
+    gate_wait_entered(&freeing, 1);
+    gate_open(&freeing);
+    int failed = submit_on(sim_worker(0), &add2_cl, handles[1], handles[2], NULL);
+    failed |= starpu_task_wait_for_all();
+    pthread_join(thread, NULL);
+    return failed | stop();
+}
+
 /* ---- in processes ---- */
 
 static int only; /* case to run, for a closer look; 0: all */
@@ -338,6 +385,59 @@ static void in_process(int (*fn)(void), const char *fact)
     if (WIFSIGNALED(status)) diag("it ended by signal %d", WTERMSIG(status));
 }
 
+/* Runs fn and gives what it wrote to its standard error. Returns its status. */
+static int output_of(int (*fn)(void), char *out, size_t bytes)
+{
+    int fds[2], status = 0;
+    size_t used = 0;
+    fflush(NULL);
+    if (pipe(fds) != 0) return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], STDERR_FILENO);
+        close(fds[0]);
+        close(fds[1]);
+        alarm(PATIENCE_S);
+        _exit(fn() ? 2 : 0);
+    }
+    close(fds[1]);
+    for (ssize_t n; used < bytes - 1 && (n = read(fds[0], out + used, bytes - 1 - used)) > 0;)
+        used += (size_t)n;
+    out[used] = 0;
+    close(fds[0]);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool says_all(const char *output, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strstr(output, words[i])) return false;
+    return true;
+}
+
+static void told(void)
+{
+    static const char *const task_words[] = {
+        "deadlock", "task add2", "65536 bytes", "\"last\"", "CUDA 0", "\"held\"", "which the program holds"
+    };
+    static const char *const program_words[] = { "deadlock", "the program waits for 65536 bytes", "\"asked\"",
+                                                 "\"held\"" };
+    static char output[16384];
+    if (only && only < 12) return;
+    int status = output_of(task_starves, output, sizeof output);
+    bool right =
+        ok(status == 1 && says_all(output, task_words, LENGTH(task_words)),
+           "a task that waits for memory which the program never gives back is told, with what and who");
+    if (!right) diag("status %d: %s", status, output);
+    status = output_of(program_starves, output, sizeof output);
+    right = ok(status == 1 && says_all(output, program_words, LENGTH(program_words)),
+               "so is the program when it waits for what it holds itself");
+    if (!right) diag("status %d: %s", status, output);
+    status = output_of(thread_releases, output, sizeof output);
+    ok(status == 0 && !strstr(output, "deadlock"), "nothing is said while another thread may give it back");
+}
+
 int main(int argc, char **argv)
 {
     only = argc > 1 ? atoi(argv[1]) : 0;
@@ -352,5 +452,6 @@ int main(int argc, char **argv)
     in_process(two_nodes_each, "tasks that use two devices each, in opposite orders, end");
     in_process(invalidation_frees, "a task waits for memory that an invalidation is about to free");
     in_process(callbacks_of_evictions, "callbacks that an eviction held up may give up the same data");
+    told();
     return done_testing();
 }
