@@ -67,12 +67,19 @@ bool orr_starving_explain_task(struct orr_task *t, const char *name, orr_say_fn 
     return false;
 }
 
-/* The task that uses or loads h on its device; NULL: none. */
-static struct orr_task *user_of(struct orr_task *const *tasks, unsigned count, const struct orr_data *h)
+static bool runs_on(const struct orr_task *t, unsigned node)
+{
+    return orr_load_acquire(&t->state) == ORR_TASK_RUNNING && t->worker >= 0 &&
+           orr_workers[t->worker].node == node;
+}
+
+/* The task that loads the copy, or uses it; NULL: none does. */
+static struct orr_task *user_of(const struct orr_starving *s, struct orr_task *const *tasks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        uint32_t state = orr_load_acquire(&tasks[i]->state);
-        if (state != ORR_TASK_SUBMITTED && uses(tasks[i], h)) return tasks[i];
+        bool may = s->loading ? orr_load_acquire(&tasks[i]->state) != ORR_TASK_SUBMITTED
+                              : runs_on(tasks[i], s->node);
+        if (may && uses(tasks[i], s->handle)) return tasks[i];
     }
     return NULL;
 }
@@ -98,7 +105,7 @@ static void explain_node(unsigned node, struct orr_task *const *tasks, unsigned 
     say("  memory node %u (%s): %zu of %zu bytes are taken, and these cannot be thrown out:", node, n->name,
         orr_load_relaxed(&n->used_bytes), n->limit_bytes);
     for (unsigned i = 0; i < holders && i < SHOWN; i++)
-        say_holder(&held[i], user_of(tasks, count, held[i].handle), say);
+        say_holder(&held[i], user_of(&held[i], tasks, count), say);
     if (holders > SHOWN) say("    ... and %u more", holders - SHOWN);
 }
 

@@ -246,6 +246,40 @@ static int two_nodes_each(void)
     return failed || ran != 120;
 }
 
+static void expect_func(void *buffers[], void *arg UNUSED)
+{
+    const char *p = (const char *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    if (p[0] == 7 && p[BLOCK - 1] == 7) atomic_fetch_add(&ran, 1);
+}
+static void fill_func(void *buffers[], void *arg UNUSED)
+{
+    memset((void *)STARPU_VECTOR_GET_PTR(buffers[0]), 7, BLOCK);
+}
+static struct starpu_codelet fill_cl = {
+    .cpu_funcs = { fill_func }, .cuda_funcs = { fill_func }, .nbuffers = 1, .modes = { STARPU_W }
+};
+static struct starpu_codelet expect_cl = {
+    .cpu_funcs = { expect_func }, .cuda_funcs = { expect_func }, .nbuffers = 1, .modes = { STARPU_R }
+};
+
+/* Data without a home goes from one device to another while main memory has no room for it. */
+static int main_memory_is_full(void)
+{
+    enum { MIB = 1024 * KIB };
+    starpu_data_handle_t h;
+    void *filler = NULL;
+    setenv("STARPU_LIMIT_CPU_MEM", "1", 1);
+    start(1, "2", 2, NULL);
+    int failed = starpu_malloc_flags(&filler, MIB, STARPU_MALLOC_COUNT);
+    starpu_vector_data_register(&h, -1, 0, BLOCK, 1);
+    failed |= submit_on(sim_worker(0), &fill_cl, h, NULL, NULL);
+    failed |= submit_on(sim_worker(1), &expect_cl, h, NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(h);
+    starpu_free_flags(filler, MIB, STARPU_MALLOC_COUNT);
+    return failed | stop() | (atomic_load(&ran) != 1);
+}
+
 /* ---- data whose memory on the device is freed when the test says so ---- */
 
 static struct gate freeing;
@@ -424,7 +458,7 @@ static void told(void)
     static const char *const program_words[] = { "deadlock", "the program waits for 65536 bytes", "\"asked\"",
                                                  "\"held\"" };
     static char output[16384];
-    if (only && only < 12) return;
+    if (only && only < 13) return;
     int status = output_of(task_starves, output, sizeof output);
     bool right =
         ok(status == 1 && says_all(output, task_words, LENGTH(task_words)),
@@ -452,6 +486,7 @@ int main(int argc, char **argv)
     in_process(two_nodes_each, "tasks that use two devices each, in opposite orders, end");
     in_process(invalidation_frees, "a task waits for memory that an invalidation is about to free");
     in_process(callbacks_of_evictions, "callbacks that an eviction held up may give up the same data");
+    in_process(main_memory_is_full, "data passes between devices when main memory is full");
     told();
     return done_testing();
 }
