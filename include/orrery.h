@@ -38,6 +38,24 @@ const char *orrery_version_string(void);
  * then) return an error. */
 void orrery_set_error_hook(void (*fn)(const char *message, void *arg), void *arg);
 
+/* ---- settings ---- */
+
+/* An environment variable that the library knows. All strings are borrowed and constant but the value, which
+ * is the environment's. */
+struct orrery_setting {
+    const char *theme;         /* "workers", "scheduling", ... */
+    const char *name;          /* of one that has no effect: a pattern with *, as the shell takes it */
+    const char *default_value; /* of one that has an effect, as text */
+    const char *unit;          /* likewise; what it takes: "0|1", "MiB", ... */
+    const char *help;          /* what it does; why it has no effect */
+    const char *value;         /* now; NULL: unset or empty, or it has no effect */
+    int is_honoured;           /* 0: a variable of StarPU that has no effect here */
+};
+
+/* The n-th of them, from 0: first those that have an effect, by theme, then the others, by theme. Returns 0;
+ * -EINVAL: there are not so many. */
+int orrery_setting_get(unsigned n, struct orrery_setting *setting_out);
+
 /* ---- job lists ----
  *
  * A job is an ordinary task that was added to a list instead of submitted: its data, dependencies, models,

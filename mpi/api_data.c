@@ -416,13 +416,12 @@ int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle)
 
 /* ---- settings without effect yet: every value goes from its owner to each reader ---- */
 
-static const struct orr_env env_coop = { "STARPU_MPI_COOP_SENDS", "1", "0|1",
-                                         "one value for several ranks may be forwarded along a tree" };
 static _Atomic int coop_use = -1;
 
 int starpu_mpi_coop_sends_get_use(void)
 {
-    if (orr_load_relaxed(&coop_use) < 0) orr_store_relaxed(&coop_use, (int)orr_env_long(&env_coop, 1, 0, 1));
+    if (orr_load_relaxed(&coop_use) < 0)
+        orr_store_relaxed(&coop_use, (int)orr_env_long(ORR_SETTING(STARPU_MPI_COOP_SENDS), 1, 0, 1));
     return orr_load_relaxed(&coop_use);
 }
 

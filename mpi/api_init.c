@@ -32,11 +32,6 @@
 
 struct orr_cluster orr_cluster;
 
-static const struct orr_env env_stats = { "STARPU_MPI_STATS", "0", "0|1",
-                                          "prints at the end how many bytes went to which rank" };
-static const struct orr_env env_comm_stats = { "STARPU_COMM_STATS", "0", "0|1",
-                                               "older name of STARPU_MPI_STATS" };
-
 static bool we_initialised_mpi, we_initialised_runtime, print_stats;
 
 /* ---- MPI itself ---- */
@@ -210,7 +205,8 @@ static int start_layer(MPI_Comm comm)
     orr_store_seq(&orr_cluster.outstanding, (int64_t)0); /* what was given up before is not this session's */
     orr_log_set_rank(t->rank);
     orr_cache_init();
-    print_stats = orr_env_long(&env_stats, 0, 0, 1) || orr_env_long(&env_comm_stats, 0, 0, 1);
+    print_stats = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
+                  orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
     orr_store_relaxed(&orr_cluster.counting, print_stats);
     orr_control_start();
     if (orr_stuck_start()) orr_warn("deadlocks across ranks will not be noticed: out of memory");

@@ -9,12 +9,9 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 
-static const struct orr_env env_lb = { "STARPU_MPI_LB", "none", "name",
-                                       "load balancer among ranks; there is none yet" };
-
 void starpu_mpi_lb_init(const char *lb_policy_name, struct starpu_mpi_lb_conf *itf)
 {
-    const char *name = orr_env_string(&env_lb);
+    const char *name = orr_env_string(ORR_SETTING(STARPU_MPI_LB));
     (void)itf;
     if (!name) name = lb_policy_name;
     if (name)

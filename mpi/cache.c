@@ -11,13 +11,11 @@
 #include "core/data/partition.h"
 #include "mpi/cluster.h"
 
-static const struct orr_env env_cache = { "STARPU_MPI_CACHE", "1", "0|1",
-                                          "ranks keep what they received until the data is written again" };
 static _Atomic bool on = true;
 
 void orr_cache_init(void)
 {
-    orr_store_relaxed(&on, orr_env_long(&env_cache, 1, 0, 1) != 0);
+    orr_store_relaxed(&on, orr_env_long(ORR_SETTING(STARPU_MPI_CACHE), 1, 0, 1) != 0);
 }
 
 bool orr_cache_is_on(void)

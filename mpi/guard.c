@@ -40,12 +40,6 @@ enum {
 };
 enum why { WHY_ENDED = 1, WHY_SILENT, WHY_EXIT };
 
-static const struct orr_env env_limit = {
-    "ORRERY_HEARTBEAT_MS", "3750", "ms",
-    "a rank that is silent for so long counts as dead, and the job ends; "
-    "0: never (for debuggers)"
-};
-
 static struct {
     pthread_t thread;
     _Atomic bool running;
@@ -64,7 +58,7 @@ static struct {
 
 uint32_t orr_guard_limit_ms(void)
 {
-    return (uint32_t)orr_env_long(&env_limit, LIMIT_MS, 0, 86400000);
+    return (uint32_t)orr_env_long(ORR_SETTING(ORRERY_HEARTBEAT_MS), LIMIT_MS, 0, 86400000);
 }
 
 static uint64_t now_ms(void)

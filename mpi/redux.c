@@ -16,11 +16,6 @@
 #include "mpi/cache.h"
 #include "mpi/message.h"
 
-static const struct orr_env env_threshold = {
-    "STARPU_MPI_REDUX_ARITY_THRESHOLD", "8", "ranks",
-    "reductions of more ranks than this go along a binary tree; negative: never"
-};
-
 static bool has_methods(const struct orr_data *h)
 {
     if (h->rare && h->rare->redux_cl && h->rare->init_cl) return true;
@@ -110,7 +105,7 @@ static int build_tree(struct tree *t, const struct orr_comm *c, const struct orr
     t->count = 1;
     for (int r = 0; r < c->size; r++)
         if (r != t->ranks[0] && o->redux_map[r]) t->ranks[t->count++] = r;
-    long threshold = orr_env_long(&env_threshold, 8, -1, 1 << 20);
+    long threshold = orr_env_long(ORR_SETTING(STARPU_MPI_REDUX_ARITY_THRESHOLD), 8, -1, 1 << 20);
     t->arity = arity > 1 ? arity : arity == 0 && threshold >= 0 && t->count > threshold ? 2 : t->count;
     t->mine = -1;
     for (int i = 0; i < t->count; i++)

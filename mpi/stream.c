@@ -23,10 +23,6 @@
 
 enum { HASHES_MAX = 256, TEXT_MAX = 400, ASKS_MAX = 32, SLACK = 64, ANSWER_MS = 1000, RANKS_COMPARED = 64 };
 
-static const struct orr_env env_pruned = {
-    "ORRERY_MPI_PRUNED", "0", "0|1", "loops are pruned by hand: ranks insert different tasks on purpose"
-};
-
 /* Of an insertion, for the rank that asks: */
 enum says { SAYS_CONCERNS = 1, SAYS_OCCURS = 2 }; /* it has a part in it; what it has there is here later */
 
@@ -522,7 +518,7 @@ static int compare_all(struct orr_comm *c, bool prefix_only, char *text, size_t 
 
 static bool is_pruned(void)
 {
-    return orr_env_long(&env_pruned, 0, 0, 1) != 0;
+    return orr_env_long(ORR_SETTING(ORRERY_MPI_PRUNED), 0, 0, 1) != 0;
 }
 
 static bool is_off(const struct orr_stream *s)

@@ -100,15 +100,6 @@ static inline struct seat *seat_of(const struct dm *d, unsigned worker)
     return orr_load_acquire(&d->seats[worker]);
 }
 
-static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "",
-                                          "weight of the expected execution time for dm policies" };
-static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "",
-                                         "weight of the expected transfer time for dmda policies" };
-static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J",
-                                          "execution time that a joule is worth for dmda policies" };
-static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W",
-                                         "power of the idle machine, for dmda policies" };
-
 /* ---- loads ---- */
 
 static uint64_t load_of(double us)
@@ -649,10 +640,10 @@ static void *create(struct orr_ctx *ctx, unsigned traits)
     if (!d) return NULL;
     d->ctx = ctx;
     d->traits = traits;
-    d->alpha = orr_env_double(&env_alpha, 1, 0, 1e9);
-    d->beta = orr_env_double(&env_beta, 1, 0, 1e9);
-    d->gamma = orr_env_double(&env_gamma, 1000, 0, 1e12);
-    d->idle_watt = orr_env_double(&env_idle, 0, 0, 1e9);
+    d->alpha = orr_env_double(ORR_SETTING(STARPU_SCHED_ALPHA), 1, 0, 1e9);
+    d->beta = orr_env_double(ORR_SETTING(STARPU_SCHED_BETA), 1, 0, 1e9);
+    d->gamma = orr_env_double(ORR_SETTING(STARPU_SCHED_GAMMA), 1000, 0, 1e12);
+    d->idle_watt = orr_env_double(ORR_SETTING(STARPU_IDLE_POWER), 0, 0, 1e9);
     d->prefetch = starpu_get_prefetch_flag() != 0;
     d->pool = orr_pool_create();
     if (d->pool) return d;

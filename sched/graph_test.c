@@ -20,11 +20,6 @@
 #include "core/task/perf.h"
 #include "sched/pool.h"
 
-static const struct orr_env env_descendants = {
-    "STARPU_SCHED_GRAPH_TEST_DESCENDANTS", "0", "0|1",
-    "graph_test: by the number of tasks that wait for one, and not by the longest path"
-};
-
 enum side { CPUS, OTHERS, SIDES };
 enum { WORDS = STARPU_NMAXWORKERS / 64 };
 
@@ -73,7 +68,7 @@ static void *create(struct orr_ctx *ctx)
     struct graph_test *g = orr_calloc(1, sizeof *g);
     if (!g) return NULL;
     g->ctx = ctx;
-    g->by_descendants = orr_env_long(&env_descendants, 0, 0, 1) != 0;
+    g->by_descendants = orr_env_long(ORR_SETTING(STARPU_SCHED_GRAPH_TEST_DESCENDANTS), 0, 0, 1) != 0;
     pthread_mutex_init(&g->computing, NULL);
     orr_graph_want(1);
     for (unsigned i = 0; i < orr_worker_count; i++)

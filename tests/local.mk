@@ -153,6 +153,7 @@ UNIT_TESTS += tests/core/many_data
 TAP_TESTS += tests/core/misuse
 TAP_TESTS += tests/core/misuse_init
 TAP_TESTS += tests/core/env
+TAP_TESTS += tests/core/settings
 TAP_TESTS += tests/core/perfmodel_home
 UNIT_TESTS += tests/core/alloc_failures
 

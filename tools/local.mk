@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs over the public interface that are installed: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
-	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot
+	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -18,3 +18,6 @@ tools_starpu_perfmodel_display_CFLAGS = $(PROG_CFLAGS)
 tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/tool.h
 tools_starpu_perfmodel_plot_LDADD = liborrery.la -lm
 tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
+tools_orrery_settings_SOURCES = tools/orrery_settings.c tools/tool.h
+tools_orrery_settings_LDADD = liborrery.la
+tools_orrery_settings_CFLAGS = $(PROG_CFLAGS)

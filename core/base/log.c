@@ -20,17 +20,13 @@ static _Atomic bool silent, verbose;
 static _Atomic(orr_error_hook_fn) hook;
 static _Atomic(void *) hook_arg;
 
-static const struct orr_env env_silent = { "STARPU_SILENT", "0", "0|1", "no warnings" };
-static const struct orr_env env_verbose = { "ORRERY_VERBOSE", "0", "0|1",
-                                            "say what is decided at start-up and at the end" };
-
 int _starpu_silent; /* public: macros of the headers look at it */
 
 void orr_log_init(void)
 {
-    _starpu_silent = orr_env_long(&env_silent, 0, 0, 1) != 0;
+    _starpu_silent = orr_env_long(ORR_SETTING(STARPU_SILENT), 0, 0, 1) != 0;
     orr_store_relaxed(&silent, _starpu_silent != 0);
-    orr_store_relaxed(&verbose, orr_env_long(&env_verbose, 0, 0, 9) != 0);
+    orr_store_relaxed(&verbose, orr_env_long(ORR_SETTING(ORRERY_VERBOSE), 0, 0, 9) != 0);
 }
 
 void orr_log_set_rank(int rank)

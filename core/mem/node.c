@@ -21,11 +21,10 @@ struct orr_node orr_nodes[STARPU_MAXNODES];
 unsigned orr_node_count;
 
 /* Main memory is one node: the first that is set counts. */
-static const struct orr_env env_limits[] = {
-    { "STARPU_LIMIT_CPU_NUMA_0_MEM", "none", "MiB",
-      "how much main memory the runtime and counted allocations may take" },
-    { "STARPU_LIMIT_CPU_NUMA_MEM", "none", "MiB", "the same" },
-    { "STARPU_LIMIT_CPU_MEM", "none", "MiB", "the same" },
+static const enum orr_setting env_limits[] = {
+    ORR_SETTING_STARPU_LIMIT_CPU_NUMA_0_MEM,
+    ORR_SETTING_STARPU_LIMIT_CPU_NUMA_MEM,
+    ORR_SETTING_STARPU_LIMIT_CPU_MEM,
 };
 
 /* Waiting for room: rare, so one lock for all nodes. */
@@ -49,8 +48,8 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
 static size_t main_memory_limit(void)
 {
     for (unsigned i = 0; i < sizeof env_limits / sizeof env_limits[0]; i++)
-        if (orr_env_string(&env_limits[i]))
-            return (size_t)orr_env_long(&env_limits[i], 0, 0, LONG_MAX >> 20) << 20;
+        if (orr_env_string(&orr_settings[env_limits[i]]))
+            return (size_t)orr_env_long(&orr_settings[env_limits[i]], 0, 0, LONG_MAX >> 20) << 20;
     return 0;
 }
 

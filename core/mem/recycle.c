@@ -27,9 +27,6 @@
 
 enum { WORTH_KEEPING = 64 << 10, BINS = 64, LIMIT_MIB = 1024 };
 
-static const struct orr_env env_limit = { "ORRERY_RECYCLE_MEM", "1024", "MiB",
-                                          "main memory that is kept for data to come; 0: none" };
-
 struct link {
     struct block *before, *after;
 };
@@ -110,7 +107,7 @@ static void free_all(struct block *b)
 
 void orr_recycle_init(bool wanted)
 {
-    size_t limit = (size_t)orr_env_long(&env_limit, LIMIT_MIB, 0, LONG_MAX >> 20) << 20;
+    size_t limit = (size_t)orr_env_long(ORR_SETTING(ORRERY_RECYCLE_MEM), LIMIT_MIB, 0, LONG_MAX >> 20) << 20;
     orr_spin_lock(&lock);
     limit_bytes = wanted ? limit : 0;
     orr_spin_unlock(&lock);

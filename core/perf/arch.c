@@ -31,15 +31,6 @@ static const char *const type_names[] = {
 };
 enum { TYPE_COUNT = sizeof type_names / sizeof type_names[0] };
 
-static const struct orr_env env_homogeneous[] = {
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_CPU", "1", "0|1", "all CPU cores share their performance models" },
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_CUDA", "0", "0|1", "all CUDA devices share their performance models" },
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL", "0", "0|1",
-      "all OpenCL devices share their performance models" },
-    { "STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC", "0", "0|1",
-      "all MPI server-client devices share their performance models" },
-};
-
 static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices,
                          const struct starpu_perfmodel_device *devices)
 {
@@ -119,10 +110,13 @@ void orr_archs_clear(void)
 static bool homogeneous(enum starpu_worker_archtype type)
 {
     switch (type) {
-    case STARPU_CPU_WORKER: return orr_env_long(&env_homogeneous[0], 1, 0, 1) != 0;
-    case STARPU_CUDA_WORKER: return orr_env_long(&env_homogeneous[1], 0, 0, 1) != 0;
-    case STARPU_OPENCL_WORKER: return orr_env_long(&env_homogeneous[2], 0, 0, 1) != 0;
-    case STARPU_MPI_SC_WORKER: return orr_env_long(&env_homogeneous[3], 0, 0, 1) != 0;
+    case STARPU_CPU_WORKER: return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_CPU), 1, 0, 1) != 0;
+    case STARPU_CUDA_WORKER:
+        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_CUDA), 0, 0, 1) != 0;
+    case STARPU_OPENCL_WORKER:
+        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL), 0, 0, 1) != 0;
+    case STARPU_MPI_SC_WORKER:
+        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC), 0, 0, 1) != 0;
     default: return false;
     }
 }

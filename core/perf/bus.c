@@ -26,13 +26,6 @@ static const double enough_us = 2000; /* a copy that takes so long is long enoug
 
 static const char magic[] = "orrery-bus 1";
 
-static const struct orr_env env_limit = {
-    "STARPU_LIMIT_BANDWIDTH", "0", "MB/s",
-    "assume that no link between memory nodes is faster than this (0: no limit)"
-};
-static const struct orr_env env_calibrate = { "STARPU_BUS_CALIBRATE", "0", "0|1",
-                                              "measure the links between memory nodes anew at start-up" };
-
 /* Bandwidth in MB/s, which is bytes per us; 0: not known. */
 struct figures {
     double latency_us, bandwidth;
@@ -240,7 +233,7 @@ static void save(void)
 
 static void limit_bandwidth(void)
 {
-    double limit = orr_env_double(&env_limit, 0, 0, 1e12);
+    double limit = orr_env_double(ORR_SETTING(STARPU_LIMIT_BANDWIDTH), 0, 0, 1e12);
     for (unsigned s = 0; limit > 0 && s < orr_node_count; s++)
         for (unsigned d = 0; d < orr_node_count; d++)
             if (links[s][d].used.bandwidth > limit) links[s][d].used.bandwidth = limit;
@@ -250,7 +243,8 @@ void orr_bus_init(int conf_calibrate, bool conf_wins)
 {
     char path[PATH_BYTES];
     bool wanted = conf_calibrate > 0, changed = false;
-    if (!conf_wins || conf_calibrate < 0) wanted = orr_env_long(&env_calibrate, wanted, 0, 1) != 0;
+    if (!conf_wins || conf_calibrate < 0)
+        wanted = orr_env_long(ORR_SETTING(STARPU_BUS_CALIBRATE), wanted, 0, 1) != 0;
     memset(links, 0, sizeof links);
     for (unsigned s = 0; s < orr_node_count; s++)
         for (unsigned d = 0; d < orr_node_count; d++) links[s][d].used = links[s][d].said = said_of(s, d);

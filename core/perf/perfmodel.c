@@ -20,17 +20,6 @@ static struct orr_perfmodel_state *states;                   /* [lock: registry]
 
 struct starpu_perfmodel starpu_perfmodel_nop = { .type = STARPU_PERFMODEL_INVALID };
 
-static const struct orr_env env_calibrate = {
-    "STARPU_CALIBRATE", "0", "0|1|2",
-    "performance models: 0 measure only what is missing, 1 measure all, 2 forget what was measured before"
-};
-static const struct orr_env env_minimum = { "STARPU_CALIBRATE_MINIMUM", "10", "measures",
-                                            "how many measures make a performance model's entry count" };
-static const struct orr_env env_max_error = {
-    "STARPU_HISTORY_MAX_ERROR", "50", "%",
-    "how far a measure may be from the mean before it is dropped as an error"
-};
-
 /* ---- states ---- */
 
 static bool copy_monomials(struct orr_perfmodel_state *s, const struct starpu_perfmodel *m)
@@ -422,9 +411,11 @@ int orr_perf_init(int conf_calibrate, bool conf_wins)
 {
     int fallback = conf_calibrate >= 0 && conf_calibrate <= 2 ? conf_calibrate : 0;
     orr_calibrate =
-        conf_wins && conf_calibrate >= 0 ? fallback : (int)orr_env_long(&env_calibrate, fallback, 0, 2);
-    orr_calibration_minimum = (unsigned)orr_env_long(&env_minimum, 10, 1, 1000000);
-    orr_history_max_error = 0.01 * orr_env_double(&env_max_error, 50, 0, 1e6);
+        conf_wins && conf_calibrate >= 0
+            ? fallback
+            : (int)orr_env_long(ORR_SETTING(STARPU_CALIBRATE), fallback, 0, 2);
+    orr_calibration_minimum = (unsigned)orr_env_long(ORR_SETTING(STARPU_CALIBRATE_MINIMUM), 10, 1, 1000000);
+    orr_history_max_error = 0.01 * orr_env_double(ORR_SETTING(STARPU_HISTORY_MAX_ERROR), 50, 0, 1e6);
     pthread_mutex_lock(&registry);
     for (struct orr_perfmodel_state *s = states; s; s = s->next) { /* those that the program touched before */
         if (orr_calibrate == 2) orr_perfmodel_state_clear(s);

@@ -30,15 +30,6 @@ static const char first_line[] = "orrery-perfmodel 1";
 static const char magic_word[] = "orrery-perfmodel ";
 enum { VERSION = 1 };
 
-static const struct orr_env env_dir = { "STARPU_PERF_MODEL_DIR", "$STARPU_HOME/.starpu/sampling", "folder",
-                                        "where performance models are kept" };
-static const struct orr_env env_search = { "STARPU_PERF_MODEL_PATH", "", "folder:folder...",
-                                           "more folders in which performance models are looked for" };
-static const struct orr_env env_home = { "STARPU_HOME", "$HOME", "folder", "where .starpu is" };
-static const struct orr_env env_user_home = { "HOME", "", "folder", "the user's home" };
-static const struct orr_env env_hostname = { "STARPU_HOSTNAME", "the machine's name", "name",
-                                             "name of the machine in the names of model files" };
-
 /* ---- names ---- */
 
 /* Writes s so that it is safe as a part of a file name. False when it does not fit. */
@@ -81,7 +72,7 @@ static void decode(char *s)
 static bool host_suffix(char *out, size_t maxlen)
 {
     char host[NAME_BYTES];
-    const char *given = orr_env_string(&env_hostname);
+    const char *given = orr_env_string(ORR_SETTING(STARPU_HOSTNAME));
     if (!given && gethostname(host, sizeof host) != 0) strcpy(host, "localhost");
     host[sizeof host - 1] = 0;
     out[0] = '.';
@@ -110,10 +101,10 @@ static bool folder_under(const char *base, const char *between, const char *of, 
 
 static int directory_of(const char *of, char *path, size_t maxlen, bool make)
 {
-    const char *base = orr_env_string(&env_dir), *between = "";
+    const char *base = orr_env_string(ORR_SETTING(STARPU_PERF_MODEL_DIR)), *between = "";
     if (!base) {
-        base = orr_env_string(&env_home);
-        if (!base) base = orr_env_string(&env_user_home);
+        base = orr_env_string(ORR_SETTING(STARPU_HOME));
+        if (!base) base = orr_env_string(ORR_SETTING(HOME));
         if (!base) return -ENOENT;
         between = "/.starpu/sampling";
     }
@@ -161,7 +152,7 @@ int orr_store_find(const char *symbol, char *path, size_t maxlen)
     if (orr_store_directory(path, maxlen, false) == 0 && append_file(symbol, path, maxlen) == 0 &&
         is_there(path))
         return 0;
-    const char *search = orr_env_string(&env_search);
+    const char *search = orr_env_string(ORR_SETTING(STARPU_PERF_MODEL_PATH));
     while (search && *search) {
         const char *colon = strchrnul(search, ':');
         char base[4096];

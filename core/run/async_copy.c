@@ -9,17 +9,15 @@
 
 enum { ALL, CUDA, HIP, OPENCL, FPGA, SYCL, MPI_SC, TCPIP_SC, SETTINGS };
 
-static const struct orr_env settings[SETTINGS] = {
-    [ALL] = { "STARPU_DISABLE_ASYNCHRONOUS_COPY", "0", "0|1", "copy between memory nodes in the foreground" },
-    [CUDA] = { "STARPU_DISABLE_ASYNCHRONOUS_CUDA_COPY", "0", "0|1", "the same for CUDA devices" },
-    [HIP] = { "STARPU_DISABLE_ASYNCHRONOUS_HIP_COPY", "0", "0|1", "the same for HIP devices" },
-    [OPENCL] = { "STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY", "0", "0|1", "the same for OpenCL devices" },
-    [FPGA] = { "STARPU_DISABLE_ASYNCHRONOUS_MAX_FPGA_COPY", "0", "0|1", "the same for FPGAs" },
-    [SYCL] = { "STARPU_DISABLE_ASYNCHRONOUS_SYCL_COPY", "0", "0|1", "the same for SYCL devices" },
-    [MPI_SC] = { "STARPU_DISABLE_ASYNCHRONOUS_MPI_SC_COPY", "0", "0|1",
-                 "the same for MPI server-client devices" },
-    [TCPIP_SC] = { "STARPU_DISABLE_ASYNCHRONOUS_TCPIP_SC_COPY", "0", "0|1",
-                   "the same for TCP/IP server-client devices" },
+static const enum orr_setting settings[SETTINGS] = {
+    [ALL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_COPY,
+    [CUDA] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_CUDA_COPY,
+    [HIP] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_HIP_COPY,
+    [OPENCL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY,
+    [FPGA] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_MAX_FPGA_COPY,
+    [SYCL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_SYCL_COPY,
+    [MPI_SC] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_MPI_SC_COPY,
+    [TCPIP_SC] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_TCPIP_SC_COPY,
 };
 
 static const enum starpu_node_kind kind_of[SETTINGS] = {
@@ -44,7 +42,7 @@ void orr_async_copy_init(const struct starpu_conf *conf)
     for (int i = 0; i < SETTINGS; i++) {
         int in_foreground = from_conf[i] > 0;
         if (!conf->precedence_over_environment_variables)
-            in_foreground = (int)orr_env_long(&settings[i], in_foreground, 0, 1);
+            in_foreground = (int)orr_env_long(&orr_settings[settings[i]], in_foreground, 0, 1);
         if (in_foreground) orr_foreground_kinds |= i == ALL ? ~0u : 1u << kind_of[i];
     }
 }

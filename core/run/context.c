@@ -130,19 +130,14 @@ static enum starpu_worker_collection_type collection_type(const struct orr_ctx *
     return ctx->policy == &orr_user_policy ? ctx->user->worker_type : STARPU_WORKER_LIST;
 }
 
-static const struct orr_env env_min_prio = { "STARPU_MIN_PRIO", "the policy's", "",
-                                             "lowest priority of policies that sort by priority" };
-static const struct orr_env env_max_prio = { "STARPU_MAX_PRIO", "the policy's", "",
-                                             "highest priority of policies that sort by priority" };
-
 /* What the policy distinguishes, unless the program said so when it made the context. */
 static void set_priorities(struct orr_ctx *ctx)
 {
     int least = ctx->policy->min_priority, most = ctx->policy->max_priority;
     if (ctx->priorities_set) return;
     if (least < most) {
-        least = (int)orr_env_long(&env_min_prio, least, INT_MIN, INT_MAX);
-        most = (int)orr_env_long(&env_max_prio, most, INT_MIN, INT_MAX);
+        least = (int)orr_env_long(ORR_SETTING(STARPU_MIN_PRIO), least, INT_MIN, INT_MAX);
+        most = (int)orr_env_long(ORR_SETTING(STARPU_MAX_PRIO), most, INT_MIN, INT_MAX);
         if (least > most) {
             orr_warn(
                 "STARPU_MIN_PRIO is %d and STARPU_MAX_PRIO %d: the lower one comes first; both are ignored",

@@ -54,11 +54,6 @@ enum {
 };
 enum reaction { REACT_EXIT, REACT_WARN, REACT_ABORT };
 
-static const struct orr_env env_reaction = {
-    "ORRERY_ON_DEADLOCK", "auto", "auto|exit|abort|warn|off",
-    "what to do about a deadlock; auto: end the program if it is certain, warn if unknown threads may act"
-};
-
 static struct {
     pthread_t thread;
     bool running;
@@ -664,7 +659,7 @@ static void *run(void *unused)
 
 void orr_deadlock_start(void)
 {
-    const char *s = orr_env_string(&env_reaction);
+    const char *s = orr_env_string(ORR_SETTING(ORRERY_ON_DEADLOCK));
     watch.reaction = REACT_EXIT;
     watch.running = watch.told = false;
     if (s && strcmp(s, "off") == 0) return;

@@ -43,9 +43,6 @@ static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
 static _Atomic bool up, closing; /* closing: who has init_lock waits for all tasks */
 
-static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name",
-                                          "scheduling policy; help lists them" };
-
 int starpu_conf_init(struct starpu_conf *conf)
 {
     if (!conf) {
@@ -174,7 +171,7 @@ static void teardown_workers(void)
 
 static int open_main_context(const struct starpu_conf *conf)
 {
-    const char *env = orr_env_string(&env_sched);
+    const char *env = orr_env_string(ORR_SETTING(STARPU_SCHED));
     const char *name = conf->sched_policy_name;
     struct starpu_sched_policy *user = conf->sched_policy;
     if (env && !conf->precedence_over_environment_variables) {
@@ -210,6 +207,7 @@ static void doubt(const struct starpu_conf *conf)
     if (conf->calibrate < -1 || conf->calibrate > 2)
         orr_warn("starpu_conf.calibrate is %d, none of 0, 1, 2; performance models are not calibrated",
                  conf->calibrate);
+    if (orr_topo_is_first()) orr_settings_check(); /* the ranks of a node have the same environment */
 }
 
 /* Called with init_lock held. */

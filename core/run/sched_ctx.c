@@ -109,13 +109,10 @@ static void hand_over_when_drained(struct orr_ctx *ctx);
 
 /* ---- making ---- */
 
-static const struct orr_env env_sched = { "STARPU_SCHED", "eager", "name",
-                                          "scheduling policy; help lists them" };
-
 /* The name "" stands for what starpu_init takes by itself. */
 static const char *default_name(const char *name)
 {
-    const char *env = name && !*name ? orr_env_string(&env_sched) : NULL;
+    const char *env = name && !*name ? orr_env_string(ORR_SETTING(STARPU_SCHED)) : NULL;
     return env ? env : name;
 }
 

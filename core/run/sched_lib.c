@@ -14,9 +14,6 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 
-static const struct orr_env env_lib = { "STARPU_SCHED_LIB", "", "file",
-                                        "shared library that holds more scheduling policies" };
-
 static struct { /* [const between init and shutdown] */
     void *handle;
     struct starpu_sched_policy *(*policy)(const char *name); /* starpu_get_sched_lib_policy, or NULL */
@@ -32,7 +29,7 @@ static void find_symbol(const char *name, void *fn_out)
 
 int orr_sched_lib_open(void)
 {
-    const char *file = orr_env_string(&env_lib);
+    const char *file = orr_env_string(ORR_SETTING(STARPU_SCHED_LIB));
     memset(&lib, 0, sizeof lib);
     if (!file) return 0;
     lib.handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);

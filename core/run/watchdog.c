@@ -12,13 +12,6 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
-static const struct orr_env env_timeout = { "STARPU_WATCHDOG_TIMEOUT", "0", "us",
-                                            "says when no task has ended for so long; 0: never" };
-static const struct orr_env env_delay = { "STARPU_WATCHDOG_DELAY", "0", "us",
-                                          "the watchdog begins so long after starpu_init" };
-static const struct orr_env env_crash = { "STARPU_WATCHDOG_CRASH", "0", "0|1",
-                                          "what the watchdog notices ends the program, with a core file" };
-
 static struct {
     pthread_t thread;
     bool running;          /* [own: who initialises] */
@@ -80,9 +73,9 @@ static void *run(void *unused)
 
 void orr_watchdog_start(void)
 {
-    dog.timeout_ns = orr_env_long(&env_timeout, 0, 0, INT32_MAX) * 1000;
-    dog.delay_ns = orr_env_long(&env_delay, 0, 0, INT32_MAX) * 1000;
-    dog.crash = orr_env_long(&env_crash, 0, 0, 1) != 0;
+    dog.timeout_ns = orr_env_long(ORR_SETTING(STARPU_WATCHDOG_TIMEOUT), 0, 0, INT32_MAX) * 1000;
+    dog.delay_ns = orr_env_long(ORR_SETTING(STARPU_WATCHDOG_DELAY), 0, 0, INT32_MAX) * 1000;
+    dog.crash = orr_env_long(ORR_SETTING(STARPU_WATCHDOG_CRASH), 0, 0, 1) != 0;
     orr_store_release(&dog.stop, 0u);
     dog.running = dog.timeout_ns > 0 && pthread_create(&dog.thread, NULL, run, NULL) == 0;
     if (dog.timeout_ns > 0 && !dog.running) orr_warn("there is no watchdog: no thread can be made for it");

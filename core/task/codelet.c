@@ -16,13 +16,11 @@
 static pthread_mutex_t check_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects the first check of any codelet; leaf */
 
-static const struct orr_env env_count = { "STARPU_CODELET_PROFILING", "1", "0|1",
-                                          "count how often each worker runs a codelet" };
 static int uncounted; /* [const while workers run] 1: codelets do not count */
 
 void orr_codelets_init(void)
 {
-    uncounted = !orr_env_long(&env_count, 1, 0, 1);
+    uncounted = !orr_env_long(ORR_SETTING(STARPU_CODELET_PROFILING), 1, 0, 1);
 }
 
 static const char *codelet_name(const struct starpu_codelet *cl)

@@ -13,12 +13,9 @@
 #include "core/perf/arch.h"
 #include "core/task/task.h"
 
-static const struct orr_env env_prefetch = { "STARPU_PREFETCH", "1", "0|1",
-                                             "bring data to a device before the task that reads it starts" };
-
 int starpu_get_prefetch_flag(void)
 {
-    return orr_env_long(&env_prefetch, 1, 0, 1) != 0;
+    return orr_env_long(ORR_SETTING(STARPU_PREFETCH), 1, 0, 1) != 0;
 }
 
 static void request_done(struct orr_fetch *f, int status)

@@ -14,9 +14,6 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 
-static const struct orr_env env_nobind = { "STARPU_WORKERS_NOBIND", "0", "0|1",
-                                           "do not bind workers to cores" };
-
 static hwloc_topology_t topology; /* [const between init and fini] */
 static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
 static unsigned core_count, allowed_count;
@@ -29,6 +26,11 @@ void orr_topo_share(unsigned index, unsigned sharers)
 {
     share_index = index;
     share_count = sharers;
+}
+
+bool orr_topo_is_first(void)
+{
+    return share_index == 0;
 }
 
 /* The first of these variables that is set, as a number; -1: none. */
@@ -119,7 +121,7 @@ int orr_topo_init(void)
         take_part();
     }
     hwloc_bitmap_free(allowed);
-    bind_threads = !orr_env_long(&env_nobind, 0, 0, 1);
+    bind_threads = !orr_env_long(ORR_SETTING(STARPU_WORKERS_NOBIND), 0, 0, 1);
     return r;
 failed:
     topology = NULL;

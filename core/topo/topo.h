@@ -5,6 +5,7 @@
 #ifndef ORR_TOPO_TOPO_H
 #define ORR_TOPO_TOPO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,6 +17,8 @@ struct starpu_tree;
  * Before starpu_init. Without it the launcher's local-rank variables decide, when no launcher bound us to a
  * part already. */
 ORR_EXPORT void orr_topo_share(unsigned index, unsigned sharers);
+/* Whether it is the first of them, or alone. */
+bool orr_topo_is_first(void);
 
 int orr_topo_init(void); /* 0, or -ENODEV when hwloc fails (said why) */
 void orr_topo_fini(void);

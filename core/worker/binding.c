@@ -23,11 +23,6 @@ static int by_core[STARPU_NMAXWORKERS]; /* answer of starpu_bindid_get_workerids
 
 /* ---- cores of workers ---- */
 
-static const struct orr_env env_cpuid = { "STARPU_WORKERS_CPUID", "one after another", "list",
-                                          "cores for the workers, as 0 2-4 6-" };
-static const struct orr_env env_coreid = { "STARPU_WORKERS_COREID", "one after another", "list",
-                                           "the same as STARPU_WORKERS_CPUID" };
-
 /* Reads "a", "a-b" or "a-" (to the last core) at *s, and what separates it from the next. False: something
  * else. */
 static bool read_range(const char **s, long *first_out, long *last_out)
@@ -64,7 +59,9 @@ static unsigned read_cores(const struct orr_env *e, const char *list, int *cores
 void orr_binding_choose(const struct starpu_conf *conf, int *cores_out)
 {
     int list[STARPU_NMAXWORKERS];
-    const struct orr_env *e = orr_env_string(&env_cpuid) ? &env_cpuid : &env_coreid;
+    const struct orr_env *e = orr_env_string(ORR_SETTING(STARPU_WORKERS_CPUID))
+                                  ? ORR_SETTING(STARPU_WORKERS_CPUID)
+                                  : ORR_SETTING(STARPU_WORKERS_COREID);
     const char *text = orr_env_string(e);
     if (conf->use_explicit_workers_bindid && conf->precedence_over_environment_variables) text = NULL;
     unsigned n = text ? read_cores(e, text, list, STARPU_NMAXWORKERS) : 0;

@@ -10,17 +10,12 @@
 #include "core/base/log.h"
 #include "core/task/task.h"
 
-static const struct orr_env env_break[ORR_BREAKS] = {
-    [ORR_BREAK_SUBMIT] = { "STARPU_TASK_BREAK_ON_SUBMIT", "none", "job id",
-                           "stop a debugger (SIGTRAP) when this task is submitted" },
-    [ORR_BREAK_SCHED] = { "STARPU_TASK_BREAK_ON_SCHED", "none", "job id",
-                          "stop a debugger when the policy decides about this task" },
-    [ORR_BREAK_PUSH] = { "STARPU_TASK_BREAK_ON_PUSH", "none", "job id",
-                         "stop a debugger when this task is given to the policy" },
-    [ORR_BREAK_POP] = { "STARPU_TASK_BREAK_ON_POP", "none", "job id",
-                        "stop a debugger when a worker takes this task" },
-    [ORR_BREAK_EXEC] = { "STARPU_TASK_BREAK_ON_EXEC", "none", "job id",
-                         "stop a debugger right before this task runs" },
+static const enum orr_setting env_break[ORR_BREAKS] = {
+    [ORR_BREAK_SUBMIT] = ORR_SETTING_STARPU_TASK_BREAK_ON_SUBMIT,
+    [ORR_BREAK_SCHED] = ORR_SETTING_STARPU_TASK_BREAK_ON_SCHED,
+    [ORR_BREAK_PUSH] = ORR_SETTING_STARPU_TASK_BREAK_ON_PUSH,
+    [ORR_BREAK_POP] = ORR_SETTING_STARPU_TASK_BREAK_ON_POP,
+    [ORR_BREAK_EXEC] = ORR_SETTING_STARPU_TASK_BREAK_ON_EXEC,
 };
 static long wanted[ORR_BREAKS]; /* [const while workers run] -1: none */
 
@@ -28,7 +23,7 @@ bool orr_breaks_init(void)
 {
     bool any = false;
     for (int i = 0; i < ORR_BREAKS; i++) {
-        wanted[i] = orr_env_long(&env_break[i], -1, 0, LONG_MAX);
+        wanted[i] = orr_env_long(&orr_settings[env_break[i]], -1, 0, LONG_MAX);
         any |= wanted[i] >= 0;
     }
     return any;
@@ -37,7 +32,7 @@ bool orr_breaks_init(void)
 void orr_break(enum orr_break where, const struct orr_task *t)
 {
     if (!t || wanted[where] < 0 || (unsigned long)wanted[where] != t->id) return;
-    orr_info("%s: task %s, job %lu, stops here", env_break[where].name, orr_task_name(t),
+    orr_info("%s: task %s, job %lu, stops here", orr_settings[env_break[where]].name, orr_task_name(t),
              (unsigned long)t->id);
     raise(SIGTRAP);
 }

@@ -22,15 +22,6 @@
 #include "core/worker/driver.h"
 #include "core/worker/parallel.h"
 
-static const struct orr_env env_min = { "STARPU_MIN_WORKERSIZE", "2", "workers",
-                                        "smallest combined worker that a policy makes" };
-static const struct orr_env env_max = { "STARPU_MAX_WORKERSIZE", "all", "workers",
-                                        "largest combined worker that a policy makes" };
-static const struct orr_env env_arity = { "STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER", "2", "parts",
-                                          "parts of the machine between levels of combined workers" };
-static const struct orr_env env_single = { "STARPU_SINGLE_COMBINED_WORKER", "0", "0|1",
-                                           "one parallel task at a time, on any number of workers" };
-
 static struct {
     pthread_mutex_t lock;                                   /* protects adding; leaf */
     _Atomic unsigned count;                                 /* publishes the entries below it */
@@ -322,11 +313,13 @@ void orr_combined_init(const struct starpu_conf *conf)
 {
     long single = conf->single_combined_worker > 0;
     if (conf->single_combined_worker < 0 || !conf->precedence_over_environment_variables)
-        single = orr_env_long(&env_single, single, 0, 1);
+        single = orr_env_long(ORR_SETTING(STARPU_SINGLE_COMBINED_WORKER), single, 0, 1);
     table.single = single != 0;
-    table.min = (unsigned)orr_env_long(&env_min, 2, 1, STARPU_NMAXWORKERS);
-    table.max = (unsigned)orr_env_long(&env_max, STARPU_NMAXWORKERS, 1, STARPU_NMAXWORKERS);
-    table.arity = (unsigned)orr_env_long(&env_arity, 2, 2, STARPU_NMAXWORKERS);
+    table.min = (unsigned)orr_env_long(ORR_SETTING(STARPU_MIN_WORKERSIZE), 2, 1, STARPU_NMAXWORKERS);
+    table.max = (unsigned)orr_env_long(ORR_SETTING(STARPU_MAX_WORKERSIZE), STARPU_NMAXWORKERS, 1,
+                                       STARPU_NMAXWORKERS);
+    table.arity = (unsigned)orr_env_long(ORR_SETTING(STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER), 2, 2,
+                                         STARPU_NMAXWORKERS);
     if (table.min < 2) table.min = 2; /* one alone is a worker already */
     if (table.min > table.max)
         orr_warn("STARPU_MIN_WORKERSIZE is above STARPU_MAX_WORKERSIZE: there will be no combined workers");

@@ -20,9 +20,6 @@
 
 enum { STACK_BYTES = 64 << 10, TEXT_BYTES = 1024, NAME_MAX_BYTES = 100, DATA_SHOWN = 8 };
 
-static const struct orr_env env_catch = { "STARPU_CATCH_SIGNALS", "1", "0|1",
-                                          "a crash in a task says which task it was" };
-
 static const struct {
     int signal;
     const char *name;
@@ -183,7 +180,7 @@ static const bool sanitized = false;
 static bool is_wanted(const struct starpu_conf *conf)
 {
     if (conf->precedence_over_environment_variables) return conf->catch_signals != 0;
-    return orr_env_long(&env_catch, conf->catch_signals != 0, 0, 1) != 0;
+    return orr_env_long(ORR_SETTING(STARPU_CATCH_SIGNALS), conf->catch_signals != 0, 0, 1) != 0;
 }
 
 void orr_crash_start(const struct starpu_conf *conf)

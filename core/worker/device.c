@@ -28,12 +28,6 @@
 
 enum { INLINE_FETCHES = 8, PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
 
-static const struct orr_env env_pipeline_cuda = { "STARPU_CUDA_PIPELINE", "2", "tasks",
-                                                  "tasks a CUDA worker prepares, the running one included" };
-static const struct orr_env env_pipeline_opencl = {
-    "STARPU_OPENCL_PIPELINE", "2", "tasks", "tasks an OpenCL worker prepares, the running one included"
-};
-
 /* A task whose data are on their way. */
 struct load {
     struct orr_worker *worker;
@@ -332,7 +326,8 @@ struct pipeline {
 
 static unsigned pipeline_depth(const struct orr_worker *w)
 {
-    const struct orr_env *e = w->type == STARPU_OPENCL_WORKER ? &env_pipeline_opencl : &env_pipeline_cuda;
+    const struct orr_env *e = w->type == STARPU_OPENCL_WORKER ? ORR_SETTING(STARPU_OPENCL_PIPELINE)
+                                                              : ORR_SETTING(STARPU_CUDA_PIPELINE);
     long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
     return depth < 1 ? 1 : (unsigned)depth;
 }

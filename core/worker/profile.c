@@ -22,13 +22,6 @@
 #include "core/worker/breaks.h"
 #include "core/worker/counters.h"
 
-static const struct orr_env env_profiling = { "STARPU_PROFILING", "0", "0|1",
-                                              "record the times of tasks and workers" };
-static const struct orr_env env_worker_stats = { "STARPU_WORKER_STATS", "0", "0|1",
-                                                 "print at the end what workers did; turns profiling on" };
-static const struct orr_env env_bus_stats = { "STARPU_BUS_STATS", "0", "0|1",
-                                              "print at the end what went between memory nodes" };
-
 _Atomic uint32_t orr_profiling;
 
 struct record { /* [own: worker, read by any] since the worker started */
@@ -317,7 +310,8 @@ int starpu_profiling_status_get(void)
 
 void starpu_profiling_init(void)
 {
-    if (orr_env_long(&env_profiling, 0, 0, 1) || orr_env_long(&env_worker_stats, 0, 0, 1))
+    if (orr_env_long(ORR_SETTING(STARPU_PROFILING), 0, 0, 1) ||
+        orr_env_long(ORR_SETTING(STARPU_WORKER_STATS), 0, 0, 1))
         starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
 }
 
@@ -341,8 +335,9 @@ void orr_profile_init(void)
 
 void orr_profile_fini(void)
 {
-    if (orr_env_long(&env_worker_stats, 0, 0, 1)) starpu_profiling_worker_helper_display_summary();
-    if (orr_env_long(&env_bus_stats, 0, 0, 1)) starpu_profiling_bus_helper_display_summary();
+    if (orr_env_long(ORR_SETTING(STARPU_WORKER_STATS), 0, 0, 1))
+        starpu_profiling_worker_helper_display_summary();
+    if (orr_env_long(ORR_SETTING(STARPU_BUS_STATS), 0, 0, 1)) starpu_profiling_bus_helper_display_summary();
     orr_store_relaxed(&orr_profiling, 0);
     orr_store_relaxed(&orr_bound_recording, 0);
     orr_store_release(&orr_task_hooks.submitted, NULL);

@@ -27,11 +27,6 @@ static _Atomic uint32_t epoch; /* futex */
 _Atomic uint32_t orr_wait_thresholds;
 static _Atomic long limit_max = -1, limit_min = -1;
 
-static const struct orr_env env_max = { "STARPU_LIMIT_MAX_SUBMITTED_TASKS", "none", "tasks",
-                                        "submission blocks when so many tasks are pending" };
-static const struct orr_env env_min = { "STARPU_LIMIT_MIN_SUBMITTED_TASKS", "none", "tasks",
-                                        "submission goes on when so few tasks are pending" };
-
 void orr_wait_check(void)
 {
     if (orr_add_acq_rel(&waiters, 0u) == 0) return; /* pairs with the addition in orr_wait_until */
@@ -255,8 +250,10 @@ static void install(void)
 void orr_wait_init_limits(void)
 {
     failures(0, STARPU_NMAX_SCHED_CTXS - 1); /* of the last time */
-    orr_store_relaxed(&limit_max, orr_env_long(&env_max, -1, 1, INT32_MAX));
-    orr_store_relaxed(&limit_min, orr_env_long(&env_min, -1, 0, INT32_MAX));
+    orr_store_relaxed(&limit_max,
+                      orr_env_long(ORR_SETTING(STARPU_LIMIT_MAX_SUBMITTED_TASKS), -1, 1, INT32_MAX));
+    orr_store_relaxed(&limit_min,
+                      orr_env_long(ORR_SETTING(STARPU_LIMIT_MIN_SUBMITTED_TASKS), -1, 0, INT32_MAX));
     install();
 }
 

@@ -12,12 +12,6 @@
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
-static const struct orr_env env_ncpu = { "STARPU_NCPU", "the cores left by reserved ones and accelerators",
-                                         "workers", "CPU workers" };
-static const struct orr_env env_ncpus = { "STARPU_NCPUS", "STARPU_NCPU", "workers",
-                                          "older name of STARPU_NCPU" };
-static const struct orr_env env_reserve = { "STARPU_RESERVE_NCPU", "0", "cores", "cores that get no worker" };
-
 /* A count from conf and the environment, of which one goes before the other; -1: neither says. */
 static long wanted(const struct orr_env *e, int from_conf, const struct starpu_conf *conf, long max)
 {
@@ -37,9 +31,10 @@ static int accelerators(const struct starpu_conf *conf)
 
 static int cpu_count(const struct starpu_conf *conf)
 {
-    bool new_name = orr_env_string(&env_ncpu) != NULL;
-    long n = wanted(new_name ? &env_ncpu : &env_ncpus, conf->ncpus, conf, STARPU_MAXCPUS);
-    long reserve = wanted(&env_reserve, conf->reserve_ncpus, conf, STARPU_MAXCPUS);
+    bool new_name = orr_env_string(ORR_SETTING(STARPU_NCPU)) != NULL;
+    const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
+    long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
+    long reserve = wanted(ORR_SETTING(STARPU_RESERVE_NCPU), conf->reserve_ncpus, conf, STARPU_MAXCPUS);
     if (reserve < 0) reserve = 0;
     if (n >= 0) return n > reserve ? (int)(n - reserve) : 0;
     n = (long)orr_topo_cores() - reserve - accelerators(conf);

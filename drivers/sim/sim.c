@@ -21,27 +21,6 @@
 #include "core/worker/worker.h"
 #include "drivers/sim/memory.h"
 
-enum { DEVICES, TYPE, MEM_MB, BANDWIDTH, LATENCY, SPEED, KERNEL_US, RUN_CPU_FUNCS, PEERS };
-
-static const struct orr_env settings[] = {
-    [DEVICES] = { "ORRERY_SIM_DEVICES", "0", "devices", "simulated accelerators" },
-    [TYPE] = { "ORRERY_SIM_TYPE", "cuda", "cuda|opencl", "kind of device that they pass for" },
-    [MEM_MB] = { "ORRERY_SIM_MEM_MB", "512", "MiB", "memory of each; fractions are allowed" },
-    [BANDWIDTH] = { "ORRERY_SIM_BANDWIDTH_MB_S", "10000", "MB/s",
-                    "of each link to main memory, in each direction" },
-    [LATENCY] = { "ORRERY_SIM_LATENCY_US", "10", "us", "of each copy" },
-    [SPEED] = { "ORRERY_SIM_SPEED", "1", "ratio",
-                "speed of kernels relative to this CPU; they cannot really be faster" },
-    [KERNEL_US] = { "ORRERY_SIM_KERNEL_US", "0", "us", "least duration of a kernel" },
-    [RUN_CPU_FUNCS] = { "ORRERY_SIM_RUN_CPU_FUNCS", "1", "0|1",
-                        "codelets with a CPU implementation only run there as well" },
-    [PEERS] = { "ORRERY_SIM_PEERS", "0", "0|1",
-                "devices copy among each other without a stop in main memory" },
-};
-static const struct orr_env env_ncuda = { "STARPU_NCUDA", "all", "devices", "CUDA devices to use, at most" };
-static const struct orr_env env_nopencl = { "STARPU_NOPENCL", "all", "devices",
-                                            "OpenCL devices to use, at most" };
-
 struct sim_device {
     struct sim_memory memory;
     double speed, kernel_us;
@@ -51,10 +30,10 @@ static bool run_cpu_funcs; /* [const while workers run] */
 
 static bool passes_for_opencl(void)
 {
-    const char *type = orr_env_string(&settings[TYPE]);
+    const char *type = orr_env_string(ORR_SETTING(ORRERY_SIM_TYPE));
     if (!type || strcmp(type, "cuda") == 0) return false;
     if (strcmp(type, "opencl") == 0) return true;
-    orr_env_refuse(&settings[TYPE], "cuda or opencl", "cuda");
+    orr_env_refuse(ORR_SETTING(ORRERY_SIM_TYPE), "cuda or opencl", "cuda");
     return false;
 }
 
@@ -68,9 +47,10 @@ static long allowed(const struct orr_env *e, int from_conf, const struct starpu_
 
 static int devices(const struct starpu_conf *conf, bool opencl)
 {
-    long n = orr_env_long(&settings[DEVICES], 0, 0, STARPU_MAXNODES - 1);
+    long n = orr_env_long(ORR_SETTING(ORRERY_SIM_DEVICES), 0, 0, STARPU_MAXNODES - 1);
     if (n == 0 || passes_for_opencl() != opencl) return 0;
-    long max = opencl ? allowed(&env_nopencl, conf->nopencl, conf) : allowed(&env_ncuda, conf->ncuda, conf);
+    long max = opencl ? allowed(ORR_SETTING(STARPU_NOPENCL), conf->nopencl, conf)
+                      : allowed(ORR_SETTING(STARPU_NCUDA), conf->ncuda, conf);
     return (int)(max >= 0 && max < n ? max : n);
 }
 
@@ -89,13 +69,13 @@ static int sim_setup(struct orr_worker *w, int devid, const struct starpu_conf *
     (void)conf;
     struct sim_device *d = orr_calloc(1, sizeof *d);
     if (!d) return -ENOMEM;
-    double mem_mb = orr_env_double(&settings[MEM_MB], 512, 1e-3, 1e6);
-    d->speed = orr_env_double(&settings[SPEED], 1, 1e-6, 1e6);
-    d->kernel_us = orr_env_double(&settings[KERNEL_US], 0, 0, 1e9);
-    d->memory.bandwidth_MB_per_s = orr_env_double(&settings[BANDWIDTH], 10000, 1e-3, 1e9);
-    d->memory.latency_us = orr_env_double(&settings[LATENCY], 10, 0, 1e9);
-    d->memory.peers = orr_env_long(&settings[PEERS], 0, 0, 1) != 0;
-    run_cpu_funcs = orr_env_long(&settings[RUN_CPU_FUNCS], 1, 0, 1) != 0;
+    double mem_mb = orr_env_double(ORR_SETTING(ORRERY_SIM_MEM_MB), 512, 1e-3, 1e6);
+    d->speed = orr_env_double(ORR_SETTING(ORRERY_SIM_SPEED), 1, 1e-6, 1e6);
+    d->kernel_us = orr_env_double(ORR_SETTING(ORRERY_SIM_KERNEL_US), 0, 0, 1e9);
+    d->memory.bandwidth_MB_per_s = orr_env_double(ORR_SETTING(ORRERY_SIM_BANDWIDTH_MB_S), 10000, 1e-3, 1e9);
+    d->memory.latency_us = orr_env_double(ORR_SETTING(ORRERY_SIM_LATENCY_US), 10, 0, 1e9);
+    d->memory.peers = orr_env_long(ORR_SETTING(ORRERY_SIM_PEERS), 0, 0, 1) != 0;
+    run_cpu_funcs = orr_env_long(ORR_SETTING(ORRERY_SIM_RUN_CPU_FUNCS), 1, 0, 1) != 0;
     const char *kind = w->type == STARPU_OPENCL_WORKER ? "OpenCL" : "CUDA";
     snprintf(w->short_name, sizeof w->short_name, "%s %d", kind, devid);
     snprintf(w->name, sizeof w->name, "%s %d (simulated, %.1f MiB)", kind, devid, mem_mb);

@@ -19,25 +19,16 @@
 
 enum { OFFERS_KEPT = 8 };
 
-static const struct orr_env env_alpha = { "STARPU_SCHED_ALPHA", "1", "",
-                                          "weight of the expected execution time for dm policies" };
-static const struct orr_env env_beta = { "STARPU_SCHED_BETA", "1", "",
-                                         "weight of the expected transfer time for dmda policies" };
-static const struct orr_env env_gamma = { "STARPU_SCHED_GAMMA", "1000", "us/J",
-                                          "execution time that a joule is worth for dmda policies" };
-static const struct orr_env env_idle = { "STARPU_IDLE_POWER", "0", "W",
-                                         "power of the idle machine, for dmda policies" };
-
 void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_mct_data *d)
 {
     if (d) {
         *w = (struct orr_weights){ d->alpha, d->beta, d->_gamma, d->idle_power };
         return;
     }
-    w->alpha = orr_env_double(&env_alpha, 1, 0, 1e9);
-    w->beta = orr_env_double(&env_beta, 1, 0, 1e9);
-    w->gamma = orr_env_double(&env_gamma, 1000, 0, 1e12);
-    w->idle_watt = orr_env_double(&env_idle, 0, 0, 1e9);
+    w->alpha = orr_env_double(ORR_SETTING(STARPU_SCHED_ALPHA), 1, 0, 1e9);
+    w->beta = orr_env_double(ORR_SETTING(STARPU_SCHED_BETA), 1, 0, 1e9);
+    w->gamma = orr_env_double(ORR_SETTING(STARPU_SCHED_GAMMA), 1000, 0, 1e12);
+    w->idle_watt = orr_env_double(ORR_SETTING(STARPU_IDLE_POWER), 0, 0, 1e9);
 }
 
 /* ---- looking ---- */

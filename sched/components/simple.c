@@ -24,15 +24,6 @@
 
 enum { DECISIONS_MAX = 16, NTASKS_DEFAULT = 2 };
 
-static const struct orr_env env_ntasks = {
-    "STARPU_NTASKS_THRESHOLD", "2", "tasks",
-    "tasks that the queue of a worker takes in modular schedulers with such queues; 0: any number"
-};
-static const struct orr_env env_exp_len = {
-    "STARPU_EXP_LEN_THRESHOLD", "0", "us",
-    "predicted work that the queue of a worker takes in modular schedulers; 0: any amount"
-};
-
 struct decision {
     starpu_sched_component_create_t create, create_pre;
     void *data, *data_pre;
@@ -86,8 +77,9 @@ static struct starpu_sched_component *queue_below(struct build *b)
 {
     struct starpu_sched_component_fifo_data d = { 0 };
     if (!(b->flags & STARPU_SCHED_SIMPLE_FIFOS_BELOW_NOLIMIT)) {
-        d.ntasks_threshold = (unsigned)orr_env_long(&env_ntasks, NTASKS_DEFAULT, 0, INT32_MAX);
-        d.exp_len_threshold = orr_env_double(&env_exp_len, 0, 0, 1e18);
+        d.ntasks_threshold =
+            (unsigned)orr_env_long(ORR_SETTING(STARPU_NTASKS_THRESHOLD), NTASKS_DEFAULT, 0, INT32_MAX);
+        d.exp_len_threshold = orr_env_double(ORR_SETTING(STARPU_EXP_LEN_THRESHOLD), 0, 0, 1e18);
     }
     d.ready = (b->flags & STARPU_SCHED_SIMPLE_FIFOS_BELOW_READY) != 0;
     d.ready_first = (b->flags & STARPU_SCHED_SIMPLE_FIFOS_BELOW_READY_FIRST) != 0;

@@ -16,21 +16,6 @@
 struct orr_hyp orr_hyp = { .registry = PTHREAD_MUTEX_INITIALIZER };
 starpu_pthread_mutex_t act_hypervisor_mutex = STARPU_PTHREAD_MUTEX_INITIALIZER;
 
-static const struct orr_env env_policy = { "SC_HYPERVISOR_POLICY", "idle", "name|help",
-                                           "strategy of the hypervisor, if the program names none" };
-static const struct orr_env env_trigger = { "SC_HYPERVISOR_TRIGGER_RESIZE", "idle", "idle|speed",
-                                            "what makes strategies resize" };
-static const struct orr_env env_start = { "SC_HYPERVISOR_START_RESIZE", "0", "%",
-                                          "share of a context's operations to execute before it is resized" };
-static const struct orr_env env_gap = { "SC_HYPERVISOR_MAX_SPEED_GAP", "50", "%",
-                                        "difference in speed that makes strategies resize" };
-static const struct orr_env env_stop_print = { "SC_HYPERVISOR_STOP_PRINT", "0", "0|1",
-                                               "do not print the speeds at each resize" };
-static const struct orr_env env_lazy = { "SC_HYPERVISOR_LAZY_RESIZE", "1", "0|1",
-                                         "workers leave a context once they were seen in the new one" };
-static const struct orr_env env_criteria = { "SC_HYPERVISOR_SAMPLE_CRITERIA", "flops", "flops|time",
-                                             "whether a sample for speeds is operations or time" };
-
 /* ---- strategies ---- */
 
 #define ORR_STRATEGY(id, lp) extern const struct sc_hypervisor_policy orr_hyp_##id;
@@ -59,7 +44,7 @@ static void list_strategies(void)
 /* NULL, with a message: there is none, or it cannot be used. */
 static const struct sc_hypervisor_policy *find_strategy(const char *name)
 {
-    const char *setting = orr_env_string(&env_policy);
+    const char *setting = orr_env_string(ORR_SETTING(SC_HYPERVISOR_POLICY));
     if (setting && strcasecmp(setting, "help") == 0) {
         list_strategies();
         setting = NULL;
@@ -82,28 +67,28 @@ static const struct sc_hypervisor_policy *find_strategy(const char *name)
 
 static unsigned read_trigger(void)
 {
-    const char *s = orr_env_string(&env_trigger);
+    const char *s = orr_env_string(ORR_SETTING(SC_HYPERVISOR_TRIGGER_RESIZE));
     if (!s || strcasecmp(s, "idle") == 0) return SC_IDLE;
     if (strcasecmp(s, "speed") == 0) return SC_SPEED;
-    orr_env_refuse(&env_trigger, "idle or speed", "idle");
+    orr_env_refuse(ORR_SETTING(SC_HYPERVISOR_TRIGGER_RESIZE), "idle or speed", "idle");
     return SC_IDLE;
 }
 
 static bool read_by_time(void)
 {
-    const char *s = orr_env_string(&env_criteria);
+    const char *s = orr_env_string(ORR_SETTING(SC_HYPERVISOR_SAMPLE_CRITERIA));
     if (!s || strcasecmp(s, "flops") == 0) return false;
     if (strcasecmp(s, "time") == 0) return true;
-    orr_env_refuse(&env_criteria, "flops or time", "flops");
+    orr_env_refuse(ORR_SETTING(SC_HYPERVISOR_SAMPLE_CRITERIA), "flops or time", "flops");
     return false;
 }
 
 static void read_settings(void)
 {
-    orr_hyp.lazy = orr_env_long(&env_lazy, 1, 0, 1) != 0;
-    orr_hyp.print = orr_env_long(&env_stop_print, 0, 0, 1) == 0;
-    orr_hyp.start_percent = orr_env_double(&env_start, 0.0, 0.0, 100.0);
-    orr_hyp.max_gap_percent = orr_env_double(&env_gap, 50.0, 0.0, 1e9);
+    orr_hyp.lazy = orr_env_long(ORR_SETTING(SC_HYPERVISOR_LAZY_RESIZE), 1, 0, 1) != 0;
+    orr_hyp.print = orr_env_long(ORR_SETTING(SC_HYPERVISOR_STOP_PRINT), 0, 0, 1) == 0;
+    orr_hyp.start_percent = orr_env_double(ORR_SETTING(SC_HYPERVISOR_START_RESIZE), 0.0, 0.0, 100.0);
+    orr_hyp.max_gap_percent = orr_env_double(ORR_SETTING(SC_HYPERVISOR_MAX_SPEED_GAP), 50.0, 0.0, 1e9);
     orr_hyp.criteria = read_trigger();
     orr_hyp.sample_by_time = read_by_time();
 }

@@ -314,11 +314,23 @@ static void find_tools(void)
     snprintf(tools, sizeof tools, "%s/tools", build ? build : self);
 }
 
+static void settings(void)
+{
+    setenv("STARPU_SCHED", "prio", 1);
+    ok(run("orrery_settings") == 0 && says("STARPU_SCHED=prio") && says("STARPU_SCHED_BETA [1]"),
+       "orrery_settings shows values and defaults");
+    ok(run("orrery_settings --set") == 0 && says("STARPU_SCHED=prio") && !strstr(output, "SCHED_BETA"),
+       "those that are set alone when asked");
+    unsetenv("STARPU_SCHED");
+    ok(run("orrery_settings --foreign") == 0 && says("STARPU_FXT_*") && !strstr(output, "STARPU_SCHED "),
+       "and what has no effect");
+}
+
 int main(void)
 {
     static const char *const names[] = { "starpu_sched_display", "starpu_machine_display",
                                          "starpu_calibrate_bus", "starpu_perfmodel_display",
-                                         "starpu_perfmodel_plot" };
+                                         "starpu_perfmodel_plot", "orrery_settings" };
     char folder[] = "/tmp/orrery-tools.XXXXXX", home[64], remove[64];
     alarm(300);
     find_tools();
@@ -328,6 +340,7 @@ int main(void)
     unsetenv("STARPU_PERF_MODEL_DIR");
     for (unsigned i = 0; i < LENGTH(names); i++) common(names[i]);
     policies();
+    settings();
     machine();
     calibration();
     uint32_t footprint = make_model();
