@@ -148,6 +148,50 @@ if [ -n "${CXX:-}" ]; then
     done
 fi
 
+# Limits are configure's.
+cat >"$scratch/limits.c" <<'PROGRAM'
+#include <starpu.h>
+#include <string.h>
+static int ran[STARPU_NMAXWORKERS];
+static void count(void *buffers[], void *arg)
+{
+    (void)buffers, (void)arg;
+    ran[starpu_worker_get_id()]++;
+}
+int main(void)
+{
+    static struct starpu_codelet codelet, wide;
+    starpu_data_handle_t handles[STARPU_NMAXBUFS];
+    int values[STARPU_NMAXBUFS], i, n, missed = 0;
+    struct starpu_task *task;
+    codelet.cpu_funcs[0] = wide.cpu_funcs[STARPU_MAXIMPLEMENTATIONS - 1] = count;
+    wide.cpu_funcs[0] = count;
+    wide.nbuffers = STARPU_NMAXBUFS;
+    if (starpu_init(NULL) != 0) return 77;
+    n = (int)starpu_worker_get_count();
+    task = starpu_task_create();
+    for (i = 0; i < STARPU_NMAXBUFS; i++) {
+        starpu_variable_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)&values[i], sizeof values[i]);
+        task->handles[i] = handles[i];
+        wide.modes[i] = STARPU_W;
+    }
+    task->cl = &wide;
+    if (starpu_task_submit(task) != 0) return 1;
+    for (i = 0; i < n; i++)
+        if (starpu_task_insert(&codelet, STARPU_EXECUTE_ON_WORKER, i, 0) != 0) return 1;
+    for (i = 0; i < STARPU_NMAXBUFS; i++) starpu_data_unregister(handles[i]);
+    starpu_task_wait_for_all();
+    for (i = 0; i < n; i++) missed += ran[i] == 0;
+    starpu_shutdown();
+    return missed != 0 || n < 2;
+}
+PROGRAM
+limit=$(echo '#include <starpu_config.h>
+STARPU_MAXCPUS' | $CC -I "$includedir/orrery" -E - | tail -n 1)
+many=$((limit < 300 ? limit : 300))
+source=limits fact "a program with as many data as a task may have is linked" build limits "$(pkg-config --cflags --libs orrery)"
+fact "it runs with $many workers" env STARPU_NCPU=$many timeout 60 "$scratch/limits"
+
 # A static program: nothing that only a list names may be missing.
 if [ -e "$libdir/liborrery.a" ]; then
     # hwloc stays shared: what its archive wants is not installed everywhere.

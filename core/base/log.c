@@ -10,6 +10,7 @@
 
 #include <starpu_helper.h>
 
+#include "config.h"
 #include "core/base/env.h"
 #include "core/base/sync.h"
 
@@ -26,7 +27,7 @@ void orr_log_init(void)
 {
     _starpu_silent = orr_env_long(ORR_SETTING(STARPU_SILENT), 0, 0, 1) != 0;
     orr_store_relaxed(&silent, _starpu_silent != 0);
-    orr_store_relaxed(&verbose, orr_env_long(ORR_SETTING(ORRERY_VERBOSE), 0, 0, 9) != 0);
+    orr_store_relaxed(&verbose, orr_env_long(ORR_SETTING(ORRERY_VERBOSE), ORR_VERBOSE, 0, 9) != 0);
 }
 
 void orr_log_set_rank(int rank)

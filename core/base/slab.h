@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <starpu_config.h>
+
 #include "core/base/export.h"
 
 enum orr_slab_id {
@@ -25,7 +27,8 @@ enum orr_slab_id {
     ORR_SLAB_COUNT
 };
 
-enum { ORR_ARGS_BLOCK_BYTES = 128 };
+/* Jobs of lists live in them too, and hold a bit for each worker. */
+enum { ORR_ARGS_BLOCK_BYTES = STARPU_NMAXWORKERS > 256 ? 96 + STARPU_NMAXWORKERS / 8 : 128 };
 
 struct orr_slab_cache { /* [own: thread] */
     void *free_list;

@@ -61,6 +61,7 @@ struct orr_node {
 };
 
 extern struct orr_node orr_nodes[STARPU_MAXNODES];
+_Static_assert(STARPU_MAXNODES <= 32, "sets of nodes are words of 32 bits");
 extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coherency costs nothing */
 
 /* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM and its relatives. */

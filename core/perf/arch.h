@@ -10,7 +10,7 @@
 
 #include "core/base/export.h"
 
-enum { ORR_ARCH_MAX = 256 };
+enum { ORR_ARCH_MAX = STARPU_NMAXWORKERS > 256 ? STARPU_NMAXWORKERS : 256 };
 
 /* What models and policies need of a worker. [const after registration] */
 struct orr_perf_worker {

@@ -28,6 +28,7 @@
  * takes. Inside of plug-ins' locks: rank just above a worker's sched_mutex. */
 static pthread_mutex_t moves = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t ids_taken; /* bit: there is that context, besides the main one [lock: moves] */
+_Static_assert(STARPU_NMAX_SCHED_CTXS <= 32, "sets of contexts are words, here and in every worker");
 
 /* What was asked of workers by one call. */
 struct asked {

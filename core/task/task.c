@@ -29,7 +29,8 @@ static int not_initialised(struct orr_task *t)
 
 struct orr_task_hooks orr_task_hooks = { .check_runnable = not_initialised };
 
-_Static_assert(sizeof(struct task_block) <= 640, "a pending task is to take ten cache lines");
+_Static_assert(sizeof(struct task_block) <= 640 || STARPU_NMAXBUFS > 8,
+               "a pending task is to take ten cache lines");
 
 static const struct starpu_task blank = STARPU_TASK_INITIALIZER;
 
@@ -37,7 +38,7 @@ const size_t orr_slab_block_bytes[ORR_SLAB_COUNT] = {
     [ORR_SLAB_TASK] = ORR_SLAB_ROUND(sizeof(struct task_block), ORR_CACHE_LINE),
     [ORR_SLAB_JOB] = ORR_SLAB_ROUND(sizeof(struct orr_task), ORR_CACHE_LINE),
     [ORR_SLAB_EDGE] = ORR_SLAB_ROUND(sizeof(struct orr_edge), 16),
-    [ORR_SLAB_ARGS] = ORR_ARGS_BLOCK_BYTES,
+    [ORR_SLAB_ARGS] = ORR_SLAB_ROUND(ORR_ARGS_BLOCK_BYTES, 16),
     [ORR_SLAB_RARE] = ORR_SLAB_ROUND(sizeof(struct orr_task_rare), 16),
     [ORR_SLAB_GRAPH_NODE] = ORR_GRAPH_NODE_BYTES,
     [ORR_SLAB_GRAPH_DATUM] = ORR_GRAPH_DATUM_BYTES,
