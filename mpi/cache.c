@@ -104,10 +104,7 @@ void orr_cache_drop(struct orr_data *h)
     struct orr_owned *o = orr_owned_of(h);
     size_t bytes = h->ops->get_size ? h->ops->get_size(h) : SIZE_MAX;
     h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
-    if (o && bytes <= SMALL_BYTES)
-        orr_owned_keep_old(o, bytes);
-    else
-        starpu_data_invalidate_submit(h);
+    if (!o || bytes > SMALL_BYTES || !orr_owned_keep_old(o, bytes)) starpu_data_invalidate_submit(h);
 }
 
 void orr_cache_superseded(struct orr_data *h)

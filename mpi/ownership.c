@@ -13,12 +13,10 @@
 static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct orr_owned *all;
 
-/* Copies that are old. A value that is received again and again, as at the edge of a stencil, keeps its
- * place: otherwise each step would pay for giving the memory back and having it again. [lock: list_lock] */
-static struct {
-    struct orr_owned *first, *last; /* oldest, latest */
-    size_t bytes;
-} old;
+/* Bytes of copies that are old. A value that is received again and again, as at the edge of a stencil, keeps
+ * its place: otherwise each step would pay for giving the memory back and having it again. What is kept stays
+ * until it is used, flushed or unregistered: the program may have put a value of its own there meanwhile. */
+static _Atomic size_t old_bytes;
 enum { OLD_BYTES_MAX = 4 << 20 };
 
 /* ---- sets of ranks ---- */
@@ -81,47 +79,32 @@ void orr_rank_set_clear(struct orr_rank_set *s)
 
 /* ---- records ---- */
 
-static void unlink_old_locked(struct orr_owned *o)
-{
-    *(o->old_before ? &o->old_before->old_after : &old.first) = o->old_after;
-    *(o->old_after ? &o->old_after->old_before : &old.last) = o->old_before;
-    o->old_before = o->old_after = NULL;
-    old.bytes -= o->old_bytes;
-    o->old_bytes = 0;
-}
-
 bool orr_owned_forget_old(struct orr_owned *o)
 {
-    pthread_mutex_lock(&list_lock);
-    bool was = o->old_bytes > 0;
-    if (was) unlink_old_locked(o);
-    pthread_mutex_unlock(&list_lock);
-    return was;
+    size_t bytes = o->old_bytes;
+    o->old_bytes = 0;
+    if (bytes) orr_sub_acq_rel(&old_bytes, bytes);
+    return bytes > 0;
 }
 
-void orr_owned_keep_old(struct orr_owned *o, size_t bytes)
+bool orr_owned_keep_old(struct orr_owned *o, size_t bytes)
 {
-    pthread_mutex_lock(&list_lock); /* held below, so that no handle of the list ends meanwhile */
-    if (o->old_bytes) unlink_old_locked(o);
-    o->old_bytes = bytes ? bytes : 1;
-    o->old_before = old.last;
-    *(old.last ? &old.last->old_after : &old.first) = o;
-    old.last = o;
-    old.bytes += o->old_bytes;
-    while (old.bytes > OLD_BYTES_MAX) {
-        struct orr_data *h = old.first->handle;
-        unlink_old_locked(old.first);
-        starpu_data_invalidate_submit(h);
+    orr_owned_forget_old(o);
+    if (!bytes) bytes = 1;
+    if (orr_add_relaxed(&old_bytes, bytes) + bytes > OLD_BYTES_MAX) {
+        orr_sub_acq_rel(&old_bytes, bytes);
+        return false;
     }
-    pthread_mutex_unlock(&list_lock);
+    o->old_bytes = bytes;
+    return true;
 }
 
 /* The handle ends. */
 static void forget(struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
+    orr_owned_forget_old(o);
     pthread_mutex_lock(&list_lock);
-    if (o->old_bytes) unlink_old_locked(o);
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&list_lock);

@@ -46,14 +46,13 @@ struct orr_redirection {
 struct orr_owned {
     struct orr_data *handle;
     struct orr_comm *comm;
-    int64_t tag;              /* -1: none */
-    struct orr_rank_set sent; /* who holds the current value: ranks of the transport */
+    int64_t tag;                 /* -1: none */
+    struct orr_rank_set sent;    /* who holds the current value: ranks of the transport */
     char *redux_map;             /* one byte for each rank of redux_comm, while contributions are pending */
     struct orr_comm *redux_comm; /* on which they were inserted; NULL: none are pending */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
-    size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 [lock] */
-    struct orr_owned *old_before, *old_after; /* those copies, by age [lock] */
+    size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 */
 };
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
@@ -93,8 +92,8 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
     else
         o->handle->mpi_flags |= ORR_MPI_OTHER_COMM;
 }
-/* The small copy here is old: its memory is kept for the next value, as long as there are not too many. */
-void orr_owned_keep_old(struct orr_owned *o, size_t bytes);
+/* The small copy here is old: its memory is kept for the next value. False: there are too many already. */
+bool orr_owned_keep_old(struct orr_owned *o, size_t bytes);
 /* It gets a new value, or is given up: whether it was kept. */
 bool orr_owned_forget_old(struct orr_owned *o);
 /* Calls fn for every record; fn may end the one it is given, and no other. */
