@@ -24,7 +24,8 @@ static bool may_block(const char *fn)
 static void fill_status(const struct orr_message *m, MPI_Status *status)
 {
     if (!status || status == MPI_STATUS_IGNORE) return;
-    status->MPI_SOURCE = m->mode == STARPU_W ? m->peer : m->comm->rank;
+    const struct orr_comm *c = orr_message_is_current(m) ? m->comm : orr_cluster.comm;
+    status->MPI_SOURCE = m->mode == STARPU_W ? m->peer : c->rank;
     status->MPI_TAG = (int)m->tag;
     status->MPI_ERROR = m->request.status ? MPI_ERR_OTHER : MPI_SUCCESS;
     int bytes = m->request.moved_bytes > INT32_MAX ? INT32_MAX : (int)m->request.moved_bytes;

@@ -31,7 +31,7 @@ static struct orr_message *take_message(void)
 
 void orr_message_free(struct orr_message *m)
 {
-    if (m->comm) orr_comm_drop(m->comm);
+    if (orr_message_is_current(m)) orr_comm_drop(m->comm);
     orr_spin_lock(&free_lock);
     m->next = free_messages;
     free_messages = m;
@@ -275,8 +275,7 @@ static void call_back(void (*callback)(void *), void *arg)
 /* The very last: m may be gone from here on. */
 static void over(struct orr_message *m)
 {
-    bool counts = m->session == orr_load_relaxed(&orr_cluster.session);
-    if (orr_unlikely(!counts)) m->comm = NULL; /* a shutdown gave m up, and the communicator has ended */
+    bool counts = orr_message_is_current(m);
     if (m->detached)
         orr_message_free(m);
     else

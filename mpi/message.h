@@ -54,6 +54,11 @@ static inline bool orr_message_is_over(struct orr_message *m)
 {
     return orr_load_acquire(&m->over);
 }
+/* Otherwise the layer was shut down since m was started, and m's communicator is gone. */
+static inline bool orr_message_is_current(const struct orr_message *m)
+{
+    return orr_likely(m->session == orr_load_relaxed(&orr_cluster.session));
+}
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
 

@@ -23,7 +23,8 @@ static struct {
     struct orr_put_off list;
     _Atomic uint32_t any;     /* [atomic] whether the list has something */
     _Atomic uint32_t calling; /* [atomic] threads inside a function of the program, or about to be */
-} aside;
+    _Atomic bool alone;       /* [atomic] nobody progresses: whoever leaves something calls it */
+} aside = { .alone = true };
 
 /* Whether somebody has to come by: messages move only if somebody polls. */
 static bool is_needed(void)
@@ -200,8 +201,18 @@ static bool move(bool *left_out)
     return moved;
 }
 
+/* Messages that a shutdown gave up end later, when nobody progresses any more. */
+static void call_all_aside(void)
+{
+    while (call_those_aside()) continue;
+}
+
 static void call_somebody(void)
 {
+    if (orr_unlikely(orr_load_seq(&aside.alone))) { /* after any was set; pairs with orr_progress_stop */
+        call_all_aside();
+        return;
+    }
     orr_progress_signal();
     end_nap();
     orr_progress_needed();
@@ -332,6 +343,7 @@ int orr_progress_start(void)
         return -r;
     }
     pthread_setname_np(own.thread, "orr-mpi");
+    orr_store_seq(&aside.alone, false);
     r = orr_progress_register(for_others);
     if (r) orr_progress_stop();
     return r;
@@ -345,4 +357,6 @@ void orr_progress_stop(void)
     orr_futex_wake(&own.asleep, 1);
     end_nap();
     pthread_join(own.thread, NULL);
+    orr_store_seq(&aside.alone, true);
+    call_all_aside();
 }
