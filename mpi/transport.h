@@ -37,6 +37,8 @@ struct orr_foreign {
 struct orr_hello {
     struct orr_hello *next; /* [own: transport] */
     uint64_t word;          /* [own: transport] */
+    struct orr_foreign from;
+    uint32_t said[2]; /* [own: transport] */
     uint32_t name;
 };
 

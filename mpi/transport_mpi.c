@@ -53,7 +53,7 @@ struct slot {
 struct greeting {
     struct greeting *next;
     MPI_Request request;
-    uint32_t name;
+    uint32_t words[2]; /* the name, and in which start of the layer it holds */
 };
 
 struct mpi_transport {
@@ -70,6 +70,7 @@ struct mpi_transport {
     struct orr_bulk *failed;    /* could not even be started */
     struct greeting *greetings; /* sends of names that MPI has not finished with */
     struct orr_hello *hellos;   /* names that are waited for */
+    uint32_t start;             /* which one this is: all its ranks count alike, and none met it before */
     bool (*set_yield)(bool);    /* Open MPI's switch, returns how it stood; NULL: not Open MPI, or none */
     bool error_shown;
 };
@@ -379,8 +380,9 @@ static int greet(struct orr_transport *t, const struct orr_foreign *to, uint32_t
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct greeting *g = orr_malloc(sizeof *g);
     if (!g) return -ENOMEM;
-    g->name = name;
-    if (failed(m, MPI_Isend(&g->name, 1, MPI_UINT32_T, to->rank, to->tag, program_comm(to), &g->request),
+    g->words[0] = name;
+    g->words[1] = m->start;
+    if (failed(m, MPI_Isend(g->words, 2, MPI_UINT32_T, to->rank, to->tag, program_comm(to), &g->request),
                "MPI_Isend")) {
         orr_free(g);
         return -EIO;
@@ -410,14 +412,28 @@ static MPI_Request request_of_hello(const struct orr_hello *h)
     return r;
 }
 
+/* Waits for what h->from tells. The program's communicator may have lived through an earlier start of the
+ * layer, when its name was told and nobody wanted to know: that is passed over. Whether it came; or -EIO. */
+static int hear(struct mpi_transport *m, struct orr_hello *h)
+{
+    MPI_Request r;
+    int heard;
+    do {
+        if (failed(m,
+                   MPI_Irecv(h->said, 2, MPI_UINT32_T, h->from.rank, h->from.tag, program_comm(&h->from), &r),
+                   "MPI_Irecv"))
+            return -EIO;
+        failed(m, MPI_Test(&r, &heard, MPI_STATUS_IGNORE), "MPI_Test");
+    } while (heard && h->said[1] != m->start);
+    memcpy(&h->word, &r, sizeof r);
+    return heard;
+}
+
 static int listen_to(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *h)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
-    MPI_Request r;
-    if (failed(m, MPI_Irecv(&h->name, 1, MPI_UINT32_T, from->rank, from->tag, program_comm(from), &r),
-               "MPI_Irecv"))
-        return -EIO;
-    memcpy(&h->word, &r, sizeof r);
+    h->from = *from;
+    if (hear(m, h) < 0) return -EIO;
     h->next = m->hellos;
     m->hellos = h;
     return 0;
@@ -431,6 +447,7 @@ static void unlisten(struct orr_transport *t, struct orr_hello *h)
     while (*p && *p != h) p = &(*p)->next;
     if (!*p) return;
     *p = h->next;
+    if (r == MPI_REQUEST_NULL) return; /* it came just before */
     MPI_Cancel(&r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
@@ -443,7 +460,9 @@ static bool poll_hellos(struct mpi_transport *m, const struct orr_transport_sink
         int heard = 0;
         failed(m, MPI_Test(&r, &heard, MPI_STATUS_IGNORE), "MPI_Test");
         memcpy(&h->word, &r, sizeof r);
+        if (heard && h->said[1] != m->start) heard = hear(m, h) > 0;
         if (heard) {
+            h->name = h->said[0];
             *p = h->next;
             sink->heard(sink->arg, h);
             moved = true;
@@ -489,6 +508,15 @@ static uint32_t highest_tag(MPI_Comm comm)
     if (MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &is_set) != MPI_SUCCESS || !is_set || *(int *)value < 1)
         return 32767;
     return (uint32_t) * (int *)value;
+}
+
+/* Collective. */
+static void count_start(struct mpi_transport *m)
+{
+    static uint32_t starts;
+    starts++;
+    MPI_Allreduce(&starts, &m->start, 1, MPI_UINT32_T, MPI_MAX, m->small_comm);
+    starts = m->start;
 }
 
 static void free_memory(struct mpi_transport *m)
@@ -602,6 +630,7 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
         free_memory(m);
         return NULL;
     }
+    count_start(m);
     m->base.bulk_tag_max = highest_tag(m->bulk_comm);
     for (int i = 0; i < RING; i++) {
         m->ring[i].bytes = memory + (size_t)i * SMALL_MAX;
