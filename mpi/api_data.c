@@ -257,6 +257,9 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     struct orr_comm *c = check(comm, dst_handle, fn);
     if (!c || !check(comm, src_handle, fn)) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
     int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle), r = 0;
+    if (src_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, src_handle, priority, 0);
+    if (!r && dst_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, dst_handle, priority, 0);
+    if (r) return r;
     if (from == to || from == STARPU_MPI_PER_NODE) {
         bool here = to == c->rank || to == STARPU_MPI_PER_NODE;
         if (here)

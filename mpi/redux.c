@@ -155,9 +155,14 @@ static int add(struct orr_data *h, struct orr_data *other, int priority)
     return submit(t);
 }
 
+/* The program may have freed c since: then all its ranks talk on the communicator that lasts. */
 static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_data *h, int64_t tag, int peer,
                    int priority)
 {
+    if (!orr_comm_is_base(c) && !orr_load_acquire(&c->program_comm)) {
+        peer = orr_comm_peer(c, peer);
+        c = orr_cluster.comm;
+    }
     const struct orr_message_spec s = {
         .kind = kind, .handle = h, .comm = c, .peer = peer, .tag = tag, .priority = priority, .detached = true
     };

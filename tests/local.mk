@@ -57,6 +57,7 @@ MPI_TESTS += tests/mpi/barrier
 MPI_TESTS += tests/mpi/memory
 MPI_TESTS += tests/mpi/failed_messages
 MPI_TESTS += tests/mpi/shutdown
+MPI_TESTS += tests/mpi/remains
 MPI_TESTS += tests/mpi/counting
 MPI_TESTS += tests/mpi/hostile
 MPI_TESTS += tests/mpi/task_insert
