@@ -165,6 +165,26 @@ static void finish(struct summing *s)
     orr_data_reduction_done(h);
 }
 
+/* What was contributed to h is left out, now and later. */
+static void drop_contributions(struct orr_data *h)
+{
+    struct orr_data_rare *r = h->rare;
+    for (unsigned i = 0; i < r->redux_count; i++) {
+        struct orr_data *c = r->redux_per_worker[i];
+        if (!c || !c->initialized) continue;
+        orr_data_invalidate_copies(c);
+        c->initialized = false;
+    }
+}
+
+static void give_up(struct summing *s)
+{
+    orr_fatal("reduction: contributions could not be added up; the value is lost");
+    s->failed = true;
+    drop_contributions(s->handle);
+    finish(s);
+}
+
 /* Submits one internal task on handles whose queues are held. */
 static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_arg, struct orr_data *with)
 {
@@ -203,15 +223,15 @@ static void sum_next(struct orr_task *done, void *arg)
     if (!s->has_value) {
         s->has_value = true;
         s->handle->initialized = true;
-        if (submit_step(s, r->init_cl, r->init_cl_arg, NULL) == 0) return;
-        orr_fatal("reduction: out of memory; the value is lost");
+        if (submit_step(s, r->init_cl, r->init_cl_arg, NULL) != 0) give_up(s);
+        return;
     }
     for (; s->next < r->redux_count; s->next++) {
         struct orr_data *c = r->redux_per_worker[s->next];
         if (!c || !c->initialized) continue;
         s->next++;
-        if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) == 0) return;
-        orr_fatal("reduction: out of memory; a contribution is lost");
+        if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) != 0) give_up(s);
+        return;
     }
     finish(s);
 }
@@ -220,7 +240,10 @@ void orr_redux_start(struct orr_data *h)
 {
     struct summing *s = orr_calloc(1, sizeof *s);
     if (!s) {
-        orr_fatal("reduction: out of memory; contributions are lost");
+        orr_fatal("reduction: out of memory; the value is lost");
+        drop_contributions(h);
+        h->rare->contribution_lost = false;
+        orr_data_lose(h);
         orr_data_reduction_done(h);
         return;
     }

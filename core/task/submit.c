@@ -35,11 +35,12 @@ static bool handle_is_sequential(const struct starpu_task *pub, const struct orr
     return !pub->handles_sequential_consistency || pub->handles_sequential_consistency[i];
 }
 
-static const char *refusal(const struct orr_data *h, int mode)
+/* The runtime's own tasks complete what was submitted before the data was given up. */
+static const char *refusal(const struct orr_task *t, const struct orr_data *h, int mode)
 {
     if (!h) return "is NULL";
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
-    if (orr_load_relaxed(&h->lazy_unregister))
+    if (orr_unlikely(orr_load_relaxed(&h->lazy_unregister)) && !(t->flags & ORR_TF_INTERNAL))
         return "is unregistered already (starpu_data_unregister_submit)";
     if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
     if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl))
@@ -50,7 +51,7 @@ static const char *refusal(const struct orr_data *h, int mode)
 /* Whether buffer i of t can be used as mode says. */
 static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsigned i)
 {
-    const char *why = refusal(h, mode);
+    const char *why = refusal(t, h, mode);
     if (orr_likely(!why)) return 0;
     orr_error("task %s: datum %u %s", orr_task_name(t), i, why);
     return -EINVAL;
@@ -277,9 +278,8 @@ static int reserve(struct orr_task *t, uint32_t flags)
                   orr_task_name(t));
         return -EINVAL;
     }
-    t->flags = (t->flags &
-                (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT | ORR_TF_DYN_OWNED |
-                 ORR_TF_NODES)) |
+    t->flags = (t->flags & (ORR_TF_BLOCK | ORR_TF_ARGS_SLAB | ORR_TF_ACCESS_HEAP | ORR_TF_EXPLICIT |
+                            ORR_TF_DYN_OWNED | ORR_TF_NODES)) |
                flags;
     t->naccesses = 0;
     t->priority = pub->priority;

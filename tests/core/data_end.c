@@ -132,6 +132,52 @@ static void submitted(void)
        "what starpu_data_unregister_submit ends is there until they have run, and gone then");
 }
 
+static int found;
+
+static void find_func(void *buffers[], void *arg UNUSED)
+{
+    found = *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+
+static struct starpu_codelet find_cl = { .cpu_funcs = { find_func }, .nbuffers = 1, .modes = { STARPU_R } };
+
+/* The last use of h, held up by the gate, then its end; what that leaves to be done is done by then. */
+static void end_submitted(struct starpu_codelet *cl, starpu_data_handle_t h)
+{
+    struct starpu_task *before = gate_task(), *task = starpu_task_create();
+    task->cl = cl;
+    task->handles[0] = h;
+    starpu_task_declare_deps_array(task, 1, &before);
+    if (starpu_task_submit(task) != 0) printf("Bail out! a task was refused\n");
+    if (cl == &add_cl) starpu_data_invalidate_submit(h);
+    found = -1;
+    starpu_task_insert(&find_cl, STARPU_R, h, 0);
+    starpu_data_unregister_submit(h);
+    starpu_task_submit(before);
+    gate_open(&gate);
+}
+
+/* Contributions are added up, and initial values given, by tasks that are made when it comes to that. */
+static void submitted_before_its_end(void)
+{
+    starpu_data_handle_t h;
+    int value = 100;
+    begin();
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
+    for (int i = 1; i < LATE; i++) starpu_task_insert(&redux_cl, STARPU_REDUX, h, 0);
+    end_submitted(&redux_cl, h);
+    int r = starpu_task_wait_for_all();
+    ok(r == 0 && found == 100 + LATE && value == 100 + LATE,
+       "contributions to data that starpu_data_unregister_submit ends are added up");
+    begin();
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
+    end_submitted(&add_cl, h);
+    r = starpu_task_wait_for_all();
+    ok(r == 0 && found == 0, "such data gets its initial value, where it lost its own");
+}
+
 static void unpartition(starpu_data_handle_t h)
 {
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
@@ -185,6 +231,7 @@ int main(void)
     require_workers(2);
     blocking();
     submitted();
+    submitted_before_its_end();
     pieces();
     mixed();
     starpu_shutdown();
