@@ -270,9 +270,15 @@ struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size)
     return c;
 }
 
+/* Data may outlive the layer: from here on its owner is counted in the communicator that the layer has. */
 static void let_go(struct orr_owned *o, void *unused)
 {
     (void)unused;
+    struct orr_data *h = o->handle;
+    if (o->comm && h->mpi_rank >= 0) h->mpi_rank = orr_comm_peer(o->comm, h->mpi_rank);
+    h->mpi_flags &= ~(uint32_t)(ORR_MPI_OTHER_COMM | ORR_MPI_REDUX);
+    orr_free(o->redux_map);
+    o->redux_map = NULL;
     o->comm = o->redux_comm = NULL;
 }
 

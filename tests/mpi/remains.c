@@ -163,6 +163,30 @@ static void copy_of_pending(void)
     starpu_mpi_shutdown();
 }
 
+/* Its owner is a rank of a communicator whose order is the opposite. */
+static void outlives_the_layer(void)
+{
+    int rank, failed = 0;
+    starpu_data_handle_t sum;
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -my_rank, &comm);
+    MPI_Comm_rank(comm, &rank);
+    value = 100;
+    starpu_variable_data_register(&sum, rank ? -1 : STARPU_MAIN_RAM, rank ? 0 : (uintptr_t)&value,
+                                  sizeof value);
+    starpu_data_set_reduction_methods(sum, &sum_cl, &zero_cl);
+    for (int i = 0; i < 3; i++) {
+        layer_start();
+        if (i == 0) starpu_mpi_data_register_comm(sum, 5, 0, comm);
+        contribute(MPI_COMM_WORLD, sum);
+        failed |= starpu_mpi_shutdown();
+    }
+    starpu_data_unregister(sum);
+    fact(!failed && (rank != 0 || value == 100 + 3 * ranks),
+         "data whose owner is counted elsewhere keeps it when the layer starts again");
+    MPI_Comm_free(&comm);
+}
+
 /* ---- where old values are kept ---- */
 
 static void touch_func(void *buffers[], void *arg UNUSED)
@@ -227,6 +251,7 @@ int main(int argc, char **argv)
     given_up();
     freed_communicator();
     copy_of_pending();
+    outlives_the_layer();
     kept_values();
     starpu_shutdown();
     layer_start();
