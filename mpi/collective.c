@@ -21,9 +21,7 @@ struct countdown {
 static void all_over(struct orr_waiter *w)
 {
     struct countdown *d = (struct countdown *)w;
-    orr_acting_begin();
-    if (d->callback) d->callback(d->arg);
-    orr_acting_end();
+    if (d->callback) orr_progress_call_back(d->callback, d->arg);
     orr_free(d);
 }
 

@@ -110,9 +110,7 @@ static void value_is_here(void *p)
     struct arrived a = *(struct arrived *)p;
     orr_free(p);
     starpu_data_release(a.handle);
-    orr_acting_begin();
-    a.callback(a.arg);
-    orr_acting_end();
+    orr_progress_call_back(a.callback, a.arg);
 }
 
 struct acquisition {

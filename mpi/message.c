@@ -262,16 +262,6 @@ static void one_less(void)
     orr_progress_signal();
 }
 
-static void call_back(void (*callback)(void *), void *arg)
-{
-    struct orr_thread *self = orr_self();
-    self->callback_depth++;
-    orr_acting_begin();
-    callback(arg);
-    orr_acting_end();
-    self->callback_depth--;
-}
-
 /* The very last: m may be gone from here on. */
 static void over(struct orr_message *m)
 {
@@ -291,7 +281,7 @@ static struct orr_message *of_waiter(struct orr_waiter *w)
 static void call_and_end(struct orr_waiter *w)
 {
     struct orr_message *m = of_waiter(w);
-    call_back(m->callback, m->arg);
+    orr_progress_call_back(m->callback, m->arg);
     over(m);
 }
 

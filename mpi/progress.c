@@ -235,6 +235,16 @@ void orr_progress_aside(void (*fn)(void *arg), void *arg)
     if (hand_over(&p)) call_somebody();
 }
 
+void orr_progress_call_back(void (*callback)(void *arg), void *arg)
+{
+    struct orr_thread *self = orr_self();
+    self->callback_depth++;
+    orr_acting_begin();
+    callback(arg);
+    orr_acting_end();
+    self->callback_depth--;
+}
+
 bool orr_progress_may_call(void)
 {
     return orr_load_seq(&aside.any) || orr_load_seq(&aside.calling);

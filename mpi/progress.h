@@ -15,6 +15,9 @@ bool orr_progress_turn(void);
 /* Calls fn; what calls functions of the program from it is left to threads that progress. */
 void orr_progress_aside(void (*fn)(void *arg), void *arg);
 
+/* Calls a callback of the program, which must not block. */
+void orr_progress_call_back(void (*callback)(void *arg), void *arg);
+
 /* Whether functions of the program run after messages, or will: they may do anything. For who looks for
  * deadlocks: such a thread may count as blocked, or be the layer's own. */
 bool orr_progress_may_call(void);

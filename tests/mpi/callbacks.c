@@ -248,6 +248,27 @@ static void chain(void)
     starpu_data_unregister(self_handle);
 }
 
+static atomic_int refused, asked;
+
+static void block(void *unused UNUSED)
+{
+    atomic_fetch_add(&refused, starpu_mpi_barrier(MPI_COMM_SELF) == -EDEADLK);
+    atomic_fetch_add(&asked, 1);
+}
+
+/* A callback that blocked would keep the thread from calling others: all are told so alike. */
+static void none_may_block(void)
+{
+    int value = 0;
+    starpu_data_handle_t handle, none = NULL;
+    register_owned(&handle, &value, 500, my_rank);
+    starpu_mpi_scatter_detached(&none, 1, 0, MPI_COMM_WORLD, block, NULL, block, NULL);
+    starpu_mpi_get_data_on_node_detached(MPI_COMM_WORLD, handle, my_rank, block, NULL);
+    int came = comes_to(&asked, 2, 5000);
+    fact(came && atomic_load(&refused) == 2, "blocking is refused in callbacks that no message calls");
+    starpu_data_unregister(handle);
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -259,5 +280,6 @@ int main(int argc, char **argv)
     nobody_idle();
     slow_callback();
     chain();
+    none_may_block();
     return mpi_finish();
 }
