@@ -211,9 +211,17 @@ static struct orr_comm *meet(MPI_Comm comm)
     return c;
 }
 
+/* The program may end MPI before the layer, which was said: then it is not to be asked. */
+static bool mpi_is_over(void)
+{
+    int is = 0;
+    MPI_Finalized(&is);
+    return is;
+}
+
 struct orr_comm *orr_comm_lookup(MPI_Comm comm)
 {
-    if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID) return NULL;
+    if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID || mpi_is_over()) return NULL;
     struct orr_comm *c = find(comm);
     if (!c) {
         pthread_mutex_lock(&meeting);
@@ -245,6 +253,7 @@ int orr_comm_introduce_slow(struct orr_comm *c, int rank, enum orr_request_kind 
     uint8_t how = kind == ORR_SEND ? GREETED : LISTENED;
     if (orr_likely(orr_load_acquire(&c->met[rank]) & how)) return 0;
     if (rank == c->rank) return 0; /* it knows */
+    if (mpi_is_over()) return -ESHUTDOWN;
     pthread_mutex_lock(&meeting);
     int r = introduce(c, rank, how);
     pthread_mutex_unlock(&meeting);

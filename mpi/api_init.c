@@ -610,7 +610,8 @@ void starpu_mpi_comm_stats_disable(void)
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 {
     if (!comm_stats || !orr_cluster_check("starpu_mpi_comm_stats_retrieve")) return;
-    for (int i = 0; i < orr_cluster.size; i++) comm_stats[i] = (size_t)orr_cluster.engine.sent_bytes[i];
+    const uint64_t *bytes = orr_cluster.engine.sent_bytes; /* NULL once MPI is over */
+    for (int i = 0; i < orr_cluster.size; i++) comm_stats[i] = bytes ? (size_t)bytes[i] : 0;
 }
 
 /* ---- the rest ---- */

@@ -197,6 +197,10 @@ static void finalizes(void)
     MPI_Finalize();
     if (starpu_mpi_test(&request, &flag, MPI_STATUS_IGNORE) == -ECANCELED && flag)
         fprintf(stderr, "CANCELLED\n");
+    size_t bytes[RANKS];
+    starpu_mpi_comm_stats_retrieve(bytes);
+    if (starpu_mpi_isend_detached(h, 0, 6, MPI_COMM_WORLD, NULL, NULL) == -EINVAL)
+        fprintf(stderr, "REFUSED\n");
     starpu_data_unregister(h);
     fprintf(stderr, "AFTERWARDS %d\n", starpu_mpi_shutdown());
     exit(0);
@@ -702,6 +706,7 @@ UNUSED static void living(void)
          "MPI_Finalize before starpu_mpi_shutdown is said");
     said(count("CANCELLED") == RANKS && count("AFTERWARDS -5") == RANKS && got.status == 0,
          "messages end with it, and starpu_mpi_shutdown returns -EIO after it");
+    said(count("REFUSED") == RANKS, "calls in between are refused, and none of them reaches MPI");
 }
 
 UNUSED static void streams(void)
