@@ -132,8 +132,8 @@ int starpu_data_acquire(starpu_data_handle_t handle, enum starpu_data_access_mod
 int starpu_data_acquire_on_node(starpu_data_handle_t handle, int node, enum starpu_data_access_mode mode);
 
 /* Calls `callback(arg)` when the data can be accessed in main memory in `mode`; the callback, or
- * what follows it, calls starpu_data_release(). Returns 0. Does not block. `arg` is borrowed until
- * then. */
+ * what follows it, calls starpu_data_release(). On a worker the callback must not block: that is
+ * refused (-EDEADLK). Returns 0. Does not block. `arg` is borrowed until then. */
 int starpu_data_acquire_cb(starpu_data_handle_t handle, enum starpu_data_access_mode mode,
                            void (*callback)(void *), void *arg);
 

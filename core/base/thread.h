@@ -162,6 +162,21 @@ static inline void orr_acting_end(void)
     orr_own_add(&orr_self()->acting, (uint32_t)-1);
 }
 
+/* Around a callback of the program's that belongs to no task. On a worker it must not block: tasks that it
+ * waits for may need that worker. */
+static inline void orr_callback_begin(void)
+{
+    struct orr_thread *self = orr_self();
+    if (self->worker) self->callback_depth++;
+    orr_acting_begin();
+}
+static inline void orr_callback_end(void)
+{
+    struct orr_thread *self = orr_self();
+    orr_acting_end();
+    if (self->worker) self->callback_depth--;
+}
+
 /* Calls fn for each thread inside a method. It must not call the runtime. */
 void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg);
 

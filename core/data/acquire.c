@@ -338,9 +338,9 @@ struct callback_acquire {
 static void call_back(struct orr_waiter *w)
 {
     struct callback_acquire *c = (struct callback_acquire *)w;
-    orr_acting_begin();
+    orr_callback_begin();
     c->callback(c->arg);
-    orr_acting_end();
+    orr_callback_end();
     orr_block_free(c, sizeof *c);
 }
 

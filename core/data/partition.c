@@ -398,7 +398,11 @@ static void end_switch(struct plan_switch *s)
     plan_unref(s->plan);
     if (parent) orr_data_leave(parent, NULL);
     if (after) one_less(after);
-    if (s->done) s->done(s->done_arg);
+    if (s->done) {
+        orr_callback_begin();
+        s->done(s->done_arg);
+        orr_callback_end();
+    }
     orr_block_free(s, switch_bytes(s->count));
 }
 

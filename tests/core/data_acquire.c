@@ -308,6 +308,40 @@ static void from_two_threads(void)
     ok(!failed && !result && value == 3 * ROUNDS, "two threads acquire while tasks write: nothing is lost");
 }
 
+static int waited, taken;
+
+static void blocking_callback(void *arg)
+{
+    waited = starpu_task_wait_for_all();
+    taken = starpu_data_acquire(arg, STARPU_R);
+    if (taken == 0) starpu_data_release(arg);
+    starpu_data_release(handle);
+    atomic_fetch_add(&callbacks, 1);
+}
+
+/* The task that has the other data is to run on the worker that calls back. */
+static void blocking_in_a_callback(void)
+{
+    starpu_data_handle_t other;
+    struct gate gate = { 0 };
+    int failed = 0, number = 0;
+    fresh();
+    starpu_variable_data_register(&other, STARPU_MAIN_RAM, (uintptr_t)&number, sizeof number);
+    callbacks = 0;
+    failed |= submit_held(&gate) != 0;
+    gate_wait_entered(&gate, 1);
+    failed |= starpu_data_acquire_cb(handle, STARPU_RW, blocking_callback, other) != 0;
+    for (int worker = 0; worker < 2; worker++)
+        failed |= starpu_task_insert(&increment_cl, STARPU_RW, other, STARPU_EXECUTE_ON_WORKER, worker, 0);
+    gate_open(&gate);
+    failed |= !comes_to(&callbacks, 1, 5000);
+    ok(!failed && waited == -EDEADLK && taken == -EDEADLK,
+       "a callback on a worker is refused to block, as others need the worker");
+    starpu_task_wait_for_all();
+    starpu_data_unregister(other);
+    starpu_data_unregister(handle);
+}
+
 int main(void)
 {
     alarm(30);
@@ -320,6 +354,7 @@ int main(void)
     trying_after_a_reduction();
     on_node();
     inside_a_task();
+    blocking_in_a_callback();
     sequence_off();
     from_two_threads();
     starpu_shutdown();
