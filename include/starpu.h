@@ -155,7 +155,7 @@ struct starpu_conf {
     unsigned *cuda_opengl_interoperability; /* GPUs that also draw */
     unsigned n_cuda_opengl_interoperability;
 
-    struct starpu_driver *not_launched_drivers; /* refused: no worker is run by the program itself */
+    struct starpu_driver *not_launched_drivers; /* CPU workers that the program runs itself */
     unsigned n_not_launched_drivers;
 
     uint64_t trace_buffer_size; /* in MiB, STARPU_TRACE_BUFFER_SIZE */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The name of one device's worker, as it stands in starpu_conf.
- * Threads: no functions here.
- * Not here: workers themselves (starpu_worker.h).
+ * Workers that are run by threads of the program: named in starpu_conf.not_launched_drivers, they have none
+ * of their own. CPU workers only; starpu_init() refuses others. Threads: one at a time for each worker. Not
+ * here: workers themselves (starpu_worker.h).
+ *
+ * Such a worker counts as any other: tasks are given to it, and wait until the program runs it. So a program
+ * that waits for tasks lets another thread run it meanwhile.
  */
 #ifndef STARPU_DRIVER_H
 #define STARPU_DRIVER_H
@@ -37,6 +40,21 @@ struct starpu_driver {
 #endif
     } id;
 };
+
+/* Takes the worker, for the calling thread. Returns 0; -EINVAL: NULL, there is no such worker, or it is not
+ * one of starpu_conf.not_launched_drivers; -EBUSY: it is taken. */
+int starpu_driver_init(struct starpu_driver *d);
+/* Runs one task, if the worker has one, and looks after messages and transfers. Does not wait for one.
+ * Returns 0; -EINVAL: the worker was not taken. */
+int starpu_driver_run_once(struct starpu_driver *d);
+/* Gives the worker back. Returns 0; -EINVAL: it was not taken. */
+int starpu_driver_deinit(struct starpu_driver *d);
+
+/* The three in one: runs tasks until starpu_drivers_request_termination() or starpu_shutdown(). Returns as
+ * starpu_driver_init(). */
+int starpu_driver_run(struct starpu_driver *d);
+/* Every starpu_driver_run() returns when it has no task any more. */
+void starpu_drivers_request_termination(void);
 
 #pragma GCC visibility pop
 

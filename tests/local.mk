@@ -92,6 +92,7 @@ TAP_TESTS += tests/core/bound
 TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/contexts_nested
 TAP_TESTS += tests/core/contexts_moves
+TAP_TESTS += tests/core/driven
 TAP_TESTS += tests/core/contexts_renumbered
 TAP_TESTS += tests/core/contexts_devices
 TAP_TESTS += tests/core/contexts_rules

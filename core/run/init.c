@@ -226,6 +226,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_nodes_init();
     orr_async_copy_init(conf);
     if ((r = setup_workers(conf)) != 0) goto undo_workers;
+    if ((r = orr_driven_choose(conf)) != 0) goto undo_workers;
     orr_combined_init(conf);
     if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0)
         goto undo_workers;
@@ -288,10 +289,6 @@ int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv)
     struct starpu_conf *conf = user_conf ? user_conf : &defaults;
     if (conf->magic != 42) {
         orr_error("starpu_init: the configuration was not prepared by starpu_conf_init");
-        return -EINVAL;
-    }
-    if (conf->n_not_launched_drivers > 0) {
-        orr_error("starpu_init: the program cannot run workers itself (starpu_conf.not_launched_drivers)");
         return -EINVAL;
     }
     if (!lock_init("starpu_init")) return -EBUSY;

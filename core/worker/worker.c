@@ -628,6 +628,19 @@ static void cpu_loop(struct orr_worker *w)
     }
 }
 
+bool orr_worker_step(struct orr_worker *w)
+{
+    if (orr_load_relaxed(&orr_lot.attention)) orr_worker_attend(w);
+    struct orr_task *t = w->kept;
+    w->kept = NULL;
+    if (!t) {
+        w->kept_in_a_row = 0;
+        t = orr_worker_next(w);
+    }
+    if (t) orr_worker_run(w, t);
+    return t != NULL;
+}
+
 /* The name that top, gdb and the like show: 15 characters at most. */
 static void name_thread(const struct orr_worker *w)
 {
@@ -698,12 +711,17 @@ int orr_workers_start(void)
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         w->next_order = 1;
+        if (w->driven) {
+            orr_add_acq_rel(&workers_up, 1u);
+            continue;
+        }
         int r = pthread_create(&w->thread, NULL, worker_thread, w);
         if (r) {
             orr_error("worker %u: no thread can be made for it (%s)", i, strerror(r));
             orr_store_seq(&orr_lot.stopping, 1);
             orr_wake_all();
-            while (i-- > 0) pthread_join(orr_workers[i].thread, NULL);
+            while (i-- > 0)
+                if (!orr_workers[i].driven) pthread_join(orr_workers[i].thread, NULL);
             orr_store_seq(&orr_lot.running, 0u);
             return -r;
         }
@@ -736,7 +754,9 @@ void orr_workers_stop(void)
     set_paused(0);
     pthread_mutex_unlock(&pause_lock);
     orr_wake_all();
-    for (unsigned i = 0; i < orr_worker_count; i++) pthread_join(orr_workers[i].thread, NULL);
+    orr_driven_stop();
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (!orr_workers[i].driven) pthread_join(orr_workers[i].thread, NULL);
     orr_store_seq(&orr_lot.running, 0u); /* what is asked of a worker from now on is done by who asks */
 }
 

@@ -64,6 +64,7 @@ struct orr_worker {
     bool list_due;               /* it has not told the pool what is ready in that list (joblist.c) */
     unsigned jobs_in_a_row;      /* without asking the policy */
     _Atomic bool observed;       /* hooks of the policy or profiling want to see every task */
+    bool driven;                 /* by a thread of the program's (driven.c): it has none of its own [const] */
     bool direct;                 /* implementations are called straight from here (CPU) [const] */
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
     uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
@@ -144,6 +145,14 @@ uint32_t orr_worker_backlog(struct orr_worker *w);
  * after another. */
 struct starpu_conf;
 void orr_binding_choose(const struct starpu_conf *conf, int *cores_out);
+
+/* Runs one task, if there is one, on the calling thread, which is w's meanwhile. False: there was none. */
+bool orr_worker_step(struct orr_worker *w);
+
+/* Which workers the program runs itself; before they start. 0; -EINVAL (said why). And at their stop: waits
+ * until no thread of the program's is inside one. */
+int orr_driven_choose(const struct starpu_conf *conf);
+void orr_driven_stop(void);
 
 /* Threads of all workers: start (after policies exist) and stop (drains nothing; call when quiescent). */
 int orr_workers_start(void);
