@@ -227,8 +227,7 @@ static void flushed_in_part(void)
     for (int r = 0; r < ranks; r++) register_owned(&to[r], &value[1 + r], 71 + r, r);
     for (int round = 0; round < 2; round++) {
         for (int r = 0; r < ranks; r++)
-            failed |=
-                starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, to[r], STARPU_R, a, 0);
+            failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, to[r], STARPU_R, a, 0);
         if (my_rank < 2) starpu_mpi_cache_flush(pair, a);
         if (my_rank == 0) right &= !starpu_mpi_cached_send(a, 1);
         for (int r = 2; r < ranks && my_rank == 0; r++) right &= starpu_mpi_cached_send(a, r);
@@ -380,8 +379,9 @@ static void memory(void)
         if (i == 19) before = resident_kib();
     }
     long grown = resident_kib() - before;
-    fact(!failed && grown < 1500, "100 communicators, used and freed, leave no memory behind (%s)",
-         grown < 1500 ? "none" : "they do");
+    const char *build = getenv("ORR_SANITIZER"); /* sanitizers keep freed memory for a while */
+    fact(!failed && (grown < 1500 || (build && strcmp(build, "none") != 0)),
+         "100 communicators, used and freed, leave no memory behind (%s)", grown < 1500 ? "none" : "they do");
 }
 
 int main(int argc, char **argv)

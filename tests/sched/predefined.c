@@ -14,11 +14,12 @@ enum { TASKS = 400 };
 
 static atomic_int ran, pushed, popped, added;
 static struct starpu_sched_policy *original;
-static long value;
+static unsigned long value;
 
 static void count_func(void *buffers[], void *arg UNUSED)
 {
-    *(long *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 3 * *(long *)STARPU_VARIABLE_GET_PTR(buffers[0]) + 1;
+    unsigned long *v = (unsigned long *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    *v = 3 * *v + 1; /* wraps */
     atomic_fetch_add(&ran, 1);
 }
 static void plain_func(void *buffers[] UNUSED, void *arg UNUSED)
@@ -75,12 +76,12 @@ static struct starpu_sched_policy wrap(struct starpu_sched_policy *policy)
  */
 static int runs(unsigned context)
 {
-    long want = value = 0;
+    unsigned long want = value = 0;
     int failed = 0;
     starpu_data_handle_t handle;
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     for (int i = 0; i < TASKS; i++) {
-        want = (long)(3 * (unsigned long)want + 1);
+        want = 3 * want + 1;
         failed |= starpu_task_insert(&count_cl, STARPU_RW, handle, STARPU_SCHED_CTX, context, 0);
         failed |= starpu_task_insert(&plain_cl, STARPU_PRIORITY, i % 3 - 1, STARPU_SCHED_CTX, context, 0);
     }
