@@ -188,6 +188,21 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (node == STARPU_MAIN_RAM) orr_registry_set_pointer(h, pointer_of(h, 0));
 }
 
+/* Copies the shape of h, of a node whose structure no transfer is just changing. There is one soon: who takes
+ * memory for the only copy does not wait for anything. */
+static void copy_shape(struct orr_data *h, void *itf_out)
+{
+    for (bool found = false; !found; sched_yield()) {
+        orr_spin_lock(&h->queue.lock);
+        for (unsigned n = 0; n < h->nnodes && !found; n++) {
+            found = !h->replicates[n].incoming;
+            if (found) memcpy(itf_out, h->replicates[n].interface, h->ops->interface_size);
+        }
+        orr_spin_unlock(&h->queue.lock);
+        if (found) break;
+    }
+}
+
 void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t src)
 {
     if (!check(src, "starpu_data_register_same")) {
@@ -200,7 +215,7 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
         *dst = NULL;
         return;
     }
-    memcpy(itf, src->replicates[0].interface, src->ops->interface_size);
+    copy_shape(src, itf);
     starpu_data_register(dst, -1, itf, (struct starpu_data_interface_ops *)src->ops);
     orr_free(itf);
 }

@@ -334,9 +334,10 @@ static void release_children(struct orr_data_block *plan)
 }
 
 /* Nobody gave the parent a value, neither before it was cut nor through a child. */
-static void forget_value(struct orr_data *h)
+static void forget_value(struct orr_data *h, bool lost)
 {
     orr_spin_lock(&h->queue.lock);
+    h->lost |= lost;
     for (unsigned n = 0; n < h->nnodes; n++) h->replicates[n].state = ORR_INVALID;
     h->initialized = false;
     orr_data_update_ready_locked(h);
@@ -360,8 +361,7 @@ static void switch_to_parent(struct plan_switch *s)
         plan->pinned[i] = s->moves[i].status == 0;
         written |= s->moves[i].status == 0;
     }
-    if (lost || (!plan->valid && !written)) forget_value(plan->parent);
-    plan->parent->lost |= lost;
+    if (lost || (!plan->valid && !written)) forget_value(plan->parent, lost);
     if (plan->parent_pinned)
         orr_fetch_end(plan->parent, STARPU_MAIN_RAM, s->from == PLAN_WRITE ? STARPU_RW : STARPU_R);
     plan->parent_pinned = false;
@@ -773,7 +773,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     }
     struct orr_data_block *plan = plan_create(h, f, __func__);
     if (!plan) {
-        if (!valid) forget_value(h);
+        if (!valid) forget_value(h, false);
         orr_fetch_end(h, STARPU_MAIN_RAM, STARPU_RW);
         orr_data_leave(h, NULL);
         return;

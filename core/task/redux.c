@@ -222,7 +222,9 @@ static void sum_next(struct orr_task *done, void *arg)
     }
     if (!s->has_value) {
         s->has_value = true;
+        orr_spin_lock(&s->handle->queue.lock);
         s->handle->initialized = true;
+        orr_spin_unlock(&s->handle->queue.lock);
         if (submit_step(s, r->init_cl, r->init_cl_arg, NULL) != 0) give_up(s);
         return;
     }

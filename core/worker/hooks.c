@@ -11,8 +11,9 @@
 enum { HOOKS_MAX = 4 };
 
 struct hook {
-    _Atomic(unsigned (*)(void *)) func; /* NULL: free; publishes arg */
-    void *arg;
+    _Atomic(unsigned (*)(void *)) func; /* NULL: free */
+    _Atomic(void *) arg;
+    _Atomic uint32_t changes; /* odd while the two are changed; who saw it change has not read a pair */
 };
 static struct hook hooks[HOOKS_MAX];
 static pthread_mutex_t hooks_lock =
@@ -22,12 +23,23 @@ static pthread_mutex_t hooks_lock =
 static bool call(void *arg)
 {
     struct hook *h = arg;
+    uint32_t changes = orr_load_acquire(&h->changes);
     unsigned (*func)(void *) = orr_load_acquire(&h->func);
-    if (!func) return false;
+    void *func_arg = orr_load_acquire(&h->arg);
+    if (!func || (changes & 1) || orr_load_relaxed(&h->changes) != changes) return false;
     orr_acting_begin();
-    bool again = func(h->arg) == 0;
+    bool again = func(func_arg) == 0;
     orr_acting_end();
     return again;
+}
+
+/* Called with the lock held. */
+static void set_locked(struct hook *h, unsigned (*func)(void *), void *arg)
+{
+    orr_add_acq_rel(&h->changes, 1u);
+    orr_store_release(&h->func, func);
+    orr_store_release(&h->arg, arg);
+    orr_add_acq_rel(&h->changes, 1u);
 }
 
 static int add(unsigned (*func)(void *), void *arg)
@@ -37,10 +49,9 @@ static int add(unsigned (*func)(void *), void *arg)
     for (int i = 0; i < HOOKS_MAX && id < 0; i++)
         if (!orr_load_relaxed(&hooks[i].func)) id = i;
     if (id >= 0) {
-        hooks[id].arg = arg;
-        orr_store_release(&hooks[id].func, func);
+        set_locked(&hooks[id], func, arg);
         if (orr_progress_register((struct orr_progress){ .poll = call, .arg = &hooks[id] }) != 0) {
-            orr_store_release(&hooks[id].func, NULL);
+            set_locked(&hooks[id], NULL, NULL);
             id = -1;
         }
     }
@@ -54,7 +65,7 @@ static void drop(int id)
     if (id < 0 || id >= HOOKS_MAX) return;
     pthread_mutex_lock(&hooks_lock);
     orr_progress_unregister((struct orr_progress){ .poll = call, .arg = &hooks[id] });
-    orr_store_release(&hooks[id].func, NULL);
+    set_locked(&hooks[id], NULL, NULL);
     pthread_mutex_unlock(&hooks_lock);
 }
 

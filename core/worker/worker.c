@@ -784,12 +784,15 @@ unsigned orr_workers_busy(void)
 
 /* ---- progress functions ---- */
 
-enum { PROGRESS_MAX = 8 };
+/* Who polls may still look at a function that was unregistered: its entry never changes, and is used again
+ * for the same function and argument alone. */
+enum { PROGRESS_MAX = 8, KNOWN_MAX = 64 };
 static struct {
-    _Atomic uint32_t count; /* publishes the entries before it */
-    struct orr_progress entry[PROGRESS_MAX];
-    _Atomic bool live[PROGRESS_MAX];
-    pthread_mutex_t lock; /* protects registration; leaf */
+    _Atomic uint32_t count; /* entries that may be set */
+    _Atomic(const struct orr_progress *) entry[PROGRESS_MAX];
+    struct orr_progress known[KNOWN_MAX]; /* [lock, and then const] all that there ever were */
+    unsigned nknown;                      /* [lock] */
+    pthread_mutex_t lock;                 /* protects registration; leaf */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool blocked_poll(void)
@@ -797,29 +800,44 @@ static bool blocked_poll(void)
     return orr_progress_poll();
 }
 
+static bool is_same(const struct orr_progress *a, const struct orr_progress *b)
+{
+    return a->poll == b->poll && a->arg == b->arg;
+}
+
+/* The one that stands for p for ever; NULL: there is no room. Called with the lock held. */
+static const struct orr_progress *know_locked(const struct orr_progress *p)
+{
+    for (unsigned i = 0; i < progress.nknown; i++)
+        if (is_same(&progress.known[i], p)) return &progress.known[i];
+    if (progress.nknown == KNOWN_MAX) return NULL;
+    progress.known[progress.nknown] = *p;
+    return &progress.known[progress.nknown++];
+}
+
 int orr_progress_register(struct orr_progress p)
 {
     pthread_mutex_lock(&progress.lock);
     uint32_t n = orr_load_relaxed(&progress.count);
-    int r = n < PROGRESS_MAX ? 0 : -ENOSPC;
-    if (r == 0) {
-        progress.entry[n] = p;
-        orr_store_relaxed(&progress.live[n], true);
+    const struct orr_progress *known = n < PROGRESS_MAX ? know_locked(&p) : NULL;
+    if (known) {
+        orr_store_release(&progress.entry[n], known); /* pairs with orr_progress_poll */
         orr_store_release(&progress.count, n + 1);
         orr_store_release(&orr_blocked_poll, blocked_poll);
     }
     pthread_mutex_unlock(&progress.lock);
-    return r;
+    return known ? 0 : -ENOSPC;
 }
 
 void orr_progress_unregister(struct orr_progress p)
 {
     pthread_mutex_lock(&progress.lock);
     uint32_t n = orr_load_relaxed(&progress.count);
-    for (uint32_t i = 0; i < n; i++)
-        if (progress.entry[i].poll == p.poll && progress.entry[i].arg == p.arg)
-            orr_store_release(&progress.live[i], false);
-    while (n > 0 && !orr_load_relaxed(&progress.live[n - 1])) n--;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct orr_progress *known = orr_load_relaxed(&progress.entry[i]);
+        if (known && is_same(known, &p)) orr_store_release(&progress.entry[i], NULL);
+    }
+    while (n > 0 && !orr_load_relaxed(&progress.entry[n - 1])) n--;
     orr_store_release(&progress.count, n);
     if (n == 0) orr_store_release(&orr_blocked_poll, NULL);
     pthread_mutex_unlock(&progress.lock);
@@ -829,7 +847,9 @@ bool orr_progress_poll(void)
 {
     bool moved = false;
     uint32_t n = orr_load_acquire(&progress.count);
-    for (uint32_t i = 0; i < n; i++)
-        if (orr_load_acquire(&progress.live[i])) moved |= progress.entry[i].poll(progress.entry[i].arg);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct orr_progress *p = orr_load_acquire(&progress.entry[i]);
+        if (p) moved |= p->poll(p->arg);
+    }
     return moved;
 }

@@ -111,9 +111,10 @@ static void order_among_sets(void)
     }
     gate_open(&gates[0]); /* worker 0 is in all sets, and the only one free */
     for (int i = 0; i < 10000 && atomic_load(&clock_now) < 6; i++) usleep(1000);
+    for (int i = 1; i < WORKERS; i++) gate_open(&gates[i]);
+    starpu_task_wait_for_all();
     for (int i = 0; i < 6; i++) same &= order[i] == want[i];
     ok(!failed && same, "prio: by priority, then as submitted, whichever sets of workers they name");
-    for (int i = 1; i < WORKERS; i++) gate_open(&gates[i]);
     starpu_shutdown();
 }
 
