@@ -401,7 +401,7 @@ static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
     while (has_place(p) && !is_called(w)) {
         struct orr_task *t = next_task(p, w);
         if (!t) return;
-        if (!pipeline_add(p, w, t)) {
+        if (is_called(w) || !pipeline_add(p, w, t)) { /* it may have been submitted after the call */
             p->waiting = t;
             return;
         }

@@ -608,35 +608,41 @@ void orr_worker_attend(struct orr_worker *w)
     if (orr_member_called(w)) orr_member_change(w);
 }
 
+/* What it keeps for itself, or the next one; after what it is called for: a task that was submitted once the
+ * workers were paused is found by a look that began before, but is not run before the look at attention that
+ * follows. */
+static struct orr_task *take(struct orr_worker *w)
+{
+    struct orr_task *t = w->kept;
+    if (!t) {
+        w->kept_in_a_row = 0;
+        t = orr_worker_next(w);
+    }
+    w->kept = NULL;
+    if (orr_likely(!orr_load_relaxed(&orr_lot.attention))) return t;
+    w->kept = t; /* where it goes back from if the context is left */
+    orr_worker_attend(w);
+    t = w->kept;
+    w->kept = NULL;
+    return t;
+}
+
 static void cpu_loop(struct orr_worker *w)
 {
     for (;;) {
-        if (orr_unlikely(orr_load_relaxed(&orr_lot.attention))) orr_worker_attend(w);
-        struct orr_task *t = w->kept;
-        if (t) {
-            w->kept = NULL;
-        } else {
-            w->kept_in_a_row = 0;
-            t = orr_worker_next(w);
+        struct orr_task *t = take(w);
+        if (orr_likely(t != NULL)) {
+            orr_worker_run(w, t);
+            continue;
         }
-        if (orr_unlikely(!t)) {
-            t = orr_worker_idle(w);
-            if (!t && orr_load_seq(&orr_lot.stopping)) return;
-            if (!t) continue;
-        }
-        orr_worker_run(w, t);
+        w->kept = orr_worker_idle(w);
+        if (!w->kept && orr_load_seq(&orr_lot.stopping)) return;
     }
 }
 
 bool orr_worker_step(struct orr_worker *w)
 {
-    if (orr_load_relaxed(&orr_lot.attention)) orr_worker_attend(w);
-    struct orr_task *t = w->kept;
-    w->kept = NULL;
-    if (!t) {
-        w->kept_in_a_row = 0;
-        t = orr_worker_next(w);
-    }
+    struct orr_task *t = take(w);
     if (t) orr_worker_run(w, t);
     return t != NULL;
 }

@@ -182,6 +182,69 @@ static void idle_then_busy(void)
     ok(!failed && wrong == 0 && runs == 200, "workers that went idle wake up for each new task");
 }
 
+/* ---- a worker that is looking for tasks while the workers are paused ---- */
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct starpu_task *held;
+static atomic_int looking, may_look;
+
+static int hold_task(struct starpu_task *task)
+{
+    pthread_mutex_lock(&held_lock);
+    held = task;
+    pthread_mutex_unlock(&held_lock);
+    return starpu_push_task_end(task);
+}
+
+static struct starpu_task *slow_pop(unsigned ctx UNUSED)
+{
+    atomic_store(&looking, 1);
+    starpu_worker_relax_on(); /* pausing takes the worker's mutex */
+    while (!atomic_load(&may_look)) usleep(100);
+    starpu_worker_relax_off();
+    pthread_mutex_lock(&held_lock);
+    struct starpu_task *task = held;
+    held = NULL;
+    pthread_mutex_unlock(&held_lock);
+    return task;
+}
+
+static void pausing_while_it_looks(void)
+{
+    struct starpu_sched_policy slow = { .policy_name = "slow",
+                                        .policy_description = "one task, looked for slowly",
+                                        .push_task = hold_task,
+                                        .pop_task = slow_pop };
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    conf.ncuda = conf.nopencl = 0;
+    conf.sched_policy = &slow;
+    atomic_store(&runs, 0);
+    int status = starpu_init(&conf);
+    if (status) {
+        printf("Bail out! starpu_init returned %d\n", status);
+        exit(1);
+    }
+    while (!atomic_load(&looking)) usleep(100);
+    starpu_pause();
+    int failed = submit_count();
+    atomic_store(&may_look, 1);
+    while (!failed) {
+        pthread_mutex_lock(&held_lock);
+        int taken = !held;
+        pthread_mutex_unlock(&held_lock);
+        if (taken) break;
+        usleep(100);
+    }
+    usleep(20000);
+    ok(!failed && runs == 0, "a task that a worker finds in a look begun before the pause does not run");
+    starpu_resume();
+    starpu_task_wait_for_all();
+    is_int(runs, 1, "it runs after the workers are resumed");
+    starpu_shutdown();
+}
+
 int main(void)
 {
     alarm(30);
@@ -193,5 +256,6 @@ int main(void)
     nothing_to_wait_for();
     idle_then_busy();
     starpu_shutdown();
+    pausing_while_it_looks();
     return done_testing();
 }
