@@ -25,6 +25,7 @@ static void gated_func(void *buffers[], void *arg)
     set_func(buffers, NULL);
 }
 
+/* Simulated devices execute functions for CPUs too, and would have the value: these are inserted for CPUs. */
 static struct starpu_codelet set_cl = { .cpu_funcs = { set_func }, .nbuffers = 1, .modes = { STARPU_W } };
 static struct starpu_codelet gated_cl = { .cpu_funcs = { gated_func }, .nbuffers = 1, .modes = { STARPU_W } };
 
@@ -59,7 +60,8 @@ static void with_a_callback(void)
     struct gate gate = { 0 };
     watched = vector();
     calls = 0;
-    starpu_task_insert(&gated_cl, STARPU_W, watched, STARPU_CL_ARGS_NFREE, &gate, sizeof gate, 0);
+    starpu_task_insert(&gated_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, STARPU_CL_ARGS_NFREE, &gate,
+                       sizeof gate, 0);
     int r = starpu_data_get_on_node_cb_prio(watched, node, STARPU_R, arrived, NULL, STARPU_FETCH, 0);
     gate_wait_entered(&gate, 1);
     ok(r == 0 && calls == 0, "data is asked for on a device while a task writes it");
@@ -68,11 +70,11 @@ static void with_a_callback(void)
     starpu_task_wait_for_all();
     starpu_data_unregister(watched);
     watched = vector();
-    starpu_task_insert(&set_cl, STARPU_W, watched, 0);
+    starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
     ok(get(STARPU_R, STARPU_PREFETCH) == 0 && valid_in_callback, "so it does for a prefetch");
-    starpu_task_insert(&set_cl, STARPU_W, watched, 0);
+    starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
     ok(get(STARPU_RW, STARPU_IDLEFETCH) == 0 && valid_in_callback, "and for one when the link is idle");
-    starpu_task_insert(&set_cl, STARPU_W, watched, 0);
+    starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
     ok(get(STARPU_W, STARPU_FETCH) == 0 && allocated_in_callback && !valid_in_callback,
        "for writing there is memory only");
     ok(starpu_data_acquire(watched, STARPU_R) == 0 && ((int *)starpu_data_get_local_ptr(watched))[3] == 3,
