@@ -815,12 +815,15 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
 struct visit_early {
     void (*fn)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
     void *arg;
+    size_t count;
 };
 
 static void visit_early_node(struct orr_match_node *n, void *arg)
 {
     struct visit_early *v = arg;
-    v->fn(n, &((struct orr_early *)n)->header, v->arg);
+    if (n->context & ORR_CONTEXT_UNCOUNTED) return; /* a rank is ahead in a collective call of the layer */
+    v->count++;
+    if (v->fn) v->fn(n, &((struct orr_early *)n)->header, v->arg);
 }
 
 size_t orr_engine_visit_early(struct orr_engine *e,
@@ -828,13 +831,12 @@ size_t orr_engine_visit_early(struct orr_engine *e,
                                          void *arg),
                               void *arg)
 {
-    struct visit_early v = { fn, arg };
+    struct visit_early v = { fn, arg, 0 };
     lock_blocking(e);
     drain_inbox_locked(e);
-    size_t count = e->early.nodes;
-    if (fn) orr_match_visit(&e->early, visit_early_node, &v);
+    orr_match_visit(&e->early, visit_early_node, &v);
     unlock(e);
-    return count;
+    return v.count;
 }
 
 void orr_engine_visit_under_way(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),

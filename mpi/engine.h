@@ -125,8 +125,8 @@ bool orr_engine_poll(struct orr_engine *e);
 /* True on a thread that is inside of done. */
 bool orr_engine_in_callback(void);
 
-/* For shutdown: visits receives and sends that were never matched, early messages that nobody received, ...
- * */
+/* For shutdown: visits receives and sends that were never matched; early messages of the program that nobody
+ * received, whose number it returns. */
 void orr_engine_visit_unmatched(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
                                 void *arg);
 size_t orr_engine_visit_early(struct orr_engine *e,

@@ -514,7 +514,6 @@ void orr_messages_describe_waiting(bool certain)
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)
 {
     unsigned long long bytes = h->bytes;
-    if (n->context & ORR_CONTEXT_UNCOUNTED) return;
     if (when)
         orr_error(
             "  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",

@@ -353,6 +353,28 @@ static void single_facts(void)
     orr_inproc_destroy(net);
 }
 
+/* A rank that is ahead in a collective call of the layer does not make the program's messages be left. */
+static void ahead_of_the_others(void)
+{
+    static char memory[2][8];
+    struct planned p = { .source = 0, .destination = 1, .tag = 9 };
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 0);
+    struct end own, programs;
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    simple(&own, &p, ORR_SEND, memory[0], 8, 0);
+    own.request.node.context = ORR_CONTEXT_UNCOUNTED;
+    orr_engine_post(&ranks[0].engine, &own.request, true);
+    poll_both(100);
+    is_int((long long)orr_engine_visit_early(&ranks[1].engine, NULL, NULL), 0,
+           "an early message of the layer itself is none of the program's");
+    orr_engine_post(&ranks[0].engine, simple(&programs, &p, ORR_SEND, memory[1], 8, 0), true);
+    poll_both(100);
+    is_int((long long)orr_engine_visit_early(&ranks[1].engine, NULL, NULL), 1,
+           "and the program's is counted");
+    for (int i = 0; i < 2; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
+}
+
 /* What nobody receives, or not in time, when all give up. */
 static void giving_up(void)
 {
@@ -444,6 +466,7 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     setenv("STARPU_SILENT", "1", 1);
     single_facts();
+    ahead_of_the_others();
     giving_up();
     full_window();
     foreign_bytes();
