@@ -20,7 +20,7 @@ void *orr_block_alloc(size_t bytes)
 {
     enum orr_slab_id id = slab_for(bytes);
     bool fail;
-    if (id == ORR_SLAB_COUNT) return orr_malloc_aligned(ORR_CACHE_LINE, bytes);
+    if (id == ORR_SLAB_COUNT) return orr_malloc_aligned(ORR_SLAB_HEAD, bytes);
     if (orr_unlikely(orr_alloc_injected(&fail)) && fail) return NULL; /* a recycled one may fail as well */
     return orr_slab_alloc(id);
 }

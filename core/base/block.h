@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-
-/* A block at the start of a cache line, uninitialised or zeroed; NULL when out of memory. */
+/* A block at the start of a cache line, of a pair of them where it is larger than one; uninitialised or
+ * zeroed; NULL when out of memory. */
 void *orr_block_alloc(size_t bytes);
 void *orr_block_calloc(size_t bytes);
 /* With the size that was asked for. NULL is nothing. */

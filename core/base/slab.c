@@ -53,7 +53,7 @@ static bool add_chunk_locked(struct slab *s)
     c->next = s->chunks;
     c->bytes = bytes;
     s->chunks = c;
-    s->cut = (char *)c + ORR_CACHE_LINE;
+    s->cut = (char *)c + ORR_SLAB_HEAD;
     s->cut_end = (char *)c + bytes;
     s->next_chunk_bytes = bytes < LAST_CHUNK_BYTES ? bytes * 2 : bytes;
     return true;
@@ -167,7 +167,7 @@ void orr_slab_for_each(enum orr_slab_id id, void (*fn)(void *block, void *arg), 
     orr_spin_lock(&s->lock);
     for (struct chunk *c = s->chunks; c; c = c->next) {
         char *end = c == s->chunks ? s->cut : (char *)c + c->bytes;
-        for (char *b = (char *)c + ORR_CACHE_LINE; b + block_bytes(s) <= end; b += block_bytes(s)) fn(b, arg);
+        for (char *b = (char *)c + ORR_SLAB_HEAD; b + block_bytes(s) <= end; b += block_bytes(s)) fn(b, arg);
     }
     orr_spin_unlock(&s->lock);
 }

@@ -13,6 +13,7 @@
 #include <starpu_config.h>
 
 #include "core/base/export.h"
+#include "core/base/sync.h"
 
 enum orr_slab_id {
     ORR_SLAB_TASK,        /* private and public part of a task in one block */
@@ -28,6 +29,10 @@ enum orr_slab_id {
 };
 
 /* Jobs of lists live in them too, and hold a bit for each worker. */
+/* What a chunk keeps for itself at its start: a pair of cache lines, since processors fetch lines in aligned
+ * pairs. Blocks whose size is a multiple of that never share a pair: who reads the end of one does not take
+ * the start of the next away from the thread that works on it. */
+enum { ORR_SLAB_HEAD = 2 * ORR_CACHE_LINE };
 enum { ORR_ARGS_BLOCK_BYTES = STARPU_NMAXWORKERS > 256 ? 96 + STARPU_NMAXWORKERS / 8 : 128 };
 
 struct orr_slab_cache { /* [own: thread] */

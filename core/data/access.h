@@ -50,12 +50,11 @@ struct orr_access_queue {
                                 * neighbours together, and the lock is not to be read plainly */
     bool commute_busy;         /* one of the commuting group is at work */
     bool expecting;            /* accesses were submitted that will join late: who ENDS waits for them */
-    _Atomic bool planned; /* the data is part of a partition plan: who joins goes through partition.h. Read
-                           * without the lock as a hint */
-    uint32_t active;      /* how many hold now */
-    struct orr_access *holder;    /* the writer, while group is WRITE; NULL when its access does not last */
-    struct orr_access *head;      /* waiting, in order */
-    struct orr_access *tail;      /* valid when head is set */
+    bool planned;              /* the data is part of a partition plan: who joins goes through partition.h */
+    uint32_t active;           /* how many hold now */
+    struct orr_access *holder; /* the writer, while group is WRITE; NULL when its access does not last */
+    struct orr_access *head;   /* waiting, in order */
+    struct orr_access *tail;   /* valid when head is set */
     struct orr_access *commuters; /* admitted to the commuting group, waiting for their turn */
 };
 

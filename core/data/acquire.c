@@ -89,7 +89,7 @@ static int join_as_it_is(struct orr_data *h, struct orr_access *a, orr_partition
 static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
 {
     orr_spin_lock(&h->queue.lock);
-    if (orr_likely(!orr_load_relaxed(&h->queue.planned))) return join_and_unlock(h, a, how);
+    if (orr_likely(!h->queue.planned)) return join_and_unlock(h, a, how);
     orr_spin_unlock(&h->queue.lock);
     return orr_partition_join(h, a, how);
 }

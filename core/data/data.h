@@ -56,31 +56,35 @@ struct orr_data {
     void *_Atomic
         ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
                           * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
-    int32_t mpi_rank;    /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
     uint32_t footprint;  /* hash of the shape; [const] once registered */
-    uint32_t mpi_flags;  /* [own: mpi, program's submitting thread] enum in mpi/ownership.h */
-    uint32_t mpi_tag;    /* [own: mpi, program's submitting thread] its tag, folded (mpi/stream.h) */
-    /* line 1 */
+    /* line 1: what submission looks at. Workers do not write here */
+    ORR_ALIGNED_LINE uint32_t magic; /* ORR_DATA_MAGIC while registered */
+    int32_t mpi_rank;   /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
+    uint32_t mpi_flags; /* [own: mpi, program's submitting thread] enum in mpi/ownership.h */
+    uint32_t mpi_tag;   /* [own: mpi, program's submitting thread] its tag, folded (mpi/stream.h) */
+    void *mpi;          /* [own: mpi] */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */
-    void *mpi;                                   /* [own: mpi] */
     struct orr_data_rare *rare;                  /* NULL until needed [lock] */
-    struct orr_data *parent, *root;              /* partitioning [const] */
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
+    bool partitioned;
+    _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
+                           * between who submits and who executes [written: lock] */
+    _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
     _Atomic bool written_ahead;   /* whoever joins now finds a value: a write joined before, or the data was
                                    * registered with memory [written: lock] */
-    bool initialized;             /* somebody wrote, or it was registered with memory [lock] */
-    _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
-    bool partitioned, is_not_important, ooc;
+    /* line 2 */
+    ORR_ALIGNED_LINE bool initialized; /* somebody wrote, or it was registered with memory [lock] */
+    bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
+    bool is_not_important, ooc;
     uint8_t reading_stopped;
-    bool lost;         /* a task that was to write it failed, and nobody has written it since [lock] */
-    uint32_t magic;    /* ORR_DATA_MAGIC while registered */
-    uint32_t wt_mask;  /* write-through nodes */
-    uint32_t expected; /* accesses submitted that will join late (queue.expecting) [lock] */
+    uint32_t wt_mask;                /* write-through nodes */
+    uint32_t expected;               /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
     uint32_t block_bytes;            /* of it and what follows it (block.h) [const] */
+    struct orr_data *parent, *root;  /* partitioning [const] */
     struct orr_data *next, **prev;   /* of those not found by address alone (registry.c) [lock: registry] */
     struct orr_data *ptr_next, **ptr_prev; /* of those with similar addresses [lock: registry] */
     void *local_ptr;                       /* as registered; key of the look-up [lock: registry] */

@@ -248,7 +248,8 @@ static struct orr_data_block *plan_create(struct orr_data *parent, const struct 
 static void set_planned(struct orr_data *h, bool planned)
 {
     orr_spin_lock(&h->queue.lock);
-    orr_store_relaxed(&h->queue.planned, planned);
+    h->queue.planned = planned;
+    orr_store_relaxed(&h->planned, planned);
     orr_spin_unlock(&h->queue.lock);
 }
 

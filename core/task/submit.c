@@ -166,7 +166,7 @@ static int build_accesses(struct orr_task *t, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
-        if (orr_unlikely(orr_load_relaxed(&handles[i]->queue.planned))) {
+        if (orr_unlikely(orr_load_relaxed(&handles[i]->planned))) {
             orr_data_announce_above(handles[i]);
             t->flags |= ORR_TF_PLANNED;
         }
@@ -316,7 +316,7 @@ static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
     for (unsigned i = 0; i < t->naccesses && !r; i++) {
         struct orr_access *a = &orr_task_accesses(t)[i];
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
-        if (!(a->flags & ORR_AF_LATE) && orr_load_relaxed(&h->queue.planned))
+        if (!(a->flags & ORR_AF_LATE) && orr_load_relaxed(&h->planned))
             r = orr_partition_switch(u, h, a->group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
     }
     return r;
@@ -330,7 +330,7 @@ static inline bool lock_queues(starpu_data_handle_t *handles, struct orr_access 
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
         struct orr_access_queue *q = &handles[a[i].index]->queue;
         orr_spin_lock(&q->lock);
-        planned |= orr_load_relaxed(&q->planned);
+        planned |= q->planned;
     }
     return planned;
 }

@@ -42,13 +42,14 @@ const size_t orr_slab_block_bytes[ORR_SLAB_COUNT] = {
     [ORR_SLAB_RARE] = ORR_SLAB_ROUND(sizeof(struct orr_task_rare), 16),
     [ORR_SLAB_GRAPH_NODE] = ORR_GRAPH_NODE_BYTES,
     [ORR_SLAB_GRAPH_DATUM] = ORR_GRAPH_DATUM_BYTES,
-    /* 320: a handle on one memory node with one of the usual interfaces; 512: on three */
+    /* whole pairs of lines: see ORR_SLAB_HEAD. 384: a handle on one memory node with one of the usual
+     * interfaces; 512: on three */
     [ORR_SLAB_BLOCK_FIRST] = 64,
     [ORR_SLAB_BLOCK_FIRST + 1] = 128,
     [ORR_SLAB_BLOCK_FIRST + 2] = 256,
-    [ORR_SLAB_BLOCK_FIRST + 3] = 320,
-    [ORR_SLAB_BLOCK_FIRST + 4] = 384,
-    [ORR_SLAB_BLOCK_FIRST + 5] = 512,
+    [ORR_SLAB_BLOCK_FIRST + 3] = 384,
+    [ORR_SLAB_BLOCK_FIRST + 4] = 512,
+    [ORR_SLAB_BLOCK_FIRST + 5] = 768,
     [ORR_SLAB_BLOCK_LAST] = 1024,
 };
 

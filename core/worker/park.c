@@ -36,7 +36,8 @@
 #include "core/worker/several.h"
 #include "core/worker/wait.h"
 
-enum { LOOKS_BEFORE_SEARCHING = 24, LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
+enum { PAUSES_BETWEEN_LOOKS = 4, PAUSES_BEFORE_SEARCHING = 96, GATHERING_MOST = 3 };
+enum { LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
 enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
 static const double search_us = 120.0, yield_is_long_us = 25.0;
 
@@ -406,14 +407,31 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
     return NULL;
 }
 
-/* Looks without telling anybody: what comes at once costs others nothing. */
+/* Looks without telling anybody: what comes at once costs others nothing.
+ *
+ * But for each look the cores pass the queue's lines to and fro, and those of the task, and of the data that
+ * it shares with the next one. A worker that takes tasks as fast as they are submitted, one by one, makes
+ * submission half as fast again. So where several came since it last ran dry, and more come at once, it lets
+ * them gather for a moment longer. Who submits one task and waits for its end is served as before. */
 static struct orr_task *look_briefly(struct orr_worker *w)
 {
-    for (int i = 0; i < LOOKS_BEFORE_SEARCHING; i++) {
+    uint64_t run = orr_load_relaxed(&w->tasks_run);
+    bool several = run - w->run_when_dry > 1;
+    w->run_when_dry = run;
+    if (!several) w->gathering = 0;
+    unsigned pauses = PAUSES_BETWEEN_LOOKS << w->gathering;
+    for (unsigned paused = 0; paused < PAUSES_BEFORE_SEARCHING; paused += pauses) {
+        for (unsigned k = 0; k < pauses; k++) orr_cpu_relax();
         struct orr_task *t = orr_worker_next(w);
-        if (t) return t;
-        for (int k = 0; k < 4; k++) orr_cpu_relax();
+        if (t) {
+            if (paused > 0)
+                w->gathering = 0;
+            else if (several && w->gathering < GATHERING_MOST)
+                w->gathering++;
+            return t;
+        }
     }
+    w->gathering = 0;
     return NULL;
 }
 

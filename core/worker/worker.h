@@ -67,6 +67,8 @@ struct orr_worker {
     bool driven;                 /* by a thread of the program's (driven.c): it has none of its own [const] */
     bool direct;                 /* implementations are called straight from here (CPU) [const] */
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
+    uint64_t run_when_dry;       /* of tasks_run, when it last found nothing */
+    unsigned gathering;          /* how much longer it waits between looks (look_briefly in park.c) */
     uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
     double busy_us;              /* [any: statistic] */
     _Atomic double exp_end_us;   /* when its task should end, on the clock of starpu_timing_now; 0: unknown */
