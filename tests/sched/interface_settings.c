@@ -230,8 +230,6 @@ static bool random_by_speed(void)
 static struct starpu_perfmodel history = { .type = STARPU_HISTORY_BASED, .symbol = "orrery_test_settings" };
 static void measured_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    double start = starpu_timing_now();
-    while (starpu_timing_now() - start < 200) continue; /* long enough that measures are alike */
 }
 static struct starpu_codelet measured_cl = { .cpu_funcs = { measured_func },
                                              .model = &history,
@@ -310,28 +308,31 @@ static void remove_homes(void)
     if (system(command) != 0) diag("%s remains", home);
 }
 
+/* Every measure counts here, however long the machine kept the task waiting: none is called an error. */
 static void calibration(void)
 {
+    setting("STARPU_HISTORY_MAX_ERROR", "1000000");
     setting("STARPU_SCHED", "eager");
     calibrate(NULL, 30);
     ok(measures_between(0, 0), "under eager nothing is measured by default");
     calibrate("1", 30);
-    ok(measures_between(20, 30), "with STARPU_CALIBRATE=1 everything is");
+    ok(measures_between(30, 30), "with STARPU_CALIBRATE=1 everything is");
     calibrate("0", 30);
-    ok(measures_between(20, 30), "with 0 nothing is added");
+    ok(measures_between(30, 30), "with 0 nothing is added");
     calibrate("1", 30);
-    ok(measures_between(40, 60), "with 1 measures are added");
+    ok(measures_between(60, 60), "with 1 measures are added");
     calibrate("2", 15);
-    ok(measures_between(5, 15), "with 2 they begin anew");
+    ok(measures_between(15, 15), "with 2 they begin anew");
     setting("STARPU_SCHED", "dmda");
     calibrate("2", 0);
     setting("STARPU_CALIBRATE", NULL);
     if (!new_home(1)) diag("there is no place for models");
     setting("STARPU_CALIBRATE_MINIMUM", "25");
     calibrate(NULL, 30);
-    ok(measures_between(20, 30),
+    ok(measures_between(25, 30),
        "a model that knows nothing is calibrated under dmda, until STARPU_CALIBRATE_MINIMUM");
     setting("STARPU_CALIBRATE_MINIMUM", NULL);
+    setting("STARPU_HISTORY_MAX_ERROR", NULL);
     setting("STARPU_SCHED", NULL);
 }
 
