@@ -111,7 +111,8 @@ int orrery_joblist_stop(struct orrery_joblist *list);
 int orrery_joblist_start(struct orrery_joblist *list);
 
 /* Blocks until all jobs of the list have ended, their callbacks included; also those added meanwhile. Returns
- * 0; -EINVAL: NULL; -EDEADLK: called from a task or a callback. */
+ * 0; -EIO: jobs of the list failed since this was called last (orrery_set_error_hook); -EINVAL: NULL;
+ * -EDEADLK: called from a task or a callback. */
 int orrery_joblist_wait_for_all(struct orrery_joblist *list);
 
 /* How many jobs have not started, have started and not ended, have ended since the list was made; how many

@@ -164,8 +164,7 @@ int orrery_joblist_wait_for_all(struct orrery_joblist *list)
                   orr_task_name(self->current));
         return -EDEADLK;
     }
-    orr_joblist_drain(list);
-    return 0;
+    return orr_joblist_drain(list);
 }
 
 int orrery_joblist_get_counts(struct orrery_joblist *list, struct orrery_joblist_counts *counts_out)

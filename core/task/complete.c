@@ -213,6 +213,7 @@ void orr_task_complete(struct orr_task *t)
     struct orr_tag *tag = release(t);
     void (*callback)(void *) = callback_of(pub);
     struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->rare->job : NULL;
+    bool failed = job && (t->flags & ORR_TF_FAILED);
     bool ends_first =
         orr_unlikely(callback != NULL) && is_programs(t) && !(pub->callback_arg_free && pub->callback_arg);
     if (ends_first) {
@@ -228,7 +229,7 @@ void orr_task_complete(struct orr_task *t)
     }
     /* t may be gone, and its public half */
     if (orr_unlikely(tag != NULL)) orr_tag_announce(tag);
-    if (orr_unlikely(job != NULL)) orr_task_hooks.job_ended(job);
+    if (orr_unlikely(job != NULL)) orr_task_hooks.job_ended(job, failed);
     if (orr_unlikely(ctx != 0)) orr_own_add(&self->completed_elsewhere, 1);
     orr_own_add(&self->completed, 1);
     if (orr_unlikely(ctx != 0)) orr_task_hooks.ctx_completed(ctx, was_ready, flops);

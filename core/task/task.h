@@ -250,9 +250,9 @@ struct orr_task_hooks {
      * with what the task was. */
     void (*ctx_submitted)(unsigned ctx);
     void (*ctx_completed)(unsigned ctx, bool was_ready, double flops);
-    void (*throttle)(void);                 /* blocks while too many tasks are pending; NULL: no limit */
-    void (*job_ready)(struct orr_task *t);  /* a job has all it waits for but its turn in the list */
-    void (*job_ended)(struct orr_job *job); /* its task has ended, and may be gone */
+    void (*throttle)(void);                /* blocks while too many tasks are pending; NULL: no limit */
+    void (*job_ready)(struct orr_task *t); /* a job has all it waits for but its turn in the list */
+    void (*job_ended)(struct orr_job *job, bool failed); /* its task has ended, and may be gone */
     /* copy was made of t, which has a team: it is a part of it; a reference to a team is dropped. */
     void (*team_joined)(struct orr_task *t, struct orr_task *copy);
     void (*team_unref)(struct orr_team *team);

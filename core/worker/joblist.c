@@ -17,6 +17,7 @@
  * threads could give two jobs of a list places in one order and the data in the other, for ever. */
 #include "core/worker/joblist.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include <starpu.h>
@@ -349,7 +350,7 @@ void orr_job_ready(struct orr_task *t)
     orr_joblist_unref(list);
 }
 
-void orr_job_ended(struct orr_job *job)
+void orr_job_ended(struct orr_job *job, bool failed)
 {
     struct orrery_joblist *list = job->list;
     struct outcome o = { .news.version = 0 };
@@ -357,6 +358,7 @@ void orr_job_ended(struct orr_job *job)
     enum telling telling = how_to_tell(list);
     orr_spin_lock(&list->lock);
     job->segment->unfinished--;
+    list->failed |= failed;
     drop_ended_segments_locked(list);
     if (++list->ended == list->added) {
         waiters = list->waiters;
@@ -373,7 +375,7 @@ void orr_job_ended(struct orr_job *job)
     orr_joblist_unref(list);
 }
 
-void orr_joblist_drain(struct orrery_joblist *list)
+int orr_joblist_drain(struct orrery_joblist *list)
 {
     struct orr_joblist_waiter self;
     orr_event_init(&self.drained);
@@ -385,6 +387,11 @@ void orr_joblist_drain(struct orrery_joblist *list)
     }
     orr_spin_unlock(&list->lock);
     if (busy) orr_event_wait(&self.drained);
+    orr_spin_lock(&list->lock);
+    int r = list->failed ? -EIO : 0;
+    list->failed = false;
+    orr_spin_unlock(&list->lock);
+    return r;
 }
 
 /* ---- workers ---- */

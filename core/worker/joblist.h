@@ -52,6 +52,7 @@ struct orrery_joblist {
     bool destroyed;                      /* takes no more jobs */
     bool pair_open;                      /* there was a signal, and no wait yet */
     bool stopped;                        /* none of its jobs starts */
+    bool failed;                         /* a job did, and no orr_joblist_drain has told yet */
     struct orr_job *first, *last;        /* that have not started */
     struct orr_segment *oldest, *newest; /* all before oldest have ended */
     uint64_t gate;                       /* of the next job */
@@ -91,12 +92,13 @@ int orr_joblist_wait(struct orrery_joblist *list);
 void orr_joblist_stop(struct orrery_joblist *list);
 void orr_joblist_start(struct orrery_joblist *list);
 
-/* Waits until the list has no job that has not ended. Not in tasks. */
-void orr_joblist_drain(struct orrery_joblist *list);
+/* Waits until the list has no job that has not ended. Not in tasks. 0; -EIO: a job has failed since this was
+ * asked last. */
+int orr_joblist_drain(struct orrery_joblist *list);
 
 /* Installed as orr_task_hooks.job_ready and job_ended. */
 void orr_job_ready(struct orr_task *t);
-void orr_job_ended(struct orr_job *job);
+void orr_job_ended(struct orr_job *job, bool failed);
 
 /* The next job of the list that w serves, else of another that w takes up; NULL: none. On w's thread. */
 struct orr_task *orr_joblist_next(struct orr_worker *w);

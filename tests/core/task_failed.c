@@ -127,6 +127,28 @@ static void waits(void)
     starpu_data_unregister(never);
 }
 
+static void job_lists(void)
+{
+    int value = 0;
+    starpu_data_handle_t never = vector(NULL, 1), out = vector(&value, 1);
+    struct orrery_joblist *list = orrery_joblist_create("failing", 0),
+                          *other = orrery_joblist_create("other", 0);
+    orrery_joblist_add_job(other, task_on(&set_cl, out, NULL));
+    is_int(orrery_joblist_wait_for_all(other), 0, "a job list whose job has run is waited for");
+    orrery_joblist_add_job(list, task_on(&copy_cl, out, never));
+    orrery_joblist_add_job(list, task_on(&set_cl, out, NULL));
+    is_int(orrery_joblist_wait_for_all(list), -EIO, "waiting for a list of which a job failed tells");
+    is_int(orrery_joblist_wait_for_all(list), 0, "once");
+    is_int(orrery_joblist_wait_for_all(other), 0, "who waits for another list is not told");
+    orrery_joblist_add_job(list, task_on(&copy_cl, out, never));
+    starpu_task_wait_for_all();
+    is_int(orrery_joblist_wait_for_all(list), -EIO, "so does waiting when it has ended already");
+    orrery_joblist_destroy(list);
+    orrery_joblist_destroy(other);
+    starpu_data_unregister(out);
+    starpu_data_unregister(never);
+}
+
 static void dependencies(void)
 {
     starpu_data_handle_t never = vector(NULL, 1), other = vector(NULL, 1);
@@ -254,6 +276,7 @@ int main(void)
     orrery_set_error_hook(hook, NULL);
     sim_start(2, &(struct sim_config){ .devices = "1", .mem_mb = "1" });
     waits();
+    job_lists();
     dependencies();
     reductions();
     pieces();
