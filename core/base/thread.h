@@ -51,7 +51,7 @@ enum orr_local {
     ORR_LOCAL_TREES,      /* sched/components */
     ORR_LOCAL_HYPERVISOR, /* sched/hypervisor */
     ORR_LOCAL_DRAW,       /* sched/draw.h */
-    ORR_LOCAL_MPI,        /* mpi/engine.c */
+    ORR_LOCAL_MPI,        /* mpi/wire/engine.c */
     ORR_LOCAL_COUNT
 };
 enum { ORR_LOCAL_BYTES = 80, ORR_SCRATCH_BYTES = 1024 };

@@ -60,8 +60,8 @@ struct orr_data {
     /* line 1: what submission looks at. Workers do not write here */
     ORR_ALIGNED_LINE uint32_t magic; /* ORR_DATA_MAGIC while registered */
     int32_t mpi_rank;   /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
-    uint32_t mpi_flags; /* [own: mpi, program's submitting thread] enum in mpi/ownership.h */
-    uint32_t mpi_tag;   /* [own: mpi, program's submitting thread] its tag, folded (mpi/stream.h) */
+    uint32_t mpi_flags; /* [own: mpi, program's submitting thread] enum in mpi/value/ownership.h */
+    uint32_t mpi_tag;   /* [own: mpi, program's submitting thread] its tag, folded (mpi/live/stream.h) */
     void *mpi;          /* [own: mpi] */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* insert.c: starpu_task_insert and its relatives: a task from a list of arguments.
- * Threads: any. Owns: nothing. Not here: packed values (args.c), ranks (mpi/insert.c).
+ * Threads: any. Owns: nothing. Not here: packed values (args.c), ranks (mpi/place/insert.c).
  *
  * The list is walked once. Data go straight into the task; values into a buffer of the task's own. */
 #include "core/task/insert.h"
@@ -234,7 +234,7 @@ static bool placement_kinds(struct starpu_task *t, int kind, va_list *ap)
     case STARPU_POSSIBLY_PARALLEL: t->possibly_parallel = va_arg(*ap, unsigned) != 0; return true;
     case STARPU_TASK_SCHED_DATA: t->sched_data = va_arg(*ap, void *); return true;
     case STARPU_TASK_NO_SUBMITORDER: t->no_submitorder = va_arg(*ap, unsigned) != 0; return true;
-    case STARPU_EXECUTE_ON_NODE: (void)va_arg(*ap, int); return true; /* mpi/insert.c looked at these */
+    case STARPU_EXECUTE_ON_NODE: (void)va_arg(*ap, int); return true; /* mpi/place/insert.c looked at these */
     case STARPU_EXECUTE_ON_DATA: (void)va_arg(*ap, starpu_data_handle_t); return true;
     case STARPU_NODE_SELECTION_POLICY: (void)va_arg(*ap, int); return true;
     default: return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* insert.h: making a task from a list of arguments; for the MPI layer as well.
- * Threads: any. Owns: nothing. Not here: who runs the task (mpi/insert.c). */
+ * Threads: any. Owns: nothing. Not here: who runs the task (mpi/place/insert.c). */
 #ifndef ORR_TASK_INSERT_H
 #define ORR_TASK_INSERT_H
 

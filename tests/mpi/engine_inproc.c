@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "mpi/engine.h"
-#include "mpi/transport_inproc.h"
+#include "mpi/wire/engine.h"
+#include "mpi/wire/transports/inproc.h"
 #include "tests/tap.h"
 
 enum { RANKS = 4, TAGS = 3, LARGE = 3000, STRIDE = 7 };

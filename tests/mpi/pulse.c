@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "mpi/control.h"
-#include "mpi/engine.h"
-#include "mpi/pulse.h"
-#include "mpi/transport_inproc.h"
+#include "mpi/live/control.h"
+#include "mpi/wire/engine.h"
+#include "mpi/live/pulse.h"
+#include "mpi/wire/transports/inproc.h"
 #include "tests/tap.h"
 
 enum { RANKS_MAX = 9, LIMIT_MS = 3750, STEP_MS = 25 };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* api/comm.h: from MPI_Comm to our own communicators; the last place but the transport that sees an MPI_Comm.
+ * Threads: any. Owns: the list of communicators. Not here: struct orr_comm (comm.h). */
+#ifndef ORR_MPI_API_COMM_H
+#define ORR_MPI_API_COMM_H
+
+#include <starpu_mpi.h>
+
+#include "mpi/wire/comm.h"
+
+/* Ours for comm, made on first use; NULL for MPI_COMM_NULL, an intercommunicator, or out of memory. */
+struct orr_comm *orr_comm_lookup(MPI_Comm comm);
+
+/* MPI_Comm is a pointer in some MPIs and a number in others. */
+static inline const void *orr_comm_key(MPI_Comm comm)
+{
+    return (const void *)(intptr_t)comm;
+}
+
+extern _Atomic(struct orr_comm *) orr_comm_latest; /* [any: a hint] */
+
+static inline struct orr_comm *orr_comm_of(MPI_Comm comm)
+{
+    struct orr_comm *c = orr_load_acquire(&orr_comm_latest);
+    return orr_likely(c && orr_load_acquire(&c->program_comm) == orr_comm_key(comm)) ? c
+                                                                                     : orr_comm_lookup(comm);
+}
+
+/* The communicator of init, in the transport's numbering. NULL: out of memory. */
+struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size);
+void orr_comms_fini(void);
+
+/* Around calls of MPI that the transport does not make: where MPI lets one thread in at a time, the engine
+ * waits meanwhile. Not twice, and not while the engine is held. */
+void orr_mpi_enter(void);
+void orr_mpi_leave(void);
+
+#endif

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.c: see stream.h.
+ * Threads: see stream.h. Owns: all streams, questions and the answer under way. Not here: who ends the job
+ * (guard.c).
+ *
+ * The hash at an insertion stands for all before it, so the first difference of two ranks is found by asking
+ * for hashes at a few hundred places, and again between the last equal and the first different one. Questions
+ * are answered by the other rank's guard, because whoever receives them must not call the engine. While a log
+ * is read it is stopped, and what the inserting thread may be writing at that moment is not looked at. */
+#include "mpi/live/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/env.h"
+#include "mpi/wire/coll.h"
+#include "mpi/live/control.h"
+#include "mpi/live/guard.h"
+#include "mpi/wire/progress.h"
+
+enum { HASHES_MAX = 256, TEXT_MAX = 400, ASKS_MAX = 32, SLACK = 64, ANSWER_MS = 1000, RANKS_COMPARED = 64 };
+
+/* Of an insertion, for the rank that asks: */
+enum says { SAYS_CONCERNS = 1, SAYS_OCCURS = 2 }; /* it has a part in it; what it has there is here later */
+
+struct ask {
+    int source;
+    enum orr_control what;
+    uint64_t first, stride;
+    uint32_t context;
+};
+
+static struct {
+    orr_spin lock; /* protects all but streams; leaf */
+    struct ask asks[ASKS_MAX];
+    unsigned nasks;
+    int blamed; /* 1 + the rank of the transport, 0: nobody */
+    struct orr_comm *blamed_comm;
+    /* the answer that asking waits for */
+    int from; /* -1: none */
+    bool answered;
+    uint64_t count, oldest, hashes[HASHES_MAX];
+    unsigned nhashes;
+    char text[TEXT_MAX];
+    uint64_t text_says, text_hash; /* enum says */
+} talk = { .from = -1 };
+
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* one question at a time */
+/* Protects streams; held while one of them is read for another rank. */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct orr_stream *streams;
+
+/* ---- the log ---- */
+
+uint32_t orr_stream_fold_tag(int64_t tag)
+{
+    if (tag >= 0 && tag < 0x80000000) return (uint32_t)tag;
+    if (tag == -1) return ORR_STREAM_NO_TAG;
+    uint64_t h = (uint64_t)tag * 0x9e3779b97f4a7c15u;
+    uint32_t fold = (uint32_t)(h >> 32) | 0x80000000u;
+    return fold == ORR_STREAM_NO_TAG ? fold - 1 : fold;
+}
+
+struct orr_stream *orr_stream_create(struct orr_comm *c)
+{
+    struct orr_stream *s = orr_calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->log = orr_malloc_aligned(64, ORR_STREAM_LOG * sizeof *s->log);
+    s->names = orr_calloc(ORR_STREAM_NAMES, sizeof *s->names);
+    if (!s->log || !s->names) {
+        orr_free(s->log);
+        orr_free(s->names);
+        orr_free(s);
+        return NULL;
+    }
+    s->names[0].text = "(one of very many)";
+    s->nnames = 1;
+    s->owner = orr_self();
+    s->context = c->context;
+    s->comm = c;
+    pthread_mutex_lock(&streams_lock);
+    struct orr_stream *old = orr_load_relaxed(&c->stream);
+    if (!old) {
+        s->next = streams;
+        streams = s;
+        orr_store_release(&c->stream, s); /* pairs with orr_stream_note */
+    }
+    pthread_mutex_unlock(&streams_lock);
+    if (!old) return s;
+    orr_free(s->log);
+    orr_free(s->names);
+    orr_free(s);
+    return old;
+}
+
+static void free_stream(struct orr_stream *s)
+{
+    for (uint32_t i = 1; i < s->nnames; i++) orr_free((void *)s->names[i].text);
+    orr_free(s->names);
+    orr_free(s->log);
+    orr_free(s);
+}
+
+void orr_stream_drop(struct orr_comm *c)
+{
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (!s) return;
+    pthread_mutex_lock(&streams_lock);
+    struct orr_stream **p = &streams;
+    while (*p != s) p = &(*p)->next;
+    *p = s->next;
+    pthread_mutex_unlock(&streams_lock);
+    orr_store_relaxed(&c->stream, NULL);
+    free_stream(s);
+}
+
+void orr_streams_fini(void)
+{
+    for (struct orr_stream *s = streams, *next; s; s = next) {
+        next = s->next;
+        free_stream(s);
+    }
+    streams = NULL;
+    talk.nasks = 0;
+    talk.blamed = 0;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const char *p = name; *p; p++) h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+    return h * 0xa0761d6478bd642fu;
+}
+
+/* Finds the text, or adds it. */
+const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name)
+{
+    uint32_t k = 1;
+    while (k < s->nnames && strcmp(s->names[k].text, name)) k++;
+    if (k == s->nnames) {
+        size_t bytes = strlen(name) + 1;
+        char *copy = k < ORR_STREAM_NAMES ? orr_malloc(bytes) : NULL;
+        if (!copy) return &s->names[0];
+        memcpy(copy, name, bytes);
+        s->names[k] = (struct orr_stream_name){ .text = copy, .hash = hash_of(name), .index = k };
+        s->nnames++;
+    }
+    struct orr_stream_name *cached = &s->cache[orr_stream_slot(name)];
+    *cached = s->names[k];
+    cached->pointer = name;
+    return cached;
+}
+
+void orr_stream_mixed(struct orr_stream *s)
+{
+    atomic_fetch_or_explicit(&s->off, ORR_STREAM_MIXED, memory_order_relaxed);
+}
+
+/* With streams_lock. */
+static struct orr_stream *stream_of(uint32_t context)
+{
+    struct orr_stream *s = streams;
+    while (s && s->context != context) s = s->next;
+    return s;
+}
+
+/* Stops the log; how many insertions, and the oldest that can be read. */
+static uint64_t freeze(struct orr_stream *s, uint64_t *oldest_out)
+{
+    *oldest_out = 0;
+    if (!s) return 0;
+    atomic_fetch_or_explicit(&s->off, ORR_STREAM_FROZEN, memory_order_seq_cst);
+    uint64_t count = orr_load_acquire(&s->count);
+    if (count > ORR_STREAM_LOG - SLACK) *oldest_out = count - (ORR_STREAM_LOG - SLACK);
+    return count;
+}
+
+static void thaw(struct orr_stream *s)
+{
+    if (s) atomic_fetch_and_explicit(&s->off, ~(uint32_t)ORR_STREAM_FROZEN, memory_order_relaxed);
+}
+
+/* ---- describing an insertion ---- */
+
+struct tag_search {
+    uint32_t fold;
+    int64_t tag;
+    bool found;
+};
+
+static void search_tag(struct orr_owned *o, void *arg)
+{
+    struct tag_search *t = arg;
+    if (orr_stream_fold_tag(o->tag) != t->fold) return;
+    t->tag = o->tag;
+    t->found = true;
+}
+
+static void print_tag(char *text, size_t bytes, uint32_t fold)
+{
+    struct tag_search t = { .fold = fold };
+    if (fold == ORR_STREAM_NO_TAG) {
+        snprintf(text, bytes, "without tag");
+        return;
+    }
+    if (fold < 0x80000000u)
+        t = (struct tag_search){ fold, fold, true };
+    else
+        orr_owned_visit(search_tag, &t);
+    if (t.found)
+        snprintf(text, bytes, "tag %lld", (long long)t.tag);
+    else
+        snprintf(text, bytes, "a tag over 2^31");
+}
+
+static const char *mode_text(uint32_t mode)
+{
+    if (mode & STARPU_SCRATCH) return "SCRATCH";
+    if (mode & STARPU_REDUX) return "REDUX";
+    if (mode & STARPU_MPI_REDUX) return "MPI_REDUX";
+    if (mode & STARPU_COMMUTE) return mode & STARPU_R ? "RW|COMMUTE" : "W|COMMUTE";
+    static const char *const plain[] = { "no access", "R", "W", "RW" };
+    return plain[mode & STARPU_RW];
+}
+
+/* Insertion k of s as text: "task gemm (RW tag 1, R tag 2), priority 3 to run on rank 0 [file.c:12]". */
+static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t bytes)
+{
+    if (!s || k >= orr_load_acquire(&s->count)) {
+        snprintf(text, bytes, "nothing more");
+        return;
+    }
+    const struct orr_stream_entry *e = &s->log[k % ORR_STREAM_LOG];
+    const char *name = s->names[e->name].text;
+    size_t used = (size_t)snprintf(text, bytes, "task %.100s (", *name ? name : "without name");
+    for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN && used < bytes; i++) {
+        char tag[32];
+        print_tag(tag, sizeof tag, (uint32_t)(e->data[i] >> 32));
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
+                                 mode_text((uint32_t)e->data[i]), tag);
+    }
+    if (used < bytes && e->count > ORR_STREAM_SHOWN)
+        used += (size_t)snprintf(text + used, bytes - used, ", ...");
+    if (used < bytes) used += (size_t)snprintf(text + used, bytes - used, ")");
+    if (used < bytes && e->priority)
+        used += (size_t)snprintf(text + used, bytes - used, ", priority %d", e->priority);
+    if (used < bytes && e->xrank >= 0)
+        used += (size_t)snprintf(text + used, bytes - used, " to run on rank %d", e->xrank);
+    if (used < bytes && e->file) snprintf(text + used, bytes - used, " [%s:%u]", e->file, e->line);
+}
+
+/* ---- whose an insertion is ---- */
+
+struct owner_search {
+    uint32_t fold;
+    int peer;
+    bool concerns;
+};
+
+static void search_owner(struct orr_owned *o, void *arg)
+{
+    struct owner_search *t = arg;
+    if (orr_stream_fold_tag(o->tag) != t->fold) return;
+    int owner = orr_owned_rank(orr_cluster.comm, o->handle);
+    t->concerns |= owner == ORR_RANK_PER_NODE || owner == t->peer;
+}
+
+/* Whether rank peer of the transport is known to have a part in insertion k: it runs the task, contributes,
+ * or owns data that are still registered. */
+static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
+{
+    if (!s || k >= orr_load_acquire(&s->count)) return false;
+    const struct orr_stream_entry *e = &s->log[k % ORR_STREAM_LOG];
+    if (e->xrank < 0 || orr_comm_peer(s->comm, e->xrank) == peer) return true;
+    for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN; i++) {
+        struct owner_search t = { .fold = (uint32_t)(e->data[i] >> 32), .peer = peer };
+        if (e->data[i] & (STARPU_REDUX | STARPU_MPI_REDUX)) return true;
+        if (t.fold != ORR_STREAM_NO_TAG) orr_owned_visit(search_owner, &t);
+        if (t.concerns) return true;
+    }
+    return false;
+}
+
+/* The hash of insertion k alone, from what has been mixed up to there; 0: not known. */
+static uint64_t hash_alone(const struct orr_stream *s, uint64_t k, uint64_t oldest)
+{
+    if (!s || k >= orr_load_acquire(&s->count) || (k > 0 && k - 1 < oldest)) return 0;
+    uint64_t before = k ? s->log[(k - 1) % ORR_STREAM_LOG].rolling : 0, inverse = ORR_STREAM_MIX;
+    for (int i = 0; i < 5; i++) inverse *= 2 - ORR_STREAM_MIX * inverse; /* Newton, modulo 2^64 */
+    return s->log[k % ORR_STREAM_LOG].rolling * inverse ^ (before << 5 | before >> 59);
+}
+
+/* Whether an insertion of that hash is in the log from k on. */
+static bool occurs(const struct orr_stream *s, uint64_t k, uint64_t oldest, uint64_t hash)
+{
+    uint64_t count = s && hash ? orr_load_acquire(&s->count) : 0;
+    for (; k < count; k++)
+        if (hash_alone(s, k, oldest) == hash) return true;
+    return false;
+}
+
+/* ---- questions and answers ---- */
+
+static void heard_ask(int source, const struct orr_wire_header *h)
+{
+    orr_spin_lock(&talk.lock);
+    bool room = talk.nasks < ASKS_MAX;
+    if (room)
+        talk.asks[talk.nasks++] =
+            (struct ask){ source, (enum orr_control)h->type, (uint64_t)h->tag, h->id, h->bulk_tag };
+    orr_spin_unlock(&talk.lock);
+    if (room) orr_guard_wake();
+}
+
+static void heard_answer(int source, const struct orr_wire_header *h, const void *data)
+{
+    orr_spin_lock(&talk.lock);
+    if (source == talk.from && !talk.answered) {
+        talk.answered = true;
+        if (h->type == ORR_CONTROL_TEXT) {
+            size_t n = h->bytes < TEXT_MAX - 1 ? h->bytes : TEXT_MAX - 1;
+            memcpy(talk.text, data, n);
+            talk.text[n] = 0;
+            talk.text_says = (uint64_t)h->tag;
+            talk.text_hash = h->id;
+        } else {
+            talk.count = (uint64_t)h->tag;
+            talk.oldest = h->id;
+            talk.nhashes = (unsigned)(h->bytes / sizeof talk.hashes[0]);
+            if (talk.nhashes > HASHES_MAX) talk.nhashes = HASHES_MAX;
+            memcpy(talk.hashes, data, talk.nhashes * sizeof talk.hashes[0]);
+        }
+    }
+    orr_spin_unlock(&talk.lock);
+}
+
+void orr_stream_heard(int source, const struct orr_wire_header *h, const void *data)
+{
+    if (h->type == ORR_CONTROL_ASK || h->type == ORR_CONTROL_ASK_TEXT)
+        heard_ask(source, h);
+    else
+        heard_answer(source, h, data);
+}
+
+/* With streams_lock. */
+static void answer(const struct ask *a)
+{
+    struct orr_stream *s = stream_of(a->context);
+    uint64_t oldest, count = freeze(s, &oldest), hashes[HASHES_MAX];
+    unsigned n = 0;
+    if (a->what == ORR_CONTROL_ASK_TEXT) {
+        char text[TEXT_MAX];
+        describe(s, a->first, text, sizeof text);
+        int64_t says = (concerns(s, a->first, a->source) ? SAYS_CONCERNS : 0) |
+                       (occurs(s, a->first, oldest, a->stride) ? SAYS_OCCURS : 0);
+        orr_control_send(a->source, ORR_CONTROL_TEXT, says, hash_alone(s, a->first, oldest), 0, text,
+                         strlen(text));
+        return;
+    }
+    size_t most = orr_engine_control_max(&orr_cluster.engine) / sizeof hashes[0];
+    if (most > HASHES_MAX) most = HASHES_MAX;
+    for (uint64_t k = a->first; a->stride && k >= oldest && k < count && n < most; k += a->stride)
+        hashes[n++] = s->log[k % ORR_STREAM_LOG].rolling;
+    orr_control_send(a->source, ORR_CONTROL_ANSWER, (int64_t)count, oldest, n, hashes, n * sizeof hashes[0]);
+}
+
+void orr_stream_serve(void)
+{
+    for (;;) {
+        orr_spin_lock(&talk.lock);
+        bool any = talk.nasks > 0;
+        struct ask a = { 0 };
+        if (any) a = talk.asks[--talk.nasks];
+        orr_spin_unlock(&talk.lock);
+        if (!any) return;
+        pthread_mutex_lock(&streams_lock);
+        answer(&a);
+        pthread_mutex_unlock(&streams_lock);
+    }
+}
+
+static bool is_answered(void)
+{
+    orr_spin_lock(&talk.lock);
+    bool is = talk.answered;
+    orr_spin_unlock(&talk.lock);
+    return is;
+}
+
+/* Asks, and waits for the answer, which is then in talk. Called with asking held. */
+static bool ask(int peer, enum orr_control what, uint64_t first, uint64_t stride, uint32_t context)
+{
+    uint64_t until = orr_clock_ns() + (uint64_t)ANSWER_MS * 1000000;
+    orr_spin_lock(&talk.lock);
+    talk.from = peer;
+    talk.answered = false;
+    orr_spin_unlock(&talk.lock);
+    bool sent = false;
+    while (!is_answered() && orr_clock_ns() < until) {
+        if (!sent) sent = orr_control_send(peer, what, (int64_t)first, stride, context, NULL, 0);
+        orr_progress_pass();
+        orr_stream_serve();
+        usleep(50);
+    }
+    orr_spin_lock(&talk.lock);
+    talk.from = -1;
+    orr_spin_unlock(&talk.lock);
+    return is_answered();
+}
+
+/* ---- the first difference ---- */
+
+struct search {
+    struct orr_stream *mine;
+    int peer;
+    uint32_t context;   /* as the peer calls the communicator */
+    uint64_t low, high; /* it is in [low, high], high included only as "one goes on" */
+};
+
+/* Narrows down [low, high). 1: found, at low. 0: equal up to high. -EAGAIN. */
+static int narrow(struct search *q)
+{
+    while (q->low < q->high) {
+        uint64_t stride = (q->high - q->low + HASHES_MAX - 1) / HASHES_MAX, first = q->low, k = first;
+        if (!ask(q->peer, ORR_CONTROL_ASK, first, stride, q->context) || talk.nhashes == 0) return -EAGAIN;
+        unsigned i = 0;
+        for (; i < talk.nhashes && k < q->high; i++, k += stride)
+            if (talk.hashes[i] != q->mine->log[k % ORR_STREAM_LOG].rolling) break;
+        bool differs = i < talk.nhashes && k < q->high;
+        if (i > 0) q->low = k - stride + 1;
+        if (!differs) continue;
+        if (i == 0 || q->low == k) {
+            q->low = k;
+            return 1;
+        }
+        q->high = k + 1;
+    }
+    return 0;
+}
+
+/* Whether one of the ranks may have left out what the other has here, because it has no part in it: then its
+ * own comes later on the other one, if that has a part in it. */
+static bool pruning_explains(const struct search *q, uint64_t oldest)
+{
+    bool mine_concerns = concerns(q->mine, q->low, q->peer), theirs_concerns = talk.text_says & SAYS_CONCERNS;
+    if (!mine_concerns && (!theirs_concerns || occurs(q->mine, q->low, oldest, talk.text_hash))) return true;
+    return !theirs_concerns && talk.text_says & SAYS_OCCURS;
+}
+
+static int tell_difference(const struct search *q, uint64_t oldest, char *text, size_t bytes)
+{
+    char mine[TEXT_MAX];
+    describe(q->mine, q->low, mine, sizeof mine);
+    if (!ask(q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
+        return -EAGAIN;
+    snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s",
+             (unsigned long long)q->low + 1, orr_cluster.rank, mine, q->peer, talk.text);
+    return pruning_explains(q, oldest) ? ORR_STREAM_PRUNED : 1;
+}
+
+/* With asking held. */
+static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
+{
+    struct search q = { .mine = orr_load_acquire(&c->stream), .peer = peer };
+    uint64_t oldest, count = freeze(q.mine, &oldest);
+    q.context = orr_engine_name(&orr_cluster.engine, c->context, peer);
+    if (!q.context || !ask(peer, ORR_CONTROL_ASK, 0, 0, q.context)) return -EAGAIN;
+    uint64_t other = talk.count;
+    q.low = oldest > talk.oldest ? oldest : talk.oldest;
+    q.high = count < other ? count : other;
+    uint64_t begin = q.low;
+    if (q.low >= q.high && begin > 0) {
+        snprintf(
+            text, bytes,
+            "rank %d has inserted %llu tasks and rank %d %llu: what they have in common is out of the log",
+            orr_cluster.rank, (unsigned long long)count, peer, (unsigned long long)other);
+        return prefix_only ? 0 : ORR_STREAM_PRUNED; /* for all that is known */
+    }
+    int r = narrow(&q);
+    if (r < 0) return r;
+    if (r == 0 && (prefix_only || count == other)) return 0;
+    if (r > 0 && q.low == begin && begin > 0) {
+        snprintf(text, bytes,
+                 "ranks %d and %d differ before insertion %llu, which is out of the log of %d insertions",
+                 orr_cluster.rank, peer, (unsigned long long)begin + 1, ORR_STREAM_LOG);
+        return ORR_STREAM_PRUNED; /* for all that is known */
+    }
+    if (r == 0) q.low = q.high;
+    return tell_difference(&q, oldest, text, bytes);
+}
+
+int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
+{
+    pthread_mutex_lock(&asking);
+    int r = compare_locked(c, peer, prefix_only, text, bytes);
+    pthread_mutex_unlock(&asking);
+    return r;
+}
+
+/* The first rank that differs from this one, other than as pruned loops do if there is one; as
+ * orr_stream_compare. */
+static int compare_all(struct orr_comm *c, bool prefix_only, char *text, size_t bytes)
+{
+    int found = 0;
+    for (int rank = 1; rank < c->size && rank <= RANKS_COMPARED; rank++) {
+        int peer = orr_comm_peer(c, rank),
+            r = peer < 0 ? 0 : orr_stream_compare(c, peer, prefix_only, text, bytes);
+        if (r == 1) return r;
+        if (r > 0) found = r;
+    }
+    return found;
+}
+
+/* ---- when it is done ---- */
+
+static bool is_pruned(void)
+{
+    return orr_env_long(ORR_SETTING(ORRERY_MPI_PRUNED), 0, 0, 1) != 0;
+}
+
+static bool is_off(const struct orr_stream *s)
+{
+    return is_pruned() || (s && orr_load_relaxed(&s->off));
+}
+
+int orr_stream_meet(struct orr_comm *c, bool final)
+{
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    uint64_t own = s ? s->log[(orr_load_acquire(&s->count) - 1) % ORR_STREAM_LOG].rolling : 0;
+    int64_t low = (int64_t)(own & UINT32_MAX), high = (int64_t)(own >> 32);
+    int64_t v[ORR_COLL_VALUES] = { low, high, is_off(s), 0 };
+    if (orr_coll_sum(c, v)) return -EIO;
+    if (v[2] || (v[0] == low * c->size && v[1] == high * c->size)) return 0;
+    if (orr_coll_greet_root(c, RANKS_COMPARED)) return -EIO;
+    char text[3 * TEXT_MAX];
+    int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) == 1 };
+    if (found[0])
+        orr_warn("the ranks insert different tasks: %s. No transfer was wrong so far; ORRERY_MPI_PRUNED=1 "
+                 "says that "
+                 "loops are pruned on purpose",
+                 text);
+    int r = orr_coll_sum(c, found);
+    s = orr_load_acquire(&c->stream);
+    if (s && found[0]) atomic_fetch_or_explicit(&s->off, ORR_STREAM_SAID, memory_order_relaxed);
+    thaw(s);
+    return r;
+}
+
+static const char differs[] = "the ranks insert different tasks";
+static const char differs_maybe[] = "what the ranks insert differs, as it may where loops are pruned by hand";
+
+/* The least rank of those with which messages that tasks made have no other end here; -1: none. */
+static void suspect_request(const struct orr_request *r, void *peer)
+{
+    if (r->inferred && (*(int *)peer < 0 || r->node.peer < *(int *)peer)) *(int *)peer = r->node.peer;
+}
+
+static void suspect_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *peer)
+{
+    if (h->flags & ORR_WIRE_INFERRED && (*(int *)peer < 0 || n->peer < *(int *)peer)) *(int *)peer = n->peer;
+}
+
+void orr_stream_explain(struct orr_comm *c)
+{
+    char text[3 * TEXT_MAX];
+    int peer = -1, r = 0;
+    if (is_pruned()) return;
+    orr_engine_visit_unmatched(&orr_cluster.engine, suspect_request, &peer);
+    orr_engine_visit_early(&orr_cluster.engine, suspect_early, &peer);
+    if (peer >= 0 && peer != orr_cluster.rank)
+        r = orr_stream_compare(c, peer, false, text, sizeof text);
+    else if (orr_cluster.rank == 0)
+        r = compare_all(c, false, text, sizeof text);
+    if (r > 0) orr_error("  %s: %s", r == 1 ? differs : differs_maybe, text);
+}
+
+int orr_stream_explain_all(struct orr_comm *c)
+{
+    orr_stream_explain(c);
+    return orr_coll_barrier(c);
+}
+
+void orr_stream_blame(struct orr_comm *c, int peer)
+{
+    orr_spin_lock(&talk.lock);
+    talk.blamed = peer + 1;
+    talk.blamed_comm = c;
+    orr_spin_unlock(&talk.lock);
+    orr_guard_wake();
+}
+
+bool orr_stream_must_end(void)
+{
+    orr_spin_lock(&talk.lock);
+    int peer = talk.blamed - 1;
+    struct orr_comm *c = talk.blamed_comm;
+    orr_spin_unlock(&talk.lock);
+    if (peer < 0) return false;
+    char text[3 * TEXT_MAX];
+    int r =
+        peer == orr_cluster.rank || is_pruned() ? 0 : orr_stream_compare(c, peer, false, text, sizeof text);
+    if (r > 0)
+        orr_error("%s: %s; a transfer does not fit, and the job ends", r == 1 ? differs : differs_maybe,
+                  text);
+    else
+        orr_error("a transfer between ranks %d and %d does not fit, and the job ends; %s", peer,
+                  orr_cluster.rank,
+                  r == 0 ? "the tasks agree as far as can be known: look at how the data are registered"
+                         : "what the other rank inserted is not known");
+    return true;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.h: what this rank inserted, in order: a rolling hash and a log of the latest insertions, so that
+ * ranks whose streams differ can say where. Threads: note on the thread that submits; the rest on any, see
+ * each. Owns: struct orr_stream, one for each communicator on which tasks are inserted. Not here: insertions
+ * (insert.c).
+ *
+ * An insertion is known by its codelet's name, the tags and modes of its data, its priority and its rank;
+ * never by an address, and not by file and line either, since ranks may insert the same task from different
+ * places. */
+#ifndef ORR_MPI_STREAM_H
+#define ORR_MPI_STREAM_H
+
+#include <starpu_task.h>
+
+#include "core/base/thread.h"
+#include "mpi/wire/cluster.h"
+#include "mpi/value/ownership.h"
+
+enum { ORR_STREAM_LOG = 16384, ORR_STREAM_SHOWN = 4, ORR_STREAM_NAMES = 1024, ORR_STREAM_CACHE = 64 };
+
+#define ORR_STREAM_MIX 0xbf58476d1ce4e5b9u
+
+/* One line of memory for each insertion. */
+struct orr_stream_entry {
+    uint64_t rolling;                /* the hash of the stream up to here */
+    const char *file;                /* a literal of the program, or NULL */
+    uint64_t data[ORR_STREAM_SHOWN]; /* the first: tag, as orr_stream_fold_tag, << 32 | mode */
+    uint32_t line;
+    int32_t xrank, priority;
+    uint16_t name;  /* in names */
+    uint16_t count; /* of data */
+};
+_Static_assert(sizeof(struct orr_stream_entry) == ORR_CACHE_LINE, "one line");
+
+struct orr_stream_name {
+    const char *pointer; /* where it was last */
+    const char *text;    /* our copy */
+    uint64_t hash;
+    uint32_t index;
+};
+
+enum orr_stream_off {
+    ORR_STREAM_FROZEN = 1, /* it is being read */
+    ORR_STREAM_MIXED = 2,  /* several threads insert: there is no one order */
+    ORR_STREAM_SAID = 4    /* a difference was reported: one is enough */
+};
+
+struct orr_stream {
+    _Atomic uint32_t off;          /* enum orr_stream_off; others than SAID stop the log */
+    uint32_t context;              /* of the communicator [const] */
+    const struct orr_comm *comm;   /* [const] */
+    struct orr_thread *owner;      /* who inserts [const] */
+    uint64_t rolling;              /* [own: owner] */
+    _Atomic uint64_t count;        /* insertions [atomic: publishes the entries before] */
+    struct orr_stream_entry *log;  /* ORR_STREAM_LOG entries [own: owner; published by count] */
+    struct orr_stream_name *names; /* ORR_STREAM_NAMES [own: owner; published by count] */
+    uint32_t nnames;               /* [own: owner] */
+    struct orr_stream *next;       /* [lock: streams] */
+    struct orr_stream_name cache[ORR_STREAM_CACHE]; /* [own: owner] by pointer; text NULL: empty */
+};
+
+/* The stream of c, made on first use; NULL: out of memory, nothing is logged. On the thread that submits. */
+struct orr_stream *orr_stream_create(struct orr_comm *c);
+const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name);
+/* Another thread than before inserts. */
+void orr_stream_mixed(struct orr_stream *s);
+
+/* Few bits for a tag: itself when it is small, a hash otherwise. */
+#define ORR_STREAM_NO_TAG UINT32_MAX
+uint32_t orr_stream_fold_tag(int64_t tag);
+
+static inline unsigned orr_stream_slot(const char *name)
+{
+    return (unsigned)((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % ORR_STREAM_CACHE;
+}
+
+/* The same place may hold another name by now. */
+static inline bool orr_stream_same_text(const char *a, const char *b)
+{
+    for (; *a == *b; a++, b++)
+        if (!*a) return true;
+    return false;
+}
+
+struct orr_stream_insertion {
+    const struct starpu_codelet *cl;
+    const struct starpu_data_descr *data;
+    int count, xrank, priority, line;
+    const char *file;
+};
+
+/* Logs one. */
+static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_insertion *in)
+{
+    struct orr_stream *s = orr_load_acquire(&c->stream); /* pairs with orr_stream_create */
+    if (orr_unlikely(!s) && !(s = orr_stream_create(c))) return;
+    if (orr_unlikely(orr_load_relaxed(&s->off) & (ORR_STREAM_FROZEN | ORR_STREAM_MIXED))) return;
+    if (orr_unlikely(s->owner != orr_self())) {
+        orr_stream_mixed(s);
+        return;
+    }
+    const char *text = in->cl && in->cl->name ? in->cl->name : "";
+    const struct orr_stream_name *name = &s->cache[orr_stream_slot(text)];
+    if (orr_unlikely(name->pointer != text || !orr_stream_same_text(name->text, text)))
+        name = orr_stream_name_slow(s, text);
+    uint64_t n = orr_load_relaxed(&s->count),
+             h = name->hash ^ ((uint64_t)(uint32_t)in->xrank << 32 | (uint32_t)in->priority);
+    struct orr_stream_entry *e = &s->log[n % ORR_STREAM_LOG];
+    for (int i = 0; i < in->count; i++) {
+        const struct orr_data *d = in->data[i].handle;
+        uint64_t datum = (uint64_t)(d ? d->mpi_tag : ORR_STREAM_NO_TAG) << 32 | (uint32_t)in->data[i].mode;
+        if (i < ORR_STREAM_SHOWN) e->data[i] = datum;
+        h = (h ^ datum) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    s->rolling = ((s->rolling << 5 | s->rolling >> 59) ^ h) * ORR_STREAM_MIX;
+    e->rolling = s->rolling;
+    e->file = in->file;
+    e->line = (uint32_t)in->line;
+    e->xrank = in->xrank;
+    e->priority = in->priority;
+    e->name = (uint16_t)name->index;
+    e->count = (uint16_t)in->count;
+    orr_store_release(&s->count, n + 1); /* pairs with whoever reads the log */
+}
+
+/* ---- comparing: not on the thread that guards others' locks, no engine call is under way ---- */
+
+/* Asks rank peer of the transport for its stream on c, and describes the first difference to this rank's: 1;
+ * ORR_STREAM_PRUNED: one that is there too when each rank leaves out tasks in which it has no part. 0: there
+ * is none, or (prefix only) one stream only goes on where the other ends. -EAGAIN: no answer. Stops the log
+ * on both ranks. */
+enum { ORR_STREAM_PRUNED = 2 };
+int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes);
+/* Collective on c, with every thread that inserts inside: a barrier that also looks whether the streams
+ * agree, and warns once if not. final: they must be of the same length as well. Returns 0 or -EIO. */
+int orr_stream_meet(struct orr_comm *c, bool final);
+/* As orr_stream_explain, and a barrier. */
+int orr_stream_explain_all(struct orr_comm *c);
+/* On every rank: prints the first difference to a rank with which messages that tasks made have no other end
+ * here (rank 0, if it has none such: to any rank), if there is one that pruned loops do not explain. */
+void orr_stream_explain(struct orr_comm *c);
+/* A message that the stream made does not fit what peer (of the transport) sent: the guard says where the
+ * streams differ and ends the job. Any thread, the engine may be busy. */
+void orr_stream_blame(struct orr_comm *c, int peer);
+
+/* A control message came: ASK to TEXT. Called with the engine busy. */
+void orr_stream_heard(int source, const struct orr_wire_header *h, const void *data);
+/* Answers what was asked. */
+void orr_stream_serve(void);
+/* Whether somebody must be blamed; says so and returns true when the job is to end. On the guard's thread. */
+bool orr_stream_must_end(void);
+/* c ends: its stream goes. */
+void orr_stream_drop(struct orr_comm *c);
+void orr_streams_fini(void);
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the
+ * program calls, so that tasks before and after see the right value; the engine is told that the request is
+ * ready when the access is granted and the bytes are in main memory.
+ * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: free
+ * messages.
+ * Not here: the protocol (engine.c). */
+#include "mpi/value/message.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/thread.h"
+#include "core/run/deadlock.h"
+#include "mpi/value/handle_payload.h"
+#include "mpi/wire/progress.h"
+#include "mpi/live/stream.h"
+
+static orr_spin free_lock; /* protects free_messages; leaf */
+static struct orr_message *free_messages;
+
+static struct orr_message *take_message(void)
+{
+    orr_spin_lock(&free_lock);
+    struct orr_message *m = free_messages;
+    if (m) free_messages = m->next;
+    orr_spin_unlock(&free_lock);
+    return m ? m : orr_malloc(sizeof *m);
+}
+
+void orr_message_free(struct orr_message *m)
+{
+    if (orr_message_is_current(m)) orr_comm_drop(m->comm);
+    orr_spin_lock(&free_lock);
+    m->next = free_messages;
+    free_messages = m;
+    orr_spin_unlock(&free_lock);
+}
+
+void orr_messages_trim(void)
+{
+    orr_spin_lock(&free_lock);
+    struct orr_message *m = free_messages;
+    free_messages = NULL;
+    orr_spin_unlock(&free_lock);
+    while (m) {
+        struct orr_message *next = m->next;
+        orr_free(m);
+        m = next;
+    }
+}
+
+static struct orr_message *of_request(struct orr_request *r)
+{
+    return (struct orr_message *)((char *)r - offsetof(struct orr_message, request));
+}
+
+/* ---- from granted to ready ---- */
+
+static void *make_room(struct orr_request *r, size_t bytes)
+{
+    struct orr_message *m = of_request(r);
+    m->packed_size = bytes;
+    m->packed_bytes = (void *)starpu_malloc_on_node_flags(STARPU_MAIN_RAM, bytes ? bytes : 1, 0);
+    return m->packed_bytes;
+}
+
+/* The interface has no plain layout: it packs and unpacks itself. Its status. */
+static int describe_packed(struct orr_message *m)
+{
+    const struct starpu_data_interface_ops *ops = m->handle->ops;
+    m->packed = true;
+    if (m->mode == STARPU_W) {
+        if (!ops->peek_data && !ops->unpack_data) return -ENOTSUP;
+        m->request.payload = (struct orr_payload){ .any_size = true };
+        return 0;
+    }
+    starpu_ssize_t bytes = 0;
+    if (!ops->pack_data) return -ENOTSUP;
+    int r = ops->pack_data(m->handle, STARPU_MAIN_RAM, &m->packed_bytes, &bytes);
+    if (r || bytes < 0) return r < 0 ? r : -EIO;
+    m->packed_size = (size_t)bytes;
+    m->request.payload = (struct orr_payload){ .base = m->packed_bytes, .bytes = (size_t)bytes };
+    return 0;
+}
+
+static const char *reason(int status)
+{
+    return status == -ENODATA ? "nobody has written it there yet"
+           : status == -ENOTSUP
+               ? "its interface has no pack_data/unpack_data and no MPI type was registered for it"
+               : strerror(-status);
+}
+
+/* The data of m, for messages. */
+static const char *label(const struct orr_message *m, char *text, size_t bytes)
+{
+    const char *name = m->handle->rare ? m->handle->rare->name : NULL;
+    if (name)
+        snprintf(text, bytes, "\"%s\"", name);
+    else
+        snprintf(text, bytes, "%p (%s)", (void *)m->handle,
+                 m->handle->ops->name ? m->handle->ops->name : "unnamed");
+    return text;
+}
+
+static void fail(struct orr_message *m, int status)
+{
+    char text[100];
+    orr_error("data %s with tag %lld cannot be %s rank %d: %s", label(m, text, sizeof text),
+              (long long)m->tag, m->mode == STARPU_R ? "sent to" : "received from", m->peer, reason(status));
+    m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
+    if (m->mode == STARPU_R)
+        m->request.failure = status;
+    else
+        m->request.status = status;
+}
+
+static void describe(struct orr_message *m, void *interface)
+{
+    int r = 0;
+    if (!orr_handle_payload(m->handle, interface, &m->request.payload)) r = describe_packed(m);
+    if (r) fail(m, r);
+}
+
+static void fetch_done(struct orr_fetch *f, int status)
+{
+    struct orr_message *m = (struct orr_message *)((char *)f - offsetof(struct orr_message, fetch));
+    m->fetched = status == 0;
+    if (status)
+        fail(m, status);
+    else
+        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    orr_engine_ready(&orr_cluster.engine, &m->request);
+    orr_progress_pass();
+}
+
+/* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
+static bool prepare(struct orr_message *m)
+{
+    void *interface = orr_load_acquire(&m->handle->ready_interface);
+    if (interface) {
+        describe(m, interface);
+        return true;
+    }
+    m->fetch = (struct orr_fetch){
+        .done = fetch_done, .handle = m->handle, .node = STARPU_MAIN_RAM, .mode = m->mode
+    };
+    int r = orr_fetch_start(&m->fetch);
+    if (r == 0) return false;
+    m->fetched = r > 0;
+    if (r < 0)
+        fail(m, r);
+    else
+        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+    return true;
+}
+
+static void granted(struct orr_waiter *w)
+{
+    struct orr_message *m = (struct orr_message *)w;
+    if (!prepare(m)) return;
+    orr_engine_ready(&orr_cluster.engine, &m->request);
+    orr_progress_pass();
+}
+
+/* ---- the end ---- */
+
+static int unpack(struct orr_message *m)
+{
+    const struct starpu_data_interface_ops *ops = m->handle->ops;
+    if (ops->unpack_data)
+        return ops->unpack_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
+    int r = ops->peek_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
+    starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+                              m->packed_size ? m->packed_size : 1, 0);
+    return r;
+}
+
+static void end_payload(struct orr_message *m)
+{
+    struct orr_request *r = &m->request;
+    if (!m->packed) {
+        orr_handle_payload_end(&r->payload);
+        return;
+    }
+    if (!m->packed_bytes) return;
+    if (m->mode == STARPU_W && r->status == 0)
+        r->status = unpack(m) ? -EIO : 0;
+    else
+        starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+                                  m->packed_size ? m->packed_size : 1, 0);
+}
+
+static void print_type(char *text, size_t bytes, uint32_t type)
+{
+    static const char *const names[STARPU_MAX_INTERFACE_ID] = {
+        [STARPU_MATRIX_INTERFACE_ID] = "a matrix",     [STARPU_BLOCK_INTERFACE_ID] = "a block",
+        [STARPU_VECTOR_INTERFACE_ID] = "a vector",     [STARPU_VARIABLE_INTERFACE_ID] = "a variable",
+        [STARPU_VOID_INTERFACE_ID] = "void data",      [STARPU_TENSOR_INTERFACE_ID] = "a tensor",
+        [STARPU_NDIM_INTERFACE_ID] = "an n-dim array",
+    };
+    uint32_t id = (type >> 24) - 1;
+    snprintf(text, bytes, "%s of %u-byte elements",
+             id < STARPU_MAX_INTERFACE_ID && names[id] ? names[id] : "data of another interface",
+             type & 0xffffff);
+}
+
+static void say_types(const struct orr_message *m)
+{
+    char sent[80], here[80];
+    print_type(sent, sizeof sent, m->request.sent_type);
+    print_type(here, sizeof here, m->request.payload.type);
+    orr_error("message with tag %lld from rank %d to rank %d: %s was sent, but the receiving data is %s of "
+              "the same "
+              "%llu bytes; register both alike, or give them different tags",
+              (long long)m->tag, m->peer, m->comm->rank, sent, here,
+              (unsigned long long)m->request.moved_bytes);
+}
+
+/* A message that a task made does not fit: the ranks differ, and the job ends. */
+static bool is_fatal(const struct orr_message *m)
+{
+    int s = m->request.status;
+    return m->request.inferred && m->mode == STARPU_W && (s == -EMSGSIZE || s == -EPROTOTYPE);
+}
+
+static void say_failure(const struct orr_message *m)
+{
+    char text[100];
+    int s = m->request.status;
+    if (s == -EMSGSIZE)
+        orr_error(
+            "message with tag %lld from rank %d to rank %d: %llu bytes were sent, but the receiving data "
+            "has %llu (%s); register both with the same size, or give them different tags",
+            (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.moved_bytes,
+            (unsigned long long)m->handle->ops->get_size(m->handle), label(m, text, sizeof text));
+    else if (s == -EPROTOTYPE)
+        say_types(m);
+    else if (m->mode == STARPU_W)
+        orr_error("data %s did not come from rank %d (tag %lld): %s", label(m, text, sizeof text), m->peer,
+                  (long long)m->tag, reason(s));
+}
+
+/* The data did not come, or not whole: it has no value now, and nobody may go on as if it had. Whoever waits
+ * for everything is told as well. The access is still held. */
+static void take_failure(struct orr_message *m)
+{
+    int none = 0, s = m->request.status;
+    if (s == -ECANCELED) return;
+    say_failure(m);
+    if (m->mode == STARPU_W && m->access.group != ORR_GROUP_NONE) orr_data_invalidate_copies(m->handle);
+    atomic_compare_exchange_strong_explicit(&orr_cluster.failed, &none, s, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+static void one_less(void)
+{
+    orr_add_relaxed(&orr_cluster.completed, 1u);
+    orr_sub_seq(&orr_cluster.outstanding, 1);
+    orr_progress_signal();
+}
+
+/* The very last: m may be gone from here on. */
+static void over(struct orr_message *m)
+{
+    bool counts = orr_message_is_current(m);
+    if (m->detached)
+        orr_message_free(m);
+    else
+        orr_store_release(&m->over, 1); /* pairs with orr_message_is_over */
+    if (orr_likely(counts)) one_less();
+}
+
+static struct orr_message *of_waiter(struct orr_waiter *w)
+{
+    return (struct orr_message *)w;
+}
+
+static void call_and_end(struct orr_waiter *w)
+{
+    struct orr_message *m = of_waiter(w);
+    orr_progress_call_back(m->callback, m->arg);
+    over(m);
+}
+
+/* The message has arrived, or has been sent; the access is still held. */
+static void end(struct orr_waiter *w)
+{
+    struct orr_message *m = of_waiter(w);
+    struct orr_request *r = &m->request;
+    end_payload(m);
+    if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
+    if (r->status) take_failure(m);
+    if (is_fatal(m)) { /* the guard ends this process */
+        orr_stream_blame(m->comm, r->node.peer);
+        return;
+    }
+    if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
+    if (!m->callback)
+        over(m);
+    else if (!orr_waiter_put_off(&m->access.waiter, call_and_end))
+        call_and_end(&m->access.waiter);
+}
+
+/* Functions of the program are put off: its callback, and the interface's own that unpack. */
+static void done(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    if (!m->packed || !orr_waiter_put_off(&m->access.waiter, end)) end(&m->access.waiter);
+}
+
+/* ---- the beginning ---- */
+
+static int check(const struct orr_message_spec *s, const char *fn)
+{
+    if (!orr_cluster_check(fn)) return -ESHUTDOWN;
+    if (!orr_data_valid(s->handle)) {
+        orr_error("%s: %s; register the data first", fn,
+                  s->handle ? "the handle is not a registered one" : "the handle is NULL");
+        return -EINVAL;
+    }
+    if (!s->comm) {
+        orr_error("%s: the communicator is not a valid one", fn);
+        return -EINVAL;
+    }
+    if (orr_comm_peer(s->comm, s->peer) < 0) {
+        orr_error("%s: there is no rank %d in a communicator of %d ranks (tag %lld)", fn, s->peer,
+                  s->comm->size, (long long)s->tag);
+        return -EINVAL;
+    }
+    if (s->handle->partitioned) {
+        orr_error("%s: the data with tag %lld is partitioned; send its pieces, or unpartition it first", fn,
+                  (long long)s->tag);
+        return -EINVAL;
+    }
+    return orr_comm_introduce(s->comm, s->peer, s->kind);
+}
+
+int orr_message_start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
+{
+    int status = check(s, fn);
+    if (status) return status;
+    struct orr_message *m = take_message();
+    if (!m) {
+        orr_error("%s: out of memory for a message", fn);
+        return -ENOMEM;
+    }
+    memset(m, 0, offsetof(struct orr_message, request));
+    memset(&m->fetch, 0, sizeof *m - offsetof(struct orr_message, fetch));
+    bool sends = s->kind == ORR_SEND;
+    m->handle = s->handle;
+    m->comm = s->comm;
+    m->tag = s->tag;
+    m->peer = s->peer;
+    m->mode = sends ? STARPU_R : STARPU_W;
+    m->detached = s->detached;
+    m->session = orr_load_relaxed(&orr_cluster.session);
+    m->callback = s->callback;
+    m->arg = s->arg;
+    m->access.waiter.granted = granted;
+    m->access.group = s->unordered ? ORR_GROUP_NONE : sends ? ORR_GROUP_READ : ORR_GROUP_WRITE;
+    orr_request_init(&m->request);
+    m->request.foreign = !sends && orr_comm_is_foreign(s->comm, s->peer);
+    orr_comm_hold(s->comm);
+    m->request.node = (struct orr_match_node){ .context = s->comm->context,
+                                               .peer = orr_comm_peer(s->comm, s->peer),
+                                               .tag = s->tag };
+    m->request.kind = s->kind;
+    m->request.sync = s->sync;
+    m->request.inferred = s->inferred;
+    m->request.priority = s->priority;
+    m->request.uncounted = !orr_load_relaxed(&orr_cluster.counting);
+    m->request.done = done;
+    m->request.make_room = make_room;
+    orr_add_seq(&orr_cluster.outstanding, 1);
+    orr_add_relaxed(&orr_cluster.posted, 1u);
+    if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
+    int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
+    if (granted < 0) {
+        orr_message_free(m);
+        orr_sub_seq(&orr_cluster.outstanding, 1);
+        orr_progress_signal();
+        return granted;
+    }
+    if (out) *out = m;
+    orr_engine_post(&orr_cluster.engine, &m->request, granted && prepare(m));
+    orr_progress_pass();
+    if (!s->will_wait) orr_progress_needed();
+    return 0;
+}
+
+static bool is_over(void *m)
+{
+    return orr_message_is_over(m);
+}
+
+int orr_message_wait(struct orr_message *m)
+{
+    orr_progress_wait(is_over, m);
+    return m->request.status;
+}
+
+void orr_message_describe(const struct orr_request *r, void *when)
+{
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
+        if (when && r->kind == ORR_RECV)
+            orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
+        return;
+    }
+    const char *name = m->handle->rare && m->handle->rare->name ? m->handle->rare->name : "";
+    const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive",
+               *to = r->kind == ORR_SEND ? "to" : "from";
+    if (when)
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what,
+                  (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle), *name ? ", data " : "",
+                  name);
+    else
+        orr_error("starpu_mpi_shutdown: the %s of tag %lld %s rank %d (%zu bytes%s%s) was never matched; "
+                  "every send needs a receive "
+                  "with the same tag on the other rank",
+                  what, (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle),
+                  *name ? ", data " : "", name);
+}
+
+static bool is_programs(const struct orr_request *r)
+{
+    return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
+}
+
+bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
+{
+    if (!is_programs(r) || !r->ready) return false;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    if (m->handle != h) return false;
+    snprintf(text, bytes, "the %s of tag %lld %s rank %d holds, until its other end comes",
+             r->kind == ORR_SEND ? "send" : "receive", (long long)m->tag, r->kind == ORR_SEND ? "to" : "from",
+             m->peer);
+    return true;
+}
+
+void orr_message_describe_under_way(const struct orr_request *r)
+{
+    char text[100];
+    if (!is_programs(r)) return;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    orr_warn("  the %s of data %s (tag %lld) %s rank %d: %s", r->kind == ORR_SEND ? "send" : "receive",
+             label(m, text, sizeof text), (long long)m->tag, r->kind == ORR_SEND ? "to" : "from", m->peer,
+             r->ready ? "under way" : "the data is in use, by tasks or by the program");
+}
+
+void orr_message_describe_left(const struct orr_request *r)
+{
+    char text[100];
+    if (!is_programs(r) || r->ready) return;
+    const struct orr_message *m = of_request((struct orr_request *)r);
+    orr_error(
+        "starpu_mpi_shutdown: the %s of data %s (tag %lld) %s rank %d was not made: the data is still in "
+        "use; release it before",
+        r->kind == ORR_SEND ? "send" : "receive", label(m, text, sizeof text), (long long)m->tag,
+        r->kind == ORR_SEND ? "to" : "from", m->peer);
+}
+
+struct waiting_message {
+    struct orr_data *handle;
+    char name[64];
+    size_t bytes;
+    int64_t tag;
+    int peer;
+    bool sends;
+};
+
+struct waiting_messages {
+    struct waiting_message message[16];
+    unsigned count, more;
+};
+
+/* Copies what is to be said: nothing of it need exist once the locks are let go. */
+static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
+{
+    struct waiting_messages *w = arg;
+    const struct orr_message *m = (const struct orr_message *)a;
+    if (a->waiter.granted != granted) return;
+    if (w->count == sizeof w->message / sizeof w->message[0]) {
+        w->more++;
+        return;
+    }
+    struct waiting_message *to = &w->message[w->count++];
+    *to = (struct waiting_message){ .handle = h,
+                                    .bytes = h->ops->get_size(h),
+                                    .tag = m->tag,
+                                    .peer = m->peer,
+                                    .sends = m->mode == STARPU_R };
+    if (h->rare && h->rare->name) snprintf(to->name, sizeof to->name, ", data %s", h->rare->name);
+}
+
+void orr_messages_describe_waiting(bool certain)
+{
+    struct waiting_messages w = { .count = 0 };
+    orr_data_visit_waiting(collect_waiting, &w);
+    for (unsigned i = 0; i < w.count; i++) {
+        const struct waiting_message *m = &w.message[i];
+        char holder[512] = "";
+        if (certain) orr_deadlock_holder(m->handle, holder, sizeof holder);
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s) waits for its data%s%s",
+                  m->sends ? "send" : "receive", (long long)m->tag, m->sends ? "to" : "from", m->peer,
+                  m->bytes, m->name, *holder ? ", " : "", holder);
+    }
+    if (w.more) orr_error("  ... and %u more messages wait for their data", w.more);
+}
+
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)
+{
+    unsigned long long bytes = h->bytes;
+    if (when)
+        orr_error(
+            "  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
+            bytes, (long long)n->tag, n->peer);
+    else
+        orr_error("starpu_mpi_shutdown: a message of %llu bytes with tag %lld from rank %d was never "
+                  "received; every send needs a "
+                  "receive with the same tag",
+                  bytes, (long long)n->tag, n->peer);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* message.h: sending a handle's value, and receiving one: an access in the handle's queue together with an
+ * engine request.
+ * Threads: start from any; the rest on whoever completes. Owns: struct orr_message, from start until it is
+ * over (detached) or waited for. Not here: matching (engine.h), which messages a task needs (exchange.c). */
+#ifndef ORR_MPI_MESSAGE_H
+#define ORR_MPI_MESSAGE_H
+
+#include "core/data/coherency.h"
+#include "mpi/wire/cluster.h"
+
+struct orr_message {
+    struct orr_access access; /* first */
+    struct orr_request request;
+    struct orr_fetch fetch;
+    struct orr_data *handle;
+    struct orr_comm *comm;
+    int64_t tag;
+    int peer;     /* rank in comm */
+    uint8_t mode; /* STARPU_R or STARPU_W */
+    bool detached;
+    bool fetched;     /* the copy in main memory is pinned */
+    bool packed;      /* by the interface's pack_data */
+    uint32_t session; /* of the layer, when it was started */
+    void *packed_bytes;
+    size_t packed_size;
+    void (*callback)(void *);
+    void *arg;
+    _Atomic uint32_t over;    /* [atomic: publishes the results to a waiting thread] */
+    struct orr_message *next; /* free list */
+};
+
+struct orr_message_spec {
+    enum orr_request_kind kind;
+    struct orr_data *handle;
+    struct orr_comm *comm;
+    int peer;
+    int64_t tag;
+    int priority;
+    bool sync;
+    bool detached;
+    bool inferred;  /* made by a task: when it does not fit, the ranks differ */
+    bool unordered; /* not in the handle's queue */
+    bool will_wait; /* the calling thread waits for it at once, and polls */
+    void (*callback)(void *);
+    void *arg;
+};
+
+/* Starts a message; out may be NULL for detached ones. 0, -EINVAL, -ENOMEM, -ESHUTDOWN (said why). */
+int orr_message_start(const struct orr_message_spec *spec, const char *fn, struct orr_message **out);
+/* Blocks until it is over, and returns its status; the caller frees it. */
+int orr_message_wait(struct orr_message *m);
+static inline bool orr_message_is_over(struct orr_message *m)
+{
+    return orr_load_acquire(&m->over);
+}
+/* Otherwise the layer was shut down since m was started, and m's communicator is gone. */
+static inline bool orr_message_is_current(const struct orr_message *m)
+{
+    return orr_likely(m->session == orr_load_relaxed(&orr_cluster.session));
+}
+/* One that is over and not detached. */
+void orr_message_free(struct orr_message *m);
+
+/* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
+ * */
+void orr_message_describe(const struct orr_request *r, void *when);
+/* Whether it is a message that holds h's data now, waiting for its other end; text: which. */
+bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes);
+/* Print one that is not over, but matched or not ready; at shutdown, and when it is given up. */
+void orr_message_describe_under_way(const struct orr_request *r);
+void orr_message_describe_left(const struct orr_request *r);
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
+/* Prints those that wait for their data. certain: at a deadlock; nobody moves, and who has it is told. */
+void orr_messages_describe_waiting(bool certain);
+/* Gives the memory of free messages back. */
+void orr_messages_trim(void);
+
+#endif

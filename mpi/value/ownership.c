@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ownership.c: see ownership.h.
+ * Threads: see ownership.h. Owns: the list of all records. Not here: the public functions (api/data.c). */
+#include "mpi/value/ownership.h"
+
+#include <starpu.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+
+/* Protects all. Recursive: what orr_owned_visit calls may end the very handle it visits. */
+static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static struct orr_owned *all;
+
+/* Bytes of copies that are old. A value that is received again and again, as at the edge of a stencil, keeps
+ * its place: otherwise each step would pay for giving the memory back and having it again. What is kept stays
+ * until it is used, flushed or unregistered: the program may have put a value of its own there meanwhile. */
+static _Atomic size_t old_bytes;
+enum { OLD_BYTES_MAX = 4 << 20 };
+
+/* ---- sets of ranks ---- */
+
+bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
+{
+    if (s->bits) return (uint32_t)rank / 64 < s->words && (s->bits[rank / 64] >> (rank % 64) & 1);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->inline_ranks[i] == rank) return true;
+    return false;
+}
+
+static bool spill(struct orr_rank_set *s, int ranks)
+{
+    uint32_t words = ((uint32_t)ranks + 63) / 64;
+    uint64_t *bits = orr_calloc(words, sizeof *bits);
+    if (!bits) return false;
+    for (uint32_t i = 0; i < s->count; i++)
+        bits[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
+    s->bits = bits;
+    s->words = words;
+    return true;
+}
+
+bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out)
+{
+    *failed_out = false;
+    if (orr_rank_set_has(s, rank)) return true;
+    if (!s->bits && s->count < ORR_RANKS_INLINE) {
+        s->inline_ranks[s->count++] = rank;
+        return false;
+    }
+    if ((!s->bits && !spill(s, ranks)) || (uint32_t)rank / 64 >= s->words) {
+        *failed_out = true;
+        return false;
+    }
+    s->bits[rank / 64] |= UINT64_C(1) << (rank % 64);
+    s->count++;
+    return false;
+}
+
+void orr_rank_set_remove(struct orr_rank_set *s, int rank)
+{
+    if (!orr_rank_set_has(s, rank)) return;
+    if (s->bits) {
+        s->bits[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
+        s->count--;
+        return;
+    }
+    uint32_t i = 0;
+    while (s->inline_ranks[i] != rank) i++;
+    s->inline_ranks[i] = s->inline_ranks[--s->count];
+}
+
+void orr_rank_set_clear(struct orr_rank_set *s)
+{
+    orr_free(s->bits);
+    *s = (struct orr_rank_set){ 0 };
+}
+
+/* ---- records ---- */
+
+bool orr_owned_forget_old(struct orr_owned *o)
+{
+    size_t bytes = o->old_bytes;
+    o->old_bytes = 0;
+    if (bytes) orr_sub_acq_rel(&old_bytes, bytes);
+    return bytes > 0;
+}
+
+bool orr_owned_keep_old(struct orr_owned *o, size_t bytes)
+{
+    orr_owned_forget_old(o);
+    if (!bytes) bytes = 1;
+    if (orr_add_relaxed(&old_bytes, bytes) + bytes > OLD_BYTES_MAX) {
+        orr_sub_acq_rel(&old_bytes, bytes);
+        return false;
+    }
+    o->old_bytes = bytes;
+    return true;
+}
+
+/* The handle ends. */
+static void forget(struct orr_data *h)
+{
+    struct orr_owned *o = h->mpi;
+    orr_owned_forget_old(o);
+    pthread_mutex_lock(&list_lock);
+    *o->prev = o->next;
+    if (o->next) o->next->prev = o->prev;
+    pthread_mutex_unlock(&list_lock);
+    orr_rank_set_clear(&o->sent);
+    if (o->comm) orr_comm_drop(o->comm);
+    for (struct orr_redirection *r = o->redirections, *next; r; r = next) {
+        next = r->next;
+        orr_free(r);
+    }
+    if (o->redux_comm) orr_comm_drop(o->redux_comm);
+    orr_free(o->redux_map);
+    orr_free(o);
+    h->mpi = NULL;
+}
+
+struct orr_owned *orr_owned_get(struct orr_data *h)
+{
+    struct orr_owned *o = h->mpi;
+    if (o) return o;
+    o = orr_calloc(1, sizeof *o);
+    if (!o) {
+        orr_error("out of memory for what the MPI layer keeps of a handle");
+        return NULL;
+    }
+    o->handle = h;
+    o->tag = -1;
+    orr_data_hooks.forget = forget;
+    pthread_mutex_lock(&list_lock);
+    o->next = all;
+    o->prev = &all;
+    if (all) all->prev = &o->next;
+    all = o;
+    pthread_mutex_unlock(&list_lock);
+    h->mpi = o;
+    return o;
+}
+
+int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    if (h->mpi_rank < 0 || !o || o->comm == c) return h->mpi_rank;
+    int rank = orr_comm_rank_of(c, o->comm ? orr_comm_peer(o->comm, h->mpi_rank) : h->mpi_rank);
+    return rank >= 0 ? rank : ORR_RANK_OUTSIDE;
+}
+
+int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int node)
+{
+    if (orr_likely(!(h->mpi_flags & ORR_MPI_REDIRECTED))) return orr_owned_rank(c, h);
+    for (struct orr_redirection *r = orr_owned_of(h)->redirections; r; r = r->next)
+        if (r->node == node) return r->source;
+    return orr_owned_rank(c, h);
+}
+
+void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct orr_owned *o = all, *next; o; o = next) {
+        next = o->next;
+        fn(o, arg);
+    }
+    pthread_mutex_unlock(&list_lock);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ownership.h: what the MPI layer knows of a handle: its tag, its owner (h->mpi_rank), and who has its value.
+ * Threads: the thread that submits (as the insertions themselves); the list of all takes its lock.
+ * Owns: struct orr_owned, from the first use until the handle ends. Not here: the transfers (exchange.c).
+ * Nothing here grows with the number of ranks unless very many of them hold the same value. */
+#ifndef ORR_MPI_OWNERSHIP_H
+#define ORR_MPI_OWNERSHIP_H
+
+#include "core/data/data.h"
+#include "mpi/wire/comm.h"
+
+enum { ORR_RANK_UNKNOWN = -1, ORR_RANK_PER_NODE = -2, ORR_RANK_OUTSIDE = -3 };
+
+/* h->mpi_flags: why a rank that neither owns a handle nor executes the task still has something to do. */
+enum orr_mpi_flag {
+    ORR_MPI_RECEIVED = 1 << 0,   /* this rank holds a value it received */
+    ORR_MPI_SENT = 1 << 1,       /* others hold a value this rank sent */
+    ORR_MPI_REDUX = 1 << 2,      /* contributions are pending */
+    ORR_MPI_REDIRECTED = 1 << 3, /* some ranks get it from another source */
+    ORR_MPI_WRITTEN = 1 << 4,    /* tasks inserted here write it: it has a value, or will have */
+    ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
+    ORR_MPI_HELD = 1 << 6,       /* there is memory of ours here for a value that another rank owns */
+    ORR_MPI_OTHER_COMM = 1 << 7  /* the owner is a rank of another communicator than the layer's own */
+};
+/* Those that count for a rank without a part in the task. */
+enum {
+    ORR_MPI_CONCERNED =
+        ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED | ORR_MPI_HELD
+};
+
+enum { ORR_RANKS_INLINE = 6 };
+
+/* A small set of ranks. */
+struct orr_rank_set {
+    uint32_t count;
+    uint32_t words; /* length of bits */
+    int32_t inline_ranks[ORR_RANKS_INLINE];
+    uint64_t *bits; /* all of them, once there are more than ORR_RANKS_INLINE */
+};
+
+struct orr_redirection {
+    int node, source;
+    struct orr_redirection *next;
+};
+
+struct orr_owned {
+    struct orr_data *handle;
+    struct orr_comm *comm;
+    int64_t tag;                 /* -1: none */
+    struct orr_rank_set sent;    /* who holds the current value: ranks of the transport */
+    char *redux_map;             /* one byte for each rank of redux_comm, while contributions are pending */
+    struct orr_comm *redux_comm; /* on which they were inserted; NULL: none are pending */
+    struct orr_redirection *redirections;
+    struct orr_owned *next, **prev; /* [lock: list] */
+    size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 */
+};
+
+bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
+/* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
+ * side; ranks is the size of the communicator. */
+bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out);
+void orr_rank_set_remove(struct orr_rank_set *s, int rank);
+void orr_rank_set_clear(struct orr_rank_set *s);
+
+/* h's record, made on first use; NULL when out of memory (said). */
+struct orr_owned *orr_owned_get(struct orr_data *h);
+static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
+{
+    return h->mpi;
+}
+static inline int64_t orr_owned_tag(const struct orr_data *h)
+{
+    return h->mpi ? ((struct orr_owned *)h->mpi)->tag : -1;
+}
+/* The owner of h as a rank of c; ORR_RANK_UNKNOWN, ORR_RANK_PER_NODE, ORR_RANK_OUTSIDE: no rank of c. */
+int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h);
+static inline int orr_owned_rank(const struct orr_comm *c, const struct orr_data *h)
+{
+    if (orr_comm_is_base(c) && orr_likely(!(h->mpi_flags & ORR_MPI_OTHER_COMM))) return h->mpi_rank;
+    return orr_owned_rank_slow(c, h);
+}
+/* Where rank node of c gets h's value from. */
+int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int node);
+/* The communicator that the owner is counted in. */
+static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
+{
+    orr_comm_hold(c);
+    if (o->comm) orr_comm_drop(o->comm);
+    o->comm = c;
+    if (orr_comm_is_base(c))
+        o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
+    else
+        o->handle->mpi_flags |= ORR_MPI_OTHER_COMM;
+}
+/* The small copy here is old: its memory is kept for the next value. False: there are too many already. */
+bool orr_owned_keep_old(struct orr_owned *o, size_t bytes);
+/* It gets a new value, or is given up: whether it was kept. */
+bool orr_owned_forget_old(struct orr_owned *o);
+/* Calls fn for every record; fn may end the one it is given, and no other. */
+void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll.c: up a binomial tree to rank 0, and down again.
+ * Threads: see coll.h. Owns: nothing. Not here: matching (engine.c). */
+#include "mpi/wire/coll.h"
+
+#include <string.h>
+
+#include "mpi/wire/progress.h"
+
+struct hop {
+    struct orr_request request; /* first */
+    _Atomic uint32_t over;
+};
+
+static void hop_done(struct orr_request *r)
+{
+    orr_store_release(&((struct hop *)r)->over, 1u); /* r may be gone from here on */
+    orr_progress_signal();
+}
+
+static bool hop_is_over(void *h)
+{
+    return orr_load_acquire(&((struct hop *)h)->over);
+}
+
+static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t tag, int64_t *values)
+{
+    struct hop h;
+    memset(&h, 0, sizeof h);
+    orr_request_init(&h.request);
+    h.request.node = (struct orr_match_node){ .context = c->context | ORR_CONTEXT_UNCOUNTED,
+                                              .peer = orr_comm_peer(c, rank),
+                                              .tag = tag };
+    h.request.kind = kind;
+    h.request.foreign = kind == ORR_RECV && orr_comm_is_foreign(c, rank);
+    h.request.done = hop_done;
+    h.request.payload = (struct orr_payload){ .base = values, .bytes = ORR_COLL_VALUES * sizeof *values };
+    if (h.request.node.peer < 0 || orr_comm_introduce(c, rank, kind)) return -EIO;
+    orr_engine_post(&orr_cluster.engine, &h.request, true);
+    orr_progress_wait(hop_is_over, &h);
+    return h.request.status;
+}
+
+static int sum(struct orr_comm *c, int64_t tag, int64_t values[ORR_COLL_VALUES])
+{
+    int64_t other[ORR_COLL_VALUES];
+    int parent_bit = 1, status = 0;
+    for (; parent_bit < c->size && !(c->rank & parent_bit); parent_bit <<= 1) {
+        if ((c->rank | parent_bit) >= c->size) continue;
+        int r = hop(c, ORR_RECV, c->rank | parent_bit, tag, other);
+        if (r)
+            status = r;
+        else
+            for (int i = 0; i < ORR_COLL_VALUES; i++) values[i] += other[i];
+    }
+    if (c->rank) {
+        int r = hop(c, ORR_SEND, c->rank & ~parent_bit, tag, values);
+        if (!r) r = hop(c, ORR_RECV, c->rank & ~parent_bit, tag + 1, values);
+        if (r) status = r;
+    }
+    for (int bit = parent_bit >> 1; bit; bit >>= 1)
+        if ((c->rank | bit) < c->size && hop(c, ORR_SEND, c->rank | bit, tag + 1, values)) status = -EIO;
+    return status;
+}
+
+/* Two tags for each call, up and down. Barriers have their own: on two ranks a barrier of one thread and a
+ * sum of another may come in either order. */
+static const int64_t barrier_tags = INT64_C(1) << 40;
+
+int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES])
+{
+    return sum(c, (int64_t)orr_add_relaxed(&c->sums, 1u) << 1, values);
+}
+
+int orr_coll_barrier(struct orr_comm *c)
+{
+    int64_t nothing[ORR_COLL_VALUES] = { 0 };
+    return sum(c, barrier_tags + ((int64_t)orr_add_relaxed(&c->barriers, 1u) << 1), nothing);
+}
+
+int orr_coll_greet_root(struct orr_comm *c, int last)
+{
+    int64_t tag = (int64_t)orr_add_relaxed(&c->sums, 1u) << 1, nothing[ORR_COLL_VALUES] = { 0 };
+    int status = 0;
+    if (c->rank > 0 && c->rank <= last) return hop(c, ORR_SEND, 0, tag, nothing);
+    for (int rank = 1; c->rank == 0 && rank < c->size && rank <= last; rank++)
+        if (hop(c, ORR_RECV, rank, tag, nothing)) status = -EIO;
+    return status;
+}

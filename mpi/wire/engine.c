@@ -1,0 +1,901 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.c: the protocol between ranks: order, matching, eager and bulk messages, acknowledgements.
+ * Threads: any; one at a time holds e->busy and runs all that is called _locked. Owns: see engine.h.
+ * Not here: where bytes come from (message.c), the network (transport.h).
+ *
+ * Nobody ever waits for the engine: posting pushes onto a lock-free stack, and whoever holds busy empties it
+ * in the order of pushing and looks again after letting go. A small message carries its payload; a large one
+ * is announced, and the data follow at once as a bulk transfer, which the transport puts straight into place.
+ * Sends with the same key leave in the order in which they were posted, whichever is ready first; receives
+ * are matched in the order in which they were posted. A receive on a communicator that its sender numbers by
+ * itself waits first, if need be, until it knows that number (names.c). */
+#include "mpi/wire/engine.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "mpi/wire/names.h"
+
+struct orr_early {
+    struct orr_match_node node; /* first */
+    struct orr_wire_header header;
+    char data[];
+};
+
+enum { POLL_ROUNDS_MAX = 16 };
+
+static bool *in_callback(void)
+{
+    return orr_thread_local(ORR_LOCAL_MPI);
+}
+
+bool orr_engine_in_callback(void)
+{
+    return *in_callback();
+}
+
+static void list_init(struct orr_request_list *l)
+{
+    l->head = NULL, l->tail = &l->head;
+}
+
+static void list_append(struct orr_request_list *l, struct orr_request *r)
+{
+    r->next = NULL;
+    *l->tail = r;
+    l->tail = &r->next;
+}
+
+static struct orr_request *list_take_all(struct orr_request_list *l)
+{
+    struct orr_request *all = l->head;
+    list_init(l);
+    return all;
+}
+
+static void lock_blocking(struct orr_engine *e)
+{
+    while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
+}
+
+static void unlock(struct orr_engine *e)
+{
+    orr_store_seq(&e->busy, 0);
+}
+
+int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
+{
+    uint64_t *sent_bytes = orr_calloc((size_t)t->size, sizeof *sent_bytes);
+    if (!sent_bytes) return -ENOMEM;
+    lock_blocking(e); /* it may have run before, and somebody be late: the lock and the inbox stay */
+    memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
+    e->sent_bytes = sent_bytes;
+    e->transport = t;
+    orr_match_init(&e->held);
+    orr_match_init(&e->receives);
+    orr_match_init(&e->early);
+    orr_match_init(&e->unacknowledged);
+    orr_match_init(&e->names);
+    list_init(&e->outgoing);
+    list_init(&e->stalled);
+    list_init(&e->completed);
+    unlock(e);
+    return 0;
+}
+
+static void end_name(struct orr_engine *e, struct orr_name *n)
+{
+    if (!n->known) e->transport->ops->unlisten(e->transport, &n->hello);
+    orr_free(n);
+}
+
+void orr_engine_fini(struct orr_engine *e)
+{
+    struct orr_match_node *n;
+    lock_blocking(e);
+    while ((n = orr_match_pop_any(&e->early))) orr_free(n);
+    while ((n = orr_match_pop_any(&e->names))) end_name(e, (struct orr_name *)n);
+    if (e->spare_buffer) e->transport->ops->small_release(e->transport, e->spare_buffer);
+    e->spare_buffer = NULL;
+    orr_match_fini(&e->held);
+    orr_match_fini(&e->receives);
+    orr_match_fini(&e->early);
+    orr_match_fini(&e->unacknowledged);
+    orr_match_fini(&e->names);
+    orr_free(e->sent_bytes);
+    e->sent_bytes = NULL;
+    e->transport = NULL; /* pairs with step_locked */
+    e->cancelled = true;
+    unlock(e);
+}
+
+/* ---- the inbox ---- */
+
+static void push(struct orr_engine *e, struct orr_inbox_item *item)
+{
+    struct orr_inbox_item *head = orr_load_relaxed(&e->inbox);
+    do item->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&e->inbox, &head, item, memory_order_seq_cst,
+                                                  memory_order_relaxed));
+}
+
+void orr_request_init(struct orr_request *r)
+{
+    r->items[0].says_ready = false;
+    r->items[1].says_ready = true;
+    r->early = NULL;
+    r->waits = 0;
+    r->status = r->failure = 0;
+    r->moved_bytes = 0;
+    r->posted = r->ready = r->foreign = r->uncounted = r->given_up = false;
+}
+
+void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
+{
+    if (ready) r->ready = true; /* nobody else looks at it yet */
+    push(e, &r->items[0]);
+}
+
+void orr_engine_ready(struct orr_engine *e, struct orr_request *r)
+{
+    push(e, &r->items[1]);
+}
+
+/* ---- completion ---- */
+
+static void complete_locked(struct orr_engine *e, struct orr_request *r, int status)
+{
+    if (status && !r->status) r->status = status;
+    e->counts.ended++;
+    list_append(&e->completed, r);
+}
+
+static void one_end_locked(struct orr_engine *e, struct orr_request *r, int status)
+{
+    if (status && !r->status) r->status = status;
+    if (--r->waits == 0) complete_locked(e, r, 0);
+}
+
+/* ---- under way ---- */
+
+static void link_under_way(struct orr_engine *e, struct orr_request *r)
+{
+    r->before = NULL;
+    r->next = e->under_way;
+    if (r->next) r->next->before = r;
+    e->under_way = r;
+}
+
+static void unlink_under_way(struct orr_engine *e, struct orr_request *r)
+{
+    *(r->before ? &r->before->next : &e->under_way) = r->next;
+    if (r->next) r->next->before = r->before;
+}
+
+/* ---- sending ---- */
+
+static void *take_buffer(struct orr_engine *e, bool urgent)
+{
+    void *b = e->spare_buffer;
+    if (!b) return e->transport->ops->small_buffer(e->transport, urgent);
+    e->spare_buffer = NULL;
+    return b;
+}
+
+static void fill_header(struct orr_wire_header *h, uint8_t kind, const struct orr_match_node *n)
+{
+    *h = (struct orr_wire_header){ .magic = ORR_WIRE_MAGIC,
+                                   .version = ORR_WIRE_VERSION,
+                                   .kind = kind,
+                                   .context = n->context,
+                                   .tag = n->tag };
+}
+
+static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
+{
+    if (p->kind == ORR_PAYLOAD_OPAQUE) return e->transport->ops->gather(e->transport, p, to);
+    orr_payload_gather(p, to);
+    return 0;
+}
+
+static int scatter(struct orr_engine *e, const struct orr_payload *p, const void *from)
+{
+    if (p->kind == ORR_PAYLOAD_OPAQUE) return e->transport->ops->scatter(e->transport, p, from);
+    orr_payload_scatter(p, from);
+    return 0;
+}
+
+/* The header's kind and, of an eager message, the payload behind it. */
+static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
+{
+    const struct orr_payload *p = &r->payload;
+    fill_header(h, ORR_WIRE_ANNOUNCE, &r->node);
+    h->type = p->type;
+    h->bytes = p->bytes;
+    if (r->inferred) h->flags |= ORR_WIRE_INFERRED;
+    if (!r->failure && p->bytes <= e->transport->ops->small_max - sizeof *h) {
+        h->kind = ORR_WIRE_EAGER;
+        r->failure = gather(e, p, h + 1);
+    }
+    if (r->failure) {
+        h->kind = ORR_WIRE_FAILED;
+        h->bytes = 0;
+        h->status = r->failure;
+    }
+    return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
+}
+
+static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag, bool sending)
+{
+    r->waits++;
+    e->counts.bulk_receives += !sending;
+    e->counts.bulk_sends += sending;
+    link_under_way(e, r);
+    r->bulk =
+        (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
+    if (sending)
+        e->transport->ops->bulk_send(e->transport, &r->bulk);
+    else
+        e->transport->ops->bulk_recv(e->transport, &r->bulk);
+}
+
+static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
+{
+    for (const struct orr_request *r = e->under_way; r; r = r->next)
+        if (r->kind == ORR_SEND && r->bulk.tag == tag && r->node.peer == peer) return true;
+    return false;
+}
+
+/* A tag that no transfer to this peer has. False: none was found so soon. */
+static bool choose_tag(struct orr_engine *e, int peer, uint32_t *tag_out)
+{
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t tag = e->next_bulk_tag;
+        bool last = tag >= e->transport->bulk_tag_max;
+        e->next_bulk_tag = last ? 0 : tag + 1;
+        e->tags_again |= last;
+        *tag_out = tag;
+        if (orr_likely(!e->tags_again) || !tag_is_used(e, peer, tag)) return true;
+    }
+    return false;
+}
+
+/* Sends what leads the request off; false when there is no buffer, or no tag. */
+static bool emit_locked(struct orr_engine *e, struct orr_request *r)
+{
+    uint32_t bulk_tag = 0;
+    int peer = r->node.peer;
+    bool announces =
+        !r->failure && r->payload.bytes > e->transport->ops->small_max - sizeof(struct orr_wire_header);
+    struct orr_wire_header *h = take_buffer(e, false);
+    if (!h) return false;
+    if (announces && !choose_tag(e, peer, &bulk_tag)) {
+        e->spare_buffer = h;
+        return false;
+    }
+    size_t bytes = fill_message(e, r, h);
+    h->bulk_tag = bulk_tag;
+    if (r->sync && !r->failure) {
+        h->flags |= ORR_WIRE_WANTS_ACK;
+        h->id = r->id = ++e->next_id;
+        r->waits++;
+        r->node.tag = (int64_t)r->id; /* from here on it is looked up by its id */
+        orr_match_append(&e->unacknowledged, &r->node);
+    }
+    r->moved_bytes = h->bytes;
+    if (!(r->node.context & ORR_CONTEXT_UNCOUNTED)) {
+        if (!r->uncounted) e->sent_bytes[peer] += h->bytes;
+        e->counts.program_sent++;
+    }
+    e->counts.sent_messages++;
+    e->transport->ops->small_send(e->transport, peer, h, bytes);
+    if (announces) start_bulk(e, r, bulk_tag, true);
+    if (r->waits == 0) complete_locked(e, r, r->failure);
+    return true;
+}
+
+/* Merge sort of a list, highest priority first, equal ones in order. */
+static struct orr_request *sort_by_priority(struct orr_request *list)
+{
+    if (!list || !list->next) return list;
+    struct orr_request *slow = list, *fast = list->next, *second, *sorted = NULL, **tail = &sorted;
+    while (fast && fast->next) slow = slow->next, fast = fast->next->next;
+    second = slow->next;
+    slow->next = NULL;
+    list = sort_by_priority(list);
+    second = sort_by_priority(second);
+    while (list && second) {
+        struct orr_request **first = second->priority > list->priority ? &second : &list;
+        *tail = *first;
+        tail = &(*tail)->next;
+        *first = (*first)->next;
+    }
+    *tail = list ? list : second;
+    return sorted;
+}
+
+/* Sends with the same key stay in order: a later one is not more urgent than an earlier one. */
+static void level_priorities(struct orr_request *list)
+{
+    struct orr_match_table keys;
+    orr_match_init(&keys);
+    for (struct orr_request *r = list; r; r = r->next) {
+        struct orr_match_node *first = orr_match_first(&keys, r->node.context, r->node.peer, r->node.tag);
+        if (first && ((struct orr_request *)first->last)->priority < r->priority)
+            r->priority = ((struct orr_request *)first->last)->priority;
+        orr_match_append(&keys, &r->node);
+    }
+    orr_match_fini(&keys);
+}
+
+static void emit_all_locked(struct orr_engine *e)
+{
+    struct orr_request_list *l = &e->outgoing;
+    if (e->priorities && l->head->next) {
+        level_priorities(l->head);
+        l->head = sort_by_priority(l->head);
+        while (*l->tail) l->tail = &(*l->tail)->next;
+    }
+    for (struct orr_request *r; (r = l->head);) {
+        struct orr_request *next = r->next; /* r may be on another list afterwards */
+        if (!emit_locked(e, r)) return;     /* no buffer: they stay, in their order */
+        l->head = next;
+    }
+    list_init(l);
+    e->priorities = false;
+}
+
+static void release_send_locked(struct orr_engine *e, struct orr_request *r)
+{
+    if (r->priority) e->priorities = true;
+    list_append(&e->outgoing, r);
+}
+
+/* Lets go of the sends at the head of a key's list that are ready. */
+static void release_held_locked(struct orr_engine *e, uint32_t context, int32_t peer, int64_t tag)
+{
+    struct orr_request *r;
+    while ((r = (struct orr_request *)orr_match_first(&e->held, context, peer, tag)) && r->ready) {
+        orr_match_pop(&e->held, context, peer, tag);
+        release_send_locked(e, r);
+    }
+}
+
+/* ---- receiving ---- */
+
+static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, uint64_t id,
+                            struct orr_wire_header *buffer)
+{
+    fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
+    buffer->id = id;
+    e->counts.sent_messages++;
+    e->counts.program_sent += !(context & ORR_CONTEXT_UNCOUNTED);
+    e->transport->ops->small_send(e->transport, peer, buffer, sizeof *buffer);
+}
+
+static int check_receive(struct orr_request *r, const struct orr_wire_header *h)
+{
+    if (!r->payload.any_size && h->bytes != r->payload.bytes) return -EMSGSIZE;
+    if (!h->type || !r->payload.type || h->type == r->payload.type) return 0;
+    r->sent_type = h->type;
+    return -EPROTOTYPE;
+}
+
+/* Memory for a message whose size is the sender's, or which is only taken off the network. */
+static bool make_room(struct orr_request *r, const struct orr_wire_header *h)
+{
+    if (h->kind == ORR_WIRE_FAILED) return true;
+    if (r->status) { /* to be thrown away; an eager payload needs no room for that */
+        if (h->kind == ORR_WIRE_EAGER) return true;
+        void *p = orr_malloc(h->bytes ? h->bytes : 1);
+        if (!p) return false;
+        r->payload = (struct orr_payload){ .base = p, .bytes = h->bytes };
+        r->early = p; /* freed when the bulk transfer ends */
+        return true;
+    }
+    if (!r->payload.any_size) return true;
+    void *p = r->make_room(r, h->bytes);
+    if (!p) return false;
+    r->payload.base = p;
+    r->payload.bytes = h->bytes;
+    r->payload.kind = ORR_PAYLOAD_BYTES;
+    r->payload.any_size = false;
+    return true;
+}
+
+/* Gives message h (and its data, when eager) to the ready request r, which is on no list. False: no memory or
+ * no buffer, and nothing was done that cannot be done again. */
+static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const struct orr_wire_header *h,
+                           const void *data)
+{
+    void *ack = NULL;
+    bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
+    if (wants_ack && !(ack = take_buffer(e, true))) return false;
+    if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
+    if (!make_room(r, h)) {
+        if (ack) e->spare_buffer = ack;
+        return false;
+    }
+    if (wants_ack) send_ack_locked(e, r->node.peer, r->node.context, h->id, ack);
+    r->moved_bytes = h->bytes;
+    if (h->kind == ORR_WIRE_ANNOUNCE) {
+        start_bulk(e, r, h->bulk_tag, false);
+        return true;
+    }
+    int status = h->kind == ORR_WIRE_FAILED ? h->status : 0;
+    if (h->kind == ORR_WIRE_EAGER && !r->status) status = scatter(e, &r->payload, data);
+    complete_locked(e, r, status);
+    return true;
+}
+
+/* Tries to go on with a request that has its early message; otherwise puts it aside for the next poll. */
+static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
+{
+    struct orr_early *m = r->early;
+    r->early = NULL;
+    if (deliver_locked(e, r, &m->header, m->data)) {
+        orr_free(m);
+        return;
+    }
+    r->early = m;
+    list_append(&e->stalled, r);
+}
+
+static struct orr_early *copy_early(const struct orr_wire_header *h, int source, const void *data,
+                                    size_t bytes)
+{
+    struct orr_early *m = orr_malloc(sizeof *m + bytes);
+    if (!m) return NULL;
+    m->node = (struct orr_match_node){ .tag = h->tag, .peer = source, .context = h->context };
+    m->header = *h;
+    if (bytes) memcpy(m->data, data, bytes);
+    return m;
+}
+
+static void free_discarded(struct orr_request *r)
+{
+    orr_free(r);
+}
+
+/* Takes the message off the network: its sender ends only then. */
+static void discard_locked(struct orr_engine *e, struct orr_early *m)
+{
+    if (m->header.kind == ORR_WIRE_ANNOUNCE) {
+        struct orr_request *r = orr_calloc(1, sizeof *r);
+        void *bytes = orr_malloc(m->header.bytes);
+        if (r && bytes) {
+            orr_request_init(r);
+            r->kind = ORR_RECV;
+            r->ready = true;
+            r->node = (struct orr_match_node){ .context = m->node.context | ORR_CONTEXT_UNCOUNTED,
+                                               .peer = m->node.peer,
+                                               .tag = m->node.tag };
+            r->payload = (struct orr_payload){ .base = bytes, .bytes = m->header.bytes };
+            r->early = bytes; /* freed when the transfer ends */
+            r->done = free_discarded;
+            start_bulk(e, r, m->header.bulk_tag, false);
+        } else {
+            orr_free(r);
+            orr_free(bytes);
+        }
+    }
+    orr_free(m);
+}
+
+/* A message for a receive. */
+static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
+                          size_t bytes)
+{
+    struct orr_request *r = (struct orr_request *)orr_match_first(&e->receives, h->context, source, h->tag);
+    if (r && r->ready) {
+        if (!deliver_locked(e, r, h, data)) {
+            struct orr_early *copy = copy_early(h, source, data, bytes);
+            if (!copy) return false;
+            orr_match_pop(&e->receives, h->context, source, h->tag);
+            r->early = copy;
+            list_append(&e->stalled, r);
+            return true;
+        }
+        orr_match_pop(&e->receives, h->context, source, h->tag);
+        return true;
+    }
+    struct orr_early *m = copy_early(h, source, data, bytes);
+    if (!m) return false;
+    if (r) {
+        orr_match_pop(&e->receives, h->context, source, h->tag);
+        r->early = m;
+        link_under_way(e, r);
+    } else if (orr_unlikely(e->cancelled)) {
+        discard_locked(e, m);
+    } else {
+        e->counts.early_messages++;
+        orr_match_append(&e->early, &m->node);
+    }
+    return true;
+}
+
+static void acknowledged_locked(struct orr_engine *e, int source, const struct orr_wire_header *h)
+{
+    struct orr_request *r =
+        (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
+    if (r)
+        one_end_locked(e, r, 0);
+    else
+        e->counts.bad_messages++;
+}
+
+static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
+{
+    if (bytes < sizeof *h || h->magic != ORR_WIRE_MAGIC || h->version != ORR_WIRE_VERSION) return false;
+    switch (h->kind) {
+    case ORR_WIRE_EAGER: return bytes - sizeof *h == h->bytes;
+    case ORR_WIRE_FAILED: return bytes == sizeof *h && h->status < 0 && h->bytes == 0;
+    case ORR_WIRE_ANNOUNCE: return bytes == sizeof *h && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
+    case ORR_WIRE_ACK: return bytes == sizeof *h;
+    case ORR_WIRE_CONTROL: return bytes - sizeof *h == h->bytes;
+    default: return false;
+    }
+}
+
+static bool on_small(void *arg, int source, const void *message, size_t bytes)
+{
+    struct orr_engine *e = arg;
+    struct orr_wire_header h;
+    memcpy(&h, message, bytes < sizeof h ? bytes : sizeof h);
+    if (!header_is_sound(&h, bytes)) {
+        if (e->counts.bad_messages++ == 0)
+            orr_error("rank %d received a message of %zu bytes from rank %d that it does not understand: do "
+                      "all ranks run the same "
+                      "build of liborrery-mpi?",
+                      e->transport->rank, bytes, source);
+        return true;
+    }
+    if (h.kind == ORR_WIRE_CONTROL) {
+        if (e->on_control) e->on_control(e->on_control_arg, source, &h, (const char *)message + sizeof h);
+        return true;
+    }
+    bool taken = true;
+    if (h.kind == ORR_WIRE_ACK)
+        acknowledged_locked(e, source, &h);
+    else
+        taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
+    if (!taken) return false;
+    e->counts.received_messages++;
+    e->counts.program_received += !(h.context & ORR_CONTEXT_UNCOUNTED);
+    return true;
+}
+
+static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
+{
+    struct orr_engine *e = arg;
+    struct orr_request *r = (struct orr_request *)((char *)b - offsetof(struct orr_request, bulk));
+    e->counts.bulk_receives -= !b->sending;
+    e->counts.bulk_sends -= b->sending;
+    unlink_under_way(e, r);
+    if (!b->sending && r->early) { /* received only to be thrown away */
+        orr_free(r->early);
+        r->early = NULL;
+    }
+    one_end_locked(e, r, status);
+}
+
+/* ---- what was posted ---- */
+
+static void posted_send_locked(struct orr_engine *e, struct orr_request *r)
+{
+    if (e->held.nodes == 0 && r->ready) {
+        release_send_locked(e, r);
+        return;
+    }
+    orr_match_append(&e->held, &r->node);
+    if (r->ready) release_held_locked(e, r->node.context, r->node.peer, r->node.tag);
+}
+
+static void posted_recv_locked(struct orr_engine *e, struct orr_request *r)
+{
+    if (orr_unlikely(r->foreign) && !orr_name_apply(&e->names, r)) return;
+    r->early = (struct orr_early *)orr_match_pop(&e->early, r->node.context, r->node.peer, r->node.tag);
+    if (!r->early)
+        orr_match_append(&e->receives, &r->node);
+    else if (r->ready)
+        deliver_early_locked(e, r);
+    else
+        link_under_way(e, r);
+}
+
+/* A rank tells what it calls a communicator: receives that waited for that are as if posted now. */
+static void on_heard(void *arg, struct orr_hello *hello)
+{
+    struct orr_engine *e = arg;
+    for (struct orr_request *r = orr_name_heard(orr_name_of(hello)), *next; r; r = next) {
+        next = r->next;
+        posted_recv_locked(e, r);
+    }
+}
+
+static void handle_item_locked(struct orr_engine *e, struct orr_inbox_item *item)
+{
+    struct orr_request *r =
+        (struct orr_request *)((char *)(item - item->says_ready) - offsetof(struct orr_request, items));
+    if (item->says_ready) {
+        r->ready = true;
+        if (!r->posted) return; /* the post comes and finds it ready */
+        if (!r->given_up) e->counts.waiting_data--;
+    } else {
+        r->posted = true;
+        if (!r->ready) e->counts.waiting_data++;
+    }
+    if (orr_unlikely(e->cancelled || r->given_up)) {
+        if (r->ready) complete_locked(e, r, -ECANCELED);
+        r->given_up = true;
+        return;
+    }
+    if (!item->says_ready) {
+        if (r->kind == ORR_SEND)
+            posted_send_locked(e, r);
+        else
+            posted_recv_locked(e, r);
+    } else if (r->kind == ORR_SEND) {
+        release_held_locked(e, r->node.context, r->node.peer, r->node.tag);
+    } else if (r->early) {
+        unlink_under_way(e, r);
+        deliver_early_locked(e, r);
+    }
+}
+
+static bool drain_inbox_locked(struct orr_engine *e)
+{
+    struct orr_inbox_item *latest = orr_load_relaxed(&e->inbox), *first = NULL;
+    if (!latest) return false;
+    latest = atomic_exchange_explicit(&e->inbox, NULL, memory_order_acquire); /* pairs with push */
+    while (latest) {
+        struct orr_inbox_item *before = latest->next;
+        latest->next = first;
+        first = latest;
+        latest = before;
+    }
+    while (first) {
+        struct orr_inbox_item *next = first->next; /* the request may be the caller's again afterwards */
+        handle_item_locked(e, first);
+        first = next;
+    }
+    return true;
+}
+
+/* ---- polling ---- */
+
+static bool step_locked(struct orr_engine *e)
+{
+    const struct orr_transport_sink sink = {
+        .small = on_small, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
+    };
+    bool moved = drain_inbox_locked(e);
+    if (orr_unlikely(!e->transport)) return moved; /* closed: the calling thread came late */
+    if (orr_unlikely(e->stalled.head != NULL))
+        for (struct orr_request *r = list_take_all(&e->stalled), *next; r; r = next) {
+            next = r->next;
+            deliver_early_locked(e, r);
+        }
+    if (e->outgoing.head) emit_all_locked(e);
+    moved |= e->transport->ops->poll(e->transport, &sink);
+    bool unsent = e->transport->ops->unsent(e->transport);
+    if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
+    return moved;
+}
+
+static void run_done(struct orr_request *r)
+{
+    *in_callback() = true;
+    while (r) {
+        struct orr_request *next = r->next;
+        r->done(r);
+        r = next;
+    }
+    *in_callback() = false;
+}
+
+bool orr_engine_poll(struct orr_engine *e)
+{
+    bool moved = false;
+    if (*in_callback()) return false;
+    for (int round = 0; round < POLL_ROUNDS_MAX; round++) {
+        if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire))
+            return moved;                           /* its holder looks at the inbox again */
+        if (round == 0) orr_own_add(&e->polls, 1u); /* [own: who holds busy] */
+        moved |= step_locked(e);
+        struct orr_request *ended = list_take_all(&e->completed);
+        orr_store_seq(&e->busy, 0); /* before the look at the inbox; pairs with push and the exchange above */
+        if (ended) run_done(ended);
+        if (!orr_load_seq(&e->inbox)) return moved;
+    }
+    return moved;
+}
+
+/* ---- shutdown ---- */
+
+/* ---- names ---- */
+
+int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_t context)
+{
+    lock_blocking(e);
+    int r = e->transport->ops->greet(e->transport, to, context);
+    orr_store_relaxed(&e->unsent, e->transport->ops->unsent(e->transport));
+    unlock(e);
+    return r;
+}
+
+int orr_engine_listen(struct orr_engine *e, const struct orr_foreign *from, uint32_t context, int peer)
+{
+    int r = -ENOMEM;
+    lock_blocking(e);
+    struct orr_name *n = orr_name_add(&e->names, context, peer);
+    if (n) r = e->transport->ops->listen(e->transport, from, &n->hello);
+    if (n && r) orr_name_remove(&e->names, n);
+    unlock(e);
+    return r;
+}
+
+uint32_t orr_engine_name(struct orr_engine *e, uint32_t context, int peer)
+{
+    if (context == ORR_CONTEXT_BASE) return context;
+    lock_blocking(e);
+    const struct orr_name *n = orr_name_find(&e->names, context, peer);
+    uint32_t name = n && n->known ? n->hello.name : 0;
+    unlock(e);
+    return name;
+}
+
+void orr_engine_forget(struct orr_engine *e, uint32_t context, int peer)
+{
+    lock_blocking(e);
+    struct orr_match_node *n = orr_match_pop(&e->names, context, peer, 0);
+    if (n) end_name(e, (struct orr_name *)n);
+    unlock(e);
+}
+
+void orr_engine_enter(struct orr_engine *e)
+{
+    lock_blocking(e);
+}
+
+void orr_engine_leave(struct orr_engine *e)
+{
+    unlock(e);
+}
+
+size_t orr_engine_control_max(const struct orr_engine *e)
+{
+    return e->transport->ops->small_max - sizeof(struct orr_wire_header);
+}
+
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values,
+                             const void *data, size_t bytes)
+{
+    lock_blocking(e);
+    struct orr_wire_header *h = e->transport ? take_buffer(e, true) : NULL;
+    if (h) {
+        fill_header(h, ORR_WIRE_CONTROL, &(struct orr_match_node){ .tag = values->tag });
+        h->type = values->type;
+        h->id = values->id;
+        h->bulk_tag = values->bulk_tag;
+        h->bytes = bytes;
+        if (bytes) memcpy(h + 1, data, bytes);
+        e->transport->ops->small_send(e->transport, peer, h, sizeof *h + bytes);
+    }
+    unlock(e);
+    return h != NULL;
+}
+
+struct visit {
+    void (*fn)(const struct orr_request *r, void *arg);
+    void *arg;
+};
+
+static void visit_request(struct orr_match_node *n, void *arg)
+{
+    struct visit *v = arg;
+    v->fn((struct orr_request *)n, v->arg);
+}
+
+void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),
+                                void *arg)
+{
+    struct visit v = { fn, arg };
+    lock_blocking(e);
+    drain_inbox_locked(e);
+    orr_match_visit(&e->receives, visit_request, &v);
+    orr_match_visit(&e->unacknowledged, visit_request, &v);
+    orr_names_visit(&e->names, fn, arg);
+    unlock(e);
+}
+
+struct visit_early {
+    void (*fn)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
+    void *arg;
+    size_t count;
+};
+
+static void visit_early_node(struct orr_match_node *n, void *arg)
+{
+    struct visit_early *v = arg;
+    if (n->context & ORR_CONTEXT_UNCOUNTED) return; /* a rank is ahead in a collective call of the layer */
+    v->count++;
+    if (v->fn) v->fn(n, &((struct orr_early *)n)->header, v->arg);
+}
+
+size_t orr_engine_visit_early(struct orr_engine *e,
+                              void (*fn)(const struct orr_match_node *n, const struct orr_wire_header *h,
+                                         void *arg),
+                              void *arg)
+{
+    struct visit_early v = { fn, arg, 0 };
+    lock_blocking(e);
+    drain_inbox_locked(e);
+    orr_match_visit(&e->early, visit_early_node, &v);
+    unlock(e);
+    return v.count;
+}
+
+void orr_engine_visit_under_way(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),
+                                void *arg)
+{
+    struct visit v = { fn, arg };
+    lock_blocking(e);
+    drain_inbox_locked(e);
+    for (struct orr_request *r = e->under_way; r; r = r->next) fn(r, arg);
+    orr_match_visit(&e->held, visit_request, &v);
+    unlock(e);
+}
+
+/* Its data is still in use, or it ends now. */
+static void give_up_locked(struct orr_engine *e, struct orr_request *r)
+{
+    r->given_up = true;
+    if (r->ready) complete_locked(e, r, -ECANCELED);
+}
+
+static void cancel_waiting(struct orr_match_node *n, void *e)
+{
+    for (struct orr_request *r = orr_name_take_waiting((struct orr_name *)n), *next; r; r = next) {
+        next = r->next;
+        give_up_locked(e, r);
+    }
+}
+
+void orr_engine_cancel_unmatched(struct orr_engine *e)
+{
+    struct orr_match_node *n;
+    lock_blocking(e);
+    drain_inbox_locked(e);
+    e->cancelled = true;
+    while ((n = orr_match_pop_any(&e->held))) give_up_locked(e, (struct orr_request *)n);
+    while ((n = orr_match_pop_any(&e->receives))) give_up_locked(e, (struct orr_request *)n);
+    orr_match_visit(&e->names, cancel_waiting, e);
+    while ((n = orr_match_pop_any(&e->unacknowledged)))
+        one_end_locked(e, (struct orr_request *)n, -ECANCELED);
+    for (struct orr_request *r = e->under_way, *next; r; r = next) {
+        next = r->next;
+        if (r->ready || !r->early) continue; /* a large transfer */
+        struct orr_early *m = r->early;
+        unlink_under_way(e, r);
+        r->early = NULL;
+        give_up_locked(e, r);
+        discard_locked(e, m);
+    }
+    while ((n = orr_match_pop_any(&e->early))) discard_locked(e, (struct orr_early *)n);
+    struct orr_request *ended = list_take_all(&e->completed);
+    unlock(e);
+    run_done(ended);
+}
+
+struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e)
+{
+    lock_blocking(e);
+    struct orr_engine_counts c = e->counts;
+    c.queued = e->outgoing.head || e->stalled.head;
+    unlock(e);
+    return c;
+}

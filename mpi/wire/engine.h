@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.h: sends and receives between ranks, matched by (context, peer, tag) in the order in which they were
+ * posted.
+ * Threads: post, ready and poll from any thread, none of them blocks; done and make_room run on whichever
+ * thread polls.
+ * Owns: requests between post and done, early messages. Not here: handles (message.c), bytes on the wire
+ * (transport.h), who polls when (progress.c).
+ *
+ * A request is posted when the program calls, which fixes its place in the order, and is ready when its data
+ * may be read or written, which may be much later. A message that arrives before its receive is ready is
+ * kept. */
+#ifndef ORR_MPI_ENGINE_H
+#define ORR_MPI_ENGINE_H
+
+#include "core/base/sync.h"
+#include "mpi/wire/match.h"
+#include "mpi/wire/payload.h"
+#include "mpi/wire/transport.h"
+#include "mpi/wire/wire.h"
+
+struct orr_engine;
+struct orr_early;
+
+/* Contexts with this bit are the layer's own: their bytes are not counted. */
+#define ORR_CONTEXT_UNCOUNTED 0x80000000u
+/* The communicator that the layer was started on is called so by all ranks. */
+#define ORR_CONTEXT_BASE 1u
+
+struct orr_inbox_item {
+    struct orr_inbox_item *next;
+    bool says_ready; /* [const] the second of a request's two items */
+};
+
+enum orr_request_kind { ORR_SEND, ORR_RECV };
+
+struct orr_request {
+    struct orr_match_node node; /* first. context, peer, tag: the caller's; the links: the engine's */
+    /* set by the caller before posting */
+    struct orr_payload payload; /* before ready */
+    int failure;      /* a send that cannot be made, before ready: negative errno, told to the receiver */
+    int32_t priority; /* among sends that are ready at the same time */
+    uint8_t kind;     /* enum orr_request_kind */
+    bool sync;        /* a send that ends only when it is matched */
+    bool inferred;    /* made by a task; the engine only passes it on */
+    bool uncounted;   /* a send whose bytes are not counted; after init */
+    bool foreign;     /* a receive whose sender calls the context by a number of its own; after init */
+    void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
+    void *(*make_room)(struct orr_request *r,
+                       size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
+    /* results, valid in done */
+    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
+    uint64_t moved_bytes;
+    uint32_t sent_type; /* after -EPROTOTYPE */
+    /* the engine's own */
+    struct orr_inbox_item items[2];
+    struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */
+    struct orr_early *early;           /* matched by this message, which waits for ready */
+    struct orr_bulk bulk;
+    uint64_t id;
+    uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
+    bool posted, ready;
+    bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
+};
+
+struct orr_request_list {
+    struct orr_request *head, **tail;
+};
+
+struct orr_engine_counts {
+    uint64_t sent_messages, received_messages; /* without control messages */
+    uint64_t bad_messages, early_messages;
+    uint64_t ended;                          /* requests */
+    uint64_t program_sent, program_received; /* of those above, in contexts that are counted */
+    uint32_t bulk_receives, bulk_sends;      /* under way now */
+    uint32_t waiting_data;                   /* requests that are not ready now */
+    bool queued;                             /* some have to wait for memory or a buffer */
+};
+
+struct orr_engine {
+    _Atomic(struct orr_inbox_item *)
+        inbox; /* [atomic] posted and ready, latest first; pairs with drain_inbox */
+    ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
+    _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
+    _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
+    struct orr_transport *transport; /* [own: who holds busy] NULL: closed */
+    /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
+     * the engine. [const once messages flow] */
+    void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
+    void *on_control_arg;                  /* [const once messages flow] */
+    struct orr_match_table held;           /* sends posted and not ready, in order, and those behind them */
+    struct orr_match_table receives;       /* posted receives without a message */
+    struct orr_match_table early;          /* messages without a receive */
+    struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
+    struct orr_match_table names;          /* what other ranks call contexts of ours (names.h) */
+    struct orr_request_list outgoing;      /* ready sends */
+    struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
+    struct orr_request_list completed;     /* done is to be called */
+    struct orr_request *under_way;         /* large transfers, and receives whose message waits for ready */
+    void *spare_buffer;
+    bool priorities; /* some request in outgoing has one */
+    bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
+    uint32_t next_bulk_tag;
+    bool tags_again; /* they begin anew: some may be in use */
+    uint64_t next_id;
+    uint64_t *sent_bytes; /* by peer [any: statistic] */
+    struct orr_engine_counts counts;
+};
+
+/* Borrows the transport. 0 or -ENOMEM. */
+int orr_engine_init(struct orr_engine *e, struct orr_transport *t);
+/* No transfer is under way; early messages that nobody received are dropped. A closed engine may still be
+ * polled by a thread that comes late, and ends requests that were given up before as they get ready. */
+void orr_engine_fini(struct orr_engine *e);
+
+/* Sets up the engine's own fields; before anything else is done with r, and again before it is used again. */
+void orr_request_init(struct orr_request *r);
+/* Takes the request. ready: its payload is filled in already. */
+void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready);
+/* Once for each request posted without ready; may come before the post itself was seen. */
+void orr_engine_ready(struct orr_engine *e, struct orr_request *r);
+/* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at
+ * once. */
+bool orr_engine_poll(struct orr_engine *e);
+
+/* True on a thread that is inside of done. */
+bool orr_engine_in_callback(void);
+
+/* For shutdown: visits receives and sends that were never matched; early messages of the program that nobody
+ * received, whose number it returns. */
+void orr_engine_visit_unmatched(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
+                                void *arg);
+size_t orr_engine_visit_early(struct orr_engine *e,
+                              void (*visit)(const struct orr_match_node *n, const struct orr_wire_header *h,
+                                            void *arg),
+                              void *arg);
+/* Requests that are matched but not over, and sends that are not ready. */
+void orr_engine_visit_under_way(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
+                                void *arg);
+/* All ranks give up, and nothing moves any more: what is not matched ends with -ECANCELED, at once or when it
+ * is ready, and messages that nobody receives are taken off the network, so that their senders end. Transfers
+ * go on: they are over when the counts say so. */
+void orr_engine_cancel_unmatched(struct orr_engine *e);
+struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e);
+
+/* ---- contexts that ranks number by themselves: communicators of the program (names.h) ---- */
+
+/* Tells a rank what this one calls a communicator, before the first send on it. Waits for whoever polls. */
+int orr_engine_greet(struct orr_engine *e, const struct orr_foreign *to, uint32_t context);
+/* Wants to know what peer calls context, before the first receive on it that is foreign. Waits for whoever
+ * polls. 0, -ENOMEM or -EIO. */
+int orr_engine_listen(struct orr_engine *e, const struct orr_foreign *from, uint32_t context, int peer);
+/* What peer calls context; 0: not known. Waits for whoever polls. */
+uint32_t orr_engine_name(struct orr_engine *e, uint32_t context, int peer);
+/* No receive on context from peer is outstanding, and none will be. Waits for whoever polls. */
+void orr_engine_forget(struct orr_engine *e, uint32_t context, int peer);
+/* Between these nobody else is in the transport: for other calls of what it stands on, where that may be used
+ * by one thread at a time only. Not while done is called with the lock, not twice. */
+void orr_engine_enter(struct orr_engine *e);
+void orr_engine_leave(struct orr_engine *e);
+
+/* Sends a control message: its type, tag, id and bulk_tag, and data of so many bytes, at most
+ * orr_engine_control_max. False: no buffer just now. Waits for whoever polls. */
+bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wire_header *values,
+                             const void *data, size_t bytes);
+size_t orr_engine_control_max(const struct orr_engine *e);
+
+#endif

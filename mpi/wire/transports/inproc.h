@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transports/inproc.h: a network inside of one process, for tests: every rank is plain state.
+ * Threads: each rank's transport as any other; the ranks may be on different threads. Owns: struct
+ * orr_inproc.
+ * Not here: real messages (transports/mpi.c).
+ * The network is adversarial, from a seed: messages between different pairs of ranks overtake each other, are
+ * late, buffers are refused, bulk transfers end in any order. */
+#ifndef ORR_MPI_TRANSPORT_INPROC_H
+#define ORR_MPI_TRANSPORT_INPROC_H
+
+#include "mpi/wire/transport.h"
+
+struct orr_inproc;
+
+/* NULL: no memory. max_delay: in polls of the receiving rank; refuse_percent: of requests for a buffer. */
+struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_delay, unsigned refuse_percent);
+struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank);
+void orr_inproc_destroy(struct orr_inproc *net); /* after the transports */
+
+#endif
