@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* breaks.h: stopping a debugger where one task passes: STARPU_TASK_BREAK_ON_SUBMIT, _SCHED, _PUSH, _POP,
- * _EXEC. Threads: any. Owns: the numbers of the tasks to stop at. Not here: who passes (worker.c, profile.c,
+ * _EXEC. Threads: any. Owns: the numbers of the tasks to stop at. Not here: who passes (running.c, profile.c,
  * device.c).
  *
  * While one is set, ORR_PROFILE_BREAKS is in orr_profiling and workers are observed: otherwise nobody looks.

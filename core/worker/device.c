@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device.c: bringing a task's data to its worker, and the loop of workers whose node is not main memory.
  * Threads: the worker's; fetches end on any. Owns: the loads of each device worker. Not here: how a body is
- * run (worker.c).
+ * run (running.c).
  *
  * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. A task is
  * loaded by starting a fetch for each of its data, when it has the turn of each device's node on which it has

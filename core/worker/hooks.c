@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hooks.c: functions of the program that workers call between tasks or while idle (starpu_expert.h).
  * Threads: registration by any; the functions are called by workers and by threads blocked in the runtime.
- * Owns: the table of hooks. Not here: the runtime's own progress functions (worker.c), through which these
+ * Owns: the table of hooks. Not here: the runtime's own progress functions (progress.c), through which these
  * are called. */
 #include <starpu_expert.h>
 
@@ -17,7 +17,7 @@ struct hook {
 };
 static struct hook hooks[HOOKS_MAX];
 static pthread_mutex_t hooks_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of worker.c */
+    PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of progress.c */
 
 /* A hook that wants to be called again soon returns 0. */
 static bool call(void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* member.c: see member.h.
- * Threads: see there. Owns: see there. Not here: the queue of tasks of contexts without workers (worker.c).
+ * Threads: see there. Owns: see there. Not here: the queue of tasks of contexts without workers (ready.c).
  *
  * Whoever asks writes what he wants under the worker's lock, then wakes it: by the protocol of park.c, with
  * `asked` in the place of the task. A policy hears of a change from the worker itself, one worker at a time

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* parallel.c: see parallel.h.
  * Threads: who pushes makes teams; their workers run them. Owns: teams and their parts. Not here: the
- * workers' queues (worker.c).
+ * workers' queues (local.c).
  *
  * A task for several workers has a team, and a part for each of them. A worker that comes to its part waits
  * until the others have come to theirs; the last to come leads: it brings the data, runs a fork-join body

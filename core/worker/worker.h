@@ -118,9 +118,17 @@ static inline struct orr_worker *orr_worker_self(void)
     return orr_self()->worker;
 }
 
+/* What the files of this folder do before threads start, the table of workers being complete. */
+void orr_running_init(void);
+void orr_ready_init(void);
+void orr_admission_init(void);
+
 /* Gives t to w's own queue (execute_on_a_specific_worker, starpu_push_local_task); front: ahead of others.
  * Any thread. */
 void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front);
+
+/* Whether a task that is bound to w has this workerorder, or one has run with it. Any thread. */
+bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n);
 
 /* Gives a task to each of these different workers, in order of number: behind what each has. None is bound
  * with an order. Any thread. */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* running.c: one task, from its inputs to its end, on the worker that is to run it.
+ * Threads: the worker's. Owns: what is known of the duration of codelets. Not here: pipelines of devices
+ * (device.c), parallel bodies (parallel.c), what an end releases (core/task/complete.c). */
+#include "core/worker/worker.h"
+
+#include <math.h>
+
+#include "core/base/clock.h"
+#include "core/task/perf.h"
+#include "core/task/ready_soon.h"
+#include "core/worker/device.h"
+#include "core/worker/driver.h"
+#include "core/worker/parallel.h"
+#include "core/worker/park.h"
+#include "core/worker/profile.h"
+#include "core/worker/wait.h"
+
+enum { THRESHOLD_CHECK_EVERY = 16 };
+static const double short_task_us = 4.0, poll_every_us = 20.0;
+static uint64_t short_ticks, poll_ticks; /* [const while workers run] */
+
+/* What is known of the duration of tasks of this codelet on this worker. */
+static bool known_short(struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    return w->recent[i].cl == cl && w->recent[i].ticks < short_ticks;
+}
+
+static void note_duration(struct orr_worker *w, const struct starpu_codelet *cl, uint64_t ticks)
+{
+    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    if (w->recent[i].cl != cl) {
+        w->recent[i].cl = cl;
+        w->recent[i].ticks = ticks;
+    } else {
+        w->recent[i].ticks = (w->recent[i].ticks * 3 + ticks) / 4;
+    }
+}
+
+/* Interfaces of inputs that need no fetching; false when one does. */
+static bool gather_interfaces(struct orr_task *t, void **itf)
+{
+    struct starpu_task *p = t->pub;
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(p);
+    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    for (unsigned i = 0; i < n; i++) {
+        orr_prefetch_write(handles[i]); /* this line is written when the task ends */
+        if (orr_unlikely(!(itf[i] = orr_load_relaxed(&handles[i]->ready_interface)))) return false;
+    }
+    return true;
+}
+
+static void release_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    orr_task_inputs_done(w, t);
+    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+}
+
+/* Brings t's data here; false: it could not be brought, and this was said. */
+static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    if (orr_likely((t->flags & (ORR_TF_PLAIN | ORR_TF_NODES)) == ORR_TF_PLAIN && !p->cl->specific_nodes &&
+                   gather_interfaces(t, STARPU_TASK_GET_INTERFACES(p))))
+        return true;
+    int r = orr_fetch_task_inputs(w, t);
+    if (orr_unlikely(r != 0)) orr_task_without_inputs(w, t, r);
+    return r == 0;
+}
+
+/* Runs the body; its data is here. */
+static inline void call_body(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    if (orr_likely(w->direct))
+        p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    else
+        w->driver->execute(w, t, t->nimpl);
+}
+
+static void run_body(struct orr_worker *w, struct orr_task *t)
+{
+    if (orr_unlikely(!bring_inputs(w, t))) return;
+    call_body(w, t);
+    if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
+}
+
+/* How long t should take on w; NaN: no model knows. */
+static double expected_us(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    return m ? orr_task_expected(t, m, orr_perf_workers[w->id].comb, t->nimpl, w->id) : NAN;
+}
+
+_Atomic bool orr_exp_end_wanted;
+
+static void note_end(struct orr_worker *w, struct orr_task *t)
+{
+    double us = expected_us(w, t);
+    orr_store_relaxed(&w->exp_end_us, isnan(us) || isinf(us) ? 0 : starpu_timing_now() + us);
+}
+
+/* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
+static void run_body_observed(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    const struct orr_policy_ops *policy = ctx->policy;
+    struct starpu_task *p = t->pub;
+    if (w->node == STARPU_MAIN_RAM) orr_profile_popped(w, t); /* devices said it when they began to load */
+    orr_counters_begin(ctx, w);
+    if (p->prologue_callback_pop_func)
+        orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
+    if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
+    if (policy->pre_exec) policy->pre_exec(ctx->instance, t, w);
+    if (orr_unlikely(orr_ready_soon_wanted())) orr_ready_soon_tell(t, expected_us(w, t));
+    orr_profile_start(w, t);
+    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) note_end(w, t);
+    uint64_t start = orr_ticks();
+    call_body(w, t);
+    uint64_t ticks = orr_ticks() - start;
+    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
+    if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
+    orr_profile_end(w, t, ticks);
+    orr_perf_task_done(w, t, ticks);
+    if (policy->post_exec) policy->post_exec(ctx->instance, t, w);
+    orr_counters_end(ctx, t);
+}
+
+void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
+{
+    struct starpu_task *p = t->pub;
+    if (orr_unlikely(!t->nimpl_valid)) {
+        unsigned nimpl = 0;
+        orr_worker_can_run(w, t, &nimpl);
+        t->nimpl = (uint8_t)nimpl;
+        t->nimpl_valid = 1;
+    }
+    t->worker = (int16_t)w->id;
+    orr_store_relaxed(&t->state, ORR_TASK_RUNNING);
+    p->status = STARPU_TASK_RUNNING;
+    if (orr_likely(!(t->flags & ORR_TF_UNCOUNTED)))
+        p->cl->per_worker_stats[w->id]++; /* nobody waits for this line: it may travel while the body runs */
+}
+
+void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_ready_list released = { NULL, NULL };
+    orr_own_add(&w->tasks_run, 1);
+    self->collect = &released;
+    if (orr_task_body_done(t)) orr_task_complete(t);
+    self->collect = NULL;
+    if (released.head) orr_ready_dispatch(&released, &w->kept);
+    if (orr_unlikely(orr_load_relaxed(&orr_wait_thresholds)) &&
+        orr_load_relaxed(&w->tasks_run) % THRESHOLD_CHECK_EVERY == 0)
+        orr_wait_check();
+}
+
+void orr_worker_run(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_thread *self = orr_self();
+    struct starpu_task *p = t->pub;
+    struct starpu_codelet *cl = p->cl;
+    if (orr_unlikely(t->flags & ORR_TF_TEAM)) {
+        orr_team_run(w, t);
+        return;
+    }
+    orr_worker_begin(w, t);
+    orr_worker_expects(w, known_short(w, cl));
+    self->current = t;
+    if (orr_likely(!cl->model && !p->prologue_callback_pop_func && !orr_load_relaxed(&w->observed) &&
+                   !cl->energy_model))
+        run_body(w, t);
+    else
+        run_body_observed(w, t);
+    self->current = NULL;
+    orr_worker_finish(w, t);
+    uint64_t now = orr_ticks();
+    if (orr_likely(w->last_ticks)) note_duration(w, cl, now - w->last_ticks);
+    w->last_ticks = now;
+    if (orr_unlikely(now - w->poll_ticks > poll_ticks)) {
+        w->poll_ticks = now;
+        orr_progress_poll();
+    }
+}
+
+void orr_running_init(void)
+{
+    short_ticks = orr_us_to_ticks(short_task_us);
+    poll_ticks = orr_us_to_ticks(poll_every_us);
+}
