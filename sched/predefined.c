@@ -159,7 +159,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void make_list(void)
 {
     for (int i = 0; i < POLICIES; i++) {
-        const struct orr_policy_ops *ops = orr_policies[i];
+        const struct orr_policy_ops *ops = orr_policy_set.builtin[i];
         policies[i] = (struct starpu_sched_policy){
             .init_sched = inits[i],
             .deinit_sched = deinit_sched,

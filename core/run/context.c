@@ -25,9 +25,9 @@
 void orr_policies_print(void)
 {
     fprintf(stderr, "scheduling policies (STARPU_SCHED):\n");
-    for (int i = 0; orr_policies[i]; i++)
-        fprintf(stderr, "  %-30s %s%s\n", orr_policies[i]->name, orr_policies[i]->description,
-                i == 0 ? " (default)" : "");
+    for (int i = 0; orr_policy_set.builtin[i]; i++)
+        fprintf(stderr, "  %-30s %s%s\n", orr_policy_set.builtin[i]->name,
+                orr_policy_set.builtin[i]->description, i == 0 ? " (default)" : "");
     fprintf(stderr, "  %-30s deprecated: an old name of dmda\n", "heft");
     orr_sched_lib_print();
 }
@@ -35,13 +35,13 @@ void orr_policies_print(void)
 static const struct orr_policy_ops *find_policy(const char *name)
 {
     if (!name) return &orr_group_policy;
-    if (!*name) return orr_policies[0];
+    if (!*name) return orr_policy_set.builtin[0];
     if (strcasecmp(name, "heft") == 0) {
         orr_warn("scheduling policy heft is deprecated: it is an old name of dmda, which is used");
         name = "dmda";
     }
-    for (int i = 0; orr_policies[i]; i++)
-        if (strcasecmp(name, orr_policies[i]->name) == 0) return orr_policies[i];
+    for (int i = 0; orr_policy_set.builtin[i]; i++)
+        if (strcasecmp(name, orr_policy_set.builtin[i]->name) == 0) return orr_policy_set.builtin[i];
     return NULL;
 }
 
@@ -49,8 +49,8 @@ static const struct orr_policy_ops *find_policy(const char *name)
 static const struct orr_policy_ops *behind(const struct starpu_sched_policy *user)
 {
     struct starpu_sched_policy **predefined = starpu_sched_get_predefined_policies();
-    for (int i = 0; orr_policies[i]; i++)
-        if (user == predefined[i]) return orr_policies[i];
+    for (int i = 0; orr_policy_set.builtin[i]; i++)
+        if (user == predefined[i]) return orr_policy_set.builtin[i];
     return NULL;
 }
 
@@ -65,7 +65,7 @@ static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sc
                       user->policy_name ? user->policy_name : "of the program");
             return -EINVAL;
         }
-        ctx->policy = &orr_user_policy;
+        ctx->policy = orr_policy_set.adapter;
     }
     if (ctx->policy) return 0;
     orr_error("there is no scheduling policy \"%s\"", name);
@@ -127,7 +127,7 @@ static void drop_raw(struct orr_ctx *ctx)
 
 static enum starpu_worker_collection_type collection_type(const struct orr_ctx *ctx)
 {
-    return ctx->policy == &orr_user_policy ? ctx->user->worker_type : STARPU_WORKER_LIST;
+    return orr_ctx_is_programs(ctx) ? ctx->user->worker_type : STARPU_WORKER_LIST;
 }
 
 /* What the policy distinguishes, unless the program said so when it made the context. */
@@ -157,7 +157,7 @@ static int make_instance(struct orr_ctx *ctx, const struct orr_ctx_settings *s)
     if (r) return r;
     ctx->collection = orr_collection_create(collection_type(ctx));
     if (!ctx->collection) return -ENOMEM;
-    if (ctx->policy != &orr_user_policy) set_priorities(ctx);
+    if (!orr_ctx_is_programs(ctx)) set_priorities(ctx);
     ctx->instance = ctx->policy->create(ctx);
     if (ctx->instance) return 0;
     orr_collection_destroy(ctx->collection);

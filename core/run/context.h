@@ -7,7 +7,7 @@
 
 #include <starpu.h>
 
-#include "core/worker/policy.h"
+#include "core/worker/context.h"
 
 /* Opens context id with a policy: the program's table `user`, or the one of that name, or the default when
  * both are NULL; and, while workers have no threads, with these workers. 0, -EINVAL for an unknown name

@@ -4,7 +4,7 @@
 #ifndef ORR_RUN_SCHED_CTX_H
 #define ORR_RUN_SCHED_CTX_H
 
-#include "core/worker/policy.h"
+#include "core/worker/context.h"
 
 /* The context, or NULL with a message. */
 struct orr_ctx *orr_ctx_find(unsigned id, const char *function);

@@ -226,7 +226,7 @@ int starpu_worker_can_execute_task_first_impl(unsigned workerid, struct starpu_t
 
 const char *orr_policy_name(const struct orr_ctx *ctx)
 {
-    if (ctx->policy != &orr_user_policy) return ctx->policy->name;
+    if (!orr_ctx_is_programs(ctx)) return ctx->policy->name;
     return ctx->user->policy_name ? ctx->user->policy_name : "of the program";
 }
 
@@ -245,10 +245,10 @@ bool orr_policy_releases(struct orr_task *t)
 static const char *no_gift(struct orr_worker *w, struct orr_task *t)
 {
     uint32_t state = orr_load_acquire(&t->state);
-    const struct orr_policy_ops *policy = orr_contexts[t->sched_ctx].policy;
+    const struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (state == ORR_TASK_SUBMITTED) return "it is not ready";
     if (state == ORR_TASK_RUNNING || state == ORR_TASK_DONE || state == ORR_TASK_CALLING ||
-        (state == ORR_TASK_READY && policy == &orr_user_policy))
+        (state == ORR_TASK_READY && orr_ctx_is_programs(ctx)))
         return "it was given to a worker before";
     unsigned nimpl = t->nimpl;
     if (t->nimpl_valid && orr_worker_can_run_impl(w, t, nimpl)) return NULL;
@@ -277,7 +277,7 @@ int starpu_push_local_task(int workerid, struct starpu_task *task, int back)
     starpu_push_task_end(task);
     orr_policy_releases(t);
     const struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    if (orr_node_count > 1 && ctx->policy == &orr_user_policy && !ctx->user->prefetches &&
+    if (orr_node_count > 1 && orr_ctx_is_programs(ctx) && !ctx->user->prefetches &&
         starpu_get_prefetch_flag())
         orr_task_prefetch(task, w->node, task->priority, false);
     starpu_worker_relax_on(); /* waking takes w's mutex */
@@ -342,7 +342,7 @@ void orr_policies_listen(void)
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = &orr_contexts[i];
         if (!orr_load_acquire(&ctx->open) || !ctx->policy->do_schedule) continue;
-        listen |= ctx->policy != &orr_user_policy || ctx->user->do_schedule;
+        listen |= !orr_ctx_is_programs(ctx) || ctx->user->do_schedule;
     }
     orr_store_release(&orr_blocking, listen ? blocking : NULL);
     pthread_mutex_unlock(&lock);
@@ -352,7 +352,7 @@ void starpu_reset_scheduler(void)
 {
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
-        if (ctx && ctx->policy == &orr_user_policy && ctx->user->reset_scheduler)
+        if (ctx && orr_ctx_is_programs(ctx) && ctx->user->reset_scheduler)
             ctx->user->reset_scheduler(ctx->id);
     }
 }
@@ -365,8 +365,8 @@ struct starpu_sched_policy *starpu_sched_get_sched_policy_in_ctx(unsigned sched_
     if (!ctx) return NULL;
     if (ctx->user) return ctx->user;
     struct starpu_sched_policy **all = starpu_sched_get_predefined_policies();
-    for (int i = 0; orr_policies[i]; i++)
-        if (orr_policies[i] == ctx->policy) return all[i];
+    for (int i = 0; orr_policy_set.builtin[i]; i++)
+        if (orr_policy_set.builtin[i] == ctx->policy) return all[i];
     return NULL;
 }
 

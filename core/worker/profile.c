@@ -117,7 +117,7 @@ static void place_at_last(const struct orr_worker *w, struct orr_task *t)
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     bool told = t->flags & ORR_TF_PLACED;
     t->flags &= ~(uint32_t)ORR_TF_PLACED;
-    if (told || ctx->policy == &orr_user_policy) return;
+    if (told || orr_ctx_is_programs(ctx)) return;
     orr_profile_placed(ctx, t, w);
     t->flags &= ~(uint32_t)ORR_TF_PLACED;
 }
@@ -249,7 +249,7 @@ int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worke
 /* The program's table, if the context has a policy of the program. */
 static const struct starpu_sched_policy *user_of(const struct orr_ctx *ctx)
 {
-    return ctx->policy == &orr_user_policy ? ctx->user : NULL;
+    return orr_ctx_is_programs(ctx) ? ctx->user : NULL;
 }
 
 static bool wants_to_see_bodies(const struct orr_ctx *ctx)

@@ -11,7 +11,7 @@
 
 #include "core/base/sync.h"
 #include "core/task/task.h"
-#include "core/worker/policy.h"
+#include "core/worker/context.h"
 
 struct orr_driver_ops;
 struct orr_team;
