@@ -3,11 +3,12 @@
 orrery_mpi_sources += mpi/wire/wire.h mpi/wire/transport.h
 orrery_mpi_sources += mpi/wire/payload.c mpi/wire/payload.h
 orrery_mpi_sources += mpi/wire/match.c mpi/wire/match.h
-orrery_mpi_sources += mpi/wire/engine.c mpi/wire/engine.h
+orrery_mpi_sources += mpi/wire/engine.c mpi/wire/engine.h mpi/wire/request.h
 orrery_mpi_sources += mpi/wire/names.c mpi/wire/names.h
 orrery_mpi_sources += mpi/wire/transports/mpi.c mpi/wire/transports/mpi.h
 orrery_mpi_sources += mpi/wire/transports/inproc.c mpi/wire/transports/inproc.h
-orrery_mpi_sources += mpi/wire/cluster.h mpi/wire/comm.h
+orrery_mpi_sources += mpi/wire/comm.c mpi/wire/comm.h
+orrery_mpi_sources += mpi/wire/cluster.c mpi/wire/cluster.h
 orrery_mpi_sources += mpi/wire/progress.c mpi/wire/progress.h
 orrery_mpi_sources += mpi/wire/coll.c mpi/wire/coll.h
 orrery_mpi_sources += mpi/live/control.c mpi/live/control.h

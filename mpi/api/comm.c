@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api/comm.c: communicators, as the program names them.
- * Threads: any. Owns: the list of communicators. Not here: messages (api/p2p.c).
+ * Threads: any. Owns: what MPI is asked of them. Not here: their records (wire/comm.c).
  *
- * Each rank numbers the communicators of the program in the order in which it meets them: other ranks meet
- * them in another order, and two that look alike may be used by two threads at once. So the number is told to
- * whoever needs it, once, on the program's communicator itself and with a tag of ours
- * (starpu_mpi_set_communication_tag), before the first message to that rank; see names.h.
- *
- * A record lives as long as the program's communicator, messages on it and data registered on it. MPI tells
- * of the end of the first (on_free), perhaps with a lock of its own: there the record is only put aside, and
- * its memory is used again or given back when the next communicator is met. */
+ * A name travels on the program's communicator with a tag of ours (starpu_mpi_set_communication_tag). MPI
+ * tells of the end of a communicator (on_free), perhaps with a lock of its own. */
 #include "mpi/api/comm.h"
 
 #include <errno.h>
@@ -17,23 +11,14 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "mpi/wire/cluster.h"
-#include "mpi/value/ownership.h"
 #include "mpi/live/stream.h"
-
-enum { GREETED = 1, LISTENED = 2 }; /* orr_comm.met */
-enum { COMMUNICATION_TAG = 42 };
+#include "mpi/value/ownership.h"
+#include "mpi/wire/cluster.h"
 
 _Atomic(struct orr_comm *) orr_comm_latest;
 
-/* Held while a communicator is met, or a rank of one for the first time, and while MPI is asked. */
-static pthread_mutex_t meeting = PTHREAD_MUTEX_INITIALIZER;
-static orr_spin lock; /* protects comms, ended and spare; leaf */
-static struct orr_comm *comms, *ended, *spare;
-static uint32_t latest_context;             /* [lock: meeting] */
-static MPI_Group base_group;                /* [const while running] */
-static int keyval = MPI_KEYVAL_INVALID;     /* tells when the program frees a communicator */
-static _Atomic int tag = COMMUNICATION_TAG; /* of what we send on the program's communicators */
+static MPI_Group base_group;            /* [const while running] */
+static int keyval = MPI_KEYVAL_INVALID; /* tells when the program frees a communicator */
 
 void orr_mpi_enter(void)
 {
@@ -46,22 +31,6 @@ void orr_mpi_leave(void)
 }
 
 /* ---- the end of one ---- */
-
-static void unlink_locked(struct orr_comm *c)
-{
-    struct orr_comm **p = &comms;
-    while (*p && *p != c) p = &(*p)->next;
-    if (*p) *p = c->next;
-}
-
-void orr_comm_end(struct orr_comm *c)
-{
-    orr_spin_lock(&lock);
-    unlink_locked(c);
-    c->next = ended;
-    ended = c;
-    orr_spin_unlock(&lock);
-}
 
 /* The program frees a communicator: another one may get its name later. */
 static int on_free(MPI_Comm comm, int key, void *p, void *unused)
@@ -76,45 +45,10 @@ static int on_free(MPI_Comm comm, int key, void *p, void *unused)
     return MPI_SUCCESS;
 }
 
-static void free_parts(struct orr_comm *c)
-{
-    orr_stream_drop(c);
-    orr_free(c->peers);
-    orr_free(c->ranks);
-    orr_free((void *)c->met);
-    c->peers = c->ranks = NULL;
-    c->met = NULL;
-}
-
-static struct orr_comm *take_all(struct orr_comm **list)
-{
-    orr_spin_lock(&lock);
-    struct orr_comm *all = *list;
-    *list = NULL;
-    orr_spin_unlock(&lock);
-    return all;
-}
-
-/* Gives back what those hold that have ended. With meeting. */
-static void reap(void)
-{
-    for (struct orr_comm *c = take_all(&ended), *next; c; c = next) {
-        next = c->next;
-        for (int i = 0; i < c->size; i++)
-            if (orr_load_relaxed(&c->met[i]) & LISTENED)
-                orr_engine_forget(&orr_cluster.engine, c->context, orr_comm_peer(c, i));
-        free_parts(c);
-        orr_spin_lock(&lock);
-        c->next = spare;
-        spare = c;
-        orr_spin_unlock(&lock);
-    }
-}
-
 /* ---- meeting one ---- */
 
 /* Fills in c from what MPI says. 0, -ENOMEM or -EINVAL. */
-static int ask_mpi(struct orr_comm *c, MPI_Comm comm)
+static int ask_entered(struct orr_comm *c, MPI_Comm comm)
 {
     MPI_Group group;
     int inter = 0;
@@ -150,65 +84,24 @@ static int ask_mpi(struct orr_comm *c, MPI_Comm comm)
     return 0;
 }
 
-static struct orr_comm *find(MPI_Comm comm)
+static MPI_Comm comm_of_key(const void *key)
 {
-    orr_spin_lock(&lock);
-    struct orr_comm *c = comms;
-    while (c && orr_load_relaxed(&c->program_comm) != orr_comm_key(comm)) c = c->next;
-    orr_spin_unlock(&lock);
-    return c;
+    return (MPI_Comm)(intptr_t)key;
 }
 
-static struct orr_comm *take_record(void)
+static int ask(struct orr_comm *c, const void *key)
 {
-    orr_spin_lock(&lock);
-    struct orr_comm *c = spare;
-    if (c) spare = c->next;
-    orr_spin_unlock(&lock);
-    return c ? c : orr_calloc(1, sizeof *c);
-}
-
-static void list_record(struct orr_comm **list, struct orr_comm *c)
-{
-    orr_spin_lock(&lock);
-    c->next = *list;
-    *list = c;
-    orr_spin_unlock(&lock);
-}
-
-/* With meeting. */
-static uint32_t next_context(void)
-{
-    latest_context = (latest_context + 1) & ~ORR_CONTEXT_UNCOUNTED;
-    if (latest_context <= ORR_CONTEXT_BASE) latest_context = ORR_CONTEXT_BASE + 1;
-    return latest_context;
-}
-
-/* With meeting. */
-static struct orr_comm *meet(MPI_Comm comm)
-{
-    reap();
-    struct orr_comm *c = take_record();
-    if (!c) {
-        orr_error("out of memory for a communicator");
-        return NULL;
-    }
+    MPI_Comm comm = comm_of_key(key);
     orr_mpi_enter();
-    int r = ask_mpi(c, comm);
+    int r = ask_entered(c, comm);
     if (!r) MPI_Comm_set_attr(comm, keyval, c);
     orr_mpi_leave();
-    if (r) {
-        free_parts(c);
-        list_record(&spare, c);
-        return NULL;
-    }
-    c->context = next_context();
-    orr_store_relaxed(&c->sums, 0u);
-    orr_store_relaxed(&c->barriers, 0u);
-    orr_store_relaxed(&c->holders, 1u);
-    orr_store_release(&c->program_comm, orr_comm_key(comm)); /* pairs with orr_comm_of */
-    list_record(&comms, c);
-    return c;
+    return r;
+}
+
+static void forget(const void *key)
+{
+    MPI_Comm_delete_attr(comm_of_key(key), keyval);
 }
 
 /* The program may end MPI before the layer, which was said: then it is not to be asked. */
@@ -222,59 +115,23 @@ static bool mpi_is_over(void)
 struct orr_comm *orr_comm_lookup(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID || mpi_is_over()) return NULL;
-    struct orr_comm *c = find(comm);
-    if (!c) {
-        pthread_mutex_lock(&meeting);
-        c = find(comm);
-        if (!c) c = meet(comm);
-        pthread_mutex_unlock(&meeting);
-    }
+    struct orr_comm *c = orr_comm_find(orr_comm_key(comm));
+    if (!c) c = orr_comm_meet(orr_comm_key(comm));
     if (c) orr_store_release(&orr_comm_latest, c);
     return c;
 }
 
-/* ---- meeting its ranks ---- */
-
-static int introduce(struct orr_comm *c, int rank, uint8_t how)
-{
-    const struct orr_foreign other = { orr_load_relaxed(&c->program_comm), rank, orr_load_relaxed(&tag) };
-    int r = 0;
-    if (orr_load_relaxed(&c->met[rank]) & how) return 0;
-    if (how == GREETED)
-        r = orr_engine_greet(&orr_cluster.engine, &other, c->context);
-    else
-        r = orr_engine_listen(&orr_cluster.engine, &other, c->context, orr_comm_peer(c, rank));
-    if (!r) atomic_fetch_or_explicit(&c->met[rank], how, memory_order_release);
-    return r;
-}
-
-int orr_comm_introduce_slow(struct orr_comm *c, int rank, enum orr_request_kind kind)
-{
-    uint8_t how = kind == ORR_SEND ? GREETED : LISTENED;
-    if (orr_likely(orr_load_acquire(&c->met[rank]) & how)) return 0;
-    if (rank == c->rank) return 0; /* it knows */
-    if (mpi_is_over()) return -ESHUTDOWN;
-    pthread_mutex_lock(&meeting);
-    int r = introduce(c, rank, how);
-    pthread_mutex_unlock(&meeting);
-    if (r) orr_error("a communicator cannot be made known to its rank %d: %s", rank, strerror(-r));
-    return r;
-}
-
 /* ---- the first one ---- */
 
-struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size)
+static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr_stream_drop };
+
+struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size)
 {
-    struct orr_comm *c = orr_calloc(1, sizeof *c);
+    struct orr_comm *c = orr_comms_init(&orr_cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
     if (!c) return NULL;
-    c->context = latest_context = ORR_CONTEXT_BASE;
-    c->rank = rank;
-    c->size = size;
-    orr_store_relaxed(&c->program_comm, orr_comm_key(comm));
     MPI_Comm_group(comm, &base_group);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
     MPI_Comm_set_attr(comm, keyval, c);
-    comms = c;
     orr_store_release(&orr_comm_latest, c);
     return c;
 }
@@ -291,24 +148,10 @@ static void let_go(struct orr_owned *o, void *unused)
     o->comm = o->redux_comm = NULL;
 }
 
-static void free_list(struct orr_comm **list)
-{
-    for (struct orr_comm *c = take_all(list), *next; c; c = next) {
-        next = c->next;
-        const void *key = orr_load_relaxed(&c->program_comm);
-        orr_store_relaxed(&c->holders, 2u); /* so that on_free leaves it to us */
-        if (key) MPI_Comm_delete_attr((MPI_Comm)(intptr_t)key, keyval);
-        free_parts(c);
-        orr_free(c);
-    }
-}
-
-void orr_comms_fini(void)
+void orr_comms_stop(void)
 {
     orr_owned_visit(let_go, NULL);
-    free_list(&comms);
-    free_list(&ended);
-    free_list(&spare);
+    orr_comms_fini();
     orr_store_release(&orr_comm_latest, NULL);
     MPI_Comm_free_keyval(&keyval);
     MPI_Group_free(&base_group);
@@ -379,15 +222,15 @@ int starpu_mpi_comm_get_attr(MPI_Comm comm, int key, void *attribute_val, int *f
 
 starpu_mpi_tag_t starpu_mpi_get_communication_tag(void)
 {
-    return orr_load_relaxed(&tag);
+    return orr_comm_get_tag();
 }
 
 void starpu_mpi_set_communication_tag(starpu_mpi_tag_t new_tag)
 {
     if (new_tag >= 0 && new_tag <= INT16_MAX)
-        orr_store_relaxed(&tag, (int)new_tag);
+        orr_comm_set_tag((int)new_tag);
     else
         orr_error(
             "starpu_mpi_set_communication_tag: %lld is no tag that every MPI has (0 to 32767); it stays %d",
-            (long long)new_tag, orr_load_relaxed(&tag));
+            (long long)new_tag, orr_comm_get_tag());
 }

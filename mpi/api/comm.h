@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api/comm.h: from MPI_Comm to our own communicators; the last place but the transport that sees an MPI_Comm.
- * Threads: any. Owns: the list of communicators. Not here: struct orr_comm (comm.h). */
+ * Threads: any. Owns: nothing. Not here: struct orr_comm (wire/comm.h). */
 #ifndef ORR_MPI_API_COMM_H
 #define ORR_MPI_API_COMM_H
 
@@ -27,8 +27,8 @@ static inline struct orr_comm *orr_comm_of(MPI_Comm comm)
 }
 
 /* The communicator of init, in the transport's numbering. NULL: out of memory. */
-struct orr_comm *orr_comms_init(MPI_Comm comm, int rank, int size);
-void orr_comms_fini(void);
+struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size);
+void orr_comms_stop(void);
 
 /* Around calls of MPI that the transport does not make: where MPI lets one thread in at a time, the engine
  * waits meanwhile. Not twice, and not while the engine is held. */

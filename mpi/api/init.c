@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api/init.c: starting and ending the layer, waiting for everything, and counting.
- * Threads: the main thread of every rank, collectively. Owns: struct orr_cluster. Not here: messages
+ * Threads: the main thread of every rank, collectively. Owns: nothing. Not here: messages
  * (api/p2p.c). */
 #include <errno.h>
 #include <limits.h>
@@ -29,8 +29,6 @@
 #include "mpi/live/stuck.h"
 #include "mpi/value/tags.h"
 #include "mpi/wire/transports/mpi.h"
-
-struct orr_cluster orr_cluster;
 
 static bool we_initialised_mpi, we_initialised_runtime, print_stats;
 
@@ -191,7 +189,7 @@ static int start_layer(MPI_Comm comm)
     struct orr_transport *t = orr_transport_mpi_create(comm);
     if (!t) return -ENOMEM;
     int r = orr_engine_init(&orr_cluster.engine, t);
-    if (!r && !(orr_cluster.comm = orr_comms_init(comm, t->rank, t->size))) {
+    if (!r && !(orr_cluster.comm = orr_comms_start(comm, t->rank, t->size))) {
         orr_engine_fini(&orr_cluster.engine);
         r = -ENOMEM;
     }
@@ -213,7 +211,7 @@ static int start_layer(MPI_Comm comm)
     r = orr_progress_start();
     if (r) {
         orr_stuck_stop();
-        orr_comms_fini();
+        orr_comms_stop();
         orr_engine_fini(&orr_cluster.engine);
         t->ops->destroy(t);
         return r;
@@ -538,7 +536,7 @@ static void stop_layer(void)
     orr_add_relaxed(&orr_cluster.session, 1u); /* messages given up end later, without their communicator */
     t->ops->destroy(t);
     orr_messages_trim();
-    orr_comms_fini();
+    orr_comms_stop();
     orr_streams_fini();
     orr_tag_ranges_fini();
     orr_log_set_rank(-1);

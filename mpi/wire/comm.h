@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comm.h: our own communicators: who their ranks are, and the number that this rank gave to each.
  * Threads: any. Owns: struct orr_comm. Not here: MPI_Comm (api/comm.c turns one into an orr_comm), what other
- * ranks call it (names.h). */
+ * ranks call it (names.h).
+ *
+ * Each rank numbers the communicators of the program in the order in which it meets them: other ranks meet
+ * them in another order, and two that look alike may be used by two threads at once. So the number is told to
+ * whoever needs it, once, on the program's communicator itself, before the first message to that rank. */
 #ifndef ORR_MPI_COMM_H
 #define ORR_MPI_COMM_H
 
@@ -11,7 +15,7 @@
 #include "core/base/sync.h"
 #include "mpi/wire/engine.h"
 
-struct orr_stream;
+struct orr_stream; /* of a room above: comm.h only has the place for it */
 
 /* Its memory is used again for another communicator, never given back while the layer runs: who compares
  * program_comm with a communicator of the program that exists may do so at any time. */
@@ -23,8 +27,8 @@ struct orr_comm {
     _Atomic uint32_t sums, barriers; /* collective calls so far (coll.c) [any thread] */
     _Atomic uint32_t holders; /* the program's MPI_Comm, messages and data [atomic: the last ends it] */
     _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
-    _Atomic uint8_t *met;                /* by rank: enum in api/comm.c; NULL: the layer's own [atomic] */
-    struct orr_comm *next;               /* [lock: api/comm.c] */
+    _Atomic uint8_t *met;                /* by rank: enum in comm.c; NULL: the layer's own [atomic] */
+    struct orr_comm *next;               /* [lock: comm.c] */
     _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */
 };
 
@@ -69,7 +73,8 @@ static inline bool orr_comm_is_foreign(const struct orr_comm *c, int rank)
     return !orr_comm_is_base(c) && rank != c->rank;
 }
 
-/* What may outlive the program's MPI_Comm holds it. */
+/* What may outlive the program's MPI_Comm holds it. The last that drops it may hold a lock of MPI's: then the
+ * record is only put aside, and used again or given back when the next communicator is met. */
 void orr_comm_end(struct orr_comm *c);
 static inline void orr_comm_hold(struct orr_comm *c)
 {
@@ -79,5 +84,30 @@ static inline void orr_comm_drop(struct orr_comm *c)
 {
     if (!orr_comm_is_base(c) && orr_sub_acq_rel(&c->holders, 1u) == 1) orr_comm_end(c);
 }
+
+/* ---- the list of them ---- */
+
+/* What is to be asked of those whose communicators these stand for. */
+struct orr_comm_source {
+    /* Fills in rank, size, peers, ranks and met of a communicator of the program that was not met before, and
+     * sees to it that c is dropped when the program frees it. 0 or a negative errno (said why). */
+    int (*ask)(struct orr_comm *c, const void *program_comm);
+    void (*forget)(const void *program_comm); /* the program's communicator lives on: c is not dropped */
+    bool (*is_over)(void);                    /* nothing may be asked any more */
+    void (*ended)(struct orr_comm *c);        /* what hangs on c goes; NULL: nothing does */
+};
+
+/* The base communicator, and the beginning of the list; e: which takes messages. NULL: out of memory. */
+struct orr_comm *orr_comms_init(struct orr_engine *e, const struct orr_comm_source *source,
+                                const void *program_comm, int rank, int size);
+void orr_comms_fini(void);
+/* The one that stands for program_comm; NULL: it was not met. */
+struct orr_comm *orr_comm_find(const void *program_comm);
+/* The same, met now if it was not before. NULL: out of memory, or refused by the source. */
+struct orr_comm *orr_comm_meet(const void *program_comm);
+
+/* The tag of what is sent on the program's communicators, to tell names. */
+int orr_comm_get_tag(void);
+void orr_comm_set_tag(int tag);
 
 #endif

@@ -14,57 +14,9 @@
 
 #include "core/base/sync.h"
 #include "mpi/wire/match.h"
-#include "mpi/wire/payload.h"
+#include "mpi/wire/request.h"
 #include "mpi/wire/transport.h"
 #include "mpi/wire/wire.h"
-
-struct orr_engine;
-struct orr_early;
-
-/* Contexts with this bit are the layer's own: their bytes are not counted. */
-#define ORR_CONTEXT_UNCOUNTED 0x80000000u
-/* The communicator that the layer was started on is called so by all ranks. */
-#define ORR_CONTEXT_BASE 1u
-
-struct orr_inbox_item {
-    struct orr_inbox_item *next;
-    bool says_ready; /* [const] the second of a request's two items */
-};
-
-enum orr_request_kind { ORR_SEND, ORR_RECV };
-
-struct orr_request {
-    struct orr_match_node node; /* first. context, peer, tag: the caller's; the links: the engine's */
-    /* set by the caller before posting */
-    struct orr_payload payload; /* before ready */
-    int failure;      /* a send that cannot be made, before ready: negative errno, told to the receiver */
-    int32_t priority; /* among sends that are ready at the same time */
-    uint8_t kind;     /* enum orr_request_kind */
-    bool sync;        /* a send that ends only when it is matched */
-    bool inferred;    /* made by a task; the engine only passes it on */
-    bool uncounted;   /* a send whose bytes are not counted; after init */
-    bool foreign;     /* a receive whose sender calls the context by a number of its own; after init */
-    void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
-    void *(*make_room)(struct orr_request *r,
-                       size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
-    /* results, valid in done */
-    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
-    uint64_t moved_bytes;
-    uint32_t sent_type; /* after -EPROTOTYPE */
-    /* the engine's own */
-    struct orr_inbox_item items[2];
-    struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */
-    struct orr_early *early;           /* matched by this message, which waits for ready */
-    struct orr_bulk bulk;
-    uint64_t id;
-    uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
-    bool posted, ready;
-    bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
-};
-
-struct orr_request_list {
-    struct orr_request *head, **tail;
-};
 
 struct orr_engine_counts {
     uint64_t sent_messages, received_messages; /* without control messages */

@@ -11,7 +11,7 @@
 #ifndef ORR_MPI_NAMES_H
 #define ORR_MPI_NAMES_H
 
-#include "mpi/wire/engine.h"
+#include "mpi/wire/request.h"
 
 struct orr_name {
     struct orr_match_node node; /* first: context here, peer, tag 0 */
