@@ -156,190 +156,73 @@ static int set_nodes(struct building *b, const int *nodes, int n)
 
 /* ---- the other kinds ---- */
 
-static void callback_kinds(struct starpu_task *t, int kind, va_list *ap)
+typedef void (*callback)(void *);
+
+#define SET_OWNED(field, value) ((field) = (value), field##_free = (value) != NULL)
+#define SET_BORROWED(field, value) ((field) = (value), field##_free = 0)
+
+static void set_cl_arg(struct starpu_task *t, void *arg, size_t bytes, bool owned)
 {
-    switch (kind) {
-    case STARPU_CALLBACK: t->callback_func = va_arg(*ap, void (*)(void *)); break;
-    case STARPU_CALLBACK_WITH_ARG:
-    case STARPU_CALLBACK_WITH_ARG_NFREE:
-        t->callback_func = va_arg(*ap, void (*)(void *));
-        t->callback_arg = va_arg(*ap, void *);
-        t->callback_arg_free = kind == STARPU_CALLBACK_WITH_ARG && t->callback_arg;
-        break;
-    case STARPU_CALLBACK_ARG:
-    case STARPU_CALLBACK_ARG_NFREE:
-        t->callback_arg = va_arg(*ap, void *);
-        t->callback_arg_free = kind == STARPU_CALLBACK_ARG && t->callback_arg;
-        break;
-    case STARPU_EPILOGUE_CALLBACK: t->epilogue_callback_func = va_arg(*ap, void (*)(void *)); break;
-    case STARPU_EPILOGUE_CALLBACK_ARG:
-        t->epilogue_callback_arg = va_arg(*ap, void *);
-        t->epilogue_callback_arg_free = t->epilogue_callback_arg != NULL;
-        break;
-    case STARPU_PROLOGUE_CALLBACK: t->prologue_callback_func = va_arg(*ap, void (*)(void *)); break;
-    case STARPU_PROLOGUE_CALLBACK_ARG:
-    case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
-        t->prologue_callback_arg = va_arg(*ap, void *);
-        t->prologue_callback_arg_free = kind == STARPU_PROLOGUE_CALLBACK_ARG && t->prologue_callback_arg;
-        break;
-    case STARPU_PROLOGUE_CALLBACK_POP: t->prologue_callback_pop_func = va_arg(*ap, void (*)(void *)); break;
-    default:
-        t->prologue_callback_pop_arg = va_arg(*ap, void *);
-        t->prologue_callback_pop_arg_free =
-            kind == STARPU_PROLOGUE_CALLBACK_POP_ARG && t->prologue_callback_pop_arg;
-        break;
-    }
+    t->cl_arg = arg;
+    t->cl_arg_size = bytes;
+    t->cl_arg_free = owned && arg;
 }
 
-static bool is_callback_kind(int kind)
+static void set_worker(struct starpu_task *t, int id)
 {
-    switch (kind) {
-    case STARPU_CALLBACK:
-    case STARPU_CALLBACK_WITH_ARG:
-    case STARPU_CALLBACK_WITH_ARG_NFREE:
-    case STARPU_CALLBACK_ARG:
-    case STARPU_CALLBACK_ARG_NFREE:
-    case STARPU_EPILOGUE_CALLBACK:
-    case STARPU_EPILOGUE_CALLBACK_ARG:
-    case STARPU_PROLOGUE_CALLBACK:
-    case STARPU_PROLOGUE_CALLBACK_ARG:
-    case STARPU_PROLOGUE_CALLBACK_ARG_NFREE:
-    case STARPU_PROLOGUE_CALLBACK_POP:
-    case STARPU_PROLOGUE_CALLBACK_POP_ARG:
-    case STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE: return true;
-    default: return false;
-    }
-}
-
-/* Where and how the task runs. False: not one of these kinds. */
-static bool placement_kinds(struct starpu_task *t, int kind, va_list *ap)
-{
-    switch (kind) {
-    case STARPU_PRIORITY: t->priority = va_arg(*ap, int); return true;
-    case STARPU_EXECUTE_ON_WORKER: {
-        int id = va_arg(*ap, int);
-        if (id >= 0) {
-            t->workerid = (unsigned)id;
-            t->execute_on_a_specific_worker = 1;
-        }
-        return true;
-    }
-    case STARPU_WORKER_ORDER: t->workerorder = va_arg(*ap, unsigned); return true;
-    case STARPU_EXECUTE_WHERE: t->where = (int32_t)va_arg(*ap, unsigned long long); return true;
-    case STARPU_TASK_WORKERIDS:
-        t->workerids_len = va_arg(*ap, unsigned);
-        t->workerids = va_arg(*ap, uint32_t *);
-        return true;
-    case STARPU_SCHED_CTX: t->sched_ctx = va_arg(*ap, unsigned); return true;
-    case STARPU_POSSIBLY_PARALLEL: t->possibly_parallel = va_arg(*ap, unsigned) != 0; return true;
-    case STARPU_TASK_SCHED_DATA: t->sched_data = va_arg(*ap, void *); return true;
-    case STARPU_TASK_NO_SUBMITORDER: t->no_submitorder = va_arg(*ap, unsigned) != 0; return true;
-    case STARPU_EXECUTE_ON_NODE: (void)va_arg(*ap, int); return true; /* mpi/place/insert.c looked at these */
-    case STARPU_EXECUTE_ON_DATA: (void)va_arg(*ap, starpu_data_handle_t); return true;
-    case STARPU_NODE_SELECTION_POLICY: (void)va_arg(*ap, int); return true;
-    default: return false;
-    }
-}
-
-/* What describes the task, and what it waits for. False: an unknown kind. */
-static bool description_kinds(struct building *b, int kind, va_list *ap)
-{
-    struct starpu_task *t = b->task;
-    switch (kind) {
-    case STARPU_NAME: t->name = va_arg(*ap, const char *); return true;
-    case STARPU_TASK_FILE: t->file = va_arg(*ap, const char *); return true;
-    case STARPU_TASK_LINE: t->line = (unsigned)va_arg(*ap, int); return true;
-    case STARPU_TASK_COLOR: t->color = va_arg(*ap, unsigned); return true;
-    case STARPU_FLOPS: t->flops = va_arg(*ap, double); return true;
-    case STARPU_HYPERVISOR_TAG: t->hypervisor_tag = va_arg(*ap, int); return true;
-    case STARPU_TASK_PROFILING_INFO:
-        t->profiling_info = va_arg(*ap, struct starpu_profiling_task_info *);
-        return true;
-    case STARPU_TRANSACTION: t->transaction = va_arg(*ap, struct starpu_transaction *); return true;
-    case STARPU_TAG:
-        t->tag_id = va_arg(*ap, starpu_tag_t);
-        t->use_tag = 1;
-        return true;
-    case STARPU_TAG_ONLY: t->tag_id = va_arg(*ap, starpu_tag_t); return true;
-    case STARPU_SEQUENTIAL_CONSISTENCY: t->sequential_consistency = va_arg(*ap, unsigned) != 0; return true;
-    case STARPU_HANDLES_SEQUENTIAL_CONSISTENCY:
-        t->handles_sequential_consistency = va_arg(*ap, unsigned char *);
-        return true;
-    case STARPU_TASK_SYNCHRONOUS: t->synchronous = va_arg(*ap, int) != 0; return true;
-    case STARPU_TASK_DEPS_ARRAY: {
-        unsigned n = va_arg(*ap, unsigned);
-        starpu_task_declare_deps_array(t, n, va_arg(*ap, struct starpu_task **));
-        return true;
-    }
-    case STARPU_TASK_END_DEPS_ARRAY: {
-        unsigned n = va_arg(*ap, unsigned);
-        starpu_task_declare_end_deps_array(t, n, va_arg(*ap, struct starpu_task **));
-        return true;
-    }
-    case STARPU_TASK_END_DEP: starpu_task_end_dep_add(t, va_arg(*ap, int)); return true;
-    case STARPU_CL_ARGS:
-    case STARPU_CL_ARGS_NFREE:
-        t->cl_arg = va_arg(*ap, void *);
-        t->cl_arg_size = va_arg(*ap, size_t);
-        t->cl_arg_free = kind == STARPU_CL_ARGS && t->cl_arg;
-        return true;
-    default: return false;
-    }
-}
-
-bool orr_insert_skip(int kind, va_list *ap)
-{
-    static struct starpu_codelet none;
-    struct starpu_task scratch;
-    switch (kind) { /* kinds that would act, or that placement and description do not cover */
-    case STARPU_VALUE:
-        (void)va_arg(*ap, void *);
-        (void)va_arg(*ap, size_t);
-        return true;
-    case STARPU_DATA_ARRAY:
-    case STARPU_DATA_MODE_ARRAY:
-    case STARPU_NODE_ARRAY:
-        (void)va_arg(*ap, void *);
-        (void)va_arg(*ap, int);
-        return true;
-    case STARPU_TASK_DEPS_ARRAY:
-    case STARPU_TASK_END_DEPS_ARRAY:
-        (void)va_arg(*ap, unsigned);
-        (void)va_arg(*ap, void *);
-        return true;
-    case STARPU_TASK_END_DEP: (void)va_arg(*ap, int); return true;
-    default: break;
-    }
-    struct building b = { .cl = &none, .task = &scratch };
-    if (is_callback_kind(kind)) {
-        callback_kinds(&scratch, kind, ap);
-        return true;
-    }
-    return placement_kinds(&scratch, kind, ap) || description_kinds(&b, kind, ap);
+    if (id < 0) return;
+    t->workerid = (unsigned)id;
+    t->execute_on_a_specific_worker = 1;
 }
 
 static int other_kinds(struct building *b, int kind, va_list *ap)
 {
-    if (kind == STARPU_DATA_ARRAY) {
-        starpu_data_handle_t *handles = va_arg(*ap, starpu_data_handle_t *);
-        return add_array(b, handles, va_arg(*ap, int));
+    struct starpu_task *t = b->task;
+    switch (kind) {
+#define ORR_ARGUMENT(KIND, TYPE, ACTION)                                                                     \
+    case KIND: {                                                                                             \
+        TYPE x = va_arg(*ap, TYPE);                                                                          \
+        ACTION;                                                                                              \
+        return b->error;                                                                                     \
     }
-    if (kind == STARPU_DATA_MODE_ARRAY) {
-        struct starpu_data_descr *descrs = va_arg(*ap, struct starpu_data_descr *);
-        return add_described(b, descrs, va_arg(*ap, int));
+#define ORR_ARGUMENT_2(KIND, TYPE_X, TYPE_Y, ACTION)                                                         \
+    case KIND: {                                                                                             \
+        TYPE_X x = va_arg(*ap, TYPE_X);                                                                      \
+        TYPE_Y y = va_arg(*ap, TYPE_Y);                                                                      \
+        ACTION;                                                                                              \
+        return b->error;                                                                                     \
     }
-    if (kind == STARPU_NODE_ARRAY) {
-        const int *nodes = va_arg(*ap, int *);
-        return set_nodes(b, nodes, va_arg(*ap, int));
+#include "core/task/arguments.def"
+#undef ORR_ARGUMENT
+#undef ORR_ARGUMENT_2
+    default: break;
     }
-    if (is_callback_kind(kind)) {
-        callback_kinds(b->task, kind, ap);
-        return 0;
-    }
-    if (placement_kinds(b->task, kind, ap) || description_kinds(b, kind, ap)) return 0;
     orr_error("task_insert of %s: argument kind %d is unknown; did you forget the 0 at the end?",
               b->cl && b->cl->name ? b->cl->name : "(unnamed)", kind);
     return fail(b, -EINVAL);
+}
+
+bool orr_insert_skip(int kind, va_list *ap)
+{
+    switch (kind) {
+    case STARPU_VALUE:
+        (void)va_arg(*ap, void *);
+        (void)va_arg(*ap, size_t);
+        return true;
+#define ORR_ARGUMENT(KIND, TYPE, ACTION)                                                                     \
+    case KIND:                                                                                               \
+        (void)va_arg(*ap, TYPE);                                                                             \
+        return true;
+#define ORR_ARGUMENT_2(KIND, TYPE_X, TYPE_Y, ACTION)                                                         \
+    case KIND:                                                                                               \
+        (void)va_arg(*ap, TYPE_X);                                                                           \
+        (void)va_arg(*ap, TYPE_Y);                                                                           \
+        return true;
+#include "core/task/arguments.def"
+#undef ORR_ARGUMENT
+#undef ORR_ARGUMENT_2
+    default: return false;
+    }
 }
 
 /* ---- the walk ---- */
