@@ -80,8 +80,9 @@ struct orr_data {
     bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
     bool is_not_important, ooc;
     uint8_t reading_stopped;
-    uint32_t wt_mask;                /* write-through nodes */
-    uint32_t expected;               /* accesses submitted that will join late (queue.expecting) [lock] */
+    bool end_taken, end_due; /* `end` is in use; starpu_data_unregister_submit comes after that [lock] */
+    uint32_t wt_mask;        /* write-through nodes */
+    uint32_t expected;       /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
     uint32_t block_bytes;            /* of it and what follows it (block.h) [const] */
     struct orr_data *parent, *root;  /* partitioning [const] */
@@ -90,6 +91,8 @@ struct orr_data {
     void *local_ptr;                       /* as registered; key of the look-up [lock: registry] */
     struct orr_graph_datum
         *graph; /* while tasks that are recorded use it (core/task/graph.c) [lock: graph] */
+    struct orr_access
+        end; /* starpu_data_unregister_submit's, or of an invalidation without memory (handle.c) */
 };
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };

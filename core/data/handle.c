@@ -324,71 +324,133 @@ void starpu_data_unregister_no_coherency(starpu_data_handle_t h)
     unregister(h, false, "starpu_data_unregister_no_coherency");
 }
 
-struct submitted_end {
-    struct orr_access access;
-    struct orr_data *handle;
-    bool destroy; /* else only the contents are given up */
-};
+/* starpu_data_unregister_submit has its access in the handle, so it needs no memory. An invalidation takes
+ * that place if there is none for its own; an end that is submitted meanwhile joins when it is granted, which
+ * is soon enough: nobody else may join after an end. */
+
+/* Whether the place is the caller's now. If not, an end is due when it is free. */
+static bool place_take(struct orr_data *h, bool ends)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool taken = h->end_taken;
+    h->end_due = taken && (h->end_due || ends);
+    h->end_taken = true;
+    orr_spin_unlock(&h->queue.lock);
+    return !taken;
+}
+
+/* Gives it up: true when it is the end's now. */
+static bool place_leave(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool due = h->end_taken = h->end_due;
+    h->end_due = false;
+    orr_spin_unlock(&h->queue.lock);
+    return due;
+}
+
+static struct orr_data *holder_of_place(struct orr_waiter *w)
+{
+    return (struct orr_data *)((char *)w - offsetof(struct orr_data, end));
+}
 
 static void end_granted(struct orr_waiter *w)
 {
-    struct submitted_end *e = (struct submitted_end *)w;
-    struct orr_data *h = e->handle;
-    if (e->destroy) {
-        if (orr_waiter_put_off(w, end_granted)) return; /* methods of the program's follow */
-        orr_registry_remove(h);
-        orr_data_destroy(h);
-    } else {
-        orr_data_invalidate_copies(h);
-        orr_data_leave(h, &e->access);
-    }
+    struct orr_data *h = holder_of_place(w);
+    if (orr_waiter_put_off(w, end_granted)) return; /* methods of the program's follow */
+    orr_registry_remove(h);
+    orr_data_destroy(h);
+}
+
+/* The place is taken. */
+static void join_end(struct orr_data *h)
+{
+    h->end = (struct orr_access){ .waiter.granted = end_granted,
+                                  .group = ORR_GROUP_WRITE,
+                                  .flags = ORR_ACCESS_ENDS };
+    int granted = orr_data_join(h, &h->end);
+    if (granted > 0) end_granted(&h->end.waiter);
+    if (granted >= 0) return;
+    place_leave(h); /* a plan was made meanwhile, against the rules, and could not be switched */
+    orr_store_relaxed(&h->lazy_unregister, false);
+}
+
+static void submit_end(struct orr_data *h, const char *fn)
+{
+    if (!check(h, fn) || !may_end(h, fn)) return;
+    if (orr_exchange_acq_rel(&h->lazy_unregister, true)) /* by another thread, just now */
+        may_end(h, fn);
+    else if (place_take(h, true))
+        join_end(h);
+}
+
+struct submitted_invalidation {
+    struct orr_access access;
+    struct orr_data *handle;
+};
+
+static void invalidation_granted(struct orr_waiter *w)
+{
+    struct submitted_invalidation *e = (struct submitted_invalidation *)w;
+    orr_data_invalidate_copies(e->handle);
+    orr_data_leave(e->handle, &e->access);
     orr_block_free(e, sizeof *e);
 }
 
-static void submit_end(struct orr_data *h, bool destroy, const char *fn)
+/* The same in the handle's own place, which is given on before the handle may go. */
+static void placed_invalidation_granted(struct orr_waiter *w)
 {
-    if (!check(h, fn) || (destroy && !may_end(h, fn))) return;
+    struct orr_data *h = holder_of_place(w);
+    orr_data_invalidate_copies(h);
+    if (place_leave(h)) join_end(h);
+    orr_data_leave(h, NULL);
+}
+
+static void join_invalidation(struct orr_data *h, struct submitted_invalidation *e)
+{
+    struct orr_access *a = e ? &e->access : &h->end;
+    *a = (struct orr_access){ .waiter.granted = e ? invalidation_granted : placed_invalidation_granted,
+                              .group = ORR_GROUP_WRITE,
+                              .flags = ORR_ACCESS_EMPTIES };
+    int granted = orr_data_join(h, a);
+    if (granted > 0) a->waiter.granted(&a->waiter);
+    if (granted >= 0) return;
+    if (e)
+        orr_block_free(e, sizeof *e);
+    else if (place_leave(h))
+        join_end(h);
+}
+
+static void submit_invalidation(struct orr_data *h, const char *fn)
+{
+    if (!check(h, fn)) return;
     if (h->partitioned) {
         orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
         return;
     }
-    struct submitted_end *e = orr_block_calloc(sizeof *e);
-    if (!e) {
-        orr_error("%s: out of memory; the data stays as it is", fn);
-        return;
-    }
-    e->access.group = ORR_GROUP_WRITE;
-    e->access.flags = destroy ? ORR_ACCESS_ENDS : ORR_ACCESS_EMPTIES;
-    e->access.waiter.granted = end_granted;
-    e->handle = h;
-    e->destroy = destroy;
-    if (destroy && orr_exchange_acq_rel(&h->lazy_unregister, true)) { /* by another thread, just now */
-        may_end(h, fn);
-        orr_block_free(e, sizeof *e);
-        return;
-    }
-    int granted = orr_data_join(h, &e->access);
-    if (granted < 0) {
-        if (destroy) orr_store_relaxed(&h->lazy_unregister, false);
-        orr_block_free(e, sizeof *e);
-        return;
-    }
-    if (granted) end_granted(&e->access.waiter);
+    struct submitted_invalidation *e = orr_block_calloc(sizeof *e);
+    if (e) e->handle = h;
+    if (e || place_take(h, false))
+        join_invalidation(h, e);
+    else
+        orr_fatal(
+            "%s%s: out of memory while the last invalidation of the data has yet to come; it keeps its value",
+            fn, where());
 }
 
 void starpu_data_unregister_submit(starpu_data_handle_t h)
 {
-    submit_end(h, true, "starpu_data_unregister_submit");
+    submit_end(h, "starpu_data_unregister_submit");
 }
 
 void starpu_data_invalidate_submit(starpu_data_handle_t h)
 {
-    submit_end(h, false, "starpu_data_invalidate_submit");
+    submit_invalidation(h, "starpu_data_invalidate_submit");
 }
 
 void starpu_data_deinitialize_submit(starpu_data_handle_t h)
 {
-    submit_end(h, false, "starpu_data_deinitialize_submit");
+    submit_invalidation(h, "starpu_data_deinitialize_submit");
 }
 
 static void invalidate(struct orr_data *h, const char *fn)

@@ -185,7 +185,7 @@ static void acquire_some(void)
     if (good(starpu_data_acquire(h, STARPU_W))) starpu_data_release(h);
     starpu_data_unregister_submit(h);
     bool refused = orr_data_valid(h) && !h->lazy_unregister; /* it is kept for a while */
-    if (refused) starpu_data_unregister(h);
+    if (refused) atomic_fetch_add(&wrong, 1);
 }
 
 static void release_callback(void *arg)
@@ -436,6 +436,49 @@ static void check_policy(const char *name, bool ever)
        ever ? "with all after it" : "once");
 }
 
+/* ---- what ends data needs no memory ---- */
+
+static starpu_data_handle_t held(void)
+{
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&total, sizeof total);
+    starpu_data_acquire(h, STARPU_RW);
+    return h;
+}
+
+static void ends_of_data(void)
+{
+    runtime_start(2, NULL);
+    orrery_set_error_hook(hook, NULL);
+    atomic_store(&hooked, 0);
+    starpu_data_handle_t gone = held(), empty = held(), both = held();
+    orr_alloc_fail_after(0, true);
+    starpu_data_unregister_submit(gone);
+    starpu_data_invalidate_submit(empty);
+    starpu_data_invalidate_submit(both);
+    starpu_data_unregister_submit(both);
+    ok(orr_data_valid(gone) && orr_data_valid(both) && atomic_load(&hooked) == 0,
+       "data may be ended and invalidated without memory, while they are held");
+    starpu_data_unregister_submit(both);
+    starpu_data_invalidate_submit(empty);
+    is_int(atomic_load(&hooked), 1, "a second invalidation that has to wait for the first is an error");
+    starpu_data_release(gone);
+    starpu_data_release(empty);
+    starpu_data_release(both);
+    ok(!orr_data_valid(gone) && !orr_data_valid(both), "given back, ended data are gone");
+    orr_alloc_fail_after(-1, false);
+    is_int(starpu_data_acquire(empty, STARPU_R), -EINVAL, "and invalidated ones have no value");
+    starpu_data_acquire(empty, STARPU_W);
+    orr_alloc_fail_after(0, true);
+    starpu_data_invalidate_submit(empty);
+    orr_alloc_fail_after(-1, false);
+    starpu_data_release(empty);
+    ok(starpu_data_acquire(empty, STARPU_R) == -EINVAL && atomic_load(&hooked) == 1,
+       "which can be done as often as they are written");
+    starpu_data_unregister(empty);
+    starpu_shutdown();
+}
+
 int main(void)
 {
     char folder[] = "/tmp/orrery-alloc-XXXXXX", command[64];
@@ -452,6 +495,7 @@ int main(void)
         check_policy("peager", false);
         check_policy("graph_test", false);
     }
+    ends_of_data();
     snprintf(command, sizeof command, "rm -rf %s", folder);
     ok(system(command) == 0, "what the runs left is removed");
     return done_testing();
