@@ -43,11 +43,16 @@ struct sc_hypervisor_policy_task_pool {
 
 /* ---- Pools of tasks. A clone is the caller's, to be freed element by element with free() ---- */
 
+/* Count one task of this codelet, context, footprint and size in the list, to which an element is added if
+ * there is none. Out of memory: a message, and it is not counted. Not locked: by one thread at a time. */
 void sc_hypervisor_policy_add_task_to_pool(struct starpu_codelet *cl, unsigned sched_ctx, uint32_t footprint,
                                            struct sc_hypervisor_policy_task_pool **task_pools,
                                            size_t data_size);
+/* Count one less, and drop the element when it was the last; a task that was not counted is nothing. Not
+ * locked. */
 void sc_hypervisor_policy_remove_task_from_pool(struct starpu_task *task, uint32_t footprint,
                                                 struct sc_hypervisor_policy_task_pool **task_pools);
+/* A copy of the list, in the same order; a shorter one when out of memory. NULL: it is empty. */
 struct sc_hypervisor_policy_task_pool *sc_hypervisor_policy_clone_task_pool(
     struct sc_hypervisor_policy_task_pool *tp);
 
@@ -94,6 +99,8 @@ unsigned sc_hypervisor_policy_resize_to_unknown_receiver(unsigned sender_sched_c
 
 /* ---- Speeds, in Gflop/s; -1: the sample is not complete ---- */
 
+/* Of a context, over the sample; of a worker in it, while it ran tasks (-1 also: there is no such worker);
+ * the mean of its workers of a kind: CPUs are one kind, all others the other. */
 double sc_hypervisor_get_ctx_speed(struct sc_hypervisor_wrapper *sc_w);
 double sc_hypervisor_get_speed_per_worker(struct sc_hypervisor_wrapper *sc_w, unsigned worker);
 double sc_hypervisor_get_speed_per_worker_type(struct sc_hypervisor_wrapper *sc_w,
@@ -121,6 +128,7 @@ void sc_hypervisor_check_if_consider_max(struct types_of_workers *tw);
 
 /* ---- Is it time to resize? ---- */
 
+/* What was set: SC_NOTHING, SC_IDLE or SC_SPEED. */
 unsigned sc_hypervisor_get_resize_criteria(void);
 /* By that criterion. */
 unsigned sc_hypervisor_criteria_fulfilled(unsigned sched_ctx, int worker);

@@ -10,6 +10,27 @@
 #ifndef STARPU_H
 #define STARPU_H
 
+/* What holds for each function of these headers (starpu*.h, orrery.h), unless its own comment, that of its
+ * group, or the head of its header says otherwise:
+ *
+ * Context: any thread, between starpu_init() and starpu_shutdown(); also in the body of a task and in a
+ * callback. It does not wait for tasks, transfers or messages. A function that "blocks" does: it is not for
+ * task bodies and callbacks, where it says so on stderr and does nothing (-EDEADLK, if it returns a status).
+ *
+ * Results: a status is 0, or a negative value of errno.h: -EINVAL for what cannot be (a handle that is not
+ * registered, a node or a worker that there is not), -ENOMEM for no memory; mostly a message on stderr says
+ * what is wrong and how to mend it. A void function says the same and does nothing; if the program relies on
+ * what it could not do, the message goes to the hook of orrery_set_error_hook(), and without a hook the
+ * process ends. A comment that asks a question is answered by 1 (yes) or 0 (no), 0 for what does not exist;
+ * one that names a thing says what is returned.
+ *
+ * Ownership: what a pointer names is borrowed until the call returns, and what a returned pointer names is
+ * the library's. A pointer is not NULL unless the comment says what NULL means.
+ *
+ * Units: sizes in bytes, times in microseconds (us), energy in joules. Numbers of workers, memory nodes and
+ * devices begin with 0.
+ */
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,49 +200,62 @@ struct starpu_conf {
 
 /* ---- Starting and stopping ---- */
 
-/* Give a configuration its default values, from the environment where it sets any. Returns 0; -EINVAL: conf
- * is NULL. */
+/* Before starpu_init(), too: give a configuration its default values, from the environment where it sets any.
+ * Returns 0; -EINVAL: conf is NULL. */
 int starpu_conf_init(struct starpu_conf *conf);
 
-/* Ask for no workers of any kind; the caller then sets the numbers it wants. Returns 0. */
+/* Before starpu_init(), too: ask for no workers of any kind; the caller then sets the numbers it wants.
+ * Returns 0; -EINVAL: conf is NULL. */
 int starpu_conf_noworker(struct starpu_conf *conf);
 
-/* Start the runtime; NULL: with default values. Calls count: only the first starts anything. Blocks until
- * workers run. Returns 0; -ENODEV: there is no worker; -EINVAL: conf was not set up; -ENOMEM. After an error
- * nothing is left. */
+/* Start the runtime; NULL: with default values. Calls count: only the first starts anything, and waits until
+ * workers run; the others may come from task bodies, too. Returns 0; -ENODEV: there is no worker; -EINVAL:
+ * conf was not set up, or names a policy or drivers that there are not; -EBUSY: from a task that
+ * starpu_shutdown() waits for; -ENOMEM. After an error nothing is left. */
 int starpu_init(struct starpu_conf *conf) STARPU_WARN_UNUSED_RESULT;
 
-/* The same, for programs that pass their arguments on. */
+/* The same, for programs that pass their arguments on; both are ignored, and may be NULL. Returns as
+ * starpu_init(). */
 int starpu_initialize(struct starpu_conf *user_conf, int *argc, char ***argv);
 
-/* Has starpu_init() succeeded? Wait until it has. */
+/* At any time, also before starpu_init(): has it succeeded (1, else 0)? And: wait until it has; this is for
+ * other threads than the one that is to call starpu_init(). */
 int starpu_is_initialized(void);
 void starpu_wait_initialized(void);
 
-/* Wait for all tasks and stop the runtime, at the last of as many calls as of starpu_init(). Not in task
- * bodies. */
+/* Wait for all tasks and stop the runtime, at the last of as many calls as of starpu_init(). Blocks: in task
+ * bodies and callbacks it is refused with a message, as it is while the runtime is not initialised. */
 void starpu_shutdown(void);
 
-/* Stop handing tasks to workers, which sleep until resume; tasks that run go on. The calls nest. */
+/* Stop handing tasks to workers, which sleep until resume; tasks that run go on. The calls nest; outside of
+ * starpu_init() and starpu_shutdown() they do nothing. */
 void starpu_pause(void);
 void starpu_resume(void);
+
+/* Was there a pause that was not resumed (1, else 0)? */
 int starpu_is_paused(void);
 
 /* ---- Binding threads of the program ---- */
 
 #define STARPU_THREAD_ACTIVE (1 << 0) /* the thread will compute: no worker shares its core if possible */
 
-/* A processing unit for a thread of the program, one of `preferred` if that is free. */
+/* The number of a processing unit for a thread of the program: one of `preferred` (may be NULL, with 0) that
+ * is free; else any that is; else preferred[0], or one after another. With STARPU_THREAD_ACTIVE it is taken,
+ * until starpu_shutdown() and beyond. */
 unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned npreferred);
 
-/* Bind the calling thread to a processing unit (-1: one of starpu_get_next_bindid()); the name is for
- * messages. Returns 0; -EBUSY: a thread of a worker has it. */
+/* Bind the calling thread to a processing unit (-1: one of starpu_get_next_bindid()); the name, which may be
+ * NULL, is for messages. Returns 0; -EBUSY, with STARPU_THREAD_ACTIVE: a worker has it, and nothing was done.
+ * That the system refused the binding is not told. */
 int starpu_bind_thread_on(int cpuid, unsigned flags, const char *name);
+
+/* The same: to the unit of a worker; to one for the main thread, the same at each call; to a given one. A
+ * number that is none, or a worker that is not bound: nothing happens. */
 void starpu_bind_thread_on_worker(unsigned workerid);
 void starpu_bind_thread_on_main(void);
 void starpu_bind_thread_on_cpu(int cpuid);
 
-/* The system's number of a processing unit. */
+/* The system's number of a processing unit; -1: cpuid is negative. */
 int starpu_cpu_os_index(int cpuid);
 
 /* ---- Asking ---- */
@@ -229,10 +263,10 @@ int starpu_cpu_os_index(int cpuid);
 /* Print the machine as the runtime sees it, and its workers. */
 void starpu_topology_print(FILE *f);
 
-/* Print the statistics that were asked for. */
+/* Print, on stderr, the statistics that were asked for. */
 void starpu_display_stats(void);
 
-/* Are copies made in the foreground: everywhere, for a kind of memory? */
+/* Are copies made in the foreground: everywhere, for a kind of memory? Each returns 1 or 0. */
 int starpu_asynchronous_copy_disabled(void);
 int starpu_asynchronous_copy_disabled_for(enum starpu_node_kind kind);
 int starpu_asynchronous_cuda_copy_disabled(void);
@@ -245,10 +279,10 @@ int starpu_asynchronous_tcpip_sc_copy_disabled(void);
 #define starpu_asynchronous_mpi_ms_copy_disabled starpu_asynchronous_mpi_sc_copy_disabled
 #define starpu_asynchronous_tcpip_ms_copy_disabled starpu_asynchronous_tcpip_sc_copy_disabled
 
-/* May devices use data of main memory in place? */
+/* May devices use data of main memory in place? Returns 0: no device of this version does. */
 int starpu_map_enabled(void);
 
-/* The version of the StarPU interface that the library was built with. */
+/* Writes the version of the StarPU interface that the library was built with. At any time. */
 void starpu_get_version(int *major, int *minor, int *release);
 
 #pragma GCC visibility pop

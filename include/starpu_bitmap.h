@@ -31,17 +31,19 @@ static STARPU_INLINE void starpu_bitmap_init(struct starpu_bitmap *b)
     memset(b, 0, sizeof(*b));
 }
 
+/* The same. */
 static STARPU_INLINE void starpu_bitmap_unset_all(struct starpu_bitmap *b)
 {
     starpu_bitmap_init(b);
 }
 
-/* Make an empty set; NULL: out of memory. */
+/* Make an empty set, for the caller to destroy; NULL: out of memory. */
 static STARPU_INLINE struct starpu_bitmap *starpu_bitmap_create(void)
 {
     return (struct starpu_bitmap *)calloc(1, sizeof(struct starpu_bitmap));
 }
 
+/* Free a set of starpu_bitmap_create(); NULL is nothing. */
 static STARPU_INLINE void starpu_bitmap_destroy(struct starpu_bitmap *b)
 {
     free(b);
@@ -53,19 +55,21 @@ static STARPU_INLINE int starpu_bitmap_get(const struct starpu_bitmap *b, int e)
     return (int)(b->bits[e / STARPU_BITMAP_WORD_BITS_] >> (e % STARPU_BITMAP_WORD_BITS_) & 1UL);
 }
 
-/* Put e into the set, take it out. */
+/* Put e, from 0 to STARPU_NMAXWORKERS - 1, into the set. */
 static STARPU_INLINE void starpu_bitmap_set(struct starpu_bitmap *b, int e)
 {
     b->cardinal += !starpu_bitmap_get(b, e);
     b->bits[e / STARPU_BITMAP_WORD_BITS_] |= 1UL << (e % STARPU_BITMAP_WORD_BITS_);
 }
 
+/* Take e out of the set, if it is there. */
 static STARPU_INLINE void starpu_bitmap_unset(struct starpu_bitmap *b, int e)
 {
     b->cardinal -= starpu_bitmap_get(b, e);
     b->bits[e / STARPU_BITMAP_WORD_BITS_] &= ~(1UL << (e % STARPU_BITMAP_WORD_BITS_));
 }
 
+/* Number of elements. */
 static STARPU_INLINE int starpu_bitmap_cardinal(const struct starpu_bitmap *b)
 {
     return b->cardinal;
@@ -115,17 +119,19 @@ static STARPU_INLINE int starpu_bitmap_next(const struct starpu_bitmap *b, int e
     return i * STARPU_BITMAP_WORD_BITS_ + __builtin_ctzl(word);
 }
 
+/* Is there an element above e? */
 static STARPU_INLINE int starpu_bitmap_has_next(const struct starpu_bitmap *b, int e)
 {
     return starpu_bitmap_next(b, e) != -1;
 }
 
-/* The smallest and the largest element; -1: the set is empty. */
+/* The smallest element; -1: the set is empty. */
 static STARPU_INLINE int starpu_bitmap_first(const struct starpu_bitmap *b)
 {
     return starpu_bitmap_next(b, -1);
 }
 
+/* The largest element; -1: the set is empty. */
 static STARPU_INLINE int starpu_bitmap_last(const struct starpu_bitmap *b)
 {
     int i;

@@ -59,12 +59,14 @@ static STARPU_INLINE int starpu_get_env_number(const char *str)
     return (int)number;
 }
 
+/* The same; defval where that is -1. */
 static STARPU_INLINE int starpu_get_env_number_default(const char *str, int defval)
 {
     int number = starpu_get_env_number(str);
     return number == -1 ? defval : number;
 }
 
+/* A variable's value as a number; defval: not set, or something else, which is reported. */
 static STARPU_INLINE float starpu_get_env_float_default(const char *str, float defval)
 {
     const char *value = starpu_getenv(str);

@@ -66,9 +66,8 @@ struct starpu_sched_policy;
 unsigned starpu_sched_ctx_create(int *workerids_ctx, int nworkers_ctx, const char *sched_ctx_name, ...);
 
 /* The same with workers that are in no context but the main one: as many CPU workers and accelerators as
- * there are up to max. With allow_overlap also others, if these do not suffice. STARPU_NMAX_SCHED_CTXS if
- * there are fewer than min.
- */
+ * there are up to max. With allow_overlap also others, if these do not suffice. Returns the same;
+ * STARPU_NMAX_SCHED_CTXS also if there are fewer than min. */
 unsigned starpu_sched_ctx_create_inside_interval(const char *policy_name, const char *sched_ctx_name,
                                                  int min_ncpus, int max_ncpus, int min_ngpus, int max_ngpus,
                                                  unsigned allow_overlap);
@@ -80,22 +79,26 @@ void starpu_sched_ctx_register_close_callback(unsigned sched_ctx_id,
                                               void *args);
 
 /* Add workers to a context, or take them away. Tasks that were queued for a worker that leaves go to the
- * others, or wait for others. Block until the workers have ended what they run, but in tasks, callbacks,
- * methods of policies. */
+ * others, or wait for others. Wait until the workers have ended what they run; in tasks, callbacks, methods
+ * of policies they do not, and it happens later. Workers that there are not are left out, with a message; a
+ * context that is being deleted is refused with one. */
 void starpu_sched_ctx_add_workers(int *workerids_ctx, unsigned nworkers_ctx, unsigned sched_ctx_id);
 void starpu_sched_ctx_remove_workers(int *workerids_ctx, unsigned nworkers_ctx, unsigned sched_ctx_id);
 
-/* Say which context gets the workers when this one ends. Not said (STARPU_NMAX_SCHED_CTXS): the one in which
- * it is nested; else they stay in the others where they are, or go to the main one. */
+/* Say which context gets the workers when this one ends. Not said: the one in which it is nested; else they
+ * stay in the others where they are, or go to the main one. */
 void starpu_sched_ctx_set_inheritor(unsigned sched_ctx_id, unsigned inheritor);
+
+/* What was said; STARPU_NMAX_SCHED_CTXS: nothing. */
 unsigned starpu_sched_ctx_get_inheritor(unsigned sched_ctx_id);
 
 /* Say that no more tasks will be submitted here: the workers go to the inheritor when the last one has ended.
- */
+ * Nothing happens for the main context. */
 void starpu_sched_ctx_finished_submit(unsigned sched_ctx_id);
 
 /* Wait for the tasks of a context and end it; its workers go to the inheritor. If it has none, the
- * inheritor's end its tasks. Blocks; not in tasks, callbacks or methods of policies. */
+ * inheritor's end its tasks. Blocks: in tasks, callbacks and methods of policies it is refused with a
+ * message, as it is for the main context. */
 void starpu_sched_ctx_delete(unsigned sched_ctx_id);
 
 /* Accepted and not needed: tasks of contexts without workers wait until there are some. */
@@ -103,7 +106,8 @@ void starpu_sched_ctx_stop_task_submission(void);
 
 /* ---- The context of a thread and of a task ---- */
 
-/* Make a context the one to which this thread submits; NULL: the main one. */
+/* Make a context the one to which this thread submits, from now on. NULL, or STARPU_NMAX_SCHED_CTXS: the main
+ * one. */
 void starpu_sched_ctx_set_context(unsigned *sched_ctx_id);
 
 /* The context to which this thread submits; STARPU_NMAX_SCHED_CTXS: none was set, so that it is the main one.
@@ -111,17 +115,22 @@ void starpu_sched_ctx_set_context(unsigned *sched_ctx_id);
 unsigned starpu_sched_ctx_get_context(void);
 unsigned starpu_sched_ctx_get_ctx_for_task(struct starpu_task *task);
 
-/* ---- Workers of a context ---- */
+/* ---- Workers of a context: as they are at this moment, since others may be moving them; where there is no
+ * such context, 0 ---- */
 
+/* Print the workers of a context. */
 void starpu_sched_ctx_display_workers(unsigned sched_ctx_id, FILE *f);
+
+/* Number of its workers; of those that two contexts share. */
 unsigned starpu_sched_ctx_get_nworkers(unsigned sched_ctx_id);
 unsigned starpu_sched_ctx_get_nshared_workers(unsigned sched_ctx_id, unsigned sched_ctx_id2);
 
 /* The workers as an array: a new one, for the caller to free(); or the library's own, which stays as it is,
- * whatever changes, until the context ends. Return its length. */
+ * whatever changes, until the context ends. Return its length; 0, and NULL: none, or no memory. */
 unsigned starpu_sched_ctx_get_workers_list(unsigned sched_ctx_id, int **workerids);
 unsigned starpu_sched_ctx_get_workers_list_raw(unsigned sched_ctx_id, int **workerids);
 
+/* Is the worker in the context? Is one of that kind? */
 unsigned starpu_sched_ctx_contains_worker(int workerid, unsigned sched_ctx_id);
 unsigned starpu_sched_ctx_contains_type_of_worker(enum starpu_worker_archtype arch, unsigned sched_ctx_id);
 
@@ -140,11 +149,13 @@ unsigned starpu_sched_ctx_get_hierarchy_level(unsigned sched_ctx_id);
 
 /* ---- The cores of a context for the program's own parallel code ---- */
 
-/* Has the context a policy? If not, writes whether STARPU_SCHED_CTX_AWAKE_WORKERS was given, unless NULL. */
+/* Has the context a policy (1, else 0)? Writes whether STARPU_SCHED_CTX_AWAKE_WORKERS was given, unless NULL.
+ */
 unsigned starpu_sched_ctx_has_starpu_scheduler(unsigned sched_ctx_id, unsigned *awake_workers);
 
 /* Have these workers of the context stand by for a parallel task of the first of them, whose number is
- * returned (-1: none is in the context), and let them go. Those that are booked already are left out. */
+ * returned (-1: none is in the context), and let them go. Those that are booked already are left out. Wait
+ * for what these run, as starpu_sched_ctx_add_workers() does. */
 int starpu_sched_ctx_book_workers_for_task(unsigned sched_ctx_id, int *workerids, int nworkers);
 void starpu_sched_ctx_unbook_workers_for_task(unsigned sched_ctx_id, int master);
 
@@ -172,21 +183,25 @@ int starpu_sched_ctx_get_stream_worker(unsigned sub_ctx);
 
 /* ---- Data of a policy, and of the program ---- */
 
-/* What init_sched allocated for this context; borrowed. */
+/* What init_sched allocated for this context: the policy's; NULL at first. */
 void starpu_sched_ctx_set_policy_data(unsigned sched_ctx_id, void *policy_data);
 void *starpu_sched_ctx_get_policy_data(unsigned sched_ctx_id);
 
+/* A pointer of the program's (STARPU_SCHED_CTX_USER_DATA), never read by the library; NULL: none, or no such
+ * context. */
 void starpu_sched_ctx_set_user_data(unsigned sched_ctx_id, void *user_data);
 void *starpu_sched_ctx_get_user_data(unsigned sched_ctx_id);
 
+/* The struct of the policy: the program's, or the library's own of a built-in one. */
 struct starpu_sched_policy *starpu_sched_ctx_get_sched_policy(unsigned sched_ctx_id);
 
-/* The function given as STARPU_SCHED_CTX_POLICY_INIT. */
+/* The function given as STARPU_SCHED_CTX_POLICY_INIT; NULL: none. */
 void (*starpu_sched_ctx_get_sched_policy_callback(unsigned sched_ctx_id))(unsigned);
 #define starpu_sched_ctx_get_sched_policy_init starpu_sched_ctx_get_sched_policy_callback
 
 /* Workers of the context as a collection; init_sched makes it, deinit_sched deletes it, add_workers fills it.
- */
+ * Every context has one already: the first returns that, of the type asked for while it is empty, the second
+ * does nothing. It lives as long as the context. NULL: there is no such context, or no memory. */
 struct starpu_worker_collection *starpu_sched_ctx_create_worker_collection(
     unsigned sched_ctx_id, enum starpu_worker_collection_type type) STARPU_ATTRIBUTE_MALLOC;
 void starpu_sched_ctx_delete_worker_collection(unsigned sched_ctx_id);
@@ -219,10 +234,16 @@ void starpu_sched_ctx_list_task_counters_reset_all(struct starpu_task *task, uns
 
 /* ---- Priorities ---- */
 
+/* The least and the most urgent priority of a context. */
 int starpu_sched_ctx_get_min_priority(unsigned sched_ctx_id);
 int starpu_sched_ctx_get_max_priority(unsigned sched_ctx_id);
+
+/* Set one of them: for policies, in init_sched. Return 0. */
 int starpu_sched_ctx_set_min_priority(unsigned sched_ctx_id, int min_prio);
 int starpu_sched_ctx_set_max_priority(unsigned sched_ctx_id, int max_prio);
+
+/* Has the context a range of priorities, set by the program, the environment or the policy? Both ask the
+ * same. */
 int starpu_sched_ctx_min_priority_is_set(unsigned sched_ctx_id);
 int starpu_sched_ctx_max_priority_is_set(unsigned sched_ctx_id);
 

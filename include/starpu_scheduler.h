@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starpu_scheduler.h: what a scheduling policy provides, and what it may call.
  *
- * Threads: stated per method below; the functions may be called by any thread unless they say otherwise.
+ * Threads: stated per method below; the functions may be called by any thread unless they say otherwise, in
+ * methods, task bodies and callbacks too. None waits for tasks.
  * Owns: nothing.
  * Not here: contexts (starpu_sched_ctx.h).
  */
@@ -87,28 +88,29 @@ struct starpu_sched_policy {
 /* The built-in policies, ended by NULL; the library's. */
 struct starpu_sched_policy **starpu_sched_get_predefined_policies(void);
 
-/* The policy in use: of the process, of a context. */
+/* The policy in use: of the main context, of a context. The program's struct, or the library's of a built-in
+ * policy; NULL: there is no such context, or it has no policy. */
 struct starpu_sched_policy *starpu_sched_get_sched_policy(void);
 struct starpu_sched_policy *starpu_sched_get_sched_policy_in_ctx(unsigned sched_ctx_id);
 
 /* ---- Waking workers ---- */
 
-/* The mutex and condition on which a worker sleeps. */
+/* The mutex and condition on which a worker sleeps, the library's; NULL: there is no such worker. */
 void starpu_worker_get_sched_condition(int workerid, starpu_pthread_mutex_t **sched_mutex,
                                        starpu_pthread_cond_t **sched_cond);
 
-/* Wake a worker, so that it calls pop_task. Returns 1 if it slept, else 0. Forms: with the worker's mutex
- * held by the caller; taking that mutex; taking it while the caller is relaxed, so that two workers may wake
- * each other; and the same without waiting for a busy worker. */
+/* Wake a worker, so that it calls pop_task. Returns 1 if it slept, else 0, as for a number that is none.
+ * Forms: with the worker's mutex held by the caller; taking that mutex; taking it while the caller is
+ * relaxed, so that two workers may wake each other; the other two do the same. */
 int starpu_wake_worker_locked(int workerid);
 int starpu_wake_worker_no_relax(int workerid);
 int starpu_wake_worker_relax(int workerid);
 int starpu_wake_worker_relax_light(int workerid);
-int starpu_wake_worker(int workerid); /* as _relax */
+int starpu_wake_worker(int workerid);
 
 /* ---- Handling tasks ---- */
 
-/* A number of the task, unique in this process. */
+/* A number of the task, unique in this process; 0: NULL, or out of memory. */
 unsigned long starpu_task_get_job_id(struct starpu_task *task);
 
 /* Range of priorities of the current context; the setters are for init_sched. The setters return 0. */
@@ -120,7 +122,8 @@ int starpu_sched_set_max_priority(int max_prio);
 /* Can the worker run implementation nimpl of the task? A policy must ask before it chooses a worker. */
 int starpu_worker_can_execute_task(unsigned workerid, struct starpu_task *task, unsigned nimpl);
 
-/* Can it run any? Writes a mask of those, or the first one, unless that is NULL. */
+/* Can it run any? Writes a mask of those (0: none), or the first one (if there is one), unless that is NULL.
+ */
 int starpu_worker_can_execute_task_impl(unsigned workerid, struct starpu_task *task, unsigned *impl_mask);
 int starpu_worker_can_execute_task_first_impl(unsigned workerid, struct starpu_task *task, unsigned *nimpl);
 
@@ -137,11 +140,12 @@ void starpu_sched_task_break(struct starpu_task *task);
 
 /* ---- Bringing data near before the task runs ---- */
 
-/* Should policies ask for data in advance? (STARPU_PREFETCH) */
+/* Should policies ask for data in advance (STARPU_PREFETCH: 1, the default, or 0)? */
 int starpu_get_prefetch_flag(void);
 
 /* Ask for the data of a task: on a memory node, or where a worker would use them; with the task's priority or
- * a given one. The idle forms use only links that have nothing else to do. Nothing waits. Return 0. */
+ * a given one. The idle forms use only links that have nothing else to do. Nothing waits. Return 0, also for
+ * a node or worker that there is not, and for want of memory: the task then fetches them itself. */
 int starpu_prefetch_task_input_on_node_prio(struct starpu_task *task, unsigned node, int prio);
 int starpu_prefetch_task_input_on_node(struct starpu_task *task, unsigned node);
 int starpu_idle_prefetch_task_input_on_node_prio(struct starpu_task *task, unsigned node, int prio);
@@ -159,28 +163,33 @@ uint32_t starpu_task_footprint(struct starpu_perfmodel *model, struct starpu_tas
                                struct starpu_perfmodel_arch *arch, unsigned nimpl);
 uint32_t starpu_task_data_footprint(struct starpu_task *task);
 
+/* Time of a task: on an architecture; on a worker; on the workers on average (the harmonic mean of each one's
+ * best implementation; NAN: known of none). 0 for a task without codelet; NAN also where there is no model,
+ * or no such architecture, worker or implementation. sched_ctx_id makes no difference. */
 double starpu_task_expected_length(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                    unsigned nimpl);
 double starpu_task_worker_expected_length(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,
                                           unsigned nimpl);
 double starpu_task_expected_length_average(struct starpu_task *task, unsigned sched_ctx_id);
 
+/* The same of its energy, by the codelet's energy_model. */
 double starpu_task_expected_energy(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                    unsigned nimpl);
 double starpu_task_worker_expected_energy(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,
                                           unsigned nimpl);
 double starpu_task_expected_energy_average(struct starpu_task *task, unsigned sched_ctx_id);
 
-/* Speed of a kind of unit, relative to a CPU core. */
+/* Speed of a kind of unit, relative to a CPU core: a rough guess by kind. */
 double starpu_worker_get_relative_speedup(struct starpu_perfmodel_arch *perf_arch);
 
-/* Time to bring the data of a task, or one datum, to a memory node or to a worker. */
+/* Time to bring the data of a task, or one datum, to a memory node or to a worker (NAN: there is no such
+ * worker). 0: it is there or on its way, is only written, or there is no such node. */
 double starpu_task_expected_data_transfer_time(unsigned memory_node, struct starpu_task *task);
 double starpu_task_expected_data_transfer_time_for(struct starpu_task *task, unsigned worker);
 double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned memory_node,
                                           enum starpu_data_access_mode mode);
 
-/* Time to convert the task's multi-format data. */
+/* Time to convert the task's multi-format data: 0 in this version. */
 double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                             unsigned nimpl);
 

@@ -316,33 +316,41 @@ struct starpu_task {
 
 /* ---- Making and freeing ---- */
 
-/* Give a codelet, or a task, that the program allocated its default values. */
+/* At any time: give a codelet, or a task, that the program allocated its default values. A task made so is
+ * the program's to free, once starpu_task_clean() has released what the library attached to it. */
 void starpu_codelet_init(struct starpu_codelet *cl);
 void starpu_task_init(struct starpu_task *task);
 
-/* Release what the library attached to a task of the program's that has ended, or was not submitted. */
+/* Release what the library attached to a task of the program's that has ended, or was not submitted; also in
+ * its own callback. NULL is nothing; a task under way is left alone, with a message. */
 void starpu_task_clean(struct starpu_task *task);
 
-/* Make a task with default values and destroy set. Returns NULL when out of memory. */
+/* Make a task with default values and destroy set; it is the caller's until it is submitted. Returns NULL,
+ * after a message, when out of memory. */
 struct starpu_task *starpu_task_create(void) STARPU_ATTRIBUTE_MALLOC;
 
-/* Make a task, not submitted, that takes a datum in a mode and does nothing. */
+/* Make a task, not submitted, that takes a datum in a mode and does nothing. Returns NULL when out of memory.
+ */
 struct starpu_task *starpu_task_create_sync(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
-/* Copy a task that is not submitted, for submission beside the original; NULL: out of memory. The copy has
+/* Copy a task that is not submitted, for submission beside the original. Returns NULL: out of memory, or of
+ * NULL. The copy has
  * arrays of its own for data, and arguments of its own if they are freed with the task and cl_arg_size says
  * how long they are. Other arguments to be freed remain the original's: it must end after the copy. */
 struct starpu_task *starpu_task_dup(struct starpu_task *task);
 
-/* Free a task of starpu_task_create() that has ended, or was never submitted. A running task with destroy
- * set, and the calling task, are left alone. */
+/* Free a task of starpu_task_create() that has ended, or was never submitted; NULL is nothing. In its own
+ * callback: it is freed when it ends. Any other task under way is left alone, with a message. A task in
+ * memory of the program's is cleaned and given to free(). */
 void starpu_task_destroy(struct starpu_task *task);
 
 /* ---- Submitting ---- */
 
-/* Submit a task. On success it is the library's until it ends. Blocks if the task is synchronous, or if a
- * limit on submitted tasks is reached (not in task bodies). Returns 0; -ENODEV: no worker can run it;
- * -EINVAL: bad field; -ENOMEM. After an error the task is the caller's. */
+/* Submit a task, from any thread, task bodies and callbacks too. On success it is the library's until it
+ * ends. Waits for that if the task is synchronous (-EDEADLK in a task or a callback), and for others if a
+ * limit on submitted tasks is reached (not there, nor on workers). Returns 0; -ENODEV: no worker can run it,
+ * or the runtime is not initialised; -EINVAL: NULL, or a bad field; -ENOMEM; of a synchronous task also why
+ * it failed. After an error the task is the caller's. */
 int starpu_task_submit(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
 /* The same, saying where in the program this was: what starpu_task_submit() becomes, for messages. */
@@ -365,43 +373,47 @@ int starpu_task_submit_to_ctx(struct starpu_task *task, unsigned sched_ctx_id);
  * -EINVAL for data in REDUX, too. */
 int starpu_task_submit_nodeps(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
-/* Submit an empty task that carries sync_tag, after the ndeps tags of deps; callback may be NULL. */
+/* Submit an empty task that carries sync_tag, after the ndeps tags of deps (copied); callback may be NULL.
+ * What fails goes to orrery_set_error_hook(). */
 void starpu_create_sync_task(starpu_tag_t sync_tag, unsigned ndeps, starpu_tag_t *deps,
                              void (*callback)(void *), void *callback_arg);
 
 /* Submit an empty task that waits for nothing: callback is called by the time this returns, like that of any
- * task; what it waits for may be a task of its own. NULL: nothing is called. */
+ * task; what it waits for may be a task of its own. NULL: nothing is called. What fails goes to
+ * orrery_set_error_hook(). */
 void starpu_create_callback_task(void (*callback)(void *), void *callback_arg);
 
-/* Submission blocks at max submitted tasks until only min are left; -1: no limit. */
+/* At max submitted tasks the next submission waits until only min are left (not in task bodies, callbacks and
+ * on workers); -1: no limit, as at first (STARPU_LIMIT_MAX_SUBMITTED_TASKS). */
 void starpu_set_limit_min_submitted_tasks(int limit_min);
-void starpu_set_limit_max_submitted_tasks(int limit_min);
+void starpu_set_limit_max_submitted_tasks(int limit_max);
 int starpu_get_limit_min_submitted_tasks(void);
 int starpu_get_limit_max_submitted_tasks(void);
 
 /* ---- Waiting: these block; -EDEADLK when called from a task body or callback ---- */
 
-/* Has the task ended, its callback too? It must not be freed by its end: detach == 0, or destroy == 0. Once
- * this says yes the runtime does not touch the task any more. */
+/* Does not block: has the task ended, its callback too (1, else 0; NULL: 0)? It must not be freed by its end:
+ * detach == 0, or destroy == 0. Once this says yes the runtime does not touch the task any more. */
 int starpu_task_finished(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 
-/* Wait for the end of a task with detach == 0; frees it if destroy is set. Returns 0; -EINVAL: detached, or
- * synchronous; -ENODATA, -ENOMEM, -EIO: it failed (orrery_set_error_hook()). Of an array, the first error;
- * all are waited for. */
+/* Wait for the end of a task with detach == 0; frees it if destroy is set. Returns 0; -EINVAL: detached,
+ * synchronous, or not submitted; -EDEADLK; -ENODATA, -ENOMEM, -EIO: it failed (orrery_set_error_hook()). Of
+ * an array, the first error; all are waited for. */
 int starpu_task_wait(struct starpu_task *task) STARPU_WARN_UNUSED_RESULT;
 int starpu_task_wait_array(struct starpu_task **tasks, unsigned nb_tasks) STARPU_WARN_UNUSED_RESULT;
 
-/* Wait for all tasks submitted so far, here or in one scheduling context. Returns 0; -EIO: some have failed
- * since the last time (orrery_set_error_hook()). */
+/* Wait for all tasks submitted so far: in the context that the calling thread has set
+ * (starpu_sched_ctx_set_context()), if it has, else in all; or in the one given. Returns 0; -EIO: some have
+ * failed since the last time (orrery_set_error_hook()); -EDEADLK; -EINVAL: there is no such context. */
 int starpu_task_wait_for_all(void);
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx_id);
 
-/* Wait until only n submitted tasks have not ended. Returns 0. */
+/* Wait until only n of them have not ended. Returns 0; -EDEADLK; -EINVAL: there is no such context. */
 int starpu_task_wait_for_n_submitted(unsigned n);
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx_id, unsigned n);
 
-/* Number of tasks that are submitted and have not ended; about how many of these are ready or running. In the
- * context that the calling thread has set (starpu_sched_ctx_set_context()), if it has, else in all. */
+/* These two do not block. Number of tasks that are submitted and have not ended; about how many of these are
+ * ready or running. In the context that the calling thread has set, if it has, else in all. */
 int starpu_task_nsubmitted(void);
 int starpu_task_nready(void);
 
@@ -412,7 +424,7 @@ int starpu_task_wait_for_no_ready(void);
 /* Called, on a thread of the runtime's, whenever tasks are submitted and none has ended for
  * STARPU_WATCHDOG_TIMEOUT microseconds (0, the default: never), beginning STARPU_WATCHDOG_DELAY microseconds
  * after starpu_init; after a message, and before the program is aborted if STARPU_WATCHDOG_CRASH is 1. NULL:
- * the message alone. At any time. */
+ * the message alone. At any time, from any thread. */
 void starpu_task_watchdog_set_hook(void (*hook)(void *), void *hook_arg);
 
 /* ---- For traces and schedulers ---- */
@@ -422,11 +434,11 @@ void starpu_iteration_push(unsigned long iteration);
 void starpu_iteration_pop(void);
 
 /* Tell the scheduler that enough tasks were submitted for it to decide; and that what it knows is out of
- * date. */
+ * date: policies that keep nothing do nothing. */
 void starpu_do_schedule(void);
 void starpu_reset_scheduler(void);
 
-/* Print how many tasks of a codelet each worker ran. */
+/* Print, on stderr, how many tasks of a codelet each worker ran. */
 void starpu_codelet_display_stats(struct starpu_codelet *cl);
 
 /* ---- Asking about a task ---- */
@@ -434,18 +446,21 @@ void starpu_codelet_display_stats(struct starpu_codelet *cl);
 /* The task whose body or callback the caller runs; NULL elsewhere. */
 struct starpu_task *starpu_task_get_current(void);
 
-/* In a task body: the memory node of the i-th datum. */
+/* In a task body: the memory node of the i-th datum; -1: elsewhere, it has no such datum, or that is on no
+ * node. */
 int starpu_task_get_current_data_node(unsigned i);
 
-/* Names: of the model, of the task; NULL: none. */
+/* Names, which belong to the program: of the performance model (NULL: none); of the task, or else of its
+ * codelet, model or function ("(unnamed)": none; NULL: of NULL). */
 const char *starpu_task_get_model_name(struct starpu_task *task);
 const char *starpu_task_get_name(struct starpu_task *task);
 
-/* Which implementation runs: schedulers set it. */
+/* Which implementation runs, from 0: schedulers set it. One beyond STARPU_MAXIMPLEMENTATIONS is refused with
+ * a message. */
 void starpu_task_set_implementation(struct starpu_task *task, unsigned impl);
 unsigned starpu_task_get_implementation(struct starpu_task *task);
 
-/* Name of a status, a static string. */
+/* Name of a status, a static string; "STARPU_TASK_UNKNOWN" of what is none. */
 char *starpu_task_status_get_as_string(enum starpu_task_status status);
 
 #pragma GCC visibility pop

@@ -20,17 +20,20 @@ struct starpu_task_list {
     struct starpu_task *tail;
 };
 
+/* Make a list empty, whatever it held. */
 STARPU_TASK_LIST_INLINE void starpu_task_list_init(struct starpu_task_list *list)
 {
     list->head = NULL;
     list->tail = NULL;
 }
 
+/* Is it empty? */
 STARPU_TASK_LIST_INLINE int starpu_task_list_empty(const struct starpu_task_list *list)
 {
     return list->head == NULL;
 }
 
+/* Put a task, which is in no list, before the first. */
 STARPU_TASK_LIST_INLINE void starpu_task_list_push_front(struct starpu_task_list *list,
                                                          struct starpu_task *task)
 {
@@ -43,6 +46,7 @@ STARPU_TASK_LIST_INLINE void starpu_task_list_push_front(struct starpu_task_list
     list->head = task;
 }
 
+/* The same, behind the last. */
 STARPU_TASK_LIST_INLINE void starpu_task_list_push_back(struct starpu_task_list *list,
                                                         struct starpu_task *task)
 {
@@ -55,12 +59,13 @@ STARPU_TASK_LIST_INLINE void starpu_task_list_push_back(struct starpu_task_list 
     list->tail = task;
 }
 
-/* First and last task; NULL: the list is empty. */
+/* The first task, which stays in the list; NULL: the list is empty. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_front(const struct starpu_task_list *list)
 {
     return list->head;
 }
 
+/* The last task, which stays there; NULL: the list is empty. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_back(const struct starpu_task_list *list)
 {
     return list->tail;
@@ -81,7 +86,7 @@ STARPU_TASK_LIST_INLINE void starpu_task_list_erase(struct starpu_task_list *lis
     task->next = NULL;
 }
 
-/* Take out and return the first, or the last, task; NULL: the list is empty. */
+/* Take out and return the first task; NULL: the list is empty. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_pop_front(struct starpu_task_list *list)
 {
     struct starpu_task *task = list->head;
@@ -89,6 +94,7 @@ STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_pop_front(struct st
     return task;
 }
 
+/* The same of the last task. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_pop_back(struct starpu_task_list *list)
 {
     struct starpu_task *task = list->tail;
@@ -102,12 +108,14 @@ STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_begin(const struct 
     return list->head;
 }
 
+/* What a walk ends with: NULL. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_end(
     const struct starpu_task_list *list STARPU_ATTRIBUTE_UNUSED)
 {
     return NULL;
 }
 
+/* The task behind this one; NULL: it is the last. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_next(const struct starpu_task *task)
 {
     return task->next;

@@ -121,6 +121,7 @@ typedef sem_t starpu_sem_t;
 #define starpu_sem_getvalue sem_getvalue
 #define starpu_sem_post sem_post
 
+/* Wait until the count is above 0, and lower it. Returns 0; -1: sem is no semaphore (errno). */
 static STARPU_INLINE int starpu_sem_wait(starpu_sem_t *sem)
 {
     int ret;
@@ -129,6 +130,7 @@ static STARPU_INLINE int starpu_sem_wait(starpu_sem_t *sem)
     return ret;
 }
 
+/* Lower the count if it is above 0. Returns 0; -1: it is 0 (errno is EAGAIN), or sem is no semaphore. */
 static STARPU_INLINE int starpu_sem_trywait(starpu_sem_t *sem)
 {
     int ret;

@@ -19,6 +19,7 @@
             starpu_pthread_failed_(__FILE__, __LINE__, #call, starpu_pthread_ret_);                          \
     } while (0)
 
+/* For the macros above and below: say which call failed, and abort. */
 static STARPU_INLINE void starpu_pthread_failed_(const char *file, int line, const char *call, int err)
 {
     fprintf(stderr, "[starpu] %s:%d: %s: %s\n", file, line, call, strerror(err));

@@ -124,7 +124,7 @@ extern struct starpu_worker_collection starpu_worker_tree;
 
 /* ---- Counting and finding workers ---- */
 
-/* Number of workers: all (combined ones not counted), or those of one kind. */
+/* Number of workers: all (combined ones not counted), or those of one kind; 0 before starpu_init(). */
 unsigned starpu_worker_get_count(void);
 unsigned starpu_cpu_worker_get_count(void);
 unsigned starpu_cuda_worker_get_count(void);
@@ -137,7 +137,7 @@ unsigned starpu_mic_worker_get_count(void); /* always 0: for programs of the 1.3
 #define starpu_mpi_ms_worker_get_count starpu_mpi_sc_worker_get_count
 #define starpu_tcpip_ms_worker_get_count starpu_tcpip_sc_worker_get_count
 
-/* Number of workers of a kind (STARPU_ANY_WORKER: all). Returns -EINVAL for an unknown kind. */
+/* Number of workers of a kind (STARPU_ANY_WORKER: all); -EINVAL for an unknown kind. */
 int starpu_worker_get_count_by_type(enum starpu_worker_archtype type);
 
 /* Write the numbers of the workers of a kind into workerids, at most maxsize. Returns how many were written;
@@ -148,16 +148,21 @@ unsigned starpu_worker_get_ids_by_type(enum starpu_worker_archtype type, int *wo
 int starpu_worker_get_by_type(enum starpu_worker_archtype type, int num);
 int starpu_worker_get_by_devid(enum starpu_worker_archtype type, int devid);
 
-/* Block until all workers have started. */
+/* Wait until starpu_init() has succeeded in another thread: then all workers have started. */
 void starpu_worker_wait_for_initialisation(void);
 
 /* ---- Facts about a worker ---- */
 
-/* The calling worker; -1 for a thread that is no worker. The _check form aborts there instead. */
+/* The calling worker; -1 for a thread that is no worker. The _check form calls orrery_set_error_hook()'s
+ * function there, and ends the process if there is none. */
 int starpu_worker_get_id(void);
 unsigned starpu_worker_get_id_check(void);
 
+/* Kind of a worker; STARPU_UNKNOWN_WORKER: there is no such worker, or it is a combined one. */
 enum starpu_worker_archtype starpu_worker_get_type(int id);
+
+/* Is this a kind of worker (STARPU_ANY_WORKER is none)? May workers of a kind run the task, by the mask of
+ * its codelet, and its own? */
 unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type);
 unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype worker_type,
                                              const struct starpu_task *task);
@@ -165,20 +170,23 @@ unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype worker_
 /* Kind of a `where` mask that allows one kind only; STARPU_UNKNOWN_WORKER for any other. */
 enum starpu_worker_archtype starpu_arch_mask_to_worker_archtype(unsigned mask);
 
-/* Names of a kind, static strings: "STARPU_CPU_WORKER"; as in environment variables (STARPU_NCPU); and back.
- */
+/* Names of a kind, static strings: "STARPU_CPU_WORKER" (else "STARPU_unknown_WORKER"); as in environment
+ * variables, the CPU of STARPU_NCPU (else "UNKNOWN"); and the kind of either name (else
+ * STARPU_UNKNOWN_WORKER). */
 const char *starpu_worker_get_type_as_string(enum starpu_worker_archtype type);
 const char *starpu_worker_get_type_as_env_var(enum starpu_worker_archtype type);
 enum starpu_worker_archtype starpu_worker_get_type_from_string(const char *type);
 
-/* Copy the name of a worker, cut to maxlen bytes with the final NUL. */
+/* Copy the name of a worker, cut to maxlen bytes with the final NUL; "": there is no such worker. */
 void starpu_worker_get_name(int id, char *dst, size_t maxlen);
+
+/* Print the names of the workers of a kind, how many there are, the names of all by kind. */
 void starpu_worker_display_names(FILE *output, enum starpu_worker_archtype type);
 void starpu_worker_display_count(FILE *output, enum starpu_worker_archtype type);
 void starpu_worker_display_all(FILE *output);
 
 /* Device of a worker: its number in its driver, its rank among the devices of its kind, its rank among the
- * workers of its device. */
+ * workers of its device. -1: there is no such worker. */
 int starpu_worker_get_devid(int id);
 int starpu_worker_get_devnum(int id);
 int starpu_worker_get_subworkerid(int id);
@@ -186,33 +194,40 @@ int starpu_worker_get_subworkerid(int id);
 /* Write the devices of a kind, each once, at most num. Returns how many there are. */
 int starpu_worker_get_devids(enum starpu_worker_archtype type, int *devids, int num);
 
-/* Write the workers that share a device. Returns how many. */
+/* Write the workers that share a device, all of them: there are STARPU_NMAXWORKERS at most. Returns how many.
+ */
 int starpu_worker_get_stream_workerids(unsigned devid, int *workerids, enum starpu_worker_archtype type);
 
-/* Logical number of the processing unit to which a worker is bound, and the workers bound to one (the array
- * is the library's; returns its length). */
+/* Logical number of the processing unit to which a worker is bound (-1: it is not, or there is none); and the
+ * workers bound to one (the array is the library's, NULL if there are none; returns its length). */
 int starpu_worker_get_bindid(int workerid);
 int starpu_bindid_get_workerids(int bindid, int **workerids);
 
 /* Binding of a worker as a new hwloc set (hwloc_cpuset_t), for the caller to hwloc_bitmap_free(); its hwloc
- * object (hwloc_obj_t), the library's. */
+ * object (hwloc_obj_t), the library's. NULL: it is not bound, or there is no such worker. */
 struct hwloc_bitmap_s *starpu_worker_get_hwloc_cpuset(int workerid);
 struct hwloc_obj *starpu_worker_get_hwloc_obj(int workerid);
 
 /* Topology of the workers; the library's. */
 struct starpu_tree *starpu_workers_get_tree(void);
 
-/* Scheduling contexts of a worker, as a new array for the caller to free(). Returns its length. */
+/* Scheduling contexts of a worker, as a new array for the caller to free(). Returns its length; 0 and NULL:
+ * there is no such worker. */
 unsigned starpu_worker_get_sched_ctx_list(int worker, unsigned **sched_ctx);
+
+/* The context with a part of a GPU (STARPU_SCHED_CTX_CUDA_NSMS) that a worker is in; STARPU_NMAX_SCHED_CTXS:
+ * none. */
 unsigned starpu_worker_get_sched_ctx_id_stream(unsigned stream_workerid);
 
-/* Is the worker captured by a parallel section; does it take part in one it does not lead? */
+/* Is the worker captured by a parallel section; does it take part in one it does not lead? Both ask the same
+ * here. */
 unsigned starpu_worker_is_blocked_in_parallel(int workerid);
 unsigned starpu_worker_is_slave_somewhere(int workerid);
 #define starpu_worker_is_sub_worker_somewhere starpu_worker_is_slave_somewhere
 
 /* ---- Memory nodes ---- */
 
+/* Number of memory nodes: all; those of a kind; those of main memory, which is one node here. */
 unsigned starpu_memory_nodes_get_count(void);
 unsigned starpu_memory_nodes_get_count_by_kind(enum starpu_node_kind kind);
 unsigned starpu_memory_nodes_get_numa_count(void);
@@ -221,21 +236,26 @@ unsigned starpu_memory_nodes_get_numa_count(void);
 unsigned starpu_memory_node_get_ids_by_type(enum starpu_node_kind kind, unsigned *memory_nodes_ids,
                                             unsigned maxsize);
 
+/* Kind of a node (STARPU_UNUSED: there is no such node); the device it belongs to (-1: main memory, or none);
+ * the node of a kind that belongs to a device, whatever devid is for STARPU_CPU_RAM (STARPU_MAXNODES: there
+ * is none). */
 enum starpu_node_kind starpu_node_get_kind(unsigned node);
 int starpu_memory_node_get_devid(unsigned node);
 unsigned starpu_memory_devid_find_node(int devid, enum starpu_node_kind kind);
 
-/* Write the name of a node. Returns its length. */
+/* Write the name of a node, cut to size bytes with the final NUL; "": there is no such node. Returns its
+ * whole length. */
 int starpu_memory_node_get_name(unsigned node, char *name, size_t size);
 
 /* Do device addresses on the node need an offset beside the pointer (OpenCL)? */
 int starpu_node_needs_offset(unsigned node);
 
-/* The node of a worker, and of the calling worker. */
+/* The node of a worker, and of the calling worker; STARPU_MAIN_RAM: there is no such worker, or the caller is
+ * none. */
 unsigned starpu_worker_get_memory_node(unsigned workerid);
 unsigned starpu_worker_get_local_memory_node(void);
 
-/* Kind of node of a kind of worker, and back. */
+/* Kind of node of a kind of worker (STARPU_UNUSED: none), and back (STARPU_UNKNOWN_WORKER). */
 enum starpu_node_kind starpu_worker_get_memory_node_kind(enum starpu_worker_archtype type);
 enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_node_kind node_kind);
 
@@ -285,6 +305,7 @@ unsigned starpu_combined_worker_get_count(void);
  */
 int starpu_combined_worker_assign_workerid(int nworkers, int workerid_array[]);
 
+/* Is this the number of a combined worker? */
 unsigned starpu_worker_is_combined_worker(int id);
 
 /* In a parallel task: the combined worker, its size, the rank of the caller in it (0 where one calls a body
@@ -297,8 +318,8 @@ int starpu_combined_worker_get_rank(void);
  * Returns 0; -EINVAL: the number is not that of a combined worker. */
 int starpu_combined_worker_get_description(int workerid, int *worker_size, int **combined_workerid);
 
-/* Can this worker or combined worker run implementation nimpl of the task? can_execute gets the number of the
- * combined worker. */
+/* Can this worker or combined worker run implementation nimpl of the task (1, else 0)? can_execute gets the
+ * number of the combined worker. */
 int starpu_combined_worker_can_execute_task(unsigned workerid, struct starpu_task *task, unsigned nimpl);
 
 /* Make a task that is ready one for the workers of this combined worker, or for any worker_size CPU workers.
