@@ -143,7 +143,9 @@ static int start_guard(MPI_Comm comm)
         for (int i = 0; i < orr_cluster.size; i++)
             if (me.pid && all[i].boot == me.boot && all[i].space == me.space) pids[i] = (pid_t)all[i].pid;
     }
-    const struct orr_guard_setup setup = { .limit_ms = (uint32_t)limit_ms, .pids = pids };
+    const struct orr_guard_setup setup = { .limit_ms = (uint32_t)limit_ms,
+                                           .pids = pids,
+                                           .chore = orr_stream_chore };
     int r = lack ? -ENOMEM : orr_guard_start(&setup);
     orr_free(pids);
     orr_free(all);
@@ -206,8 +208,10 @@ static int start_layer(MPI_Comm comm)
     print_stats = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
                   orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
     orr_store_relaxed(&orr_cluster.counting, print_stats);
+    orr_streams_init(&orr_owned_stream_data);
     orr_control_start();
-    if (orr_stuck_start()) orr_warn("deadlocks across ranks will not be noticed: out of memory");
+    if (orr_stuck_start(&orr_message_story))
+        orr_warn("deadlocks across ranks will not be noticed: out of memory");
     r = orr_progress_start();
     if (r) {
         orr_stuck_stop();

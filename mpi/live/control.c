@@ -3,26 +3,21 @@
  * Threads: see control.h. Owns: nothing. Not here: what the messages mean. */
 #include "mpi/live/control.h"
 
+#include "core/base/sync.h"
 #include "mpi/wire/cluster.h"
-#include "mpi/live/guard.h"
-#include "mpi/live/stream.h"
-#include "mpi/live/stuck.h"
+
+static _Atomic(orr_control_fn) listeners[ORR_CONTROL_KINDS]; /* [atomic: set before one can come, or late] */
+
+void orr_control_listen(enum orr_control first, enum orr_control last, orr_control_fn fn)
+{
+    for (unsigned i = first; i <= (unsigned)last; i++) orr_store_release(&listeners[i], fn);
+}
 
 static void on_control(void *unused, int source, const struct orr_wire_header *h, const void *data)
 {
     (void)unused;
-    switch (h->type) {
-    case ORR_CONTROL_REPORT:
-    case ORR_CONTROL_WAVE:
-    case ORR_CONTROL_DEADLOCK: orr_stuck_heard(source, h); break;
-    case ORR_CONTROL_BEAT:
-    case ORR_CONTROL_GONE: orr_guard_heard(source, h); break;
-    case ORR_CONTROL_ASK:
-    case ORR_CONTROL_ANSWER:
-    case ORR_CONTROL_ASK_TEXT:
-    case ORR_CONTROL_TEXT: orr_stream_heard(source, h, data); break;
-    default: break; /* of a later version */
-    }
+    orr_control_fn fn = h->type < ORR_CONTROL_KINDS ? orr_load_acquire(&listeners[h->type]) : NULL;
+    if (fn) fn(source, h, data); /* else it is of a later version, or comes early */
 }
 
 void orr_control_start(void)

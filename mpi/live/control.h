@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* control.h: the messages of the layer itself, which carry no data of the program.
- * Threads: any; what arrives is handed on by whoever polls. Owns: the list of kinds. Not here: what they mean
- * (stuck.c, guard.c, stream.c). */
+ * Threads: any; what arrives is handed on by whoever polls. Owns: the list of kinds, who listens to which.
+ * Not here: what they mean (stuck.c, guard.c, stream.c). */
 #ifndef ORR_MPI_CONTROL_H
 #define ORR_MPI_CONTROL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "mpi/wire/wire.h"
 
 /* Each says what the header's values tag, id and bulk_tag are. */
 enum orr_control {
@@ -19,9 +21,15 @@ enum orr_control {
     ORR_CONTROL_ASK,        /* first insertion, stride, context (stream.c) */
     ORR_CONTROL_ANSWER,     /* insertions so far, the oldest known, number of hashes that follow */
     ORR_CONTROL_ASK_TEXT,   /* insertion, the asker's own hash of it, context */
-    ORR_CONTROL_TEXT        /* enum in stream.c, hash of the insertion, -; the text follows */
+    ORR_CONTROL_TEXT,       /* enum in stream.c, hash of the insertion, -; the text follows */
+    ORR_CONTROL_KINDS
 };
 
+/* One came from that rank, with h->bytes at data. The engine is busy: it must not be called. */
+typedef void (*orr_control_fn)(int source, const struct orr_wire_header *h, const void *data);
+
+/* Messages of the kinds first to last go to fn, from now on. Others are dropped. */
+void orr_control_listen(enum orr_control first, enum orr_control last, orr_control_fn fn);
 /* What the layer's engine calls. */
 void orr_control_start(void);
 /* Sends one to a rank of the transport; data of so many bytes behind it. False: no buffer just now. */

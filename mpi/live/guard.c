@@ -27,7 +27,6 @@
 #include "mpi/live/control.h"
 #include "mpi/wire/progress.h"
 #include "mpi/live/pulse.h"
-#include "mpi/live/stream.h"
 
 enum {
     PROCESSES_MAX = 16,
@@ -43,8 +42,9 @@ enum why { WHY_ENDED = 1, WHY_SILENT, WHY_EXIT };
 static struct {
     pthread_t thread;
     _Atomic bool running;
-    bool watching; /* [const while running] */
-    pid_t pid;     /* a forked child has no guard [const while running] */
+    bool watching;       /* [const while running] */
+    pid_t pid;           /* a forked child has no guard [const while running] */
+    bool (*chore)(void); /* [const while running] */
     int wake_fd;
     struct pollfd fds[1 + PROCESSES_MAX]; /* [own: guard] wake_fd first */
     int rank_of[1 + PROCESSES_MAX];
@@ -78,8 +78,10 @@ void orr_guard_hush(void)
     orr_store_release(&guard.hushed, 1u);
 }
 
-void orr_guard_heard(int source, const struct orr_wire_header *h)
+/* A control message came: BEAT or GONE. */
+static void heard(int source, const struct orr_wire_header *h, const void *none)
 {
+    (void)none;
     if (!orr_load_acquire(&guard.running)) return;
     if (h->type == ORR_CONTROL_BEAT) {
         if (guard.watching) orr_pulse_heard(&guard.pulse, source);
@@ -257,8 +259,7 @@ static void tell_exit(void)
 static void look(uint64_t elapsed_ms)
 {
     if (orr_cluster.free_threads) poll_engine();
-    orr_stream_serve();
-    if (orr_stream_must_end()) end_job();
+    if (guard.chore()) end_job();
     if (orr_load_acquire(&guard.leaving) == 1) tell_exit();
     if (!guard.watching || orr_load_acquire(&guard.leaving)) return;
     int silent = orr_cluster.free_threads ? orr_pulse_tick(&guard.pulse, elapsed_ms, send_beat, NULL) : -1;
@@ -335,6 +336,7 @@ int orr_guard_start(const struct orr_guard_setup *setup)
     guard.nnamed = 0;
     memset(guard.silent, 0, sizeof guard.silent);
     guard.pid = getpid();
+    guard.chore = setup->chore;
     guard.watching = setup->limit_ms > 0;
     if (guard.watching) {
         orr_pulse_init(&guard.pulse, orr_cluster.rank, orr_cluster.size, setup->limit_ms);
@@ -347,6 +349,7 @@ int orr_guard_start(const struct orr_guard_setup *setup)
     orr_store_relaxed(&guard.told, (uint64_t)0);
     if (!knows_exit) knows_exit = atexit(on_exit_of_program) == 0;
     orr_store_release(&guard.running, true);
+    orr_control_listen(ORR_CONTROL_BEAT, ORR_CONTROL_GONE, heard);
     if (pthread_create(&guard.thread, NULL, run, NULL) == 0) {
         pthread_setname_np(guard.thread, "orr-guard");
         return 0;

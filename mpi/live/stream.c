@@ -185,33 +185,15 @@ static void thaw(struct orr_stream *s)
 
 /* ---- describing an insertion ---- */
 
-struct tag_search {
-    uint32_t fold;
-    int64_t tag;
-    bool found;
-};
-
-static void search_tag(struct orr_owned *o, void *arg)
-{
-    struct tag_search *t = arg;
-    if (orr_stream_fold_tag(o->tag) != t->fold) return;
-    t->tag = o->tag;
-    t->found = true;
-}
+static const struct orr_stream_data *known_data; /* [const while running] */
 
 static void print_tag(char *text, size_t bytes, uint32_t fold)
 {
-    struct tag_search t = { .fold = fold };
-    if (fold == ORR_STREAM_NO_TAG) {
+    int64_t tag = fold;
+    if (fold == ORR_STREAM_NO_TAG)
         snprintf(text, bytes, "without tag");
-        return;
-    }
-    if (fold < 0x80000000u)
-        t = (struct tag_search){ fold, fold, true };
-    else
-        orr_owned_visit(search_tag, &t);
-    if (t.found)
-        snprintf(text, bytes, "tag %lld", (long long)t.tag);
+    else if (fold < 0x80000000u || known_data->find_tag(fold, &tag))
+        snprintf(text, bytes, "tag %lld", (long long)tag);
     else
         snprintf(text, bytes, "a tag over 2^31");
 }
@@ -254,20 +236,6 @@ static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t 
 
 /* ---- whose an insertion is ---- */
 
-struct owner_search {
-    uint32_t fold;
-    int peer;
-    bool concerns;
-};
-
-static void search_owner(struct orr_owned *o, void *arg)
-{
-    struct owner_search *t = arg;
-    if (orr_stream_fold_tag(o->tag) != t->fold) return;
-    int owner = orr_owned_rank(orr_cluster.comm, o->handle);
-    t->concerns |= owner == ORR_RANK_PER_NODE || owner == t->peer;
-}
-
 /* Whether rank peer of the transport is known to have a part in insertion k: it runs the task, contributes,
  * or owns data that are still registered. */
 static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
@@ -276,10 +244,9 @@ static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
     const struct orr_stream_entry *e = &s->log[k % ORR_STREAM_LOG];
     if (e->xrank < 0 || orr_comm_peer(s->comm, e->xrank) == peer) return true;
     for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN; i++) {
-        struct owner_search t = { .fold = (uint32_t)(e->data[i] >> 32), .peer = peer };
+        uint32_t fold = (uint32_t)(e->data[i] >> 32);
         if (e->data[i] & (STARPU_REDUX | STARPU_MPI_REDUX)) return true;
-        if (t.fold != ORR_STREAM_NO_TAG) orr_owned_visit(search_owner, &t);
-        if (t.concerns) return true;
+        if (fold != ORR_STREAM_NO_TAG && known_data->owns(fold, peer)) return true;
     }
     return false;
 }
@@ -337,7 +304,8 @@ static void heard_answer(int source, const struct orr_wire_header *h, const void
     orr_spin_unlock(&talk.lock);
 }
 
-void orr_stream_heard(int source, const struct orr_wire_header *h, const void *data)
+/* A control message came: ASK to TEXT. */
+static void heard(int source, const struct orr_wire_header *h, const void *data)
 {
     if (h->type == ORR_CONTROL_ASK || h->type == ORR_CONTROL_ASK_TEXT)
         heard_ask(source, h);
@@ -367,7 +335,8 @@ static void answer(const struct ask *a)
     orr_control_send(a->source, ORR_CONTROL_ANSWER, (int64_t)count, oldest, n, hashes, n * sizeof hashes[0]);
 }
 
-void orr_stream_serve(void)
+/* Answers what was asked. */
+static void serve(void)
 {
     for (;;) {
         orr_spin_lock(&talk.lock);
@@ -402,7 +371,7 @@ static bool ask(int peer, enum orr_control what, uint64_t first, uint64_t stride
     while (!is_answered() && orr_clock_ns() < until) {
         if (!sent) sent = orr_control_send(peer, what, (int64_t)first, stride, context, NULL, 0);
         orr_progress_pass();
-        orr_stream_serve();
+        serve();
         usleep(50);
     }
     orr_spin_lock(&talk.lock);
@@ -592,7 +561,8 @@ void orr_stream_blame(struct orr_comm *c, int peer)
     orr_guard_wake();
 }
 
-bool orr_stream_must_end(void)
+/* Whether somebody must be blamed; says so. */
+static bool must_end(void)
 {
     orr_spin_lock(&talk.lock);
     int peer = talk.blamed - 1;
@@ -611,4 +581,16 @@ bool orr_stream_must_end(void)
                   r == 0 ? "the tasks agree as far as can be known: look at how the data are registered"
                          : "what the other rank inserted is not known");
     return true;
+}
+
+bool orr_stream_chore(void)
+{
+    serve();
+    return must_end();
+}
+
+void orr_streams_init(const struct orr_stream_data *data)
+{
+    known_data = data;
+    orr_control_listen(ORR_CONTROL_ASK, ORR_CONTROL_TEXT, heard);
 }

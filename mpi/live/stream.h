@@ -13,8 +13,9 @@
 #include <starpu_task.h>
 
 #include "core/base/thread.h"
+#include "core/data/data.h"
 #include "mpi/wire/cluster.h"
-#include "mpi/value/ownership.h"
+#include "mpi/wire/comm.h"
 
 enum { ORR_STREAM_LOG = 16384, ORR_STREAM_SHOWN = 4, ORR_STREAM_NAMES = 1024, ORR_STREAM_CACHE = 64 };
 
@@ -144,12 +145,17 @@ void orr_stream_explain(struct orr_comm *c);
  * streams differ and ends the job. Any thread, the engine may be busy. */
 void orr_stream_blame(struct orr_comm *c, int peer);
 
-/* A control message came: ASK to TEXT. Called with the engine busy. */
-void orr_stream_heard(int source, const struct orr_wire_header *h, const void *data);
-/* Answers what was asked. */
-void orr_stream_serve(void);
-/* Whether somebody must be blamed; says so and returns true when the job is to end. On the guard's thread. */
-bool orr_stream_must_end(void);
+/* For the guard's thread: answers what was asked; when somebody must be blamed, says so and returns true. */
+bool orr_stream_chore(void);
+
+/* Who knows the data that are registered now, by what orr_stream_fold_tag makes of their tags. */
+struct orr_stream_data {
+    bool (*find_tag)(uint32_t folded_tag, int64_t *tag_out);
+    bool (*owns)(uint32_t folded_tag,
+                 int peer); /* whether that rank of the transport, or each rank, owns it */
+};
+/* Answers other ranks from now on. */
+void orr_streams_init(const struct orr_stream_data *data);
 /* c ends: its stream goes. */
 void orr_stream_drop(struct orr_comm *c);
 void orr_streams_fini(void);

@@ -18,7 +18,6 @@
 #include "mpi/wire/cluster.h"
 #include "mpi/live/control.h"
 #include "mpi/live/guard.h"
-#include "mpi/value/message.h"
 #include "mpi/wire/progress.h"
 #include "mpi/live/stream.h"
 
@@ -37,17 +36,20 @@ static struct {
     pthread_mutex_t
         running; /* held while the watching thread is in here, twice when it looks again; protects active */
     bool active;
-    orr_spin lock;                   /* protects what follows; leaf */
-    struct report *reports, *before; /* by rank, at rank 0: of the current wave, of the one before */
-    uint32_t wave;                   /* which one to report */
-    bool deadlocked;                 /* and not read yet; the next two say what kind */
+    const struct orr_stuck_story *story; /* [lock: running] */
+    orr_spin lock;                       /* protects what follows; leaf */
+    struct report *reports, *before;     /* by rank, at rank 0: of the current wave, of the one before */
+    uint32_t wave;                       /* which one to report */
+    bool deadlocked;                     /* and not read yet; the next two say what kind */
     bool unsure;
     bool shown, shown_unsure;          /* [lock: running] */
     struct orr_engine_counts reported; /* [lock: running] the last time */
 } stuck = { .running = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
-void orr_stuck_heard(int source, const struct orr_wire_header *h)
+/* A control message came: REPORT, WAVE or DEADLOCK. */
+static void heard(int source, const struct orr_wire_header *h, const void *none)
 {
+    (void)none;
     orr_spin_lock(&stuck.lock);
     if (h->type == ORR_CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
         stuck.reports[source] = (struct report){ .sent = (uint64_t)h->tag,
@@ -136,9 +138,9 @@ static void show(enum orr_verdict v)
             "deadlock across ranks? On every rank all threads that the runtime knows wait and all workers "
             "are idle, no message is under way; but some ranks have threads that may still act, and say so");
     }
-    orr_engine_visit_unmatched(&orr_cluster.engine, orr_message_describe, "waits");
-    orr_messages_describe_waiting(v == ORR_STUCK);
-    if (orr_engine_visit_early(&orr_cluster.engine, orr_message_describe_early, "waits") == 0 &&
+    orr_engine_visit_unmatched(&orr_cluster.engine, stuck.story->unmatched, "waits");
+    stuck.story->waiting(v == ORR_STUCK);
+    if (orr_engine_visit_early(&orr_cluster.engine, stuck.story->early, "waits") == 0 &&
         orr_load_relaxed(&orr_cluster.outstanding) == 0)
         orr_error("  this rank waits for nothing but the others");
     if (v == ORR_STUCK) orr_stream_explain(orr_cluster.comm);
@@ -210,7 +212,7 @@ struct holder {
 static void look_at_message(const struct orr_request *r, void *arg)
 {
     struct holder *q = arg;
-    if (!q->found) q->found = orr_message_holds(r, q->handle, q->text, q->bytes);
+    if (!q->found) q->found = stuck.story->holds(r, q->handle, q->text, q->bytes);
 }
 
 /* Data that a message holds: the program has not forgotten to release it. */
@@ -228,7 +230,7 @@ static bool holder(struct orr_data *h, char *text, size_t bytes)
 
 static const struct orr_deadlock_outside outside = { movement, verdict, orr_guard_end, holder };
 
-int orr_stuck_start(void)
+int orr_stuck_start(const struct orr_stuck_story *story)
 {
     if (orr_cluster.rank == 0) {
         stuck.reports = orr_calloc((size_t)orr_cluster.size, sizeof *stuck.reports);
@@ -240,9 +242,11 @@ int orr_stuck_start(void)
             return -ENOMEM;
         }
     }
+    orr_control_listen(ORR_CONTROL_REPORT, ORR_CONTROL_DEADLOCK, heard);
     stuck.wave = 0;
     stuck.deadlocked = stuck.shown = stuck.shown_unsure = false;
     pthread_mutex_lock(&stuck.running);
+    stuck.story = story;
     stuck.active = true;
     pthread_mutex_unlock(&stuck.running);
     orr_deadlock_outside(&outside);

@@ -430,7 +430,7 @@ static bool is_programs(const struct orr_request *r)
     return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
 }
 
-bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
+static bool holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
 {
     if (!is_programs(r) || !r->ready) return false;
     const struct orr_message *m = of_request((struct orr_request *)r);
@@ -496,7 +496,7 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
     if (h->rare && h->rare->name) snprintf(to->name, sizeof to->name, ", data %s", h->rare->name);
 }
 
-void orr_messages_describe_waiting(bool certain)
+static void describe_waiting(bool certain)
 {
     struct waiting_messages w = { .count = 0 };
     orr_data_visit_waiting(collect_waiting, &w);
@@ -524,3 +524,6 @@ void orr_message_describe_early(const struct orr_match_node *n, const struct orr
                   "receive with the same tag",
                   bytes, (long long)n->tag, n->peer);
 }
+
+const struct orr_stuck_story orr_message_story = { orr_message_describe, orr_message_describe_early,
+                                                   describe_waiting, holds };

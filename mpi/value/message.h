@@ -7,6 +7,7 @@
 #define ORR_MPI_MESSAGE_H
 
 #include "core/data/coherency.h"
+#include "mpi/live/stuck.h"
 #include "mpi/wire/cluster.h"
 
 struct orr_message {
@@ -65,14 +66,11 @@ void orr_message_free(struct orr_message *m);
 /* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
  * */
 void orr_message_describe(const struct orr_request *r, void *when);
-/* Whether it is a message that holds h's data now, waiting for its other end; text: which. */
-bool orr_message_holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes);
 /* Print one that is not over, but matched or not ready; at shutdown, and when it is given up. */
 void orr_message_describe_under_way(const struct orr_request *r);
 void orr_message_describe_left(const struct orr_request *r);
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
-/* Prints those that wait for their data. certain: at a deadlock; nobody moves, and who has it is told. */
-void orr_messages_describe_waiting(bool certain);
+extern const struct orr_stuck_story orr_message_story;
 /* Gives the memory of free messages back. */
 void orr_messages_trim(void);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "mpi/wire/cluster.h"
 
 /* Protects all. Recursive: what orr_owned_visit calls may end the very handle it visits. */
 static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -167,3 +168,39 @@ void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg)
     }
     pthread_mutex_unlock(&list_lock);
 }
+
+/* ---- what the log of insertions asks ---- */
+
+struct search {
+    uint32_t folded_tag;
+    int peer;
+    int64_t tag;
+    bool found, owns;
+};
+
+static void look_at(struct orr_owned *o, void *arg)
+{
+    struct search *s = arg;
+    if (orr_stream_fold_tag(o->tag) != s->folded_tag) return;
+    int owner = orr_owned_rank(orr_cluster.comm, o->handle);
+    s->tag = o->tag;
+    s->found = true;
+    s->owns |= owner == ORR_RANK_PER_NODE || owner == s->peer;
+}
+
+static bool find_tag(uint32_t folded_tag, int64_t *tag_out)
+{
+    struct search s = { .folded_tag = folded_tag };
+    orr_owned_visit(look_at, &s);
+    if (s.found) *tag_out = s.tag;
+    return s.found;
+}
+
+static bool owns(uint32_t folded_tag, int peer)
+{
+    struct search s = { .folded_tag = folded_tag, .peer = peer };
+    orr_owned_visit(look_at, &s);
+    return s.owns;
+}
+
+const struct orr_stream_data orr_owned_stream_data = { find_tag, owns };

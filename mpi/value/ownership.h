@@ -7,6 +7,7 @@
 #define ORR_MPI_OWNERSHIP_H
 
 #include "core/data/data.h"
+#include "mpi/live/stream.h"
 #include "mpi/wire/comm.h"
 
 enum { ORR_RANK_UNKNOWN = -1, ORR_RANK_PER_NODE = -2, ORR_RANK_OUTSIDE = -3 };
@@ -96,6 +97,8 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
 bool orr_owned_keep_old(struct orr_owned *o, size_t bytes);
 /* It gets a new value, or is given up: whether it was kept. */
 bool orr_owned_forget_old(struct orr_owned *o);
+/* What the log of insertions asks. */
+extern const struct orr_stream_data orr_owned_stream_data;
 /* Calls fn for every record; fn may end the one it is given, and no other. */
 void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg);
 
