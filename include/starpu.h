@@ -273,6 +273,7 @@ int starpu_asynchronous_cuda_copy_disabled(void);
 int starpu_asynchronous_hip_copy_disabled(void);
 int starpu_asynchronous_opencl_copy_disabled(void);
 int starpu_asynchronous_max_fpga_copy_disabled(void);
+int starpu_asynchronous_mic_copy_disabled(void);
 int starpu_asynchronous_sycl_copy_disabled(void);
 int starpu_asynchronous_mpi_sc_copy_disabled(void);
 int starpu_asynchronous_tcpip_sc_copy_disabled(void);

@@ -130,6 +130,7 @@ unsigned starpu_cpu_worker_get_count(void);
 unsigned starpu_cuda_worker_get_count(void);
 unsigned starpu_opencl_worker_get_count(void);
 unsigned starpu_hip_worker_get_count(void);
+unsigned starpu_max_fpga_worker_get_count(void);
 unsigned starpu_sycl_worker_get_count(void);
 unsigned starpu_mpi_sc_worker_get_count(void);
 unsigned starpu_tcpip_sc_worker_get_count(void);

@@ -13,6 +13,7 @@
 #include <starpu.h>
 
 #include "core/base/env.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/mem/recycle.h"
@@ -272,31 +273,19 @@ int starpu_memory_node_get_name(unsigned node, char *name, size_t size)
 
 int starpu_node_needs_offset(unsigned node)
 {
-    return starpu_node_get_kind(node) == STARPU_OPENCL_RAM;
+    const struct orr_kind *k = orr_kind_of_memory(starpu_node_get_kind(node));
+    return k && k->needs_offset;
 }
-
-static const struct {
-    enum starpu_worker_archtype type;
-    enum starpu_node_kind kind;
-} kinds[] = {
-    { STARPU_CPU_WORKER, STARPU_CPU_RAM },       { STARPU_CUDA_WORKER, STARPU_CUDA_RAM },
-    { STARPU_OPENCL_WORKER, STARPU_OPENCL_RAM }, { STARPU_MAX_FPGA_WORKER, STARPU_MAX_FPGA_RAM },
-    { STARPU_MPI_SC_WORKER, STARPU_MPI_SC_RAM }, { STARPU_TCPIP_SC_WORKER, STARPU_TCPIP_SC_RAM },
-    { STARPU_HIP_WORKER, STARPU_HIP_RAM },       { STARPU_SYCL_WORKER, STARPU_SYCL_RAM },
-};
 
 enum starpu_node_kind starpu_worker_get_memory_node_kind(enum starpu_worker_archtype type)
 {
-    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i].type == type) return kinds[i].kind;
-    return STARPU_UNUSED;
+    return (unsigned)type < STARPU_NARCH ? orr_kinds[type].memory : STARPU_UNUSED;
 }
 
 enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_node_kind kind)
 {
-    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i].kind == kind) return kinds[i].type;
-    return STARPU_UNKNOWN_WORKER;
+    const struct orr_kind *k = orr_kind_of_memory(kind);
+    return k ? k->type : STARPU_UNKNOWN_WORKER;
 }
 
 /* Main memory is one node, whatever NUMA nodes it consists of. */

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
 
@@ -21,15 +22,6 @@ static struct starpu_perfmodel_arch archs[ORR_ARCH_MAX];    /* [const below arch
 static struct starpu_perfmodel_device single[ORR_ARCH_MAX]; /* the device of those that have one [same] */
 static _Atomic int arch_count;
 static pthread_mutex_t arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
-
-static const char *const type_names[] = {
-    [STARPU_CPU_WORKER] = "cpu",           [STARPU_CUDA_WORKER] = "cuda",
-    [STARPU_OPENCL_WORKER] = "opencl",     [STARPU_MIC_WORKER] = "mic",
-    [STARPU_MAX_FPGA_WORKER] = "max_fpga", [STARPU_MPI_SC_WORKER] = "mpi_sc",
-    [STARPU_TCPIP_SC_WORKER] = "tcpip_sc", [STARPU_HIP_WORKER] = "hip",
-    [STARPU_SYCL_WORKER] = "sycl",
-};
-enum { TYPE_COUNT = sizeof type_names / sizeof type_names[0] };
 
 static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices,
                          const struct starpu_perfmodel_device *devices)
@@ -109,16 +101,8 @@ void orr_archs_clear(void)
 
 static bool homogeneous(enum starpu_worker_archtype type)
 {
-    switch (type) {
-    case STARPU_CPU_WORKER: return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_CPU), 1, 0, 1) != 0;
-    case STARPU_CUDA_WORKER:
-        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_CUDA), 0, 0, 1) != 0;
-    case STARPU_OPENCL_WORKER:
-        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_OPENCL), 0, 0, 1) != 0;
-    case STARPU_MPI_SC_WORKER:
-        return orr_env_long(ORR_SETTING(STARPU_PERF_MODEL_HOMOGENEOUS_MPI_SC), 0, 0, 1) != 0;
-    default: return false;
-    }
+    const struct orr_kind *k = &orr_kinds[type];
+    return k->shared_model_setting && orr_env_long(k->shared_model_setting, k->is_shared_model, 0, 1) != 0;
 }
 
 int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int devid, unsigned node)
@@ -161,10 +145,8 @@ int orr_perf_comb_of(unsigned workerid)
 
 int orr_archtype_by_name(const char *name, size_t length)
 {
-    for (int i = 0; i < TYPE_COUNT; i++)
-        if (type_names[i] && strlen(type_names[i]) == length && strncmp(type_names[i], name, length) == 0)
-            return i;
-    return -1;
+    const struct orr_kind *k = orr_kind_by_word(name, length);
+    return k ? (int)k->type : -1;
 }
 
 struct starpu_perfmodel_arch *starpu_worker_get_perf_archtype(int workerid, unsigned sched_ctx_id)
@@ -202,8 +184,7 @@ struct starpu_perfmodel_arch *starpu_perfmodel_arch_comb_fetch(int comb)
 
 const char *starpu_perfmodel_get_archtype_name(enum starpu_worker_archtype archtype)
 {
-    int i = (int)archtype;
-    return i >= 0 && i < TYPE_COUNT && type_names[i] ? type_names[i] : "unknown";
+    return (unsigned)archtype < STARPU_NARCH ? orr_kinds[archtype].word : "unknown";
 }
 
 void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen,

@@ -42,7 +42,7 @@ int orr_arch_count(void);
 void orr_archs_clear(void);
 const struct starpu_perfmodel_arch *orr_arch_get(int comb); /* borrowed, until shutdown */
 
-/* The kind of worker with this name ("cpu", "cuda"...), -1 if there is none. */
+/* The kind of worker with this name ("cpu"...), -1 if there is none. */
 int orr_archtype_by_name(const char *name, size_t length);
 
 #endif

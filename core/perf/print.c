@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/perf/perfmodel.h"
 #include "core/perf/store.h"
@@ -156,8 +157,8 @@ void starpu_perfmodel_print(struct starpu_perfmodel *model, struct starpu_perfmo
     print_history(pa, footprint, output);
 }
 
-/* Whether an architecture is one that name means: "cpu" (one core), "cpu:4" (that many), "cuda", "cuda1" or
- * "cuda_1". */
+/* Whether an architecture is one that name means: "cpu" (one core), "cpu:4" (that many), the word of
+ * another kind, or that and a device: "<kind>1", "<kind>_1". */
 static bool arch_matches(const struct starpu_perfmodel_arch *arch, const char *name)
 {
     if (!name) return true;
@@ -183,9 +184,9 @@ int starpu_perfmodel_print_all(struct starpu_perfmodel *model, char *arch, char 
 {
     struct orr_perfmodel_state *s = orr_perfmodel_get(model);
     if (arch && !arch_name_known(arch)) {
-        orr_error("starpu_perfmodel_print_all: there is no architecture \"%s\": cpu, cpu:N, cuda, cudaN, "
-                  "opencl, openclN, ...",
-                  arch);
+        orr_error("starpu_perfmodel_print_all: there is no architecture \"%s\": cpu, cpu:N, %s, %sN, "
+                  "...",
+                  arch, orr_kinds[orr_any_accelerator].word, orr_kinds[orr_any_accelerator].word);
         return 1;
     }
     for (int comb = 0; s && comb < orr_arch_count(); comb++) {

@@ -287,7 +287,7 @@ static struct orr_perf_arch *parse_arch(struct orr_perfmodel_state *s, char *lin
     struct words w = { line, true };
     int n = (int)word_u64(&w, 10, DEVICES_MAX);
     for (int i = 0; i < n; i++) {
-        devices[i].type = (enum starpu_worker_archtype)word_u64(&w, 10, STARPU_SYCL_WORKER);
+        devices[i].type = (enum starpu_worker_archtype)word_u64(&w, 10, STARPU_NARCH - 1);
         devices[i].devid = (int)word_u64(&w, 10, 65535);
         devices[i].ncores = (int)word_u64(&w, 10, 65535);
     }

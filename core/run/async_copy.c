@@ -5,46 +5,26 @@
 #include "core/run/async_copy.h"
 
 #include "core/base/env.h"
+#include "core/base/kind.h"
 #include "core/mem/node.h"
 
-enum { ALL, CUDA, HIP, OPENCL, FPGA, SYCL, MPI_SC, TCPIP_SC, SETTINGS };
-
-static const enum orr_setting settings[SETTINGS] = {
-    [ALL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_COPY,
-    [CUDA] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_CUDA_COPY,
-    [HIP] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_HIP_COPY,
-    [OPENCL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_OPENCL_COPY,
-    [FPGA] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_MAX_FPGA_COPY,
-    [SYCL] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_SYCL_COPY,
-    [MPI_SC] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_MPI_SC_COPY,
-    [TCPIP_SC] = ORR_SETTING_STARPU_DISABLE_ASYNCHRONOUS_TCPIP_SC_COPY,
-};
-
-static const enum starpu_node_kind kind_of[SETTINGS] = {
-    [CUDA] = STARPU_CUDA_RAM,         [HIP] = STARPU_HIP_RAM,   [OPENCL] = STARPU_OPENCL_RAM,
-    [FPGA] = STARPU_MAX_FPGA_RAM,     [SYCL] = STARPU_SYCL_RAM, [MPI_SC] = STARPU_MPI_SC_RAM,
-    [TCPIP_SC] = STARPU_TCPIP_SC_RAM,
-};
+static bool in_foreground(const struct starpu_conf *conf, int said, const struct orr_env *setting)
+{
+    if (conf->precedence_over_environment_variables) return said > 0;
+    return orr_env_long(setting, said > 0, 0, 1) != 0;
+}
 
 void orr_async_copy_init(const struct starpu_conf *conf)
 {
-    const int from_conf[SETTINGS] = {
-        [ALL] = conf->disable_asynchronous_copy,
-        [CUDA] = conf->disable_asynchronous_cuda_copy,
-        [HIP] = conf->disable_asynchronous_hip_copy,
-        [OPENCL] = conf->disable_asynchronous_opencl_copy,
-        [FPGA] = conf->disable_asynchronous_max_fpga_copy,
-        [SYCL] = conf->disable_asynchronous_sycl_copy,
-        [MPI_SC] = conf->disable_asynchronous_mpi_sc_copy,
-        [TCPIP_SC] = conf->disable_asynchronous_tcpip_sc_copy,
-    };
     orr_foreground_kinds = 0;
-    for (int i = 0; i < SETTINGS; i++) {
-        int in_foreground = from_conf[i] > 0;
-        if (!conf->precedence_over_environment_variables)
-            in_foreground = (int)orr_env_long(&orr_settings[settings[i]], in_foreground, 0, 1);
-        if (in_foreground) orr_foreground_kinds |= i == ALL ? ~0u : 1u << kind_of[i];
+    for (unsigned i = 0; i < STARPU_NARCH; i++) {
+        const struct orr_kind *k = &orr_kinds[i];
+        if (!k->in_foreground_setting) continue;
+        int said = *(const int *)((const char *)conf + k->in_foreground);
+        if (in_foreground(conf, said, k->in_foreground_setting)) orr_foreground_kinds |= 1u << k->memory;
     }
+    if (in_foreground(conf, conf->disable_asynchronous_copy, ORR_SETTING(STARPU_DISABLE_ASYNCHRONOUS_COPY)))
+        orr_foreground_kinds = ~0u;
 }
 
 int starpu_asynchronous_copy_disabled(void)
@@ -57,40 +37,16 @@ int starpu_asynchronous_copy_disabled_for(enum starpu_node_kind kind)
     return (unsigned)kind < STARPU_NRAM && (orr_foreground_kinds >> kind & 1);
 }
 
-int starpu_asynchronous_cuda_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_CUDA_RAM);
-}
-
-int starpu_asynchronous_hip_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_HIP_RAM);
-}
-
-int starpu_asynchronous_opencl_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_OPENCL_RAM);
-}
-
-int starpu_asynchronous_max_fpga_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_MAX_FPGA_RAM);
-}
-
-int starpu_asynchronous_sycl_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_SYCL_RAM);
-}
-
-int starpu_asynchronous_mpi_sc_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_MPI_SC_RAM);
-}
-
-int starpu_asynchronous_tcpip_sc_copy_disabled(void)
-{
-    return starpu_asynchronous_copy_disabled_for(STARPU_TCPIP_SC_RAM);
-}
+/* starpu_asynchronous_<kind>_copy_disabled, for each kind of StarPU's that is no CPU. */
+#define QUESTION_STARPU(NAME, name)                                                                          \
+    int starpu_asynchronous_##name##_copy_disabled(void)                                                     \
+    {                                                                                                        \
+        return starpu_asynchronous_copy_disabled_for(STARPU_##NAME##_RAM);                                   \
+    }
+#define QUESTION_ORRERY(NAME, name)
+#define CPU_KIND(PREFIX, NAME, name, title, ...)
+#define KIND(PREFIX, NAME, name, title) QUESTION_##PREFIX(NAME, name)
+#include "core/base/kind.def"
 
 int starpu_map_enabled(void)
 {

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/transfer.h"
@@ -43,6 +44,12 @@ static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
 static _Atomic bool up, closing; /* closing: who has init_lock waits for all tasks */
 
+/* How many workers of each kind. */
+static void set_numbers(struct starpu_conf *conf, int n)
+{
+    for (unsigned i = 0; i < STARPU_NARCH; i++) *(int *)((char *)conf + orr_kinds[i].number) = n;
+}
+
 int starpu_conf_init(struct starpu_conf *conf)
 {
     if (!conf) {
@@ -51,9 +58,7 @@ int starpu_conf_init(struct starpu_conf *conf)
     }
     memset(conf, 0, sizeof *conf);
     conf->magic = 42;
-    conf->nsycl = conf->nmic = -1;
-    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc =
-        conf->ntcpip_sc = -1;
+    set_numbers(conf, -1);
     conf->reserve_ncpus = -1;
     conf->bus_calibrate = conf->calibrate = -1;
     conf->single_combined_worker = -1;
@@ -66,9 +71,7 @@ int starpu_conf_init(struct starpu_conf *conf)
 int starpu_conf_noworker(struct starpu_conf *conf)
 {
     if (!conf) return -EINVAL;
-    conf->nsycl = conf->nmic = -1;
-    conf->ncpus = conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_sc =
-        conf->ntcpip_sc = 0;
+    set_numbers(conf, 0);
     return 0;
 }
 

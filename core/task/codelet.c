@@ -31,18 +31,21 @@ static const char *codelet_name(const struct starpu_codelet *cl)
 /* Old programs fill in the fields for a single implementation. */
 static void adopt_single_implementations(struct starpu_codelet *cl)
 {
-    if (cl->cpu_func && cl->cpu_func != STARPU_MULTIPLE_CPU_IMPLEMENTATIONS && !cl->cpu_funcs[0])
-        cl->cpu_funcs[0] = cl->cpu_func;
-    if (cl->cuda_func && cl->cuda_func != STARPU_MULTIPLE_CUDA_IMPLEMENTATIONS && !cl->cuda_funcs[0])
-        cl->cuda_funcs[0] = cl->cuda_func;
-    if (cl->opencl_func && cl->opencl_func != STARPU_MULTIPLE_OPENCL_IMPLEMENTATIONS && !cl->opencl_funcs[0])
-        cl->opencl_funcs[0] = cl->opencl_func;
+#define SINGLE_FUNCTION(NAME, name)                                                                          \
+    if (cl->name##_func && cl->name##_func != STARPU_MULTIPLE_##NAME##_IMPLEMENTATIONS &&                    \
+        !cl->name##_funcs[0])                                                                                \
+        cl->name##_funcs[0] = cl->name##_func;
+#include "core/base/kind.def"
 }
 
 uint32_t orr_codelet_where(const struct starpu_codelet *cl)
 {
-    return (cl->cpu_funcs[0] ? STARPU_CPU : 0) | (cl->cuda_funcs[0] ? STARPU_CUDA : 0) |
-           (cl->opencl_funcs[0] ? STARPU_OPENCL : 0) | (cl->hip_funcs[0] ? STARPU_HIP : 0);
+    uint32_t where = 0;
+#define BIT_OF(type, functions) where |= cl->functions[0] ? STARPU_WORKER_TO_MASK(type) : 0u;
+#define CPU_KIND(PREFIX, NAME, name, title, ...) BIT_OF(PREFIX##_##NAME##_WORKER, name##_funcs)
+#define ACCELERATOR(PREFIX, NAME, name, title, number, ...) BIT_OF(PREFIX##_##NAME##_WORKER, name##_funcs)
+#include "core/base/kind.def"
+    return where;
 }
 
 static int check_locked(struct starpu_codelet *cl)
@@ -60,8 +63,11 @@ static int check_locked(struct starpu_codelet *cl)
 /* Whether where names a kind of worker that it has no function for. */
 static bool claims_too_much(const struct starpu_codelet *cl)
 {
-    uint32_t kinds = STARPU_CPU | STARPU_CUDA | STARPU_OPENCL | STARPU_HIP;
-    return (cl->where & kinds & ~orr_codelet_where(cl)) != 0;
+    uint32_t kinds = 0; /* that there are functions for */
+#define ACCELERATOR(PREFIX, NAME, name, title, number, ...)                                                  \
+    kinds |= STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER);
+#include "core/base/kind.def"
+    return (cl->where & (kinds | STARPU_CPU) & ~orr_codelet_where(cl)) != 0;
 }
 
 int orr_codelet_check(struct starpu_codelet *cl)

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/perf/bus.h"
@@ -160,13 +161,8 @@ double starpu_worker_get_relative_speedup(struct starpu_perfmodel_arch *perf_arc
     double speedup = 0;
     for (int i = 0; i < perf_arch->ndevices; i++) {
         const struct starpu_perfmodel_device *d = &perf_arch->devices[i];
-        switch (d->type) { /* rough guesses, for models that do not tell architectures apart */
-        case STARPU_CPU_WORKER: speedup += d->ncores > 0 ? d->ncores : 1; break;
-        case STARPU_CUDA_WORKER: speedup += 12; break;
-        case STARPU_HIP_WORKER: speedup += 12; break;
-        case STARPU_OPENCL_WORKER: speedup += 10; break;
-        default: speedup += 1;
-        }
+        int cores = d->type == STARPU_CPU_WORKER && d->ncores > 0 ? d->ncores : 1;
+        speedup += (unsigned)d->type < STARPU_NARCH ? orr_kinds[d->type].speed * cores : 1;
     }
     return speedup > 0 ? speedup : 1;
 }

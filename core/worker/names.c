@@ -1,43 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* names.c: names of workers and of their kinds, and lists of them for people.
- * Threads: any. Owns: the names of kinds. Not here: a worker's own name (its driver makes it). */
+ * Threads: any. Owns: nothing. Not here: a worker's own name (its driver makes it), the names of kinds
+ * (core/base/kind.def). */
 #include <stdio.h>
 #include <string.h>
 
 #include <starpu.h>
 
+#include "core/base/kind.h"
 #include "core/worker/worker.h"
-
-static const struct {
-    const char *symbol; /* in the interface */
-    const char *name;   /* in environment variables: STARPU_N<name> */
-} kinds[STARPU_NARCH] = {
-    [STARPU_CPU_WORKER] = { "STARPU_CPU_WORKER", "CPU" },
-    [STARPU_CUDA_WORKER] = { "STARPU_CUDA_WORKER", "CUDA" },
-    [STARPU_OPENCL_WORKER] = { "STARPU_OPENCL_WORKER", "OPENCL" },
-    [STARPU_MIC_WORKER] = { "STARPU_MIC_WORKER", "MIC" },
-    [STARPU_MAX_FPGA_WORKER] = { "STARPU_MAX_FPGA_WORKER", "MAX_FPGA" },
-    [STARPU_MPI_SC_WORKER] = { "STARPU_MPI_SC_WORKER", "MPI_SC" },
-    [STARPU_TCPIP_SC_WORKER] = { "STARPU_TCPIP_SC_WORKER", "TCPIP_SC" },
-    [STARPU_HIP_WORKER] = { "STARPU_HIP_WORKER", "HIP" },
-    [STARPU_SYCL_WORKER] = { "STARPU_SYCL_WORKER", "SYCL" },
-};
 
 const char *starpu_worker_get_type_as_string(enum starpu_worker_archtype type)
 {
     if (type == STARPU_ANY_WORKER) return "STARPU_ANY_WORKER";
-    return starpu_worker_archtype_is_valid(type) ? kinds[type].symbol : "STARPU_unknown_WORKER";
+    return starpu_worker_archtype_is_valid(type) ? orr_kinds[type].symbol : "STARPU_unknown_WORKER";
 }
 
 const char *starpu_worker_get_type_as_env_var(enum starpu_worker_archtype type)
 {
-    return starpu_worker_archtype_is_valid(type) ? kinds[type].name : "UNKNOWN";
+    return starpu_worker_archtype_is_valid(type) ? orr_kinds[type].name : "UNKNOWN";
 }
 
 enum starpu_worker_archtype starpu_worker_get_type_from_string(const char *type)
 {
     for (unsigned i = 0; type && i < STARPU_NARCH; i++)
-        if (strcmp(type, kinds[i].symbol) == 0 || strcmp(type, kinds[i].name) == 0)
+        if (strcmp(type, orr_kinds[i].symbol) == 0 || strcmp(type, orr_kinds[i].name) == 0)
             return (enum starpu_worker_archtype)i;
     return STARPU_UNKNOWN_WORKER;
 }

@@ -36,45 +36,15 @@ unsigned starpu_worker_get_count(void)
     return orr_worker_count;
 }
 
-unsigned starpu_cpu_worker_get_count(void)
-{
-    return count_of(STARPU_CPU_WORKER);
-}
-
-unsigned starpu_cuda_worker_get_count(void)
-{
-    return count_of(STARPU_CUDA_WORKER);
-}
-
-unsigned starpu_opencl_worker_get_count(void)
-{
-    return count_of(STARPU_OPENCL_WORKER);
-}
-
-unsigned starpu_hip_worker_get_count(void)
-{
-    return count_of(STARPU_HIP_WORKER);
-}
-
-unsigned starpu_sycl_worker_get_count(void)
-{
-    return count_of(STARPU_SYCL_WORKER);
-}
-
-unsigned starpu_mpi_sc_worker_get_count(void)
-{
-    return count_of(STARPU_MPI_SC_WORKER);
-}
-
-unsigned starpu_tcpip_sc_worker_get_count(void)
-{
-    return count_of(STARPU_TCPIP_SC_WORKER);
-}
-
-unsigned starpu_mic_worker_get_count(void)
-{
-    return 0;
-} /* a kind of the past */
+/* starpu_<kind>_worker_get_count, for each kind of StarPU's. */
+#define COUNT_STARPU(NAME, name)                                                                             \
+    unsigned starpu_##name##_worker_get_count(void)                                                          \
+    {                                                                                                        \
+        return count_of(STARPU_##NAME##_WORKER);                                                             \
+    }
+#define COUNT_ORRERY(NAME, name)
+#define KIND(PREFIX, NAME, name, title) COUNT_##PREFIX(NAME, name)
+#include "core/base/kind.def"
 
 int starpu_worker_get_count_by_type(enum starpu_worker_archtype type)
 {
