@@ -148,9 +148,11 @@ int starpu_data_acquire_on_node(starpu_data_handle_t handle, int node, enum star
 /* Calls `callback(arg)` when the data can be accessed in main memory in `mode`; the callback, or
  * what follows it, calls starpu_data_release(). It runs on the calling thread before this returns, or on
  * whichever releases the data or brings it; on a worker it must not block: that is refused (-EDEADLK). Does
- * not block. `arg` is borrowed until then. Returns 0; -EINVAL as starpu_data_acquire(), or the callback is
- * NULL; -ENOMEM: then it is not called. Nor is it, after a message, when the value cannot be brought later.
- */
+ * not block. `arg` is borrowed until then. Returns 0; -EINVAL as starpu_data_acquire(), where the data is
+ * free and has no value to read too, or the callback is NULL; -ENOMEM: then it is not called. Nor is it when
+ * it turns out only later that there is no value, or that it cannot be brought: then the data is given back
+ * and the error hook told (orrery_set_error_hook), without which the program ends, as with a task in that
+ * place. */
 int starpu_data_acquire_cb(starpu_data_handle_t handle, enum starpu_data_access_mode mode,
                            void (*callback)(void *), void *arg);
 

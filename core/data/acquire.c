@@ -249,16 +249,17 @@ static void undo_acquire(struct orr_data *h)
     orr_data_leave(h, NULL);
 }
 
-static int fetch_failed(struct orr_data *h, int status, const char *fn)
+/* say: orr_error where the program gets the code that this returns, else orr_fatal. */
+static int fetch_failed(struct orr_data *h, int status, const char *fn, void (*say)(const char *fmt, ...))
 {
-    if (status == -ENODATA)
-        orr_error("%s%s: the data has no value, as %s; write it first (STARPU_W), or give it an init codelet",
-                  fn, where(), orr_data_why_none(h));
+    const char *why = status == -ENODATA ? orr_data_why_none(h) : NULL;
+    undo_acquire(h); /* it may be gone */
+    if (why)
+        say("%s%s: the data has no value, as %s; write it first (STARPU_W), or give it an init codelet", fn,
+            where(), why);
     else
-        orr_error("%s%s: the data could not be brought to the memory node (%s)", fn, where(),
-                  strerror(-status));
-    undo_acquire(h);
-    return status == -ENODATA ? -EINVAL : status;
+        say("%s%s: the data could not be brought to the memory node (%s)", fn, where(), strerror(-status));
+    return why ? -EINVAL : status;
 }
 
 /* Brings the bytes to the node (< 0: none is wanted), blocking. On an error h is given back. */
@@ -266,7 +267,7 @@ static int fetch_acquired(struct orr_data *h, int node, int mode, const char *fn
 {
     if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
     int r = orr_fetch_blocking(h, (unsigned)node, mode);
-    return r ? fetch_failed(h, r, fn) : 0;
+    return r ? fetch_failed(h, r, fn, orr_error) : 0;
 }
 
 static int acquire(struct orr_data *h, int node, int mode, const char *fn)
@@ -347,8 +348,9 @@ static void call_back(struct orr_waiter *w)
 static void finish(struct callback_acquire *c, int status)
 {
     if (status) {
-        fetch_failed(c->handle, status, "starpu_data_acquire_cb");
+        struct orr_data *h = c->handle;
         orr_block_free(c, sizeof *c);
+        fetch_failed(h, status, "starpu_data_acquire_cb: an acquisition that had to wait", orr_fatal);
     } else if (!orr_waiter_put_off(&c->access.waiter, call_back)) {
         call_back(&c->access.waiter);
     }
@@ -388,6 +390,18 @@ static void callback_granted(struct orr_waiter *w)
     start_fetch(c);
 }
 
+/* Whether the acquisition, which has its data, is of a value that is not there. Who still waits for its turn
+ * among commuting ones may yet see one. */
+static bool lacks_value(const struct callback_acquire *c)
+{
+    struct orr_data *h = c->handle;
+    if (!(c->mode & STARPU_R) || c->node < 0 || c->access.group == ORR_GROUP_COMMUTE) return false;
+    orr_spin_lock(&h->queue.lock);
+    bool lacks = !h->initialized;
+    orr_spin_unlock(&h->queue.lock);
+    return lacks;
+}
+
 static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(void *), void *arg,
                       bool exempt)
 {
@@ -407,6 +421,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->callback = callback;
     c->arg = arg;
     r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
+    if (r > 0 && lacks_value(c)) r = fetch_failed(h, -ENODATA, "starpu_data_acquire_cb", orr_error);
     if (r < 0) orr_block_free(c, sizeof *c);
     if (r <= 0) return r;
     c->access.waiter.next = NULL;

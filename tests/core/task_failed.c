@@ -149,6 +149,35 @@ static void job_lists(void)
     starpu_data_unregister(never);
 }
 
+static void release_it(void *arg)
+{
+    called++;
+    starpu_data_release(arg);
+}
+
+static void by_callback(void)
+{
+    starpu_data_handle_t never = vector(NULL, 1), out = vector(NULL, 1);
+    called = hooked = 0;
+    is_int(starpu_data_acquire_cb(never, STARPU_R, release_it, never), -EINVAL,
+           "acquiring data that nobody wrote with a callback is refused");
+    starpu_data_acquire(never, STARPU_W);
+    int r = starpu_data_acquire_cb(never, STARPU_R, release_it, never);
+    starpu_data_invalidate_submit(never);
+    r |= starpu_data_acquire_cb(never, STARPU_R, release_it, never);
+    ok(r == 0 && hooked == 0 && called == 0, "while somebody may yet write it, that waits");
+    starpu_data_release(never);
+    ok(comes_to(&hooked, 1, 10000) && called == 1, "if there is no value in the end, the hook is told");
+    starpu_data_acquire(out, STARPU_W);
+    starpu_task_insert(&copy_cl, STARPU_W, out, STARPU_R, never, 0);
+    r = starpu_data_acquire_cb(out, STARPU_R, release_it, out);
+    starpu_data_release(out);
+    ok(starpu_task_wait_for_all() == -EIO && comes_to(&hooked, 3, 10000) && r == 0 && called == 1,
+       "so it is behind a task that failed");
+    starpu_data_unregister(out);
+    starpu_data_unregister(never);
+}
+
 static void dependencies(void)
 {
     starpu_data_handle_t never = vector(NULL, 1), other = vector(NULL, 1);
@@ -277,6 +306,7 @@ int main(void)
     sim_start(2, &(struct sim_config){ .devices = "1", .mem_mb = "1" });
     waits();
     job_lists();
+    by_callback();
     dependencies();
     reductions();
     pieces();
