@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* orrery.h: what Orrery offers beyond the StarPU interface.
  *
- * Threads: any, unless a function says otherwise.
+ * Threads: any, unless a function says otherwise; none blocks but orrery_joblist_wait_for_all(). Results and
+ * ownership: as starpu.h says at its head.
  * Owns: nothing.
  * Not here: the StarPU interface (starpu.h, starpu_mpi.h).
  */
@@ -27,8 +28,9 @@ extern "C" {
 int orrery_version(void);
 const char *orrery_version_string(void);
 
-/* Called with each message about an error in a function that cannot return one; without a hook, such an error
- * ends the process with status 1. The message is borrowed until the hook returns. fn NULL: no hook.
+/* Called with each message about an error in a function that cannot return one, on the thread that made it;
+ * without a hook, such an error ends the process with status 1. The message is borrowed until the hook
+ * returns. fn NULL: no hook. At any time, starpu_init() or not.
  *
  * Such an error is also that of a task whose data cannot be brought to its worker: nobody wrote it, or it
  * does not fit. When the hook returns the task fails: its body does not run, and what it was to write has
@@ -132,7 +134,8 @@ unsigned long orrery_joblist_get_remaining(struct orrery_joblist *list);
  */
 double orrery_joblist_get_remaining_us(struct orrery_joblist *list, unsigned long *unknown_out);
 
-/* The name it was given, borrowed until it is destroyed, "" for none; its context. */
+/* The name it was given, borrowed until it is destroyed, "" for none; its context. Of NULL: NULL, and
+ * STARPU_NMAX_SCHED_CTXS. */
 const char *orrery_joblist_get_name(const struct orrery_joblist *list);
 unsigned orrery_joblist_get_context(const struct orrery_joblist *list);
 

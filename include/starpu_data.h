@@ -84,7 +84,7 @@ void starpu_data_unregister(starpu_data_handle_t handle);
 void starpu_data_unregister_no_coherency(starpu_data_handle_t handle);
 
 /* Destroys the handle once all tasks submitted on it are done; the value is not brought back. Does
- * not block; refused as above, and when out of memory. From the call on the handle is the library's. For data
+ * not block; refused as above. From the call on the handle is the library's, and needs no memory. For data
  * without home, or whose home buffer is no longer needed. */
 void starpu_data_unregister_submit(starpu_data_handle_t handle);
 
@@ -93,7 +93,7 @@ void starpu_data_unregister_submit(starpu_data_handle_t handle);
 void starpu_data_deinitialize(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned, and when out of memory. */
+ * partitioned. Out of memory, while another one is under way: orrery_set_error_hook(). */
 void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 
 /* Waits for all tasks on the data, but those without sequential consistency that cannot start yet, then
@@ -101,7 +101,7 @@ void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 void starpu_data_invalidate(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned, and when out of memory. */
+ * partitioned. Out of memory, while another one is under way: orrery_set_error_hook(). */
 void starpu_data_invalidate_submit(starpu_data_handle_t handle);
 
 /* Tells the runtime whether the data should be kept in device memories rather than evicted (1, the

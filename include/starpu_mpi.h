@@ -2,18 +2,21 @@
 /*
  * The cluster: ranks that own data, messages of registered data, and tasks that run on the rank the
  * runtime works out.
- * Threads: any thread of the rank after starpu_mpi_init_conf(), task bodies and callbacks included,
- *   unless a comment says that the call blocks. MPI is initialised with MPI_THREAD_SERIALIZED or
- *   above; the program's own MPI calls follow MPI's rules.
+ * Threads: any thread of the rank between starpu_mpi_init_conf() and starpu_mpi_shutdown(), task bodies
+ *   and callbacks included; those that say "blocks" are refused there with -EDEADLK. What says how data
+ *   is owned, and calls that all ranks make in the same order, come from one thread at a time. MPI is
+ *   initialised with MPI_THREAD_SERIALIZED or above; the program's own MPI calls follow MPI's rules.
  * Not here: what a single rank does (starpu.h); moving owners by load (starpu_mpi_lb.h); placement and
  *   static schedules across the cluster (orrery.h).
  *
  * Ranks. A call is *local*; *collective*: all ranks of the communicator make it, in the same order
- * among collective calls; or *matched*: it needs its counterpart on another rank. Functions that
- * return int return 0, or a negative errno (-EINVAL: a rank, tag or handle that cannot be) with
- * nothing done. A callback runs on the progress thread when the transfer is over, must be short and
- * must not block; NULL for none. In a *detached* operation nothing is waited for; the data may be used
- * by tasks at once, dependencies see to the order.
+ * among collective calls; or *matched*: it needs its counterpart on another rank. A status is 0, or a
+ * negative errno with nothing done, and a message: -EINVAL (a rank, handle or communicator that cannot
+ * be, data that is partitioned or has no owner), -ENOMEM, -ESHUTDOWN (the layer does not run); a void
+ * function does nothing then. A callback runs when the transfer is over, on whichever thread of this rank
+ * moved it, must be short and must not block; NULL for none. When a call returns an error it is not
+ * called. In a *detached* operation nothing is waited for; the data may be used by tasks at once,
+ * dependencies see to the order. Ownership and units: as starpu.h says at its head.
  */
 #ifndef STARPU_MPI_H
 #define STARPU_MPI_H
@@ -46,76 +49,85 @@ typedef void *starpu_mpi_req;
 /* ---- Beginning and end ---- */
 
 /* Starts the runtime (with `conf`, NULL: defaults; also started if it is not yet) and the
- * communication on `comm`, initialising MPI first if `initialize_mpi` is not 0. argc and argv as for
- * MPI_Init(), may be NULL. Collective. Returns 0; -ENODEV without workers. */
+ * communication on `comm`, initialising MPI first if `initialize_mpi` is not 0 and it is not yet. argc and
+ * argv as for MPI_Init(), may be NULL. Collective; by one thread, outside of tasks. Returns 0; or, with
+ * nothing started: -EALREADY: the layer runs; -EINVAL: MPI has ended, or is not initialised, or `comm` is
+ * MPI_COMM_NULL; -ENOMEM; what starpu_init() returns, if it fails on any rank. */
 int starpu_mpi_init_conf(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm,
                          struct starpu_conf *conf);
 
-/* Same after the program called starpu_init() itself. */
+/* Same after the program called starpu_init() itself; -EINVAL also: it did not. */
 int starpu_mpi_init_comm(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm);
 
-/* Same on MPI_COMM_WORLD. */
+/* Same on MPI_COMM_WORLD. Returns the same. */
 int starpu_mpi_init(int *argc, char ***argv, int initialize_mpi);
 
-/* Older spelling of starpu_mpi_init(NULL, NULL, 0). */
+/* Older spelling of starpu_mpi_init(NULL, NULL, 0). Returns the same. */
 int starpu_mpi_initialize(void);
 
-/* Older spelling of starpu_mpi_init(NULL, NULL, 1); sets *rank and *world_size. */
+/* Older spelling of starpu_mpi_init(NULL, NULL, 1); sets *rank and *world_size. Returns the same. */
 int starpu_mpi_initialize_extended(int *rank, int *world_size);
 
 /* Waits for all transfers, ends the communication, the runtime if starpu_mpi_init_conf() started it,
- * and MPI if it was initialised there. Collective. Blocks. -EIO: some message was never matched or received,
- * which was said; a message of a task's ends the process. */
+ * and MPI if it was initialised there. Collective. Blocks. Returns 0; -EIO: some message was never matched or
+ * received, or failed, or MPI ended before, which was said; -ESHUTDOWN; -EDEADLK. A message of a task's that
+ * was not matched ends the process. */
 int starpu_mpi_shutdown(void);
 
-/* Same for a communicator other than MPI_COMM_WORLD that starpu_mpi_init_comm() was given. */
+/* Same, whatever `comm` is. Returns the same. */
 int starpu_mpi_shutdown_comm(MPI_Comm comm);
 
 /* Makes a communicator known before transfers on it are timed or counted. Optional: its first use
- * does it, in any order on the ranks. */
+ * does it, in any order on the ranks. Local. Returns 0; -EINVAL: no communicator, or one between two groups.
+ */
 int starpu_mpi_comm_register(MPI_Comm comm);
 
-/* Sets *size to the number of ranks of `comm`. Local. */
+/* Sets *size to the number of ranks of `comm`. Local; also while MPI runs and the layer does not. Returns 0;
+ * -EINVAL: MPI_COMM_NULL. */
 int starpu_mpi_comm_size(MPI_Comm comm, int *size);
 
-/* Sets *rank to this rank's number in `comm`. Local. */
+/* Sets *rank to this rank's number in `comm`. Returns the same. Local. */
 int starpu_mpi_comm_rank(MPI_Comm comm, int *rank);
 
-/* Returns this rank's number in MPI_COMM_WORLD. */
+/* Returns this rank's number in MPI_COMM_WORLD. While MPI runs. */
 int starpu_mpi_world_rank(void);
 
-/* Returns the number of ranks of MPI_COMM_WORLD. */
+/* Returns the number of ranks of MPI_COMM_WORLD. While MPI runs. */
 int starpu_mpi_world_size(void);
 
-/* Returns the core that the progress thread is bound to, -1 if it is not bound. */
+/* Returns -1: no thread of the layer is bound to a core. */
 int starpu_mpi_get_thread_cpuid(void);
 
 /* To starpu_mpi_comm_get_attr(): the highest tag that data may have. */
 #define STARPU_MPI_TAG_UB MPI_TAG_UB
 
 /* Like MPI_Comm_get_attr(), except that for STARPU_MPI_TAG_UB *(int64_t **)attribute_val points to
- * the highest tag of the 64-bit tags here. Sets *flag. */
+ * the highest tag of the 64-bit tags here. Sets *flag: 0 also for a key that MPI does not know, and while MPI
+ * does not run. Returns 0. Local. */
 int starpu_mpi_comm_get_attr(MPI_Comm comm, int keyval, void *attribute_val, int *flag);
 
 /* Returns the MPI tag (42) with which messages are sent on communicators of the program other than the one
  * given to the initialisation: one before the first transfer to each rank. Do not receive it there. */
 starpu_mpi_tag_t starpu_mpi_get_communication_tag(void);
 
-/* Sets it, before the initialisation, the same on all ranks: 0 to 32767. */
+/* Sets it, before the initialisation, the same on all ranks: 0 to 32767; any other is refused with a message.
+ */
 void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag);
 
 /* ---- Messages. `dest` and `source` are ranks of `comm`; every send is matched by a receive of the
- * same tag ---- */
+ * same tag. They return 0 when they were started (those that block: when they are over), or a status as said
+ * at the head ---- */
 
-/* Sends the data's value after the tasks submitted before. Returns when the program may go on.
- * Matched. Blocks. */
+/* Sends the data's value after the tasks submitted before. Returns when the program may go on: 0; -EDEADLK;
+ * another status: the message failed. Matched. Blocks. */
 int starpu_mpi_send(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
 /* Same with a priority among this rank's messages, higher first. Blocks. */
 int starpu_mpi_send_prio(starpu_data_handle_t data_handle, int dest, starpu_mpi_tag_t data_tag, int prio,
                          MPI_Comm comm);
 
-/* Receives into the data, as a task that writes it would. *status may be NULL. Matched. Blocks. */
+/* Receives into the data, as a task that writes it would. `status` may be NULL or MPI_STATUS_IGNORE. Returns
+ * as starpu_mpi_send(). Matched. Blocks. */
 int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, MPI_Comm comm,
                     MPI_Status *status);
 
@@ -123,7 +135,8 @@ int starpu_mpi_recv(starpu_data_handle_t data_handle, int source, starpu_mpi_tag
 int starpu_mpi_recv_prio(starpu_data_handle_t data_handle, int source, starpu_mpi_tag_t data_tag, int prio,
                          MPI_Comm comm, MPI_Status *status);
 
-/* Starts a send; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. Matched. */
+/* Starts a send; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. *req is set on success.
+ * Matched. */
 int starpu_mpi_isend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
                      starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
@@ -131,7 +144,8 @@ int starpu_mpi_isend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int 
 int starpu_mpi_isend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
                           starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
 
-/* Starts a receive; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. Matched. */
+/* Starts a receive; starpu_mpi_wait() or a successful starpu_mpi_test() ends it. *req is set on success.
+ * Matched. */
 int starpu_mpi_irecv(starpu_data_handle_t data_handle, starpu_mpi_req *req, int source,
                      starpu_mpi_tag_t data_tag, MPI_Comm comm);
 
@@ -143,10 +157,13 @@ int starpu_mpi_issend(starpu_data_handle_t data_handle, starpu_mpi_req *req, int
 int starpu_mpi_issend_prio(starpu_data_handle_t data_handle, starpu_mpi_req *req, int dest,
                            starpu_mpi_tag_t data_tag, int prio, MPI_Comm comm);
 
-/* Waits until the transfer is over, frees it and sets *req to NULL. Blocks. */
+/* Waits until the transfer is over, frees it and sets *req to NULL. `status` may be NULL or
+ * MPI_STATUS_IGNORE. Blocks. Returns 0; -EINVAL: there is no request; -EDEADLK, -ESHUTDOWN: it is pending
+ * still; else why the transfer failed. Local. */
 int starpu_mpi_wait(starpu_mpi_req *req, MPI_Status *status);
 
-/* Sets *flag to whether the transfer is over; if so, frees it and sets *req to NULL. */
+/* Sets *flag to whether the transfer is over; if so, frees it and sets *req to NULL. Does not block, and may
+ * call callbacks. Returns as starpu_mpi_wait(). Local. */
 int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status);
 
 /* Starts a send that nobody waits for. Matched. */
@@ -193,33 +210,37 @@ int starpu_mpi_isend_detached_unlock_tag_prio(starpu_data_handle_t data_handle, 
 int starpu_mpi_irecv_detached_unlock_tag(starpu_data_handle_t data_handle, int source,
                                          starpu_mpi_tag_t data_tag, MPI_Comm comm, starpu_tag_t tag);
 
-/* Starts `array_size` sends, after all of which `tag` counts as done. The arrays are copied.
- * Matched. */
+/* Starts `array_size` sends, after all of which `tag` counts as done; at once if there are none. The arrays
+ * are borrowed until return. Returns the last error of any of them; the others were started, and `tag` counts
+ * as done after those. Matched. */
 int starpu_mpi_isend_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
                                                int *dest, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
                                                starpu_tag_t tag);
 
-/* Same with priorities. */
+/* Same with priorities; `prio` NULL: 0 for all. */
 int starpu_mpi_isend_array_detached_unlock_tag_prio(unsigned array_size, starpu_data_handle_t *data_handle,
                                                     int *dest, starpu_mpi_tag_t *data_tag, int *prio,
                                                     MPI_Comm *comm, starpu_tag_t tag);
 
-/* Starts `array_size` receives, after all of which `tag` counts as done. The arrays are copied.
- * Matched. */
+/* Same for `array_size` receives. Matched. */
 int starpu_mpi_irecv_array_detached_unlock_tag(unsigned array_size, starpu_data_handle_t *data_handle,
                                                int *source, starpu_mpi_tag_t *data_tag, MPI_Comm *comm,
                                                starpu_tag_t tag);
 
-/* Waits for all tasks and transfers of this rank, then for all ranks of `comm`. Collective. Blocks. */
+/* Waits until all ranks of `comm` are here. Tasks and transfers go on meanwhile, and are not waited for.
+ * Collective. Blocks. Returns 0; -EINVAL; -EDEADLK; -ESHUTDOWN; -EIO: a rank could not be reached. */
 int starpu_mpi_barrier(MPI_Comm comm);
 
-/* Waits until all tasks and transfers of all ranks of `comm` are done. Collective. Blocks. */
+/* Waits until all tasks and transfers of all ranks of `comm` are done; pending contributions to reductions
+ * are added up first. Collective. Blocks. Returns the same; -EIO also: tasks or transfers of this rank failed
+ * since the last time, which was said. */
 int starpu_mpi_wait_for_all(MPI_Comm comm);
 
-/* Same for the tasks of one scheduling context. Collective. Blocks. */
+/* Same: it waits for more than the tasks of `sched_ctx`. Collective. Blocks. Returns the same. */
 int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx);
 
-/* ---- MPI datatypes of data interfaces. Without one, data is packed by its interface ---- */
+/* ---- MPI datatypes of data interfaces. Without one, data is packed by its interface. To be registered at
+ * any time before messages of such data, by any thread; return 0; -EINVAL: NULL, or no such interface ---- */
 
 /* Sets *datatype to a committed type for the data. Returns 0; -1 to let the data be packed instead. */
 typedef int (*starpu_mpi_datatype_allocate_func_t)(starpu_data_handle_t handle, MPI_Datatype *datatype);
@@ -260,36 +281,38 @@ int starpu_mpi_datatype_unregister(starpu_data_handle_t handle);
 /* In place of a rank: every rank has a value of its own, tasks read and write the local one. */
 #define STARPU_MPI_PER_NODE -2
 
-/* Gives the data its tag and its owner, `rank` of `comm`. Every rank that inserts tasks on it says
- * the same. Local. */
+/* Gives the data its tag (-1: none) and its owner, `rank` of `comm` (-1: none; STARPU_MPI_PER_NODE). Every
+ * rank that inserts tasks on it says the same. Local. */
 void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,
                                    MPI_Comm comm);
 
-/* Says that the owner is another one now; the value is not moved. Local, the same on all ranks. */
+/* Says that the owner is another one now; the value is not moved. A rank that there is not: the data keeps
+ * its owner, with a message. Local, the same on all ranks. */
 void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Comm comm);
 
-/* Gives the data its tag. Local. */
+/* Gives the data its tag. Local; also before the initialisation. */
 void starpu_mpi_data_set_tag(starpu_data_handle_t handle, starpu_mpi_tag_t data_tag);
 
-/* Returns the owner, -1 if there is none. */
+/* Returns the owner, in the communicator with which it was given; STARPU_MPI_PER_NODE; -1 if there is none.
+ */
 int starpu_mpi_data_get_rank(starpu_data_handle_t handle);
 
 /* Returns the tag, -1 if there is none. */
 starpu_mpi_tag_t starpu_mpi_data_get_tag(starpu_data_handle_t handle);
 
 /* Moves the value to `new_rank`, which becomes the owner. All ranks that know the data, in the same
- * order. Does not block. */
+ * order. Does not block. Nothing happens to data that each rank has for itself. */
 void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new_rank);
 
 /* Returns which ranks hold a contribution to a pending reduction, one byte each, NULL if none is
- * pending. Borrowed. */
+ * pending. The library's, until the reduction. Local. */
 char *starpu_mpi_data_get_redux_map(starpu_data_handle_t handle);
 
 /* Says that the value for rank `node` is to come from `new_source` instead of the owner. All ranks
- * that know the data. */
+ * that know the data. Out of memory: it comes from the owner, with a message. */
 void starpu_mpi_data_set_source(starpu_data_handle_t data, int node, int new_source);
 
-/* Returns the rank that the value for rank `node` comes from. */
+/* Returns the rank that the value for rank `node` comes from; -1: the handle is not registered. */
 int starpu_mpi_data_get_source(starpu_data_handle_t data, int node);
 
 /* Undoes starpu_mpi_data_set_source(). */
@@ -306,14 +329,15 @@ void starpu_mpi_data_reset_source(starpu_data_handle_t data, int node);
 #define starpu_data_set_rank starpu_mpi_data_set_rank
 #define starpu_data_get_rank starpu_mpi_data_get_rank
 
-/* Returns the first of `nbtags` neighbouring tags that no other call returned. Local: the same on
- * all ranks if they all call in the same order. */
+/* Returns the first of `nbtags` neighbouring tags that no other call returned, by any thread; -EINVAL: fewer
+ * than 1, or as many as are not left; -ENOMEM. Local: the same on all ranks if they all call in the same
+ * order. At shutdown all are free. */
 int64_t starpu_mpi_tags_allocate(int64_t nbtags);
 
-/* Gives back what starpu_mpi_tags_allocate() returned. */
+/* Gives back what starpu_mpi_tags_allocate() returned; anything else: a message. */
 void starpu_mpi_tags_free(int64_t mintag);
 
-/* Returns the tag that the next call would return. */
+/* Returns the tag that a call for one tag would return now. */
 int64_t starpu_mpi_tags_get_next_value(void);
 
 /* ---- Tasks. All ranks insert the same tasks in the same order; a rank may leave out those in which
@@ -321,29 +345,31 @@ int64_t starpu_mpi_tags_get_next_value(void);
 
 /* Inserts a task with the arguments of starpu_task_insert(): it runs on the owner of the data it
  * writes, or as STARPU_EXECUTE_ON_NODE, STARPU_EXECUTE_ON_DATA or STARPU_NODE_SELECTION_POLICY say,
- * and the messages it needs are sent. Returns 0; -EINVAL when the rank cannot be worked out; -ENODEV
- * when no worker there can run it. */
+ * and the messages it needs are sent. Returns 0; -EINVAL when the rank cannot be worked out, or an argument
+ * is unknown; on the rank that runs it what starpu_task_submit() returns (-ENODEV when no worker there can
+ * run it); -ENOMEM; -ESHUTDOWN. */
 int starpu_mpi_task_insert(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
-/* Older spelling. */
+/* Older spelling. Returns the same. */
 int starpu_mpi_insert_task(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
 /* Same up to the task itself: makes the transfers before it and returns the task on the rank that
- * runs it, NULL on the others. To be submitted by the program, then starpu_mpi_task_post_build()
- * with the same arguments. */
+ * runs it, NULL on the others, and after an error, which is said. To be submitted by the program, then
+ * starpu_mpi_task_post_build() with the same arguments. */
 struct starpu_task *starpu_mpi_task_build(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
-/* Makes the transfers after a task that starpu_mpi_task_build() made. */
+/* Makes the transfers after a task that starpu_mpi_task_build() made. Returns 0; -EINVAL; -ENOMEM;
+ * -ESHUTDOWN. */
 int starpu_mpi_task_post_build(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
-/* Same as starpu_mpi_task_build() from a va_list. */
+/* Returns the same as starpu_mpi_task_build(), from a va_list. */
 struct starpu_task *starpu_mpi_task_build_v(MPI_Comm comm, struct starpu_codelet *codelet, va_list varg_list);
 
-/* Same as starpu_mpi_task_post_build() from a va_list. */
+/* Returns the same as starpu_mpi_task_post_build(), from a va_list. */
 int starpu_mpi_task_post_build_v(MPI_Comm comm, struct starpu_codelet *codelet, va_list varg_list);
 
-/* Inserts the task on each of the `p` ranks of `nodes`. Data it writes is sent from the first of
- * them. */
+/* Inserts the task on each of the `p` ranks of `nodes` (borrowed until return). Data it writes is sent from
+ * the first of them. Returns as starpu_mpi_task_insert(). */
 int starpu_mpi_tasks_insert(MPI_Comm comm, struct starpu_codelet *codelet, int p, int *nodes, ...);
 
 /* The macros add the place of the insertion, which messages about it name. The library's own
@@ -368,7 +394,8 @@ struct starpu_mpi_task_exchange_params {
 };
 
 /* Works out where `task` runs, makes the transfers before it, fills `descrs` (room for the task's
- * data) and *params. Returns 0; -EINVAL. */
+ * data) and *params. Returns 0; -EINVAL: NULL, the task has no codelet, or the rank cannot be worked out;
+ * -ENOMEM; -ESHUTDOWN. So do the others. */
 int starpu_mpi_task_exchange_data_before_execution(MPI_Comm comm, struct starpu_task *task,
                                                    struct starpu_data_descr *descrs,
                                                    struct starpu_mpi_task_exchange_params *params);
@@ -394,11 +421,11 @@ int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t
                                              enum starpu_data_access_mode mode,
                                              struct starpu_mpi_task_exchange_params params);
 
-/* Sends the value from its owner to rank `node`, and waits there. All ranks that know the data.
- * Blocks on the two. */
+/* Sends the value from its owner to rank `node`, and waits there. All ranks that know the data. Blocks.
+ * Returns 0; -EINVAL; -EDEADLK; -ESHUTDOWN; -ENOMEM; on `node` -ENODATA: it did not come, which was said. */
 int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle, int node);
 
-/* Same without waiting; `callback(arg)` on rank `node`. */
+/* Same without waiting; `callback(arg)` on rank `node`. Returns 0; -EINVAL; -ESHUTDOWN; -ENOMEM. */
 int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node,
                                          void (*callback)(void *), void *arg);
 
@@ -407,17 +434,18 @@ void starpu_mpi_get_data_on_all_nodes_detached(MPI_Comm comm, starpu_data_handle
 
 /* Copies `src_handle` to `dst_handle`, between their owners if they differ.
  * `callback_func(callback_arg)` on the destination's owner. With `asynchronous` 0 the two owners
- * wait. All ranks that know the data. */
+ * wait, which blocks: -EDEADLK in a task or a callback, where the copy goes on. All ranks that know the data.
+ * Returns 0; -EINVAL, -ENOMEM, -ESHUTDOWN; where one rank owns both, what starpu_data_cpy() returns. */
 int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm,
                         int asynchronous, void (*callback_func)(void *), void *callback_arg);
 
-/* Same with a priority. */
+/* Same with a priority. Returns the same. */
 int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
                                  MPI_Comm comm, int asynchronous, void (*callback_func)(void *),
                                  void *callback_arg, int priority);
 
-/* Calls `f(task)` before each task that starpu_mpi_task_insert() submits on this rank. One at a
- * time. Returns 0. */
+/* Calls `f(task)` before each task that starpu_mpi_task_insert() submits on this rank, on the thread that
+ * inserts. Returns 0; -EBUSY: there is one already. */
 int starpu_mpi_pre_submit_hook_register(void (*f)(struct starpu_task *));
 
 /* Ends it. Returns 0. */
@@ -428,7 +456,8 @@ int starpu_mpi_pre_submit_hook_unregister(void);
 /* Returns 1 if received values are kept until the data is written again (the default). */
 int starpu_mpi_cache_is_enabled(void);
 
-/* Turns the cache on or off, before the first insertion, the same on all ranks. Returns 0. */
+/* Turns the cache on or off, the same on all ranks between the same insertions. Turning it off drops what was
+ * received. Returns 0. */
 int starpu_mpi_cache_set(int enabled);
 
 /* Drops what this rank received of the data, and remembers no more what was sent, once the tasks
@@ -438,22 +467,22 @@ void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle);
 /* Same for all data. Collective. Does not block. */
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm);
 
-/* Returns 1 if this rank keeps a received value of the data. */
+/* Returns 1 if this rank keeps a received value of the data, else 0. */
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle);
 
-/* Says that this rank has received the value. Returns whether it was kept already. */
+/* Says that this rank has received the value. Returns 1 if it was kept already, else 0. */
 int starpu_mpi_cached_receive_set(starpu_data_handle_t data);
 
 /* Says that the received value is no longer good. */
 void starpu_mpi_cached_receive_clear(starpu_data_handle_t data);
 
-/* Same as starpu_mpi_cached_receive_set() for a checkpoint's copy. */
+/* Does and returns the same as starpu_mpi_cached_receive_set(): there are no checkpoints here. */
 int starpu_mpi_cached_cp_receive_set(starpu_data_handle_t data_handle);
 
-/* Returns 1 if the value was sent to rank `dest` of `comm`, which keeps it. */
+/* Returns 1 if the value was sent to rank `dest` of `comm`, which keeps it, else 0. */
 int starpu_mpi_cached_send_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm);
 
-/* Says that it was sent there. Returns whether it was already. */
+/* Says that it was sent there. Returns 1 if it was already, else 0. */
 int starpu_mpi_cached_send_set_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm);
 
 /* Says that no rank has the value any more. */
@@ -469,36 +498,40 @@ void starpu_mpi_cached_send_clear(starpu_data_handle_t data);
 
 /* The policy set by starpu_mpi_node_selection_set_current_policy(). */
 #define STARPU_MPI_NODE_SELECTION_CURRENT_POLICY -1
-/* The rank that owns the most bytes read (the default). */
+/* The rank that owns the most bytes read and written, each counted (the default). */
 #define STARPU_MPI_NODE_SELECTION_MOST_R_DATA 0
 
 /* Returns the rank for a task on `nb_data` pieces of data. Must return the same on all ranks. */
 typedef int (*starpu_mpi_select_node_policy_func_t)(int me, int nb_nodes, struct starpu_data_descr *descr,
                                                     int nb_data);
 
-/* Adds a policy and returns its number. The same on all ranks. */
+/* Adds a policy and returns its number, above 0; -EINVAL: NULL; -ENOSPC: there are 63. The same on all ranks;
+ * by the thread that inserts tasks, as the next ones. At any time. */
 int starpu_mpi_node_selection_register_policy(starpu_mpi_select_node_policy_func_t policy_func);
 
-/* Removes a policy that the program added. Returns 0. */
+/* Removes a policy that the program added; the one in use is then the default. Returns 0; -EINVAL: there is
+ * no such policy, or it is built in. */
 int starpu_mpi_node_selection_unregister_policy(int policy);
 
 /* Returns the number of the policy in use. */
 int starpu_mpi_node_selection_get_current_policy(void);
 
-/* Sets the policy in use. The same on all ranks. Returns 0. */
+/* Sets the policy in use (STARPU_MPI_NODE_SELECTION_CURRENT_POLICY: no change). The same on all ranks.
+ * Returns 0; -EINVAL: there is no such policy. */
 int starpu_mpi_node_selection_set_current_policy(int policy);
 
 /* ---- Collective operations ---- */
 
 /* Reduces the contributions (STARPU_REDUX, STARPU_MPI_REDUX) of all ranks into the owner's value.
  * Done by itself before the next other access. All ranks that contributed, and the owner. Does nothing
- * where no contribution was inserted by starpu_mpi_task_insert() since the last time. Does not block. */
+ * where no contribution was inserted by starpu_mpi_task_insert() since the last time. Does not block. Returns
+ * 0; -EINVAL also: no reduction methods, or ranks contributed that are not in `comm`; -ENOMEM; -ESHUTDOWN. */
 int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle);
 
 /* Same with a priority. */
 int starpu_mpi_redux_data_prio(MPI_Comm comm, starpu_data_handle_t data_handle, int prio);
 
-/* Same in a tree in which every rank sums up from `arity` others. */
+/* Same in a tree in which every rank sums up from `arity` others: 2 or more; 0: chosen; else -EINVAL. */
 int starpu_mpi_redux_data_tree(MPI_Comm comm, starpu_data_handle_t data_handle, int arity);
 
 /* Same with both. */
@@ -506,35 +539,36 @@ int starpu_mpi_redux_data_prio_tree(MPI_Comm comm, starpu_data_handle_t data_han
 
 /* Sends from `root` each of `count` pieces of data to its owner. When all its sends are over, `root`
  * calls `scallback(sarg)`; when all its receives are, each other rank calls `rcallback(rarg)`.
- * Collective. Does not block. */
+ * Collective. Does not block. Returns 0; -EINVAL: no such root, or a list that is none; -ENOMEM; -ESHUTDOWN.
+ * The array is borrowed until return. */
 int starpu_mpi_scatter_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
                                 void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
 /* Sends each of `count` pieces of data from its owner to `root`, which calls `rcallback(rarg)` when it
- * has all of them; the others call `scallback(sarg)`. Collective. Does not block. */
+ * has all of them; the others call `scallback(sarg)`. Collective. Does not block. Returns the same. */
 int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
                                void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
-/* Says whether one value for several ranks is forwarded along a tree (the default) rather than sent
- * by its owner to each. The same on all ranks. */
+/* Kept for programs, without effect: asks that one value for several ranks be forwarded along a tree. In this
+ * version its owner sends it to each. At any time. */
 void starpu_mpi_coop_sends_set_use(int use_coop_sends);
 
-/* Returns whether it is. */
+/* Returns what was asked for, 1 or 0 (STARPU_MPI_COOP_SENDS; 1, if nothing was). At any time. */
 int starpu_mpi_coop_sends_get_use(void);
 
-/* Says that the next value of the data goes to `nb_sends` ranks, so that its tree need not wait to
- * see them. */
+/* Without effect: says that the next value of the data goes to `nb_sends` ranks. */
 void starpu_mpi_coop_sends_data_handle_nb_sends(starpu_data_handle_t data_handle, int nb_sends);
 
 /* ---- Counting ---- */
 
-/* Counts the bytes sent to each rank from here on. */
+/* Counts the bytes sent to each rank, of messages that are started from here on. Local. */
 void starpu_mpi_comm_stats_enable(void);
 
-/* Stops counting. */
+/* Stops counting messages that are started from here on. Local. */
 void starpu_mpi_comm_stats_disable(void);
 
-/* Sets the bytes sent to each rank of MPI_COMM_WORLD, in an array of that many. */
+/* Sets the bytes sent to each rank of the communicator that the layer was started with, in an array of that
+ * many. NULL is nothing. Local. */
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats);
 
 /* Older spelling. */

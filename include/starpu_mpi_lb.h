@@ -27,11 +27,12 @@ struct starpu_mpi_lb_conf {
     void (*get_data_unit_to_migrate)(starpu_data_handle_t **handle_unit, int *nhandles, int dst_node);
 };
 
-/* Starts the balancer `lb_policy_name` ("heat"; STARPU_MPI_LB in the environment comes first;
- * neither: none). After starpu_mpi_init_conf(). Collective. */
+/* Would start the balancer `lb_policy_name` ("heat"; STARPU_MPI_LB in the environment comes first; neither:
+ * none). This version has none: it warns when one is named, and `itf` is not used. The program is right
+ * without. After starpu_mpi_init_conf(). Collective. */
 void starpu_mpi_lb_init(const char *lb_policy_name, struct starpu_mpi_lb_conf *itf);
 
-/* Stops it. Before starpu_mpi_shutdown(). Collective. */
+/* Stops it: nothing happens. Before starpu_mpi_shutdown(). Collective. */
 void starpu_mpi_lb_shutdown(void);
 
 #pragma GCC visibility pop
