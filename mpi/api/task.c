@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api/task.c: the public functions that insert tasks on all ranks, and those that choose ranks.
- * Threads: those that submit. Owns: nothing. Not here: what they do (insert.c, exchange.c, select.c). */
+ * Threads: those that submit. Owns: nothing. Not here: what they do (place/, value/exchange.c). */
 #include <errno.h>
 
 #include "core/base/alloc.h"

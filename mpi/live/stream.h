@@ -2,7 +2,7 @@
 /* stream.h: what this rank inserted, in order: a rolling hash and a log of the latest insertions, so that
  * ranks whose streams differ can say where. Threads: note on the thread that submits; the rest on any, see
  * each. Owns: struct orr_stream, one for each communicator on which tasks are inserted. Not here: insertions
- * (insert.c).
+ * (place/insert.c).
  *
  * An insertion is known by its codelet's name, the tags and modes of its data, its priority and its rank;
  * never by an address, and not by file and line either, since ranks may insert the same task from different

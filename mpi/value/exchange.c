@@ -43,13 +43,42 @@ static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int pr
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
-/* One destination: sends when this rank is the source, receives when it is the destination. */
+/* ---- deciding: a look at who owns and who runs, and nothing is changed ---- */
+
+enum part { NO_PART, SENDS, RECEIVES };
+struct transfer {
+    enum part part; /* of this rank */
+    int peer;
+};
+
+static inline struct transfer part_in(const struct orr_comm *c, int from, int to)
+{
+    if (from == to || (c->rank != from && c->rank != to)) return (struct transfer){ NO_PART, 0 };
+    return c->rank == to ? (struct transfer){ RECEIVES, from } : (struct transfer){ SENDS, to };
+}
+
+/* So that rank node has h's value. */
+static inline struct transfer input(const struct orr_comm *c, const struct orr_data *h, int node)
+{
+    return part_in(c, orr_owned_source(c, h, node), node);
+}
+
+/* So that h's owner has what a task on xrank has written. */
+static inline struct transfer output(const struct orr_comm *c, int owner, int xrank)
+{
+    return owner < 0 || xrank < 0 ? (struct transfer){ NO_PART, 0 } : part_in(c, xrank, owner);
+}
+
+/* ---- doing: the messages, unless the cache knows better, and its marks ---- */
+
 static int bring(struct orr_comm *c, struct orr_data *h, int node, bool sync, int priority)
 {
-    int source = orr_owned_source(c, h, node), me = c->rank;
-    if (source == node || (me != node && me != source)) return 0;
-    if (me == node) return orr_cache_received(h) ? 0 : receive_from(c, h, source, priority, NULL, NULL, true);
-    return orr_cache_sent(h, orr_comm_peer(c, node)) ? 0 : send_to(c, h, node, sync, priority, true);
+    struct transfer t = input(c, h, node);
+    if (t.part == RECEIVES)
+        return orr_cache_received(h) ? 0 : receive_from(c, h, t.peer, priority, NULL, NULL, true);
+    if (t.part == SENDS && !orr_cache_sent(h, orr_comm_peer(c, node)))
+        return send_to(c, h, node, sync, priority, true);
+    return 0;
 }
 
 int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
@@ -76,11 +105,11 @@ static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int pr
     else
         orr_cache_superseded(h);
     if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE) h->mpi_flags |= ORR_MPI_WRITTEN;
-    if (owner < 0 || xrank < 0 || owner == xrank) return 0;
-    if (me == owner) {
+    struct transfer t = output(c, owner, xrank);
+    if (t.part == RECEIVES) {
         status = receive_from(c, h, xrank, priority, NULL, NULL, true);
         if (!status) orr_cache_sent(h, orr_comm_peer(c, xrank)); /* it made the value: it has it */
-    } else if (me == xrank) {
+    } else if (t.part == SENDS) {
         status = send_to(c, h, owner, false, priority, true);
         if (!status) orr_cache_made(h);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* exchange.h: the messages a task on some rank needs: its inputs before, its results to their owners after.
- * Threads: the thread that submits. Owns: nothing. Not here: which rank it is (insert.c, select.c), messages
+ * Threads: the thread that submits. Owns: nothing. Not here: which rank it is (place/), messages
  * (message.h). */
 #ifndef ORR_MPI_EXCHANGE_H
 #define ORR_MPI_EXCHANGE_H
