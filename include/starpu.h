@@ -263,7 +263,7 @@ int starpu_cpu_os_index(int cpuid);
 /* Print the machine as the runtime sees it, and its workers. */
 void starpu_topology_print(FILE *f);
 
-/* Print, on stderr, the statistics that were asked for. */
+/* Print, on stderr, what buses and workers did (starpu_profiling.h). */
 void starpu_display_stats(void);
 
 /* Are copies made in the foreground: everywhere, for a kind of memory? Each returns 1 or 0. */

@@ -2,9 +2,10 @@
 /*
  * Partitioning: cutting a piece of data into children that tasks use in its place, by a filter that
  * says where the i-th child lies.
- * Threads: any thread after starpu_init(). starpu_data_partition() and starpu_data_unpartition() wait
- *   for tasks and must not be called from a task body or a callback; planning and submitting never
- *   wait.
+ * Threads: any thread after starpu_init(). starpu_data_partition(), starpu_data_unpartition() and the
+ *   functions that map filters wait for tasks, and are refused in a task body or a callback; planning and
+ *   submitting never wait. All of them are void: what they refuse (a handle that is not registered, a NULL
+ *   filter, a plan in another state, no memory) they say on stderr, and the data stays as it was.
  * Not here: the shapes themselves (starpu_data_interfaces.h).
  *
  * Two ways. *At once*: starpu_data_partition() makes the children, found by number; the parent must
@@ -49,28 +50,30 @@ struct starpu_data_filter {
 
 /* ---- At once ---- */
 
-/* Waits for the tasks on the data and cuts it. The parent must not be used until it is put together
- * again. Blocks. */
+/* Waits for the tasks on the data, brings it to main memory and cuts it. The parent must not be used until it
+ * is put together again. Blocks. */
 void starpu_data_partition(starpu_data_handle_t initial_handle, struct starpu_data_filter *f);
 
-/* Waits for the tasks on all children (and theirs), brings them to memory node `gathering_node`,
- * destroys them: the parent may be used again. Blocks. */
+/* Waits for the tasks on all children (and theirs), brings them together in main memory, destroys them: the
+ * parent may be used again. Then a copy is asked for on memory node `gathering_node`, and not waited for.
+ * Blocks. */
 void starpu_data_unpartition(starpu_data_handle_t root_data, unsigned gathering_node);
 
 /* Returns the number of children, 0 when the data is not cut. */
 int starpu_data_get_nb_children(starpu_data_handle_t handle);
 
-/* Returns child `i`. */
+/* Returns child `i`; NULL, with a message: there is none, or the data is not cut. The handle is the
+ * library's. */
 starpu_data_handle_t starpu_data_get_child(starpu_data_handle_t handle, unsigned i);
 
-/* Returns a descendant: `depth` child numbers follow, one for each level. */
+/* Returns a descendant: `depth` child numbers (unsigned) follow, one for each level; NULL as above. */
 starpu_data_handle_t starpu_data_get_sub_data(starpu_data_handle_t root_data, unsigned depth, ...);
 
-/* Same from a va_list. */
+/* Returns the same, from a va_list. */
 starpu_data_handle_t starpu_data_vget_sub_data(starpu_data_handle_t root_data, unsigned depth, va_list pa);
 
 /* Cuts the data by the first of `nfilters` filters (struct starpu_data_filter *) that follow, each
- * child by the second, and so on. */
+ * child by the second, and so on. Blocks. */
 void starpu_data_map_filters(starpu_data_handle_t root_data, unsigned nfilters, ...);
 
 /* Same from a va_list. */
@@ -86,8 +89,8 @@ void starpu_data_map_filters_array(starpu_data_handle_t root_handle, int nfilter
 
 /* ---- By plan. `nparts` is the number of children, `children` the array that planning filled ---- */
 
-/* Makes the children of a plan and fills `children` (room for all of them, the caller's). Nothing is
- * cut yet, nothing waits. Children may be planned again. */
+/* Makes the children of a plan and fills `children` (room for all of them, the caller's; with NULL on an
+ * error). Nothing is cut yet, nothing waits. Children may be planned again. */
 void starpu_data_partition_plan(starpu_data_handle_t initial_handle, struct starpu_data_filter *f,
                                 starpu_data_handle_t *children);
 
@@ -109,49 +112,51 @@ void starpu_data_partition_readwrite_upgrade_submit(starpu_data_handle_t initial
 void starpu_data_partition_readonly_downgrade_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                                      starpu_data_handle_t *children);
 
-/* From here the parent may be used and the children not. `gathering_node` is where the pieces are
- * brought together, -1: where the runtime likes. */
+/* From here the parent may be used and the children not. The pieces are brought together in main memory,
+ * whatever `gathering_node` says. */
 void starpu_data_unpartition_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                     starpu_data_handle_t *children, int gathering_node);
 
 /* Same for whatever plan is active, at all levels below. */
 void starpu_data_unpartition_submit_r(starpu_data_handle_t initial_handle, int gathering_node);
 
-/* From here parent and children may both be read. */
+/* From here parent and children may both be read: the same as
+ * starpu_data_partition_readonly_downgrade_submit(). */
 void starpu_data_unpartition_readonly_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                              starpu_data_handle_t *children, int gathering_node);
 
-/* Like starpu_data_partition_submit(), with or without sequential consistency for the switch itself. */
+/* The next four do as their names say without "sequential_consistency": switches are always in order, and
+ * `sequential_consistency` is ignored, as is the node. Like starpu_data_partition_submit(). */
 void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t initial_handle, unsigned nparts,
                                                          starpu_data_handle_t *children,
                                                          int sequential_consistency);
 
-/* Like starpu_data_partition_readonly_submit(), with or without sequential consistency for the
- * switch itself. */
+/* Like starpu_data_partition_readonly_submit(). */
 void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_handle_t initial_handle,
                                                                   unsigned nparts,
                                                                   starpu_data_handle_t *children,
                                                                   int sequential_consistency);
 
-/* Like starpu_data_unpartition_submit(), with or without sequential consistency for the switch
- * itself. */
+/* Like starpu_data_unpartition_submit(). */
 void starpu_data_unpartition_submit_sequential_consistency(starpu_data_handle_t initial_handle,
                                                            unsigned nparts, starpu_data_handle_t *children,
                                                            int gathering_node, int sequential_consistency);
 
-/* Same, and calls `callback_func(callback_arg)` when the switch is done. */
+/* Same, and calls `callback_func(callback_arg)` when the switch is done, on the thread that ends it; it must
+ * not block. NULL: nothing. */
 void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle_t initial_handle,
                                                               unsigned nparts, starpu_data_handle_t *children,
                                                               int gather_node, int sequential_consistency,
                                                               void (*callback_func)(void *),
                                                               void *callback_arg);
 
-/* Destroys the children of a plan once the tasks submitted on them are done. The plan must not be
- * active. Before the parent is unregistered. */
+/* Destroys the children of a plan once the tasks submitted on them are done; if the plan is active it is
+ * first put together in main memory. Refused while a child has plans of its own. Does not wait. Before the
+ * parent is unregistered. */
 void starpu_data_partition_clean(starpu_data_handle_t root_data, unsigned nparts,
                                  starpu_data_handle_t *children);
 
-/* Same; if the plan is active it is first put together on memory node `gather_node`. */
+/* Same; `gather_node` is ignored. */
 void starpu_data_partition_clean_node(starpu_data_handle_t root_data, unsigned nparts,
                                       starpu_data_handle_t *children, int gather_node);
 
@@ -168,8 +173,8 @@ void starpu_filter_nparts_compute_chunk_size_and_offset(unsigned n, unsigned npa
                                                         size_t *offset);
 
 /* Vector. _list cuts at the lengths in filter_arg_ptr (uint32_t, or long); divide_in_2 after filter_arg
- * elements; _shadow overlaps neighbours by filter_arg_ptr elements on each side; pick gives one
- * element each from filter_arg_ptr on. */
+ * elements; _shadow overlaps neighbours by filter_arg_ptr elements on each side (the number itself, as a
+ * pointer); pick gives one element each from filter_arg_ptr on. */
 void starpu_vector_filter_block(void *parent_interface, void *child_interface, struct starpu_data_filter *f,
                                 unsigned id, unsigned nparts);
 void starpu_vector_filter_block_shadow(void *parent_interface, void *child_interface,

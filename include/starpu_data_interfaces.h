@@ -2,8 +2,9 @@
 /*
  * Data interfaces: the shapes of data the runtime knows (matrix, vector, ...), how data of each is
  * registered and read inside of a task, and the table with which a program adds a shape of its own.
- * Threads: registration and queries from any thread after starpu_init(); the functions of a table are
- *   called by any thread of the runtime, several at once for different data.
+ * Threads: registration and queries from any thread after starpu_init(), task bodies and callbacks too; none
+ *   blocks. The functions of a table are called by any thread of the runtime, several at once for different
+ *   data.
  * Not here: what can be done with a handle of any shape (starpu_data.h); cutting it into pieces
  *   (starpu_data_filters.h).
  *
@@ -11,8 +12,11 @@
  * runtime allocates when the data is first written, and the addresses given are ignored. Sizes and
  * leading dimensions count elements, `elemsize`, `allocsize` and `offset` bytes. nx is the contiguous
  * dimension. The buffer is borrowed until unregistration. A `_get_` function returns what was
- * registered, a `_get_local_` one what holds on the calling worker's memory node, or on main memory
- * outside of a task. A codelet gets its buffers as pointers to the interface structures and reads them
+ * registered (main memory's view of it, where tasks have changed it), a `_get_local_` one what holds on the
+ * calling worker's memory node, or on main memory outside of a task; of a handle that is not registered, or
+ * has another interface, 0 or NULL, with a message. A registration that is refused (sizes that cannot be, no
+ * such node, no memory) says why and sets the handle to NULL; a `_ptr_register` says why and does nothing.
+ * A codelet gets its buffers as pointers to the interface structures and reads them
  * with the macros: `ptr` is an address (offset included), `dev_handle` what the device knows its
  * buffer by (OpenCL: cl_mem), from which the data begins at `offset`.
  */
@@ -179,7 +183,7 @@ struct starpu_data_interface_ops {
     int (*pointer_is_inside)(void *data_interface, unsigned node, void *ptr);
     size_t (*get_alloc_size)(starpu_data_handle_t handle); /* bytes of the buffer; get_size() if NULL */
     starpu_ssize_t (*get_max_size)(
-        starpu_data_handle_t handle); /* most bytes it may grow to; get_size() if NULL */
+        starpu_data_handle_t handle); /* most bytes it may grow to; not known if NULL */
     uint32_t (*alloc_footprint)(
         starpu_data_handle_t handle); /* hash of the buffer's shape; footprint() if NULL */
     int (*alloc_compare)(void *data_interface_a, void *data_interface_b); /* compare() if NULL */
@@ -213,7 +217,8 @@ void starpu_data_register_ops(struct starpu_data_interface_ops *ops);
 /* ---- Data of any interface ---- */
 
 /* Registers data with the interface `ops`. `data_interface` is a filled structure of it (copied).
- * Sets *handleptr. `ops` is borrowed as long as such data exists. */
+ * Sets *handleptr; to NULL, with a message: an argument is NULL, there is no such node, or no memory. `ops`
+ * is borrowed as long as such data exists. */
 void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface,
                           struct starpu_data_interface_ops *ops);
 
@@ -221,71 +226,80 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
  * functions after they set its addresses. */
 void starpu_data_ptr_register(starpu_data_handle_t handle, unsigned node);
 
-/* Registers new data with the shape of `handlesrc`, without home. Nothing of its value is copied. */
+/* Registers new data with the shape of `handlesrc`, without home. Nothing of its value is copied. Sets
+ * *handledst; to NULL on an error, which is said. */
 void starpu_data_register_same(starpu_data_handle_t *handledst, starpu_data_handle_t handlesrc);
 
-/* Returns the address of the data on `node`, NULL if it has none there. */
+/* Returns the address of the data on `node`, NULL if it has none there. Valid while the data is acquired
+ * there, or used by the task that asks. */
 void *starpu_data_handle_to_pointer(starpu_data_handle_t handle, unsigned node);
 
-/* Same, and keeps the buffer there from being evicted until starpu_data_handle_to_pointer_unref(). */
+/* Returns the same, and keeps the buffer there from being evicted until
+ * starpu_data_handle_to_pointer_unref(). */
 void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t handle, unsigned node);
 
-/* Ends what starpu_data_handle_to_pointer_ref() began. */
+/* Ends what starpu_data_handle_to_pointer_ref() began; what nobody began: a message. */
 void starpu_data_handle_to_pointer_unref(starpu_data_handle_t handle, unsigned node);
 
-/* Returns 1 if `ptr` lies in the data's buffer on `node`. */
+/* Returns 1 if `ptr` lies in the data's buffer on `node`, 0 if not; -1: its interface cannot tell. */
 int starpu_data_pointer_is_inside(starpu_data_handle_t handle, unsigned node, void *ptr);
 
 /* Returns the address of the data in main memory. Only valid while the data is acquired. */
 void *starpu_data_get_local_ptr(starpu_data_handle_t handle);
 
-/* Returns the data's interface structure of `memory_node`. Borrowed. */
+/* Returns the data's interface structure of `memory_node`, which is the library's; NULL: there is no such
+ * node. */
 void *starpu_data_get_interface_on_node(starpu_data_handle_t handle, unsigned memory_node);
 
-/* Returns which interface the data has. */
+/* Returns which interface the data has; STARPU_UNKNOWN_INTERFACE_ID: the handle is not registered. */
 enum starpu_data_interface_id starpu_data_get_interface_id(starpu_data_handle_t handle);
 
-/* Returns the bytes of the data. */
+/* Returns the bytes of the data; 0: the handle is not registered. */
 size_t starpu_data_get_size(starpu_data_handle_t handle);
 
-/* Returns the bytes of the data's buffer. */
+/* Returns the bytes of the data's buffer; those of the data, if its interface does not say. */
 size_t starpu_data_get_alloc_size(starpu_data_handle_t handle);
 
-/* Returns the most bytes that the data may take. */
+/* Returns the most bytes that the data may take; -1: its interface does not say. */
 starpu_ssize_t starpu_data_get_max_size(starpu_data_handle_t handle);
 
-/* Returns the memory node of the program's buffer, -1 if there is none. */
+/* Returns the memory node of the program's buffer; -1: there is none, or the handle is not registered. */
 int starpu_data_get_home_node(starpu_data_handle_t handle);
 
 /* Returns the data whose main-memory buffer begins at `ptr`, NULL if there is none. */
 starpu_data_handle_t starpu_data_lookup(const void *ptr);
 
-/* Prints the shape of the data on one line. */
+/* Prints the shape of the data as it is on `node`, on one line. */
 void starpu_data_print(starpu_data_handle_t handle, unsigned node, FILE *stream);
 
-/* Packs the data on `node` into a buffer of *count bytes; with `ptr` NULL only sets `count`. The
- * caller frees *ptr with starpu_free_on_node_flags(node, ptr, count, 0). Returns 0. */
+/* Packs the data on `node`, which the caller has acquired there, into a buffer of *count bytes; with `ptr`
+ * NULL only sets `count`. The caller frees *ptr with starpu_free_on_node_flags(node, ptr, count, 0). Returns
+ * 0; -EINVAL: the handle is not registered, or its interface cannot; else what that returns (-ENOMEM). */
 int starpu_data_pack_node(starpu_data_handle_t handle, unsigned node, void **ptr, starpu_ssize_t *count);
 
-/* Same in main memory (the calling worker's node in a task). */
+/* Same in main memory. Returns the same. */
 int starpu_data_pack(starpu_data_handle_t handle, void **ptr, starpu_ssize_t *count);
 
-/* Sets the data on `node` from `count` packed bytes. `ptr` remains the caller's. Returns 0. */
+/* Sets the data on `node`, which the caller has acquired there for writing, from `count` packed bytes. `ptr`
+ * remains the caller's. Returns 0; -EINVAL: the handle is not registered, or its interface cannot, or `count`
+ * does not fit. */
 int starpu_data_peek_node(starpu_data_handle_t handle, unsigned node, void *ptr, size_t count);
 
-/* Same in main memory (the calling worker's node in a task). */
+/* Same in main memory. Returns the same. */
 int starpu_data_peek(starpu_data_handle_t handle, void *ptr, size_t count);
 
-/* Same as starpu_data_peek_node(), and frees `ptr`. Returns 0. */
+/* Same as starpu_data_peek_node(), and frees `ptr`, as the data's interface does it (those here: also after
+ * an error). Returns the same. */
 int starpu_data_unpack_node(starpu_data_handle_t handle, unsigned node, void *ptr, size_t count);
 
-/* Same in main memory (the calling worker's node in a task). */
+/* Same in main memory. Returns the same. */
 int starpu_data_unpack(starpu_data_handle_t handle, void *ptr, size_t count);
 
 /* ---- What a table is built from ---- */
 
 /* Copies `size` bytes between two buffers of any two memory nodes. The addresses are dev_handles.
- * Returns 0 when done, -EAGAIN when it goes on behind `async_data`. */
+ * Returns 0 when done, -EAGAIN when it goes on behind `async_data` (NULL: it never does), or why it failed:
+ * -EINVAL: there is no such node; -ENOMEM; a device's error. So do the next. */
 int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                           size_t dst_offset, unsigned dst_node, size_t size, void *async_data);
 
@@ -315,7 +329,7 @@ int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node,
 /* Notes that an interface's own driver copy begins; *start is for the end. */
 void starpu_interface_start_driver_copy_async(unsigned src_node, unsigned dst_node, double *start);
 
-/* Notes that it was submitted. */
+/* Notes that it was submitted: in a verbose run one that took long is told. */
 void starpu_interface_end_driver_copy_async(unsigned src_node, unsigned dst_node, double start);
 
 /* Same as starpu_interface_start_driver_copy_async(), places named by device. */
@@ -334,32 +348,33 @@ void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t siz
 void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size);
 
 /* Maps `size` bytes of `src_node` into `dst_node` and returns their address there. *ret: 0, or a
- * negative errno. */
+ * negative errno. In this version nothing can be mapped: 0, and -ENOSYS in *ret. */
 uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node,
                                size_t size, int *ret);
 
-/* Undoes starpu_interface_map(). Returns 0. */
+/* Undoes starpu_interface_map(). Returns -ENOSYS: nothing can be mapped. */
 int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                            unsigned dst_node, size_t size);
 
-/* Makes writes on the source side visible on the mapped one. Returns 0. */
+/* Makes writes on the source side visible on the mapped one. Returns -ENOSYS: nothing can be mapped. */
 int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                                 size_t dst_offset, unsigned dst_node, size_t size);
 
 /* Allocates `size` bytes on `dst_node`; `flags` as for starpu_malloc_flags(). Returns a dev_handle;
- * 0 when there is no memory. */
+ * 0: there is no memory, or (with a message) no such node. With STARPU_MEMORY_WAIT it waits for room. */
 uintptr_t starpu_malloc_on_node_flags(unsigned dst_node, size_t size, int flags);
 
-/* Same with the node's default flags. */
+/* Returns the same, with the node's default flags. */
 uintptr_t starpu_malloc_on_node(unsigned dst_node, size_t size);
 
-/* Frees what starpu_malloc_on_node_flags() returned; size and flags must be the same. */
+/* Frees what starpu_malloc_on_node_flags() returned; size and flags must be the same. 0 is nothing. */
 void starpu_free_on_node_flags(unsigned dst_node, uintptr_t addr, size_t size, int flags);
 
 /* Frees what starpu_malloc_on_node() returned. */
 void starpu_free_on_node(unsigned dst_node, uintptr_t addr, size_t size);
 
-/* Sets the default flags of `node`. */
+/* Sets the default flags of `node` (STARPU_MALLOC_PINNED | STARPU_MALLOC_COUNT at first). At any time, but
+ * not between allocating and freeing a buffer with the others. */
 void starpu_malloc_on_node_set_default_flags(unsigned node, int flags);
 
 /* ---- Variable: some bytes ---- */
@@ -659,16 +674,16 @@ void starpu_ndim_data_register(starpu_data_handle_t *handleptr, int home_node, u
 void starpu_ndim_ptr_register(starpu_data_handle_t handle, unsigned node, uintptr_t ptr, uintptr_t dev_handle,
                               size_t offset, size_t *ldn);
 
-/* Elements of each dimension. Borrowed. */
+/* Elements of each dimension: an array of the library's. */
 size_t *starpu_ndim_get_nn(starpu_data_handle_t handle);
 
-/* Elements of dimension `i`. */
+/* Elements of dimension `i`; 0, with a message: there is no such dimension. */
 size_t starpu_ndim_get_ni(starpu_data_handle_t handle, size_t i);
 
-/* Leading dimensions here. Borrowed. */
+/* Leading dimensions here: an array of the library's. */
 size_t *starpu_ndim_get_local_ldn(starpu_data_handle_t handle);
 
-/* Leading dimension of dimension `i` here. */
+/* Leading dimension of dimension `i` here; 0, with a message: there is no such dimension. */
 size_t starpu_ndim_get_local_ldi(starpu_data_handle_t handle, size_t i);
 
 /* Its address here. */

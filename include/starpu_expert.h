@@ -18,14 +18,15 @@ extern "C" {
 /* Wakes all sleeping workers, which look for tasks again and poll the hooks. */
 void starpu_wake_all_blocked_workers(void);
 
-/* Calls `func(arg)` whenever a worker looks after transfers; it returns 0 as long as workers may not
- * sleep, 1 otherwise. Returns the hook's number; -1 when there is no room. */
+/* Calls `func(arg)` whenever a worker, or a thread that waits in the runtime, looks after transfers; it
+ * returns 0 to be called again soon, 1 otherwise. Returns the hook's number; -1 when there are 4, of both
+ * kinds together. */
 int starpu_progression_hook_register(unsigned (*func)(void *arg), void *arg);
 
-/* Removes a hook; it may still be running when this returns. */
+/* Removes a hook; it may still be running when this returns. A number that is none is nothing. */
 void starpu_progression_hook_deregister(int hook_id);
 
-/* Same, only when a worker found no task. */
+/* Does and returns the same: idle workers are among those who look. */
 int starpu_idle_hook_register(unsigned (*func)(void *arg), void *arg);
 
 /* Removes such a hook; it may still be running when this returns. */

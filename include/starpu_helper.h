@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starpu_helper.h: small services: environment variables, time, a function on every worker, copies of data.
  *
- * Threads: any, unless a function says otherwise.
+ * Threads: any, unless a function says otherwise; while the runtime is up, but for environment variables and
+ * time. Only starpu_execute_on_... and synchronous copies block.
  * Owns: nothing.
  * Not here: assertions and atomic operations (starpu_util.h).
  */
@@ -40,7 +41,8 @@ char *starpu_getenv(const char *str);
  * reported. */
 int starpu_get_env_string_var_default(const char *str, const char *strings[], int defvalue);
 
-/* Size that a variable gives, in bytes; K, M, G and so on are understood. */
+/* Size that a variable gives, in bytes; K, M, G and so on are understood, in powers of 1024. defval: not set;
+ * or not a size from 0 to INT_MAX, which is reported. */
 int starpu_get_env_size_default(const char *str, int defval);
 
 /* A variable's value as a number that is not negative; -1: not set, or something else, which is reported. */
@@ -88,9 +90,11 @@ static STARPU_INLINE float starpu_get_env_float_default(const char *str, float d
 #define starpu_getenv_string_var_default(str, strings, defvalue)                                             \
     starpu_get_env_string_var_default((str), (strings), (defvalue))
 
-/* ---- Running a function on workers; these block, so not in task bodies or callbacks ---- */
+/* ---- Running a function on workers. These block until it has run everywhere. What goes wrong (in a task
+ * body or a callback, func NULL, no memory, a worker that is none) goes to orrery_set_error_hook() ---- */
 
-/* Call func(arg) once on each worker that the mask `where` allows; the second form names it in traces. */
+/* Call func(arg) once on each worker that the mask `where` allows, as a task bound to it; the second form
+ * names it (may be NULL). */
 void starpu_execute_on_each_worker(void (*func)(void *), void *arg, uint32_t where);
 void starpu_execute_on_each_worker_ex(void (*func)(void *), void *arg, uint32_t where, const char *name);
 
@@ -100,7 +104,7 @@ void starpu_execute_on_specific_workers(void (*func)(void *), void *arg, unsigne
 
 /* ---- Time ---- */
 
-/* Time in us, from some moment in the past; never goes back. And that moment, in the same clock. */
+/* Time in us, from some moment in the past; never goes back. And that moment, in the same clock: 0. */
 double starpu_timing_now(void);
 double starpu_timing_get_reference(void);
 
@@ -108,8 +112,9 @@ double starpu_timing_get_reference(void);
 
 /* Copy a datum to another of the same kind and size, as a task: submitted, or also waited for if not
  * asynchronous. A dense destination takes the source's shape if nothing lies between its elements. When
- * it has ended, callback_func(callback_arg) is called unless NULL. Returns 0; -EINVAL if interfaces, sizes
- * or shapes do not go together; -ENODEV, -ENOMEM as starpu_task_submit(). */
+ * it has ended, callback_func(callback_arg) is called unless NULL. Returns 0; -EINVAL: a handle is not
+ * registered, or interfaces, sizes or shapes do not go together; -EDEADLK: not asynchronous, in a task or a
+ * callback; -ENODEV, -ENOMEM and others as starpu_task_submit(). */
 int starpu_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, int asynchronous,
                     void (*callback_func)(void *), void *callback_arg);
 int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
@@ -117,7 +122,7 @@ int starpu_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle
                              int priority);
 
 /* Make a read-only copy of a datum, which may share its memory. The new handle is the caller's to unregister.
- * Returns 0. */
+ * Returns 0; -ENOMEM, or as an asynchronous starpu_data_cpy(): then the new handle is none. */
 int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle);
 
 /* Same, returning the new handle; NULL on an error that was said. */
@@ -125,13 +130,13 @@ starpu_data_handle_t starpu_data_dup_ro_get(starpu_data_handle_t handle);
 
 /* ---- Machine ---- */
 
-/* Print where workers are bound. */
+/* Print, on stdout, where workers are bound. */
 void starpu_display_bindings(void);
 
 /* The system's number of a processing unit. */
 int starpu_get_pu_os_index(unsigned logical_index);
 
-/* Mask of the NUMA nodes that hold a memory area; -1: not known. */
+/* Mask of the NUMA nodes that hold a memory area (bit n: the one the system numbers n); -1: not known. */
 long starpu_get_memory_location_bitmap(void *ptr, size_t size);
 
 #ifdef STARPU_HAVE_HWLOC

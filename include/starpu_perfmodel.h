@@ -2,8 +2,8 @@
 /*
  * Performance models: how long (or how much energy) a codelet takes on each architecture, and how long
  * transfers take.
- * Threads: any thread after starpu_init(), unless a comment says otherwise; a model itself must not be
- *   changed by the program once a task uses it.
+ * Threads: any thread after starpu_init(), unless a comment says otherwise; nothing blocks. A model itself
+ *   must not be changed by the program once a task uses it. Results and ownership: as starpu.h says.
  * Not here: what a task is expected to take (starpu_task_expected_length(), starpu_scheduler.h); what
  *   it took (starpu_profiling.h).
  *
@@ -168,24 +168,25 @@ void starpu_perfmodel_init(struct starpu_perfmodel *model);
  * are lost. Returns 0. */
 int starpu_perfmodel_deinit(struct starpu_perfmodel *model);
 
-/* Gets the models' directory ready without starpu_init(), for tools that only read models. */
+/* Reads the settings of models without starpu_init(), for tools that only read models. */
 void starpu_perfmodel_initialize(void);
 
-/* Frees what starpu_perfmodel_initialize() allocated, and every loaded model. */
+/* Frees every loaded model. While no task uses one; for tools without starpu_init(). */
 void starpu_perfmodel_free_sampling(void);
 
-/* Fills `model` from the file `filename`. Returns 0; 1 when it cannot be read or is damaged. */
+/* Fills `model` from the file `filename`; its type and symbol too, if they are not set. Returns 0; 1 when it
+ * cannot be read or is damaged, or there is no memory. Without starpu_init(), too. */
 int starpu_perfmodel_load_file(const char *filename, struct starpu_perfmodel *model);
 
 /* Fills `model` from the file of `symbol` on this machine; lists near names on stderr when there is
- * none. Returns 0; 1 when there is none. */
+ * none. Returns 0; 1 as starpu_perfmodel_load_file(), and when there is none. */
 int starpu_perfmodel_load_symbol(const char *symbol, struct starpu_perfmodel *model);
 
 /* Frees what loading filled in. Returns 0. */
 int starpu_perfmodel_unload_model(struct starpu_perfmodel *model);
 
 /* Writes a model's measures to its file now (starpu_shutdown() does it for all). `model` must have a
- * symbol. */
+ * symbol or a path, else nothing happens. What cannot be written is warned of. */
 void starpu_save_history_based_model(struct starpu_perfmodel *model);
 
 /* Sets `path` to the file of `symbol` on this machine, empty if there is none. At most `maxlen`
@@ -199,55 +200,62 @@ void starpu_perfmodel_debugfilepath(struct starpu_perfmodel *model, struct starp
 /* Prints where models are kept. */
 void starpu_perfmodel_directory(FILE *output);
 
-/* Prints the names of all models kept for this machine. Returns 0. */
+/* Prints the names of all models kept for this machine. Returns 0, also if there are none; a negative errno:
+ * the directory cannot be read. */
 int starpu_perfmodel_list(FILE *output);
 
 /* ---- Architectures ---- */
 
-/* Returns the architecture of a worker (a combined worker included) in a scheduling context.
- * Borrowed. */
+/* Returns the architecture of a worker (a combined worker included), the same in all contexts; NULL: there is
+ * no such worker. Valid until starpu_shutdown(). */
 struct starpu_perfmodel_arch *starpu_worker_get_perf_archtype(int workerid, unsigned sched_ctx_id);
 
 /* Returns the number of known combinations of devices. */
 int starpu_perfmodel_get_narch_combs(void);
 
-/* Makes a combination of `ndevices` devices known. `devices` is copied. Returns its number. */
+/* Makes a combination of `ndevices` devices known. `devices` is copied. Returns its number; -1: fewer than 1
+ * or more than 64 devices, or no room or memory for another. */
 int starpu_perfmodel_arch_comb_add(int ndevices, struct starpu_perfmodel_device *devices);
 
 /* Returns the number of a combination, -1 if it is not known. */
 int starpu_perfmodel_arch_comb_get(int ndevices, struct starpu_perfmodel_device *devices);
 
-/* Returns combination number `comb`. Borrowed. */
+/* Returns combination number `comb`; NULL: there is none. Valid until starpu_shutdown(). */
 struct starpu_perfmodel_arch *starpu_perfmodel_arch_comb_fetch(int comb);
 
-/* Returns the name of a type of worker in the names of files and architectures. Static. */
+/* Returns the name of a type of worker in the names of files and architectures, a static string; "unknown":
+ * there is no such type. At any time. */
 const char *starpu_perfmodel_get_archtype_name(enum starpu_worker_archtype archtype);
 
-/* Writes the name of an architecture and implementation into `archname` of `maxlen` bytes. */
+/* Writes the name of an architecture and implementation into `archname` of `maxlen` bytes, cut to that with
+ * the final zero. */
 void starpu_perfmodel_get_arch_name(struct starpu_perfmodel_arch *arch, char *archname, size_t maxlen,
                                     unsigned nimpl);
 
-/* Returns what the model holds for an architecture and implementation, NULL if nothing. Borrowed. */
+/* Returns what the model holds for an architecture and implementation, NULL if nothing. Valid as long as the
+ * model is. */
 struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_arch(struct starpu_perfmodel *model,
                                                                       struct starpu_perfmodel_arch *arch,
                                                                       unsigned impl);
 
-/* Same, the architecture given as (enum starpu_worker_archtype, int devid, int ncores) for each
- * device, then -1. What is not there is created. */
+/* Returns the same, the architecture given as (enum starpu_worker_archtype, int devid, int ncores) for each
+ * device, then -1. What is not there is created; NULL: it cannot be. */
 struct starpu_perfmodel_per_arch *starpu_perfmodel_get_model_per_devices(struct starpu_perfmodel *model,
                                                                          int impl, ...);
 
-/* Sets the cost function of the architecture given the same way. Returns 0; -ENOMEM. */
+/* Sets the cost function of the architecture given the same way. Before tasks with the model are submitted.
+ * Returns 0; -ENOMEM, also for devices, an implementation or a model that cannot be. */
 int starpu_perfmodel_set_per_devices_cost_function(struct starpu_perfmodel *model, int impl,
                                                    starpu_perfmodel_per_arch_cost_function func, ...);
 
-/* Sets the size function of the architecture given the same way. Returns 0; -ENOMEM. */
+/* Sets the size function of the architecture given the same way. Returns the same. */
 int starpu_perfmodel_set_per_devices_size_base(struct starpu_perfmodel *model, int impl,
                                                starpu_perfmodel_per_arch_size_base func, ...);
 
 /* ---- Measures ---- */
 
-/* Adds one measure of `task` on worker `cpuid`'s architecture `arch` with implementation `nimpl`. */
+/* Adds one measure of `task` on architecture `arch` with implementation `nimpl`; `cpuid` is ignored. A model
+ * that keeps no measures: a message. */
 void starpu_perfmodel_update_history(struct starpu_perfmodel *model, struct starpu_task *task,
                                      struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
                                      double measured);
@@ -257,16 +265,18 @@ void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct st
                                        struct starpu_perfmodel_arch *arch, unsigned cpuid, unsigned nimpl,
                                        double average_measured, unsigned number);
 
-/* Returns the mean of what was measured for `footprint` on `arch`; NaN if nothing was. */
+/* Returns the mean of what was measured for `footprint` on `arch`, with the first implementation that was
+ * measured; NaN if nothing was. */
 double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *model,
                                                     struct starpu_perfmodel_arch *arch, uint32_t footprint);
 
-/* Starts measuring the energy of worker `workerid`'s device, or of all CPU cores when `archi` is
- * STARPU_CPU_WORKER and workerid -1. Returns 0; -1 where this machine cannot measure it. */
+/* Starts measuring the energy of all CPU cores: `archi` is STARPU_CPU_WORKER and workerid -1; that of
+ * anything else cannot be measured here. One measurement at a time. Returns 0; -1: it cannot be measured, or
+ * not on this machine. */
 int starpu_energy_start(int workerid, enum starpu_worker_archtype archi);
 
 /* Ends it and adds the energy, divided by `ntasks`, to `model` as a measure of `task` with
- * implementation `nimpl`. Returns 0; -1 where this machine cannot measure it. */
+ * implementation `nimpl`. Returns 0; -1: it was not started, cannot be measured, or ntasks is 0. */
 int starpu_energy_stop(struct starpu_perfmodel *model, struct starpu_task *task, unsigned nimpl,
                        unsigned ntasks, int workerid, enum starpu_worker_archtype archi);
 
@@ -278,8 +288,9 @@ void starpu_perfmodel_dump_xml(FILE *output, struct starpu_perfmodel *model);
 /* Prints the architectures that a model holds measures for. Returns 0. */
 int starpu_perfmodel_list_combs(FILE *output, struct starpu_perfmodel *model);
 
-/* Prints what a model holds for one architecture and implementation: `parameter` one of its
- * regression values (NULL: the history), `footprint` one entry (NULL: all). */
+/* Prints what a model holds for one architecture and implementation: `parameter` one of its values ("alpha",
+ * "beta", "a", "b", "c", "mean", "stddev", "path-file-debug"; NULL: the history), `footprint` one entry
+ * (NULL: all). Nothing, if it holds nothing. */
 void starpu_perfmodel_print(struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch,
                             unsigned nimpl, char *parameter, uint32_t *footprint, FILE *output);
 
@@ -296,19 +307,20 @@ int starpu_perfmodel_print_estimations(struct starpu_perfmodel *model, uint32_t 
 /* Prints bandwidth and latency between all memory nodes. */
 void starpu_bus_print_bandwidth(FILE *f);
 
-/* Prints which NUMA nodes are close to which devices. */
+/* Prints the memory nodes and their devices. */
 void starpu_bus_print_affinity(FILE *f);
 
-/* Prints the names of the files with these measures. */
+/* Prints the name of the file with these measures, or why there is none. */
 void starpu_bus_print_filenames(FILE *f);
 
-/* Returns the bandwidth from one memory node to another in MB/s. */
+/* Returns the bandwidth from one memory node to another in MB/s; infinity where nothing is moved; NaN: there
+ * is no such node. */
 double starpu_transfer_bandwidth(unsigned src_node, unsigned dst_node);
 
-/* Returns the latency from one memory node to another in microseconds. */
+/* Returns the latency from one memory node to another in microseconds; NaN: there is no such node. */
 double starpu_transfer_latency(unsigned src_node, unsigned dst_node);
 
-/* Returns the time to move `size` bytes from one memory node to another in microseconds. */
+/* Returns the time to move `size` bytes from one memory node to another, which there are, in microseconds. */
 double starpu_transfer_predict(unsigned src_node, unsigned dst_node, size_t size);
 
 #pragma GCC visibility pop

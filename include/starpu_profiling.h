@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Profiling: when each task was submitted, scheduled and run, what each worker and each bus did.
- * Threads: any thread after starpu_init(). What is read while tasks run may be a little old.
+ * Threads: any thread after starpu_init(), task bodies and callbacks too; nothing blocks. What is read while
+ *   tasks run may be a little old.
  * Not here: traces (starpu_fxt.h); models of what tasks take (starpu_perfmodel.h).
  */
 #ifndef STARPU_PROFILING_H
@@ -38,31 +39,31 @@ struct starpu_profiling_task_info {
     struct timespec callback_start_time;
     struct timespec callback_end_time;
     int workerid;           /* where it ran, -1 not yet */
-    uint64_t used_cycles;   /* 0 where they cannot be counted */
-    uint64_t stall_cycles;  /* 0 where they cannot be counted */
-    double energy_consumed; /* joules, 0 where it cannot be measured */
-    int *papi_values;       /* values of hardware counters, NULL if none were asked for */
-    int papi_event_set;     /* which */
+    uint64_t used_cycles;   /* 0: they are not counted */
+    uint64_t stall_cycles;  /* 0: they are not counted */
+    double energy_consumed; /* joules, by the codelet's energy model; 0: it has none, or knows nothing */
+    int *papi_values;       /* NULL: hardware counters are not read */
+    int papi_event_set;
 };
 
-/* What a worker did from start_time on. The all_ times add up what overlaps. */
+/* What a worker did from start_time on. The all_ times are the same here. */
 struct starpu_profiling_worker_info {
     struct timespec start_time;
     struct timespec total_time;
     struct timespec executing_time;  /* tasks */
-    struct timespec callback_time;   /* callbacks, no task running */
-    struct timespec waiting_time;    /* for data, no task running */
+    struct timespec callback_time;   /* 0: not measured */
+    struct timespec waiting_time;    /* 0: not measured */
     struct timespec sleeping_time;   /* nothing to do */
-    struct timespec scheduling_time; /* in the policy, no task running */
+    struct timespec scheduling_time; /* 0: not measured */
     struct timespec all_executing_time;
     struct timespec all_callback_time;
     struct timespec all_waiting_time;
     struct timespec all_sleeping_time;
     struct timespec all_scheduling_time;
     int executed_tasks;
-    uint64_t used_cycles;   /* 0 where they cannot be counted */
-    uint64_t stall_cycles;  /* 0 where they cannot be counted */
-    double energy_consumed; /* joules, 0 where it cannot be measured */
+    uint64_t used_cycles;   /* 0: they are not counted */
+    uint64_t stall_cycles;  /* 0: they are not counted */
+    double energy_consumed; /* joules, of the tasks */
     double flops;           /* given by the tasks */
 };
 
@@ -74,17 +75,18 @@ struct starpu_profiling_bus_info {
     int transfer_count;
 };
 
-/* Starts profiling anew if the environment says so (STARPU_PROFILING). Done by starpu_init(). */
+/* Starts profiling anew if the environment says so (STARPU_PROFILING, STARPU_WORKER_STATS). Done by
+ * starpu_init(). */
 void starpu_profiling_init(void);
 
-/* Sets the number that profiling output of this process carries. */
+/* Sets the number that profiling output of this process carries; below 0: none, as at first. At any time. */
 void starpu_profiling_set_id(int new_id);
 
 /* Turns profiling on or off (STARPU_PROFILING_ENABLE, STARPU_PROFILING_DISABLE); turning it on
- * starts all counts anew. Returns the state before. */
+ * starts all counts anew. Returns the state before. Also before starpu_init(), for what follows it. */
 int starpu_profiling_status_set(int status);
 
-/* Returns the state. */
+/* Returns the state. At any time. */
 int starpu_profiling_status_get(void);
 
 /* Sets what the worker did since the last call (or since profiling began) and starts anew.
@@ -96,29 +98,29 @@ int starpu_profiling_worker_get_info(int workerid, struct starpu_profiling_worke
 /* Returns the number of buses. */
 int starpu_bus_get_count(void);
 
-/* Returns the bus from memory node `src` to `dst`. */
+/* Returns the bus from memory node `src` to `dst`; -1: there is none, or they are the same. */
 int starpu_bus_get_id(int src, int dst);
 
-/* Returns the memory node that a bus begins at. */
+/* Returns the memory node that a bus begins at; -1: there is no such bus. */
 int starpu_bus_get_src(int busid);
 
-/* Returns the memory node that a bus ends at. */
+/* Returns the memory node that a bus ends at; -1: there is no such bus. */
 int starpu_bus_get_dst(int busid);
 
-/* Says whether a bus between devices goes without main memory. */
+/* Says whether a bus between devices goes without main memory; for starpu_bus_get_direct() only. */
 void starpu_bus_set_direct(int busid, int direct);
 
-/* Returns whether it does. */
+/* Returns what was said, else whether it does (1, else 0). */
 int starpu_bus_get_direct(int busid);
 
-/* Says how many devices share a bus. */
+/* Says how many devices share a bus; for starpu_bus_get_ngpus() only. */
 void starpu_bus_set_ngpus(int busid, int ngpus);
 
 /* Returns how many do, 0 if it was not said. */
 int starpu_bus_get_ngpus(int busid);
 
 /* Sets what a bus did since the last call and starts anew. `bus_info` may be NULL. Returns 0;
- * -EINVAL. */
+ * -EINVAL: there is no such bus. Buses count whether profiling is on or off. */
 int starpu_bus_get_profiling_info(int busid, struct starpu_profiling_bus_info *bus_info);
 
 /* ---- Display on stderr ---- */
@@ -129,7 +131,7 @@ void starpu_profiling_bus_helper_display_summary(void);
 /* Prints what all workers did. */
 void starpu_profiling_worker_helper_display_summary(void);
 
-/* Prints what every memory node holds of the registered data. */
+/* Prints how many bytes of each memory node are in use, and its limit. */
 void starpu_data_display_memory_stats(void);
 
 /* ---- Times ---- */

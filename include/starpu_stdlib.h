@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starpu_stdlib.h: main memory that devices reach fast, and what memory each node has.
  *
- * Threads: any, while the runtime is up; starpu_malloc() and starpu_free_noflag() at any time.
+ * Threads: any, while the runtime is up, task bodies and callbacks too; starpu_malloc() and
+ * starpu_free_noflag() at any time. What waits for room (STARPU_MEMORY_WAIT) is not refused in task bodies,
+ * and must not wait there for what the task itself uses.
  * Owns: nothing.
  * Not here: memory of data handles (starpu_data_interfaces.h).
  */
@@ -29,31 +31,35 @@ extern "C" {
 #define starpu_data_malloc_pinned_if_possible starpu_malloc
 #define starpu_data_free_pinned_if_possible starpu_free
 
-/* Align what starpu_malloc() gives from now on; a power of two, at least sizeof(void *). */
+/* Align what starpu_malloc() gives from now on; a power of two, at least sizeof(void *), or it is refused
+ * with a message. It never becomes less. At any time. */
 void starpu_malloc_set_align(size_t align);
 
-/* Allocate main memory, pinned if a device profits, into *A. Returns 0; -ENOMEM, *A is then unchanged. */
+/* Allocate main memory, pinned if a device profits, into *A. Returns 0; -ENOMEM: none, or over the limit;
+ * -EINVAL: A is NULL. *A is then unchanged. */
 int starpu_malloc(void **A, size_t dim);
 int starpu_malloc_flags(void **A, size_t dim, int flags);
 
-/* Free it, with the size and flags of its allocation. Return 0. */
+/* Free it, with the size and flags of its allocation; NULL is nothing. Return 0. */
 int starpu_free_noflag(void *A, size_t dim);
 int starpu_free_flags(void *A, size_t dim, int flags);
 
-/* Old: the same without the size. */
+/* Old: the same without the size, for what starpu_malloc() gave. Returns 0. */
 int starpu_free(void *A);
 
-/* Functions to allocate and free main memory instead of the library's; set before starpu_init(). They return
- * 0 or an error. */
+/* Functions to allocate and free main memory instead of the library's; set before starpu_init() and any
+ * allocation. They return 0 or an error, and are called by any thread. NULL: the library's own. */
 typedef int (*starpu_malloc_hook)(unsigned dst_node, void **A, size_t dim, int flags);
 typedef int (*starpu_free_hook)(unsigned dst_node, void *A, size_t dim, int flags);
 void starpu_malloc_set_hooks(starpu_malloc_hook malloc_hook, starpu_free_hook free_hook);
 
-/* Pin memory that the program allocated, and undo that. Return 0; also where there is no device to profit. */
+/* Pin memory that the program allocated, and undo that. Return 0: no device of this version profits, and
+ * nothing is done. */
 int starpu_memory_pin(void *addr, size_t size);
 int starpu_memory_unpin(void *addr, size_t size);
 
-/* Bytes of a node, or of all: limit, what is left of it (-1: no limit), what is used. */
+/* Bytes of a node, or of all: limit, what is left of it (-1: no limit, or no such node; of all: one of them
+ * has none), what is used (0: no such node). */
 starpu_ssize_t starpu_memory_get_total(unsigned node);
 starpu_ssize_t starpu_memory_get_available(unsigned node);
 size_t starpu_memory_get_used(unsigned node);
@@ -61,19 +67,20 @@ starpu_ssize_t starpu_memory_get_total_all_nodes(void);
 starpu_ssize_t starpu_memory_get_available_all_nodes(void);
 size_t starpu_memory_get_used_all_nodes(void);
 
-/* Count memory that the program uses on a node. Returns 0; -ENOMEM: over the limit and neither flag was
- * given. */
+/* Count memory that the program uses on a node, and that it does not any more. Returns 0; -ENOMEM: over the
+ * limit and neither flag was given, or more than the limit itself; -EINVAL: there is no such node. */
 int starpu_memory_allocate(unsigned node, size_t size, int flags);
 void starpu_memory_deallocate(unsigned node, size_t size);
 
-/* Block until size bytes are left on the node, if it has a limit. */
+/* Wait until size bytes are left on the node, if it has a limit; not in task bodies. More than the limit: a
+ * message, at once. */
 void starpu_memory_wait_available(unsigned node, size_t size);
 
-/* Sleep. */
+/* Sleep, for so many seconds, or microseconds. At any time. */
 void starpu_sleep(float nb_sec);
 void starpu_usleep(float nb_micro_sec);
 
-/* Count energy, in J, beside what is measured; and what was used in all. */
+/* Count energy, in J, that the program says it used; and what it said in all. At any time. */
 void starpu_energy_use(float joules);
 double starpu_energy_used(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starpu_task_util.h: making and submitting a task in one call, and packing its arguments.
  *
- * Threads: any.
+ * Threads: any, task bodies and callbacks too; a buffer being packed or unpacked by one at a time. Nothing
+ * blocks, but to insert a synchronous task.
  * Owns: nothing.
  * Not here: the same over MPI (starpu_mpi.h), the task itself (starpu_task.h).
  *
@@ -128,16 +129,17 @@ extern "C" {
 
 /* ---- Making tasks ---- */
 
-/* Make and submit a task. Returns as starpu_task_submit(); after an error nothing is left of it. */
+/* Make and submit a task. Returns as starpu_task_submit(); -EINVAL also: an unknown argument kind, or data
+ * that do not go with the codelet. After an error nothing is left of it. */
 int starpu_task_insert(struct starpu_codelet *cl, ...);
 
-/* Old name of the same. */
+/* Old name of the same. Returns the same. */
 int starpu_insert_task(struct starpu_codelet *cl, ...);
 
-/* Make a task without submitting it. Returns NULL after an error, which was reported. */
+/* Make a task without submitting it; it is the caller's. Returns NULL after an error, which was reported. */
 struct starpu_task *starpu_task_build(struct starpu_codelet *cl, ...);
 
-/* Fill in a task that the program made. Returns 0; -EINVAL: unknown argument kind; -ENOMEM. */
+/* Fill in a task that the program made. Returns 0; -EINVAL: NULL, or as above; -ENOMEM. */
 int starpu_task_set(struct starpu_task *task, struct starpu_codelet *cl, ...);
 
 /* These note the caller's file and line, for messages. */
@@ -152,8 +154,8 @@ int starpu_task_set(struct starpu_task *task, struct starpu_codelet *cl, ...);
 
 /* ---- Building blocks for a program's own insertion function ---- */
 
-/* Make room for `room` data more than current_buffer; allocated_buffers says how many the task has room for.
- */
+/* Make room for `room` data more than current_buffer; allocated_buffers says how many the task has room for,
+ * which stays as it was when out of memory. */
 void starpu_task_insert_data_make_room(struct starpu_codelet *cl, struct starpu_task *task,
                                        int *allocated_buffers, int current_buffer, int room);
 
@@ -171,13 +173,15 @@ void starpu_task_insert_data_process_mode_array_arg(struct starpu_codelet *cl, s
 /* ---- Packing and unpacking values for a task body ---- */
 
 /* Pack values, given as STARPU_VALUE, pointer, size, ..., 0, into a new buffer for cl_arg; the caller's, to
- * free(). */
+ * free(); NULL and 0 if there are none. Another kind ends it, with a message. Out of memory:
+ * orrery_set_error_hook(). */
 void starpu_codelet_pack_args(void **arg_buffer, size_t *arg_buffer_size, ...);
 
 /* Copy packed values, in order, to the pointers given, ended by 0; a NULL pointer ends it too. */
 void starpu_codelet_unpack_args(void *cl_arg, ...);
 
-/* The same, and copy the packed values that remain to buffer, for a later unpack. */
+/* The same, and copy the packed values that remain to buffer, for a later unpack; what does not fit into
+ * buffer_size bytes is not copied, with a message. */
 void starpu_codelet_unpack_args_and_copyleft(void *cl_arg, void *buffer, size_t buffer_size, ...);
 
 /* A buffer being packed or unpacked value by value. */
@@ -196,7 +200,8 @@ void starpu_codelet_pack_arg_fini(struct starpu_codelet_pack_arg_data *state, vo
                                   size_t *cl_arg_size);
 
 /* Unpack: init on a packed buffer (borrowed until fini), then for each value one of: copy it to ptr, which
- * has its size; copy it to a new block, the caller's to free(); point into the buffer; skip it. */
+ * has its size (NULL: skip it); copy it to a new block, the caller's to free() (NULL: out of memory); point
+ * into the buffer; skip it. When no value is left: a message, NULL and 0. */
 void starpu_codelet_unpack_arg_init(struct starpu_codelet_pack_arg_data *state, void *cl_arg,
                                     size_t cl_arg_size);
 void starpu_codelet_unpack_arg(struct starpu_codelet_pack_arg_data *state, void *ptr, size_t size);
