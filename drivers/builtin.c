@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* builtin.c: the list of drivers.
+/* builtin.c: the list of drivers, made of core/base/kind.def.
  * Threads: none. Owns: the list. Not here: the drivers. */
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/worker/driver.h"
 
-#define ORR_DRIVER(table) extern const struct orr_driver_ops table;
-#include "drivers/builtin.def"
-#undef ORR_DRIVER
+#define DRIVER(PREFIX, NAME, table) extern const struct orr_driver_ops table;
+#include "core/base/kind.def"
 
-const struct orr_driver_ops *const orr_drivers[] = {
-#define ORR_DRIVER(table) &table,
-#include "drivers/builtin.def"
-#undef ORR_DRIVER
-    NULL,
+const struct orr_driver orr_drivers[] = {
+#define DRIVER(PREFIX, NAME, table) { &table, &orr_kinds[PREFIX##_##NAME##_WORKER] },
+#include "core/base/kind.def"
+    { NULL, NULL },
 };

@@ -232,7 +232,7 @@ static bool ask_models(struct decision *c, struct kind *k, struct offer *o)
     struct starpu_codelet *cl = c->t->pub->cl;
     o->impls = 0;
     if (!(orr_task_where(c->t->pub) & w->where)) return false;
-    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS && w->driver->has_impl(cl, i); i++) {
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS && orr_worker_function(w, cl, i); i++) {
         o->us[i] = orr_task_expected(c->t, cl->model, k->comb, i, w->id);
         if (orr_unlikely(isnan(o->us[i]))) {
             note_uncalibrated(c, k, i);

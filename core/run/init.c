@@ -100,11 +100,6 @@ static bool poll_transfers(void *arg)
 
 /* ---- workers ---- */
 
-static uint32_t where_of_type(enum starpu_worker_archtype type)
-{
-    return STARPU_WORKER_TO_MASK(type);
-}
-
 /* Tells whether its worker holds it: a policy of the program may have forgotten that (sched/user.c). */
 static void init_sched_mutex(pthread_mutex_t *m)
 {
@@ -115,21 +110,22 @@ static void init_sched_mutex(pthread_mutex_t *m)
     pthread_mutexattr_destroy(&attr);
 }
 
-static int setup_worker(const struct orr_driver_ops *d, int devid, const struct starpu_conf *conf,
+static int setup_worker(const struct orr_driver *d, int devid, const struct starpu_conf *conf,
                         const int *cores)
 {
     struct orr_worker *w = &orr_workers[orr_worker_count];
     memset(w, 0, sizeof *w);
     w->id = (int)orr_worker_count;
-    w->type = d->type;
-    w->where = where_of_type(d->type);
+    w->type = d->kind->type;
+    w->where = STARPU_WORKER_TO_MASK(w->type);
+    w->functions = d->kind->functions;
     w->devid = devid;
     w->bindid = cores[w->id];
-    w->driver = d;
-    w->direct = d->type == STARPU_CPU_WORKER;
+    w->driver = d->ops;
+    w->direct = w->type == STARPU_CPU_WORKER;
     init_sched_mutex(&w->sched_mutex);
     pthread_cond_init(&w->sched_cond, NULL);
-    int r = d->setup(w, devid, conf);
+    int r = d->ops->setup(w, devid, conf);
     if (r == 0) r = orr_perf_worker_register(w->id, w->type, devid, w->node);
     if (r) return r;
     w->arch = *starpu_worker_get_perf_archtype(w->id, 0);
@@ -143,15 +139,15 @@ static int setup_workers(const struct starpu_conf *conf)
     orr_binding_choose(conf, cores);
     orr_worker_count = 0;
     orr_perf_workers_clear();
-    for (int i = 0; orr_drivers[i]; i++) {
-        int n = orr_drivers[i]->count(conf);
+    for (int i = 0; orr_drivers[i].ops; i++) {
+        int n = orr_drivers[i].ops->count(orr_drivers[i].kind, conf);
         for (int dev = 0; dev < n; dev++) {
             if (orr_worker_count == STARPU_NMAXWORKERS) {
                 orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
                          STARPU_NMAXWORKERS);
                 break;
             }
-            int r = setup_worker(orr_drivers[i], dev, conf, cores);
+            int r = setup_worker(&orr_drivers[i], dev, conf, cores);
             if (r) return r;
         }
     }

@@ -13,11 +13,19 @@ static bool allowed_by_mask(const struct starpu_task *p, unsigned id)
     return p->workerids_len == 0 || (id / 32 < p->workerids_len && (p->workerids[id / 32] >> (id % 32) & 1));
 }
 
+starpu_cpu_func_t orr_worker_function_borrowed(const struct orr_worker *w, const struct starpu_codelet *cl,
+                                               unsigned nimpl)
+{
+    const starpu_cpu_func_t *own = orr_kind_functions(orr_kinds[w->type].functions, cl);
+    if (!own[0]) return cl->cpu_funcs[nimpl];
+    return cl->where == 0 || (cl->where & STARPU_WORKER_TO_MASK(w->type)) ? own[nimpl] : NULL;
+}
+
 bool orr_worker_can_run_impl(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
 {
     struct starpu_task *p = t->pub;
     struct starpu_codelet *cl = p->cl;
-    if (!(orr_task_where(p) & w->where) || !w->driver->has_impl(cl, nimpl)) return false;
+    if (!(orr_task_where(p) & w->where) || !orr_worker_function(w, cl, nimpl)) return false;
     if (p->workerids_len && !allowed_by_mask(p, (unsigned)w->id)) return false;
     return !cl->can_execute || cl->can_execute((unsigned)w->id, p, nimpl);
 }

@@ -230,9 +230,9 @@ static bool all_allowed(const struct orr_combined *c, const struct starpu_task *
 bool orr_combined_can_run(const struct orr_combined *c, struct orr_task *t, unsigned nimpl)
 {
     struct starpu_task *p = t->pub;
-    const struct orr_driver_ops *driver = orr_workers[c->members[0]].driver;
+    const struct orr_worker *first = &orr_workers[c->members[0]];
     if (nimpl >= STARPU_MAXIMPLEMENTATIONS || !orr_task_may_use(t, c->size)) return false;
-    if (!(orr_task_where(p) & STARPU_CPU) || !driver->has_impl(p->cl, nimpl) || !all_allowed(c, p))
+    if (!(orr_task_where(p) & STARPU_CPU) || !orr_worker_function(first, p->cl, nimpl) || !all_allowed(c, p))
         return false;
     return !p->cl->can_execute || p->cl->can_execute((unsigned)c->id, p, nimpl);
 }
@@ -316,8 +316,8 @@ void orr_combined_init(const struct starpu_conf *conf)
         single = orr_env_long(ORR_SETTING(STARPU_SINGLE_COMBINED_WORKER), single, 0, 1);
     table.single = single != 0;
     table.min = (unsigned)orr_env_long(ORR_SETTING(STARPU_MIN_WORKERSIZE), 2, 1, STARPU_NMAXWORKERS);
-    table.max = (unsigned)orr_env_long(ORR_SETTING(STARPU_MAX_WORKERSIZE), STARPU_NMAXWORKERS, 1,
-                                       STARPU_NMAXWORKERS);
+    table.max =
+        (unsigned)orr_env_long(ORR_SETTING(STARPU_MAX_WORKERSIZE), STARPU_NMAXWORKERS, 1, STARPU_NMAXWORKERS);
     table.arity = (unsigned)orr_env_long(ORR_SETTING(STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER), 2, 2,
                                          STARPU_NMAXWORKERS);
     if (table.min < 2) table.min = 2; /* one alone is a worker already */

@@ -326,8 +326,7 @@ struct pipeline {
 
 static unsigned pipeline_depth(const struct orr_worker *w)
 {
-    const struct orr_env *e = w->type == STARPU_OPENCL_WORKER ? ORR_SETTING(STARPU_OPENCL_PIPELINE)
-                                                              : ORR_SETTING(STARPU_CUDA_PIPELINE);
+    const struct orr_env *e = orr_kinds[w->type].pipeline_setting;
     long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
     return depth < 1 ? 1 : (unsigned)depth;
 }

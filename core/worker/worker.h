@@ -9,6 +9,7 @@
 #include <starpu_perfmodel.h>
 #include <starpu_worker.h>
 
+#include "core/base/kind.h"
 #include "core/base/sync.h"
 #include "core/task/task.h"
 #include "core/worker/context.h"
@@ -22,12 +23,13 @@ struct orr_worker {
     /* set before the thread starts [const] */
     int id;
     enum starpu_worker_archtype type;
-    uint32_t where; /* the STARPU_CPU/STARPU_CUDA... bit of its type */
+    uint32_t where; /* the bit of its type; those of all types whose functions it runs */
     int devid;      /* number among the devices of its type */
     unsigned node;  /* memory node */
     int bindid;     /* logical core, -1 not bound */
     const struct orr_driver_ops *driver;
-    void *device; /* [own: driver] */
+    size_t functions; /* offset in a codelet of what it runs; 0: what its kind has, or else CPUs */
+    void *device;     /* [own: driver] */
     struct starpu_perfmodel_arch arch;
     char name[64], short_name[32];
     pthread_t thread;
@@ -122,6 +124,18 @@ static inline struct orr_worker *orr_worker_self(void)
 void orr_running_init(void);
 void orr_ready_init(void);
 void orr_admission_init(void);
+
+/* The same as below, for a worker that also runs what is for CPUs (admission.c). */
+starpu_cpu_func_t orr_worker_function_borrowed(const struct orr_worker *w, const struct starpu_codelet *cl,
+                                               unsigned nimpl);
+
+/* What implementation nimpl of a codelet is on w; NULL: it has none. */
+static inline starpu_cpu_func_t orr_worker_function(const struct orr_worker *w,
+                                                    const struct starpu_codelet *cl, unsigned nimpl)
+{
+    if (orr_unlikely(w->functions == 0)) return orr_worker_function_borrowed(w, cl, nimpl);
+    return orr_kind_functions(w->functions, cl)[nimpl];
+}
 
 /* Gives t to w's own queue (execute_on_a_specific_worker, starpu_push_local_task); front: ahead of others.
  * Any thread. */

@@ -24,13 +24,15 @@ static long wanted(const struct orr_env *e, int from_conf, const struct starpu_c
 static int accelerators(const struct starpu_conf *conf)
 {
     int count = 0;
-    for (int i = 0; orr_drivers[i]; i++)
-        if (orr_drivers[i] != &orr_cpu_driver) count += orr_drivers[i]->count(conf);
+    for (int i = 0; orr_drivers[i].ops; i++)
+        if (orr_drivers[i].ops != &orr_cpu_driver)
+            count += orr_drivers[i].ops->count(orr_drivers[i].kind, conf);
     return count;
 }
 
-static int cpu_count(const struct starpu_conf *conf)
+static int cpu_count(const struct orr_kind *kind, const struct starpu_conf *conf)
 {
+    (void)kind;
     bool new_name = orr_env_string(ORR_SETTING(STARPU_NCPU)) != NULL;
     const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
     long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
@@ -52,22 +54,13 @@ static int cpu_setup(struct orr_worker *w, int devid, const struct starpu_conf *
 
 static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
 {
-    (void)w;
     struct starpu_task *p = t->pub;
-    p->cl->cpu_funcs[nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
-}
-
-static bool cpu_has_impl(const struct starpu_codelet *cl, unsigned nimpl)
-{
-    return cl->cpu_funcs[nimpl] != NULL;
+    orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
 }
 
 const struct orr_driver_ops orr_cpu_driver = {
     .name = "CPU",
-    .type = STARPU_CPU_WORKER,
-    .where = STARPU_CPU,
     .count = cpu_count,
     .setup = cpu_setup,
     .execute = cpu_execute,
-    .has_impl = cpu_has_impl,
 };

@@ -98,7 +98,7 @@ static void add_worker(struct orr_bid *b, int worker, struct starpu_task *p)
 {
     struct orr_worker *w = &orr_workers[worker];
     if (!(orr_task_where(p) & w->where)) return;
-    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS && w->driver->has_impl(p->cl, i); i++)
+    for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS && orr_worker_function(w, p->cl, i); i++)
         if (!is_picky(p) || orr_worker_can_run_impl(w, orr_task_of(p), i))
             add_impl(b, worker, orr_perf_workers[worker].comb, w->node, p, i);
 }

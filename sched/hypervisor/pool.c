@@ -67,7 +67,7 @@ static bool can_run(const struct starpu_codelet *cl, struct orr_worker *w)
 {
     if (cl->where && !(cl->where & w->where)) return false;
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++)
-        if (w->driver->has_impl(cl, i)) return true;
+        if (orr_worker_function(w, cl, i)) return true;
     return false;
 }
 
