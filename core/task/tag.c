@@ -8,10 +8,11 @@
  * Several tasks may have one tag that waits for nothing: it is reached when all of them that are under way
  * have ended.
  *
- * What waits for the tag goes on when the list closes, as the successors of a task do. A thread in
- * starpu_tag_wait may take the task's memory away: it goes on when that has ended altogether, so closings are
- * numbered, and announced when the last thread between the two is through. It waits for a number, and not for
- * a state that the next round would undo. */
+ * A task closes the list before it gives back its data, so whoever learns of its end may bind or remove the
+ * tag; what waits for the tag goes on after that, as the successors of a task do. A thread in starpu_tag_wait
+ * may take the task's memory away: it goes on when that has ended altogether, so closings are numbered, and
+ * announced when the last thread between the two is through. It waits for a number, and not for a state that
+ * the next round would undo. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) orr_malloc(bytes)
 #define uthash_free(p, bytes) orr_free(p)
@@ -31,8 +32,7 @@
 struct orr_tag {
     starpu_tag_t id;                       /* [const] */
     struct orr_task *task;                 /* bound last; NULL once it may have been freed [lock: tags] */
-    unsigned under_way;                    /* tasks bound that have not ended [lock: tags] */
-    _Atomic unsigned ending;               /* of those, the ones that have begun to end */
+    unsigned under_way;                    /* tasks bound that have not begun to end [lock: tags] */
     _Atomic(struct orr_edge *) successors; /* ORR_EDGES_CLOSED once reached */
     struct orr_edge *kept;                 /* for the next round [lock: tags] */
     struct orr_edge *edges;                /* what its task waits for [lock: tags] */
@@ -163,13 +163,17 @@ static void keep_locked(struct orr_tag *g, struct orr_edge *kept)
         !orr_cas_weak_acq_rel(&g->successors, &head, kept)); /* pairs with the exchange in orr_edges_take */
 }
 
-static void notify(struct orr_tag *g, struct orr_edge *taken)
+/* Serves what closing number `closing` took. While that is out, the tag may close again: for those who wait
+ * for each round that is another one. */
+static void notify(struct orr_tag *g, struct orr_edge *taken, uint32_t closing)
 {
-    struct orr_edge *kept = orr_edges_serve(taken, true);
-    if (!kept) return;
-    pthread_mutex_lock(&lock);
-    keep_locked(g, kept);
-    pthread_mutex_unlock(&lock);
+    bool missed = true;
+    while (missed && (taken = orr_edges_serve(taken, true))) {
+        pthread_mutex_lock(&lock);
+        missed = g->closed != closing++;
+        if (!missed) keep_locked(g, taken);
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 void orr_tag_announce(struct orr_tag *g)
@@ -185,24 +189,27 @@ void orr_tag_announce(struct orr_tag *g)
 
 void orr_tag_ending(struct orr_task *t)
 {
-    orr_add_seq(&t->rare->tag->ending, 1);
+    struct orr_task_rare *r = t->rare;
+    struct orr_tag *g = r->tag;
+    pthread_mutex_lock(&lock);
+    bool last = --g->under_way == 0;
+    if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
+    if (last)
+        r->tag_edges = close_locked(g);
+    else
+        g->reaching++; /* its end is announced with the others' */
+    r->tag_closing = g->closed;
+    pthread_mutex_unlock(&lock);
 }
 
 struct orr_tag *orr_tag_done(struct orr_task *t)
 {
-    struct orr_tag *g = t->rare->tag;
-    t->rare->tag = NULL;
-    pthread_mutex_lock(&lock);
-    orr_sub_seq(&g->ending, 1);
-    bool last = --g->under_way == 0;
-    if (g->task == t && (t->pub->destroy || !last)) g->task = NULL;
-    struct orr_edge *taken = NULL;
-    if (last)
-        taken = close_locked(g); /* before another task can be bound */
-    else
-        g->reaching++; /* its end is announced with the others' */
-    pthread_mutex_unlock(&lock);
-    notify(g, taken);
+    struct orr_task_rare *r = t->rare;
+    struct orr_tag *g = r->tag;
+    struct orr_edge *taken = r->tag_edges;
+    r->tag = NULL;
+    r->tag_edges = NULL;
+    notify(g, taken, r->tag_closing);
     return g;
 }
 
@@ -357,12 +364,13 @@ void starpu_tag_notify_from_apps(starpu_tag_t id)
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, true);
     struct orr_edge *taken = g ? close_locked(g) : NULL;
+    uint32_t closing = g ? g->closed : 0;
     pthread_mutex_unlock(&lock);
     if (!g) {
         orr_fatal("starpu_tag_notify_from_apps: tag %llu: out of memory", (unsigned long long)id);
         return;
     }
-    notify(g, taken);
+    notify(g, taken, closing);
     orr_tag_announce(g);
 }
 
@@ -384,7 +392,7 @@ void starpu_tag_remove(starpu_tag_t id)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g = get_locked(id, false);
-    if (g && g->under_way > orr_load_seq(&g->ending))
+    if (g && g->under_way > 0)
         orr_error("starpu_tag_remove: a task of tag %llu has not ended; the tag stays",
                   (unsigned long long)id);
     else if (g)
@@ -396,7 +404,7 @@ void starpu_tag_clear(void)
 {
     pthread_mutex_lock(&lock);
     struct orr_tag *g, *next;
-    HASH_ITER(hh, table, g, next) if (g->under_way <= orr_load_seq(&g->ending)) remove_locked(g);
+    HASH_ITER(hh, table, g, next) if (g->under_way == 0) remove_locked(g);
     pthread_mutex_unlock(&lock);
 }
 

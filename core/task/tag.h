@@ -9,7 +9,8 @@
 /* Called at submission of a task with use_tag: binds the task to its tag, and makes it wait for the tag's own
  * dependencies. 0 or -ENOMEM, -EINVAL (the tag has a task under way). */
 int orr_tag_bind(struct orr_task *t);
-/* Called when such a task begins to end: from here on its tag may be removed, before its data can be had. */
+/* Called when such a task begins to end: from here on its tag may be removed, or bound again, before its data
+ * can be had. */
 void orr_tag_ending(struct orr_task *t);
 /* Called at its completion: what depends on the tag goes on. Returns the tag, which orr_tag_announce is to be
  * told of when nothing touches the task any more: threads that wait for it may go on then. */

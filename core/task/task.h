@@ -76,6 +76,8 @@ struct orr_task_rare {
     uint16_t late_next;          /* late accesses before this one are granted */
     bool persistent;             /* may be submitted again: dependencies are kept */
     struct orr_tag *tag;         /* the tag this task notifies */
+    struct orr_edge *tag_edges;  /* of the tag, which this task's end closed: what it is to serve (tag.c) */
+    uint32_t tag_closing;        /* with what number */
     _Atomic int end_deps;        /* end dependencies outstanding, and the body itself */
     struct orr_event done;       /* set when completed, for starpu_task_wait */
     struct orr_edge *kept_edges; /* successors that stay over resubmissions */

@@ -12,6 +12,9 @@ static void count_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     atomic_fetch_add(&runs, 1);
 }
+static struct starpu_codelet write_cl = { .cpu_funcs = { count_func },
+                                          .nbuffers = 1,
+                                          .modes = { STARPU_RW } };
 static struct starpu_codelet count_cl = { .cpu_funcs = { count_func }, .name = "count" };
 
 static struct starpu_task *tagged(struct starpu_codelet *cl, void *arg, starpu_tag_t tag)
@@ -41,15 +44,12 @@ static void before_it_is_reached(void)
 /* Tasks hand over their data before their tag is reached: a removal in between is no mistake. */
 static void at_the_end_of_its_task(void)
 {
-    enum { ROUNDS = 2000 };
+    enum { TIMES = 2000 };
     int value = 0, failed = 0;
     starpu_data_handle_t h;
-    static struct starpu_codelet write_cl = { .cpu_funcs = { count_func },
-                                              .nbuffers = 1,
-                                              .modes = { STARPU_RW } };
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     atomic_store(&runs, 0);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < TIMES; i++) {
         struct starpu_task *writer = tagged(&write_cl, NULL, 6), *after = tagged(&count_cl, NULL, 7);
         writer->handles[0] = h;
         starpu_tag_declare_deps(7, 1, (starpu_tag_t)6);
@@ -61,8 +61,51 @@ static void at_the_end_of_its_task(void)
         starpu_tag_remove(7);
     }
     starpu_data_unregister(h);
-    ok(!failed && atomic_load(&runs) == 2 * ROUNDS,
-       "a tag may be removed as soon as the data of its task can be had, %d times", ROUNDS);
+    ok(!failed && atomic_load(&runs) == 2 * TIMES,
+       "a tag may be removed as soon as the data of its task can be had, %d times", TIMES);
+}
+
+/* The same for its next task, when it waits for another tag in each round: the callback comes while the task
+ * before gives its data back. */
+enum { ROUNDS = 100 };
+static atomic_int refused, rounds;
+static starpu_data_handle_t again;
+
+static void bind_again(void *arg UNUSED)
+{
+    int more = atomic_fetch_add(&rounds, 1) < ROUNDS;
+    if (more) {
+        struct starpu_task *writer = tagged(&write_cl, NULL, 9);
+        writer->handles[0] = again;
+        int r = starpu_task_submit(writer);
+        if (r) starpu_task_destroy(writer);
+        atomic_fetch_add(&refused, r != 0);
+        starpu_data_acquire_cb(again, STARPU_RW, bind_again, NULL);
+        starpu_tag_notify_restart_from_apps(8);
+    }
+    starpu_data_release(again);
+}
+
+static void bound_again_at_the_end(void)
+{
+    int value = 0, failed = 0;
+    starpu_variable_data_register(&again, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_tag_declare_deps(9, 1, (starpu_tag_t)8);
+    starpu_tag_declare_deps(10, 1, (starpu_tag_t)9);
+    atomic_store(&runs, 0);
+    starpu_data_acquire_cb(again, STARPU_RW, bind_again, NULL);
+    comes_to(&rounds, ROUNDS + 1, 20000);
+    starpu_task_wait_for_all();
+    ok(atomic_load(&refused) == 0 && atomic_load(&runs) == ROUNDS,
+       "a tag may be bound again as soon as the data of its task can be had, %d times", ROUNDS);
+    for (int i = 0; i < ROUNDS && !failed; i++) {
+        struct starpu_task *after = tagged(&count_cl, NULL, 10);
+        after->synchronous = 1;
+        failed = starpu_task_submit(after);
+    }
+    ok(!failed && atomic_load(&runs) == 2 * ROUNDS, "and is reached as often");
+    starpu_data_unregister(again);
+    for (starpu_tag_t tag = 8; tag <= 10; tag++) starpu_tag_remove(tag);
 }
 
 int main(void)
@@ -72,6 +115,7 @@ int main(void)
     require_workers(2);
     before_it_is_reached();
     at_the_end_of_its_task();
+    bound_again_at_the_end();
     starpu_shutdown();
     return done_testing();
 }
