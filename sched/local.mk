@@ -24,7 +24,7 @@ liborrery_la_SOURCES += sched/hypervisor/ispeed_lp.c sched/hypervisor/throughput
 # Schedulers made of components.
 liborrery_la_SOURCES += sched/components/component.c sched/components/component.h sched/components/bid.c
 liborrery_la_SOURCES += sched/components/taskq.c sched/components/taskq.h
-liborrery_la_SOURCES += sched/components/flow.c sched/components/flow.h
+liborrery_la_SOURCES += sched/components/flow.c sched/components/guard.c sched/components/flow.h
 liborrery_la_SOURCES += sched/components/tree.c sched/components/worker.c sched/components/parallel.c sched/components/fifo.c
 liborrery_la_SOURCES += sched/components/eager.c sched/components/ws.c sched/components/select.c sched/components/measure.c
 liborrery_la_SOURCES += sched/components/mct.c sched/components/mct.h sched/components/heft.c

@@ -19,6 +19,11 @@
  * counts as brief has run nothing since the last look, it does not count any more, and the sentry looks for
  * tasks. Whoever withholds a wake-up first makes a sentry; it resigns when nobody is brief for a while.
  *
+ * A policy that gives tasks to single workers has the same trouble with each of them. It has watchmen: while
+ * tasks wait at a busy worker one that sleeps asks the policy every millisecond whether there is something to
+ * take from others. Who is about to sleep asks as well, and becomes the watchman if need be; who gives a task
+ * to a worker that is awake appoints one (orr_watch_appoint). The handshakes are those of the sentry.
+ *
  * park.pml, beside this file, is a model of it all for spin: change both.
  *
  * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
@@ -319,20 +324,96 @@ static bool stand_guard(struct orr_worker *w, unsigned *quiet)
     return false;
 }
 
-/* Sleeps until woken, or until it sees as the sentry that it is needed; says meanwhile how long it has been
- * idle, to who wants to know. */
-static void sleep_parked(struct orr_worker *w)
+/* ---- watchmen ---- */
+
+bool orr_watch_appoint(struct orr_worker *w)
 {
-    unsigned quiet = 0;
-    for (uint32_t said; (said = orr_load_acquire(&w->futex)) != NOTIFIED;) {
-        if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
-        bool sentry = is_sentry(w);
-        int64_t period_ns = orr_counters_period_ns(w);
-        if (sentry && (period_ns < 0 || period_ns > SENTRY_NS)) period_ns = SENTRY_NS;
-        if (orr_futex_wait(&w->futex, 0, period_ns)) continue;
-        if (orr_counters_period_ns(w) >= 0) orr_counters_idle(w);
-        if (sentry && stand_guard(w, &quiet)) return;
+    uint32_t asleep = 0;
+    orr_store_seq(&w->watches, true);
+    if (!(orr_load_seq(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1))
+        return false; /* pairs with watch_end */
+    if (orr_cas_seq(&w->futex, &asleep, TO_BE_SENTRY)) orr_futex_wake(&w->futex, 1);
+    return true;
+}
+
+/* Asks w's policies for what they gave to others, and whether they want to be asked again. */
+static struct orr_task *watch(struct orr_worker *w)
+{
+    struct orr_task *t = NULL;
+    bool again = false;
+    for (unsigned i = 0; !t && i < w->serves_count; i++) {
+        struct orr_ctx *ctx = w->serves[i].ctx;
+        bool wanted = false;
+        if (ctx->policy->watch) t = ctx->policy->watch(ctx->instance, w, &wanted);
+        again |= wanted;
     }
+    if (again) orr_store_seq(&w->watches, true); /* who is appointed just now stays one */
+    return t;
+}
+
+/* w does not sleep any more. Pairs with orr_watch_appoint: either that sees that w was woken, or w sees that
+ * it was appointed. */
+static void watch_end(struct orr_worker *w)
+{
+    if (orr_likely(!orr_load_seq(&w->watches))) return;
+    orr_store_seq(&w->watches, false);
+    for (unsigned i = 0; i < w->serves_count; i++) {
+        struct orr_ctx *ctx = w->serves[i].ctx;
+        if (ctx->policy->watch_end) ctx->policy->watch_end(ctx->instance, w);
+    }
+}
+
+/* ---- sleeping ---- */
+
+static int64_t sleep_period_ns(const struct orr_worker *w, bool looks)
+{
+    int64_t period_ns = orr_counters_period_ns(w);
+    return looks && (period_ns < 0 || period_ns > SENTRY_NS) ? SENTRY_NS : period_ns;
+}
+
+/* The watchman's look; its flag is set again if it is to go on. With a task that it took, w is parked no more
+ * unless somebody is waking it, and it waits for that. */
+static struct orr_task *watch_asleep(struct orr_worker *w, bool *awake_out)
+{
+    orr_store_seq(&w->watches, false);
+    struct orr_task *t = watch(w);
+    *awake_out = t && claim((unsigned)w->id);
+    if (*awake_out) {
+        orr_sub_seq(&orr_lot.parked, 1);
+        orr_add_seq(&orr_lot.searching, 1);
+    }
+    return t;
+}
+
+/* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed; says meanwhile how long
+ * it has been idle, to who wants to know. A task that the watchman took, or NULL. */
+static struct orr_task *sleep_parked(struct orr_worker *w)
+{
+    struct orr_task *t = NULL;
+    unsigned quiet = 0;
+    bool awake = false;
+    for (uint32_t said; !awake && (said = orr_load_acquire(&w->futex)) != NOTIFIED;) {
+        if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
+        bool sentry = is_sentry(w), watches = orr_load_seq(&w->watches);
+        if (orr_futex_wait(&w->futex, 0, sleep_period_ns(w, sentry || watches))) continue;
+        if (orr_counters_period_ns(w) >= 0) orr_counters_idle(w);
+        if (!t && watches) t = watch_asleep(w, &awake);
+        if (!awake && sentry && stand_guard(w, &quiet)) break;
+    }
+    return t;
+}
+
+/* Who clears w's bit notifies it. */
+static void wait_notified(struct orr_worker *w)
+{
+    for (uint32_t said; (said = orr_load_acquire(&w->futex)) != NOTIFIED;)
+        orr_futex_wait(&w->futex, said, -1);
+}
+
+static void end_sleep(struct orr_worker *w)
+{
+    resign(w);
+    watch_end(w);
 }
 
 /* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
@@ -345,21 +426,22 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
     atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
     orr_sub_seq(&orr_lot.searching, 1);
     struct orr_task *t = orr_worker_next(w);
+    if (!t && !must_leave(w)) t = watch(w);
     if (t || must_leave(w) || orr_load_seq(&orr_lot.calls) != calls) {
         if (claim((unsigned)w->id)) {
             orr_sub_seq(&orr_lot.parked, 1);
             orr_add_seq(&orr_lot.searching, 1);
         } else {
-            sleep_parked(w); /* somebody is waking us and counted us as searching: take note of it */
+            wait_notified(w); /* somebody is waking us and counted us as searching: take note of it */
         }
-        resign(w);
+        end_sleep(w);
         return t;
     }
     orr_sleep_begin(w);
-    sleep_parked(w);
-    resign(w);
+    t = sleep_parked(w);
+    end_sleep(w);
     orr_sleep_end(w);
-    return NULL;
+    return t;
 }
 
 static void wait_on_cond_locked(struct orr_worker *w)

@@ -36,6 +36,10 @@ struct orr_task *orr_worker_idle(struct orr_worker *w);
  * looks, one is woken. On w's thread. */
 void orr_worker_expects(struct orr_worker *w, bool is_short);
 
+/* Makes w, which sleeps, a watchman: its policies are asked every millisecond (orr_policy_ops.watch). False:
+ * it does not sleep any more. Any thread. */
+bool orr_watch_appoint(struct orr_worker *w);
+
 /* Around a worker's sleep: calls what the program asked for. On w's thread. */
 void orr_sleep_begin(struct orr_worker *w);
 void orr_sleep_end(struct orr_worker *w);

@@ -41,6 +41,7 @@ struct orr_worker {
     /* parking [atomic: see park.c] */
     ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified, 2: sentry (park.c) */
     _Atomic uint32_t parked;
+    _Atomic bool watches; /* a policy wants to be asked every millisecond while it sleeps (park.c) */
 
     /* tasks for this worker alone */
     ORR_ALIGNED_LINE _Atomic uint32_t local_count;

@@ -27,6 +27,11 @@ struct orr_component_kind {
     unsigned (*tasks)(const struct starpu_sched_component *c); /* NULL: keeps none; how many are here */
     /* NULL: keeps no task. Takes out every task that c's present workers cannot execute. */
     void (*evict)(struct starpu_sched_component *c, struct orr_taskq *out);
+    /* For guard.c; NULL: tasks do not wait here for a worker that was chosen. Where they do; then either the
+     * first that the worker of leaf `to` can execute, which is orr_call()->puller; or choosing anew. */
+    struct orr_flow *(*queue)(const struct starpu_sched_component *c);
+    struct starpu_task *(*give_up)(struct starpu_sched_component *c, struct starpu_sched_component *to);
+    void (*choose_anew)(struct starpu_sched_component *c);
     const char *(*complaint)(
         const struct starpu_sched_component *c); /* NULL; what is wrong with c, or NULL */
 };
@@ -44,11 +49,14 @@ struct orr_component {
     uint32_t where;   /* kinds of the workers of the context below */
     unsigned nkinds;  /* workers below that a model tells apart: the first of each */
     int16_t first_of[ORR_KINDS_MAX];
+    bool guarded;          /* what waits here is for one worker, and there are others like it (guard.c) */
     bool open;             /* what is kept here is for the first worker of the tree that asks */
     bool combines;         /* combined workers are below */
     bool more_kinds;       /* there are more than fit: all workers must be asked */
     double speed;          /* sum of the relative speeds of the workers */
     _Atomic unsigned turn; /* which parent is asked first [any: statistic] */
+    struct orr_component *next_guarded;
+    _Atomic uint64_t told; /* what was said last of tasks that wait for a slow worker [any: hint] */
 };
 
 struct orr_flow;
@@ -63,6 +71,13 @@ struct orr_tree {
     _Atomic double link_free_us[STARPU_MAXNODES];  /* when the copies to that node will have been made */
     struct orr_component *open[ORR_TREE_OPEN_MAX]; /* those that are [const for push and pull] */
     unsigned nopen;
+    struct orr_component *guarded; /* [const for push and pull] */
+    _Atomic uint32_t guard;        /* 1 + the sleeping worker that looks after those; 0: nobody does */
+    unsigned quiet;                /* looks since tasks waited there [own: the guard] */
+    struct {
+        uint64_t seen;            /* of its tasks_run, at the last look [own: the guard] */
+        _Atomic uint64_t slow_at; /* 1 + that, when it was seen to end nothing; 0: never */
+    } pace[STARPU_NMAXWORKERS];
     bool alike;   /* a model cannot tell the workers apart [const for push and pull] */
     bool valid;   /* it was checked [own: who changes workers] */
     bool refused; /* and is malformed */
@@ -164,6 +179,14 @@ double orr_known_us(const struct starpu_task *p); /* starpu_task.predicted, 0 wh
 
 /* ---- tree.c ---- */
 
+/* Whoever pushes or pulls is inside: workers neither enter nor leave meanwhile. */
+struct orr_entry {
+    struct orr_component_call before;
+    _Atomic uint32_t *door;
+};
+void orr_tree_enter(struct orr_tree *tree, struct orr_entry *e);
+void orr_tree_leave(struct orr_tree *tree, const struct orr_entry *e);
+
 /* Checks the tree and takes workers in: 0; -EINVAL: it is malformed (said why); -ENOMEM. */
 int orr_tree_add_workers(struct orr_tree *tree, const int *workers, unsigned count);
 void orr_tree_remove_workers(struct orr_tree *tree, const int *workers, unsigned count);
@@ -180,6 +203,24 @@ int orr_tree_take_error(unsigned ctx);
 uint32_t orr_tree_backlog(struct orr_tree *tree);
 /* Wakes every worker of the tree that can execute p. */
 void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
+
+/* ---- guard.c ---- */
+
+/* Which queues are looked after; while nobody is inside. */
+void orr_guard_derive(struct orr_tree *tree);
+/* A task was put to c, which is guarded, for a worker that is awake: somebody who sleeps is to look after it.
+ */
+void orr_guard_added(struct starpu_sched_component *c);
+/* Whether a worker did not get to what it was given, as far as somebody looked. */
+bool orr_guard_saw_slow(const struct orr_tree *tree, int worker);
+/* What orr_policy_ops.watch and watch_end say. */
+struct orr_task *orr_guard_watch(struct orr_tree *tree, struct orr_worker *w, bool *again_out);
+void orr_guard_leaves(struct orr_tree *tree, struct orr_worker *w);
+
+/* ---- select.c ---- */
+
+/* Settles how p is to run below `who`, where that is known or differs. */
+void orr_best_settle(struct starpu_sched_component *who, struct starpu_task *p);
 
 /* ---- measure.c ---- */
 
@@ -212,6 +253,9 @@ void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p);
 void orr_leaf_is_busy(struct starpu_sched_component *c, double until_us);
 /* A task bound to the worker passes the tree by. */
 void orr_leaf_is_given(struct orr_tree *tree, int worker, struct starpu_task *p);
+/* A task that another component gives up for the worker of leaf c; NULL: it has none for it. */
+struct starpu_task *orr_leaf_take_from(struct starpu_sched_component *c,
+                                       struct starpu_sched_component *other);
 /* The worker of a simple leaf, -1: c is something else. */
 int orr_leaf_worker(const struct starpu_sched_component *c);
 

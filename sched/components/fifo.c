@@ -25,13 +25,6 @@ static unsigned tasks(const struct starpu_sched_component *c)
     return orr_load_relaxed(&((struct orr_flow *)c->data)->count);
 }
 
-static const struct orr_component_kind kind_fifo = {
-    .name = "fifo", .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict
-};
-static const struct orr_component_kind kind_prio = {
-    .name = "prio", .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict
-};
-
 static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_flow *f = c->data;
@@ -58,6 +51,11 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     return p ? p : orr_flow_take(f, who);
 }
 
+static struct orr_flow *queue(const struct starpu_sched_component *c)
+{
+    return c->data;
+}
+
 static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
@@ -75,6 +73,14 @@ static void deinit_data(struct starpu_sched_component *c)
     orr_flow_fini(c->data);
     orr_component_free_data(c);
 }
+
+#define FLOW_KIND(text)                                                                                      \
+    {                                                                                                        \
+        .name = text, .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict,   \
+        .queue = queue, .give_up = pull_task                                                                 \
+    }
+static const struct orr_component_kind kind_fifo = FLOW_KIND("fifo");
+static const struct orr_component_kind kind_prio = FLOW_KIND("prio");
 
 static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
                                              const struct orr_component_kind *kind,

@@ -254,14 +254,14 @@ bool orr_flow_pump(struct orr_flow *f, struct starpu_sched_component *from, stru
 }
 
 /* Where any worker can take any task nobody need be woken while one looks, or will soon (core/worker/park.h).
- */
+ * Where one worker only can, and is awake, somebody looks after what it does not get to (guard.c). */
 static void wake_for(struct orr_flow *f, struct starpu_sched_component *from,
                      struct starpu_sched_component *to, uint32_t mask)
 {
     if (from && orr_component(from)->open && mask && orr_load_seq(&orr_lot.plain))
         orr_wake_any(&orr_contexts[from->tree->sched_ctx_id], orr_load_relaxed(&f->count));
-    else
-        orr_component_wake(to, mask);
+    else if (!orr_component_wake(to, mask) && from && orr_component(from)->guarded)
+        orr_guard_added(from);
 }
 
 /* While all is full below, who makes room there sees what was added. */

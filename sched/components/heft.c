@@ -25,7 +25,7 @@
 #include "sched/components/mct.h"
 
 enum { NMAX = 64 };
-static const double overdue_us = 1;
+static const double overdue_us = 1, slow_us = 1000;
 
 struct heft {
     struct orr_flow wait;
@@ -76,6 +76,16 @@ static int wanted(struct starpu_sched_component *child)
     return idle > 0 ? idle + brief_workers(child) : 0;
 }
 
+/* How much longer a busy child takes at least. One that was seen to end nothing for a while may take as long
+ * again. */
+static double late_us(const struct starpu_sched_component *child)
+{
+    const struct orr_tree *tree = orr_tree_of(child);
+    bool slow = orr_unlikely(orr_load_relaxed(&tree->guard) != 0) && child->workers_in_ctx->cardinal == 1 &&
+                orr_guard_saw_slow(tree, orr_component_const(child)->first_of[0]);
+    return slow ? slow_us : overdue_us;
+}
+
 /* Looks who has room, and if anybody has, at what is expected. A worker that should be done but is not ends a
  * little after one that is. One that sleeps is worth waking when more waits than a round decides over. */
 static bool look(struct starpu_sched_component *c)
@@ -91,7 +101,7 @@ static bool look(struct starpu_sched_component *c)
     double now = h->outlook.now, *end = h->outlook.end;
     for (unsigned i = 0; i < c->nchildren; i++) {
         if (!h->on_demand[i]) continue;
-        if (h->wants[i] <= 0) end[i] = fmax(end[i], now + overdue_us);
+        if (h->wants[i] <= 0) end[i] = fmax(end[i], now + late_us(c->children[i]));
         if (h->wants[i] > 0 && many && end[i] <= now + orr_waking_us) end[i] = now;
     }
     return true;
@@ -227,6 +237,7 @@ static bool decide_round(struct starpu_sched_component *c)
     while (n > i) orr_flow_add(&h->wait, h->window[--n], true);
     while (stay > 0) orr_flow_add(&h->wait, h->stay[--stay], true);
     if (left) wake_pulling(c);
+    if (left && orr_component(c)->guarded) orr_guard_added(c);
     return pushed;
 }
 
@@ -321,14 +332,33 @@ static void deinit_data(struct starpu_sched_component *c)
     orr_component_free_data(c);
 }
 
+static struct orr_flow *queue(const struct starpu_sched_component *c)
+{
+    return &((struct heft *)c->data)->wait;
+}
+
+static void choose_anew(struct starpu_sched_component *c)
+{
+    pump(c);
+}
+
 /* ---- making ---- */
 
 static const struct orr_component_kind kind_heft = {
-    .name = "heft", .evict = evict, .tasks = tasks, .complaint = complaint
+    .name = "heft",
+    .evict = evict,
+    .tasks = tasks,
+    .complaint = complaint,
+    .queue = queue,
+    .choose_anew = choose_anew,
 };
-static const struct orr_component_kind kind_heteroprio = { .name = "heteroprio",
-                                                           .evict = evict,
-                                                           .complaint = complaint };
+static const struct orr_component_kind kind_heteroprio = {
+    .name = "heteroprio",
+    .evict = evict,
+    .complaint = complaint,
+    .queue = queue,
+    .choose_anew = choose_anew,
+};
 
 static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
                                              const struct orr_component_kind *kind,

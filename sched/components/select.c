@@ -22,14 +22,19 @@ static void set_implementation(struct starpu_task *p, const struct orr_bid *bid)
     p->predicted_transfer = orr_node_count > 1 ? orr_task_transfer_us(orr_task_of(p), bid->node) : 0;
 }
 
+void orr_best_settle(struct starpu_sched_component *who, struct starpu_task *p)
+{
+    struct orr_bid bid;
+    if (!has_choice(p) || orr_bid_settled(who, p, &bid)) return;
+    orr_component_bid(who, p, &bid);
+    if (bid.can) set_implementation(p, &bid);
+}
+
 static struct starpu_task *best_pull(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
     struct starpu_task *p = starpu_sched_component_parents_pull_task(c, to);
-    struct orr_bid bid;
-    if (!p || !has_choice(p) || orr_bid_settled(who, p, &bid)) return p;
-    orr_component_bid(who, p, &bid);
-    if (bid.can) set_implementation(p, &bid);
+    if (p) orr_best_settle(who, p);
     return p;
 }
 

@@ -81,18 +81,13 @@ void starpu_sched_tree_deinitialize(unsigned sched_ctx_id)
 
 /* ---- entering ---- */
 
-struct orr_entry {
-    struct orr_component_call before;
-    _Atomic uint32_t *door;
-};
-
 static _Atomic uint32_t *door_of_caller(struct orr_tree *tree)
 {
     const struct orr_worker *self = orr_worker_self();
     return &tree->inside[self ? 1 + (unsigned)self->id % (ORR_TREE_DOORS - 1) : 0].threads;
 }
 
-static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
+void orr_tree_enter(struct orr_tree *tree, struct orr_entry *e)
 {
     e->before = *orr_call();
     if (e->before.inside != tree) {
@@ -105,7 +100,7 @@ static void tree_enter(struct orr_tree *tree, struct orr_entry *e)
     *orr_call() = (struct orr_component_call){ .inside = tree, .popping = e->before.popping };
 }
 
-static void tree_leave(struct orr_tree *tree, const struct orr_entry *e)
+void orr_tree_leave(struct orr_tree *tree, const struct orr_entry *e)
 {
     *orr_call() = e->before;
     if (e->before.inside != tree) orr_sub_acq_rel(e->door, 1u); /* pairs with change_begin */
@@ -257,6 +252,7 @@ void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t)
     tree->alike = root && root->nkinds == 1 && !root->combines;
     tree->nopen = 0;
     for (struct orr_component *oc = tree->all; oc; oc = oc->next) derive_open(tree, oc);
+    orr_guard_derive(tree);
 }
 
 /* ---- checking ---- */
@@ -428,7 +424,7 @@ void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p)
 int orr_tree_push(struct orr_tree *tree, struct starpu_sched_component *at, struct starpu_task *p)
 {
     struct orr_entry e;
-    tree_enter(tree, &e);
+    orr_tree_enter(tree, &e);
     p->predicted = p->predicted_transfer = NAN;
     orr_task_of(p)->nimpl_valid = 0;
     uint32_t mask = orr_wake_mask(p);
@@ -438,7 +434,7 @@ int orr_tree_push(struct orr_tree *tree, struct starpu_sched_component *at, stru
         orr_flow_add(tree->entry, p, false);
         orr_flow_added(tree->entry, NULL, tree->pub.root, mask); /* somebody may have made room meanwhile */
     }
-    tree_leave(tree, &e);
+    orr_tree_leave(tree, &e);
     return 0;
 }
 
@@ -457,11 +453,11 @@ struct starpu_task *orr_tree_pop(struct orr_tree *tree, int worker)
 {
     struct orr_entry e;
     struct starpu_task *p = NULL;
-    tree_enter(tree, &e);
+    orr_tree_enter(tree, &e);
     orr_call()->popping = true;
     struct starpu_sched_component *leaf = tree->leaf[worker];
     if (leaf && starpu_bitmap_get(tree->pub.workers, worker)) p = leaf->pull_task(leaf, leaf);
-    tree_leave(tree, &e);
+    orr_tree_leave(tree, &e);
     return p;
 }
 
@@ -469,18 +465,18 @@ uint32_t orr_tree_backlog(struct orr_tree *tree)
 {
     struct orr_entry e;
     uint32_t n = 0;
-    tree_enter(tree, &e);
+    orr_tree_enter(tree, &e);
     for (unsigned i = 0; i < tree->nopen; i++) n += tree->open[i]->kind->tasks(&tree->open[i]->pub);
-    tree_leave(tree, &e);
+    orr_tree_leave(tree, &e);
     return n;
 }
 
 void orr_tree_do_schedule(struct orr_tree *tree)
 {
     struct orr_entry e;
-    tree_enter(tree, &e);
+    orr_tree_enter(tree, &e);
     if (tree->pub.root && tree->pub.root->do_schedule) tree->pub.root->do_schedule(tree->pub.root);
-    tree_leave(tree, &e);
+    orr_tree_leave(tree, &e);
 }
 
 /* ---- as methods of struct starpu_sched_policy ---- */

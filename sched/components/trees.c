@@ -40,6 +40,16 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     return NULL;
 }
 
+static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+{
+    return orr_guard_watch(instance, w, again_out);
+}
+
+static void watch_end(void *instance, struct orr_worker *w)
+{
+    orr_guard_leaves(instance, w);
+}
+
 static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_leaf_is_given(instance, w->id, t->pub);
@@ -105,6 +115,8 @@ enum {
         .push = push,                                                                                        \
         .pop = pop,                                                                                          \
         .backlog = backlog,                                                                                  \
+        .watch = watch,                                                                                      \
+        .watch_end = watch_end,                                                                              \
         .push_notify = hooks ? push_notify : NULL,                                                           \
         .pre_exec = hooks ? pre_exec : NULL,                                                                 \
         .post_exec = hooks ? post_exec : NULL,                                                               \

@@ -62,6 +62,15 @@ static void note_idle(struct leaf *l)
     orr_spin_unlock(&l->lock);
 }
 
+static void note_pulled(struct leaf *l, const struct starpu_task *p)
+{
+    orr_spin_lock(&l->lock);
+    l->pulled.count++;
+    l->pulled.us += orr_known_us(p);
+    show_locked(l, orr_load_relaxed(&l->runs_until_us));
+    orr_spin_unlock(&l->lock);
+}
+
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct leaf *l = c->data;
@@ -72,13 +81,30 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     struct starpu_task *p = orr_flow_take(&l->own, c);
     if (!p) p = starpu_sched_component_parents_pull_task(c, c);
     orr_call()->puller = before;
-    if (!p) return NULL;
-    orr_spin_lock(&l->lock);
-    l->pulled.count++;
-    l->pulled.us += orr_known_us(p);
-    show_locked(l, orr_load_relaxed(&l->runs_until_us));
-    orr_spin_unlock(&l->lock);
+    if (p) note_pulled(l, p);
     return p;
+}
+
+struct starpu_task *orr_leaf_take_from(struct starpu_sched_component *c, struct starpu_sched_component *other)
+{
+    struct starpu_sched_component *before = orr_call()->puller;
+    orr_call()->puller = c;
+    struct starpu_task *p = orr_component(other)->kind->give_up(other, c);
+    orr_call()->puller = before;
+    if (!p) return NULL;
+    orr_best_settle(c, p);
+    note_pulled(c->data, p);
+    return p;
+}
+
+static struct orr_flow *queue(const struct starpu_sched_component *c)
+{
+    return &((struct leaf *)c->data)->own;
+}
+
+static struct starpu_task *give_up(struct starpu_sched_component *c, struct starpu_sched_component *to)
+{
+    return orr_flow_take(queue(c), to);
 }
 
 /* Wakes the worker unless it is the caller, who will look by itself before it sleeps (if it is looking now,
@@ -97,7 +123,7 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct leaf *l = c->data;
     orr_flow_add(&l->own, p, false);
-    can_pull(c);
+    if (!can_pull(c) && orr_component(c)->guarded) orr_guard_added(c);
     return 0;
 }
 
@@ -192,7 +218,7 @@ static void deinit_data(struct starpu_sched_component *c)
 }
 
 static const struct orr_component_kind kind_worker = {
-    .name = "worker", .leaf = true, .tasks = tasks, .evict = evict
+    .name = "worker", .leaf = true, .tasks = tasks, .evict = evict, .queue = queue, .give_up = give_up
 };
 
 struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_ctx, int workerid)
