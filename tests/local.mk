@@ -71,6 +71,7 @@ MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/plans
 MPI_TESTS += tests/mpi/first_value
 MPI_TESTS += tests/mpi/types
+MPI_TESTS += tests/mpi/transports
 MPI_TESTS += tests/mpi/soak_short
 
 # Ours alone: the peer wants more cores, or says it in other words.

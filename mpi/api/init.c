@@ -28,7 +28,7 @@
 #include "mpi/live/stream.h"
 #include "mpi/live/stuck.h"
 #include "mpi/value/tags.h"
-#include "mpi/wire/transports/mpi.h"
+#include "mpi/wire/transports/builtin.h"
 
 static bool we_initialised_mpi, we_initialised_runtime, print_stats;
 
@@ -131,15 +131,16 @@ static struct process own_process(void)
 }
 
 /* Starts the guard with rank 0's setting, and with the processes that can be seen from here. Collective. */
-static int start_guard(MPI_Comm comm)
+static int start_guard(const struct orr_bootstrap *b)
 {
+    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
     struct process me = own_process(), *all = orr_malloc((size_t)orr_cluster.size * sizeof *all);
     pid_t *pids = orr_calloc((size_t)orr_cluster.size, sizeof *pids);
     int64_t limit_ms = orr_guard_limit_ms(), lacking = !all || !pids, lack = 0;
     MPI_Bcast(&limit_ms, 1, MPI_INT64_T, 0, comm);
     MPI_Allreduce(&lacking, &lack, 1, MPI_INT64_T, MPI_SUM, comm);
     if (!lack) {
-        MPI_Allgather(&me, (int)sizeof me, MPI_BYTE, all, (int)sizeof me, MPI_BYTE, comm);
+        b->all_gather(b, &me, sizeof me, all);
         for (int i = 0; i < orr_cluster.size; i++)
             if (me.pid && all[i].boot == me.boot && all[i].space == me.space) pids[i] = (pid_t)all[i].pid;
     }
@@ -186,11 +187,31 @@ static void heed_finalize(void)
 
 /* ---- beginning ---- */
 
+static int all_gather(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+    int r = MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, (MPI_Comm)(intptr_t)b->comm);
+    return r == MPI_SUCCESS ? 0 : -EIO;
+}
+
+/* As rank 0's environment says. NULL: it cannot be (said why there). */
+static struct orr_transport *open_transport(const struct orr_bootstrap *b, int *status_out)
+{
+    int number = orr_transport_find(orr_env_string(ORR_SETTING(ORRERY_MPI_TRANSPORT)));
+    MPI_Bcast(&number, 1, MPI_INT, 0, (MPI_Comm)(intptr_t)b->comm);
+    const struct orr_transport_ops *ops = orr_transport_at(number);
+    *status_out = ops ? -ENOMEM : -EINVAL;
+    return ops ? ops->open(b) : NULL;
+}
+
 static int start_layer(MPI_Comm comm)
 {
-    struct orr_transport *t = orr_transport_mpi_create(comm);
-    if (!t) return -ENOMEM;
-    int r = orr_engine_init(&orr_cluster.engine, t);
+    struct orr_bootstrap b = { .comm = orr_comm_key(comm), .all_gather = all_gather };
+    MPI_Comm_rank(comm, &b.rank);
+    MPI_Comm_size(comm, &b.size);
+    int r;
+    struct orr_transport *t = open_transport(&b, &r);
+    if (!t) return r;
+    r = orr_engine_init(&orr_cluster.engine, t);
     if (!r && !(orr_cluster.comm = orr_comms_start(comm, t->rank, t->size))) {
         orr_engine_fini(&orr_cluster.engine);
         r = -ENOMEM;
@@ -223,8 +244,7 @@ static int start_layer(MPI_Comm comm)
     orr_cluster.started = true;
     orr_coll_barrier(orr_cluster.comm);
     heed_finalize();
-    if (start_guard(comm))
-        orr_warn("ranks that die or stop will not be noticed: no memory or thread for that");
+    if (start_guard(&b)) orr_warn("ranks that die or stop will not be noticed: no memory or thread for that");
     return 0;
 }
 

@@ -2,7 +2,7 @@
 /* transport.h: the table that carries messages between ranks: small ones whole, large ones straight into
  * place.
  * Threads: one at a time (the engine's lock). Owns: the table's shape. Not here: matching, order, priorities
- * (engine.c). A transport is one file that ends in one const table: transports/mpi.c, transports/inproc.c.
+ * (engine.c). A transport is one file in transports/ that ends in one const table, named in builtin.def.
  * What it must promise: small messages from one rank to another arrive whole and in order. */
 #ifndef ORR_MPI_TRANSPORT_H
 #define ORR_MPI_TRANSPORT_H
@@ -51,8 +51,19 @@ struct orr_transport_sink {
     void *arg;
 };
 
+/* How the ranks of a job reach each other before there is a transport. */
+struct orr_bootstrap {
+    const void *comm; /* the program's communicator: for a transport on the same library */
+    int rank, size;   /* in it */
+    /* all: what each rank has at mine, of so many bytes each, in their order. Collective. 0 or -EIO. */
+    int (*all_gather)(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all);
+};
+
 struct orr_transport_ops {
     const char *name;
+    /* Connects the ranks of b, which is borrowed for the call. NULL: it cannot be (said why). Collective;
+     * ended by destroy. */
+    struct orr_transport *(*open)(const struct orr_bootstrap *b);
     size_t small_max; /* bytes of a small message, header included */
     /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. urgent: for what must get
      * through beside data that nobody takes, such as acknowledgements and heartbeats. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 
 /* Few tags: they are used up soon, and must not meet those still under way. */
 enum { SMALL_MAX = 512, DELIVERIES_PER_POLL = 3, BULK_TAG_MAX = 2 };
@@ -40,6 +41,7 @@ struct rank {
 struct orr_inproc {
     pthread_mutex_t lock; /* protects everything but the const fields; leaf */
     int size;
+    bool alone; /* it goes with its only rank [const] */
     uint64_t random;
     unsigned max_delay, refuse_percent;
     struct pair *pairs; /* [source * size + destination] */
@@ -216,25 +218,9 @@ static bool unsent(struct orr_transport *t)
     return false;
 }
 
-static void destroy_rank(struct orr_transport *t)
-{
-    (void)t;
-}
-
-static const struct orr_transport_ops inproc_ops = {
-    .name = "inproc",
-    .small_max = SMALL_MAX,
-    .small_buffer = small_buffer,
-    .small_release = small_release,
-    .small_send = small_send,
-    .bulk_send = post_bulk,
-    .bulk_recv = post_bulk,
-    .poll = poll_rank,
-    .unsent = unsent,
-    .destroy = destroy_rank,
-};
-
 /* ---- the network ---- */
+
+extern const struct orr_transport_ops orr_transport_inproc;
 
 struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_delay, unsigned refuse_percent)
 {
@@ -253,10 +239,11 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
     pthread_mutex_init(&net->lock, NULL);
     for (int i = 0; i < ranks * ranks; i++) pairs[i].tail = &pairs[i].head;
     for (int i = 0; i < ranks; i++)
-        net->ranks[i] = (struct rank){
-            .transport = { .ops = &inproc_ops, .rank = i, .size = ranks, .bulk_tag_max = BULK_TAG_MAX },
-            .net = net
-        };
+        net->ranks[i] = (struct rank){ .transport = { .ops = &orr_transport_inproc,
+                                                      .rank = i,
+                                                      .size = ranks,
+                                                      .bulk_tag_max = BULK_TAG_MAX },
+                                       .net = net };
     return net;
 }
 
@@ -281,3 +268,42 @@ void orr_inproc_destroy(struct orr_inproc *net)
     orr_free(net->pairs);
     orr_free(net);
 }
+
+/* ---- the transport of a job ---- */
+
+static struct orr_transport *open_alone(const struct orr_bootstrap *b)
+{
+    if (b->size > 1) {
+        orr_error(
+            "the transport inproc carries messages inside of one process only, and there are %d; start one, "
+            "or unset ORRERY_MPI_TRANSPORT",
+            b->size);
+        return NULL;
+    }
+    struct orr_inproc *net = orr_inproc_create(1, 1, 0, 0);
+    if (!net) {
+        orr_error("starpu_mpi_init: out of memory");
+        return NULL;
+    }
+    net->alone = true;
+    return &net->ranks[0].transport;
+}
+
+static void destroy_rank(struct orr_transport *t)
+{
+    if (rank_of(t)->net->alone) orr_inproc_destroy(rank_of(t)->net);
+}
+
+const struct orr_transport_ops orr_transport_inproc = {
+    .name = "inproc",
+    .open = open_alone,
+    .small_max = SMALL_MAX,
+    .small_buffer = small_buffer,
+    .small_release = small_release,
+    .small_send = small_send,
+    .bulk_send = post_bulk,
+    .bulk_recv = post_bulk,
+    .poll = poll_rank,
+    .unsent = unsent,
+    .destroy = destroy_rank,
+};

@@ -3,6 +3,7 @@
  * Threads: each rank's transport as any other; the ranks may be on different threads. Owns: struct
  * orr_inproc.
  * Not here: real messages (transports/mpi.c).
+ * The transport "inproc" of a job is such a network of one rank, which the transport owns.
  * The network is adversarial, from a seed: messages between different pairs of ranks overtake each other, are
  * late, buffers are refused, bulk transfers end in any order. */
 #ifndef ORR_MPI_TRANSPORT_INPROC_H

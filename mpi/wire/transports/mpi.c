@@ -12,10 +12,9 @@
  * Where ranks outnumber cores, Open MPI yields the core inside each test that finds nothing. The engine
  * decides itself when to yield (progress.c), and a yield between two tests delays a message by a turn of
  * whoever else polls on the core: so yielding is switched off while the engine polls, and only then. */
-#include "mpi/wire/transports/mpi.h"
-
 #include <dlfcn.h>
 #include <errno.h>
+#include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
+#include "mpi/wire/transport.h"
 
 enum {
     SMALL_MAX = 16 * 1024,
@@ -580,27 +580,12 @@ static void abort_job(struct orr_transport *t)
     MPI_Abort(((struct mpi_transport *)t)->small_comm, 1);
 }
 
-static const struct orr_transport_ops mpi_ops = {
-    .name = "mpi",
-    .small_max = SMALL_MAX,
-    .small_buffer = small_buffer,
-    .small_release = small_release,
-    .small_send = small_send,
-    .bulk_send = start_bulk,
-    .bulk_recv = start_bulk,
-    .poll = poll,
-    .unsent = unsent,
-    .gather = gather,
-    .scatter = scatter,
-    .greet = greet,
-    .listen = listen_to,
-    .unlisten = unlisten,
-    .destroy = destroy,
-    .abort = abort_job,
-};
+extern const struct orr_transport_ops orr_transport_mpi;
 
-struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
+/* Duplicates the communicator. */
+static struct orr_transport *open_transport(const struct orr_bootstrap *b)
 {
+    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
     struct mpi_transport *m = orr_calloc(1, sizeof *m);
     char *memory = orr_malloc_aligned(64, (size_t)RING * SMALL_MAX);
     if (!m || !memory) {
@@ -609,7 +594,7 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
         orr_free(m);
         return NULL;
     }
-    m->base.ops = &mpi_ops;
+    m->base.ops = &orr_transport_mpi;
     *(void **)&m->set_yield = dlsym(RTLD_DEFAULT, "opal_progress_set_yield_when_idle");
     m->ring_memory = memory;
     m->bulk_tail = &m->bulk;
@@ -638,3 +623,23 @@ struct orr_transport *orr_transport_mpi_create(MPI_Comm comm)
     }
     return &m->base;
 }
+
+const struct orr_transport_ops orr_transport_mpi = {
+    .name = "mpi",
+    .open = open_transport,
+    .small_max = SMALL_MAX,
+    .small_buffer = small_buffer,
+    .small_release = small_release,
+    .small_send = small_send,
+    .bulk_send = start_bulk,
+    .bulk_recv = start_bulk,
+    .poll = poll,
+    .unsent = unsent,
+    .gather = gather,
+    .scatter = scatter,
+    .greet = greet,
+    .listen = listen_to,
+    .unlisten = unlisten,
+    .destroy = destroy,
+    .abort = abort_job,
+};
