@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task_graph: graphs of tasks as programs make them, known before they run: tasks in order of submission, the
- * data each uses, what each costs, and how long is the longest path from each to the end. Threads: one. Owns:
- * the graph it returns. Not here: running them (schedules.c).
+ * data each uses, what each costs, and how long is the longest path from each to the end.
+ * Threads: one. Owns: the graph it returns. Not here: running them (schedules.c).
  *
  * Dependencies follow from the data as in the runtime: a reader waits for the last writer, a writer for the
  * readers since. Costs are in units of a large task's time on a CPU. */

@@ -130,8 +130,8 @@ int orrery_joblist_get_counts(struct orrery_joblist *list, struct orrery_joblist
 unsigned long orrery_joblist_get_remaining(struct orrery_joblist *list);
 
 /* What models say that the jobs which have not started will take, one after another, in us. *unknown_out (may
- * be NULL): the number of those about which models said nothing when they were added; they are not counted.
- */
+ * be NULL): the number of those about which models said nothing when they were added;
+ * they are not counted. */
 double orrery_joblist_get_remaining_us(struct orrery_joblist *list, unsigned long *unknown_out);
 
 /* The name it was given, borrowed until it is destroyed, "" for none; its context. Of NULL: NULL, and

@@ -5,8 +5,8 @@
  * Owns: nothing.
  * Not here: MPI (starpu_mpi.h), what only Orrery has (orrery.h).
  *
- * Start reading at starpu_init() below, then starpu_task.h, starpu_data.h, starpu_data_interfaces.h.
- */
+ * Start reading at starpu_init() below,
+ * then starpu_task.h, starpu_data.h, starpu_data_interfaces.h. */
 #ifndef STARPU_H
 #define STARPU_H
 
@@ -91,8 +91,8 @@ struct starpu_sched_policy;
 
 /* How to start the runtime. Set it up with starpu_conf_init(), then change what is to differ. An environment
  * variable, where one is named, counts more than the field, unless precedence_over_environment_variables is
- * set. Numbers of -1: all there are. Borrowed until starpu_init() returns, except for what its pointers name.
- */
+ * set. Numbers of -1: all there are. Borrowed until starpu_init() returns,
+ * except for what its pointers name. */
 struct starpu_conf {
     int magic;        /* set by starpu_conf_init() */
     int will_use_mpi; /* leave a core to MPI communication */

@@ -270,8 +270,8 @@ int starpu_data_get_on_node_cb_prio(starpu_data_handle_t handle, int node, enum 
                                     void (*callback)(void *), void *arg, enum starpu_is_prefetch prefetch,
                                     int prio);
 
-/* Returns 1 if `node` has a valid copy, or one is on its way there; else 0. As are the next: of this moment.
- */
+/* Returns 1 if `node` has a valid copy, or one is on its way there; else 0. This and the next answers are as
+ * of now: they may be old when they are read. */
 unsigned starpu_data_is_on_node(starpu_data_handle_t handle, unsigned node);
 
 /* Returns the same, but a copy on its way because of a mere prefetch does not count. */

@@ -39,8 +39,8 @@ struct _starpu_graph_node {
  * function; linear in the size of the graph. */
 void _starpu_graph_compute_depths(void);
 
-/* Compute the number of descendants of every task. The same; up to the number of tasks times that of edges.
- */
+/* Compute the number of descendants of every task.
+ * The same; up to the number of tasks times that of edges. */
 void _starpu_graph_compute_descendants(void);
 
 /* Call a function for every task, in no particular order. The graph is locked meanwhile: the function may

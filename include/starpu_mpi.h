@@ -78,8 +78,8 @@ int starpu_mpi_shutdown(void);
 int starpu_mpi_shutdown_comm(MPI_Comm comm);
 
 /* Makes a communicator known before transfers on it are timed or counted. Optional: its first use
- * does it, in any order on the ranks. Local. Returns 0; -EINVAL: no communicator, or one between two groups.
- */
+ * does it, in any order on the ranks. Local. Returns 0;
+ * -EINVAL: no communicator, or one between two groups. */
 int starpu_mpi_comm_register(MPI_Comm comm);
 
 /* Sets *size to the number of ranks of `comm`. Local; also while MPI runs and the layer does not. Returns 0;
@@ -110,8 +110,8 @@ int starpu_mpi_comm_get_attr(MPI_Comm comm, int keyval, void *attribute_val, int
  * given to the initialisation: one before the first transfer to each rank. Do not receive it there. */
 starpu_mpi_tag_t starpu_mpi_get_communication_tag(void);
 
-/* Sets it, before the initialisation, the same on all ranks: 0 to 32767; any other is refused with a message.
- */
+/* Sets it, before the initialisation, the same on all ranks:
+ * 0 to 32767; any other is refused with a message. */
 void starpu_mpi_set_communication_tag(starpu_mpi_tag_t tag);
 
 /* ---- Messages. `dest` and `source` are ranks of `comm`; every send is matched by a receive of the
@@ -293,8 +293,8 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
 /* Gives the data its tag. Local; also before the initialisation. */
 void starpu_mpi_data_set_tag(starpu_data_handle_t handle, starpu_mpi_tag_t data_tag);
 
-/* Returns the owner, in the communicator with which it was given; STARPU_MPI_PER_NODE; -1 if there is none.
- */
+/* Returns the owner, in the communicator with which it was given;
+ * STARPU_MPI_PER_NODE; -1 if there is none. */
 int starpu_mpi_data_get_rank(starpu_data_handle_t handle);
 
 /* Returns the tag, -1 if there is none. */

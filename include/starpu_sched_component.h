@@ -150,8 +150,8 @@ void starpu_sched_component_connect(struct starpu_sched_component *parent,
 void starpu_sched_component_add_child(struct starpu_sched_component *component,
                                       struct starpu_sched_component *child);
 
-/* to->push_task(to, task), but refuses a task that no worker below `to` can execute, and wakes those who can.
- */
+/* to->push_task(to, task), but refuses a task that no worker below `to` can execute,
+ * and wakes those who can. */
 int starpu_sched_component_push_task(struct starpu_sched_component *from, struct starpu_sched_component *to,
                                      struct starpu_task *task);
 /* from->pull_task(from, to). */

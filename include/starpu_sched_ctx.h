@@ -12,8 +12,8 @@
  *
  * A worker changes contexts between two tasks. Calls that change them return when that was done; those made
  * in a task, a callback or a method of a policy return at once, and the worker that makes one follows when it
- * has ended what it does. The last call counts, whatever became of those before it. Nobody else stops.
- */
+ * has ended what it does. The last call counts,
+ * whatever became of those before it. Nobody else stops. */
 #ifndef STARPU_SCHED_CTX_H
 #define STARPU_SCHED_CTX_H
 
@@ -34,8 +34,8 @@ struct starpu_sched_policy;
 /* ---- Arguments of starpu_sched_ctx_create(), each followed by its value ----
  *
  * With neither a policy's name nor a struct, the context is one resource: its first CPU worker runs its
- * tasks, one at a time; the others stand by, out of all other contexts, so that the task may use their cores.
- */
+ * tasks, one at a time; the others stand by, out of all other contexts,
+ * so that the task may use their cores. */
 
 #define STARPU_SCHED_CTX_POLICY_NAME (1 << 16)     /* const char *: name of a policy; "": the default one */
 #define STARPU_SCHED_CTX_POLICY_STRUCT (2 << 16)   /* struct starpu_sched_policy * */
@@ -149,8 +149,8 @@ unsigned starpu_sched_ctx_get_hierarchy_level(unsigned sched_ctx_id);
 
 /* ---- The cores of a context for the program's own parallel code ---- */
 
-/* Has the context a policy (1, else 0)? Writes whether STARPU_SCHED_CTX_AWAKE_WORKERS was given, unless NULL.
- */
+/* Has the context a policy (1, else 0)? Writes whether STARPU_SCHED_CTX_AWAKE_WORKERS was given,
+ * unless NULL. */
 unsigned starpu_sched_ctx_has_starpu_scheduler(unsigned sched_ctx_id, unsigned *awake_workers);
 
 /* Have these workers of the context stand by for a parallel task of the first of them, whose number is

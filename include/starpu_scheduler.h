@@ -122,8 +122,8 @@ int starpu_sched_set_max_priority(int max_prio);
 /* Can the worker run implementation nimpl of the task? A policy must ask before it chooses a worker. */
 int starpu_worker_can_execute_task(unsigned workerid, struct starpu_task *task, unsigned nimpl);
 
-/* Can it run any? Writes a mask of those (0: none), or the first one (if there is one), unless that is NULL.
- */
+/* Can it run any? Writes a mask of those (0: none),
+ * or the first one (if there is one), unless that is NULL. */
 int starpu_worker_can_execute_task_impl(unsigned workerid, struct starpu_task *task, unsigned *impl_mask);
 int starpu_worker_can_execute_task_first_impl(unsigned workerid, struct starpu_task *task, unsigned *nimpl);
 
@@ -157,8 +157,8 @@ int starpu_idle_prefetch_task_input_for(struct starpu_task *task, unsigned worke
 
 /* ---- What a task should cost: times in us, energies in J; NAN: the model wants to be calibrated ---- */
 
-/* Key of a task in its model's history: with the model's own size or footprint function; from the data alone.
- */
+/* Key of a task in its model's history: with the model's own size or footprint function;
+ * from the data alone. */
 uint32_t starpu_task_footprint(struct starpu_perfmodel *model, struct starpu_task *task,
                                struct starpu_perfmodel_arch *arch, unsigned nimpl);
 uint32_t starpu_task_data_footprint(struct starpu_task *task);

@@ -329,8 +329,8 @@ void starpu_task_clean(struct starpu_task *task);
  * after a message, when out of memory. */
 struct starpu_task *starpu_task_create(void) STARPU_ATTRIBUTE_MALLOC;
 
-/* Make a task, not submitted, that takes a datum in a mode and does nothing. Returns NULL when out of memory.
- */
+/* Make a task, not submitted, that takes a datum in a mode and does nothing.
+ * Returns NULL when out of memory. */
 struct starpu_task *starpu_task_create_sync(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
 /* Copy a task that is not submitted, for submission beside the original. Returns NULL: out of memory, or of

@@ -40,8 +40,8 @@ void starpu_task_declare_end_deps_array(struct starpu_task *task, unsigned ndeps
 void starpu_task_declare_end_deps(struct starpu_task *task, unsigned ndeps, ...);
 
 /* Write up to ndeps tasks that wait for task into task_array. Returns how many there are, which may be more;
- * 0 once it has ended. For its scheduler or its body: task, and who waits for it, must not go away meanwhile.
- */
+ * 0 once it has ended. For its scheduler or its body:
+ * task, and who waits for it, must not go away meanwhile. */
 int starpu_task_get_task_succs(struct starpu_task *task, unsigned ndeps, struct starpu_task *task_array[]);
 
 /* The same, for those that miss nothing else and will therefore be scheduled when task ends; of tasks that

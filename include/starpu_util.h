@@ -3,8 +3,8 @@
  *
  * Threads: any.
  * Owns: nothing; macros only.
- * Not here: STARPU_MIN/STARPU_MAX and environment variables (starpu_helper.h), locks (starpu_thread.h).
- */
+ * Not here: STARPU_MIN/STARPU_MAX and environment variables
+ * (starpu_helper.h), locks (starpu_thread.h). */
 #ifndef STARPU_UTIL_H
 #define STARPU_UTIL_H
 

@@ -50,8 +50,8 @@ enum starpu_node_kind {
     STARPU_NRAM = STARPU_MAX_RAM + 1
 };
 
-/* The kind of processing unit that a worker drives. Bit kind + 1 of a `where` mask allows it (starpu_task.h).
- */
+/* The kind of processing unit that a worker drives.
+ * Bit kind + 1 of a `where` mask allows it (starpu_task.h). */
 enum starpu_worker_archtype {
     STARPU_CPU_WORKER = 0,
     STARPU_CUDA_WORKER = 1,
@@ -195,8 +195,8 @@ int starpu_worker_get_subworkerid(int id);
 /* Write the devices of a kind, each once, at most num. Returns how many there are. */
 int starpu_worker_get_devids(enum starpu_worker_archtype type, int *devids, int num);
 
-/* Write the workers that share a device, all of them: there are STARPU_NMAXWORKERS at most. Returns how many.
- */
+/* Write the workers that share a device, all of them:
+ * there are STARPU_NMAXWORKERS at most. Returns how many. */
 int starpu_worker_get_stream_workerids(unsigned devid, int *workerids, enum starpu_worker_archtype type);
 
 /* Logical number of the processing unit to which a worker is bound (-1: it is not, or there is none); and the
@@ -302,8 +302,8 @@ void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid));
 unsigned starpu_combined_worker_get_count(void);
 
 /* Make one of these CPU workers. Returns its number, that of the one there is if there is one; -EINVAL: none
- * or too many workers, one twice, one that is no CPU's; -ENOMEM; -ENOSPC: STARPU_NMAX_COMBINEDWORKERS exist.
- */
+ * or too many workers, one twice, one that is no CPU's;
+ * -ENOMEM; -ENOSPC: STARPU_NMAX_COMBINEDWORKERS exist. */
 int starpu_combined_worker_assign_workerid(int nworkers, int workerid_array[]);
 
 /* Is this the number of a combined worker? */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pool.h: ready tasks that any capable worker may take: a queue for each set of kinds of workers that tasks
  * ask for, and a list of those that only particular workers can run.
- * Threads: any pushes; workers pop. Owns:
- * the tasks in it. Not here: whose turn it is (the policies). */
+ * Threads: any pushes; workers pop. Owns: the tasks in it. Not here: whose turn it is (the policies). */
 #ifndef ORR_SCHED_POOL_H
 #define ORR_SCHED_POOL_H
 

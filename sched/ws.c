@@ -84,8 +84,8 @@ static void *create_lws(struct orr_ctx *ctx)
     return s;
 }
 
-/* The worker that releases a task, else one after another. It may just be leaving, or be nobody's any more.
- */
+/* The worker that releases a task, else one after another.
+ * It may just be leaving, or be nobody's any more. */
 static unsigned choose_queue(struct stealing *s)
 {
     struct orr_worker *self = orr_worker_self();

@@ -90,8 +90,8 @@ static int point_of(const struct starpu_perfmodel_history_entry *e, struct point
     return 1;
 }
 
-/* Writes the points of one architecture and implementation as a block; returns how many. -1: out of memory.
- */
+/* Writes the points of one architecture and implementation as a block;
+ * returns how many. -1: out of memory. */
 static int write_block(FILE *data, const struct starpu_perfmodel_per_arch *pa, const char *name)
 {
     unsigned n = 0, room = 0;

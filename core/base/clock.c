@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clock.c: calibration of the processor's time counter.
- * Threads: orr_clock_init once, before others read. Owns: the ratio. Not here: reading the clock (clock.h).
- */
+ * Threads: orr_clock_init once, before others read. Owns: the ratio.
+ * Not here: reading the clock (clock.h). */
 #include "core/base/clock.h"
 
 #if defined(__x86_64__)

@@ -122,8 +122,8 @@ static void tell(const char *name)
         orr_warn("%s is set and is no setting (orrery_settings lists them)", name);
 }
 
-/* Copies the name of an entry "NAME=value" of the environment if it looks like a setting that nobody reads.
- */
+/* Copies the name of an entry "NAME=value" of the environment if it looks like a setting
+ * that nobody reads. */
 static bool has_no_effect(const char *entry, char name_out[NAME_MAX_BYTES])
 {
     static const char *const prefixes[] = { "STARPU_", "ORRERY_", "SC_HYPERVISOR_", "SOCL_" };

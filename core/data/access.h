@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* access.h: the FIFO queue of access groups that every handle has: readers together, a writer alone,
  * commuting writers together but one at a time, reduction contributors together.
- * Threads: any, under the
- * queue's lock. Owns: nothing (accesses belong to tasks, acquisitions, messages). Not here: where the bytes
- * are (coherency.h), who waits (an opaque waiter with a function).
+ * Threads: any, under the queue's lock. Owns: nothing (accesses belong to tasks, acquisitions, messages).
+ * Not here: where the bytes are (coherency.h), who waits (an opaque waiter with a function).
  *
  * Joining at submission gives sequential consistency; joining when ready gives mutual exclusion without
  * order. Implicit dependencies, acquire/release, partitioning and the MPI layer are all just accesses in this

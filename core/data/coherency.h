@@ -56,8 +56,8 @@ void orr_data_lose(struct orr_data *h);
 /* Why there is no copy of h, for messages. */
 const char *orr_data_why_none(const struct orr_data *h);
 
-/* Sets ready_interface again if nothing but main memory can hold the data. Called with the queue lock held.
- */
+/* Sets ready_interface again if nothing but main memory can hold the data.
+ * Called with the queue lock held. */
 void orr_data_update_ready_locked(struct orr_data *h);
 
 /* Tests the copies under way and goes on with what was waiting; true when something moved. Any thread,
@@ -77,8 +77,8 @@ extern void (*_Atomic orr_transfers_started)(
 bool orr_memory_load_begin(unsigned node, const struct orr_fetch *fetches, unsigned count);
 void orr_memory_load_end(unsigned node);
 
-/* Forgets what is known of devices' memories; at shutdown, after workers stopped, before nodes are forgotten.
- */
+/* At shutdown, after workers stopped and before nodes are forgotten: forgets what is known of devices'
+ * memories. */
 void orr_transfers_fini(void);
 
 /* Worker's private buffer of the shape of h, for STARPU_SCRATCH; fetched with mode STARPU_SCRATCH on its

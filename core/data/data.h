@@ -126,11 +126,11 @@ struct orr_data_hooks {
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 
 /* Joins, the lock taken here, after switching the plans that h is part of (partition.h): the way in for every
- * use that is no task. 1: granted at once; 0: a is granted later; -ENOMEM, which was said: it did not join.
- */
+ * use that is no task. 1: granted at once; 0: a is granted later;
+ * -ENOMEM, which was said: it did not join. */
 ORR_EXPORT int orr_data_join(struct orr_data *h, struct orr_access *a);
-/* The same by orr_access_join_exempt_locked, and whatever happens: true when granted at once. Sets a's flag.
- */
+/* The same by orr_access_join_exempt_locked, and whatever happens:
+ * true when granted at once. Sets a's flag. */
 bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
 /* Access a of a submitted task will join by orr_data_join_late, once, when the task is otherwise ready: h is
  * not taken away before. */
@@ -158,8 +158,8 @@ static inline void orr_data_announce(struct orr_data *h, int mode)
 }
 /* The same for what h is a piece of: pieces get their initial values with the whole. Called without locks. */
 void orr_data_announce_above(struct orr_data *h);
-/* Joins the access of whoever gives h its initial value. False: somebody writes before, and it is not needed.
- */
+/* Joins the access of whoever gives h its initial value.
+ * False: somebody writes before, and it is not needed. */
 bool orr_data_join_first(struct orr_data *h, struct orr_access *a, bool *granted_out);
 /* a joins, or will: what it writes counts. Called with the lock held. */
 static inline void orr_data_written_locked(struct orr_data *h, const struct orr_access *a)

@@ -103,8 +103,8 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
 }
 
 /* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
- * lock held. The copy is pinned at once, other than for transfers to a device: nobody waits for main memory.
- */
+ * lock held. The copy is pinned at once, other than for transfers to a device:
+ * nobody waits for main memory. */
 static bool begin_write_back_locked(struct orr_chunk *c, bool evict_after)
 {
     struct orr_data *h = c->handle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* registry.c: see registry.h.
- * Threads: any. Owns: the table by address, and the list of handles that it does not tell where they are. Not
- * here: making and ending handles (handle.c). */
+ * Threads: any. Owns: the table by address, and the list of handles that it does not tell where they are.
+ * Not here: making and ending handles (handle.c). */
 #include "core/data/registry.h"
 
 #include <pthread.h>

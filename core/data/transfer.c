@@ -5,8 +5,8 @@
  *
  * A transfer goes: memory -> source -> copy, perhaps with a stop in main memory -> finish. Each stage hands
  * it to the next, or leaves it on a list from which a poll takes it. The source is chosen, and pinned, once
- * there is memory: while it waits it is in nobody's way (hungry.c). A prefetch becomes a
- * transfer only in its turn: queued it holds nothing. */
+ * there is memory: while it waits it is in nobody's way (hungry.c). A prefetch becomes a transfer
+ * only in its turn: queued it holds nothing. */
 #include "core/data/transfer.h"
 
 #include <errno.h>

@@ -81,8 +81,8 @@ enum { ORR_PREFETCHES_AT_ONCE = 4 };
 
 /* Carries on a transfer that was just made and published. No locks held; t may be gone on return. */
 void orr_transfer_start(struct orr_transfer *t);
-/* Ends it: publishes the copy (status 0), tells or resumes who waited. -EAGAIN: a prefetch that was dropped.
- */
+/* Ends it: publishes the copy (status 0), tells or resumes who waited.
+ * -EAGAIN: a prefetch that was dropped. */
 void orr_transfer_finish(struct orr_transfer *t, int status);
 /* Whether a prefetch may start now (f->has_turn is set then); else it is queued. Called with the handle's
  * lock held. */

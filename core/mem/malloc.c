@@ -142,8 +142,8 @@ void starpu_malloc_on_node_set_default_flags(unsigned node, int flags)
     orr_store_relaxed(&default_flags_set[node], flags + 1);
 }
 
-/* Main memory for data: sizes recur, and its giver-back tells the size. The program's hooks are always asked.
- */
+/* Main memory for data: sizes recur, and its giver-back tells the size.
+ * The program's hooks are always asked. */
 static void *data_alloc(size_t bytes, int flags)
 {
     void *p = malloc_hook || free_hook ? NULL : orr_recycle_take(bytes, orr_load_relaxed(&alignment));

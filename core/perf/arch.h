@@ -22,8 +22,8 @@ extern struct orr_perf_worker orr_perf_workers[STARPU_NMAXWORKERS];
 extern unsigned orr_perf_worker_count; /* highest registered number + 1 [const after registration] */
 
 /* Says which architecture worker workerid has; before its thread starts. CPU cores count as one architecture,
- * devices each as one of its own, unless STARPU_PERF_MODEL_HOMOGENEOUS_* says otherwise. 0; -ENOMEM; -ENOSPC.
- */
+ * devices each as one of its own, unless STARPU_PERF_MODEL_HOMOGENEOUS_* says otherwise.
+ * 0; -ENOMEM; -ENOSPC. */
 int orr_perf_worker_register(int workerid, enum starpu_worker_archtype type, int devid, unsigned node);
 void orr_perf_workers_clear(void);
 

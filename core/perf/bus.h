@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bus.h: how long a transfer between two memory nodes takes: as measured on this machine once (a file keeps
- * it), else as the nodes' drivers say. Threads: any between init and fini, which the main thread calls. Owns:
- * the table of links. Not here: making transfers (core/data/coherency.h), the network (mpi/). */
+ * it), else as the nodes' drivers say.
+ * Threads: any between init and fini, which the main thread calls. Owns: the table of links. Not here: making
+ * transfers (core/data/coherency.h), the network (mpi/). */
 #ifndef ORR_PERF_BUS_H
 #define ORR_PERF_BUS_H
 

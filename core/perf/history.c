@@ -8,8 +8,8 @@
  * its own, behind a spin lock that only flushes contend for, and folds them when they are a sixteenth of what
  * is known, at most 32 at a time: two workers that measure the same codelet do not share a cache line. A
  * measure too far from the mean is an error; an entry with as many errors as measures was wrong, and starts
- * afresh. Regressions are fitted to the means again whenever the number of measures has grown by an eighth.
- */
+ * afresh. Regressions are fitted to the means again whenever the number of measures has grown
+ * by an eighth. */
 #include "core/perf/history.h"
 
 #include <errno.h>

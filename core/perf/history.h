@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* history.h: what was measured for one model on one architecture with one implementation, by footprint, and
  * what follows from it for tasks to come.
- * Threads: any. Owns: entries, fits, the workers' caches of fresh
- * measures. Not here: which model (perfmodel.h), files (store.h), what a task's footprint is
- * (core/task/perf.h). */
+ * Threads: any. Owns: entries, fits, the workers' caches of fresh measures. Not here: which model
+ * (perfmodel.h), files (store.h), what a task's footprint is (core/task/perf.h). */
 #ifndef ORR_PERF_HISTORY_H
 #define ORR_PERF_HISTORY_H
 

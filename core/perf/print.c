@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* print.c: what a model knows, as text and XML.
- * Threads: any; measures made meanwhile may be missing. Owns: nothing. Not here: the models' files (store.c).
- */
+ * Threads: any; measures made meanwhile may be missing. Owns: nothing.
+ * Not here: the models' files (store.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,7 @@
 /* regression.c: the power law in closed form, the affine power law by a search over its exponent (for a given
  * exponent it is linear), and general linear least squares by Householder's QR (better conditioned than the
  * normal equations, which matters because monomials of sizes are nearly dependent).
- * Threads: any. Owns:
- * nothing. Not here: when to fit (history.c). */
+ * Threads: any. Owns: nothing. Not here: when to fit (history.c). */
 #include "core/perf/regression.h"
 
 #include <math.h>
@@ -31,8 +30,8 @@ bool orr_fit_power(const struct orr_point *points, size_t count, double *alpha, 
     return isfinite(*alpha) && isfinite(*beta);
 }
 
-/* For exponent b, the best a and c >= 0, and the sum of squared relative errors. Sizes are scaled by 1/scale.
- */
+/* For exponent b, the best a and c >= 0, and the sum of squared relative errors.
+ * Sizes are scaled by 1/scale. */
 static double affine_error(const struct orr_point *p, size_t count, double scale, double b, double *a,
                            double *c)
 {

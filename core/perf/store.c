@@ -246,8 +246,8 @@ static const char *check_frame(char *text, size_t *length, const char *magic)
     return NULL;
 }
 
-/* A reader of words; ok turns false at the first that is missing or wrong, and the values are 0 from then on.
- */
+/* A reader of words; ok turns false at the first that is missing or wrong,
+ * and the values are 0 from then on. */
 struct words {
     char *at;
     bool ok;
@@ -413,8 +413,8 @@ int orr_store_read_numbers(const char *path, const char *magic, orr_store_line_f
     return status ? status : -EINVAL;
 }
 
-/* Whether text is a model that a later version wrote: it may be of more use there than what is measured here.
- */
+/* Whether text is a model that a later version wrote:
+ * it may be of more use there than what is measured here. */
 static bool is_newer(const char *text)
 {
     size_t n = strlen(magic_word);

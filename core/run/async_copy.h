@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* async_copy.h: whether copies between memory nodes are made in the background.
- * Threads: init by the main thread. Owns: nothing (orr_foreground_kinds is in core/mem). Not here: copying.
- */
+ * Threads: init by the main thread. Owns: nothing (orr_foreground_kinds is in core/mem).
+ * Not here: copying. */
 #ifndef ORR_RUN_ASYNC_COPY_H
 #define ORR_RUN_ASYNC_COPY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collection.c: sets of workers: as a list, walked by number; as a tree, walked from the caller's
- * neighbours outwards.
- * Threads: any walks, with an iterator of its own; changes while nobody walks. Owns:
- * nothing beyond a collection's arrays. Not here: which workers are in a context's (context.c). */
+/* collection.c: sets of workers: as a list, walked by number; as a tree, walked from the caller's neighbours
+ * outwards.
+ * Threads: any walks, with an iterator of its own; changes while nobody walks. Owns: nothing beyond a
+ * collection's arrays. Not here: which workers are in a context's (context.c). */
 #include "core/run/collection.h"
 
 #include <string.h>

@@ -37,8 +37,8 @@ struct orr_deadlock_outside {
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
 /* For verdict: whether still nothing has moved here, and everybody waits. */
 ORR_EXPORT bool orr_deadlock_still(void);
-/* Who has h at a deadlock, for a line about somebody who waits for it: "which ... has". The watching thread.
- */
+/* Who has h at a deadlock, for a line about somebody who waits for it:
+ * "which ... has". The watching thread. */
 struct orr_data;
 ORR_EXPORT void orr_deadlock_holder(struct orr_data *h, char *text, size_t bytes);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sched_ctx_query.c: questions about scheduling contexts: their workers, their tasks, what is attached to
- * them. Threads: any. An answer about workers is as of now: others may be moving them. Owns: nothing. Not
- * here: making and changing contexts (sched_ctx.c), priorities (context.c). */
+ * them.
+ * Threads: any. An answer about workers is as of now: others may be moving them. Owns: nothing.
+ * Not here: making and changing contexts (sched_ctx.c), priorities (context.c). */
 #include <stdlib.h>
 #include <string.h>
 

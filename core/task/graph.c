@@ -103,8 +103,8 @@ static uint64_t seen_last;
 struct orr_graph orr_graph;
 int _starpu_graph_record;
 
-/* Sections are short, but for those that look at the whole graph: who comes waits a little before it sleeps.
- */
+/* Sections are short, but for those that look at the whole graph:
+ * who comes waits a little before it sleeps. */
 static void lock_graph(void)
 {
     for (int i = 0; i < 200; i++) {

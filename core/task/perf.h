@@ -24,8 +24,8 @@ static inline uint32_t orr_task_data_footprint(struct orr_task *t)
 double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,
                          int workerid);
 
-/* Time to bring t's inputs to a memory node, in us. Not to be called while there is one node only (it is 0).
- */
+/* Time to bring t's inputs to a memory node, in us.
+ * Not to be called while there is one node only (it is 0). */
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
 /* How many of the data that it reads are not there, nor on their way. */
 unsigned orr_task_missing(struct orr_task *t, unsigned node);

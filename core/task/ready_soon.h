@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ready_soon.h: telling a policy which tasks will be ready when the one that starts now has ended
  * (starpu_task_notify_ready_soon_register).
- * Threads: stated below. Owns: the registered function. Not here: dependencies (deps.h, core/data/access.h).
- */
+ * Threads: stated below. Owns: the registered function.
+ * Not here: dependencies (deps.h, core/data/access.h). */
 #ifndef ORR_TASK_READY_SOON_H
 #define ORR_TASK_READY_SOON_H
 

@@ -13,8 +13,8 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id);
 /* For a task with a codelet of a reduction: modes of its own when the codelet gives STARPU_REDUX or
  * STARPU_MPI_REDUX for what it works on, which would make it one more contribution. 0 or -ENOMEM. */
 ORR_EXPORT int orr_redux_set_modes(struct starpu_task *task);
-/* Installed as orr_data_hooks.initialise: has a task run h's init codelet on h, unless somebody writes first.
- */
+/* Installed as orr_data_hooks.initialise: has a task run h's init codelet on h,
+ * unless somebody writes first. */
 void orr_redux_initialise(struct orr_data *h);
 /* A contribution to h could not be made: the reduction under way, or the next one, gives h no value. */
 void orr_redux_lose(struct orr_data *h);

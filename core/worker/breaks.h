@@ -3,8 +3,8 @@
  * _EXEC. Threads: any. Owns: the numbers of the tasks to stop at. Not here: who passes (running.c, profile.c,
  * device.c).
  *
- * While one is set, ORR_PROFILE_BREAKS is in orr_profiling and workers are observed: otherwise nobody looks.
- */
+ * While one is set, ORR_PROFILE_BREAKS is in orr_profiling and workers are observed:
+ * otherwise nobody looks. */
 #ifndef ORR_WORKER_BREAKS_H
 #define ORR_WORKER_BREAKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* combined.h: combined workers: sets of CPU workers that may run one task together.
- * Threads: any adds and asks; entries are published by their number and never change. Owns: the table. Not
- * here: running a task on one (parallel.h), choosing one (sched/pheft.c, sched/peager.c).
+ * Threads: any adds and asks; entries are published by their number and never change. Owns: the table.
+ * Not here: running a task on one (parallel.h), choosing one (sched/pheft.c, sched/peager.c).
  *
  * They are numbered after the workers. Policies that use them have them made in the shape of the machine; a
  * policy of the program's own makes what it likes (starpu_combined_worker_assign_workerid). */

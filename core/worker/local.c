@@ -112,8 +112,8 @@ static struct orr_task *pop_local(struct orr_worker *w)
     return t;
 }
 
-/* The next task of w's own queue. Those of contexts that w has left, and that are not bound to it, go back.
- */
+/* The next task of w's own queue. Those of contexts that w has left,
+ * and that are not bound to it, go back. */
 static struct orr_task *next_local(struct orr_worker *w)
 {
     struct orr_task *t;

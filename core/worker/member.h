@@ -28,8 +28,8 @@ bool orr_member_may_wait(void);
 
 /* Where w was told to be, which may be ahead of where it is (w->in). Any thread. */
 uint32_t orr_member_wanted(struct orr_worker *w);
-/* Whether w, which was just asked to, has yet to join or to leave one of these. Else it never will, for that.
- */
+/* Whether w, which was just asked to, has yet to join or to leave one of these.
+ * Else it never will, for that. */
 bool orr_member_has_to_move(struct orr_worker *w, uint32_t join, uint32_t leave);
 /* Whether it is in this context, and is to leave it. */
 bool orr_member_leaves(struct orr_worker *w, unsigned ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* policy.c: what the program's own scheduling policies call: waking workers, asking what they can run,
  * handing them tasks.
- * Threads: any; `self` below is the calling worker. Owns: nothing. Not here: how such a
- * policy is called (sched/user.c).
+ * Threads: any; `self` below is the calling worker. Owns: nothing. Not here: how such a policy is called
+ * (sched/user.c).
  *
  * A worker calls pop_task with its own mutex held. While it waits for another lock inside, it is relaxed: its
  * mutex is released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is

@@ -110,8 +110,8 @@ void orr_profile_placed_slow(struct orr_ctx *ctx, struct orr_task *t, const stru
     if (orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS) orr_break(ORR_BREAK_SCHED, t);
 }
 
-/* The program's policies say it themselves (starpu_sched_task_break, starpu_sched_ctx_call_pushed_task_cb).
- */
+/* The program's policies say it themselves (starpu_sched_task_break,
+ * starpu_sched_ctx_call_pushed_task_cb). */
 static void place_at_last(const struct orr_worker *w, struct orr_task *t)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];

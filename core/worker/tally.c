@@ -36,8 +36,8 @@ void orr_tally_ready(struct orr_task *t)
     orr_tally_revert(&orr_contexts[t->sched_ctx], 1, t->pub->flops);
 }
 
-/* Counts down, and wakes those for whom few enough are left. Called with the context in use by this thread.
- */
+/* Counts down, and wakes those for whom few enough are left.
+ * Called with the context in use by this thread. */
 static void count_down(struct orr_ctx *ctx)
 {
     struct orr_tally *y = &ctx->tally;

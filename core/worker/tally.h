@@ -30,8 +30,8 @@ void orr_tally_wait(struct orr_ctx *ctx, uint64_t n);
 /* Blocks until no thread pushes a task there or has yet to notice that the last one ended. */
 void orr_tally_wait_unused(unsigned id);
 
-/* Called when the last task of a context ends of which `finished` is set, by who ended it. Set by core/run.
- */
+/* Called when the last task of a context ends of which `finished` is set,
+ * by who ended it. Set by core/run. */
 extern void (*_Atomic orr_tally_drained)(struct orr_ctx *ctx);
 
 /* Around work for context id by a thread that has no task of it any more: it is not closed meanwhile. The

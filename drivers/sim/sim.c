@@ -84,8 +84,8 @@ static void sim_teardown(struct orr_worker *w)
     w->device = NULL;
 }
 
-/* Lets the rest of a kernel's modelled time pass; copies go on meanwhile, as they would beside a real kernel.
- */
+/* Lets the rest of a kernel's modelled time pass;
+ * copies go on meanwhile, as they would beside a real kernel. */
 static void pass_time(uint64_t until_ns)
 {
     for (uint64_t now; (now = orr_clock_ns()) < until_ns;) {

@@ -39,8 +39,8 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     return 0;
 }
 
-/* What is taken from a full queue makes room, and while there is nothing the queues above may have something.
- */
+/* What is taken from a full queue makes room, and while there is nothing the queues above
+ * may have something. */
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;

@@ -172,8 +172,8 @@ static bool decide(struct starpu_sched_component *c, struct starpu_task *p, stru
     return orr_mct_choose(c, &h->weights, &h->outlook, p, &last->choice);
 }
 
-/* What stays can be fetched by workers below children that keep nothing: they never say that they have room.
- */
+/* What stays can be fetched by workers below children that keep nothing:
+ * they never say that they have room. */
 static void wake_pulling(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mct.h: which child of a component would end a task first: minimum completion time.
- * Threads: any; the caller's arrays. Owns: nothing. Not here: keeping tasks until it is their turn (heft.c).
- */
+ * Threads: any; the caller's arrays. Owns: nothing.
+ * Not here: keeping tasks until it is their turn (heft.c). */
 #ifndef ORR_COMPONENTS_MCT_H
 #define ORR_COMPONENTS_MCT_H
 

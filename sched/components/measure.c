@@ -5,8 +5,8 @@
  *
  * It takes only as many as measuring needs; perfmodel_select sends the others where the models that are known
  * say. A task to be measured on several workers together is given to them by the first of them that asks.
- * Tasks whose time has become known meanwhile are given to the tree anew by the next worker that asks.
- */
+ * Tasks whose time has become known meanwhile are given to the tree anew by the next
+ * worker that asks. */
 #include <math.h>
 
 #include "core/perf/perfmodel.h"

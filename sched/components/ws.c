@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ws.c: the flow-control component work_stealing: a queue for each child, from which others take when theirs
  * is empty.
- * Threads: any. Owns: the queues. Not here: the queue itself (flow.c), the policies ws and lws (sched/ws.c).
- */
+ * Threads: any. Owns: the queues.
+ * Not here: the queue itself (flow.c), the policies ws and lws (sched/ws.c). */
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/task.h"

@@ -11,8 +11,8 @@
 
 #include "sched/hypervisor/hypervisor.h"
 
-/* Seconds that these workers would take for the rest of the context; 0: nothing remains, or there are none.
- */
+/* Seconds that these workers would take for the rest of the context;
+ * 0: nothing remains, or there are none. */
 static double time_of(unsigned ctx, const int *workers, int n)
 {
     struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(ctx);

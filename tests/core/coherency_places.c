@@ -2,8 +2,8 @@
 /*
  * Where copies are: prefetching, eviction with write-back, write-through, data that do not fit, sharing of
  * transfers, all with a simulated device.
- * Threads: main and the workers. Owns: the data of each case. Not
- * here: random graphs (coherency_random.c), the device itself (sim_device.c).
+ * Threads: main and the workers. Owns: the data of each case. Not here: random graphs (coherency_random.c),
+ * the device itself (sim_device.c).
  */
 #include "core/base/log.h"
 #include "core/mem/node.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Device workers that come and go: what they had prepared is run by members, tasks that only a device can run
- * wait for one, data stays right. Threads: main submits; a second one moves workers. Owns: the data. Not
- * here: CPU workers (contexts_moves.c).
+ * wait for one, data stays right.
+ * Threads: main submits; a second one moves workers. Owns: the data. Not here: CPU workers
+ * (contexts_moves.c).
  */
 #include <pthread.h>
 

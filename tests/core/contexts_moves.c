@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers that join and leave contexts while tasks are submitted and run, under every policy: each task runs
- * once, on a worker of its context, whoever makes the changes: threads outside, tasks, callbacks. Threads:
- * main and a second one submit; a third moves workers; so do tasks. Owns: nothing. Not here: what contexts
- * promise while nothing moves (contexts.c), policies of programs (contexts_user.c).
+ * once, on a worker of its context, whoever makes the changes: threads outside, tasks, callbacks.
+ * Threads: main and a second one submit; a third moves workers; so do tasks. Owns: nothing. Not here: what
+ * contexts promise while nothing moves (contexts.c), policies of programs (contexts_user.c).
  */
 #include <pthread.h>
 #include <stdbool.h>

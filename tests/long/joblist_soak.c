@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The soak of job lists: random programs of all kinds of jobs over every policy, 1 to 8 workers, with and
- * without simulated devices, against the rule. Threads: main builds, workers execute. Owns: nothing. Not
- * here: the rule (tests/sched/joblist.h), single facts (tests/sched/joblist.c). Usage: joblist_soak.tap
- * [--jobs N] [--seed S] [--rounds K]
+ * without simulated devices, against the rule.
+ * Threads: main builds, workers execute. Owns: nothing. Not here: the rule (tests/sched/joblist.h), single
+ * facts (tests/sched/joblist.c). Usage: joblist_soak.tap [--jobs N] [--seed S] [--rounds K]
  */
 #include <stdlib.h>
 #include "tests/sched/joblist.h"

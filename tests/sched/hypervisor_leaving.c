@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Contexts leave the hypervisor, and are deleted, while it is at work on them: nobody is inside afterwards,
- * and nothing is complained about. Threads: main registers and deletes; workers call back and resize. Owns:
- * nothing. Not here: what strategies decide (hypervisor_strategies.c), misuse (hypervisor_misuse.c).
+ * and nothing is complained about.
+ * Threads: main registers and deletes; workers call back and resize. Owns: nothing. Not here: what strategies
+ * decide (hypervisor_strategies.c), misuse (hypervisor_misuse.c).
  */
 #include <sc_hypervisor.h>
 #include <stdio.h>

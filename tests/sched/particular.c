@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tasks that only particular workers can run, by workerids or can_execute, in queues that all workers share:
- * the order among them, and what one costs when many wait. Threads: main submits; four workers execute. Owns:
- * nothing lasting. Not here: that they run where they may (tests/sched/policies.c, every_policy.c).
+ * the order among them, and what one costs when many wait.
+ * Threads: main submits; four workers execute. Owns: nothing lasting. Not here: that they run where they may
+ * (tests/sched/policies.c, every_policy.c).
  */
 #include <time.h>
 

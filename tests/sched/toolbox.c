@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queues for the program's own policies: order, priorities, who can execute what, and the numbers beside
- * them. Threads: main; two CPU workers that get nothing to do. Owns: tasks that are never submitted. Not
- * here: policies (user_policy.c), components (components_own.c).
+ * them.
+ * Threads: main; two CPU workers that get nothing to do. Owns: tasks that are never submitted.
+ * Not here: policies (user_policy.c), components (components_own.c).
  */
 #include <schedulers/starpu_scheduler_toolbox.h>
 #include "tests/helper.h"

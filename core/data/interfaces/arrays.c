@@ -213,8 +213,8 @@ static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node
 
 const struct starpu_data_copy_methods orr_arrays_copy_methods = { .any_to_any = any_to_any };
 
-/* Copies all arrays of a structure from (or, into set, to it) a buffer on the same node, one after the other.
- */
+/* Copies all arrays of a structure, one after the other: to a buffer on the same node, or, with `into`, from
+ * it into them. */
 static int copy_flat(void *itf, unsigned node, uintptr_t flat, bool into)
 {
     size_t bytes[ORR_ARRAYS_MAX], at = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arrays.h: what the interfaces made of several contiguous arrays have in common: sparse matrices (csr, bcsr,
  * coo), and one array in several formats (multiformat).
- * Threads: any. Owns: nothing. Not here: interfaces of
- * one strided array (dense.h).
+ * Threads: any. Owns: nothing. Not here: interfaces of one strided array (dense.h).
  *
  * An interface is one struct orr_arrays_kind, one table of methods (ORR_ARRAYS_METHODS), its registration
  * function and its getters. */

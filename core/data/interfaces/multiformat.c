@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* multiformat.c: the interface of elements that have one layout for each kind of device. Every node holds the
- * CPU layout, which is the one that travels; a device's node also has room for the device's own. Threads:
- * any. Owns: its method table. Not here: the methods (arrays.c); running the codelets that convert (a
- * driver). */
+ * CPU layout, which is the one that travels; a device's node also has room for the device's own.
+ * Threads: any. Owns: its method table. Not here: the methods (arrays.c); running the codelets that convert
+ * (a driver). */
 #include "core/data/interfaces/arrays.h"
 
 #include "core/base/log.h"
