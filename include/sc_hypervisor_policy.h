@@ -27,8 +27,11 @@ extern "C" {
 /* Kinds of workers: CPUs and others. Where there are both, index 0 stands for the others, 1 for CPUs. */
 struct types_of_workers {
     unsigned ncpus;
-    unsigned ncuda; /* of all kinds but CPU */
-    unsigned nw;    /* number of kinds: 1 or 2 */
+    union {
+        unsigned ncuda;
+        unsigned naccelerators; /* the same: of all kinds but CPU */
+    };
+    unsigned nw; /* number of kinds: 1 or 2 */
 };
 
 /* Tasks of a context with the same codelet and data sizes, in a list. */

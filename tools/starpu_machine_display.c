@@ -16,7 +16,7 @@ static const struct tool tool = {
     "    the memory nodes with their sizes, and what is known of the links between them.\n"
     "\n"
     "OPTIONS\n"
-    "    -w, --worker TYPE   only workers of this type: cpu, cuda, opencl, hip\n"
+    "    -w, --worker TYPE   only workers of this type, as models' files name it: cpu, ...\n"
     "    -c, --count         only how many workers there are\n"
     "    -n, --notopology    no memory nodes and links\n"
     "    -i, --info          only the names of the files that keep measures and models\n"
@@ -28,27 +28,16 @@ static const struct tool tool = {
     "    0; 1: the runtime cannot be started; 2: wrong usage\n"
 };
 
-static const struct {
-    const char *name;
-    enum starpu_worker_archtype type;
-} types[] = {
-    { "cpu", STARPU_CPU_WORKER },
-    { "cuda", STARPU_CUDA_WORKER },
-    { "opencl", STARPU_OPENCL_WORKER },
-    { "hip", STARPU_HIP_WORKER },
-};
-enum { TYPES = sizeof types / sizeof types[0] };
-
 static struct {
-    int type; /* index of types, -1: all */
+    int type; /* -1: all */
     int count, without_nodes, info, force;
 } asked = { .type = -1 };
 
-static void show_workers(int type)
+static void show_workers(enum starpu_worker_archtype type)
 {
     int ids[STARPU_NMAXWORKERS];
-    int n = (int)starpu_worker_get_ids_by_type(types[type].type, ids, STARPU_NMAXWORKERS);
-    printf("%d %s worker%s\n", n, types[type].name, n == 1 ? "" : "s");
+    int n = (int)starpu_worker_get_ids_by_type(type, ids, STARPU_NMAXWORKERS);
+    printf("%d %s worker%s\n", n, starpu_perfmodel_get_archtype_name(type), n == 1 ? "" : "s");
     for (int i = 0; !asked.count && i < n; i++) {
         char name[64];
         starpu_worker_get_name(ids[i], name, sizeof name);
@@ -80,9 +69,11 @@ static void show(void)
         starpu_bus_print_filenames(stdout);
         return;
     }
-    for (int i = 0; i < TYPES; i++)
-        if (asked.type == i || (asked.type < 0 && starpu_worker_get_count_by_type(types[i].type) > 0))
-            show_workers(i);
+    for (int i = 0; i < STARPU_NARCH; i++) {
+        enum starpu_worker_archtype type = (enum starpu_worker_archtype)i;
+        if (asked.type == i || (asked.type < 0 && starpu_worker_get_count_by_type(type) > 0))
+            show_workers(type);
+    }
     if (asked.count || asked.without_nodes) return;
     show_nodes();
     starpu_bus_print_bandwidth(stdout);
@@ -90,8 +81,9 @@ static void show(void)
 
 static int type_of(const char *name)
 {
-    for (int i = 0; i < TYPES; i++)
-        if (strcasecmp(types[i].name, name) == 0) return i;
+    for (int i = 0; i < STARPU_NARCH; i++)
+        if (strcasecmp(starpu_perfmodel_get_archtype_name((enum starpu_worker_archtype)i), name) == 0)
+            return i;
     return -1;
 }
 

@@ -14,9 +14,6 @@
     .in_foreground_setting = ORR_SETTING(PREFIX##_DISABLE_ASYNCHRONOUS_##NAME##_COPY)
 #define FUNCTIONS(word_) .functions = offsetof(struct starpu_codelet, word_##_funcs)
 #define SHARED_MODEL(PREFIX, NAME) .shared_model_setting = ORR_SETTING(PREFIX##_PERF_MODEL_HOMOGENEOUS_##NAME)
-#define FORMAT(word_)                                                                                        \
-    .format_bytes = offsetof(struct starpu_multiformat_data_interface_ops, word_##_elemsize),                \
-    .format_pointer = offsetof(struct starpu_multiformat_interface, word_##_ptr)
 
 const struct orr_kind orr_kinds[STARPU_NARCH] = {
 #define CPU_KIND(PREFIX, NAME, name, title, ...)                                                             \

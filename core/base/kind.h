@@ -31,9 +31,6 @@ struct orr_kind {
     double speed;         /* a rough guess relative to a core, for models that do not tell kinds apart */
     bool is_shared_model; /* the default of shared_model_setting: all workers share their models */
     bool needs_offset;    /* the address of a datum is a handle; the place in it is apart */
-    /* Of an element of multiformat data: offset of its bytes in struct starpu_multiformat_data_interface_ops,
-     * of the pointer in struct starpu_multiformat_interface; format_pointer 0: no format of its own. */
-    size_t format_bytes, format_pointer;
 };
 
 extern const struct orr_kind orr_kinds[STARPU_NARCH]; /* by type; each type has one */

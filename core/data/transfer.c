@@ -15,6 +15,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 
 struct orr_memory orr_memories[STARPU_MAXNODES];
@@ -29,34 +30,6 @@ void orr_transfers_count(int by)
 
 /* ---- the copy itself ---- */
 
-typedef int (*copy_fn)(void *, unsigned, void *, unsigned);
-
-/* The synchronous method for a pair of kinds of memory, for interfaces without any_to_any. */
-static copy_fn specific_copy(const struct starpu_data_copy_methods *m, enum starpu_node_kind src,
-                             enum starpu_node_kind dst)
-{
-    const struct {
-        enum starpu_node_kind src, dst;
-        copy_fn fn;
-    } methods[] = {
-        { STARPU_CPU_RAM, STARPU_CPU_RAM, m->ram_to_ram },
-        { STARPU_CPU_RAM, STARPU_CUDA_RAM, m->ram_to_cuda },
-        { STARPU_CUDA_RAM, STARPU_CPU_RAM, m->cuda_to_ram },
-        { STARPU_CUDA_RAM, STARPU_CUDA_RAM, m->cuda_to_cuda },
-        { STARPU_CPU_RAM, STARPU_OPENCL_RAM, m->ram_to_opencl },
-        { STARPU_OPENCL_RAM, STARPU_CPU_RAM, m->opencl_to_ram },
-        { STARPU_OPENCL_RAM, STARPU_OPENCL_RAM, m->opencl_to_opencl },
-        { STARPU_CUDA_RAM, STARPU_OPENCL_RAM, m->cuda_to_opencl },
-        { STARPU_OPENCL_RAM, STARPU_CUDA_RAM, m->opencl_to_cuda },
-        { STARPU_CPU_RAM, STARPU_HIP_RAM, m->ram_to_hip },
-        { STARPU_HIP_RAM, STARPU_CPU_RAM, m->hip_to_ram },
-        { STARPU_HIP_RAM, STARPU_HIP_RAM, m->hip_to_hip },
-    };
-    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        if (methods[i].src == src && methods[i].dst == dst) return methods[i].fn;
-    return NULL;
-}
-
 /* Starts or makes the copy between two nodes: 0, -EAGAIN with an event in async, or an error. */
 static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct orr_async *async)
 {
@@ -68,7 +41,7 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
     if (m && m->any_to_any) {
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
     } else {
-        copy_fn fn = m ? specific_copy(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
+        orr_copy_method_fn fn = m ? orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
         if (fn)
             r = fn(from, src, to, dst);
         else if (h->ops->get_size && h->ops->get_size(h) > 0)
@@ -89,7 +62,7 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
         void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
         return m->can_copy(from, src, to, dst, dst) || m->can_copy(from, src, to, dst, src);
     }
-    return specific_copy(m, orr_nodes[src].kind, orr_nodes[dst].kind) != NULL;
+    return orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) != NULL;
 }
 
 static void copy(struct orr_transfer *t)

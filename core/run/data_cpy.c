@@ -26,10 +26,8 @@ static void copy_body(void *buffers[], void *arg)
 }
 
 static struct starpu_codelet copy_cl = {
-    .cpu_funcs = { copy_body },
-    .cuda_funcs = { copy_body },
-    .opencl_funcs = { copy_body },
-    .hip_funcs = { copy_body },
+#define WITH_FUNCTIONS(PREFIX, NAME, name) .name##_funcs = { copy_body },
+#include "core/base/kind.def"
     .nbuffers = 2,
     .modes = { STARPU_W, STARPU_R },
     .specific_nodes = 1,

@@ -21,11 +21,11 @@ static void run_call(void *buffers[], void *arg)
     c->func(c->arg);
 }
 
-static struct starpu_codelet call_cl = { .cpu_funcs = { run_call },
-                                         .cuda_funcs = { run_call },
-                                         .opencl_funcs = { run_call },
-                                         .hip_funcs = { run_call },
-                                         .name = "execute_on_worker" };
+static struct starpu_codelet call_cl = {
+#define WITH_FUNCTIONS(PREFIX, NAME, name) .name##_funcs = { run_call },
+#include "core/base/kind.def"
+    .name = "execute_on_worker",
+};
 
 static struct starpu_task *submit_call(struct call *c, unsigned worker, const char *name)
 {

@@ -4,5 +4,5 @@ liborrery_la_SOURCES += core/run/init.c core/run/context.c core/run/context.h co
 liborrery_la_SOURCES += core/run/environment.c core/run/execute.c core/run/data_cpy.c core/run/time.c core/run/trace.c core/run/version.c core/run/parallel_code.c core/run/async_copy.c core/run/async_copy.h
 liborrery_la_SOURCES += core/run/deadlock.c core/run/deadlock.h core/run/strangers.c core/run/strangers.h core/run/watchdog.c core/run/watchdog.h
 liborrery_la_SOURCES += core/run/starving.c core/run/starving.h
-liborrery_la_SOURCES += core/run/parallel_worker.c core/run/device_libraries.c
+liborrery_la_SOURCES += core/run/parallel_worker.c
 liborrery_la_SOURCES += core/run/joblist.c

@@ -26,11 +26,11 @@ static void stand_still(void *buffers[], void *arg)
         orr_futex_wait(&c->over.word, orr_load_acquire(&c->over.word), 1000000);
 }
 
-static struct starpu_codelet still_cl = { .cpu_funcs = { stand_still },
-                                          .cuda_funcs = { stand_still },
-                                          .opencl_funcs = { stand_still },
-                                          .hip_funcs = { stand_still },
-                                          .name = "parallel code" };
+static struct starpu_codelet still_cl = {
+#define WITH_FUNCTIONS(PREFIX, NAME, name) .name##_funcs = { stand_still },
+#include "core/base/kind.def"
+    .name = "parallel code",
+};
 
 static struct starpu_task *capture_worker(struct capture *c, unsigned worker)
 {

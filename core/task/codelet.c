@@ -41,9 +41,8 @@ static void adopt_single_implementations(struct starpu_codelet *cl)
 uint32_t orr_codelet_where(const struct starpu_codelet *cl)
 {
     uint32_t where = 0;
-#define BIT_OF(type, functions) where |= cl->functions[0] ? STARPU_WORKER_TO_MASK(type) : 0u;
-#define CPU_KIND(PREFIX, NAME, name, title, ...) BIT_OF(PREFIX##_##NAME##_WORKER, name##_funcs)
-#define ACCELERATOR(PREFIX, NAME, name, title, number, ...) BIT_OF(PREFIX##_##NAME##_WORKER, name##_funcs)
+#define WITH_FUNCTIONS(PREFIX, NAME, name)                                                                   \
+    where |= cl->name##_funcs[0] ? STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER) : 0u;
 #include "core/base/kind.def"
     return where;
 }
@@ -64,10 +63,9 @@ static int check_locked(struct starpu_codelet *cl)
 static bool claims_too_much(const struct starpu_codelet *cl)
 {
     uint32_t kinds = 0; /* that there are functions for */
-#define ACCELERATOR(PREFIX, NAME, name, title, number, ...)                                                  \
-    kinds |= STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER);
+#define WITH_FUNCTIONS(PREFIX, NAME, name) kinds |= STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER);
 #include "core/base/kind.def"
-    return (cl->where & (kinds | STARPU_CPU) & ~orr_codelet_where(cl)) != 0;
+    return (cl->where & kinds & ~orr_codelet_where(cl)) != 0;
 }
 
 int orr_codelet_check(struct starpu_codelet *cl)

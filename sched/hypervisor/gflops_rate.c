@@ -31,7 +31,7 @@ static void divide(unsigned *ctxs, int ns, bool first, int *workers, int nworker
     int n = orr_hyp_workers(list, workers, nworkers);
     for (int s = 0; s < ns; s++) sum += work[s] = time_of(ctxs[s], list, n);
     if (tw && tw->nw > 0 && sum > 0.0) {
-        int nt = (int)tw->nw, all = (int)(tw->ncpus + tw->ncuda);
+        int nt = (int)tw->nw, all = (int)(tw->ncpus + tw->naccelerators);
         double res[ns][nt];
         sc_hypervisor_group_workers_by_type(tw, total);
         for (int s = 0; s < ns; s++) {

@@ -15,6 +15,7 @@
 #include "core/base/thread.h"
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
 

@@ -92,7 +92,7 @@ void orr_hyp_begin_sample(struct orr_hyp_slot *slot)
 {
     struct sc_hypervisor_wrapper *w = slot->w;
     double speeds[2] = { sc_hypervisor_get_ref_speed_per_worker_type(w, STARPU_CPU_WORKER),
-                         sc_hypervisor_get_ref_speed_per_worker_type(w, STARPU_CUDA_WORKER) };
+                         sc_hypervisor_get_ref_speed_per_worker_type(w, orr_any_accelerator) };
     pthread_mutex_lock(&w->mutex);
     memcpy(w->ref_speed, speeds, sizeof speeds);
     memset(w->elapsed_flops, 0, sizeof w->elapsed_flops);

@@ -25,33 +25,33 @@ struct types_of_workers *sc_hypervisor_get_types_of_workers(int *workers, unsign
         if (starpu_worker_get_type(list[i]) == STARPU_CPU_WORKER)
             tw->ncpus++;
         else
-            tw->ncuda++;
+            tw->naccelerators++;
     }
-    tw->nw = (tw->ncpus > 0) + (tw->ncuda > 0);
+    tw->nw = (tw->ncpus > 0) + (tw->naccelerators > 0);
     return tw;
 }
 
 void sc_hypervisor_group_workers_by_type(struct types_of_workers *tw, int *total_nw)
 {
     unsigned i = 0;
-    if (tw->ncuda > 0) total_nw[i++] = (int)tw->ncuda;
+    if (tw->naccelerators > 0) total_nw[i++] = (int)tw->naccelerators;
     if (tw->ncpus > 0) total_nw[i] = (int)tw->ncpus;
 }
 
 enum starpu_worker_archtype sc_hypervisor_get_arch_for_index(unsigned w, struct types_of_workers *tw)
 {
-    return w == 0 && tw->ncuda > 0 ? STARPU_CUDA_WORKER : STARPU_CPU_WORKER;
+    return w == 0 && tw->naccelerators > 0 ? orr_any_accelerator : STARPU_CPU_WORKER;
 }
 
 unsigned sc_hypervisor_get_index_for_arch(enum starpu_worker_archtype arch, struct types_of_workers *tw)
 {
-    return arch == STARPU_CPU_WORKER && tw->ncuda > 0 ? 1 : 0;
+    return arch == STARPU_CPU_WORKER && tw->naccelerators > 0 ? 1 : 0;
 }
 
 void sc_hypervisor_check_if_consider_max(struct types_of_workers *tw)
 {
     unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
-    int n = orr_hyp_contexts(ctxs, NULL, -1), total = (int)(tw->ncpus + tw->ncuda);
+    int n = orr_hyp_contexts(ctxs, NULL, -1), total = (int)(tw->ncpus + tw->naccelerators);
     for (int i = 0; i < n; i++) {
         struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(ctxs[i]);
         if (!w) continue;

@@ -12,27 +12,31 @@ typedef struct starpu_multiformat_interface multiformat_itf;
 static unsigned shape(const void *itf, size_t numbers[ORR_ARRAYS_MAX_SHAPE])
 {
     const multiformat_itf *m = itf;
-    numbers[0] = m->nx;
-    numbers[1] = m->ops->cpu_elemsize;
-    numbers[2] = m->ops->cuda_elemsize;
-    numbers[3] = m->ops->opencl_elemsize;
-    return 4;
+    unsigned n = 0;
+    numbers[n++] = m->nx;
+#define FORMAT(NAME, name) numbers[n++] = m->ops->name##_elemsize;
+#include "core/base/kind.def"
+    return n;
 }
 
 static void bytes(const void *itf, unsigned node, size_t out[ORR_ARRAYS_MAX])
 {
     const multiformat_itf *m = itf;
     enum starpu_node_kind kind = starpu_node_get_kind(node);
-    out[0] = orr_bytes_times(m->nx, m->ops->cpu_elemsize);
-    out[1] = kind == STARPU_CUDA_RAM ? orr_bytes_times(m->nx, m->ops->cuda_elemsize) : 0;
-    out[2] = kind == STARPU_OPENCL_RAM ? orr_bytes_times(m->nx, m->ops->opencl_elemsize) : 0;
+    unsigned n = 0;
+#define IS_HELD(memory) ((memory) == STARPU_CPU_RAM || (memory) == kind)
+#define FORMAT(NAME, name)                                                                                   \
+    out[n++] = IS_HELD(STARPU_##NAME##_RAM) ? orr_bytes_times(m->nx, m->ops->name##_elemsize) : 0;
+#include "core/base/kind.def"
 }
 
 const struct orr_arrays_kind orr_multiformat_kind = {
     .name = "multiformat vector",
     .letter = 'F',
-    .addr = { offsetof(multiformat_itf, cpu_ptr), offsetof(multiformat_itf, cuda_ptr),
-              offsetof(multiformat_itf, opencl_ptr) },
+    .addr = {
+#define FORMAT(NAME, name) offsetof(multiformat_itf, name##_ptr),
+#include "core/base/kind.def"
+    },
     .shape = shape,
     .bytes = bytes,
 };

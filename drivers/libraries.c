@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_libraries.c: the libraries of GPUs, prepared on every worker of their kind, and the stream of one.
+/* libraries.c: the libraries of GPUs, prepared on every worker of their kind, and the stream of one.
  * This build has no CUDA and no HIP workers (a simulated device has no such libraries), so that there is
  * nothing to do, and nothing is what init and shutdown do: as on any machine without a GPU, a program that
  * calls them goes on. Threads: any. Owns: nothing. Not here: kinds of workers (drivers/).
