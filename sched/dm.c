@@ -361,8 +361,8 @@ static void wake_one_of(struct dm *d, struct kind *k)
 static void push(void *instance, struct orr_task *t);
 static struct orr_task *pop_window(struct seat *s);
 
-/* Tasks of a worker that is not in the context any more, and of a kind of which none is: who leaves says so
- * before he looks for them, who pushes one looks afterwards whether somebody is there. */
+/* Tasks of a worker that is not in the context any more, and of a kind of which none is: a worker that
+ * leaves says so before it looks for them, and a push looks afterwards whether a worker is still there. */
 static void decide_anew(struct seat *s)
 {
     struct orr_task *t;

@@ -152,7 +152,7 @@ static struct orr_task *take(struct graph_test *g, enum side s, struct orr_worke
     return t;
 }
 
-/* What waits on a side without workers goes to the other; who pushes looks afterwards whether somebody is
+/* What waits on a side without workers goes to the other; a push looks afterwards whether a worker is
  * there. */
 static void decide_anew(struct graph_test *g, enum side s)
 {
@@ -203,7 +203,8 @@ static void submit_hook(void *instance, struct orr_task *t)
     orr_spin_lock(&g->lock);
     orr_store_relaxed(&g->open, false);
     orr_spin_unlock(&g->lock);
-    if (orr_threads_any_blocked()) do_schedule(g); /* who blocks says so before he opens the bag */
+    if (orr_threads_any_blocked())
+        do_schedule(g); /* a thread that blocks registers before it opens the bag */
 }
 
 /* False: there is no memory for one more. Called with the lock held. */

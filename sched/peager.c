@@ -124,8 +124,8 @@ static void push_plain(struct peager *p, struct orr_task *t)
 
 static void push(void *instance, struct orr_task *t);
 
-/* Tasks of a size of which no combined worker is left: who leaves looks for them afterwards, who pushes one
- * looks afterwards whether there is a master. */
+/* Tasks of a size of which no combined worker is left: a worker that leaves looks for them afterwards, and a
+ * push looks afterwards whether there is a master. */
 static void decide_anew(struct peager *p, struct orr_pool *pool, unsigned size)
 {
     struct orr_task *t;

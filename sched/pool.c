@@ -11,8 +11,8 @@
 #include "core/base/alloc.h"
 
 /* Tasks for particular workers. Who they are is found out once, at push, without a lock; those for the same
- * workers share a heap, so that nobody walks over what is not for him. A set whose heap is empty is used for
- * the next new one: their number is that of the sets that wait at the same time. */
+ * workers share a heap, so that no worker walks over tasks that it cannot run. A set whose heap is empty is
+ * used for the next new one: their number is that of the sets that wait at the same time. */
 struct orr_picky {
     uint64_t capable[STARPU_NMAXWORKERS / 64];
     struct orr_heap tasks;

@@ -80,7 +80,7 @@ static void push(void *instance, struct orr_task *t)
     struct orr_worker *w = choose(d, t);
     if (orr_unlikely(!w)) {
         orr_pool_push(d->nobodys, t);
-        orr_wake_each(d->ctx); /* whoever joined just now */
+        orr_wake_each(d->ctx); /* workers that joined just now */
         return;
     }
     w = orr_awake_beside(w, stands_in, &(struct drawn){ d, t, w });

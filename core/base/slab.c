@@ -72,7 +72,7 @@ static struct free_block *cut_batch_locked(struct slab *s, uint32_t *count_out)
         s->cut += block_bytes(s);
         memset(b, 0,
                block_bytes(s) < ORR_CACHE_LINE ? block_bytes(s)
-                                               : ORR_CACHE_LINE); /* for who looks at all blocks */
+                                               : ORR_CACHE_LINE); /* for walks over all blocks */
         *end = b;
         end = &b->next;
     }

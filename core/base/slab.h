@@ -30,8 +30,8 @@ enum orr_slab_id {
 
 /* Jobs of lists live in them too, and hold a bit for each worker. */
 /* What a chunk keeps for itself at its start: a pair of cache lines, since processors fetch lines in aligned
- * pairs. Blocks whose size is a multiple of that never share a pair: who reads the end of one does not take
- * the start of the next away from the thread that works on it. */
+ * pairs. Blocks whose size is a multiple of that never share a pair: a core that reads the end of one does
+ * not take the start of the next away from the thread that works on it. */
 enum { ORR_SLAB_HEAD = 2 * ORR_CACHE_LINE };
 enum { ORR_ARGS_BLOCK_BYTES = STARPU_NMAXWORKERS > 256 ? 96 + STARPU_NMAXWORKERS / 8 : 128 };
 

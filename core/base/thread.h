@@ -63,9 +63,9 @@ struct orr_thread {
         *collect; /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
     struct orr_put_off *put_off; /* [own] where what calls functions of the program is put; NULL: it does */
     uint32_t callback_depth;     /* [own] callbacks of the program within each other */
-    bool checks_later;           /* [own] a worker at work: it looks for who waits before it rests (wait.h) */
-    _Atomic uint64_t submitted;  /* [own, read by sums] */
-    _Atomic uint64_t completed;  /* [own, read by sums] */
+    bool checks_later; /* [own] a worker at work: it looks for waiting threads before it rests (wait.h) */
+    _Atomic uint64_t submitted; /* [own, read by sums] */
+    _Atomic uint64_t completed; /* [own, read by sums] */
     /* Of these, in contexts other than the main one: counted after submitted, and before completed. */
     _Atomic uint64_t submitted_elsewhere, completed_elsewhere; /* [own, read by sums] */
     _Atomic uint32_t using_ctx; /* [own, read by who deletes a context] 1 + a context it works for; 0: none */

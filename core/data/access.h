@@ -43,13 +43,13 @@ struct orr_access {
 };
 
 struct orr_access_queue {
-    orr_spin lock; /* protects the queue and, by whoever embeds it, the handle's coherency state; leaf but for
-                    * other queues taken in address order; never held across a plug-in call */
+    orr_spin lock; /* protects the queue and, in the struct that embeds it, the handle's coherency state; leaf
+                    * but for other queues taken in address order; never held across a plug-in call */
     _Alignas(8) uint8_t group; /* enum orr_group of those who hold now. Not in the lock's word: compilers read
                                 * neighbours together, and the lock is not to be read plainly */
     bool commute_busy;         /* one of the commuting group is at work */
     bool expecting;            /* accesses were submitted that will join late: who ENDS waits for them */
-    bool planned;              /* the data is part of a partition plan: who joins goes through partition.h */
+    bool planned;              /* the data is part of a partition plan: joining goes through partition.h */
     uint32_t active;           /* how many hold now */
     struct orr_access *holder; /* the writer, while group is WRITE; NULL when its access does not last */
     struct orr_access *head;   /* waiting, in order */

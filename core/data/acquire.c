@@ -23,8 +23,9 @@ void orr_data_announce_above(struct orr_data *h)
     for (struct orr_data *p = h->parent; p; p = p->parent) orr_data_announce(p, STARPU_R);
 }
 
-/* Whoever is let in may release at once, and so let in others: beyond a few levels they are put aside for the
- * innermost call that is under way, or a long queue would not fit the stack. */
+/* Runs the waiters that were granted. Each may release at once, and so grant others, which would nest: beyond
+ * a few levels they are put aside for the innermost call under way,
+ * or a long queue would overflow the stack. */
 static void let_in(struct orr_waiter *w)
 {
     enum { NESTING_MAX = 16 };

@@ -358,7 +358,7 @@ static void give_up_only_copy(struct orr_data *h)
     if (ours) h->ops->free_data_on_node(r->interface, STARPU_MAIN_RAM);
 }
 
-/* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and who looks
+/* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and a search
  * for memory sees that some is coming. */
 void orr_data_invalidate_copies(struct orr_data *h)
 {

@@ -51,7 +51,7 @@ int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);
 /* Marks every copy invalid (buffers of ours are given back). Called with the handle write-acquired. */
 ORR_EXPORT void orr_data_invalidate_copies(struct orr_data *h);
 
-/* The same after a task that was to write it failed: who reads it is told so. */
+/* The same after a task that was to write it failed: readers are told so. */
 void orr_data_lose(struct orr_data *h);
 /* Why there is no copy of h, for messages. */
 const char *orr_data_why_none(const struct orr_data *h);

@@ -71,10 +71,10 @@ struct orr_data {
     bool sequential_consistency;                 /* [own: program] */
     bool partitioned;
     _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
-                           * between who submits and who executes [written: lock] */
+                           * between submitters and workers [written: lock] */
     _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
-    _Atomic bool written_ahead;   /* whoever joins now finds a value: a write joined before, or the data was
-                                   * registered with memory [written: lock] */
+    _Atomic bool written_ahead; /* an access that joins now finds a value: a write joined before, or the data
+                                 * was registered with memory [written: lock] */
     /* line 2 */
     ORR_ALIGNED_LINE bool initialized; /* somebody wrote, or it was registered with memory [lock] */
     bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
@@ -136,7 +136,7 @@ bool orr_data_join_exempt(struct orr_data *h, struct orr_access *a);
  * not taken away before. */
 void orr_data_expect(struct orr_data *h, struct orr_access *a);
 bool orr_data_join_late(struct orr_data *h, struct orr_access *a);
-/* Leaves: runs whoever that granted, and starts a reduction when one is due. */
+/* Leaves: tells the accesses that are granted by that, and starts a reduction when one is due. */
 ORR_EXPORT void orr_data_leave(struct orr_data *h, struct orr_access *a);
 /* Somebody joined behind a drained REDUX group: starts the reduction. Called after a join that was not
  * granted. */
@@ -158,8 +158,8 @@ static inline void orr_data_announce(struct orr_data *h, int mode)
 }
 /* The same for what h is a piece of: pieces get their initial values with the whole. Called without locks. */
 void orr_data_announce_above(struct orr_data *h);
-/* Joins the access of whoever gives h its initial value.
- * False: somebody writes before, and it is not needed. */
+/* Joins the access that gives h its initial value.
+ * False: a write comes before it, and it is not needed. */
 bool orr_data_join_first(struct orr_data *h, struct orr_access *a, bool *granted_out);
 /* a joins, or will: what it writes counts. Called with the lock held. */
 static inline void orr_data_written_locked(struct orr_data *h, const struct orr_access *a)

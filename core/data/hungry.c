@@ -22,11 +22,11 @@
  *
  * Memory goes first to the task that is loading, then to what the program asked for, in order; a prefetch
  * gets some at once or is dropped. The first is served alone, or inputs would be starved by what is smaller.
- * But when nothing has moved for a while (unstick), whoever there is room for gets it: what the first waits
- * for may depend on the others.
+ * But when nothing has moved for a while (unstick), any transfer for which there is room gets it: what the
+ * first waits for may depend on the others.
  *
- * Nothing that may call the program back happens while a node is served: who serves it again, from a
- * callback, could not. */
+ * Nothing that may call the program back happens while a node is served: a callback that wanted it served
+ * again would find it busy. */
 #include <errno.h>
 #include <string.h>
 

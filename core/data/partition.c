@@ -102,7 +102,7 @@ static bool may_block(const char *fn, const char *instead)
     return false;
 }
 
-/* The list of h's plans. Called with the plans' mutex, or by who knows that nobody plans h now. */
+/* The list of h's plans. Called with the plans' mutex, or where nobody can be planning h. */
 static struct orr_data_block *plans_of(const struct orr_data *h)
 {
     return h->rare ? h->rare->children : NULL;

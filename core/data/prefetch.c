@@ -18,7 +18,7 @@
 struct request {
     struct orr_access access; /* first */
     struct orr_fetch fetch;
-    struct orr_event *done; /* of a caller who waits, else NULL */
+    struct orr_event *done; /* of a caller that waits, else NULL */
     int *status_out;
     bool unwanted;            /* wont_use: afterwards devices may drop it */
     void (*callback)(void *); /* the program's, while the copy is there; or NULL */

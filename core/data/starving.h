@@ -13,7 +13,7 @@
 #include "core/data/data.h"
 
 /* Whether transfers are under way, and each of them waits for memory of a device, and every way to serve one
- * was tried since memory was last given back. Only who uses memory there can change that. */
+ * was tried since memory was last given back. Only those that use memory there can change that. */
 bool orr_transfers_starve(void);
 
 /* Changes whenever a transfer gets memory, ends, or is thrown out. */
@@ -21,7 +21,7 @@ uint64_t orr_transfers_movement(void);
 
 /* One that waits for memory, or one copy that somebody uses on a node where others wait. */
 struct orr_starving {
-    struct orr_data *handle; /* kept from being destroyed by who waits, or uses it */
+    struct orr_data *handle; /* its waiter, or user, keeps it from being destroyed */
     unsigned node;
     size_t bytes;
     bool loading; /* a task waits for it; else the program */

@@ -128,7 +128,8 @@ static void copy_by_ram(struct orr_transfer *t)
     h->replicates[src].users--;
     orr_spin_unlock(&h->queue.lock);
     t->src = -1;
-    orr_memory_feed(src); /* who waits for memory there may throw the source out; then its way is ours */
+    /* Waiters for memory there may evict the source now: writing it back brings it to main memory as well. */
+    orr_memory_feed(src);
     t->via = (struct orr_fetch){
         .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = true
     };

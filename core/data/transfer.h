@@ -129,10 +129,10 @@ struct orr_chunk *orr_chunk_detach_locked(struct orr_replicate *r, unsigned node
 /* Starts throwing h's copy out of a node, after writing it back if need be. 0, or -EBUSY. */
 int orr_memory_evict(struct orr_data *h, unsigned node);
 
-/* An eviction: whoever asks for the copy from now on waits for t, the chunk's out where there is a chunk.
- * Called with the handle's lock held. Then its running, with no locks held: the chunk is gone afterwards, and
- * the caller tells those who waited (orr_waiters_tell with -EAGAIN). A chunk stays on its list until its
- * memory is free: who looks for room must see that some is coming. */
+/* Begins an eviction: requests for the copy wait for t from now on (the chunk's `out`, where there is a
+ * chunk). Called with the handle's lock held. The second function carries it out, with no locks held: the
+ * chunk is gone afterwards, and the caller tells the waiters (orr_waiters_tell with -EAGAIN). A chunk stays
+ * on its list until its memory is free, so that a search for room sees that some is coming. */
 void orr_eviction_begin_locked(struct orr_transfer *t, struct orr_data *h, unsigned node);
 struct orr_fetch *orr_eviction_run(struct orr_transfer *t);
 /* What a search for room leaves to be done once nobody waits for its end: write-backs to start and waiters

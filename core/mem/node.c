@@ -59,7 +59,8 @@ void orr_nodes_init(void)
     size_t used = orr_load_relaxed(&orr_nodes[0].used_bytes); /* counted allocations may outlive a shutdown */
     node_set(0, STARPU_CPU_RAM, -1, NULL, main_memory_limit(), "NUMA 0");
     orr_store_relaxed(&orr_nodes[0].used_bytes, used);
-    orr_recycle_init(orr_nodes[0].limit_bytes == 0); /* who sets a limit wants unused memory to be free */
+    orr_recycle_init(orr_nodes[0].limit_bytes ==
+                     0); /* with a limit, unused memory is to be free for others */
     orr_node_count = 1;
 }
 

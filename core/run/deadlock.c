@@ -472,7 +472,7 @@ static bool everybody_idle(unsigned in_methods)
         sleeps += w->sleeps;
         pthread_mutex_unlock(&w->sched_mutex);
     }
-    bool same = sleeps == watch.sleeps; /* nobody was awake in between, whoever woke him and however */
+    bool same = sleeps == watch.sleeps; /* no worker was awake in between, however it was woken */
     watch.sleeps = sleeps;
     return same && asleep >= orr_worker_count;
 }

@@ -42,7 +42,7 @@
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all here; outermost */
 static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
-static _Atomic bool up, closing; /* closing: who has init_lock waits for all tasks */
+static _Atomic bool up, closing; /* closing: the thread that has init_lock waits for all tasks */
 
 /* How many workers of each kind. */
 static void set_numbers(struct starpu_conf *conf, int n)
@@ -262,7 +262,8 @@ undo_workers:
     return r;
 }
 
-/* A task must not wait for who waits for it: false, with a message, while the runtime shuts down. */
+/* Takes init_lock. A task must not wait for the thread that waits for all tasks: false, with a message, while
+ * the runtime shuts down. */
 static bool lock_init(const char *function)
 {
     if (!in_task()) {

@@ -8,7 +8,7 @@
 enum { ORR_STRANGERS_BYTES = 256 };
 
 struct orr_strangers {
-    unsigned count;                  /* 0: whoever could act is known */
+    unsigned count;                  /* 0: every thread that could act is known */
     char names[ORR_STRANGERS_BYTES]; /* number and name of the first, for a message */
 };
 

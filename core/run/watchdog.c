@@ -14,7 +14,7 @@
 
 static struct {
     pthread_t thread;
-    bool running;          /* [own: who initialises] */
+    bool running;          /* [own: the initialising thread] */
     _Atomic uint32_t stop; /* futex */
     int64_t timeout_ns, delay_ns;
     bool crash; /* [const while running] */

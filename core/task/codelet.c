@@ -71,7 +71,7 @@ static bool claims_too_much(const struct starpu_codelet *cl)
 int orr_codelet_check(struct starpu_codelet *cl)
 {
     /* [atomic] 0 unknown, else bits of ORR_CODELET_CHECKED...; the program sets it before its first use and
-     * never touches it again, and it is written once: who has seen it set reads it as it is */
+     * never touches it again, and it is written once: a thread that has seen it set may read it plainly */
     int checked = __atomic_load_n(&cl->checked, __ATOMIC_ACQUIRE);
     if (orr_likely(checked & ORR_CODELET_CHECKED)) return uncounted;
     if (checked) return 1;

@@ -14,7 +14,8 @@
 #include "core/task/tag.h"
 #include "core/task/task.h"
 
-/* Leaves every queue the task holds; whoever that grants goes on afterwards. */
+/* Leaves the queues of all data that the task used. Accesses that are granted by that are told after the
+ * queue's lock is released. */
 static void release_accesses(struct orr_task *t)
 {
     starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
@@ -74,7 +75,7 @@ static struct orr_tag *release(struct orr_task *t)
     struct orr_task_rare *r = t->rare;
     bool keep = r && r->persistent;
     if (orr_unlikely(t->node != NULL)) orr_graph_ended(t, keep);
-    if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* who gets its data may remove its tag */
+    if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* a task that gets its data next may remove its tag */
     if (t->naccesses) release_accesses(t);
     struct orr_edge *kept = orr_edges_close(&t->successors, keep);
     if (orr_unlikely(orr_load_seq(&orr_graph.late) > 0)) orr_graph_late_ended(t, keep);

@@ -62,7 +62,7 @@ static void unlist(struct orr_edge *e)
     if (last) orr_slab_free(ORR_SLAB_EDGE, e);
 }
 
-/* Whoever waits, does so no more for e, which is let go. */
+/* The task that waits for e no longer does; e leaves the list, and is freed if its waiter has gone too. */
 static void release(struct orr_edge *e)
 {
     orr_spin_lock(&e->lock);

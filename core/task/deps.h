@@ -13,8 +13,8 @@
 #include "core/task/task.h"
 
 struct orr_edge {
-    struct orr_edge *next;    /* on the list [own: who closes it] */
-    struct orr_edge *sibling; /* among those of who waits [own: who waits; tags: lock] */
+    struct orr_edge *next;    /* on the list [own: the thread that closes it] */
+    struct orr_edge *sibling; /* among the edges of the same waiter [own: the waiter; tags: lock] */
     void (*fire)(struct orr_edge *e);
     _Atomic(void *) waiter; /* a task or a tag; NULL: gone, or served [lock; read by any for diagnosis] */
     int32_t balance;        /* [lock] ends less rounds begun: -1 it is waited for, above 0 it came early */
@@ -26,7 +26,7 @@ struct orr_edge {
 struct orr_edge *orr_edge_create(void *waiter, void (*fire)(struct orr_edge *));
 /* Hangs e on a list. False: that is closed, what it stands for has ended; nobody will serve e. */
 bool orr_edge_hang(_Atomic(struct orr_edge *) *list, struct orr_edge *e);
-/* Who waits knows e no more, and is not touched any more when this returns. */
+/* The waiter gives e up: when this returns, e does not touch it any more. */
 void orr_edge_disown(struct orr_edge *e);
 
 /* Closes the list and serves everybody on it. keep: edges are returned for the next round, else let go. */
@@ -34,7 +34,8 @@ struct orr_edge *orr_edges_close(_Atomic(struct orr_edge *) *list, bool keep);
 /* The same in two steps, for those who close under a lock: what was taken is served without it. */
 struct orr_edge *orr_edges_take(_Atomic(struct orr_edge *) *list);
 struct orr_edge *orr_edges_serve(struct orr_edge *taken, bool keep);
-/* Their list's owner goes. Whoever waits for its next round need not; of one that never ran he waits on. */
+/* The owner of the list is freed. Tasks that wait for its next round wait no longer; those that wait for an
+ * owner that never ran (never_ran) go on waiting. */
 void orr_edges_drop(struct orr_edge *list, bool never_ran);
 
 /* A new round of t begins: each of its edges counts once more. Called when t is ready, after its countdown
@@ -48,7 +49,8 @@ struct orr_task *orr_edge_waiting_task(struct orr_edge *e);
 /* What serves an edge of a task that waits to start. */
 void orr_edge_fire_task(struct orr_edge *e);
 
-/* A task goes: lets go of what it waits for. It is submitted again: of those ends that have come. */
+/* The edges of a task that is freed: gives up all of them. Of a task that is submitted again: those end
+ * dependencies that were served. */
 void orr_edges_disown(struct orr_task_rare *r);
 void orr_edges_disown_served(struct orr_task_rare *r);
 /* t, which is not submitted yet, waits for nothing that was declared. */

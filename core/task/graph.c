@@ -62,7 +62,7 @@ struct few_ends {
 
 struct orr_graph_node {
     struct _starpu_graph_node pub;       /* first: what policies see */
-    _Atomic unsigned depth, descendants; /* as last computed, for who has no lock */
+    _Atomic unsigned depth, descendants; /* as last computed, for readers without the lock */
     unsigned at;                         /* its place among all */
     struct orr_graph_node
         *_Atomic latest;               /* at the end of an edge from here, or was: to be fetched, no more */
@@ -104,7 +104,7 @@ struct orr_graph orr_graph;
 int _starpu_graph_record;
 
 /* Sections are short, but for those that look at the whole graph:
- * who comes waits a little before it sleeps. */
+ * a thread that finds the lock taken spins a little before it sleeps. */
 static void lock_graph(void)
 {
     for (int i = 0; i < 200; i++) {
@@ -706,7 +706,7 @@ void _starpu_graph_foreach(void (*func)(void *data, struct _starpu_graph_node *n
     unlock_graph();
 }
 
-/* Whoever asks has t, and with it the node; NULL: it has none. */
+/* The node of t, which the caller keeps from ending, and with it the node; NULL: it has none. */
 static struct orr_graph_node *node_of_ready(struct orr_task *t)
 {
     if (t->node) return t->node;

@@ -143,7 +143,8 @@ static bool waits_for_nothing_else(struct orr_task *t, int32_t released)
     return orr_load_acquire(&t->state) == ORR_TASK_SUBMITTED && orr_load_acquire(&t->pending) == released;
 }
 
-/* Adds who waits for tasks without a body that are about to end. False: there is no more such task. */
+/* Adds the tasks that wait for tasks without a body that are about to end.
+ * False: there is no more such task. */
 static bool pass_through(struct waiting *all)
 {
     bool more = false;

@@ -72,7 +72,7 @@ static void first_value_granted(struct orr_waiter *w)
     struct starpu_task *task = f->task;
     if (orr_task_submit(task, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE) == 0) return;
     starpu_task_destroy(task);
-    first_value_end(f); /* why was said; who reads will find that nobody wrote */
+    first_value_end(f); /* the reason was said; readers will find that there is no value */
 }
 
 void orr_redux_initialise(struct orr_data *h)
@@ -96,7 +96,7 @@ void orr_redux_initialise(struct orr_data *h)
     }
     if (!r || !orr_data_join_first(h, &f->access, &granted)) {
         starpu_task_destroy(task);
-        orr_free(f); /* without memory, who reads will find that nobody wrote */
+        orr_free(f); /* out of memory: readers will find that there is no value */
     } else if (granted) {
         first_value_granted(&f->access.waiter);
     }
@@ -158,7 +158,8 @@ void orr_redux_lose(struct orr_data *h)
 static void finish(struct summing *s)
 {
     struct orr_data *h = s->handle;
-    bool lost = s->failed || h->rare->contribution_lost; /* whoever lost one has left the queue */
+    bool lost =
+        s->failed || h->rare->contribution_lost; /* the tasks that lost theirs have left the queue: no lock */
     h->rare->contribution_lost = false;
     orr_free(s);
     if (lost) orr_data_lose(h);

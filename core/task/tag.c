@@ -380,7 +380,7 @@ void starpu_tag_notify_restart_from_apps(starpu_tag_t id)
     starpu_tag_restart(id);
 }
 
-/* Out of the table: whoever names it from now on means another. Called with the lock held. */
+/* Takes g out of the table: its number means another tag from now on. Called with the lock held. */
 static void remove_locked(struct orr_tag *g)
 {
     HASH_DELETE(hh, table, g);

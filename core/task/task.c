@@ -188,7 +188,8 @@ static void free_private(struct orr_task *t)
 void orr_task_free(struct orr_task *t)
 {
     struct starpu_task *pub = t->pub;
-    orr_store_relaxed(&t->state, ORR_TASK_DONE); /* for who looks at all blocks (core/run/deadlock.c) */
+    orr_store_relaxed(&t->state,
+                      ORR_TASK_DONE); /* for the watcher, which looks at all blocks (core/run/deadlock.c) */
     free_private(t);
     free_args(t);
     if (orr_unlikely(pub->dyn_handles || pub->dyn_modes)) {

@@ -67,8 +67,8 @@ static inline struct orr_task *orr_access_owner(struct orr_access *a)
         ->task;
 }
 
-/* What only some tasks need; allocated when first used, freed with the private half. [own: who holds the
- * task] */
+/* What only some tasks need; allocated when first used, freed with the private half. [own: the
+ * holder of the task] */
 struct orr_task_rare {
     struct orr_edge *edges;     /* what this task waits for explicitly */
     struct orr_edge *end_edges; /* what its end waits for */
@@ -187,10 +187,10 @@ struct orr_partition_use;
 int orr_task_prepare(struct starpu_task *t, uint32_t flags, struct orr_partition_use *u);
 void orr_task_commit(struct orr_task *t, struct orr_partition_use *u);
 
-/* The turn of t, a held job, has come: it is dispatched like any task. Called once, by who has t. */
+/* The turn of t, a held job, has come: it is dispatched like any task. Called once, by the holder of t. */
 void orr_task_release_held(struct orr_task *t);
 
-/* One condition fewer: who reaches zero makes the task ready. Any thread. */
+/* One condition fewer: the call that reaches zero makes the task ready. Any thread. */
 void orr_task_unblock(struct orr_task *t);
 /* The second half of that: t's countdown has reached zero. */
 void orr_task_now_ready(struct orr_task *t);
@@ -199,8 +199,8 @@ void orr_task_now_ready(struct orr_task *t);
  * is due. t must not be touched afterwards. */
 void orr_task_complete(struct orr_task *t);
 
-/* t could not do its work for the reason status (< 0), which was said: who waits for it is told, and what it
- * was to write has no value when it completes. By who has t, before that. */
+/* t could not do its work for the reason status (< 0), which was said: threads that wait for it are told, and
+ * what it was to write has no value when it completes. By the holder of t, before that. */
 void orr_task_fail(struct orr_task *t, int status);
 /* How many did since somebody waited for all of a context. */
 extern _Atomic uint32_t orr_tasks_failed[STARPU_NMAX_SCHED_CTXS];
@@ -247,7 +247,7 @@ struct orr_task_hooks {
     int (*check_runnable)(struct orr_task *t); /* 0, or -ENODEV: no worker can ever run it (said why) */
     void (*_Atomic submitted)(
         struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
-    void (*completed_elsewhere)(void); /* a task was completed by who is not a worker at work */
+    void (*completed_elsewhere)(void); /* a task was completed by a thread that is no worker at work */
     /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed,
      * with what the task was. */
     void (*ctx_submitted)(unsigned ctx);

@@ -60,7 +60,7 @@ struct orr_ctx {
     void (*policy_init)(unsigned id); /* NULL; called after the policy's own init */
     void (*close_callback)(unsigned id, void *arg);
     void *close_arg;
-    /* who is told what happens here, for a hypervisor; NULL: nobody (counters.h) */
+    /* functions of a hypervisor that are told what happens here; NULL: none (counters.h) */
     _Atomic(const struct starpu_sched_ctx_performance_counters *) counters;
     _Atomic double sample_start_us; /* idle time before that is not told */
     orr_spin held_lock;             /* protects held; leaf */

@@ -25,7 +25,7 @@ void starpu_sched_ctx_set_perf_counters(unsigned sched_ctx_id, void *perf_counte
     }
     orr_store_release(&ctx->counters, perf_counters);
     orr_profile_listen();
-    orr_wake_each(ctx); /* who sleeps already is to say so */
+    orr_wake_each(ctx); /* workers that sleep already are to report it */
 }
 
 void starpu_sched_ctx_notify_hypervisor_exists(void)

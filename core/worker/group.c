@@ -83,7 +83,7 @@ static void remove_workers(void *instance, const int *workers, unsigned count)
 
 struct common {
     struct orr_task *task;
-    _Atomic unsigned left; /* shares that have not ended, and who hands them out */
+    _Atomic unsigned left; /* shares that have not ended, and one for the thread that hands them out */
     _Atomic bool begun;
     bool failed; /* its data could not be brought; published by: */
     struct orr_event data_is_here;

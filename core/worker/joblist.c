@@ -164,7 +164,7 @@ static bool work_is_far_locked(const struct orrery_joblist *list)
 
 enum telling { TELL_CHANGES, TELL_ALWAYS, TELL_LATER };
 
-/* After every change of the list: who has his turn, and what the pool should know. */
+/* After every change of the list: which job is next, and what the pool should know. */
 static void settle_locked(struct orrery_joblist *list, enum telling telling, struct outcome *o)
 {
     static const struct orr_job_place blocked = { .ready = false };

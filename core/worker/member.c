@@ -2,9 +2,10 @@
 /* member.c: see member.h.
  * Threads: see there. Owns: see there. Not here: the queue of tasks of contexts without workers (ready.c).
  *
- * Whoever asks writes what he wants under the worker's lock, then wakes it: by the protocol of park.c, with
- * `asked` in the place of the task. A policy hears of a change from the worker itself, one worker at a time
- * in each context. A worker that leaves wakes the others: tasks that it was to come by for are theirs now. */
+ * A thread that asks for a change writes it under the worker's lock, then wakes the worker: by the protocol
+ * of park.c, with `asked` in the place of the task. A policy hears of a change from the worker itself, one
+ * worker at a time in each context. A worker that leaves wakes the others: tasks that it was expected to take
+ * are theirs now. */
 #include "core/worker/member.h"
 
 #include <starpu.h>
@@ -175,7 +176,7 @@ static void leave(struct orr_ctx *ctx, struct orr_worker *w)
     if (ctx->policy->remove_workers) ctx->policy->remove_workers(ctx->instance, &w->id, 1);
     pthread_mutex_unlock(&ctx->change_lock);
     orr_wake_each(ctx);
-    /* the last: who deletes the context waits for it */
+    /* last: starpu_sched_ctx_delete waits for it */
     orr_store_release(&w->in, orr_load_relaxed(&w->in) & ~(UINT32_C(1) << ctx->id));
 }
 

@@ -5,8 +5,8 @@
  * (several.c).
  *
  * A worker is told in which contexts it is to be; between two tasks it compares that with where it is, leaves
- * and joins. So the latest word counts, nobody else stops, and nothing is allocated. Whoever asks may wait
- * for the answer, unless he is a worker himself. */
+ * and joins. So the latest request counts, no other worker stops, and nothing is allocated. A thread that
+ * asks may wait until it is done, unless it is a worker itself. */
 #ifndef ORR_WORKER_MEMBER_H
 #define ORR_WORKER_MEMBER_H
 

@@ -39,7 +39,7 @@ enum phase { GATHERING, COMPLETE, RUNNING, OVER };
 
 struct orr_team {
     struct orr_task *task;           /* [const] the whole; gone when the leader has ended it */
-    const struct orr_combined *unit; /* [const] NULL: whoever comes */
+    const struct orr_combined *unit; /* [const] NULL: the first workers that come */
     unsigned size;                   /* [const] */
     int comb;                        /* [const] its architecture */
     bool spmd, hooked;               /* [own: leader, published by phase] */
@@ -125,7 +125,7 @@ static struct orr_task *part_create(struct orr_task *t)
     part->worker = -1;
     part->rare = rare;
     part->flags = ORR_TF_PART;
-    orr_store_relaxed(&part->state, ORR_TASK_DONE); /* nobody who looks at all blocks is to count it */
+    orr_store_relaxed(&part->state, ORR_TASK_DONE); /* so that a walk over all blocks does not count it */
     join(part, t);
     return part;
 }

@@ -6,7 +6,7 @@
  *
  * A worker calls pop_task with its own mutex held. While it waits for another lock inside, it is relaxed: its
  * mutex is released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is
- * lost by that, for whoever wakes also sets keep_awake. */
+ * lost by that: a wake-up also sets keep_awake, which the worker looks at before it sleeps. */
 #include <starpu.h>
 
 #include "core/base/log.h"

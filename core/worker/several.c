@@ -5,8 +5,8 @@
  *
  * The promise to the program's policies is that a worker's mutex is held from pop_task's answer NULL until
  * the worker sleeps on its condition. With several contexts: built-in policies are asked first, once the
- * worker is counted as parked, so that who pushes to one of them looks for it; then the program's, under one
- * hold of the mutex. Whoever pushes to a built-in policy meanwhile says so under that mutex (keep_awake). */
+ * worker is counted as parked, so that a push to one of them finds it; then the program's, without letting
+ * the mutex go in between. A push to a built-in policy meanwhile sets keep_awake under that mutex. */
 #include "core/worker/several.h"
 
 #include "core/worker/park.h"

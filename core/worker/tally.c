@@ -3,7 +3,8 @@
  * Threads: see there. Owns: see there. Not here: what follows from a context's last task
  * (core/run/sched_ctx.c).
  *
- * A waiter says so and then counts; who ends a task counts down and then looks for waiters (seq_cst both). */
+ * A waiter registers and then counts; a thread that ends a task counts down and then looks for waiters
+ * (seq_cst both). */
 #include "core/worker/tally.h"
 
 #include <starpu.h>

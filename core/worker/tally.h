@@ -13,9 +13,9 @@
 void orr_tally_submitted(unsigned id);
 void orr_tally_completed(unsigned id, bool was_ready, double flops);
 
-/* t, not of the main context, has become ready: counts it, once. By whoever made it ready. */
+/* t, not of the main context, has become ready: counts it, once. By the thread that made it ready. */
 void orr_tally_ready(struct orr_task *t);
-/* t is counted in another context from now on. Called by who holds it, while it is ready. */
+/* t is counted in another context from now on. Called by its holder, while it is ready. */
 void orr_tally_move(struct orr_task *t, unsigned to);
 /* One ready task fewer, or not any more (change -1 or 1). */
 void orr_tally_revert(struct orr_ctx *ctx, int change, double flops);
@@ -31,7 +31,7 @@ void orr_tally_wait(struct orr_ctx *ctx, uint64_t n);
 void orr_tally_wait_unused(unsigned id);
 
 /* Called when the last task of a context ends of which `finished` is set,
- * by who ended it. Set by core/run. */
+ * on the thread that ended it. Set by core/run. */
 extern void (*_Atomic orr_tally_drained)(struct orr_ctx *ctx);
 
 /* Around work for context id by a thread that has no task of it any more: it is not closed meanwhile. The

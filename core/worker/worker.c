@@ -202,7 +202,8 @@ void orr_workers_stop(void)
     orr_driven_stop();
     for (unsigned i = 0; i < orr_worker_count; i++)
         if (!orr_workers[i].driven) pthread_join(orr_workers[i].thread, NULL);
-    orr_store_seq(&orr_lot.running, 0u); /* what is asked of a worker from now on is done by who asks */
+    orr_store_seq(&orr_lot.running,
+                  0u); /* from now on changes asked of a worker are made by the asking thread */
 }
 
 void orr_workers_pause(void)

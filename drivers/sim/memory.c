@@ -4,7 +4,7 @@
  * Threads: any. Owns: the device of each node. Not here: settings and tasks (sim.c).
  *
  * A copy is put on its engine's list with the time when it ends, which follows from the copies before it.
- * Whoever tests it after that time moves the bytes of all that have ended, in order: so the destination is
+ * The first test after that time moves the bytes of all that have ended, in order: so the destination is
  * not valid a moment too early, and a source that is freed or written meanwhile shows as wrong data. Freed
  * memory is overwritten for the same reason. */
 #include "drivers/sim/memory.h"

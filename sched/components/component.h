@@ -208,8 +208,8 @@ void orr_tree_wake_for(struct orr_tree *tree, struct starpu_task *p);
 
 /* Which queues are looked after; while nobody is inside. */
 void orr_guard_derive(struct orr_tree *tree);
-/* A task was put to c, which is guarded, for a worker that is awake: somebody who sleeps is to look after it.
- */
+/* A task was put to c, which is guarded, for a worker that is awake:
+ * somebody who sleeps is to look after it. */
 void orr_guard_added(struct starpu_sched_component *c);
 /* Whether a worker did not get to what it was given, as far as somebody looked. */
 bool orr_guard_saw_slow(const struct orr_tree *tree, int worker);

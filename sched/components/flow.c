@@ -76,7 +76,7 @@ bool orr_flow_is_full(struct orr_flow *f)
     uint32_t count = orr_load_seq(&f->count); /* pairs with who took one and looks above (orr_flow_added) */
     if (count == 0 || f->max_us <= 0) {
         bool full = f->max_count && count >= f->max_count;
-        if (!full) orr_prefetch_write(f); /* for whoever asks in order to add something */
+        if (!full) orr_prefetch_write(f); /* for a caller that asks in order to add something */
         return full;
     }
     orr_spin_lock(&f->lock);
@@ -264,7 +264,7 @@ static void wake_for(struct orr_flow *f, struct starpu_sched_component *from,
         orr_guard_added(from);
 }
 
-/* While all is full below, who makes room there sees what was added. */
+/* While all is full below, a worker that makes room there sees what was added. */
 void orr_flow_added(struct orr_flow *f, struct starpu_sched_component *from,
                     struct starpu_sched_component *to, uint32_t mask)
 {

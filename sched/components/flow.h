@@ -4,9 +4,9 @@
  * worker.c).
  *
  * One thread pumps at a time. Others that find it at work leave a request, and it goes round once more: so a
- * task that is being offered below is never missed by somebody who makes room meanwhile. While all is full
- * below nobody pumps: who takes from a queue that was full sends can_push, at once or, where tasks are brief
- * and of one priority, when it is not half full any more, so that a pump moves several. */
+ * task that is being offered below is never missed by a worker that makes room meanwhile. While all is full
+ * below nobody pumps: a worker that takes from a queue that was full sends can_push, at once or, where tasks
+ * are brief and of one priority, when it is not half full any more, so that a pump moves several. */
 #ifndef ORR_COMPONENTS_FLOW_H
 #define ORR_COMPONENTS_FLOW_H
 

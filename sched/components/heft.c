@@ -86,8 +86,9 @@ static double late_us(const struct starpu_sched_component *child)
     return slow ? slow_us : overdue_us;
 }
 
-/* Looks who has room, and if anybody has, at what is expected. A worker that should be done but is not ends a
- * little after one that is. One that sleeps is worth waking when more waits than a round decides over. */
+/* Looks which children have room, and if any has, at what is expected. A worker that should be done but is
+ * not ends a little after one that is. One that sleeps is worth waking when more waits than a round decides
+ * over. */
 static bool look(struct starpu_sched_component *c)
 {
     struct heft *h = c->data;

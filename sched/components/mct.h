@@ -13,7 +13,7 @@ struct orr_weights {
     double alpha, beta, gamma, idle_watt;
 };
 
-/* What is expected, as seen by one who decides. */
+/* What is expected, as known to a component while it decides. */
 struct orr_outlook {
     double now;                   /* us */
     double end[ORR_MCT_CHILDREN]; /* when each child has nothing to do */

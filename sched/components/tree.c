@@ -183,7 +183,7 @@ static void derive_from_workers(struct orr_component *oc)
     }
 }
 
-/* Whether tasks can be pushed to c, and who has to come and fetch them. */
+/* Whether tasks can be pushed to c, and which workers have to fetch them. */
 static void derive_flow(struct starpu_sched_component *c)
 {
     struct orr_component *oc = orr_component(c);

@@ -51,7 +51,7 @@ static void show_locked(struct leaf *l, double runs_until_us)
 static void note_idle(struct leaf *l)
 {
     enum { PIPELINE_MAX = 16 };
-    if (orr_load_relaxed(&l->has) == 0) return; /* its worker asks, who counts */
+    if (orr_load_relaxed(&l->has) == 0) return; /* no lock: only its worker counts, and that asks */
     orr_spin_lock(&l->lock);
     if (orr_workers[l->worker].node == STARPU_MAIN_RAM || l->pulled.count > PIPELINE_MAX) {
         l->running = false;

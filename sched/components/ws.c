@@ -45,8 +45,9 @@ static void wake(struct starpu_sched_component *c, unsigned first, uint32_t mask
         if (orr_component_wake(c->children[(first + i) % c->nchildren], mask)) return;
 }
 
-/* Whether the caller is the child's worker, between two tasks, and has nothing else to take: who is woken for
- * the task would only steal it. Workers of several contexts, or with devices, may have something else. */
+/* Whether the caller is the child's worker, between two tasks, and has nothing else to take: a worker that is
+ * woken for the task would only steal it. Workers of several contexts, or with devices, may have something
+ * else. */
 static bool takes_next(const struct starpu_sched_component *child, struct orr_flow *queue)
 {
     const struct orr_worker *self = orr_worker_self();

@@ -252,7 +252,7 @@ static void empty_ctx(unsigned ctx, struct starpu_task *task)
     (void)task;
     struct orr_hyp_slot *slot = orr_hyp_enter(ctx);
     if (!slot) return;
-    orr_store_relaxed(&slot->starving, true); /* whoever is idle, or resizes next, looks at it */
+    orr_store_relaxed(&slot->starving, true); /* the next worker that is idle, or resize, looks at it */
     orr_hyp_leave(slot);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* resize.c: moves workers from one context to another, one resize at a time, until each was seen there.
- * Threads: any; callbacks of workers report who was seen. Owns: moves under way and moves that wait.
+ * Threads: any; callbacks of workers report which were seen. Owns: moves under way and moves that wait.
  * Not here: which workers to move (tools.c, planning.c), how a context takes and leaves them (core/run).
  *
  * A wish is kept for each worker: where it is to go. A resize takes the wishes of one sender and one
