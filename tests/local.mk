@@ -190,5 +190,6 @@ SCRIPT_TESTS += tests/valgrind.sh
 LONG_TESTS += tests/long/soak
 LONG_TESTS += tests/long/joblist_soak
 LONG_TESTS += tests/long/memory_random
+LONG_TESTS += tests/long/many_dependencies
 LONG_MPI_TESTS += tests/long/soak_mpi
 LONG_MPI_TESTS += tests/long/reductions_random

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -25,11 +26,21 @@ static int deep(int n)
     return n < 0 ? 0 : deep(n + 1) + room[0];
 }
 
+/* Memory of a file that has no such place. */
+static volatile int *beyond_the_file(void)
+{
+    FILE *empty = tmpfile();
+    void *at = empty ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(empty), 0) : MAP_FAILED;
+    if (at == MAP_FAILED) _exit(78);
+    return at;
+}
+
 static void crash(void *buffers[], void *arg)
 {
     (void)buffers;
     switch ((intptr_t)arg) {
     case SIGSEGV: *nowhere = 1; break;
+    case SIGBUS: *beyond_the_file() = 1; break;
     case SIGFPE: depth_seen = depth_seen / zero; break;
     case SIGILL: raise(SIGILL); break;
     case SIGABRT: abort();
@@ -113,6 +124,7 @@ int main(void)
     static char output[OUTPUT_BYTES];
     if (SANITIZED) skip_all("sanitizers have these signals");
     says(SIGSEGV, "SIGSEGV");
+    says(SIGBUS, "SIGBUS");
     says(SIGFPE, "SIGFPE");
     says(SIGILL, "SIGILL");
     says(SIGABRT, "SIGABRT");

@@ -123,6 +123,22 @@ static void killed(void)
     raise(SIGKILL);
 }
 
+static void crash_func(void *buffers[], void *arg)
+{
+    (void)buffers;
+    *(volatile int *)arg = 1;
+}
+static struct starpu_codelet crash_cl = { .cpu_funcs = { crash_func }, .name = "crasher" };
+
+static void crashes(void)
+{
+    if (my_rank != 1) wait_in_vain();
+    nap_ms(300);
+    event();
+    starpu_task_insert(&crash_cl, STARPU_NAME, "fatal", 0);
+    starpu_task_wait_for_all();
+}
+
 static void stopped(void)
 {
     if (my_rank != 1) wait_in_vain();
@@ -466,6 +482,7 @@ static const struct {
     void (*body)(void);
 } cases[] = {
     { "killed", killed },
+    { "crashes", crashes },
     { "stopped", stopped },
     { "leaves", leaves },
     { "leaves_at_once", leaves_at_once },
@@ -673,6 +690,10 @@ UNUSED static void dying(void)
          "every survivor names it, once, when the launcher leaves them the time");
     run("killed", NULL, NULL, NULL);
     ends_within(5, "a rank is killed, and the launcher kills the others");
+    run("crashes", NULL, NULL, NULL);
+    ends_within(5, "a kernel of a rank crashes");
+    said(lines_with("orrery[rank 1]: error: SIGSEGV", "in task fatal") == 1,
+         "that rank names itself, the signal and the task");
     run("stopped", NULL, NULL, NULL);
     ends_within(5, "a rank is stopped for ever");
     said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
