@@ -35,19 +35,23 @@ extern "C" {
 #define starpu_sched_ctx_hypervisor_wrapper sc_hypervisor_wrapper
 #define starpu_sched_ctx_hypervisor_resize_ack sc_hypervisor_resize_ack
 
-/* The counters, for starpu_sched_ctx_set_perf_counters(). A program that runs tasks by other means may call
- * the functions itself. */
+/* The counters, for starpu_sched_ctx_set_perf_counters(). sched_ctx_hypervisor_init() makes the hypervisor's:
+ * a program that runs tasks by other means may call the functions itself. A program may also fill in a table
+ * of its own, and is told then what happens in a context; each function may be NULL. They are called by
+ * workers, several at once, and must not block. */
 struct starpu_performance_counters {
-    struct starpu_sched_ctx_performance_counters runtime; /* first: what the runtime calls */
+    /* First. The hypervisor's: what the runtime calls. In a table of the program's own: told what there is no
+     * function for below; all NULL will do. */
+    struct starpu_sched_ctx_performance_counters runtime;
     /* A worker has been idle for that much longer (us). */
     void (*notify_idle_cycle)(unsigned sched_ctx_id, int worker, double idle_time);
-    /* It has a task again: its idleness counts from 0. */
+    /* It has executed a task after that: its idleness counts from 0. */
     void (*notify_idle_end)(unsigned sched_ctx_id, int worker);
     /* A task was queued for a worker. */
     void (*notify_pushed_task)(unsigned sched_ctx_id, int worker);
-    /* A worker took a task of so many operations. */
+    /* A worker took a task of so many operations (starpu_task.flops). */
     void (*notify_poped_task)(unsigned sched_ctx_id, int worker, double flops);
-    /* A task with this hypervisor_tag has run. */
+    /* A task with this hypervisor_tag (0: none) has run. */
     void (*notify_post_exec_hook)(unsigned sched_ctx_id, int taskid);
 };
 
@@ -115,9 +119,38 @@ double sched_ctx_hypervisor_get_elapsed_flops_per_sched_ctx(struct starpu_sched_
 /* The name of the strategy; borrowed, not to be changed; NULL: there is no hypervisor. */
 char *sched_ctx_hypervisor_get_policy(void);
 
+/* What starpu_sched_ctx_set_perf_counters() does with a struct starpu_performance_counters: it is borrowed
+ * until starpu_shutdown(). */
+void orrery_hypervisor_set_perf_counters(unsigned sched_ctx_id, struct starpu_performance_counters *counters);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
+/* The same in C++, whatever the table: as below. */
+extern "C++" {
+/* For a table of the first names. */
+static inline void orrery_set_perf_counters(unsigned sched_ctx_id,
+                                            struct starpu_performance_counters *counters)
+{
+    orrery_hypervisor_set_perf_counters(sched_ctx_id, counters);
+}
+/* For any other, or NULL. */
+static inline void orrery_set_perf_counters(unsigned sched_ctx_id, void *counters)
+{
+    starpu_sched_ctx_set_perf_counters(sched_ctx_id, counters);
+}
+/* Chooses between them. */
+template <class Table>
+static inline void starpu_sched_ctx_set_perf_counters(unsigned sched_ctx_id, Table *counters)
+{
+    orrery_set_perf_counters(sched_ctx_id, counters);
+}
+}
+#elif defined(__GNUC__) || __STDC_VERSION__ >= 201112L
+#define starpu_sched_ctx_set_perf_counters(sched_ctx_id, counters)                                           \
+    _Generic((counters), struct starpu_performance_counters *                                                \
+             : orrery_hypervisor_set_perf_counters, default                                                  \
+             : starpu_sched_ctx_set_perf_counters)((sched_ctx_id), (counters))
 #endif
 
 #endif

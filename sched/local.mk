@@ -16,6 +16,7 @@ liborrery_la_SOURCES += sched/hypervisor/hypervisor.c sched/hypervisor/hyperviso
 liborrery_la_SOURCES += sched/hypervisor/counters.c sched/hypervisor/config.c sched/hypervisor/requests.c
 liborrery_la_SOURCES += sched/hypervisor/monitor.c sched/hypervisor/resize.c sched/hypervisor/tools.c
 liborrery_la_SOURCES += sched/hypervisor/pool.c sched/hypervisor/planning.c sched/hypervisor/first_names.c
+liborrery_la_SOURCES += sched/hypervisor/own_counters.c
 liborrery_la_SOURCES += sched/hypervisor/lp_solver.c sched/hypervisor/lp_programs.c sched/hypervisor/lp_tools.c
 liborrery_la_SOURCES += sched/hypervisor/idle.c sched/hypervisor/app_driven.c sched/hypervisor/gflops_rate.c
 liborrery_la_SOURCES += sched/hypervisor/feft_lp.c sched/hypervisor/teft_lp.c sched/hypervisor/ispeed.c

@@ -75,6 +75,103 @@ static int each_ran_once(int n)
     return good;
 }
 
+/* ---- a table of the program's own ---- */
+
+static atomic_int own_idle, own_ends, own_pushed, own_popped, own_tags, own_hooks, own_megaflops, own_wrong;
+static unsigned own_ctx;
+
+static void own_idle_cycle(unsigned sched_ctx, int worker, double idle_time)
+{
+    if (sched_ctx != own_ctx || worker != 0 || idle_time < 0) atomic_fetch_add(&own_wrong, 1);
+    if (idle_time > 0) atomic_fetch_add(&own_idle, 1);
+}
+
+static void own_idle_end(unsigned sched_ctx UNUSED, int worker UNUSED)
+{
+    atomic_fetch_add(&own_ends, 1);
+}
+
+static void own_pushed_task(unsigned sched_ctx UNUSED, int worker UNUSED)
+{
+    atomic_fetch_add(&own_pushed, 1);
+}
+
+static void own_popped_task(unsigned sched_ctx UNUSED, int worker UNUSED, double flops)
+{
+    atomic_fetch_add(&own_popped, 1);
+    atomic_fetch_add(&own_megaflops, (int)(flops * 1e-6));
+}
+
+static void own_post_exec(unsigned sched_ctx UNUSED, int tag)
+{
+    atomic_fetch_add(&own_hooks, 1);
+    atomic_fetch_add(&own_tags, tag);
+}
+
+static struct starpu_performance_counters own = {
+    .notify_idle_cycle = own_idle_cycle,
+    .notify_idle_end = own_idle_end,
+    .notify_pushed_task = own_pushed_task,
+    .notify_poped_task = own_popped_task,
+    .notify_post_exec_hook = own_post_exec,
+};
+
+static void own_table(void)
+{
+    int of[1] = { 0 }, failed = 0;
+    own_ctx = starpu_sched_ctx_create(of, 1, "own", STARPU_SCHED_CTX_POLICY_NAME, "lws", 0);
+    starpu_sched_ctx_set_perf_counters(own_ctx, &own);
+    ok(comes_to(&own_idle, 2, 20000), "a program's own counters: idle workers are told");
+    for (int i = 0; i < 50; i++) {
+        atomic_store(&ran[0][i], 0);
+        failed |= starpu_task_insert(&count_cl, STARPU_CL_ARGS_NFREE, &ran[0][i], sizeof ran[0][0],
+                                     STARPU_SCHED_CTX, own_ctx, STARPU_HYPERVISOR_TAG, i == 7 ? 3 : 0,
+                                     STARPU_FLOPS, 2e6, 0);
+    }
+    starpu_task_wait_for_all();
+    is_int(failed ? -1 : atomic_load(&own_popped), 50, "each task that is taken");
+    is_int(atomic_load(&own_megaflops), 100, "with its operations");
+    is_int(atomic_load(&own_pushed), 50, "each that is queued for a worker");
+    ok(atomic_load(&own_hooks) == 50 && atomic_load(&own_tags) == 3, "each that has run, with its tag");
+    ok(atomic_load(&own_ends) > 0, "the end of idleness");
+    is_int(atomic_load(&own_wrong), 0, "of this context and its worker");
+    starpu_sched_ctx_set_perf_counters(own_ctx, (void *)0);
+    int hooks = atomic_load(&own_hooks);
+    failed |= starpu_task_insert(&count_cl, STARPU_CL_ARGS_NFREE, &ran[0][0], sizeof ran[0][0],
+                                 STARPU_SCHED_CTX, own_ctx, 0);
+    starpu_task_wait_for_all();
+    is_int(failed ? -1 : atomic_load(&own_hooks), hooks, "until nobody is to be told any more");
+    starpu_sched_ctx_delete(own_ctx);
+}
+
+static atomic_int wrapped_pushes;
+static void wrapped_pushed_task(unsigned sched_ctx UNUSED, int worker UNUSED)
+{
+    atomic_fetch_add(&wrapped_pushes, 1);
+}
+
+/* The hypervisor's table, but for one function. */
+static void own_copy(const struct starpu_performance_counters *counters)
+{
+    static struct starpu_performance_counters copy;
+    int of[1] = { 0 }, failed = 0;
+    copy = *counters;
+    copy.notify_pushed_task = wrapped_pushed_task;
+    unsigned ctx = starpu_sched_ctx_create(of, 1, "copy", STARPU_SCHED_CTX_POLICY_NAME, "lws", 0);
+    starpu_sched_ctx_set_perf_counters(ctx, &copy);
+    sched_ctx_hypervisor_register_ctx(ctx, 0.0);
+    struct starpu_sched_ctx_hypervisor_wrapper *w = sched_ctx_hypervisor_get_wrapper(ctx);
+    for (int i = 0; i < 20; i++)
+        failed |= starpu_task_insert(&count_cl, STARPU_CL_ARGS_NFREE, &ran[0][i], sizeof ran[0][0],
+                                     STARPU_SCHED_CTX, ctx, STARPU_FLOPS, 1e6, 0);
+    starpu_task_wait_for_all();
+    is_int(failed ? -1 : atomic_load(&wrapped_pushes), 20, "a copy of the hypervisor's with one of its own");
+    ok(w && sched_ctx_hypervisor_get_elapsed_flops_per_sched_ctx(w) == 20e6, "tells the hypervisor the rest");
+    sched_ctx_hypervisor_unregister_ctx(ctx);
+    starpu_sched_ctx_set_perf_counters(ctx, (void *)0);
+    starpu_sched_ctx_delete(ctx);
+}
+
 int main(void)
 {
     int of_a[1] = { 0 }, of_b[1] = { 1 };
@@ -132,6 +229,9 @@ int main(void)
     sched_ctx_hypervisor_start_resize(a);
     sched_ctx_hypervisor_unregister_ctx(a);
     is_int(sched_ctx_hypervisor_get_nsched_ctxs(), 1, "a context is unregistered");
+    sched_ctx_hypervisor_unregister_ctx(b);
+    own_table();
+    own_copy(counters);
     starpu_shutdown();
     sched_ctx_hypervisor_shutdown();
     return done_testing();
