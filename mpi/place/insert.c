@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* insert.c: see insert.h. Three steps: the argument list is read for what concerns ranks (arguments.c); the
- * rank is decided (owner.c); and what follows for this rank is done here. Only the rank that runs the task
- * reads the list again, to make the task. Threads: the thread that submits. Owns: nothing. Not here: messages
- * (exchange.c). */
+ * rank is decided (owner.c); what follows for this rank is done here. Only the rank that runs the task reads
+ * the list again, to make the task.
+ * Threads: the thread that submits. Owns: nothing. Not here: messages (exchange.c). */
 #include "mpi/place/insert.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* select.c: see select.h. Policy 0 is built in: the rank that owns most of the bytes that would otherwise be
  * sent.
- * Threads: the thread that submits. Owns: the table of policies. Not here: ownership (insert.c). */
+ * Threads: the thread that submits. Owns: the table of policies. Not here: ownership (owner.c). */
 #include "mpi/place/select.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* select.h: policies that choose the rank of a task whose data do not say it.
- * Threads: the thread that submits. Owns: the table of policies. Not here: ownership (insert.c). */
+ * Threads: the thread that submits. Owns: the table of policies. Not here: ownership (owner.c). */
 #ifndef ORR_MPI_SELECT_H
 #define ORR_MPI_SELECT_H
 

@@ -2,8 +2,10 @@
 /* ranks: 1 2 */
 /*
  * The transport is chosen by name: one rank alone runs over memory as over MPI, several refuse that, and a
- * name that does not exist is refused everywhere. ranks: 1 2 Threads: the main thread of each rank. Owns: the
- * data. Not here: what a transport must keep (engine_inproc.c, engine_mpi.c).
+ * name that does not exist is refused everywhere.
+ * Threads: the main thread of each rank.
+ * Owns: the data.
+ * Not here: what a transport must keep (engine_inproc.c, engine_mpi.c).
  */
 #include <errno.h>
 #include <starpu_mpi.h>
