@@ -3,7 +3,7 @@
 #   TAP_TESTS    += tests/core/task_deps    .c to .tap: public interface, linked with liborrery
 #   PLAIN_TESTS  += tests/core/dlopen       .c to .tap: linked with nothing of ours, which it loads itself
 #   UNIT_TESTS   += tests/core/base_slab    .c to .tap: private functions, linked with the hidden objects of liborrery
-#   INPROC_TESTS += tests/mpi/inproc_cache  .c to .tap: private functions of liborrery-mpi and liborrery, no mpirun
+#   INPROC_TESTS += tests/mpi/inproc_cache  .c to .tap: private functions of both libraries; INPROC_MPI_TESTS: .mpi
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
@@ -72,6 +72,7 @@ MPI_TESTS += tests/mpi/plans
 MPI_TESTS += tests/mpi/first_value
 MPI_TESTS += tests/mpi/types
 MPI_TESTS += tests/mpi/transports
+INPROC_MPI_TESTS += tests/mpi/engine_mpi
 MPI_TESTS += tests/mpi/soak_short
 
 # Ours alone: the peer wants more cores, or says it in other words.
