@@ -168,7 +168,7 @@ static void calibration(const char *policy)
     struct starpu_task *task = starpu_task_create();
     task->cl = &cl;
     /* once is enough, but on a busy machine times may differ so much that they are forgotten */
-    for (int round = 0; round < 10 && (isnan(cpu) || isnan(cuda)); round++) {
+    for (int round = 0; round < 50 && (isnan(cpu) || isnan(cuda)); round++) {
         for (int i = 0; i < 100; i++) failed |= starpu_task_insert(&cl, 0);
         starpu_task_wait_for_all();
         cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
