@@ -5,6 +5,10 @@
 
 #include "core/base/thread.h"
 
+#ifdef ORR_WATCH_LOCKS
+#include <sanitizer/tsan_interface.h>
+#endif
+
 bool (*_Atomic orr_blocked_poll)(void);
 
 enum { SPINS_BEFORE_YIELD = 64, EVENT_SPINS = 40 };
@@ -13,12 +17,53 @@ void orr_spin_lock_slow(orr_spin *s)
 {
     for (;;) {
         for (int i = 0; i < SPINS_BEFORE_YIELD; i++) {
-            if (orr_load_relaxed(&s->held) == 0 && orr_spin_try(s)) return;
+            if (orr_load_relaxed(&s->held) == 0 && orr_spin_take(s)) return;
             orr_cpu_relax();
         }
         sched_yield(); /* the holder was preempted, perhaps on this very core */
     }
 }
+
+#ifdef ORR_WATCH_LOCKS
+/* ThreadSanitizer remembers 64 locks of a thread at most: of the queues of a task with more data, which are
+ * taken in the order of their addresses, the rest is not shown. */
+static bool may_show(void)
+{
+    enum { SHOWN_MAX = 48 };
+    return orr_thread_own && orr_thread_own->spins_shown < SHOWN_MAX;
+}
+
+bool orr_spin_try(orr_spin *s)
+{
+    bool show = may_show();
+    if (show) __tsan_mutex_pre_lock(s, __tsan_mutex_try_lock);
+    bool taken = orr_spin_take(s);
+    if (show)
+        __tsan_mutex_post_lock(s, __tsan_mutex_try_lock | (taken ? 0 : __tsan_mutex_try_lock_failed), 0);
+    if (taken) s->shown = show;
+    if (taken && show) orr_thread_own->spins_shown++;
+    return taken;
+}
+
+void orr_spin_lock(orr_spin *s)
+{
+    bool show = may_show();
+    if (show) __tsan_mutex_pre_lock(s, 0);
+    if (!orr_spin_take(s)) orr_spin_lock_slow(s);
+    if (show) __tsan_mutex_post_lock(s, 0, 0);
+    if (show) orr_thread_own->spins_shown++;
+    s->shown = show;
+}
+
+void orr_spin_unlock(orr_spin *s)
+{
+    bool show = s->shown;
+    if (show) __tsan_mutex_pre_unlock(s, 0);
+    orr_store_release(&s->held, 0);
+    if (show) __tsan_mutex_post_unlock(s, 0);
+    if (show && orr_thread_own) orr_thread_own->spins_shown--;
+}
+#endif
 
 bool orr_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns)
 {

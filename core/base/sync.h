@@ -19,6 +19,10 @@
 
 #include "core/base/export.h"
 
+#ifdef __SANITIZE_THREAD__
+#define ORR_WATCH_LOCKS
+#endif
+
 #define ORR_CACHE_LINE 64
 #define ORR_ALIGNED_LINE _Alignas(ORR_CACHE_LINE)
 
@@ -63,6 +67,9 @@ static inline void orr_cpu_relax(void)
  * preempted. */
 typedef struct {
     _Atomic uint8_t held;
+#ifdef ORR_WATCH_LOCKS
+    bool shown; /* [lock] */
+#endif
 } orr_spin;
 
 ORR_EXPORT void orr_spin_lock_slow(orr_spin *s);
@@ -72,20 +79,31 @@ static inline void orr_spin_init(orr_spin *s)
     orr_store_relaxed(&s->held, 0);
 }
 
-static inline bool orr_spin_try(orr_spin *s)
+static inline bool orr_spin_take(orr_spin *s)
 {
     return atomic_exchange_explicit(&s->held, 1, memory_order_acquire) == 0; /* pairs with orr_spin_unlock */
 }
 
+#ifdef ORR_WATCH_LOCKS /* ThreadSanitizer is shown what they are: it tells of locks taken in two orders */
+ORR_EXPORT bool orr_spin_try(orr_spin *s);
+ORR_EXPORT void orr_spin_lock(orr_spin *s);
+ORR_EXPORT void orr_spin_unlock(orr_spin *s);
+#else
+static inline bool orr_spin_try(orr_spin *s)
+{
+    return orr_spin_take(s);
+}
+
 static inline void orr_spin_lock(orr_spin *s)
 {
-    if (orr_unlikely(!orr_spin_try(s))) orr_spin_lock_slow(s);
+    if (orr_unlikely(!orr_spin_take(s))) orr_spin_lock_slow(s);
 }
 
 static inline void orr_spin_unlock(orr_spin *s)
 {
     orr_store_release(&s->held, 0);
 }
+#endif
 
 /* Futex on a 32-bit word. wait returns when *word != seen, on a wake, or spuriously; timeout_ns < 0 means for
  * ever. Returns false only when the time-out passed. */

@@ -81,6 +81,9 @@ struct orr_thread {
         exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
     int number;    /* [lock: registry] the system's, as in /proc/self/task */
     void *scratch; /* [own] see orr_thread_scratch */
+#ifdef ORR_WATCH_LOCKS
+    unsigned spins_shown; /* [own] spin locks held that ThreadSanitizer was shown (sync.c) */
+#endif
     _Alignas(16) char local[ORR_LOCAL_COUNT][ORR_LOCAL_BYTES]; /* [own] zero at first */
 };
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In builds with a sanitizer: a leak, an access out of bounds, an overflow and a race are seen and end the
- * program with status 66, so that a clean run says something. Threads: a child for each error, one with a
- * second thread. Owns: the errors made on purpose. Not here: the runtime's own errors (all other tests find
- * them).
+ * In builds with a sanitizer: a leak, an access out of bounds, an overflow, a race and locks in two orders
+ * are seen and end the program with status 66, so that a clean run says something. Threads: a child for each
+ * error, one with a second thread. Owns: the errors made on purpose. Not here: the runtime's own errors (all
+ * other tests find them).
  */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "core/base/alloc.h"
+#include "core/base/thread.h"
 #include "tests/helper.h"
 
 enum { SEEN = 66 }; /* tests/sanitizers.sh */
@@ -65,6 +66,21 @@ static void race(void)
     pthread_join(thread, NULL);
 }
 
+/* One after the other: they need not meet for it to be seen. */
+static void lock_in_two_orders(void)
+{
+    static orr_spin a, b;
+    orr_self(); /* known threads are watched */
+    orr_spin_lock(&a);
+    orr_spin_lock(&b);
+    orr_spin_unlock(&b);
+    orr_spin_unlock(&a);
+    orr_spin_lock(&b);
+    orr_spin_lock(&a);
+    orr_spin_unlock(&a);
+    orr_spin_unlock(&b);
+}
+
 /* The exit status of a child that does it; what it says is not shown. */
 static int status_after(void (*error)(void))
 {
@@ -91,6 +107,9 @@ int main(void)
         is_int(status_after(use_after_unregister), SEEN, "and a read of memory that unregistered data had");
     }
     if (strstr(build, "undefined")) is_int(status_after(overflow), SEEN, "UBSan sees an overflow");
-    if (strstr(build, "thread")) is_int(status_after(race), SEEN, "ThreadSanitizer sees a race");
+    if (strstr(build, "thread")) {
+        is_int(status_after(race), SEEN, "ThreadSanitizer sees a race");
+        is_int(status_after(lock_in_two_orders), SEEN, "and spin locks that are taken in two orders");
+    }
     return done_testing();
 }
