@@ -16,6 +16,7 @@
 static int tap_facts;
 static int tap_failures;
 static int tap_planned = -1;
+static int tap_condition; /* of all_of: the number of the one that was looked at last */
 
 /* Prints "ok" or "not ok" with the next number; returns cond so that a caller can stop. */
 __attribute__((format(printf, 5, 6), unused)) static int tap_ok(int cond, const char *file, int line,
@@ -30,7 +31,9 @@ __attribute__((format(printf, 5, 6), unused)) static int tap_ok(int cond, const 
     if (!cond) {
         tap_failures++;
         printf("# %s:%d: %s\n", file, line, text);
+        if (tap_condition) printf("#   condition %d of these does not hold\n", tap_condition);
     }
+    tap_condition = 0;
     fflush(stdout);
     return cond;
 }
@@ -48,6 +51,20 @@ __attribute__((format(printf, 6, 7), unused)) static int tap_is_int(long long go
     if (got != want) printf("#   got %lld, want %lld\n", got, want);
     return got == want;
 }
+
+/* A fact that takes several conditions (2 to 8): all_of(a, b) is a && b, and a failure names the one. */
+#define all_of(...)                                                                                          \
+    (tap_condition = 0,                                                                                      \
+     TAP_PICK_(__VA_ARGS__, TAP_8_, TAP_7_, TAP_6_, TAP_5_, TAP_4_, TAP_3_, TAP_2_, TAP_1_)(__VA_ARGS__))
+#define TAP_PICK_(a, b, c, d, e, f, g, h, macro, ...) macro
+#define TAP_1_(a) (tap_condition++, !!(a))
+#define TAP_2_(a, ...) (TAP_1_(a) && TAP_1_(__VA_ARGS__))
+#define TAP_3_(a, ...) (TAP_1_(a) && TAP_2_(__VA_ARGS__))
+#define TAP_4_(a, ...) (TAP_1_(a) && TAP_3_(__VA_ARGS__))
+#define TAP_5_(a, ...) (TAP_1_(a) && TAP_4_(__VA_ARGS__))
+#define TAP_6_(a, ...) (TAP_1_(a) && TAP_5_(__VA_ARGS__))
+#define TAP_7_(a, ...) (TAP_1_(a) && TAP_6_(__VA_ARGS__))
+#define TAP_8_(a, ...) (TAP_1_(a) && TAP_7_(__VA_ARGS__))
 
 #define ok(cond, ...) tap_ok(!!(cond), __FILE__, __LINE__, #cond, __VA_ARGS__)
 #define is_int(got, want, ...) tap_is_int((got), (want), __FILE__, __LINE__, #got, __VA_ARGS__)

@@ -457,7 +457,7 @@ static void ends_of_data(void)
     starpu_data_invalidate_submit(empty);
     starpu_data_invalidate_submit(both);
     starpu_data_unregister_submit(both);
-    ok(orr_data_valid(gone) && orr_data_valid(both) && atomic_load(&hooked) == 0,
+    ok(all_of(orr_data_valid(gone), orr_data_valid(both), atomic_load(&hooked) == 0),
        "data may be ended and invalidated without memory, while they are held");
     starpu_data_unregister_submit(both);
     starpu_data_invalidate_submit(empty);

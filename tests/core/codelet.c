@@ -72,7 +72,7 @@ static void implementations(void)
     };
     clear();
     failed = submit_many(&chosen, 50);
-    ok(!failed && runs[0] == 0 && runs[1] == 50, "can_execute chooses the implementation");
+    ok(all_of(!failed, runs[0] == 0, runs[1] == 50), "can_execute chooses the implementation");
 
     static struct starpu_codelet placed = { .cpu_funcs = { first_func },
                                             .can_execute = only_last_worker,
@@ -186,14 +186,15 @@ static void names_and_statistics(void)
     static struct starpu_codelet cl;
     memset(&cl, 0xff, sizeof cl);
     starpu_codelet_init(&cl);
-    ok(cl.where == 0 && cl.nbuffers == 0 && cl.cpu_funcs[0] == NULL && cl.model == NULL && cl.name == NULL,
+    ok(all_of(cl.where == 0, cl.nbuffers == 0, cl.cpu_funcs[0] == NULL, cl.model == NULL, cl.name == NULL),
        "an initialised codelet is empty");
     cl.cpu_funcs[0] = first_func;
     cl.callback_func = count_callback;
     atomic_store(&called_back, 0);
     clear();
     int failed = submit_many(&cl, 30);
-    ok(!failed && runs[0] == 30 && called_back == 30, "a codelet's callback serves the tasks that have none");
+    ok(all_of(!failed, runs[0] == 30, called_back == 30),
+       "a codelet's callback serves the tasks that have none");
     unsigned long total = 0;
     int wrong = 0;
     for (unsigned i = 0; i < starpu_worker_get_count(); i++) {
@@ -237,7 +238,7 @@ static void nodes(void)
     node_of_data = -1;
     int status = starpu_task_insert(&specific, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
-    ok(status == 0 && value == 2 && node_of_data == STARPU_MAIN_RAM,
+    ok(all_of(status == 0, value == 2, node_of_data == STARPU_MAIN_RAM),
        "a codelet names the memory node of its data");
 }
 
@@ -263,7 +264,7 @@ static void nodes_of_a_task(void)
     int first = node_of_data;
     status |= starpu_task_insert(&untouched, STARPU_NODE_ARRAY, &none, 1, STARPU_RW, handle, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && first == STARPU_MAIN_RAM && node_of_data == -1,
+    ok(all_of(status == 0, first == STARPU_MAIN_RAM, node_of_data == -1),
        "STARPU_NODE_ARRAY names it for one task, also that there is none");
     ok(starpu_task_insert(&plain, STARPU_RW, handle, STARPU_NODE_ARRAY, &wrong, 1, 0) == -EINVAL,
        "which is checked");

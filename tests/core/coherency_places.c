@@ -115,14 +115,14 @@ static void prefetching(void)
            "a task that reads it there moves nothing");
     failed |= submit_on(sim_worker(0), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && valid_on(0, node) && !valid_on(0, STARPU_MAIN_RAM),
+    ok(all_of(!failed, valid_on(0, node), !valid_on(0, STARPU_MAIN_RAM)),
        "a task that writes it makes the other copy invalid");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
     ok(!failed && all_equal(0, 1), "the program sees the new value when it acquires it");
     starpu_data_release(handles[0]);
     for (int i = 0; i < 4; i++) failed |= starpu_data_fetch_on_node(handles[i], node, 0);
     starpu_data_prefetch_on_node(handles[5], node, 0);
-    ok(!failed && !valid_on(5, node) && valid_on(0, node),
+    ok(all_of(!failed, !valid_on(5, node), valid_on(0, node)),
        "a prefetch to a full device is dropped rather than evicting others");
     starpu_data_wont_use(handles[1]);
     for (int k = 0; k < 2000 && !valid_on(5, node); k++) {
@@ -158,8 +158,8 @@ static void eviction(void)
     for (int i = 0; i < MANY; i++) failed |= submit_on(sim_worker(0), &add_cl, 10, &handles[i], 1);
     failed |= starpu_task_wait_for_all();
     for (int i = 0; i < MANY; i++) valid += valid_on(i, node);
-    ok(!failed && valid > 0 && valid <= 4, "eight blocks go through a device with room for four; %d remain",
-       valid);
+    ok(all_of(!failed, valid > 0, valid <= 4),
+       "eight blocks go through a device with room for four; %d remain", valid);
     ok(valid_on(0, STARPU_MAIN_RAM) && all_equal(0, 10),
        "the one written first was written back when it was evicted");
     ok(valid_on(MANY - 1, node) && !valid_on(MANY - 1, STARPU_MAIN_RAM),
@@ -188,7 +188,7 @@ static void write_through(void)
     int failed = submit_on(sim_worker(0), &set_cl, 42, &handles[0], 1);
     failed |= submit_on(sim_worker(0), &set_cl, 43, &handles[1], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && comes_on(0, STARPU_MAIN_RAM) && all_equal(0, 42),
+    ok(all_of(!failed, comes_on(0, STARPU_MAIN_RAM), all_equal(0, 42)),
        "data written on the device is written through to main memory");
     ok(valid_on(0, node), "and stays valid on the device");
     ok(!valid_on(1, STARPU_MAIN_RAM), "which other data is not");
@@ -230,13 +230,13 @@ static void too_large(void)
     int failed = submit_on(sim_worker(0), &add_cl, 1, &h, 1);
     int told = starpu_task_wait_for_all();
     is_int(errors, 1, "a task whose data can never fit is reported once");
-    ok(!failed && told == -EIO && large[0] == 0, "and is not run, which waiting tells");
+    ok(all_of(!failed, told == -EIO, large[0] == 0), "and is not run, which waiting tells");
     failed |= submit_on(0, &set_cl, 3, &h, 1);
     failed |= submit_on(sim_worker(0), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
     starpu_data_unregister(h);
     unregister_blocks();
-    ok(!failed && large[sizeof large - 1] == 3 && all_equal(0, 1), "other workers and other tasks go on");
+    ok(all_of(!failed, large[sizeof large - 1] == 3, all_equal(0, 1)), "other workers and other tasks go on");
     orr_log_set_hook(NULL, NULL);
 }
 
@@ -267,7 +267,7 @@ static void between_devices(void)
     int failed = 0;
     for (int i = 0; i < 6; i++) failed |= submit_on(sim_worker(i % 2), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && valid_on(0, sim_node(1)) && !valid_on(0, sim_node(0)),
+    ok(all_of(!failed, valid_on(0, sim_node(1)), !valid_on(0, sim_node(0))),
        "data goes to and fro between two devices");
     unregister_blocks();
     ok(all_equal(0, 6), "and arrives each time");

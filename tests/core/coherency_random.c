@@ -147,7 +147,7 @@ static void run(const char *what, const struct sim_config *config, uint64_t seed
     wrong += memcmp(data, shadow, sizeof data) != 0;
     size_t left = starpu_memory_get_used(sim_node(0));
     starpu_shutdown();
-    ok(!failed && cpu + device == TASKS && cpu > 0 && device > 0,
+    ok(all_of(!failed, cpu + device == TASKS, cpu > 0, device > 0),
        "%s: all tasks ran, %d on CPUs and %d on devices", what, cpu, device);
     is_int(wrong, 0, "%s: the values are those of the sequential program", what);
     is_int((long long)left, 0, "%s: nothing is left in the device's memory", what);

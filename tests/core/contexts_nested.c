@@ -116,7 +116,7 @@ static void awake(void)
     is_int(starpu_task_wait_for_all_in_ctx(ctx), 0, "then tasks end");
     submit_to(0);
     starpu_data_unregister(handle);
-    ok(vector[0] == TASKS && vector[1] == TASKS && vector[2] == TASKS,
+    ok(all_of(vector[0] == TASKS, vector[1] == TASKS, vector[2] == TASKS),
        "when each worker has run each of them");
     ok(vector[3] == 0 && vector[7] == 0, "others have not");
     is_int(sum(0, WORKERS), TASKS, "meanwhile they serve the main context");

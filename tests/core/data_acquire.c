@@ -81,7 +81,7 @@ static void blocking(void)
     starpu_data_release(handle);
     failed |= increment(1);
     starpu_data_unregister(handle);
-    ok(!failed && value == 1001 && reads == 1,
+    ok(all_of(!failed, value == 1001, reads == 1),
        "what was written between acquire and release is what tasks see");
 }
 
@@ -222,7 +222,7 @@ static void on_node(void)
     int failed = increment(3);
     is_int(starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, STARPU_R), 0,
            "data is acquired on a named node");
-    ok(!failed && value == 3 && starpu_data_is_on_node(handle, STARPU_MAIN_RAM), "and is there");
+    ok(all_of(!failed, value == 3, starpu_data_is_on_node(handle, STARPU_MAIN_RAM)), "and is there");
     starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
     is_int(starpu_data_acquire_on_node(handle, STARPU_ACQUIRE_NO_NODE, STARPU_RW), 0,
            "data is acquired without a node, only to exclude others");
@@ -305,7 +305,8 @@ static void from_two_threads(void)
     failed |= acquire_thread(NULL) != NULL;
     pthread_join(thread, &result);
     starpu_data_unregister(handle);
-    ok(!failed && !result && value == 3 * ROUNDS, "two threads acquire while tasks write: nothing is lost");
+    ok(all_of(!failed, !result, value == 3 * ROUNDS),
+       "two threads acquire while tasks write: nothing is lost");
 }
 
 static int waited, taken;
@@ -335,7 +336,7 @@ static void blocking_in_a_callback(void)
         failed |= starpu_task_insert(&increment_cl, STARPU_RW, other, STARPU_EXECUTE_ON_WORKER, worker, 0);
     gate_open(&gate);
     failed |= !comes_to(&callbacks, 1, 5000);
-    ok(!failed && waited == -EDEADLK && taken == -EDEADLK,
+    ok(all_of(!failed, waited == -EDEADLK, taken == -EDEADLK),
        "a callback on a worker is refused to block, as others need the worker");
     starpu_task_wait_for_all();
     starpu_data_unregister(other);

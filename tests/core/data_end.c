@@ -128,7 +128,7 @@ static void submitted(void)
     int still = starpu_data_lookup(&value) == h;
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(still && ran == LATE && value == LATE && !starpu_data_lookup(&value),
+    ok(all_of(still, ran == LATE, value == LATE, !starpu_data_lookup(&value)),
        "what starpu_data_unregister_submit ends is there until they have run, and gone then");
 }
 
@@ -168,7 +168,7 @@ static void submitted_before_its_end(void)
     for (int i = 1; i < LATE; i++) starpu_task_insert(&redux_cl, STARPU_REDUX, h, 0);
     end_submitted(&redux_cl, h);
     int r = starpu_task_wait_for_all();
-    ok(r == 0 && found == 100 + LATE && value == 100 + LATE,
+    ok(all_of(r == 0, found == 100 + LATE, value == 100 + LATE),
        "contributions to data that starpu_data_unregister_submit ends are added up");
     begin();
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);

@@ -69,7 +69,7 @@ static void vector_in_blocks(void)
     unsigned lengths[3], total = 0;
     for (unsigned i = 0; i < 3; i++)
         total += lengths[i] = starpu_vector_get_nx(starpu_data_get_sub_data(handle, 1, i));
-    ok(total == 10 && lengths[0] == 4 && lengths[1] == 3 && lengths[2] == 3,
+    ok(all_of(total == 10, lengths[0] == 4, lengths[1] == 3, lengths[2] == 3),
        "ten elements in three blocks are 4, 3 and 3");
     ok(starpu_data_get_child(handle, 1) == starpu_data_get_sub_data(handle, 1, 1),
        "a child is found by its number");

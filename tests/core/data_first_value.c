@@ -130,11 +130,11 @@ static void readers(void)
     h = unwritten(4);
     int r = starpu_data_fetch_on_node(h, STARPU_MAIN_RAM, 0), valid = 0;
     starpu_data_query_status(h, STARPU_MAIN_RAM, NULL, &valid, NULL);
-    ok(r == 0 && valid && inits == 1, "a fetch brings it");
+    ok(all_of(r == 0, valid, inits == 1), "a fetch brings it");
     starpu_data_unregister(h);
     h = unwritten(4);
     while ((r = starpu_data_acquire_try(h, STARPU_R)) == -EAGAIN) sched_yield();
-    ok(r == 0 && *(int *)starpu_data_get_local_ptr(h) == FIRST && inits == 1,
+    ok(all_of(r == 0, *(int *)starpu_data_get_local_ptr(h) == FIRST, inits == 1),
        "trying to acquire it succeeds soon");
     starpu_data_release(h);
     starpu_data_unregister(h);

@@ -33,7 +33,7 @@ static void interface_void(void)
     starpu_void_data_register(&handle);
     for (int i = 0; i < 1000; i++) failed |= starpu_task_insert(&void_cl, STARPU_RW, handle, 0);
     starpu_task_wait_for_all();
-    ok(!failed && ran == 1000 && starpu_data_get_interface_id(handle) == STARPU_VOID_INTERFACE_ID,
+    ok(all_of(!failed, ran == 1000, starpu_data_get_interface_id(handle) == STARPU_VOID_INTERFACE_ID),
        "a void handle carries order and exclusion without data");
     is_int((long long)starpu_data_get_size(handle), 0, "its size is 0");
     starpu_data_unregister(handle);
@@ -44,13 +44,13 @@ static void interface_variable(void)
     int value = 1, failed = 0;
     starpu_data_handle_t handle;
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
-    ok(starpu_data_get_interface_id(handle) == STARPU_VARIABLE_INTERFACE_ID &&
-           starpu_data_get_size(handle) == sizeof value &&
-           starpu_variable_get_elemsize(handle) == sizeof value,
+    ok(all_of(starpu_data_get_interface_id(handle) == STARPU_VARIABLE_INTERFACE_ID,
+              starpu_data_get_size(handle) == sizeof value,
+              starpu_variable_get_elemsize(handle) == sizeof value),
        "a variable knows its interface and size");
-    ok(starpu_variable_get_local_ptr(handle) == (uintptr_t)&value &&
-           starpu_data_get_local_ptr(handle) == &value &&
-           starpu_data_handle_to_pointer(handle, STARPU_MAIN_RAM) == &value,
+    ok(all_of(starpu_variable_get_local_ptr(handle) == (uintptr_t)&value,
+              starpu_data_get_local_ptr(handle) == &value,
+              starpu_data_handle_to_pointer(handle, STARPU_MAIN_RAM) == &value),
        "it lives in the memory that was registered");
     ok(starpu_data_lookup(&value) == handle, "a handle is found by the pointer it was registered with");
     for (int i = 0; i < 10; i++) failed |= starpu_task_insert(&add_cl, STARPU_RW, handle, 0);
@@ -74,8 +74,8 @@ static void interface_vector(void)
     starpu_data_handle_t handle;
     for (int i = 0; i < 100; i++) v[i] = i;
     starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)v, 100, sizeof v[0]);
-    ok(starpu_vector_get_nx(handle) == 100 && starpu_vector_get_elemsize(handle) == sizeof v[0] &&
-           starpu_data_get_size(handle) == sizeof v && starpu_vector_get_local_ptr(handle) == (uintptr_t)v,
+    ok(all_of(starpu_vector_get_nx(handle) == 100, starpu_vector_get_elemsize(handle) == sizeof v[0],
+              starpu_data_get_size(handle) == sizeof v, starpu_vector_get_local_ptr(handle) == (uintptr_t)v),
        "a vector knows its length, element size, size and memory");
     int failed = starpu_task_insert(&scale_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
@@ -102,10 +102,10 @@ static void interface_matrix(void)
     starpu_data_handle_t handle;
     for (int i = 0; i < LD * NY; i++) m[i] = -1;
     starpu_matrix_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)m, LD, NX, NY, sizeof m[0]);
-    ok(starpu_matrix_get_nx(handle) == NX && starpu_matrix_get_ny(handle) == NY &&
-           starpu_matrix_get_local_ld(handle) == LD && starpu_matrix_get_elemsize(handle) == sizeof m[0] &&
-           starpu_matrix_get_local_ptr(handle) == (uintptr_t)m &&
-           starpu_data_get_size(handle) == NX * NY * sizeof m[0],
+    ok(all_of(starpu_matrix_get_nx(handle) == NX, starpu_matrix_get_ny(handle) == NY,
+              starpu_matrix_get_local_ld(handle) == LD, starpu_matrix_get_elemsize(handle) == sizeof m[0],
+              starpu_matrix_get_local_ptr(handle) == (uintptr_t)m,
+              starpu_data_get_size(handle) == NX * NY * sizeof m[0]),
        "a matrix knows its dimensions, leading dimension, and a size without padding");
     int failed = starpu_task_insert(&matrix_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
@@ -135,10 +135,10 @@ static void interface_block(void)
     starpu_data_handle_t handle;
     for (int i = 0; i < LDZ * NZ; i++) b[i] = -1;
     starpu_block_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)b, LDY, LDZ, NX, NY, NZ, sizeof b[0]);
-    ok(starpu_block_get_nx(handle) == NX && starpu_block_get_ny(handle) == NY &&
-           starpu_block_get_nz(handle) == NZ && starpu_block_get_local_ldy(handle) == LDY &&
-           starpu_block_get_local_ldz(handle) == LDZ &&
-           starpu_data_get_size(handle) == NX * NY * NZ * sizeof b[0],
+    ok(all_of(starpu_block_get_nx(handle) == NX, starpu_block_get_ny(handle) == NY,
+              starpu_block_get_nz(handle) == NZ, starpu_block_get_local_ldy(handle) == LDY,
+              starpu_block_get_local_ldz(handle) == LDZ,
+              starpu_data_get_size(handle) == NX * NY * NZ * sizeof b[0]),
        "a block knows its dimensions, leading dimensions, and a size without padding");
     int failed = starpu_task_insert(&block_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
@@ -194,7 +194,7 @@ static void lazy_allocation(void)
     ok(allocated && valid, "then it is allocated and valid in main memory");
     failed = starpu_data_acquire(handle, STARPU_R);
     int *v = starpu_data_get_local_ptr(handle);
-    ok(!failed && v && v[N - 1] == N - 1, "an acquire gives access to it");
+    ok(all_of(!failed, v, v[N - 1] == N - 1), "an acquire gives access to it");
     starpu_data_release(handle);
     starpu_data_unregister_no_coherency(handle);
 
@@ -320,7 +320,7 @@ static void packing(void)
     void *buffer = NULL;
     starpu_ssize_t count = 0;
     int failed = starpu_data_pack(source, &buffer, &count);
-    ok(!failed && buffer && count == 3 * 6 * (starpu_ssize_t)sizeof(int),
+    ok(all_of(!failed, buffer, count == 3 * 6 * (starpu_ssize_t)sizeof(int)),
        "data is packed without its padding");
     failed = starpu_data_unpack(target, buffer, (size_t)count);
     starpu_data_unregister(source);

@@ -83,7 +83,7 @@ static void exclusive(struct starpu_codelet *cl, const char *what)
     for (int i = 0; i < 3000; i++) failed |= starpu_task_insert(cl, (int)cl->modes[0], handle, 0);
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
-    ok(!failed && value == 3000 && inside_most == 1, "%s on one handle exclude each other", what);
+    ok(all_of(!failed, value == 3000, inside_most == 1), "%s on one handle exclude each other", what);
 }
 
 static void mix_func(void *buffers[], void *arg)
@@ -226,7 +226,7 @@ static void consistency_flags(void)
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
     starpu_data_set_default_sequential_consistency_flag(1);
-    ok(!failed && value == 1000 && inside_most == 1,
+    ok(all_of(!failed, value == 1000, inside_most == 1),
        "without sequential consistency writers still exclude each other");
 }
 
@@ -260,7 +260,7 @@ static void commute_against_readers(void)
     failed |= insert_read(handle, &last);
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
-    ok(!failed && middle == 100 && last == 150,
+    ok(all_of(!failed, middle == 100, last == 150),
        "readers come after all commuting writers before them, and before the later ones");
 }
 
@@ -298,7 +298,7 @@ static void scratch(void)
     }
     starpu_task_wait_for_all();
     ok(!failed && inside_most == 2, "two tasks use one scratch handle at the same time");
-    ok(scratch_at[0] && scratch_at[1] && scratch_at[0] != scratch_at[1] && scratch_wrong == 0,
+    ok(all_of(scratch_at[0], scratch_at[1], scratch_at[0] != scratch_at[1], scratch_wrong == 0),
        "each in memory of its own");
     starpu_data_unregister(handle);
 }
@@ -445,7 +445,7 @@ static void handle_twice(void)
     register_int(&handle, &value);
     int failed = starpu_task_insert(&twice_cl, STARPU_R, handle, STARPU_R, handle, 0);
     starpu_task_wait_for_all();
-    ok(!failed && twice_same && twice_value == 42, "one task may read a handle twice");
+    ok(all_of(!failed, twice_same, twice_value == 42), "one task may read a handle twice");
     failed = starpu_task_insert(&write_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
     ok(!failed && value == 22, "and a later writer still comes through");

@@ -178,7 +178,7 @@ static void registered(void)
     run(&device_cl, h, NULL);
     run(&add_one_cl, h, NULL);
     starpu_data_unregister(h);
-    ok(wrong == 0 && runs == 3 && all_are(values, 3), "tasks on a CPU and on a device compute with it");
+    ok(all_of(wrong == 0, runs == 3, all_are(values, 3)), "tasks on a CPU and on a device compute with it");
 }
 
 static void private_copies(void)
@@ -194,7 +194,8 @@ static void private_copies(void)
     for (int i = 0; i < 10; i++) run(&contribute_cl, h, NULL);
     starpu_data_acquire(h, STARPU_R);
     const struct box *b = starpu_data_get_interface_on_node(h, 0);
-    ok(wrong == 0 && runs == 10 && all_are((int *)b->ptr, 10), "so have the contributions to a reduction");
+    ok(all_of(wrong == 0, runs == 10, all_are((int *)b->ptr, 10)),
+       "so have the contributions to a reduction");
     starpu_data_handle_t same, copy;
     starpu_data_release(h);
     starpu_data_register_same(&same, h);
@@ -233,14 +234,14 @@ static void pieces(void)
         run(&device_cl, starpu_data_get_child(h, i), &half);
     }
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
-    ok(wrong == 0 && runs == 4 && all_are(values, 2),
+    ok(all_of(wrong == 0, runs == 4, all_are(values, 2)),
        "pieces have what the filter stored, and the default for the rest");
     wrong = runs = 0;
     starpu_data_partition_plan(h, &f, planned);
     for (unsigned i = 0; i < 2; i++) run(&add_one_cl, planned[i], &half);
     starpu_data_partition_clean(h, 2, planned);
     starpu_data_unregister(h);
-    ok(wrong == 0 && runs == 2 && all_are(values, 3), "so have planned pieces");
+    ok(all_of(wrong == 0, runs == 2, all_are(values, 3)), "so have planned pieces");
 }
 
 int main(void)

@@ -289,8 +289,8 @@ static void bcsr_blocks(void)
     ok(wrong == 0, "each block of a sparse matrix of blocks is a matrix");
     starpu_data_partition(h, &rows);
     struct starpu_bcsr_interface *m = starpu_data_get_interface_on_node(starpu_data_get_sub_data(h, 1, 1), 0);
-    ok(m->nnz == 2 && m->nrow == 1 && ((int *)m->nzval)[0] == 6 && m->colind[1] == 1 &&
-           m->rowptr[0] - m->firstentry == 0,
+    ok(all_of(m->nnz == 2, m->nrow == 1, ((int *)m->nzval)[0] == 6, m->colind[1] == 1,
+              m->rowptr[0] - m->firstentry == 0),
        "and its rows of blocks are cut");
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
     starpu_data_unregister(h);

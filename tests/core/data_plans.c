@@ -124,7 +124,7 @@ static void explicit_switches(void)
         want = (int)((unsigned)want % 1000u);
         failed |= task(&fill_cl, h, want);
     }
-    ok(!failed && atomic_load(&runs) == 0 && !atomic_load(&done),
+    ok(all_of(!failed, atomic_load(&runs) == 0, !atomic_load(&done)),
        "switches are submitted behind a task, and wait for nothing");
     gate_open(&gate);
     starpu_task_wait_for_all();
@@ -160,13 +160,13 @@ static void automatic_switches(void)
         failed |= task(&fill_cl, h, want);
     }
     starpu_task_wait_for_all();
-    ok(!failed && surprises == 0 && runs == 30 * 14,
+    ok(all_of(!failed, surprises == 0, runs == 30 * 14),
        "without any call, two plans and their parent take turns as tasks need them");
     starpu_data_acquire(three[2], STARPU_RW);
     for (int i = 16; i < N; i++) v[i] = 77;
     starpu_data_release(three[2]);
     starpu_data_acquire(h, STARPU_R);
-    ok(v[15] == 29 && v[16] == 77 && v[N - 1] == 77, "acquiring a piece, then its parent, switches too");
+    ok(all_of(v[15] == 29, v[16] == 77, v[N - 1] == 77), "acquiring a piece, then its parent, switches too");
     starpu_data_release(h);
     starpu_data_partition_clean(h, 3, three);
     starpu_data_partition_clean(h, 4, four);
@@ -212,7 +212,7 @@ static void reading(void)
     failed |= task(&expect_cl, piece[1], 153);
     starpu_data_partition_clean_node(h, 2, piece, STARPU_MAIN_RAM);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0 && other_than(v, 153) == 0,
+    ok(all_of(!failed, surprises == 0, other_than(v, 153) == 0),
        "upgrades and downgrades keep the order of reads and writes");
 }
 
@@ -248,7 +248,7 @@ static void plans_of_plans(void)
     for (int i = 0; i < 2; i++) starpu_data_partition_clean(half[i], 3, part[i]);
     starpu_data_partition_clean(h, 2, half);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0 && other_than(v, want) == 0,
+    ok(all_of(!failed, surprises == 0, other_than(v, want) == 0),
        "pieces may be planned again, and are put together level by level");
 }
 

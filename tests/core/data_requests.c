@@ -75,7 +75,7 @@ static void with_a_callback(void)
     starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
     ok(get(STARPU_RW, STARPU_IDLEFETCH) == 0 && valid_in_callback, "and for one when the link is idle");
     starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
-    ok(get(STARPU_W, STARPU_FETCH) == 0 && allocated_in_callback && !valid_in_callback,
+    ok(all_of(get(STARPU_W, STARPU_FETCH) == 0, allocated_in_callback, !valid_in_callback),
        "for writing there is memory only");
     ok(starpu_data_acquire(watched, STARPU_R) == 0 && ((int *)starpu_data_get_local_ptr(watched))[3] == 3,
        "and the value is what it was");
@@ -86,11 +86,11 @@ static void with_a_callback(void)
     ok(r == 0 && comes_to(&calls, 1, 10000), "a callback may end the data");
     starpu_task_wait_for_all();
     watched = vector();
-    ok(starpu_data_get_on_node_cb_prio(watched, node, STARPU_SCRATCH, arrived, NULL, STARPU_FETCH, 0) ==
-               -EINVAL &&
-           starpu_data_get_on_node_cb_prio(watched, 99, STARPU_R, arrived, NULL, STARPU_FETCH, 0) ==
-               -EINVAL &&
-           starpu_data_get_on_node_cb_prio(NULL, node, STARPU_R, arrived, NULL, STARPU_FETCH, 0) == -EINVAL,
+    ok(all_of(
+           starpu_data_get_on_node_cb_prio(watched, node, STARPU_SCRATCH, arrived, NULL, STARPU_FETCH, 0) ==
+               -EINVAL,
+           starpu_data_get_on_node_cb_prio(watched, 99, STARPU_R, arrived, NULL, STARPU_FETCH, 0) == -EINVAL,
+           starpu_data_get_on_node_cb_prio(NULL, node, STARPU_R, arrived, NULL, STARPU_FETCH, 0) == -EINVAL),
        "another mode, node or handle is refused");
     starpu_data_unregister(watched);
 }
@@ -136,7 +136,7 @@ static void with_scratch(void)
     for (int i = 0; i < 100; i++) starpu_task_insert(&one_more_cl, STARPU_REDUX, sum, 0);
     starpu_data_acquire(sum, STARPU_R);
     int *v = starpu_data_get_local_ptr(sum);
-    ok(v[0] == 100 && v[N - 1] == 100 && scratch_uses > 0,
+    ok(all_of(v[0] == 100, v[N - 1] == 100, scratch_uses > 0),
        "contributions are added up with a scratch buffer");
     starpu_data_release(sum);
     starpu_data_unregister(sum);
@@ -181,8 +181,8 @@ static void memory_of_nodes(void)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(two + page, page);
-    ok(!complains(STARPU_MAIN_RAM, (uintptr_t)memory, sizeof memory) &&
-           !complains(STARPU_MAIN_RAM, (uintptr_t)two + 5, page - 5) && !complains(STARPU_MAIN_RAM, 0, 0),
+    ok(all_of(!complains(STARPU_MAIN_RAM, (uintptr_t)memory, sizeof memory),
+              !complains(STARPU_MAIN_RAM, (uintptr_t)two + 5, page - 5), !complains(STARPU_MAIN_RAM, 0, 0)),
        "memory of this process is on the main node");
     ok(complains(STARPU_MAIN_RAM, (uintptr_t)two + 5, page),
        "bytes beyond a mapping are not, and this is said");

@@ -159,7 +159,7 @@ static void stuck(void (*body)(void), const char *expected, const char *fact)
     static char output[OUTPUT_BYTES];
     double seconds;
     int status = run(body, output, &seconds);
-    ok(status == 1 && strstr(output, "deadlock") && strstr(output, expected) && seconds < 6, "%s", fact);
+    ok(all_of(status == 1, strstr(output, "deadlock"), strstr(output, expected), seconds < 6), "%s", fact);
     if (status != 1 || !strstr(output, expected))
         printf("# status %d after %.1f s: %s\n", status, seconds, output);
 }

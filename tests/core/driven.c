@@ -54,7 +54,7 @@ static void step_by_step(void)
     for (int i = 0; i < 100; i++) failed |= starpu_task_insert(&count_cl, 0);
     for (int i = 0; i < 1000 && atomic_load(&ran) < 101; i++) failed |= starpu_driver_run_once(&zero);
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&ran) == 101 && atomic_load(&on_thread) == 101,
+    ok(all_of(!failed, atomic_load(&ran) == 101, atomic_load(&on_thread) == 101),
        "tasks run on the thread that runs the worker, one at a call");
     is_int(starpu_worker_get_id(), -1, "which is no worker in between");
     is_int(starpu_driver_deinit(&zero), 0, "it can be given back");
@@ -85,7 +85,7 @@ static void in_a_thread(bool by_request)
     if (by_request) starpu_drivers_request_termination();
     if (!by_request) starpu_shutdown();
     pthread_join(thread, &result);
-    ok(!failed && !result && count == 2020, "a thread runs the worker beside another, until %s",
+    ok(all_of(!failed, !result, count == 2020), "a thread runs the worker beside another, until %s",
        by_request ? "it is asked to end" : "the shutdown");
     if (by_request) starpu_shutdown();
 }

@@ -123,16 +123,17 @@ static void defaults(void)
 {
     struct starpu_conf conf;
     int status = starpu_conf_init(&conf);
-    ok(status == 0 && conf.ncpus == -1 && conf.ncuda == -1 && conf.sched_policy == NULL &&
-           conf.precedence_over_environment_variables == 0,
+    ok(all_of(status == 0, conf.ncpus == -1, conf.ncuda == -1, conf.sched_policy == NULL,
+              conf.precedence_over_environment_variables == 0),
        "an initialised configuration leaves everything open");
     status = starpu_init(NULL);
-    ok(status == 0 && starpu_worker_get_count() >= 1 && !run_one(), "no configuration at all is accepted");
+    ok(all_of(status == 0, starpu_worker_get_count() >= 1, !run_one()),
+       "no configuration at all is accepted");
     starpu_shutdown();
     int argc = 1;
     char *words[] = { "init", NULL }, **argv = words;
     status = starpu_initialize(NULL, &argc, &argv);
-    ok(status == 0 && argc == 1 && argv[0] == words[0] && !run_one(),
+    ok(all_of(status == 0, argc == 1, argv[0] == words[0], !run_one()),
        "program arguments can be given, and are left alone");
     starpu_shutdown();
 }
@@ -157,7 +158,8 @@ static void version(void)
 {
     int major = 0, minor = 0, release = -1;
     starpu_get_version(&major, &minor, &release);
-    ok(major == STARPU_MAJOR_VERSION && minor == STARPU_MINOR_VERSION && release == STARPU_RELEASE_VERSION,
+    ok(all_of(major == STARPU_MAJOR_VERSION, minor == STARPU_MINOR_VERSION,
+              release == STARPU_RELEASE_VERSION),
        "the library reports the version of its headers: %d.%d.%d", major, minor, release);
 }
 

@@ -106,7 +106,8 @@ static void dense_interfaces(void)
     size_t nn[5] = { 3, 2, 4, 2, 3 }, ldn[5] = { 1, 4, 9, 40, 81 };
     starpu_ndim_data_register(&h, STARPU_MAIN_RAM, at, ldn, nn, 5, 4);
     nn[2] = 99; /* copied at registration */
-    ok(starpu_ndim_get_ni(h, 2) == 4 && starpu_ndim_get_local_ldi(h, 4) == 81 && starpu_ndim_get_ndim(h) == 5,
+    ok(all_of(starpu_ndim_get_ni(h, 2) == 4, starpu_ndim_get_local_ldi(h, 4) == 81,
+              starpu_ndim_get_ndim(h) == 5),
        "an n-dimensional array keeps its own copy of its sizes");
     both(h, memory, 250 * 4, 144 * 4, "five-dimensional array");
     starpu_ndim_data_register(&h, STARPU_MAIN_RAM, at, NULL, NULL, 0, 16);
@@ -146,7 +147,7 @@ static void sparse_interfaces(void)
     both(h, memory, 40, 30, "multiformat vector");
     starpu_void_data_register(&h);
     starpu_ssize_t count = -1;
-    ok(starpu_data_get_size(h) == 0 && starpu_data_pack(h, NULL, &count) == 0 && count == 0,
+    ok(all_of(starpu_data_get_size(h) == 0, starpu_data_pack(h, NULL, &count) == 0, count == 0),
        "void data has no bytes");
     starpu_data_unregister(h);
 }
@@ -232,8 +233,8 @@ static void shapes_that_change(void)
                                           sizeof target);
     void *from = starpu_data_get_interface_on_node(a, 0), *to = starpu_data_get_interface_on_node(b, 0);
     STARPU_VECTOR_SET_NX(from, 9);
-    ok(ops_of(a)->copy_methods->any_to_any(from, 0, to, 0, NULL) == 0 && STARPU_VECTOR_GET_NX(to) == 9 &&
-           memcmp(source, target, 9 * sizeof source[0]) == 0 && target[9] == -1,
+    ok(all_of(ops_of(a)->copy_methods->any_to_any(from, 0, to, 0, NULL) == 0, STARPU_VECTOR_GET_NX(to) == 9,
+              memcmp(source, target, 9 * sizeof source[0]) == 0, target[9] == -1),
        "a copy takes the shape of its source along");
     is_int(starpu_data_get_alloc_size(b), sizeof target, "and the size of the buffer is what it was");
     starpu_data_unregister(a);
@@ -249,7 +250,8 @@ static void meta(void)
     starpu_ssize_t count, used;
     int good = ops_of(h)->pack_meta(itf, &packed, &count) == 0 &&
                ops_of(h)->unpack_meta(&rebuilt, packed, &used) == 0;
-    ok(good && used == count && ops_of(h)->compare(itf, rebuilt), "a shape is rebuilt from its packed form");
+    ok(all_of(good, used == count, ops_of(h)->compare(itf, rebuilt)),
+       "a shape is rebuilt from its packed form");
     starpu_free_on_node_flags(0, (uintptr_t)packed, (size_t)count, 0);
     ops_of(h)->free_meta(rebuilt);
     starpu_data_unregister(h);
@@ -302,7 +304,7 @@ static void partitions_without_memory(void)
         starpu_data_release(h);
     }
     starpu_data_unregister(h);
-    ok(wrong == 0 && refused_cuts >= 4 && refused_ends > 0,
+    ok(all_of(wrong == 0, refused_cuts >= 4, refused_ends > 0),
        "without memory, data stays whole (%d times) or cut (%d times), and usable", refused_cuts,
        refused_ends);
 }

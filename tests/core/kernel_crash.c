@@ -107,7 +107,7 @@ static void says(int how, const char *name)
 {
     static char output[OUTPUT_BYTES];
     int status = run(how, 0, NULL, output), want = how ? how : SIGSEGV;
-    if (!ok(status == -want && strstr(output, name) && tells(output),
+    if (!ok(all_of(status == -want, strstr(output, name), tells(output)),
             "%s%s: task, codelet, worker and data are named, and the program dies of it", name,
             how ? "" : " of an overflowing stack"))
         printf("# status %d: %s\n", status, output);
@@ -130,7 +130,7 @@ int main(void)
     says(SIGABRT, "SIGABRT");
     says(0, "SIGSEGV");
     int status = run(SIGSEGV, 1, NULL, output);
-    ok(status == OWN_STATUS && tells(output) && strstr(output, "own handler"),
+    ok(all_of(status == OWN_STATUS, tells(output), strstr(output, "own handler")),
        "a handler that the program had installed is called afterwards");
     status = run(SIGSEGV, 0, "0", output);
     ok(status == -SIGSEGV && !strstr(output, "fatal"), "STARPU_CATCH_SIGNALS=0: not a word");

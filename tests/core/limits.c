@@ -65,7 +65,7 @@ int main(void)
     atomic_store(&submitted, 0);
     int failed = starpu_task_insert(&spawn_cl, STARPU_CL_ARGS_NFREE, (void *)(intptr_t)1000, (size_t)0, 0);
     starpu_task_wait_for_all();
-    ok(!failed && in_submitter == 1 && runs == 1000 && failures == 0,
+    ok(all_of(!failed, in_submitter == 1, runs == 1000, failures == 0),
        "a task that submits more than the limit is not blocked by it");
     starpu_set_limit_max_submitted_tasks(500);
     starpu_set_limit_min_submitted_tasks(400);
@@ -79,7 +79,7 @@ int main(void)
     gate_open(&gate);
     pthread_join(thread, NULL);
     starpu_task_wait_for_all();
-    ok(reached && stopped_at <= 501 && runs == TASKS,
+    ok(all_of(reached, stopped_at <= 501, runs == TASKS),
        "the limit can be changed while running (stopped at %d)", stopped_at);
 #else
     (void)spawn_cl;

@@ -54,7 +54,7 @@ static void random_numbers(void)
         large += x > 0.5;
     }
     starpu_srand48(7);
-    ok(wrong == 0 && large > 400 && large < 600 && starpu_drand48() == first,
+    ok(all_of(wrong == 0, large > 400, large < 600, starpu_drand48() == first),
        "random numbers lie in [0,1) and repeat with their seed");
 }
 
@@ -144,8 +144,8 @@ static void profiling(void)
     task->detach = 0;
     int failed = starpu_task_submit(task) | starpu_task_wait(task);
     struct starpu_profiling_task_info *info = task->profiling_info;
-    ok(!failed && info && starpu_timing_timespec_delay_us(&info->submit_time, &info->end_time) >= 0 &&
-           starpu_timing_timespec_delay_us(&info->start_time, &info->end_time) >= 0 && info->workerid == 0,
+    ok(all_of(!failed, info, starpu_timing_timespec_delay_us(&info->submit_time, &info->end_time) >= 0,
+              starpu_timing_timespec_delay_us(&info->start_time, &info->end_time) >= 0, info->workerid == 0),
        "then a task carries the times of its submission, start and end, and its worker");
     starpu_task_destroy(task);
     starpu_profiling_status_set(STARPU_PROFILING_DISABLE);

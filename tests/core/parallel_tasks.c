@@ -53,11 +53,11 @@ static void hierarchy(void)
     is_int(starpu_combined_worker_get_description(id, &size, &members), 0, "it can be described");
     for (int i = 0; i < size; i++) rising &= members[i] == i;
     ok(rising, "its members are all workers");
-    ok(starpu_worker_is_combined_worker(id) && !starpu_worker_is_combined_worker(0) &&
-           !starpu_worker_is_combined_worker(-1) && !starpu_worker_is_combined_worker(10000),
+    ok(all_of(starpu_worker_is_combined_worker(id), !starpu_worker_is_combined_worker(0),
+              !starpu_worker_is_combined_worker(-1), !starpu_worker_is_combined_worker(10000)),
        "its number is that of a combined worker; others are not");
     struct starpu_perfmodel_arch *arch = starpu_worker_get_perf_archtype(id, 0);
-    ok(arch && arch->ndevices == 1 && arch->devices[0].ncores == 8, "models know it as 8 cores");
+    ok(all_of(arch, arch->ndevices == 1, arch->devices[0].ncores == 8), "models know it as 8 cores");
     starpu_shutdown();
     setenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER", "4", 1);
     setenv("STARPU_MAX_WORKERSIZE", "4", 1);
@@ -74,8 +74,8 @@ static void hierarchy(void)
     unsetenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER");
     setenv("STARPU_SINGLE_COMBINED_WORKER", "1", 1);
     start("pheft", 4);
-    ok(starpu_combined_worker_get_count() == 3 && count_of_size(2) == 1 && count_of_size(3) == 1 &&
-           count_of_size(4) == 1,
+    ok(all_of(starpu_combined_worker_get_count() == 3, count_of_size(2) == 1, count_of_size(3) == 1,
+              count_of_size(4) == 1),
        "one task at a time: one combined worker of each size");
     starpu_shutdown();
     unsetenv("STARPU_SINGLE_COMBINED_WORKER");
@@ -100,13 +100,13 @@ static void described_machine(void)
     starpu_shutdown();
     setenv("HWLOC_SYNTHETIC", "pack:1 core:6 pu:1", 1);
     start("peager", 6);
-    ok(count_of_size(6) == 1 && count_of_size(3) == 2 && count_of_size(2) == 2 &&
-           starpu_combined_worker_get_count() == 5,
+    ok(all_of(count_of_size(6) == 1, count_of_size(3) == 2, count_of_size(2) == 2,
+              starpu_combined_worker_get_count() == 5),
        "six cores, arity 2: of 6, two of 3, and of 2 in each of those");
     starpu_shutdown();
     setenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER", "3", 1);
     start("peager", 6);
-    ok(count_of_size(6) == 1 && count_of_size(2) == 3 && starpu_combined_worker_get_count() == 4,
+    ok(all_of(count_of_size(6) == 1, count_of_size(2) == 3, starpu_combined_worker_get_count() == 4),
        "arity 3: of 6, three of 2");
     starpu_shutdown();
     unsetenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER");
@@ -455,9 +455,9 @@ static void measured(void)
         if (starpu_task_submit(task) != 0) break;
         if (starpu_task_wait(task) != 0) break;
     }
-    ok(task && task->profiling_info && task->profiling_info->workerid >= 0 &&
-           starpu_timing_timespec_delay_us(&task->profiling_info->start_time,
-                                           &task->profiling_info->end_time) > 1500,
+    ok(all_of(task, task->profiling_info, task->profiling_info->workerid >= 0,
+              starpu_timing_timespec_delay_us(&task->profiling_info->start_time,
+                                              &task->profiling_info->end_time) > 1500),
        "the profile of a parallel task has its times");
     for (int i = 0; i < 3; i++) {
         starpu_profiling_worker_get_info(i, &info);
@@ -465,7 +465,7 @@ static void measured(void)
         tasks += info.executed_tasks;
     }
     is_int(tasks, n, "each counts as one task, on one of its workers");
-    ok(busy[0] > 20000 && busy[1] > 20000 && busy[2] > 20000, "all of its workers are busy meanwhile");
+    ok(all_of(busy[0] > 20000, busy[1] > 20000, busy[2] > 20000), "all of its workers are busy meanwhile");
     double together = starpu_task_expected_length(task, arch, 0),
            alone = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
     ok(together > 1500, "its time is measured for three workers together (%g us)", together);
@@ -562,10 +562,10 @@ static void misuse(void)
     is_int(refused(&part_cl, id + 1, 0), -ENODEV, "a number after the last combined worker is refused");
     struct starpu_task *task = starpu_task_create();
     task->cl = &part_cl;
-    ok(starpu_combined_worker_can_execute_task((unsigned)id, task, 0) &&
-           starpu_combined_worker_can_execute_task(0, task, 0) &&
-           !starpu_combined_worker_can_execute_task((unsigned)id, task, 1) &&
-           !starpu_combined_worker_can_execute_task(99, task, 0),
+    ok(all_of(starpu_combined_worker_can_execute_task((unsigned)id, task, 0),
+              starpu_combined_worker_can_execute_task(0, task, 0),
+              !starpu_combined_worker_can_execute_task((unsigned)id, task, 1),
+              !starpu_combined_worker_can_execute_task(99, task, 0)),
        "who can run it is told right");
     task->cl = &two_cl;
     ok(!starpu_combined_worker_can_execute_task((unsigned)id, task, 0), "max_parallelism counts");
@@ -579,8 +579,8 @@ static void misuse(void)
     starpu_task_wait_for_all();
     ok(r == 0 && atomic_load(&parts) == 1,
        "a barrier of nobody, or of too many, is refused: the task runs alone");
-    ok(starpu_combined_worker_get_id() == -1 && starpu_combined_worker_get_size() == 1 &&
-           starpu_combined_worker_get_rank() == 0,
+    ok(all_of(starpu_combined_worker_get_id() == -1, starpu_combined_worker_get_size() == 1,
+              starpu_combined_worker_get_rank() == 0),
        "outside of workers: no number, size 1, rank 0");
     int made = 0, pair[2];
     for (int a = 0; a < 4; a++)

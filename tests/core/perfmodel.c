@@ -128,9 +128,9 @@ static void measured_by_history(void)
        "nothing is predicted before anything was measured");
     int failed = execute(&history_cl, 400, 30) | execute(&history_cl, 1600, 30);
     double small = expected(&history_cl, 400, 0), large = expected(&history_cl, 1600, 0);
-    ok(!failed && small > 150 && small < 8000,
+    ok(all_of(!failed, small > 150, small < 8000),
        "a task of 200 us is predicted to take about that long (%.0f us)", small);
-    ok(large > 750 && large < 16000 && large > small,
+    ok(all_of(large > 750, large<16000, large> small),
        "another size has a prediction of its own: 800 us (%.0f us)", large);
     ok(isnan(expected(&history_cl, 999, 0)) || expected(&history_cl, 999, 0) == 0.0,
        "a size never measured has none");
@@ -148,7 +148,7 @@ static void measured_by_regression(void)
 {
     int failed = execute_sizes(&regression_cl);
     double between = expected(&regression_cl, 600, 0);
-    ok(!failed && between > 200 && between < 8000,
+    ok(all_of(!failed, between > 200, between < 8000),
        "a regression predicts a size between those measured: 300 us (%.0f us)", between);
     ok(!execute_sizes(&nonlinear_cl), "a nonlinear regression is measured");
 }
@@ -201,7 +201,7 @@ static void load(void)
     struct stat info;
     if (start(0) != 0) return;
     starpu_perfmodel_get_model_path("orrery_test_history", path, sizeof path);
-    ok(strncmp(path, directory, strlen(directory)) == 0 && stat(path, &info) == 0 && info.st_size > 0,
+    ok(all_of(strncmp(path, directory, strlen(directory)) == 0, stat(path, &info) == 0, info.st_size > 0),
        "at the end a model is saved to a file below STARPU_HOME");
     /* the same codelet object, as in a new program: only its file is known */
     static struct starpu_perfmodel again_model = { .type = STARPU_HISTORY_BASED,

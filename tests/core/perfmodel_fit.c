@@ -35,17 +35,17 @@ static void test_laws(void)
     double a, b, c;
     for (int i = 0; i < 40; i++)
         p[i] = (struct orr_point){ 100.0 * (i + 1), 0.25 * pow(100.0 * (i + 1), 1.5), 1 + i % 3 };
-    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(a, 0.25, 1e-9) && near(b, 1.5, 1e-9),
+    ok(all_of(orr_fit_power(p, 40, &a, &b, NULL), near(a, 0.25, 1e-9), near(b, 1.5, 1e-9)),
        "a power law is recovered exactly");
     for (int i = 0; i < 40; i++) p[i].y *= 1 + 0.05 * noise();
     ok(orr_fit_power(p, 40, &a, &b, NULL) && near(b, 1.5, 0.03),
        "a power law is recovered from noisy measures");
     for (int i = 0; i < 40; i++) p[i].y = 3e-6 * pow(p[i].x, 2.5) + 40;
-    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(a, 3e-6, 1e-4) && near(b, 2.5, 1e-5) &&
-           near(c, 40, 1e-4),
+    ok(all_of(orr_fit_affine_power(p, 40, &a, &b, &c), near(a, 3e-6, 1e-4), near(b, 2.5, 1e-5),
+              near(c, 40, 1e-4)),
        "an affine power law is recovered");
     for (int i = 0; i < 40; i++) p[i].y = 2 * p[i].x;
-    ok(orr_fit_affine_power(p, 40, &a, &b, &c) && near(b, 1, 1e-3) && fabs(c) < 1,
+    ok(all_of(orr_fit_affine_power(p, 40, &a, &b, &c), near(b, 1, 1e-3), fabs(c) < 1),
        "a law without constant gets none");
     for (int i = 0; i < 40; i++) p[i].x = 7;
     ok(!orr_fit_power(p, 40, &a, &b, NULL) && !orr_fit_affine_power(p, 40, &a, &b, &c),
@@ -62,8 +62,8 @@ static void test_least_squares(void)
         A[3 * i + 2] = m * m * n;
         y[i] = 5 + 2 * m * n - 0.125 * m * m * n;
     }
-    ok(orr_least_squares(A, y, 30, 3, x) && near(x[0], 5, 1e-9) && near(x[1], 2, 1e-9) &&
-           near(x[2], -0.125, 1e-9),
+    ok(all_of(orr_least_squares(A, y, 30, 3, x), near(x[0], 5, 1e-9), near(x[1], 2, 1e-9),
+              near(x[2], -0.125, 1e-9)),
        "a polynomial of two parameters is recovered");
     for (int i = 0; i < 30; i++) A[3 * i] = 1, A[3 * i + 1] = i, A[3 * i + 2] = 2 * i, y[i] = i;
     ok(!orr_least_squares(A, y, 30, 3, x), "dependent columns are refused");
@@ -170,8 +170,8 @@ static void test_multiple(void)
     struct orr_perf_key key = { .footprint = 4000, .parameters = v };
     ok(near(orr_history_predict(pa, m.type, &key), 7 + 0.5 * 25 * 15 * 12 + 0.25 * 625, 1e-6),
        "multiple regression predicts unseen parameters");
-    ok(pa->pub.regression.multi_valid && pa->pub.regression.ncoeff == 3 &&
-           near(pa->pub.regression.coeff[1], 0.5, 1e-6),
+    ok(all_of(pa->pub.regression.multi_valid, pa->pub.regression.ncoeff == 3,
+              near(pa->pub.regression.coeff[1], 0.5, 1e-6)),
        "its coefficients can be read");
     orr_perfmodel_state_destroy(s);
 }

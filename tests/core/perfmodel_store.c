@@ -259,7 +259,8 @@ static void test_later_version(void)
     long lines = warnings_end();
     char *text = read_file(victim, &length);
     ok(refused && lines == 1, "a file of a later version is not read, with one warning");
-    ok(status == -EEXIST && length == strlen(later) && memcmp(text, later, length) == 0, "nor written over");
+    ok(all_of(status == -EEXIST, length == strlen(later), memcmp(text, later, length) == 0),
+       "nor written over");
     free(text);
     write_file(victim, earlier, strlen(earlier));
     is_int(orr_store_save(s, victim), 0, "one of an earlier version is");
@@ -423,7 +424,7 @@ static void test_life(void)
     orr_perf_fini();
     ok(m.state == NULL && !m.is_loaded, "shutdown saves a model and lets go of it");
     s = orr_perfmodel_get(&m);
-    ok(s && entries_of(s) == 4 && m.is_loaded, "the next use loads it");
+    ok(all_of(s, entries_of(s) == 4, m.is_loaded), "the next use loads it");
     struct starpu_perfmodel twin = { .type = STARPU_HISTORY_BASED, .symbol = "life" };
     ok(orr_perfmodel_get(&twin) == s, "models of one symbol share what they know");
     orr_perf_fini();
@@ -431,7 +432,7 @@ static void test_life(void)
     setenv("STARPU_CALIBRATE", "2", 1);
     orr_perf_init(-1, false);
     s = orr_perfmodel_get(&m);
-    ok(s && entries_of(s) == 0 && m.benchmarking, "STARPU_CALIBRATE=2 forgets what was measured before");
+    ok(all_of(s, entries_of(s) == 0, m.benchmarking), "STARPU_CALIBRATE=2 forgets what was measured before");
     orr_perf_fini();
     unsetenv("STARPU_CALIBRATE");
     orr_perf_init(1, false);
@@ -441,8 +442,8 @@ static void test_life(void)
     orr_perf_fini();
     struct starpu_perfmodel tool = { 0 };
     char found[4096];
-    ok(orr_store_find("life", found, sizeof found) == 0 && starpu_perfmodel_load_file(found, &tool) == 0 &&
-           tool.type == STARPU_HISTORY_BASED && tool.symbol && strcmp(tool.symbol, "life") == 0,
+    ok(all_of(orr_store_find("life", found, sizeof found) == 0, starpu_perfmodel_load_file(found, &tool) == 0,
+              tool.type == STARPU_HISTORY_BASED, tool.symbol, strcmp(tool.symbol, "life") == 0),
        "a tool loads the file into an empty model");
     starpu_perfmodel_unload_model(&tool);
     ok(!tool.state && !tool.symbol, "and unloads it");

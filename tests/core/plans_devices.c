@@ -100,7 +100,7 @@ static void pins(void)
     is_int(held, 0, "nothing stays pinned when a plan is switched to reading, off and to reading again");
     starpu_data_partition_clean(whole, PIECES, piece);
     starpu_data_unregister(whole);
-    ok(!failed && other_than(2) == 0 && atomic_load(&surprises) == 0, "and all saw the value");
+    ok(all_of(!failed, other_than(2) == 0, atomic_load(&surprises) == 0), "and all saw the value");
 }
 
 static void requests(void)
@@ -150,7 +150,7 @@ static void freed_in_time(void)
     starpu_data_partition_clean(whole, PIECES, piece);
     starpu_data_unregister(whole);
     int left = atomic_load(&allocated) - atomic_load(&freed);
-    ok(!failed && atomic_load(&allocated) >= PIECES && left == 0,
+    ok(all_of(!failed, atomic_load(&allocated) >= PIECES, left == 0),
        "what pieces have on a device is freed before their parent's unregistration returns");
     is_int(other_than(2), 0, "and their values are home");
 }

@@ -122,7 +122,7 @@ static void measure(void (*fn)(void), const char *what)
     starpu_task_wait_for_all();
     long called = atomic_load(&calls) - calls_before, bytes = atomic_load(&requested) - requested_before;
     printf("# %s: %ld calls of malloc, %ld bytes in %d rounds\n", what, called, bytes, ROUNDS);
-    ok(!failed && called < FEW && bytes < (1 << 20), "%s %d times calls malloc less than %d times", what,
+    ok(all_of(!failed, called < FEW, bytes < (1 << 20)), "%s %d times calls malloc less than %d times", what,
        ROUNDS, FEW);
 }
 

@@ -270,7 +270,7 @@ static void in_lists(void)
     orrery_joblist_wait_for_all(list);
     orrery_joblist_destroy(list);
     end(&p);
-    ok(!failed && other_than(p.v, want) == 0 && atomic_load(&surprises) == 0,
+    ok(all_of(!failed, other_than(p.v, want) == 0, atomic_load(&surprises) == 0),
        "jobs of a list switch between a parent and its pieces");
 }
 
@@ -301,7 +301,7 @@ static void reading_again(void)
     ok(!failed && waits,
        "a write of the parent waits for a reader of a piece, however often it was switched");
     end(&p);
-    ok(other_than(p.v, 3) == 0 && atomic_load(&surprises) == 0 && atomic_load(&reads) == 2 * TIMES,
+    ok(all_of(other_than(p.v, 3) == 0, atomic_load(&surprises) == 0, atomic_load(&reads) == 2 * TIMES),
        "switched to reading, off and to reading again, all readers see the value");
 }
 
@@ -342,7 +342,7 @@ static void two_threads(void)
     starpu_task_wait_for_all();
     ok(1, "two threads use a parent and its pieces: every task runs");
     end(&p);
-    ok(!failed && !s.failed && other_than(p.v, 2 + 2 * ROUNDS) == 0, "and none of their values is lost");
+    ok(all_of(!failed, !s.failed, other_than(p.v, 2 + 2 * ROUNDS) == 0), "and none of their values is lost");
 }
 
 static void *plan_and_look(void *arg)
@@ -375,7 +375,7 @@ static void planned_meanwhile(void)
     for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
     starpu_task_wait_for_all();
     starpu_data_unregister(p.h);
-    ok(!failed && !s[0].failed && !s[1].failed && other_than(p.v, 3 * ROUNDS) == 0,
+    ok(all_of(!failed, !s[0].failed, !s[1].failed, other_than(p.v, 3 * ROUNDS) == 0),
        "two threads plan, use and clean pieces of data that a third one uses as a whole");
 }
 

@@ -99,10 +99,10 @@ static void the_list(void)
     ok(orrery_setting_get(0, NULL) == -EINVAL, "NULL is refused");
 
     unsetenv("STARPU_CALIBRATE_MINIMUM");
-    ok(place_of("STARPU_CALIBRATE_MINIMUM", &s) >= 0 && !s.value && strcmp(s.default_value, "10") == 0,
+    ok(all_of(place_of("STARPU_CALIBRATE_MINIMUM", &s) >= 0, !s.value, strcmp(s.default_value, "10") == 0),
        "one that is not set has its default");
     setenv("STARPU_CALIBRATE_MINIMUM", "12", 1);
-    ok(place_of("STARPU_CALIBRATE_MINIMUM", &s) >= 0 && s.value && strcmp(s.value, "12") == 0,
+    ok(all_of(place_of("STARPU_CALIBRATE_MINIMUM", &s) >= 0, s.value, strcmp(s.value, "12") == 0),
        "one that is set, its value");
     setenv("STARPU_OF_THE_PROGRAM", "7", 1);
     is_int(starpu_get_env_number("STARPU_OF_THE_PROGRAM"), 7, "programs may ask for variables of their own");

@@ -134,7 +134,7 @@ static void execution(void)
     register_blocks();
     int failed = submit_on(w, &both_cl, handles[0], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_implementation == STARPU_CUDA,
+    ok(all_of(!failed, seen_worker == w, seen_implementation == STARPU_CUDA),
        "a task runs there with the CUDA implementation");
     ok(seen_ptr != blocks[0] && blocks[0][0] != 77, "on memory that is not the program's");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
@@ -142,19 +142,19 @@ static void execution(void)
     starpu_data_release(handles[0]);
     failed |= submit_on(w, &cpu_cl, handles[0], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_implementation == STARPU_CPU,
+    ok(all_of(!failed, seen_worker == w, seen_implementation == STARPU_CPU),
        "a codelet with a CPU implementation only runs there too");
     is_int(submit_on(w, &cpu_only_cl, handles[0], NULL), -ENODEV,
            "but not one whose where says CPU although it has both");
     failed |= submit_on(w, &node_cl, handles[1], NULL);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_ptr == blocks[1],
+    ok(all_of(!failed, seen_worker == w, seen_ptr == blocks[1]),
        "STARPU_SPECIFIC_NODE_CPU keeps the data in main memory");
     int cpu = STARPU_SPECIFIC_NODE_CPU;
     failed |= starpu_task_insert(&both_cl, STARPU_RW, handles[2], STARPU_NODE_ARRAY, &cpu, 1,
                                  STARPU_EXECUTE_ON_WORKER, w, 0);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && seen_worker == w && seen_ptr == blocks[2], "as does STARPU_NODE_ARRAY for one task");
+    ok(all_of(!failed, seen_worker == w, seen_ptr == blocks[2]), "as does STARPU_NODE_ARRAY for one task");
     unregister_blocks();
 }
 
@@ -171,7 +171,7 @@ static void private_buffers(void)
     failed |= starpu_task_wait_for_all();
     starpu_data_unregister(scratch);
     unregister_blocks();
-    ok(!failed && blocks[0][0] == 10 && blocks[1][0] == 10, "each worker has scratch memory of its own");
+    ok(all_of(!failed, blocks[0][0] == 10, blocks[1][0] == 10), "each worker has scratch memory of its own");
     starpu_variable_data_register(&total, STARPU_MAIN_RAM, (uintptr_t)&sum, sizeof sum);
     starpu_data_set_reduction_methods(total, &sum_cl, &zero_cl);
     for (int i = 0; i < 40; i++) failed |= submit_on(i % 2 ? sim_worker(0) : 0, &contribute_cl, total, NULL);

@@ -58,7 +58,7 @@ static void before_their_submission(void)
     ok(!failed && !early, "tasks submitted before their dependencies wait for these to be submitted");
     failed = submit(tasks[0]);
     starpu_task_wait_for_all();
-    ok(!failed && steps[0].at < steps[1].at && steps[1].at < steps[2].at && steps[2].at < steps[3].at,
+    ok(all_of(!failed, steps[0].at < steps[1].at, steps[1].at < steps[2].at, steps[2].at < steps[3].at),
        "tasks submitted in reverse run in the order of their dependencies");
 }
 
@@ -191,7 +191,7 @@ static void many_successors(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     free(leaves);
-    ok(!failed && fan_early == 0 && fan_done == FAN,
+    ok(all_of(!failed, fan_early == 0, fan_done == FAN),
        "%d successors wait for one task, declared on both sides of its start", FAN);
     is_int(fan_at_join, FAN, "one task waits for %d predecessors", FAN);
 }
@@ -218,7 +218,7 @@ static void end_dependency_by_hand(void)
     is_int(second.at, 0, "nor has it after one release of two");
     starpu_task_end_dep_release(task);
     failed = starpu_task_wait(next) != 0 || starpu_task_wait(task) != 0;
-    ok(!failed && second.at > first.at && called_back == 1,
+    ok(all_of(!failed, second.at > first.at, called_back == 1),
        "the last release ends it: callback once, then successor");
     starpu_task_destroy(task);
     starpu_task_destroy(next);
@@ -241,7 +241,7 @@ static void end_dependency_on_tasks(void)
     failed |= submit(late);
     gate_wait_entered(&gate, 1);
     usleep(2000);
-    ok(!failed && ran && next_step.at == 0,
+    ok(all_of(!failed, ran, next_step.at == 0),
        "a task with an end dependency on another has not ended while that one runs");
     gate_open(&gate);
     failed = starpu_task_wait(next) != 0 || starpu_task_wait(task) != 0 || starpu_task_wait(late) != 0;
@@ -268,8 +268,8 @@ static void declared_in_callback(void)
     task->callback_func = submit_graph;
     int failed = submit(task);
     starpu_task_wait_for_all();
-    ok(!failed && !callback_failed && in_callback[2].at > in_callback[1].at &&
-           in_callback[2].at > in_callback[0].at && in_callback[0].at > step.at,
+    ok(all_of(!failed, !callback_failed, in_callback[2].at > in_callback[1].at,
+              in_callback[2].at > in_callback[0].at, in_callback[0].at > step.at),
        "a callback submits tasks with dependencies between them");
 }
 
@@ -335,7 +335,7 @@ static void prerequisite_runs_again(void)
     int early = comes_to(&both_ran, 1, 20);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!wrong && !early && both_ran, "a prerequisite that runs again does not count for another one");
+    ok(all_of(!wrong, !early, both_ran), "a prerequisite that runs again does not count for another one");
     starpu_task_destroy(again);
 }
 

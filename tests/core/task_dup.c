@@ -58,12 +58,12 @@ static void packed_arguments(void)
     struct starpu_task *task = starpu_task_build(&add_cl, STARPU_VALUE, &step, sizeof step, STARPU_VALUE,
                                                  text, sizeof text, STARPU_DATA_MODE_ARRAY, all, DATA, 0);
     struct starpu_task *copy = starpu_task_dup(task);
-    ok(copy && copy->dyn_handles != task->dyn_handles && copy->cl_arg != task->cl_arg,
+    ok(all_of(copy, copy->dyn_handles != task->dyn_handles, copy->cl_arg != task->cl_arg),
        "a copy shares no memory with its original");
     starpu_task_submit(task);
     starpu_task_wait_for_all(); /* the original is gone */
     starpu_task_submit(copy);
-    ok(values_are(DATA, 6) && atomic_load(&sum) == 6 && atomic_load(&wrong) == 0,
+    ok(all_of(values_are(DATA, 6), atomic_load(&sum) == 6, atomic_load(&wrong) == 0),
        "it runs with the same %d data and arguments when the original is gone", DATA);
 }
 

@@ -94,19 +94,19 @@ static void waits(void)
     task->detach = next->detach = 0;
     starpu_task_submit(task);
     int r = starpu_task_wait(task);
-    ok(r == -ENODATA && hooked == 1 && strstr(message, "copy") && strstr(message, "never written"),
+    ok(all_of(r == -ENODATA, hooked == 1, strstr(message, "copy"), strstr(message, "never written")),
        "who waits for a task whose data nobody wrote gets an error, and the hook says which");
-    ok(ran == 0 && value == 5 && called == 1, "its body has not run, its callback was called");
+    ok(all_of(ran == 0, value == 5, called == 1), "its body has not run, its callback was called");
     starpu_task_submit(next);
     r = starpu_task_wait(next);
-    ok(r == -ENODATA && hooked == 2 && ran == 0 && strstr(message, "failed"),
+    ok(all_of(r == -ENODATA, hooked == 2, ran == 0, strstr(message, "failed")),
        "who reads what it was to write fails in turn");
     is_int(starpu_task_wait_for_all(), -EIO, "waiting for all tells that some failed");
     is_int(starpu_task_wait_for_all(), 0, "once");
     is_int(acquired(out), -EINVAL, "what it was to write cannot be acquired");
     starpu_task_insert(&set_cl, STARPU_W, out, 0);
     starpu_task_insert(&add_cl, STARPU_RW, out, 0);
-    ok(starpu_task_wait_for_all() == 0 && acquired(out) == 0 && ran == 2 && value == 2,
+    ok(all_of(starpu_task_wait_for_all() == 0, acquired(out) == 0, ran == 2, value == 2),
        "until somebody writes it again");
     task = task_on(&copy_cl, out, never);
     task->synchronous = 1;
@@ -165,14 +165,14 @@ static void by_callback(void)
     int r = starpu_data_acquire_cb(never, STARPU_R, release_it, never);
     starpu_data_invalidate_submit(never);
     r |= starpu_data_acquire_cb(never, STARPU_R, release_it, never);
-    ok(r == 0 && hooked == 0 && called == 0, "while somebody may yet write it, that waits");
+    ok(all_of(r == 0, hooked == 0, called == 0), "while somebody may yet write it, that waits");
     starpu_data_release(never);
     ok(comes_to(&hooked, 1, 10000) && called == 1, "if there is no value in the end, the hook is told");
     starpu_data_acquire(out, STARPU_W);
     starpu_task_insert(&copy_cl, STARPU_W, out, STARPU_R, never, 0);
     r = starpu_data_acquire_cb(out, STARPU_R, release_it, out);
     starpu_data_release(out);
-    ok(starpu_task_wait_for_all() == -EIO && comes_to(&hooked, 3, 10000) && r == 0 && called == 1,
+    ok(all_of(starpu_task_wait_for_all() == -EIO, comes_to(&hooked, 3, 10000), r == 0, called == 1),
        "so it is behind a task that failed");
     starpu_data_unregister(out);
     starpu_data_unregister(never);
@@ -244,7 +244,7 @@ static void devices(void)
     task->detach = 0;
     starpu_task_submit(task);
     int r = starpu_task_wait(task);
-    ok(r == -ENOMEM && ran == 0 && hooked == 1, "a task whose data does not fit a device fails");
+    ok(all_of(r == -ENOMEM, ran == 0, hooked == 1), "a task whose data does not fit a device fails");
     is_int(acquired(large), -EINVAL, "and what it was to change has no value");
     starpu_task_wait_for_all();
     starpu_data_unregister(large);

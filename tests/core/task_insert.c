@@ -28,7 +28,7 @@ static void values(void)
     d = 0;
     memset(text, 0, sizeof text);
     starpu_task_wait_for_all();
-    ok(status == 0 && seen_int == 42 && seen_double == 2.5 && strcmp(seen_text, "orrery") == 0,
+    ok(all_of(status == 0, seen_int == 42, seen_double == 2.5, strcmp(seen_text, "orrery") == 0),
        "values are copied at insertion and unpacked in order");
 }
 
@@ -45,7 +45,7 @@ static void packed_by_hand(void)
        "arguments are packed into one buffer of known size");
     int status = starpu_task_insert(&values_cl, STARPU_CL_ARGS, arg, size, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && seen_int == 7 && seen_double == -1.25 && strcmp(seen_text, "packed") == 0,
+    ok(all_of(status == 0, seen_int == 7, seen_double == -1.25, strcmp(seen_text, "packed") == 0),
        "STARPU_CL_ARGS gives a packed buffer to the task");
 
     struct starpu_codelet_pack_arg_data state;
@@ -60,7 +60,7 @@ static void packed_by_hand(void)
     double e = 0;
     char back[8] = "";
     starpu_codelet_unpack_args(arg, &j, &e, back);
-    ok(j == 8 && e == d && strcmp(back, text) == 0, "arguments packed one by one are unpacked alike");
+    ok(all_of(j == 8, e == d, strcmp(back, text) == 0), "arguments packed one by one are unpacked alike");
     status = starpu_task_insert(&values_cl, STARPU_CL_ARGS_NFREE, arg, size, 0);
     starpu_task_wait_for_all();
     ok(status == 0 && seen_int == 8, "STARPU_CL_ARGS_NFREE lends a packed buffer");
@@ -89,7 +89,7 @@ static void unpacked_in_parts(void)
     int status = starpu_task_insert(&copyleft_cl, STARPU_VALUE, &i, sizeof i, STARPU_VALUE, &d, sizeof d,
                                     STARPU_VALUE, text, sizeof text, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && copy_first == 3 && copy_second == 4.5 && strcmp(copy_third, "rest") == 0,
+    ok(all_of(status == 0, copy_first == 3, copy_second == 4.5, strcmp(copy_third, "rest") == 0),
        "what is not unpacked yet is copied for a later unpacking");
 }
 
@@ -160,8 +160,8 @@ static void attributes(void)
     int status = starpu_task_insert(&look_cl, STARPU_PRIORITY, 1, STARPU_NAME, "named", STARPU_FLOPS, 12.5,
                                     STARPU_TASK_COLOR, 0xff00ff, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && current_priority == 1 && strcmp(current_name, "named") == 0 && current_flops == 12.5 &&
-           current_color == 0xff00ff,
+    ok(all_of(status == 0, current_priority == 1, strcmp(current_name, "named") == 0, current_flops == 12.5,
+              current_color == 0xff00ff),
        "priority, name, flops and colour reach the task");
     int wrong = 0;
     for (int worker = 0; worker < (int)starpu_worker_get_count(); worker++)
@@ -176,7 +176,7 @@ static void attributes(void)
 
     atomic_store(&order_count, 0);
     status = starpu_task_insert(&look_cl, STARPU_TAG, (starpu_tag_t)0x77, 0);
-    ok(status == 0 && starpu_tag_wait(0x77) == 0 && order_count == 1,
+    ok(all_of(status == 0, starpu_tag_wait(0x77) == 0, order_count == 1),
        "a task inserted with a tag is waited for by it");
     starpu_tag_remove(0x77);
 }
@@ -204,7 +204,7 @@ static void dependencies(void)
     gate_open(&gate);
     status |= starpu_task_wait(first);
     starpu_task_wait_for_all();
-    ok(status == 0 && early == 0 && order_count == 1,
+    ok(all_of(status == 0, early == 0, order_count == 1),
        "STARPU_TASK_DEPS_ARRAY makes the task wait for others");
 }
 
@@ -217,10 +217,10 @@ static void built(void)
                                                  sizeof d, STARPU_VALUE, text, sizeof text, 0);
     seen_int = 0;
     usleep(1000);
-    ok(task && task->cl == &values_cl && seen_int == 0, "a built task is not submitted");
+    ok(all_of(task, task->cl == &values_cl, seen_int == 0), "a built task is not submitted");
     task->detach = 0;
     int status = starpu_task_submit(task) != 0 || starpu_task_wait(task) != 0;
-    ok(status == 0 && seen_int == 11 && strcmp(seen_text, "built") == 0,
+    ok(all_of(status == 0, seen_int == 11, strcmp(seen_text, "built") == 0),
        "submitted by hand it has its arguments");
 }
 
@@ -255,12 +255,12 @@ static void arrays_of_handles(void)
     int status =
         starpu_task_insert(&many_cl, STARPU_R, handles[0], STARPU_RW, handles[1], STARPU_R, handles[2], 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && many_count == 3 && many_wrong == 0,
+    ok(all_of(status == 0, many_count == 3, many_wrong == 0),
        "a codelet of variable arity takes as many buffers as are given");
     data[1] = 1;
     status = starpu_task_insert(&many_cl, STARPU_DATA_MODE_ARRAY, descrs, MANY, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && many_count == MANY && many_wrong == 0,
+    ok(all_of(status == 0, many_count == MANY, many_wrong == 0),
        "an array of 20 handles with their modes is taken");
     int wrong = 0;
     for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);

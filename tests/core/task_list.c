@@ -34,8 +34,8 @@ int main(void)
     starpu_task_list_push_front(&list, &tasks[0]);
     starpu_task_list_push_back(&list, &tasks[3]);
     ok(holds(&list, "0123"), "pushing at both ends keeps the order");
-    ok(starpu_task_list_front(&list) == &tasks[0] && starpu_task_list_back(&list) == &tasks[3] &&
-           !starpu_task_list_empty(&list),
+    ok(all_of(starpu_task_list_front(&list) == &tasks[0], starpu_task_list_back(&list) == &tasks[3],
+              !starpu_task_list_empty(&list)),
        "front and back are looked at without taking them");
     ok(starpu_task_list_ismember(&list, &tasks[2]) && !starpu_task_list_ismember(&list, &tasks[4]),
        "membership is known");
@@ -51,8 +51,8 @@ int main(void)
     starpu_task_list_init(&other);
     starpu_task_list_move(&other, &list);
     ok(starpu_task_list_empty(&list) && holds(&other, "45"), "a list is moved to another");
-    ok(starpu_task_list_pop_front(&other) == &tasks[4] && starpu_task_list_pop_front(&other) == &tasks[5] &&
-           starpu_task_list_empty(&other),
+    ok(all_of(starpu_task_list_pop_front(&other) == &tasks[4],
+              starpu_task_list_pop_front(&other) == &tasks[5], starpu_task_list_empty(&other)),
        "popping from the front gives the tasks in order");
     for (int i = 0; i < N; i++) starpu_task_clean(&tasks[i]);
     return done_testing();

@@ -43,10 +43,10 @@ static struct starpu_codelet count_cl = { .cpu_funcs = { count_func }, .name = "
 static void defaults(void)
 {
     struct starpu_task *task = starpu_task_create();
-    ok(task && task->cl == NULL && task->detach == 1 && task->destroy == 1 && task->synchronous == 0,
+    ok(all_of(task, task->cl == NULL, task->detach == 1, task->destroy == 1, task->synchronous == 0),
        "a created task is detached, destroyed by the runtime and asynchronous");
-    ok(task->sequential_consistency == 1 && task->priority == STARPU_DEFAULT_PRIO && task->use_tag == 0 &&
-           task->regenerate == 0 && task->execute_on_a_specific_worker == 0 && task->callback_func == NULL,
+    ok(all_of(task->sequential_consistency == 1, task->priority == STARPU_DEFAULT_PRIO, task->use_tag == 0,
+              task->regenerate == 0, task->execute_on_a_specific_worker == 0, task->callback_func == NULL),
        "a created task has sequential consistency, default priority, no tag, no callback, no fixed worker");
     task->destroy = 0;
     starpu_task_destroy(task);
@@ -54,7 +54,7 @@ static void defaults(void)
     struct starpu_task own;
     memset(&own, 0xff, sizeof own);
     starpu_task_init(&own);
-    ok(own.cl == NULL && own.detach == 1 && own.destroy == 0 && own.cl_arg == NULL && own.cl_arg_size == 0,
+    ok(all_of(own.cl == NULL, own.detach == 1, own.destroy == 0, own.cl_arg == NULL, own.cl_arg_size == 0),
        "a task initialised in the caller's memory is detached and not destroyed by the runtime");
     starpu_task_clean(&own);
 }
@@ -136,7 +136,7 @@ static void one_task_submitted_again(void)
         many[i]->detach = 0;
         failures += starpu_task_submit(many[i]) != 0;
     }
-    ok(failures == 0 && starpu_task_wait_array(many, LENGTH(many)) == 0 && atomic_load(&runs) == 70,
+    ok(all_of(failures == 0, starpu_task_wait_array(many, LENGTH(many)) == 0, atomic_load(&runs) == 70),
        "an array of tasks is waited for at once");
 }
 

@@ -39,10 +39,10 @@ static void chain_of_tags(void)
     starpu_tag_declare_deps(0x102, 2, (starpu_tag_t)0x100, (starpu_tag_t)0x101);
     int failed = starpu_task_submit(tagged(0x102, 2)) != 0 || starpu_task_submit(tagged(0x101, 1)) != 0;
     usleep(2000);
-    ok(!failed && at[1] == 0 && at[2] == 0, "tasks whose tags depend on a tag wait for it");
+    ok(all_of(!failed, at[1] == 0, at[2] == 0), "tasks whose tags depend on a tag wait for it");
     failed = starpu_task_submit(tagged(0x100, 0)) != 0;
     is_int(starpu_tag_wait(0x102), 0, "a tag can be waited for");
-    ok(!failed && at[0] == 1 && at[1] == 2 && at[2] == 3, "the tasks ran in the order of their tags");
+    ok(all_of(!failed, at[0] == 1, at[1] == 2, at[2] == 3), "the tasks ran in the order of their tags");
     is_int(starpu_tag_wait(0x100), 0, "waiting for a tag whose task has ended returns at once");
     for (starpu_tag_t tag = 0x100; tag <= 0x102; tag++) starpu_tag_remove(tag);
 }
@@ -171,7 +171,7 @@ static void grid_of_tags(void)
     is_int(at[1], 0, "a removed tag is forgotten: used again, it is waited for");
     failed |= starpu_task_submit(tagged(0x1000, 0)) != 0;
     starpu_task_wait_for_all();
-    ok(!failed && at[0] == 1 && at[1] == 2, "and its new task releases it");
+    ok(all_of(!failed, at[0] == 1, at[1] == 2), "and its new task releases it");
 }
 
 static void waited_for_twice(void)

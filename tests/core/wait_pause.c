@@ -179,7 +179,7 @@ static void idle_then_busy(void)
         }
     }
     starpu_task_wait_for_all();
-    ok(!failed && wrong == 0 && runs == 200, "workers that went idle wake up for each new task");
+    ok(all_of(!failed, wrong == 0, runs == 200), "workers that went idle wake up for each new task");
 }
 
 /* ---- a worker that is looking for tasks while the workers are paused ---- */

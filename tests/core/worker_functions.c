@@ -82,7 +82,7 @@ static void no_ready(void)
         failed |= starpu_task_submit(task);
     }
     gate_open(&gate);
-    ok(!failed && starpu_task_wait_for_no_ready() == 0 && starpu_task_nsubmitted() == 1,
+    ok(all_of(!failed, starpu_task_wait_for_no_ready() == 0, starpu_task_nsubmitted() == 1),
        "waiting for no ready task waits for 101, and not for the one that waits for a tag");
     starpu_tag_notify_from_apps(7);
     starpu_task_wait_for_all();

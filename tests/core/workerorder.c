@@ -112,8 +112,8 @@ static void first_not_ready(void)
        "a task without order number is not held back by it");
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && done_count[0] == 3 && done[0][1] == (int)next_order[0] &&
-           done[0][2] == (int)next_order[0] + 1,
+    ok(all_of(!failed, done_count[0] == 3, done[0][1] == (int)next_order[0],
+              done[0][2] == (int)next_order[0] + 1),
        "then both run in order");
     next_order[0] += 2;
 }

@@ -110,7 +110,7 @@ static void kinds(const char *name)
     }
     for (int i = 0; i < 300; i++) failed |= starpu_task_insert(i < 200 ? &cpu_cl : &cuda_cl, 0);
     starpu_task_wait_for_all();
-    ok(!failed && on_cpu == 210 && on_cuda == 110, "%s: tasks for one kind of worker run there", name);
+    ok(all_of(!failed, on_cpu == 210, on_cuda == 110), "%s: tasks for one kind of worker run there", name);
     for (int i = 0; i < 200; i++) failed |= starpu_task_insert(&both_cl, 0);
     starpu_task_wait_for_all();
     ok(!failed && on_cpu + on_cuda == 520, "%s: tasks for any kind run once", name);
@@ -254,7 +254,7 @@ static void measures(const char *name)
         cuda0 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device, 0), 0);
         cuda1 = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(first_device + 1, 0), 0);
     }
-    ok(!failed && cpu >= 199 && cuda0 >= 49 && cuda1 >= 49,
+    ok(all_of(!failed, cpu >= 199, cuda0 >= 49, cuda1 >= 49),
        "%s: every kind of worker is calibrated (%.0f, %.0f and %.0f us)", name, cpu, cuda0, cuda1);
     starpu_task_destroy(task);
     starpu_perfmodel_unload_model(&model);

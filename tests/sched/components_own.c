@@ -358,10 +358,10 @@ static void several_decisions(void)
     policy.init_sched = init_two;
     if (start_with(NULL, 2, 1) == 0) {
         component *root = starpu_sched_tree_get(0)->root;
-        ok(starpu_sched_component_is_userchoice(root) && root->nchildren == 2 &&
-               starpu_sched_component_is_heft(root->children[0]) &&
-               starpu_sched_component_is_fifo(root->children[1]) &&
-               starpu_sched_component_is_stage(root->children[0]->children[0]),
+        ok(all_of(starpu_sched_component_is_userchoice(root), root->nchildren == 2,
+                  starpu_sched_component_is_heft(root->children[0]),
+                  starpu_sched_component_is_fifo(root->children[1]),
+                  starpu_sched_component_is_stage(root->children[0]->children[0])),
            "two decisions: the program chooses between them, a stage joins them");
         atomic_store(&runs, 0);
         for (int i = 0; i < 500; i++) {
@@ -425,14 +425,14 @@ static void parallel_tasks(void)
         return;
     }
     component *team = starpu_sched_tree_get(0)->root->children[3];
-    ok(starpu_sched_component_is_combined_worker(team) && starpu_sched_component_is_worker(team) &&
-           !starpu_sched_component_is_simple_worker(team),
+    ok(all_of(starpu_sched_component_is_combined_worker(team), starpu_sched_component_is_worker(team),
+              !starpu_sched_component_is_simple_worker(team)),
        "a parallel worker is a combined one");
     for (int i = 0; i < 20; i++) {
         failed |= starpu_task_submit(new_task(&share_cl, i, 0));
         starpu_task_wait_for_all();
     }
-    ok(!failed && bodies == 60 && sizes == 180 && ranks == 60,
+    ok(all_of(!failed, bodies == 60, sizes == 180, ranks == 60),
        "a task that is faster on three workers runs on all of them, by rank (%d bodies)", bodies);
     for (int i = 0; i < 50; i++) failed |= starpu_task_submit(new_task(i % 2 ? &share_cl : &model_cl, i, 0));
     starpu_task_wait_for_all();
@@ -508,26 +508,26 @@ static struct starpu_task *get(void)
 static void structure(void)
 {
     spare_make(spare_fifo, 2, 0);
-    ok(starpu_sched_component_is_eager(spare_eager) && !starpu_sched_component_is_eager_prio(spare_eager) &&
-           starpu_sched_component_is_fifo(spare_queue[0]) &&
-           !starpu_sched_component_is_prio(spare_queue[0]) &&
-           starpu_sched_component_is_worker(spare_leaf[0]) &&
-           starpu_sched_component_is_simple_worker(spare_leaf[0]) &&
-           !starpu_sched_component_is_combined_worker(spare_leaf[0]),
+    ok(all_of(starpu_sched_component_is_eager(spare_eager),
+              !starpu_sched_component_is_eager_prio(spare_eager),
+              starpu_sched_component_is_fifo(spare_queue[0]), !starpu_sched_component_is_prio(spare_queue[0]),
+              starpu_sched_component_is_worker(spare_leaf[0]),
+              starpu_sched_component_is_simple_worker(spare_leaf[0]),
+              !starpu_sched_component_is_combined_worker(spare_leaf[0])),
        "components know what they are");
-    ok(spare_eager->nchildren == 2 && spare_queue[1]->nparents == 1 &&
-           spare_queue[1]->parents[0] == spare_eager,
+    ok(all_of(spare_eager->nchildren == 2, spare_queue[1]->nparents == 1,
+              spare_queue[1]->parents[0] == spare_eager),
        "connect makes a child and a parent");
-    ok(starpu_bitmap_cardinal(spare_eager->workers) == 2 &&
-           starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 1) &&
-           !starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 0),
+    ok(all_of(starpu_bitmap_cardinal(spare_eager->workers) == 2,
+              starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 1),
+              !starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 0)),
        "each component knows the workers below it");
     ok(STARPU_SCHED_COMPONENT_IS_HOMOGENEOUS(spare_eager) &&
            STARPU_SCHED_COMPONENT_IS_SINGLE_MEMORY_NODE(spare_eager),
        "CPU workers are of one kind and use one memory node");
-    ok(starpu_sched_component_worker_get(5, 0) == spare_leaf[0] &&
-           starpu_sched_component_worker_get_workerid(spare_leaf[1]) == 1 &&
-           starpu_sched_tree_get(5) == spare,
+    ok(all_of(starpu_sched_component_worker_get(5, 0) == spare_leaf[0],
+              starpu_sched_component_worker_get_workerid(spare_leaf[1]) == 1,
+              starpu_sched_tree_get(5) == spare),
        "a worker has one leaf in the tree of a context");
     starpu_bitmap_unset(spare->workers, 1);
     starpu_sched_tree_update_workers_in_ctx(spare);
@@ -544,24 +544,24 @@ static void limits(void)
 {
     spare_make(spare_fifo, 2, 0);
     queue = spare_queue[0], leaf = spare_leaf[0];
-    ok(put(0) == 0 && put(1) == 0 && put(2) != 0, "a fifo of two tasks refuses the third");
-    ok(spare_eager->push_task(spare_eager, held[2]) == 0 &&
-           spare_eager->push_task(spare_eager, held[3]) == 0 &&
-           spare_eager->push_task(spare_eager, held[4]) != 0,
+    ok(all_of(put(0) == 0, put(1) == 0, put(2) != 0), "a fifo of two tasks refuses the third");
+    ok(all_of(spare_eager->push_task(spare_eager, held[2]) == 0,
+              spare_eager->push_task(spare_eager, held[3]) == 0,
+              spare_eager->push_task(spare_eager, held[4]) != 0),
        "eager gives it to the next child, and refuses when all are full");
     double load = spare_eager->estimated_load(spare_eager);
     ok(load > 3.9 && load < 4.1, "four tasks over two workers: the sum of their loads is 4 (%.2f)", load);
     double now = starpu_timing_now(), end = queue->estimated_end(queue);
     ok(end > now + 150 && end < now + 5e6, "two tasks of 100 us: the queue ends in 200 us or later");
-    ok(get() == held[0] && get() == held[1] && get() == NULL, "a fifo gives tasks in their order");
+    ok(all_of(get() == held[0], get() == held[1], get() == NULL), "a fifo gives tasks in their order");
     queue = spare_queue[1], leaf = spare_leaf[1];
     ok(get() == held[2] && get() == held[3], "so does the other");
     starpu_sched_tree_destroy(spare);
 
     spare_make(spare_fifo, 0, 250);
     queue = spare_queue[0], leaf = spare_leaf[0];
-    ok(put(0) == 0 && put(1) == 0 && put(2) == 0 && put(3) != 0, "a fifo of 250 us is full at 300");
-    ok(get() == held[0] && put(3) == 0 && put(4) != 0, "and has room when one is taken");
+    ok(all_of(put(0) == 0, put(1) == 0, put(2) == 0, put(3) != 0), "a fifo of 250 us is full at 300");
+    ok(all_of(get() == held[0], put(3) == 0, put(4) != 0), "and has room when one is taken");
     while (get())
         ;
     held[5]->predicted = 1e6;
@@ -580,7 +580,7 @@ static void limits(void)
         if (task) last = task->priority;
         last_number = number;
     }
-    ok(!failed && right && !get(), "prio gives the highest priority first, and equals in their order");
+    ok(all_of(!failed, right, !get()), "prio gives the highest priority first, and equals in their order");
     starpu_sched_tree_destroy(spare);
 }
 
@@ -588,8 +588,8 @@ static void predictions(void)
 {
     double length = -1;
     spare_make(spare_fifo, 0, 0);
-    ok(starpu_sched_component_can_execute_task(spare_eager, held[0]) &&
-           starpu_sched_component_execute_preds(spare_eager, held[0], &length) && length == 100,
+    ok(all_of(starpu_sched_component_can_execute_task(spare_eager, held[0]),
+              starpu_sched_component_execute_preds(spare_eager, held[0], &length), length == 100),
        "execute_preds asks the model: %.0f us", length);
     ok(starpu_sched_component_transfer_length(spare_eager, held[0]) == 0, "there is nothing to bring");
     static uint32_t only_second = 2;
@@ -598,9 +598,9 @@ static void predictions(void)
     ok(!starpu_sched_component_can_execute_task(spare_queue[0], held[0]) &&
            starpu_sched_component_can_execute_task(spare_queue[1], held[0]),
        "a component cannot execute what none of its workers can");
-    ok(starpu_sched_component_push_task(spare_eager, spare_queue[0], held[0]) != 0 &&
-           spare_eager->push_task(spare_eager, held[0]) == 0 &&
-           spare_queue[1]->pull_task(spare_queue[1], spare_leaf[1]) == held[0],
+    ok(all_of(starpu_sched_component_push_task(spare_eager, spare_queue[0], held[0]) != 0,
+              spare_eager->push_task(spare_eager, held[0]) == 0,
+              spare_queue[1]->pull_task(spare_queue[1], spare_leaf[1]) == held[0]),
        "it is refused there and goes to the other");
     held[0]->workerids_len = 0;
     int success = 0;
@@ -611,9 +611,9 @@ static void predictions(void)
     ok(upper->push_task(upper, held[0]) == 0 &&
            spare_queue[0]->pull_task(spare_queue[0], spare_leaf[0]) == held[0],
        "a queue above pumps what it gets down to where there is room");
-    ok(spare_queue[0]->push_task(spare_queue[0], held[1]) == 0 &&
-           starpu_sched_component_pump_to(spare_queue[0], spare_leaf[0], &success) == NULL && success == 1 &&
-           spare_leaf[0]->pull_task(spare_leaf[0], NULL) == held[1],
+    ok(all_of(spare_queue[0]->push_task(spare_queue[0], held[1]) == 0,
+              starpu_sched_component_pump_to(spare_queue[0], spare_leaf[0], &success) == NULL, success == 1,
+              spare_leaf[0]->pull_task(spare_leaf[0], NULL) == held[1]),
        "pump_to moves tasks from a component to its child");
     success = 7;
     ok(starpu_sched_component_pump_downstream(spare_queue[0], &success) == NULL && success == 7,

@@ -97,7 +97,7 @@ static void time_decides(const char *policy)
     for (int i = 0; i < 3; i++) gate_open(&gates[i]);
     starpu_task_wait_for_all();
     int share = on_cuda - before;
-    ok(!failed && share >= 36 && share <= 44,
+    ok(all_of(!failed, share >= 36, share <= 44),
        "%s: four times faster than each of two cores: two thirds of the tasks (%d of 60)", policy, share);
 }
 
@@ -174,7 +174,7 @@ static void calibration(const char *policy)
         cpu = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(0, 0), 0);
         cuda = starpu_task_expected_length(task, starpu_worker_get_perf_archtype(device, 0), 0);
     }
-    ok(!failed && cpu >= 399 && cuda >= 99 && cpu > cuda,
+    ok(all_of(!failed, cpu >= 399, cuda >= 99, cpu > cuda),
        "%s: a hundred tasks calibrate both kinds of workers (%.0f and %.0f us)", policy, cpu, cuda);
     double average = starpu_task_expected_length_average(task, 0);
     ok(average > cuda && average < cpu, "%s: the average lies between (%.0f us)", policy, average);
@@ -241,7 +241,7 @@ static void fewest_missing(const char *policy)
     failed |= starpu_task_insert(&order_cl, STARPU_R, n, STARPU_CL_ARGS_NFREE, (void *)3, (size_t)0, 0);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && order_count == MANY + 2 && order[0] == 3 && order[1] == 1,
+    ok(all_of(!failed, order_count == MANY + 2, order[0] == 3, order[1] == 1),
        "%s: the number of data at hand decides, not how long they take, however far behind (%d, %d, %d)",
        policy, order[0], order[1], order[2]);
     for (int i = 0; i < 2; i++) starpu_data_unregister(s[i]);
@@ -266,7 +266,7 @@ static void data_at_hand(const char *policy, int ready_first)
     failed |= starpu_task_insert(&order_cl, STARPU_R, near, STARPU_CL_ARGS_NFREE, (void *)2, (size_t)0, 0);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && order_count == 2 && order[0] == (ready_first ? 2 : 1), "%s: %s", policy,
+    ok(all_of(!failed, order_count == 2, order[0] == (ready_first ? 2 : 1)), "%s: %s", policy,
        ready_first ? "the task whose data is at hand runs first" : "tasks run in the order of their coming");
     starpu_data_unregister(near);
     starpu_data_unregister(far);

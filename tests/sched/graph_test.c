@@ -196,13 +196,13 @@ static void priorities(void)
     for (int i = 1; i <= 3; i++) failed |= put(&place_rw_cl, i, handle);
     starpu_data_unregister(handle);
     starpu_task_wait_for_all();
-    ok(!failed && priority_of[1] == 2 && priority_of[2] == 1 && priority_of[3] == 0,
+    ok(all_of(!failed, priority_of[1] == 2, priority_of[2] == 1, priority_of[3] == 0),
        "the priority is the length of the path behind a task, by data (%d %d %d)", priority_of[1],
        priority_of[2], priority_of[3]);
     ok(priority_of[4] == 1 && priority_of[5] == 0, "by declared dependencies (%d %d)", priority_of[4],
        priority_of[5]);
     ok(priority_of[6] == 1 && priority_of[7] == 0, "by tags (%d %d)", priority_of[6], priority_of[7]);
-    ok(place_of[1] == 0 && place_of[0] > place_of[4] && place_of[0] > place_of[6],
+    ok(all_of(place_of[1] == 0, place_of[0] > place_of[4], place_of[0] > place_of[6]),
        "on one worker the longest path goes first, though it was submitted last");
     starpu_tag_remove(6);
     starpu_tag_remove(7);
@@ -285,7 +285,7 @@ static void random_graph(uint64_t seed)
     int wrong = 0;
     for (int i = 0; i < TASKS; i++)
         wrong += shown_depth[i] != longest[i] || shown_descendants[i] != behind[i];
-    ok(!failed && shown == TASKS && wrong == 0,
+    ok(all_of(!failed, shown == TASKS, wrong == 0),
        "seed %llu: depths and descendants of %d random tasks are right", first_seed, TASKS);
     for (int h = 0; h < HANDLES; h++) starpu_data_unregister(handles[h]);
     starpu_task_wait_for_all();
@@ -341,7 +341,7 @@ static void connected_later(void)
     _starpu_graph_foreach(show, NULL);
     is_int(shown, 3, "one gets a node when another is declared to wait for it");
     starpu_task_wait_for_all();
-    ok(!failed && priority_of[0] == 2 && priority_of[1] == 1 && place_of[3] > place_of[0],
+    ok(all_of(!failed, priority_of[0] == 2, priority_of[1] == 1, place_of[3] > place_of[0]),
        "and its priority by it (%d %d)", priority_of[0], priority_of[1]);
     priority_of[0] = -1;
     failed |= starpu_task_submit(first) | starpu_task_submit(second) | starpu_task_submit(third);
@@ -374,7 +374,7 @@ static void connected_meanwhile(void)
     starpu_task_wait_for_all();
     shown = 0;
     _starpu_graph_foreach(show, NULL);
-    ok(!failed && atomic_load(&ran) == 3 * ROUNDS && shown == 0,
+    ok(all_of(!failed, atomic_load(&ran) == 3 * ROUNDS, shown == 0),
        "tasks declared to wait for those that are ending: each runs, no node is left (%d)", shown);
 }
 

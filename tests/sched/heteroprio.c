@@ -76,7 +76,7 @@ static void fast_and_slow(void)
     int status = run_beside_device(&place_cl, 20, 1000);
     ok(status == 0 && atomic_load(&on_device) == 20, "a much slower kind leaves its tasks to the fast one");
     status = run_beside_device(&place_cl, 40, 2);
-    ok(status == 0 && atomic_load(&on_cpu) > 0 && atomic_load(&on_cpu) + atomic_load(&on_device) == 40,
+    ok(all_of(status == 0, atomic_load(&on_cpu) > 0, atomic_load(&on_cpu) + atomic_load(&on_device) == 40),
        "a kind a bit slower takes some while many wait: %d of 40", atomic_load(&on_cpu));
     status = run_beside_device(&cpu_only_cl, 5, 1000);
     is_int(status, 0, "tasks for the slow kind alone are accepted");

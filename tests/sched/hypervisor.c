@@ -58,9 +58,9 @@ static void conditions(void)
     begin("idle");
     struct sc_hypervisor_policy_config *c = sc_hypervisor_get_config(a);
     ok(c && c == sc_hypervisor_get_wrapper(a)->config, "a registered context has a configuration");
-    ok(c->min_nworkers == 0 && c->max_nworkers >= WORKERS && c->granularity == 1,
+    ok(all_of(c->min_nworkers == 0, c->max_nworkers >= WORKERS, c->granularity == 1),
        "which limits nothing at first");
-    ok(c->max_idle[0] == (double)MAX_IDLE_TIME && c->fixed_workers[0] == 0 && c->priority[0] == 0,
+    ok(all_of(c->max_idle[0] == (double)MAX_IDLE_TIME, c->fixed_workers[0] == 0, c->priority[0] == 0),
        "and fixes no worker");
     int two[2] = { 1, 3 }, one[1] = { 2 };
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MAX_IDLE, two, 2, 1000.0, SC_HYPERVISOR_MAX_IDLE, one, 1, 50.0,
@@ -69,16 +69,17 @@ static void conditions(void)
                       one, 1, SC_HYPERVISOR_NEW_WORKERS_MAX_IDLE, 9.0, SC_HYPERVISOR_MIN_WORKING, one, 1, 8.0,
                       SC_HYPERVISOR_ISPEED_W_SAMPLE, one, 1, 7e9, SC_HYPERVISOR_ISPEED_CTX_SAMPLE, 6e9,
                       SC_HYPERVISOR_TIME_SAMPLE, 5.0, SC_HYPERVISOR_NULL);
-    ok(c->max_idle[1] == 1000.0 && c->max_idle[3] == 1000.0 && c->max_idle[2] == 50.0,
+    ok(all_of(c->max_idle[1] == 1000.0, c->max_idle[3] == 1000.0, c->max_idle[2] == 50.0),
        "MAX_IDLE is set by worker");
     ok(c->max_idle[0] == (double)MAX_IDLE_TIME, "and for no other");
-    ok(c->priority[1] == -7 && c->priority[3] == -7 && c->priority[0] == 0, "PRIORITY is");
-    ok(c->min_nworkers == 2 && c->max_nworkers == 3 && c->granularity == 2,
+    ok(all_of(c->priority[1] == -7, c->priority[3] == -7, c->priority[0] == 0), "PRIORITY is");
+    ok(all_of(c->min_nworkers == 2, c->max_nworkers == 3, c->granularity == 2),
        "MIN_, MAX_WORKERS and GRANULARITY are");
     ok(c->fixed_workers[2] == 1 && c->fixed_workers[1] == 0, "FIXED_WORKERS are");
     ok(c->new_workers_max_idle == 9.0 && c->min_working[2] == 8.0,
        "NEW_WORKERS_MAX_IDLE and MIN_WORKING are");
-    ok(c->ispeed_w_sample[2] == 7e9 && c->ispeed_ctx_sample == 6e9 && c->time_sample == 5.0, "samples are");
+    ok(all_of(c->ispeed_w_sample[2] == 7e9, c->ispeed_ctx_sample == 6e9, c->time_sample == 5.0),
+       "samples are");
     ok(sc_hypervisor_get_config(b)->granularity == 1, "the other context has its own");
     sched_ctx_hypervisor_ioctl(a, HYPERVISOR_MIN_WORKERS, 1, HYPERVISOR_MAX_WORKERS, 4,
                                HYPERVISOR_TIME_TO_APPLY, 5, NULL);
@@ -133,7 +134,7 @@ static void choices(void)
     ok(first_of(a, 2, &second) == 0, "whose idleness ends with a task");
     int start = 1, list[4] = { 3, 1, 2, 0 }, n = 2;
     int *chosen = sc_hypervisor_get_idlest_workers_in_list(&start, list, 4, &n, STARPU_CPU_WORKER);
-    ok(n == 2 && chosen[0] == 0 && start == 3, "the idlest of a list come first");
+    ok(all_of(n == 2, chosen[0] == 0, start == 3), "the idlest of a list come first");
     free(chosen);
     n = 5;
     start = 0;
@@ -167,7 +168,7 @@ static void choices(void)
     struct types_of_workers *tw = sc_hypervisor_get_types_of_workers(NULL, 0);
     int total[2] = { 0, 0 };
     sc_hypervisor_group_workers_by_type(tw, total);
-    ok(tw->ncpus == WORKERS && tw->ncuda == 0 && tw->nw == 1 && total[0] == WORKERS, "all are CPUs");
+    ok(all_of(tw->ncpus == WORKERS, tw->ncuda == 0, tw->nw == 1, total[0] == WORKERS), "all are CPUs");
     ok(sc_hypervisor_get_arch_for_index(0, tw) == STARPU_CPU_WORKER &&
            sc_hypervisor_get_index_for_arch(STARPU_CPU_WORKER, tw) == 0,
        "kind 0 is that of CPUs");
@@ -199,7 +200,7 @@ static void moves(void)
     ok(sc_hypervisor_can_resize(a) && sc_hypervisor_can_resize(b), "contexts can be resized");
     sc_hypervisor_move_workers(a, b, first, 1, 0);
     ok(comes_to_be(b, 1, 1), "a worker that is moved joins the receiver");
-    ok(ack->receiver_sched_ctx == (int)b && ack->nmoved_workers == 1 && ack->moved_workers[0] == 1,
+    ok(all_of(ack->receiver_sched_ctx == (int)b, ack->nmoved_workers == 1, ack->moved_workers[0] == 1),
        "the sender knows whom it has sent");
     is_int(acked(a, 0), 0, "it is not acknowledged yet");
     ok(!sc_hypervisor_can_resize(a) && !sc_hypervisor_can_resize(b), "meanwhile there is no other resize");
@@ -219,7 +220,7 @@ static void moves(void)
 
     sc_hypervisor_ctl(a, SC_HYPERVISOR_FIXED_WORKERS, both, 1, SC_HYPERVISOR_NULL);
     sc_hypervisor_move_workers(a, b, both, 2, 1);
-    ok(has(a, 0) && !has(b, 0) && sc_hypervisor_can_resize(a),
+    ok(all_of(has(a, 0), !has(b, 0), sc_hypervisor_can_resize(a)),
        "a worker that is fixed, or elsewhere, is not moved");
     sc_hypervisor_stop_resize(b);
     ok(!sc_hypervisor_can_resize(b) && sc_hypervisor_can_resize(a), "resizing may be forbidden");
@@ -275,7 +276,8 @@ static void idle(void)
     ok(sc_hypervisor_can_resize(a), "they have, but the worker is not idle for long");
     counters->notify_idle_cycle(a, 0, 1.0);
     ok(!sc_hypervisor_can_resize(a), "now the context is resized");
-    ok(comes_to_be(b, 0, 1) && comes_to_be(b, 2, 1) && !has(b, 1), "by its granularity, the idlest workers");
+    ok(all_of(comes_to_be(b, 0, 1), comes_to_be(b, 2, 1), !has(b, 1)),
+       "by its granularity, the idlest workers");
     ok(sc_hypervisor_get_config(b)->max_idle[0] == 777.0 && sc_hypervisor_get_config(b)->max_idle[3] > 777.0,
        "NEW_WORKERS_MAX_IDLE applies to those that are moved");
     acknowledge(b);
@@ -318,7 +320,7 @@ static void app_driven(void)
     ok(sc_hypervisor_can_resize(a), "app_driven: other tags, and the tag elsewhere, resize nothing");
     counters->notify_post_exec_hook(a, 2);
     ok(!sc_hypervisor_can_resize(a), "the tag does, MIN_TASKS or not");
-    ok(comes_to_be(b, 0, 1) && comes_to_be(b, 1, 1) && comes_to_be(a, 0, 0) && comes_to_be(a, 1, 0),
+    ok(all_of(comes_to_be(b, 0, 1), comes_to_be(b, 1, 1), comes_to_be(a, 0, 0), comes_to_be(a, 1, 0)),
        "with the conditions that were set for it: 2 workers move");
     acknowledge(b);
     ok(sc_hypervisor_can_resize(a), "they were seen");
@@ -463,7 +465,7 @@ static void hierarchy(void)
     sc_hypervisor_register_ctx(son, 0.0);
     is_int(sc_hypervisor_get_nhierarchy_levels(), 2, "a context whose inheritor is registered is below it");
     sc_hypervisor_get_ctxs_on_level(&list, &n, 0, STARPU_NMAX_SCHED_CTXS);
-    ok(n == 2 && list[0] == a && list[1] == b, "two are on the highest level");
+    ok(all_of(n == 2, list[0] == a, list[1] == b), "two are on the highest level");
     free(list);
     sc_hypervisor_get_ctxs_on_level(&list, &n, 1, a);
     ok(n == 1 && list[0] == son, "one below");
@@ -475,7 +477,7 @@ static void hierarchy(void)
     all[1] = b;
     all[2] = son;
     sc_hypervisor_get_leaves(all, 3, leaves, &n);
-    ok(n == 2 && leaves[0] == b && leaves[1] == son, "leaves have none below");
+    ok(all_of(n == 2, leaves[0] == b, leaves[1] == son), "leaves have none below");
     is_int(sc_hypervisor_check_speed_gap_btw_ctxs_on_level(1, NULL, -1, a, &list, &n), 0,
            "no speed is known there");
     ok(n == 1 && list[0] == son, "the contexts of the level are given");
@@ -487,8 +489,8 @@ static void hierarchy(void)
     int nctxs, *workers, nworkers, two[2] = { 1, 2 };
     ok(!sc_hypervisor_get_size_req(&ctxs, &nctxs, &workers, &nworkers), "no first distribution is owed");
     sc_hypervisor_save_size_req(all, 2, two, 2);
-    ok(sc_hypervisor_get_size_req(&ctxs, &nctxs, &workers, &nworkers) && nctxs == 2 && ctxs[1] == b &&
-           nworkers == 2 && workers[0] == 1 && sc_hypervisor_get_wrapper(a)->to_be_sized,
+    ok(all_of(sc_hypervisor_get_size_req(&ctxs, &nctxs, &workers, &nworkers), nctxs == 2, ctxs[1] == b,
+              nworkers == 2, workers[0] == 1, sc_hypervisor_get_wrapper(a)->to_be_sized),
        "one is saved");
     sc_hypervisor_free_size_req();
     ok(!sc_hypervisor_get_size_req(&ctxs, &nctxs, &workers, &nworkers), "and forgotten");
@@ -507,10 +509,10 @@ static void pools(void)
     sc_hypervisor_policy_add_task_to_pool(&one, a, 5, &pool, 100);
     sc_hypervisor_policy_add_task_to_pool(&one, a, 5, &pool, 100);
     sc_hypervisor_policy_add_task_to_pool(&gpu, b, 6, &pool, 100);
-    ok(pool->n == 2 && pool->cl == &one && pool->next->n == 1 && !pool->next->next,
+    ok(all_of(pool->n == 2, pool->cl == &one, pool->next->n == 1, !pool->next->next),
        "tasks of a kind are counted");
     copy = sc_hypervisor_policy_clone_task_pool(pool);
-    ok(copy != pool && copy->n == 2 && copy->next != pool->next && copy->next->cl == &gpu,
+    ok(all_of(copy != pool, copy->n == 2, copy->next != pool->next, copy->next->cl == &gpu),
        "pools are copied");
     sc_hypervisor_get_tasks_times(WORKERS, 2, times, NULL, 1, pool);
     ok(times[0][0] == 1.0 && isinf(times[0][1]), "without a model any time; none where it cannot run");
@@ -520,7 +522,7 @@ static void pools(void)
     task->cl = &gpu;
     task->sched_ctx = b;
     sc_hypervisor_policy_remove_task_from_pool(task, 6, &pool);
-    ok(pool->n == 2 && !pool->next && copy->next->n == 1, "the last task takes the pool with it");
+    ok(all_of(pool->n == 2, !pool->next, copy->next->n == 1), "the last task takes the pool with it");
     task->destroy = 0;
     starpu_task_destroy(task);
     free(pool);

@@ -189,7 +189,7 @@ int main(void)
     is_int(sched_ctx_hypervisor_get_nsched_ctxs(), 2, "two contexts are registered");
     ok(sched_ctx_hypervisor_get_sched_ctxs()[0] == (int)a, "in this order");
     struct starpu_sched_ctx_hypervisor_wrapper *w = sched_ctx_hypervisor_get_wrapper(a);
-    ok(w && w->sched_ctx == a && w->config == sched_ctx_hypervisor_get_config(a),
+    ok(all_of(w, w->sched_ctx == a, w->config == sched_ctx_hypervisor_get_config(a)),
        "a wrapper knows its context");
     ok(w->total_flops == 2e9, "and its operations");
     sched_ctx_hypervisor_resize(a, 7);
@@ -210,8 +210,8 @@ int main(void)
        "a worker is moved");
     starpu_pthread_mutex_lock(&w->mutex);
     struct starpu_sched_ctx_hypervisor_resize_ack *ack = &w->resize_ack;
-    ok(ack->receiver_sched_ctx == (int)b && ack->nmoved_workers == 1 && ack->moved_workers[0] == 0 &&
-           ack->acked_workers[0] == 1,
+    ok(all_of(ack->receiver_sched_ctx == (int)b, ack->nmoved_workers == 1, ack->moved_workers[0] == 0,
+              ack->acked_workers[0] == 1),
        "and acknowledged");
     starpu_pthread_mutex_unlock(&w->mutex);
     ok(each_ran_once(500) == 1, "each task has run once");

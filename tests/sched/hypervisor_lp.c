@@ -35,13 +35,14 @@ static void one_kind(void)
     ok(near(v, 0.4), "12 workers do 20 and 10 Gflop in 2.5 s");
     ok(near(res[0][0], 8.0) && near(res[1][0], 4.0), "with 8 and 4 of them");
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.2);
-    ok(near(v, 0.2) && near(res[0][0], 4.0) && near(res[1][0], 2.0), "in twice the time, half of them do");
+    ok(all_of(near(v, 0.2), near(res[0][0], 4.0), near(res[1][0], 2.0)),
+       "in twice the time, half of them do");
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.41);
     ok(near(v, 0.0), "in less time, they cannot");
     speed[1][0] = 0.5;
     /* x0 = 20 v, x1 = 20 v: 6 each */
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.0);
-    ok(near(v, 0.3) && near(res[0][0], 6.0) && near(res[1][0], 6.0), "a slower context gets more");
+    ok(all_of(near(v, 0.3), near(res[0][0], 6.0), near(res[1][0], 6.0)), "a slower context gets more");
     flops[0] = 0.0;
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.0);
     ok(near(v, 0.6) && near(res[1][0], 12.0), "a context that has ended gets none");
@@ -63,7 +64,7 @@ static void two_kinds(void)
     flops[0] = 22e9;
     flops[1] = 2e9;
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 2, speed, flops, res, total, NULL, 0.0);
-    ok(near(v, 1.0) && near(res[0][1], 2.0) && near(res[1][1], 2.0), "one kind may be divided");
+    ok(all_of(near(v, 1.0), near(res[0][1], 2.0), near(res[1][1], 2.0)), "one kind may be divided");
 }
 
 /* Limits are those of registered contexts; no runtime is needed for that. */
@@ -91,7 +92,7 @@ static void limits(void)
     sc_hypervisor_ctl(1, SC_HYPERVISOR_MIN_WORKERS, 0, SC_HYPERVISOR_NULL);
     sc_hypervisor_ctl(2, SC_HYPERVISOR_MIN_WORKERS, 0, SC_HYPERVISOR_NULL);
     double tmax = sc_hypervisor_lp_get_nworkers_per_ctx(2, 1, res, total, &tw, NULL);
-    ok(tmax > 0.0 && near(res[0][0], 8.0) && near(res[1][0], 4.0),
+    ok(all_of(tmax > 0.0, near(res[0][0], 8.0), near(res[1][0], 4.0)),
        "registered operations are divided as given");
     sc_hypervisor_update_diff_total_flops(2, 10e9);
     sc_hypervisor_lp_get_nworkers_per_ctx(2, 1, res, total, &tw, NULL);
@@ -155,7 +156,7 @@ static void tasks(void)
     ok(near(total, 0.0), "tasks that no worker can run are no solution");
     times[0][0] = 1.0;
     total = sc_hypervisor_lp_simulate_distrib_tasks(2, 2, 2, w_in_s, done, times, 1, 1e6, two_ctxs, &pool_a);
-    ok(total > 0.0 && near(done[0][0], 4.0) && near(done[1][0], 0.0),
+    ok(all_of(total > 0.0, near(done[0][0], 4.0), near(done[1][0], 0.0)),
        "a worker that cannot run them gets none");
 }
 
@@ -214,13 +215,13 @@ static void rounding(void)
     double both[3][2] = { { 1.4, 3.3 }, { 0.6, 0.3 }, { 0.0, 2.4 } };
     int r[2][1], r3[3][2];
     sc_hypervisor_lp_round_double_to_int(2, 1, halves, r);
-    ok(r[0][0] + r[1][0] == 4 && r[0][0] >= 2 && r[1][0] >= 1, "rounding keeps the total");
+    ok(all_of(r[0][0] + r[1][0] == 4, r[0][0] >= 2, r[1][0] >= 1), "rounding keeps the total");
     sc_hypervisor_lp_round_double_to_int(2, 1, little, r);
     ok(r[0][0] == 3 && r[1][0] == 1, "and leaves nobody with none");
     sc_hypervisor_lp_round_double_to_int(3, 2, both, r3);
     ok(r3[0][0] + r3[1][0] + r3[2][0] == 2 && r3[0][1] + r3[1][1] + r3[2][1] == 6, "of each kind");
-    ok(r3[0][0] == 1 && r3[1][0] == 1 && r3[2][0] == 0, "the largest remainder is rounded up");
-    ok(r3[0][1] == 3 && r3[1][1] == 0 && r3[2][1] == 3, "not the first one");
+    ok(all_of(r3[0][0] == 1, r3[1][0] == 1, r3[2][0] == 0), "the largest remainder is rounded up");
+    ok(all_of(r3[0][1] == 3, r3[1][1] == 0, r3[2][1] == 3), "not the first one");
 }
 
 int main(void)

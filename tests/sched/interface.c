@@ -97,7 +97,7 @@ static void pops_every(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     for (int i = 0; i < 100; i++) swaps += order[i] != i;
-    ok(!failed && ran == 100 && pops == 1, "pop_every_task gives a worker all tasks at once (%d calls)",
+    ok(all_of(!failed, ran == 100, pops == 1), "pop_every_task gives a worker all tasks at once (%d calls)",
        pops);
     is_int(swaps, 0, "and they run in the order of the chain");
     starpu_shutdown();
@@ -209,7 +209,7 @@ static void waking(void)
         int answer = ways[i].wake(0), came = comes_to(&ran, 1, 5000);
         if (!came) starpu_wake_worker_relax(0);
         starpu_task_wait_for_all();
-        ok(!failed && slept_on && came && answer, "a worker sleeps until %s, which says that it slept",
+        ok(all_of(!failed, slept_on, came, answer), "a worker sleeps until %s, which says that it slept",
            ways[i].name);
     }
     struct gate gate = { 0 };
@@ -254,13 +254,13 @@ static void capabilities(void)
        "those that can_execute refuses left out");
     ok(starpu_worker_can_execute_task_first_impl(1, second, &first) && first == 1,
        "the first that can be used is found");
-    ok(!starpu_worker_can_execute_task(0, second, 0) && starpu_worker_can_execute_task(0, second, 1) &&
-           !starpu_worker_can_execute_task(0, two, 2),
+    ok(all_of(!starpu_worker_can_execute_task(0, second, 0), starpu_worker_can_execute_task(0, second, 1),
+              !starpu_worker_can_execute_task(0, two, 2)),
        "and each can be asked for");
     mask = 77;
-    ok(!starpu_worker_can_execute_task_impl(0, cuda, &mask) && mask == 0 &&
-           !starpu_worker_can_execute_task_impl(0, cuda, NULL) &&
-           !starpu_worker_can_execute_task_first_impl(0, cuda, NULL),
+    ok(all_of(!starpu_worker_can_execute_task_impl(0, cuda, &mask), mask == 0,
+              !starpu_worker_can_execute_task_impl(0, cuda, NULL),
+              !starpu_worker_can_execute_task_first_impl(0, cuda, NULL)),
        "a worker of another kind can use none");
     uint32_t only_one = 2;
     two->workerids = &only_one;
@@ -413,7 +413,7 @@ static void ready_soon(void)
         wrong += told[i].delay != 12345;
         if (told[i].id > 0 && told[i].id < 8) seen[told[i].id]++;
     }
-    ok(!failed && seen[2] == 1 && seen[3] == 1 && seen[4] == 1,
+    ok(all_of(!failed, seen[2] == 1, seen[3] == 1, seen[4] == 1),
        "a task is told of once, when the last task that it waits for starts");
     ok(seen[6] == 1, "and so is one that waits for a task that reads");
     is_int(seen[7], 1, "explicit dependencies count, and tasks without a codelet are passed through");
@@ -461,11 +461,11 @@ static void priorities(void)
     int worker = 1;
     atomic_store(&at_back, 0);
     start(&priority_policy, 2);
-    ok(least[0] == -3 && most[0] == 4 && starpu_sched_get_min_priority() == -3 &&
-           starpu_sched_get_max_priority() == 4,
+    ok(all_of(least[0] == -3, most[0] == 4, starpu_sched_get_min_priority() == -3,
+              starpu_sched_get_max_priority() == 4),
        "init_sched sets the range of priorities");
     starpu_sched_ctx_create(&worker, 1, "other", STARPU_SCHED_CTX_POLICY_STRUCT, &priority_policy, 0);
-    ok(least[1] == -4 && most[1] == 5 && starpu_sched_get_max_priority() == 4,
+    ok(all_of(least[1] == -4, most[1] == 5, starpu_sched_get_max_priority() == 4),
        "in the init_sched of a context they are that context's");
     starpu_shutdown();
 }

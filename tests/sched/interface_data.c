@@ -147,14 +147,14 @@ static void brings(unsigned i)
     moved_to(node);
     int r = family[i].prefetch(task, worker), came = comes_to_node(in, node);
     long long moved = moved_to(node);
-    ok(r == 0 && came && moved == BYTES && !valid_on(out, node) && valid_on(in, 0),
+    ok(all_of(r == 0, came, moved == BYTES, !valid_on(out, node), valid_on(in, 0)),
        "%s brings what the task reads, and nothing else (%lld bytes)", family[i].name, moved);
     r = family[i].prefetch(task, worker);
     task->execute_on_a_specific_worker = 1;
     task->workerid = worker;
     int failed = starpu_task_submit(task);
     starpu_task_wait_for_all();
-    ok(r == 0 && !failed && moved_to(node) == 0, "and neither again nor the task moves anything more");
+    ok(all_of(r == 0, !failed, moved_to(node) == 0), "and neither again nor the task moves anything more");
     drop(in);
     drop(out);
 }
@@ -337,9 +337,9 @@ static void expected_lengths(struct starpu_task *task, unsigned dev)
 {
     struct starpu_perfmodel_arch *cpu = starpu_worker_get_perf_archtype(0, 0),
                                  *gpu = starpu_worker_get_perf_archtype((int)dev, 0);
-    ok(near(starpu_task_expected_length(task, cpu, 0), 1000) &&
-           near(starpu_task_expected_length(task, gpu, 1), 101) &&
-           near(starpu_task_worker_expected_length(task, dev, 0, 0), 100),
+    ok(all_of(near(starpu_task_expected_length(task, cpu, 0), 1000),
+              near(starpu_task_expected_length(task, gpu, 1), 101),
+              near(starpu_task_worker_expected_length(task, dev, 0, 0), 100)),
        "the expected length is the model's, by architecture and implementation, or by worker");
     ok(near(starpu_task_expected_energy(task, cpu, 0), 7) &&
            near(starpu_task_worker_expected_energy(task, 0, 0, 0), 7),
@@ -368,9 +368,9 @@ static void expected_transfers(struct starpu_task *task, unsigned dev)
     ok(starpu_data_expected_transfer_time(in, 0, STARPU_R) == 0 &&
            starpu_data_expected_transfer_time(in, node, STARPU_W) == 0,
        "none is needed where the data is, or to write only");
-    ok(near(starpu_task_expected_data_transfer_time(node, task), one) &&
-           near(starpu_task_expected_data_transfer_time_for(task, dev), one) &&
-           starpu_task_expected_data_transfer_time_for(task, 0) == 0,
+    ok(all_of(near(starpu_task_expected_data_transfer_time(node, task), one),
+              near(starpu_task_expected_data_transfer_time_for(task, dev), one),
+              starpu_task_expected_data_transfer_time_for(task, 0) == 0),
        "a task's is that of what it reads, by node or by worker");
     starpu_data_fetch_on_node(in, node, 0);
     ok(starpu_task_expected_data_transfer_time_for(task, dev) == 0 &&

@@ -280,7 +280,7 @@ int main(void)
     unsetenv("ORRERY_ON_DEADLOCK");
     for (unsigned i = 0; i < LENGTH(cases); i++) check(&cases[i]);
     struct outcome o = misuse_try(&m);
-    ok(WIFEXITED(o.status) && WEXITSTATUS(o.status) == 0 && o.lines == 1 && strstr(o.said, "policy hollow"),
+    ok(all_of(WIFEXITED(o.status), WEXITSTATUS(o.status) == 0, o.lines == 1, strstr(o.said, "policy hollow")),
        "%s", m.what);
     return done_testing();
 }

@@ -76,14 +76,14 @@ static bool lists_all(void)
 static void names(void)
 {
     setting("STARPU_SCHED", "help");
-    ok(child(is_refused) && lists_all() && says("heft"),
+    ok(all_of(child(is_refused), lists_all(), says("heft")),
        "STARPU_SCHED=help lists the policies, and nothing is started");
     setting("STARPU_SCHED", "no_such_policy");
-    ok(child(is_refused) && lists_all() && says("no_such_policy"),
+    ok(all_of(child(is_refused), lists_all(), says("no_such_policy")),
        "an unknown name is refused, with the list");
     setting("STARPU_SCHED", "heft");
     wanted_policy = "dmda";
-    ok(child(is_used) && last.lines == 1 && says("deprecated"),
+    ok(all_of(child(is_used), last.lines == 1, says("deprecated")),
        "heft is dmda, and says that it is deprecated");
     setting("STARPU_SCHED", NULL);
     wanted_policy = "eager";
@@ -108,7 +108,7 @@ static void libraries(void)
     setting("STARPU_SCHED", "by_another_name");
     ok(child(is_used), "the library may have other names for it");
     setting("STARPU_SCHED", "help");
-    ok(child(is_refused) && says("plugged") && says("a list in a library") && lists_all(),
+    ok(all_of(child(is_refused), says("plugged"), says("a list in a library"), lists_all()),
        "help lists the library's policies as well");
     setting("STARPU_SCHED", "prio");
     wanted_policy = "prio";
@@ -119,10 +119,10 @@ static void libraries(void)
     ok(child(is_used) && last.lines == 0, "a library that only lists what it has will do");
     setting("STARPU_SCHED", NULL);
     setting("STARPU_SCHED_LIB", "/no/such/library.so");
-    ok(child(is_refused) && last.lines == 1 && says("/no/such/library.so"),
+    ok(all_of(child(is_refused), last.lines == 1, says("/no/such/library.so")),
        "a library that is not there is refused");
     setting("STARPU_SCHED_LIB", "libm.so.6");
-    ok(child(is_refused) && last.lines == 1 && says("starpu_get_sched_lib_policies"),
+    ok(all_of(child(is_refused), last.lines == 1, says("starpu_get_sched_lib_policies")),
        "one without policies is refused, with the functions it should have");
     setting("STARPU_SCHED_LIB", NULL);
 }
@@ -499,8 +499,8 @@ static void told(void)
     ok(child(some_known) && !strstr(last.said, "placed by"), "another run does not");
     setting("STARPU_PROFILING", "1");
     setting("STARPU_WORKER_STATS", "1");
-    ok(child(some_known) && says("consumed energy: 17.0000 J (15.0000 J of tasks") &&
-           says("2.0000 J that the program"),
+    ok(all_of(child(some_known), says("consumed energy: 17.0000 J (15.0000 J of tasks"),
+              says("2.0000 J that the program")),
        "STARPU_PROFILING=1 STARPU_WORKER_STATS=1 tells the energy that was consumed");
     setting("STARPU_PROFILING", NULL);
     setting("STARPU_WORKER_STATS", NULL);

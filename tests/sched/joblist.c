@@ -163,7 +163,7 @@ static void held_back(void)
     log_clear();
     failed |= orrery_joblist_start(list);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && early == JOBS && orrery_joblist_get_remaining(list) == 0,
+    ok(all_of(!failed, early == JOBS, orrery_joblist_get_remaining(list) == 0),
        "a list that is stopped starts no job while it is filled, and all when it is started");
     orrery_joblist_stop(list);
     for (int i = 0; i < JOBS; i++) failed |= add(list, &log_cl, (void *)(intptr_t)(JOBS + i));
@@ -217,8 +217,8 @@ static void estimates(void)
     for (int i = 0; i < 10; i++) failed |= add(many, &cost_cl, (void *)(intptr_t)(want[i + 1] = 20));
     failed |= add(one, &cost_cl, (void *)(intptr_t)1900);
     double us = orrery_joblist_get_remaining_us(many, &unknown);
-    ok(us > 199.9 && us < 200.1 && unknown == 0, "the remaining time of ten jobs of 20 us is 200 us (%.1f)",
-       us);
+    ok(all_of(us > 199.9, us < 200.1, unknown == 0),
+       "the remaining time of ten jobs of 20 us is 200 us (%.1f)", us);
     us = orrery_joblist_get_remaining_us(one, NULL);
     ok(us > 899.9 && us < 900.1, "the remaining time of one job of 900 us is 900 us (%.1f)", us);
     gate_open(&gate);
@@ -230,7 +230,7 @@ static void estimates(void)
     gate_close(&gate, -1);
     failed = add(many, &cost_cl, (void *)7) | add(many, &nothing_cl, NULL);
     us = orrery_joblist_get_remaining_us(many, &unknown);
-    ok(!failed && us > 6.9 && us < 7.1 && unknown == 1, "jobs without a model are counted apart");
+    ok(all_of(!failed, us > 6.9, us < 7.1, unknown == 1), "jobs without a model are counted apart");
     gate_open(&gate);
     orrery_joblist_wait_for_all(many);
     orrery_joblist_destroy(many);
@@ -270,7 +270,7 @@ static void window(void)
     usleep(30000);
     is_int(atomic_load(&after_ran), 0, "jobs after the wait do not start while one before the signal runs");
     failed |= orrery_joblist_get_counts(list, &counts);
-    ok(counts.waiting == 5 && counts.running == 1 && counts.ended == 10,
+    ok(all_of(counts.waiting == 5, counts.running == 1, counts.ended == 10),
        "counts: %lu wait, %lu run, %lu have ended", counts.waiting, counts.running, counts.ended);
     gate_open(&gate);
     failed |= orrery_joblist_wait_for_all(list);
@@ -316,7 +316,7 @@ static void odd_pairs(void)
     failed |= orrery_joblist_wait_for_all(list);
     struct orrery_joblist_counts counts;
     failed |= orrery_joblist_get_counts(list, &counts);
-    ok(!failed && counts.waiting == 0 && counts.running == 0 && orrery_joblist_get_remaining(list) == 0,
+    ok(all_of(!failed, counts.waiting == 0, counts.running == 0, orrery_joblist_get_remaining(list) == 0),
        "two hundred windows of one job each");
     orrery_joblist_destroy(list);
     starpu_shutdown();
@@ -445,7 +445,7 @@ static void shared_turns(void)
     usleep(10000);
     gate_open(&gate);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && logged == 3 && log_of[0] == 10 && log_of[1] == 0 && log_of[2] == 1,
+    ok(all_of(!failed, logged == 3, log_of[0] == 10, log_of[1] == 0, log_of[2] == 1),
        "a job does not hold shared data while it waits for its turn");
     starpu_data_unregister(handle);
     orrery_joblist_destroy(list);
@@ -548,8 +548,8 @@ static void particular_workers(void)
     is_int(record[3].runs, 0, "and what is behind that job waits");
     gate_open(&gate);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && record[0].worker == 1 && record[1].worker == 1 && record[2].worker == 1 &&
-           record[3].runs == 1,
+    ok(all_of(!failed, record[0].worker == 1, record[1].worker == 1, record[2].worker == 1,
+              record[3].runs == 1),
        "jobs for one worker, by number, can_execute or set, run there");
     ok(record[0].begin < record[1].begin && record[1].begin < record[2].begin, "in the order of the list");
     orrery_joblist_destroy(list);
@@ -601,7 +601,7 @@ static void nobody_starves(void)
     while (atomic_load(&r.done) < 100) sched_yield();
     failed |= starpu_task_submit(make(&stop_cl, &r));
     orrery_joblist_wait_for_all(r.list);
-    ok(!failed && r.stop && r.done < 5000000 && !r.refused,
+    ok(all_of(!failed, r.stop, r.done < 5000000, !r.refused),
        "an ordinary task runs beside a list that never ends (after %d jobs)", r.done);
     atomic_store(&r.done, 0);
     atomic_store(&r.stop, 0);
@@ -610,7 +610,7 @@ static void nobody_starves(void)
     failed |= add(r.list, &stop_cl, &r);
     orrery_joblist_wait_for_all(r.list);
     starpu_task_wait_for_all();
-    ok(!failed && r.stop && r.done < 5000000 && !r.refused,
+    ok(all_of(!failed, r.stop, r.done < 5000000, !r.refused),
        "a job runs beside ordinary tasks that never end (after %d)", r.done);
     orrery_joblist_destroy(r.list);
     starpu_shutdown();
@@ -703,7 +703,7 @@ static void added_from_jobs(const char *policy)
     failed |= add(root.list, &first_grow_cl, &root);
     adds_next(&r);
     failed |= orrery_joblist_wait_for_all(root.list) | orrery_joblist_wait_for_all(r.list);
-    ok(!failed && grown == 1023 && not_grown == 0, "%s: jobs add jobs to their list (%d)", policy, grown);
+    ok(all_of(!failed, grown == 1023, not_grown == 0), "%s: jobs add jobs to their list (%d)", policy, grown);
     ok(r.done == 1000 && !r.refused, "%s: callbacks of jobs add jobs to their list", policy);
     int dry = 0;
     for (int i = 0; i < 200; i++) {
@@ -763,7 +763,7 @@ static void life(void)
     persistent->callback_arg = list;
     failed = orrery_joblist_add_job(list, persistent);
     starpu_task_wait_for_all();
-    ok(!failed && persistent_rounds == 10 && !persistent_failed,
+    ok(all_of(!failed, persistent_rounds == 10, !persistent_failed),
        "a task is a job again and again, from its callback");
     starpu_task_destroy(persistent);
     failed = starpu_task_submit(make(&nothing_cl, NULL)) | orrery_joblist_wait_for_all(list);
@@ -840,11 +840,11 @@ static void misuse(void)
     is_int(orrery_joblist_add_job(list, NULL), -EINVAL, "no task");
     struct starpu_task *task = make(&nothing_cl, NULL);
     is_int(orrery_joblist_add_job(NULL, task), -EINVAL, "no list");
-    ok(orrery_joblist_add_signal(NULL) == -EINVAL && orrery_joblist_add_wait(NULL) == -EINVAL &&
-           orrery_joblist_wait_for_all(NULL) == -EINVAL &&
-           orrery_joblist_get_counts(NULL, &counts) == -EINVAL &&
-           orrery_joblist_get_counts(list, NULL) == -EINVAL && orrery_joblist_get_remaining(NULL) == 0 &&
-           orrery_joblist_get_name(NULL) == NULL,
+    ok(all_of(orrery_joblist_add_signal(NULL) == -EINVAL, orrery_joblist_add_wait(NULL) == -EINVAL,
+              orrery_joblist_wait_for_all(NULL) == -EINVAL,
+              orrery_joblist_get_counts(NULL, &counts) == -EINVAL,
+              orrery_joblist_get_counts(list, NULL) == -EINVAL, orrery_joblist_get_remaining(NULL) == 0,
+              orrery_joblist_get_name(NULL) == NULL),
        "no list for other calls");
     task->synchronous = 1;
     is_int(refused(list, task), -EINVAL, "a synchronous task");
@@ -901,7 +901,7 @@ static void contexts(void)
     bound->execute_on_a_specific_worker = 1;
     bound->workerid = 1;
     failed |= orrery_joblist_add_job(main_list, bound) | orrery_joblist_wait_for_all(main_list);
-    ok(!failed && record[0].runs == 2 && record[0].worker == 1,
+    ok(all_of(!failed, record[0].runs == 2, record[0].worker == 1),
        "a job bound to a worker of another context runs there");
     /* workers come and go while lists are served */
     for (int round = 0; round < 20; round++) {
@@ -999,8 +999,8 @@ static void parallel_jobs(const char *policy)
     failed |= orrery_joblist_wait_for_all(list);
     for (int i = 0; i < TEAM_JOBS; i++)
         wrong += team_jobs[i].entered != 1 || team_jobs[i].left != 1 || team_jobs[i].size != 1;
-    ok(!failed && wrong == 0 && too_early == 0, "%s: jobs that could run on several workers run on one each",
-       policy);
+    ok(all_of(!failed, wrong == 0, too_early == 0),
+       "%s: jobs that could run on several workers run on one each", policy);
     struct starpu_task *task = make(&team_cl, &team_jobs[0]);
     task->execute_on_a_specific_worker = 1;
     task->workerid = (unsigned)starpu_combined_worker_assign_workerid(2, pair);

@@ -119,7 +119,7 @@ static void stuck(void (*body)(void), const char *first, const char *second, con
 {
     static char output[OUTPUT_BYTES];
     int status = run(body, output);
-    ok(status == 1 && strstr(output, "deadlock") && strstr(output, first) && strstr(output, second), "%s",
+    ok(all_of(status == 1, strstr(output, "deadlock"), strstr(output, first), strstr(output, second)), "%s",
        fact);
     if (status != 1 || !strstr(output, first) || !strstr(output, second))
         printf("# status %d: %s\n", status, output);

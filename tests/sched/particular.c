@@ -85,7 +85,7 @@ static void costs(const char *policy)
     }
     diag("%s: %d tasks take %.2f us each, %d take %.2f", policy, FEW, few / FEW * 1e6, MANY,
          many / MANY * 1e6);
-    ok(few > 0 && many > 0 && many < 6 * (MANY / FEW) * few,
+    ok(all_of(few > 0, many > 0, many < 6 * (MANY / FEW) * few),
        "%s: a task for particular workers costs the same when %d wait as when %d do", policy, MANY, FEW);
     starpu_shutdown();
 }
@@ -166,7 +166,7 @@ static void lists(void)
         if (b < many) many = b;
     }
     diag("%d lists take %.2f us each, %d take %.2f", FEW / 2, few / FEW * 2e6, MANY / 2, many / MANY * 2e6);
-    ok(few > 0 && many > 0 && many < 6 * (MANY / FEW) * few,
+    ok(all_of(few > 0, many > 0, many < 6 * (MANY / FEW) * few),
        "job lists whose first job is for particular workers cost the same when %d wait as when %d do",
        MANY / 2, FEW / 2);
     starpu_shutdown();

@@ -26,7 +26,7 @@ static struct starpu_codelet
 
 static void sizes(void)
 {
-    ok(run_many(&spmd_cl, 50) && atomic_load(&of_size[4]) == 50 && atomic_load(&spmd_bodies) == 200,
+    ok(all_of(run_many(&spmd_cl, 50), atomic_load(&of_size[4]) == 50, atomic_load(&spmd_bodies) == 200),
        "SPMD tasks run on all four workers");
     ok(run_many(&forkjoin_cl, 50) && atomic_load(&of_size[4]) == 50, "so do fork-join tasks");
     ok(run_many(&one_cl, 50) && atomic_load(&of_size[1]) == 50, "tasks for one worker at most run on one");
@@ -34,11 +34,11 @@ static void sizes(void)
        "can_execute is asked about combined workers");
     atomic_store(&nap_us, 2000);
     ok(run_many(&two_cl, 60) && atomic_load(&of_size[2]) == 60, "tasks for two at most run on two");
-    ok(atomic_load(&on_worker[0]) > 0 && atomic_load(&on_worker[1]) > 0 && atomic_load(&on_worker[2]) > 0 &&
-           atomic_load(&on_worker[3]) > 0,
+    ok(all_of(atomic_load(&on_worker[0]) > 0, atomic_load(&on_worker[1]) > 0, atomic_load(&on_worker[2]) > 0,
+              atomic_load(&on_worker[3]) > 0),
        "on both pairs");
-    ok(run_many(&plain_cl, 100) && atomic_load(&of_size[1]) == 100 && atomic_load(&on_worker[0]) > 0 &&
-           atomic_load(&on_worker[1]) > 0 && atomic_load(&on_worker[2]) > 0 && atomic_load(&on_worker[3]) > 0,
+    ok(all_of(run_many(&plain_cl, 100), atomic_load(&of_size[1]) == 100, atomic_load(&on_worker[0]) > 0,
+              atomic_load(&on_worker[1]) > 0, atomic_load(&on_worker[2]) > 0, atomic_load(&on_worker[3]) > 0),
        "plain tasks run on every worker");
     atomic_store(&nap_us, 0);
 }
@@ -52,8 +52,8 @@ static void mixed(void)
         failed |= submit_many(&spmd_cl, 1) | submit_many(&plain_cl, 3) | submit_many(&two_cl, 1);
     starpu_task_wait_for_all();
     ok(!failed && atomic_load(&ended) == 5 * ROUNDS, "parallel and plain tasks mixed each end once");
-    ok(atomic_load(&of_size[1]) == 3 * ROUNDS && atomic_load(&of_size[2]) == ROUNDS &&
-           atomic_load(&of_size[4]) == ROUNDS,
+    ok(all_of(atomic_load(&of_size[1]) == 3 * ROUNDS, atomic_load(&of_size[2]) == ROUNDS,
+              atomic_load(&of_size[4]) == ROUNDS),
        "each on as many workers as it should");
 }
 
@@ -112,7 +112,7 @@ static void changing(void)
     ok(!failed && atomic_load(&ended) == 100, "tasks that wait when their master leaves each end once");
     ok(run_many(&spmd_cl, 20) && atomic_load(&of_size[3]) == 20, "the three that are left are combined then");
     starpu_sched_ctx_set_context(&context);
-    ok(run_many(&spmd_cl, 20) && atomic_load(&of_size[1]) == 20 && atomic_load(&on_worker[0]) == 20,
+    ok(all_of(run_many(&spmd_cl, 20), atomic_load(&of_size[1]) == 20, atomic_load(&on_worker[0]) == 20),
        "one that is alone in a context runs parallel tasks alone");
     starpu_sched_ctx_set_context(&(unsigned){ 0 });
     starpu_sched_ctx_delete(context);

@@ -96,7 +96,7 @@ static void busy_member(void)
     set_times(8000, 4000, 2000);
     failed |= submit_many(&told_cl, 4);
     int came = comes_to(&ended, 4, 10000);
-    ok(!failed && came && atomic_load(&of_size[4]) == 0,
+    ok(all_of(!failed, came, atomic_load(&of_size[4]) == 0),
        "while one worker is busy for long, tasks run on combined workers without it (%d on two)",
        atomic_load(&of_size[2]));
     gate_open(&gate);
@@ -105,7 +105,7 @@ static void busy_member(void)
 
 static void without_model(void)
 {
-    ok(run_many(&unknown_cl, 20) && atomic_load(&of_size[4]) == 20 && atomic_load(&spmd_bodies) == 80,
+    ok(all_of(run_many(&unknown_cl, 20), atomic_load(&of_size[4]) == 20, atomic_load(&spmd_bodies) == 80),
        "tasks without a model run on all four");
 }
 
@@ -133,7 +133,7 @@ static void learning(struct starpu_codelet *cl, const char *policy)
     atomic_store(&nap_us, 4000);
     int ran = run_many(cl, 120), one = atomic_load(&of_size[1]), two = atomic_load(&of_size[2]),
         four = atomic_load(&of_size[4]);
-    ok(ran && one > 5 && two > 5 && four > 5,
+    ok(all_of(ran, one > 5, two > 5, four > 5),
        "%s: while nothing is known, tasks are tried on one, two and four workers (%d, %d, %d)", policy, one,
        two, four);
     for (int round = 0; round < 10 && !all_known(cl); round++) run_many(cl, 40); /* outliers do not count */
@@ -183,8 +183,8 @@ static void changing(void)
     is_int(one_by_one(&told_cl, 2), 10, "the two that are left work together");
     starpu_sched_ctx_set_context(&context);
     int here = run_many(&unknown_cl, 20);
-    ok(here && atomic_load(&of_size[2]) == 20 && atomic_load(&on_worker[0]) == 0 &&
-           atomic_load(&on_worker[1]) == 0,
+    ok(all_of(here, atomic_load(&of_size[2]) == 20, atomic_load(&on_worker[0]) == 0,
+              atomic_load(&on_worker[1]) == 0),
        "and those of the other context, there");
     context = 0;
     starpu_sched_ctx_set_context(&context);

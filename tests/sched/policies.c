@@ -183,7 +183,7 @@ static void balanced(const char *name)
     for (int i = 0; i < 100; i++) failed |= starpu_task_insert(&share_cl, 0);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && share[0] >= 25 && share[1] >= 25, /* on a busy machine the faster one steals */
+    ok(all_of(!failed, share[0] >= 25, share[1] >= 25), /* on a busy machine the faster one steals */
        "%s: tasks of equal predicted length are shared out equally (%d, %d)", name, share[0], share[1]);
 }
 
@@ -223,8 +223,8 @@ static void draws(const char *name)
     gate_open(&gate);
     starpu_task_wait_for_all();
     for (int i = 0; i < N; i++) on_first += ran_on[i] == 0;
-    ok(!failed && on_first > N / 4 && on_first < 3 * N / 4, "%s: tasks are drawn to two workers (%d of %d)",
-       name, on_first, N);
+    ok(all_of(!failed, on_first > N / 4, on_first < 3 * N / 4),
+       "%s: tasks are drawn to two workers (%d of %d)", name, on_first, N);
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     failed |= starpu_data_acquire(handle, STARPU_RW);
     for (int i = 0; i < N; i++) failed |= put(i, handle);
@@ -350,7 +350,7 @@ static void long_queues(const char *policy)
     starpu_sched_ctx_set_perf_counters(0, NULL);
     int first = atomic_load(&pushed_to[0]), second = atomic_load(&pushed_to[1]);
     int most = first > second ? first : second;
-    ok(!failed && first + second == N + 1 && most == (N + FIRST) / 2,
+    ok(all_of(!failed, first + second == N + 1, most == (N + FIRST) / 2),
        "%s: tasks of many hours are shared out by their length (%d, %d)", policy, first, second);
     for (int i = 0; i < 2; i++) gate_open(&gate[i]);
     starpu_task_wait_for_all();

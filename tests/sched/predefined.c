@@ -107,7 +107,7 @@ static void copies(void)
         }
         int done = runs(0);
         starpu_shutdown();
-        ok(done && atomic_load(&pushed) == 2 * TASKS && atomic_load(&popped) <= 2 * TASKS,
+        ok(all_of(done, atomic_load(&pushed) == 2 * TASKS, atomic_load(&popped) <= 2 * TASKS),
            "a copy of %s with methods in between runs everything (%d pushed, %d popped)", all[i]->policy_name,
            atomic_load(&pushed), atomic_load(&popped));
     }

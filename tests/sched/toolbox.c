@@ -69,19 +69,19 @@ static void numbers(void)
     starpu_st_fifo_pipeline_len_inc(q, -2);
     starpu_st_fifo_ntasks_inc(q, 3);
     starpu_st_fifo_nprocessed_inc(q, 4);
-    ok(starpu_st_fifo_exp_start_get(q) == 10 && starpu_st_fifo_exp_len_get(q) == 25 &&
-           starpu_st_fifo_exp_end_get(q) == 35 && starpu_st_fifo_pipeline_len_get(q) == 5 &&
-           starpu_st_fifo_ntasks_get(q) == 3 && starpu_st_fifo_nprocessed_get(q) == 4,
+    ok(all_of(starpu_st_fifo_exp_start_get(q) == 10, starpu_st_fifo_exp_len_get(q) == 25,
+              starpu_st_fifo_exp_end_get(q) == 35, starpu_st_fifo_pipeline_len_get(q) == 5,
+              starpu_st_fifo_ntasks_get(q) == 3, starpu_st_fifo_nprocessed_get(q) == 4),
        "a queue keeps the numbers that a policy gives it");
     starpu_st_fifo_taskq_destroy(q);
     unsigned context = 0;
     starpu_sched_ctx_set_min_priority(context, -3);
     starpu_sched_ctx_set_max_priority(context, 9);
     int least = starpu_sched_ctx_get_min_priority(context), most = starpu_sched_ctx_get_max_priority(context);
-    ok(starpu_st_normalize_prio(least - 1, 8, context) == 0 &&
-           starpu_st_normalize_prio(least, 8, context) == 0 &&
-           starpu_st_normalize_prio(most, 8, context) == 7 &&
-           starpu_st_normalize_prio(most + 1, 8, context) == 7,
+    ok(all_of(starpu_st_normalize_prio(least - 1, 8, context) == 0,
+              starpu_st_normalize_prio(least, 8, context) == 0,
+              starpu_st_normalize_prio(most, 8, context) == 7,
+              starpu_st_normalize_prio(most + 1, 8, context) == 7),
        "priorities from %d to %d fall into eight levels", least, most);
     is_int(starpu_st_non_ready_buffers_count(task[0], 0), 0, "data in main memory is ready for a CPU worker");
 }

@@ -310,7 +310,7 @@ static void workers_are_woken(const char *how)
         }
     }
     starpu_task_wait_for_all();
-    ok(!failed && wrong == 0 && runs == 300, "workers asleep are woken by %s", how);
+    ok(all_of(!failed, wrong == 0, runs == 300), "workers asleep are woken by %s", how);
     is_int(stream_run(&stream_cl, 31, 2000), 0,
            "2000 random tasks released by workers give the sequential result (seed 31)");
 }
@@ -415,7 +415,7 @@ static void with_local_queues(void)
 {
     int failed = 0, wrong = 0;
     start(&local_policy, 2);
-    ok(least_priority == -7 && most_priority == 9 && starpu_sched_get_max_priority() == 9,
+    ok(all_of(least_priority == -7, most_priority == 9, starpu_sched_get_max_priority() == 9),
        "a policy sets the range of priorities");
     atomic_store(&order_count, 0);
     for (int i = 0; i < 100; i++) {
@@ -426,7 +426,7 @@ static void with_local_queues(void)
     }
     starpu_task_wait_for_all();
     for (int i = 0; i < 100; i++) wrong += worker_that_ran[i] != worker_pushed_to[i];
-    ok(!failed && order_count == 100 && wrong == 0,
+    ok(all_of(!failed, order_count == 100, wrong == 0),
        "without pop_task each worker executes what was pushed to its own queue");
     is_int(stream_run(&stream_cl, 37, 2000), 0,
            "2000 random tasks in local queues give the sequential result (seed 37)");
