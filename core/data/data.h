@@ -48,6 +48,7 @@ struct orr_data_rare {
     unsigned dimensions;
     void (*unregister_hook)(starpu_data_handle_t);
     struct orr_data_block *children; /* see partition.c */
+    starpu_data_handle_t *pieces;    /* of starpu_data_partition, while they stand for it [lock: registry] */
 };
 
 struct orr_data {

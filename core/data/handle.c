@@ -60,13 +60,19 @@ struct orr_data_rare *orr_data_rare_get(struct orr_data *h)
     return r;
 }
 
+static size_t interface_bytes(const struct starpu_data_interface_ops *ops)
+{
+    return (ops->interface_size + 15) & ~(size_t)15;
+}
+
 /* One block: the handle, its replicates, and every node's interface struct. */
 struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node,
                                  const void *interface_on_home)
 {
     unsigned nodes = orr_node_count ? orr_node_count : 1;
-    size_t itf_bytes = (ops->interface_size + 15) & ~(size_t)15;
-    size_t bytes = sizeof(struct orr_data) + nodes * (sizeof(struct orr_replicate) + itf_bytes);
+    size_t itf_bytes = interface_bytes(ops);
+    unsigned structs = nodes + (ops->interface_size > ORR_SCRATCH_BYTES); /* see interface_of_none */
+    size_t bytes = sizeof(struct orr_data) + nodes * sizeof(struct orr_replicate) + structs * itf_bytes;
     struct orr_data *h = orr_block_calloc(bytes);
     if (!h) return NULL;
     h->block_bytes = (uint32_t)bytes;
@@ -188,19 +194,23 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (node == STARPU_MAIN_RAM) orr_registry_set_pointer(h, pointer_of(h, 0));
 }
 
+static bool copy_shape_now(struct orr_data *h, void *itf_out)
+{
+    bool found = false;
+    orr_spin_lock(&h->queue.lock);
+    for (unsigned n = 0; n < h->nnodes && !found; n++) {
+        found = !h->replicates[n].incoming;
+        if (found) memcpy(itf_out, h->replicates[n].interface, h->ops->interface_size);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return found;
+}
+
 /* Copies the shape of h, of a node whose structure no transfer is just changing. There is one soon: who takes
  * memory for the only copy does not wait for anything. */
 static void copy_shape(struct orr_data *h, void *itf_out)
 {
-    for (bool found = false; !found; sched_yield()) {
-        orr_spin_lock(&h->queue.lock);
-        for (unsigned n = 0; n < h->nnodes && !found; n++) {
-            found = !h->replicates[n].incoming;
-            if (found) memcpy(itf_out, h->replicates[n].interface, h->ops->interface_size);
-        }
-        orr_spin_unlock(&h->queue.lock);
-        if (found) break;
-    }
+    while (!copy_shape_now(h, itf_out)) sched_yield();
 }
 
 void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t src)
@@ -220,17 +230,22 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
     orr_free(itf);
 }
 
-/* While h is partitioned its pieces stand for it: the innermost one that begins at ptr, or NULL. */
+static bool is_allocated(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool is = h->replicates[STARPU_MAIN_RAM].allocated;
+    orr_spin_unlock(&h->queue.lock);
+    return is;
+}
+
+/* While h is partitioned its pieces stand for it: the innermost one that begins at ptr, or NULL. With the
+ * registry's lock, under which data is partitioned, and put together before its pieces go. */
 static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
-    if (!h->partitioned)
-        return h->replicates[STARPU_MAIN_RAM].allocated && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
-    int n = starpu_data_get_nb_children(h);
-    for (int i = 0; i < n; i++) {
-        struct orr_data *found = piece_at(starpu_data_get_child(h, (unsigned)i), ptr);
-        if (found) return found;
-    }
-    return NULL;
+    struct orr_data *found = NULL;
+    if (!h->partitioned) return is_allocated(h) && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
+    for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(h->rare->pieces[i], ptr);
+    return found;
 }
 
 starpu_data_handle_t starpu_data_lookup(const void *ptr)
@@ -606,12 +621,18 @@ int starpu_data_get_home_node(starpu_data_handle_t h)
 /* ---- reading an interface ---- */
 
 /* A program's register_data_handle fills in the struct of every one of STARPU_MAXNODES nodes: those that do
- * not exist share one that nobody reads. */
+ * not exist share one that nobody reads, which is the thread's, or follows those of the handle. NULL: out of
+ * memory. */
+static void *interface_of_none(struct orr_data *h)
+{
+    if (h->ops->interface_size <= ORR_SCRATCH_BYTES) return orr_thread_scratch();
+    return (char *)h->replicates[h->nnodes - 1].interface + interface_bytes(h->ops);
+}
+
 void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
 {
     if (!h || node >= STARPU_MAXNODES) return NULL;
-    if (node < h->nnodes) return h->replicates[node].interface;
-    return h->ops->interface_size <= ORR_SCRATCH_BYTES ? orr_thread_scratch() : NULL;
+    return node < h->nnodes ? h->replicates[node].interface : interface_of_none(h);
 }
 
 enum starpu_data_interface_id starpu_data_get_interface_id(starpu_data_handle_t h)

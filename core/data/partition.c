@@ -784,9 +784,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     plan->valid = valid;
     plan->parent_pinned = pinned;
     plan_link(plan);
-    h->partitioned = true;
-    h->nchildren = plan->count;
-    orr_registry_partitioned(h);
+    orr_registry_set_pieces(h, plan->children, plan->count);
     release_children(plan);
 }
 
@@ -838,9 +836,7 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
     orr_event_init(&gathered);
     if (submit_gathering(plan, &gathered) != 0) return;
     orr_event_wait(&gathered);
-    h->partitioned = false;
-    h->nchildren = 0;
-    orr_registry_partitioned(h);
+    orr_registry_set_pieces(h, NULL, 0);
     drop_gathered(plan);
     if (gathering_node != STARPU_MAIN_RAM) starpu_data_prefetch_on_node(h, gathering_node, 1);
 }

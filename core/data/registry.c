@@ -103,11 +103,13 @@ void orr_registry_set_pointer(struct orr_data *h, void *ptr)
     pthread_mutex_unlock(&lock);
 }
 
-void orr_registry_partitioned(struct orr_data *h)
+void orr_registry_set_pieces(struct orr_data *h, struct orr_data **pieces, unsigned count)
 {
-    if (h->parent) return;
     pthread_mutex_lock(&lock);
-    sort_in(h);
+    h->partitioned = pieces != NULL;
+    h->nchildren = count;
+    h->rare->pieces = pieces;
+    if (!h->parent) sort_in(h); /* pieces are found through what they are pieces of */
     pthread_mutex_unlock(&lock);
 }
 

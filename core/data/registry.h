@@ -14,9 +14,8 @@ void orr_registry_add(struct orr_data *h, void *ptr);
 void orr_registry_remove(struct orr_data *h);
 /* A registered h without memory of the program's got some. */
 void orr_registry_set_pointer(struct orr_data *h, void *ptr);
-/* h->partitioned has changed: its pieces stand for it, or no longer. Nothing happens to one that is itself a
- * piece. */
-void orr_registry_partitioned(struct orr_data *h);
+/* From here on h's pieces, count of them, stand for it; NULL: no longer, and they may go. */
+void orr_registry_set_pieces(struct orr_data *h, struct orr_data **pieces, unsigned count);
 /* The first h for which at(h, ptr) gives something, and that: among those whose memory begins at ptr, and
  * those of which this is not known. at is called with the registry's lock. */
 struct orr_data *orr_registry_find(const void *ptr,

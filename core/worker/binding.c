@@ -216,7 +216,7 @@ long starpu_get_memory_location_bitmap(void *ptr, size_t size)
 
 static void print_bindings(FILE *f)
 {
-    for (unsigned i = 0; i < orr_worker_count; i++) {
+    for (unsigned i = 0; i < orr_worker_count && i < STARPU_NMAXWORKERS; i++) {
         int core = starpu_worker_get_bindid((int)i);
         fprintf(f, "%3u  %-24s memory node %u  ", i, orr_workers[i].name, orr_workers[i].node);
         if (core >= 0)

@@ -244,12 +244,51 @@ static void pieces(void)
     ok(all_of(wrong == 0, runs == 2, all_are(values, 3)), "so have planned pieces");
 }
 
+/* ---- a structure larger than the library's own ---- */
+
+struct large {
+    char room[3000];
+};
+static unsigned places;
+
+static void large_register(starpu_data_handle_t h, unsigned home_node, void *itf)
+{
+    (void)home_node;
+    for (unsigned node = 0; node < STARPU_MAXNODES; node++) {
+        struct large *l = starpu_data_get_interface_on_node(h, node);
+        if (l) memcpy(l, itf, sizeof *l);
+        places += l != NULL;
+    }
+}
+
+static struct starpu_data_interface_ops large_ops = {
+    .register_data_handle = large_register,
+    .get_size = box_size,
+    .footprint = NULL,
+    .interfaceid = STARPU_UNKNOWN_INTERFACE_ID,
+    .interface_size = sizeof(struct large),
+};
+
+static void large(void)
+{
+    starpu_data_handle_t h;
+    struct large given = { .room = "given" };
+    large_ops.interfaceid = (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
+    starpu_data_register(&h, -1, &given, &large_ops);
+    is_int((int)places, STARPU_MAXNODES,
+           "every node has a place for a structure of 3000 bytes, there or not");
+    ok(strcmp(((struct large *)starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM))->room, "given") == 0,
+       "and that of main memory is kept");
+    starpu_data_unregister(h);
+}
+
 int main(void)
 {
     sim_start(2, &(struct sim_config){ .devices = "1", .mem_mb = "16" });
     registered();
     private_copies();
     pieces();
+    large();
     starpu_shutdown();
     return done_testing();
 }

@@ -379,6 +379,38 @@ static void planned_meanwhile(void)
        "two threads plan, use and clean pieces of data that a third one uses as a whole");
 }
 
+/* ---- looked up meanwhile ---- */
+
+enum { SWITCHES = 300, VALUES = 8 };
+static int looked_up[VALUES];
+static atomic_int switched, unknown;
+
+static void *look_up(void *arg UNUSED)
+{
+    while (!switched) {
+        unknown += starpu_data_lookup(&looked_up[0]) == NULL;
+        starpu_data_lookup(&looked_up[VALUES / 2]); /* is there while it is partitioned */
+    }
+    return NULL;
+}
+
+static void looked_up_meanwhile(void)
+{
+    struct starpu_data_filter f = { .filter_func = starpu_vector_filter_block, .nchildren = 4 };
+    starpu_data_handle_t h;
+    pthread_t thread;
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)looked_up, VALUES, sizeof(int));
+    pthread_create(&thread, NULL, look_up, NULL);
+    for (int i = 0; i < SWITCHES; i++) {
+        starpu_data_partition(h, &f);
+        starpu_data_unpartition(h, STARPU_MAIN_RAM);
+    }
+    switched = 1;
+    pthread_join(thread, NULL);
+    starpu_data_unregister(h);
+    is_int(unknown, 0, "data is found by its address while another thread partitions it");
+}
+
 int main(void)
 {
     alarm(60);
@@ -396,6 +428,7 @@ int main(void)
     reading_again();
     two_threads();
     planned_meanwhile();
+    looked_up_meanwhile();
     starpu_shutdown();
     return done_testing();
 }
