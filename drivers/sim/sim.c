@@ -3,10 +3,10 @@
  * default.
  * Threads: see core/worker/driver.h. Owns: the devices. Not here: their memory and links (memory.c).
  *
- * It passes for a device of the kind that ORRERY_SIM_TYPE says: codelets' implementations for that kind run
- * on it, on the worker's own core, with addresses of memory that is apart from the program's; so do codelets
- * that only have a CPU implementation, unless ORRERY_SIM_RUN_CPU_FUNCS is 0. A kernel takes its real time or
- * its modelled time, the longer. */
+ * It passes for a device of the kind that ORRERY_SIM_TYPE says, or several kinds share the devices: codelets'
+ * implementations for that kind run on it, on the worker's own core, with addresses of memory that is apart
+ * from the program's; so do codelets that only have a CPU implementation, unless ORRERY_SIM_RUN_CPU_FUNCS is
+ * 0. A kernel takes its real time or its modelled time, the longer. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,21 +28,42 @@ struct sim_device {
 
 extern const struct orr_driver_ops orr_sim_driver;
 
-/* The kind that it passes for. */
-static const struct orr_kind *played(void)
+/* A kind for which it can pass; NULL: the word is none. */
+static const struct orr_kind *kind_by_word(const char *word, size_t length)
 {
-    const char *type = orr_env_string(ORR_SETTING(ORRERY_SIM_TYPE));
-    const struct orr_kind *k = type ? orr_kind_by_word(type, strlen(type)) : NULL;
+    const struct orr_kind *k = orr_kind_by_word(word, length);
     for (int i = 0; k && orr_drivers[i].ops; i++)
         if (orr_drivers[i].ops == &orr_sim_driver && orr_drivers[i].kind == k) return k;
-    if (type) orr_env_refuse(ORR_SETTING(ORRERY_SIM_TYPE), "a kind of device (cuda, opencl...)", "cuda");
-    return &orr_kinds[STARPU_CUDA_WORKER];
+    return NULL;
+}
+
+/* The kinds that the devices pass for, in turn; returns how many. */
+static unsigned kinds_played(const struct orr_kind *out[STARPU_NARCH])
+{
+    const char *types = orr_env_string(ORR_SETTING(ORRERY_SIM_TYPE));
+    unsigned count = 0;
+    for (const char *at = types; at && count < STARPU_NARCH;) {
+        size_t length = strcspn(at, ",");
+        if (!(out[count++] = kind_by_word(at, length))) {
+            orr_env_refuse(ORR_SETTING(ORRERY_SIM_TYPE), "kinds of devices (cuda, opencl...)", "cuda");
+            count = 0;
+            break;
+        }
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    if (count > 0) return count;
+    out[0] = &orr_kinds[STARPU_CUDA_WORKER];
+    return 1;
 }
 
 static int sim_count(const struct orr_kind *kind, const struct starpu_conf *conf)
 {
-    long n = orr_env_long(ORR_SETTING(ORRERY_SIM_DEVICES), 0, 0, STARPU_MAXNODES - 1);
-    if (n == 0 || played() != kind) return 0;
+    const struct orr_kind *kinds[STARPU_NARCH];
+    long devices = orr_env_long(ORR_SETTING(ORRERY_SIM_DEVICES), 0, 0, STARPU_MAXNODES - 1), n = 0;
+    if (devices == 0) return 0;
+    unsigned count = kinds_played(kinds);
+    for (long i = 0; i < devices; i++) n += kinds[i % count] == kind;
+    if (n == 0) return 0;
     long wanted = orr_kind_wanted(kind, conf, STARPU_MAXNODES);
     return (int)(wanted >= 0 && wanted < n ? wanted : n);
 }
