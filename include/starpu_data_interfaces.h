@@ -871,7 +871,11 @@ void starpu_coo_data_register(starpu_data_handle_t *handleptr, int home_node, ui
 
 /* ---- Multiformat: nx elements that have one layout for each kind of device ---- */
 
-/* The layouts, and the codelets that convert: one buffer, whose pointers of both layouts are set. */
+/* The layouts (sizes of an element; 0: the kind of device uses the CPU's), and the codelets that convert. A
+ * task finds what it reads in the layout of its worker: cpu_ptr, or the device's pointer. A codelet that
+ * converts has one buffer, with the pointers of both layouts, and runs where its result is wanted: to a
+ * device's layout on a worker of the device, to the CPU's in main memory, on a CPU worker before its task, or
+ * on a thread that has brought the data for who is no task. */
 struct starpu_multiformat_data_interface_ops {
     size_t cpu_elemsize;
     size_t cuda_elemsize;
@@ -892,8 +896,10 @@ struct starpu_multiformat_interface {
     struct starpu_multiformat_data_interface_ops *ops;
 };
 
-/* Registers `nx` elements at `ptr` in the CPU layout of `format_ops` (borrowed until
- * unregistration). */
+/* Registers `nx` elements at `ptr` in the CPU layout of `format_ops` (borrowed until unregistration).
+ * `home_node`: STARPU_MAIN_RAM, or -1. What the program acquires in main memory, packs or sends is in the
+ * CPU's layout; what it acquires on a device's node is in the device's if it is there already, else in the
+ * CPU's. */
 void starpu_multiformat_data_register(starpu_data_handle_t *handle, int home_node, void *ptr, size_t nx,
                                       struct starpu_multiformat_data_interface_ops *format_ops);
 

@@ -21,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/layouts.h"
 #include "core/data/transfer.h"
 
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
@@ -44,10 +45,23 @@ void orr_data_update_ready_locked(struct orr_data *h)
 
 enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */
 
+/* One that has the layout of dst already, and a direct way there; -1: none. */
+static int source_in_layout(struct orr_data *h, unsigned dst)
+{
+    unsigned wanted = orr_layout_of_node(h, dst);
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (n != dst && h->replicates[n].state != ORR_INVALID && (orr_layouts(h, n) & wanted) &&
+            orr_nodes_reach(n, dst))
+            return (int)n;
+    return -1;
+}
+
 /* The place of the best valid copy for dst, or -1. Main memory first; else one from which there is a direct
  * way. */
-static int best_source(struct orr_data *h, unsigned dst)
+int orr_transfer_source_locked(struct orr_data *h, unsigned dst)
 {
+    int ready = orr_unlikely(h->formats) ? source_in_layout(h, dst) : -1;
+    if (ready >= 0) return ready;
     if (h->replicates[STARPU_MAIN_RAM].state != ORR_INVALID) return STARPU_MAIN_RAM;
     int any = -1;
     for (unsigned n = 1; n < h->nnodes; n++) {
@@ -60,7 +74,7 @@ static int best_source(struct orr_data *h, unsigned dst)
 
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
 {
-    if (with_bytes && best_source(h, dst) < 0) return false;
+    if (with_bytes && orr_transfer_source_locked(h, dst) < 0) return false;
     t->handle = h;
     t->dst = (uint16_t)dst;
     t->src = -1;
@@ -73,7 +87,7 @@ bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, uns
 
 void orr_transfer_choose_source_locked(struct orr_transfer *t)
 {
-    t->src = (int16_t)best_source(t->handle, t->dst);
+    t->src = (int16_t)orr_transfer_source_locked(t->handle, t->dst);
     if (t->src >= 0) t->handle->replicates[t->src].users++;
 }
 
@@ -91,13 +105,16 @@ static void attach(struct orr_fetch *f, struct orr_transfer *t)
     if (f->node == t->dst && !t->eviction) orr_transfer_urge_locked(t, urgency_of(f));
 }
 
-/* Declares the copy on node the only valid one. */
-static void own(struct orr_data *h, unsigned node)
+/* Declares the copy that f writes the only valid one. */
+static void own(const struct orr_fetch *f)
 {
+    struct orr_data *h = f->handle;
+    unsigned node = f->node;
     for (unsigned n = 0; n < h->nnodes; n++) h->replicates[n].state = n == node ? ORR_OWNED : ORR_INVALID;
     h->replicates[node].writing = h->nnodes > 1;
     h->initialized = true;
     h->lost = false;
+    if (orr_unlikely(h->formats)) orr_layouts_own(f);
     orr_data_update_ready_locked(h);
 }
 
@@ -137,10 +154,12 @@ static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *st
         attach(f, busy);
         return STEP_WAIT;
     }
-    if ((read && r->state == ORR_INVALID) || !r->allocated) {
+    unsigned convert = orr_unlikely(h->formats) ? orr_layout_missing(f) : 0;
+    if ((read && r->state == ORR_INVALID) || !r->allocated || convert) {
         if (f->prefetch && h->nnodes > 1 && !f->has_turn && !orr_prefetch_turn_locked(f)) return STEP_WAIT;
         if (!spare) return STEP_NEEDS_TRANSFER;
-        if (!orr_transfer_prepare_locked(spare, h, f->node, read)) return -ENODATA;
+        if (!orr_transfer_prepare_locked(spare, h, f->node, read && !convert)) return -ENODATA;
+        spare->converts = (uint8_t)convert;
         new_transfer(spare, f);
         attach(f, spare);
         *started_out = true;
@@ -150,7 +169,7 @@ static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *st
         f->pinned = true;
         r->users++;
     }
-    if (write) own(h, f->node);
+    if (write) own(f);
     return STEP_DONE;
 }
 
@@ -226,6 +245,12 @@ bool orr_prefetch_start_next(unsigned node)
     return true;
 }
 
+void orr_fetch_fail(struct orr_fetch *f, int status)
+{
+    unpin(f);
+    f->done(f, status);
+}
+
 int orr_fetch_start(struct orr_fetch *f)
 {
     f->pinned = f->has_turn = false;
@@ -269,16 +294,30 @@ void orr_transfers_wait(struct orr_event *e)
     orr_thread_blocked_end();
 }
 
-int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode)
+static int fetch_and_wait(struct orr_data *h, unsigned node, int mode, unsigned layout)
 {
-    struct blocking_fetch b = {
-        .fetch = { .done = wake_blocked, .handle = h, .node = (uint16_t)node, .mode = (uint16_t)mode }
-    };
+    struct blocking_fetch b = { .fetch = { .done = wake_blocked,
+                                           .handle = h,
+                                           .node = (uint16_t)node,
+                                           .mode = (uint16_t)mode,
+                                           .layout = (uint8_t)layout } };
     orr_event_init(&b.done);
     int r = orr_fetch_start(&b.fetch);
     if (r) return r < 0 ? r : 0;
     orr_transfers_wait(&b.done);
     return b.status;
+}
+
+int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode)
+{
+    return fetch_and_wait(h, node, mode, 0);
+}
+
+int orr_fetch_layout(struct orr_data *h, unsigned node, unsigned layout)
+{
+    int r = fetch_and_wait(h, node, STARPU_R, layout);
+    if (r == 0) orr_fetch_end(h, node, STARPU_R);
+    return r;
 }
 
 /* ---- the end of a use ---- */

@@ -22,7 +22,10 @@ struct orr_fetch {
                       write */
     bool idle;     /* only when the bus is idle */
     int prio;
-    bool quiet; /* the caller says itself why it failed */
+    bool quiet;     /* the caller says itself why it failed */
+    uint8_t layout; /* of multiformat data (layouts.h): 0: as the program uses it, in main memory the CPU's
+                     * and on a device as it is; ORR_LAYOUT_ANY; or the one to convert to: then this thread is
+                     * a worker of the node, which has the copy, and starts the fetch */
     /* The fetches of one task (this one among them), NULL when it is alone: what they hold does not count as
      * held by others when it is decided whether room may yet come. Borrowed until done. */
     const struct orr_fetch *set;
@@ -44,6 +47,9 @@ ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);
 /* A writer goes on as a reader: its value may be brought elsewhere now, and is where the program wants it
  * (write-through). orr_fetch_end with STARPU_R is still due. */
 void orr_fetch_downgrade(struct orr_data *h, unsigned node);
+
+/* Puts h's copy on a node of this worker's, which holds it, into a layout. 0, or -EIO, which was said. */
+int orr_fetch_layout(struct orr_data *h, unsigned node, unsigned layout);
 
 /* orr_fetch_start + waiting; progress of all devices is driven meanwhile. 0 or a negative error. */
 int orr_fetch_blocking(struct orr_data *h, unsigned node, int mode);

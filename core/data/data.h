@@ -71,6 +71,7 @@ struct orr_data {
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
     bool partitioned;
+    bool formats;         /* its copies are in one layout or several (layouts.h) [const] */
     _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
                            * between submitters and workers [written: lock] */
     _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
@@ -120,8 +121,10 @@ struct orr_data_hooks {
     /* The owner of an access that has its handle but cannot start yet gives it back, to be granted anew. With
      * the lock. */
     bool (*reclaim)(struct orr_access *holder);
-    bool (*in_task)(void);              /* the calling thread runs a task body or callback: must not block */
-    const char *(*where)(void);         /* "in task NAME", for messages */
+    bool (*in_task)(void);      /* the calling thread runs a task body or callback: must not block */
+    const char *(*where)(void); /* "in task NAME", for messages */
+    /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
+    int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
     void (*forget)(struct orr_data *h); /* a handle with h->mpi ends; set by liborrery-mpi */
 };
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;

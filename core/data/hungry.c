@@ -36,6 +36,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/layouts.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
 
@@ -111,8 +112,9 @@ void orr_transfer_urge_locked(struct orr_transfer *t, enum orr_urgency u)
 
 enum served { FED, WAITS, LEAVES, NEVER, DROPPED };
 
-static size_t wanted_bytes(struct orr_data *h)
+static size_t wanted_bytes(struct orr_data *h, unsigned node)
 {
+    if (orr_unlikely(h->formats)) return orr_layouts_bytes(h, node);
     if (h->ops->get_alloc_size) return h->ops->get_alloc_size(h);
     return h->ops->get_size ? h->ops->get_size(h) : 1;
 }
@@ -275,7 +277,7 @@ void orr_memory_ask(struct orr_transfer *t)
 {
     unsigned node = t->dst; /* t may be gone as soon as it is on the list */
     struct orr_memory *m = &orr_memories[node];
-    t->bytes = wanted_bytes(t->handle);
+    t->bytes = wanted_bytes(t->handle, t->dst);
     orr_spin_lock(&m->lock);
     m->incoming--;
     t->hungry = true;

@@ -7,6 +7,7 @@ liborrery_la_SOURCES += core/data/registry.c core/data/registry.h
 liborrery_la_SOURCES += core/data/acquire.c
 liborrery_la_SOURCES += core/data/coherency.c core/data/coherency.h
 liborrery_la_SOURCES += core/data/transfer.c core/data/transfer.h
+liborrery_la_SOURCES += core/data/convert.c core/data/layouts.h
 liborrery_la_SOURCES += core/data/eviction.c
 liborrery_la_SOURCES += core/data/hungry.c core/data/starving.h
 liborrery_la_SOURCES += core/data/prefetch.c

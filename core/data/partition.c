@@ -27,6 +27,7 @@
 #include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
+#include "core/data/layouts.h"
 #include "core/data/filters/cut.h"
 #include "core/data/registry.h"
 #include "core/data/transfer.h"
@@ -314,6 +315,8 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
     r->allocated = true;
     r->ours = false;
     if (plan->valid) r->state = ORR_OWNED;
+    if (child->formats)
+        orr_layouts_set(child, STARPU_MAIN_RAM, ORR_LAYOUT_CPU); /* as the parent is fetched */
     child->initialized = plan->valid;
     child->lost = plan->parent->lost;
     orr_data_update_ready_locked(child);

@@ -17,6 +17,7 @@
 #include "core/base/alloc.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/layouts.h"
 
 struct orr_memory orr_memories[STARPU_MAXNODES];
 _Atomic uint32_t orr_transfers_active;
@@ -57,6 +58,7 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
 {
     const struct starpu_data_copy_methods *m = h->ops->copy_methods;
     if (!orr_nodes_reach(src, dst)) return false;
+    if (orr_unlikely(h->formats) && !orr_layouts_fit(h, src, dst)) return false;
     if (!src || !dst || !m || m->any_to_any) {
         if (!m || !m->can_copy || !src || !dst) return true;
         void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
@@ -69,7 +71,7 @@ static void copy(struct orr_transfer *t)
 {
     int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
     if (r != -EAGAIN) {
-        if (r) {
+        if (r && !(r == -ENOMEM && t->quiet)) {
             char label[64];
             orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s",
                       orr_data_label(t->handle, label, sizeof label), t->src, orr_nodes[t->src].name, t->dst,
@@ -77,7 +79,7 @@ static void copy(struct orr_transfer *t)
                       r == -ENOSYS ? "its interface has no method for that; give it any_to_any"
                                    : strerror(-r));
         }
-        orr_transfer_finish(t, r ? -EIO : 0);
+        orr_transfer_finish(t, r && r != -ENOMEM ? -EIO : r);
         return;
     }
     struct orr_memory *m = &orr_memories[t->dst];
@@ -109,7 +111,7 @@ static void arrived_in_ram(struct orr_fetch *f, int status)
     const struct starpu_data_copy_methods *m = t->handle->ops->copy_methods;
     if (status == 0)
         t->src = STARPU_MAIN_RAM; /* pinned by the fetch */
-    else if (status == -ENOMEM && m && m->any_to_any)
+    else if (status == -ENOMEM && m && m->any_to_any && t->via.layout == ORR_LAYOUT_ANY)
         choose_source(t); /* starpu_interface_copy goes through a buffer */
     if (t->src >= 0) {
         copy(t);
@@ -124,21 +126,29 @@ static void copy_by_ram(struct orr_transfer *t)
 {
     struct orr_data *h = t->handle;
     unsigned src = (unsigned)t->src;
+    bool as_it_is = !h->formats || (orr_layouts(h, src) & orr_layout_of_node(h, t->dst));
     orr_spin_lock(&h->queue.lock);
     h->replicates[src].users--;
     orr_spin_unlock(&h->queue.lock);
     t->src = -1;
     /* Waiters for memory there may evict the source now: writing it back brings it to main memory as well. */
     orr_memory_feed(src);
-    t->via = (struct orr_fetch){
-        .done = arrived_in_ram, .handle = h, .node = STARPU_MAIN_RAM, .mode = STARPU_R, .quiet = true
-    };
+    t->via = (struct orr_fetch){ .done = arrived_in_ram,
+                                 .handle = h,
+                                 .node = STARPU_MAIN_RAM,
+                                 .mode = STARPU_R,
+                                 .quiet = true,
+                                 .layout = as_it_is ? ORR_LAYOUT_ANY : ORR_LAYOUT_CPU };
     int r = orr_fetch_start(&t->via);
     if (r) arrived_in_ram(&t->via, r < 0 ? r : 0);
 }
 
 static void start_copy(struct orr_transfer *t)
 {
+    if (orr_unlikely(t->converts)) {
+        orr_convert(t);
+        return;
+    }
     if (!t->brings) {
         orr_transfer_finish(t, 0);
         return;
@@ -374,18 +384,34 @@ void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
     }
 }
 
+/* A conversion failed: who needs the bytes only, or nothing of them, goes on. */
+static void tell_not_converted(struct orr_fetch *waiters, int status)
+{
+    while (waiters) {
+        struct orr_fetch *f = waiters;
+        waiters = f->next;
+        if (f->prefetch || orr_layout_wanted(f))
+            orr_fetch_fail(f, status);
+        else
+            orr_fetch_resume(f);
+    }
+}
+
 void orr_transfer_finish(struct orr_transfer *t, int status)
 {
     unsigned dst = t->dst;
     int src = t->src;
-    bool in_chunk = t->in_chunk;
+    bool in_chunk = t->in_chunk, not_converted = t->converts && status;
     struct orr_transfer *evict = NULL;
     retire(t);
     orr_add_relaxed(&orr_transfers_moved, 1);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
     if (evict) orr_waiters_tell(orr_eviction_run(evict), (unsigned)src, -EAGAIN);
-    orr_waiters_tell(waiters, dst, status);
+    if (orr_unlikely(not_converted))
+        tell_not_converted(waiters, status);
+    else
+        orr_waiters_tell(waiters, dst, status);
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
     if (src > 0) orr_memory_feed((unsigned)src);

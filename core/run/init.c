@@ -30,6 +30,7 @@
 #include "core/task/task.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
+#include "core/worker/convert.h"
 #include "core/worker/combined.h"
 #include "core/worker/counters.h"
 #include "core/worker/crash.h"
@@ -219,7 +220,8 @@ static int bring_up(struct starpu_conf *conf)
                                               .reduction_start = orr_redux_start,
                                               .reclaim = orr_task_reclaim,
                                               .in_task = in_task,
-                                              .where = where };
+                                              .where = where,
+                                              .convert = orr_convert_here };
     if ((r = orr_topo_init()) != 0) return r;
     doubt(conf);
     orr_nodes_init();

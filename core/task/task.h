@@ -119,6 +119,7 @@ enum orr_task_flag {
     ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
     ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
     ORR_TF_NODES = 1 << 24,     /* rare->nodes says where its data are wanted */
+    ORR_TF_FORMATS = 1 << 25,   /* multiformat data was fetched for it: to be converted before it runs */
 };
 
 struct orr_task {

@@ -13,6 +13,11 @@ static bool allowed_by_mask(const struct starpu_task *p, unsigned id)
     return p->workerids_len == 0 || (id / 32 < p->workerids_len && (p->workerids[id / 32] >> (id % 32) & 1));
 }
 
+bool orr_worker_borrows(const struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    return w->functions == 0 && !orr_kind_functions(orr_kinds[w->type].functions, cl)[0];
+}
+
 starpu_cpu_func_t orr_worker_function_borrowed(const struct orr_worker *w, const struct starpu_codelet *cl,
                                                unsigned nimpl)
 {

@@ -19,6 +19,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
+#include "core/data/layouts.h"
 #include "core/mem/node.h"
 #include "core/task/redux.h"
 #include "core/worker/member.h"
@@ -193,11 +194,13 @@ static int load_prepare(struct load *l, struct orr_worker *w, struct orr_task *t
         }
         itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
         if (in.node < 0 || named_before(t, i)) continue;
+        if (orr_unlikely(in.data->formats)) t->flags |= ORR_TF_FORMATS;
         l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
                                                      .handle = in.data,
                                                      .node = (uint16_t)in.node,
                                                      .mode = (uint16_t)in.mode,
                                                      .quiet = quiet,
+                                                     .layout = ORR_LAYOUT_ANY,
                                                      .set = l->fetches,
                                                      .arg = l };
         if (in.node != STARPU_MAIN_RAM) l->nodes |= UINT32_C(1) << in.node;
@@ -251,10 +254,9 @@ static void wait_a_little(struct orr_worker *w, bool (*poll)(void), struct orr_e
     orr_store_relaxed(&w->waits_for_data, false);
 }
 
-int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
+static int load_blocking(struct orr_worker *w, struct orr_task *t)
 {
     struct load l;
-    if (t->flags & ORR_TF_FETCHED) return 0;
     int r = load_prepare(&l, w, t, false);
     if (r) return r;
     do {
@@ -264,6 +266,75 @@ int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
         while (!orr_event_is_set(&l.loaded)) wait_a_little(w, orr_transfers_poll, &l.loaded, &since);
     } while (orr_load_relaxed(&l.status) == -EAGAIN);
     return load_finish(&l);
+}
+
+/* The node whose interface a task was given; -1: none of h's. */
+static int node_given(struct orr_data *h, const void *itf)
+{
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (h->replicates[n].interface == itf) return (int)n;
+    return -1;
+}
+
+/* What was fetched as datum i. False: nothing. */
+static bool was_fetched(struct orr_worker *w, struct orr_task *t, unsigned i, unsigned n, struct input *out)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    int mode = combined_mode(t, h, n);
+    if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) return false;
+    if (mode & STARPU_SCRATCH) {
+        h = h->rare->scratch_per_worker[w->id];
+        mode = STARPU_SCRATCH;
+    } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
+        h = h->rare->redux_per_worker[w->id];
+        mode = STARPU_RW;
+    }
+    *out = (struct input){ .data = h,
+                           .node = node_given(h, STARPU_TASK_GET_INTERFACES(t->pub)[i]),
+                           .mode = mode };
+    return out->node >= 0;
+}
+
+/* ---- layouts ---- */
+
+/* The layout in which t's implementation on w sees h on a node. */
+static unsigned layout_for(struct orr_worker *w, struct orr_task *t, struct orr_data *h, unsigned node)
+{
+    return orr_worker_borrows(w, t->pub->cl) ? ORR_LAYOUT_CPU : orr_layout_of_node(h, node);
+}
+
+static int convert_input(struct orr_worker *w, struct orr_task *t, const struct input *in)
+{
+    struct orr_data *h = in->data;
+    unsigned node = (unsigned)in->node, layout = layout_for(w, t, h, node);
+    int r = in->mode & STARPU_R ? orr_fetch_layout(h, node, layout) : 0;
+    if (r || !(in->mode & (STARPU_W | STARPU_SCRATCH))) return r;
+    orr_spin_lock(&h->queue.lock);
+    orr_layouts_set(h, node, layout); /* the others are no longer true */
+    orr_spin_unlock(&h->queue.lock);
+    return 0;
+}
+
+/* Multiformat data that were fetched are put into the layout that t uses, here, on its worker; that needs no
+ * memory and waits for other conversions only. On an error the uses are ended. */
+static int convert_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    int r = 0;
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        struct input in;
+        if (was_fetched(w, t, i, n, &in) && in.data->formats) r = convert_input(w, t, &in);
+    }
+    if (r == 0) return 0;
+    orr_task_inputs_done(w, t);
+    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    return r;
+}
+
+int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    int r = t->flags & ORR_TF_FETCHED ? 0 : load_blocking(w, t);
+    return r == 0 && orr_unlikely(t->flags & ORR_TF_FORMATS) ? convert_inputs(w, t) : r;
 }
 
 /* The datum of t that has no value; NULL: they all have one. */
@@ -287,32 +358,12 @@ void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int statu
         orr_task_name(t), w->id, w->node, none ? orr_data_why_none(none) : strerror(-status));
 }
 
-/* The node whose interface a task was given; -1: none of h's. */
-static int node_given(struct orr_data *h, const void *itf)
-{
-    for (unsigned n = 0; n < h->nnodes; n++)
-        if (h->replicates[n].interface == itf) return (int)n;
-    return -1;
-}
-
 void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)
 {
-    struct starpu_task *p = t->pub;
-    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
-    void **itf = STARPU_TASK_GET_INTERFACES(p);
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
     for (unsigned i = 0; i < n; i++) {
-        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
-        int mode = combined_mode(t, h, n);
-        if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) continue;
-        if (mode & STARPU_SCRATCH) {
-            h = h->rare->scratch_per_worker[w->id];
-            mode = STARPU_SCRATCH;
-        } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
-            h = h->rare->redux_per_worker[w->id];
-            mode = STARPU_RW;
-        }
-        int node = node_given(h, itf[i]);
-        if (node >= 0) orr_fetch_end(h, (unsigned)node, mode);
+        struct input in;
+        if (was_fetched(w, t, i, n, &in)) orr_fetch_end(in.data, (unsigned)in.node, in.mode);
     }
 }
 

@@ -130,6 +130,9 @@ void orr_admission_init(void);
 starpu_cpu_func_t orr_worker_function_borrowed(const struct orr_worker *w, const struct starpu_codelet *cl,
                                                unsigned nimpl);
 
+/* Whether what w runs of a codelet is for CPUs, though w is none. */
+bool orr_worker_borrows(const struct orr_worker *w, const struct starpu_codelet *cl);
+
 /* What implementation nimpl of a codelet is on w; NULL: it has none. */
 static inline starpu_cpu_func_t orr_worker_function(const struct orr_worker *w,
                                                     const struct starpu_codelet *cl, unsigned nimpl)

@@ -21,8 +21,9 @@ UNUSED static void sim_setting(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* Starts with CPU workers and simulated CUDA devices. */
-UNUSED static void sim_start(int cpus, const struct sim_config *c)
+/* Starts with CPU workers and simulated devices of these kinds (NULL: CUDA) under a policy (NULL: the usual).
+ */
+UNUSED static void sim_start_as(int cpus, const struct sim_config *c, const char *kinds, const char *policy)
 {
     sim_setting("ORRERY_SIM_DEVICES", c->devices);
     sim_setting("ORRERY_SIM_MEM_MB", c->mem_mb);
@@ -30,10 +31,11 @@ UNUSED static void sim_start(int cpus, const struct sim_config *c)
     sim_setting("ORRERY_SIM_LATENCY_US", c->latency_us);
     sim_setting("ORRERY_SIM_KERNEL_US", c->kernel_us);
     sim_setting("ORRERY_SIM_PEERS", c->peers);
-    sim_setting("ORRERY_SIM_TYPE", NULL);
+    sim_setting("ORRERY_SIM_TYPE", kinds);
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = cpus;
+    conf.sched_policy_name = policy;
     conf.ncuda = -1;
     conf.precedence_over_environment_variables = 1;
     int status = starpu_init(&conf);
@@ -41,6 +43,12 @@ UNUSED static void sim_start(int cpus, const struct sim_config *c)
         printf("Bail out! starpu_init returned %d\n", status);
         exit(1);
     }
+}
+
+/* With simulated CUDA devices. */
+UNUSED static void sim_start(int cpus, const struct sim_config *c)
+{
+    sim_start_as(cpus, c, NULL, NULL);
 }
 
 /* The worker of device dev, and its memory node. */

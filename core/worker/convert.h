@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* convert.h: running the codelets that convert multiformat data.
+ * Threads: a worker of the node; for main memory any that may call functions of the program. Owns: nothing.
+ * Not here: when a conversion is due (core/data/layouts.h). */
+#ifndef ORR_WORKER_CONVERT_H
+#define ORR_WORKER_CONVERT_H
+
+#include <starpu.h>
+
+struct orr_data;
+
+/* Runs codelet cl on the copy of h on a node, which nobody throws out meanwhile. 0, -ENODEV: it cannot be run
+ * on this thread for that node, or -ENOMEM. */
+int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
+
+#endif

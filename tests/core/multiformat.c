@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Multiformat data: each task finds it in the layout of its worker, made there by the codelets that convert,
+ * and no more often than needed; everybody else finds the CPU's. Threads: main and the workers. Owns: the
+ * points of each case. Not here: interfaces of one layout (interfaces.c), copies in general
+ * (coherency_places.c).
+ */
+#include "orrery.h"
+#include "tests/core/sim_helper.h"
+
+enum { N = 50 };
+
+/* CPUs have points, CUDA first all x and then all y, OpenCL wide elements in the order y, x. */
+struct point {
+    int x, y;
+};
+struct wide {
+    long y, x;
+};
+
+static atomic_int to_cuda, from_cuda, to_opencl, from_opencl, misplaced, wrong;
+
+static bool on(enum starpu_worker_archtype type)
+{
+    int w = starpu_worker_get_id();
+    return w >= 0 && starpu_worker_get_type(w) == type;
+}
+
+static void cpu_to_cuda_func(void *buffers[], void *arg UNUSED)
+{
+    const struct point *from = STARPU_MULTIFORMAT_GET_CPU_PTR(buffers[0]);
+    int *to = STARPU_MULTIFORMAT_GET_CUDA_PTR(buffers[0]);
+    size_t n = STARPU_MULTIFORMAT_GET_NX(buffers[0]);
+    for (size_t i = 0; i < n; i++) to[i] = from[i].x, to[n + i] = from[i].y;
+    to_cuda++;
+    if (!on(STARPU_CUDA_WORKER)) misplaced++;
+}
+
+static void cuda_to_cpu_func(void *buffers[], void *arg UNUSED)
+{
+    const int *from = STARPU_MULTIFORMAT_GET_CUDA_PTR(buffers[0]);
+    struct point *to = STARPU_MULTIFORMAT_GET_CPU_PTR(buffers[0]);
+    size_t n = STARPU_MULTIFORMAT_GET_NX(buffers[0]);
+    for (size_t i = 0; i < n; i++) to[i] = (struct point){ from[i], from[n + i] };
+    from_cuda++;
+}
+
+static void cpu_to_opencl_func(void *buffers[], void *arg UNUSED)
+{
+    const struct point *from = STARPU_MULTIFORMAT_GET_CPU_PTR(buffers[0]);
+    struct wide *to = STARPU_MULTIFORMAT_GET_OPENCL_PTR(buffers[0]);
+    size_t n = STARPU_MULTIFORMAT_GET_NX(buffers[0]);
+    for (size_t i = 0; i < n; i++) to[i] = (struct wide){ from[i].y, from[i].x };
+    to_opencl++;
+    if (!on(STARPU_OPENCL_WORKER)) misplaced++;
+}
+
+static void opencl_to_cpu_func(void *buffers[], void *arg UNUSED)
+{
+    const struct wide *from = STARPU_MULTIFORMAT_GET_OPENCL_PTR(buffers[0]);
+    struct point *to = STARPU_MULTIFORMAT_GET_CPU_PTR(buffers[0]);
+    size_t n = STARPU_MULTIFORMAT_GET_NX(buffers[0]);
+    for (size_t i = 0; i < n; i++) to[i] = (struct point){ (int)from[i].x, (int)from[i].y };
+    from_opencl++;
+}
+
+static struct starpu_codelet cpu_to_cuda_cl = {
+    .cuda_funcs = { cpu_to_cuda_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "cpu to cuda"
+};
+static struct starpu_codelet cuda_to_cpu_cl = {
+    .cpu_funcs = { cuda_to_cpu_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "cuda to cpu"
+};
+static struct starpu_codelet cpu_to_opencl_cl = {
+    .opencl_funcs = { cpu_to_opencl_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "cpu to opencl"
+};
+static struct starpu_codelet opencl_to_cpu_cl = {
+    .cpu_funcs = { opencl_to_cpu_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "opencl to cpu"
+};
+
+static struct starpu_multiformat_data_interface_ops formats = {
+    .cpu_elemsize = sizeof(struct point),
+    .cuda_elemsize = 2 * sizeof(int),
+    .opencl_elemsize = sizeof(struct wide),
+    .cpu_to_cuda_cl = &cpu_to_cuda_cl,
+    .cuda_to_cpu_cl = &cuda_to_cpu_cl,
+    .cpu_to_opencl_cl = &cpu_to_opencl_cl,
+    .opencl_to_cpu_cl = &opencl_to_cpu_cl,
+};
+
+/* Point i of value v is (v + i, v - i). A task checks against arg, and then writes arg + 1; STARPU_W alone
+ * only writes. */
+static void on_layout(int *x, int *y, size_t i, int v, int mode)
+{
+    if ((mode & STARPU_R) && (*x != v + (int)i || *y != v - (int)i)) wrong++;
+    if (mode & STARPU_W) *x = v + 1 + (int)i, *y = v + 1 - (int)i;
+}
+
+static int mode_now(void)
+{
+    return starpu_task_get_current()->cl->modes[0];
+}
+
+static void cpu_func(void *buffers[], void *arg)
+{
+    struct point *p = STARPU_MULTIFORMAT_GET_CPU_PTR(buffers[0]);
+    for (size_t i = 0; i < STARPU_MULTIFORMAT_GET_NX(buffers[0]); i++)
+        on_layout(&p[i].x, &p[i].y, i, (int)(intptr_t)arg, mode_now());
+}
+
+static void cuda_func(void *buffers[], void *arg)
+{
+    int *p = STARPU_MULTIFORMAT_GET_CUDA_PTR(buffers[0]);
+    size_t n = STARPU_MULTIFORMAT_GET_NX(buffers[0]);
+    for (size_t i = 0; i < n; i++) on_layout(&p[i], &p[n + i], i, (int)(intptr_t)arg, mode_now());
+}
+
+static void opencl_func(void *buffers[], void *arg)
+{
+    struct wide *p = STARPU_MULTIFORMAT_GET_OPENCL_PTR(buffers[0]);
+    for (size_t i = 0; i < STARPU_MULTIFORMAT_GET_NX(buffers[0]); i++) {
+        int x = (int)p[i].x, y = (int)p[i].y;
+        on_layout(&x, &y, i, (int)(intptr_t)arg, mode_now());
+        if (mode_now() & STARPU_W) p[i] = (struct wide){ y, x };
+    }
+}
+
+#define LAYOUT_CODELET(mode)                                                                                 \
+    {                                                                                                        \
+        .cpu_funcs = { cpu_func }, .cuda_funcs = { cuda_func }, .opencl_funcs = { opencl_func },             \
+        .nbuffers = 1, .modes = {                                                                            \
+            mode                                                                                             \
+        }                                                                                                    \
+    }
+static struct starpu_codelet read_cl = LAYOUT_CODELET(STARPU_R);
+static struct starpu_codelet write_cl = LAYOUT_CODELET(STARPU_W);
+static struct starpu_codelet update_cl = LAYOUT_CODELET(STARPU_RW);
+static struct starpu_codelet cpu_update_cl = { .cpu_funcs = { cpu_func },
+                                               .nbuffers = 1,
+                                               .modes = { STARPU_RW } };
+
+static int cpu_worker(void)
+{
+    return starpu_worker_get_by_type(STARPU_CPU_WORKER, 0);
+}
+static int opencl_worker(void)
+{
+    return starpu_worker_get_by_type(STARPU_OPENCL_WORKER, 0);
+}
+
+static struct starpu_task *use_task(struct starpu_codelet *cl, int worker, starpu_data_handle_t h, int value)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = cl;
+    task->handles[0] = h;
+    task->cl_arg = (void *)(intptr_t)value;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)worker;
+    return task;
+}
+
+static void use(struct starpu_codelet *cl, int worker, starpu_data_handle_t h, int value)
+{
+    if (starpu_task_submit(use_task(cl, worker, h, value)) != 0) wrong++;
+}
+
+static void fill(struct point *p, int v)
+{
+    for (int i = 0; i < N; i++) p[i] = (struct point){ v + i, v - i };
+}
+
+static bool has(const struct point *p, int v)
+{
+    for (int i = 0; p && i < N; i++)
+        if (p[i].x != v + i || p[i].y != v - i) return false;
+    return p != NULL;
+}
+
+static starpu_data_handle_t points(struct point *at, int v)
+{
+    starpu_data_handle_t h;
+    if (at) fill(at, v);
+    starpu_multiformat_data_register(&h, at ? STARPU_MAIN_RAM : -1, at, N, &formats);
+    return h;
+}
+
+/* What is found in main memory while h is acquired; wrong values are counted. */
+static void acquire_and_check(starpu_data_handle_t h, int v)
+{
+    if (starpu_data_acquire(h, STARPU_R) != 0) {
+        wrong++;
+        return;
+    }
+    if (!has(starpu_data_get_local_ptr(h), v)) wrong++;
+    starpu_data_release(h);
+}
+
+static void forget(void)
+{
+    to_cuda = from_cuda = to_opencl = from_opencl = misplaced = wrong = 0;
+}
+
+static bool all_right(void)
+{
+    return starpu_task_wait_for_all() == 0 && wrong == 0 && misplaced == 0;
+}
+
+/* ---- one device ---- */
+
+static void round_trips(const char *type)
+{
+    struct point memory[N];
+    sim_start_as(1, &(struct sim_config){ .devices = "1" }, type, NULL);
+    bool opencl = strcmp(type, "opencl") == 0;
+    int dev = opencl ? opencl_worker() : sim_worker(0);
+    atomic_int *there = opencl ? &to_opencl : &to_cuda, *back = opencl ? &from_opencl : &from_cuda;
+    forget();
+    starpu_data_handle_t h = points(memory, 7);
+    use(&update_cl, dev, h, 7);
+    use(&update_cl, dev, h, 8);
+    ok(all_right() && *there == 1 && *back == 0,
+       "%s: a device's task finds the device's layout, made once, on its worker", type);
+    use(&update_cl, cpu_worker(), h, 9);
+    ok(all_right() && *there == 1 && *back == 1, "%s: a CPU's task finds the CPU's again", type);
+    forget();
+    use(&read_cl, dev, h, 10);
+    use(&read_cl, cpu_worker(), h, 10);
+    use(&read_cl, dev, h, 10);
+    ok(all_right() && *there == 1 && *back == 0, "%s: a value that is read in both is converted once", type);
+    forget();
+    use(&write_cl, dev, h, 20);
+    acquire_and_check(h, 21);
+    acquire_and_check(h, 21);
+    ok(all_right() && *there == 0 && *back == 1,
+       "%s: what is written needs no conversion before, and is acquired in the CPU's layout", type);
+    use(&update_cl, dev, h, 21);
+    starpu_data_unregister(h);
+    ok(all_right() && has(memory, 22), "%s: data goes home in the CPU's layout", type);
+    starpu_shutdown();
+}
+
+static atomic_int called;
+static void check_in_callback(void *arg)
+{
+    starpu_data_handle_t h = arg;
+    if (!has(starpu_data_get_local_ptr(h), 5)) wrong++;
+    starpu_data_release(h);
+    called++;
+}
+
+static void halves(void *father, void *child, struct starpu_data_filter *f UNUSED, unsigned i, unsigned parts)
+{
+    struct starpu_multiformat_interface *from = father, *to = child;
+    *to = *from;
+    to->nx = N / parts;
+    if (from->cpu_ptr) to->cpu_ptr = (struct point *)from->cpu_ptr + i * to->nx;
+}
+
+static void other_ways(void)
+{
+    struct point memory[N], copied[N];
+    sim_start(1, &(struct sim_config){ .devices = "1" });
+    int dev = sim_worker(0);
+    forget();
+    starpu_data_handle_t h = points(NULL, 0), copy = points(copied, 0);
+    use(&write_cl, dev, h, 4);
+    starpu_data_acquire_cb(h, STARPU_R, check_in_callback, h);
+    while (!called) sched_yield();
+    ok(all_right() && called == 1, "a callback finds the CPU's layout of what a device wrote");
+    use(&write_cl, dev, h, 9);
+    starpu_data_cpy(copy, h, 0, NULL, NULL);
+    ok(all_right(), "data in a device's layout is copied");
+    starpu_data_unregister(copy);
+    ok(has(copied, 10), "and the copy is right");
+    use(&write_cl, dev, h, 11);
+    void *packed = NULL;
+    starpu_ssize_t bytes = 0;
+    starpu_data_acquire(h, STARPU_R);
+    starpu_data_pack(h, &packed, &bytes);
+    starpu_data_release(h);
+    ok(bytes == (starpu_ssize_t)sizeof memory && has(packed, 12), "packed bytes are in the CPU's layout");
+    use(&write_cl, dev, h, 0);
+    starpu_data_acquire(h, STARPU_W);
+    starpu_data_unpack(h, packed, (size_t)bytes);
+    starpu_data_release(h);
+    use(&read_cl, dev, h, 12);
+    ok(all_right(), "and so are those unpacked");
+    use(&cpu_update_cl, dev, h, 12);
+    use(&cpu_update_cl, cpu_worker(), h, 13);
+    ok(all_right(), "an implementation for CPUs that a simulated device runs finds the CPU's");
+    starpu_data_unregister(h);
+
+    h = points(memory, 0);
+    use(&update_cl, dev, h, 0);
+    struct starpu_data_filter f = { .filter_func = halves, .nchildren = 2 };
+    starpu_data_partition(h, &f);
+    for (int round = 0; round < 2; round++) {
+        starpu_data_handle_t first = starpu_data_get_sub_data(h, 1, 0);
+        use(&update_cl, dev, first, 1 + 2 * round);
+        use(&update_cl, cpu_worker(), first, 2 + 2 * round);
+    }
+    starpu_data_unpartition(h, STARPU_MAIN_RAM);
+    starpu_data_unregister(h);
+    ok(all_right() && memory[3].x == 5 + 3 && memory[N - 1].x == 1 + N - 1,
+       "pieces go to a device's layout and back");
+    starpu_shutdown();
+}
+
+/* ---- several devices ---- */
+
+static void two_devices(const char *peers)
+{
+    struct point memory[N];
+    sim_start(1, &(struct sim_config){ .devices = "2", .peers = peers });
+    forget();
+    starpu_data_handle_t h = points(memory, 0);
+    use(&write_cl, sim_worker(0), h, 0);
+    use(&update_cl, sim_worker(1), h, 1);
+    use(&read_cl, sim_worker(0), h, 2);
+    ok(all_right() && to_cuda + from_cuda == 0,
+       "peers %s: devices of a kind give data to each other without conversions", peers);
+    starpu_data_unregister(h);
+    ok(has(memory, 2), "and the last value goes home");
+    h = points(memory, 3);
+    forget();
+    use(&read_cl, sim_worker(0), h, 3);
+    use(&read_cl, cpu_worker(), h, 3);
+    starpu_task_wait_for_all();
+    use(&read_cl, sim_worker(1), h, 3);
+    ok(all_right() && to_cuda == (*peers == '1' ? 1 : 2),
+       "a device with a direct way takes what another made");
+    starpu_data_unregister(h);
+    starpu_shutdown();
+}
+
+static void both_kinds(const char *peers)
+{
+    struct point memory[N];
+    sim_start_as(1, &(struct sim_config){ .devices = "2", .peers = peers }, "cuda,opencl", NULL);
+    forget();
+    starpu_data_handle_t h = points(memory, 0);
+    use(&write_cl, sim_worker(0), h, 0);
+    use(&update_cl, opencl_worker(), h, 1);
+    use(&update_cl, sim_worker(0), h, 2);
+    ok(all_right() && from_cuda == 1 && to_opencl == 1 && from_opencl == 1 && to_cuda == 1,
+       "peers %s: from one kind of device to another by way of the CPU's layout", peers);
+    starpu_data_prefetch_on_node(h, starpu_worker_get_memory_node((unsigned)opencl_worker()), 0);
+    use(&read_cl, opencl_worker(), h, 3);
+    starpu_data_unregister(h);
+    ok(all_right() && has(memory, 3), "also when prefetched");
+    starpu_shutdown();
+}
+
+/* ---- little memory ---- */
+
+static void full_device(void)
+{
+    enum { DATA = 40, ROUNDS = 4 };
+    static struct point memory[DATA][N];
+    starpu_data_handle_t h[DATA];
+    sim_start(1, &(struct sim_config){ .devices = "1", .mem_mb = "0.004" }); /* 4 of 40 */
+    forget();
+    for (int d = 0; d < DATA; d++) h[d] = points(memory[d], d);
+    for (int r = 0; r < ROUNDS; r++)
+        for (int d = 0; d < DATA; d++) use(&update_cl, sim_worker(0), h[d], d + r);
+    ok(all_right() && from_cuda == 0, "what a full device gives up comes back in its layout");
+    for (int d = 0; d < DATA; d++) starpu_data_unregister(h[d]);
+    for (int d = 0; d < DATA; d++)
+        if (!has(memory[d], d + ROUNDS)) wrong++;
+    ok(all_right() && to_cuda == DATA && from_cuda == DATA, "each was converted there and back once");
+    starpu_shutdown();
+}
+
+/* ---- at random ---- */
+
+static void at_random(const char *peers)
+{
+    enum { DATA = 6, TASKS = 600 };
+    static struct point memory[DATA][N];
+    starpu_data_handle_t h[DATA];
+    int value[DATA], workers[5];
+    unsigned seed = 1;
+    struct sim_config three = { .devices = "3", .mem_mb = "0.006", .peers = peers, .latency_us = "5" };
+    sim_start_as(2, &three, "cuda,opencl", NULL);
+    unsigned count = starpu_worker_get_count();
+    for (unsigned w = 0; w < count && w < LENGTH(workers); w++) workers[w] = (int)w;
+    forget();
+    for (int d = 0; d < DATA; d++) h[d] = points(memory[d], value[d] = 100 * d);
+    for (int t = 0; t < TASKS; t++) {
+        unsigned d = (unsigned)rand_r(&seed) % DATA, w = (unsigned)rand_r(&seed) % count,
+                 what = (unsigned)rand_r(&seed) % 8;
+        if (what == 0) {
+            acquire_and_check(h[d], value[d]);
+            continue;
+        }
+        struct starpu_codelet *cl = what < 5 ? &read_cl : what < 7 ? &update_cl : &write_cl;
+        use(cl, workers[w], h[d], value[d]);
+        value[d] += cl != &read_cl;
+    }
+    for (int d = 0; d < DATA; d++) starpu_data_unregister(h[d]);
+    for (int d = 0; d < DATA; d++)
+        if (!has(memory[d], value[d])) wrong++;
+    ok(all_right() && to_cuda && from_cuda && to_opencl && from_opencl,
+       "peers %s: %d uses at random on CPUs and full devices of two kinds find their layouts", peers, TASKS);
+    starpu_shutdown();
+}
+
+/* ---- failures ---- */
+
+static char message[1024];
+static atomic_int hooked;
+static void hook(const char *text, void *arg UNUSED)
+{
+    snprintf(message, sizeof message, "%s", text);
+    hooked++;
+}
+
+static int run_now(struct starpu_codelet *cl, int worker, starpu_data_handle_t h, int value)
+{
+    struct starpu_task *task = use_task(cl, worker, h, value);
+    task->detach = 0;
+    if (starpu_task_submit(task) != 0) return 1;
+    return starpu_task_wait(task);
+}
+
+static void failures(void)
+{
+    static struct starpu_multiformat_data_interface_ops one_way, other_way;
+    struct point memory[N];
+    one_way = other_way = formats;
+    one_way.cuda_to_cpu_cl = NULL;
+    other_way.cpu_to_cuda_cl = &cuda_to_cpu_cl; /* cannot run on a device that runs no CPU implementations */
+    setenv("ORRERY_SIM_RUN_CPU_FUNCS", "0", 1);
+    sim_start(1, &(struct sim_config){ .devices = "1" });
+    orrery_set_error_hook(hook, NULL);
+    forget();
+    starpu_data_handle_t h;
+    fill(memory, 0);
+    starpu_multiformat_data_register(&h, STARPU_MAIN_RAM, memory, N, &one_way);
+    is_int(run_now(&update_cl, sim_worker(0), h, 0), 0, "a conversion that is there");
+    is_int(run_now(&read_cl, cpu_worker(), h, 1), -EIO, "and one that is not fails the task that needs it");
+    is_int(hooked, 1, "which is said");
+    is_int(run_now(&read_cl, sim_worker(0), h, 1), 0, "the device's tasks go on");
+    is_int(starpu_data_acquire(h, STARPU_R), -EIO, "acquiring fails as well");
+    is_int(run_now(&write_cl, cpu_worker(), h, 4), 0, "whoever writes needs none");
+    starpu_data_unregister(h);
+    ok(has(memory, 5) && wrong == 0, "and then all is well");
+
+    fill(memory, 0);
+    starpu_multiformat_data_register(&h, STARPU_MAIN_RAM, memory, N, &other_way);
+    is_int(run_now(&update_cl, sim_worker(0), h, 0), -EIO,
+           "a codelet that cannot run on the device fails the task");
+    is_int(starpu_data_acquire(h, STARPU_R), -EINVAL, "and what that was to write has no value");
+    is_int(run_now(&write_cl, sim_worker(0), h, 1), 0, "until somebody writes it");
+    acquire_and_check(h, 2);
+    starpu_data_unregister(h);
+    is_int(wrong, 0, "and it is right again");
+    starpu_task_wait_for_all();
+    orrery_set_error_hook(NULL, NULL);
+    starpu_shutdown();
+    unsetenv("ORRERY_SIM_RUN_CPU_FUNCS");
+}
+
+int main(void)
+{
+    round_trips("cuda");
+    round_trips("opencl");
+    other_ways();
+    two_devices("0");
+    two_devices("1");
+    both_kinds("0");
+    both_kinds("1");
+    full_device();
+    at_random("0");
+    at_random("1");
+    failures();
+    return done_testing();
+}
