@@ -189,7 +189,8 @@ double starpu_task_expected_data_transfer_time_for(struct starpu_task *task, uns
 double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned memory_node,
                                           enum starpu_data_access_mode mode);
 
-/* Time to convert the task's multi-format data: 0 in this version. */
+/* Time to convert the task's multiformat data for a worker of an architecture, from where and how they are
+ * now. NaN: no model knows. */
 double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                             unsigned nimpl);
 

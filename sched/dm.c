@@ -213,7 +213,7 @@ struct offer {
     unsigned impls; /* bit: time known */
     unsigned fastest;
     double us[STARPU_MAXIMPLEMENTATIONS];
-    double transfer_us;
+    double transfer_us, conversion_us;
 };
 
 static void note_uncalibrated(struct decision *c, struct kind *k, unsigned impl)
@@ -296,14 +296,14 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
         int64_t arrival = link_busy_ns(k, c->now) + (int64_t)(o->transfer_us * 1e3);
         if (arrival > start) start = arrival;
     }
-    double end = (double)start + o->us[impl] * 1e3;
+    double us = o->us[impl] + o->conversion_us, end = (double)start + us * 1e3;
     double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
     if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0))
         cost += energy_cost(d, c, k->comb, impl, end);
     if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
     c->best = s;
     c->best_cost = cost;
-    c->best_us = o->us[impl];
+    c->best_us = us;
     c->best_transfer_us = o->transfer_us;
     c->best_impl = impl;
 }
@@ -320,8 +320,9 @@ static void weigh_all(struct dm *d, struct decision *c)
         struct kind *k = d->kinds[i];
         struct offer o;
         if (orr_unlikely(orr_load_relaxed(&k->active) == 0) || !ask_models(c, k, &o)) continue;
-        o.transfer_us =
-            orr_node_count > 1 && (d->traits & DATA_AWARE) ? orr_task_transfer_us(c->t, k->node) : 0;
+        bool counts = orr_node_count > 1 && (d->traits & DATA_AWARE);
+        o.transfer_us = counts ? orr_task_transfer_us(c->t, k->node) : 0;
+        o.conversion_us = counts ? orr_task_conversion_us(c->t, k->node) : 0;
         for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++)
             weigh_seat(d, c, k, k->member[m], &o);
     }
@@ -810,7 +811,7 @@ struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const st
     if (isnan(o.us)) return o;
     all.latest_ns = d->idle_watt > 0 ? latest_ns(d, NULL, all.now) : 0;
     double end = (double)latest_ns(d, orr_combined_single() ? NULL : c, all.now) + o.us * 1e3;
-    double transfer_us = orr_node_count > 1 ? orr_task_transfer_us(t, orr_workers[c->members[0]].node) : 0;
+    double transfer_us = orr_node_count > 1 ? orr_task_bring_us(t, orr_workers[c->members[0]].node) : 0;
     o.cost = d->alpha * end + d->beta * transfer_us * 1e3;
     if (t->pub->cl->energy_model || d->idle_watt > 0) o.cost += energy_cost(d, &all, c->comb, o.nimpl, end);
     return o;

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/layouts.h"
 #include "core/mem/node.h"
 #include "core/perf/bus.h"
 
@@ -247,15 +248,6 @@ double starpu_task_expected_energy_average(struct starpu_task *task, unsigned sc
     return average(task, energy_model(task));
 }
 
-double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
-                                            unsigned nimpl)
-{
-    (void)task; /* data is kept in one format only */
-    (void)arch;
-    (void)nimpl;
-    return 0;
-}
-
 /* ---- transfers ---- */
 
 double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned memory_node,
@@ -301,9 +293,63 @@ static double transfer_us(struct starpu_task *p, unsigned node)
     return us;
 }
 
+/* ---- conversions of multiformat data ---- */
+
+/* An architecture that runs them on a node, with comb itself if it does; -1: none. */
+static int comb_on(unsigned node, int comb)
+{
+    int found = -1;
+    for (unsigned w = 0; w < orr_perf_worker_count; w++) {
+        if (orr_perf_workers[w].node != node) continue;
+        if (orr_perf_workers[w].comb == comb) return comb;
+        if (found < 0) found = orr_perf_workers[w].comb;
+    }
+    return found;
+}
+
+/* What model says of a conversion; NaN: nothing. */
+static double conversion_us(struct orr_data *h, const struct orr_conversion *c, int comb)
+{
+    struct starpu_task p = { .cl = c->codelet, .nbuffers = 1, .handles = { h } };
+    return c->codelet ? expected_on(&p, time_model(&p), comb_on(c->node, comb), 0, -1) : NAN;
+}
+
+/* NaN when one is needed of which no model knows. */
+static double conversions_us(struct starpu_task *p, unsigned node, int comb)
+{
+    double us = 0;
+    unsigned n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+        struct orr_conversion c[ORR_CONVERSIONS_MAX];
+        if (orr_likely(!h || !h->formats) || !(STARPU_TASK_GET_MODE(p, i) & STARPU_R)) continue;
+        int to = datum_node(p, i, node);
+        unsigned count = to >= 0 && to < (int)h->nnodes ? orr_data_conversions(h, (unsigned)to, c) : 0;
+        for (unsigned k = 0; k < count; k++) us += conversion_us(h, &c[k], comb);
+    }
+    return us;
+}
+
+double starpu_task_expected_conversion_time(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
+                                            unsigned nimpl)
+{
+    (void)nimpl; /* of the task, not of what converts its data */
+    int comb = orr_arch_find(arch);
+    unsigned node = STARPU_MAIN_RAM; /* of several CPUs together as well */
+    for (unsigned w = 0; w < orr_perf_worker_count; w++)
+        if (orr_perf_workers[w].comb == comb) node = orr_perf_workers[w].node;
+    return orr_node_count > 1 ? conversions_us(task, node, comb) : 0;
+}
+
 double orr_task_transfer_us(struct orr_task *t, unsigned node)
 {
     return transfer_us(t->pub, node);
+}
+
+double orr_task_conversion_us(struct orr_task *t, unsigned node)
+{
+    double us = conversions_us(t->pub, node, -1);
+    return isnan(us) ? 0 : us;
 }
 
 unsigned orr_task_missing(struct orr_task *t, unsigned node)

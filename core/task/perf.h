@@ -27,6 +27,12 @@ double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int com
 /* Time to bring t's inputs to a memory node, in us.
  * Not to be called while there is one node only (it is 0). */
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
+/* The same of converting what is multiformat, as far as models know; and both together. */
+double orr_task_conversion_us(struct orr_task *t, unsigned node);
+static inline double orr_task_bring_us(struct orr_task *t, unsigned node)
+{
+    return orr_task_transfer_us(t, node) + orr_task_conversion_us(t, node);
+}
 /* How many of the data that it reads are not there, nor on their way. */
 unsigned orr_task_missing(struct orr_task *t, unsigned node);
 

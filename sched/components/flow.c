@@ -106,7 +106,7 @@ static struct starpu_task *most_ready(struct orr_flow *f, struct starpu_task *p,
     struct starpu_task *best = p, *end = p;
     double least = INFINITY;
     for (int i = 0; i < READY_WINDOW && end; i++, end = end->next) {
-        double us = orr_task_transfer_us(orr_task_of(end), node);
+        double us = orr_task_bring_us(orr_task_of(end), node);
         if (us >= least || (end != p && !starpu_sched_component_can_execute_task(c, end))) continue;
         best = end;
         least = us;

@@ -460,6 +460,91 @@ static void failures(void)
     unsetenv("ORRERY_SIM_RUN_CPU_FUNCS");
 }
 
+/* ---- predictions ---- */
+
+static double cost[STARPU_NARCH];
+static double cost_func(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
+                        unsigned nimpl UNUSED)
+{
+    return cost[arch->devices[0].type];
+}
+static double cheap_on_devices(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
+                               unsigned nimpl UNUSED)
+{
+    return arch->devices[0].type == STARPU_CPU_WORKER ? 300 : 1;
+}
+static struct starpu_perfmodel conversion_model = { .type = STARPU_PER_ARCH,
+                                                    .arch_cost_function = cost_func,
+                                                    .symbol = "multiformat_conversion" };
+static struct starpu_perfmodel use_model = { .type = STARPU_PER_ARCH,
+                                             .arch_cost_function = cheap_on_devices,
+                                             .symbol = "multiformat_use" };
+static struct starpu_codelet modelled_cl = { .cpu_funcs = { cpu_func },
+                                             .cuda_funcs = { cuda_func },
+                                             .nbuffers = 1,
+                                             .modes = { STARPU_RW },
+                                             .model = &use_model };
+
+static int expected(struct starpu_task *task, int worker)
+{
+    struct starpu_perfmodel_arch *arch = starpu_worker_get_perf_archtype(worker, 0);
+    double us = starpu_task_expected_conversion_time(task, arch, 0);
+    return us != us ? -1 : (int)us;
+}
+
+static int where_it_ran(starpu_data_handle_t h, int value)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &modelled_cl;
+    task->handles[0] = h;
+    task->cl_arg = (void *)(intptr_t)value;
+    task->destroy = 0;
+    task->synchronous = 1;
+    if (starpu_task_submit(task) != 0) return -1;
+    int worker = task->profiling_info ? task->profiling_info->workerid : -1;
+    starpu_task_destroy(task);
+    return worker;
+}
+
+static void predictions(void)
+{
+    struct point memory[N], others[N];
+    struct sim_config two = { .devices = "2", .latency_us = "1" };
+    setenv("ORRERY_SIM_RUN_CPU_FUNCS", "0", 1); /* not on the device of the other kind */
+    sim_start_as(1, &two, "cuda,opencl", "dmda");
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    forget();
+    cpu_to_cuda_cl.model = cuda_to_cpu_cl.model = cpu_to_opencl_cl.model = &conversion_model;
+    cost[STARPU_CPU_WORKER] = 10;
+    cost[STARPU_CUDA_WORKER] = 1000;
+    cost[STARPU_OPENCL_WORKER] = 200;
+    starpu_data_handle_t h = points(memory, 0), h2 = points(others, 0);
+    struct starpu_task *task = use_task(&read_cl, 0, h, 0);
+    ok(expected(task, sim_worker(0)) == 1000 && expected(task, opencl_worker()) == 200 &&
+           expected(task, cpu_worker()) == 0,
+       "the time of a conversion is foretold where one would be needed");
+    is_int((int)starpu_task_expected_data_transfer_time(STARPU_MAIN_RAM, task), 0,
+           "that of transfers is apart");
+    ok(starpu_worker_get_type(where_it_ran(h2, 0)) == STARPU_CPU_WORKER,
+       "dmda runs a task on a slower CPU if that saves a conversion");
+    cost[STARPU_CUDA_WORKER] = 5;
+    ok(starpu_worker_get_type(where_it_ran(h2, 1)) == STARPU_CUDA_WORKER, "and not if it does not");
+    use(&update_cl, sim_worker(0), h, 0);
+    ok(all_right() && expected(task, sim_worker(0)) == 0 && expected(task, cpu_worker()) == 10 &&
+           expected(task, opencl_worker()) == 210,
+       "from device to device there are two");
+    cpu_to_opencl_cl.model = NULL;
+    is_int(expected(task, opencl_worker()), -1, "and no time is told where no model knows");
+    ok(cpu_to_cuda_cl.per_worker_stats[sim_worker(0)] > 0,
+       "codelets that convert are counted where they ran");
+    cpu_to_cuda_cl.model = cuda_to_cpu_cl.model = NULL;
+    starpu_task_destroy(task);
+    starpu_data_unregister(h);
+    starpu_data_unregister(h2);
+    starpu_shutdown();
+    unsetenv("ORRERY_SIM_RUN_CPU_FUNCS");
+}
+
 int main(void)
 {
     round_trips("cuda");
@@ -473,5 +558,6 @@ int main(void)
     at_random("0");
     at_random("1");
     failures();
+    predictions();
     return done_testing();
 }
