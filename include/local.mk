@@ -39,6 +39,7 @@ endif
 
 # Tasks, workers, policies, helpers.
 pkginclude_HEADERS += include/orrery.h
+pkginclude_HEADERS += include/orrery_kinds.h
 pkginclude_HEADERS += include/starpu.h
 pkginclude_HEADERS += include/starpu_bitmap.h
 pkginclude_HEADERS += include/starpu_graph.h

@@ -196,6 +196,8 @@ struct starpu_conf {
     unsigned driver_spinning_backoff_max;
 
     int cuda_only_fast_alloc_other_memnodes;
+
+    ORRERY_KINDS(ORRERY_KIND_SETTINGS) /* the same for other kinds (orrery_kinds.h) */
 };
 
 /* ---- Starting and stopping ---- */

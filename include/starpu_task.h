@@ -157,6 +157,8 @@ struct starpu_codelet {
     starpu_cpu_func_t cpu_func;
     starpu_cuda_func_t cuda_func;
     starpu_opencl_func_t opencl_func;
+
+    ORRERY_KINDS(ORRERY_KIND_FUNCTIONS) /* implementations for other kinds (orrery_kinds.h) */
 };
 
 /* A codelet without data that does nothing, on any CPU. */

@@ -13,6 +13,7 @@
 #ifndef STARPU_WORKER_H
 #define STARPU_WORKER_H
 
+#include <orrery_kinds.h>
 #include <starpu_util.h>
 
 #include <stdio.h>
@@ -46,8 +47,9 @@ enum starpu_node_kind {
     STARPU_HIP_RAM = 8,
     STARPU_SYCL_RAM = 9,
     STARPU_MIC_RAM = 10,
-    STARPU_MAX_RAM = 10,
-    STARPU_NRAM = STARPU_MAX_RAM + 1
+    ORRERY_KINDS(ORRERY_KIND_RAM) /* orrery_kinds.h */
+    STARPU_NRAM,
+    STARPU_MAX_RAM = STARPU_NRAM - 1
 };
 
 /* The kind of processing unit that a worker drives.
@@ -64,8 +66,9 @@ enum starpu_worker_archtype {
     STARPU_TCPIP_MS_WORKER = STARPU_TCPIP_SC_WORKER,
     STARPU_HIP_WORKER = 7,
     STARPU_SYCL_WORKER = 8,
-    STARPU_NARCH = 9,       /* number of kinds */
-    STARPU_ANY_WORKER = 255 /* in a query: whatever the kind */
+    ORRERY_KINDS(ORRERY_KIND_WORKER) /* orrery_kinds.h */
+    STARPU_NARCH,                    /* number of kinds */
+    STARPU_ANY_WORKER = 255          /* in a query: whatever the kind */
 };
 #define STARPU_UNKNOWN_WORKER ((enum starpu_worker_archtype) - 1)
 

@@ -15,6 +15,8 @@
 #define FUNCTIONS(word_) .functions = offsetof(struct starpu_codelet, word_##_funcs)
 #define SHARED_MODEL(PREFIX, NAME) .shared_model_setting = ORR_SETTING(PREFIX##_PERF_MODEL_HOMOGENEOUS_##NAME)
 
+_Static_assert(STARPU_NARCH < 31 && STARPU_NRAM <= 32, "sets of kinds are words of 32 bits");
+
 const struct orr_kind orr_kinds[STARPU_NARCH] = {
 #define CPU_KIND(PREFIX, NAME, name, title, ...)                                                             \
     [PREFIX##_##NAME##_WORKER] = { NAMES(PREFIX, NAME, name, title), NUMBER(n##name##s), FUNCTIONS(name),    \
