@@ -2,4 +2,5 @@
 # Drivers: one folder for each kind of device.
 liborrery_la_SOURCES += drivers/builtin.c drivers/libraries.c
 liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
+liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h

@@ -17,7 +17,7 @@
  * and is counted by starpu_worker_get_count_by_type(), like any other.
  *
  * One line each, KIND(NAME, name); a line ends in a backslash. */
-#define ORRERY_KINDS(KIND)
+#define ORRERY_KINDS(KIND) KIND(MINI, mini)
 
 /* What the headers make of a line. */
 #define ORRERY_KIND_WORKER(NAME, name) ORRERY_##NAME##_WORKER,

@@ -19,6 +19,7 @@ static const struct {
     { "STARPU_NHIP", "ORRERY_SIM_DEVICES=1 ORRERY_SIM_TYPE=hip", false },
     { "STARPU_HIP_PIPELINE", "ORRERY_SIM_DEVICES=1 ORRERY_SIM_TYPE=hip", false },
     { "STARPU_PERF_MODEL_HOMOGENEOUS_HIP", "ORRERY_SIM_DEVICES=1 ORRERY_SIM_TYPE=hip", false },
+    { "ORRERY_NMINI", NULL, false },
     { "STARPU_WORKERS_NOBIND", NULL, false },
     { "STARPU_WORKERS_CPUID", NULL, false },
     { "STARPU_WORKERS_COREID", NULL, false },

@@ -7,29 +7,35 @@
 #include <ctype.h>
 #include <stddef.h>
 
+#include <starpu_profiling.h>
+
 #include "tests/core/misuse.h"
 
 /* What programs see of a kind; the offsets of the fields are what a program would write. */
 static const struct kind {
-    const char *word;
+    const char *word, *symbol;
     enum starpu_worker_archtype type;
     enum starpu_node_kind memory;
-    size_t functions; /* in struct starpu_codelet; 0: nothing runs there */
-    size_t number;    /* in struct starpu_conf */
+    size_t functions;  /* in struct starpu_codelet; 0: nothing runs there */
+    size_t number;     /* in struct starpu_conf */
+    bool is_simulated; /* by drivers/sim */
 } kinds[] = {
-#define KIND(NAME, name)                                                                                     \
+#define NAMES(PREFIX, NAME, name)                                                                            \
+#name, #PREFIX "_" #NAME "_WORKER", PREFIX##_##NAME##_WORKER, PREFIX##_##NAME##_RAM
+#define KIND(PREFIX, NAME, name, is_simulated)                                                               \
     {                                                                                                        \
-#name, STARPU_##NAME##_WORKER, STARPU_##NAME##_RAM, offsetof(struct starpu_codelet, name##_funcs),   \
-            offsetof(struct starpu_conf, n##name)                                                            \
+        NAMES(PREFIX, NAME, name), offsetof(struct starpu_codelet, name##_funcs),                            \
+            offsetof(struct starpu_conf, n##name), is_simulated                                              \
     }
-    KIND(CUDA, cuda),
-    KIND(OPENCL, opencl),
-    KIND(HIP, hip),
-    KIND(MAX_FPGA, max_fpga),
-    { "mic", STARPU_MIC_WORKER, STARPU_MIC_RAM, 0, offsetof(struct starpu_conf, nmic) },
-    { "mpi_sc", STARPU_MPI_SC_WORKER, STARPU_MPI_SC_RAM, 0, offsetof(struct starpu_conf, nmpi_sc) },
-    { "tcpip_sc", STARPU_TCPIP_SC_WORKER, STARPU_TCPIP_SC_RAM, 0, offsetof(struct starpu_conf, ntcpip_sc) },
-    { "sycl", STARPU_SYCL_WORKER, STARPU_SYCL_RAM, 0, offsetof(struct starpu_conf, nsycl) },
+#define NAME_ONLY(NAME, name)                                                                                \
+    {                                                                                                        \
+        NAMES(STARPU, NAME, name), 0, offsetof(struct starpu_conf, n##name), false                           \
+    }
+    KIND(STARPU, CUDA, cuda, true),  KIND(STARPU, OPENCL, opencl, true),
+    KIND(STARPU, HIP, hip, true),    KIND(STARPU, MAX_FPGA, max_fpga, true),
+    KIND(ORRERY, MINI, mini, false), NAME_ONLY(MIC, mic),
+    NAME_ONLY(MPI_SC, mpi_sc),       NAME_ONLY(TCPIP_SC, tcpip_sc),
+    NAME_ONLY(SYCL, sycl),
 };
 static const struct kind *now;
 static int value; /* of a datum in main memory */
@@ -38,13 +44,12 @@ static int value; /* of a datum in main memory */
 
 static bool names_agree(const struct kind *k)
 {
-    char name[32], symbol[64];
+    char name[32];
     for (size_t i = 0; i <= strlen(k->word); i++) name[i] = (char)toupper((unsigned char)k->word[i]);
-    snprintf(symbol, sizeof symbol, "STARPU_%s_WORKER", name);
     return strcmp(starpu_perfmodel_get_archtype_name(k->type), k->word) == 0 &&
            strcmp(starpu_worker_get_type_as_env_var(k->type), name) == 0 &&
-           strcmp(starpu_worker_get_type_as_string(k->type), symbol) == 0 &&
-           starpu_worker_get_type_from_string(symbol) == k->type;
+           strcmp(starpu_worker_get_type_as_string(k->type), k->symbol) == 0 &&
+           starpu_worker_get_type_from_string(k->symbol) == k->type;
 }
 
 static int *number_of(struct starpu_conf *conf, const struct kind *k)
@@ -95,12 +100,14 @@ static void set_functions(struct starpu_codelet *cl, const struct kind *k)
     *(starpu_cpu_func_t *)((char *)cl + k->functions) = body;
 }
 
-/* Two devices of the kind, of which one is asked for; -1: both. */
+/* That many devices of the kind, of two where they are simulated. */
 static bool start(int number)
 {
     struct starpu_conf conf;
-    setenv("ORRERY_SIM_TYPE", now->word, 1);
-    setenv("ORRERY_SIM_DEVICES", "2", 1);
+    if (now->is_simulated) {
+        setenv("ORRERY_SIM_TYPE", now->word, 1);
+        setenv("ORRERY_SIM_DEVICES", "2", 1);
+    }
     starpu_conf_init(&conf);
     conf.ncpus = 1;
     *number_of(&conf, now) = number;
@@ -109,7 +116,7 @@ static bool start(int number)
 
 static bool runs_there(void)
 {
-    if (!start(-1)) return false;
+    if (!start(2)) return false;
     static struct starpu_codelet cl = { .nbuffers = 1, .modes = { STARPU_RW } };
     starpu_data_handle_t h;
     set_functions(&cl, now);
@@ -133,7 +140,7 @@ static bool is_limited(void)
 
 static bool says_nothing(bool (*run)(void))
 {
-    struct misuse m = { now->word, run, 0 };
+    struct misuse m = { "a kind", run, 0 };
     struct outcome o = misuse_try(&m);
     if (o.status != 0 || o.lines) outcome_show(&o);
     return o.status == 0 && o.lines == 0;
@@ -149,9 +156,82 @@ static void devices(void)
     }
 }
 
+/* ---- several kinds at once ---- */
+
+enum { ROUNDS = 100, WORKERS = 3 };
+static int ran[STARPU_NARCH]; /* how often the function for that kind did, on a worker of it */
+
+static void add_on(void *buffers[], enum starpu_worker_archtype type)
+{
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    ran[type] += starpu_worker_get_type(starpu_worker_get_id()) == type;
+}
+
+static void add_on_cpu(void *buffers[], void *arg UNUSED)
+{
+    add_on(buffers, STARPU_CPU_WORKER);
+}
+
+static void add_on_cuda(void *buffers[], void *arg UNUSED)
+{
+    add_on(buffers, STARPU_CUDA_WORKER);
+}
+
+static void add_on_mini(void *buffers[], void *arg UNUSED)
+{
+    add_on(buffers, ORRERY_MINI_WORKER);
+}
+
+static struct starpu_codelet add_cl = { .cpu_funcs = { add_on_cpu },
+                                        .cuda_funcs = { add_on_cuda },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW },
+                                        .mini_funcs = { add_on_mini } };
+
+/* A datum goes round a CPU, a simulated device that others of its kind reach, and one of another kind. */
+static bool goes_round(void)
+{
+    struct starpu_conf conf;
+    starpu_data_handle_t h;
+    setenv("ORRERY_SIM_DEVICES", "1", 1);
+    setenv("ORRERY_SIM_PEERS", "1", 1);
+    setenv("ORRERY_NMINI", "1", 1);
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    if (starpu_init(&conf) != 0 || !returns(starpu_worker_get_count(), WORKERS)) return false;
+    value = 0;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    bool well = true;
+    for (int i = 0; i < ROUNDS * WORKERS; i++)
+        well &= starpu_task_insert(&add_cl, STARPU_RW, h, STARPU_EXECUTE_ON_WORKER, i % WORKERS, 0) == 0;
+    starpu_data_unregister(h);
+    well &= returns(value, ROUNDS * WORKERS) & returns(ran[STARPU_CPU_WORKER], ROUNDS);
+    well &= returns(ran[STARPU_CUDA_WORKER], ROUNDS) & returns(ran[ORRERY_MINI_WORKER], ROUNDS);
+    starpu_shutdown();
+    return well;
+}
+
+static bool is_direct(void)
+{
+    setenv("ORRERY_SIM_DEVICES", "2", 1);
+    setenv("ORRERY_SIM_PEERS", "1", 1);
+    setenv("ORRERY_NMINI", "1", 1);
+    if (starpu_init(NULL) != 0) return false;
+    int cuda = (int)starpu_memory_devid_find_node(0, STARPU_CUDA_RAM), next = cuda + 1;
+    int mini = (int)starpu_memory_devid_find_node(0, ORRERY_MINI_RAM);
+    bool well = returns(starpu_bus_get_direct(starpu_bus_get_id(cuda, next)), 1);
+    well &= returns(starpu_bus_get_direct(starpu_bus_get_id(cuda, mini)), 0);
+    well &= returns(starpu_bus_get_direct(starpu_bus_get_id(mini, cuda)), 0);
+    starpu_shutdown();
+    return well;
+}
+
 int main(void)
 {
     tables();
     devices();
+    ok(says_nothing(goes_round),
+       "a datum goes round devices of two kinds and a CPU, whose functions run there");
+    ok(says_nothing(is_direct), "devices of one kind may reach each other, those of two go by main memory");
     return done_testing();
 }

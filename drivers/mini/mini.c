@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mini.c: the smallest driver of a device with a memory of its own: a beginning for new ones, and a second
+ * kind beside drivers/sim for tests. Off by default: ORRERY_NMINI says how many there are.
+ * Threads: see core/worker/driver.h and core/mem/node.h. Owns: nothing. Not here: what takes time
+ * (drivers/sim).
+ *
+ * Its memory is apart from the program's: a body that takes an address of main memory for one of the device
+ * reads or writes something else. Copies end before copy returns, bodies before execute returns. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/mem/node.h"
+#include "core/task/task.h"
+#include "core/worker/driver.h"
+#include "core/worker/worker.h"
+
+enum { POISON = 0xdb };
+
+/* ---- memory ---- */
+
+static uintptr_t mini_alloc(unsigned node, size_t bytes)
+{
+    (void)node;
+    return (uintptr_t)orr_malloc_aligned(ORR_CACHE_LINE, bytes);
+}
+
+/* What reads freed memory shall see it. */
+static void mini_free(unsigned node, uintptr_t addr, size_t bytes)
+{
+    (void)node;
+    memset((void *)addr, POISON, bytes);
+    orr_free((void *)addr);
+}
+
+static int mini_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+                     struct orr_copy_event *event)
+{
+    (void)src_node;
+    (void)dst_node;
+    (void)event;
+    memcpy((void *)dst, (const void *)src, bytes);
+    return 0;
+}
+
+static bool mini_test(struct orr_copy_event *event)
+{
+    (void)event; /* no copy goes on */
+    return true;
+}
+
+static const struct orr_node_ops mini_node_ops = {
+    .name = "mini",
+    .alloc = mini_alloc,
+    .free = mini_free,
+    .copy = mini_copy,
+    .test = mini_test,
+};
+
+/* ---- workers ---- */
+
+/* There are as many as somebody asks for. */
+static int mini_count(const struct orr_kind *kind, const struct starpu_conf *conf)
+{
+    long n = orr_kind_wanted(kind, conf, STARPU_MAXNODES - 1);
+    return n > 0 ? (int)n : 0;
+}
+
+static int mini_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
+{
+    (void)conf;
+    snprintf(w->short_name, sizeof w->short_name, "%s %d", orr_kinds[w->type].title, devid);
+    snprintf(w->name, sizeof w->name, "%s %d", orr_kinds[w->type].title, devid);
+    int node = orr_node_register(orr_kinds[w->type].memory, devid, &mini_node_ops, 0, w->short_name);
+    if (node < 0) return node;
+    w->node = (unsigned)node;
+    return 0;
+}
+
+static void mini_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+{
+    struct starpu_task *p = t->pub;
+    orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+}
+
+const struct orr_driver_ops orr_mini_driver = {
+    .name = "Mini",
+    .count = mini_count,
+    .setup = mini_setup,
+    .execute = mini_execute,
+};
