@@ -162,11 +162,14 @@ static double predicted_cost(struct starpu_task *task UNUSED, unsigned implement
 static struct starpu_perfmodel cost_model = { .type = STARPU_COMMON,
                                               .cost_function = predicted_cost,
                                               .symbol = "orrery_test_policy" };
-static atomic_int share[STARPU_NMAXWORKERS];
+static atomic_int share[STARPU_NMAXWORKERS], given_up; /* the other has fewer: it is not waited for again */
+
+/* The two workers go in step, so that neither runs dry and steals while the other is kept from its core. */
 static void share_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    atomic_fetch_add(&share[starpu_worker_get_id()], 1);
-    usleep(300); /* so long that nobody runs dry and steals while the other is still on its way */
+    int me = starpu_worker_get_id(), n = atomic_fetch_add(&share[me], 1);
+    if (atomic_load(&given_up)) return;
+    if (!comes_to(&share[1 - me], n, 5000)) atomic_store(&given_up, 1);
 }
 static struct starpu_codelet share_cl = { .cpu_funcs = { share_func },
                                           .model = &cost_model,
@@ -177,6 +180,7 @@ static void balanced(const char *name)
     struct gate gate = { 0 };
     int failed = 0;
     memset(share, 0, sizeof share);
+    atomic_store(&given_up, 0);
     gate_submit(&gate, 0);
     gate_submit(&gate, 1);
     gate_wait_entered(&gate, 2);
