@@ -113,6 +113,14 @@ static inline void gate_close(struct gate *gate, int worker)
     gate_wait_entered(gate, 1);
 }
 
+/* Waits until no task is ready or running but those that are held in gates, so many: what else was submitted
+ * waits for something. For facts about what does not happen. */
+static inline void rest_but(int held)
+{
+    if (held == 0) starpu_task_wait_for_no_ready();
+    while (starpu_task_nready() > held) sched_yield();
+}
+
 /* Waits until *value is at least want, at most the given time; returns whether it came to that. */
 static inline int comes_to(atomic_int *value, int want, int milliseconds)
 {

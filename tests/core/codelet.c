@@ -173,7 +173,7 @@ static void nowhere(void)
     int failed =
         starpu_task_submit(writer) != 0 || starpu_task_submit(task) != 0 || starpu_task_submit(last) != 0;
     gate_wait_entered(&gate, 1);
-    usleep(2000);
+    rest_but(1);
     ok(!failed && called_back == 0, "a task that runs nowhere waits for its data");
     gate_open(&gate);
     starpu_task_wait_for_all();

@@ -69,14 +69,14 @@ static void blocking(void)
     ok(!failed && value == 500, "after all tasks submitted before have written it");
     failed |= increment(1);
     atomic_store(&reads, 0);
-    usleep(2000);
+    rest_but(0);
     is_int(value, 500, "a writer submitted meanwhile waits");
     starpu_data_release(handle);
     failed |= starpu_data_acquire(handle, STARPU_RW);
     is_int(value, 501, "until the data is released");
     value = 1000;
     failed |= starpu_task_insert(&read_cl, STARPU_R, handle, 0);
-    usleep(2000);
+    rest_but(0);
     is_int(reads, 0, "a reader waits while the data is acquired for writing");
     starpu_data_release(handle);
     failed |= increment(1);
@@ -96,7 +96,7 @@ static void together(void)
        "acquiring twice for reading is allowed, and readers run meanwhile");
     starpu_data_release(handle);
     failed |= increment(1);
-    usleep(2000);
+    rest_but(0);
     is_int(value, 0, "one release of two does not let a writer pass");
     starpu_data_release(handle);
     starpu_data_unregister(handle);
@@ -124,7 +124,7 @@ static void by_callback(void)
     is_int(starpu_data_acquire_cb(handle, STARPU_RW, acquired, &write), 0,
            "data can be asked for with a callback");
     failed |= increment(1);
-    usleep(2000);
+    rest_but(1);
     ok(!failed && callbacks == 0, "the callback waits for the tasks before");
     gate_open(&gate);
     starpu_task_wait_for_all();
@@ -227,7 +227,7 @@ static void on_node(void)
     is_int(starpu_data_acquire_on_node(handle, STARPU_ACQUIRE_NO_NODE, STARPU_RW), 0,
            "data is acquired without a node, only to exclude others");
     failed = increment(1);
-    usleep(2000);
+    rest_but(0);
     is_int(value, 3, "which it does");
     starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
     starpu_data_unregister(handle);

@@ -294,7 +294,7 @@ static void reading_again(void)
     }
     starpu_data_unpartition_submit(p.h, PIECES, p.piece, -1);
     failed |= task(&add_cl, p.h, 1);
-    usleep(2000);
+    rest_but(1);
     int waits = p.v[0] == 2;
     gate_open(&gate);
     starpu_task_wait_for_all();

@@ -53,7 +53,7 @@ static void before_their_submission(void)
     starpu_task_declare_deps(tasks[3], 2, tasks[2], tasks[0]);
     int failed = 0;
     for (int i = 3; i > 0; i--) failed |= submit(tasks[i]);
-    usleep(2000);
+    rest_but(0);
     int early = atomic_load(&steps[1].at) || atomic_load(&steps[2].at) || atomic_load(&steps[3].at);
     ok(!failed && !early, "tasks submitted before their dependencies wait for these to be submitted");
     failed = submit(tasks[0]);
@@ -76,7 +76,7 @@ static void after_their_submission(void)
     struct starpu_task *second = step_create_kept(&later);
     starpu_task_declare_deps_array(second, 1, &first);
     failed |= submit(second);
-    usleep(2000);
+    rest_but(1);
     ok(!failed && later.at == 0, "a dependency on a running task holds");
     gate_open(&gate);
     failed = starpu_task_wait(second) != 0;

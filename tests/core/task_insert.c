@@ -199,7 +199,7 @@ static void dependencies(void)
     atomic_store(&order_count, 0);
     struct starpu_task *deps[1] = { first };
     status |= starpu_task_insert(&reach_cl, STARPU_TASK_DEPS_ARRAY, 1, deps, 0);
-    usleep(2000);
+    rest_but(1);
     int early = order_count;
     gate_open(&gate);
     status |= starpu_task_wait(first);
@@ -216,7 +216,7 @@ static void built(void)
     struct starpu_task *task = starpu_task_build(&values_cl, STARPU_VALUE, &i, sizeof i, STARPU_VALUE, &d,
                                                  sizeof d, STARPU_VALUE, text, sizeof text, 0);
     seen_int = 0;
-    usleep(1000);
+    rest_but(0);
     ok(all_of(task, task->cl == &values_cl, seen_int == 0), "a built task is not submitted");
     task->detach = 0;
     int status = starpu_task_submit(task) != 0 || starpu_task_wait(task) != 0;

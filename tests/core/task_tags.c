@@ -38,7 +38,7 @@ static void chain_of_tags(void)
     starpu_tag_declare_deps(0x101, 1, (starpu_tag_t)0x100);
     starpu_tag_declare_deps(0x102, 2, (starpu_tag_t)0x100, (starpu_tag_t)0x101);
     int failed = starpu_task_submit(tagged(0x102, 2)) != 0 || starpu_task_submit(tagged(0x101, 1)) != 0;
-    usleep(2000);
+    rest_but(0);
     ok(all_of(!failed, at[1] == 0, at[2] == 0), "tasks whose tags depend on a tag wait for it");
     failed = starpu_task_submit(tagged(0x100, 0)) != 0;
     is_int(starpu_tag_wait(0x102), 0, "a tag can be waited for");
@@ -70,7 +70,7 @@ static void notified_by_the_program(void)
     clear();
     starpu_tag_declare_deps(0x301, 1, (starpu_tag_t)0x300);
     int failed = starpu_task_submit(tagged(0x301, 1)) != 0;
-    usleep(2000);
+    rest_but(0);
     ok(!failed && at[1] == 0, "a task waits for a tag that no task has");
     starpu_tag_notify_from_apps(0x300);
     starpu_tag_wait(0x301);
@@ -95,7 +95,7 @@ static void restarted(void)
     starpu_tag_restart(0x400);
     starpu_tag_declare_deps(0x401, 1, (starpu_tag_t)0x400);
     wrong += starpu_task_submit(task) != 0;
-    usleep(2000);
+    rest_but(0);
     is_int(atomic_load(&time_now), 1, "after a restart of its tag the task waits for it again");
     starpu_tag_notify_from_apps(0x400);
     wrong += starpu_task_wait(task) != 0;
@@ -117,7 +117,7 @@ static void synchronisation_task(void)
     starpu_tag_t deps[2] = { 0x500, 0x501 };
     static int one = 1;
     starpu_create_sync_task(0x502, 2, deps, count_callback, &one);
-    usleep(2000);
+    rest_but(0);
     is_int(atomic_load(&called_back), 0, "a synchronisation task waits for its tags");
     int failed = starpu_task_submit(tagged(0x500, 0)) != 0 || starpu_task_submit(tagged(0x501, 1)) != 0;
     starpu_tag_wait(0x502);
@@ -167,7 +167,7 @@ static void grid_of_tags(void)
     starpu_tag_declare_deps(0x1001, 1, (starpu_tag_t)0x1000);
     clear();
     failed = starpu_task_submit(tagged(0x1001, 1)) != 0;
-    usleep(2000);
+    rest_but(0);
     is_int(at[1], 0, "a removed tag is forgotten: used again, it is waited for");
     failed |= starpu_task_submit(tagged(0x1000, 0)) != 0;
     starpu_task_wait_for_all();
