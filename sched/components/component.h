@@ -17,6 +17,7 @@ enum { ORR_KINDS_MAX = 32, ORR_TREE_DOORS = 16, ORR_TREE_OPEN_MAX = 4 };
 struct orr_component_kind {
     const char *name;
     bool passes;    /* a task pushed here is only handed on: it is kept by something below, or refused */
+    bool any_child; /* and whichever child has room gets it: a worker may fetch it from above as well */
     bool one_child; /* children beyond the first would get nothing */
     bool leaf;
     bool unasked;       /* a leaf that does not pull: what is pushed to it goes to its workers at once */

@@ -14,16 +14,18 @@
 
 enum { CHOICES_MAX = STARPU_BITMAP_SIZE };
 
-static const struct orr_component_kind kind_eager = { .name = "eager",
-                                                      .passes = true,
-                                                      .full = orr_children_are_full };
-static const struct orr_component_kind kind_eager_prio = { .name = "eager_prio",
-                                                           .passes = true,
-                                                           .full = orr_children_are_full };
+static const struct orr_component_kind kind_eager = {
+    .name = "eager", .passes = true, .any_child = true, .full = orr_children_are_full
+};
+static const struct orr_component_kind kind_eager_prio = {
+    .name = "eager_prio", .passes = true, .any_child = true, .full = orr_children_are_full
+};
 static const struct orr_component_kind kind_calibration = { .name = "eager_calibration",
                                                             .passes = true,
                                                             .full = orr_children_are_full };
-static const struct orr_component_kind kind_random = { .name = "random", .full = orr_children_are_full };
+static const struct orr_component_kind kind_random = { .name = "random",
+                                                       .any_child = true,
+                                                       .full = orr_children_are_full };
 
 /* Whether a child that is no combined worker, which would take any number of tasks, can execute p. */
 static bool single_can(const struct starpu_sched_component *c, struct starpu_task *p)

@@ -39,6 +39,17 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     return 0;
 }
 
+/* A pump above stops at the first ones that nobody has room for, and tasks for particular workers stand
+ * behind them. */
+static struct starpu_task *pull_past(struct starpu_sched_component *c, struct starpu_sched_component *to)
+{
+    for (unsigned i = 0; i < c->nparents; i++) {
+        const struct orr_component_kind *kind = orr_component_const(c->parents[i])->kind;
+        if (!kind || !kind->any_child) return NULL;
+    }
+    return starpu_sched_component_parents_pull_task(c, to);
+}
+
 /* What is taken from a full queue makes room, and while there is nothing the queues above
  * may have something. */
 static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
@@ -48,7 +59,8 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
     bool low;
     struct starpu_task *p = orr_flow_take_noting(f, who, &low);
     if (!p || low) starpu_sched_component_send_can_push_to_parents(c);
-    return p ? p : orr_flow_take(f, who);
+    if (p || (p = orr_flow_take(f, who)) != NULL) return p;
+    return pull_past(c, to);
 }
 
 static struct orr_flow *queue(const struct starpu_sched_component *c)

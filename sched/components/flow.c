@@ -9,7 +9,7 @@
 #include "core/task/perf.h"
 #include "core/worker/park.h"
 
-enum { REFUSED_MAX = 16, READY_WINDOW = 16 };
+enum { REFUSED_MAX = 16, READY_WINDOW = 16, LAST_ONES = 32 };
 
 void orr_flow_init(struct orr_flow *f, bool sorted)
 {
@@ -42,14 +42,27 @@ static bool low_locked(const struct orr_flow *f)
                                (f->max_us <= 0 || 2 * orr_load_relaxed(&f->us) < f->max_us));
 }
 
-static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
+static void count_in_locked(struct orr_flow *f, const struct starpu_task *p)
 {
     double us = orr_known_us(p);
     if (us > 0) orr_store_relaxed(&f->us, orr_load_relaxed(&f->us) + us);
-    orr_taskq_add(&f->q, p, front);
     orr_store_seq(&f->count,
                   f->q.count); /* pairs with the loads of those who find nothing, before sleeping */
     if (!f->was_full && full_locked(f)) f->was_full = true;
+}
+
+static void add_locked(struct orr_flow *f, struct starpu_task *p, bool front)
+{
+    orr_taskq_add(&f->q, p, front);
+    count_in_locked(f, p);
+}
+
+static void put_back(struct orr_flow *f, struct starpu_task *p)
+{
+    orr_spin_lock(&f->lock);
+    orr_taskq_put_back(&f->q, p);
+    count_in_locked(f, p);
+    orr_spin_unlock(&f->lock);
 }
 
 int orr_flow_put(struct orr_flow *f, struct starpu_task *p)
@@ -115,11 +128,24 @@ static struct starpu_task *most_ready(struct orr_flow *f, struct starpu_task *p,
     return f->ready == ORR_FLOW_NOTHING_TO_BRING && least > 0 ? p : best;
 }
 
+/* The first task that c can execute. */
+static struct starpu_task *first_locked(struct orr_flow *f, struct starpu_sched_component *c)
+{
+    int w = orr_leaf_worker(c);
+    struct starpu_task *p = w >= 0 ? orr_taskq_first_for(&f->q, w) : orr_taskq_first(&f->q), *last = NULL;
+    uint32_t n = 0;
+    for (; p && !starpu_sched_component_can_execute_task(c, p); n++) {
+        last = p;
+        p = orr_taskq_next(&f->q, p);
+    }
+    if (orr_unlikely(n > 0) && w >= 0) orr_taskq_skipped(&f->q, w, last, n);
+    return p;
+}
+
 static struct starpu_task *take_locked(struct orr_flow *f, struct starpu_sched_component *c)
 {
     if (!orr_taskq_has_for(&f->q, orr_component_const(c)->where)) return NULL;
-    struct starpu_task *p = orr_taskq_first(&f->q);
-    while (p && !starpu_sched_component_can_execute_task(c, p)) p = orr_taskq_next(&f->q, p);
+    struct starpu_task *p = first_locked(f, c);
     if (p && f->ready && orr_node_count > 1 && STARPU_SCHED_COMPONENT_IS_SINGLE_MEMORY_NODE(c))
         p = most_ready(f, p, c);
     return orr_flow_remove_locked(f, p);
@@ -158,7 +184,8 @@ struct starpu_task *orr_flow_take_last(struct orr_flow *f, struct starpu_sched_c
     if (orr_load_seq(&f->count) == 0) return NULL;
     orr_spin_lock(&f->lock);
     struct starpu_task *p = orr_taskq_last_of_first(&f->q);
-    while (p && !starpu_sched_component_can_execute_task(c, p)) p = p->prev;
+    for (int i = 0; p && !starpu_sched_component_can_execute_task(c, p); i++)
+        p = i < LAST_ONES ? p->prev : NULL;
     p = p ? orr_flow_remove_locked(f, p) : take_locked(f, c);
     orr_spin_unlock(&f->lock);
     return p;
@@ -235,7 +262,11 @@ static bool pump_round(struct orr_flow *f, struct starpu_sched_component *from,
         else
             note_refused(&r, p);
     }
-    for (unsigned i = r.count; i-- > 0;) orr_flow_add(f, r.task[i], true);
+    for (unsigned i = r.count; i-- > 0;)
+        if (r.where) /* some were not the first */
+            orr_flow_add(f, r.task[i], true);
+        else
+            put_back(f, r.task[i]);
     if (r.count && orr_component(to)->pulls_below) orr_component_wake(to, r.wake);
     return pushed;
 }

@@ -3,14 +3,28 @@
  * Threads: see taskq.h. Owns: nothing. Not here: the lock-free queue of the other policies (sched/queue.c).
  *
  * A heap would be faster for thousands of different priorities, but tasks are also put back, walked over in
- * order and taken from the middle here. */
+ * order and taken from the middle here.
+ *
+ * A worker walks past tasks that it cannot execute (workerids, can_execute, no implementation). Where these
+ * are many, it is noted how far each worker has come, so that it does not walk past them for each task that
+ * it takes: for tasks in order the walks add up to one. As can_execute may answer otherwise later, a worker
+ * begins anew when it has asked as often as it has walked past tasks. */
 #include "sched/components/taskq.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/task/task.h"
+#include "core/worker/worker.h"
 #include "sched/pool.h"
+
+enum { SKIPS_NOTED = 32, BEGIN_ANEW = 256 };
+
+struct orr_taskq_skip {
+    struct starpu_task *last; /* it has walked past this one, and all before; NULL: past nothing */
+    uint32_t walked;          /* that many since it began */
+    uint32_t asked;           /* so often meanwhile */
+};
 
 void orr_taskq_init(struct orr_taskq *q, bool sorted)
 {
@@ -26,6 +40,8 @@ void orr_taskq_fini(struct orr_taskq *q)
     if (q->rank != q->inline_ranks) orr_free(q->rank);
     q->rank = q->inline_ranks;
     q->ranks = 0;
+    orr_free(q->skips);
+    q->skips = NULL;
 }
 
 static int32_t key(const struct orr_taskq *q, const struct starpu_task *p)
@@ -71,6 +87,43 @@ static struct orr_taskq_rank *rank_for(struct orr_taskq *q, int32_t priority)
     return &q->rank[at];
 }
 
+/* ---- what workers have walked past ---- */
+
+struct starpu_task *orr_taskq_first_for(struct orr_taskq *q, int w)
+{
+    struct orr_taskq_skip *s = q->skips ? &q->skips[w] : NULL;
+    if (orr_likely(!s || !s->last)) return orr_taskq_first(q);
+    if (++s->asked <= s->walked + BEGIN_ANEW) return orr_taskq_next(q, s->last);
+    *s = (struct orr_taskq_skip){ NULL, 0, 0 };
+    return orr_taskq_first(q);
+}
+
+void orr_taskq_skipped(struct orr_taskq *q, int w, struct starpu_task *last, uint32_t n)
+{
+    if (!q->skips && n >= SKIPS_NOTED) q->skips = orr_calloc(orr_worker_count, sizeof *q->skips);
+    if (!q->skips) return; /* few, or no memory for more than walking */
+    q->skips[w].last = last;
+    q->skips[w].walked += n;
+}
+
+/* p is there now: who has walked past where it is has not seen it. */
+static void skips_added(struct orr_taskq *q, const struct starpu_task *p, bool front)
+{
+    for (unsigned w = 0; w < orr_worker_count; w++) {
+        struct orr_taskq_skip *s = &q->skips[w];
+        if (!s->last) continue;
+        int32_t theirs = key(q, s->last), ours = key(q, p);
+        if (ours > theirs || (ours == theirs && front)) s->last = NULL;
+    }
+}
+
+/* p leaves. Who came to it came to the one before; at the first of its rank he begins anew. */
+static void skips_removed(struct orr_taskq *q, const struct starpu_task *p)
+{
+    for (unsigned w = 0; w < orr_worker_count; w++)
+        if (q->skips[w].last == p) q->skips[w].last = p->prev;
+}
+
 static bool has_one_kind(const struct orr_taskq *q)
 {
     return !(q->kinds & (q->kinds - 1));
@@ -83,7 +136,7 @@ static void count_kinds(struct orr_taskq *q, const struct starpu_task *p, uint32
         q->where[__builtin_ctz(where)] += difference;
 }
 
-void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front)
+static void link_in(struct orr_taskq *q, struct starpu_task *p, bool front)
 {
     int32_t priority = key(q, p);
     struct orr_taskq_rank *r = &q->rank[q->ranks ? q->ranks - 1 : 0];
@@ -100,6 +153,17 @@ void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front)
         r->last = p;
     q->count++;
     count_kinds(q, p, 1);
+}
+
+void orr_taskq_add(struct orr_taskq *q, struct starpu_task *p, bool front)
+{
+    link_in(q, p, front);
+    if (orr_unlikely(q->skips != NULL)) skips_added(q, p, front);
+}
+
+void orr_taskq_put_back(struct orr_taskq *q, struct starpu_task *p)
+{
+    link_in(q, p, true);
 }
 
 static bool at_end_of(const struct orr_taskq_rank *r, const struct starpu_task *p)
@@ -121,6 +185,7 @@ static uint32_t rank_of(const struct orr_taskq *q, const struct starpu_task *p)
 void orr_taskq_remove(struct orr_taskq *q, struct starpu_task *p)
 {
     struct starpu_task *prev = p->prev, *next = p->next;
+    if (orr_unlikely(q->skips != NULL)) skips_removed(q, p);
     if (!prev || !next) {
         struct orr_taskq_rank *r = &q->rank[q->ranks - 1];
         if (orr_unlikely(!at_end_of(r, p))) r = &q->rank[rank_of(q, p)];

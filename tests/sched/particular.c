@@ -119,6 +119,51 @@ static void order_among_sets(void)
     starpu_shutdown();
 }
 
+/* ---- trees of components ---- */
+
+static atomic_int asked;
+static int on_named_one(unsigned worker, struct starpu_task *task, unsigned nimpl UNUSED)
+{
+    atomic_fetch_add(&asked, 1);
+    return worker == (unsigned)(uintptr_t)task->cl_arg;
+}
+static struct starpu_codelet named_cl = { .cpu_funcs = { count_func },
+                                          .can_execute = on_named_one,
+                                          .name = "named" };
+
+static int submit_named(int worker, int count)
+{
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &named_cl;
+        task->cl_arg = (void *)(uintptr_t)worker;
+        failed |= starpu_task_submit(task);
+    }
+    return failed;
+}
+
+/* Many for a worker that is held, then some for another, which have to pass them. */
+static void walks(const char *policy)
+{
+    enum { BEHIND = 2000, MOST = 200 };
+    struct gate gates[2] = { 0 };
+    runtime_start(2, policy);
+    require_workers(2);
+    atomic_store(&done, 0);
+    atomic_store(&asked, 0);
+    for (int i = 0; i < 2; i++) gate_close(&gates[i], i);
+    int failed = submit_named(1, MANY) | submit_named(0, BEHIND);
+    gate_open(&gates[0]);
+    int came = comes_to(&done, BEHIND, 15000), calls = atomic_load(&asked) / (MANY + BEHIND);
+    gate_open(&gates[1]);
+    starpu_task_wait_for_all();
+    ok(!failed && came && calls < MOST,
+       "%s: %d tasks pass %d of another worker: can_execute is asked %d times for each", policy, BEHIND, MANY,
+       calls);
+    starpu_shutdown();
+}
+
 static void job_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     atomic_fetch_add(&done, 1);
@@ -182,6 +227,13 @@ int main(void)
     costs("dmda");
     costs("heteroprio");
     order_among_sets();
+    walks("modular-eager");
+    walks("modular-prio");
+    walks("modular-ws");
+    walks("modular-eager-prefetching");
+    walks("modular-heft");
+    walks("modular-dmda");
+    walks("modular-random");
     lists();
     return done_testing();
 }
