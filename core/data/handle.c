@@ -436,13 +436,22 @@ static void join_invalidation(struct orr_data *h, struct submitted_invalidation 
         join_end(h);
 }
 
+/* Whether h, which stays, may lose its value; says so if not. */
+static bool may_empty(struct orr_data *h, const char *fn)
+{
+    if (!check(h, fn)) return false;
+    if (h->partitioned)
+        orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
+    else if (orr_load_relaxed(&h->lazy_unregister))
+        orr_error("%s%s: the data is unregistered already (starpu_data_unregister_submit)", fn, where());
+    else
+        return true;
+    return false;
+}
+
 static void submit_invalidation(struct orr_data *h, const char *fn)
 {
-    if (!check(h, fn)) return;
-    if (h->partitioned) {
-        orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
-        return;
-    }
+    if (!may_empty(h, fn)) return;
     struct submitted_invalidation *e = orr_block_calloc(sizeof *e);
     if (e) e->handle = h;
     if (e || place_take(h, false))
@@ -470,7 +479,7 @@ void starpu_data_deinitialize_submit(starpu_data_handle_t h)
 
 static void invalidate(struct orr_data *h, const char *fn)
 {
-    if (!check(h, fn) || !may_block(fn)) return;
+    if (!may_empty(h, fn) || !may_block(fn)) return;
     struct orr_access a = { .group = ORR_GROUP_WRITE, .flags = ORR_ACCESS_EMPTIES };
     if (orr_data_acquire_blocking(h, &a) != 0) return;
     orr_data_invalidate_copies(h);

@@ -462,6 +462,18 @@ static bool order_twice_waiting(void)
     return right && returns(starpu_task_submit(bound(0, 1)), 0);
 }
 
+/* Neither is ready when it is submitted: which one takes the other's order is seen later. */
+static bool order_twice_later(void)
+{
+    struct starpu_task *before = task_of(&count_cl), *first = bound(0, 1), *second = bound(0, 1);
+    first->detach = second->detach = 0;
+    starpu_task_declare_deps_array(first, 1, &before);
+    starpu_task_declare_deps_array(second, 1, &before);
+    if (!returns(starpu_task_submit(first), 0) || !returns(starpu_task_submit(second), 0)) return false;
+    if (!returns(starpu_task_submit(before), 0)) return false;
+    return returns(starpu_task_wait(first), 0) && returns(starpu_task_wait(second), 0);
+}
+
 static bool context_99(void)
 {
     struct starpu_task *task = task_of(&count_cl);
@@ -649,6 +661,37 @@ static bool unregister_submit_twice_held(void)
 static bool use_ending(void)
 {
     return while_ending(used);
+}
+
+static void never_called(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool acquired_ending(starpu_data_handle_t h)
+{
+    bool called = false;
+    bool right = returns(starpu_data_acquire(h, STARPU_R), -EINVAL) &&
+                 returns(starpu_data_acquire_try(h, STARPU_R), -EINVAL) &&
+                 returns(starpu_data_acquire_cb(h, STARPU_R, never_called, &called), -EINVAL);
+    return right && !called;
+}
+
+static bool acquire_ending(void)
+{
+    return while_ending(acquired_ending);
+}
+
+static bool invalidated(starpu_data_handle_t h)
+{
+    starpu_data_invalidate_submit(h);
+    starpu_data_invalidate(h);
+    return used(h);
+}
+
+static bool invalidate_ending(void)
+{
+    return while_ending(invalidated);
 }
 
 static bool unregister_not_a_handle(void)
@@ -1193,6 +1236,7 @@ static const struct misuse misuses[] = {
     { "a task for no worker at all is -ENODEV", worker_ids_none, UP },
     { "a workerorder that has run is -ENODEV", order_twice, UP },
     { "a workerorder that is taken is -ENODEV", order_twice_waiting, UP },
+    { "a workerorder that is taken before the task is ready is said, and it runs", order_twice_later, UP },
     { "scheduling context 99 is -ENODEV", context_99, UP },
     { "a scheduling context that does not exist is -ENODEV", context_unused, UP },
     { "deleting a context that does not exist is refused", context_delete_unknown, UP },
@@ -1217,6 +1261,8 @@ static const struct misuse misuses[] = {
     { "submitting an unregistration twice is refused", unregister_submit_twice, UP },
     { "the same while somebody holds the data", unregister_submit_twice_held, UP },
     { "a task on data whose unregistration was submitted is -EINVAL", use_ending, UP },
+    { "acquiring data whose unregistration was submitted is -EINVAL", acquire_ending, UP | LINES },
+    { "invalidating it is refused, and does not undo that", invalidate_ending, UP | LINES },
     { "unregistering what is no handle is refused", unregister_not_a_handle, UP },
     { "acquiring unregistered data is -EINVAL", acquire_unregistered, UP },
     { "acquiring NULL is -EINVAL", acquire_null, UP },
