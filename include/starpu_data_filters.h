@@ -163,7 +163,9 @@ void starpu_data_partition_clean_node(starpu_data_handle_t root_data, unsigned n
 /* Returns how many plans the data has. */
 int starpu_data_partition_get_nplans(starpu_data_handle_t initial_handle);
 
-/* ---- Ready-made filters. Cut evenly: pieces differ by at most one element ---- */
+/* ---- Ready-made filters, for filter_func. Cut evenly: pieces differ by at most one element. A function
+ * ..._child_ops is for get_child_ops of the same filter: it returns the interface of its children. A filter
+ * that does not go with the data says so, and nothing is cut ---- */
 
 /* Cuts `n` elements evenly for filters: sets *chunk_size to the elements of piece `id` of `nparts`,
  * and *offset (unless NULL) to the bytes before it, where neighbours in the dimension cut are

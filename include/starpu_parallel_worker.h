@@ -62,7 +62,8 @@ struct starpu_parallel_worker_config;
 struct starpu_parallel_worker_config *starpu_parallel_worker_init(hwloc_obj_type_t parallel_worker_level,
                                                                   ...);
 
-/* Waits for the tasks, undoes the groups and frees them. Blocks. Returns 0; -1 when there are none. */
+/* Waits for the tasks, undoes the groups and frees them. Blocks. Returns 0; -1 when there are none, or (with
+ * a message) in a task or a callback. */
 int starpu_parallel_worker_shutdown(struct starpu_parallel_worker_config *parallel_workers);
 
 /* Prints the groups on stdout. Returns 0; -1 when there are none. */
@@ -101,13 +102,13 @@ enum starpu_cluster_types {
 
 struct starpu_cluster_machine;
 
-/* Same as starpu_parallel_worker_init(). */
+/* Does and returns the same as starpu_parallel_worker_init(). */
 struct starpu_cluster_machine *starpu_cluster_machine(hwloc_obj_type_t cluster_level, ...);
 
-/* Same as starpu_parallel_worker_shutdown(). */
+/* Does and returns the same as starpu_parallel_worker_shutdown(). */
 int starpu_uncluster_machine(struct starpu_cluster_machine *clusters);
 
-/* Same as starpu_parallel_worker_print(). */
+/* Does and returns the same as starpu_parallel_worker_print(). */
 int starpu_cluster_print(struct starpu_cluster_machine *clusters);
 #define starpu_openmp_prologue starpu_parallel_worker_openmp_prologue
 #define starpu_intel_openmp_mkl_prologue starpu_parallel_worker_openmp_prologue

@@ -120,7 +120,8 @@ struct starpu_sched_tree *starpu_sched_tree_get(unsigned sched_ctx_id);
 void starpu_sched_tree_update_workers(struct starpu_sched_tree *t);
 void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t);
 
-/* Methods for struct starpu_sched_policy. */
+/* Methods for struct starpu_sched_policy. Push returns 0, or what says that the tree has not taken the task
+ * (-EINVAL: its context has no tree); pop, on a worker, the worker's next task, NULL: none. */
 int starpu_sched_tree_push_task(struct starpu_task *task);
 struct starpu_task *starpu_sched_tree_pop_task(unsigned sched_ctx);
 void starpu_sched_tree_add_workers(unsigned sched_ctx_id, int *workerids, unsigned nworkers);
@@ -150,11 +151,11 @@ void starpu_sched_component_connect(struct starpu_sched_component *parent,
 void starpu_sched_component_add_child(struct starpu_sched_component *component,
                                       struct starpu_sched_component *child);
 
-/* to->push_task(to, task), but refuses a task that no worker below `to` can execute,
- * and wakes those who can. */
+/* Returns to->push_task(to, task): 0 if it took the task. But refuses one that no worker below `to` can
+ * execute (1), and wakes the workers that can. */
 int starpu_sched_component_push_task(struct starpu_sched_component *from, struct starpu_sched_component *to,
                                      struct starpu_task *task);
-/* from->pull_task(from, to). */
+/* Returns from->pull_task(from, to): a task, or NULL. */
 struct starpu_task *starpu_sched_component_pull_task(struct starpu_sched_component *from,
                                                      struct starpu_sched_component *to);
 

@@ -28,21 +28,22 @@ struct starpu_tree {
 /* Clear the marks, indexed by id, of the units below tree. */
 void starpu_tree_reset_visited(struct starpu_tree *tree, char *visited);
 
-/* Give a node `arity` empty children. */
+/* Give a node `arity` empty children, in a new array that starpu_tree_free() frees. Out of memory: none, and
+ * orrery_set_error_hook(). */
 void starpu_tree_prepare_children(unsigned arity, struct starpu_tree *father);
 
 /* Fill in a node. */
 void starpu_tree_insert(struct starpu_tree *tree, int id, int level, int is_pu, int arity,
                         struct starpu_tree *father);
 
-/* The node with an id; NULL: none. */
+/* The node with an id, at or below tree; NULL: none. */
 struct starpu_tree *starpu_tree_get(struct starpu_tree *tree, int id);
 
 /* The unit nearest to node that is in present and not in visited, both indexed by id; NULL: none. */
 struct starpu_tree *starpu_tree_get_neighbour(struct starpu_tree *tree, struct starpu_tree *node,
                                               char *visited, char *present);
 
-/* Free what is below the node. */
+/* Free what is below the node, which has no children then; the node itself is the caller's. */
 void starpu_tree_free(struct starpu_tree *tree);
 
 #pragma GCC visibility pop

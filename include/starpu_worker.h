@@ -277,15 +277,18 @@ void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *
 /* ---- Locks of workers, for scheduling policies ---- */
 
 /* Let other threads change the calling worker's scheduling state for a while (relax_on), and stop that
- * (relax_off). The calls nest. A policy does this around anything that may wait for another worker. */
+ * (relax_off). The calls nest. A policy does this around anything that may wait for another worker. Nothing
+ * happens on threads that are no workers, and outside of a policy's methods. */
 void starpu_worker_relax_on(void);
 void starpu_worker_relax_off(void);
+
+/* Is the caller a worker whose state others may change (outside of a policy's methods, or relaxed)? */
 int starpu_worker_get_relax_state(void);
 
-/* Lock a worker's scheduling state, once it is relaxed or idle; the caller is relaxed until the unlock.
- * Blocks. */
+/* Lock a worker's scheduling state, once it is relaxed or idle; the caller is relaxed until the unlock. Waits
+ * for that. A number that is none is nothing. */
 void starpu_worker_lock(int workerid);
-/* Returns 0, or -EBUSY when that would block. */
+/* Returns 0; -EBUSY when that would wait; -EINVAL: there is no such worker. */
 int starpu_worker_trylock(int workerid);
 void starpu_worker_unlock(int workerid);
 void starpu_worker_lock_self(void);
