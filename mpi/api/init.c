@@ -222,13 +222,12 @@ static int start_layer(MPI_Comm comm)
     }
     orr_cluster.rank = t->rank;
     orr_cluster.size = t->size;
-    orr_store_relaxed(&orr_cluster.failed, 0);
     orr_store_seq(&orr_cluster.outstanding, (int64_t)0); /* what was given up before is not this session's */
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
                   orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
-    orr_store_relaxed(&orr_cluster.counting, print_stats);
+    orr_messages_begin(print_stats);
     orr_streams_init(&orr_owned_stream_data);
     orr_control_start();
     if (orr_stuck_start(&orr_message_story))
@@ -352,12 +351,6 @@ static int drain(void)
     return status;
 }
 
-/* Why the first message failed since this was asked for, or 0. */
-static int take_failure(void)
-{
-    return atomic_exchange_explicit(&orr_cluster.failed, 0, memory_order_relaxed);
-}
-
 /* Ours for comm when the calling thread may wait for its ranks; otherwise NULL, and why (said). */
 static struct orr_comm *comm_to_wait(MPI_Comm comm, const char *fn, int *status_out)
 {
@@ -388,7 +381,7 @@ int starpu_mpi_wait_for_all(MPI_Comm comm)
         r = orr_redux_gather_all(c);
         int failed = drain();
         s = orr_stream_meet(c, false);
-        if (!s) s = take_failure();
+        if (!s) s = orr_messages_take_failure();
         if (!r) r = failed;
     }
     return s ? s : r;
@@ -556,10 +549,9 @@ static void stop_layer(void)
     struct orr_transport *t = orr_cluster.engine.transport;
     orr_progress_stop();
     orr_cluster.started = false;
-    orr_engine_fini(&orr_cluster.engine);      /* a worker that comes late finds it closed */
-    orr_add_relaxed(&orr_cluster.session, 1u); /* messages given up end later, without their communicator */
+    orr_engine_fini(&orr_cluster.engine); /* a worker that comes late finds it closed */
+    orr_messages_end();
     t->ops->destroy(t);
-    orr_messages_trim();
     orr_comms_stop();
     orr_streams_fini();
     orr_tag_ranges_fini();
@@ -597,7 +589,7 @@ int starpu_mpi_shutdown(void)
     int r = orr_redux_gather_all(orr_cluster.comm);
     int s = drain_all_ranks();
     if (!s) s = end_of_stream();
-    if (!s) s = take_failure();
+    if (!s) s = orr_messages_take_failure();
     orr_stuck_stop(); /* its last messages are ahead of this barrier */
     orr_guard_closing();
     orr_coll_barrier(orr_cluster.comm);
@@ -621,12 +613,12 @@ int starpu_mpi_shutdown_comm(MPI_Comm comm)
 /* A message counts when it was started while counting was on, whenever it leaves. */
 void starpu_mpi_comm_stats_enable(void)
 {
-    if (orr_cluster_check("starpu_mpi_comm_stats_enable")) orr_store_relaxed(&orr_cluster.counting, true);
+    if (orr_cluster_check("starpu_mpi_comm_stats_enable")) orr_store_relaxed(&orr_messages.counting, true);
 }
 
 void starpu_mpi_comm_stats_disable(void)
 {
-    if (orr_cluster_check("starpu_mpi_comm_stats_disable")) orr_store_relaxed(&orr_cluster.counting, false);
+    if (orr_cluster_check("starpu_mpi_comm_stats_disable")) orr_store_relaxed(&orr_messages.counting, false);
 }
 
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)

@@ -17,6 +17,8 @@
 #include "mpi/wire/progress.h"
 #include "mpi/live/stream.h"
 
+struct orr_messages orr_messages;
+
 static orr_spin free_lock; /* protects free_messages; leaf */
 static struct orr_message *free_messages;
 
@@ -38,7 +40,7 @@ void orr_message_free(struct orr_message *m)
     orr_spin_unlock(&free_lock);
 }
 
-void orr_messages_trim(void)
+static void trim(void)
 {
     orr_spin_lock(&free_lock);
     struct orr_message *m = free_messages;
@@ -49,6 +51,23 @@ void orr_messages_trim(void)
         orr_free(m);
         m = next;
     }
+}
+
+void orr_messages_begin(bool counting)
+{
+    orr_store_relaxed(&orr_messages.failed, 0);
+    orr_store_relaxed(&orr_messages.counting, counting);
+}
+
+void orr_messages_end(void)
+{
+    orr_add_relaxed(&orr_messages.session, 1u);
+    trim();
+}
+
+int orr_messages_take_failure(void)
+{
+    return atomic_exchange_explicit(&orr_messages.failed, 0, memory_order_relaxed);
 }
 
 static struct orr_message *of_request(struct orr_request *r)
@@ -251,7 +270,7 @@ static void take_failure(struct orr_message *m)
     if (s == -ECANCELED) return;
     say_failure(m);
     if (m->mode == STARPU_W && m->access.group != ORR_GROUP_NONE) orr_data_invalidate_copies(m->handle);
-    atomic_compare_exchange_strong_explicit(&orr_cluster.failed, &none, s, memory_order_relaxed,
+    atomic_compare_exchange_strong_explicit(&orr_messages.failed, &none, s, memory_order_relaxed,
                                             memory_order_relaxed);
 }
 
@@ -356,7 +375,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->peer = s->peer;
     m->mode = sends ? STARPU_R : STARPU_W;
     m->detached = s->detached;
-    m->session = orr_load_relaxed(&orr_cluster.session);
+    m->session = orr_load_relaxed(&orr_messages.session);
     m->callback = s->callback;
     m->arg = s->arg;
     m->access.waiter.granted = granted;
@@ -371,7 +390,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.sync = s->sync;
     m->request.inferred = s->inferred;
     m->request.priority = s->priority;
-    m->request.uncounted = !orr_load_relaxed(&orr_cluster.counting);
+    m->request.uncounted = !orr_load_relaxed(&orr_messages.counting);
     m->request.done = done;
     m->request.make_room = make_room;
     orr_add_seq(&orr_cluster.outstanding, 1);

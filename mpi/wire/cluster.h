@@ -20,9 +20,6 @@ struct orr_cluster {
         outstanding;            /* messages posted and not over [atomic: pairs with waiters] */
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
-    _Atomic bool counting;      /* the bytes of messages that are started now */
-    _Atomic uint32_t session;   /* counts the ends of the layer */
-    _Atomic int failed;         /* status of the first message that failed since it was asked for; 0: none */
     _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
     _Atomic uint32_t sleepers;  /* threads that sleep on signal */
 };

@@ -12,7 +12,7 @@
 #include "mpi/wire/transports/builtin.h"
 #include "tests/mpi/engine_cases.h"
 
-enum { STILL_ROUNDS = 300, SEEDS = 40, MESSAGES = 300 };
+enum { STILL_ROUNDS = 300, SEEDS = 20, MESSAGES = 300 };
 
 static struct orr_transport *transport;
 
