@@ -124,7 +124,8 @@ static bool runs_there(void)
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     bool well = returns(starpu_task_insert(&cl, STARPU_RW, h, 0), 0);
     starpu_data_unregister(h);
-    well &= returns(cl.where, STARPU_WORKER_TO_MASK(now->type)) & returns(value, 42);
+    well &= returns(cl.where, STARPU_WORKER_TO_MASK(now->type));
+    well &= returns(value, 42);
     well &= returns(starpu_worker_get_count_by_type(now->type), 2);
     well &= returns(starpu_memory_nodes_get_count_by_kind(now->memory), 2);
     starpu_shutdown();
@@ -205,8 +206,10 @@ static bool goes_round(void)
     for (int i = 0; i < ROUNDS * WORKERS; i++)
         well &= starpu_task_insert(&add_cl, STARPU_RW, h, STARPU_EXECUTE_ON_WORKER, i % WORKERS, 0) == 0;
     starpu_data_unregister(h);
-    well &= returns(value, ROUNDS * WORKERS) & returns(ran[STARPU_CPU_WORKER], ROUNDS);
-    well &= returns(ran[STARPU_CUDA_WORKER], ROUNDS) & returns(ran[ORRERY_MINI_WORKER], ROUNDS);
+    well &= returns(value, ROUNDS * WORKERS);
+    well &= returns(ran[STARPU_CPU_WORKER], ROUNDS);
+    well &= returns(ran[STARPU_CUDA_WORKER], ROUNDS);
+    well &= returns(ran[ORRERY_MINI_WORKER], ROUNDS);
     starpu_shutdown();
     return well;
 }
