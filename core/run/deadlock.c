@@ -78,6 +78,8 @@ void orr_deadlock_outside(const struct orr_deadlock_outside *outside)
 struct waiting {
     struct orr_task *task[TASKS_MAX];
     unsigned count, more;
+    bool may_end;     /* they may end meanwhile: only what the runtime keeps in memory can be looked at */
+    unsigned foreign; /* tasks left out for that, whose structs are in memory of the program's own */
 };
 
 static void collect(void *block, void *arg)
@@ -90,7 +92,9 @@ static void collect(void *block, void *arg)
     if (state != ORR_TASK_SUBMITTED && state != ORR_TASK_READY && state != ORR_TASK_PUSHED &&
         state != ORR_TASK_RUNNING && !never_submitted)
         return;
-    if (all->count < TASKS_MAX)
+    if (all->may_end && !(t->flags & ORR_TF_BLOCK))
+        all->foreign++;
+    else if (all->count < TASKS_MAX)
         all->task[all->count++] = t;
     else
         all->more++;
@@ -408,15 +412,20 @@ static void explain_policies(void)
     }
 }
 
-static void explain_all(void)
+static void explain_all(bool certain)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
     explain_policies();
     if (!all) return;
+    all->may_end = !certain;
     collect_all(all);
     for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) explain(all, all->task[i]);
     if (all->count + all->more > TASKS_SHOWN)
         say("  ... and %u more tasks", all->count + all->more - TASKS_SHOWN);
+    if (all->foreign)
+        say("  ... and %u that the program has in memory of its own (starpu_task_init), where nobody may "
+            "look while another thread might end them",
+            all->foreign);
     print_cycle(all);
     orr_starving_explain(all->task, all->count, say);
     orr_free(all);
@@ -432,7 +441,7 @@ static void report(uint64_t outstanding)
     else if (orr_transfers_starve())
         say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
             "moved for 1.5 s");
-    explain_all();
+    explain_all(true);
 }
 
 /* What looks like a deadlock, and may be none because of these threads. */
@@ -446,7 +455,7 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
     else if (orr_transfers_starve())
         say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
             "knows waits, and nothing moved for 5 s");
-    explain_all();
+    explain_all(false);
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
         s->count > 1 ? "s" : "", s->names);
@@ -587,7 +596,7 @@ static void worry(void)
         "the "
         "program is not in the runtime, and may still act (or waits for a thread that is)",
         (unsigned long long)(watch.submitted - watch.completed));
-    explain_all();
+    explain_all(false);
 }
 
 static bool is_in_its_body(struct orr_task *t)

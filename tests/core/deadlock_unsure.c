@@ -67,6 +67,27 @@ static void late(void)
     notified_after(LATE_S);
 }
 
+/* The task that waits is in memory of the program's own, which takes it back when it has ended. */
+static void late_and_own(void)
+{
+    static struct starpu_codelet cl = { .where = STARPU_NOWHERE, .name = "own" };
+    struct starpu_task *task = malloc(sizeof *task);
+    starpu_tag_t dep = TAG;
+    pthread_t thread;
+    seconds = LATE_S;
+    starpu_task_init(task);
+    task->cl = &cl;
+    task->detach = 0;
+    task->use_tag = 1;
+    task->tag_id = TAG + 1;
+    starpu_tag_declare_deps_array(TAG + 1, 1, &dep);
+    if (starpu_task_submit(task) != 0 || pthread_create(&thread, NULL, notifier, NULL) != 0) exit(3);
+    if (starpu_task_wait(task) != 0) exit(4);
+    starpu_task_clean(task);
+    free(task);
+    pthread_join(thread, NULL);
+}
+
 static void late_and_quiet(void)
 {
     orrery_outside_begin();
@@ -240,10 +261,11 @@ static void fact(const struct trial *t, int good, const char *text)
 
 int main(void)
 {
-    enum { SOON, LATE, QUIET, PASSIVE, TOLD, CALLBACK, ABORT, ROUND, COUNT };
+    enum { SOON, LATE, OWN, QUIET, PASSIVE, TOLD, CALLBACK, ABORT, ROUND, COUNT };
     static struct trial trial[COUNT] = {
         [SOON] = { .body = soon },
         [LATE] = { .body = late },
+        [OWN] = { .body = late_and_own },
         [QUIET] = { .body = late_and_quiet },
         [PASSIVE] = { .body = never_acts },
         [TOLD] = { .body = late, .reaction = "exit" },
@@ -264,6 +286,9 @@ int main(void)
          has(t, "orrery_outside_begin") && has(t, "orrery_thread_passive") &&
              has(t, "ORRERY_ON_DEADLOCK=exit"),
          "it says what the program can do about it");
+    t = &trial[OWN];
+    fact(t, t->status == 0 && has(t, "1 that the program has in memory of its own") && !has(t, "task own"),
+         "a task in the program's own memory, which may go at any time, is counted and not looked at");
     t = &trial[QUIET];
     fact(t, t->status == 0 && !has(t, "deadlock"),
          "the same announced with orrery_outside_begin: not a word");
