@@ -303,8 +303,8 @@ void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid));
 
 /* ---- Combined workers: several CPU workers that run one parallel task ---- */
 
-/* How many there are, numbered after the workers. Policies pheft and peager make them in the shape of the
- * machine; others have those that were made by the next function. */
+/* How many there are, numbered after the workers. Policies pheft, peager and pprio make them in the shape of
+ * the machine; others have those that were made by the next function. */
 unsigned starpu_combined_worker_get_count(void);
 
 /* Make one of these CPU workers. Returns its number, that of the one there is if there is one; -EINVAL: none

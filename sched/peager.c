@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peager.c: eager, for parallel tasks as well: they wait in central queues of their own, and the first worker
- * of a combined worker, its master, takes one for all its members.
- * Threads: any pushes; workers pop. Owns: the queues. Not here: how several run a task
- * (core/worker/parallel.c), combined workers (core/worker/combined.c).
+/* peager.c: eager and prio, for parallel tasks as well (peager, pprio): they wait in central queues of their
+ * own, and the first worker of a combined worker, its master, takes one for all its members. Threads: any
+ * pushes; workers pop. Owns: the queues. Not here: how several run a task (core/worker/parallel.c), combined
+ * workers (core/worker/combined.c).
  *
  * A parallel task waits for the largest size of combined worker that there is for it. A master takes plain
  * and parallel tasks in turn, the others plain ones; with parts of parallel tasks before both. Where no
- * combined worker will do, the task is a plain one. */
+ * combined worker will do, the task is a plain one.
+ *
+ * Nothing that we know says more of pprio than its name and its neighbours do: we take it for a parallel
+ * prio. It differs in this: what has the higher priority goes first, plain or parallel; those of one priority
+ * in turn. A parallel task with workerids or can_execute goes to its team at once, under both. */
 #include <starpu.h>
 
 #include "core/base/alloc.h"
@@ -18,6 +22,7 @@ enum { SIZES = 16 };
 struct peager {
     struct orr_ctx *ctx;
     struct orr_pool *plain;
+    bool by_priority; /* pprio [const] */
     struct orr_combined_view view;
     pthread_mutex_t lock;                /* protects adding sizes; leaf */
     _Atomic unsigned nsizes;             /* publishes the entries below it */
@@ -45,6 +50,13 @@ static void *create(struct orr_ctx *ctx)
     if (p->plain) return p;
     orr_free(p);
     return NULL;
+}
+
+static void *create_by_priority(struct orr_ctx *ctx)
+{
+    struct peager *p = create(ctx);
+    if (p) p->by_priority = true;
+    return p;
 }
 
 /* ---- combined workers for a task ---- */
@@ -183,25 +195,56 @@ static struct orr_task *distribute(struct peager *p, struct orr_worker *w, struc
     return c && orr_team_push(c, t) == 0 ? NULL : t;
 }
 
+static bool serves(const struct peager *p, const struct orr_worker *w, unsigned i)
+{
+    return orr_pool_length(p->shared[i]) > 0 && (w->type != STARPU_CPU_WORKER || leads(p, w, p->size[i]));
+}
+
+/* The size to take from: the first, or the one whose first task has the highest priority; its priority. -1:
+ * there is nothing. */
+static int choose_shared(struct peager *p, const struct orr_worker *w, int64_t *top_out)
+{
+    int best = -1;
+    *top_out = INT64_MIN;
+    for (unsigned i = 0, n = orr_load_acquire(&p->nsizes); i < n; i++) {
+        int64_t top = 0;
+        if (!serves(p, w, i) || (p->by_priority && (top = orr_pool_top(p->shared[i], w)) <= *top_out))
+            continue;
+        *top_out = top;
+        best = (int)i;
+        if (!p->by_priority) break;
+    }
+    return best;
+}
+
 /* A task of the shared queues that w can take, or lead others in. */
 static struct orr_task *pop_shared(struct peager *p, struct orr_worker *w)
 {
-    for (unsigned i = 0, n = orr_load_acquire(&p->nsizes); i < n; i++) {
-        if (orr_pool_length(p->shared[i]) == 0) continue;
-        if (w->type == STARPU_CPU_WORKER && !leads(p, w, p->size[i])) continue;
-        struct orr_task *t = orr_pool_pop(p->shared[i], w);
-        if (t) return t;
-    }
-    return NULL;
+    int64_t top;
+    int first = choose_shared(p, w, &top);
+    struct orr_task *t = first >= 0 ? orr_pool_pop(p->shared[first], w) : NULL;
+    for (unsigned i = 0, n = orr_load_acquire(&p->nsizes); !t && first >= 0 && i < n; i++)
+        if (serves(p, w, i)) t = orr_pool_pop(p->shared[i], w); /* another was faster there */
+    return t;
+}
+
+/* Whether w is to look at plain tasks before parallel ones. */
+static bool plain_goes_first(struct peager *p, struct orr_worker *w)
+{
+    bool plain_first = !p->plain_last[w->id];
+    int64_t shared, plain;
+    if (p->by_priority && choose_shared(p, w, &shared) >= 0 && (plain = orr_pool_top(p->plain, w)) != shared)
+        plain_first = plain > shared;
+    p->plain_last[w->id] = plain_first;
+    return plain_first;
 }
 
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
     struct peager *p = instance;
     if (orr_likely(orr_load_acquire(&p->nsizes) == 0)) return orr_pool_pop(p->plain, w);
-    bool plain_first = !p->plain_last[w->id];
+    bool plain_first = plain_goes_first(p, w);
     struct orr_task *t = plain_first ? orr_pool_pop(p->plain, w) : NULL;
-    p->plain_last[w->id] = plain_first;
     if (t) return t;
     if ((t = pop_shared(p, w)) != NULL)
         return distribute(p, w, t); /* its own part is in its queue: it looks again */
@@ -211,8 +254,9 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct peager *p = instance;
-    (void)w;
-    return !is_parallel(t) && orr_queue_would_lead(&p->plain->queue[0], t->priority);
+    int64_t shared;
+    if (is_parallel(t) || !orr_queue_would_lead(&p->plain->queue[0], t->priority)) return false;
+    return !p->by_priority || choose_shared(p, w, &shared) < 0 || t->priority > shared;
 }
 
 static uint32_t backlog(void *instance, struct orr_worker *w)
@@ -240,6 +284,21 @@ const struct orr_policy_ops orr_policy_peager = {
     .description = "like eager; parallel tasks go to combined workers",
     .flags = ORR_POLICY_COMBINES,
     .create = create,
+    .destroy = destroy,
+    .remove_workers = remove_workers,
+    .push = push,
+    .pop = pop,
+    .may_keep = may_keep,
+    .backlog = backlog,
+};
+
+const struct orr_policy_ops orr_policy_pprio = {
+    .name = "pprio",
+    .description = "like prio; parallel tasks go to combined workers, those of the highest priority first",
+    .flags = ORR_POLICY_COMBINES,
+    .min_priority = -5,
+    .max_priority = 5,
+    .create = create_by_priority,
     .destroy = destroy,
     .remove_workers = remove_workers,
     .push = push,

@@ -187,6 +187,31 @@ struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w)
     return NULL;
 }
 
+static int64_t picky_top(struct orr_pool *p, unsigned id)
+{
+    int64_t top = INT64_MIN;
+    orr_spin_lock(&p->picky_lock);
+    for (unsigned i = 0; i < p->npicky; i++) {
+        const struct orr_picky *set = &p->picky[i];
+        if (!(set->capable[id / 64] >> (id % 64) & 1) || set->tasks.count == 0) continue;
+        if (set->tasks.entries[0].priority > top) top = set->tasks.entries[0].priority;
+    }
+    orr_spin_unlock(&p->picky_lock);
+    return top;
+}
+
+int64_t orr_pool_top(struct orr_pool *p, const struct orr_worker *w)
+{
+    int64_t top = orr_load_seq(&p->picky_count) > 0 ? picky_top(p, (unsigned)w->id) : INT64_MIN;
+    for (int i = 0; i < ORR_POOL_CLASSES; i++) {
+        uint32_t where = orr_load_seq(&p->where[i]);
+        if (where == 0) break;
+        int64_t of_class = where & w->where ? orr_queue_top(&p->queue[i]) : INT64_MIN;
+        if (of_class > top) top = of_class;
+    }
+    return top;
+}
+
 uint32_t orr_pool_length(struct orr_pool *p)
 {
     uint32_t n = orr_load_seq(&p->picky_count); /* all seq_cst: see orr_queue_length */

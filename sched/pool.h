@@ -26,6 +26,8 @@ struct orr_pool *orr_pool_create(void);
 struct orr_pool *orr_pool_create_with_fronts(void);
 void orr_pool_destroy(struct orr_pool *p);
 void orr_pool_push(struct orr_pool *p, struct orr_task *t);
+/* The priority of the first task that w could take, as far as it can be seen just now; INT64_MIN: none. */
+int64_t orr_pool_top(struct orr_pool *p, const struct orr_worker *w);
 /* The same, and wakes who may take it, all of ctx's workers being served from p. */
 void orr_pool_give(struct orr_pool *p, struct orr_ctx *ctx, struct orr_task *t);
 struct orr_task *orr_pool_pop(struct orr_pool *p, struct orr_worker *w);

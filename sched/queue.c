@@ -265,6 +265,17 @@ struct orr_task *orr_queue_pop(struct orr_queue *q)
     return NULL;
 }
 
+int64_t orr_queue_top(struct orr_queue *q)
+{
+    int64_t top = INT64_MIN;
+    if (orr_load_seq(&q->high_count) > 0) return orr_load_relaxed(&q->top_priority);
+    if (orr_queue_length(q) > orr_load_seq(&q->low_count)) return 0;
+    orr_spin_lock(&q->lock);
+    if (q->low.count) top = q->low.entries[0].priority;
+    orr_spin_unlock(&q->lock);
+    return top;
+}
+
 static void heap_walk(const struct orr_heap *h, void (*fn)(struct orr_task *t, void *arg), void *arg)
 {
     for (uint32_t i = 0; i < h->count; i++) fn(h->entries[i].task, arg);

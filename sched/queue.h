@@ -59,6 +59,9 @@ void orr_queue_fini(struct orr_queue *q); /* empty by now */
 void orr_queue_push(struct orr_queue *q, struct orr_task *t);
 struct orr_task *orr_queue_pop(struct orr_queue *q); /* NULL: empty */
 
+/* The priority of the first task, which may be gone; INT64_MIN: there is none. Of a queue without fronts. */
+int64_t orr_queue_top(struct orr_queue *q);
+
 /* Calls fn with every task whose priority is not 0, in no particular order. With q->lock held. */
 void orr_queue_walk_locked(struct orr_queue *q, void (*fn)(struct orr_task *t, void *arg), void *arg);
 

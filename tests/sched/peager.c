@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peager: parallel tasks wait centrally for the largest combined worker there is for them; plain tasks go to
- * any worker, as under eager. Threads: main submits; up to four workers execute. Owns: nothing. Not here:
- * plain tasks alone (tests/sched/policies.c), how several workers run a task (tests/core/parallel_tasks.c).
+ * peager and pprio: parallel tasks wait centrally for the largest combined worker there is for them; plain
+ * tasks go to any worker, as under eager. Threads: main submits; up to four workers execute. Owns: nothing.
+ * Not here: plain tasks alone (tests/sched/policies.c), how several workers run a task
+ * (tests/core/parallel_tasks.c).
  */
 #include "tests/sched/parallel.h"
 
@@ -86,6 +87,44 @@ static void priority(void)
     ok(!failed && first_ran == 2, "of two parallel tasks the one with the priority runs first");
 }
 
+static int came_in[8];
+static atomic_int came_so_far;
+static void order_func(void *buffers[] UNUSED, void *arg)
+{
+    if (starpu_combined_worker_get_rank() <= 0)
+        came_in[atomic_fetch_add(&came_so_far, 1)] = (int)(intptr_t)arg;
+}
+static struct starpu_codelet order_all_cl = { .cpu_funcs = { order_func },
+                                              .type = STARPU_FORKJOIN,
+                                              .name = "order of all" },
+                             order_one_cl = { .cpu_funcs = { order_func }, .name = "order of one" };
+
+/* Parallel tasks for all four workers, plain ones for their master: one after another either way. */
+static void order_of_both(void)
+{
+    static const int priority[6] = { 0, 3, 5, -2, 4, -7 }, want[6] = { 2, 4, 1, 0, 3, 5 };
+    static uint32_t master[1] = { 1 };
+    struct gate gate = { 0 };
+    int failed = 0, same = 1;
+    for (int i = 0; i < 4; i++) gate_submit(&gate, i);
+    gate_wait_entered(&gate, 4);
+    for (int i = 0; i < 6; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = i % 2 ? &order_one_cl : &order_all_cl;
+        if (i % 2) {
+            task->workerids = master;
+            task->workerids_len = 1;
+        }
+        task->cl_arg = (void *)(intptr_t)i;
+        task->priority = priority[i];
+        failed |= starpu_task_submit(task);
+    }
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    for (int i = 0; i < 6; i++) same &= came_in[i] == want[i];
+    ok(!failed && same, "pprio: plain and parallel tasks by priority, the highest first");
+}
+
 /* One may wait for the busy worker with the other of its pair; the others do not. */
 static void plain_meanwhile(void)
 {
@@ -101,12 +140,12 @@ static void plain_meanwhile(void)
     is_int(atomic_load(&ended), 5, "one may have waited for it");
 }
 
-static void changing(void)
+static void changing(const char *policy)
 {
     int one[1] = { 0 };
     forget();
     int failed = submit_many(&spmd_cl, 50) | submit_many(&two_cl, 50);
-    unsigned context = starpu_sched_ctx_create(one, 1, "one", STARPU_SCHED_CTX_POLICY_NAME, "peager", 0);
+    unsigned context = starpu_sched_ctx_create(one, 1, "one", STARPU_SCHED_CTX_POLICY_NAME, policy, 0);
     starpu_sched_ctx_remove_workers(one, 1, 0); /* the master of all */
     starpu_task_wait_for_all();
     ok(!failed && atomic_load(&ended) == 100, "tasks that wait when their master leaves each end once");
@@ -118,21 +157,28 @@ static void changing(void)
     starpu_sched_ctx_delete(context);
 }
 
-int main(void)
+static void all_cases(const char *policy)
 {
-    alarm(120);
-    setenv("STARPU_WORKERS_CPUID", "0 0 0 0", 1); /* the same combined workers everywhere */
-    runtime_start(4, "peager");
+    runtime_start(4, policy);
     require_workers(4);
     sizes();
     mixed();
     priority();
+    if (strcmp(policy, "pprio") == 0) order_of_both();
     plain_meanwhile();
-    changing();
+    changing(policy);
     starpu_shutdown();
-    runtime_start(1, "peager");
+    runtime_start(1, policy);
     ok(run_many(&spmd_cl, 20) && atomic_load(&of_size[1]) == 20,
-       "with one worker a parallel task runs on it");
+       "%s: with one worker a parallel task runs on it", policy);
     starpu_shutdown();
+}
+
+int main(void)
+{
+    alarm(120);
+    setenv("STARPU_WORKERS_CPUID", "0 0 0 0", 1); /* the same combined workers everywhere */
+    all_cases("peager");
+    all_cases("pprio");
     return done_testing();
 }

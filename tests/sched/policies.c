@@ -31,6 +31,7 @@ static const struct policy_case policies[] = {
     { .name = "heteroprio", .by_priority = 1, .fifo = 1 },
     { .name = "pheft", .by_model = 1 },
     { .name = "peager", .fifo = 1 },
+    { .name = "pprio", .by_priority = 1, .fifo = 1 },
 };
 
 #define TASKS 4000
