@@ -432,7 +432,7 @@ static void check_policy(const char *name, bool ever)
         met += r == 1;
         quiet = r == 0 ? quiet + 1 : 0;
     }
-    ok(bad == 0 && met > 40, "%s: each of %ld allocations may fail %s", name, fail_at,
+    ok(all_of(bad == 0, met > 40), "%s: each of %ld allocations may fail %s", name, fail_at,
        ever ? "with all after it" : "once");
 }
 
@@ -465,7 +465,7 @@ static void ends_of_data(void)
     starpu_data_release(gone);
     starpu_data_release(empty);
     starpu_data_release(both);
-    ok(!orr_data_valid(gone) && !orr_data_valid(both), "given back, ended data are gone");
+    ok(all_of(!orr_data_valid(gone), !orr_data_valid(both)), "given back, ended data are gone");
     orr_alloc_fail_after(-1, false);
     is_int(starpu_data_acquire(empty, STARPU_R), -EINVAL, "and invalidated ones have no value");
     starpu_data_acquire(empty, STARPU_W);
@@ -473,7 +473,7 @@ static void ends_of_data(void)
     starpu_data_invalidate_submit(empty);
     orr_alloc_fail_after(-1, false);
     starpu_data_release(empty);
-    ok(starpu_data_acquire(empty, STARPU_R) == -EINVAL && atomic_load(&hooked) == 1,
+    ok(all_of(starpu_data_acquire(empty, STARPU_R) == -EINVAL, atomic_load(&hooked) == 1),
        "which can be done as often as they are written");
     starpu_data_unregister(empty);
     starpu_shutdown();

@@ -72,7 +72,7 @@ int main(void)
     unsetenv("STARPU_WORKERS_CPUID");
     unsetenv("STARPU_RESERVE_NCPU");
     int status = starpu_init(&conf);
-    ok(status == 0 && starpu_cpu_worker_get_count() == 2,
+    ok(all_of(status == 0, starpu_cpu_worker_get_count() == 2),
        "a reserved core is taken from the workers that were asked for");
     unsigned passive = starpu_get_next_bindid(0, NULL, 0);
     is_int(starpu_get_next_bindid(0, NULL, 0), passive, "threads that do little share a core");

@@ -63,7 +63,7 @@ static void implementations(void)
     static struct starpu_codelet two = { .cpu_funcs = { first_func, second_func }, .name = "two" };
     clear();
     int failed = submit_many(&two, 50);
-    ok(!failed && runs[0] + runs[1] == 50, "of two implementations one runs for each task");
+    ok(all_of(!failed, runs[0] + runs[1] == 50), "of two implementations one runs for each task");
 
     static struct starpu_codelet chosen = {
         .cpu_funcs = { first_func, second_func },
@@ -79,7 +79,7 @@ static void implementations(void)
                                             .name = "placed" };
     clear();
     failed = submit_many(&placed, 50);
-    ok(!failed && on_worker[starpu_worker_get_count() - 1] == 50, "can_execute chooses the worker");
+    ok(all_of(!failed, on_worker[starpu_worker_get_count() - 1] == 50), "can_execute chooses the worker");
 
     static struct starpu_codelet refused = { .cpu_funcs = { first_func },
                                              .can_execute = nobody,
@@ -126,7 +126,7 @@ static void places(void)
                                               .name = "explicit" };
     clear();
     int failed = submit_many(&automatic, 5) || submit_many(&explicit, 5);
-    ok(!failed && runs[0] == 10, "where may be left out or be STARPU_CPU");
+    ok(all_of(!failed, runs[0] == 10), "where may be left out or be STARPU_CPU");
 
     static struct starpu_codelet elsewhere = {
         .where = STARPU_CUDA, .cpu_funcs = { first_func }, .cuda_funcs = { first_func }, .name = "elsewhere"
@@ -174,11 +174,11 @@ static void nowhere(void)
         starpu_task_submit(writer) != 0 || starpu_task_submit(task) != 0 || starpu_task_submit(last) != 0;
     gate_wait_entered(&gate, 1);
     rest_but(1);
-    ok(!failed && called_back == 0, "a task that runs nowhere waits for its data");
+    ok(all_of(!failed, called_back == 0), "a task that runs nowhere waits for its data");
     gate_open(&gate);
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
-    ok(called_back == 1 && value == 2, "then it terminates, calls back and lets the next one pass");
+    ok(all_of(called_back == 1, value == 2), "then it terminates, calls back and lets the next one pass");
 }
 
 static void names_and_statistics(void)
@@ -201,7 +201,7 @@ static void names_and_statistics(void)
         total += cl.per_worker_stats[i];
         wrong += cl.per_worker_stats[i] != (unsigned long)on_worker[i];
     }
-    ok(total == 30 && wrong == 0, "a codelet counts the executions of each worker");
+    ok(all_of(total == 30, wrong == 0), "a codelet counts the executions of each worker");
 }
 
 static void old_field(void)
@@ -212,7 +212,7 @@ static void old_field(void)
 #pragma GCC diagnostic pop
     clear();
     int failed = submit_many(&old, 10);
-    ok(!failed && runs[0] == 10, "the deprecated field cpu_func still names the implementation");
+    ok(all_of(!failed, runs[0] == 10), "the deprecated field cpu_func still names the implementation");
 }
 
 static int node_of_data;

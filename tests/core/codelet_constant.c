@@ -70,11 +70,12 @@ static void constant(const char *policy)
     starpu_data_handle_t handle;
     runtime_start(2, policy);
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
-    ok(submit_many(&plain, NULL, 50) == 0 && ran == 50, "%s: constant codelets run", policy);
-    ok(submit_many(&says_nothing, NULL, 50) == 0 && ran == 50, "%s: those that do not say where, too",
+    ok(all_of(submit_many(&plain, NULL, 50) == 0, ran == 50), "%s: constant codelets run", policy);
+    ok(all_of(submit_many(&says_nothing, NULL, 50) == 0, ran == 50), "%s: those that do not say where, too",
        policy);
-    ok(submit_many(&with_data, handle, 50) == 0 && ran == 100, "%s: those with data and a callback", policy);
-    ok(submit_many(&together, NULL, 50) == 0 && ran == 50, "%s: fork-join ones", policy);
+    ok(all_of(submit_many(&with_data, handle, 50) == 0, ran == 100), "%s: those with data and a callback",
+       policy);
+    ok(all_of(submit_many(&together, NULL, 50) == 0, ran == 50), "%s: fork-join ones", policy);
     is_int(submit_many(&nothing, NULL, 1), 1, "%s: one without a function is refused", policy);
     starpu_data_unregister(handle);
     is_int(value, 50, "%s: data is as it should be", policy);
@@ -107,7 +108,8 @@ int main(void)
     static const char *const policies[] = { "eager", "ws", "dmda", "peager", "heteroprio", "modular-eager" };
     for (unsigned i = 0; i < LENGTH(policies); i++) constant(policies[i]);
     sim_start(2, &(struct sim_config){ .devices = "1" });
-    ok(submit_many(&claims, NULL, 50) == 0 && ran == 50, "one that names a device it has no function for");
+    ok(all_of(submit_many(&claims, NULL, 50) == 0, ran == 50),
+       "one that names a device it has no function for");
     starpu_shutdown();
     not_counted();
     return done_testing();

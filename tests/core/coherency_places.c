@@ -102,10 +102,10 @@ static void prefetching(void)
 {
     unsigned node = sim_node(0);
     register_blocks();
-    ok(!starpu_data_is_on_node(handles[0], node) && starpu_data_is_on_node(handles[0], STARPU_MAIN_RAM),
+    ok(all_of(!starpu_data_is_on_node(handles[0], node), starpu_data_is_on_node(handles[0], STARPU_MAIN_RAM)),
        "registered data is in main memory only");
     is_int(starpu_data_prefetch_on_node(handles[0], node, 0), 0, "it can be prefetched to the device");
-    ok(valid_on(0, node) && valid_on(0, STARPU_MAIN_RAM), "then both copies are valid");
+    ok(all_of(valid_on(0, node), valid_on(0, STARPU_MAIN_RAM)), "then both copies are valid");
     starpu_data_prefetch_on_node(handles[1], node, 1);
     ok(comes_on(1, node), "an asynchronous prefetch arrives although nobody waits for it");
     uint64_t before = orr_nodes_moved_bytes(STARPU_MAIN_RAM, node);
@@ -118,7 +118,7 @@ static void prefetching(void)
     ok(all_of(!failed, valid_on(0, node), !valid_on(0, STARPU_MAIN_RAM)),
        "a task that writes it makes the other copy invalid");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
-    ok(!failed && all_equal(0, 1), "the program sees the new value when it acquires it");
+    ok(all_of(!failed, all_equal(0, 1)), "the program sees the new value when it acquires it");
     starpu_data_release(handles[0]);
     for (int i = 0; i < 4; i++) failed |= starpu_data_fetch_on_node(handles[i], node, 0);
     starpu_data_prefetch_on_node(handles[5], node, 0);
@@ -129,7 +129,7 @@ static void prefetching(void)
         starpu_data_prefetch_on_node(handles[5], node, 0);
         usleep(100);
     }
-    ok(valid_on(5, node) && !valid_on(1, node), "but it takes the place of data that will not be used");
+    ok(all_of(valid_on(5, node), !valid_on(1, node)), "but it takes the place of data that will not be used");
     unregister_blocks();
 }
 
@@ -144,7 +144,7 @@ static void sharing(void)
     failed |= starpu_data_prefetch_on_node(handles[0], node, 1);
     for (int i = 0; i < 5; i++) failed |= submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    ok(!failed && reads == 5, "several fetches and tasks at once get the data");
+    ok(all_of(!failed, reads == 5), "several fetches and tasks at once get the data");
     is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK,
            "and share one transfer");
     unregister_blocks();
@@ -160,12 +160,13 @@ static void eviction(void)
     for (int i = 0; i < MANY; i++) valid += valid_on(i, node);
     ok(all_of(!failed, valid > 0, valid <= 4),
        "eight blocks go through a device with room for four; %d remain", valid);
-    ok(valid_on(0, STARPU_MAIN_RAM) && all_equal(0, 10),
+    ok(all_of(valid_on(0, STARPU_MAIN_RAM), all_equal(0, 10)),
        "the one written first was written back when it was evicted");
-    ok(valid_on(MANY - 1, node) && !valid_on(MANY - 1, STARPU_MAIN_RAM),
+    ok(all_of(valid_on(MANY - 1, node), !valid_on(MANY - 1, STARPU_MAIN_RAM)),
        "the one written last is still there only");
     is_int(starpu_data_evict_from_node(handles[MANY - 1], node), 0, "it can be evicted by hand");
-    ok(comes_on(MANY - 1, STARPU_MAIN_RAM) && all_equal(MANY - 1, MANY - 1 + 10), "which writes it back");
+    ok(all_of(comes_on(MANY - 1, STARPU_MAIN_RAM), all_equal(MANY - 1, MANY - 1 + 10)),
+       "which writes it back");
     for (int k = 0; k < 20000 && starpu_data_test_if_allocated_on_node(handles[MANY - 1], node); k++)
         usleep(100);
     ok(!starpu_data_test_if_allocated_on_node(handles[MANY - 1], node), "and frees its memory");
@@ -205,7 +206,7 @@ static void written_first_on_device(void)
     failed |= submit_on(sim_worker(0), &add_cl, 2, &h, 1);
     failed |= starpu_data_acquire(h, STARPU_R);
     if (!failed) byte = *(char *)starpu_data_get_local_ptr(h);
-    ok(!failed && byte == 7,
+    ok(all_of(!failed, byte == 7),
        "written on the device it is allocated in main memory when the program reads it");
     if (!failed) starpu_data_release(h);
     starpu_data_invalidate(h);
@@ -257,7 +258,7 @@ static void tight(void)
         failed |= submit_on(sim_worker(0), &add_cl, 1, &three[1], 1);
     }
     failed |= starpu_task_wait_for_all();
-    ok(!failed && reads == 0, "tasks that need most of the memory run one after the other");
+    ok(all_of(!failed, reads == 0), "tasks that need most of the memory run one after the other");
     unregister_blocks();
 }
 

@@ -36,11 +36,12 @@ static void tasks_stay_inside(const char *policy)
     int worker = 1;
     unsigned ctx = starpu_sched_ctx_create(&worker, 1, "one", STARPU_SCHED_CTX_POLICY_NAME, policy, 0),
              main_ctx = 0;
-    ok(ctx > 0 && ctx < STARPU_NMAX_SCHED_CTXS, "%s: a context is made", policy);
+    ok(all_of(ctx > 0, ctx < STARPU_NMAX_SCHED_CTXS), "%s: a context is made", policy);
     is_int(starpu_sched_ctx_get_nworkers(ctx), 1, "%s: it has its worker", policy);
-    ok(starpu_sched_ctx_contains_worker(1, ctx) && starpu_sched_ctx_contains_worker(1, 0),
+    ok(all_of(starpu_sched_ctx_contains_worker(1, ctx), starpu_sched_ctx_contains_worker(1, 0)),
        "%s: which is in the main context as well", policy);
-    ok(starpu_sched_ctx_overlapping_ctxs_on_worker(1) && !starpu_sched_ctx_overlapping_ctxs_on_worker(0),
+    ok(all_of(starpu_sched_ctx_overlapping_ctxs_on_worker(1),
+              !starpu_sched_ctx_overlapping_ctxs_on_worker(0)),
        "%s: so contexts overlap on it", policy);
     is_int(starpu_sched_ctx_get_nshared_workers(0, ctx), 1, "%s: which is all they share", policy);
     is_int(submit(&ctx, 100), 0, "%s: tasks are submitted to it", policy);
@@ -75,7 +76,7 @@ static void moving(void)
            "a worker that is removed from the main context takes no task from there");
     starpu_sched_ctx_add_workers(&worker, 1, 0);
     starpu_sched_ctx_remove_workers(&worker, 1, ctx);
-    ok(!starpu_sched_ctx_contains_worker(1, ctx) && starpu_sched_ctx_contains_worker(1, 0),
+    ok(all_of(!starpu_sched_ctx_contains_worker(1, ctx), starpu_sched_ctx_contains_worker(1, 0)),
        "a worker that is removed is in the main context");
     starpu_sched_ctx_delete(ctx);
 }

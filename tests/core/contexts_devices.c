@@ -88,7 +88,7 @@ static void storm(const char *policy, uint64_t seed)
         starpu_data_unregister(handles[i]);
         for (int k = 0; k < LENGTH_OF_VECTOR; k++) wrong += vectors[i][k] != atomic_load(&expected[i]);
     }
-    ok(failed == 0 && atomic_load(&runs) == TASKS, "%s: each task runs once", policy);
+    ok(all_of(failed == 0, atomic_load(&runs) == TASKS), "%s: each task runs once", policy);
     is_int(atomic_load(&outside), 0, "%s: on a worker of its context", policy);
     is_int(wrong, 0, "%s: and its data is right", policy);
     for (int i = 0; i < 2; i++) starpu_sched_ctx_delete(contexts[i]);
@@ -110,7 +110,8 @@ static void only_on_devices(const char *policy)
         value += starpu_task_submit_to_ctx(task, contexts[0]) == 0;
     }
     usleep(3000);
-    ok(value == 5 && atomic_load(&runs) == 0, "%s: tasks for devices wait in a context without one", policy);
+    ok(all_of(value == 5, atomic_load(&runs) == 0), "%s: tasks for devices wait in a context without one",
+       policy);
     starpu_sched_ctx_add_workers(&device, 1, contexts[0]);
     starpu_task_wait_for_all_in_ctx(contexts[0]);
     is_int(atomic_load(&runs), 5, "%s: until one joins", policy);

@@ -63,7 +63,7 @@ static void without_policy(void)
     unsigned inner[2];
     for (int i = 0; i < 2; i++)
         inner[i] = starpu_sched_ctx_create(&all[2 * i], 2, "inner", STARPU_SCHED_CTX_NESTED, outer, 0);
-    ok(!starpu_sched_ctx_has_starpu_scheduler(inner[0], &awake) && awake == 0,
+    ok(all_of(!starpu_sched_ctx_has_starpu_scheduler(inner[0], &awake), awake == 0),
        "a context without policy says so");
     ok(starpu_sched_ctx_has_starpu_scheduler(outer, NULL), "as does one with a policy");
     is_int(starpu_sched_ctx_get_nworkers(inner[0]), 2, "it has its workers");
@@ -71,11 +71,11 @@ static void without_policy(void)
     is_int(ncpus, 2, "and their cores");
     free(cpus);
     is_int(submit_to(inner[1]), 0, "it takes tasks");
-    ok(sum(2, 3) == TASKS && atomic_load(&most_at_once) == 1, "which its first worker runs one by one");
+    ok(all_of(sum(2, 3) == TASKS, atomic_load(&most_at_once) == 1), "which its first worker runs one by one");
     submit_to(outer);
-    ok(sum(0, WORKERS) == TASKS && sum(0, 1) + sum(2, 3) == TASKS,
+    ok(all_of(sum(0, WORKERS) == TASKS, sum(0, 1) + sum(2, 3) == TASKS),
        "the outer context's run on the first ones only");
-    ok(starpu_worker_is_blocked_in_parallel(1) && !starpu_worker_is_blocked_in_parallel(0),
+    ok(all_of(starpu_worker_is_blocked_in_parallel(1), !starpu_worker_is_blocked_in_parallel(0)),
        "the others stand by");
     is_int(starpu_sched_ctx_master_get_context(2), inner[1], "the first worker is known by its context");
     is_int(starpu_sched_ctx_worker_is_master_for_child_ctx(0, outer), inner[0], "also from the outer one");
@@ -109,7 +109,7 @@ static void awake(void)
     int all[WORKERS] = { 0, 1, 2, 3 };
     unsigned is_awake = 0;
     unsigned ctx = starpu_sched_ctx_create(all, 3, "awake", STARPU_SCHED_CTX_AWAKE_WORKERS, 0);
-    ok(!starpu_sched_ctx_has_starpu_scheduler(ctx, &is_awake) && is_awake,
+    ok(all_of(!starpu_sched_ctx_has_starpu_scheduler(ctx, &is_awake), is_awake),
        "workers may stay awake in one without policy");
     starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)vector, 8, sizeof vector[0]);
     for (int i = 0; i < TASKS; i++) starpu_task_insert(&add_cl, STARPU_SCHED_CTX, ctx, STARPU_RW, handle, 0);
@@ -118,7 +118,7 @@ static void awake(void)
     starpu_data_unregister(handle);
     ok(all_of(vector[0] == TASKS, vector[1] == TASKS, vector[2] == TASKS),
        "when each worker has run each of them");
-    ok(vector[3] == 0 && vector[7] == 0, "others have not");
+    ok(all_of(vector[3] == 0, vector[7] == 0), "others have not");
     is_int(sum(0, WORKERS), TASKS, "meanwhile they serve the main context");
     starpu_sched_ctx_delete(ctx);
 }

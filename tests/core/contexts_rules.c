@@ -69,7 +69,7 @@ static void waiting(void)
     submit(a, 5);
     is_int(starpu_sched_ctx_get_nready_tasks(a), 6, "a context counts its tasks that are ready or run");
     starpu_sched_ctx_set_context(&a);
-    ok(starpu_task_nsubmitted() == 6 && starpu_task_nready() == 6,
+    ok(all_of(starpu_task_nsubmitted() == 6, starpu_task_nready() == 6),
        "and those submitted, for a thread that has set it");
     starpu_sched_ctx_set_context(NULL);
     is_int(starpu_task_nsubmitted(), 7, "another thread counts all");
@@ -100,7 +100,7 @@ static void flops(void)
     submit_gate(&gate, a);
     gate_wait_entered(&gate, 1);
     for (int i = 0; i < 3; i++) starpu_task_insert(&count_cl, STARPU_SCHED_CTX, a, STARPU_FLOPS, 10.0, 0);
-    ok(starpu_sched_ctx_get_nready_flops(a) > 29.9 && starpu_sched_ctx_get_nready_flops(a) < 30.1,
+    ok(all_of(starpu_sched_ctx_get_nready_flops(a) > 29.9, starpu_sched_ctx_get_nready_flops(a) < 30.1),
        "a context sums the flops of its ready tasks");
     gate_open(&gate);
     starpu_task_wait_for_all_in_ctx(a);
@@ -175,7 +175,7 @@ static void deleting(void)
     ok(comes_to(&closed, 1, 20000), "but not for others'");
     pthread_join(thread, NULL);
     is_int(total(), 50, "all have run");
-    ok(starpu_sched_ctx_contains_worker(0, heir) && starpu_sched_ctx_contains_worker(1, heir),
+    ok(all_of(starpu_sched_ctx_contains_worker(0, heir), starpu_sched_ctx_contains_worker(1, heir)),
        "the heir has the workers");
     gate_open(&other);
     starpu_sched_ctx_delete(heir);
@@ -225,7 +225,7 @@ static void in_tasks(void)
     target = context_of(0, 0);
     starpu_task_insert(&change_cl, STARPU_EXECUTE_ON_WORKER, 2, 0);
     starpu_task_wait_for_all();
-    ok(atomic_load(&made) == 1 && !atomic_load(&too_early),
+    ok(all_of(atomic_load(&made) == 1, !atomic_load(&too_early)),
        "calls in a task return before its worker follows");
     ok(comes_into(2, target, true), "then it is where the last call said");
     ok(comes_into(3, target, false), "and so is the other");
@@ -237,7 +237,7 @@ static void in_tasks(void)
     starpu_sched_ctx_delete(target);
     starpu_task_insert(&create_cl, 0);
     starpu_task_wait_for_all();
-    ok(made_in_task > 0 && made_in_task < STARPU_NMAX_SCHED_CTXS, "a task can make a context");
+    ok(all_of(made_in_task > 0, made_in_task < STARPU_NMAX_SCHED_CTXS), "a task can make a context");
     submit(made_in_task, 10);
     is_int(starpu_task_wait_for_all_in_ctx(made_in_task), 0, "which runs tasks");
     is_int(total(), 10, "all of them; it could not be deleted in the task");
@@ -305,13 +305,13 @@ static void booking(void)
     int workers[3] = { 1, 2, 3 };
     unsigned a = context_of(1, 3);
     is_int(starpu_sched_ctx_book_workers_for_task(a, workers, 3), 1, "booking gives the first worker");
-    ok(starpu_worker_is_blocked_in_parallel(2) && !starpu_worker_is_blocked_in_parallel(1),
+    ok(all_of(starpu_worker_is_blocked_in_parallel(2), !starpu_worker_is_blocked_in_parallel(1)),
        "the others stand by");
     submit(a, 20);
     starpu_task_wait_for_all();
     is_int(atomic_load(&ran[1]), 20, "so it runs all tasks");
     starpu_sched_ctx_unbook_workers_for_task(a, 1);
-    ok(!starpu_worker_is_blocked_in_parallel(2) && starpu_sched_ctx_get_nworkers(a) == 3,
+    ok(all_of(!starpu_worker_is_blocked_in_parallel(2), starpu_sched_ctx_get_nworkers(a) == 3),
        "until they are let go");
     starpu_sched_ctx_delete(a);
     a = starpu_sched_ctx_create_inside_interval("eager", "some", 1, 2, 0, 0, 0);
@@ -336,10 +336,10 @@ static void parts_of_a_gpu(void)
                                            STARPU_SCHED_CTX_CUDA_NSMS, 6 + i, 0);
     unsigned whole = starpu_sched_ctx_create(w, 2, "whole", STARPU_SCHED_CTX_POLICY_NAME, "eager",
                                              STARPU_SCHED_CTX_SUB_CTXS, parts, 2, 0);
-    ok(starpu_sched_ctx_get_nsms(parts[1]) == 7 && starpu_sched_ctx_get_nsms(whole) == 0,
+    ok(all_of(starpu_sched_ctx_get_nsms(parts[1]) == 7, starpu_sched_ctx_get_nsms(whole) == 0),
        "a part has its processors");
     starpu_sched_ctx_get_sms_interval(1, &start, &end);
-    ok(start == 6 && end == 13, "after those of the part before");
+    ok(all_of(start == 6, end == 13), "after those of the part before");
     is_int(starpu_sched_ctx_get_stream_worker(parts[1]), 1, "and its worker");
     is_int(starpu_worker_get_sched_ctx_id_stream(1), parts[1], "which knows it");
     for (int i = 0; i < 2; i++) starpu_sched_ctx_delete(parts[i]);
@@ -376,7 +376,7 @@ static void left_open(void)
     unsigned again = context_of(0, WORKERS);
     submit(again, 50);
     starpu_task_wait_for_all();
-    ok(again == 1 && total() == 50, "the next start has none of them");
+    ok(all_of(again == 1, total() == 50), "the next start has none of them");
     starpu_sched_ctx_delete(again);
 }
 

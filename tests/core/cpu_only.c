@@ -103,7 +103,8 @@ int main(void)
     ok(!stream, "and gets NULL");
 
     starpu_st_fifo_taskq_t queue = starpu_st_fifo_taskq_create();
-    ok(queue && starpu_st_fifo_taskq_empty(queue), "starpu_scheduler_toolbox.h is found under both names");
+    ok(all_of(queue, starpu_st_fifo_taskq_empty(queue)),
+       "starpu_scheduler_toolbox.h is found under both names");
     starpu_st_fifo_taskq_destroy(queue);
     starpu_shutdown();
     return done_testing();

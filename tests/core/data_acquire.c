@@ -66,7 +66,7 @@ static void blocking(void)
     fresh();
     int failed = increment(500);
     is_int(starpu_data_acquire(handle, STARPU_R), 0, "data can be acquired for reading");
-    ok(!failed && value == 500, "after all tasks submitted before have written it");
+    ok(all_of(!failed, value == 500), "after all tasks submitted before have written it");
     failed |= increment(1);
     atomic_store(&reads, 0);
     rest_but(0);
@@ -92,7 +92,7 @@ static void together(void)
     failed |= starpu_data_acquire(handle, STARPU_R);
     atomic_store(&reads, 0);
     failed |= starpu_task_insert(&read_cl, STARPU_R, handle, 0);
-    ok(!failed && comes_to(&reads, 1, 1000),
+    ok(all_of(!failed, comes_to(&reads, 1, 1000)),
        "acquiring twice for reading is allowed, and readers run meanwhile");
     starpu_data_release(handle);
     failed |= increment(1);
@@ -100,7 +100,7 @@ static void together(void)
     is_int(value, 0, "one release of two does not let a writer pass");
     starpu_data_release(handle);
     starpu_data_unregister(handle);
-    ok(!failed && value == 1, "the second one does");
+    ok(all_of(!failed, value == 1), "the second one does");
 }
 
 static atomic_int callbacks;
@@ -125,17 +125,17 @@ static void by_callback(void)
            "data can be asked for with a callback");
     failed |= increment(1);
     rest_but(1);
-    ok(!failed && callbacks == 0, "the callback waits for the tasks before");
+    ok(all_of(!failed, callbacks == 0), "the callback waits for the tasks before");
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(comes_to(&callbacks, 1, 1000) && value_in_callback == 1, "it comes after them");
+    ok(all_of(comes_to(&callbacks, 1, 1000), value_in_callback == 1), "it comes after them");
     starpu_data_unregister(handle);
     is_int(value, 78, "and before the tasks submitted after it");
 
     fresh();
     atomic_store(&callbacks, 0);
     failed = starpu_data_acquire_on_node_cb(handle, STARPU_MAIN_RAM, STARPU_R, acquired, NULL);
-    ok(!failed && comes_to(&callbacks, 1, 1000),
+    ok(all_of(!failed, comes_to(&callbacks, 1, 1000)),
        "free data is given to the callback at once, on a named node too");
     starpu_data_unregister(handle);
 }
@@ -156,7 +156,7 @@ static void callback_chain(void)
     for (int i = 0; i < 20000 && atomic_load(&chain_left) > 0; i++) usleep(100);
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
-    ok(!failed && value == 1000, "a callback may ask for the same data again, a thousand times");
+    ok(all_of(!failed, value == 1000), "a callback may ask for the same data again, a thousand times");
 }
 
 static void trying(void)
@@ -176,7 +176,7 @@ static void trying(void)
     starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
     failed |= increment(1);
     starpu_data_unregister(handle);
-    ok(!failed && value == 6, "tasks go on after it");
+    ok(all_of(!failed, value == 6), "tasks go on after it");
 }
 
 static void sum_func(void *buffers[], void *arg UNUSED)
@@ -210,7 +210,7 @@ static void trying_after_a_reduction(void)
         tries++;
         usleep(100);
     }
-    if (ok(tries < 10000 && value == 10,
+    if (ok(all_of(tries < 10000, value == 10),
            "trying after contributions to a reduction gets their sum in the end"))
         starpu_data_release(handle);
     starpu_data_unregister(handle);
@@ -231,7 +231,7 @@ static void on_node(void)
     is_int(value, 3, "which it does");
     starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
     starpu_data_unregister(handle);
-    ok(!failed && value == 4, "until it is released");
+    ok(all_of(!failed, value == 4), "until it is released");
 }
 
 static atomic_int refused;
@@ -248,7 +248,7 @@ static void inside_a_task(void)
     int failed = starpu_task_insert(&inside_cl, 0);
     starpu_task_wait_for_all();
     starpu_data_unregister(handle);
-    ok(!failed && refused == -EDEADLK, "a blocking acquire inside a task is refused with EDEADLK");
+    ok(all_of(!failed, refused == -EDEADLK), "a blocking acquire inside a task is refused with EDEADLK");
 #else
     (void)inside_cl;
     skip("1.3 stops the program at a blocking acquire inside a task");
@@ -271,7 +271,7 @@ static void sequence_off(void)
     starpu_task_declare_deps_array(task, 1, &held);
     int failed = starpu_task_submit(held) | starpu_task_submit(task);
     failed |= starpu_data_acquire(handle, STARPU_RW);
-    ok(!failed && value == 0,
+    ok(all_of(!failed, value == 0),
        "without sequential consistency an acquire does not wait for a task that is not ready");
     value = 10;
     starpu_data_release(handle);

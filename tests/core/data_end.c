@@ -111,8 +111,8 @@ static void blocking(void)
             starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
             submit_late(kinds[k].cl, h);
             int before = ran_when(ends[e].end, h);
-            ok(before == LATE && value == 100 + LATE, "%s waits for tasks out of order that %s", ends[e].name,
-               kinds[k].name);
+            ok(all_of(before == LATE, value == 100 + LATE), "%s waits for tasks out of order that %s",
+               ends[e].name, kinds[k].name);
         }
 }
 
@@ -175,7 +175,7 @@ static void submitted_before_its_end(void)
     starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
     end_submitted(&add_cl, h);
     r = starpu_task_wait_for_all();
-    ok(r == 0 && found == 0, "such data gets its initial value, where it lost its own");
+    ok(all_of(r == 0, found == 0), "such data gets its initial value, where it lost its own");
 }
 
 static void unpartition(starpu_data_handle_t h)
@@ -202,12 +202,12 @@ static void pieces(void)
     starpu_data_partition(h, &f);
     submit_late(&add_cl, starpu_data_get_child(h, 1));
     int before = ran_when(unpartition, h);
-    ok(before == LATE && values[1] == LATE, "starpu_data_unpartition waits for them on the pieces");
+    ok(all_of(before == LATE, values[1] == LATE), "starpu_data_unpartition waits for them on the pieces");
     begin();
     starpu_data_partition_plan(h, &f, planned);
     submit_late(&add_cl, planned[0]);
     before = ran_when(clean, h);
-    ok(before == LATE && values[0] == LATE, "so does the end of a plan and of its parent");
+    ok(all_of(before == LATE, values[0] == LATE), "so does the end of a plan and of its parent");
 }
 
 /* Some that wait for nothing, some that do, and tasks in order among them. */
@@ -222,7 +222,7 @@ static void mixed(void)
     starpu_task_insert(&add_cl, STARPU_RW, h, STARPU_SEQUENTIAL_CONSISTENCY, 0, 0);
     starpu_task_insert(&add_cl, STARPU_RW, h, 0);
     int before = ran_when(starpu_data_unregister, h);
-    ok(before == LATE + 3 && value == LATE + 3, "tasks in and out of order all run before the end");
+    ok(all_of(before == LATE + 3, value == LATE + 3), "tasks in and out of order all run before the end");
 }
 
 int main(void)

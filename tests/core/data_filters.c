@@ -74,13 +74,13 @@ static void vector_in_blocks(void)
     ok(starpu_data_get_child(handle, 1) == starpu_data_get_sub_data(handle, 1, 1),
        "a child is found by its number");
     for (int i = 0; i < 10; i++) wrong += v[i] != 9;
-    ok(!failed && wrong == 0, "partitioning waits for the tasks on the whole");
+    ok(all_of(!failed, wrong == 0), "partitioning waits for the tasks on the whole");
     for (unsigned i = 0; i < 3; i++)
         failed |= set(&vector_set_cl, starpu_data_get_sub_data(handle, 1, i), 10 + (int)i);
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
     wrong = 0;
     for (int i = 0; i < 10; i++) wrong += v[i] != (i < 4 ? 10 : i < 7 ? 11 : 12);
-    ok(!failed && wrong == 0,
+    ok(all_of(!failed, wrong == 0),
        "tasks on the children wrote each its own part, and unpartitioning waits for them");
     is_int(starpu_data_get_nb_children(handle), 0, "after it there are no children");
     failed |= set(&vector_set_cl, handle, 5);
@@ -90,7 +90,7 @@ static void vector_in_blocks(void)
     starpu_data_unregister(handle);
     wrong = 0;
     for (int i = 0; i < 10; i++) wrong += v[i] != 6;
-    ok(!failed && wrong == 0, "a handle can be partitioned again and used as a whole afterwards");
+    ok(all_of(!failed, wrong == 0), "a handle can be partitioned again and used as a whole afterwards");
 }
 
 static void vector_by_list(void)
@@ -113,7 +113,7 @@ static void vector_by_list(void)
     starpu_data_unregister(handle);
     static const int want[12] = { 0, 1, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3 };
     wrong += memcmp(v, want, sizeof v) != 0;
-    ok(!failed && wrong == 0, "a vector is cut by a list of lengths");
+    ok(all_of(!failed, wrong == 0), "a vector is cut by a list of lengths");
 
     long lengths_long[2] = { 4, 8 };
     struct starpu_data_filter filter_long = {
@@ -129,13 +129,13 @@ static void vector_by_list(void)
     unsigned first = starpu_vector_get_nx(starpu_data_get_sub_data(handle, 1, 0));
     unsigned second = starpu_vector_get_nx(starpu_data_get_sub_data(handle, 1, 1));
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
-    ok(first == 4 && second == 8, "the lengths may be long integers");
+    ok(all_of(first == 4, second == 8), "the lengths may be long integers");
     starpu_data_partition(handle, &in_two);
     first = starpu_vector_get_nx(starpu_data_get_sub_data(handle, 1, 0));
     second = starpu_vector_get_nx(starpu_data_get_sub_data(handle, 1, 1));
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
     starpu_data_unregister(handle);
-    ok(first == 5 && second == 7, "or it is cut in two at a given place");
+    ok(all_of(first == 5, second == 7), "or it is cut in two at a given place");
 }
 
 typedef void (*filter_fn)(void *, void *, struct starpu_data_filter *, unsigned, unsigned);
@@ -161,7 +161,7 @@ static void matrix_cut(filter_fn filter_func, int along_x, const char *name)
     for (int y = 0; y < NY; y++)
         for (int x = 0; x < LD; x++)
             wrong += m[x + y * LD] != (x >= NX ? -1 : along_x ? x / (NX / 2) : y / (NY / 2));
-    ok(!failed && wrong == 0, "a matrix is cut by %s", name);
+    ok(all_of(!failed, wrong == 0), "a matrix is cut by %s", name);
 }
 
 static void block_cut(filter_fn filter_func, int axis, const char *name)
@@ -183,7 +183,7 @@ static void block_cut(filter_fn filter_func, int axis, const char *name)
                 int at[3] = { x, y, z };
                 wrong += b[x + y * LDY + z * LDZ] != at[axis] / (n[axis] / 2);
             }
-    ok(!failed && wrong == 0, "a block is cut by %s", name);
+    ok(all_of(!failed, wrong == 0), "a block is cut by %s", name);
 }
 
 static void two_levels(void)
@@ -196,8 +196,8 @@ static void two_levels(void)
                                        .nchildren = PARTS_Y };
     starpu_matrix_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)m, N, N, N, sizeof m[0]);
     starpu_data_map_filters(handle, 2, &by_x, &by_y);
-    ok(starpu_data_get_nb_children(handle) == PARTS_X &&
-           starpu_data_get_nb_children(starpu_data_get_sub_data(handle, 1, 2)) == PARTS_Y,
+    ok(all_of(starpu_data_get_nb_children(handle) == PARTS_X,
+              starpu_data_get_nb_children(starpu_data_get_sub_data(handle, 1, 2)) == PARTS_Y),
        "mapping two filters makes children of children");
     for (int round = 0; round < 20; round++)
         for (int i = 0; i < PARTS_X; i++)
@@ -209,7 +209,7 @@ static void two_levels(void)
     for (int y = 0; y < N; y++)
         for (int x = 0; x < N; x++)
             wrong += m[x + y * N] != 19000 + 10 * (x / (N / PARTS_X)) + y / (N / PARTS_Y);
-    ok(!failed && wrong == 0, "tasks on the tiles write each its tile, in order");
+    ok(all_of(!failed, wrong == 0), "tasks on the tiles write each its tile, in order");
 }
 
 static void nested_by_hand(void)
@@ -228,7 +228,7 @@ static void nested_by_hand(void)
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
     starpu_data_unregister(handle);
     for (int i = 0; i < 16; i++) wrong += v[i] != (i < 8 ? 4 : i < 12 ? 2 : 3);
-    ok(!failed && wrong == 0, "one child may be partitioned again and its siblings not");
+    ok(all_of(!failed, wrong == 0), "one child may be partitioned again and its siblings not");
 }
 
 static unsigned one_child_per_four(struct starpu_data_filter *filter UNUSED, starpu_data_handle_t handle)
@@ -290,7 +290,7 @@ static void filters_of_the_program(void)
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
     starpu_data_unregister(handle);
     for (int i = 0; i < 20; i++) wrong += v[i] != (i % 2 ? 0 : 50 + i / 2);
-    ok(!failed && wrong == 0, "a filter of the program makes children of another interface");
+    ok(all_of(!failed, wrong == 0), "a filter of the program makes children of another interface");
 }
 
 static atomic_int inside, inside_most;
@@ -316,7 +316,7 @@ static void children_in_parallel(void)
         failed |= starpu_task_insert(&meet_cl, STARPU_RW, starpu_data_get_sub_data(handle, 1, i), 0);
     starpu_data_unpartition(handle, STARPU_MAIN_RAM);
     starpu_data_unregister(handle);
-    ok(!failed && inside_most == 2, "writers of two children run at the same time");
+    ok(all_of(!failed, inside_most == 2), "writers of two children run at the same time");
 }
 
 int main(void)

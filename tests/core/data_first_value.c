@@ -119,13 +119,13 @@ static void got(void *arg)
 static void readers(void)
 {
     starpu_data_handle_t h = unwritten(4);
-    ok(value_of(h) == FIRST && inits == 1, "an acquisition finds the initial value");
+    ok(all_of(value_of(h) == FIRST, inits == 1), "an acquisition finds the initial value");
     starpu_data_invalidate(h);
-    ok(value_of(h) == FIRST && inits == 2, "and again after an invalidation");
+    ok(all_of(value_of(h) == FIRST, inits == 2), "and again after an invalidation");
     starpu_data_invalidate_submit(h);
     starpu_data_acquire_cb(h, STARPU_R, got, &h);
     starpu_task_wait_for_all();
-    ok(value_of(h) == FIRST && inits == 3, "so does one by callback");
+    ok(all_of(value_of(h) == FIRST, inits == 3), "so does one by callback");
     starpu_data_unregister(h);
     h = unwritten(4);
     int r = starpu_data_fetch_on_node(h, STARPU_MAIN_RAM, 0), valid = 0;
@@ -140,7 +140,7 @@ static void readers(void)
     starpu_data_unregister(h);
     h = unwritten(4);
     starpu_task_insert(&set_cl, STARPU_W, h, 0);
-    ok(value_of(h) == 1000 && inits == 0, "data that is written first is not initialised");
+    ok(all_of(value_of(h) == 1000, inits == 0), "data that is written first is not initialised");
     starpu_data_unregister(h);
 }
 

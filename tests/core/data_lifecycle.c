@@ -55,7 +55,7 @@ static void interface_variable(void)
     ok(starpu_data_lookup(&value) == handle, "a handle is found by the pointer it was registered with");
     for (int i = 0; i < 10; i++) failed |= starpu_task_insert(&add_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
-    ok(!failed && value == 11, "unregistering waits for the tasks on it");
+    ok(all_of(!failed, value == 11), "unregistering waits for the tasks on it");
     ok(starpu_data_lookup(&value) == NULL, "after that the pointer is unknown");
 }
 
@@ -80,7 +80,7 @@ static void interface_vector(void)
     int failed = starpu_task_insert(&scale_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
     for (int i = 0; i < 100; i++) wrong += v[i] != 2 * i;
-    ok(!failed && wrong == 0, "a task works on it in place");
+    ok(all_of(!failed, wrong == 0), "a task works on it in place");
 }
 
 static void matrix_func(void *buffers[], void *arg UNUSED)
@@ -111,7 +111,7 @@ static void interface_matrix(void)
     starpu_data_unregister(handle);
     for (int y = 0; y < NY; y++)
         for (int x = 0; x < LD; x++) wrong += m[x + y * LD] != (x < NX ? x + 100 * y - 1 : -1);
-    ok(!failed && wrong == 0, "a task works on its elements and leaves the padding alone");
+    ok(all_of(!failed, wrong == 0), "a task works on its elements and leaves the padding alone");
 }
 
 static void block_func(void *buffers[], void *arg UNUSED)
@@ -147,7 +147,7 @@ static void interface_block(void)
             int x = i % LDY, y = i / LDY;
             wrong += b[i + z * LDZ] != (x < NX && y < NY ? x + 10 * y + 100 * z : -1);
         }
-    ok(!failed && wrong == 0,
+    ok(all_of(!failed, wrong == 0),
        "a task works on its elements and leaves the padding alone, in three dimensions");
 }
 
@@ -184,14 +184,14 @@ static void lazy_allocation(void)
     starpu_vector_data_register(&handle, -1, 0, N, sizeof(int));
     int allocated = 1, valid = 1, requested = 1;
     starpu_data_query_status(handle, STARPU_MAIN_RAM, &allocated, &valid, &requested);
-    ok(!allocated && !valid, "a handle without home has neither memory nor value at first");
+    ok(all_of(!allocated, !valid), "a handle without home has neither memory nor value at first");
     int failed =
         starpu_task_insert(&fill_cl, STARPU_W, handle, 0) | starpu_task_insert(&sum_cl, STARPU_R, handle, 0);
     starpu_task_wait_for_all();
-    ok(!failed && sum_seen == (long long)N * (N - 1) / 2,
+    ok(all_of(!failed, sum_seen == (long long)N * (N - 1) / 2),
        "its memory is allocated by the first writer and read by the next task");
     starpu_data_query_status(handle, STARPU_MAIN_RAM, &allocated, &valid, &requested);
-    ok(allocated && valid, "then it is allocated and valid in main memory");
+    ok(all_of(allocated, valid), "then it is allocated and valid in main memory");
     failed = starpu_data_acquire(handle, STARPU_R);
     int *v = starpu_data_get_local_ptr(handle);
     ok(all_of(!failed, v, v[N - 1] == N - 1), "an acquire gives access to it");
@@ -209,7 +209,7 @@ static void lazy_allocation(void)
         starpu_task_wait_for_all();
         if (i == 10) before = memory_in_use();
     }
-    ok(!failed && memory_in_use() < before + 20 * N * sizeof(int),
+    ok(all_of(!failed, memory_in_use() < before + 20 * N * sizeof(int)),
        "memory allocated for handles without home is freed with them");
 }
 
@@ -226,7 +226,8 @@ static void asynchronous_end(void)
     starpu_data_unregister_submit(handle);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && sum_seen == 499500, "a handle may be unregistered by submission, after the tasks before");
+    ok(all_of(!failed, sum_seen == 499500),
+       "a handle may be unregistered by submission, after the tasks before");
 }
 
 static void invalidation(void)
@@ -272,7 +273,8 @@ static void copying(void)
     int failed = starpu_task_insert(&fill_cl, STARPU_W, source, 0);
     failed |= starpu_data_cpy(target, source, 0, NULL, NULL);
     for (int i = 0; i < 50; i++) wrong += to[i] != i;
-    ok(!failed && wrong == 0, "a synchronous copy waits for the writer of its source and is there on return");
+    ok(all_of(!failed, wrong == 0),
+       "a synchronous copy waits for the writer of its source and is there on return");
 
     struct starpu_task *task = starpu_task_create();
     task->cl = &fill_cl;
@@ -288,7 +290,7 @@ static void copying(void)
     starpu_data_unregister(source);
     wrong = 0;
     for (int i = 0; i < 50; i++) wrong += to[i] != 2 * (100 + i) || from[i] != i;
-    ok(!failed && wrong == 0, "it takes its place among the tasks on both handles");
+    ok(all_of(!failed, wrong == 0), "it takes its place among the tasks on both handles");
 }
 
 static void copying_padded(void)
@@ -305,7 +307,7 @@ static void copying_padded(void)
     starpu_data_unregister(target);
     for (int y = 0; y < NY; y++)
         for (int x = 0; x < 7; x++) wrong += to[x + 7 * y] != (x < NX ? x + 5 * y : -1);
-    ok(!failed && wrong == 0,
+    ok(all_of(!failed, wrong == 0),
        "matrices of different leading dimensions are copied without touching the padding");
 }
 
@@ -327,7 +329,7 @@ static void packing(void)
     starpu_data_unregister(target);
     for (int y = 0; y < 6; y++)
         for (int x = 0; x < 3; x++) wrong += to[x + 3 * y] != x + 4 * y;
-    ok(!failed && wrong == 0, "and unpacked into a handle of another layout");
+    ok(all_of(!failed, wrong == 0), "and unpacked into a handle of another layout");
 }
 
 static void attachments(void)
@@ -339,14 +341,14 @@ static void attachments(void)
     starpu_data_set_user_data(handle, &mark);
     ok(starpu_data_get_user_data(handle) == &mark, "it keeps what is attached to it");
     starpu_data_register_same(&same, handle);
-    ok(starpu_data_get_size(same) == sizeof value &&
-           starpu_data_get_interface_id(same) == STARPU_VARIABLE_INTERFACE_ID,
+    ok(all_of(starpu_data_get_size(same) == sizeof value,
+              starpu_data_get_interface_id(same) == STARPU_VARIABLE_INTERFACE_ID),
        "a handle registered like another has its interface and size");
     int failed = starpu_data_cpy(same, handle, 0, NULL, NULL);
     failed |= starpu_task_insert(&add_cl, STARPU_RW, same, 0) | starpu_data_cpy(handle, same, 0, NULL, NULL);
     starpu_data_unregister(same);
     starpu_data_unregister(handle);
-    ok(!failed && value == 1, "and memory of its own");
+    ok(all_of(!failed, value == 1), "and memory of its own");
 }
 
 static void many_handles(void)
@@ -363,7 +365,7 @@ static void many_handles(void)
     }
     for (int i = 0; i < N; i++) starpu_data_unregister(handles[i]);
     for (int i = 0; i < N; i++) wrong += values[i] != 1;
-    ok(!failed && wrong == 0, "%d handles live at the same time, each found by its pointer", N);
+    ok(all_of(!failed, wrong == 0), "%d handles live at the same time, each found by its pointer", N);
 }
 
 int main(void)

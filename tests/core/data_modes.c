@@ -50,7 +50,7 @@ static void readers_together(void)
     int failed = starpu_task_insert(&readers_cl, STARPU_R, handle, 0) |
                  starpu_task_insert(&readers_cl, STARPU_R, handle, 0);
     starpu_task_wait_for_all();
-    ok(!failed && inside_most == 2, "two readers of one handle run at the same time");
+    ok(all_of(!failed, inside_most == 2), "two readers of one handle run at the same time");
     starpu_data_unregister(handle);
 }
 
@@ -110,7 +110,7 @@ static void writers_in_order(void)
         want = want * 1664525u + i;
     }
     starpu_data_unregister(handle);
-    ok(!failed && value == want, "2000 writers of one handle run in the order of submission");
+    ok(all_of(!failed, value == want), "2000 writers of one handle run in the order of submission");
 }
 
 static struct starpu_codelet stream_cl = {
@@ -217,8 +217,8 @@ static void consistency_flags(void)
     starpu_data_unregister(handle);
     starpu_data_set_default_sequential_consistency_flag(0);
     register_int(&handle, &value);
-    ok(starpu_data_get_sequential_consistency_flag(handle) == 0 &&
-           starpu_data_get_default_sequential_consistency_flag() == 0,
+    ok(all_of(starpu_data_get_sequential_consistency_flag(handle) == 0,
+              starpu_data_get_default_sequential_consistency_flag() == 0),
        "the default can be changed for handles registered later");
     int failed = 0;
     atomic_store(&inside_most, 0);
@@ -297,7 +297,7 @@ static void scratch(void)
         failed |= starpu_task_submit(task);
     }
     starpu_task_wait_for_all();
-    ok(!failed && inside_most == 2, "two tasks use one scratch handle at the same time");
+    ok(all_of(!failed, inside_most == 2), "two tasks use one scratch handle at the same time");
     ok(all_of(scratch_at[0], scratch_at[1], scratch_at[0] != scratch_at[1], scratch_wrong == 0),
        "each in memory of its own");
     starpu_data_unregister(handle);
@@ -375,7 +375,7 @@ static void reduction(void)
     starpu_data_set_reduction_methods(handle, &redux_sum_cl, &redux_init_cl);
     for (long i = 1; i <= 500; i++) failed |= insert_long(&contribute_cl, handle, i);
     failed |= starpu_data_acquire(handle, STARPU_R);
-    ok(!failed && value == 1000 + 500 * 501 / 2,
+    ok(all_of(!failed, value == 1000 + 500 * 501 / 2),
        "contributions are summed onto the value before them, once it is acquired");
     starpu_data_release(handle);
 
@@ -383,7 +383,7 @@ static void reduction(void)
     failed |= insert_long(&add_cl, handle, 1000000);
     for (long i = 0; i < 100; i++) failed |= insert_long(&contribute_cl, handle, 1);
     failed |= starpu_data_acquire(handle, STARPU_R);
-    ok(!failed && value == 1000 + 500 * 501 / 2 + 1000000 + 200,
+    ok(all_of(!failed, value == 1000 + 500 * 501 / 2 + 1000000 + 200),
        "a writer between two reductions sees the first one's result");
     starpu_data_release(handle);
 
@@ -392,7 +392,8 @@ static void reduction(void)
     starpu_task_wait_for_all();
     is_int(inside_most, 2, "two contributions run at the same time");
     starpu_data_unregister(handle);
-    ok(!failed && value == 1000 + 500 * 501 / 2 + 1000000 + 202, "unregistering finishes the reduction");
+    ok(all_of(!failed, value == 1000 + 500 * 501 / 2 + 1000000 + 202),
+       "unregistering finishes the reduction");
 }
 
 static void set_func(void *buffers[], void *arg)
@@ -448,7 +449,7 @@ static void handle_twice(void)
     ok(all_of(!failed, twice_same, twice_value == 42), "one task may read a handle twice");
     failed = starpu_task_insert(&write_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
-    ok(!failed && value == 22, "and a later writer still comes through");
+    ok(all_of(!failed, value == 22), "and a later writer still comes through");
 }
 
 int main(void)

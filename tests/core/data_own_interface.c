@@ -189,7 +189,7 @@ static void private_copies(void)
     starpu_data_set_reduction_methods(h, &add_cl, &zero_cl);
     for (int i = 0; i < 4; i++) run(&scratch_cl, h, NULL);
     starpu_task_wait_for_all();
-    ok(wrong == 0 && runs == 4, "a worker's scratch buffer has a whole structure");
+    ok(all_of(wrong == 0, runs == 4), "a worker's scratch buffer has a whole structure");
     wrong = runs = 0;
     for (int i = 0; i < 10; i++) run(&contribute_cl, h, NULL);
     starpu_data_acquire(h, STARPU_R);
@@ -203,7 +203,7 @@ static void private_copies(void)
     starpu_data_dup_ro(&copy, h);
     starpu_data_acquire(copy, STARPU_R);
     b = starpu_data_get_interface_on_node(copy, 0);
-    ok(whole(b, COUNT) && all_are((int *)b->ptr, 10), "so has a duplicate");
+    ok(all_of(whole(b, COUNT), all_are((int *)b->ptr, 10)), "so has a duplicate");
     starpu_data_release(copy);
     starpu_data_unregister(copy);
     starpu_data_unregister(same);

@@ -97,7 +97,8 @@ static void cut(filter_fn filter_func, size_t ndim, unsigned dim, size_t shadow,
         wrong += !has_elements(starpu_data_get_sub_data(h, 1, i), &s);
     }
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
-    ok(wrong == 0 && start == inner, "%s cuts dimension %u%s", name, dim, shadow ? ", with overlap" : "");
+    ok(all_of(wrong == 0, start == inner), "%s cuts dimension %u%s", name, dim,
+       shadow ? ", with overlap" : "");
     starpu_data_unregister(h);
 }
 
@@ -262,7 +263,8 @@ static void csr_rows(uint32_t base)
     }
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
     starpu_data_unregister(h);
-    ok(wrong == 0 && row == 5, "the rows of a sparse matrix are cut, with entries numbered from %u", base);
+    ok(all_of(wrong == 0, row == 5), "the rows of a sparse matrix are cut, with entries numbered from %u",
+       base);
 }
 
 static void bcsr_blocks(void)

@@ -128,7 +128,7 @@ static void explicit_switches(void)
        "switches are submitted behind a task, and wait for nothing");
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(surprises == 0 && runs == 50 * (1 + 3 + 3 + 1),
+    ok(all_of(surprises == 0, runs == 50 * (1 + 3 + 3 + 1)),
        "parent and pieces see each other's values in the order of submission");
     ok(comes_to(&done, 1, 2000), "the callback of an unpartition is called");
     starpu_data_partition_clean(h, 3, piece);
@@ -270,7 +270,7 @@ static void without_a_home(void)
     starpu_task_wait_for_all();
     starpu_data_partition_clean(h, 3, piece);
     starpu_data_unregister(h);
-    ok(!failed && surprises == 0,
+    ok(all_of(!failed, surprises == 0),
        "data without a home is planned before it has memory, and its pieces follow its memory");
 }
 
@@ -292,7 +292,7 @@ static void many_switches(void)
     gate_open(&gate);
     starpu_data_partition_clean(h, 2, piece);
     starpu_data_unregister(h);
-    ok(!failed && other_than(v, 4) == 0,
+    ok(all_of(!failed, other_than(v, 4) == 0),
        "a hundred thousand switches without a task between them end one after the other");
 }
 
@@ -313,7 +313,7 @@ static void misuse(void)
     int failed = task(&add_cl, h, 1);
     starpu_data_partition_clean(h, 3, piece);
     starpu_data_unregister(h);
-    ok(!failed && other_than(v, 4) == 0, "after which the data is used as before");
+    ok(all_of(!failed, other_than(v, 4) == 0), "after which the data is used as before");
 }
 
 int main(void)

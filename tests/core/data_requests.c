@@ -64,26 +64,28 @@ static void with_a_callback(void)
                        sizeof gate, 0);
     int r = starpu_data_get_on_node_cb_prio(watched, node, STARPU_R, arrived, NULL, STARPU_FETCH, 0);
     gate_wait_entered(&gate, 1);
-    ok(r == 0 && calls == 0, "data is asked for on a device while a task writes it");
+    ok(all_of(r == 0, calls == 0), "data is asked for on a device while a task writes it");
     gate_open(&gate);
-    ok(comes_to(&calls, 1, 10000) && valid_in_callback, "the callback comes when a valid copy is there");
+    ok(all_of(comes_to(&calls, 1, 10000), valid_in_callback),
+       "the callback comes when a valid copy is there");
     starpu_task_wait_for_all();
     starpu_data_unregister(watched);
     watched = vector();
     starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
-    ok(get(STARPU_R, STARPU_PREFETCH) == 0 && valid_in_callback, "so it does for a prefetch");
+    ok(all_of(get(STARPU_R, STARPU_PREFETCH) == 0, valid_in_callback), "so it does for a prefetch");
     starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
-    ok(get(STARPU_RW, STARPU_IDLEFETCH) == 0 && valid_in_callback, "and for one when the link is idle");
+    ok(all_of(get(STARPU_RW, STARPU_IDLEFETCH) == 0, valid_in_callback), "and for one when the link is idle");
     starpu_task_insert(&set_cl, STARPU_EXECUTE_ON_WORKER, 0, STARPU_W, watched, 0);
     ok(all_of(get(STARPU_W, STARPU_FETCH) == 0, allocated_in_callback, !valid_in_callback),
        "for writing there is memory only");
-    ok(starpu_data_acquire(watched, STARPU_R) == 0 && ((int *)starpu_data_get_local_ptr(watched))[3] == 3,
+    ok(all_of(starpu_data_acquire(watched, STARPU_R) == 0,
+              ((int *)starpu_data_get_local_ptr(watched))[3] == 3),
        "and the value is what it was");
     starpu_data_release(watched);
     calls = 0;
     r = starpu_data_get_on_node_cb_prio(watched, STARPU_MAIN_RAM, STARPU_R, arrived, &watched, STARPU_FETCH,
                                         0);
-    ok(r == 0 && comes_to(&calls, 1, 10000), "a callback may end the data");
+    ok(all_of(r == 0, comes_to(&calls, 1, 10000)), "a callback may end the data");
     starpu_task_wait_for_all();
     watched = vector();
     ok(all_of(
@@ -153,7 +155,8 @@ static void duplicates(void)
     starpu_data_handle_t copy = starpu_data_dup_ro_get(h);
     starpu_task_insert(&set_cl, STARPU_W, h, STARPU_CL_ARGS_NFREE, &nines, sizeof nines, 0);
     int r = copy ? starpu_data_acquire(copy, STARPU_R) : -1;
-    ok(r == 0 && ((int *)starpu_data_get_local_ptr(copy))[5] == 5, "a duplicate keeps the value there was");
+    ok(all_of(r == 0, ((int *)starpu_data_get_local_ptr(copy))[5] == 5),
+       "a duplicate keeps the value there was");
     if (r == 0) starpu_data_release(copy);
     if (copy) starpu_data_unregister(copy);
     starpu_data_unregister(h);
@@ -186,7 +189,7 @@ static void memory_of_nodes(void)
        "memory of this process is on the main node");
     ok(complains(STARPU_MAIN_RAM, (uintptr_t)two + 5, page),
        "bytes beyond a mapping are not, and this is said");
-    ok(complains(99, (uintptr_t)memory, 4) && complains(STARPU_MAIN_RAM, 0, 4),
+    ok(all_of(complains(99, (uintptr_t)memory, 4), complains(STARPU_MAIN_RAM, 0, 4)),
        "nor is anything on a node that is not there, or at no address");
     uintptr_t there = starpu_malloc_on_node(sim_node(0), 1000);
     ok(!complains(sim_node(0), there, 1000), "memory of a device is on its node");

@@ -87,7 +87,7 @@ static void elements(void)
     starpu_vector_data_register(&to, STARPU_MAIN_RAM, (uintptr_t)target, 5, 2 * sizeof(int));
     starpu_vector_data_register(&from, STARPU_MAIN_RAM, (uintptr_t)source, 10, sizeof(int));
     int r = starpu_data_cpy(to, from, 0, NULL, NULL);
-    ok(r == 0 && starpu_vector_get_nx(to) * starpu_vector_get_elemsize(to) == 10 * sizeof(int),
+    ok(all_of(r == 0, starpu_vector_get_nx(to) * starpu_vector_get_elemsize(to) == 10 * sizeof(int)),
        "a vector takes another length with the size of the elements that goes with it");
     starpu_data_unregister(from);
     starpu_data_unregister(to);

@@ -135,10 +135,11 @@ int main(void)
     if (!api.library) return done_testing();
     struct found own = { .name = "liborrery.so" };
     dl_iterate_phdr(look, &own);
-    ok(own.libraries == 1 && own.bytes <= 16, "it takes %zu bytes of thread-local variables", own.bytes);
+    ok(all_of(own.libraries == 1, own.bytes <= 16), "it takes %zu bytes of thread-local variables",
+       own.bytes);
     is_int(session(), 0, "threads of the program use it, and end after dlclose");
     is_int(atomic_load(&ran), (THREADS + 1) * TASKS, "all their tasks ran");
-    ok(open_library() && session() == 0, "it can be loaded again");
+    ok(all_of(open_library(), session() == 0), "it can be loaded again");
     is_int(atomic_load(&ran), (THREADS + 1) * TASKS, "and runs tasks again");
     is_int(atomic_load(&wrong), 0, "every task was taken");
     void *mpi = load("liborrery-mpi.so");
@@ -146,7 +147,8 @@ int main(void)
     struct found mpi_own = { .name = "liborrery-mpi.so" };
     dl_iterate_phdr(look, &mpi_own);
     if (mpi)
-        ok(dlsym(mpi, "starpu_mpi_init") && mpi_own.bytes == 0, "liborrery-mpi can be loaded late, too");
+        ok(all_of(dlsym(mpi, "starpu_mpi_init"), mpi_own.bytes == 0),
+           "liborrery-mpi can be loaded late, too");
     else
         skip("liborrery-mpi was not built, or MPI cannot be loaded");
     if (mpi) dlclose(mpi);

@@ -54,9 +54,9 @@ static void nested(void)
 {
     struct starpu_conf conf = configuration(1);
     int first = starpu_init(&conf), second = starpu_init(&conf);
-    ok(first == 0 && second == 0, "starting it twice is accepted");
+    ok(all_of(first == 0, second == 0), "starting it twice is accepted");
     starpu_shutdown();
-    ok(starpu_is_initialized() && !run_one(), "after one stop it still runs tasks");
+    ok(all_of(starpu_is_initialized(), !run_one()), "after one stop it still runs tasks");
     starpu_shutdown();
     is_int(starpu_is_initialized(), 0, "after the second it is stopped");
 }
@@ -107,15 +107,15 @@ static void wrong_configuration(void)
     struct starpu_conf conf;
     memset(&conf, 0, sizeof conf);
     int status = starpu_init(&conf);
-    ok(status == -EINVAL && !starpu_is_initialized(),
+    ok(all_of(status == -EINVAL, !starpu_is_initialized()),
        "a configuration that was not initialised is refused with EINVAL");
     conf = configuration(0);
     status = starpu_init(&conf);
-    ok(status == -ENODEV && !starpu_is_initialized(),
+    ok(all_of(status == -ENODEV, !starpu_is_initialized()),
        "a configuration without any worker is refused with ENODEV");
     conf = configuration(1);
     status = starpu_init(&conf);
-    ok(status == 0 && !run_one(), "after a refusal it can be started");
+    ok(all_of(status == 0, !run_one()), "after a refusal it can be started");
     starpu_shutdown();
 }
 
@@ -145,11 +145,11 @@ static void environment(void)
     conf.ncpus = 2;
     setenv("STARPU_NCPU", "1", 1);
     int status = starpu_init(&conf);
-    ok(status == 0 && starpu_cpu_worker_get_count() == 1, "STARPU_NCPU comes before the configuration");
+    ok(all_of(status == 0, starpu_cpu_worker_get_count() == 1), "STARPU_NCPU comes before the configuration");
     starpu_shutdown();
     conf.precedence_over_environment_variables = 1;
     status = starpu_init(&conf);
-    ok(status == 0 && starpu_cpu_worker_get_count() == 2, "unless the configuration takes precedence");
+    ok(all_of(status == 0, starpu_cpu_worker_get_count() == 2), "unless the configuration takes precedence");
     starpu_shutdown();
     unsetenv("STARPU_NCPU");
 }
@@ -180,7 +180,7 @@ static void unknown_policy(void)
     }
     int status = -1;
     waitpid(child, &status, 0);
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+    ok(all_of(WIFEXITED(status), WEXITSTATUS(status) == 0),
        "an unknown policy is an error code or a warning, never a crash");
 #else
     skip("1.3 stops the program at an unknown policy");

@@ -76,7 +76,7 @@ static void both(starpu_data_handle_t h, void *memory, size_t bytes, size_t pack
     ok(copies_to_own_memory(h), "a %s is copied into memory of the runtime's own", name);
     char text[256];
     starpu_ssize_t length = ops_of(h)->describe(starpu_data_get_interface_on_node(h, 0), text, sizeof text);
-    ok(length > 0 && (size_t)length == strlen(text), "a %s is described as %s", name, text);
+    ok(all_of(length > 0, (size_t)length == strlen(text)), "a %s is described as %s", name, text);
     starpu_data_unregister(h);
 }
 
@@ -210,7 +210,7 @@ static void refused(void)
     ok(!h, "so is a sparse matrix whose values overflow");
     h = NULL;
     starpu_matrix_data_register(&h, -1, 0, 0, 4, 5, 4);
-    ok(h && starpu_matrix_get_local_ld(h) == 4, "a matrix without a home needs no leading dimension");
+    ok(all_of(h, starpu_matrix_get_local_ld(h) == 4), "a matrix without a home needs no leading dimension");
     starpu_data_unregister(h);
     ok(starpu_vector_get_nx(NULL) == 0, "reading no handle gives zero");
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, at, 4);
@@ -270,7 +270,7 @@ static void without_memory(void)
         orr_alloc_fail_after(-1, false);
         left += m->nzval || m->colind || m->rowptr;
     }
-    ok(failed_all && left == 0, "a sparse matrix that cannot have all of its arrays has none of them");
+    ok(all_of(failed_all, left == 0), "a sparse matrix that cannot have all of its arrays has none of them");
     starpu_data_unregister_no_coherency(h);
 }
 

@@ -52,12 +52,13 @@ int main(void)
     int reached = comes_to(&submitted, MAX - 2, 2000);
     usleep(20000);
     int stopped_at = atomic_load(&submitted);
-    ok(reached && stopped_at <= MAX + 1, "submission stops at the limit of %d (at %d)", MAX, stopped_at);
+    ok(all_of(reached, stopped_at <= MAX + 1), "submission stops at the limit of %d (at %d)", MAX,
+       stopped_at);
     ok(starpu_task_nsubmitted() <= MAX + 1, "no more than that are counted as submitted");
     gate_open(&gate);
     pthread_join(thread, NULL);
     starpu_task_wait_for_all();
-    ok(failures == 0 && runs == TASKS, "it goes on when tasks end, and all %d run", TASKS);
+    ok(all_of(failures == 0, runs == TASKS), "it goes on when tasks end, and all %d run", TASKS);
     ok(most_at_once <= MAX + 1, "never were more than the limit pending (at most %d)", most_at_once);
 
 #if STARPU_AT_LEAST(1, 4) /* 1.3 stops the program instead */

@@ -69,7 +69,7 @@ static void end_dependencies(void)
     int early = ended;
     starpu_task_end_dep_release(chain[0]);
     starpu_task_wait_for_all();
-    ok(!early && ended == LINKS, "tasks that end with the one before them");
+    ok(all_of(!early, ended == LINKS), "tasks that end with the one before them");
 }
 
 static void dependencies(void)

@@ -90,9 +90,9 @@ static void one_task(void)
     starpu_task_wait_for_all();
     int right = 1;
     for (int i = 0; i < DATA; i++) right &= values[i] == 2;
-    ok(right && !wrong, "a task gets its %d data in the order it gave them", DATA);
-    ok(descending < 0.4 && shuffled < 0.4, "and is submitted in well under a second (%.3f, %.3f)", descending,
-       shuffled);
+    ok(all_of(right, !wrong), "a task gets its %d data in the order it gave them", DATA);
+    ok(all_of(descending < 0.4, shuffled < 0.4), "and is submitted in well under a second (%.3f, %.3f)",
+       descending, shuffled);
     double begin = cpu_seconds();
     int last = 20000;
     submit(&device_cl, last);
@@ -119,7 +119,7 @@ static void several_times(void)
     for (int i = 0; i < FEW; i++) starpu_data_unregister(handles[i]);
     int right = 1;
     for (int i = 0; i < FEW; i++) right &= values[i] == (i < FEW / 2 ? 300 : 0);
-    ok(right && !wrong, "data named twice is one access, and both places have it");
+    ok(all_of(right, !wrong), "data named twice is one access, and both places have it");
 }
 
 static void many_handles(void)

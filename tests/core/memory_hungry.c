@@ -415,7 +415,7 @@ static void in_process(int (*fn)(void), const char *fact)
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s", fact);
+    ok(all_of(WIFEXITED(status), WEXITSTATUS(status) == 0), "%s", fact);
     if (WIFSIGNALED(status)) diag("it ended by signal %d", WTERMSIG(status));
 }
 
@@ -461,15 +461,16 @@ static void told(void)
     if (only && only < 13) return;
     int status = output_of(task_starves, output, sizeof output);
     bool right =
-        ok(status == 1 && says_all(output, task_words, LENGTH(task_words)),
+        ok(all_of(status == 1, says_all(output, task_words, LENGTH(task_words))),
            "a task that waits for memory which the program never gives back is told, with what and who");
     if (!right) diag("status %d: %s", status, output);
     status = output_of(program_starves, output, sizeof output);
-    right = ok(status == 1 && says_all(output, program_words, LENGTH(program_words)),
+    right = ok(all_of(status == 1, says_all(output, program_words, LENGTH(program_words))),
                "so is the program when it waits for what it holds itself");
     if (!right) diag("status %d: %s", status, output);
     status = output_of(thread_releases, output, sizeof output);
-    ok(status == 0 && !strstr(output, "deadlock"), "nothing is said while another thread may give it back");
+    ok(all_of(status == 0, !strstr(output, "deadlock")),
+       "nothing is said while another thread may give it back");
 }
 
 int main(int argc, char **argv)

@@ -61,7 +61,7 @@ static void flags(starpu_data_handle_t h)
     pthread_t thread;
     is_int(starpu_malloc_flags(&block, LARGE * MIB, STARPU_MALLOC_COUNT), -ENOMEM,
            "a counted allocation beyond the limit is -ENOMEM");
-    ok(starpu_memory_get_used(STARPU_MAIN_RAM) == LARGE * MIB && !block, "and leaves nothing behind");
+    ok(all_of(starpu_memory_get_used(STARPU_MAIN_RAM) == LARGE * MIB, !block), "and leaves nothing behind");
     is_int(starpu_malloc_flags(&block, LARGE * MIB, STARPU_MALLOC_COUNT | STARPU_MALLOC_NORECLAIM), 0,
            "with STARPU_MALLOC_NORECLAIM it exceeds the limit");
     is_int(starpu_memory_get_used(STARPU_MAIN_RAM), 2 * LARGE * MIB, "and is counted");
@@ -72,7 +72,8 @@ static void flags(starpu_data_handle_t h)
     usleep(50000);
     int early = atomic_load(&got_room);
     starpu_data_unregister(h);
-    ok(early == 0 && comes_to(&got_room, 1, 10000), "with STARPU_MEMORY_WAIT it waits until data are gone");
+    ok(all_of(early == 0, comes_to(&got_room, 1, 10000)),
+       "with STARPU_MEMORY_WAIT it waits until data are gone");
     pthread_join(thread, NULL);
     starpu_free_flags(block, LARGE * MIB, STARPU_MALLOC_COUNT);
     is_int(starpu_memory_get_used(STARPU_MAIN_RAM), 0, "at the end nothing is in use");

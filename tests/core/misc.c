@@ -20,10 +20,11 @@ static void timing(void)
     start = starpu_timing_now();
     usleep(20000);
     double passed = starpu_timing_now() - start;
-    ok(passed >= 19000 && passed < 2e6, "it is counted in microseconds (a sleep of 20000 took %.0f)", passed);
+    ok(all_of(passed >= 19000, passed < 2e6), "it is counted in microseconds (a sleep of 20000 took %.0f)",
+       passed);
     struct timespec span = { .tv_sec = 2, .tv_nsec = 500000 }, from = { .tv_sec = 1, .tv_nsec = 0 };
-    ok(starpu_timing_timespec_to_us(&span) == 2000500.0 &&
-           starpu_timing_timespec_delay_us(&from, &span) == 1000500.0,
+    ok(all_of(starpu_timing_timespec_to_us(&span) == 2000500.0,
+              starpu_timing_timespec_delay_us(&from, &span) == 1000500.0),
        "a timespec is turned to microseconds");
 }
 
@@ -34,10 +35,10 @@ static void hashes(void)
     uint32_t first = starpu_hash_crc32c_be_n(text, 5, 0);
     ok(whole == starpu_hash_crc32c_be_n(text, sizeof text, 0), "a hash is the same each time");
     ok(starpu_hash_crc32c_be_n(text + 5, sizeof text - 5, first) == whole, "it can be computed in parts");
-    ok(starpu_hash_crc32c_be_n("distributed taskt", sizeof text, 0) != whole && first != whole,
+    ok(all_of(starpu_hash_crc32c_be_n("distributed taskt", sizeof text, 0) != whole, first != whole),
        "it depends on each byte");
-    ok(starpu_hash_crc32c_be(1, 0) != starpu_hash_crc32c_be(2, 0) &&
-           starpu_hash_crc32c_be(1, 0) != starpu_hash_crc32c_be(1, 7),
+    ok(all_of(starpu_hash_crc32c_be(1, 0) != starpu_hash_crc32c_be(2, 0),
+              starpu_hash_crc32c_be(1, 0) != starpu_hash_crc32c_be(1, 7)),
        "the hash of a word depends on the word and on the hash before");
     ok(starpu_hash_crc32c_string("distributed", 3) == starpu_hash_crc32c_be_n("distributed", 11, 3),
        "a string is hashed as its bytes");
@@ -62,7 +63,7 @@ static void memory(void)
 {
     void *block = NULL;
     int status = starpu_malloc(&block, 100000);
-    ok(status == 0 && block, "memory is allocated");
+    ok(all_of(status == 0, block), "memory is allocated");
     memset(block, 1, 100000);
 #if STARPU_AT_LEAST(1, 4)
     starpu_free_noflag(block, 100000);
@@ -71,7 +72,7 @@ static void memory(void)
 #endif
     block = NULL;
     status = starpu_malloc_flags(&block, 4096, STARPU_MALLOC_PINNED | STARPU_MALLOC_COUNT);
-    ok(status == 0 && block, "memory is allocated with flags");
+    ok(all_of(status == 0, block), "memory is allocated with flags");
     starpu_free_flags(block, 4096, STARPU_MALLOC_PINNED | STARPU_MALLOC_COUNT);
     uintptr_t on_node = starpu_malloc_on_node(STARPU_MAIN_RAM, 1000);
     ok(on_node != 0, "memory is allocated on a node");
@@ -80,10 +81,10 @@ static void memory(void)
     starpu_malloc_set_align(256);
     block = NULL;
     status = starpu_malloc(&block, 1000);
-    ok(status == 0 && (uintptr_t)block % 256 == 0, "memory is aligned as asked for");
+    ok(all_of(status == 0, (uintptr_t)block % 256 == 0), "memory is aligned as asked for");
     starpu_free_flags(block, 1000, STARPU_MALLOC_PINNED);
     char pinned[64];
-    ok(starpu_memory_pin(pinned, sizeof pinned) == 0 && starpu_memory_unpin(pinned, sizeof pinned) == 0,
+    ok(all_of(starpu_memory_pin(pinned, sizeof pinned) == 0, starpu_memory_unpin(pinned, sizeof pinned) == 0),
        "memory is pinned and unpinned");
 }
 
@@ -122,7 +123,7 @@ static void text(void)
 static void transfers(void)
 {
     double alone = starpu_transfer_predict(STARPU_MAIN_RAM, STARPU_MAIN_RAM, 1 << 20);
-    ok(alone >= 0 && alone < 1e6, "a transfer from a node to itself is predicted to be short");
+    ok(all_of(alone >= 0, alone < 1e6), "a transfer from a node to itself is predicted to be short");
     ok(starpu_asynchronous_copy_disabled() == 0 || starpu_asynchronous_copy_disabled() == 1,
        "asynchronous copies are on or off");
 }

@@ -288,7 +288,7 @@ static void check_call(const char *when, bool (*run)(void), size_t i)
     bool said = flags == (LINES | QUIET) || (flags == QUIET   ? o.lines == 0
                                              : flags == LINES ? o.lines > 0
                                                               : o.lines == 1);
-    if (!ok(ended && said, "%s", what)) {
+    if (!ok(all_of(ended, said), "%s", what)) {
         diag("%s, with %d lines said", outcome_text(o.status), o.lines);
         outcome_show(&o);
     }

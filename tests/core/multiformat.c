@@ -217,24 +217,25 @@ static void round_trips(const char *type)
     starpu_data_handle_t h = points(memory, 7);
     use(&update_cl, dev, h, 7);
     use(&update_cl, dev, h, 8);
-    ok(all_right() && *there == 1 && *back == 0,
+    ok(all_of(all_right(), *there == 1, *back == 0),
        "%s: a device's task finds the device's layout, made once, on its worker", type);
     use(&update_cl, cpu_worker(), h, 9);
-    ok(all_right() && *there == 1 && *back == 1, "%s: a CPU's task finds the CPU's again", type);
+    ok(all_of(all_right(), *there == 1, *back == 1), "%s: a CPU's task finds the CPU's again", type);
     forget();
     use(&read_cl, dev, h, 10);
     use(&read_cl, cpu_worker(), h, 10);
     use(&read_cl, dev, h, 10);
-    ok(all_right() && *there == 1 && *back == 0, "%s: a value that is read in both is converted once", type);
+    ok(all_of(all_right(), *there == 1, *back == 0), "%s: a value that is read in both is converted once",
+       type);
     forget();
     use(&write_cl, dev, h, 20);
     acquire_and_check(h, 21);
     acquire_and_check(h, 21);
-    ok(all_right() && *there == 0 && *back == 1,
+    ok(all_of(all_right(), *there == 0, *back == 1),
        "%s: what is written needs no conversion before, and is acquired in the CPU's layout", type);
     use(&update_cl, dev, h, 21);
     starpu_data_unregister(h);
-    ok(all_right() && has(memory, 22), "%s: data goes home in the CPU's layout", type);
+    ok(all_of(all_right(), has(memory, 22)), "%s: data goes home in the CPU's layout", type);
     starpu_shutdown();
 }
 
@@ -265,7 +266,7 @@ static void other_ways(void)
     use(&write_cl, dev, h, 4);
     starpu_data_acquire_cb(h, STARPU_R, check_in_callback, h);
     while (!called) sched_yield();
-    ok(all_right() && called == 1, "a callback finds the CPU's layout of what a device wrote");
+    ok(all_of(all_right(), called == 1), "a callback finds the CPU's layout of what a device wrote");
     use(&write_cl, dev, h, 9);
     starpu_data_cpy(copy, h, 0, NULL, NULL);
     ok(all_right(), "data in a device's layout is copied");
@@ -277,7 +278,8 @@ static void other_ways(void)
     starpu_data_acquire(h, STARPU_R);
     starpu_data_pack(h, &packed, &bytes);
     starpu_data_release(h);
-    ok(bytes == (starpu_ssize_t)sizeof memory && has(packed, 12), "packed bytes are in the CPU's layout");
+    ok(all_of(bytes == (starpu_ssize_t)sizeof memory, has(packed, 12)),
+       "packed bytes are in the CPU's layout");
     use(&write_cl, dev, h, 0);
     starpu_data_acquire(h, STARPU_W);
     starpu_data_unpack(h, packed, (size_t)bytes);
@@ -300,7 +302,7 @@ static void other_ways(void)
     }
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
     starpu_data_unregister(h);
-    ok(all_right() && memory[3].x == 5 + 3 && memory[N - 1].x == 1 + N - 1,
+    ok(all_of(all_right(), memory[3].x == 5 + 3, memory[N - 1].x == 1 + N - 1),
        "pieces go to a device's layout and back");
     starpu_shutdown();
 }
@@ -316,7 +318,7 @@ static void two_devices(const char *peers)
     use(&write_cl, sim_worker(0), h, 0);
     use(&update_cl, sim_worker(1), h, 1);
     use(&read_cl, sim_worker(0), h, 2);
-    ok(all_right() && to_cuda + from_cuda == 0,
+    ok(all_of(all_right(), to_cuda + from_cuda == 0),
        "peers %s: devices of a kind give data to each other without conversions", peers);
     starpu_data_unregister(h);
     ok(has(memory, 2), "and the last value goes home");
@@ -326,7 +328,7 @@ static void two_devices(const char *peers)
     use(&read_cl, cpu_worker(), h, 3);
     starpu_task_wait_for_all();
     use(&read_cl, sim_worker(1), h, 3);
-    ok(all_right() && to_cuda == (*peers == '1' ? 1 : 2),
+    ok(all_of(all_right(), to_cuda == (*peers == '1' ? 1 : 2)),
        "a device with a direct way takes what another made");
     starpu_data_unregister(h);
     starpu_shutdown();
@@ -341,12 +343,12 @@ static void both_kinds(const char *peers)
     use(&write_cl, sim_worker(0), h, 0);
     use(&update_cl, opencl_worker(), h, 1);
     use(&update_cl, sim_worker(0), h, 2);
-    ok(all_right() && from_cuda == 1 && to_opencl == 1 && from_opencl == 1 && to_cuda == 1,
+    ok(all_of(all_right(), from_cuda == 1, to_opencl == 1, from_opencl == 1, to_cuda == 1),
        "peers %s: from one kind of device to another by way of the CPU's layout", peers);
     starpu_data_prefetch_on_node(h, starpu_worker_get_memory_node((unsigned)opencl_worker()), 0);
     use(&read_cl, opencl_worker(), h, 3);
     starpu_data_unregister(h);
-    ok(all_right() && has(memory, 3), "also when prefetched");
+    ok(all_of(all_right(), has(memory, 3)), "also when prefetched");
     starpu_shutdown();
 }
 
@@ -362,11 +364,11 @@ static void full_device(void)
     for (int d = 0; d < DATA; d++) h[d] = points(memory[d], d);
     for (int r = 0; r < ROUNDS; r++)
         for (int d = 0; d < DATA; d++) use(&update_cl, sim_worker(0), h[d], d + r);
-    ok(all_right() && from_cuda == 0, "what a full device gives up comes back in its layout");
+    ok(all_of(all_right(), from_cuda == 0), "what a full device gives up comes back in its layout");
     for (int d = 0; d < DATA; d++) starpu_data_unregister(h[d]);
     for (int d = 0; d < DATA; d++)
         if (!has(memory[d], d + ROUNDS)) wrong++;
-    ok(all_right() && to_cuda == DATA && from_cuda == DATA, "each was converted there and back once");
+    ok(all_of(all_right(), to_cuda == DATA, from_cuda == DATA), "each was converted there and back once");
     starpu_shutdown();
 }
 
@@ -399,7 +401,7 @@ static void at_random(const char *peers)
     for (int d = 0; d < DATA; d++) starpu_data_unregister(h[d]);
     for (int d = 0; d < DATA; d++)
         if (!has(memory[d], value[d])) wrong++;
-    ok(all_right() && to_cuda && from_cuda && to_opencl && from_opencl,
+    ok(all_of(all_right(), to_cuda, from_cuda, to_opencl, from_opencl),
        "peers %s: %d uses at random on CPUs and full devices of two kinds find their layouts", peers, TASKS);
     starpu_shutdown();
 }
@@ -443,7 +445,7 @@ static void failures(void)
     is_int(starpu_data_acquire(h, STARPU_R), -EIO, "acquiring fails as well");
     is_int(run_now(&write_cl, cpu_worker(), h, 4), 0, "whoever writes needs none");
     starpu_data_unregister(h);
-    ok(has(memory, 5) && wrong == 0, "and then all is well");
+    ok(all_of(has(memory, 5), wrong == 0), "and then all is well");
 
     fill(memory, 0);
     starpu_multiformat_data_register(&h, STARPU_MAIN_RAM, memory, N, &other_way);
@@ -520,8 +522,8 @@ static void predictions(void)
     cost[STARPU_OPENCL_WORKER] = 200;
     starpu_data_handle_t h = points(memory, 0), h2 = points(others, 0);
     struct starpu_task *task = use_task(&read_cl, 0, h, 0);
-    ok(expected(task, sim_worker(0)) == 1000 && expected(task, opencl_worker()) == 200 &&
-           expected(task, cpu_worker()) == 0,
+    ok(all_of(expected(task, sim_worker(0)) == 1000, expected(task, opencl_worker()) == 200,
+              expected(task, cpu_worker()) == 0),
        "the time of a conversion is foretold where one would be needed");
     is_int((int)starpu_task_expected_data_transfer_time(STARPU_MAIN_RAM, task), 0,
            "that of transfers is apart");
@@ -530,8 +532,8 @@ static void predictions(void)
     cost[STARPU_CUDA_WORKER] = 5;
     ok(starpu_worker_get_type(where_it_ran(h2, 1)) == STARPU_CUDA_WORKER, "and not if it does not");
     use(&update_cl, sim_worker(0), h, 0);
-    ok(all_right() && expected(task, sim_worker(0)) == 0 && expected(task, cpu_worker()) == 10 &&
-           expected(task, opencl_worker()) == 210,
+    ok(all_of(all_right(), expected(task, sim_worker(0)) == 0, expected(task, cpu_worker()) == 10,
+              expected(task, opencl_worker()) == 210),
        "from device to device there are two");
     cpu_to_opencl_cl.model = NULL;
     is_int(expected(task, opencl_worker()), -1, "and no time is told where no model knows");

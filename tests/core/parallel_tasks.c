@@ -62,13 +62,14 @@ static void hierarchy(void)
     setenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER", "4", 1);
     setenv("STARPU_MAX_WORKERSIZE", "4", 1);
     start("peager", WORKERS);
-    ok(count_of_size(2) == 4 && starpu_combined_worker_get_count() == 4,
+    ok(all_of(count_of_size(2) == 4, starpu_combined_worker_get_count() == 4),
        "with arity 4 and at most 4 workers: four of 2 alone");
     starpu_shutdown();
     unsetenv("STARPU_MAX_WORKERSIZE");
     setenv("STARPU_MIN_WORKERSIZE", "3", 1);
     start("pheft", WORKERS);
-    ok(count_of_size(8) == 1 && starpu_combined_worker_get_count() == 1, "with at least 3: that of 8 alone");
+    ok(all_of(count_of_size(8) == 1, starpu_combined_worker_get_count() == 1),
+       "with at least 3: that of 8 alone");
     starpu_shutdown();
     unsetenv("STARPU_MIN_WORKERSIZE");
     unsetenv("STARPU_SYNTHESIZE_ARITY_COMBINED_WORKER");
@@ -96,7 +97,7 @@ static void described_machine(void)
     is_int(count_of_size(2), 4, "one of each cache");
     int id = one_of_size(4), *members, size;
     starpu_combined_worker_get_description(id, &size, &members);
-    ok(size == 4 && members[3] - members[0] == 3, "of neighbours");
+    ok(all_of(size == 4, members[3] - members[0] == 3), "of neighbours");
     starpu_shutdown();
     setenv("HWLOC_SYNTHETIC", "pack:1 core:6 pu:1", 1);
     start("peager", 6);
@@ -201,7 +202,8 @@ static void each_size(const char *policy)
     starpu_data_unregister(handle);
     int different = 0;
     for (int i = 0; i < N; i++) different += vector[i] != expected;
-    ok(!failed && atomic_load(&wrong) == 0, "%s: sizes, ranks and numbers are right in every body", policy);
+    ok(all_of(!failed, atomic_load(&wrong) == 0), "%s: sizes, ranks and numbers are right in every body",
+       policy);
     is_int(atomic_load(&bodies), expected_bodies,
            "%s: SPMD bodies run once for each rank, fork-join ones once", policy);
     is_int(different, 0, "%s: together they did all of the work, once", policy);
@@ -339,9 +341,9 @@ static void overlapping(const char *policy, int disturbed)
         starpu_sched_ctx_delete(context);
     }
     const char *when = disturbed ? ", with pauses and workers that change contexts" : "";
-    ok(!failures && atomic_load(&parts) == atomic_load(&expected_parts),
+    ok(all_of(!failures, atomic_load(&parts) == atomic_load(&expected_parts)),
        "%s: overlapping parallel tasks from three threads each run on all their workers%s", policy, when);
-    ok(atomic_load(&callbacks) == 3 * EACH && atomic_load(&small) == 3 * EACH,
+    ok(all_of(atomic_load(&callbacks) == 3 * EACH, atomic_load(&small) == 3 * EACH),
        "%s: they and the tasks between them each end once%s", policy, when);
     starpu_shutdown();
 }
@@ -401,12 +403,12 @@ static void own_policy(void)
         failed |= starpu_task_insert(i % 2 ? &part_cl : &master_cl, STARPU_CALLBACK, count_callback, 0);
     }
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&callbacks) == TASKS,
+    ok(all_of(!failed, atomic_load(&callbacks) == TASKS),
        "a program's policy hands out copies: each task ends once");
     is_int(atomic_load(&parts), TASKS / 4 * (4 + 1) + TASKS / 4 * (3 + 1),
            "each runs on as many workers as it said");
-    ok(atomic_load(&pre_hooks) == TASKS / 2 * 4 + TASKS / 2 * 3 &&
-           atomic_load(&pre_hooks) == atomic_load(&post_hooks),
+    ok(all_of(atomic_load(&pre_hooks) == TASKS / 2 * 4 + TASKS / 2 * 3,
+              atomic_load(&pre_hooks) == atomic_load(&post_hooks)),
        "its hooks see each worker's part");
     starpu_shutdown();
 }
@@ -509,7 +511,7 @@ static void binding(void)
             after[k] = atomic_load(&cores);
     }
     is_int(within, 2, "a fork-join body may use the cores of both workers");
-    ok(after[0] == 1 && after[1] == 1, "afterwards each worker has its own again");
+    ok(all_of(after[0] == 1, after[1] == 1), "afterwards each worker has its own again");
     starpu_shutdown();
 }
 
@@ -577,7 +579,7 @@ static void misuse(void)
     atomic_store(&parts, 0);
     int r = starpu_task_submit(task);
     starpu_task_wait_for_all();
-    ok(r == 0 && atomic_load(&parts) == 1,
+    ok(all_of(r == 0, atomic_load(&parts) == 1),
        "a barrier of nobody, or of too many, is refused: the task runs alone");
     ok(all_of(starpu_combined_worker_get_id() == -1, starpu_combined_worker_get_size() == 1,
               starpu_combined_worker_get_rank() == 0),
@@ -607,7 +609,7 @@ static void too_many(void)
         r = n > 1 ? starpu_combined_worker_assign_workerid(n, list) : 0;
         made += n > 1 && r >= 0;
     }
-    ok(r == -ENOSPC && made == STARPU_NMAX_COMBINEDWORKERS, "one more than %d is refused", made);
+    ok(all_of(r == -ENOSPC, made == STARPU_NMAX_COMBINEDWORKERS), "one more than %d is refused", made);
     starpu_shutdown();
 }
 

@@ -118,7 +118,7 @@ static double expected(struct starpu_codelet *cl, unsigned elements, unsigned im
 static void given_functions(void)
 {
     is_int((long long)expected(&common_cl, 100, 0), 123, "a common model's function gives the prediction");
-    ok(expected(&arch_cl, 100, 0) == 77.0 && expected(&arch_cl, 100, 1) == 11.0,
+    ok(all_of(expected(&arch_cl, 100, 0) == 77.0, expected(&arch_cl, 100, 1) == 11.0),
        "a per-architecture model's function gives it for each implementation");
 }
 
@@ -172,7 +172,8 @@ static void fed_by_hand(void)
         starpu_perfmodel_update_history(&model, task, arch, 0, 0, i % 2 ? 5000.0 : 5200.0);
     double mean = starpu_task_expected_length(task, arch, 0);
     uint32_t footprint = starpu_task_footprint(&model, task, arch, 0);
-    ok(mean > 4999 && mean < 5201, "measurements given by the program are the history (mean %.0f us)", mean);
+    ok(all_of(mean > 4999, mean < 5201), "measurements given by the program are the history (mean %.0f us)",
+       mean);
     double same = starpu_perfmodel_history_based_expected_perf(&model, arch, footprint);
     ok(fabs(same - mean) < 1, "the history is asked by footprint too");
     starpu_task_destroy(task);
@@ -214,12 +215,12 @@ static void load(void)
         .name = "history",
     };
     double small = expected(&again_cl, 400, 0), large = expected(&again_cl, 1600, 0);
-    ok(fabs(small - kept_small) < 0.01 * kept_small && fabs(large - kept_large) < 0.01 * kept_large,
+    ok(all_of(fabs(small - kept_small) < 0.01 * kept_small, fabs(large - kept_large) < 0.01 * kept_large),
        "the next run predicts from the file what the first one measured (%.1f, %.1f us)", small, large);
     double between = expected(&regression_cl, 600, 0);
-    ok(between > 200 && between < 8000, "a regression is loaded again (%.0f us)", between);
+    ok(all_of(between > 200, between < 8000), "a regression is loaded again (%.0f us)", between);
     between = expected(&nonlinear_cl, 600, 0);
-    ok(between > 200 && between < 8000, "a nonlinear one too (%.0f us)", between);
+    ok(all_of(between > 200, between < 8000), "a nonlinear one too (%.0f us)", between);
     is_int(starpu_perfmodel_load_symbol("orrery_test_history", &loaded), 0,
            "a model is loaded by its symbol");
     FILE *null = fopen("/dev/null", "w");

@@ -38,7 +38,7 @@ static void test_laws(void)
     ok(all_of(orr_fit_power(p, 40, &a, &b, NULL), near(a, 0.25, 1e-9), near(b, 1.5, 1e-9)),
        "a power law is recovered exactly");
     for (int i = 0; i < 40; i++) p[i].y *= 1 + 0.05 * noise();
-    ok(orr_fit_power(p, 40, &a, &b, NULL) && near(b, 1.5, 0.03),
+    ok(all_of(orr_fit_power(p, 40, &a, &b, NULL), near(b, 1.5, 0.03)),
        "a power law is recovered from noisy measures");
     for (int i = 0; i < 40; i++) p[i].y = 3e-6 * pow(p[i].x, 2.5) + 40;
     ok(all_of(orr_fit_affine_power(p, 40, &a, &b, &c), near(a, 3e-6, 1e-4), near(b, 2.5, 1e-5),
@@ -48,7 +48,7 @@ static void test_laws(void)
     ok(all_of(orr_fit_affine_power(p, 40, &a, &b, &c), near(b, 1, 1e-3), fabs(c) < 1),
        "a law without constant gets none");
     for (int i = 0; i < 40; i++) p[i].x = 7;
-    ok(!orr_fit_power(p, 40, &a, &b, NULL) && !orr_fit_affine_power(p, 40, &a, &b, &c),
+    ok(all_of(!orr_fit_power(p, 40, &a, &b, NULL), !orr_fit_affine_power(p, 40, &a, &b, &c)),
        "one size alone gives no law");
 }
 
@@ -95,7 +95,7 @@ static void test_history(void)
     orr_history_record(pa, &key, 100, 1, 0);
     orr_history_record(pa, &key, 1, 1, 0);
     ok(near(orr_history_predict(pa, m.type, &key), 10.1, 1e-12), "measures far from the mean are dropped");
-    ok(near(pa->pub.list->entry->deviation, 0.3, 1e-9) && pa->pub.list->entry->nerror == 2,
+    ok(all_of(near(pa->pub.list->entry->deviation, 0.3, 1e-9), pa->pub.list->entry->nerror == 2),
        "deviation and errors are kept");
     orr_history_record(pa, &key, NAN, 1, 0);
     orr_history_record(pa, &key, -3, 1, 0);

@@ -206,7 +206,7 @@ static void check(const struct trouble *t)
         skip("%s: it cannot be arranged here", t->what);
         return;
     }
-    if (!ok(status == 0 && o.lines == t->lines, "%s: the program ends well, %d messages", t->what,
+    if (!ok(all_of(status == 0, o.lines == t->lines), "%s: the program ends well, %d messages", t->what,
             t->lines)) {
         diag("%s, with %d lines said",
              status == DAMAGED ? "a file is damaged, missing, or left behind" : outcome_text(o.status),

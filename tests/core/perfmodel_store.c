@@ -147,15 +147,16 @@ static void test_round_trip(void)
     fill(s, 9);
     is_int(orr_store_path(model.symbol, path, sizeof path), 0,
            "a symbol with a slash and a blank has a file");
-    ok(strncmp(path, folder, strlen(folder)) == 0 && !strstr(path + strlen(folder), "strange/"),
+    ok(all_of(strncmp(path, folder, strlen(folder)) == 0, !strstr(path + strlen(folder), "strange/")),
        "inside the folder: %s", path + strlen(folder));
     is_int(orr_store_save(s, path), 0, "it is saved");
     char found[4096];
-    ok(orr_store_find(model.symbol, found, sizeof found) == 0 && strcmp(found, path) == 0, "it is found");
+    ok(all_of(orr_store_find(model.symbol, found, sizeof found) == 0, strcmp(found, path) == 0),
+       "it is found");
     is_int(orr_store_load(t, path), 0, "it is loaded");
     struct comparison c = { .other = t };
     orr_perfmodel_each(s, compare_one, &c);
-    ok(c.different == 0 && entries_of(t) == 9, "with every number as it was");
+    ok(all_of(c.different == 0, entries_of(t) == 9), "with every number as it was");
     setlocale(LC_ALL, "C");
     is_int(orr_store_load(t, "/nonexistent/file"), -ENOENT, "no file is no warning, only ENOENT");
     orr_perfmodel_state_destroy(s);
@@ -258,7 +259,7 @@ static void test_later_version(void)
     int refused = is_refused(victim), status = orr_store_save(s, victim);
     long lines = warnings_end();
     char *text = read_file(victim, &length);
-    ok(refused && lines == 1, "a file of a later version is not read, with one warning");
+    ok(all_of(refused, lines == 1), "a file of a later version is not read, with one warning");
     ok(all_of(status == -EEXIST, length == strlen(later), memcmp(text, later, length) == 0),
        "nor written over");
     free(text);
@@ -328,7 +329,7 @@ static void test_traps(void)
         foreign = is_refused(victim) && orr_store_save(s, victim) == -EPERM;
     unlink(victim);
     long lines = warnings_end();
-    ok(link_read && link_written, "a link is neither read nor written");
+    ok(all_of(link_read, link_written), "a link is neither read nor written");
     ok(fifo, "nor is a pipe, and nobody waits for it");
     ok(directory, "nor a folder");
     if (foreign < 0)
@@ -370,7 +371,7 @@ static void test_processes(void)
         orr_perfmodel_state_destroy(s);
     }
     is_int(failures, 0, "three processes save sixty times each at once");
-    ok(torn == 0 && reads > 0, "each of the %d reads meanwhile finds a whole file", reads);
+    ok(all_of(torn == 0, reads > 0), "each of the %d reads meanwhile finds a whole file", reads);
     char command[256];
     snprintf(command, sizeof command, "test -z \"$(find '%s' -name '.*.*' -type f)\"", folder);
     ok(system(command) == 0, "no temporary file is left");
@@ -408,8 +409,8 @@ static void test_killed(void)
         torn += n != 10 && n != 20 && n != 30;
         seen[n / 10 < 4 ? n / 10 : 0]++;
     }
-    ok(torn == 0 && not_killed == 0, "three processes that save are killed, %d times: a whole file is left",
-       ROUNDS);
+    ok(all_of(torn == 0, not_killed == 0),
+       "three processes that save are killed, %d times: a whole file is left", ROUNDS);
     ok((seen[1] > 0) + (seen[2] > 0) + (seen[3] > 0) >= 2, "which was any of theirs: %d, %d, %d times",
        seen[1], seen[2], seen[3]);
     is_int(orr_store_save(s, victim), 0, "and it can be saved again");
@@ -422,13 +423,13 @@ static void test_life(void)
     struct orr_perfmodel_state *s = orr_perfmodel_get(&m);
     fill(s, 4);
     orr_perf_fini();
-    ok(m.state == NULL && !m.is_loaded, "shutdown saves a model and lets go of it");
+    ok(all_of(m.state == NULL, !m.is_loaded), "shutdown saves a model and lets go of it");
     s = orr_perfmodel_get(&m);
     ok(all_of(s, entries_of(s) == 4, m.is_loaded), "the next use loads it");
     struct starpu_perfmodel twin = { .type = STARPU_HISTORY_BASED, .symbol = "life" };
     ok(orr_perfmodel_get(&twin) == s, "models of one symbol share what they know");
     orr_perf_fini();
-    ok(!m.state && !twin.state, "and lose it together");
+    ok(all_of(!m.state, !twin.state), "and lose it together");
     setenv("STARPU_CALIBRATE", "2", 1);
     orr_perf_init(-1, false);
     s = orr_perfmodel_get(&m);
@@ -437,7 +438,7 @@ static void test_life(void)
     unsetenv("STARPU_CALIBRATE");
     orr_perf_init(1, false);
     s = orr_perfmodel_get(&m);
-    ok(s && entries_of(s) == 4, "but keeps the file until there are new measures");
+    ok(all_of(s, entries_of(s) == 4), "but keeps the file until there are new measures");
     ok(orr_load_relaxed(&s->benchmarking), "starpu_conf.calibrate = 1 measures always");
     orr_perf_fini();
     struct starpu_perfmodel tool = { 0 };
@@ -446,7 +447,7 @@ static void test_life(void)
               tool.type == STARPU_HISTORY_BASED, tool.symbol, strcmp(tool.symbol, "life") == 0),
        "a tool loads the file into an empty model");
     starpu_perfmodel_unload_model(&tool);
-    ok(!tool.state && !tool.symbol, "and unloads it");
+    ok(all_of(!tool.state, !tool.symbol), "and unloads it");
     starpu_perfmodel_free_sampling();
 }
 

@@ -109,11 +109,11 @@ static void requests(void)
     begin(&starpu_interface_vector_ops);
     failed |= submit(&add_cl, whole, NULL, -1);
     failed |= starpu_data_fetch_on_node(piece[2], sim_node(0), 0);
-    ok(!failed && starpu_data_is_on_node(piece[2], sim_node(0)),
+    ok(all_of(!failed, starpu_data_is_on_node(piece[2], sim_node(0))),
        "fetching a piece to a device after its parent was used");
     failed |= submit(&add_cl, piece[3], NULL, sim_worker(0));
     failed |= starpu_data_fetch_on_node(whole, sim_node(0), 0);
-    ok(!failed && starpu_data_is_on_node(whole, sim_node(0)),
+    ok(all_of(!failed, starpu_data_is_on_node(whole, sim_node(0))),
        "fetching the parent to a device after a piece was written there");
     failed |= starpu_data_prefetch_on_node(piece[0], sim_node(0), 1);
     failed |= starpu_data_idle_prefetch_on_node(whole, sim_node(0), 1);
@@ -122,7 +122,7 @@ static void requests(void)
     starpu_data_unregister(whole);
     int wrong = 0;
     for (int i = 0; i < N; i++) wrong += v[i] != 2 + (i >= N / PIECES * 3);
-    ok(!failed && wrong == 0, "prefetches to a device end with the data");
+    ok(all_of(!failed, wrong == 0), "prefetches to a device end with the data");
 }
 
 /* An interface that takes its time to free. */
@@ -166,7 +166,7 @@ static void write_through(void)
     x = 2;
     starpu_data_release_to(h, STARPU_R);
     for (int i = 0; i < 20000 && !starpu_data_is_on_node(h, node); i++) usleep(100);
-    ok(!failed && starpu_data_is_on_node(h, node),
+    ok(all_of(!failed, starpu_data_is_on_node(h, node)),
        "released to reading, the value goes where the write-through mask wants it");
     starpu_data_release(h);
     starpu_data_unregister(h);

@@ -96,11 +96,12 @@ static void requests(void)
     ok(!failed, "fetching a piece whose parent was used last returns");
     failed |= task(&add_cl, p.h, 1);
     end(&p);
-    ok(!failed && other_than(p.v, 3) == 0, "and the parent goes on with its value");
+    ok(all_of(!failed, other_than(p.v, 3) == 0), "and the parent goes on with its value");
 
     failed = begin(&p, 1);
     failed |= starpu_data_fetch_on_node(p.h, STARPU_MAIN_RAM, 0);
-    ok(!failed && other_than(p.v, 3) == 0, "fetching a parent whose pieces were used last puts it together");
+    ok(all_of(!failed, other_than(p.v, 3) == 0),
+       "fetching a parent whose pieces were used last puts it together");
     failed |= starpu_data_fetch_on_node(p.piece[0], STARPU_MAIN_RAM, 1);
     failed |= starpu_data_fetch_on_node(p.h, STARPU_MAIN_RAM, 1);
     failed |= starpu_data_prefetch_on_node(p.piece[2], STARPU_MAIN_RAM, 0);
@@ -108,7 +109,8 @@ static void requests(void)
     starpu_data_wont_use(p.piece[0]);
     failed |= task(&add_cl, p.piece[0], 0);
     end(&p);
-    ok(!failed && other_than(p.v, 3) == 0, "requests that do not wait switch as well, and the data can end");
+    ok(all_of(!failed, other_than(p.v, 3) == 0),
+       "requests that do not wait switch as well, and the data can end");
 }
 
 static atomic_int called;
@@ -137,16 +139,16 @@ static void acquisitions(void)
     ((int *)starpu_data_get_local_ptr(p.piece[1]))[0] += 10;
     starpu_data_release(p.piece[1]);
     failed |= starpu_data_acquire(p.h, STARPU_R);
-    ok(!failed && p.v[N / 3] == 12, "an acquired piece, then its parent, have the values before them");
+    ok(all_of(!failed, p.v[N / 3] == 12), "an acquired piece, then its parent, have the values before them");
     starpu_data_release(p.h);
 
     atomic_store(&called, 0);
     acquired = p.piece[2];
     failed |= starpu_data_acquire_cb(p.piece[2], STARPU_RW, called_back, NULL);
-    ok(!failed && comes_to(&called, 1, 20000), "a piece is acquired with a callback after its parent");
+    ok(all_of(!failed, comes_to(&called, 1, 20000)), "a piece is acquired with a callback after its parent");
     acquired = p.h;
     failed |= starpu_data_acquire_cb_sequential_consistency(p.h, STARPU_R, called_back, NULL, 0);
-    ok(!failed && comes_to(&called, 2, 20000), "a parent is acquired out of order after its pieces");
+    ok(all_of(!failed, comes_to(&called, 2, 20000)), "a parent is acquired out of order after its pieces");
     failed |= acquire_try(p.piece[0]);
     ok(!failed, "trying to acquire a piece succeeds once the parent is free");
     starpu_data_release(p.piece[0]);
@@ -166,7 +168,7 @@ static void copies(void)
     end(&q);
     int wrong = 0;
     for (int i = 0; i < N; i++) wrong += p.v[i] != (i / (N / PIECES) == 1 ? 2 : 3) || q.v[i] != p.v[i];
-    ok(!failed && wrong == 0, "starpu_data_cpy between pieces, then between their parents");
+    ok(all_of(!failed, wrong == 0), "starpu_data_cpy between pieces, then between their parents");
 }
 
 static void given_up(void)
@@ -183,7 +185,7 @@ static void given_up(void)
     for (int i = 0; i < N / PIECES; i++) p.v[i] = 5;
     starpu_data_release(p.piece[0]);
     end(&p);
-    ok(!failed && other_than(p.v, 5) == 0, "a parent, then a piece, are given up and written anew");
+    ok(all_of(!failed, other_than(p.v, 5) == 0), "a parent, then a piece, are given up and written anew");
 }
 
 static void piece_unregistered(void)
@@ -195,7 +197,7 @@ static void piece_unregistered(void)
     starpu_data_unregister_no_coherency(p.piece[2]);
     for (int i = 0; i < PIECES; i++) failed |= task(&add_cl, p.piece[i], 1);
     end(&p);
-    ok(!failed && other_than(p.v, 4) == 0, "a piece is not unregistered before its plan is cleaned");
+    ok(all_of(!failed, other_than(p.v, 4) == 0), "a piece is not unregistered before its plan is cleaned");
 }
 
 static void unregistered_in_order(void)
@@ -205,7 +207,7 @@ static void unregistered_in_order(void)
     starpu_data_partition_clean(p.h, PIECES, p.piece);
     starpu_data_unregister_submit(p.h);
     starpu_task_wait_for_all();
-    ok(!failed && other_than(p.v, 3) == 0,
+    ok(all_of(!failed, other_than(p.v, 3) == 0),
        "a parent whose plan was cleaned is unregistered in the order of submission");
 }
 
@@ -227,7 +229,7 @@ static void without_order(void)
     starpu_task_wait_for_all();
     end(&p);
     for (int i = 0; i < N; i += N / PIECES) last += p.v[i] - 2;
-    ok(!failed && last == 50 * PIECES + 50,
+    ok(all_of(!failed, last == 50 * PIECES + 50),
        "tasks without sequential consistency on a parent and its pieces all run, one at a time");
 }
 
@@ -253,7 +255,7 @@ static void cleaned_before(void)
     starpu_data_unregister(p.h);
     starpu_task_wait_for_all();
     starpu_task_destroy(first);
-    ok(!failed && other_than(p.v, 3) == 0,
+    ok(all_of(!failed, other_than(p.v, 3) == 0),
        "a cleaned plan waits for tasks without sequential consistency that are not ready yet");
 }
 
@@ -298,7 +300,7 @@ static void reading_again(void)
     int waits = p.v[0] == 2;
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && waits,
+    ok(all_of(!failed, waits),
        "a write of the parent waits for a reader of a piece, however often it was switched");
     end(&p);
     ok(all_of(other_than(p.v, 3) == 0, atomic_load(&surprises) == 0, atomic_load(&reads) == 2 * TIMES),

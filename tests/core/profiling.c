@@ -54,13 +54,13 @@ static void times_of_a_task(void)
     ok(info != NULL, "a task has its times");
     if (info) {
         is_int(info->workerid, 1, "and the worker it ran on");
-        ok(us(&info->submit_time) > 0 && us(&info->submit_time) <= us(&info->push_start_time),
+        ok(all_of(us(&info->submit_time) > 0, us(&info->submit_time) <= us(&info->push_start_time)),
            "submitted, then pushed");
         ok(us(&info->push_start_time) <= us(&info->pop_end_time), "pushed, then popped");
         ok(us(&info->pop_end_time) <= us(&info->start_time), "popped, then started");
         double length = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time);
-        ok(us(&info->end_time) <= us(&info->release_data_start_time) &&
-               us(&info->release_data_end_time) <= us(&info->callback_start_time),
+        ok(all_of(us(&info->end_time) <= us(&info->release_data_start_time),
+                  us(&info->release_data_end_time) <= us(&info->callback_start_time)),
            "then its data was released, and its callback called");
         double length_of_callback =
             starpu_timing_timespec_delay_us(&info->callback_start_time, &info->callback_end_time);
@@ -113,9 +113,9 @@ static void times_are_computed(void)
     struct timespec a = { 1, 900000000 }, b = { 3, 100000000 }, c;
     ok(starpu_timing_timespec_delay_us(&a, &b) == 1200000.0, "the time between two dates");
     starpu_timespec_add(&a, &b, &c);
-    ok(c.tv_sec == 5 && c.tv_nsec == 0, "a sum carries");
+    ok(all_of(c.tv_sec == 5, c.tv_nsec == 0), "a sum carries");
     starpu_timespec_sub(&b, &a, &c);
-    ok(c.tv_sec == 1 && c.tv_nsec == 200000000, "a difference borrows");
+    ok(all_of(c.tv_sec == 1, c.tv_nsec == 200000000), "a difference borrows");
     ok(starpu_timespec_cmp(&a, &b, <), "dates are compared");
 }
 

@@ -103,17 +103,18 @@ int main(void)
     mallopt(M_MMAP_THRESHOLD, MIB / 2); /* what is not kept goes back to the system, wherever it lies */
     start_with(NULL);
     long cold = round_of(BLOCKS, MIB), second = round_of(BLOCKS, MIB);
-    ok(cold >= 0 && is_warm(second), "blocks given back are used again: %ld faults, then %ld", cold, second);
+    ok(all_of(cold >= 0, is_warm(second)), "blocks given back are used again: %ld faults, then %ld", cold,
+       second);
     ok(is_reused(3 * MIB, 3 * MIB), "a block serves the same size");
-    ok(!is_reused(5 * MIB, 6 * MIB) && !is_reused(8 * MIB, 7 * MIB), "and no other");
+    ok(all_of(!is_reused(5 * MIB, 6 * MIB), !is_reused(8 * MIB, 7 * MIB)), "and no other");
     long first = faults_of_data();
     second = faults_of_data();
-    ok(first >= 0 && is_warm(second), "data without a home too: %ld faults, then %ld", first, second);
+    ok(all_of(first >= 0, is_warm(second)), "data without a home too: %ld faults, then %ld", first, second);
     size_t used = starpu_memory_get_used(STARPU_MAIN_RAM);
     is_int(used, 0, "what is kept does not count as used");
     starpu_malloc_set_align(MIB);
     uintptr_t aligned = starpu_malloc_on_node(STARPU_MAIN_RAM, 3 * MIB);
-    ok(aligned && aligned % MIB == 0, "a block that is not aligned enough is not used");
+    ok(all_of(aligned, aligned % MIB == 0), "a block that is not aligned enough is not used");
     starpu_free_on_node(STARPU_MAIN_RAM, aligned, 3 * MIB);
     starpu_memchunk_tidy(STARPU_MAIN_RAM);
     second = round_of(BLOCKS, MIB);

@@ -121,11 +121,12 @@ static void presence(void)
     char name[64];
     is_int(starpu_cuda_worker_get_count(), 1, "one CUDA worker");
     is_int(starpu_memory_nodes_get_count(), 2, "two memory nodes");
-    ok(starpu_node_get_kind(sim_node(0)) == STARPU_CUDA_RAM && starpu_node_get_kind(0) == STARPU_CPU_RAM,
+    ok(all_of(starpu_node_get_kind(sim_node(0)) == STARPU_CUDA_RAM,
+              starpu_node_get_kind(0) == STARPU_CPU_RAM),
        "of the right kinds");
     is_int(starpu_memory_get_total(sim_node(0)), 64 << 20, "the device has the memory that was set");
     starpu_worker_get_name(w, name, sizeof name);
-    ok(strstr(name, "CUDA 0") && strstr(name, "simulated"), "its worker is called %s", name);
+    ok(all_of(strstr(name, "CUDA 0"), strstr(name, "simulated")), "its worker is called %s", name);
 }
 
 static void execution(void)
@@ -136,7 +137,7 @@ static void execution(void)
     failed |= starpu_task_wait_for_all();
     ok(all_of(!failed, seen_worker == w, seen_implementation == STARPU_CUDA),
        "a task runs there with the CUDA implementation");
-    ok(seen_ptr != blocks[0] && blocks[0][0] != 77, "on memory that is not the program's");
+    ok(all_of(seen_ptr != blocks[0], blocks[0][0] != 77), "on memory that is not the program's");
     failed |= starpu_data_acquire(handles[0], STARPU_R);
     is_int(blocks[0][0], 77, "whose contents come back");
     starpu_data_release(handles[0]);
@@ -176,7 +177,7 @@ static void private_buffers(void)
     starpu_data_set_reduction_methods(total, &sum_cl, &zero_cl);
     for (int i = 0; i < 40; i++) failed |= submit_on(i % 2 ? sim_worker(0) : 0, &contribute_cl, total, NULL);
     starpu_data_unregister(total);
-    ok(!failed && sum == 45, "contributions of both kinds of workers to a reduction are added up");
+    ok(all_of(!failed, sum == 45), "contributions of both kinds of workers to a reduction are added up");
 }
 
 /* ---- time ---- */
@@ -197,9 +198,9 @@ static void transfer_time(void)
     double start = starpu_timing_now();
     int failed = starpu_data_fetch_on_node(handles[0], sim_node(0), 0);
     double us = starpu_timing_now() - start;
-    ok(!failed && us >= 2000., "1 MiB at 524 MB/s takes 2 ms: %.0f us", us);
+    ok(all_of(!failed, us >= 2000.), "1 MiB at 524 MB/s takes 2 ms: %.0f us", us);
     double predicted = starpu_transfer_predict(STARPU_MAIN_RAM, sim_node(0), BLOCK);
-    ok(predicted > 2000. && predicted < 2100., "which is what is predicted: %.0f us", predicted);
+    ok(all_of(predicted > 2000., predicted < 2100.), "which is what is predicted: %.0f us", predicted);
     unregister_blocks();
 }
 
@@ -216,7 +217,7 @@ static void kernel_time(void)
     }
     failed |= starpu_task_wait_for_all();
     double us = starpu_timing_now() - start;
-    ok(!failed && us >= 40000., "four kernels of 10 ms take 40 ms: %.0f us", us);
+    ok(all_of(!failed, us >= 40000.), "four kernels of 10 ms take 40 ms: %.0f us", us);
 }
 
 static atomic_int ended;
@@ -283,7 +284,7 @@ int main(void)
     conf.ncuda = 0;
     conf.precedence_over_environment_variables = 1;
     is_int(starpu_init(&conf), 0, "the runtime starts without CUDA");
-    ok(starpu_cuda_worker_get_count() == 0 && starpu_memory_nodes_get_count() == 1,
+    ok(all_of(starpu_cuda_worker_get_count() == 0, starpu_memory_nodes_get_count() == 1),
        "ncuda = 0 leaves the simulated device out");
     starpu_shutdown();
     return done_testing();

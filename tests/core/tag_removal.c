@@ -37,7 +37,7 @@ static void before_it_is_reached(void)
     atomic_store(&runs, 0);
     int failed = starpu_task_submit(tagged(&count_cl, NULL, 2));
     failed |= starpu_tag_wait(2);
-    ok(!failed && atomic_load(&runs) == 1, "a tag removed before what it waits for is forgotten");
+    ok(all_of(!failed, atomic_load(&runs) == 1), "a tag removed before what it waits for is forgotten");
     starpu_tag_remove(2);
 }
 
@@ -61,7 +61,7 @@ static void at_the_end_of_its_task(void)
         starpu_tag_remove(7);
     }
     starpu_data_unregister(h);
-    ok(!failed && atomic_load(&runs) == 2 * TIMES,
+    ok(all_of(!failed, atomic_load(&runs) == 2 * TIMES),
        "a tag may be removed as soon as the data of its task can be had, %d times", TIMES);
 }
 
@@ -96,14 +96,14 @@ static void bound_again_at_the_end(void)
     starpu_data_acquire_cb(again, STARPU_RW, bind_again, NULL);
     comes_to(&rounds, ROUNDS + 1, 20000);
     starpu_task_wait_for_all();
-    ok(atomic_load(&refused) == 0 && atomic_load(&runs) == ROUNDS,
+    ok(all_of(atomic_load(&refused) == 0, atomic_load(&runs) == ROUNDS),
        "a tag may be bound again as soon as the data of its task can be had, %d times", ROUNDS);
     for (int i = 0; i < ROUNDS && !failed; i++) {
         struct starpu_task *after = tagged(&count_cl, NULL, 10);
         after->synchronous = 1;
         failed = starpu_task_submit(after);
     }
-    ok(!failed && atomic_load(&runs) == 2 * ROUNDS, "and is reached as often");
+    ok(all_of(!failed, atomic_load(&runs) == 2 * ROUNDS), "and is reached as often");
     starpu_data_unregister(again);
     for (starpu_tag_t tag = 8; tag <= 10; tag++) starpu_tag_remove(tag);
 }

@@ -29,10 +29,11 @@ int main(void)
         tasks[i]->detach = 0;
         failed |= starpu_task_bundle_insert(bundle, tasks[i]);
     }
-    ok(!failed && tasks[0]->bundle == bundle, "tasks are inserted before they are submitted");
-    ok(starpu_task_bundle_remove(bundle, tasks[2]) == 0 && tasks[2]->bundle == NULL,
+    ok(all_of(!failed, tasks[0]->bundle == bundle), "tasks are inserted before they are submitted");
+    ok(all_of(starpu_task_bundle_remove(bundle, tasks[2]) == 0, tasks[2]->bundle == NULL),
        "a task can be taken out");
-    ok(starpu_task_bundle_insert(bundle, tasks[2]) == 0 && tasks[2]->bundle == bundle, "and put in again");
+    ok(all_of(starpu_task_bundle_insert(bundle, tasks[2]) == 0, tasks[2]->bundle == bundle),
+       "and put in again");
     starpu_task_bundle_close(bundle);
     struct starpu_task *late = starpu_task_create();
     late->cl = &count_cl;
@@ -51,7 +52,7 @@ int main(void)
     atomic_store(&runs, 0);
     for (int i = 0; i < 3; i++) failed |= starpu_task_submit(tasks[i]);
     for (int i = 0; i < 3; i++) failed |= starpu_task_wait(tasks[i]);
-    ok(!failed && runs == 3, "the tasks of a closed bundle run");
+    ok(all_of(!failed, runs == 3), "the tasks of a closed bundle run");
     starpu_shutdown();
     return done_testing();
 }

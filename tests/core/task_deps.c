@@ -55,7 +55,7 @@ static void before_their_submission(void)
     for (int i = 3; i > 0; i--) failed |= submit(tasks[i]);
     rest_but(0);
     int early = atomic_load(&steps[1].at) || atomic_load(&steps[2].at) || atomic_load(&steps[3].at);
-    ok(!failed && !early, "tasks submitted before their dependencies wait for these to be submitted");
+    ok(all_of(!failed, !early), "tasks submitted before their dependencies wait for these to be submitted");
     failed = submit(tasks[0]);
     starpu_task_wait_for_all();
     ok(all_of(!failed, steps[0].at < steps[1].at, steps[1].at < steps[2].at, steps[2].at < steps[3].at),
@@ -77,17 +77,17 @@ static void after_their_submission(void)
     starpu_task_declare_deps_array(second, 1, &first);
     failed |= submit(second);
     rest_but(1);
-    ok(!failed && later.at == 0, "a dependency on a running task holds");
+    ok(all_of(!failed, later.at == 0), "a dependency on a running task holds");
     gate_open(&gate);
     failed = starpu_task_wait(second) != 0;
-    ok(!failed && later.at > 0, "it is released when that task ends");
+    ok(all_of(!failed, later.at > 0), "it is released when that task ends");
 
     struct step last = { 0 };
     struct starpu_task *third = step_create_kept(&last);
     failed = starpu_task_wait(first) != 0;
     starpu_task_declare_deps_array(third, 1, &first);
     failed |= submit(third) || starpu_task_wait(third) != 0;
-    ok(!failed && last.at > 0, "a dependency on a task that has ended is fulfilled");
+    ok(all_of(!failed, last.at > 0), "a dependency on a task that has ended is fulfilled");
     starpu_task_destroy(first);
     starpu_task_destroy(second);
     starpu_task_destroy(third);
@@ -139,11 +139,11 @@ static void long_chain(void)
     failed |= submit(gate_task);
     for (int i = 0; i < CHAIN; i++) failed |= submit(held[i]);
     free(held);
-    ok(!failed && starpu_task_nsubmitted() == CHAIN + 1,
+    ok(all_of(!failed, starpu_task_nsubmitted() == CHAIN + 1),
        "a chain of %d tasks is accepted while its head is held", CHAIN);
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(chain_next == CHAIN && chain_wrong == 0, "it runs in order, each task once");
+    ok(all_of(chain_next == CHAIN, chain_wrong == 0), "it runs in order, each task once");
 }
 
 #define FAN 5000
@@ -210,9 +210,10 @@ static void end_dependency_by_hand(void)
     starpu_task_end_dep_add(task, 2);
     starpu_task_declare_deps_array(next, 1, &task);
     int failed = submit(next) || submit(task);
-    ok(!failed && comes_to(&first.at, 1, 1000), "a task with end dependencies runs");
+    ok(all_of(!failed, comes_to(&first.at, 1, 1000)), "a task with end dependencies runs");
     usleep(3000);
-    ok(second.at == 0 && starpu_task_finished(task) == 0, "but it has not ended, and its successor waits");
+    ok(all_of(second.at == 0, starpu_task_finished(task) == 0),
+       "but it has not ended, and its successor waits");
     starpu_task_end_dep_release(task);
     usleep(3000);
     is_int(second.at, 0, "nor has it after one release of two");
@@ -245,7 +246,7 @@ static void end_dependency_on_tasks(void)
        "a task with an end dependency on another has not ended while that one runs");
     gate_open(&gate);
     failed = starpu_task_wait(next) != 0 || starpu_task_wait(task) != 0 || starpu_task_wait(late) != 0;
-    ok(!failed && next_step.at > 0, "it ends with that one");
+    ok(all_of(!failed, next_step.at > 0), "it ends with that one");
     starpu_task_destroy(task);
     starpu_task_destroy(next);
     starpu_task_destroy(late);

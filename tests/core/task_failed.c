@@ -111,7 +111,7 @@ static void waits(void)
     task = task_on(&copy_cl, out, never);
     task->synchronous = 1;
     r = starpu_task_submit(task);
-    ok(r == -ENODATA && starpu_task_finished(task),
+    ok(all_of(r == -ENODATA, starpu_task_finished(task)),
        "a synchronous submission returns the error and the task");
     starpu_task_destroy(task);
     ok(starpu_data_cpy(out, never, 0, NULL, NULL) == -ENODATA, "so does a copy");
@@ -120,7 +120,7 @@ static void waits(void)
         both[i]->detach = 0;
         starpu_task_submit(both[i]);
     }
-    ok(starpu_task_wait_array(both, 2) == -ENODATA && acquired(out) == 0,
+    ok(all_of(starpu_task_wait_array(both, 2) == -ENODATA, acquired(out) == 0),
        "waiting for several waits for all of them, and returns the first error");
     starpu_task_wait_for_all();
     starpu_data_unregister(out);
@@ -167,7 +167,7 @@ static void by_callback(void)
     r |= starpu_data_acquire_cb(never, STARPU_R, release_it, never);
     ok(all_of(r == 0, hooked == 0, called == 0), "while somebody may yet write it, that waits");
     starpu_data_release(never);
-    ok(comes_to(&hooked, 1, 10000) && called == 1, "if there is no value in the end, the hook is told");
+    ok(all_of(comes_to(&hooked, 1, 10000), called == 1), "if there is no value in the end, the hook is told");
     starpu_data_acquire(out, STARPU_W);
     starpu_task_insert(&copy_cl, STARPU_W, out, STARPU_R, never, 0);
     r = starpu_data_acquire_cb(out, STARPU_R, release_it, out);
@@ -190,7 +190,7 @@ static void dependencies(void)
     starpu_task_submit(task);
     is_int(starpu_tag_wait(77), 0, "the tag of a task that failed is reached");
     starpu_task_wait_for_all();
-    ok(ran == 1 && acquired(other) == 0, "tasks that only wait for its end run");
+    ok(all_of(ran == 1, acquired(other) == 0), "tasks that only wait for its end run");
     starpu_data_unregister(other);
     starpu_data_unregister(never);
 }
@@ -205,7 +205,7 @@ static void reductions(void)
     is_int(acquired(out), -EINVAL, "then the reduction has no value");
     starpu_task_wait_for_all();
     starpu_task_insert(&set_cl, STARPU_W, out, 0);
-    ok(starpu_task_wait_for_all() == 0 && acquired(out) == 0, "until it is written");
+    ok(all_of(starpu_task_wait_for_all() == 0, acquired(out) == 0), "until it is written");
     starpu_data_unregister(out);
     starpu_data_unregister(never);
 }
@@ -280,17 +280,17 @@ static int waited_in(struct starpu_codelet *cl, unsigned ctx)
 static void together(void)
 {
     runtime_start(2, "peager");
-    ok(waited_in(&spmd_cl, 0) == -ENODATA && ran == 0,
+    ok(all_of(waited_in(&spmd_cl, 0) == -ENODATA, ran == 0),
        "no worker of an SPMD task runs its body without the data");
-    ok(waited_in(&forkjoin_cl, 0) == -ENODATA && ran == 0, "nor does that of a fork-join task");
+    ok(all_of(waited_in(&forkjoin_cl, 0) == -ENODATA, ran == 0), "nor does that of a fork-join task");
     is_int(starpu_task_wait_for_all(), -EIO, "who waits for all is told");
     starpu_shutdown();
     runtime_start(2, NULL);
     if (starpu_cpu_worker_get_count() >= 2) {
         unsigned ctx = starpu_sched_ctx_create((int[]){ 0, 1 }, 2, "all", STARPU_SCHED_CTX_AWAKE_WORKERS, 0);
-        ok(waited_in(&add_cl, ctx) == -ENODATA && ran == 0,
+        ok(all_of(waited_in(&add_cl, ctx) == -ENODATA, ran == 0),
            "nor do the workers of a context without a policy");
-        ok(starpu_task_wait_for_all_in_ctx(ctx) == -EIO && starpu_task_wait_for_all_in_ctx(ctx) == 0,
+        ok(all_of(starpu_task_wait_for_all_in_ctx(ctx) == -EIO, starpu_task_wait_for_all_in_ctx(ctx) == 0),
            "who waits for all in that context is told, once");
         is_int(starpu_task_wait_for_all_in_ctx(0), 0, "who waits in another is not");
         starpu_sched_ctx_delete(ctx);

@@ -41,7 +41,7 @@ static void packed_by_hand(void)
     size_t size = 0;
     starpu_codelet_pack_args(&arg, &size, STARPU_VALUE, &i, sizeof i, STARPU_VALUE, &d, sizeof d,
                              STARPU_VALUE, text, sizeof text, 0);
-    ok(arg && size >= sizeof i + sizeof d + sizeof text,
+    ok(all_of(arg, size >= sizeof i + sizeof d + sizeof text),
        "arguments are packed into one buffer of known size");
     int status = starpu_task_insert(&values_cl, STARPU_CL_ARGS, arg, size, 0);
     starpu_task_wait_for_all();
@@ -63,7 +63,7 @@ static void packed_by_hand(void)
     ok(all_of(j == 8, e == d, strcmp(back, text) == 0), "arguments packed one by one are unpacked alike");
     status = starpu_task_insert(&values_cl, STARPU_CL_ARGS_NFREE, arg, size, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && seen_int == 8, "STARPU_CL_ARGS_NFREE lends a packed buffer");
+    ok(all_of(status == 0, seen_int == 8), "STARPU_CL_ARGS_NFREE lends a packed buffer");
     j = 0;
     starpu_codelet_unpack_args(arg, &j, NULL);
     is_int(j, 8, "the lent buffer is untouched, and unpacking may stop early");
@@ -141,7 +141,7 @@ static void callbacks(void)
     *owned = 100;
     status |= starpu_task_insert(&look_cl, STARPU_CALLBACK_WITH_ARG, add_callback, owned, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && callback_sum == 108, "callbacks get their argument, lent or given away");
+    ok(all_of(status == 0, callback_sum == 108), "callbacks get their argument, lent or given away");
 
     memset(order, 0, sizeof order);
     atomic_store(&order_count, 0);
@@ -150,7 +150,7 @@ static void callbacks(void)
                                 mark_callback, STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE, "o", STARPU_CALLBACK,
                                 mark_callback, STARPU_CALLBACK_ARG_NFREE, "c", 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && strcmp(order, "pofc") == 0,
+    ok(all_of(status == 0, strcmp(order, "pofc") == 0),
        "prologue, pop prologue and callback surround the function: %s", order);
 }
 
@@ -289,8 +289,8 @@ static void fixed_number_over_the_limit(void)
     }
     int status = starpu_task_insert(&fixed_cl, STARPU_DATA_ARRAY, handles, MANY, 0);
     starpu_task_wait_for_all();
-    ok(status == 0 && fixed_wrong == 0, "a codelet with %d buffers in dyn_modes takes an array of handles",
-       MANY);
+    ok(all_of(status == 0, fixed_wrong == 0),
+       "a codelet with %d buffers in dyn_modes takes an array of handles", MANY);
 
     struct starpu_task *task = starpu_task_create();
     task->cl = &fixed_cl;
@@ -303,7 +303,7 @@ static void fixed_number_over_the_limit(void)
     }
     task->synchronous = 1;
     status = starpu_task_submit(task);
-    ok(status == 0 && fixed_wrong == 0, "dyn_handles given by hand are taken in their order");
+    ok(all_of(status == 0, fixed_wrong == 0), "dyn_handles given by hand are taken in their order");
     for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
 }
 
@@ -328,7 +328,7 @@ static void modes_of_the_task(void)
     task->synchronous = 1;
     int status = starpu_task_submit(task);
     for (int i = 0; i < MANY; i++) starpu_data_unregister(handles[i]);
-    ok(status == 0 && fixed_wrong == 0,
+    ok(all_of(status == 0, fixed_wrong == 0),
        "a task may bring the modes of %d buffers that its codelet does not tell", MANY);
 }
 
@@ -355,7 +355,7 @@ static void mixed(void)
                                     STARPU_PRIORITY, 0, STARPU_W, target, 0);
     starpu_data_unregister(target);
     starpu_data_unregister(source);
-    ok(status == 0 && to == 42, "data, values and attributes mix in any order");
+    ok(all_of(status == 0, to == 42), "data, values and attributes mix in any order");
 #if STARPU_AT_LEAST(1, 4) /* 1.3 stops the program instead */
     ok(starpu_task_insert(&mixed_cl, STARPU_VALUE, &add, sizeof add, 0) != 0,
        "an insertion with too few handles is refused");

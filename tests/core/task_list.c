@@ -28,7 +28,7 @@ int main(void)
     struct starpu_task_list list, other;
     for (int i = 0; i < N; i++) starpu_task_init(&tasks[i]);
     starpu_task_list_init(&list);
-    ok(starpu_task_list_empty(&list) && holds(&list, ""), "a new list is empty");
+    ok(all_of(starpu_task_list_empty(&list), holds(&list, "")), "a new list is empty");
     starpu_task_list_push_back(&list, &tasks[1]);
     starpu_task_list_push_back(&list, &tasks[2]);
     starpu_task_list_push_front(&list, &tasks[0]);
@@ -37,20 +37,20 @@ int main(void)
     ok(all_of(starpu_task_list_front(&list) == &tasks[0], starpu_task_list_back(&list) == &tasks[3],
               !starpu_task_list_empty(&list)),
        "front and back are looked at without taking them");
-    ok(starpu_task_list_ismember(&list, &tasks[2]) && !starpu_task_list_ismember(&list, &tasks[4]),
+    ok(all_of(starpu_task_list_ismember(&list, &tasks[2]), !starpu_task_list_ismember(&list, &tasks[4])),
        "membership is known");
     starpu_task_list_erase(&list, &tasks[2]);
     ok(holds(&list, "013"), "a task in the middle is erased");
     starpu_task_list_erase(&list, &tasks[0]);
     starpu_task_list_erase(&list, &tasks[3]);
     ok(holds(&list, "1"), "and at both ends");
-    ok(starpu_task_list_pop_back(&list) == &tasks[1] && starpu_task_list_empty(&list),
+    ok(all_of(starpu_task_list_pop_back(&list) == &tasks[1], starpu_task_list_empty(&list)),
        "popping the last one empties the list");
     starpu_task_list_push_back(&list, &tasks[4]);
     starpu_task_list_push_back(&list, &tasks[5]);
     starpu_task_list_init(&other);
     starpu_task_list_move(&other, &list);
-    ok(starpu_task_list_empty(&list) && holds(&other, "45"), "a list is moved to another");
+    ok(all_of(starpu_task_list_empty(&list), holds(&other, "45")), "a list is moved to another");
     ok(all_of(starpu_task_list_pop_front(&other) == &tasks[4],
               starpu_task_list_pop_front(&other) == &tasks[5], starpu_task_list_empty(&other)),
        "popping from the front gives the tasks in order");

@@ -84,11 +84,12 @@ int main(void)
     submit_loop(&one, 1);
     starpu_task_wait_for_all();
     starpu_task_destroy(one.task);
-    ok(one.runs == 1 && one.callbacks == 1, "a task whose callback ends regeneration at once runs once");
+    ok(all_of(one.runs == 1, one.callbacks == 1),
+       "a task whose callback ends regeneration at once runs once");
     submit_loop(&one, 2000);
     starpu_task_wait_for_all();
     starpu_task_destroy(one.task);
-    ok(one.runs == 2000 && one.callbacks == 2000,
+    ok(all_of(one.runs == 2000, one.callbacks == 2000),
        "a task regenerates 2000 times, and waiting for all waits for the last");
     for (unsigned i = 0; i < LENGTH(many); i++) submit_loop(&many[i], 50 + (int)i);
     starpu_task_wait_for_all();

@@ -60,7 +60,7 @@ static void rounds(struct starpu_task *t[3], struct counted c[3], const char *wh
         submit(t[1 - r % 2]);
         for (int i = 0; i < 3; i++) wait_for(t[i]);
     }
-    ok(c[2].ran == ROUNDS && c[2].early == 0, "%s: it waits in each round", what);
+    ok(all_of(c[2].ran == ROUNDS, c[2].early == 0), "%s: it waits in each round", what);
 }
 
 static void declared_before_kept(void)
@@ -113,7 +113,7 @@ static void prerequisite_goes(void)
     starpu_task_destroy(t[1]);
     submit(t[2]); /* for nobody */
     wait_for(t[2]);
-    ok(c[2].ran == 3 && !early, "a prerequisite that was freed is none in later rounds");
+    ok(all_of(c[2].ran == 3, !early), "a prerequisite that was freed is none in later rounds");
     starpu_task_destroy(t[2]);
 }
 
@@ -158,7 +158,7 @@ static void many_prerequisites(void)
     submit(t);
     for (int i = 0; i < MANY; i++) submit(all[i]);
     starpu_task_wait_for_all();
-    ok(each.ran == MANY && last.ran == 1, "a task waits for 200000 others");
+    ok(all_of(each.ran == MANY, last.ran == 1), "a task waits for 200000 others");
 }
 
 /* ---- ends ---- */

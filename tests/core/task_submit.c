@@ -96,7 +96,7 @@ static void callback_before_wait_returns(void)
     task->destroy = 0;
     int submitted = starpu_task_submit(task);
     is_int(starpu_task_finished(task), 0, "a task behind a busy worker is not finished");
-    ok(submitted == 0 && event_log[0] == 0, "submission returns before the task runs");
+    ok(all_of(submitted == 0, event_log[0] == 0), "submission returns before the task runs");
     gate_open(&gate);
     is_int(starpu_task_wait(task), 0, "a task that is not detached can be waited for");
     ok(strcmp(event_log, "fc") == 0, "the wait returns after the function and its callback");
@@ -109,7 +109,7 @@ static void callback_before_wait_returns(void)
     detached->cl = &count_cl;
     detached->destroy = 0;
     int accepted = starpu_task_submit(detached);
-    ok(accepted == 0 && starpu_task_wait(detached) == -EINVAL,
+    ok(all_of(accepted == 0, starpu_task_wait(detached) == -EINVAL),
        "waiting for a detached task is refused with EINVAL");
     starpu_task_wait_for_all();
     starpu_task_destroy(detached);
@@ -126,7 +126,7 @@ static void one_task_submitted_again(void)
     int failures = 0;
     for (int i = 0; i < 50; i++) failures += starpu_task_submit(task) != 0 || starpu_task_wait(task) != 0;
     starpu_task_destroy(task);
-    ok(failures == 0 && atomic_load(&runs) == 50,
+    ok(all_of(failures == 0, atomic_load(&runs) == 50),
        "a task that is not destroyed can be submitted again and again");
 
     struct starpu_task *many[20];
@@ -169,7 +169,8 @@ static void counting_submitted(void)
     starpu_task_wait_for_n_submitted(2);
     int done = 0;
     for (unsigned i = 0; i < LENGTH(held); i++) done += atomic_load(&held[i].done);
-    ok(done == 4 && starpu_task_nsubmitted() <= 2, "waiting for at most two left returns while two are held");
+    ok(all_of(done == 4, starpu_task_nsubmitted() <= 2),
+       "waiting for at most two left returns while two are held");
     for (unsigned i = 4; i < LENGTH(held); i++) gate_open(&held[i].gate);
     starpu_task_wait_for_all();
     is_int(starpu_task_nsubmitted(), 0, "the count comes back to zero");
@@ -208,7 +209,7 @@ static void ownership_of_arguments(void)
     size_t before = mallinfo2().uordblks;
     for (int i = 0; i < 200; i++) failed |= submit_with_argument(1);
     size_t after = mallinfo2().uordblks;
-    ok(!failed && after < before + 50 * ARG_BYTES,
+    ok(all_of(!failed, after < before + 50 * ARG_BYTES),
        "an argument given with cl_arg_free is freed by the runtime");
     ok(!submit_with_argument(0), "an argument not given away is untouched after the task");
 
@@ -224,7 +225,7 @@ static void ownership_of_arguments(void)
         failed |= starpu_task_submit(task) != 0;
     }
     after = mallinfo2().uordblks;
-    ok(!failed && after < before + 50 * ARG_BYTES,
+    ok(all_of(!failed, after < before + 50 * ARG_BYTES),
        "a callback's argument given away is freed by the runtime");
 }
 
@@ -246,7 +247,7 @@ static void identity(void)
     task->name = "mine";
     ok(strcmp(starpu_task_get_name(task), "mine") == 0, "a task's own name comes first");
     int failed = starpu_task_submit(task) != 0 || starpu_task_wait(task) != 0;
-    ok(!failed && seen == task, "inside its function the current task is the task");
+    ok(all_of(!failed, seen == task), "inside its function the current task is the task");
     starpu_task_destroy(task);
 }
 
@@ -270,7 +271,8 @@ static void special_tasks(void)
     empty->callback_arg = "n";
     empty->detach = 0;
     int failed = starpu_task_submit(empty) != 0 || starpu_task_wait(empty) != 0;
-    ok(!failed && strcmp(event_log, "n") == 0, "a task without codelet terminates and calls its callback");
+    ok(all_of(!failed, strcmp(event_log, "n") == 0),
+       "a task without codelet terminates and calls its callback");
 
     static struct starpu_codelet nowhere_cl = { .where = STARPU_CUDA,
                                                 .cuda_funcs = { count_func },
@@ -293,7 +295,7 @@ static void special_tasks(void)
     own.detach = 0;
     failed = starpu_task_submit(&own) != 0 || starpu_task_wait(&own) != 0;
     starpu_task_clean(&own);
-    ok(!failed && atomic_load(&runs) == 101, "a task may live in the caller's memory");
+    ok(all_of(!failed, atomic_load(&runs) == 101), "a task may live in the caller's memory");
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static void arrays_of_tags(void)
     is_int(starpu_tag_wait_array(LENGTH(first), first), 0, "an array of tags can be waited for");
     int done = 0;
     for (unsigned i = 0; i < LENGTH(first); i++) done += at[i] > 0;
-    ok(!failed && done == 10, "all their tasks have run");
+    ok(all_of(!failed, done == 10), "all their tasks have run");
     starpu_tag_wait(0x2ff);
     is_int(at[20], 11, "a tag that depends on ten others comes after all");
     for (unsigned i = 0; i < LENGTH(first); i++) starpu_tag_remove(first[i]);
@@ -71,7 +71,7 @@ static void notified_by_the_program(void)
     starpu_tag_declare_deps(0x301, 1, (starpu_tag_t)0x300);
     int failed = starpu_task_submit(tagged(0x301, 1)) != 0;
     rest_but(0);
-    ok(!failed && at[1] == 0, "a task waits for a tag that no task has");
+    ok(all_of(!failed, at[1] == 0), "a task waits for a tag that no task has");
     starpu_tag_notify_from_apps(0x300);
     starpu_tag_wait(0x301);
     ok(at[1] == 1, "the program's notification releases it");
@@ -99,7 +99,7 @@ static void restarted(void)
     is_int(atomic_load(&time_now), 1, "after a restart of its tag the task waits for it again");
     starpu_tag_notify_from_apps(0x400);
     wrong += starpu_task_wait(task) != 0;
-    ok(wrong == 0 && atomic_load(&time_now) == 2, "and runs again when the tag is notified again");
+    ok(all_of(wrong == 0, atomic_load(&time_now) == 2), "and runs again when the tag is notified again");
     starpu_task_destroy(task);
     starpu_tag_remove(0x400);
     starpu_tag_remove(0x401);
@@ -122,7 +122,7 @@ static void synchronisation_task(void)
     int failed = starpu_task_submit(tagged(0x500, 0)) != 0 || starpu_task_submit(tagged(0x501, 1)) != 0;
     starpu_tag_wait(0x502);
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&called_back) == 1, "and calls its callback once");
+    ok(all_of(!failed, atomic_load(&called_back) == 1), "and calls its callback once");
 }
 
 static void known_by_tag(void)
@@ -131,7 +131,7 @@ static void known_by_tag(void)
     gate_close(&gate, -1);
     struct starpu_task *task = tagged(0x600, 1);
     int failed = starpu_task_submit(task) != 0;
-    ok(!failed && starpu_tag_get_task(0x600) == task, "a tag gives its task while that one lives");
+    ok(all_of(!failed, starpu_tag_get_task(0x600) == task), "a tag gives its task while that one lives");
     gate_open(&gate);
     starpu_tag_wait(0x600);
     starpu_tag_remove(0x600);
@@ -161,7 +161,7 @@ static void grid_of_tags(void)
             wrong += j > 0 && at[i * SIDE + j - 1] >= at[i * SIDE + j];
             wrong += at[i * SIDE + j] == 0;
         }
-    ok(!failed && wrong == 0, "a wavefront of %d tags, submitted backwards, is respected", SIDE * SIDE);
+    ok(all_of(!failed, wrong == 0), "a wavefront of %d tags, submitted backwards, is respected", SIDE * SIDE);
     starpu_task_wait_for_all();
     for (starpu_tag_t id = 0; id < SIDE * SIDE; id++) starpu_tag_remove(0x1000 + id);
     starpu_tag_declare_deps(0x1001, 1, (starpu_tag_t)0x1000);
@@ -179,7 +179,8 @@ static void waited_for_twice(void)
     struct starpu_task *task = tagged(0x680, 0);
     task->detach = 0;
     int failed = starpu_task_submit(task) != 0 || starpu_tag_wait(0x680) != 0;
-    ok(!failed && starpu_task_wait(task) == 0, "a task that is not detached can be waited for after its tag");
+    ok(all_of(!failed, starpu_task_wait(task) == 0),
+       "a task that is not detached can be waited for after its tag");
     starpu_tag_remove(0x680);
 }
 
@@ -197,7 +198,7 @@ static void shared_by_tasks(void)
     gate_open(&gate);
     starpu_tag_wait(0x701);
     for (int i = 0; i < SHARERS; i++) late += at[i] == 0 || at[i] > at[SHARERS];
-    ok(!failed && late == 0, "what depends on it runs after all of them");
+    ok(all_of(!failed, late == 0), "what depends on it runs after all of them");
     starpu_task_wait_for_all();
     starpu_tag_remove(0x700);
     starpu_tag_remove(0x701);

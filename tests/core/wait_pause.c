@@ -30,7 +30,8 @@ static void pausing(void)
     starpu_pause();
     for (int i = 0; i < 100; i++) failed |= submit_count();
     usleep(20000);
-    ok(!failed && runs == 0, "tasks submitted while the workers are paused are accepted and do not run");
+    ok(all_of(!failed, runs == 0),
+       "tasks submitted while the workers are paused are accepted and do not run");
     starpu_resume();
     starpu_task_wait_for_all();
     is_int(runs, 100, "they run after the workers are resumed");
@@ -42,7 +43,7 @@ static void pausing(void)
         starpu_task_wait_for_all();
         wrong += runs != 101 + i;
     }
-    ok(!failed && wrong == 0, "pausing and resuming 50 times loses nothing");
+    ok(all_of(!failed, wrong == 0), "pausing and resuming 50 times loses nothing");
 }
 
 enum { THREADS = 4, EACH = 3000 };
@@ -86,8 +87,8 @@ static void several_threads(void)
     atomic_store(&thread_failures, 0);
     run_threads(submit_thread, NULL);
     starpu_task_wait_for_all();
-    ok(thread_failures == 0 && runs == THREADS * EACH, "%d threads submit %d tasks each: all run", THREADS,
-       EACH);
+    ok(all_of(thread_failures == 0, runs == THREADS * EACH), "%d threads submit %d tasks each: all run",
+       THREADS, EACH);
 
     struct gate gate = { 0 };
     int want = THREADS * EACH + 1000;
@@ -99,11 +100,11 @@ static void several_threads(void)
     usleep(5000);
     gate_open(&gate);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    ok(!failed && thread_failures == 0, "several threads wait for all tasks, and each finds them done");
+    ok(all_of(!failed, thread_failures == 0), "several threads wait for all tasks, and each finds them done");
 
     atomic_store(&runs, 0);
     run_threads(submit_and_wait_thread, NULL);
-    ok(thread_failures == 0 && runs == THREADS * 300,
+    ok(all_of(thread_failures == 0, runs == THREADS * 300),
        "several threads submit tasks and wait for each of their own");
 }
 
@@ -133,7 +134,7 @@ static void from_tasks(void)
     atomic_store(&runs, 0);
     submit_tree(12);
     starpu_task_wait_for_all();
-    ok(thread_failures == 0 && runs == (1 << 13) - 1,
+    ok(all_of(thread_failures == 0, runs == (1 << 13) - 1),
        "tasks submit tasks, a tree of 8191, and waiting for all waits for them");
 }
 
@@ -154,7 +155,7 @@ static void from_callbacks(void)
     atomic_store(&runs, 0);
     two_more((void *)(intptr_t)11);
     starpu_task_wait_for_all();
-    ok(thread_failures == 0 && runs == (1 << 12) - 2,
+    ok(all_of(thread_failures == 0, runs == (1 << 12) - 2),
        "callbacks submit tasks, a tree of 4094, and waiting for all waits for them");
 }
 
@@ -163,7 +164,7 @@ static void nothing_to_wait_for(void)
     double start = starpu_timing_now();
     int failed = 0;
     for (int i = 0; i < 1000; i++) failed |= starpu_task_wait_for_all();
-    ok(!failed && starpu_timing_now() - start < 1e6, "waiting for nothing returns at once");
+    ok(all_of(!failed, starpu_timing_now() - start < 1e6), "waiting for nothing returns at once");
 }
 
 static void idle_then_busy(void)
@@ -238,7 +239,8 @@ static void pausing_while_it_looks(void)
         usleep(100);
     }
     usleep(20000);
-    ok(!failed && runs == 0, "a task that a worker finds in a look begun before the pause does not run");
+    ok(all_of(!failed, runs == 0),
+       "a task that a worker finds in a look begun before the pause does not run");
     starpu_resume();
     starpu_task_wait_for_all();
     is_int(runs, 1, "it runs after the workers are resumed");

@@ -127,7 +127,8 @@ static void expected_end(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     ok(idle.tv_sec <= now.tv_sec, "a worker without a task is expected to end now");
-    ok(end.tv_sec <= now.tv_sec + 10 && end.tv_sec >= idle.tv_sec + 9, "one with a task when its model says");
+    ok(all_of(end.tv_sec <= now.tv_sec + 10, end.tv_sec >= idle.tv_sec + 9),
+       "one with a task when its model says");
 }
 
 int main(void)
@@ -141,8 +142,8 @@ int main(void)
     no_ready();
     watchdog();
     expected_end();
-    ok(starpu_memory_nodes_numa_id_to_hwloclogid(0) == 0 &&
-           starpu_memory_nodes_numa_id_to_hwloclogid(99) == -1,
+    ok(all_of(starpu_memory_nodes_numa_id_to_hwloclogid(0) == 0,
+              starpu_memory_nodes_numa_id_to_hwloclogid(99) == -1),
        "main memory has a number of hwloc's, others have none");
     starpu_shutdown();
     return done_testing();

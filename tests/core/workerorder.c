@@ -103,12 +103,12 @@ static void first_not_ready(void)
     int failed = starpu_task_submit(second) | starpu_task_submit(first) | starpu_task_submit(held);
     gate_wait_entered(&gate, 1);
     usleep(3000);
-    ok(!failed && done_count[0] == 0,
+    ok(all_of(!failed, done_count[0] == 0),
        "a ready task waits for one that comes before it in the order and is not ready");
     struct starpu_task *free_task = ordered(0, 0);
     free_task->cl_arg = (void *)(intptr_t)-7;
     failed |= starpu_task_submit(free_task);
-    ok(comes_to(&done_count[0], 1, 1000) && done[0][0] == -7,
+    ok(all_of(comes_to(&done_count[0], 1, 1000), done[0][0] == -7),
        "a task without order number is not held back by it");
     gate_open(&gate);
     starpu_task_wait_for_all();

@@ -15,7 +15,7 @@ static void numbers(void)
 {
     is_int(count, 2, "two workers were asked for and started");
     is_int(starpu_cpu_worker_get_count(), 2, "both are CPU workers");
-    ok(starpu_cuda_worker_get_count() == 0 && starpu_opencl_worker_get_count() == 0,
+    ok(all_of(starpu_cuda_worker_get_count() == 0, starpu_opencl_worker_get_count() == 0),
        "there are no GPU workers");
     is_int(starpu_worker_get_count_by_type(STARPU_CPU_WORKER), 2, "counting by type agrees");
     is_int(starpu_worker_get_count_by_type(STARPU_ANY_WORKER), 2, "any type counts all");
@@ -159,7 +159,7 @@ static void restricted(void)
         list_wrong += starpu_task_submit(task) != 0;
     }
     starpu_task_wait_for_all();
-    ok(!list_wrong && visits[count - 1] == 100, "a mask of workers restricts a task to them");
+    ok(all_of(!list_wrong, visits[count - 1] == 100), "a mask of workers restricts a task to them");
 }
 
 int main(void)

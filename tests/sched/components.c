@@ -87,13 +87,14 @@ static void each_once(const char *name)
     atomic_store(&failures, 0);
     submit_range(0, TASKS);
     starpu_task_wait_for_all();
-    ok(not_once() == 0 && failures == 0, "%s: each of %d tasks runs once", name, TASKS);
+    ok(all_of(not_once() == 0, failures == 0), "%s: each of %d tasks runs once", name, TASKS);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, submit_quarter, (void *)(intptr_t)(i + 1));
     submit_quarter(NULL);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
     starpu_task_wait_for_all();
-    ok(not_once() == 0 && failures == 0, "%s: each of %d tasks from four threads runs once", name, TASKS);
+    ok(all_of(not_once() == 0, failures == 0), "%s: each of %d tasks from four threads runs once", name,
+       TASKS);
 }
 
 static struct starpu_codelet stream_cl = {
@@ -137,8 +138,8 @@ static void placed(const char *name)
         failed |= starpu_task_submit(task);
     }
     starpu_task_wait_for_all();
-    ok(!failed && misplaced == 0, "%s: tasks for one worker, by number, can_execute or a set, run there",
-       name);
+    ok(all_of(!failed, misplaced == 0),
+       "%s: tasks for one worker, by number, can_execute or a set, run there", name);
 }
 
 static atomic_int both;
@@ -211,7 +212,7 @@ static void priorities(const struct tree_case *tree, const char *name)
         rises += order_priority[i] > order_priority[i - 1];
         swaps += order_priority[i] == order_priority[i - 1] && order[i] < order[i - 1];
     }
-    ok(!failed && order_count == N, "%s: tasks of all priorities run on one worker", name);
+    ok(all_of(!failed, order_count == N), "%s: tasks of all priorities run on one worker", name);
     if (tree->by_priority)
         is_int(rises, 0, "%s: what is ready runs by falling priority, but for %d that were ahead", name,
                tree->by_priority - 1);
@@ -237,7 +238,7 @@ static void workers_come_and_go(const char *name)
         if (i % 100 == 80) starpu_sched_ctx_add_workers(&both_workers[i / 100 % 2], 1, context);
     }
     starpu_task_wait_for_all();
-    ok(!failed && not_once() == 0, "%s: workers enter and leave under load: each task runs once", name);
+    ok(all_of(!failed, not_once() == 0), "%s: workers enter and leave under load: each task runs once", name);
     starpu_sched_ctx_delete(context);
     submit_range(0, TASKS);
     starpu_task_wait_for_all();
@@ -284,7 +285,7 @@ static void are_listed(void)
             missing += !listed[at];
             described += listed[at] && listed[at]->policy_description;
         }
-    ok(missing == 0 && described == 2 * (int)LENGTH(trees),
+    ok(all_of(missing == 0, described == 2 * (int)LENGTH(trees)),
        "every tree is listed among the policies, under both names, with a description");
 }
 

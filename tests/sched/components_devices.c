@@ -113,7 +113,7 @@ static void kinds(const char *name)
     ok(all_of(!failed, on_cpu == 210, on_cuda == 110), "%s: tasks for one kind of worker run there", name);
     for (int i = 0; i < 200; i++) failed |= starpu_task_insert(&both_cl, 0);
     starpu_task_wait_for_all();
-    ok(!failed && on_cpu + on_cuda == 520, "%s: tasks for any kind run once", name);
+    ok(all_of(!failed, on_cpu + on_cuda == 520), "%s: tasks for any kind run once", name);
 }
 
 /* ---- prefetching ---- */
@@ -167,7 +167,7 @@ static void prefetch(const char *name, int prefetches)
     }
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && there == prefetches, "%s: data of a task that waits for a busy device %s", name,
+    ok(all_of(!failed, there == prefetches), "%s: data of a task that waits for a busy device %s", name,
        prefetches ? "comes meanwhile" : "stays where it is");
     starpu_data_unregister(handle);
 }

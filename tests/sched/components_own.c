@@ -522,8 +522,8 @@ static void structure(void)
               starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 1),
               !starpu_bitmap_get(spare_queue[1]->workers_in_ctx, 0)),
        "each component knows the workers below it");
-    ok(STARPU_SCHED_COMPONENT_IS_HOMOGENEOUS(spare_eager) &&
-           STARPU_SCHED_COMPONENT_IS_SINGLE_MEMORY_NODE(spare_eager),
+    ok(all_of(STARPU_SCHED_COMPONENT_IS_HOMOGENEOUS(spare_eager),
+              STARPU_SCHED_COMPONENT_IS_SINGLE_MEMORY_NODE(spare_eager)),
        "CPU workers are of one kind and use one memory node");
     ok(all_of(starpu_sched_component_worker_get(5, 0) == spare_leaf[0],
               starpu_sched_component_worker_get_workerid(spare_leaf[1]) == 1,
@@ -531,8 +531,8 @@ static void structure(void)
        "a worker has one leaf in the tree of a context");
     starpu_bitmap_unset(spare->workers, 1);
     starpu_sched_tree_update_workers_in_ctx(spare);
-    ok(starpu_bitmap_cardinal(spare_eager->workers_in_ctx) == 1 &&
-           starpu_bitmap_cardinal(spare_eager->workers) == 2,
+    ok(all_of(starpu_bitmap_cardinal(spare_eager->workers_in_ctx) == 1,
+              starpu_bitmap_cardinal(spare_eager->workers) == 2),
        "a worker that the context has not is below nevertheless");
     starpu_sched_component_destroy_rec(spare_queue[1]);
     ok(spare_eager->nchildren == 1, "a component that is destroyed leaves its parent");
@@ -550,12 +550,13 @@ static void limits(void)
               spare_eager->push_task(spare_eager, held[4]) != 0),
        "eager gives it to the next child, and refuses when all are full");
     double load = spare_eager->estimated_load(spare_eager);
-    ok(load > 3.9 && load < 4.1, "four tasks over two workers: the sum of their loads is 4 (%.2f)", load);
+    ok(all_of(load > 3.9, load < 4.1), "four tasks over two workers: the sum of their loads is 4 (%.2f)",
+       load);
     double now = starpu_timing_now(), end = queue->estimated_end(queue);
-    ok(end > now + 150 && end < now + 5e6, "two tasks of 100 us: the queue ends in 200 us or later");
+    ok(all_of(end > now + 150, end < now + 5e6), "two tasks of 100 us: the queue ends in 200 us or later");
     ok(all_of(get() == held[0], get() == held[1], get() == NULL), "a fifo gives tasks in their order");
     queue = spare_queue[1], leaf = spare_leaf[1];
-    ok(get() == held[2] && get() == held[3], "so does the other");
+    ok(all_of(get() == held[2], get() == held[3]), "so does the other");
     starpu_sched_tree_destroy(spare);
 
     spare_make(spare_fifo, 0, 250);
@@ -565,7 +566,8 @@ static void limits(void)
     while (get())
         ;
     held[5]->predicted = 1e6;
-    ok(queue->push_task(queue, held[5]) == 0 && get() == held[5], "an empty one takes a task however long");
+    ok(all_of(queue->push_task(queue, held[5]) == 0, get() == held[5]),
+       "an empty one takes a task however long");
     starpu_sched_tree_destroy(spare);
 
     spare_make(spare_prio, 0, 0);
@@ -595,8 +597,8 @@ static void predictions(void)
     static uint32_t only_second = 2;
     held[0]->workerids = &only_second;
     held[0]->workerids_len = 1;
-    ok(!starpu_sched_component_can_execute_task(spare_queue[0], held[0]) &&
-           starpu_sched_component_can_execute_task(spare_queue[1], held[0]),
+    ok(all_of(!starpu_sched_component_can_execute_task(spare_queue[0], held[0]),
+              starpu_sched_component_can_execute_task(spare_queue[1], held[0])),
        "a component cannot execute what none of its workers can");
     ok(all_of(starpu_sched_component_push_task(spare_eager, spare_queue[0], held[0]) != 0,
               spare_eager->push_task(spare_eager, held[0]) == 0,
@@ -608,20 +610,20 @@ static void predictions(void)
     starpu_sched_component_connect(upper, spare_eager);
     for (int i = 0; i < 3; i++) held[i]->predicted = 100;
     starpu_sched_tree_update_workers(spare);
-    ok(upper->push_task(upper, held[0]) == 0 &&
-           spare_queue[0]->pull_task(spare_queue[0], spare_leaf[0]) == held[0],
+    ok(all_of(upper->push_task(upper, held[0]) == 0,
+              spare_queue[0]->pull_task(spare_queue[0], spare_leaf[0]) == held[0]),
        "a queue above pumps what it gets down to where there is room");
     ok(all_of(spare_queue[0]->push_task(spare_queue[0], held[1]) == 0,
               starpu_sched_component_pump_to(spare_queue[0], spare_leaf[0], &success) == NULL, success == 1,
               spare_leaf[0]->pull_task(spare_leaf[0], NULL) == held[1]),
        "pump_to moves tasks from a component to its child");
     success = 7;
-    ok(starpu_sched_component_pump_downstream(spare_queue[0], &success) == NULL && success == 7,
+    ok(all_of(starpu_sched_component_pump_downstream(spare_queue[0], &success) == NULL, success == 7),
        "pumping an empty component moves nothing, and says so by leaving success alone");
     double least = starpu_sched_component_estimated_end_min(spare_eager),
            average = starpu_sched_component_estimated_end_average(spare_eager);
-    ok(fabs(least - average) < 5e6 &&
-           starpu_sched_component_estimated_end_min_add(spare_eager, 2e8) > least + 9e7,
+    ok(all_of(fabs(least - average) < 5e6,
+              starpu_sched_component_estimated_end_min_add(spare_eager, 2e8) > least + 9e7),
        "200 s more over two workers is 100 s later");
     starpu_sched_tree_destroy(spare);
 }
@@ -777,7 +779,8 @@ static void are_refused(void)
 {
     for (unsigned i = 0; i < LENGTH(malformed); i++) {
         int result = 0, said = says_why((int)i, &result);
-        ok(result == -EINVAL && said, "%s is refused, and it is said why (%d)", malformed[i].what, result);
+        ok(all_of(result == -EINVAL, said), "%s is refused, and it is said why (%d)", malformed[i].what,
+           result);
     }
     static struct starpu_sched_policy bad;
     int workers[2] = { 0, 1 };
@@ -809,7 +812,7 @@ int main(void)
     machine();
     starts_and_runs(bag_over_fifos, 3, "the program's component over fifos");
     starts_and_runs(bag_over_workers, 3, "the program's component over workers");
-    ok(bag_deinits == 4 && bag_changes >= 4, "its deinit_data and notify_change_workers are called");
+    ok(all_of(bag_deinits == 4, bag_changes >= 4), "its deinit_data and notify_change_workers are called");
     several_decisions();
     parallel_tasks();
     are_refused();

@@ -112,7 +112,7 @@ static void transfers_decide(const char *policy, int data_aware)
     task->handles[0] = handle;
     double there = starpu_task_expected_data_transfer_time_for(task, (unsigned)device);
     double here = starpu_task_expected_data_transfer_time_for(task, 0);
-    ok(fabs(there - 10496) < 10 && here == 0,
+    ok(all_of(fabs(there - 10496) < 10, here == 0),
        "%s: 1 MiB at 100 MB/s and 10 us is expected to take 10496 us (%.0f), to main memory 0", policy,
        there);
     starpu_task_destroy(task);
@@ -177,7 +177,7 @@ static void calibration(const char *policy)
     ok(all_of(!failed, cpu >= 399, cuda >= 99, cpu > cuda),
        "%s: a hundred tasks calibrate both kinds of workers (%.0f and %.0f us)", policy, cpu, cuda);
     double average = starpu_task_expected_length_average(task, 0);
-    ok(average > cuda && average < cpu, "%s: the average lies between (%.0f us)", policy, average);
+    ok(all_of(average > cuda, average < cpu), "%s: the average lies between (%.0f us)", policy, average);
     starpu_task_destroy(task);
 }
 

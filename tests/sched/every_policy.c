@@ -404,7 +404,7 @@ static void try_policy(const char *name, bool all)
     report(facts);
     fclose(facts);
     waitpid(child, &status, 0);
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: comes to its end (%s %d)", name,
+    ok(all_of(WIFEXITED(status), WEXITSTATUS(status) == 0), "%s: comes to its end (%s %d)", name,
        WIFSIGNALED(status) ? "signal" : "status",
        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }

@@ -35,13 +35,13 @@ static void bag(void)
     int failed = 0;
     for (int i = 0; i < 5; i++) failed |= starpu_task_submit(task_of(&count_cl));
     usleep(50000);
-    ok(!failed && atomic_load(&ran) == 0, "tasks wait while the program submits");
+    ok(all_of(!failed, atomic_load(&ran) == 0), "tasks wait while the program submits");
     starpu_do_schedule();
     ok(comes_to(&ran, 5, 10000), "starpu_do_schedule lets them go");
     starpu_task_wait_for_all();
     failed = starpu_task_submit(task_of(&count_cl));
     usleep(50000);
-    ok(!failed && atomic_load(&ran) == 5, "when all have ended, the next tasks wait again");
+    ok(all_of(!failed, atomic_load(&ran) == 5), "when all have ended, the next tasks wait again");
     starpu_task_wait_for_all();
     is_int(atomic_load(&ran), 6, "until starpu_task_wait_for_all");
 }
@@ -57,7 +57,7 @@ static void waits_for_task(void)
         if (starpu_task_submit(two[i]) != 0) return;
     }
     atomic_store(&ran, 0);
-    ok(starpu_task_wait(two[0]) == 0 && starpu_task_wait_array(&two[1], 1) == 0,
+    ok(all_of(starpu_task_wait(two[0]) == 0, starpu_task_wait_array(&two[1], 1) == 0),
        "starpu_task_wait does not hang");
     struct starpu_task *task = task_of(&count_cl);
     task->synchronous = 1;
@@ -69,7 +69,7 @@ static void waits_for_tag(void)
     struct starpu_task *task = task_of(&count_cl);
     task->use_tag = 1;
     task->tag_id = 77;
-    ok(starpu_task_submit(task) == 0 && starpu_tag_wait(77) == 0, "starpu_tag_wait does not hang");
+    ok(all_of(starpu_task_submit(task) == 0, starpu_tag_wait(77) == 0), "starpu_tag_wait does not hang");
     starpu_tag_remove(77);
 }
 
@@ -79,7 +79,7 @@ static void waits_for_data(void)
     starpu_data_handle_t handle;
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     int failed = starpu_task_insert(&write_cl, STARPU_RW, handle, 0);
-    ok(!failed && starpu_data_acquire(handle, STARPU_R) == 0, "starpu_data_acquire does not hang");
+    ok(all_of(!failed, starpu_data_acquire(handle, STARPU_R) == 0), "starpu_data_acquire does not hang");
     starpu_data_release(handle);
     failed = starpu_task_insert(&write_cl, STARPU_RW, handle, 0);
     starpu_data_unregister(handle);
@@ -90,7 +90,8 @@ static void waits_for_few(void)
 {
     int failed = 0;
     for (int i = 0; i < 4; i++) failed |= starpu_task_submit(task_of(&count_cl));
-    ok(!failed && starpu_task_wait_for_n_submitted(2) == 0, "starpu_task_wait_for_n_submitted does not hang");
+    ok(all_of(!failed, starpu_task_wait_for_n_submitted(2) == 0),
+       "starpu_task_wait_for_n_submitted does not hang");
     starpu_task_wait_for_all();
     starpu_set_limit_max_submitted_tasks(8);
     starpu_set_limit_min_submitted_tasks(4);
@@ -147,7 +148,8 @@ static void from_another_thread(void)
     starpu_data_unregister(handle);
     pthread_join(thread, NULL);
     starpu_task_wait_for_all();
-    ok(!thread_failed && atomic_load(&ran) == 400, "a thread that waits already gets what another submits");
+    ok(all_of(!thread_failed, atomic_load(&ran) == 400),
+       "a thread that waits already gets what another submits");
 }
 
 /* ---- priorities ---- */
@@ -199,9 +201,9 @@ static void priorities(void)
     ok(all_of(!failed, priority_of[1] == 2, priority_of[2] == 1, priority_of[3] == 0),
        "the priority is the length of the path behind a task, by data (%d %d %d)", priority_of[1],
        priority_of[2], priority_of[3]);
-    ok(priority_of[4] == 1 && priority_of[5] == 0, "by declared dependencies (%d %d)", priority_of[4],
+    ok(all_of(priority_of[4] == 1, priority_of[5] == 0), "by declared dependencies (%d %d)", priority_of[4],
        priority_of[5]);
-    ok(priority_of[6] == 1 && priority_of[7] == 0, "by tags (%d %d)", priority_of[6], priority_of[7]);
+    ok(all_of(priority_of[6] == 1, priority_of[7] == 0), "by tags (%d %d)", priority_of[6], priority_of[7]);
     ok(all_of(place_of[1] == 0, place_of[0] > place_of[4], place_of[0] > place_of[6]),
        "on one worker the longest path goes first, though it was submitted last");
     starpu_tag_remove(6);
@@ -346,7 +348,7 @@ static void connected_later(void)
     priority_of[0] = -1;
     failed |= starpu_task_submit(first) | starpu_task_submit(second) | starpu_task_submit(third);
     starpu_task_wait_for_all();
-    ok(!failed && priority_of[0] == 2, "also when it is submitted again (%d)", priority_of[0]);
+    ok(all_of(!failed, priority_of[0] == 2), "also when it is submitted again (%d)", priority_of[0]);
     starpu_task_destroy(third);
     starpu_task_destroy(second);
     starpu_task_destroy(first);
@@ -450,7 +452,7 @@ static void own_policy(void)
     task->detach = 0;
     failed |= starpu_task_submit(task);
     failed |= starpu_task_wait(task);
-    ok(!failed && atomic_load(&own_shown) == 11,
+    ok(all_of(!failed, atomic_load(&own_shown) == 11),
        "a program's policy sees all tasks when a thread waits for one (%d)", atomic_load(&own_shown));
     starpu_data_unregister(handle);
     starpu_task_wait_for_all();
@@ -467,7 +469,7 @@ static void off(void)
     int failed = starpu_task_submit(task_of(&count_cl));
     shown = 0;
     _starpu_graph_foreach(show, NULL);
-    ok(!failed && shown == 0, "nothing is recorded unless a policy asks for it");
+    ok(all_of(!failed, shown == 0), "nothing is recorded unless a policy asks for it");
     gate_open(&gate);
     starpu_task_wait_for_all();
     starpu_shutdown();
@@ -487,11 +489,11 @@ static void changing(void)
     usleep(30000);
     is_int(atomic_load(&ran), 0, "in a context of its own, too, tasks wait in the bag");
     starpu_task_wait_for_all_in_ctx(context);
-    ok(!failed && atomic_load(&ran) == 20, "until somebody waits for the context");
+    ok(all_of(!failed, atomic_load(&ran) == 20), "until somebody waits for the context");
     for (int i = 0; i < 20; i++) failed |= starpu_task_submit_to_ctx(task_of(&count_cl), context);
     starpu_sched_ctx_delete(context);
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&ran) == 40, "or it is deleted");
+    ok(all_of(!failed, atomic_load(&ran) == 40), "or it is deleted");
     starpu_shutdown();
 }
 

@@ -74,7 +74,8 @@ static int run_beside_device(struct starpu_codelet *cl, int tasks, float factor)
 static void fast_and_slow(void)
 {
     int status = run_beside_device(&place_cl, 20, 1000);
-    ok(status == 0 && atomic_load(&on_device) == 20, "a much slower kind leaves its tasks to the fast one");
+    ok(all_of(status == 0, atomic_load(&on_device) == 20),
+       "a much slower kind leaves its tasks to the fast one");
     status = run_beside_device(&place_cl, 40, 2);
     ok(all_of(status == 0, atomic_load(&on_cpu) > 0, atomic_load(&on_cpu) + atomic_load(&on_device) == 40),
        "a kind a bit slower takes some while many wait: %d of 40", atomic_load(&on_cpu));
@@ -111,7 +112,7 @@ int main(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     static const int want[9] = { 2, 5, 8, 0, 3, 6, 1, 4, 7 };
-    ok(status == 0 && memcmp(order, want, sizeof want) == 0,
+    ok(all_of(status == 0, memcmp(order, want, sizeof want) == 0),
        "buckets are served in the order given, each first in first out");
     starpu_shutdown();
     return done_testing();

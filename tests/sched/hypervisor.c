@@ -57,7 +57,7 @@ static void conditions(void)
 {
     begin("idle");
     struct sc_hypervisor_policy_config *c = sc_hypervisor_get_config(a);
-    ok(c && c == sc_hypervisor_get_wrapper(a)->config, "a registered context has a configuration");
+    ok(all_of(c, c == sc_hypervisor_get_wrapper(a)->config), "a registered context has a configuration");
     ok(all_of(c->min_nworkers == 0, c->max_nworkers >= WORKERS, c->granularity == 1),
        "which limits nothing at first");
     ok(all_of(c->max_idle[0] == (double)MAX_IDLE_TIME, c->fixed_workers[0] == 0, c->priority[0] == 0),
@@ -75,23 +75,23 @@ static void conditions(void)
     ok(all_of(c->priority[1] == -7, c->priority[3] == -7, c->priority[0] == 0), "PRIORITY is");
     ok(all_of(c->min_nworkers == 2, c->max_nworkers == 3, c->granularity == 2),
        "MIN_, MAX_WORKERS and GRANULARITY are");
-    ok(c->fixed_workers[2] == 1 && c->fixed_workers[1] == 0, "FIXED_WORKERS are");
-    ok(c->new_workers_max_idle == 9.0 && c->min_working[2] == 8.0,
+    ok(all_of(c->fixed_workers[2] == 1, c->fixed_workers[1] == 0), "FIXED_WORKERS are");
+    ok(all_of(c->new_workers_max_idle == 9.0, c->min_working[2] == 8.0),
        "NEW_WORKERS_MAX_IDLE and MIN_WORKING are");
     ok(all_of(c->ispeed_w_sample[2] == 7e9, c->ispeed_ctx_sample == 6e9, c->time_sample == 5.0),
        "samples are");
     ok(sc_hypervisor_get_config(b)->granularity == 1, "the other context has its own");
     sched_ctx_hypervisor_ioctl(a, HYPERVISOR_MIN_WORKERS, 1, HYPERVISOR_MAX_WORKERS, 4,
                                HYPERVISOR_TIME_TO_APPLY, 5, NULL);
-    ok(c->min_nworkers == 2 && c->max_nworkers == 3, "with TIME_TO_APPLY, nothing is set at once");
+    ok(all_of(c->min_nworkers == 2, c->max_nworkers == 3), "with TIME_TO_APPLY, nothing is set at once");
     counters->notify_post_exec_hook(a, 4);
     counters->notify_post_exec_hook(b, 5);
     ok(c->min_nworkers == 2, "nor at another tag, or in another context");
     counters->notify_post_exec_hook(a, 5);
-    ok(c->min_nworkers == 1 && c->max_nworkers == 4, "but when a task with the tag has run");
+    ok(all_of(c->min_nworkers == 1, c->max_nworkers == 4), "but when a task with the tag has run");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_GRANULARITY, 3, 0);
     counters->notify_post_exec_hook(a, 5);
-    ok(c->granularity == 3 && c->min_nworkers == 1, "once");
+    ok(all_of(c->granularity == 3, c->min_nworkers == 1), "once");
     struct sc_hypervisor_policy_config whole = *sc_hypervisor_get_config(b);
     whole.granularity = 11;
     sc_hypervisor_set_config(b, &whole);
@@ -120,16 +120,17 @@ static void choices(void)
     is_int(sc_hypervisor_get_nworkers_ctx(a, STARPU_CPU_WORKER), 3, "by kind");
     is_int(sc_hypervisor_get_nworkers_ctx(a, STARPU_CUDA_WORKER), 0, "too");
     is_int(sc_hypervisor_get_nsched_ctxs(), 2, "two contexts are registered");
-    ok(sc_hypervisor_get_sched_ctxs()[0] == a && sched_ctx_hypervisor_get_sched_ctxs()[1] == (int)b, "these");
+    ok(all_of(sc_hypervisor_get_sched_ctxs()[0] == a, sched_ctx_hypervisor_get_sched_ctxs()[1] == (int)b),
+       "these");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_PRIORITY, one, 1, 3, SC_HYPERVISOR_PRIORITY, two, 1, 1,
                       SC_HYPERVISOR_PRIORITY, three, 1, 2, SC_HYPERVISOR_NULL);
-    ok(first_of(a, 2, &second) == 1 && second == 2, "the least in priority are moved first");
+    ok(all_of(first_of(a, 2, &second) == 1, second == 2), "the least in priority are moved first");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_PRIORITY, one, 1, 1, SC_HYPERVISOR_PRIORITY, three, 1, 1,
                       SC_HYPERVISOR_NULL);
     counters->notify_idle_cycle(a, 2, 500.0);
     counters->notify_idle_cycle(a, 0, 300.0);
     counters->notify_idle_cycle(a, 0, 100.0);
-    ok(first_of(a, 2, &second) == 2 && second == 0, "then the idlest");
+    ok(all_of(first_of(a, 2, &second) == 2, second == 0), "then the idlest");
     counters->notify_idle_end(a, 2);
     ok(first_of(a, 2, &second) == 0, "whose idleness ends with a task");
     int start = 1, list[4] = { 3, 1, 2, 0 }, n = 2;
@@ -139,7 +140,7 @@ static void choices(void)
     n = 5;
     start = 0;
     chosen = sc_hypervisor_get_idlest_workers_in_list(&start, list, 4, &n, STARPU_CUDA_WORKER);
-    ok(n == 0 && !chosen, "none of another kind");
+    ok(all_of(n == 0, !chosen), "none of another kind");
     struct sc_hypervisor_policy_config *c = sc_hypervisor_get_config(a);
     is_int(sc_hypervisor_get_movable_nworkers(c, a, STARPU_ANY_WORKER), 3, "all 3 may leave");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKERS, 1, SC_HYPERVISOR_NULL);
@@ -169,12 +170,12 @@ static void choices(void)
     int total[2] = { 0, 0 };
     sc_hypervisor_group_workers_by_type(tw, total);
     ok(all_of(tw->ncpus == WORKERS, tw->ncuda == 0, tw->nw == 1, total[0] == WORKERS), "all are CPUs");
-    ok(sc_hypervisor_get_arch_for_index(0, tw) == STARPU_CPU_WORKER &&
-           sc_hypervisor_get_index_for_arch(STARPU_CPU_WORKER, tw) == 0,
+    ok(all_of(sc_hypervisor_get_arch_for_index(0, tw) == STARPU_CPU_WORKER,
+              sc_hypervisor_get_index_for_arch(STARPU_CPU_WORKER, tw) == 0),
        "kind 0 is that of CPUs");
     tw->ncuda = 1;
-    ok(sc_hypervisor_get_arch_for_index(0, tw) == STARPU_CUDA_WORKER &&
-           sc_hypervisor_get_index_for_arch(STARPU_CPU_WORKER, tw) == 1,
+    ok(all_of(sc_hypervisor_get_arch_for_index(0, tw) == STARPU_CUDA_WORKER,
+              sc_hypervisor_get_index_for_arch(STARPU_CPU_WORKER, tw) == 1),
        "unless there are others");
     free(tw);
     end();
@@ -197,21 +198,22 @@ static void moves(void)
     begin("idle");
     struct sc_hypervisor_resize_ack *ack = &sc_hypervisor_get_wrapper(a)->resize_ack;
     is_int(ack->receiver_sched_ctx, -1, "no worker has been sent");
-    ok(sc_hypervisor_can_resize(a) && sc_hypervisor_can_resize(b), "contexts can be resized");
+    ok(all_of(sc_hypervisor_can_resize(a), sc_hypervisor_can_resize(b)), "contexts can be resized");
     sc_hypervisor_move_workers(a, b, first, 1, 0);
     ok(comes_to_be(b, 1, 1), "a worker that is moved joins the receiver");
     ok(all_of(ack->receiver_sched_ctx == (int)b, ack->nmoved_workers == 1, ack->moved_workers[0] == 1),
        "the sender knows whom it has sent");
     is_int(acked(a, 0), 0, "it is not acknowledged yet");
-    ok(!sc_hypervisor_can_resize(a) && !sc_hypervisor_can_resize(b), "meanwhile there is no other resize");
+    ok(all_of(!sc_hypervisor_can_resize(a), !sc_hypervisor_can_resize(b)),
+       "meanwhile there is no other resize");
     sc_hypervisor_move_workers(a, b, next, 1, 0);
     usleep(20000);
-    ok(has(a, 2) && !has(b, 2), "one that is asked for waits");
+    ok(all_of(has(a, 2), !has(b, 2)), "one that is asked for waits");
     counters->runtime.notify_poped_task(a, 1);
     is_int(acked(a, 0), 0, "a task of the sender is no acknowledgement");
     counters->runtime.notify_poped_task(b, 1);
     is_int(ack->moved_workers[0], 2, "one of the receiver is: then the next resize begins");
-    ok(comes_to_be(a, 1, 0) && has(b, 1), "and the worker has left the sender");
+    ok(all_of(comes_to_be(a, 1, 0), has(b, 1)), "and the worker has left the sender");
     ok(comes_to_be(b, 2, 1), "the next worker joins");
     counters->notify_idle_cycle(b, 2, 0.0);
     is_int(acked(a, 0), 1, "looking for a task is an acknowledgement, too");
@@ -223,13 +225,13 @@ static void moves(void)
     ok(all_of(has(a, 0), !has(b, 0), sc_hypervisor_can_resize(a)),
        "a worker that is fixed, or elsewhere, is not moved");
     sc_hypervisor_stop_resize(b);
-    ok(!sc_hypervisor_can_resize(b) && sc_hypervisor_can_resize(a), "resizing may be forbidden");
+    ok(all_of(!sc_hypervisor_can_resize(b), sc_hypervisor_can_resize(a)), "resizing may be forbidden");
     sc_hypervisor_move_workers(b, a, first, 1, 1);
     usleep(5000);
-    ok(has(b, 1) && !has(a, 1), "then no worker is moved");
+    ok(all_of(has(b, 1), !has(a, 1)), "then no worker is moved");
     sc_hypervisor_start_resize(b);
     sc_hypervisor_move_workers(b, a, first, 1, 1);
-    ok(comes_to_be(a, 1, 1) && comes_to_be(b, 1, 0), "and allowed; moved now, it leaves at once");
+    ok(all_of(comes_to_be(a, 1, 1), comes_to_be(b, 1, 0)), "and allowed; moved now, it leaves at once");
     ok(!sc_hypervisor_can_resize(a), "the resize lasts until the worker was seen");
     sc_hypervisor_unregister_ctx(b);
     ok(sc_hypervisor_can_resize(a), "or the context is no longer registered");
@@ -263,8 +265,9 @@ static void idle(void)
                       SC_HYPERVISOR_MIN_TASKS, 2, SC_HYPERVISOR_NULL);
     sc_hypervisor_ctl(b, SC_HYPERVISOR_NEW_WORKERS_MAX_IDLE, 777.0, SC_HYPERVISOR_NULL);
     counters->notify_idle_cycle(a, 0, 20000.0);
-    ok(sc_hypervisor_check_idle(a, 0) && !sc_hypervisor_check_idle(a, 1), "idle: a worker exceeds its limit");
-    ok(sc_hypervisor_criteria_fulfilled(a, 0) && sc_hypervisor_get_resize_criteria() == SC_IDLE,
+    ok(all_of(sc_hypervisor_check_idle(a, 0), !sc_hypervisor_check_idle(a, 1)),
+       "idle: a worker exceeds its limit");
+    ok(all_of(sc_hypervisor_criteria_fulfilled(a, 0), sc_hypervisor_get_resize_criteria() == SC_IDLE),
        "which is the criterion");
     ok(sc_hypervisor_can_resize(a), "but no other context needs workers");
     counters->runtime.notify_empty_ctx(b, NULL);
@@ -278,13 +281,14 @@ static void idle(void)
     ok(!sc_hypervisor_can_resize(a), "now the context is resized");
     ok(all_of(comes_to_be(b, 0, 1), comes_to_be(b, 2, 1), !has(b, 1)),
        "by its granularity, the idlest workers");
-    ok(sc_hypervisor_get_config(b)->max_idle[0] == 777.0 && sc_hypervisor_get_config(b)->max_idle[3] > 777.0,
+    ok(all_of(sc_hypervisor_get_config(b)->max_idle[0] == 777.0,
+              sc_hypervisor_get_config(b)->max_idle[3] > 777.0),
        "NEW_WORKERS_MAX_IDLE applies to those that are moved");
     acknowledge(b);
-    ok(comes_to_be(a, 0, 0) && comes_to_be(a, 2, 0), "they leave when they were seen");
+    ok(all_of(comes_to_be(a, 0, 0), comes_to_be(a, 2, 0)), "they leave when they were seen");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKERS, 1, SC_HYPERVISOR_NULL);
     counters->notify_idle_cycle(a, 1, 1e6);
-    ok(sc_hypervisor_can_resize(a) && has(a, 1), "the last one stays, by MIN_WORKERS");
+    ok(all_of(sc_hypervisor_can_resize(a), has(a, 1)), "the last one stays, by MIN_WORKERS");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKERS, 0, SC_HYPERVISOR_NULL);
     sc_hypervisor_ctl(b, SC_HYPERVISOR_MAX_WORKERS, 3, SC_HYPERVISOR_NULL);
     counters->notify_idle_cycle(a, 1, 1.0);
@@ -305,7 +309,7 @@ static void min_working(void)
     ok(w->idle_time[0] == 700.0, "idle times add up");
     sc_hypervisor_ctl(a, SC_HYPERVISOR_MIN_WORKING, one, 1, 0.0, SC_HYPERVISOR_NULL);
     counters->notify_poped_task(a, 0, 1.0);
-    ok(w->current_idle_time[0] == 0.0 && w->idle_time[0] == 700.0, "without it, any task does");
+    ok(all_of(w->current_idle_time[0] == 0.0, w->idle_time[0] == 700.0), "without it, any task does");
     end();
 }
 
@@ -330,7 +334,7 @@ static void app_driven(void)
     sched_ctx_hypervisor_resize(b, 3);
     sched_ctx_hypervisor_ioctl(a, HYPERVISOR_MIN_WORKERS, 3, NULL);
     counters->notify_post_exec_hook(a, 3);
-    ok(comes_to_be(a, 0, 1) && comes_to_be(a, 1, 1), "a context below its minimum gets workers");
+    ok(all_of(comes_to_be(a, 0, 1), comes_to_be(a, 1, 1)), "a context below its minimum gets workers");
     counters->notify_post_exec_hook(b, 3);
     usleep(5000);
     ok(has(b, 3), "a resize asked for meanwhile waits");
@@ -346,18 +350,18 @@ static void gflops_rate(void)
     sc_hypervisor_update_diff_total_flops(a, 100e9);
     sc_hypervisor_update_diff_total_flops(b, 100e9);
     struct sc_hypervisor_wrapper *w = sc_hypervisor_get_wrapper(a);
-    ok(w->total_flops == 100e9 && w->remaining_flops == 100e9, "gflops_rate: operations to execute");
+    ok(all_of(w->total_flops == 100e9, w->remaining_flops == 100e9), "gflops_rate: operations to execute");
     counters->notify_poped_task(b, 3, 1e9);
     ok(sc_hypervisor_can_resize(a), "nothing is moved before a sample of them was executed");
     counters->notify_poped_task(a, 0, 60e9);
-    ok(w->remaining_flops == 40e9 && sc_hypervisor_get_total_elapsed_flops_per_sched_ctx(w) == 60e9,
+    ok(all_of(w->remaining_flops == 40e9, sc_hypervisor_get_total_elapsed_flops_per_sched_ctx(w) == 60e9),
        "executed operations are counted");
     /* 40 and 99 for 4 workers: in proportion 1.15 and 2.85 */
     ok(!sc_hypervisor_can_resize(a), "the slower context gets workers");
     ok(sc_hypervisor_get_elapsed_flops_per_sched_ctx(w) == 0.0, "a sample ends with a resize");
     acknowledge(b);
     for (int i = 0; i < 100000 && starpu_sched_ctx_get_nworkers(a) != 1; i++) usleep(100);
-    ok(starpu_sched_ctx_get_nworkers(a) == 1 && starpu_sched_ctx_get_nworkers(b) == 3, "3 of 4");
+    ok(all_of(starpu_sched_ctx_get_nworkers(a) == 1, starpu_sched_ctx_get_nworkers(b) == 3), "3 of 4");
     end();
 }
 
@@ -377,7 +381,8 @@ static void lazy(void)
     set("SC_HYPERVISOR_LAZY_RESIZE", "0");
     begin("idle");
     sc_hypervisor_move_workers(a, b, &worker, 1, 0);
-    ok(comes_to_be(b, 1, 1) && comes_to_be(a, 1, 0), "LAZY_RESIZE=0: a worker leaves before it was seen");
+    ok(all_of(comes_to_be(b, 1, 1), comes_to_be(a, 1, 0)),
+       "LAZY_RESIZE=0: a worker leaves before it was seen");
     ok(!sc_hypervisor_can_resize(a), "though the resize is not over");
     end();
     set("SC_HYPERVISOR_LAZY_RESIZE", NULL);
@@ -434,8 +439,8 @@ static void speeds(void)
     counters->notify_poped_task(a, 0, 2e9);
     usleep(1000);
     ok(sc_hypervisor_get_ctx_speed(w) > 0.0, "a sample of operations");
-    ok(sc_hypervisor_get_slowest_ctx_exec_time() >= sc_hypervisor_get_fastest_ctx_exec_time() &&
-           sc_hypervisor_get_fastest_ctx_exec_time() > 0.0,
+    ok(all_of(sc_hypervisor_get_slowest_ctx_exec_time() >= sc_hypervisor_get_fastest_ctx_exec_time(),
+              sc_hypervisor_get_fastest_ctx_exec_time() > 0.0),
        "samples last");
     ok(sc_hypervisor_get_speed(w, STARPU_CPU_WORKER) > 0.0, "some speed is always assumed");
     end();
@@ -468,7 +473,7 @@ static void hierarchy(void)
     ok(all_of(n == 2, list[0] == a, list[1] == b), "two are on the highest level");
     free(list);
     sc_hypervisor_get_ctxs_on_level(&list, &n, 1, a);
-    ok(n == 1 && list[0] == son, "one below");
+    ok(all_of(n == 1, list[0] == son), "one below");
     free(list);
     sc_hypervisor_get_ctxs_on_level(&list, &n, 1, b);
     is_int(n, 0, "not below the other");
@@ -480,11 +485,11 @@ static void hierarchy(void)
     ok(all_of(n == 2, leaves[0] == b, leaves[1] == son), "leaves have none below");
     is_int(sc_hypervisor_check_speed_gap_btw_ctxs_on_level(1, NULL, -1, a, &list, &n), 0,
            "no speed is known there");
-    ok(n == 1 && list[0] == son, "the contexts of the level are given");
+    ok(all_of(n == 1, list[0] == son), "the contexts of the level are given");
     free(list);
     sc_hypervisor_update_resize_interval(&all[1], 1, 2);
     struct sc_hypervisor_policy_config *c = sc_hypervisor_get_config(b);
-    ok(c->max_nworkers == 2 && c->min_nworkers == 0, "without submissions only the maximum is set");
+    ok(all_of(c->max_nworkers == 2, c->min_nworkers == 0), "without submissions only the maximum is set");
     unsigned *ctxs;
     int nctxs, *workers, nworkers, two[2] = { 1, 2 };
     ok(!sc_hypervisor_get_size_req(&ctxs, &nctxs, &workers, &nworkers), "no first distribution is owed");
@@ -515,9 +520,9 @@ static void pools(void)
     ok(all_of(copy != pool, copy->n == 2, copy->next != pool->next, copy->next->cl == &gpu),
        "pools are copied");
     sc_hypervisor_get_tasks_times(WORKERS, 2, times, NULL, 1, pool);
-    ok(times[0][0] == 1.0 && isinf(times[0][1]), "without a model any time; none where it cannot run");
+    ok(all_of(times[0][0] == 1.0, isinf(times[0][1])), "without a model any time; none where it cannot run");
     sc_hypervisor_get_tasks_times(WORKERS, 2, times, NULL, 0, pool);
-    ok(times[0][0] == 1.0 && isinf(times[3][0]), "nor on a worker of another context");
+    ok(all_of(times[0][0] == 1.0, isinf(times[3][0])), "nor on a worker of another context");
     struct starpu_task *task = starpu_task_create();
     task->cl = &gpu;
     task->sched_ctx = b;

@@ -132,7 +132,7 @@ static void own_table(void)
     is_int(failed ? -1 : atomic_load(&own_popped), 50, "each task that is taken");
     is_int(atomic_load(&own_megaflops), 100, "with its operations");
     is_int(atomic_load(&own_pushed), 50, "each that is queued for a worker");
-    ok(atomic_load(&own_hooks) == 50 && atomic_load(&own_tags) == 3, "each that has run, with its tag");
+    ok(all_of(atomic_load(&own_hooks) == 50, atomic_load(&own_tags) == 3), "each that has run, with its tag");
     ok(atomic_load(&own_ends) > 0, "the end of idleness");
     is_int(atomic_load(&own_wrong), 0, "of this context and its worker");
     starpu_sched_ctx_set_perf_counters(own_ctx, (void *)0);
@@ -166,7 +166,8 @@ static void own_copy(const struct starpu_performance_counters *counters)
                                      STARPU_SCHED_CTX, ctx, STARPU_FLOPS, 1e6, 0);
     starpu_task_wait_for_all();
     is_int(failed ? -1 : atomic_load(&wrapped_pushes), 20, "a copy of the hypervisor's with one of its own");
-    ok(w && sched_ctx_hypervisor_get_elapsed_flops_per_sched_ctx(w) == 20e6, "tells the hypervisor the rest");
+    ok(all_of(w, sched_ctx_hypervisor_get_elapsed_flops_per_sched_ctx(w) == 20e6),
+       "tells the hypervisor the rest");
     sched_ctx_hypervisor_unregister_ctx(ctx);
     starpu_sched_ctx_set_perf_counters(ctx, (void *)0);
     starpu_sched_ctx_delete(ctx);
@@ -206,7 +207,7 @@ int main(void)
     ok(atomic_load(&idle_ends) > 0, "the end of idleness is");
     is_int(atomic_load(&wrong), 0, "of these contexts and workers");
     for (int i = 0; i < 200000 && starpu_sched_ctx_contains_worker(0, a); i++) usleep(100);
-    ok(starpu_sched_ctx_contains_worker(0, b) && !starpu_sched_ctx_contains_worker(0, a),
+    ok(all_of(starpu_sched_ctx_contains_worker(0, b), !starpu_sched_ctx_contains_worker(0, a)),
        "a worker is moved");
     starpu_pthread_mutex_lock(&w->mutex);
     struct starpu_sched_ctx_hypervisor_resize_ack *ack = &w->resize_ack;

@@ -33,7 +33,7 @@ static void one_kind(void)
     /* 12 workers for 20 and 10: 8 and 4, and 20 / 8 = 2.5 s */
     double v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.0);
     ok(near(v, 0.4), "12 workers do 20 and 10 Gflop in 2.5 s");
-    ok(near(res[0][0], 8.0) && near(res[1][0], 4.0), "with 8 and 4 of them");
+    ok(all_of(near(res[0][0], 8.0), near(res[1][0], 4.0)), "with 8 and 4 of them");
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.2);
     ok(all_of(near(v, 0.2), near(res[0][0], 4.0), near(res[1][0], 2.0)),
        "in twice the time, half of them do");
@@ -45,7 +45,7 @@ static void one_kind(void)
     ok(all_of(near(v, 0.3), near(res[0][0], 6.0), near(res[1][0], 6.0)), "a slower context gets more");
     flops[0] = 0.0;
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.0);
-    ok(near(v, 0.6) && near(res[1][0], 12.0), "a context that has ended gets none");
+    ok(all_of(near(v, 0.6), near(res[1][0], 12.0)), "a context that has ended gets none");
     flops[1] = 0.0;
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, NULL, 0.0);
     ok(near(v, 0.0), "when all have ended there is nothing to solve");
@@ -58,8 +58,8 @@ static void two_kinds(void)
     int total[2] = { 2, 4 };
     double v = sc_hypervisor_lp_simulate_distrib_flops(2, 2, speed, flops, res, total, NULL, 0.0);
     ok(near(v, 1.0), "two kinds: 20 and 4 Gflop in 1 s");
-    ok(near(res[0][0], 2.0) && near(res[0][1], 0.0), "the accelerators go where they are fast");
-    ok(near(res[1][0], 0.0) && near(res[1][1], 4.0), "and the CPUs to the other");
+    ok(all_of(near(res[0][0], 2.0), near(res[0][1], 0.0)), "the accelerators go where they are fast");
+    ok(all_of(near(res[1][0], 0.0), near(res[1][1], 4.0)), "and the CPUs to the other");
     /* 22 and 2: CPUs divided, 20 + x = 22 v, 4 - x = 2 v: v = 1 */
     flops[0] = 22e9;
     flops[1] = 2e9;
@@ -79,11 +79,11 @@ static void limits(void)
     sc_hypervisor_register_ctx(2, 10e9);
     sc_hypervisor_ctl(1, SC_HYPERVISOR_MAX_WORKERS, 5, SC_HYPERVISOR_NULL);
     double v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, ctxs, 0.0);
-    ok(near(v, 0.25) && near(res[0][0], 5.0), "a maximum of 5 workers: 20 Gflop take 4 s");
+    ok(all_of(near(v, 0.25), near(res[0][0], 5.0)), "a maximum of 5 workers: 20 Gflop take 4 s");
     sc_hypervisor_ctl(1, SC_HYPERVISOR_MAX_WORKERS, 12, SC_HYPERVISOR_NULL);
     sc_hypervisor_ctl(2, SC_HYPERVISOR_MIN_WORKERS, 7, SC_HYPERVISOR_NULL);
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, ctxs, 0.0);
-    ok(near(v, 0.25) && near(res[1][0], 7.0), "a minimum of 7 in the other: 5 are left");
+    ok(all_of(near(v, 0.25), near(res[1][0], 7.0)), "a minimum of 7 in the other: 5 are left");
     sc_hypervisor_ctl(1, SC_HYPERVISOR_MIN_WORKERS, 7, SC_HYPERVISOR_NULL);
     v = sc_hypervisor_lp_simulate_distrib_flops(2, 1, speed, flops, res, total, ctxs, 0.0);
     ok(near(v, 0.4), "minima for which there are not enough workers do not count");
@@ -96,10 +96,10 @@ static void limits(void)
        "registered operations are divided as given");
     sc_hypervisor_update_diff_total_flops(2, 10e9);
     sc_hypervisor_lp_get_nworkers_per_ctx(2, 1, res, total, &tw, NULL);
-    ok(near(res[0][0], 6.0) && near(res[1][0], 6.0), "a correction of the total counts");
+    ok(all_of(near(res[0][0], 6.0), near(res[1][0], 6.0)), "a correction of the total counts");
     sc_hypervisor_update_diff_elapsed_flops(1, 10e9);
     sc_hypervisor_lp_get_nworkers_per_ctx(2, 1, res, total, &tw, NULL);
-    ok(near(res[0][0], 4.0) && near(res[1][0], 8.0), "and one of what has been executed");
+    ok(all_of(near(res[0][0], 4.0), near(res[1][0], 8.0)), "and one of what has been executed");
     sc_hypervisor_shutdown();
 }
 
@@ -137,8 +137,8 @@ static void tasks(void)
     double total =
         sc_hypervisor_lp_simulate_distrib_tasks(2, 2, 2, w_in_s, done, times, 1, 4.0, two_ctxs, &pool_a);
     ok(near(total, 6.0), "tasks: in 4, all run where they are fast, 6 in all");
-    ok(near(done[0][0], 4.0) && near(done[1][1], 2.0), "4 tasks on worker 0, 2 on worker 1");
-    ok(near(w_in_s[0][0], 1.0) && near(w_in_s[1][1], 1.0), "each context has its worker");
+    ok(all_of(near(done[0][0], 4.0), near(done[1][1], 2.0)), "4 tasks on worker 0, 2 on worker 1");
+    ok(all_of(near(w_in_s[0][0], 1.0), near(w_in_s[1][1], 1.0)), "each context has its worker");
     total = sc_hypervisor_lp_simulate_distrib_tasks(2, 2, 2, w_in_s, done, times, 1, 3.9, two_ctxs, &pool_a);
     ok(near(total, 0.0), "with whole workers it takes 4");
     total = sc_hypervisor_lp_simulate_distrib_tasks(2, 2, 2, w_in_s, done, times, 0, 3.4, two_ctxs, &pool_a);
@@ -169,14 +169,14 @@ static void samples(void)
         sc_hypervisor_lp_simulate_distrib_flops_on_sample(2, 3, w_in_s, 1, 1.0, speed, flops, flops_on);
     ok(near(total, 3.0), "samples: 3 workers do 2 and 1 Gflop in 1 s");
     ok(near(w_in_s[0][0] + w_in_s[0][1] + w_in_s[0][2], 2.0), "two for the one");
-    ok(near(on0[0] + on0[1] + on0[2], 2e9) && near(on1[0] + on1[1] + on1[2], 1e9),
+    ok(all_of(near(on0[0] + on0[1] + on0[2], 2e9), near(on1[0] + on1[1] + on1[2], 1e9)),
        "all operations are given away");
     total = sc_hypervisor_lp_simulate_distrib_flops_on_sample(2, 3, w_in_s, 0, 0.99, speed, flops, flops_on);
     ok(near(total, 0.0), "and in no less");
     row1[2] = 4.0;
     row0[2] = 0.0;
     total = sc_hypervisor_lp_simulate_distrib_flops_on_sample(2, 3, w_in_s, 1, 1.0, speed, flops, flops_on);
-    ok(near(total, 2.25) && near(w_in_s[1][2], 1.0), "a fast worker goes where it is fast");
+    ok(all_of(near(total, 2.25), near(w_in_s[1][2], 1.0)), "a fast worker goes where it is fast");
 }
 
 /* ---- the search ---- */
@@ -199,13 +199,13 @@ static void search(void)
     ok(near(sc_hypervisor_lp_find_tmax(2.0, 5.0), 3.5), "the middle of an interval");
     ok(sc_hypervisor_lp_execute_dichotomy(1, 1, w_in_s, 0, &t, 0.0, 100.0, 0.0, needs_7_and_a_quarter),
        "found");
-    ok(within(t.least, 7.25, 7.25 * 1.002) && near(w_in_s[0][0], t.least), "to one part in a thousand");
+    ok(all_of(within(t.least, 7.25, 7.25 * 1.002), near(w_in_s[0][0], t.least)), "to one part in a thousand");
     ok(t.calls < 30, "in %d steps", t.calls);
     t.least = INFINITY;
     ok(!sc_hypervisor_lp_execute_dichotomy(1, 1, w_in_s, 0, &t, 0.0, 5.0, 0.0, needs_7_and_a_quarter),
        "nothing is found where there is nothing");
-    ok(sc_hypervisor_lp_execute_dichotomy(1, 1, w_in_s, 0, &t, 0.0, 100.0, 9.0, needs_7_and_a_quarter) &&
-           within(t.least, 9.0, 9.1),
+    ok(all_of(sc_hypervisor_lp_execute_dichotomy(1, 1, w_in_s, 0, &t, 0.0, 100.0, 9.0, needs_7_and_a_quarter),
+              within(t.least, 9.0, 9.1)),
        "and nothing below the smallest time");
 }
 
@@ -217,9 +217,9 @@ static void rounding(void)
     sc_hypervisor_lp_round_double_to_int(2, 1, halves, r);
     ok(all_of(r[0][0] + r[1][0] == 4, r[0][0] >= 2, r[1][0] >= 1), "rounding keeps the total");
     sc_hypervisor_lp_round_double_to_int(2, 1, little, r);
-    ok(r[0][0] == 3 && r[1][0] == 1, "and leaves nobody with none");
+    ok(all_of(r[0][0] == 3, r[1][0] == 1), "and leaves nobody with none");
     sc_hypervisor_lp_round_double_to_int(3, 2, both, r3);
-    ok(r3[0][0] + r3[1][0] + r3[2][0] == 2 && r3[0][1] + r3[1][1] + r3[2][1] == 6, "of each kind");
+    ok(all_of(r3[0][0] + r3[1][0] + r3[2][0] == 2, r3[0][1] + r3[1][1] + r3[2][1] == 6), "of each kind");
     ok(all_of(r3[0][0] == 1, r3[1][0] == 1, r3[2][0] == 0), "the largest remainder is rounded up");
     ok(all_of(r3[0][1] == 3, r3[1][1] == 0, r3[2][1] == 3), "not the first one");
 }

@@ -125,7 +125,7 @@ static void local_order(void)
         gate_open(&gate);
         starpu_task_wait_for_all();
         for (int i = 0; i < 50; i++) wrong += order[i] != (back ? 49 - i : i) || by_worker[i] != 0;
-        ok(!failed && wrong == 0, "starpu_push_local_task with back %d: %s, on that worker", back,
+        ok(all_of(!failed, wrong == 0), "starpu_push_local_task with back %d: %s, on that worker", back,
            back ? "the newest first" : "in order");
         starpu_shutdown();
     }
@@ -248,11 +248,11 @@ static void capabilities(void)
     unsigned mask = 77, first = 77;
     runtime_start(2, NULL);
     struct starpu_task *two = task_of(&two_cl), *second = task_of(&second_cl), *cuda = task_of(&cuda_cl);
-    ok(starpu_worker_can_execute_task_impl(0, two, &mask) && mask == 3,
+    ok(all_of(starpu_worker_can_execute_task_impl(0, two, &mask), mask == 3),
        "a mask says which implementations there are");
-    ok(starpu_worker_can_execute_task_impl(0, second, &mask) && mask == 2,
+    ok(all_of(starpu_worker_can_execute_task_impl(0, second, &mask), mask == 2),
        "those that can_execute refuses left out");
-    ok(starpu_worker_can_execute_task_first_impl(1, second, &first) && first == 1,
+    ok(all_of(starpu_worker_can_execute_task_first_impl(1, second, &first), first == 1),
        "the first that can be used is found");
     ok(all_of(!starpu_worker_can_execute_task(0, second, 0), starpu_worker_can_execute_task(0, second, 1),
               !starpu_worker_can_execute_task(0, two, 2)),
@@ -265,7 +265,7 @@ static void capabilities(void)
     uint32_t only_one = 2;
     two->workerids = &only_one;
     two->workerids_len = 1;
-    ok(!starpu_worker_can_execute_task(0, two, 0) && starpu_worker_can_execute_task(1, two, 0),
+    ok(all_of(!starpu_worker_can_execute_task(0, two, 0), starpu_worker_can_execute_task(1, two, 0)),
        "workerids leaves the other workers out");
     ok(!starpu_worker_can_execute_task(999, two, 0), "a worker that is not there can execute nothing");
     starpu_task_destroy(two);
@@ -329,7 +329,7 @@ static void leaving(void)
         failed |= !comes_to(&ran, 40, 20000);
         starpu_task_wait_for_all();
         for (int i = 0; i < 40; i++) on_one += by_worker[i] == 1;
-        ok(!failed && ran == 40, "a worker leaves a context %s: no task is lost (%d ran there before)",
+        ok(all_of(!failed, ran == 40), "a worker leaves a context %s: no task is lost (%d ran there before)",
            share ? "whose list is shared" : "with tasks in its own list", on_one);
         context = 0;
         starpu_sched_ctx_set_context(&context);

@@ -197,7 +197,8 @@ static void in_order(void)
     }
     for (int p = 1; p < LATER; p++) wrong += at[p] < at[p - 1];
     diag("seen at %d, %d, %d, %d ms", at[0], at[1], at[2], at[3]);
-    ok(wrong == 0 && at[3] > at[0], "prefetches that wait start by falling priority, and idle ones last");
+    ok(all_of(wrong == 0, at[3] > at[0]),
+       "prefetches that wait start by falling priority, and idle ones last");
     for (int i = 0; i < TURNS; i++) drop(first[i]);
     for (int i = 0; i < LATER; i++) drop(h[i]);
 }
@@ -295,7 +296,7 @@ static void in_place(void)
         drop(in);
         drop(out);
     }
-    ok(!failed && prefetching_policy_sees == 20,
+    ok(all_of(!failed, prefetching_policy_sees == 20),
        "pre_exec_hook is called when the task's data is there (%d of 20)", prefetching_policy_sees);
     starpu_shutdown();
 }
@@ -341,18 +342,19 @@ static void expected_lengths(struct starpu_task *task, unsigned dev)
               near(starpu_task_expected_length(task, gpu, 1), 101),
               near(starpu_task_worker_expected_length(task, dev, 0, 0), 100)),
        "the expected length is the model's, by architecture and implementation, or by worker");
-    ok(near(starpu_task_expected_energy(task, cpu, 0), 7) &&
-           near(starpu_task_worker_expected_energy(task, 0, 0, 0), 7),
+    ok(all_of(near(starpu_task_expected_energy(task, cpu, 0), 7),
+              near(starpu_task_worker_expected_energy(task, 0, 0, 0), 7)),
        "the expected energy is the energy model's");
     double average = starpu_task_expected_length_average(task, 0);
-    ok(average > 100 && average < 1000, "the average lies between the architectures' (%g)", average);
-    ok(starpu_worker_get_relative_speedup(cpu) == 1 && starpu_worker_get_relative_speedup(gpu) > 1,
+    ok(all_of(average > 100, average < 1000), "the average lies between the architectures' (%g)", average);
+    ok(all_of(starpu_worker_get_relative_speedup(cpu) == 1, starpu_worker_get_relative_speedup(gpu) > 1),
        "a device is assumed to be faster than a core, a core is 1");
     is_int((long long)starpu_task_expected_conversion_time(task, gpu, 0), 0,
            "data in one format needs no conversion");
     struct starpu_task *blank = starpu_task_create();
     blank->cl = &read_cl;
-    ok(isnan(starpu_task_expected_length(blank, cpu, 0)) && isnan(starpu_task_expected_energy(blank, cpu, 0)),
+    ok(all_of(isnan(starpu_task_expected_length(blank, cpu, 0)),
+              isnan(starpu_task_expected_energy(blank, cpu, 0))),
        "without a model nothing is known: NaN");
     starpu_task_destroy(blank);
 }
@@ -362,19 +364,19 @@ static void expected_transfers(struct starpu_task *task, unsigned dev)
     unsigned node = sim_node(0);
     double one = 100 + BYTES / 1000.;
     starpu_data_handle_t in = task->handles[0], out = task->handles[1];
-    ok(near(starpu_data_expected_transfer_time(in, node, STARPU_R), one) &&
-           near(starpu_transfer_predict(0, node, BYTES), one),
+    ok(all_of(near(starpu_data_expected_transfer_time(in, node, STARPU_R), one),
+              near(starpu_transfer_predict(0, node, BYTES), one)),
        "a transfer takes latency and size over bandwidth");
-    ok(starpu_data_expected_transfer_time(in, 0, STARPU_R) == 0 &&
-           starpu_data_expected_transfer_time(in, node, STARPU_W) == 0,
+    ok(all_of(starpu_data_expected_transfer_time(in, 0, STARPU_R) == 0,
+              starpu_data_expected_transfer_time(in, node, STARPU_W) == 0),
        "none is needed where the data is, or to write only");
     ok(all_of(near(starpu_task_expected_data_transfer_time(node, task), one),
               near(starpu_task_expected_data_transfer_time_for(task, dev), one),
               starpu_task_expected_data_transfer_time_for(task, 0) == 0),
        "a task's is that of what it reads, by node or by worker");
     starpu_data_fetch_on_node(in, node, 0);
-    ok(starpu_task_expected_data_transfer_time_for(task, dev) == 0 &&
-           starpu_data_expected_transfer_time(in, node, STARPU_R) == 0,
+    ok(all_of(starpu_task_expected_data_transfer_time_for(task, dev) == 0,
+              starpu_data_expected_transfer_time(in, node, STARPU_R) == 0),
        "and 0 once it is there");
     ok(near(starpu_data_expected_transfer_time(out, node, STARPU_RW), one),
        "reading and writing needs it as well");
@@ -388,7 +390,7 @@ static void footprints(struct starpu_task *task)
     starpu_vector_data_register(&smaller, STARPU_MAIN_RAM, (uintptr_t)&byte, 1, 1);
     uint32_t raw = starpu_task_data_footprint(task);
     struct starpu_task *like = reader(same, task->handles[1]), *unlike = reader(smaller, task->handles[1]);
-    ok(starpu_task_data_footprint(like) == raw && starpu_task_data_footprint(unlike) != raw,
+    ok(all_of(starpu_task_data_footprint(like) == raw, starpu_task_data_footprint(unlike) != raw),
        "data of the same shapes have the same footprint, others another");
     task->cl_arg = like->cl_arg = unlike->cl_arg = (void *)42L;
     ok(starpu_task_footprint(&sized_model, task, cpu, 0) ==

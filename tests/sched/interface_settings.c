@@ -87,7 +87,7 @@ static void names(void)
        "heft is dmda, and says that it is deprecated");
     setting("STARPU_SCHED", NULL);
     wanted_policy = "eager";
-    ok(child(is_used) && last.lines == 0, "eager is the default");
+    ok(all_of(child(is_used), last.lines == 0), "eager is the default");
 }
 
 /* ---- STARPU_SCHED_LIB ---- */
@@ -104,7 +104,7 @@ static void libraries(void)
     library("policy_lib.so");
     wanted_policy = "plugged";
     setting("STARPU_SCHED", "plugged");
-    ok(child(is_used) && last.lines == 0, "a policy of a shared library runs tasks");
+    ok(all_of(child(is_used), last.lines == 0), "a policy of a shared library runs tasks");
     setting("STARPU_SCHED", "by_another_name");
     ok(child(is_used), "the library may have other names for it");
     setting("STARPU_SCHED", "help");
@@ -116,7 +116,7 @@ static void libraries(void)
     library("policy_list_lib.so");
     setting("STARPU_SCHED", "plugged");
     wanted_policy = "plugged";
-    ok(child(is_used) && last.lines == 0, "a library that only lists what it has will do");
+    ok(all_of(child(is_used), last.lines == 0), "a library that only lists what it has will do");
     setting("STARPU_SCHED", NULL);
     setting("STARPU_SCHED_LIB", "/no/such/library.so");
     ok(all_of(child(is_refused), last.lines == 1, says("/no/such/library.so")),
@@ -458,7 +458,7 @@ static void stops(void)
     setting("STARPU_TASK_BREAK_ON_SCHED", NULL);
     ok(child(never_stops), "without these settings nothing stops");
     child(kills);
-    ok(WIFSIGNALED(last.status) && WTERMSIG(last.status) == SIGTRAP,
+    ok(all_of(WIFSIGNALED(last.status), WTERMSIG(last.status) == SIGTRAP),
        "without a debugger the signal ends the program");
 }
 
@@ -493,10 +493,10 @@ static void told(void)
 {
     setting("STARPU_SCHED", "dmda");
     setting("ORRERY_VERBOSE", "1");
-    ok(child(some_known) && says("75.0 % of 40 tasks were placed by performance models"),
+    ok(all_of(child(some_known), says("75.0 % of 40 tasks were placed by performance models")),
        "a verbose run tells the share of tasks that a model placed");
     setting("ORRERY_VERBOSE", NULL);
-    ok(child(some_known) && !strstr(last.said, "placed by"), "another run does not");
+    ok(all_of(child(some_known), !strstr(last.said, "placed by")), "another run does not");
     setting("STARPU_PROFILING", "1");
     setting("STARPU_WORKER_STATS", "1");
     ok(all_of(child(some_known), says("consumed energy: 17.0000 J (15.0000 J of tasks"),

@@ -79,7 +79,7 @@ static void order_on_one_worker(void)
     for (int i = 0; i < LISTS; i++) failed |= orrery_joblist_wait_for_all(list[i]);
     for (int i = 0; i < LISTS; i++)
         for (int k = 0; k < length[turn[i]]; k++) want[n++] = turn[i] * 100 + k;
-    ok(!failed && log_differs(want, n) == 0,
+    ok(all_of(!failed, log_differs(want, n) == 0),
        "one worker: takes the list with the most work left, and stays with it to the end, in order");
     for (int i = 0; i < LISTS; i++) orrery_joblist_destroy(list[i]);
     starpu_shutdown();
@@ -108,7 +108,7 @@ static void priorities(void)
     gate_open(&gate);
     orrery_joblist_wait_for_all(a);
     orrery_joblist_wait_for_all(b);
-    ok(!failed && log_differs(want, 5) == 0,
+    ok(all_of(!failed, log_differs(want, 5) == 0),
        "the first job's priority chooses the list; within it nothing changes");
     orrery_joblist_destroy(a);
     orrery_joblist_destroy(b);
@@ -139,7 +139,7 @@ static void context_priorities(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     starpu_task_wait_for_all_in_ctx(high);
-    ok(!failed && log_differs(want, JOBS + TASKS + 1) == 0,
+    ok(all_of(!failed, log_differs(want, JOBS + TASKS + 1) == 0),
        "jobs wait for all that a context of a higher priority has for the worker, tasks and jobs");
     orrery_joblist_destroy(low_list);
     orrery_joblist_destroy(high_list);
@@ -186,7 +186,7 @@ static void context_deleted(void)
     int gone = orrery_joblist_add_job(list, task);
     unsigned second = starpu_sched_ctx_create(&worker, 1, "second", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
     is_int((int)second, (int)first, "a new context has the number of the one that was deleted");
-    ok(gone == -EINVAL && orrery_joblist_add_job(list, task) == -EINVAL,
+    ok(all_of(gone == -EINVAL, orrery_joblist_add_job(list, task) == -EINVAL),
        "a list of a deleted context takes no more jobs, not even for the one that has its number now");
     starpu_task_destroy(task);
     orrery_joblist_destroy(list);
@@ -220,13 +220,14 @@ static void estimates(void)
     ok(all_of(us > 199.9, us < 200.1, unknown == 0),
        "the remaining time of ten jobs of 20 us is 200 us (%.1f)", us);
     us = orrery_joblist_get_remaining_us(one, NULL);
-    ok(us > 899.9 && us < 900.1, "the remaining time of one job of 900 us is 900 us (%.1f)", us);
+    ok(all_of(us > 899.9, us < 900.1), "the remaining time of one job of 900 us is 900 us (%.1f)", us);
     gate_open(&gate);
     orrery_joblist_wait_for_all(many);
     orrery_joblist_wait_for_all(one);
-    ok(!failed && log_differs(want, 11) == 0, "one long job is taken before ten short ones, by the model");
+    ok(all_of(!failed, log_differs(want, 11) == 0),
+       "one long job is taken before ten short ones, by the model");
     us = orrery_joblist_get_remaining_us(many, &unknown);
-    ok(us == 0 && unknown == 0, "nothing remains at the end");
+    ok(all_of(us == 0, unknown == 0), "nothing remains at the end");
     gate_close(&gate, -1);
     failed = add(many, &cost_cl, (void *)7) | add(many, &nothing_cl, NULL);
     us = orrery_joblist_get_remaining_us(many, &unknown);
@@ -274,7 +275,7 @@ static void window(void)
        "counts: %lu wait, %lu run, %lu have ended", counts.waiting, counts.running, counts.ended);
     gate_open(&gate);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && after_ran == 5, "they run after its end");
+    ok(all_of(!failed, after_ran == 5), "they run after its end");
     orrery_joblist_destroy(list);
     starpu_shutdown();
 }
@@ -356,7 +357,7 @@ static void while_one_runs(void)
     is_int(after_ran, 2, "three pairs in a row hold a job back while one before them runs");
     gate_open(&inside);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && after_ran == 3, "and let it go at its end");
+    ok(all_of(!failed, after_ran == 3), "and let it go at its end");
     starpu_data_unregister(handle);
     orrery_joblist_destroy(list);
     starpu_shutdown();
@@ -381,13 +382,13 @@ static void blocked_first_job(void)
     failed |= starpu_task_submit(outside);
     gate_wait_entered(&gate, 1);
     failed |= add(other, &log_cl, (void *)100);
-    ok(comes_to(&logged, 1, 5000) && log_of[0] == 100,
+    ok(all_of(comes_to(&logged, 1, 5000), log_of[0] == 100),
        "while a list's first job waits for a task, another list goes on");
     usleep(30000);
     is_int(logged, 1, "no job starts before the first of its list");
     gate_open(&gate);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && logged == 4, "and then they all run");
+    ok(all_of(!failed, logged == 4), "and then they all run");
     if (logged == 4) diag("order: %ld %ld %ld", (long)log_of[1], (long)log_of[2], (long)log_of[3]);
     is_int(log_of[0], want[0], "the other list was first");
 
@@ -410,7 +411,7 @@ static void blocked_first_job(void)
     is_int(logged, 1, "jobs behind one that waits for data do not");
     starpu_data_release(handle);
     failed |= orrery_joblist_wait_for_all(list);
-    ok(!failed && logged == 3, "they start when the data are free");
+    ok(all_of(!failed, logged == 3), "they start when the data are free");
     starpu_data_unregister(handle);
     orrery_joblist_destroy(list);
     orrery_joblist_destroy(other);
@@ -489,7 +490,7 @@ static void fewest_workers(void)
     memset(&a, 0, sizeof a);
     struct orrery_joblist *list = orrery_joblist_create("alone", 0);
     failed = add(list, &gate_cl, &a) | add(list, &gate_cl, &a) | add(list, &gate_cl, &a);
-    ok(!failed && comes_to(&a.entered, 2, 5000), "one list alone is served by both");
+    ok(all_of(!failed, comes_to(&a.entered, 2, 5000)), "one list alone is served by both");
     gate_open(&a);
     orrery_joblist_wait_for_all(list);
     /* after a window opens, both work again; in codelets that nobody knows to be short */
@@ -502,7 +503,7 @@ static void fewest_workers(void)
     gate_wait_entered(&b, 1);
     usleep(5000); /* the other worker sleeps */
     gate_open(&b);
-    ok(!failed && comes_to(&a.entered, 2, 5000),
+    ok(all_of(!failed, comes_to(&a.entered, 2, 5000)),
        "when a window opens, idle workers are woken for what it held back");
     gate_open(&a);
     orrery_joblist_wait_for_all(list);
@@ -542,7 +543,7 @@ static void particular_workers(void)
     failed |= orrery_joblist_add_job(list, job_task(&job_cl, &record[3]));
     failed |= orrery_joblist_add_job(other, job_task(&job_cl, &record[4]));
     failed |= orrery_joblist_wait_for_all(other);
-    ok(!failed && record[4].worker == 0,
+    ok(all_of(!failed, record[4].worker == 0),
        "a list whose first job only a busy worker can run does not block others");
     usleep(20000);
     is_int(record[3].runs, 0, "and what is behind that job waits");
@@ -551,7 +552,8 @@ static void particular_workers(void)
     ok(all_of(!failed, record[0].worker == 1, record[1].worker == 1, record[2].worker == 1,
               record[3].runs == 1),
        "jobs for one worker, by number, can_execute or set, run there");
-    ok(record[0].begin < record[1].begin && record[1].begin < record[2].begin, "in the order of the list");
+    ok(all_of(record[0].begin < record[1].begin, record[1].begin < record[2].begin),
+       "in the order of the list");
     orrery_joblist_destroy(list);
     orrery_joblist_destroy(other);
     starpu_shutdown();
@@ -687,8 +689,8 @@ static void many_adders(const char *policy)
     failed += orrery_joblist_wait_for_all(shared_list);
     for (int i = 0; i < logged; i++)
         failed += log_of[i] != (log_of[i] / ADDED) * ADDED + next[log_of[i] / ADDED]++;
-    ok(!failed && logged == ADDERS * ADDED, "%s: four threads add to one list jobs that write one datum",
-       policy);
+    ok(all_of(!failed, logged == ADDERS * ADDED),
+       "%s: four threads add to one list jobs that write one datum", policy);
     orrery_joblist_destroy(shared_list);
     starpu_data_unregister(shared_handle);
 }
@@ -704,7 +706,7 @@ static void added_from_jobs(const char *policy)
     adds_next(&r);
     failed |= orrery_joblist_wait_for_all(root.list) | orrery_joblist_wait_for_all(r.list);
     ok(all_of(!failed, grown == 1023, not_grown == 0), "%s: jobs add jobs to their list (%d)", policy, grown);
-    ok(r.done == 1000 && !r.refused, "%s: callbacks of jobs add jobs to their list", policy);
+    ok(all_of(r.done == 1000, !r.refused), "%s: callbacks of jobs add jobs to their list", policy);
     int dry = 0;
     for (int i = 0; i < 200; i++) {
         dry |= add(root.list, &nothing_cl, NULL) | orrery_joblist_wait_for_all(root.list);
@@ -746,12 +748,12 @@ static void life(void)
     orrery_joblist_destroy(r.list);
     atomic_store(&r.stop, 1);
     starpu_task_wait_for_all();
-    ok(!failed && r.done == 50, "jobs of a list that was destroyed run");
+    ok(all_of(!failed, r.done == 50), "jobs of a list that was destroyed run");
     is_int(r.refused, -EINVAL, "and cannot add to it");
     orrery_joblist_destroy(NULL);
 
     struct orrery_joblist *list = orrery_joblist_create(NULL, 0);
-    ok(strcmp(orrery_joblist_get_name(list), "") == 0 && orrery_joblist_get_context(list) == 0,
+    ok(all_of(strcmp(orrery_joblist_get_name(list), "") == 0, orrery_joblist_get_context(list) == 0),
        "a list without a name, in the main context");
     struct starpu_task *task = make(&nothing_cl, NULL);
     task->detach = 0;
@@ -783,7 +785,7 @@ static void life(void)
     runtime_start(1, "eager");
     failed |= orrery_joblist_add_job(list, task) | add(list, &log_cl, (void *)2) |
               orrery_joblist_wait_for_all(list);
-    ok(!failed && logged == 2, "and goes on with the next");
+    ok(all_of(!failed, logged == 2), "and goes on with the next");
     orrery_joblist_destroy(list);
     starpu_shutdown();
 }
@@ -804,8 +806,8 @@ static void shutdown_under_load(const char *policy)
         orrery_joblist_destroy(list);
     }
     starpu_shutdown();
-    ok(!failed && ran == 3000, "%s: a shutdown right after the last job was added loses none (%d)", policy,
-       ran);
+    ok(all_of(!failed, ran == 3000), "%s: a shutdown right after the last job was added loses none (%d)",
+       policy, ran);
 }
 
 /* ---- misuse ---- */
@@ -894,7 +896,7 @@ static void contexts(void)
     }
     failed |= orrery_joblist_wait_for_all(list) | orrery_joblist_wait_for_all(main_list);
     for (int i = 0; i < 60; i++) misplaced += (i < 30 && record[i].worker != 1) || record[i].runs != 1;
-    ok(!failed && misplaced == 0, "jobs run on the workers of their list's context (%d, %d)", failed,
+    ok(all_of(!failed, misplaced == 0), "jobs run on the workers of their list's context (%d, %d)", failed,
        misplaced);
     /* a job of the main context's list, bound to a worker that is elsewhere */
     struct starpu_task *bound = job_task(&job_cl, &record[0]);
@@ -916,7 +918,7 @@ static void contexts(void)
     failed |= orrery_joblist_wait_for_all(list) | orrery_joblist_wait_for_all(main_list);
     misplaced = 0;
     for (int i = 1; i < 60; i++) misplaced += record[i].runs != 21;
-    ok(!failed && misplaced == 0, "nothing is lost while workers leave and join a context with lists");
+    ok(all_of(!failed, misplaced == 0), "nothing is lost while workers leave and join a context with lists");
     orrery_joblist_destroy(list);
     orrery_joblist_destroy(main_list);
     starpu_sched_ctx_delete(ctx);

@@ -115,7 +115,7 @@ static void order_among_sets(void)
     for (int i = 1; i < WORKERS; i++) gate_open(&gates[i]);
     starpu_task_wait_for_all();
     for (int i = 0; i < 6; i++) same &= order[i] == want[i];
-    ok(!failed && same, "prio: by priority, then as submitted, whichever sets of workers they name");
+    ok(all_of(!failed, same), "prio: by priority, then as submitted, whichever sets of workers they name");
     starpu_shutdown();
 }
 
@@ -158,7 +158,7 @@ static void walks(const char *policy)
     int came = comes_to(&done, BEHIND, 15000), calls = atomic_load(&asked) / (MANY + BEHIND);
     gate_open(&gates[1]);
     starpu_task_wait_for_all();
-    ok(!failed && came && calls < MOST,
+    ok(all_of(!failed, came, calls < MOST),
        "%s: %d tasks pass %d of another worker: can_execute is asked %d times for each", policy, BEHIND, MANY,
        calls);
     starpu_shutdown();

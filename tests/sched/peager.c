@@ -29,12 +29,13 @@ static void sizes(void)
 {
     ok(all_of(run_many(&spmd_cl, 50), atomic_load(&of_size[4]) == 50, atomic_load(&spmd_bodies) == 200),
        "SPMD tasks run on all four workers");
-    ok(run_many(&forkjoin_cl, 50) && atomic_load(&of_size[4]) == 50, "so do fork-join tasks");
-    ok(run_many(&one_cl, 50) && atomic_load(&of_size[1]) == 50, "tasks for one worker at most run on one");
-    ok(run_many(&picky_cl, 50) && atomic_load(&of_size[2]) == 50,
+    ok(all_of(run_many(&forkjoin_cl, 50), atomic_load(&of_size[4]) == 50), "so do fork-join tasks");
+    ok(all_of(run_many(&one_cl, 50), atomic_load(&of_size[1]) == 50),
+       "tasks for one worker at most run on one");
+    ok(all_of(run_many(&picky_cl, 50), atomic_load(&of_size[2]) == 50),
        "can_execute is asked about combined workers");
     atomic_store(&nap_us, 2000);
-    ok(run_many(&two_cl, 60) && atomic_load(&of_size[2]) == 60, "tasks for two at most run on two");
+    ok(all_of(run_many(&two_cl, 60), atomic_load(&of_size[2]) == 60), "tasks for two at most run on two");
     ok(all_of(atomic_load(&on_worker[0]) > 0, atomic_load(&on_worker[1]) > 0, atomic_load(&on_worker[2]) > 0,
               atomic_load(&on_worker[3]) > 0),
        "on both pairs");
@@ -52,7 +53,7 @@ static void mixed(void)
     for (int i = 0; i < ROUNDS; i++)
         failed |= submit_many(&spmd_cl, 1) | submit_many(&plain_cl, 3) | submit_many(&two_cl, 1);
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&ended) == 5 * ROUNDS, "parallel and plain tasks mixed each end once");
+    ok(all_of(!failed, atomic_load(&ended) == 5 * ROUNDS), "parallel and plain tasks mixed each end once");
     ok(all_of(atomic_load(&of_size[1]) == 3 * ROUNDS, atomic_load(&of_size[2]) == ROUNDS,
               atomic_load(&of_size[4]) == ROUNDS),
        "each on as many workers as it should");
@@ -84,7 +85,7 @@ static void priority(void)
     }
     gate_open(&gate);
     starpu_task_wait_for_all();
-    ok(!failed && first_ran == 2, "of two parallel tasks the one with the priority runs first");
+    ok(all_of(!failed, first_ran == 2), "of two parallel tasks the one with the priority runs first");
 }
 
 static int came_in[8];
@@ -122,7 +123,7 @@ static void order_of_both(void)
     gate_open(&gate);
     starpu_task_wait_for_all();
     for (int i = 0; i < 6; i++) same &= came_in[i] == want[i];
-    ok(!failed && same, "pprio: plain and parallel tasks by priority, the highest first");
+    ok(all_of(!failed, same), "pprio: plain and parallel tasks by priority, the highest first");
 }
 
 /* One may wait for the busy worker with the other of its pair; the others do not. */
@@ -134,7 +135,7 @@ static void plain_meanwhile(void)
     gate_wait_entered(&gate, 1);
     int failed = submit_many(&two_cl, 5);
     int came = comes_to(&ended, 4, 10000);
-    ok(!failed && came, "while one worker is busy, others run parallel tasks");
+    ok(all_of(!failed, came), "while one worker is busy, others run parallel tasks");
     gate_open(&gate);
     starpu_task_wait_for_all();
     is_int(atomic_load(&ended), 5, "one may have waited for it");
@@ -148,8 +149,9 @@ static void changing(const char *policy)
     unsigned context = starpu_sched_ctx_create(one, 1, "one", STARPU_SCHED_CTX_POLICY_NAME, policy, 0);
     starpu_sched_ctx_remove_workers(one, 1, 0); /* the master of all */
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&ended) == 100, "tasks that wait when their master leaves each end once");
-    ok(run_many(&spmd_cl, 20) && atomic_load(&of_size[3]) == 20, "the three that are left are combined then");
+    ok(all_of(!failed, atomic_load(&ended) == 100), "tasks that wait when their master leaves each end once");
+    ok(all_of(run_many(&spmd_cl, 20), atomic_load(&of_size[3]) == 20),
+       "the three that are left are combined then");
     starpu_sched_ctx_set_context(&context);
     ok(all_of(run_many(&spmd_cl, 20), atomic_load(&of_size[1]) == 20, atomic_load(&on_worker[0]) == 20),
        "one that is alone in a context runs parallel tasks alone");
@@ -169,7 +171,7 @@ static void all_cases(const char *policy)
     changing(policy);
     starpu_shutdown();
     runtime_start(1, policy);
-    ok(run_many(&spmd_cl, 20) && atomic_load(&of_size[1]) == 20,
+    ok(all_of(run_many(&spmd_cl, 20), atomic_load(&of_size[1]) == 20),
        "%s: with one worker a parallel task runs on it", policy);
     starpu_shutdown();
 }

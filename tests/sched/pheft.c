@@ -151,9 +151,9 @@ static void one_worker(void)
 {
     runtime_start(1, "pheft");
     set_times(8000, 4000, 2000);
-    ok(run_many(&told_cl, 20) && atomic_load(&of_size[1]) == 20,
+    ok(all_of(run_many(&told_cl, 20), atomic_load(&of_size[1]) == 20),
        "with one worker a parallel task runs on it");
-    ok(run_many(&unknown_cl, 20) && atomic_load(&of_size[1]) == 20, "also without a model");
+    ok(all_of(run_many(&unknown_cl, 20), atomic_load(&of_size[1]) == 20), "also without a model");
     starpu_shutdown();
 }
 
@@ -161,7 +161,7 @@ static void single(void)
 {
     setenv("STARPU_SINGLE_COMBINED_WORKER", "1", 1);
     runtime_start(4, "pheft");
-    ok(run_many(&unknown_cl, 10) && atomic_load(&of_size[4]) == 10,
+    ok(all_of(run_many(&unknown_cl, 10), atomic_load(&of_size[4]) == 10),
        "one combined worker at a time: all have it");
     starpu_shutdown();
     unsetenv("STARPU_SINGLE_COMBINED_WORKER");
@@ -179,7 +179,7 @@ static void changing(void)
     unsigned context = starpu_sched_ctx_create(two, 2, "two", STARPU_SCHED_CTX_POLICY_NAME, "pheft", 0);
     starpu_sched_ctx_remove_workers(two, 2, 0);
     starpu_task_wait_for_all();
-    ok(!failed && atomic_load(&ended) == 50, "tasks under way when workers leave each end once");
+    ok(all_of(!failed, atomic_load(&ended) == 50), "tasks under way when workers leave each end once");
     is_int(one_by_one(&told_cl, 2), 10, "the two that are left work together");
     starpu_sched_ctx_set_context(&context);
     int here = run_many(&unknown_cl, 20);

@@ -72,13 +72,14 @@ static void each_once(const char *name)
     atomic_store(&failures, 0);
     submit_range(0, TASKS);
     starpu_task_wait_for_all();
-    ok(not_once() == 0 && failures == 0, "%s: each of %d tasks runs once", name, TASKS);
+    ok(all_of(not_once() == 0, failures == 0), "%s: each of %d tasks runs once", name, TASKS);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, submit_quarter, (void *)(intptr_t)(i + 1));
     submit_quarter(NULL);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
     starpu_task_wait_for_all();
-    ok(not_once() == 0 && failures == 0, "%s: each of %d tasks from four threads runs once", name, TASKS);
+    ok(all_of(not_once() == 0, failures == 0), "%s: each of %d tasks from four threads runs once", name,
+       TASKS);
 }
 
 static struct starpu_codelet stream_cl = {
@@ -123,7 +124,7 @@ static void placed(const char *name)
         failed |= starpu_task_submit(task);
     }
     starpu_task_wait_for_all();
-    ok(!failed && misplaced == 0, "%s: tasks for one worker, named or by can_execute, run there", name);
+    ok(all_of(!failed, misplaced == 0), "%s: tasks for one worker, named or by can_execute, run there", name);
 }
 
 static atomic_int both;
@@ -140,7 +141,7 @@ static void work_conserving(const char *name)
     atomic_store(&both, 0);
     for (int i = 0; i < 40; i++) failed |= starpu_task_insert(&meet_cl, 0);
     starpu_task_wait_for_all();
-    ok(!failed && both == 3, "%s: with many tasks both workers work", name);
+    ok(all_of(!failed, both == 3), "%s: with many tasks both workers work", name);
 }
 
 static void wakes_up(const char *name)
@@ -236,7 +237,8 @@ static void draws(const char *name)
     starpu_data_release(handle);
     starpu_data_unregister(handle);
     for (int i = 1; i < N; i++) moves += ran_on[i] != ran_on[i - 1];
-    ok(!failed && moves < N / 4, "%s: a chain mostly stays where it is (%d of %d moves)", name, moves, N);
+    ok(all_of(!failed, moves < N / 4), "%s: a chain mostly stays where it is (%d of %d moves)", name, moves,
+       N);
     starpu_shutdown();
 }
 
@@ -279,9 +281,9 @@ static void priorities(const struct policy_case *policy, int reach)
         rises += order_priority[i] > order_priority[i - 1];
         swaps += order_priority[i] == order_priority[i - 1] && order[i] < order[i - 1];
     }
-    ok(!failed && order_count == N, "%s: tasks of all priorities run on one worker", policy->name);
+    ok(all_of(!failed, order_count == N), "%s: tasks of all priorities run on one worker", policy->name);
     if (policy->by_priority)
-        ok(most > least && rises == 0, "%s: what is ready runs by falling priority, from %d to %d",
+        ok(all_of(most > least, rises == 0), "%s: what is ready runs by falling priority, from %d to %d",
            policy->name, most, least);
     if (policy->fifo)
         is_int(swaps, 0, "%s: tasks of equal priority run in the order of submission", policy->name);

@@ -132,7 +132,7 @@ static void in_a_context(void)
     is_int(atomic_load(&added), 2, "the copy hears of the workers of its context");
     starpu_sched_ctx_remove_workers(&both[1], 1, context);
     atomic_store(&ran, 0);
-    ok(done && runs(context), "and runs everything with two workers, and with one");
+    ok(all_of(done, runs(context)), "and runs everything with two workers, and with one");
     starpu_sched_ctx_delete(context);
     starpu_shutdown();
 }
@@ -157,17 +157,18 @@ static void ranges(void)
                  { "modular-heft", INT_MIN, INT_MAX } };
     for (unsigned i = 0; i < LENGTH(want); i++) {
         runtime_start(1, want[i].policy);
-        ok(STARPU_MIN_PRIO == want[i].least && STARPU_MAX_PRIO == want[i].most,
+        ok(all_of(STARPU_MIN_PRIO == want[i].least, STARPU_MAX_PRIO == want[i].most),
            "%s: priorities from %d to %d", want[i].policy, STARPU_MIN_PRIO, STARPU_MAX_PRIO);
         starpu_shutdown();
     }
     setenv("STARPU_MIN_PRIO", "-20", 1);
     setenv("STARPU_MAX_PRIO", "30", 1);
     runtime_start(1, "prio");
-    ok(STARPU_MIN_PRIO == -20 && STARPU_MAX_PRIO == 30, "STARPU_MIN_PRIO and STARPU_MAX_PRIO set the range");
+    ok(all_of(STARPU_MIN_PRIO == -20, STARPU_MAX_PRIO == 30),
+       "STARPU_MIN_PRIO and STARPU_MAX_PRIO set the range");
     starpu_shutdown();
     runtime_start(1, "eager");
-    ok(STARPU_MIN_PRIO == 0 && STARPU_MAX_PRIO == 0, "but not of a policy that does not sort");
+    ok(all_of(STARPU_MIN_PRIO == 0, STARPU_MAX_PRIO == 0), "but not of a policy that does not sort");
     starpu_shutdown();
     unsetenv("STARPU_MIN_PRIO");
     unsetenv("STARPU_MAX_PRIO");
@@ -202,7 +203,7 @@ static void front(bool named)
     gate_open(&gate);
     starpu_task_wait_for_all();
     for (int i = 0; i < 6; i++) same &= order[i] == want[i];
-    ok(!failed && same,
+    ok(all_of(!failed, same),
        "eager: tasks%s with a priority go to the front one after another (%d %d %d %d %d %d)",
        named ? " that name workers and" : "", order[0], order[1], order[2], order[3], order[4], order[5]);
     starpu_shutdown();

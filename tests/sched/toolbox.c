@@ -26,12 +26,12 @@ static void order(void)
     static const int priority[N] = { 0, 3, -1, 3, 0 }, sorted[N] = { 1, 3, 0, 4, 2 };
     starpu_st_fifo_taskq_t q = starpu_st_fifo_taskq_create();
     int right = 1;
-    ok(starpu_st_fifo_taskq_empty(q) && starpu_st_fifo_taskq_pop_local_task(q) == NULL,
+    ok(all_of(starpu_st_fifo_taskq_empty(q), starpu_st_fifo_taskq_pop_local_task(q) == NULL),
        "a new queue is empty");
     for (int i = 0; i < N; i++) starpu_st_fifo_taskq_push_back_task(q, task[i]);
     is_int((int)starpu_st_fifo_ntasks_get(q), N, "it counts its tasks");
     for (int i = 0; i < N; i++) right &= starpu_st_fifo_taskq_pop_local_task(q) == task[i];
-    ok(right && starpu_st_fifo_nprocessed_get(q) == N, "tasks come in their order, and are counted");
+    ok(all_of(right, starpu_st_fifo_nprocessed_get(q) == N), "tasks come in their order, and are counted");
     for (int i = 0; i < N; i++) {
         task[i]->priority = priority[i];
         starpu_st_fifo_taskq_push_sorted_task(q, task[i]);
@@ -48,11 +48,11 @@ static void who(void)
     starpu_st_fifo_taskq_push_task(q, task[0]);
     starpu_st_fifo_taskq_push_task(q, task[1]);
     starpu_st_fifo_taskq_push_task(q, task[2]);
-    ok(starpu_st_fifo_taskq_pop_this_task(q, 0, task[0]) == 0 && starpu_st_fifo_ntasks_get(q) == 3,
+    ok(all_of(starpu_st_fifo_taskq_pop_this_task(q, 0, task[0]) == 0, starpu_st_fifo_ntasks_get(q) == 3),
        "a task is not taken for a worker that cannot execute it");
-    ok(starpu_st_fifo_taskq_pop_task(q, 0) == task[1] && starpu_st_fifo_taskq_pop_task(q, 1) == task[0],
+    ok(all_of(starpu_st_fifo_taskq_pop_task(q, 0) == task[1], starpu_st_fifo_taskq_pop_task(q, 1) == task[0]),
        "a worker gets the first task that it can execute");
-    ok(starpu_st_fifo_taskq_pop_this_task(q, 0, task[2]) == 1 && starpu_st_fifo_taskq_empty(q),
+    ok(all_of(starpu_st_fifo_taskq_pop_this_task(q, 0, task[2]) == 1, starpu_st_fifo_taskq_empty(q)),
        "a given task is taken out");
     task[0]->cl = &any_cl;
     starpu_st_fifo_taskq_destroy(q);

@@ -225,7 +225,7 @@ static void through_the_policy(void)
                         traces[i].after_worker != traces[i].function_worker;
     }
     if (wrong_order) diag("the first task went through %s", traces[0].letters);
-    ok(!failed && wrong_order == 0,
+    ok(all_of(!failed, wrong_order == 0),
        "submit_hook, push, pop, pre_exec_hook, function, post_exec_hook: each once, in this order");
     is_int(wrong_worker, 0, "the hooks around the function are called by its worker");
 }
@@ -249,7 +249,7 @@ static void past_the_policy(void)
         wrong_worker += traces[i].notified_worker != i % workers || traces[i].function_worker != i % workers;
     }
     if (wrong_order) diag("the first task went through %s", traces[0].letters);
-    ok(!failed && wrong_order == 0,
+    ok(all_of(!failed, wrong_order == 0),
        "a task for one worker is notified instead of pushed and popped, and has the hooks");
     is_int(wrong_worker, 0, "the notification names that worker, and the task runs there");
 }
@@ -267,7 +267,7 @@ static void pushed_when_ready(void)
     starpu_task_declare_deps_array(task, 1, &head);
     int failed = starpu_task_submit(task) | starpu_task_submit(head);
     gate_wait_entered(&gate, 1);
-    ok(!failed && strcmp(traces[0].letters, "S") == 0,
+    ok(all_of(!failed, strcmp(traces[0].letters, "S") == 0),
        "a task that waits for another has seen submit_hook only");
     gate_open(&gate);
     starpu_task_wait_for_all();
@@ -342,14 +342,14 @@ static void policy_decides(void)
     starpu_shutdown();
     take_newest = 0;
     for (int i = 0; i < 100; i++) wrong += order[i] != 99 - i;
-    ok(!failed && wrong == 0, "the policy alone decides the order: the newest first");
+    ok(all_of(!failed, wrong == 0), "the policy alone decides the order: the newest first");
 }
 
 static void with_central_list(void)
 {
     start(&central_policy, 2);
     int workers = (int)starpu_worker_get_count();
-    ok(inits == 1 && add_before_init == 0, "init_sched is called once, before add_workers");
+    ok(all_of(inits == 1, add_before_init == 0), "init_sched is called once, before add_workers");
     is_int(added, workers, "add_workers is called for all workers");
     through_the_policy();
     past_the_policy();
@@ -361,7 +361,7 @@ static void with_central_list(void)
     workers_are_woken("starpu_wake_worker_relax_light");
     is_int(pops_off_worker, 0, "pop_task is called by workers");
     starpu_shutdown();
-    ok(deinits == 1 && removed == workers,
+    ok(all_of(deinits == 1, removed == workers),
        "at shutdown remove_workers is called for all workers, and deinit_sched once");
     is_int(wrong_context, 0, "every method got the context that init_sched got");
 }
