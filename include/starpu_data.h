@@ -93,15 +93,18 @@ void starpu_data_unregister_submit(starpu_data_handle_t handle);
 void starpu_data_deinitialize(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned. Out of memory, while another one is under way: orrery_set_error_hook(). */
+ * partitioned or unregistered already. Out of memory, while another one is under way:
+ * orrery_set_error_hook(). */
 void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 
 /* Waits for all tasks on the data, but those without sequential consistency that cannot start yet, then
- * frees every copy the runtime allocated: the value is lost. Blocks. */
+ * frees every copy the runtime allocated: the value is lost. Blocks. Refused, with a message, for data that
+ * is partitioned or unregistered already. */
 void starpu_data_invalidate(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned. Out of memory, while another one is under way: orrery_set_error_hook(). */
+ * partitioned or unregistered already. Out of memory, while another one is under way:
+ * orrery_set_error_hook(). */
 void starpu_data_invalidate_submit(starpu_data_handle_t handle);
 
 /* Tells the runtime whether the data should be kept in device memories rather than evicted (1, the
@@ -137,8 +140,9 @@ struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_hand
 /* Waits until the data can be accessed in `mode` after the tasks submitted before, and makes it
  * valid in main memory. Every success is paired with starpu_data_release(). Blocks. Returns 0; or, with
  * nothing acquired: -EDEADLK in a task body or callback; -EINVAL: the handle is not registered, the data is
- * partitioned, `mode` is none of STARPU_R, STARPU_W, STARPU_RW, STARPU_REDUX (with methods), or it is to be
- * read and has no value; -ENOMEM, or another negative value: it could not be brought. */
+ * partitioned or unregistered already (starpu_data_unregister_submit()), `mode` is none of STARPU_R,
+ * STARPU_W, STARPU_RW, STARPU_REDUX (with methods), or it is to be read and has no value; -ENOMEM, or another
+ * negative value: it could not be brought. */
 int starpu_data_acquire(starpu_data_handle_t handle, enum starpu_data_access_mode mode);
 
 /* Same on memory node `node` (or STARPU_ACQUIRE_NO_NODE). Blocks. Returns the same; -EINVAL also: there is no
