@@ -188,7 +188,7 @@ int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starp
                                  : "the mode is none of STARPU_R, STARPU_W, STARPU_RW");
         return -EINVAL;
     }
-    struct request *q = orr_calloc(1, sizeof *q);
+    struct request *q = orr_block_calloc(sizeof *q);
     if (!q) return -ENOMEM;
     q->access.group = ORR_GROUP_READ;
     q->access.waiter.granted = request_granted;
@@ -204,7 +204,7 @@ int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starp
                             .prio = prio };
     if (reads) orr_data_announce(h, STARPU_R);
     int granted = orr_data_join(h, &q->access);
-    if (granted < 0) orr_free(q);
+    if (granted < 0) orr_block_free(q, sizeof *q);
     if (granted > 0) request_granted(&q->access.waiter);
     return granted < 0 ? granted : 0;
 }

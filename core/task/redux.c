@@ -129,7 +129,7 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
         c = orr_data_create(h->ops, -1, h->replicates[STARPU_MAIN_RAM].interface);
         if (!c) return NULL;
     }
-    if (orr_codelet_check(h->rare->init_cl) || initialise(h, c)) {
+    if (orr_codelet_check(h->rare->init_cl) < 0 || initialise(h, c)) {
         if (!*slot) orr_data_destroy(c);
         return NULL;
     }

@@ -303,7 +303,7 @@ int starpu_combined_worker_can_execute_task(unsigned workerid, struct starpu_tas
     const struct orr_combined *c = orr_combined_get(workerid);
     if (!c) return starpu_worker_can_execute_task(workerid, task, nimpl);
     if (!task || !task->cl) return 0; /* nothing to share */
-    struct orr_task *t = orr_codelet_check(task->cl) == 0 ? orr_task_private(task) : NULL;
+    struct orr_task *t = orr_codelet_check(task->cl) >= 0 ? orr_task_private(task) : NULL;
     return t && orr_combined_can_run(c, t, nimpl);
 }
 

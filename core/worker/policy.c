@@ -197,7 +197,7 @@ int starpu_worker_can_execute_task(unsigned workerid, struct starpu_task *task, 
     struct orr_worker *w = worker_of(workerid);
     if (!w || nimpl >= STARPU_MAXIMPLEMENTATIONS) return 0;
     if (!task->cl) return nimpl == 0; /* nothing to run */
-    struct orr_task *t = orr_codelet_check(task->cl) == 0 ? orr_task_private(task) : NULL;
+    struct orr_task *t = orr_codelet_check(task->cl) >= 0 ? orr_task_private(task) : NULL;
     return t && orr_worker_can_run_impl(w, t, nimpl);
 }
 

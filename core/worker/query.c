@@ -112,7 +112,7 @@ unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type)
 
 unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype type, const struct starpu_task *task)
 {
-    if (!task->cl || orr_codelet_check(task->cl) != 0) return 0;
+    if (!task->cl || orr_codelet_check(task->cl) < 0) return 0;
     return (orr_task_where(task) & STARPU_WORKER_TO_MASK(type)) != 0;
 }
 

@@ -64,6 +64,48 @@ static int submit_many(const struct starpu_codelet *cl, starpu_data_handle_t han
     return failed;
 }
 
+static int can(const struct starpu_codelet *cl)
+{
+    struct starpu_task *t = starpu_task_create();
+    t->cl = (struct starpu_codelet *)cl;
+    int can = starpu_worker_can_execute_task(0, t, 0);
+    starpu_task_destroy(t);
+    return can;
+}
+
+static void zero_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+
+static void sum_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+
+static const struct starpu_codelet zero = {
+    .checked = 1, .where = STARPU_CPU, .cpu_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W }
+};
+static const struct starpu_codelet sum = { .checked = 1,
+                                           .where = STARPU_CPU,
+                                           .cpu_funcs = { sum_func },
+                                           .nbuffers = 2,
+                                           .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R } };
+static const struct starpu_codelet contribute = {
+    .checked = 1, .where = STARPU_CPU, .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_REDUX }
+};
+
+static void reduction(const char *policy)
+{
+    int value = 1000;
+    starpu_data_handle_t handle;
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_data_set_reduction_methods(handle, (struct starpu_codelet *)&sum, (struct starpu_codelet *)&zero);
+    int failed = submit_many(&contribute, handle, 20);
+    starpu_data_unregister(handle);
+    ok(all_of(failed == 0, value == 1020), "%s: contributions are added up by them (%d)", policy, value);
+}
+
 static void constant(const char *policy)
 {
     int value = 0;
@@ -71,6 +113,8 @@ static void constant(const char *policy)
     runtime_start(2, policy);
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     ok(all_of(submit_many(&plain, NULL, 50) == 0, ran == 50), "%s: constant codelets run", policy);
+    is_int(can(&plain), 1, "%s: policies are told that a worker can execute them", policy);
+    is_int(can(&nothing), 0, "%s: but not one without a function", policy);
     ok(all_of(submit_many(&says_nothing, NULL, 50) == 0, ran == 50), "%s: those that do not say where, too",
        policy);
     ok(all_of(submit_many(&with_data, handle, 50) == 0, ran == 100), "%s: those with data and a callback",
@@ -79,6 +123,7 @@ static void constant(const char *policy)
     is_int(submit_many(&nothing, NULL, 1), 1, "%s: one without a function is refused", policy);
     starpu_data_unregister(handle);
     is_int(value, 50, "%s: data is as it should be", policy);
+    reduction(policy);
     starpu_shutdown();
 }
 
