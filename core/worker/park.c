@@ -42,7 +42,7 @@
 #include "core/worker/wait.h"
 
 enum { PAUSES_BETWEEN_LOOKS = 4, PAUSES_BEFORE_SEARCHING = 96, GATHERING_MOST = 3 };
-enum { LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
+enum { LOOKS_PER_YIELD = 4, LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
 enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
 static const double search_us = 120.0, yield_is_long_us = 25.0;
 
@@ -253,17 +253,19 @@ static bool must_leave(struct orr_worker *w)
 }
 
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
- * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it.
- * *calls_out: of orr_lot, before it polled for the last time. */
+ * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it. What
+ * that moved may have made a task ready: it looks for that before it yields, but for a function that always
+ * wants to be called again. *calls_out: of orr_lot, before it polled for the last time. */
 static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 {
     uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
     uint64_t until = orr_ticks() + search_ticks;
-    for (;;) {
+    for (unsigned moved = 0;;) {
         struct orr_task *t = orr_worker_next(w);
         if (t || must_leave(w)) return t;
         *calls_out = orr_load_seq(&orr_lot.calls);
         bool again = orr_progress_poll();
+        if (again && ++moved % LOOKS_PER_YIELD) continue;
         uint64_t before = orr_ticks();
         sched_yield();
         uint64_t now = orr_ticks();
@@ -489,7 +491,7 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
     return NULL;
 }
 
-/* Looks without telling anybody: what comes at once costs others nothing.
+/* Looks without telling anybody, for messages as well: what comes at once costs others nothing.
  *
  * But for each look the cores pass the queue's lines to and fro, and those of the task, and of the data that
  * it shares with the next one. A worker that takes tasks as fast as they are submitted, one by one, makes
@@ -503,7 +505,8 @@ static struct orr_task *look_briefly(struct orr_worker *w)
     if (!several) w->gathering = 0;
     unsigned pauses = PAUSES_BETWEEN_LOOKS << w->gathering;
     for (unsigned paused = 0; paused < PAUSES_BEFORE_SEARCHING; paused += pauses) {
-        for (unsigned k = 0; k < pauses; k++) orr_cpu_relax();
+        if (!orr_progress_poll())
+            for (unsigned k = 0; k < pauses; k++) orr_cpu_relax();
         struct orr_task *t = orr_worker_next(w);
         if (t) {
             if (paused > 0)
