@@ -73,7 +73,7 @@ static void forget_places(struct orr_data *h, void *arg)
 void orr_cache_written(struct orr_data *h)
 {
     forget_places(h, NULL);
-    if (orr_unlikely(h->parent || h->partitioned || orr_load_relaxed(&h->queue.planned)))
+    if (orr_unlikely(h->parent || h->partitioned || orr_load_relaxed(&h->planned)))
         orr_partition_relatives(h, forget_places, NULL);
 }
 
