@@ -13,7 +13,9 @@
  *
  * Who adds a task counts it, then looks who sleeps; who goes to sleep says so, then looks at the counts (all
  * seq_cst): either the worker that goes to sleep becomes the guard, or it is appointed. A guard that leaves
- * or retires looks at the counts after it has said so. */
+ * or retires looks at the counts after it has said so.
+ *
+ * guard.pml, beside this file, is a model of it for spin: change both. */
 #include "core/perf/arch.h"
 #include "core/worker/park.h"
 #include "sched/components/flow.h"
@@ -84,14 +86,16 @@ static bool is_parked(unsigned w)
     return orr_load_seq(&orr_lot.who[w / 64]) >> (w % 64) & 1;
 }
 
-/* The last one that sleeps: the first is woken next. */
+/* The last one that sleeps: the first is woken next. One that was woken meanwhile is none; others may have
+ * gone to sleep believing that it is: the search begins anew. */
 static void appoint(struct orr_tree *tree)
 {
     for (unsigned w = orr_worker_count; w-- > 0;) {
         uint32_t nobody = 0, it = w + 1;
         if (!starpu_bitmap_get(tree->pub.workers, (int)w) || !is_parked(w)) continue;
         if (!orr_cas_seq(&tree->guard, &nobody, it) || orr_watch_appoint(&orr_workers[w])) return;
-        orr_cas_seq(&tree->guard, &it, 0); /* it was woken meanwhile, and looks before it sleeps */
+        orr_cas_seq(&tree->guard, &it, 0);
+        w = orr_worker_count;
     }
 }
 
