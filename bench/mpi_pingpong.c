@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         starpu_mpi_barrier(MPI_COMM_WORLD);
         double start = now();
         hop(count, handle);
-        starpu_mpi_barrier(MPI_COMM_WORLD);
+        starpu_mpi_wait_for_all(MPI_COMM_WORLD); /* a barrier waits for ranks, not for messages */
         if (k >= 0) us[k] = (now() - start) / (double)count * 1e6;
     }
     starpu_data_unregister(handle);
