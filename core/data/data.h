@@ -101,7 +101,7 @@ enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
 static inline bool orr_data_valid(const struct orr_data *h)
 {
-    return h && h->magic == ORR_DATA_MAGIC;
+    return h && (uintptr_t)h % _Alignof(struct orr_data) == 0 && h->magic == ORR_DATA_MAGIC;
 }
 
 /* The rare part, allocated if need be; NULL when out of memory. */
