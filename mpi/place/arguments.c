@@ -55,8 +55,6 @@ static void read_rank(struct orr_arguments *a, int rank)
 static int read_other(struct orr_arguments *a, struct starpu_codelet *cl, int kind, va_list *ap)
 {
     switch (kind) {
-    case STARPU_TASK_FILE: a->file = va_arg(*ap, const char *); return 0;
-    case STARPU_TASK_LINE: a->line = va_arg(*ap, int); return 0;
     case STARPU_PRIORITY: a->priority = va_arg(*ap, int); return 0;
     case STARPU_EXECUTE_ON_NODE: read_rank(a, va_arg(*ap, int)); return 0;
     case STARPU_NODE_SELECTION_POLICY: a->policy = va_arg(*ap, int); return 0;

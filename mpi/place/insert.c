@@ -74,25 +74,37 @@ static int submit_here(struct starpu_task *task)
 
 /* ---- insertions ---- */
 
-int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+/* All of an insertion that lies before the task: as orr_owner_place, or what failed. *task_out: the task, if
+ * this rank runs it, else NULL. */
+static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct orr_arguments *a,
+                        int *xrank_out, struct starpu_task **task_out)
 {
-    struct orr_arguments a;
-    int xrank;
     va_list again, list;
     va_copy(again, ap);
     va_copy(list, ap);
-    int r = read_and_place(c, cl, &a, &list, &xrank);
-    if (orr_likely(r >= 0)) note(c, cl, &a, xrank);
+    *task_out = NULL;
+    int r = read_and_place(c, cl, a, &list, xrank_out);
+    if (orr_likely(r >= 0)) note(c, cl, a, *xrank_out);
     if (r > 0) {
-        r = exchange(c, &a, xrank, orr_exchange_before);
-        if (!r && runs_here(c, xrank)) {
-            struct starpu_task *task = orr_task_build_v(cl, 0, again);
-            r = task ? submit_here(task) : -EINVAL;
-        }
-        if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
+        int status = exchange(c, a, *xrank_out, orr_exchange_before);
+        if (!status && runs_here(c, *xrank_out) && !(*task_out = orr_task_build_v(cl, 0, again)))
+            status = -EINVAL;
+        if (status) r = status;
     }
     va_end(list);
     va_end(again);
+    return r;
+}
+
+int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+{
+    struct orr_arguments a;
+    struct starpu_task *task;
+    int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
+    if (r > 0) {
+        r = task ? submit_here(task) : 0;
+        if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
+    }
     orr_arguments_fini(&a);
     return r;
 }
@@ -100,21 +112,9 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct starpu_task **task_out)
 {
     struct orr_arguments a;
-    int xrank;
-    va_list again, list;
-    va_copy(again, ap);
-    va_copy(list, ap);
-    *task_out = NULL;
-    int r = read_and_place(c, cl, &a, &list, &xrank);
-    if (r >= 0) note(c, cl, &a, xrank);
-    if (r > 0) {
-        r = exchange(c, &a, xrank, orr_exchange_before);
-        if (!r && runs_here(c, xrank) && !(*task_out = orr_task_build_v(cl, 0, again))) r = -EINVAL;
-    }
-    va_end(list);
-    va_end(again);
+    int xrank, r = begin(c, cl, ap, &a, &xrank, task_out);
     orr_arguments_fini(&a);
-    return r;
+    return r > 0 ? 0 : r;
 }
 
 int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
