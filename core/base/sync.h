@@ -19,8 +19,12 @@
 
 #include "core/base/export.h"
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__)
 #define ORR_WATCH_LOCKS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ORR_WATCH_LOCKS
+#endif
 #endif
 
 #define ORR_CACHE_LINE 64
