@@ -229,8 +229,9 @@ void starpu_wait_initialized(void);
  * bodies and callbacks it is refused with a message, as it is while the runtime is not initialised. */
 void starpu_shutdown(void);
 
-/* Stop handing tasks to workers, which sleep until resume; tasks that run go on. The calls nest; outside of
- * starpu_init() and starpu_shutdown() they do nothing. */
+/* Stop handing tasks to workers, which sleep until resume. Tasks that run go on, and a worker may still begin
+ * one that was submitted before; what is submitted after starpu_pause() returned does not run before
+ * starpu_resume(). The calls nest; outside of starpu_init() and starpu_shutdown() they do nothing. */
 void starpu_pause(void);
 void starpu_resume(void);
 

@@ -24,7 +24,8 @@
  * take from others. Who is about to sleep asks as well, and becomes the watchman if need be; who gives a task
  * to a worker that is awake appoints one (orr_watch_appoint). The handshakes are those of the sentry.
  *
- * park.pml, beside this file, is a model of it all for spin: change both.
+ * park.pml, beside this file, is a model for spin of all but the watchmen, who are in
+ * sched/components/guard.pml with those that appoint them: change both sides.
  *
  * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
  * sleeps at once. */
