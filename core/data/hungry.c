@@ -2,7 +2,7 @@
 /* hungry.c: transfers that wait for memory of a device.
  * Threads: any; one at a time serves a node. Owns: the lists of the hungry, in orr_memories. Not here: which
  * copies make place (eviction.c), the transfers themselves (transfer.c), whose turn it is to load
- * (core/worker/device.c).
+ * (core/worker/inputs.c).
  *
  * Who holds memory of a device while waiting for something, and why that ends:
  *

@@ -12,8 +12,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
-#include "core/worker/device.h"
 #include "core/worker/group.h"
+#include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/profile.h"
 

@@ -30,7 +30,7 @@
 #include "core/task/ready_soon.h"
 #include "core/topo/topo.h"
 #include "core/worker/counters.h"
-#include "core/worker/device.h"
+#include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* running.c: one task, from its inputs to its end, on the worker that is to run it.
  * Threads: the worker's. Owns: what is known of the duration of codelets. Not here: pipelines of devices
- * (device.c), parallel bodies (parallel.c), what an end releases (core/task/complete.c). */
+ * (device.c), bringing inputs (inputs.c), parallel bodies (parallel.c), what an end releases
+ * (core/task/complete.c). */
 #include "core/worker/worker.h"
 
 #include <math.h>
@@ -9,8 +10,8 @@
 #include "core/base/clock.h"
 #include "core/task/perf.h"
 #include "core/task/ready_soon.h"
-#include "core/worker/device.h"
 #include "core/worker/driver.h"
+#include "core/worker/inputs.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"

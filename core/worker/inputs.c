@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* inputs.c: loading a task's data, in the layouts that it uses, and ending their use.
+ * Threads: the worker's; fetches end on any. Owns: nothing; a load is its caller's. Not here: which task is
+ * loaded when (device.c), how a body is run (running.c).
+ *
+ * A task is loaded by starting a fetch for each of its data, when it has the turn of each device's node on
+ * which it has some (core/data/hungry.c, which may also ask it to give everything back and to begin again). A
+ * task that is loaded needs nothing more to run, so memory comes back. */
+#include "core/worker/inputs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/coherency.h"
+#include "core/data/layouts.h"
+#include "core/task/redux.h"
+
+/* ---- what a task uses, and where ---- */
+
+/* One datum of a task: what is fetched for it. */
+struct input {
+    struct orr_data *data; /* the handle, or the worker's private part of it */
+    int node;              /* -1: nothing is fetched */
+    int mode;
+};
+
+static bool valid_on(struct orr_data *h, unsigned node)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool valid = node < h->nnodes && h->replicates[node].state != ORR_INVALID;
+    orr_spin_unlock(&h->queue.lock);
+    return valid;
+}
+
+static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct orr_data *h)
+{
+    if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)w->node;
+    int wanted = orr_task_wanted_node(t->pub, i);
+    if (wanted >= 0) return wanted < (int)h->nnodes ? wanted : (int)w->node;
+    switch (wanted) {
+    case STARPU_SPECIFIC_NODE_CPU:
+    case STARPU_SPECIFIC_NODE_SLOW: return STARPU_MAIN_RAM;
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
+        return !valid_on(h, w->node) && valid_on(h, STARPU_MAIN_RAM) ? STARPU_MAIN_RAM : (int)w->node;
+    case STARPU_SPECIFIC_NODE_NONE: return -1;
+    default: return (int)w->node;
+    }
+}
+
+/* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */
+static const struct orr_access *access_to(struct orr_task *t, const struct orr_data *h)
+{
+    const struct orr_access *a = orr_task_accesses(t);
+    unsigned first = 0, end = t->naccesses;
+    while (first < end) {
+        unsigned middle = (first + end) / 2;
+        struct orr_data *there = STARPU_TASK_GET_HANDLE(t->pub, a[middle].index);
+        if (there == h) return &a[middle];
+        if (there < h)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
+/* Everything that the task does with handle h: it may name one several times. */
+static int combined_mode(struct orr_task *t, struct orr_data *h, unsigned n)
+{
+    const struct orr_access *a = access_to(t, h);
+    int mode = a ? a->mode : 0;
+    for (unsigned i = 0; !a && i < n; i++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, i) == h) mode |= STARPU_TASK_GET_MODE(t->pub, i);
+    return mode & ORR_TASK_MODES;
+}
+
+static bool named_before(struct orr_task *t, unsigned i)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    const struct orr_access *a = access_to(t, h);
+    if (a) return a->index < i;
+    for (unsigned j = 0; j < i; j++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == h) return true;
+    return false;
+}
+
+/* Datum i for worker w. 0, -ENOMEM, or another error that was reported. */
+static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsigned n, struct input *out)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    int mode = combined_mode(t, h, n);
+    *out = (struct input){ .data = h, .node = node_for(w, t, i, h), .mode = mode };
+    if (mode & STARPU_SCRATCH) {
+        out->data = orr_data_scratch(h, (unsigned)w->id);
+        out->mode = STARPU_SCRATCH;
+    } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
+        out->data = orr_redux_contribution(h, (unsigned)w->id);
+        out->mode = STARPU_RW;
+    } else if (!mode) {
+        out->node = -1;
+    }
+    return out->data ? 0 : -ENOMEM;
+}
+
+/* ---- loading ---- */
+
+static void turn_take_back(struct orr_input_load *l)
+{
+    for (; l->turns; l->turns &= l->turns - 1) orr_memory_load_end((unsigned)__builtin_ctz(l->turns));
+}
+
+bool orr_inputs_turn(struct orr_input_load *l)
+{
+    for (uint32_t left = l->nodes; left; left &= left - 1) {
+        unsigned node = (unsigned)__builtin_ctz(left);
+        if (!orr_memory_load_begin(node, l->fetches, l->count)) {
+            turn_take_back(l);
+            return false;
+        }
+        l->turns |= UINT32_C(1) << node;
+    }
+    return true;
+}
+
+/* All fetches of l are over: its task has its data, or none of them. l may be gone on return. */
+static void load_over(struct orr_input_load *l)
+{
+    turn_take_back(l);
+    for (unsigned i = 0; orr_load_relaxed(&l->status) && i < l->count; i++) {
+        struct orr_fetch *f = &l->fetches[i];
+        if (f->pinned)
+            orr_fetch_end(f->handle, f->node, f->mode & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R);
+    }
+    orr_event_set(&l->loaded);
+}
+
+static void input_arrived(struct orr_fetch *f, int status)
+{
+    struct orr_input_load *l = f->arg;
+    if (status) orr_store_relaxed(&l->status, status);
+    if (orr_sub_acq_rel(&l->left, 1) == 1) load_over(l);
+}
+
+int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct orr_task *t, bool quiet)
+{
+    struct starpu_task *p = t->pub;
+    unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    void **itf = STARPU_TASK_GET_INTERFACES(p);
+    l->worker = w;
+    l->task = t;
+    l->count = 0;
+    l->heap = n > ORR_INLINE_FETCHES;
+    l->nodes = l->turns = 0;
+    l->fetches = l->heap ? orr_calloc(n, sizeof *l->fetches) : l->inline_fetches;
+    if (!l->fetches) return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        struct input in;
+        int r = input_of(w, t, i, n, &in);
+        if (r) {
+            if (l->heap) orr_free(l->fetches);
+            l->heap = false;
+            return r;
+        }
+        itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
+        if (in.node < 0 || named_before(t, i)) continue;
+        if (orr_unlikely(in.data->formats)) t->flags |= ORR_TF_FORMATS;
+        l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
+                                                     .handle = in.data,
+                                                     .node = (uint16_t)in.node,
+                                                     .mode = (uint16_t)in.mode,
+                                                     .quiet = quiet,
+                                                     .layout = ORR_LAYOUT_ANY,
+                                                     .set = l->fetches,
+                                                     .arg = l };
+        if (in.node != STARPU_MAIN_RAM) l->nodes |= UINT32_C(1) << in.node;
+    }
+    for (unsigned i = 0; i < l->count; i++) l->fetches[i].set_count = (uint16_t)l->count;
+    return 0;
+}
+
+void orr_inputs_start(struct orr_input_load *l)
+{
+    orr_event_init(&l->loaded);
+    orr_store_relaxed(&l->status, 0);
+    orr_store_relaxed(&l->left, (int)l->count + 1);
+    unsigned settled = 1; /* 1: this function itself */
+    for (unsigned i = 0; i < l->count; i++) {
+        int r = orr_fetch_start(&l->fetches[i]);
+        if (r < 0) orr_store_relaxed(&l->status, r);
+        if (r) settled++;
+    }
+    if (orr_sub_acq_rel(&l->left, (int)settled) == (int)settled) load_over(l);
+}
+
+int orr_inputs_finish(struct orr_input_load *l)
+{
+    int status = orr_load_relaxed(&l->status);
+    if (l->heap) orr_free(l->fetches);
+    if (status == 0) l->task->flags = (l->task->flags | ORR_TF_FETCHED) & ~(uint32_t)ORR_TF_PLAIN;
+    return status;
+}
+
+void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, uint64_t *since)
+{
+    enum { NAP_NS = 50000 };
+    uint64_t now = orr_ticks();
+    bool moved = poll();
+    if (moved || *since == 0) {
+        *since = moved ? 0 : now;
+        return;
+    }
+    orr_store_relaxed(&w->waits_for_data, true);
+    if (now - *since < orr_us_to_ticks(200))
+        sched_yield();
+    else if (e)
+        orr_event_nap(e, NAP_NS);
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    orr_store_relaxed(&w->waits_for_data, false);
+}
+
+static int load_blocking(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_input_load l;
+    int r = orr_inputs_prepare(&l, w, t, false);
+    if (r) return r;
+    do {
+        uint64_t since = 0;
+        while (!orr_inputs_turn(&l)) orr_inputs_wait(w, orr_transfers_poll, NULL, &since);
+        orr_inputs_start(&l);
+        while (!orr_event_is_set(&l.loaded)) orr_inputs_wait(w, orr_transfers_poll, &l.loaded, &since);
+    } while (orr_load_relaxed(&l.status) == -EAGAIN);
+    return orr_inputs_finish(&l);
+}
+
+/* The node whose interface a task was given; -1: none of h's. */
+static int node_given(struct orr_data *h, const void *itf)
+{
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (h->replicates[n].interface == itf) return (int)n;
+    return -1;
+}
+
+/* What was fetched as datum i. False: nothing. */
+static bool was_fetched(struct orr_worker *w, struct orr_task *t, unsigned i, unsigned n, struct input *out)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    int mode = combined_mode(t, h, n);
+    if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) return false;
+    if (mode & STARPU_SCRATCH) {
+        h = h->rare->scratch_per_worker[w->id];
+        mode = STARPU_SCRATCH;
+    } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
+        h = h->rare->redux_per_worker[w->id];
+        mode = STARPU_RW;
+    }
+    *out = (struct input){ .data = h,
+                           .node = node_given(h, STARPU_TASK_GET_INTERFACES(t->pub)[i]),
+                           .mode = mode };
+    return out->node >= 0;
+}
+
+/* ---- layouts ---- */
+
+/* The layout in which t's implementation on w sees h on a node. */
+static unsigned layout_for(struct orr_worker *w, struct orr_task *t, struct orr_data *h, unsigned node)
+{
+    return orr_worker_borrows(w, t->pub->cl) ? ORR_LAYOUT_CPU : orr_layout_of_node(h, node);
+}
+
+static int convert_input(struct orr_worker *w, struct orr_task *t, const struct input *in)
+{
+    struct orr_data *h = in->data;
+    unsigned node = (unsigned)in->node, layout = layout_for(w, t, h, node);
+    int r = in->mode & STARPU_R ? orr_fetch_layout(h, node, layout) : 0;
+    if (r || !(in->mode & (STARPU_W | STARPU_SCRATCH))) return r;
+    orr_spin_lock(&h->queue.lock);
+    orr_layouts_set(h, node, layout); /* the others are no longer true */
+    orr_spin_unlock(&h->queue.lock);
+    return 0;
+}
+
+/* Multiformat data that were fetched are put into the layout that t uses, here, on its worker; that needs no
+ * memory and waits for other conversions only. On an error the uses are ended. */
+static int convert_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    int r = 0;
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        struct input in;
+        if (was_fetched(w, t, i, n, &in) && in.data->formats) r = convert_input(w, t, &in);
+    }
+    if (r == 0) return 0;
+    orr_task_inputs_done(w, t);
+    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    return r;
+}
+
+int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
+{
+    int r = t->flags & ORR_TF_FETCHED ? 0 : load_blocking(w, t);
+    return r == 0 && orr_unlikely(t->flags & ORR_TF_FORMATS) ? convert_inputs(w, t) : r;
+}
+
+/* The datum of t that has no value; NULL: they all have one. */
+static struct orr_data *without_value(struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        if ((combined_mode(t, h, n) & STARPU_R) && !h->initialized) return h;
+    }
+    return NULL;
+}
+
+void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status)
+{
+    struct orr_data *none = status == -ENODATA ? without_value(t) : NULL;
+    orr_task_fail(t, status);
+    orr_fatal(
+        "task %s on worker %d: its data could not be brought to memory node %u (%s); it has not run, and "
+        "what it was to write has no value",
+        orr_task_name(t), w->id, w->node, none ? orr_data_why_none(none) : strerror(-status));
+}
+
+void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        struct input in;
+        if (was_fetched(w, t, i, n, &in)) orr_fetch_end(in.data, (unsigned)in.node, in.mode);
+    }
+}

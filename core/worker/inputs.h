@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* inputs.h: bringing a task's data to where its worker sees them, and ending their use after its body.
+ * Threads: the worker's; fetches end on any. Owns: the shape of a load. Not here: what is valid where
+ * (core/data/coherency.h), the pipelines of device workers (device.h), how a body is run (worker.h). */
+#ifndef ORR_WORKER_INPUTS_H
+#define ORR_WORKER_INPUTS_H
+
+#include "core/base/sync.h"
+#include "core/data/coherency.h"
+#include "core/worker/worker.h"
+
+enum { ORR_INLINE_FETCHES = 8 };
+
+/* A task whose data are on their way. */
+struct orr_input_load {
+    struct orr_worker *worker;
+    struct orr_task *task;
+    struct orr_fetch *fetches; /* inline_fetches or heap */
+    unsigned count;
+    uint32_t nodes, turns; /* devices' nodes that it uses; whose turn it has */
+    bool heap;
+    _Atomic int left;   /* fetches outstanding; publishes status */
+    _Atomic int status; /* the first error */
+    struct orr_event loaded;
+    struct orr_fetch inline_fetches[ORR_INLINE_FETCHES];
+};
+
+/* Brings what t needs to the nodes where worker w uses it, pins it there and fills in t's interfaces; sets
+ * ORR_TF_FETCHED. Does nothing when that is set. Blocks, driving transfers meanwhile. 0, or -ENOMEM,
+ * -ENODATA, -EIO with nothing pinned. */
+int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t);
+
+/* Says that it could not, with this status, and has t fail. */
+void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status);
+
+/* Ends the uses that orr_fetch_task_inputs began, after t's body; the caller clears ORR_TF_FETCHED. */
+void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t);
+
+/* The same in pieces, for who does other things meanwhile: the list of fetches and the interfaces of the
+ * task, nothing is started; 0 or -errno. */
+int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct orr_task *t, bool quiet);
+/* Whether l may load on all its nodes now. */
+bool orr_inputs_turn(struct orr_input_load *l);
+/* Starts the fetches. l must stay where it is until it is loaded: then the status says how it went; -EAGAIN:
+ * it gave back what it had, take the turn and start again. */
+void orr_inputs_start(struct orr_input_load *l);
+/* Ends a load that is over. Returns its status. */
+int orr_inputs_finish(struct orr_input_load *l);
+/* Waits for transfers, perhaps for one event, without holding a core that others need. Callbacks that a poll
+ * runs are no waiting. *since: 0 after each movement. */
+void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, uint64_t *since);
+
+#endif
