@@ -127,7 +127,8 @@ static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr
 
 struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size)
 {
-    struct orr_comm *c = orr_comms_init(&orr_cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
+    struct orr_comm *c =
+        orr_comms_init(&orr_cluster, &orr_cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
     if (!c) return NULL;
     MPI_Comm_group(comm, &base_group);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);

@@ -158,13 +158,16 @@ int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t dat
 }
 
 struct here {
+    struct orr_mpi_progress *progress;
     _Atomic uint32_t is;
 };
 
 static void it_is_here(void *p)
 {
-    orr_store_release(&((struct here *)p)->is, 1u);
-    orr_progress_signal();
+    struct here *h = p;
+    struct orr_mpi_progress *progress = h->progress;
+    orr_store_release(&h->is, 1u); /* h may be gone from here on */
+    orr_progress_signal(progress);
 }
 
 static bool is_here(void *p)
@@ -175,7 +178,6 @@ static bool is_here(void *p)
 int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle, int node)
 {
     static const char fn[] = "starpu_mpi_get_data_on_node";
-    struct here here = { 0 };
     struct orr_comm *c = check(comm, data_handle, fn);
     if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
     if (orr_self()->current || orr_self()->callback_depth) {
@@ -185,9 +187,10 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
     }
     int owner = orr_owned_rank(c, data_handle);
     bool waits = c->rank == node && owner != node && owner >= 0;
+    struct here here = { .progress = &c->cluster->progress };
     int r = get_on(comm, data_handle, node, waits ? it_is_here : NULL, &here, fn);
     if (r || !waits) return r;
-    orr_progress_wait(is_here, &here);
+    orr_progress_wait(here.progress, is_here, &here);
     orr_spin_lock(&data_handle->queue.lock);
     bool came = data_handle->initialized;
     orr_spin_unlock(&data_handle->queue.lock);

@@ -174,7 +174,8 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
     orr_stuck_stop();
     orr_guard_closing();
     orr_guard_stop();
-    orr_progress_aside(close_engine, NULL); /* threads that go on polling find it closed, messages end */
+    orr_progress_aside(&orr_cluster.progress, close_engine,
+                       NULL); /* threads that go on polling find it closed, messages end */
     return MPI_SUCCESS;
 }
 
@@ -222,7 +223,7 @@ static int start_layer(MPI_Comm comm)
     }
     orr_cluster.rank = t->rank;
     orr_cluster.size = t->size;
-    orr_store_seq(&orr_cluster.outstanding, (int64_t)0); /* what was given up before is not this session's */
+    orr_progress_init(&orr_cluster.progress, &orr_cluster.engine);
     orr_log_set_rank(t->rank);
     orr_cache_init();
     print_stats = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
@@ -232,7 +233,7 @@ static int start_layer(MPI_Comm comm)
     orr_control_start();
     if (orr_stuck_start(&orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
-    r = orr_progress_start();
+    r = orr_progress_start(&orr_cluster.progress);
     if (r) {
         orr_stuck_stop();
         orr_comms_stop();
@@ -327,7 +328,7 @@ int starpu_mpi_initialize_extended(int *rank, int *world_size)
 static bool nothing_outstanding(void *unused)
 {
     (void)unused;
-    return orr_load_seq(&orr_cluster.outstanding) == 0;
+    return orr_progress_outstanding(&orr_cluster.progress) == 0;
 }
 
 static bool may_block(const char *fn)
@@ -344,10 +345,11 @@ static int drain(void)
     int status = 0;
     uint64_t posted;
     do {
-        posted = orr_load_seq(&orr_cluster.posted);
-        orr_progress_wait(nothing_outstanding, NULL);
+        posted = orr_progress_posted(&orr_cluster.progress);
+        orr_progress_wait(&orr_cluster.progress, nothing_outstanding, NULL);
         if (starpu_task_wait_for_all() == -EIO) status = -EIO;
-    } while (orr_load_seq(&orr_cluster.outstanding) > 0 || orr_load_seq(&orr_cluster.posted) != posted);
+    } while (orr_progress_outstanding(&orr_cluster.progress) > 0 ||
+             orr_progress_posted(&orr_cluster.progress) != posted);
     return status;
 }
 
@@ -408,8 +410,8 @@ struct settling {
 static bool settled(void *arg)
 {
     struct settling *s = arg;
-    uint64_t completed = orr_load_relaxed(&orr_cluster.completed), now = orr_clock_ns();
-    if (orr_load_seq(&orr_cluster.outstanding) == 0) return true;
+    uint64_t completed = orr_progress_completed(&orr_cluster.progress), now = orr_clock_ns();
+    if (orr_progress_outstanding(&orr_cluster.progress) == 0) return true;
     if (completed != s->completed || orr_workers_busy() > 0) {
         s->completed = completed;
         s->since_ns = now;
@@ -452,10 +454,10 @@ enum shutdown_value { LEFT, MOVED, MAY_MOVE, IN_FLIGHT };
 static void look_at_messages(int64_t v[ORR_COLL_VALUES], const struct settling *s)
 {
     struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-    v[LEFT] = orr_load_seq(&orr_cluster.outstanding);
-    v[MOVED] = (int64_t)(orr_load_relaxed(&orr_cluster.completed) + c.program_received);
-    v[MAY_MOVE] = orr_workers_busy() + c.bulk_receives + c.queued + orr_progress_may_call() +
-                  (c.waiting_data > 0 && s->may_let_go);
+    v[LEFT] = orr_progress_outstanding(&orr_cluster.progress);
+    v[MOVED] = (int64_t)(orr_progress_completed(&orr_cluster.progress) + c.program_received);
+    v[MAY_MOVE] = orr_workers_busy() + c.bulk_receives + c.queued +
+                  orr_progress_may_call(&orr_cluster.progress) + (c.waiting_data > 0 && s->may_let_go);
     v[IN_FLIGHT] = (int64_t)(c.program_sent - c.program_received);
 }
 
@@ -467,9 +469,9 @@ static void say_one(const struct orr_request *r, void *count)
 static void say_waiting(void)
 {
     int count = 0;
-    if (orr_load_seq(&orr_cluster.outstanding) == 0) return;
+    if (orr_progress_outstanding(&orr_cluster.progress) == 0) return;
     orr_warn("starpu_mpi_shutdown waits for %lld messages that are under way, or whose data is in use:",
-             (long long)orr_load_seq(&orr_cluster.outstanding));
+             (long long)orr_progress_outstanding(&orr_cluster.progress));
     orr_engine_visit_under_way(&orr_cluster.engine, say_one, &count);
 }
 
@@ -479,9 +481,10 @@ static bool wait_for_messages(int *status_out)
 {
     int64_t before = -1;
     for (int round = 0;; round++) {
-        struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns(), round < PATIENCE };
-        orr_progress_wait(settled, &s);
-        if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
+        struct settling s = { orr_progress_completed(&orr_cluster.progress), orr_clock_ns(),
+                              round < PATIENCE };
+        orr_progress_wait(&orr_cluster.progress, settled, &s);
+        if (orr_progress_outstanding(&orr_cluster.progress) == 0) starpu_task_wait_for_all();
         int64_t v[ORR_COLL_VALUES];
         look_at_messages(v, &s);
         *status_out = orr_coll_sum(orr_cluster.comm, v) ? -EIO : 0;
@@ -521,12 +524,12 @@ static int drain_all_ranks(void)
     orr_engine_visit_early(&orr_cluster.engine, count_early, inferred);
     orr_engine_visit_under_way(&orr_cluster.engine, count_left, NULL);
     if (orr_coll_sum(orr_cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
-    orr_progress_aside(cancel_unmatched, NULL);
-    orr_progress_wait(nothing_under_way,
+    orr_progress_aside(&orr_cluster.progress, cancel_unmatched, NULL);
+    orr_progress_wait(&orr_cluster.progress, nothing_under_way,
                       NULL); /* MPI uses the memory: every rank takes what was sent to it */
-    struct settling s = { orr_load_relaxed(&orr_cluster.completed), orr_clock_ns(), false };
-    orr_progress_wait(settled, &s);
-    if (orr_load_seq(&orr_cluster.outstanding) == 0) starpu_task_wait_for_all();
+    struct settling s = { orr_progress_completed(&orr_cluster.progress), orr_clock_ns(), false };
+    orr_progress_wait(&orr_cluster.progress, settled, &s);
+    if (orr_progress_outstanding(&orr_cluster.progress) == 0) starpu_task_wait_for_all();
     return -EIO;
 }
 
@@ -547,7 +550,7 @@ static void show_stats(void)
 static void stop_layer(void)
 {
     struct orr_transport *t = orr_cluster.engine.transport;
-    orr_progress_stop();
+    orr_progress_stop(&orr_cluster.progress);
     orr_cluster.started = false;
     orr_engine_fini(&orr_cluster.engine); /* a worker that comes late finds it closed */
     orr_messages_end();
@@ -573,7 +576,7 @@ static int end_of_stream(void)
 /* MPI is gone already: what is left is this rank's own. */
 static int shutdown_after_finalize(void)
 {
-    orr_progress_stop();
+    orr_progress_stop(&orr_cluster.progress);
     orr_cluster.started = false;
     orr_log_set_rank(-1);
     if (we_initialised_runtime) starpu_shutdown();

@@ -176,9 +176,9 @@ int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status)
     struct orr_message *m = *req;
     if (!orr_message_is_over(m)) {
         if (orr_self()->callback_depth)
-            orr_progress_pass(); /* callbacks within callbacks would pile up */
+            orr_progress_pass(&m->cluster->progress); /* callbacks within callbacks would pile up */
         else
-            orr_progress_turn();
+            orr_progress_turn(&m->cluster->progress);
     }
     *flag = orr_message_is_over(m);
     if (!*flag) return 0;
@@ -289,7 +289,7 @@ static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_h
             status = r;
         }
     }
-    orr_progress_aside(one_arrived, u); /* tasks may follow that call back at once */
+    orr_progress_aside(&orr_cluster.progress, one_arrived, u); /* tasks may follow that call back at once */
     return status;
 }
 

@@ -137,7 +137,7 @@ _Noreturn void orr_guard_end(void)
 
 static void poll_engine(void)
 {
-    for (int i = 0; i < POLLS_MAX && orr_progress_pass(); i++) continue;
+    for (int i = 0; i < POLLS_MAX && orr_progress_pass(&orr_cluster.progress); i++) continue;
 }
 
 /* Tells all others that a rank is gone. */

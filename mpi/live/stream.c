@@ -370,7 +370,7 @@ static bool ask(int peer, enum orr_control what, uint64_t first, uint64_t stride
     bool sent = false;
     while (!is_answered() && orr_clock_ns() < until) {
         if (!sent) sent = orr_control_send(peer, what, (int64_t)first, stride, context, NULL, 0);
-        orr_progress_pass();
+        orr_progress_pass(&orr_cluster.progress);
         serve();
         usleep(50);
     }

@@ -141,7 +141,7 @@ static void show(enum orr_verdict v)
     orr_engine_visit_unmatched(&orr_cluster.engine, stuck.story->unmatched, "waits");
     stuck.story->waiting(v == ORR_STUCK);
     if (orr_engine_visit_early(&orr_cluster.engine, stuck.story->early, "waits") == 0 &&
-        orr_load_relaxed(&orr_cluster.outstanding) == 0)
+        orr_progress_outstanding(&orr_cluster.progress) == 0)
         orr_error("  this rank waits for nothing but the others");
     if (v == ORR_STUCK) orr_stream_explain(orr_cluster.comm);
 }
@@ -158,13 +158,13 @@ static enum orr_verdict agree(bool sure)
 {
     uint32_t wave, reported = UINT32_MAX;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        orr_progress_pass();
+        orr_progress_pass(&orr_cluster.progress);
         if (orr_cluster.rank == 0) coordinate();
         enum orr_verdict v = read_verdict(&wave);
         struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
         if (v == ORR_STUCK || (v == ORR_STUCK_PERHAPS && as_reported(&c))) return v;
         if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) break;
-        if (orr_progress_may_call()) break;
+        if (orr_progress_may_call(&orr_cluster.progress)) break;
         if (!orr_deadlock_still()) break; /* after counting: it holds for what is reported */
         if (wave != reported &&
             orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages, c.received_messages,

@@ -9,7 +9,6 @@
 #include "core/base/alloc.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
-#include "mpi/wire/progress.h"
 
 struct countdown {
     struct orr_waiter waiter; /* first */
@@ -75,6 +74,6 @@ int orr_collective_start(struct orr_comm *c, const struct orr_collective *w)
             r = start_one(c, h, w->gather ? ORR_RECV : ORR_SEND, owner, d);
         if (r) status = r;
     }
-    orr_progress_aside(count_down, d); /* if all is over, somebody else calls back */
+    orr_progress_aside(&c->cluster->progress, count_down, d); /* if all is over, somebody else calls back */
     return status;
 }

@@ -10,7 +10,6 @@
 #include "core/base/alloc.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
-#include "mpi/wire/progress.h"
 #include "mpi/value/redux.h"
 
 static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority, bool inferred)
@@ -154,14 +153,15 @@ static void acquire(void *p)
 }
 
 /* The value is here, or on its way: the callback waits its turn in the handle's queue. */
-static int call_when_here(struct orr_data *h, void (*callback)(void *), void *arg)
+static int call_when_here(struct orr_comm *c, struct orr_data *h, void (*callback)(void *), void *arg)
 {
     if (!callback) return 0;
     struct arrived *a = orr_malloc(sizeof *a);
     if (!a) return -ENOMEM;
     *a = (struct arrived){ h, callback, arg };
     struct acquisition q = { .arrived = a };
-    orr_progress_aside(acquire, &q); /* the calling thread is not called back in here */
+    orr_progress_aside(&c->cluster->progress, acquire,
+                       &q); /* the calling thread is not called back in here */
     if (q.status) orr_free(a);
     return q.status;
 }
@@ -177,6 +177,6 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
                    ? send_to(c, h, node, false, priority, false)
                    : 0;
     if (orr_owned_rank(c, h) != me) orr_cache_hold(h);
-    if (source == node || orr_cache_received(h)) return call_when_here(h, callback, arg);
+    if (source == node || orr_cache_received(h)) return call_when_here(c, h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg, false);
 }

@@ -14,7 +14,6 @@
 #include "core/base/thread.h"
 #include "core/run/deadlock.h"
 #include "mpi/value/handle_payload.h"
-#include "mpi/wire/progress.h"
 #include "mpi/live/stream.h"
 
 struct orr_messages orr_messages;
@@ -151,8 +150,8 @@ static void fetch_done(struct orr_fetch *f, int status)
         fail(m, status);
     else
         describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
-    orr_engine_ready(&orr_cluster.engine, &m->request);
-    orr_progress_pass();
+    orr_engine_ready(&m->cluster->engine, &m->request);
+    orr_progress_pass(&m->cluster->progress);
 }
 
 /* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
@@ -180,8 +179,8 @@ static void granted(struct orr_waiter *w)
 {
     struct orr_message *m = (struct orr_message *)w;
     if (!prepare(m)) return;
-    orr_engine_ready(&orr_cluster.engine, &m->request);
-    orr_progress_pass();
+    orr_engine_ready(&m->cluster->engine, &m->request);
+    orr_progress_pass(&m->cluster->progress);
 }
 
 /* ---- the end ---- */
@@ -274,22 +273,16 @@ static void take_failure(struct orr_message *m)
                                             memory_order_relaxed);
 }
 
-static void one_less(void)
-{
-    orr_add_relaxed(&orr_cluster.completed, 1u);
-    orr_sub_seq(&orr_cluster.outstanding, 1);
-    orr_progress_signal();
-}
-
 /* The very last: m may be gone from here on. */
 static void over(struct orr_message *m)
 {
     bool counts = orr_message_is_current(m);
+    struct orr_mpi_progress *p = &m->cluster->progress;
     if (m->detached)
         orr_message_free(m);
     else
         orr_store_release(&m->over, 1); /* pairs with orr_message_is_over */
-    if (orr_likely(counts)) one_less();
+    if (orr_likely(counts)) orr_progress_over(p, true);
 }
 
 static struct orr_message *of_waiter(struct orr_waiter *w)
@@ -361,6 +354,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
 {
     int status = check(s, fn);
     if (status) return status;
+    struct orr_mpi_progress *p = &s->comm->cluster->progress;
     struct orr_message *m = take_message();
     if (!m) {
         orr_error("%s: out of memory for a message", fn);
@@ -371,6 +365,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     bool sends = s->kind == ORR_SEND;
     m->handle = s->handle;
     m->comm = s->comm;
+    m->cluster = s->comm->cluster;
     m->tag = s->tag;
     m->peer = s->peer;
     m->mode = sends ? STARPU_R : STARPU_W;
@@ -393,20 +388,18 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.uncounted = !orr_load_relaxed(&orr_messages.counting);
     m->request.done = done;
     m->request.make_room = make_room;
-    orr_add_seq(&orr_cluster.outstanding, 1);
-    orr_add_relaxed(&orr_cluster.posted, 1u);
+    orr_progress_begun(p);
     if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
     int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
     if (granted < 0) {
         orr_message_free(m);
-        orr_sub_seq(&orr_cluster.outstanding, 1);
-        orr_progress_signal();
+        orr_progress_over(p, false);
         return granted;
     }
     if (out) *out = m;
-    orr_engine_post(&orr_cluster.engine, &m->request, granted && prepare(m));
-    orr_progress_pass();
-    if (!s->will_wait) orr_progress_needed();
+    orr_engine_post(&s->comm->cluster->engine, &m->request, granted && prepare(m));
+    orr_progress_pass(p);
+    if (!s->will_wait) orr_progress_needed(p);
     return 0;
 }
 
@@ -417,7 +410,7 @@ static bool is_over(void *m)
 
 int orr_message_wait(struct orr_message *m)
 {
-    orr_progress_wait(is_over, m);
+    orr_progress_wait(&m->cluster->progress, is_over, m);
     return m->request.status;
 }
 

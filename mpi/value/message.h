@@ -16,6 +16,7 @@ struct orr_message {
     struct orr_fetch fetch;
     struct orr_data *handle;
     struct orr_comm *comm;
+    struct orr_cluster *cluster;
     int64_t tag;
     int peer;     /* rank in comm */
     uint8_t mode; /* STARPU_R or STARPU_W */

@@ -9,6 +9,7 @@
 #include "core/base/sync.h"
 #include "mpi/wire/comm.h"
 #include "mpi/wire/engine.h"
+#include "mpi/wire/progress.h"
 
 struct orr_cluster {
     bool started;      /* [const while running] */
@@ -16,12 +17,7 @@ struct orr_cluster {
     bool free_threads; /* MPI lets any thread call it at any time [const while running] */
     struct orr_engine engine;
     struct orr_comm *comm; /* that communicator [const] */
-    ORR_ALIGNED_LINE _Atomic int64_t
-        outstanding;            /* messages posted and not over [atomic: pairs with waiters] */
-    _Atomic uint64_t posted;    /* messages ever posted */
-    _Atomic uint64_t completed; /* messages ever over */
-    _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
-    _Atomic uint32_t sleepers;  /* threads that sleep on signal */
+    struct orr_mpi_progress progress;
 };
 
 extern struct orr_cluster orr_cluster;

@@ -5,17 +5,18 @@
 
 #include <string.h>
 
-#include "mpi/wire/progress.h"
-
 struct hop {
     struct orr_request request; /* first */
+    struct orr_mpi_progress *progress;
     _Atomic uint32_t over;
 };
 
 static void hop_done(struct orr_request *r)
 {
-    orr_store_release(&((struct hop *)r)->over, 1u); /* r may be gone from here on */
-    orr_progress_signal();
+    struct hop *h = (struct hop *)r;
+    struct orr_mpi_progress *progress = h->progress;
+    orr_store_release(&h->over, 1u); /* h may be gone from here on */
+    orr_progress_signal(progress);
 }
 
 static bool hop_is_over(void *h)
@@ -28,6 +29,7 @@ static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t
     struct hop h;
     memset(&h, 0, sizeof h);
     orr_request_init(&h.request);
+    h.progress = &c->cluster->progress;
     h.request.node = (struct orr_match_node){ .context = c->context | ORR_CONTEXT_UNCOUNTED,
                                               .peer = orr_comm_peer(c, rank),
                                               .tag = tag };
@@ -36,8 +38,8 @@ static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t
     h.request.done = hop_done;
     h.request.payload = (struct orr_payload){ .base = values, .bytes = ORR_COLL_VALUES * sizeof *values };
     if (h.request.node.peer < 0 || orr_comm_introduce(c, rank, kind)) return -EIO;
-    orr_engine_post(&orr_cluster.engine, &h.request, true);
-    orr_progress_wait(hop_is_over, &h);
+    orr_engine_post(&c->cluster->engine, &h.request, true);
+    orr_progress_wait(h.progress, hop_is_over, &h);
     return h.request.status;
 }
 

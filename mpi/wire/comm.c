@@ -19,6 +19,7 @@ static orr_spin lock; /* protects comms, ended and spare; leaf */
 static struct orr_comm *comms, *ended, *spare;
 static uint32_t latest_context;              /* [lock: meeting] */
 static struct orr_engine *engine;            /* [const while running] */
+static struct orr_cluster *cluster;          /* [const while running] */
 static const struct orr_comm_source *source; /* [const while running] */
 static _Atomic int tag = COMMUNICATION_TAG;
 
@@ -124,6 +125,7 @@ static struct orr_comm *meet(const void *program_comm)
         put_on(&spare, c);
         return NULL;
     }
+    c->cluster = cluster;
     c->context = next_context();
     orr_store_relaxed(&c->sums, 0u);
     orr_store_relaxed(&c->barriers, 0u);
@@ -172,12 +174,14 @@ int orr_comm_introduce_slow(struct orr_comm *c, int rank, enum orr_request_kind 
 
 /* ---- beginning and end ---- */
 
-struct orr_comm *orr_comms_init(struct orr_engine *e, const struct orr_comm_source *from,
-                                const void *program_comm, int rank, int size)
+struct orr_comm *orr_comms_init(struct orr_cluster *cl, struct orr_engine *e,
+                                const struct orr_comm_source *from, const void *program_comm, int rank,
+                                int size)
 {
     struct orr_comm *c = orr_calloc(1, sizeof *c);
     if (!c) return NULL;
     engine = e;
+    cluster = c->cluster = cl;
     source = from;
     c->context = latest_context = ORR_CONTEXT_BASE;
     c->rank = rank;

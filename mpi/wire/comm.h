@@ -15,6 +15,7 @@
 #include "core/base/sync.h"
 #include "mpi/wire/engine.h"
 
+struct orr_cluster;
 struct orr_stream; /* of a room above: comm.h only has the place for it */
 
 /* Its memory is used again for another communicator, never given back while the layer runs: who compares
@@ -22,8 +23,9 @@ struct orr_stream; /* of a room above: comm.h only has the place for it */
 struct orr_comm {
     uint32_t context; /* this rank's number for it, without the top bit (ORR_CONTEXT_UNCOUNTED) [const] */
     int rank, size;   /* [const] */
-    int *peers;       /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
-    int *ranks;       /* [const] the other way round, -1 not a member; NULL: the same */
+    struct orr_cluster *cluster; /* whose it is [const] */
+    int *peers; /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
+    int *ranks; /* [const] the other way round, -1 not a member; NULL: the same */
     _Atomic uint32_t sums, barriers; /* collective calls so far (coll.c) [any thread] */
     _Atomic uint32_t holders; /* the program's MPI_Comm, messages and data [atomic: the last ends it] */
     _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
@@ -97,9 +99,11 @@ struct orr_comm_source {
     void (*ended)(struct orr_comm *c);        /* what hangs on c goes; NULL: nothing does */
 };
 
-/* The base communicator, and the beginning of the list; e: which takes messages. NULL: out of memory. */
-struct orr_comm *orr_comms_init(struct orr_engine *e, const struct orr_comm_source *source,
-                                const void *program_comm, int rank, int size);
+/* The base communicator, and the beginning of the list; all are cl's; e: which takes messages. NULL: out of
+ * memory. */
+struct orr_comm *orr_comms_init(struct orr_cluster *cl, struct orr_engine *e,
+                                const struct orr_comm_source *source, const void *program_comm, int rank,
+                                int size);
 void orr_comms_fini(void);
 /* The one that stands for program_comm; NULL: it was not met. */
 struct orr_comm *orr_comm_find(const void *program_comm);

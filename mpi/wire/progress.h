@@ -1,35 +1,99 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* progress.h: who polls the engine, and when: threads that wait, idle workers, and one thread of our own for
  * when nobody else does.
- * Threads: any. Owns: the progress thread. Not here: what polling does (engine.c). */
+ * Threads: any. Owns: struct orr_mpi_progress, one for each engine. Not here: what polling does (engine.c).
+ */
 #ifndef ORR_MPI_PROGRESS_H
 #define ORR_MPI_PROGRESS_H
 
 #include <stdbool.h>
 
+#include "core/base/sync.h"
+#include "core/base/thread.h"
+#include "mpi/wire/engine.h"
+
+/* Zero, but for what init sets. The memory outlives the layer: messages that a shutdown gave up end later. */
+struct orr_mpi_progress {
+    struct orr_engine *engine; /* [const] */
+    ORR_ALIGNED_LINE _Atomic int64_t
+        outstanding;            /* messages posted and not over [atomic: pairs with waiters] */
+    _Atomic uint64_t posted;    /* messages ever posted */
+    _Atomic uint64_t completed; /* messages ever over */
+    _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
+    _Atomic uint32_t sleepers;  /* threads that sleep on signal */
+    /* What calls functions of the program, until a thread that progresses takes it. */
+    struct {
+        orr_spin lock; /* protects list; leaf */
+        struct orr_put_off list;
+        _Atomic uint32_t any;     /* [atomic] whether the list has something */
+        _Atomic uint32_t calling; /* [atomic] threads inside a function of the program, or about to be */
+        _Atomic bool alone;       /* [atomic] nobody progresses any more: whoever leaves something calls it */
+    } aside;
+    /* The progress thread. */
+    struct {
+        pthread_t thread;
+        ORR_ALIGNED_LINE _Atomic uint32_t asleep; /* futex: 1 while it sleeps for good */
+        _Atomic uint32_t napping;                 /* futex: 1 while it naps */
+        _Atomic uint32_t stop;
+    } own;
+};
+
+/* Before anything else; nobody progresses yet, nothing is outstanding. Borrows the engine. */
+void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e);
+int orr_progress_start(struct orr_mpi_progress *p); /* 0, -EAGAIN: no thread, -ENOSPC: too many clusters */
+void orr_progress_stop(struct orr_mpi_progress *p);
+
 /* Moves messages on behalf of a thread that only comes by: it posts one, or lets go of data. Functions of the
  * program are left to threads that progress. True if anything moved. */
-bool orr_progress_pass(void);
+bool orr_progress_pass(struct orr_mpi_progress *p);
 /* The same by a thread that progresses: calls functions of the program as well. True if anything moved. */
-bool orr_progress_turn(void);
+bool orr_progress_turn(struct orr_mpi_progress *p);
 /* Calls fn; what calls functions of the program from it is left to threads that progress. */
-void orr_progress_aside(void (*fn)(void *arg), void *arg);
+void orr_progress_aside(struct orr_mpi_progress *p, void (*fn)(void *arg), void *arg);
 
 /* Calls a callback of the program, which must not block. */
 void orr_progress_call_back(void (*callback)(void *arg), void *arg);
 
 /* Whether functions of the program run after messages, or will: they may do anything. For who looks for
  * deadlocks: such a thread may count as blocked, or be the layer's own. */
-bool orr_progress_may_call(void);
-
-int orr_progress_start(void); /* 0, -EAGAIN: no thread */
-void orr_progress_stop(void);
+bool orr_progress_may_call(struct orr_mpi_progress *p);
 
 /* Messages are outstanding and the caller goes on with other things: the progress thread wakes up. */
-void orr_progress_needed(void);
+void orr_progress_needed(struct orr_mpi_progress *p);
 /* A message is over: wakes those who sleep in orr_progress_wait. */
-void orr_progress_signal(void);
+void orr_progress_signal(struct orr_mpi_progress *p);
 /* Polls until done(arg). Blocks; not in callbacks. */
-void orr_progress_wait(bool (*done)(void *arg), void *arg);
+void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void *arg);
+
+/* ---- the count of messages, between the call that makes one and its end ---- */
+
+static inline void orr_progress_begun(struct orr_mpi_progress *p)
+{
+    orr_add_seq(&p->outstanding, 1);
+    orr_add_relaxed(&p->posted, 1u);
+}
+
+/* One is over; or it could not be made after all. */
+static inline void orr_progress_over(struct orr_mpi_progress *p, bool was_made)
+{
+    if (was_made) orr_add_relaxed(&p->completed, 1u);
+    orr_sub_seq(&p->outstanding, 1);
+    orr_progress_signal(p);
+}
+
+static inline int64_t orr_progress_outstanding(struct orr_mpi_progress *p)
+{
+    return orr_load_seq(&p->outstanding);
+}
+
+/* Ever made, and ever over. */
+static inline uint64_t orr_progress_posted(struct orr_mpi_progress *p)
+{
+    return orr_load_seq(&p->posted);
+}
+static inline uint64_t orr_progress_completed(struct orr_mpi_progress *p)
+{
+    return orr_load_relaxed(&p->completed);
+}
 
 #endif
