@@ -240,7 +240,8 @@ void starpu_arbiter_destroy(starpu_arbiter_t arbiter);
 /* ---- Places of copies. `node` is a memory node, 0 is the main memory ----
  *
  * To fetch and to prefetch come in their turn among the tasks on the data. With `async` 0 they wait for that,
- * in task bodies as well: never for data that the task itself, or one that waits for it, uses. */
+ * in task bodies as well: never for data that one uses which waits for the task. For data that the task
+ * itself uses, or some that may overlap it, and in callbacks, -EDEADLK is returned. */
 
 /* Asks that a buffer for the data be allocated on `node` ahead of time; it may come to nothing. Returns 0;
  * -EINVAL; -ENOMEM. */

@@ -107,7 +107,7 @@ void starpu_sched_ctx_stop_task_submission(void);
 /* ---- The context of a thread and of a task ---- */
 
 /* Make a context the one to which this thread submits, from now on. NULL, or STARPU_NMAX_SCHED_CTXS: the main
- * one. */
+ * one. A number that is no context's is refused with a message, and changes nothing. */
 void starpu_sched_ctx_set_context(unsigned *sched_ctx_id);
 
 /* The context to which this thread submits; STARPU_NMAX_SCHED_CTXS: none was set, so that it is the main one.
@@ -183,7 +183,8 @@ int starpu_sched_ctx_get_stream_worker(unsigned sub_ctx);
 
 /* ---- Data of a policy, and of the program ---- */
 
-/* What init_sched allocated for this context: the policy's; NULL at first. */
+/* What init_sched allocated for this context: the policy's; NULL at first, and, after a message, where there
+ * is no such context. */
 void starpu_sched_ctx_set_policy_data(unsigned sched_ctx_id, void *policy_data);
 void *starpu_sched_ctx_get_policy_data(unsigned sched_ctx_id);
 
@@ -234,11 +235,11 @@ void starpu_sched_ctx_list_task_counters_reset_all(struct starpu_task *task, uns
 
 /* ---- Priorities ---- */
 
-/* The least and the most urgent priority of a context. */
+/* The least and the most urgent priority of a context; 0, after a message: there is no such context. */
 int starpu_sched_ctx_get_min_priority(unsigned sched_ctx_id);
 int starpu_sched_ctx_get_max_priority(unsigned sched_ctx_id);
 
-/* Set one of them: for policies, in init_sched. Return 0. */
+/* Set one of them: for policies, in init_sched. Return 0; -EINVAL: there is no such context. */
 int starpu_sched_ctx_set_min_priority(unsigned sched_ctx_id, int min_prio);
 int starpu_sched_ctx_set_max_priority(unsigned sched_ctx_id, int max_prio);
 

@@ -123,6 +123,8 @@ struct orr_data_hooks {
     bool (*reclaim)(struct orr_access *holder);
     bool (*in_task)(void);      /* the calling thread runs a task body or callback: must not block */
     const char *(*where)(void); /* "in task NAME", for messages */
+    /* Why the calling thread, in a task or callback, must not wait for h's turn; NULL: it may. */
+    const char *(*no_wait)(struct orr_data *h);
     /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
     int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
     void (*forget)(struct orr_data *h); /* a handle with h->mpi ends; set by liborrery-mpi */

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/block.h"
 #include "core/base/log.h"
+#include "core/data/partition.h"
 #include "core/data/transfer.h"
 #include "core/mem/recycle.h"
 
@@ -106,9 +107,27 @@ static void request_granted(struct orr_waiter *w)
     if (r) request_over(q, r);
 }
 
-static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async)
+static void look_at(struct orr_data *h, void *why)
+{
+    const char **w = why;
+    if (!*w) *w = orr_data_hooks.no_wait(h);
+}
+
+/* Whether the caller may wait for its turn to read h; says so if not. */
+static bool may_wait(struct orr_data *h, const char *fn)
+{
+    const char *why = NULL;
+    if (!orr_data_hooks.in_task || !orr_data_hooks.in_task()) return true;
+    look_at(h, &why);
+    orr_partition_relatives(h, look_at, &why);
+    if (why) orr_error("%s%s: %s; call it with async 1, or before the task", fn, orr_data_hooks.where(), why);
+    return !why;
+}
+
+static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async, const char *fn)
 {
     if (h->partitioned) return 0; /* its value is in its pieces */
+    if (!async && !may_wait(h, fn)) return -EDEADLK;
     struct request *q = orr_block_calloc(sizeof *q);
     if (!q) return -ENOMEM;
     struct orr_event done;
@@ -136,8 +155,9 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
 
 int starpu_data_fetch_on_node(starpu_data_handle_t h, unsigned node, unsigned async)
 {
-    if (!check(h, node, "starpu_data_fetch_on_node")) return -EINVAL;
-    return request(h, (struct orr_fetch){ .node = (uint16_t)node }, false, async != 0);
+    static const char fn[] = "starpu_data_fetch_on_node";
+    if (!check(h, node, fn)) return -EINVAL;
+    return request(h, (struct orr_fetch){ .node = (uint16_t)node }, false, async != 0, fn);
 }
 
 static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, bool idle, const char *fn)
@@ -146,7 +166,7 @@ static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, boo
     if (h->nnodes == 1) return 0;
     return request(h,
                    (struct orr_fetch){ .node = (uint16_t)node, .prefetch = true, .idle = idle, .prio = prio },
-                   false, async);
+                   false, async, fn);
 }
 
 int starpu_data_prefetch_on_node_prio(starpu_data_handle_t h, unsigned node, unsigned async, int prio)
@@ -171,8 +191,9 @@ int starpu_data_idle_prefetch_on_node(starpu_data_handle_t h, unsigned node, uns
 
 void starpu_data_wont_use(starpu_data_handle_t h)
 {
-    if (!check(h, 0, "starpu_data_wont_use") || h->nnodes == 1) return;
-    request(h, (struct orr_fetch){ .node = STARPU_MAIN_RAM, .prefetch = true }, true, true);
+    static const char fn[] = "starpu_data_wont_use";
+    if (!check(h, 0, fn) || h->nnodes == 1) return;
+    request(h, (struct orr_fetch){ .node = STARPU_MAIN_RAM, .prefetch = true }, true, true, fn);
 }
 
 int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,

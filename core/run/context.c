@@ -4,6 +4,7 @@
  * (core/run/sched_ctx.c). */
 #include "core/run/context.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/run/collection.h"
+#include "core/run/sched_ctx.h"
 #include "core/run/sched_lib.h"
 #include "core/task/graph.h"
 #include "core/worker/combined.h"
@@ -265,71 +267,85 @@ void orr_ctx_close(unsigned id)
 
 /* ---- priorities: settings of a policy, made by its init function ---- */
 
-static struct orr_ctx *context_of(unsigned id)
+/* Of the calling thread; of the main context where it is in none, before the start as well. */
+static const struct orr_ctx *context_of_self(void)
 {
-    return id < STARPU_NMAX_SCHED_CTXS ? &orr_contexts[id] : &orr_contexts[0];
+    const struct orr_ctx *ctx = orr_ctx_get(orr_self()->sched_ctx);
+    return ctx ? ctx : &orr_contexts[0];
 }
 
 int starpu_sched_ctx_get_min_priority(unsigned id)
 {
-    return context_of(id)->min_priority;
+    const struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    return ctx ? ctx->min_priority : 0;
 }
 
 int starpu_sched_ctx_get_max_priority(unsigned id)
 {
-    return context_of(id)->max_priority;
+    const struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    return ctx ? ctx->max_priority : 0;
+}
+
+static int set_priority(unsigned id, const int *least, const int *most, const char *function)
+{
+    struct orr_ctx *ctx = orr_ctx_find(id, function);
+    if (!ctx) return -EINVAL;
+    if (least) ctx->min_priority = *least;
+    if (most) ctx->max_priority = *most;
+    ctx->priorities_set = true;
+    return 0;
 }
 
 int starpu_sched_ctx_set_min_priority(unsigned id, int min_prio)
 {
-    context_of(id)->min_priority = min_prio;
-    context_of(id)->priorities_set = true;
-    return 0;
+    return set_priority(id, &min_prio, NULL, __func__);
 }
 
 int starpu_sched_ctx_set_max_priority(unsigned id, int max_prio)
 {
-    context_of(id)->max_priority = max_prio;
-    context_of(id)->priorities_set = true;
-    return 0;
+    return set_priority(id, NULL, &max_prio, __func__);
 }
 
 int starpu_sched_ctx_min_priority_is_set(unsigned id)
 {
-    return context_of(id)->priorities_set;
+    const struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    return ctx && ctx->priorities_set;
 }
 
 int starpu_sched_ctx_max_priority_is_set(unsigned id)
 {
-    return context_of(id)->priorities_set;
+    const struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    return ctx && ctx->priorities_set;
 }
 
 int starpu_sched_get_min_priority(void)
 {
-    return starpu_sched_ctx_get_min_priority(orr_self()->sched_ctx);
+    return context_of_self()->min_priority;
 }
 
 int starpu_sched_get_max_priority(void)
 {
-    return starpu_sched_ctx_get_max_priority(orr_self()->sched_ctx);
+    return context_of_self()->max_priority;
 }
 
 int starpu_sched_set_min_priority(int min_prio)
 {
-    return starpu_sched_ctx_set_min_priority(orr_self()->sched_ctx, min_prio);
+    return set_priority(orr_self()->sched_ctx, &min_prio, NULL, __func__);
 }
 
 int starpu_sched_set_max_priority(int max_prio)
 {
-    return starpu_sched_ctx_set_max_priority(orr_self()->sched_ctx, max_prio);
+    return set_priority(orr_self()->sched_ctx, NULL, &max_prio, __func__);
 }
 
 void starpu_sched_ctx_set_policy_data(unsigned id, void *policy_data)
 {
-    context_of(id)->policy_data = policy_data;
+    struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    if (ctx) ctx->policy_data = policy_data;
 }
 
 void *starpu_sched_ctx_get_policy_data(unsigned id)
 {
-    return context_of(id)->policy_data;
+    const struct orr_ctx *ctx = orr_ctx_find(id, __func__);
+    return ctx ? ctx->policy_data : NULL;
 }

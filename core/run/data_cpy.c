@@ -86,9 +86,11 @@ int starpu_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_ha
 int starpu_data_dup_ro(starpu_data_handle_t *dst_handle, starpu_data_handle_t src_handle)
 {
     starpu_data_register_same(dst_handle, src_handle);
-    if (!*dst_handle) return -ENOMEM;
+    if (!*dst_handle) return orr_data_valid(src_handle) ? -ENOMEM : -EINVAL;
     int r = starpu_data_cpy(*dst_handle, src_handle, 1, NULL, NULL);
-    if (r) starpu_data_unregister_no_coherency(*dst_handle);
+    if (!r) return 0;
+    starpu_data_unregister_submit(*dst_handle); /* in tasks as well */
+    *dst_handle = NULL;
     return r;
 }
 

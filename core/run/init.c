@@ -93,6 +93,22 @@ static const char *where(void)
     return text;
 }
 
+static bool uses(struct starpu_task *p, struct orr_data *h)
+{
+    for (unsigned i = 0; i < STARPU_TASK_GET_NBUFFERS(p); i++)
+        if (STARPU_TASK_GET_HANDLE(p, i) == h && !(STARPU_TASK_GET_MODE(p, i) & STARPU_SCRATCH)) return true;
+    return false;
+}
+
+static const char *no_wait(struct orr_data *h)
+{
+    struct orr_thread *self = orr_self();
+    if (self->callback_depth > 0) return "a callback must not block";
+    return self->current && uses(self->current->pub, h)
+               ? "it would wait for the task itself, which uses that data, or some that overlaps it"
+               : NULL;
+}
+
 static bool poll_transfers(void *arg)
 {
     (void)arg;
@@ -221,6 +237,7 @@ static int bring_up(struct starpu_conf *conf)
                                               .reclaim = orr_task_reclaim,
                                               .in_task = in_task,
                                               .where = where,
+                                              .no_wait = no_wait,
                                               .convert = orr_convert_here };
     if ((r = orr_topo_init()) != 0) return r;
     doubt(conf);

@@ -543,7 +543,9 @@ void orr_sched_ctx_fini(void)
 
 void starpu_sched_ctx_set_context(unsigned *sched_ctx_id)
 {
-    orr_self()->sched_ctx = sched_ctx_id && *sched_ctx_id < STARPU_NMAX_SCHED_CTXS ? *sched_ctx_id : 0;
+    unsigned id = sched_ctx_id ? *sched_ctx_id : STARPU_NMAX_SCHED_CTXS; /* that many: none, as below */
+    if (id != STARPU_NMAX_SCHED_CTXS && !orr_ctx_find(id, __func__)) return;
+    orr_self()->sched_ctx = id == STARPU_NMAX_SCHED_CTXS ? 0 : id;
 }
 
 unsigned starpu_sched_ctx_get_context(void)

@@ -518,6 +518,48 @@ static bool context_worker_99(void)
     return true;
 }
 
+/* Whether the main context is as it was. */
+static bool context_priority(void)
+{
+    int least = starpu_sched_ctx_get_min_priority(0);
+    return returns(starpu_sched_ctx_set_min_priority(99, least - 7), -EINVAL) &&
+           returns(starpu_sched_ctx_get_min_priority(0), least);
+}
+
+static bool context_priority_unused(void)
+{
+    int most = starpu_sched_get_max_priority();
+    return returns(starpu_sched_ctx_set_max_priority(3, most + 7), -EINVAL) &&
+           returns(starpu_sched_get_max_priority(), most);
+}
+
+static bool context_policy_data(void)
+{
+    void *before = starpu_sched_ctx_get_policy_data(0);
+    starpu_sched_ctx_set_policy_data(STARPU_NMAX_SCHED_CTXS, values);
+    return starpu_sched_ctx_get_policy_data(0) == before;
+}
+
+static bool context_asked(void)
+{
+    return starpu_sched_ctx_get_policy_data(99) == NULL && returns(starpu_sched_ctx_get_max_priority(3), 0) &&
+           returns(starpu_sched_ctx_min_priority_is_set(99), 0);
+}
+
+static bool context_of_thread(void)
+{
+    unsigned none = 99;
+    starpu_sched_ctx_set_context(&none);
+    return returns(starpu_sched_ctx_get_context(), STARPU_NMAX_SCHED_CTXS);
+}
+
+static bool context_of_thread_back(void)
+{
+    unsigned none = STARPU_NMAX_SCHED_CTXS; /* what starpu_sched_ctx_get_context says when there is none */
+    starpu_sched_ctx_set_context(&none);
+    return returns(starpu_sched_ctx_get_context(), STARPU_NMAX_SCHED_CTXS);
+}
+
 static bool worker_questions(void)
 {
     char name[16] = "x";
@@ -980,14 +1022,29 @@ static void body_func(void *buffers[] UNUSED, void *arg UNUSED)
     task_right = task_body();
 }
 
+static bool in_task_of(struct starpu_codelet *cl, bool (*body)(void))
+{
+    task_body = body;
+    task_data = vector_handle();
+    struct starpu_task *task = task_of(cl);
+    if (cl->nbuffers > 0) task->handles[0] = task_data;
+    bool submitted = returns(starpu_task_submit(task), 0) && returns(starpu_task_wait_for_all(), 0);
+    starpu_data_unregister(task_data);
+    return submitted && task_right;
+}
+
 static bool in_task(bool (*body)(void))
 {
     static struct starpu_codelet body_cl = { .cpu_funcs = { body_func }, .name = "body" };
-    task_body = body;
-    task_data = vector_handle();
-    bool submitted = returns(starpu_task_insert(&body_cl, 0), 0) && returns(starpu_task_wait_for_all(), 0);
-    starpu_data_unregister(task_data);
-    return submitted && task_right;
+    return in_task_of(&body_cl, body);
+}
+
+static bool in_task_on_its_data(bool (*body)(void))
+{
+    static struct starpu_codelet body_cl = {
+        .cpu_funcs = { body_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "body"
+    };
+    return in_task_of(&body_cl, body);
 }
 
 static bool body_acquire(void)
@@ -1066,6 +1123,87 @@ static bool body_copy(void)
     return right;
 }
 
+static starpu_data_handle_t partitioned_data;
+
+static bool body_duplicate(void)
+{
+    starpu_data_handle_t copy = task_data;
+    return returns(starpu_data_dup_ro(&copy, partitioned_data), -EINVAL) && copy == NULL;
+}
+
+static bool body_fetch(void)
+{
+    return returns(starpu_data_fetch_on_node(task_data, STARPU_MAIN_RAM, 0), -EDEADLK);
+}
+
+static bool body_fetch_later(void)
+{
+    return returns(starpu_data_fetch_on_node(task_data, STARPU_MAIN_RAM, 1), 0);
+}
+
+static bool body_fetch_other(void)
+{
+    starpu_data_handle_t other = vector_handle();
+    bool right = returns(starpu_data_fetch_on_node(other, STARPU_MAIN_RAM, 0), 0);
+    starpu_data_unregister_submit(other);
+    return right;
+}
+
+/* A task writes a piece, and fetches the whole, or a piece of another plan. */
+static struct overlap {
+    starpu_data_handle_t whole, half[2], quarter[4];
+    bool right;
+} overlap;
+
+static void overlap_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    overlap.right = returns(starpu_data_fetch_on_node(overlap.whole, STARPU_MAIN_RAM, 0), -EDEADLK) &&
+                    returns(starpu_data_fetch_on_node(overlap.quarter[3], STARPU_MAIN_RAM, 0), -EDEADLK) &&
+                    returns(starpu_data_fetch_on_node(overlap.half[1], STARPU_MAIN_RAM, 0), 0);
+}
+
+static bool task_fetches_overlap(void)
+{
+    static struct starpu_codelet cl = { .cpu_funcs = { overlap_func },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW } };
+    struct starpu_data_filter halves = filter_of(2), quarters = filter_of(4);
+    overlap.whole = vector_handle();
+    starpu_data_partition_plan(overlap.whole, &halves, overlap.half);
+    starpu_data_partition_plan(overlap.whole, &quarters, overlap.quarter);
+    if (!returns(starpu_task_insert(&cl, STARPU_RW, overlap.half[0], 0), 0)) return false;
+    starpu_task_wait_for_all();
+    starpu_data_partition_clean(overlap.whole, 4, overlap.quarter);
+    starpu_data_partition_clean(overlap.whole, 2, overlap.half);
+    starpu_data_unregister(overlap.whole);
+    return overlap.right;
+}
+
+static atomic_int callback_status;
+
+static void fetch_in_callback(void *handle)
+{
+    atomic_store(&callback_status, starpu_data_fetch_on_node(handle, STARPU_MAIN_RAM, 0));
+    starpu_data_release(handle);
+}
+
+static bool callback_fetches(void)
+{
+    static struct starpu_codelet held_cl = { .cpu_funcs = { gate_func },
+                                             .nbuffers = 1,
+                                             .modes = { STARPU_RW } };
+    struct gate gate = { 0 };
+    starpu_data_handle_t h = vector_handle();
+    struct starpu_task *task = task_of(&held_cl);
+    task->handles[0] = h;
+    task->cl_arg = &gate;
+    if (!returns(starpu_task_submit(task), 0)) return false;
+    starpu_data_acquire_cb(h, STARPU_RW, fetch_in_callback, h); /* so it is a worker that calls it */
+    gate_open(&gate);
+    starpu_data_unregister(h);
+    return returns(atomic_load(&callback_status), -EDEADLK);
+}
+
 static bool body_execute(void)
 {
     starpu_execute_on_each_worker(nothing, NULL, STARPU_CPU);
@@ -1122,6 +1260,24 @@ static bool task_deletes_context(void)
 static bool task_copies(void)
 {
     return in_task(body_copy);
+}
+static bool task_duplicates(void)
+{
+    struct starpu_data_filter f = filter_of(4);
+    partitioned_data = vector_handle();
+    starpu_data_partition(partitioned_data, &f);
+    bool right = in_task(body_duplicate);
+    starpu_data_unpartition(partitioned_data, STARPU_MAIN_RAM);
+    starpu_data_unregister(partitioned_data);
+    return right;
+}
+static bool task_fetches(void)
+{
+    return in_task_on_its_data(body_fetch);
+}
+static bool task_fetches_later(void)
+{
+    return in_task_on_its_data(body_fetch_later) && in_task_on_its_data(body_fetch_other);
 }
 static bool task_executes_everywhere(void)
 {
@@ -1244,6 +1400,12 @@ static const struct misuse misuses[] = {
     { "a context with an unknown policy is not made", context_wrong_policy, UP | LINES },
     { "a context with an unknown argument is not made", context_unknown_kind, UP },
     { "adding worker 99 to a context is left out", context_worker_99, UP },
+    { "setting a priority of context 99 is -EINVAL, not the main one's", context_priority, UP },
+    { "setting a priority of a context that does not exist is -EINVAL", context_priority_unused, UP },
+    { "policy data of no context are not the main one's", context_policy_data, UP },
+    { "questions about contexts that do not exist are refused", context_asked, UP | LINES },
+    { "a thread does not enter context 99", context_of_thread, UP },
+    { "a thread goes back to where it was: in none", context_of_thread_back, UP | QUIET },
     { "questions about worker 99 are answered", worker_questions, UP | QUIET },
     { "implementation 200 of a task is refused", implementation_200, UP },
     { "executing NULL on each worker ends the program", execute_null, UP | ENDS },
@@ -1307,6 +1469,11 @@ static const struct misuse misuses[] = {
     { "shutting down in a task is refused", task_shuts_down, UP },
     { "deleting a context in a task is refused", task_deletes_context, UP },
     { "a blocking copy in a task is -EDEADLK", task_copies, UP },
+    { "a copy in a task that cannot be submitted leaves no handle", task_duplicates, UP },
+    { "fetching in a task what it uses, and waiting for that, is -EDEADLK", task_fetches, UP },
+    { "fetching it without waiting, and other data, is allowed", task_fetches_later, UP | QUIET },
+    { "fetching data that overlaps the task's is -EDEADLK", task_fetches_overlap, UP | LINES },
+    { "waiting for a fetch in a callback is -EDEADLK", callback_fetches, UP },
     { "executing on each worker in a task ends the program", task_executes_everywhere, UP | ENDS },
     { "a forked child exits", fork_and_exit, UP | QUIET },
     { "loading the performance model NULL fails", model_null_symbol, UP },
