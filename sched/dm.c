@@ -290,7 +290,7 @@ static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct 
     if (!orr_load_relaxed(&s->active) || !fastest_for(c, s, o, &impl)) return;
     int64_t start = load_ns(s, c->self, c->now);
     if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
-    if (orr_unlikely(o->transfer_us > 0 && k->node != STARPU_MAIN_RAM)) {
+    if (orr_unlikely(o->transfer_us > 0 && !orr_node_is_cpu(k->node))) {
         /* alpha weighs when the task can start; beta weighs its copies, be they hidden behind other tasks or
          * not. */
         int64_t arrival = link_busy_ns(k, c->now) + (int64_t)(o->transfer_us * 1e3);

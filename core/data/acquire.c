@@ -11,6 +11,7 @@
 #include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/data/partition.h"
+#include "core/mem/node.h"
 
 void orr_data_announce_slow(struct orr_data *h, int mode)
 {
@@ -297,7 +298,7 @@ int starpu_data_acquire_on_node(starpu_data_handle_t h, int node, enum starpu_da
 
 int starpu_data_acquire(starpu_data_handle_t h, enum starpu_data_access_mode mode)
 {
-    return acquire(h, STARPU_MAIN_RAM, mode, "starpu_data_acquire");
+    return acquire(h, orr_node_home(), mode, "starpu_data_acquire");
 }
 
 /* Joins only when that grants at once; else -EAGAIN, and contributions that nobody has wanted yet are added
@@ -326,7 +327,7 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
 
 int starpu_data_acquire_try(starpu_data_handle_t h, enum starpu_data_access_mode mode)
 {
-    return starpu_data_acquire_on_node_try(h, STARPU_MAIN_RAM, mode);
+    return starpu_data_acquire_on_node_try(h, orr_node_home(), mode);
 }
 
 /* ---- with a callback ---- */
@@ -437,7 +438,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
 int starpu_data_acquire_cb(starpu_data_handle_t h, enum starpu_data_access_mode mode,
                            void (*callback)(void *), void *arg)
 {
-    return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, false);
+    return acquire_cb(h, orr_node_home(), mode, callback, arg, false);
 }
 
 int starpu_data_acquire_on_node_cb(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
@@ -450,7 +451,7 @@ int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t h, enum s
                                                   void (*callback)(void *), void *arg,
                                                   int sequential_consistency)
 {
-    return acquire_cb(h, STARPU_MAIN_RAM, mode, callback, arg, !sequential_consistency);
+    return acquire_cb(h, orr_node_home(), mode, callback, arg, !sequential_consistency);
 }
 
 int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h, int node,
@@ -516,7 +517,7 @@ void starpu_data_release_on_node(starpu_data_handle_t h, int node)
 
 void starpu_data_release(starpu_data_handle_t h)
 {
-    release(h, STARPU_MAIN_RAM, "starpu_data_release");
+    release(h, orr_node_home(), "starpu_data_release");
 }
 
 void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode,
@@ -534,5 +535,5 @@ void starpu_data_release_to_on_node(starpu_data_handle_t h, enum starpu_data_acc
 
 void starpu_data_release_to(starpu_data_handle_t h, enum starpu_data_access_mode down_to_mode)
 {
-    starpu_data_release_to_on_node(h, down_to_mode, STARPU_MAIN_RAM);
+    starpu_data_release_to_on_node(h, down_to_mode, orr_node_home());
 }

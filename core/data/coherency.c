@@ -36,7 +36,7 @@ const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
 
 void orr_data_update_ready_locked(struct orr_data *h)
 {
-    struct orr_replicate *r = &h->replicates[STARPU_MAIN_RAM];
+    struct orr_replicate *r = &h->replicates[orr_node_home()];
     bool ready = h->nnodes == 1 && r->allocated && r->state != ORR_INVALID;
     orr_store_release(&h->ready_interface, ready ? r->interface : NULL);
 }
@@ -62,9 +62,10 @@ int orr_transfer_source_locked(struct orr_data *h, unsigned dst)
 {
     int ready = orr_unlikely(h->formats) ? source_in_layout(h, dst) : -1;
     if (ready >= 0) return ready;
-    if (h->replicates[STARPU_MAIN_RAM].state != ORR_INVALID) return STARPU_MAIN_RAM;
+    unsigned main_memory = orr_node_main_of(dst);
+    if (h->replicates[main_memory].state != ORR_INVALID) return (int)main_memory;
     int any = -1;
-    for (unsigned n = 1; n < h->nnodes; n++) {
+    for (unsigned n = 0; n < h->nnodes; n++) {
         if (h->replicates[n].state == ORR_INVALID || n == dst) continue;
         if (orr_nodes_reach(n, dst)) return (int)n;
         any = (int)n;
@@ -388,13 +389,13 @@ static void lock_quiet(struct orr_data *h)
 /* The same where there is no other node. Called with the handle's lock held; returns without. */
 static void give_up_only_copy(struct orr_data *h)
 {
-    struct orr_replicate *r = &h->replicates[STARPU_MAIN_RAM];
+    struct orr_replicate *r = &h->replicates[orr_node_home()];
     bool ours = r->allocated && r->ours;
     r->state = ORR_INVALID;
     r->writing = false;
     if (ours) r->allocated = r->ours = false;
     orr_spin_unlock(&h->queue.lock);
-    if (ours) h->ops->free_data_on_node(r->interface, STARPU_MAIN_RAM);
+    if (ours) h->ops->free_data_on_node(r->interface, orr_node_home());
 }
 
 /* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and a search

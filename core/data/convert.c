@@ -22,13 +22,13 @@ void orr_layouts_own(const struct orr_fetch *f)
 
 bool orr_layouts_fit(const struct orr_data *h, unsigned src, unsigned dst)
 {
-    return dst == STARPU_MAIN_RAM || (orr_layouts(h, src) & (ORR_LAYOUT_CPU | orr_layout_of_node(h, dst)));
+    return orr_node_is_cpu(dst) || (orr_layouts(h, src) & (ORR_LAYOUT_CPU | orr_layout_of_node(h, dst)));
 }
 
 unsigned orr_layout_wanted(const struct orr_fetch *f)
 {
     if (f->prefetch || !(f->mode & STARPU_R)) return 0;
-    if (!f->layout) return f->node == STARPU_MAIN_RAM ? ORR_LAYOUT_CPU : 0;
+    if (!f->layout) return orr_node_is_cpu(f->node) ? ORR_LAYOUT_CPU : 0;
     return f->layout & ~(unsigned)ORR_LAYOUT_ANY;
 }
 
@@ -86,7 +86,7 @@ unsigned orr_data_conversions(struct orr_data *h, unsigned node,
     if (!have || (have & to)) return 0;
     if (!(have & ORR_LAYOUT_CPU))
         out[count++] =
-            (struct orr_conversion){ orr_layout_codelet(h, have, ORR_LAYOUT_CPU), STARPU_MAIN_RAM };
+            (struct orr_conversion){ orr_layout_codelet(h, have, ORR_LAYOUT_CPU), orr_node_main_of(node) };
     if (to != ORR_LAYOUT_CPU)
         out[count++] = (struct orr_conversion){ orr_layout_codelet(h, ORR_LAYOUT_CPU, to), node };
     return count;

@@ -105,15 +105,16 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
 /* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
  * lock held. The copy is pinned at once, other than for transfers to a device:
  * nobody waits for main memory. */
-static bool begin_write_back_locked(struct orr_chunk *c, bool evict_after)
+static bool begin_write_back_locked(struct orr_chunk *c, unsigned node, bool evict_after)
 {
     struct orr_data *h = c->handle;
-    if (h->replicates[STARPU_MAIN_RAM].incoming) return false;
+    unsigned below = (unsigned)orr_node_below(node);
+    if (h->replicates[below].incoming) return false;
     memset(&c->out, 0, sizeof c->out);
     c->out.in_chunk = c->out.quiet = true;
     c->out.evict_after = evict_after;
     orr_store_relaxed(&c->out.urgency, ORR_NEEDED);
-    if (!orr_transfer_prepare_locked(&c->out, h, STARPU_MAIN_RAM, true)) return false;
+    if (!orr_transfer_prepare_locked(&c->out, h, below, true)) return false;
     orr_transfer_choose_source_locked(&c->out);
     return true;
 }
@@ -127,7 +128,7 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
     if (!busy && c) {
         write = only_valid(h, node);
         if (write)
-            busy = !begin_write_back_locked(c, true);
+            busy = !begin_write_back_locked(c, node, true);
         else
             orr_eviction_begin_locked(&c->out, h, node);
         evict = !write;
@@ -157,10 +158,10 @@ struct victims {
     bool leaving, in_use;
 };
 
-/* Main memory had no room for it, and has no more now. */
-static bool is_stuck(const struct orr_chunk *c)
+/* There was no room for it below, and there is no more now. */
+static bool is_stuck(const struct orr_chunk *c, unsigned node)
 {
-    return c->stuck && orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes) + 1 >= c->stuck;
+    return c->stuck && orr_node_used_below(node) + 1 >= c->stuck;
 }
 
 /* Makes c a victim if nobody uses it. gently: only if it is of no use to anybody. Called with the handle's
@@ -169,7 +170,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
 {
     struct orr_replicate *r = &c->handle->replicates[node];
     bool dirty = only_valid(c->handle, node);
-    if (r->users == 1 && c->handle->replicates[STARPU_MAIN_RAM].incoming == &c->out) { /* a write-back */
+    if (r->users == 1 && c->handle->replicates[orr_node_below(node)].incoming == &c->out) { /* a write-back */
         v->leaving = true;
         v->bytes += c->bytes;
         return;
@@ -183,9 +184,9 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
         orr_eviction_begin_locked(&c->out, c->handle, node);
         c->out.next = v->evictions;
         v->evictions = &c->out;
-    } else if (is_stuck(c)) {
+    } else if (is_stuck(c, node)) {
         return;
-    } else if (begin_write_back_locked(c, false)) {
+    } else if (begin_write_back_locked(c, node, false)) {
         c->out.next = v->write_backs;
         v->write_backs = &c->out;
         v->leaving = true;

@@ -179,7 +179,7 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
         orr_error("starpu_data_register: out of memory for a handle");
         return;
     }
-    orr_registry_add(h, home_node == STARPU_MAIN_RAM ? pointer_of(h, 0) : NULL);
+    orr_registry_add(h, home_node == (int)orr_node_home() ? pointer_of(h, 0) : NULL);
     *handleptr = h;
 }
 
@@ -191,7 +191,7 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (!r->allocated) r->ours = false; /* the program's buffer is used from now on */
     r->allocated = true;
     orr_spin_unlock(&h->queue.lock);
-    if (node == STARPU_MAIN_RAM) orr_registry_set_pointer(h, pointer_of(h, 0));
+    if (node == orr_node_home()) orr_registry_set_pointer(h, pointer_of(h, 0));
 }
 
 static bool copy_shape_now(struct orr_data *h, void *itf_out)
@@ -233,7 +233,7 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
 static bool is_allocated(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
-    bool is = h->replicates[STARPU_MAIN_RAM].allocated;
+    bool is = h->replicates[orr_node_home()].allocated;
     orr_spin_unlock(&h->queue.lock);
     return is;
 }
@@ -243,7 +243,7 @@ static bool is_allocated(struct orr_data *h)
 static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
     struct orr_data *found = NULL;
-    if (!h->partitioned) return is_allocated(h) && pointer_of(h, STARPU_MAIN_RAM) == ptr ? h : NULL;
+    if (!h->partitioned) return is_allocated(h) && pointer_of(h, (int)orr_node_home()) == ptr ? h : NULL;
     for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(h->rare->pieces[i], ptr);
     return found;
 }
@@ -703,7 +703,7 @@ int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *p
 
 void *starpu_data_get_local_ptr(starpu_data_handle_t h)
 {
-    return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM);
+    return starpu_data_handle_to_pointer(h, orr_node_home());
 }
 
 size_t starpu_data_get_size(starpu_data_handle_t h)
@@ -730,7 +730,7 @@ int starpu_data_pack_node(starpu_data_handle_t h, unsigned node, void **ptr, sta
 
 int starpu_data_pack(starpu_data_handle_t h, void **ptr, starpu_ssize_t *count)
 {
-    return starpu_data_pack_node(h, STARPU_MAIN_RAM, ptr, count);
+    return starpu_data_pack_node(h, orr_node_home(), ptr, count);
 }
 
 int starpu_data_unpack_node(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
@@ -741,7 +741,7 @@ int starpu_data_unpack_node(starpu_data_handle_t h, unsigned node, void *ptr, si
 
 int starpu_data_unpack(starpu_data_handle_t h, void *ptr, size_t count)
 {
-    return starpu_data_unpack_node(h, STARPU_MAIN_RAM, ptr, count);
+    return starpu_data_unpack_node(h, orr_node_home(), ptr, count);
 }
 
 int starpu_data_peek_node(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
@@ -752,7 +752,7 @@ int starpu_data_peek_node(starpu_data_handle_t h, unsigned node, void *ptr, size
 
 int starpu_data_peek(starpu_data_handle_t h, void *ptr, size_t count)
 {
-    return starpu_data_peek_node(h, STARPU_MAIN_RAM, ptr, count);
+    return starpu_data_peek_node(h, orr_node_home(), ptr, count);
 }
 
 static _Atomic int next_interface_id = STARPU_MAX_INTERFACE_ID;

@@ -196,7 +196,7 @@ static void serve_first_locked(struct orr_memory *m, unsigned node, struct orr_t
     m->serving = t;
     m->look = m->retry = false;
     m->used_when_stuck = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    m->ram_when_stuck = orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes);
+    m->below_when_stuck = orr_node_used_below(node);
     orr_spin_unlock(&m->lock);
     enum served s = serve(t, &after);
     orr_spin_lock(&m->lock);
@@ -242,7 +242,7 @@ static struct due *due_here(void)
 
 void orr_memory_feed(unsigned node)
 {
-    if (node == STARPU_MAIN_RAM) return;
+    if (!orr_node_evicts(node)) return;
     struct orr_memory *m = &orr_memories[node];
     orr_spin_lock(&m->lock);
     bool any = any_locked(m);
@@ -427,11 +427,11 @@ void orr_memory_poll(unsigned node)
 {
     struct orr_memory *m = &orr_memories[node];
     bool look = false, still = false;
-    if (node == STARPU_MAIN_RAM) return;
+    if (!orr_node_evicts(node)) return;
     orr_spin_lock(&m->lock);
     if (any_locked(m) && !m->serving) {
         look = m->look || m->retry || orr_load_relaxed(&orr_nodes[node].used_bytes) != m->used_when_stuck ||
-               orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes) < m->ram_when_stuck;
+               orr_node_used_below(node) < m->below_when_stuck;
         still = !look && !m->tried && orr_ticks() - m->stuck_since > orr_us_to_ticks(STILL_US);
     }
     orr_spin_unlock(&m->lock);

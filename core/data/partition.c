@@ -135,7 +135,7 @@ static bool cut(struct orr_data_block *plan, unsigned i, const struct starpu_dat
 {
     bool built_in = ops->interfaceid >= 0 && ops->interfaceid < STARPU_MAX_INTERFACE_ID;
     if (built_in) *(enum starpu_data_interface_id *)itf = ops->interfaceid;
-    plan->filter.filter_func(plan->parent->replicates[STARPU_MAIN_RAM].interface, itf, &plan->filter, i,
+    plan->filter.filter_func(plan->parent->replicates[orr_node_home()].interface, itf, &plan->filter, i,
                              plan->count);
     if (orr_filter_failed()) return false;
     if (!built_in || *(enum starpu_data_interface_id *)itf == ops->interfaceid) return true;
@@ -166,14 +166,14 @@ static struct orr_data *create_child(struct orr_data_block *plan, unsigned i,
 {
     if (ops->init) ops->init(itf);
     if (!cut(plan, i, ops, itf)) return NULL;
-    struct orr_data *child = orr_data_create(ops, STARPU_MAIN_RAM, itf);
+    struct orr_data *child = orr_data_create(ops, orr_node_home(), itf);
     if (!child) {
         orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
         return NULL;
     }
     inherit(child, plan->parent, i);
     orr_spin_lock(&child->queue.lock);
-    child->replicates[STARPU_MAIN_RAM].state = ORR_INVALID;
+    child->replicates[orr_node_home()].state = ORR_INVALID;
     child->initialized = false;
     orr_data_update_ready_locked(child);
     struct orr_access hold = {
@@ -212,7 +212,7 @@ static bool create_children(struct orr_data_block *plan)
 
 static void *main_pointer(struct orr_data *h)
 {
-    return starpu_data_handle_to_pointer(h, STARPU_MAIN_RAM);
+    return starpu_data_handle_to_pointer(h, orr_node_home());
 }
 
 /* A new plan, off, not yet linked to its parent; NULL on an error that was said. */
@@ -308,7 +308,7 @@ unsigned orr_partition_plans(const struct orr_data *h)
 static void place(struct orr_data_block *plan, unsigned i, bool moved)
 {
     struct orr_data *child = plan->children[i];
-    struct orr_replicate *r = &child->replicates[STARPU_MAIN_RAM];
+    struct orr_replicate *r = &child->replicates[orr_node_home()];
     if (moved) cut(plan, i, child->ops, r->interface);
     orr_spin_lock(&child->queue.lock);
     for (unsigned n = 0; n < child->nnodes; n++) child->replicates[n].state = ORR_INVALID;
@@ -316,7 +316,7 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
     r->ours = false;
     if (plan->valid) r->state = ORR_OWNED;
     if (child->formats)
-        orr_layouts_set(child, STARPU_MAIN_RAM, ORR_LAYOUT_CPU); /* as the parent is fetched */
+        orr_layouts_set(child, orr_node_home(), ORR_LAYOUT_CPU); /* as the parent is fetched */
     child->initialized = plan->valid;
     child->lost = plan->parent->lost;
     orr_data_update_ready_locked(child);
@@ -331,7 +331,7 @@ static void release_children(struct orr_data_block *plan)
     plan->placed_at = at;
     for (unsigned i = 0; i < plan->count; i++) place(plan, i, moved);
     for (unsigned i = 0; i < plan->count; i++) {
-        if (plan->pinned[i]) orr_fetch_end(plan->children[i], STARPU_MAIN_RAM, STARPU_RW);
+        if (plan->pinned[i]) orr_fetch_end(plan->children[i], orr_node_home(), STARPU_RW);
         plan->pinned[i] = false;
         orr_data_leave(plan->children[i], NULL);
     }
@@ -367,7 +367,7 @@ static void switch_to_parent(struct plan_switch *s)
     }
     if (lost || (!plan->valid && !written)) forget_value(plan->parent, lost);
     if (plan->parent_pinned)
-        orr_fetch_end(plan->parent, STARPU_MAIN_RAM, s->from == PLAN_WRITE ? STARPU_RW : STARPU_R);
+        orr_fetch_end(plan->parent, orr_node_home(), s->from == PLAN_WRITE ? STARPU_RW : STARPU_R);
     plan->parent_pinned = false;
 }
 
@@ -484,7 +484,7 @@ static void prepare_move(struct plan_switch *s, struct orr_move *m, struct orr_d
     m->access.waiter.granted = move_granted;
     m->fetch.done = fetched;
     m->fetch.handle = h;
-    m->fetch.node = STARPU_MAIN_RAM;
+    m->fetch.node = orr_node_home();
     m->fetch.mode = write ? STARPU_RW : STARPU_R;
 }
 
@@ -749,9 +749,9 @@ static int hold_parent(struct orr_data *h, bool *valid_out, bool *pinned_out)
     struct orr_access a = { .group = ORR_GROUP_WRITE };
     int r = orr_data_acquire_blocking(h, &a);
     if (r) return r;
-    r = orr_fetch_blocking(h, STARPU_MAIN_RAM, STARPU_RW);
+    r = orr_fetch_blocking(h, orr_node_home(), STARPU_RW);
     *valid_out = r == 0;
-    if (r == -ENODATA) r = orr_fetch_blocking(h, STARPU_MAIN_RAM, STARPU_W);
+    if (r == -ENODATA) r = orr_fetch_blocking(h, orr_node_home(), STARPU_W);
     *pinned_out = r == 0;
     if (r) orr_data_leave(h, NULL);
     return r;
@@ -778,7 +778,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     struct orr_data_block *plan = plan_create(h, f, __func__);
     if (!plan) {
         if (!valid) forget_value(h, false);
-        orr_fetch_end(h, STARPU_MAIN_RAM, STARPU_RW);
+        orr_fetch_end(h, orr_node_home(), STARPU_RW);
         orr_data_leave(h, NULL);
         return;
     }
@@ -831,17 +831,17 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
     if (gathering_node >= h->nnodes) {
         orr_error("%s: there is no memory node %u; the data is gathered in main memory", __func__,
                   gathering_node);
-        gathering_node = STARPU_MAIN_RAM;
+        gathering_node = orr_node_home();
     }
     for (unsigned i = 0; i < plan->count; i++)
-        if (plan->children[i]->partitioned) starpu_data_unpartition(plan->children[i], STARPU_MAIN_RAM);
+        if (plan->children[i]->partitioned) starpu_data_unpartition(plan->children[i], orr_node_home());
     struct orr_event gathered;
     orr_event_init(&gathered);
     if (submit_gathering(plan, &gathered) != 0) return;
     orr_event_wait(&gathered);
     orr_registry_set_pieces(h, NULL, 0);
     drop_gathered(plan);
-    if (gathering_node != STARPU_MAIN_RAM) starpu_data_prefetch_on_node(h, gathering_node, 1);
+    if (gathering_node != orr_node_home()) starpu_data_prefetch_on_node(h, gathering_node, 1);
 }
 
 void starpu_data_map_filters_parray(starpu_data_handle_t h, int nfilters, struct starpu_data_filter **filters)
@@ -1095,7 +1095,7 @@ void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, s
 
 void starpu_data_partition_clean(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
 {
-    starpu_data_partition_clean_node(h, nparts, children, STARPU_MAIN_RAM);
+    starpu_data_partition_clean_node(h, nparts, children, orr_node_home());
 }
 
 int starpu_data_partition_get_nplans(starpu_data_handle_t h)

@@ -193,7 +193,7 @@ void starpu_data_wont_use(starpu_data_handle_t h)
 {
     static const char fn[] = "starpu_data_wont_use";
     if (!check(h, 0, fn) || h->nnodes == 1) return;
-    request(h, (struct orr_fetch){ .node = STARPU_MAIN_RAM, .prefetch = true }, true, true, fn);
+    request(h, (struct orr_fetch){ .node = (uint16_t)orr_node_home(), .prefetch = true }, true, true, fn);
 }
 
 int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
@@ -372,6 +372,7 @@ void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, in
 
 void starpu_memchunk_tidy(unsigned node)
 {
-    if (node == STARPU_MAIN_RAM) orr_recycle_drain();
-    if (node < orr_node_count) orr_memory_tidy(node);
+    if (node >= orr_node_count) return;
+    if (orr_node_is_cpu(node)) orr_recycle_drain();
+    orr_memory_tidy(node);
 }

@@ -59,8 +59,9 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
     const struct starpu_data_copy_methods *m = h->ops->copy_methods;
     if (!orr_nodes_reach(src, dst)) return false;
     if (orr_unlikely(h->formats) && !orr_layouts_fit(h, src, dst)) return false;
-    if (!src || !dst || !m || m->any_to_any) {
-        if (!m || !m->can_copy || !src || !dst) return true;
+    bool by_cpu = orr_node_is_cpu(src) || orr_node_is_cpu(dst);
+    if (by_cpu || !m || m->any_to_any) {
+        if (by_cpu || !m || !m->can_copy) return true;
         void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
         return m->can_copy(from, src, to, dst, dst) || m->can_copy(from, src, to, dst, src);
     }
@@ -97,12 +98,12 @@ static void choose_source(struct orr_transfer *t)
     orr_spin_unlock(&h->queue.lock);
 }
 
-static void say_main_memory_full(struct orr_data *h)
+static void say_full(struct orr_data *h, unsigned node)
 {
     char label[64];
     orr_error("data %s does not fit in main memory (its limit: %zu bytes, in use: %zu)",
-              orr_data_label(h, label, sizeof label), orr_nodes[STARPU_MAIN_RAM].limit_bytes,
-              orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes));
+              orr_data_label(h, label, sizeof label), orr_nodes[node].limit_bytes,
+              orr_load_relaxed(&orr_nodes[node].used_bytes));
 }
 
 static void arrived_in_ram(struct orr_fetch *f, int status)
@@ -110,14 +111,14 @@ static void arrived_in_ram(struct orr_fetch *f, int status)
     struct orr_transfer *t = (struct orr_transfer *)((char *)f - offsetof(struct orr_transfer, via));
     const struct starpu_data_copy_methods *m = t->handle->ops->copy_methods;
     if (status == 0)
-        t->src = STARPU_MAIN_RAM; /* pinned by the fetch */
+        t->src = (int16_t)f->node; /* pinned by the fetch */
     else if (status == -ENOMEM && m && m->any_to_any && t->via.layout == ORR_LAYOUT_ANY)
         choose_source(t); /* starpu_interface_copy goes through a buffer */
     if (t->src >= 0) {
         copy(t);
         return;
     }
-    if (!t->quiet && status == -ENOMEM) say_main_memory_full(t->handle);
+    if (!t->quiet && status == -ENOMEM) say_full(t->handle, f->node);
     orr_transfer_finish(t, status);
 }
 
@@ -135,7 +136,7 @@ static void copy_by_ram(struct orr_transfer *t)
     orr_memory_feed(src);
     t->via = (struct orr_fetch){ .done = arrived_in_ram,
                                  .handle = h,
-                                 .node = STARPU_MAIN_RAM,
+                                 .node = (uint16_t)orr_nodes_meet(src, t->dst),
                                  .mode = STARPU_R,
                                  .quiet = true,
                                  .layout = as_it_is ? ORR_LAYOUT_ANY : ORR_LAYOUT_CPU };
@@ -170,7 +171,7 @@ int orr_transfer_allocate(struct orr_transfer *t)
     struct orr_data *h = t->handle;
     struct orr_replicate *r = &h->replicates[t->dst];
     struct orr_chunk *c = NULL;
-    if (t->dst != STARPU_MAIN_RAM && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
+    if (orr_node_evicts(t->dst) && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
     starpu_ssize_t bytes = h->ops->allocate_data_on_node(r->interface, t->dst);
     if (bytes < 0) {
         orr_free(c);
@@ -194,7 +195,7 @@ static void find_memory(struct orr_transfer *t)
         start_copy(t);
         return;
     }
-    if (t->dst != STARPU_MAIN_RAM) {
+    if (orr_node_evicts(t->dst)) {
         orr_memory_ask(t);
         return;
     }
@@ -203,7 +204,7 @@ static void find_memory(struct orr_transfer *t)
         start_copy(t);
         return;
     }
-    if (!t->quiet) say_main_memory_full(t->handle);
+    if (!t->quiet) say_full(t->handle, t->dst);
     orr_transfer_finish(t, r);
 }
 
@@ -349,8 +350,7 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
             r->state = ORR_SHARED;
         }
         from->users--;
-        if (status == -ENOMEM && from->chunk)
-            from->chunk->stuck = orr_load_relaxed(&orr_nodes[STARPU_MAIN_RAM].used_bytes) + 1;
+        if (status == -ENOMEM && from->chunk) from->chunk->stuck = orr_node_used_below(src) + 1;
     }
     r->incoming = NULL;
     r->users--;
@@ -414,7 +414,7 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
         orr_waiters_tell(waiters, dst, status);
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
-    if (src > 0) orr_memory_feed((unsigned)src);
+    if (src >= 0) orr_memory_feed((unsigned)src);
     orr_transfers_count(-1);
 }
 

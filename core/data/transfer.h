@@ -44,8 +44,8 @@ struct orr_chunk {
     struct orr_chunk *prev, *next; /* [lock: memory] */
     struct orr_data *handle;       /* [const] */
     size_t bytes;                  /* [const] */
-    size_t stuck;            /* [lock: handle] 1 + what was in use of main memory when it had no room for
-                              * this; 0: it has */
+    size_t stuck;            /* [lock: handle] 1 + what was in use below when there was no room for this; 0:
+                              * there is */
     bool unwanted;           /* [lock: handle] the program said so: even a prefetch may take its place */
     struct orr_transfer out; /* its write-back, then its eviction */
 };
@@ -71,7 +71,7 @@ struct orr_memory {
     bool retry;                    /* nobody will say when it is worth another look: poll */
     bool tried;                    /* unstick() did what it could since then */
     size_t used_when_stuck;        /* used_bytes when the first hungry one found no room */
-    size_t ram_when_stuck;         /* of main memory, where copies to be thrown out go */
+    size_t below_when_stuck;       /* of where copies to be thrown out go */
     uint64_t stuck_since;          /* ticks */
     struct orr_fetch *prefetches;  /* not started, most urgent first; they pin nothing */
     uint32_t prefetching;          /* prefetches under way */

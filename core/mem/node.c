@@ -18,7 +18,8 @@
 #include "core/base/thread.h"
 #include "core/mem/recycle.h"
 
-struct orr_node orr_nodes[STARPU_MAXNODES];
+/* Main memory is there before starpu_init. */
+struct orr_node orr_nodes[STARPU_MAXNODES] = { [STARPU_MAIN_RAM] = { .below = -1 } };
 unsigned orr_node_count;
 
 /* Main memory is one node: the first that is set counts. */
@@ -38,6 +39,8 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
 {
     struct orr_node *node = &orr_nodes[n];
     node->kind = kind;
+    node->role = ops ? ORR_DEVICE_MEMORY : ORR_MAIN_MEMORY;
+    node->below = ops ? STARPU_MAIN_RAM : -1;
     node->devid = devid;
     node->ops = ops;
     node->limit_bytes = limit;
@@ -142,6 +145,12 @@ void orr_node_release(unsigned n, size_t bytes)
     pthread_mutex_lock(&room_mutex);
     pthread_cond_broadcast(&room_freed);
     pthread_mutex_unlock(&room_mutex);
+}
+
+size_t orr_node_used_below(unsigned node)
+{
+    int below = orr_node_below(node);
+    return below < 0 ? 0 : orr_load_relaxed(&orr_nodes[below].used_bytes);
 }
 
 static struct orr_node *node_at(unsigned n)

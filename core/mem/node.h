@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.h: memory nodes: main memory (node 0) and the memories of devices; allocating on them and copying
- * between them.
+/* node.h: the tree of memory nodes: main memory (node 0), the memories of devices; allocating on them and
+ * copying between them.
  * Threads: registration at start-up by the main thread; the rest any. Owns: the table of nodes
  * and their accounting. Not here: what is valid where (core/data/coherency.h), how fast a link is
- * (core/perf/bus.h). */
+ * (core/perf/bus.h).
+ *
+ * A node has a role and perhaps a node below it, where its data go when it is full. Who wants to know what a
+ * node is asks the questions below: no file outside core/mem compares with STARPU_MAIN_RAM (scripts/lint). */
 #ifndef ORR_MEM_NODE_H
 #define ORR_MEM_NODE_H
 
@@ -51,8 +54,12 @@ struct orr_node_ops {
                     unsigned dst_node); /* between two devices without main memory; NULL: never */
 };
 
+enum orr_node_role { ORR_MAIN_MEMORY, ORR_DEVICE_MEMORY };
+
 struct orr_node {
     enum starpu_node_kind kind;
+    uint8_t role; /* enum orr_node_role */
+    int8_t below; /* the node where data go that make room here; -1: none, and what is full stays full */
     int devid;
     const struct orr_node_ops *ops; /* NULL for main memory */
     size_t limit_bytes;             /* 0: none */
@@ -71,6 +78,49 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
                       size_t limit_bytes, const char *name);
 /* Forgets all nodes but main memory. Main thread, after workers stopped. */
 void orr_nodes_fini(void);
+
+/* ---- questions to the tree; of a node that there is ---- */
+
+/* The main memory in which programs have their own data, and get what they acquire without naming a node. */
+static inline unsigned orr_node_home(void)
+{
+    return STARPU_MAIN_RAM;
+}
+
+/* Whether CPUs, so any thread of this process, read and write it directly. */
+static inline bool orr_node_is_cpu(unsigned node)
+{
+    return orr_nodes[node].role == ORR_MAIN_MEMORY;
+}
+
+/* Where its data go when they make room for others; -1: they stay. */
+static inline int orr_node_below(unsigned node)
+{
+    return orr_nodes[node].below;
+}
+
+/* Whether data make room there: then who wants memory on it may wait for some. */
+static inline bool orr_node_evicts(unsigned node)
+{
+    return orr_nodes[node].below >= 0;
+}
+
+/* The main memory nearest to a node: itself, or that below or above it. */
+static inline unsigned orr_node_main_of(unsigned node)
+{
+    const struct orr_node *n = &orr_nodes[node];
+    return n->role == ORR_DEVICE_MEMORY ? (unsigned)n->below : node;
+}
+
+/* The main memory in which bytes stop on their way from one node to another that it does not reach. */
+static inline unsigned orr_nodes_meet(unsigned src, unsigned dst)
+{
+    (void)src;
+    return orr_node_main_of(dst);
+}
+
+/* What is in use of the nodes to which the data of a node go: less of it says that there may be room. */
+size_t orr_node_used_below(unsigned node);
 
 /* Counts bytes against the node's limit. 0, or -ENOMEM over the limit; STARPU_MEMORY_OVERFLOW counts them all
  * the same, STARPU_MEMORY_WAIT blocks until there is room. Any thread. */

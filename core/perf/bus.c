@@ -122,10 +122,9 @@ static bool measure_direct(unsigned src, unsigned dst, struct figures *out)
 static bool measure(unsigned src, unsigned dst, struct figures *out)
 {
     struct figures first, second;
-    if (src == STARPU_MAIN_RAM || dst == STARPU_MAIN_RAM || orr_nodes_reach(src, dst))
-        return measure_direct(src, dst, out);
-    if (!measure_direct(src, STARPU_MAIN_RAM, &first) || !measure_direct(STARPU_MAIN_RAM, dst, &second))
-        return false;
+    unsigned stop = orr_nodes_meet(src, dst);
+    if (orr_nodes_reach(src, dst)) return measure_direct(src, dst, out);
+    if (!measure_direct(src, stop, &first) || !measure_direct(stop, dst, &second)) return false;
     out->latency_us = first.latency_us + second.latency_us;
     out->bandwidth = 1 / (1 / first.bandwidth + 1 / second.bandwidth);
     return true;

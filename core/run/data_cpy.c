@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/data/data.h"
 #include "core/data/interfaces/dense.h"
+#include "core/mem/node.h"
 #include "core/task/task.h"
 
 static void copy_body(void *buffers[], void *arg)
@@ -16,9 +17,9 @@ static void copy_body(void *buffers[], void *arg)
     int r = -ENOSYS;
     (void)arg;
     if (m && m->any_to_any)
-        r = m->any_to_any(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM, NULL);
+        r = m->any_to_any(buffers[1], orr_node_home(), buffers[0], orr_node_home(), NULL);
     else if (m && m->ram_to_ram)
-        r = m->ram_to_ram(buffers[1], STARPU_MAIN_RAM, buffers[0], STARPU_MAIN_RAM);
+        r = m->ram_to_ram(buffers[1], orr_node_home(), buffers[0], orr_node_home());
     if (!r) return;
     orr_task_fail(orr_task_of(starpu_task_get_current()), r);
     orr_fatal("starpu_data_cpy: the copy failed (%s), and its destination has no value",
@@ -39,7 +40,7 @@ static struct starpu_codelet copy_cl = {
  * lies between its elements; interfaces of programs judge for themselves. */
 static const char *shape_refusal(struct orr_data *dst, struct orr_data *src)
 {
-    void *to = dst->replicates[STARPU_MAIN_RAM].interface, *from = src->replicates[STARPU_MAIN_RAM].interface;
+    void *to = dst->replicates[orr_node_home()].interface, *from = src->replicates[orr_node_home()].interface;
     bool dense = dst->ops->copy_methods == &orr_dense_copy_methods;
     if (starpu_data_get_size(dst) != starpu_data_get_size(src)) return "the sizes differ";
     if (dst->ops->interfaceid >= STARPU_MAX_INTERFACE_ID || dst->ops->compare(to, from)) return NULL;

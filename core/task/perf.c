@@ -270,22 +270,12 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
     return there || isinf(best) ? 0 : best;
 }
 
-/* Where datum i of a task is used by a worker on node; -1: nowhere. */
-static int datum_node(const struct starpu_task *p, unsigned i, unsigned node)
-{
-    if (orr_likely(!orr_task_has_nodes(p))) return (int)node;
-    int wanted = orr_task_wanted_node(p, i);
-    if (wanted >= 0) return wanted;
-    if (wanted == STARPU_SPECIFIC_NODE_CPU || wanted == STARPU_SPECIFIC_NODE_SLOW) return STARPU_MAIN_RAM;
-    return wanted == STARPU_SPECIFIC_NODE_NONE ? -1 : (int)node;
-}
-
 static double transfer_us(struct starpu_task *p, unsigned node)
 {
     double us = 0;
     unsigned n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
     for (unsigned i = 0; i < n; i++) {
-        int to = datum_node(p, i, node);
+        int to = orr_task_datum_node(p, i, node);
         if (to >= 0)
             us += starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(p, i), (unsigned)to,
                                                      STARPU_TASK_GET_MODE(p, i));
@@ -323,7 +313,7 @@ static double conversions_us(struct starpu_task *p, unsigned node, int comb)
         struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
         struct orr_conversion c[ORR_CONVERSIONS_MAX];
         if (orr_likely(!h || !h->formats) || !(STARPU_TASK_GET_MODE(p, i) & STARPU_R)) continue;
-        int to = datum_node(p, i, node);
+        int to = orr_task_datum_node(p, i, node);
         unsigned count = to >= 0 && to < (int)h->nnodes ? orr_data_conversions(h, (unsigned)to, c) : 0;
         for (unsigned k = 0; k < count; k++) us += conversion_us(h, &c[k], comb);
     }
@@ -335,7 +325,7 @@ double starpu_task_expected_conversion_time(struct starpu_task *task, struct sta
 {
     (void)nimpl; /* of the task, not of what converts its data */
     int comb = orr_arch_find(arch);
-    unsigned node = STARPU_MAIN_RAM; /* of several CPUs together as well */
+    unsigned node = orr_node_home(); /* of several CPUs together as well */
     for (unsigned w = 0; w < orr_perf_worker_count; w++)
         if (orr_perf_workers[w].comb == comb) node = orr_perf_workers[w].node;
     return orr_node_count > 1 ? conversions_us(task, node, comb) : 0;
@@ -357,7 +347,7 @@ unsigned orr_task_missing(struct orr_task *t, unsigned node)
     struct starpu_task *p = t->pub;
     unsigned missing = 0, n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
     for (unsigned i = 0; i < n; i++) {
-        int to = datum_node(p, i, node);
+        int to = orr_task_datum_node(p, i, node);
         missing += to >= 0 && starpu_data_expected_transfer_time(STARPU_TASK_GET_HANDLE(p, i), (unsigned)to,
                                                                  STARPU_TASK_GET_MODE(p, i)) > 0;
     }

@@ -46,15 +46,8 @@ int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
     if (orr_node_count <= 1 || !p->cl || node >= orr_node_count) return 0;
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
     for (unsigned i = 0; i < n; i++) {
-        int to = (int)node;
-        if (orr_task_has_nodes(p)) {
-            int wanted = orr_task_wanted_node(p, i);
-            if (wanted == STARPU_SPECIFIC_NODE_NONE) continue;
-            if (wanted >= 0)
-                to = wanted;
-            else if (wanted == STARPU_SPECIFIC_NODE_CPU || wanted == STARPU_SPECIFIC_NODE_SLOW)
-                to = STARPU_MAIN_RAM;
-        }
+        int to = orr_task_datum_node(p, i, node);
+        if (to < 0) continue;
         struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
         int mode = STARPU_TASK_GET_MODE(p, i);
         if ((mode & STARPU_R) && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) &&

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
+#include "core/mem/node.h"
 
 static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
 {
@@ -111,11 +112,11 @@ static int initialise(struct orr_data *h, struct orr_data *c)
                   "needs one");
         return -EINVAL;
     }
-    int r = orr_fetch_blocking(c, STARPU_MAIN_RAM, STARPU_W);
+    int r = orr_fetch_blocking(c, orr_node_home(), STARPU_W);
     if (r) return r;
-    void *itf = c->replicates[STARPU_MAIN_RAM].interface;
+    void *itf = c->replicates[orr_node_home()].interface;
     init->cpu_funcs[0](&itf, h->rare->init_cl_arg);
-    orr_fetch_end(c, STARPU_MAIN_RAM, STARPU_W);
+    orr_fetch_end(c, orr_node_home(), STARPU_W);
     return 0;
 }
 
@@ -126,7 +127,7 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
     struct orr_data *c = *slot;
     if (c && c->initialized) return c;
     if (!c) {
-        c = orr_data_create(h->ops, -1, h->replicates[STARPU_MAIN_RAM].interface);
+        c = orr_data_create(h->ops, -1, h->replicates[orr_node_home()].interface);
         if (!c) return NULL;
     }
     if (orr_codelet_check(h->rare->init_cl) < 0 || initialise(h, c)) {

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/task/deps.h"
 #include "core/task/graph.h"
 
@@ -126,6 +127,19 @@ int orr_task_wanted_node(const struct starpu_task *p, unsigned i)
     const struct orr_task_rare *r = t ? t->rare : NULL;
     if (r && i < r->nnodes) return r->nodes[i];
     return p->cl->specific_nodes ? STARPU_CODELET_GET_NODE(p->cl, i) : STARPU_SPECIFIC_NODE_LOCAL;
+}
+
+int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node)
+{
+    if (orr_likely(!orr_task_has_nodes(p))) return (int)node;
+    int wanted = orr_task_wanted_node(p, i);
+    if (wanted >= 0) return wanted < (int)orr_node_count ? wanted : (int)node;
+    switch (wanted) {
+    case STARPU_SPECIFIC_NODE_CPU:
+    case STARPU_SPECIFIC_NODE_SLOW: return (int)orr_node_main_of(node);
+    case STARPU_SPECIFIC_NODE_NONE: return -1;
+    default: return (int)node;
+    }
 }
 
 int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n)

@@ -174,6 +174,8 @@ static inline bool orr_task_has_nodes(const struct starpu_task *p)
     return p->cl->specific_nodes || (t && t->flags & ORR_TF_NODES);
 }
 int orr_task_wanted_node(const struct starpu_task *p, unsigned i);
+/* Where a worker of a node uses it; -1: nowhere, nothing is fetched. */
+int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node);
 /* Copies the nodes that a task wants its first n data on. 0 or -ENOMEM. */
 int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n);
 

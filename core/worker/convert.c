@@ -56,7 +56,7 @@ int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *c
     self->current = t;
     if (w && w->node == node)
         r = run_on_worker(w, t, checked == 0);
-    else if (node == STARPU_MAIN_RAM)
+    else if (orr_node_is_cpu(node))
         r = run_here(t);
     self->current = outer;
     starpu_task_destroy(p);

@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
@@ -147,7 +148,7 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 static void wake_devices(void)
 {
     for (unsigned i = 0; i < orr_worker_count; i++)
-        if (orr_workers[i].node != STARPU_MAIN_RAM) orr_wake_worker(&orr_workers[i]);
+        if (!orr_node_is_cpu(orr_workers[i].node)) orr_wake_worker(&orr_workers[i]);
 }
 
 void orr_device_loop(struct orr_worker *w)

@@ -18,6 +18,7 @@
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
+#include "core/mem/node.h"
 #include "core/task/redux.h"
 
 /* ---- what a task uses, and where ---- */
@@ -41,16 +42,12 @@ static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct
 {
     if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)w->node;
     int wanted = orr_task_wanted_node(t->pub, i);
-    if (wanted >= 0) return wanted < (int)h->nnodes ? wanted : (int)w->node;
-    switch (wanted) {
-    case STARPU_SPECIFIC_NODE_CPU:
-    case STARPU_SPECIFIC_NODE_SLOW: return STARPU_MAIN_RAM;
-    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
-    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
-        return !valid_on(h, w->node) && valid_on(h, STARPU_MAIN_RAM) ? STARPU_MAIN_RAM : (int)w->node;
-    case STARPU_SPECIFIC_NODE_NONE: return -1;
-    default: return (int)w->node;
-    }
+    unsigned cpu = orr_node_main_of(w->node);
+    if ((wanted == STARPU_SPECIFIC_NODE_LOCAL_OR_CPU ||
+         wanted == STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU) &&
+        !valid_on(h, w->node) && valid_on(h, cpu))
+        return (int)cpu;
+    return orr_task_datum_node(t->pub, i, w->node);
 }
 
 /* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */
@@ -178,7 +175,7 @@ int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct or
                                                      .layout = ORR_LAYOUT_ANY,
                                                      .set = l->fetches,
                                                      .arg = l };
-        if (in.node != STARPU_MAIN_RAM) l->nodes |= UINT32_C(1) << in.node;
+        if (orr_node_evicts((unsigned)in.node)) l->nodes |= UINT32_C(1) << in.node;
     }
     for (unsigned i = 0; i < l->count; i++) l->fetches[i].set_count = (uint16_t)l->count;
     return 0;

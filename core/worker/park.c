@@ -35,6 +35,7 @@
 
 #include "core/base/clock.h"
 #include "core/data/coherency.h"
+#include "core/mem/node.h"
 #include "core/worker/counters.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
@@ -250,7 +251,7 @@ static void stop_searching(struct orr_worker *w, bool found)
 static bool must_leave(struct orr_worker *w)
 {
     if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused) || orr_member_called(w)) return true;
-    return w->node != STARPU_MAIN_RAM && orr_load_seq(&orr_transfers_active) > 0;
+    return !orr_node_is_cpu(w->node) && orr_load_seq(&orr_transfers_active) > 0;
 }
 
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.

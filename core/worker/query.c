@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/worker/driver.h"
 #include "core/worker/member.h"
 #include "core/worker/worker.h"
@@ -209,13 +210,13 @@ unsigned starpu_worker_is_slave_somewhere(int workerid)
 unsigned starpu_worker_get_memory_node(unsigned workerid)
 {
     const struct orr_worker *w = worker_of((int)workerid);
-    return w ? w->node : STARPU_MAIN_RAM;
+    return w ? w->node : orr_node_home();
 }
 
 unsigned starpu_worker_get_local_memory_node(void)
 {
     const struct orr_worker *w = orr_worker_self();
-    return w ? w->node : STARPU_MAIN_RAM;
+    return w ? w->node : orr_node_home();
 }
 
 int starpu_task_get_current_data_node(unsigned i)
@@ -223,10 +224,7 @@ int starpu_task_get_current_data_node(unsigned i)
     const struct orr_worker *w = orr_worker_self();
     struct orr_task *t = orr_self()->current;
     if (!w || !t || i >= orr_task_nbuffers(t->pub)) return -1;
-    int node = orr_task_wanted_node(t->pub, i);
-    if (node >= 0) return node;
-    if (node == STARPU_SPECIFIC_NODE_CPU || node == STARPU_SPECIFIC_NODE_SLOW) return STARPU_MAIN_RAM;
-    return node == STARPU_SPECIFIC_NODE_NONE ? -1 : (int)w->node;
+    return orr_task_datum_node(t->pub, i, w->node);
 }
 
 void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *date)

@@ -3,6 +3,7 @@
  * Threads: the worker's. Owns: what is known of the duration of codelets. Not here: pipelines of devices
  * (device.c), bringing inputs (inputs.c), parallel bodies (parallel.c), what an end releases
  * (core/task/complete.c). */
+#include "core/mem/node.h"
 #include "core/worker/worker.h"
 
 #include <math.h>
@@ -108,7 +109,7 @@ static void run_body_observed(struct orr_worker *w, struct orr_task *t)
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     const struct orr_policy_ops *policy = ctx->policy;
     struct starpu_task *p = t->pub;
-    if (w->node == STARPU_MAIN_RAM) orr_profile_popped(w, t); /* devices said it when they began to load */
+    if (orr_node_is_cpu(w->node)) orr_profile_popped(w, t); /* devices said it when they began to load */
     orr_counters_begin(ctx, w);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/topo/topo.h"
 #include "core/worker/crash.h"
 #include "core/worker/device.h"
@@ -106,7 +107,7 @@ static void *worker_thread(void *arg)
     orr_add_acq_rel(&workers_up, 1u);
     void *stack = orr_crash_thread_begin();
     orr_wait_rest_end();
-    if (w->node == STARPU_MAIN_RAM)
+    if (orr_node_is_cpu(w->node))
         cpu_loop(w);
     else
         orr_device_loop(w);

@@ -8,6 +8,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/task/task.h"
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
@@ -46,7 +47,7 @@ static int cpu_count(const struct orr_kind *kind, const struct starpu_conf *conf
 static int cpu_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
 {
     (void)conf;
-    w->node = STARPU_MAIN_RAM;
+    w->node = orr_node_home();
     snprintf(w->name, sizeof w->name, "CPU %d", devid);
     snprintf(w->short_name, sizeof w->short_name, "CPU %d", devid);
     return 0;

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
+#include "core/mem/node.h"
 #include "mpi/api/comm.h"
 #include "mpi/value/handle_payload.h"
 
@@ -48,7 +49,7 @@ static bool make(struct orr_data *h, struct orr_payload *p)
     if (!m) return false;
     MPI_Count bytes = 0;
     orr_mpi_enter();
-    int r = f.allocate_node ? f.allocate_node(h, STARPU_MAIN_RAM, &m->type) : f.allocate(h, &m->type);
+    int r = f.allocate_node ? f.allocate_node(h, orr_node_home(), &m->type) : f.allocate(h, &m->type);
     if (!r) MPI_Type_size_x(m->type, &bytes);
     orr_mpi_leave();
     if (r) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/mem/node.h"
+
 struct orr_program_types orr_program_types;
 
 static uint32_t type_of(unsigned id, size_t elemsize)
@@ -86,9 +88,9 @@ bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload 
     if (orr_unlikely(orr_program_types.make != NULL)) {
         *out = (struct orr_payload){ 0 };
         if (h->ops->to_pointer)
-            out->base = h->ops->to_pointer(interface, STARPU_MAIN_RAM);
+            out->base = h->ops->to_pointer(interface, orr_node_home());
         else if (h->ops->handle_to_pointer)
-            out->base = h->ops->handle_to_pointer(h, STARPU_MAIN_RAM);
+            out->base = h->ops->handle_to_pointer(h, orr_node_home());
         if (orr_program_types.make(h, out)) return true;
     }
     if (!describe(interface, h->ops->interfaceid, out, &elemsize)) return false;

@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/thread.h"
+#include "core/mem/node.h"
 #include "core/run/deadlock.h"
 #include "mpi/value/handle_payload.h"
 #include "mpi/live/stream.h"
@@ -80,7 +81,7 @@ static void *make_room(struct orr_request *r, size_t bytes)
 {
     struct orr_message *m = of_request(r);
     m->packed_size = bytes;
-    m->packed_bytes = (void *)starpu_malloc_on_node_flags(STARPU_MAIN_RAM, bytes ? bytes : 1, 0);
+    m->packed_bytes = (void *)starpu_malloc_on_node_flags(orr_node_home(), bytes ? bytes : 1, 0);
     return m->packed_bytes;
 }
 
@@ -96,7 +97,7 @@ static int describe_packed(struct orr_message *m)
     }
     starpu_ssize_t bytes = 0;
     if (!ops->pack_data) return -ENOTSUP;
-    int r = ops->pack_data(m->handle, STARPU_MAIN_RAM, &m->packed_bytes, &bytes);
+    int r = ops->pack_data(m->handle, orr_node_home(), &m->packed_bytes, &bytes);
     if (r || bytes < 0) return r < 0 ? r : -EIO;
     m->packed_size = (size_t)bytes;
     m->request.payload = (struct orr_payload){ .base = m->packed_bytes, .bytes = (size_t)bytes };
@@ -149,7 +150,7 @@ static void fetch_done(struct orr_fetch *f, int status)
     if (status)
         fail(m, status);
     else
-        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+        describe(m, m->handle->replicates[orr_node_home()].interface);
     orr_engine_ready(&m->cluster->engine, &m->request);
     orr_progress_pass(&m->cluster->progress);
 }
@@ -163,7 +164,7 @@ static bool prepare(struct orr_message *m)
         return true;
     }
     m->fetch = (struct orr_fetch){
-        .done = fetch_done, .handle = m->handle, .node = STARPU_MAIN_RAM, .mode = m->mode
+        .done = fetch_done, .handle = m->handle, .node = orr_node_home(), .mode = m->mode
     };
     int r = orr_fetch_start(&m->fetch);
     if (r == 0) return false;
@@ -171,7 +172,7 @@ static bool prepare(struct orr_message *m)
     if (r < 0)
         fail(m, r);
     else
-        describe(m, m->handle->replicates[STARPU_MAIN_RAM].interface);
+        describe(m, m->handle->replicates[orr_node_home()].interface);
     return true;
 }
 
@@ -189,9 +190,9 @@ static int unpack(struct orr_message *m)
 {
     const struct starpu_data_interface_ops *ops = m->handle->ops;
     if (ops->unpack_data)
-        return ops->unpack_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
-    int r = ops->peek_data(m->handle, STARPU_MAIN_RAM, m->packed_bytes, m->packed_size);
-    starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+        return ops->unpack_data(m->handle, orr_node_home(), m->packed_bytes, m->packed_size);
+    int r = ops->peek_data(m->handle, orr_node_home(), m->packed_bytes, m->packed_size);
+    starpu_free_on_node_flags(orr_node_home(), (uintptr_t)m->packed_bytes,
                               m->packed_size ? m->packed_size : 1, 0);
     return r;
 }
@@ -207,7 +208,7 @@ static void end_payload(struct orr_message *m)
     if (m->mode == STARPU_W && r->status == 0)
         r->status = unpack(m) ? -EIO : 0;
     else
-        starpu_free_on_node_flags(STARPU_MAIN_RAM, (uintptr_t)m->packed_bytes,
+        starpu_free_on_node_flags(orr_node_home(), (uintptr_t)m->packed_bytes,
                                   m->packed_size ? m->packed_size : 1, 0);
 }
 
@@ -303,7 +304,7 @@ static void end(struct orr_waiter *w)
     struct orr_message *m = of_waiter(w);
     struct orr_request *r = &m->request;
     end_payload(m);
-    if (m->fetched) orr_fetch_end(m->handle, STARPU_MAIN_RAM, m->mode);
+    if (m->fetched) orr_fetch_end(m->handle, orr_node_home(), m->mode);
     if (r->status) take_failure(m);
     if (is_fatal(m)) { /* the guard ends this process */
         orr_stream_blame(m->comm, r->node.peer);

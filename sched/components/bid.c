@@ -169,7 +169,7 @@ double starpu_sched_component_transfer_length(struct starpu_sched_component *com
     double sum = 0;
     int nodes = 0;
     if (orr_node_count == 1) return 0;
-    if (oc->nkinds == 0) return orr_task_bring_us(orr_task_of(task), STARPU_MAIN_RAM); /* combined */
+    if (oc->nkinds == 0) return orr_task_bring_us(orr_task_of(task), orr_node_home()); /* combined */
     for (unsigned i = 0; i < oc->nkinds; i++) {
         unsigned node = orr_workers[oc->first_of[i]].node;
         if (seen >> node & 1) continue;

@@ -301,7 +301,7 @@ static bool is_on_demand(const struct starpu_sched_component *child)
     const struct orr_component *oc = orr_component_const(child);
     if (oc->more_kinds || oc->only_pulls || oc->nkinds == 0) return false;
     for (unsigned i = 0; i < oc->nkinds; i++)
-        if (orr_workers[oc->first_of[i]].node != STARPU_MAIN_RAM) return false;
+        if (!orr_node_is_cpu(orr_workers[oc->first_of[i]].node)) return false;
     return true;
 }
 

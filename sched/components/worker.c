@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "core/base/log.h"
+#include "core/mem/node.h"
 #include "core/worker/park.h"
 #include "sched/components/flow.h"
 
@@ -53,7 +54,7 @@ static void note_idle(struct leaf *l)
     enum { PIPELINE_MAX = 16 };
     if (orr_load_relaxed(&l->has) == 0) return; /* no lock: only its worker counts, and that asks */
     orr_spin_lock(&l->lock);
-    if (orr_workers[l->worker].node == STARPU_MAIN_RAM || l->pulled.count > PIPELINE_MAX) {
+    if (orr_node_is_cpu(orr_workers[l->worker].node) || l->pulled.count > PIPELINE_MAX) {
         l->running = false;
         l->pulled.count = 0;
         l->pulled.us = 0;
@@ -205,7 +206,7 @@ static unsigned tasks(const struct starpu_sched_component *c)
 {
     const struct leaf *l = c->data; /* without what is bound to it, which may wait for its turn */
     const struct orr_worker *self = orr_worker_self();
-    bool done = self && self->id == l->worker && self->node == STARPU_MAIN_RAM && !orr_self()->current;
+    bool done = self && self->id == l->worker && orr_node_is_cpu(self->node) && !orr_self()->current;
     return (done ? 0 : orr_load_relaxed(&l->has)) + orr_load_relaxed(&l->own.count);
 }
 

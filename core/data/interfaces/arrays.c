@@ -12,6 +12,7 @@
 
 #include "core/base/log.h"
 #include "core/data/data.h"
+#include "core/mem/node.h"
 
 static const struct orr_arrays_kind *const kinds[STARPU_MAX_INTERFACE_ID] = {
     [STARPU_CSR_INTERFACE_ID] = &orr_csr_kind,
@@ -67,7 +68,7 @@ void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, v
                               struct starpu_data_interface_ops *ops, const char *fn)
 {
     size_t bytes[ORR_ARRAYS_MAX];
-    if (handle_out && total_bytes(itf, STARPU_MAIN_RAM, bytes) > PTRDIFF_MAX) {
+    if (handle_out && total_bytes(itf, orr_node_home(), bytes) > PTRDIFF_MAX) {
         orr_error("%s: the arrays of the %s are larger than the address space; check the sizes given", fn,
                   kind_of(itf)->name);
         *handle_out = NULL;
@@ -82,7 +83,7 @@ void orr_arrays_register_handle(starpu_data_handle_t h, unsigned home_node, void
         void *to = starpu_data_get_interface_on_node(h, node);
         memcpy(to, itf, h->ops->interface_size);
         for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
-            set_ram(to, i, home_node == STARPU_MAIN_RAM ? get_addr(itf, i) : 0);
+            set_ram(to, i, home_node == orr_node_home() ? get_addr(itf, i) : 0);
             if (node != home_node) set_addr(to, i, 0);
         }
     }
@@ -110,7 +111,7 @@ starpu_ssize_t orr_arrays_allocate(void *itf, unsigned node)
             free_first(itf, node, i);
             return -ENOMEM;
         }
-        if (node == STARPU_MAIN_RAM) set_ram(itf, i, addr);
+        if (orr_node_is_cpu(node)) set_ram(itf, i, addr);
     }
     return (starpu_ssize_t)total;
 }
@@ -141,13 +142,13 @@ int orr_arrays_pointer_is_inside(void *itf, unsigned node, void *ptr)
 
 static void *main_interface(starpu_data_handle_t h)
 {
-    return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+    return starpu_data_get_interface_on_node(h, orr_node_home());
 }
 
 size_t orr_arrays_get_size(starpu_data_handle_t h)
 {
     size_t bytes[ORR_ARRAYS_MAX];
-    return total_bytes(main_interface(h), STARPU_MAIN_RAM, bytes);
+    return total_bytes(main_interface(h), orr_node_home(), bytes);
 }
 
 uint32_t orr_arrays_footprint(starpu_data_handle_t h)

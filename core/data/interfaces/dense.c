@@ -17,6 +17,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/data.h"
+#include "core/mem/node.h"
 
 static const struct orr_dense_kind *const kinds[STARPU_MAX_INTERFACE_ID] = {
     [STARPU_VARIABLE_INTERFACE_ID] = &orr_variable_kind, [STARPU_VECTOR_INTERFACE_ID] = &orr_vector_kind,
@@ -255,7 +256,7 @@ const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface
         return zeros;
     }
     return starpu_data_get_interface_on_node(h,
-                                             local ? starpu_worker_get_local_memory_node() : STARPU_MAIN_RAM);
+                                             local ? starpu_worker_get_local_memory_node() : orr_node_home());
 }
 
 /* ---- memory ---- */
@@ -328,7 +329,7 @@ int orr_dense_pointer_is_inside(void *itf, unsigned node, void *ptr)
 
 static void *main_interface(starpu_data_handle_t h)
 {
-    return starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+    return starpu_data_get_interface_on_node(h, orr_node_home());
 }
 
 size_t orr_dense_get_size(starpu_data_handle_t h)
@@ -584,7 +585,7 @@ int orr_dense_pack_meta(void *itf, void **ptr, starpu_ssize_t *count)
     struct orr_dense_view v;
     orr_dense_read(itf, &v);
     *count = (starpu_ssize_t)((META_NN + v.ndim) * sizeof(uint64_t));
-    uint64_t *words = (uint64_t *)starpu_malloc_on_node_flags(STARPU_MAIN_RAM, (size_t)*count, 0);
+    uint64_t *words = (uint64_t *)starpu_malloc_on_node_flags(orr_node_home(), (size_t)*count, 0);
     if (!words) return -ENOMEM;
     words[META_ID] = ((struct orr_dense_head *)itf)->id;
     words[META_NDIM] = v.ndim;

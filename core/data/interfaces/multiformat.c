@@ -136,7 +136,7 @@ void orr_layouts_set(struct orr_data *h, unsigned node, unsigned layouts)
 
 struct starpu_codelet *orr_layout_codelet(const struct orr_data *h, unsigned from, unsigned to)
 {
-    const multiformat_itf *m = h->replicates[STARPU_MAIN_RAM].interface;
+    const multiformat_itf *m = h->replicates[orr_node_home()].interface;
     bool to_cpu = to == ORR_LAYOUT_CPU;
     if (!to_cpu && !(from & ORR_LAYOUT_CPU)) return NULL;
     const struct format *f = &formats[__builtin_ctz(to_cpu ? from & ~(unsigned)ORR_LAYOUT_CPU : to)];
@@ -151,7 +151,7 @@ struct starpu_codelet *orr_layout_codelet(const struct orr_data *h, unsigned fro
 static bool find_room(struct copy *c, unsigned f)
 {
     size_t size = bytes_of(&c->itf, f);
-    if (!c->room[f]) c->room[f] = (void *)starpu_malloc_on_node(STARPU_MAIN_RAM, size);
+    if (!c->room[f]) c->room[f] = (void *)starpu_malloc_on_node(orr_node_home(), size);
     set_array(&c->itf, f, c->room[f]);
     return c->room[f];
 }
@@ -159,7 +159,7 @@ static bool find_room(struct copy *c, unsigned f)
 static void free_rooms(struct copy *c)
 {
     for (unsigned f = 1; f < FORMATS; f++) {
-        if (c->room[f]) starpu_free_on_node(STARPU_MAIN_RAM, (uintptr_t)c->room[f], bytes_of(&c->itf, f));
+        if (c->room[f]) starpu_free_on_node(orr_node_home(), (uintptr_t)c->room[f], bytes_of(&c->itf, f));
         c->room[f] = NULL;
         set_array(&c->itf, f, NULL);
     }
@@ -167,7 +167,7 @@ static void free_rooms(struct copy *c)
 
 static void free_on_node(void *itf, unsigned node)
 {
-    if (node == STARPU_MAIN_RAM) free_rooms(itf);
+    if (orr_node_is_cpu(node)) free_rooms(itf);
     orr_arrays_free(itf, node);
 }
 
@@ -194,7 +194,7 @@ static void register_handle(starpu_data_handle_t h, unsigned home_node, void *it
 
 static void unregister_handle(starpu_data_handle_t h)
 {
-    free_rooms(starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM));
+    free_rooms(starpu_data_get_interface_on_node(h, orr_node_home()));
 }
 
 static void *to_pointer(void *itf, unsigned node)
@@ -210,7 +210,7 @@ static int format_to_bring(struct copy *src, unsigned dst_node)
     unsigned have = layouts_of(src), own = own_format(&src->itf, dst_node);
     if (have >> own & 1) return (int)own;
     if (have & ORR_LAYOUT_CPU) return FORMAT_CPU;
-    return dst_node == STARPU_MAIN_RAM ? __builtin_ctz(have) : -1;
+    return orr_node_is_cpu(dst_node) ? __builtin_ctz(have) : -1;
 }
 
 static int copy_any(void *src_itf, unsigned src_node, void *dst_itf, unsigned dst_node, void *async)
@@ -224,7 +224,7 @@ static int copy_any(void *src_itf, unsigned src_node, void *dst_itf, unsigned ds
     }
     unsigned f = (unsigned)format;
     size_t size = bytes_of(&src->itf, f);
-    if (f != FORMAT_CPU && dst_node == STARPU_MAIN_RAM && !find_room(dst, f)) return -ENOMEM;
+    if (f != FORMAT_CPU && orr_node_is_cpu(dst_node) && !find_room(dst, f)) return -ENOMEM;
     uintptr_t from = (uintptr_t)array_of(&src->itf, f), to = (uintptr_t)array_of(&dst->itf, f);
     orr_store_release(&dst->layouts, (uint8_t)(1u << f)); /* nobody uses dst before the copy has ended */
     return starpu_interface_copy(from, 0, src_node, to, 0, dst_node, size, async);
@@ -305,7 +305,7 @@ void starpu_multiformat_data_register(starpu_data_handle_t *handle, int home_nod
     struct copy c = {
         .itf = { .id = STARPU_MULTIFORMAT_INTERFACE_ID, .cpu_ptr = ptr, .nx = nx, .ops = format_ops }
     };
-    if (!format_ops || home_node > STARPU_MAIN_RAM) {
+    if (!format_ops || home_node > (int)orr_node_home()) {
         orr_error("starpu_multiformat_data_register: %s",
                   !format_ops ? "the table of formats is NULL"
                               : "the home node is a device's, where there is no room for all layouts; use "

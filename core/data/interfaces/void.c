@@ -5,6 +5,8 @@
 #include <starpu_task.h>
 #include <stdio.h>
 
+#include "core/mem/node.h"
+
 static void register_handle(starpu_data_handle_t h, unsigned home_node, void *itf)
 {
     (void)h;
@@ -114,5 +116,5 @@ struct starpu_data_interface_ops starpu_interface_void_ops = {
 void starpu_void_data_register(starpu_data_handle_t *handle)
 {
     enum starpu_data_interface_id id = STARPU_VOID_INTERFACE_ID;
-    starpu_data_register(handle, STARPU_MAIN_RAM, &id, &starpu_interface_void_ops);
+    starpu_data_register(handle, orr_node_home(), &id, &starpu_interface_void_ops);
 }
