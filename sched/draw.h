@@ -13,7 +13,7 @@
 /* In [0, 1). xorshift64 (G. Marsaglia, Journal of Statistical Software 8, 2003). */
 static inline double orr_draw(void)
 {
-    uint64_t *own = orr_thread_local(ORR_LOCAL_DRAW), state = *own;
+    uint64_t *own = orr_thread_room(orr_self(), draw, uint64_t), state = *own;
     if (!state) state = ((uint64_t)(uintptr_t)own ^ orr_clock_ns()) | 1;
     state ^= state << 13;
     state ^= state >> 7;

@@ -195,8 +195,7 @@ static void do_schedule(void *instance);
 static void submit_hook(void *instance, struct orr_task *t)
 {
     struct graph_test *g = instance;
-    struct orr_thread *self = orr_self();
-    if (!orr_load_relaxed(&g->open) || self->worker || self->current || self->callback_depth) return;
+    if (!orr_load_relaxed(&g->open) || orr_worker_self() || orr_task_inside()) return;
     unsigned in_graph = orr_graph_live();
     if (in_graph > 1 || (in_graph == 1 && !orr_graph_has(t))) return;
     if (orr_pool_length(g->queue[CPUS]) || orr_pool_length(g->queue[OTHERS])) return;

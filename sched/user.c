@@ -63,7 +63,7 @@ static void method_begin(const struct adapted *a, const char *method)
  * within methods of other contexts: those are waited for, perhaps, by another change. */
 enum { WAITING = 1 << 30, CHANGING = INT32_MIN };
 
-static bool may_enter(int32_t methods, const struct orr_thread *self)
+static bool may_enter(int32_t methods, const struct orr_worker_thread *self)
 {
     return !(methods & CHANGING) && (!(methods & WAITING) || self->inside_policies);
 }
@@ -71,7 +71,7 @@ static bool may_enter(int32_t methods, const struct orr_thread *self)
 /* False: members are just changing, or about to. */
 static bool enter_try(struct adapted *a, bool *outermost_out)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_worker_thread *self = orr_worker_own();
     uint32_t bit = UINT32_C(1) << a->ctx->id;
     *outermost_out = !(self->inside_policies & bit);
     if (!*outermost_out) return true;
@@ -93,7 +93,7 @@ static bool enter(struct adapted *a)
 static void leave(struct adapted *a, bool outermost)
 {
     if (!outermost) return;
-    orr_self()->inside_policies &= ~(UINT32_C(1) << a->ctx->id);
+    orr_worker_own()->inside_policies &= ~(UINT32_C(1) << a->ctx->id);
     orr_sub_seq(&a->methods, 1);
 }
 
@@ -106,12 +106,12 @@ static void change_begin(struct adapted *a)
         none = WAITING;
         sched_yield();
     }
-    orr_self()->inside_policies |= UINT32_C(1) << a->ctx->id;
+    orr_worker_own()->inside_policies |= UINT32_C(1) << a->ctx->id;
 }
 
 static void change_end(struct adapted *a)
 {
-    orr_self()->inside_policies &= ~(UINT32_C(1) << a->ctx->id);
+    orr_worker_own()->inside_policies &= ~(UINT32_C(1) << a->ctx->id);
     orr_store_release(&a->methods, 0);
 }
 
@@ -363,7 +363,7 @@ static void do_schedule(void *instance)
 
 static void *create(struct orr_ctx *ctx)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_worker_thread *self = orr_worker_own();
     struct adapted *a = orr_calloc(1, sizeof *a);
     if (!a) return NULL;
     a->ctx = ctx;
@@ -397,9 +397,7 @@ static int add_workers(void *instance, const int *workers, unsigned count)
 /* Pops, in the place of a worker that leaves, what the policy keeps for it. */
 static void drain(struct adapted *a, struct orr_worker *w, struct orr_ready_list *found)
 {
-    struct orr_thread *self = orr_self();
-    struct orr_worker *outer = self->worker;
-    self->worker = w; /* starpu_worker_get_id says whose list */
+    struct orr_worker *outer = orr_worker_become(w); /* starpu_worker_get_id says whose list */
     while (orr_load_acquire(&a->ctx->policy_holds) > 0) {
         struct orr_ready_list misplaced = { NULL, NULL };
         pthread_mutex_lock(&w->sched_mutex);
@@ -413,7 +411,7 @@ static void drain(struct adapted *a, struct orr_worker *w, struct orr_ready_list
             orr_ready_append(found, t);
         }
     }
-    self->worker = outer;
+    orr_worker_become(outer);
 }
 
 /* Tasks of a worker that leaves go to the others; those of lists that it shares stay there while there are

@@ -134,11 +134,28 @@ bool orr_access_commute_enter_locked(struct orr_access_queue *q, struct orr_acce
  * call. */
 struct orr_waiter *orr_access_commute_exit_locked(struct orr_access_queue *q);
 
+/* What would call functions of the program, put aside by a thread that must not call them just now: it posts
+ * a message, say, and the program may hold a lock that they take. Another thread goes on with it. */
+struct orr_put_off {
+    struct orr_waiter *waiters, *last_waiter; /* to be granted */
+    struct orr_task *tasks, *last_task;       /* ready; of the layer above, which alone looks at them */
+};
+
+/* What this layer keeps for each thread. */
+struct orr_data_thread {
+    struct orr_put_off *put_off; /* [own] where what calls functions of the program is put; NULL: it does */
+};
+
+static inline struct orr_data_thread *orr_data_thread(struct orr_thread *t)
+{
+    return orr_thread_room(t, data, struct orr_data_thread);
+}
+
 /* True when the calling thread must not call functions of the program: another one will call granted(w). The
  * waiter's access has been granted, and its links are free. */
 static inline bool orr_waiter_put_off(struct orr_waiter *w, void (*granted)(struct orr_waiter *w))
 {
-    struct orr_put_off *p = orr_self()->put_off;
+    struct orr_put_off *p = orr_data_thread(orr_self())->put_off;
     if (orr_likely(!p)) return false;
     w->granted = granted;
     w->next = NULL;

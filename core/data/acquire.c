@@ -33,7 +33,7 @@ static void let_in(struct orr_waiter *w)
     struct {
         struct orr_waiter *aside, *aside_last;
         unsigned nesting;
-    } *own = orr_thread_local(ORR_LOCAL_LET_IN);
+    } *own = orr_thread_room(orr_self(), let_in, __typeof__(*own));
     if (!w) return;
     if (own->nesting == NESTING_MAX) {
         if (own->aside)

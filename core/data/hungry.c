@@ -237,7 +237,7 @@ struct due {
 
 static struct due *due_here(void)
 {
-    return orr_thread_local(ORR_LOCAL_FEEDING);
+    return orr_thread_room(orr_self(), feeding, struct due);
 }
 
 void orr_memory_feed(unsigned node)

@@ -417,7 +417,7 @@ static void switch_ended(struct plan_switch *s)
     struct {
         struct plan_switch *first, *last;
         bool ending;
-    } *own = orr_thread_local(ORR_LOCAL_SWITCHES);
+    } *own = orr_thread_room(orr_self(), switches, __typeof__(*own));
     s->next = NULL;
     if (own->first)
         own->last->next = s;

@@ -251,7 +251,7 @@ static void start_due(unsigned node)
     struct {
         uint32_t due;
         bool starting;
-    } *own = orr_thread_local(ORR_LOCAL_PREFETCHES);
+    } *own = orr_thread_room(orr_self(), prefetches, __typeof__(*own));
     own->due |= UINT32_C(1) << node;
     if (own->starting) return;
     own->starting = true;

@@ -270,7 +270,7 @@ void orr_ctx_close(unsigned id)
 /* Of the calling thread; of the main context where it is in none, before the start as well. */
 static const struct orr_ctx *context_of_self(void)
 {
-    const struct orr_ctx *ctx = orr_ctx_get(orr_self()->sched_ctx);
+    const struct orr_ctx *ctx = orr_ctx_get(orr_worker_own()->sched_ctx);
     return ctx ? ctx : &orr_contexts[0];
 }
 
@@ -330,12 +330,12 @@ int starpu_sched_get_max_priority(void)
 
 int starpu_sched_set_min_priority(int min_prio)
 {
-    return set_priority(orr_self()->sched_ctx, &min_prio, NULL, __func__);
+    return set_priority(orr_worker_own()->sched_ctx, &min_prio, NULL, __func__);
 }
 
 int starpu_sched_set_max_priority(int max_prio)
 {
-    return set_priority(orr_self()->sched_ctx, NULL, &max_prio, __func__);
+    return set_priority(orr_worker_own()->sched_ctx, NULL, &max_prio, __func__);
 }
 
 void starpu_sched_ctx_set_policy_data(unsigned id, void *policy_data)

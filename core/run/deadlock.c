@@ -28,7 +28,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/base/thread.h"
+#include "core/worker/own.h"
 #include "core/data/partition.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"

@@ -44,10 +44,9 @@ static struct starpu_task *submit_call(struct call *c, unsigned worker, const ch
 
 static void execute(struct call *c, unsigned count, const unsigned *workers, const char *name)
 {
-    struct orr_thread *self = orr_self();
-    if (self->current || self->callback_depth) {
+    if (orr_task_inside()) {
         orr_fatal("starpu_execute_on_each_worker in task %s: a task must not block",
-                  orr_task_name(self->current));
+                  orr_task_name(orr_task_current()));
         return;
     }
     if (!c->func) {

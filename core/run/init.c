@@ -78,18 +78,12 @@ int starpu_conf_noworker(struct starpu_conf *conf)
 
 /* ---- what lower layers ask of upper ones ---- */
 
-static bool in_task(void)
-{
-    return orr_self()->current != NULL || orr_self()->callback_depth > 0;
-}
-
 static const char *where(void)
 {
-    struct orr_thread *self = orr_self();
+    const struct orr_task *current = orr_task_current();
     char *text = orr_thread_scratch();
-    if (!self->current || !text)
-        return self->callback_depth ? " in a callback" : self->current ? " in a task" : "";
-    snprintf(text, ORR_SCRATCH_BYTES, " in task %s", orr_task_name(self->current));
+    if (!current || !text) return orr_self()->callback_depth ? " in a callback" : current ? " in a task" : "";
+    snprintf(text, ORR_SCRATCH_BYTES, " in task %s", orr_task_name(current));
     return text;
 }
 
@@ -102,9 +96,9 @@ static bool uses(struct starpu_task *p, struct orr_data *h)
 
 static const char *no_wait(struct orr_data *h)
 {
-    struct orr_thread *self = orr_self();
-    if (self->callback_depth > 0) return "a callback must not block";
-    return self->current && uses(self->current->pub, h)
+    const struct orr_task *current = orr_task_current();
+    if (orr_self()->callback_depth > 0) return "a callback must not block";
+    return current && uses(current->pub, h)
                ? "it would wait for the task itself, which uses that data, or some that overlaps it"
                : NULL;
 }
@@ -235,7 +229,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_data_hooks = (struct orr_data_hooks){ .initialise = orr_redux_initialise,
                                               .reduction_start = orr_redux_start,
                                               .reclaim = orr_task_reclaim,
-                                              .in_task = in_task,
+                                              .in_task = orr_task_inside,
                                               .where = where,
                                               .no_wait = no_wait,
                                               .convert = orr_convert_here };
@@ -285,7 +279,7 @@ undo_workers:
  * the runtime shuts down. */
 static bool lock_init(const char *function)
 {
-    if (!in_task()) {
+    if (!orr_task_inside()) {
         pthread_mutex_lock(&init_lock);
         return true;
     }
@@ -353,7 +347,7 @@ static void bring_down(void)
 
 void starpu_shutdown(void)
 {
-    if (in_task()) {
+    if (orr_task_inside()) {
         orr_error(
             "starpu_shutdown%s: it waits for all tasks, and must not be called from a task or a callback",
             where());

@@ -15,7 +15,7 @@
 
 struct orrery_joblist *orrery_joblist_create(const char *name, unsigned sched_ctx_id)
 {
-    unsigned id = sched_ctx_id < STARPU_NMAX_SCHED_CTXS ? sched_ctx_id : orr_self()->sched_ctx;
+    unsigned id = sched_ctx_id < STARPU_NMAX_SCHED_CTXS ? sched_ctx_id : orr_worker_own()->sched_ctx;
     if (!starpu_is_initialized()) {
         orr_error("orrery_joblist_create: the runtime is not initialised; call starpu_init");
         return NULL;
@@ -157,11 +157,10 @@ int orrery_joblist_add_wait(struct orrery_joblist *list)
 int orrery_joblist_wait_for_all(struct orrery_joblist *list)
 {
     static const char function[] = "orrery_joblist_wait_for_all";
-    struct orr_thread *self = orr_self();
     if (!list) return misuse(list, function, NULL);
-    if (self->current || self->callback_depth) {
+    if (orr_task_inside()) {
         orr_error("%s in task %s: a task must not block; use a signal and a wait, or a callback", function,
-                  orr_task_name(self->current));
+                  orr_task_name(orr_task_current()));
         return -EDEADLK;
     }
     return orr_joblist_drain(list);

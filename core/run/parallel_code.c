@@ -62,9 +62,9 @@ void *starpu_sched_ctx_exec_parallel_code(void *(*func)(void *), void *param, un
     struct starpu_task *tasks[STARPU_NMAXWORKERS];
     struct capture c = { 0 };
     int *workers;
-    if (orr_self()->current || orr_self()->callback_depth) {
+    if (orr_task_inside()) {
         orr_fatal("starpu_sched_ctx_exec_parallel_code in task %s: a task must not block",
-                  orr_task_name(orr_self()->current));
+                  orr_task_name(orr_task_current()));
         return NULL;
     }
     unsigned count = starpu_sched_ctx_get_workers_list(sched_ctx_id, &workers), captured = 0;

@@ -255,7 +255,7 @@ static struct starpu_parallel_worker_config *make(int level, const char *functio
     const char *why = parse(&s, ap);
     unsigned objects = 0, n = 0;
     if (!why && !starpu_is_initialized()) why = "the runtime is not initialised; call starpu_init";
-    if (!why && (orr_self()->current || orr_self()->callback_depth))
+    if (!why && (orr_task_inside()))
         why = "not possible in a task or a callback";
     if (!why && active) why = "there are groups already; end them with starpu_parallel_worker_shutdown";
     if (!why && !(c = orr_calloc(1, sizeof *c))) why = "out of memory";
@@ -291,7 +291,7 @@ int starpu_parallel_worker_shutdown(struct starpu_parallel_worker_config *c)
 {
     if (!c || c != active) return -1;
     if (starpu_is_initialized()) {
-        if (orr_self()->current || orr_self()->callback_depth) {
+        if (orr_task_inside()) {
             orr_error("starpu_parallel_worker_shutdown: not possible in a task or a callback");
             return -1;
         }

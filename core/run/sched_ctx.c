@@ -472,10 +472,10 @@ void starpu_sched_ctx_finished_submit(unsigned sched_ctx_id)
     struct orr_ctx *ctx = orr_ctx_find(sched_ctx_id, "starpu_sched_ctx_finished_submit");
     uint32_t outer;
     if (!ctx || ctx->id == 0) return; /* the main one's workers stay to the end */
-    if (!orr_ctx_use_try(orr_self(), ctx->id, &outer)) return;
+    if (!orr_ctx_use_try(orr_worker_own(), ctx->id, &outer)) return;
     orr_store_seq(&ctx->tally.finished, true); /* pairs with count_down in core/worker/tally.c */
     if (orr_tally_outstanding(ctx->id) == 0) hand_over_when_drained(ctx);
-    orr_ctx_use_end(orr_self(), outer);
+    orr_ctx_use_end(orr_worker_own(), outer);
 }
 
 /* A context without workers, now or soon, borrows the inheritor's, or all, to end its tasks. */
@@ -528,7 +528,7 @@ void starpu_sched_ctx_delete(unsigned sched_ctx_id)
     call_close_callback(ctx);
     orr_ctx_close(sched_ctx_id);
     return_id(sched_ctx_id);
-    if (orr_self()->sched_ctx == sched_ctx_id) orr_self()->sched_ctx = 0;
+    if (orr_worker_own()->sched_ctx == sched_ctx_id) orr_worker_own()->sched_ctx = 0;
     starpu_do_schedule();
 }
 
@@ -545,11 +545,11 @@ void starpu_sched_ctx_set_context(unsigned *sched_ctx_id)
 {
     unsigned id = sched_ctx_id ? *sched_ctx_id : STARPU_NMAX_SCHED_CTXS; /* that many: none, as below */
     if (id != STARPU_NMAX_SCHED_CTXS && !orr_ctx_find(id, __func__)) return;
-    orr_self()->sched_ctx = id == STARPU_NMAX_SCHED_CTXS ? 0 : id;
+    orr_worker_own()->sched_ctx = id == STARPU_NMAX_SCHED_CTXS ? 0 : id;
 }
 
 unsigned starpu_sched_ctx_get_context(void)
 {
-    unsigned id = orr_self()->sched_ctx;
+    unsigned id = orr_worker_own()->sched_ctx;
     return id ? id : STARPU_NMAX_SCHED_CTXS;
 }

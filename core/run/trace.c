@@ -49,18 +49,17 @@ struct iterations {
     unsigned long iteration[ITERATIONS_NESTED];
     unsigned depth; /* may exceed ITERATIONS_NESTED: what is deeper is not kept */
 };
-_Static_assert(sizeof(struct iterations) <= ORR_LOCAL_BYTES, "it has to fit");
 
 void starpu_iteration_push(unsigned long iteration)
 {
-    struct iterations *own = orr_thread_local(ORR_LOCAL_ITERATIONS);
+    struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
     if (own->depth < ITERATIONS_NESTED) own->iteration[own->depth] = iteration;
     own->depth++;
 }
 
 void starpu_iteration_pop(void)
 {
-    struct iterations *own = orr_thread_local(ORR_LOCAL_ITERATIONS);
+    struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
     if (own->depth > 0)
         own->depth--;
     else

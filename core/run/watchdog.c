@@ -10,7 +10,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/base/thread.h"
+#include "core/worker/own.h"
 
 static struct {
     pthread_t thread;

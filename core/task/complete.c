@@ -201,7 +201,7 @@ static void end(struct orr_task *t)
 
 void orr_task_complete(struct orr_task *t)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     struct starpu_task *pub = t->pub;
     struct orr_ready_list *outer = self->collect, list = { NULL, NULL };
     unsigned ctx = t->sched_ctx; /* the task is gone when it is counted */

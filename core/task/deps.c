@@ -207,7 +207,7 @@ static bool under_way(const struct orr_task *t)
 {
     uint32_t state = orr_load_acquire(&t->state);
     return state != ORR_TASK_CREATED && state != ORR_TASK_DONE && state != ORR_TASK_CALLING &&
-           !t->pub->regenerate && !(t == orr_self()->current && t->rare && t->rare->persistent);
+           !t->pub->regenerate && !(t == orr_task_current() && t->rare && t->rare->persistent);
 }
 
 /* t waits for p. */

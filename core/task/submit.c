@@ -411,7 +411,7 @@ static int count_early(struct orr_task *t)
 
 static void dispatch_one(struct orr_task *t)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     if (self->collect) {
         orr_ready_append(self->collect, t);
         return;
@@ -442,7 +442,7 @@ void orr_task_unblock(struct orr_task *t)
 
 static void commit(struct orr_task *t, struct orr_partition_use *u)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     if (orr_unlikely(orr_load_relaxed(&t->successors) ==
                      ORR_EDGES_CLOSED)) { /* submitted again: so are its dependencies */
         orr_store_release(&t->successors, t->rare ? t->rare->kept_edges : NULL);
@@ -531,11 +531,10 @@ static int submit(struct starpu_task *task, uint32_t flags)
         return -EINVAL;
     }
     if (orr_likely(!task->synchronous)) return orr_task_submit(task, flags);
-    struct orr_thread *self = orr_self();
-    if (self->current || self->callback_depth) {
+    if (orr_task_inside()) {
         orr_error("starpu_task_submit of synchronous task %s in task %s: a task must not block; submit it "
                   "asynchronously",
-                  orr_task_name(orr_task_private(task)), orr_task_name(self->current));
+                  orr_task_name(orr_task_private(task)), orr_task_name(orr_task_current()));
         return -EDEADLK;
     }
     task->detach = 0;
@@ -629,20 +628,21 @@ static bool has_body(const struct orr_task *t)
 void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
 {
     struct orr_thread *self = orr_self();
-    struct orr_ready_list *collect = self->collect;
-    struct orr_task *current = self->current;
+    struct orr_task_thread *own = orr_task_thread(self);
+    struct orr_ready_list *collect = own->collect;
+    struct orr_task *current = own->current;
     /* what a callback submits should run while the callback goes on; but callbacks within callbacks must end
      * somewhere */
     enum { NESTING_MAX = 16 };
-    if (self->callback_depth < NESTING_MAX) self->collect = NULL;
+    if (self->callback_depth < NESTING_MAX) own->collect = NULL;
     self->callback_depth++;
     orr_acting_begin();
-    self->current = t;
+    own->current = t;
     fn(arg);
-    self->current = current;
+    own->current = current;
     orr_acting_end();
     self->callback_depth--;
-    self->collect = collect;
+    own->collect = collect;
 }
 
 static void announce_ready(struct orr_task *t)
@@ -677,7 +677,7 @@ static bool may_dispatch(struct orr_task *t)
 
 void orr_task_ended(struct orr_task *t)
 {
-    if (!orr_self()->collect) {
+    if (!orr_task_self()->collect) {
         orr_task_complete(t);
         return;
     }
@@ -710,12 +710,13 @@ static bool calls_program(const struct orr_task *t)
 void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
 {
     struct orr_thread *self = orr_self();
-    struct orr_ready_list *outer = self->collect;
-    self->collect = list;
+    struct orr_task_thread *own = orr_task_thread(self);
+    struct orr_ready_list *outer = own->collect;
+    own->collect = list;
     for (struct orr_task *t; (t = list->head) != NULL;) {
         list->head = t->next;
-        if (orr_unlikely(self->put_off != NULL) && calls_program(t)) {
-            put_off(self->put_off, t);
+        if (orr_unlikely(orr_data_thread(self)->put_off != NULL) && calls_program(t)) {
+            put_off(orr_data_thread(self)->put_off, t);
             continue;
         }
         if (orr_unlikely(t->flags & (ORR_TF_LATE | ORR_TF_LISTED | ORR_TF_ENDED)) && !may_dispatch(t))
@@ -732,5 +733,5 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
             orr_task_hooks.push(t);
         }
     }
-    self->collect = outer;
+    own->collect = outer;
 }

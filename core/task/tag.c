@@ -322,9 +322,9 @@ static int wait_locked(struct orr_tag *g)
 
 int starpu_tag_wait(starpu_tag_t id)
 {
-    if (orr_self()->current || orr_self()->callback_depth) {
+    if (orr_task_inside()) {
         orr_error("starpu_tag_wait in task %s: a task must not block; use a dependency",
-                  orr_task_name(orr_self()->current));
+                  orr_task_name(orr_task_current()));
         return -EDEADLK;
     }
     pthread_mutex_lock(&lock);

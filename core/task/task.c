@@ -54,11 +54,15 @@ const size_t orr_slab_block_bytes[ORR_SLAB_COUNT] = {
     [ORR_SLAB_BLOCK_LAST] = 1024,
 };
 
+/* Unique in the process, from blocks, so that threads do not share a counter. */
 static uint64_t next_id(void)
 {
-    struct orr_thread *self = orr_self();
-    if (orr_unlikely(self->next_job_id % ORR_JOB_ID_BLOCK == 0)) self->next_job_id = orr_job_id_block();
-    return self->next_job_id++;
+    enum { BLOCK = 1024 };
+    static _Atomic uint64_t next_block = 1;
+    struct orr_task_thread *self = orr_task_self();
+    if (orr_unlikely(self->next_id % BLOCK == 0))
+        self->next_id = orr_add_relaxed(&next_block, (uint64_t)BLOCK);
+    return self->next_id++;
 }
 
 static void private_init(struct orr_task *t, struct starpu_task *pub, uint32_t flags)
@@ -228,7 +232,7 @@ void starpu_task_clean(struct starpu_task *task)
         orr_error("starpu_task_clean: task %s has not ended; wait for it first", orr_task_name(t));
         return;
     }
-    if (t == orr_self()->current) orr_self()->current = NULL; /* by its own callback */
+    if (t == orr_task_current()) orr_task_self()->current = NULL; /* by its own callback */
     free_private(t);
     t->flags &= ~(uint32_t)(ORR_TF_ACCESS_HEAP | ORR_TF_DYN_OWNED);
     t->rare = NULL;
@@ -250,7 +254,7 @@ void starpu_task_destroy(struct starpu_task *task)
         free(task);
         return;
     }
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     bool own = t == self->current, free_now = orr_task_take(t);
     if (own && !free_now) {
         task->destroy = 1; /* a callback destroys its own task: at its end */
@@ -350,7 +354,7 @@ unsigned long starpu_task_get_job_id(struct starpu_task *task)
 
 struct starpu_task *starpu_task_get_current(void)
 {
-    struct orr_task *t = orr_self()->current;
+    struct orr_task *t = orr_task_current();
     return t ? t->pub : NULL;
 }
 
@@ -389,9 +393,9 @@ int starpu_task_wait(struct starpu_task *task)
                                                "before submitting it");
         return -EINVAL;
     }
-    if (orr_self()->current || orr_self()->callback_depth) {
+    if (orr_task_inside()) {
         orr_error("starpu_task_wait in task %s: a task must not block; use a dependency or a callback",
-                  orr_task_name(orr_self()->current));
+                  orr_task_name(orr_task_current()));
         return -EDEADLK;
     }
     orr_event_wait(&t->rare->done);

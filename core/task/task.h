@@ -43,6 +43,46 @@ struct orr_ready_list {
     struct orr_task *head, *tail;
 };
 
+/* What this layer keeps for each thread. The runtime is quiescent when the completions, read first, equal the
+ * submissions, read after: both only grow, so they were equal at a moment between the two readings. */
+struct orr_task_thread {
+    _Atomic uint64_t submitted; /* [own, read by sums] */
+    _Atomic uint64_t completed; /* [own, read by sums] */
+    /* Of these, in contexts other than the main one: counted after submitted, and before completed. */
+    _Atomic uint64_t submitted_elsewhere, completed_elsewhere; /* [own, read by sums] */
+    struct orr_task *current;                                  /* [own] the task whose body runs here */
+    struct orr_ready_list
+        *collect;      /* [own] where tasks that become ready are put aside; NULL: they are dispatched */
+    uint64_t next_id;  /* [own] for a task; a multiple of the size of a block of them: take another block */
+    bool checks_later; /* [own] a worker at work: it looks for waiting threads before it rests (wait.h) */
+};
+
+static inline struct orr_task_thread *orr_task_thread(struct orr_thread *t)
+{
+    return orr_thread_room(t, task, struct orr_task_thread);
+}
+static inline struct orr_task_thread *orr_task_self(void)
+{
+    return orr_task_thread(orr_self());
+}
+/* The task whose body, or callback, runs on the calling thread; NULL: none does. */
+static inline struct orr_task *orr_task_current(void)
+{
+    return orr_task_self()->current;
+}
+/* Whether the calling thread is inside a function of the program's that must not block: a body or callback.
+ */
+static inline bool orr_task_inside(void)
+{
+    const struct orr_thread *self = orr_self();
+    return orr_task_thread((struct orr_thread *)self)->current || self->callback_depth;
+}
+
+/* Tasks submitted and not yet completed, over all threads; exact when it returns 0. The second: those of the
+ * main context. */
+uint64_t orr_tasks_outstanding(void);
+uint64_t orr_tasks_outstanding_main(void);
+
 /* The bits of a mode that say what a task does with its data. */
 enum { ORR_TASK_MODES = STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
 _Static_assert(ORR_TASK_MODES <= UINT8_MAX, "they fit into struct orr_access");
@@ -184,7 +224,7 @@ int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n);
 ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
 
 /* The same in two steps: all that can fail; then, at once, what cannot. The first calls the program's hooks;
- * the second calls nothing of the program's while orr_self()->collect is set. Afterwards, without locks,
+ * the second calls nothing of the program's while orr_task_self()->collect is set. Afterwards, without locks,
  * orr_partition_start(u). */
 struct orr_partition_use;
 int orr_task_prepare(struct starpu_task *t, uint32_t flags, struct orr_partition_use *u);

@@ -92,7 +92,7 @@ static int check_specific(struct orr_task *t)
 static int check_runnable(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
-    unsigned ctx = p->sched_ctx != STARPU_NMAX_SCHED_CTXS ? p->sched_ctx : orr_self()->sched_ctx;
+    unsigned ctx = p->sched_ctx != STARPU_NMAX_SCHED_CTXS ? p->sched_ctx : orr_worker_own()->sched_ctx;
     if (orr_unlikely(ctx >= STARPU_NMAX_SCHED_CTXS || !orr_load_acquire(&orr_contexts[ctx].open)))
         return refuse(t, orr_worker_count ? "its scheduling context does not exist"
                                           : "the runtime is not initialised; call starpu_init");

@@ -41,8 +41,8 @@ static int run_here(struct orr_task *t)
 
 int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl)
 {
-    struct orr_thread *self = orr_self();
-    struct orr_worker *w = self->worker;
+    struct orr_task_thread *self = orr_task_self();
+    struct orr_worker *w = orr_worker_self();
     struct orr_task *outer = self->current;
     int checked = orr_codelet_check(cl);
     if (checked < 0 || cl->nbuffers != 1) return -ENODEV;

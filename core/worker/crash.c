@@ -79,9 +79,10 @@ static void put_data(struct text *t, struct starpu_task *p)
     if (n > DATA_SHOWN) put(t, ", ...");
 }
 
-static void put_task(struct text *t, const struct orr_thread *self)
+static void put_task(struct text *t, struct orr_thread *self)
 {
-    const struct orr_task *task = self->current;
+    const struct orr_task *task = orr_task_thread(self)->current;
+    const struct orr_worker *w = orr_worker_thread(self)->worker;
     struct starpu_task *p = task->pub;
     put(t, self->callback_depth ? " in a callback of task " : " in task ");
     put(t, orr_task_name(task));
@@ -98,11 +99,11 @@ static void put_task(struct text *t, const struct orr_thread *self)
         put(t, ", codelet ");
         put(t, p->cl->name ? p->cl->name : "(unnamed)");
     }
-    if (self->worker) {
+    if (w) {
         put(t, ", on worker ");
-        put_number(t, (uint64_t)self->worker->id, 10);
+        put_number(t, (uint64_t)w->id, 10);
         put(t, " (");
-        put(t, self->worker->name);
+        put(t, w->name);
         put(t, ")");
     }
     if (p->cl) put_data(t, p);
@@ -111,10 +112,10 @@ static void put_task(struct text *t, const struct orr_thread *self)
 
 static void say(unsigned which, const siginfo_t *info)
 {
-    const struct orr_thread *self = orr_thread_own;
+    struct orr_thread *self = orr_thread_own;
     struct text t = { .count = 0 };
     int rank = orr_log_rank();
-    if (!self || !self->current) return;
+    if (!self || !orr_task_thread(self)->current) return;
     if (atomic_exchange_explicit(&said, true, memory_order_acq_rel)) return;
     put(&t, "orrery");
     if (rank >= 0) {

@@ -76,17 +76,16 @@ int starpu_driver_init(struct starpu_driver *d)
 /* Whether there was a task. */
 static bool step(int id)
 {
-    struct orr_thread *self = orr_self();
-    struct orr_worker *w = &orr_workers[id], *outer = self->worker;
+    struct orr_worker *w = &orr_workers[id];
     bool ran = false;
     atomic_fetch_or_explicit(&use[id], INSIDE, memory_order_seq_cst);
     if (!orr_load_seq(&orr_lot.stopping)) { /* pairs with orr_driven_stop */
-        self->worker = w;
+        struct orr_worker *outer = orr_worker_become(w);
         orr_wait_rest_end();
         ran = orr_worker_step(w);
         orr_wait_rest_begin();
         if (!ran) ran = orr_progress_poll();
-        self->worker = outer;
+        orr_worker_become(outer);
     }
     atomic_fetch_and_explicit(&use[id], ~(uint32_t)INSIDE, memory_order_seq_cst);
     return ran;

@@ -119,8 +119,8 @@ static void bring_data(struct common *c, struct orr_worker *w)
 static void run_share(void *buffers[], void *arg)
 {
     struct common *c = arg;
-    struct orr_thread *self = orr_self();
-    struct orr_worker *w = self->worker;
+    struct orr_task_thread *self = orr_task_self();
+    struct orr_worker *w = orr_worker_self();
     struct orr_task *t = c->task, *share = self->current;
     struct starpu_task *p = t->pub;
     (void)buffers;

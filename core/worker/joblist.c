@@ -200,9 +200,8 @@ static void follow(struct orrery_joblist *list, struct outcome *o)
  * at once. One with a memory of its own may take long: it waits for transfers. */
 static enum telling how_to_tell(const struct orrery_joblist *list)
 {
-    struct orr_thread *self = orr_self();
-    struct orr_worker *w = self->worker;
-    if (!w || w->list != list || self->current || !w->direct) return TELL_CHANGES;
+    struct orr_worker *w = orr_worker_self();
+    if (!w || w->list != list || orr_task_current() || !w->direct) return TELL_CHANGES;
     w->list_due = true;
     return TELL_LATER;
 }
@@ -232,7 +231,7 @@ static double expected_us(struct orr_task *t, unsigned sched_ctx)
 void orr_joblist_append(struct orrery_joblist *list, struct orr_job *job, struct orr_task *t,
                         struct orr_partition_use *u)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     struct orr_ready_list *outer = self->collect, ready = { NULL, NULL };
     struct outcome o = { .news.version = 0 };
     job->task = t;

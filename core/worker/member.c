@@ -62,8 +62,8 @@ uint32_t orr_member_capture(struct orr_worker *w, uint32_t capture, uint32_t rel
 
 bool orr_member_may_wait(void)
 {
-    const struct orr_thread *self = orr_self();
-    return !self->worker && !self->current && !self->callback_depth && !self->inside_policies;
+    const struct orr_worker_thread *own = orr_worker_own();
+    return !own->worker && !orr_task_inside() && !own->inside_policies;
 }
 
 void orr_member_wait(struct orr_worker *w, uint32_t n)

@@ -307,7 +307,7 @@ static void bind_leader(const struct orr_team *team, const struct orr_worker *w,
 
 static void call_body(struct orr_team *team, struct orr_worker *w, int rank)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     struct orr_task *t = team->task;
     struct starpu_task *p = t->pub;
     if (team->failed) return;

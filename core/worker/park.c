@@ -170,7 +170,7 @@ static bool comes_by(struct orr_worker *w, const struct orr_worker *self)
     if (is_parked(w)) return false;
     unsigned given = orr_load_relaxed(&w->local_count);
     if (orr_load_relaxed(&w->short_tasks)) return given < SHORT_QUEUE;
-    return given == 0 && (w == self ? !orr_self()->current : orr_load_relaxed(&w->idle_shown));
+    return given == 0 && (w == self ? !orr_task_current() : orr_load_relaxed(&w->idle_shown));
 }
 
 struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void *arg, struct orr_worker *it),

@@ -64,7 +64,7 @@ struct locked {
 
 static struct locked *locked(void)
 {
-    return orr_thread_local(ORR_LOCAL_LOCKS);
+    return orr_thread_room(orr_self(), locked, struct locked);
 }
 
 static void note_locked(const struct orr_worker *w)
@@ -319,17 +319,17 @@ void starpu_do_schedule(void)
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = &orr_contexts[i];
         uint32_t outer;
-        if (!orr_load_acquire(&ctx->open) || !orr_ctx_use_try(orr_self(), i, &outer)) continue;
+        if (!orr_load_acquire(&ctx->open) || !orr_ctx_use_try(orr_worker_own(), i, &outer)) continue;
         if (ctx->policy->do_schedule) ctx->policy->do_schedule(ctx->instance);
-        orr_ctx_use_end(orr_self(), outer);
+        orr_ctx_use_end(orr_worker_own(), outer);
     }
 }
 
 /* A thread of the program's blocks: what it waits for may be in a policy that waits for a good time. */
 static void blocking(void)
 {
-    const struct orr_thread *self = orr_self();
-    if (!self->current && !self->callback_depth && !self->inside_policies && !self->method.depth)
+    struct orr_thread *self = orr_self();
+    if (!orr_task_inside() && !orr_worker_thread(self)->inside_policies && !orr_method_of(self)->depth)
         starpu_do_schedule();
 }
 

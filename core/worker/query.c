@@ -222,7 +222,7 @@ unsigned starpu_worker_get_local_memory_node(void)
 int starpu_task_get_current_data_node(unsigned i)
 {
     const struct orr_worker *w = orr_worker_self();
-    struct orr_task *t = orr_self()->current;
+    struct orr_task *t = orr_task_current();
     if (!w || !t || i >= orr_task_nbuffers(t->pub)) return -1;
     return orr_task_datum_node(t->pub, i, w->node);
 }

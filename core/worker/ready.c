@@ -88,11 +88,11 @@ static void push_ready(struct orr_task *t)
         push_to_policy(t);
         return;
     }
-    struct orr_thread *self = orr_self();
-    uint32_t outer = orr_ctx_use_begin(self, t->sched_ctx);
+    struct orr_worker_thread *own = orr_worker_own();
+    uint32_t outer = orr_ctx_use_begin(own, t->sched_ctx);
     orr_tally_ready(t);
     push_to_policy(t);
-    orr_ctx_use_end(self, outer);
+    orr_ctx_use_end(own, outer);
 }
 
 void orr_ctx_push_held(struct orr_ctx *ctx)

@@ -147,7 +147,7 @@ void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
 
 void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     struct orr_ready_list released = { NULL, NULL };
     orr_own_add(&w->tasks_run, 1);
     self->collect = &released;
@@ -161,7 +161,7 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
 
 void orr_worker_run(struct orr_worker *w, struct orr_task *t)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_task_thread *self = orr_task_self();
     struct starpu_task *p = t->pub;
     struct starpu_codelet *cl = p->cl;
     if (orr_unlikely(t->flags & ORR_TF_TEAM)) {

@@ -18,7 +18,7 @@ void (*_Atomic orr_tally_drained)(struct orr_ctx *ctx);
 
 void orr_tally_submitted(unsigned id)
 {
-    orr_own_add(&orr_self()->submitted_elsewhere, 1);
+    orr_own_add(&orr_task_self()->submitted_elsewhere, 1);
     orr_add_relaxed(&orr_contexts[id].tally.outstanding, 1);
 }
 
@@ -54,19 +54,19 @@ static void count_down(struct orr_ctx *ctx)
 
 void orr_tally_completed(unsigned id, bool was_ready, double flops)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_worker_thread *own = orr_worker_own();
     struct orr_ctx *ctx = &orr_contexts[id];
-    uint32_t outer = orr_ctx_use_begin(self, id);
+    uint32_t outer = orr_ctx_use_begin(own, id);
     if (was_ready) orr_tally_revert(ctx, -1, flops);
     count_down(ctx);
-    orr_ctx_use_end(self, outer);
+    orr_ctx_use_end(own, outer);
 }
 
 void orr_tally_move(struct orr_task *t, unsigned to)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_worker_thread *own = orr_worker_own();
     struct orr_ctx *from = &orr_contexts[t->sched_ctx];
-    uint32_t outer = orr_ctx_use_begin(self, from->id);
+    uint32_t outer = orr_ctx_use_begin(own, from->id);
     bool counted = t->flags & ORR_TF_READY;
     t->flags &= ~(uint32_t)ORR_TF_READY;
     t->sched_ctx = (uint16_t)to;
@@ -74,17 +74,17 @@ void orr_tally_move(struct orr_task *t, unsigned to)
     if (to) orr_tally_submitted(to);
     if (from->id) {
         if (counted) orr_tally_revert(from, -1, t->pub->flops);
-        orr_own_add(&self->completed_elsewhere, 1);
+        orr_own_add(&orr_task_self()->completed_elsewhere, 1);
         count_down(from);
     }
-    orr_ctx_use_end(self, outer);
+    orr_ctx_use_end(own, outer);
 }
 
 /* ---- asking ---- */
 
 uint64_t orr_tally_outstanding(unsigned id)
 {
-    if (id == 0) return orr_threads_outstanding_main();
+    if (id == 0) return orr_tasks_outstanding_main();
     int64_t n = orr_load_seq(&orr_contexts[id].tally.outstanding);
     return n > 0 ? (uint64_t)n : 0;
 }
@@ -138,10 +138,20 @@ void orr_tally_wait(struct orr_ctx *ctx, uint64_t n)
     orr_sub_seq(&y->waiters, 1);
 }
 
+/* Whether a thread works for context id just now. */
+static bool is_used(unsigned id)
+{
+    bool used = false;
+    for (struct orr_thread *t = orr_threads_lock(); t; t = t->next)
+        used |= orr_load_seq(&orr_worker_thread(t)->using_ctx) == id + 1;
+    orr_threads_unlock();
+    return used;
+}
+
 void orr_tally_wait_unused(unsigned id)
 {
     enum { NAP_NS = 50000, YIELDS = 16 };
-    for (int i = 0; orr_threads_use(id); i++) {
+    for (int i = 0; is_used(id); i++) {
         if (i < YIELDS)
             sched_yield();
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tally.h: how many tasks a context has, and waiting for them.
  * Threads: any. Owns: struct orr_tally of the contexts. Not here: tasks of all contexts (wait.h, and
- * core/base/thread.h, where the main context's are what the others leave).
+ * core/task/count.c, where the main context's are what the others leave).
  *
  * Only contexts that the program made have shared counters: the main one costs nothing. */
 #ifndef ORR_WORKER_TALLY_H
@@ -36,24 +36,24 @@ extern void (*_Atomic orr_tally_drained)(struct orr_ctx *ctx);
 
 /* Around work for context id by a thread that has no task of it any more: it is not closed meanwhile. The
  * caller begins while one of its tasks is outstanding. */
-static inline uint32_t orr_ctx_use_begin(struct orr_thread *self, unsigned id)
+static inline uint32_t orr_ctx_use_begin(struct orr_worker_thread *own, unsigned id)
 {
-    uint32_t outer = orr_load_relaxed(&self->using_ctx);
-    orr_store_release(&self->using_ctx, id + 1); /* pairs with orr_threads_use */
+    uint32_t outer = orr_load_relaxed(&own->using_ctx);
+    orr_store_release(&own->using_ctx, id + 1); /* pairs with is_used */
     return outer;
 }
 /* The same by a thread that knows of no task there. False: it is not open. */
-static inline bool orr_ctx_use_try(struct orr_thread *self, unsigned id, uint32_t *outer_out)
+static inline bool orr_ctx_use_try(struct orr_worker_thread *own, unsigned id, uint32_t *outer_out)
 {
-    *outer_out = orr_load_relaxed(&self->using_ctx);
-    orr_store_seq(&self->using_ctx, id + 1); /* pairs with orr_ctx_close */
+    *outer_out = orr_load_relaxed(&own->using_ctx);
+    orr_store_seq(&own->using_ctx, id + 1); /* pairs with orr_ctx_close */
     if (orr_load_seq(&orr_contexts[id].open)) return true;
-    orr_store_release(&self->using_ctx, *outer_out);
+    orr_store_release(&own->using_ctx, *outer_out);
     return false;
 }
-static inline void orr_ctx_use_end(struct orr_thread *self, uint32_t outer)
+static inline void orr_ctx_use_end(struct orr_worker_thread *own, uint32_t outer)
 {
-    orr_store_release(&self->using_ctx, outer);
+    orr_store_release(&own->using_ctx, outer);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.c: waiting for all tasks, or for few enough; limits on how many are pending.
- * Threads: see wait.h. Owns: waiters' count and epoch, limits. Not here: counting (core/base/thread.h).
+ * Threads: see wait.h. Owns: waiters' count and epoch, limits. Not here: counting (core/task/count.c).
  *
  * A waiter announces itself with a read-modify-write on `waiters`, then counts. Who has completed tasks does
  * one as well, afterwards: a worker at work not before it rests, everybody else after each (`checks_later`).
@@ -30,20 +30,20 @@ static _Atomic long limit_max = -1, limit_min = -1;
 void orr_wait_check(void)
 {
     if (orr_add_acq_rel(&waiters, 0u) == 0) return; /* pairs with the addition in orr_wait_until */
-    if (!orr_load_relaxed(&orr_wait_thresholds) && orr_threads_outstanding() != 0) return;
+    if (!orr_load_relaxed(&orr_wait_thresholds) && orr_tasks_outstanding() != 0) return;
     orr_add_acq_rel(&epoch, 1u);
     orr_futex_wake(&epoch, INT32_MAX);
 }
 
 void orr_wait_rest_begin(void)
 {
-    orr_self()->checks_later = false;
+    orr_task_self()->checks_later = false;
     orr_wait_check();
 }
 
 void orr_wait_rest_end(void)
 {
-    orr_self()->checks_later = true;
+    orr_task_self()->checks_later = true;
 }
 
 static struct orr_worker *any_member(struct orr_ctx *ctx)
@@ -81,10 +81,9 @@ static bool reached_soon(uint64_t n, count_fn count)
 
 static int refuse_in_task(void)
 {
-    struct orr_thread *self = orr_self();
-    if (!self->current && !self->callback_depth) return 0;
+    if (!orr_task_inside()) return 0;
     orr_error("waiting for tasks inside task %s: a task must not block; use a dependency or a callback",
-              orr_task_name(self->current));
+              orr_task_name(orr_task_current()));
     return -EDEADLK;
 }
 
@@ -114,7 +113,7 @@ static int wait_until(uint64_t n, count_fn count, bool precise)
 
 int orr_wait_until(uint64_t n)
 {
-    return wait_until(n, orr_threads_outstanding, n > 0);
+    return wait_until(n, orr_tasks_outstanding, n > 0);
 }
 
 /* While there is no other context, the main one's tasks are all. */
@@ -122,7 +121,7 @@ static int wait_main(uint64_t n)
 {
     bool alone = true;
     for (unsigned i = 1; i < STARPU_NMAX_SCHED_CTXS; i++) alone &= !orr_load_acquire(&orr_contexts[i].in_use);
-    return alone ? orr_wait_until(n) : wait_until(n, orr_threads_outstanding_main, true);
+    return alone ? orr_wait_until(n) : wait_until(n, orr_tasks_outstanding_main, true);
 }
 
 static int wait_in_ctx(unsigned id, uint64_t n, const char *function)
@@ -142,7 +141,7 @@ static int wait_in_ctx(unsigned id, uint64_t n, const char *function)
 /* A thread that has set a context waits for that one. */
 static int wait_in_own_ctx(uint64_t n, const char *function)
 {
-    unsigned id = orr_self()->sched_ctx;
+    unsigned id = orr_worker_own()->sched_ctx;
     return id && orr_ctx_get(id) ? wait_in_ctx(id, n, function) : orr_wait_until(n);
 }
 
@@ -158,7 +157,7 @@ static int failures(unsigned first, unsigned last)
 
 int starpu_task_wait_for_all(void)
 {
-    unsigned own = orr_self()->sched_ctx;
+    unsigned own = orr_worker_own()->sched_ctx;
     int r = wait_in_own_ctx(0, "starpu_task_wait_for_all");
     return r ? r : failures(own, own ? own : STARPU_NMAX_SCHED_CTXS - 1);
 }
@@ -181,7 +180,7 @@ int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx, unsigned n)
 
 int starpu_task_nready(void)
 {
-    unsigned n = 0, own = orr_self()->sched_ctx;
+    unsigned n = 0, own = orr_worker_own()->sched_ctx;
     for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
         struct orr_ctx *ctx = orr_ctx_get(i);
         if (ctx && orr_load_acquire(&ctx->open) && (!own || own == i)) n += orr_tally_nready(ctx);
@@ -226,19 +225,18 @@ int starpu_task_wait_for_no_ready(void)
 
 int starpu_task_nsubmitted(void)
 {
-    unsigned own = orr_self()->sched_ctx;
-    return (int)(own ? orr_tally_outstanding(own) : orr_threads_outstanding());
+    unsigned own = orr_worker_own()->sched_ctx;
+    return (int)(own ? orr_tally_outstanding(own) : orr_tasks_outstanding());
 }
 
 /* ---- limits ---- */
 
 static void throttle(void)
 {
-    struct orr_thread *self = orr_self();
     long max = orr_load_relaxed(&limit_max), min = orr_load_relaxed(&limit_min);
-    if (max < 0 || self->worker || self->current || self->callback_depth)
+    if (max < 0 || orr_worker_self() || orr_task_inside())
         return; /* a worker must not block */
-    if ((long)orr_threads_outstanding() < max) return;
+    if ((long)orr_tasks_outstanding() < max) return;
     orr_wait_until((uint64_t)(min >= 0 && min < max ? min : max > 0 ? max - 1 : 0));
 }
 

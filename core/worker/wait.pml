@@ -27,7 +27,7 @@ byte completed[THREADS];  /* struct orr_thread */
 byte waiters, epoch;      /* wait.c */
 bool asleep[WAITERS];     /* on the futex */
 
-/* orr_threads_outstanding() == 0 */
+/* orr_tasks_outstanding() == 0 */
 inline count(sum, i)
 {
     sum = 0;

@@ -97,8 +97,7 @@ static void name_thread(const struct orr_worker *w)
 static void *worker_thread(void *arg)
 {
     struct orr_worker *w = arg;
-    struct orr_thread *self = orr_self();
-    self->worker = w;
+    orr_worker_become(w);
     orr_thread_is_internal();
     name_thread(w);
     if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
@@ -114,7 +113,7 @@ static void *worker_thread(void *arg)
     orr_wait_rest_begin();
     orr_crash_thread_end(stack);
     if (w->driver->close) w->driver->close(w);
-    self->worker = NULL;
+    orr_worker_become(NULL);
     return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/sync.h"
 #include "core/task/task.h"
 #include "core/worker/context.h"
+#include "core/worker/own.h"
 
 struct orr_driver_ops;
 struct orr_team;
@@ -114,12 +115,6 @@ struct orr_worker {
 
 extern struct orr_worker orr_workers[STARPU_NMAXWORKERS];
 extern unsigned orr_worker_count; /* [const between init and shutdown] */
-
-/* The calling worker, or NULL on other threads. */
-static inline struct orr_worker *orr_worker_self(void)
-{
-    return orr_self()->worker;
-}
 
 /* What the files of this folder do before threads start, the table of workers being complete. */
 void orr_running_init(void);

@@ -7,7 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
-#include "core/base/thread.h"
+#include "core/task/task.h"
 #include "mpi/api/comm.h"
 #include "mpi/value/cache.h"
 #include "mpi/wire/cluster.h"
@@ -180,7 +180,7 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
     static const char fn[] = "starpu_mpi_get_data_on_node";
     struct orr_comm *c = check(comm, data_handle, fn);
     if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
-    if (orr_self()->current || orr_self()->callback_depth) {
+    if (orr_task_inside()) {
         orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form",
                   fn);
         return -EDEADLK;

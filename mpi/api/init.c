@@ -333,8 +333,7 @@ static bool nothing_outstanding(void *unused)
 
 static bool may_block(const char *fn)
 {
-    struct orr_thread *self = orr_self();
-    if (!self->current && !self->callback_depth && !orr_engine_in_callback()) return true;
+    if (!orr_task_inside() && !orr_engine_in_callback()) return true;
     orr_error("%s: it blocks, and must not be called from a task or a callback", fn);
     return false;
 }

@@ -15,8 +15,7 @@ typedef void (*callback_fn)(void *);
 /* Whether the calling thread may block; says so if not. */
 static bool may_block(const char *fn)
 {
-    struct orr_thread *self = orr_self();
-    if (!self->current && !self->callback_depth && !orr_engine_in_callback()) return true;
+    if (!orr_task_inside() && !orr_engine_in_callback()) return true;
     orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form", fn);
     return false;
 }

@@ -28,7 +28,7 @@ enum { POLL_ROUNDS_MAX = 16 };
 
 static bool *in_callback(void)
 {
-    return orr_thread_local(ORR_LOCAL_MPI);
+    return orr_thread_room(orr_self(), messages, bool);
 }
 
 bool orr_engine_in_callback(void)

@@ -174,7 +174,7 @@ static bool call_those_aside(struct orr_mpi_progress *p)
 /* Moves messages; *left_out: functions of the program were put p->aside. */
 static bool move(struct orr_mpi_progress *p, bool *left_out)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_data_thread *self = orr_data_thread(orr_self());
     struct orr_put_off off = { 0 };
     if (self->put_off) return false; /* a message ends here just now: its thread goes on polling */
     self->put_off = &off;
@@ -210,7 +210,7 @@ bool orr_progress_pass(struct orr_mpi_progress *p)
 
 void orr_progress_aside(struct orr_mpi_progress *p, void (*fn)(void *arg), void *arg)
 {
-    struct orr_thread *self = orr_self();
+    struct orr_data_thread *self = orr_data_thread(orr_self());
     struct orr_put_off off = { 0 }, *outer = self->put_off;
     if (!outer) self->put_off = &off;
     fn(arg);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/sync.h"
-#include "core/base/thread.h"
+#include "core/worker/worker.h"
 #include "mpi/wire/engine.h"
 
 /* Zero, but for what init sets. The memory outlives the layer: messages that a shutdown gave up end later. */

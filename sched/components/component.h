@@ -127,11 +127,10 @@ struct orr_component_call {
     uint32_t wake_where;                   /* kinds of workers that can_pull is for; 0: all are woken */
     double now_us; /* the time, while many components are asked about theirs; 0: look */
 };
-_Static_assert(sizeof(struct orr_component_call) <= ORR_LOCAL_BYTES, "it has to fit");
 
 static inline struct orr_component_call *orr_call(void)
 {
-    return orr_thread_local(ORR_LOCAL_TREES);
+    return orr_thread_room(orr_self(), trees, struct orr_component_call);
 }
 
 /* For estimated_end. */

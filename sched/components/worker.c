@@ -206,7 +206,7 @@ static unsigned tasks(const struct starpu_sched_component *c)
 {
     const struct leaf *l = c->data; /* without what is bound to it, which may wait for its turn */
     const struct orr_worker *self = orr_worker_self();
-    bool done = self && self->id == l->worker && orr_node_is_cpu(self->node) && !orr_self()->current;
+    bool done = self && self->id == l->worker && orr_node_is_cpu(self->node) && !orr_task_current();
     return (done ? 0 : orr_load_relaxed(&l->has)) + orr_load_relaxed(&l->own.count);
 }
 

@@ -95,7 +95,7 @@ struct orr_hyp_thread {
 };
 static inline struct orr_hyp_thread *orr_hyp_thread(void)
 {
-    return orr_thread_local(ORR_LOCAL_HYPERVISOR);
+    return orr_thread_room(orr_self(), hypervisor, struct orr_hyp_thread);
 }
 /* Whether the calling thread is deciding. */
 bool orr_hyp_is_deciding(void);

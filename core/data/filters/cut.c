@@ -19,12 +19,12 @@ void orr_filter_fail(const char *fmt, ...)
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     orr_error("%s", line);
-    *(bool *)orr_thread_local(ORR_LOCAL_FILTER) = true;
+    *orr_thread_room(orr_self(), filter, bool) = true;
 }
 
 bool orr_filter_failed(void)
 {
-    bool *failed = orr_thread_local(ORR_LOCAL_FILTER), was = *failed;
+    bool *failed = orr_thread_room(orr_self(), filter, bool), was = *failed;
     *failed = false;
     return was;
 }
