@@ -8,9 +8,11 @@ ASAN_OPTIONS=${ASAN_OPTIONS:-$orr_asan}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:exitcode=66}
 LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$srcdir/tests/lsan.supp:print_suppressions=0}
 
+# ThreadSanitizer waits for a second at the end of each program whose threads still run (atexit_sleep_ms), so that these may
+# meet what main left; a fiftieth of that serves, as hundreds of programs end.
 # Under MPI, what happens inside libraries that are not built with ThreadSanitizer is not looked at: they have too many
 # ways to hand memory from thread to thread. All accesses of ours are looked at, in both cases.
-orr_tsan=exitcode=66:second_deadlock_stack=1:history_size=4
+orr_tsan=exitcode=66:second_deadlock_stack=1:history_size=4:atexit_sleep_ms=20
 if [ "${ORR_UNDER_MPI:-}" ]; then
     orr_tsan=$orr_tsan:ignore_noninstrumented_modules=1
 else

@@ -14,11 +14,13 @@ static _Atomic bool injecting; /* [any] one predictable load when no test is at 
 static _Atomic bool fail_for_ever;
 static _Atomic long countdown;
 
-void orr_alloc_fail_after(long skip, bool for_ever)
+bool orr_alloc_fail_after(long skip, bool for_ever)
 {
+    bool failed = orr_load_relaxed(&injecting) && orr_load_relaxed(&countdown) < 0;
     orr_store_relaxed(&countdown, skip);
     orr_store_relaxed(&fail_for_ever, for_ever);
     orr_store_release(&injecting, skip >= 0);
+    return failed;
 }
 
 static bool must_fail(void)

@@ -24,8 +24,8 @@ char *orr_printf_alloc(const char *fmt, ...) __attribute__((format(printf, 1, 2)
 ORR_EXPORT void orr_free(void *p);
 
 /* For tests: the (skip+1)-th allocation from now on fails, and every later one too when for_ever. skip < 0:
- * none fails. */
-void orr_alloc_fail_after(long skip, bool for_ever);
+ * none fails. Returns whether one failed as the call before had asked for. */
+bool orr_alloc_fail_after(long skip, bool for_ever);
 
 /* For allocators on top of this one: whether a test injects failures, and if so whether this allocation is to
  * fail. */

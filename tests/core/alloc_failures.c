@@ -2,8 +2,8 @@
 /*
  * Every allocation of a whole program fails in turn, once and from then on: nothing crashes, hangs or leaks,
  * every failure is an error code or a message, and the same program without failures runs afterwards, in the
- * same process. Threads: each failure in a child of its own; its main thread and two workers. Owns: the
- * program. Not here: failures of files (tests/core/perfmodel_store.c).
+ * same process. Threads: each failure in a child of its own, a few at a time; its main thread and two
+ * workers. Owns: the program. Not here: failures of files (tests/core/perfmodel_store.c).
  *
  * A step of the program that failed is left out, and what needs it; all that was made is unmade. Where the
  * interface returns nothing, the error hook counts.
@@ -14,10 +14,17 @@
 #include "core/data/data.h"
 #include "tests/core/misuse.h"
 
-enum { MANY = 20, PIECES = 4, REPEATED = 3, FAILED = 1, LEAKED = 94 };
+enum { MANY = 20, PIECES = 4, REPEATED = 3, FAILED = 1, HARMLESS = 2, LEAKED = 94 };
 
 static atomic_int hooked, wrong, body_runs, callbacks;
 static int complete; /* all steps of this round succeeded */
+
+static bool reached; /* there are so many allocations that one failed */
+
+static void no_more_failures(void)
+{
+    reached |= orr_alloc_fail_after(-1, false);
+}
 
 static void hook(const char *message UNUSED, void *arg UNUSED)
 {
@@ -202,7 +209,7 @@ static void acquire_with_callback(void)
 /* After a reduction that failed: what was contributed to that is gone. */
 static void reduce_anew(void)
 {
-    orr_alloc_fail_after(-1, false);
+    no_more_failures();
     if (starpu_data_acquire(redux, STARPU_W) != 0) return;
     total = 0;
     starpu_data_release(redux);
@@ -246,7 +253,7 @@ static void partition(void)
         starpu_data_unpartition(array, STARPU_MAIN_RAM);
         /* a partition that could not be undone is undone when there is memory */
         if (!good(starpu_data_get_nb_children(array) == 0 ? 0 : FAILED)) {
-            orr_alloc_fail_after(-1, false);
+            no_more_failures();
             starpu_data_unpartition(array, STARPU_MAIN_RAM);
         }
     }
@@ -382,12 +389,12 @@ static int run_child(void)
     orrery_set_error_hook(hook, NULL);
     alarm(SECONDS);
     orr_alloc_fail_after(fail_at, for_ever);
-    bool reached = !program(policy);
-    orr_alloc_fail_after(-1, false);
+    bool harmed = !program(policy);
+    no_more_failures();
     if (live_blocks() != 0) return LEAKED;
     atomic_store(&hooked, 0);
-    if (atomic_load(&wrong) || !program(policy)) return BROKEN_AFTERWARDS;
-    return reached ? FAILED : 0;
+    if (atomic_load(&wrong) || (harmed && !reached) || !program(policy)) return BROKEN_AFTERWARDS;
+    return harmed ? FAILED : reached ? HARMLESS : 0;
 }
 
 static const char *text_of(int status)
@@ -396,43 +403,55 @@ static const char *text_of(int status)
     return outcome_text(status);
 }
 
-/* The child's messages are shown when it did not end well. Returns 1 when a failure was met, 0 when none was,
- * -1 when bad. */
-static int try_failure(void)
+/* A child in which that allocation fails; several run at a time. */
+static struct trial begin(long allocation)
 {
-    struct outcome o = { .status = -1 };
+    struct trial t = { .o = { .status = -1 }, .child = -1, .from = -1 };
     int ends[2];
     fflush(NULL);
-    if (pipe(ends) != 0) return -1;
-    pid_t child = fork();
-    if (child == 0) {
+    if (pipe(ends) != 0) return t;
+    fail_at = allocation;
+    t.from = ends[0];
+    t.child = fork();
+    if (t.child == 0) {
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         exit(run_child());
     }
     close(ends[1]);
-    outcome_read(&o, ends[0]);
-    close(ends[0]);
-    waitpid(child, &o.status, 0);
-    if (WIFEXITED(o.status) && WEXITSTATUS(o.status) <= FAILED) return WEXITSTATUS(o.status);
-    diag("%s, allocation %ld%s: %s", policy, fail_at, for_ever ? " and all after it" : "", text_of(o.status));
-    outcome_show(&o);
+    return t;
+}
+
+/* FAILED, HARMLESS, 0 when there are not so many allocations, -1 when bad: then its messages are shown. */
+static int end(struct trial *t, long allocation)
+{
+    misuse_end(t);
+    int status = t->o.status;
+    if (WIFEXITED(status) && WEXITSTATUS(status) <= HARMLESS) return WEXITSTATUS(status);
+    diag("%s, allocation %ld%s: %s", policy, allocation, for_ever ? " and all after it" : "",
+         text_of(status));
+    outcome_show(&t->o);
     return -1;
 }
 
 static void check_policy(const char *name, bool ever)
 {
-    int bad = 0, quiet = 0, met = 0;
+    static struct trial trials[AT_A_TIME];
+    int bad = 0, beyond = 0, met = 0, all = 0;
     policy = name;
     for_ever = ever;
-    /* some failures do no harm: the end is where several in a row did not matter */
-    for (fail_at = 0; quiet < 100 && bad < 12; fail_at++) {
-        int r = try_failure();
+    /* How many there are differs a little from run to run. */
+    for (long i = 0; beyond < 3 + AT_A_TIME && bad < 12; i++) {
+        struct trial *t = &trials[i % AT_A_TIME];
+        int r = i < AT_A_TIME ? HARMLESS : end(t, i - AT_A_TIME);
         bad += r < 0;
-        met += r == 1;
-        quiet = r == 0 ? quiet + 1 : 0;
+        met += r == FAILED;
+        all += r != 0;
+        beyond = r == 0 ? beyond + 1 : 0;
+        *t = begin(i);
     }
-    ok(all_of(bad == 0, met > 40), "%s: each of %ld allocations may fail %s", name, fail_at,
+    for (int i = 0; i < AT_A_TIME; i++) misuse_end(&trials[i]);
+    ok(all_of(bad == 0, met > 40), "%s: each of %d allocations may fail %s", name, all - AT_A_TIME,
        ever ? "with all after it" : "once");
 }
 
@@ -484,8 +503,8 @@ int main(void)
     char folder[] = "/tmp/orrery-alloc-XXXXXX", command[64];
     if (!mkdtemp(folder)) skip_all("no folder for performance models can be made");
     setenv("STARPU_PERF_MODEL_DIR", folder, 1);
-    fail_at = -1;
-    ok(try_failure() == 0, "the program runs when nothing fails");
+    struct trial whole = begin(-1);
+    ok(end(&whole, -1) == 0, "the program runs when nothing fails");
     check_policy("lws", false);
     check_policy("dmda", false);
     check_policy("dmda", true);

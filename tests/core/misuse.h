@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the tests of misuse share: each misuse runs in a child of its own, whose messages, result and end are
- * looked at. Threads: main only; the runtime is started in children. Owns: nothing. Not here: the misuses
- * (tests/core/misuse*.c, tests/core/env.c).
+ * looked at. Children run several at a time: most of them wait, for the kernel or for a deadlock to be
+ * noticed. Threads: main only; the runtime is started in children. Owns: the children. Not here: the misuses
+ * (tests/core/misuse*.c, tests/core/env.c, tests/core/deadlock.c).
  */
 #ifndef ORR_TESTS_MISUSE_H
 #define ORR_TESTS_MISUSE_H
@@ -26,7 +27,14 @@ struct misuse {
     int flags;
 };
 
-enum { SECONDS = 10, AS_DOCUMENTED = 0, WRONG_RESULT = 91, BROKEN_AFTERWARDS = 92, NO_RUNTIME = 93 };
+enum {
+    SECONDS = 15,
+    AT_A_TIME = 3,
+    AS_DOCUMENTED = 0,
+    WRONG_RESULT = 91,
+    BROKEN_AFTERWARDS = 92,
+    NO_RUNTIME = 93
+};
 
 /* What a child said and how it ended. */
 struct outcome {
@@ -99,22 +107,45 @@ static inline void outcome_read(struct outcome *o, int from)
         if (p == o->said || p[-1] == '\n') o->lines++;
 }
 
-static inline struct outcome misuse_try(const struct misuse *m)
+/* A child that runs a misuse. */
+struct trial {
+    struct outcome o;
+    pid_t child;
+    int from; /* what it says */
+};
+
+/* Starts one; it goes on while others are started and ended. */
+static inline struct trial misuse_begin(const struct misuse *m)
 {
-    struct outcome o = { .status = -1 };
+    struct trial t = { .o = { .status = -1 }, .child = -1, .from = -1 };
     int ends[2];
     fflush(NULL);
-    if (pipe(ends) != 0) return o;
-    pid_t child = fork();
-    if (child == 0) {
+    if (pipe(ends) != 0) return t;
+    t.from = ends[0];
+    t.child = fork();
+    if (t.child == 0) {
         close(ends[0]);
         _exit(misuse_child(m, ends[1]));
     }
     close(ends[1]);
-    outcome_read(&o, ends[0]);
-    close(ends[0]);
-    waitpid(child, &o.status, 0);
-    return o;
+    return t;
+}
+
+/* Waits for its end; its outcome is complete then. */
+static inline void misuse_end(struct trial *t)
+{
+    if (t->child < 0) return;
+    outcome_read(&t->o, t->from);
+    close(t->from);
+    waitpid(t->child, &t->o.status, 0);
+    t->child = -1;
+}
+
+static inline struct outcome misuse_try(const struct misuse *m)
+{
+    struct trial t = misuse_begin(m);
+    misuse_end(&t);
+    return t.o;
 }
 
 static inline const char *outcome_text(int status)
@@ -138,20 +169,27 @@ static inline void outcome_show(const struct outcome *o)
         if (*line) diag("said: %s", line);
 }
 
-static inline void misuse_check(const struct misuse *m)
+static inline void misuse_check(const struct misuse *m, const struct outcome *o)
 {
-    struct outcome o = misuse_try(m);
-    bool ended = WIFEXITED(o.status) && WEXITSTATUS(o.status) == (m->flags & ENDS ? 1 : AS_DOCUMENTED);
-    bool said = m->flags & QUIET ? o.lines == 0 : m->flags & LINES ? o.lines > 0 : o.lines == 1;
+    bool ended = WIFEXITED(o->status) && WEXITSTATUS(o->status) == (m->flags & ENDS ? 1 : AS_DOCUMENTED);
+    bool said = m->flags & QUIET ? o->lines == 0 : m->flags & LINES ? o->lines > 0 : o->lines == 1;
     if (!ok(ended && said, "%s", m->what)) {
-        diag("%s, with %d lines said", outcome_text(o.status), o.lines);
-        outcome_show(&o);
+        diag("%s, with %d lines said", outcome_text(o->status), o->lines);
+        outcome_show(o);
     }
 }
 
 static inline int misuse_check_all(const struct misuse *all, size_t count)
 {
-    for (size_t i = 0; i < count; i++) misuse_check(&all[i]);
+    static struct trial trials[AT_A_TIME];
+    for (size_t i = 0; i < count + AT_A_TIME; i++) { /* the one begun so many before is ended */
+        struct trial *t = &trials[i % AT_A_TIME];
+        if (i >= AT_A_TIME) {
+            misuse_end(t);
+            misuse_check(&all[i - AT_A_TIME], &t->o);
+        }
+        if (i < count) *t = misuse_begin(&all[i]);
+    }
     return done_testing();
 }
 

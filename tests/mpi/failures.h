@@ -3,7 +3,8 @@
  * What goes wrong between ranks is said and ends the job: ranks that die, stop or leave; ranks that
  * insert different tasks; messages without an other end or of another size or type; deadlocks. And what
  * is no failure is left alone. Each of failures_*.c names its part (FAILURES) and includes this file.
- * Threads: without arguments a program is the driver, which starts itself under mpirun for each case.
+ * Threads: without arguments a program is the driver, which starts itself under mpirun for each case; a few
+ * cases run at a time, as most of their time is waiting, and a thread for each reads what it says.
  * Owns: the processes of a case.
  * Not here: the logic of heartbeats in simulated time (pulse.c).
  */
@@ -12,14 +13,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <starpu_mpi.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "tests/helper.h"
 
-enum { RANKS = 3, OUTPUT_BYTES = 1 << 17, LIMIT_S = 40 };
+enum { RANKS = 3, OUTPUT_BYTES = 1 << 17, LIMIT_S = 40, CASES_MAX = 24, AT_A_TIME = 3 };
 
 static int my_rank;
 
@@ -544,8 +547,20 @@ struct outcome {
     char text[OUTPUT_BYTES];
 };
 
+/* A run of a case. */
+struct job {
+    const char *name, *option, *variable, *value;
+    int fd; /* what it says */
+    pid_t child;
+    pthread_t reader;
+    struct outcome got;
+};
+
 static const char *program;
-static struct outcome got;
+static struct job jobs[CASES_MAX];
+static int planned, begun, ended; /* how many of them */
+static bool planning;
+static struct outcome got; /* of the run that facts are stated about */
 
 /* How often text has something. */
 static int count(const char *something)
@@ -595,7 +610,7 @@ static void mpirun(const char *name, const char *option, int fd)
 }
 
 /* Collects what is written until the end or the limit; notes when a line of ours first came. */
-static void collect(int fd, pid_t child)
+static void collect(int fd, pid_t child, struct outcome *o)
 {
     size_t used = 0;
     double begin = now_s(), said = 0;
@@ -606,19 +621,19 @@ static void collect(int fd, pid_t child)
             break;
         }
         if (poll(&p, 1, 100) <= 0) continue;
-        n = read(fd, got.text + used, OUTPUT_BYTES - 1 - used);
+        n = read(fd, o->text + used, OUTPUT_BYTES - 1 - used);
         if (n > 0) used += (size_t)n;
-        got.text[used] = 0;
-        if (said == 0 && strstr(got.text, "orrery[rank")) said = now_s();
+        o->text[used] = 0;
+        if (said == 0 && strstr(o->text, "orrery[rank")) said = now_s();
     }
-    got.said_after = said;
+    o->said_after = said;
 }
 
 /* Processes of the ranks that are not gone soon after the end. */
-static int count_left(void)
+static int count_left(const struct outcome *o)
 {
     int left = 0;
-    for (const char *p = got.text; (p = strstr(p, "PID ")); p += 4) {
+    for (const char *p = o->text; (p = strstr(p, "PID ")); p += 4) {
         pid_t pid = (pid_t)atoi(p + 4);
         for (int i = 0; i < 40 && pid > 0 && kill(pid, 0) == 0; i++) usleep(50000);
         left += pid > 0 && kill(pid, 0) == 0;
@@ -626,33 +641,57 @@ static int count_left(void)
     return left;
 }
 
-static void run(const char *name, const char *option, const char *variable, const char *value)
+static void *read_job(void *arg)
 {
-    int fd[2], status;
-    memset(&got, 0, sizeof got);
+    struct job *j = arg;
+    struct outcome *o = &j->got;
+    int status;
+    collect(j->fd, j->child, o);
+    close(j->fd);
+    waitpid(j->child, &status, 0);
+    double end = now_s(), event_at = 0;
+    for (const char *p = o->text; (p = strstr(p, "EVENT ")); p += 6)
+        if (atof(p + 6) > event_at) event_at = atof(p + 6);
+    o->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    o->after_event = end - event_at;
+    o->said_after -= event_at;
+    o->left = count_left(o);
+    return NULL;
+}
+
+static void begin_job(struct job *j)
+{
+    int fd[2];
     if (pipe2(fd, O_CLOEXEC)) exit(99);
     fflush(stdout);
-    if (variable) setenv(variable, value, 1);
-    pid_t child = fork();
-    if (child == 0) mpirun(name, option, fd[1]);
-    if (variable) unsetenv(variable);
+    if (j->variable) setenv(j->variable, j->value, 1);
+    j->child = fork();
+    if (j->child == 0) mpirun(j->name, j->option, fd[1]);
+    if (j->variable) unsetenv(j->variable);
     close(fd[1]);
-    collect(fd[0], child);
-    close(fd[0]);
-    waitpid(child, &status, 0);
-    double end = now_s(), event_at = 0;
-    for (const char *p = got.text; (p = strstr(p, "EVENT ")); p += 6)
-        if (atof(p + 6) > event_at) event_at = atof(p + 6);
-    got.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    got.after_event = end - event_at;
-    got.said_after -= event_at;
-    got.left = count_left();
+    j->fd = fd[0];
+    if (pthread_create(&j->reader, NULL, read_job, j) != 0) exit(99);
+}
+
+/* Runs a case, and leaves in got how it went. A first pass over all calls only notes them (planning), so that
+ * the second can begin the next cases while one is waited for. */
+static void run(const char *name, const char *option, const char *variable, const char *value)
+{
+    if (planning) {
+        if (planned == CASES_MAX) exit(99);
+        jobs[planned++] =
+            (struct job){ .name = name, .option = option, .variable = variable, .value = value };
+        return;
+    }
+    while (begun < planned && begun < ended + AT_A_TIME) begin_job(&jobs[begun++]);
+    pthread_join(jobs[ended].reader, NULL);
+    got = jobs[ended++].got;
 }
 
 /* A fact about the last run; all of its output is shown when it fails. */
 #define said(cond, ...)                                                                                      \
     do {                                                                                                     \
-        if (!ok((cond), __VA_ARGS__)) show();                                                                \
+        if (!planning && !ok((cond), __VA_ARGS__)) show();                                                   \
     } while (0)
 
 static void show(void)
@@ -670,14 +709,17 @@ static double slack = 3; /* ORR_SLACK=1 on an idle machine */
 
 static void ends_within(double seconds, const char *what)
 {
-    diag("%s: said after %.2f s, over after %.2f s", what, got.said_after, got.after_event);
+    if (!planning) diag("%s: said after %.2f s, over after %.2f s", what, got.said_after, got.after_event);
     said(got.status > 0 && got.after_event < seconds * slack && got.left == 0,
          "%s: the job ends soon, with a status that is not zero, and leaves no process", what);
 }
 
 static int is_open_mpi(void)
 {
-    return system("${ORR_MPIRUN:-mpirun} --version 2>/dev/null | grep -q -e 'Open MPI' -e OpenRTE") == 0;
+    static int known = -1;
+    if (known < 0)
+        known = system("${ORR_MPIRUN:-mpirun} --version 2>/dev/null | grep -q -e 'Open MPI' -e OpenRTE") == 0;
+    return known;
 }
 
 UNUSED static void dying(void)
@@ -829,6 +871,9 @@ int main(int argc, char **argv)
         return 0;
     }
     if (getenv("ORR_SLACK")) slack = atof(getenv("ORR_SLACK"));
+    planning = true;
+    FAILURES();
+    planning = false;
     FAILURES();
     return done_testing();
 }
