@@ -138,6 +138,7 @@ TAP_TESTS += tests/sched/graph_test
 # With simulated devices.
 TAP_TESTS += tests/core/kinds
 TAP_TESTS += tests/core/sim_device
+TAP_TESTS += tests/core/devices
 TAP_TESTS += tests/core/multiformat
 TAP_TESTS += tests/core/data_own_interface
 TAP_TESTS += tests/core/data_requests

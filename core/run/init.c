@@ -109,76 +109,6 @@ static bool poll_transfers(void *arg)
     return orr_transfers_poll();
 }
 
-/* ---- workers ---- */
-
-/* Tells whether its worker holds it: a policy of the program may have forgotten that (sched/user.c). */
-static void init_sched_mutex(pthread_mutex_t *m)
-{
-    pthread_mutexattr_t attr;
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(m, &attr);
-    pthread_mutexattr_destroy(&attr);
-}
-
-static int setup_worker(const struct orr_driver *d, int devid, const struct starpu_conf *conf,
-                        const int *cores)
-{
-    struct orr_worker *w = &orr_workers[orr_worker_count];
-    memset(w, 0, sizeof *w);
-    w->id = (int)orr_worker_count;
-    w->type = d->kind->type;
-    w->where = STARPU_WORKER_TO_MASK(w->type);
-    w->functions = d->kind->functions;
-    w->devid = devid;
-    w->bindid = cores[w->id];
-    w->driver = d->ops;
-    w->direct = w->type == STARPU_CPU_WORKER;
-    init_sched_mutex(&w->sched_mutex);
-    pthread_cond_init(&w->sched_cond, NULL);
-    int r = d->ops->setup(w, devid, conf);
-    if (r == 0) r = orr_perf_worker_register(w->id, w->type, devid, w->node);
-    if (r) return r;
-    w->arch = *starpu_worker_get_perf_archtype(w->id, 0);
-    orr_worker_count++;
-    return 0;
-}
-
-static int setup_workers(const struct starpu_conf *conf)
-{
-    int cores[STARPU_NMAXWORKERS];
-    orr_binding_choose(conf, cores);
-    orr_worker_count = 0;
-    orr_perf_workers_clear();
-    for (int i = 0; orr_drivers[i].ops; i++) {
-        int n = orr_drivers[i].ops->count(orr_drivers[i].kind, conf);
-        for (int dev = 0; dev < n; dev++) {
-            if (orr_worker_count == STARPU_NMAXWORKERS) {
-                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
-                         STARPU_NMAXWORKERS);
-                break;
-            }
-            int r = setup_worker(&orr_drivers[i], dev, conf, cores);
-            if (r) return r;
-        }
-    }
-    if (orr_worker_count) return 0;
-    orr_error("there is no worker: give starpu_conf.ncpus or STARPU_NCPU at least 1, or an accelerator");
-    return -ENODEV;
-}
-
-static void teardown_workers(void)
-{
-    for (unsigned i = 0; i < orr_worker_count; i++) {
-        struct orr_worker *w = &orr_workers[i];
-        if (w->driver->teardown) w->driver->teardown(w);
-        pthread_mutex_destroy(&w->sched_mutex);
-        pthread_cond_destroy(&w->sched_cond);
-    }
-    orr_combined_fini();
-    orr_worker_count = 0;
-}
-
 static int open_main_context(const struct starpu_conf *conf)
 {
     const char *env = orr_env_string(ORR_SETTING(STARPU_SCHED));
@@ -237,7 +167,7 @@ static int bring_up(struct starpu_conf *conf)
     doubt(conf);
     orr_nodes_init();
     orr_async_copy_init(conf);
-    if ((r = setup_workers(conf)) != 0) goto undo_workers;
+    if ((r = orr_workers_setup(conf)) != 0) goto undo_workers;
     if ((r = orr_driven_choose(conf)) != 0) goto undo_workers;
     orr_combined_init(conf);
     if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0)
@@ -268,7 +198,7 @@ undo_lib:
 undo_perf:
     orr_perf_fini();
 undo_workers:
-    teardown_workers();
+    orr_workers_teardown();
     orr_bus_fini();
     orr_nodes_fini();
     orr_topo_fini();
@@ -338,7 +268,7 @@ static void bring_down(void)
     orr_tags_fini();
     orr_transfers_fini();
     orr_data_retired_free();
-    teardown_workers();
+    orr_workers_teardown();
     orr_bus_fini();
     orr_nodes_fini();
     orr_topo_fini();

@@ -25,7 +25,7 @@ static int run_on_worker(struct orr_worker *w, struct orr_task *t, bool counted)
     t->worker = (int16_t)w->id;
     if (counted) cl->per_worker_stats[w->id]++;
     uint64_t start = orr_ticks();
-    w->driver->execute(w, t, nimpl);
+    w->device->ops->execute(w, t, nimpl);
     orr_perf_task_done(w, t, orr_ticks() - start);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* driver.h: the table a driver fills in: how many devices of a kind there are, and how a worker runs a task
- * on one.
- * Threads: each slot says who calls it. Owns: the table's shape. Not here: memory of devices
- * (core/mem/node.h), what else a kind is (core/base/kind.h). A driver is one folder in drivers/ that ends in
- * one const table, plus one line in core/base/kind.def. */
+/* driver.h: the table a driver fills in: which devices of a kind there are, and how a worker runs a task on
+ * one.
+ * Threads: each slot says who calls it. Owns: the shape of the table and of struct orr_device. Not here:
+ * memory of devices (core/mem/node.h), what else a kind is (core/base/kind.h), making workers (setup.c). A
+ * driver is one folder in drivers/ that ends in one const table, plus one line in core/base/kind.def. */
 #ifndef ORR_WORKER_DRIVER_H
 #define ORR_WORKER_DRIVER_H
 
@@ -12,25 +12,45 @@
 
 #include "core/base/kind.h"
 
-struct orr_worker;
+struct orr_driver_ops;
 struct orr_task;
+struct orr_worker;
+
+/* A device that was found. It is no worker: those that share it point here, each a stream of its own. */
+struct orr_device {
+    /* set before probe [const] */
+    const struct orr_driver_ops *ops;
+    const struct orr_kind *kind;
+    int number; /* among the devices of its kind */
+    /* set by probe; else as said here [const after it] */
+    unsigned workers; /* how many share it; 1 */
+    bool runs_cpu;    /* its workers also run what has functions for CPUs only; false */
+    char name[64];    /* for people; the kind's title and the number */
+    /* set by open [const while workers run] */
+    unsigned node; /* its memory: the main memory, or the node that open registers */
+    void *state;   /* [own: driver] */
+};
 
 struct orr_driver_ops {
     const char *name; /* "CPU", "Sim" */
-    /* How many workers of the kind to make, from conf and environment; before any worker exists. Main
-     * thread. */
-    int (*count)(const struct orr_kind *kind, const struct starpu_conf *conf);
-    /* Fills in w's device, node (registering a memory node when the device has one), name. Main thread. 0 or
-     * -errno. */
-    int (*setup)(struct orr_worker *w, int devid, const struct starpu_conf *conf);
-    /* On the worker's thread, before its first task / after its last. Optional. */
-    int (*open)(struct orr_worker *w);
-    void (*close)(struct orr_worker *w);
+    /* Describes the devices of the kind, max at most, as conf and environment want them: returns how many.
+     * Nothing is opened. What is in devices_out before is said above. Main thread, before any worker
+     * exists. */
+    int (*probe)(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *devices_out,
+                 unsigned max);
+    /* Makes a device ready for its workers, d->workers of them; registers its memory node last, when it has
+     * one. 0; or -errno with nothing left behind, and the device is not there: it gets no worker. Main
+     * thread, before workers are numbered. Optional. */
+    int (*open)(struct orr_device *d);
+    /* After its workers ended, and all data are gone from its memory. Main thread. Optional. */
+    void (*close)(struct orr_device *d);
+    /* What is bound to a thread: on the worker's, before its first task / after its last. What goes wrong
+     * here shows when a task is run. Optional. */
+    void (*enter)(struct orr_worker *w);
+    void (*leave)(struct orr_worker *w);
     /* Runs implementation nimpl of t (orr_worker_function) on w's thread; returns when the results are on the
      * device. Inputs are in place. */
     void (*execute)(struct orr_worker *w, struct orr_task *t, unsigned nimpl);
-    /* Releases what setup took. Main thread, after the worker's thread ended. Optional. */
-    void (*teardown)(struct orr_worker *w);
 };
 
 struct orr_driver {
@@ -39,5 +59,9 @@ struct orr_driver {
 };
 
 extern const struct orr_driver orr_drivers[]; /* the last has no ops; drivers/builtin.c */
+
+/* How many workers the accelerators have that were opened: each keeps a core busy. For the driver of CPUs,
+ * which is asked last. */
+unsigned orr_accelerator_workers(void);
 
 #endif

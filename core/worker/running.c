@@ -78,7 +78,7 @@ static inline void call_body(struct orr_worker *w, struct orr_task *t)
     if (orr_likely(w->direct))
         p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
     else
-        w->driver->execute(w, t, t->nimpl);
+        w->device->ops->execute(w, t, t->nimpl);
 }
 
 static void run_body(struct orr_worker *w, struct orr_task *t)

@@ -101,8 +101,7 @@ static void *worker_thread(void *arg)
     orr_thread_is_internal();
     name_thread(w);
     if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
-    if (w->driver->open && w->driver->open(w) != 0)
-        orr_error("worker %d (%s) could not be opened", w->id, w->name);
+    if (w->device->ops->enter) w->device->ops->enter(w);
     orr_add_acq_rel(&workers_up, 1u);
     void *stack = orr_crash_thread_begin();
     orr_wait_rest_end();
@@ -112,7 +111,7 @@ static void *worker_thread(void *arg)
         orr_device_loop(w);
     orr_wait_rest_begin();
     orr_crash_thread_end(stack);
-    if (w->driver->close) w->driver->close(w);
+    if (w->device->ops->leave) w->device->ops->leave(w);
     orr_worker_become(NULL);
     return NULL;
 }

@@ -15,7 +15,7 @@
 #include "core/worker/context.h"
 #include "core/worker/own.h"
 
-struct orr_driver_ops;
+struct orr_device;
 struct orr_team;
 
 enum { ORR_CODELET_CACHE = 16 };
@@ -24,13 +24,12 @@ struct orr_worker {
     /* set before the thread starts [const] */
     int id;
     enum starpu_worker_archtype type;
-    uint32_t where; /* the bit of its type; those of all types whose functions it runs */
-    int devid;      /* number among the devices of its type */
-    unsigned node;  /* memory node */
-    int bindid;     /* logical core, -1 not bound */
-    const struct orr_driver_ops *driver;
-    size_t functions; /* offset in a codelet of what it runs; 0: what its kind has, or else CPUs */
-    void *device;     /* [own: driver] */
+    uint32_t where;            /* the bit of its type; those of all types whose functions it runs */
+    int devid;                 /* number among the devices of its type */
+    unsigned node;             /* memory node */
+    int bindid;                /* logical core, -1 not bound */
+    struct orr_device *device; /* shared with other workers, perhaps */
+    size_t functions;          /* offset in a codelet of what it runs; 0: what its kind has, or else CPUs */
     struct starpu_perfmodel_arch arch;
     char name[64], short_name[32];
     pthread_t thread;
@@ -176,6 +175,11 @@ bool orr_worker_step(struct orr_worker *w);
  * until no thread of the program's is inside one. */
 int orr_driven_choose(const struct starpu_conf *conf);
 void orr_driven_stop(void);
+
+/* Opens what devices there are and numbers the workers that share them; before policies exist. 0; -ENODEV:
+ * there is none; -ENOMEM, -ENOSPC: then, as after the end of all, teardown is due. */
+int orr_workers_setup(const struct starpu_conf *conf);
+void orr_workers_teardown(void);
 
 /* Threads of all workers: start (after policies exist) and stop (drains nothing; call when quiescent). */
 int orr_workers_start(void);

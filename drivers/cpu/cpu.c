@@ -8,7 +8,6 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/mem/node.h"
 #include "core/task/task.h"
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
@@ -21,36 +20,27 @@ static long wanted(const struct orr_env *e, int from_conf, const struct starpu_c
     return orr_env_long(e, -1, -1, max);
 }
 
-/* Each accelerator's worker keeps a core busy. */
-static int accelerators(const struct starpu_conf *conf)
+/* How many cores become workers. */
+static long cpu_count(const struct starpu_conf *conf)
 {
-    int count = 0;
-    for (int i = 0; orr_drivers[i].ops; i++)
-        if (orr_drivers[i].ops != &orr_cpu_driver)
-            count += orr_drivers[i].ops->count(orr_drivers[i].kind, conf);
-    return count;
-}
-
-static int cpu_count(const struct orr_kind *kind, const struct starpu_conf *conf)
-{
-    (void)kind;
     bool new_name = orr_env_string(ORR_SETTING(STARPU_NCPU)) != NULL;
     const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
     long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
     long reserve = wanted(ORR_SETTING(STARPU_RESERVE_NCPU), conf->reserve_ncpus, conf, STARPU_MAXCPUS);
     if (reserve < 0) reserve = 0;
-    if (n >= 0) return n > reserve ? (int)(n - reserve) : 0;
-    n = (long)orr_topo_cores() - reserve - accelerators(conf);
-    return n < 1 ? 1 : n > STARPU_MAXCPUS ? STARPU_MAXCPUS : (int)n;
+    if (n >= 0) return n > reserve ? n - reserve : 0;
+    n = (long)orr_topo_cores() - reserve - (long)orr_accelerator_workers();
+    return n < 1 ? 1 : n > STARPU_MAXCPUS ? STARPU_MAXCPUS : n;
 }
 
-static int cpu_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
+/* Each core is a device with one worker. */
+static int cpu_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
+                     unsigned max)
 {
-    (void)conf;
-    w->node = orr_node_home();
-    snprintf(w->name, sizeof w->name, "CPU %d", devid);
-    snprintf(w->short_name, sizeof w->short_name, "CPU %d", devid);
-    return 0;
+    long n = cpu_count(conf);
+    (void)kind;
+    (void)out; /* as it is */
+    return n < (long)max ? (int)n : (int)max;
 }
 
 static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
@@ -61,7 +51,6 @@ static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl
 
 const struct orr_driver_ops orr_cpu_driver = {
     .name = "CPU",
-    .count = cpu_count,
-    .setup = cpu_setup,
+    .probe = cpu_probe,
     .execute = cpu_execute,
 };

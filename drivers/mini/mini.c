@@ -60,20 +60,19 @@ static const struct orr_node_ops mini_node_ops = {
 /* ---- workers ---- */
 
 /* There are as many as somebody asks for. */
-static int mini_count(const struct orr_kind *kind, const struct starpu_conf *conf)
+static int mini_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
+                      unsigned max)
 {
     long n = orr_kind_wanted(kind, conf, STARPU_MAXNODES - 1);
-    return n > 0 ? (int)n : 0;
+    (void)out; /* as they are */
+    return n <= 0 ? 0 : n < (long)max ? (int)n : (int)max;
 }
 
-static int mini_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
+static int mini_open(struct orr_device *d)
 {
-    (void)conf;
-    snprintf(w->short_name, sizeof w->short_name, "%s %d", orr_kinds[w->type].title, devid);
-    snprintf(w->name, sizeof w->name, "%s %d", orr_kinds[w->type].title, devid);
-    int node = orr_node_register(orr_kinds[w->type].memory, devid, &mini_node_ops, 0, w->short_name);
+    int node = orr_node_register(d->kind->memory, d->number, &mini_node_ops, 0, d->name);
     if (node < 0) return node;
-    w->node = (unsigned)node;
+    d->node = (unsigned)node;
     return 0;
 }
 
@@ -85,7 +84,7 @@ static void mini_execute(struct orr_worker *w, struct orr_task *t, unsigned nimp
 
 const struct orr_driver_ops orr_mini_driver = {
     .name = "Mini",
-    .count = mini_count,
-    .setup = mini_setup,
+    .probe = mini_probe,
+    .open = mini_open,
     .execute = mini_execute,
 };

@@ -19,10 +19,12 @@
 #include "core/task/task.h"
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
+#include "drivers/sim/faults.h"
 #include "drivers/sim/memory.h"
 
 struct sim_device {
     struct sim_memory memory;
+    struct sim_faults faults;
     double speed, kernel_us;
 };
 
@@ -56,7 +58,8 @@ static unsigned kinds_played(const struct orr_kind *out[STARPU_NARCH])
     return 1;
 }
 
-static int sim_count(const struct orr_kind *kind, const struct starpu_conf *conf)
+/* How many of the devices pass for that kind. */
+static long sim_count(const struct orr_kind *kind, const struct starpu_conf *conf)
 {
     const struct orr_kind *kinds[STARPU_NARCH];
     long devices = orr_env_long(ORR_SETTING(ORRERY_SIM_DEVICES), 0, 0, STARPU_MAXNODES - 1), n = 0;
@@ -65,44 +68,58 @@ static int sim_count(const struct orr_kind *kind, const struct starpu_conf *conf
     for (long i = 0; i < devices; i++) n += kinds[i % count] == kind;
     if (n == 0) return 0;
     long wanted = orr_kind_wanted(kind, conf, STARPU_MAXNODES);
-    return (int)(wanted >= 0 && wanted < n ? wanted : n);
+    return wanted >= 0 && wanted < n ? wanted : n;
 }
 
-static int sim_setup(struct orr_worker *w, int devid, const struct starpu_conf *conf)
+static double memory_mib(void)
 {
-    (void)conf;
+    return orr_env_double(ORR_SETTING(ORRERY_SIM_MEM_MB), 512, 1e-3, 1e6);
+}
+
+static int sim_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
+                     unsigned max)
+{
+    long n = sim_count(kind, conf);
+    if (n > (long)max) n = (long)max;
+    for (long i = 0; i < n; i++) {
+        snprintf(out[i].name, sizeof out[i].name, "%s %d (simulated, %.1f MiB)", kind->title, out[i].number,
+                 memory_mib());
+        out[i].workers = (unsigned)orr_env_long(ORR_SETTING(ORRERY_SIM_WORKERS_PER_DEVICE), 1, 1, 16);
+        out[i].runs_cpu = orr_env_long(ORR_SETTING(ORRERY_SIM_RUN_CPU_FUNCS), 1, 0, 1) != 0;
+    }
+    return (int)n;
+}
+
+static int sim_open(struct orr_device *device)
+{
+    char name[32];
     struct sim_device *d = orr_calloc(1, sizeof *d);
     if (!d) return -ENOMEM;
-    double mem_mb = orr_env_double(ORR_SETTING(ORRERY_SIM_MEM_MB), 512, 1e-3, 1e6);
     d->speed = orr_env_double(ORR_SETTING(ORRERY_SIM_SPEED), 1, 1e-6, 1e6);
     d->kernel_us = orr_env_double(ORR_SETTING(ORRERY_SIM_KERNEL_US), 0, 0, 1e9);
     d->memory.bandwidth_MB_per_s = orr_env_double(ORR_SETTING(ORRERY_SIM_BANDWIDTH_MB_S), 10000, 1e-3, 1e9);
     d->memory.latency_us = orr_env_double(ORR_SETTING(ORRERY_SIM_LATENCY_US), 10, 0, 1e9);
     d->memory.peers = orr_env_long(ORR_SETTING(ORRERY_SIM_PEERS), 0, 0, 1) != 0;
-    const char *kind = orr_kinds[w->type].title;
-    snprintf(w->short_name, sizeof w->short_name, "%s %d", kind, devid);
-    snprintf(w->name, sizeof w->name, "%s %d (simulated, %.1f MiB)", kind, devid, mem_mb);
-    int r = orr_sim_memory_init(&d->memory, orr_kinds[w->type].memory, devid, (size_t)(mem_mb * 1048576.),
-                                w->short_name);
+    snprintf(name, sizeof name, "%s %d", device->kind->title, device->number);
+    orr_sim_faults_init(&d->faults, device->number);
+    int r = orr_sim_fails(&d->faults, SIM_OPEN)
+                ? -ENODEV
+                : orr_sim_memory_init(&d->memory, device->kind->memory, device->number,
+                                      (size_t)(memory_mib() * 1048576.), name);
     if (r) {
         orr_free(d);
         return r;
     }
-    w->device = d;
-    w->node = d->memory.node;
-    if (orr_env_long(ORR_SETTING(ORRERY_SIM_RUN_CPU_FUNCS), 1, 0, 1) == 0) return 0;
-    w->functions = 0;
-    w->where |= STARPU_CPU;
+    device->state = d;
+    device->node = d->memory.node;
     return 0;
 }
 
-static void sim_teardown(struct orr_worker *w)
+static void sim_close(struct orr_device *device)
 {
-    struct sim_device *d = w->device;
-    if (!d) return;
+    struct sim_device *d = device->state;
     orr_sim_memory_fini(&d->memory);
     orr_free(d);
-    w->device = NULL;
 }
 
 /* Lets the rest of a kernel's modelled time pass;
@@ -120,7 +137,7 @@ static void pass_time(uint64_t until_ns)
 
 static void sim_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
 {
-    struct sim_device *d = w->device;
+    struct sim_device *d = w->device->state;
     struct starpu_task *p = t->pub;
     uint64_t start = orr_clock_ns();
     orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
@@ -131,8 +148,8 @@ static void sim_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl
 
 const struct orr_driver_ops orr_sim_driver = {
     .name = "Sim",
-    .count = sim_count,
-    .setup = sim_setup,
+    .probe = sim_probe,
+    .open = sim_open,
+    .close = sim_close,
     .execute = sim_execute,
-    .teardown = sim_teardown,
 };

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* setup.c: which devices there are, and the workers that share them.
+ * Threads: the one that starts or stops the runtime. Owns: the table of devices. Not here: the drivers
+ * (drivers/), cores (binding.c), the workers' threads (worker.c).
+ *
+ * Drivers say what they find (probe); each device is opened, and one that does not open is left out before
+ * workers are numbered: nobody ever sees a worker of it. Cores of this machine come last, as those that
+ * accelerators' workers keep busy are no workers of their own; they are numbered first nevertheless. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/mem/node.h"
+#include "core/perf/arch.h"
+#include "core/worker/combined.h"
+#include "core/worker/driver.h"
+#include "core/worker/worker.h"
+
+static struct orr_device devices[STARPU_NMAXWORKERS]; /* [const between init and shutdown] */
+static unsigned device_count;
+static bool failed; /* to open: one of them at least */
+
+/* ---- devices ---- */
+
+unsigned orr_accelerator_workers(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < device_count; i++)
+        if (devices[i].kind->type != STARPU_CPU_WORKER) n += devices[i].workers;
+    return n;
+}
+
+static void prepare_entry(struct orr_device *d, const struct orr_driver *driver, int number)
+{
+    *d = (struct orr_device){
+        .ops = driver->ops, .kind = driver->kind, .number = number, .workers = 1, .node = orr_node_home()
+    };
+    snprintf(d->name, sizeof d->name, "%s %d", driver->kind->title, number);
+}
+
+static void open_devices(const struct orr_driver *driver, const struct starpu_conf *conf)
+{
+    struct orr_device *found = &devices[device_count];
+    unsigned max = STARPU_NMAXWORKERS - device_count;
+    for (unsigned i = 0; i < max; i++) prepare_entry(&found[i], driver, (int)i);
+    int n = driver->ops->probe(driver->kind, conf, found, max);
+    for (int i = 0; i < n; i++) {
+        int r = found[i].ops->open ? found[i].ops->open(&found[i]) : 0;
+        if (r == 0) {
+            devices[device_count++] = found[i];
+            continue;
+        }
+        failed = true;
+        orr_warn("device %s could not be opened (%s); there is no worker for it, the others go on",
+                 found[i].name, strerror(-r));
+    }
+}
+
+static void find_devices(const struct starpu_conf *conf)
+{
+    device_count = 0;
+    failed = false;
+    for (int i = 0; orr_drivers[i].ops; i++)
+        if (orr_drivers[i].kind->type != STARPU_CPU_WORKER) open_devices(&orr_drivers[i], conf);
+    for (int i = 0; orr_drivers[i].ops; i++)
+        if (orr_drivers[i].kind->type == STARPU_CPU_WORKER) open_devices(&orr_drivers[i], conf);
+}
+
+/* ---- workers ---- */
+
+/* Tells whether its worker holds it: a policy of the program may have forgotten that (sched/user.c). */
+static void init_sched_mutex(pthread_mutex_t *m)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(m, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
+/* "Mini 0", or "Mini 0.1" where several share it; its name says the same, and what the device's adds. */
+static void name_worker(struct orr_worker *w, const struct orr_device *d, unsigned which)
+{
+    char shared[16] = "", begin[32];
+    if (d->workers > 1) snprintf(shared, sizeof shared, ".%u", which);
+    int length = snprintf(begin, sizeof begin, "%s %d", d->kind->title, d->number);
+    const char *more = strncmp(d->name, begin, (size_t)length) == 0 ? d->name + length : "";
+    snprintf(w->short_name, sizeof w->short_name, "%s %d%s", d->kind->title, d->number, shared);
+    snprintf(w->name, sizeof w->name, "%s %d%s%s", d->kind->title, d->number, shared, more);
+}
+
+/* Worker number `which` of those that share d. */
+static int add_worker(struct orr_device *d, unsigned which, const int *cores)
+{
+    struct orr_worker *w = &orr_workers[orr_worker_count];
+    memset(w, 0, sizeof *w);
+    w->id = (int)orr_worker_count;
+    w->type = d->kind->type;
+    w->where = STARPU_WORKER_TO_MASK(w->type) | (d->runs_cpu ? STARPU_CPU : 0);
+    w->functions = d->runs_cpu ? 0 : d->kind->functions;
+    w->devid = d->number;
+    w->node = d->node;
+    w->bindid = cores[w->id];
+    w->device = d;
+    w->direct = w->type == STARPU_CPU_WORKER;
+    name_worker(w, d, which);
+    int r = orr_perf_worker_register(w->id, w->type, w->devid, w->node);
+    if (r) return r;
+    w->arch = *starpu_worker_get_perf_archtype(w->id, 0);
+    init_sched_mutex(&w->sched_mutex);
+    pthread_cond_init(&w->sched_cond, NULL);
+    orr_worker_count++;
+    return 0;
+}
+
+/* Workers of the devices of one driver. */
+static int add_workers(const struct orr_driver *driver, const int *cores)
+{
+    for (unsigned i = 0; i < device_count; i++) {
+        struct orr_device *d = &devices[i];
+        if (d->ops != driver->ops || d->kind != driver->kind) continue;
+        for (unsigned which = 0; which < d->workers; which++) {
+            if (orr_worker_count == STARPU_NMAXWORKERS) {
+                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
+                         STARPU_NMAXWORKERS);
+                return 0;
+            }
+            int r = add_worker(d, which, cores);
+            if (r) return r;
+        }
+    }
+    return 0;
+}
+
+int orr_workers_setup(const struct starpu_conf *conf)
+{
+    int cores[STARPU_NMAXWORKERS];
+    orr_worker_count = 0;
+    orr_perf_workers_clear();
+    find_devices(conf);
+    orr_binding_choose(conf, cores);
+    for (int i = 0; orr_drivers[i].ops; i++) {
+        int r = add_workers(&orr_drivers[i], cores);
+        if (r) return r;
+    }
+    if (orr_worker_count) return 0;
+    orr_error("there is no worker: %s", failed ? "no device could be opened; mend that, or give "
+                                                 "starpu_conf.ncpus or STARPU_NCPU at least 1"
+                                               : "give starpu_conf.ncpus or STARPU_NCPU at least 1, or an "
+                                                 "accelerator");
+    return -ENODEV;
+}
+
+void orr_workers_teardown(void)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        pthread_mutex_destroy(&orr_workers[i].sched_mutex);
+        pthread_cond_destroy(&orr_workers[i].sched_cond);
+    }
+    for (unsigned i = 0; i < device_count; i++)
+        if (devices[i].ops->close) devices[i].ops->close(&devices[i]);
+    orr_combined_fini();
+    orr_worker_count = device_count = 0;
+}
