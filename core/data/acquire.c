@@ -16,7 +16,7 @@
 void orr_data_announce_slow(struct orr_data *h, int mode)
 {
     bool reads = (mode & STARPU_R) && !(mode & (STARPU_REDUX | STARPU_MPI_REDUX));
-    if (reads && h->rare && h->rare->init_cl) orr_data_hooks.initialise(h);
+    if (reads && orr_data_rare(h) && orr_data_rare(h)->init_cl) orr_data_hooks.initialise(h);
 }
 
 void orr_data_announce_above(struct orr_data *h)
@@ -231,7 +231,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         orr_error("%s%s: access mode %d is none of STARPU_R, STARPU_W, STARPU_RW", fn, where(), mode);
         return -EINVAL;
     }
-    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!h->rare || !h->rare->redux_cl)) {
+    if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!orr_data_rare(h) || !orr_data_rare(h)->redux_cl)) {
         orr_error("%s%s: the data has no reduction methods; call starpu_data_set_reduction_methods", fn,
                   where());
         return -EINVAL;

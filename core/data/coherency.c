@@ -26,8 +26,8 @@
 
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
 {
-    const char *name = h->rare ? h->rare->name : NULL;
-    if (name)
+    char name[100];
+    if (orr_data_name(h, name, sizeof name))
         snprintf(buf, bytes, "\"%s\"", name);
     else
         snprintf(buf, bytes, "%p (%s)", (void *)h, h->ops->name ? h->ops->name : "unnamed");

@@ -43,7 +43,7 @@ struct orr_data_rare {
         *scratch_per_worker; /* private buffers by worker id (core/data/scratch.c); NULL until used */
     void *sched_data;
     void *user_data;
-    char *name;
+    char *name; /* [lock: names in handle.c] */
     int coordinates[5];
     unsigned dimensions;
     void (*unregister_hook)(starpu_data_handle_t);
@@ -66,7 +66,7 @@ struct orr_data {
     void *mpi;          /* [own: mpi] */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */
-    struct orr_data_rare *rare;                  /* NULL until needed [lock] */
+    struct orr_data_rare *_Atomic rare;          /* NULL until needed [written: lock] */
     uint16_t nnodes;                             /* length of replicates [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
@@ -104,8 +104,18 @@ static inline bool orr_data_valid(const struct orr_data *h)
     return h && (uintptr_t)h % _Alignof(struct orr_data) == 0 && h->magic == ORR_DATA_MAGIC;
 }
 
-/* The rare part, allocated if need be; NULL when out of memory. */
+/* The rare part; NULL: none was needed yet. */
+static inline struct orr_data_rare *orr_data_rare(const struct orr_data *h)
+{
+    return orr_load_acquire(&h->rare); /* pairs with orr_data_rare_get */
+}
+/* Allocated if need be; NULL when out of memory. */
 struct orr_data_rare *orr_data_rare_get(struct orr_data *h);
+
+/* Copies the name that the program gave h, cut to fit. False: it has none. */
+ORR_EXPORT bool orr_data_name(struct orr_data *h, char *name_out, size_t bytes);
+/* The same for a signal handler; also false while somebody changes or reads a name. */
+bool orr_data_name_now(struct orr_data *h, char *name_out, size_t bytes);
 
 /* Calls fn with every access that waits for a registered handle or a piece. For diagnosis: locks are held,
  * and fn only looks. */

@@ -23,6 +23,8 @@ static _Atomic bool default_sequential_consistency = true;
 static _Atomic(struct orr_data *) retired[RETIRED]; /* the handles that ended last */
 static _Atomic unsigned next_retired;
 
+static orr_spin names; /* protects the name of every handle, which anybody may read to say something */
+
 struct orr_data_hooks orr_data_hooks;
 
 static const char *where(void)
@@ -46,15 +48,13 @@ static bool check(struct orr_data *h, const char *fn)
 
 struct orr_data_rare *orr_data_rare_get(struct orr_data *h)
 {
-    orr_spin_lock(&h->queue.lock);
-    struct orr_data_rare *r = h->rare;
-    orr_spin_unlock(&h->queue.lock);
+    struct orr_data_rare *r = orr_data_rare(h);
     if (r) return r;
     struct orr_data_rare *fresh = orr_block_calloc(sizeof *fresh);
     if (!fresh) return NULL;
     orr_spin_lock(&h->queue.lock);
-    if (!h->rare) h->rare = fresh;
-    r = h->rare;
+    r = orr_data_rare(h);
+    if (!r) orr_store_release(&h->rare, r = fresh); /* pairs with orr_data_rare */
     orr_spin_unlock(&h->queue.lock);
     if (r != fresh) orr_block_free(fresh, sizeof *fresh);
     return r;
@@ -131,12 +131,13 @@ void orr_data_destroy(struct orr_data *h)
     if (h->mpi && orr_data_hooks.forget) orr_data_hooks.forget(h);
     orr_data_invalidate_copies(h);
     if (h->ops->unregister_data_handle) h->ops->unregister_data_handle(h);
-    if (h->rare) {
-        if (h->rare->unregister_hook) h->rare->unregister_hook(h);
+    struct orr_data_rare *r = orr_data_rare(h);
+    if (r) {
+        if (r->unregister_hook) r->unregister_hook(h);
         orr_data_scratch_free(h);
-        free_contributions(h->rare);
-        orr_free(h->rare->name);
-        orr_block_free(h->rare, sizeof *h->rare);
+        free_contributions(r);
+        orr_free(r->name);
+        orr_block_free(r, sizeof *r);
     }
     h->magic = 0;
     retire(h);
@@ -244,7 +245,7 @@ static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
     struct orr_data *found = NULL;
     if (!h->partitioned) return is_allocated(h) && pointer_of(h, (int)orr_node_home()) == ptr ? h : NULL;
-    for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(h->rare->pieces[i], ptr);
+    for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(orr_data_rare(h)->pieces[i], ptr);
     return found;
 }
 
@@ -523,9 +524,38 @@ void starpu_data_set_name(starpu_data_handle_t h, const char *name)
     if (!check(h, "starpu_data_set_name")) return;
     struct orr_data_rare *r = orr_data_rare_get(h);
     if (!r) return;
-    char *copy = orr_strdup(name), *old = r->name;
+    char *copy = orr_strdup(name);
+    orr_spin_lock(&names);
+    char *old = r->name;
     r->name = copy;
+    orr_spin_unlock(&names);
     orr_free(old);
+}
+
+static bool copy_name_locked(struct orr_data *h, char *name_out, size_t bytes)
+{
+    const struct orr_data_rare *r = orr_data_rare(h);
+    size_t n = 0;
+    if (!r || !r->name) return false;
+    for (; n + 1 < bytes && r->name[n]; n++) name_out[n] = r->name[n]; /* also in signal handlers */
+    name_out[n] = '\0';
+    return true;
+}
+
+bool orr_data_name(struct orr_data *h, char *name_out, size_t bytes)
+{
+    orr_spin_lock(&names);
+    bool named = copy_name_locked(h, name_out, bytes);
+    orr_spin_unlock(&names);
+    return named;
+}
+
+bool orr_data_name_now(struct orr_data *h, char *name_out, size_t bytes)
+{
+    if (!orr_spin_try(&names)) return false;
+    bool named = copy_name_locked(h, name_out, bytes);
+    orr_spin_unlock(&names);
+    return named;
 }
 
 void starpu_data_set_coordinates_array(starpu_data_handle_t h, unsigned dimensions, int dims[])
@@ -549,9 +579,10 @@ void starpu_data_set_coordinates(starpu_data_handle_t h, unsigned dimensions, ..
 
 unsigned starpu_data_get_coordinates_array(starpu_data_handle_t h, unsigned dimensions, int dims[])
 {
-    if (!check(h, "starpu_data_get_coordinates_array") || !h->rare) return 0;
-    unsigned n = h->rare->dimensions < dimensions ? h->rare->dimensions : dimensions;
-    for (unsigned i = 0; i < n; i++) dims[i] = h->rare->coordinates[i];
+    struct orr_data_rare *r = check(h, "starpu_data_get_coordinates_array") ? orr_data_rare(h) : NULL;
+    if (!r) return 0;
+    unsigned n = r->dimensions < dimensions ? r->dimensions : dimensions;
+    for (unsigned i = 0; i < n; i++) dims[i] = r->coordinates[i];
     return n;
 }
 
@@ -564,7 +595,7 @@ void starpu_data_set_user_data(starpu_data_handle_t h, void *user_data)
 
 void *starpu_data_get_user_data(starpu_data_handle_t h)
 {
-    return check(h, "starpu_data_get_user_data") && h->rare ? h->rare->user_data : NULL;
+    return check(h, "starpu_data_get_user_data") && orr_data_rare(h) ? orr_data_rare(h)->user_data : NULL;
 }
 
 void starpu_data_set_sched_data(starpu_data_handle_t h, void *sched_data)
@@ -576,7 +607,7 @@ void starpu_data_set_sched_data(starpu_data_handle_t h, void *sched_data)
 
 void *starpu_data_get_sched_data(starpu_data_handle_t h)
 {
-    return check(h, "starpu_data_get_sched_data") && h->rare ? h->rare->sched_data : NULL;
+    return check(h, "starpu_data_get_sched_data") && orr_data_rare(h) ? orr_data_rare(h)->sched_data : NULL;
 }
 
 void starpu_data_advise_as_important(starpu_data_handle_t h, unsigned is_important)
@@ -619,7 +650,7 @@ void starpu_data_set_reduction_scratch(starpu_data_handle_t h, starpu_data_handl
 
 unsigned starpu_data_has_reduction_methods(starpu_data_handle_t h)
 {
-    return check(h, "starpu_data_has_reduction_methods") && h->rare && h->rare->redux_cl;
+    return check(h, "starpu_data_has_reduction_methods") && orr_data_rare(h) && orr_data_rare(h)->redux_cl;
 }
 
 int starpu_data_get_home_node(starpu_data_handle_t h)

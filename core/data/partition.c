@@ -106,7 +106,7 @@ static bool may_block(const char *fn, const char *instead)
 /* The list of h's plans. Called with the plans' mutex, or where nobody can be planning h. */
 static struct orr_data_block *plans_of(const struct orr_data *h)
 {
-    return h->rare ? h->rare->children : NULL;
+    return orr_data_rare(h) ? orr_data_rare(h)->children : NULL;
 }
 
 /* ---- children ---- */
@@ -154,10 +154,11 @@ static void inherit(struct orr_data *child, struct orr_data *parent, unsigned i)
     child->sequential_consistency = parent->sequential_consistency;
     child->is_not_important = parent->is_not_important;
     child->wt_mask = parent->wt_mask;
-    if (!parent->rare || !parent->rare->redux_cl) return;
-    starpu_data_set_reduction_methods_with_args(child, parent->rare->redux_cl, parent->rare->redux_cl_arg,
-                                                parent->rare->init_cl, parent->rare->init_cl_arg);
-    if (parent->rare->redux_scratch) starpu_data_set_reduction_scratch(child, parent->rare->redux_scratch);
+    const struct orr_data_rare *r = orr_data_rare(parent);
+    if (!r || !r->redux_cl) return;
+    starpu_data_set_reduction_methods_with_args(child, r->redux_cl, r->redux_cl_arg, r->init_cl,
+                                                r->init_cl_arg);
+    if (r->redux_scratch) starpu_data_set_reduction_scratch(child, r->redux_scratch);
 }
 
 /* A child, held by the plan, without a value. itf: room for its interface. NULL on an error that was said. */
@@ -256,7 +257,7 @@ static void set_planned(struct orr_data *h, bool planned)
 
 static void plan_link(struct orr_data_block *plan)
 {
-    struct orr_data_block **list = &plan->parent->rare->children;
+    struct orr_data_block **list = &orr_data_rare(plan->parent)->children;
     pthread_mutex_lock(&plans);
     plan->next = *list;
     *list = plan;
@@ -285,7 +286,7 @@ static unsigned count_plans(const struct orr_data *h)
 static void plan_drop(struct orr_partition_use *u, struct orr_data_block *plan)
 {
     struct orr_data *parent = plan->parent;
-    struct orr_data_block **p = &parent->rare->children;
+    struct orr_data_block **p = &orr_data_rare(parent)->children;
     while (*p != plan) p = &(*p)->next;
     *p = plan->next;
     struct orr_data_block *above = plan_of_child(parent);

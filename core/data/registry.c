@@ -108,7 +108,7 @@ void orr_registry_set_pieces(struct orr_data *h, struct orr_data **pieces, unsig
     pthread_mutex_lock(&lock);
     h->partitioned = pieces != NULL;
     h->nchildren = count;
-    h->rare->pieces = pieces;
+    orr_data_rare(h)->pieces = pieces;
     if (!h->parent) sort_in(h); /* pieces are found through what they are pieces of */
     pthread_mutex_unlock(&lock);
 }

@@ -39,9 +39,9 @@ struct orr_data *orr_data_scratch(struct orr_data *h, unsigned worker_id)
 
 void orr_data_scratch_free(struct orr_data *h)
 {
-    struct orr_data **table = h->rare ? h->rare->scratch_per_worker : NULL;
+    struct orr_data **table = orr_data_rare(h) ? orr_data_rare(h)->scratch_per_worker : NULL;
     if (!table) return;
-    h->rare->scratch_per_worker = NULL;
+    orr_data_rare(h)->scratch_per_worker = NULL;
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++)
         if (table[i]) orr_data_destroy(table[i]);
     orr_free(table);

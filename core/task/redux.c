@@ -14,7 +14,7 @@
 
 static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
 {
-    struct orr_data_rare *r = h->rare;
+    struct orr_data_rare *r = orr_data_rare(h);
     orr_spin_lock(&h->queue.lock);
     struct orr_data **table = r->redux_per_worker;
     orr_spin_unlock(&h->queue.lock);
@@ -87,9 +87,9 @@ void orr_redux_initialise(struct orr_data *h)
         f->access.waiter.granted = first_value_granted;
         f->handle = h;
         f->task = task;
-        task->cl = h->rare->init_cl;
+        task->cl = orr_data_rare(h)->init_cl;
         if (orr_redux_set_modes(task)) orr_warn("reduction: out of memory for the modes of a task");
-        task->cl_arg = h->rare->init_cl_arg;
+        task->cl_arg = orr_data_rare(h)->init_cl_arg;
         task->handles[0] = h;
         task->type = STARPU_TASK_TYPE_INTERNAL;
         r->internal_done = first_value_given;
@@ -106,7 +106,7 @@ void orr_redux_initialise(struct orr_data *h)
 /* Gives c its neutral value with h's init codelet, in main memory. */
 static int initialise(struct orr_data *h, struct orr_data *c)
 {
-    struct starpu_codelet *init = h->rare->init_cl;
+    struct starpu_codelet *init = orr_data_rare(h)->init_cl;
     if (!init || !init->cpu_funcs[0]) {
         orr_error("reduction: the init codelet has no CPU implementation; starpu_data_set_reduction_methods "
                   "needs one");
@@ -115,7 +115,7 @@ static int initialise(struct orr_data *h, struct orr_data *c)
     int r = orr_fetch_blocking(c, orr_node_home(), STARPU_W);
     if (r) return r;
     void *itf = c->replicates[orr_node_home()].interface;
-    init->cpu_funcs[0](&itf, h->rare->init_cl_arg);
+    init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
     orr_fetch_end(c, orr_node_home(), STARPU_W);
     return 0;
 }
@@ -130,7 +130,7 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
         c = orr_data_create(h->ops, -1, h->replicates[orr_node_home()].interface);
         if (!c) return NULL;
     }
-    if (orr_codelet_check(h->rare->init_cl) < 0 || initialise(h, c)) {
+    if (orr_codelet_check(orr_data_rare(h)->init_cl) < 0 || initialise(h, c)) {
         if (!*slot) orr_data_destroy(c);
         return NULL;
     }
@@ -152,7 +152,7 @@ static void sum_next(struct orr_task *done, void *arg);
 void orr_redux_lose(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
-    h->rare->contribution_lost = true;
+    orr_data_rare(h)->contribution_lost = true;
     orr_spin_unlock(&h->queue.lock);
 }
 
@@ -160,8 +160,9 @@ static void finish(struct summing *s)
 {
     struct orr_data *h = s->handle;
     bool lost =
-        s->failed || h->rare->contribution_lost; /* the tasks that lost theirs have left the queue: no lock */
-    h->rare->contribution_lost = false;
+        s->failed ||
+        orr_data_rare(h)->contribution_lost; /* the tasks that lost theirs have left the queue: no lock */
+    orr_data_rare(h)->contribution_lost = false;
     orr_free(s);
     if (lost) orr_data_lose(h);
     orr_data_reduction_done(h);
@@ -170,7 +171,7 @@ static void finish(struct summing *s)
 /* What was contributed to h is left out, now and later. */
 static void drop_contributions(struct orr_data *h)
 {
-    struct orr_data_rare *r = h->rare;
+    struct orr_data_rare *r = orr_data_rare(h);
     for (unsigned i = 0; i < r->redux_count; i++) {
         struct orr_data *c = r->redux_per_worker[i];
         if (!c || !c->initialized) continue;
@@ -200,7 +201,7 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
     task->cl_arg = cl_arg;
     task->handles[0] = s->handle;
     task->handles[1] = with;
-    if (with) task->handles[2] = s->handle->rare->redux_scratch;
+    if (with) task->handles[2] = orr_data_rare(s->handle)->redux_scratch;
     task->type = STARPU_TASK_TYPE_INTERNAL;
     task->priority = INT_MAX;
     r->internal_done = sum_next;
@@ -215,7 +216,7 @@ static int submit_step(struct summing *s, struct starpu_codelet *cl, void *cl_ar
 static void sum_next(struct orr_task *done, void *arg)
 {
     struct summing *s = arg;
-    struct orr_data_rare *r = s->handle->rare;
+    struct orr_data_rare *r = orr_data_rare(s->handle);
     if (done && (done->flags & ORR_TF_FAILED)) s->failed = true;
     if (done && done->pub->handles[1]) { /* that contribution is in */
         struct orr_data *c = done->pub->handles[1];
@@ -246,7 +247,7 @@ void orr_redux_start(struct orr_data *h)
     if (!s) {
         orr_fatal("reduction: out of memory; the value is lost");
         drop_contributions(h);
-        h->rare->contribution_lost = false;
+        orr_data_rare(h)->contribution_lost = false;
         orr_data_lose(h);
         orr_data_reduction_done(h);
         return;

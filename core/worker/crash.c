@@ -60,17 +60,18 @@ static void put_number(struct text *t, uint64_t n, unsigned base)
 static void put_data(struct text *t, struct starpu_task *p)
 {
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
+    char name[100];
     put(t, n ? "; its data:" : "; it has no data");
     for (unsigned i = 0; i < n && i < DATA_SHOWN; i++) {
-        const struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
         int mode = STARPU_TASK_GET_MODE(p, i);
         put(t, i ? ", " : " ");
         put_number(t, i, 10);
         put(t, mode & STARPU_R ? mode & STARPU_W ? " RW " : " R " : mode & STARPU_W ? " W " : " other ");
         if (h && h->ops) put(t, h->ops->name ? h->ops->name : "unnamed");
-        if (h && h->rare && h->rare->name) {
+        if (h && orr_data_name_now(h, name, sizeof name)) {
             put(t, " \"");
-            put(t, h->rare->name);
+            put(t, name);
             put(t, "\"");
         }
         put(t, " 0x");

@@ -251,10 +251,10 @@ static bool was_fetched(struct orr_worker *w, struct orr_task *t, unsigned i, un
     int mode = combined_mode(t, h, n);
     if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) return false;
     if (mode & STARPU_SCRATCH) {
-        h = h->rare->scratch_per_worker[w->id];
+        h = orr_data_rare(h)->scratch_per_worker[w->id];
         mode = STARPU_SCRATCH;
     } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
-        h = h->rare->redux_per_worker[w->id];
+        h = orr_data_rare(h)->redux_per_worker[w->id];
         mode = STARPU_RW;
     }
     *out = (struct input){ .data = h,

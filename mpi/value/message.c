@@ -115,8 +115,8 @@ static const char *reason(int status)
 /* The data of m, for messages. */
 static const char *label(const struct orr_message *m, char *text, size_t bytes)
 {
-    const char *name = m->handle->rare ? m->handle->rare->name : NULL;
-    if (name)
+    char name[80];
+    if (orr_data_name(m->handle, name, sizeof name))
         snprintf(text, bytes, "\"%s\"", name);
     else
         snprintf(text, bytes, "%p (%s)", (void *)m->handle,
@@ -423,7 +423,8 @@ void orr_message_describe(const struct orr_request *r, void *when)
             orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }
-    const char *name = m->handle->rare && m->handle->rare->name ? m->handle->rare->name : "";
+    char name[100];
+    if (!orr_data_name(m->handle, name, sizeof name)) name[0] = '\0';
     const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive",
                *to = r->kind == ORR_SEND ? "to" : "from";
     if (when)
@@ -506,7 +507,8 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
                                     .tag = m->tag,
                                     .peer = m->peer,
                                     .sends = m->mode == STARPU_R };
-    if (h->rare && h->rare->name) snprintf(to->name, sizeof to->name, ", data %s", h->rare->name);
+    char name[sizeof to->name - sizeof ", data "];
+    if (orr_data_name(h, name, sizeof name)) snprintf(to->name, sizeof to->name, ", data %s", name);
 }
 
 static void describe_waiting(bool certain)

@@ -18,7 +18,7 @@
 
 static bool has_methods(const struct orr_data *h)
 {
-    if (h->rare && h->rare->redux_cl && h->rare->init_cl) return true;
+    if (orr_data_rare(h) && orr_data_rare(h)->redux_cl && orr_data_rare(h)->init_cl) return true;
     orr_error("reduction of the data with tag %lld: it has no reduction methods; call "
               "starpu_data_set_reduction_methods on every "
               "rank first",
@@ -138,7 +138,7 @@ static int submit(struct starpu_task *t)
 /* Gives the owner's data its neutral value, when nothing was ever written to it. */
 static int initialise(struct orr_data *h, int priority)
 {
-    struct starpu_task *t = task_of(h->rare->init_cl, h->rare->init_cl_arg, priority);
+    struct starpu_task *t = task_of(orr_data_rare(h)->init_cl, orr_data_rare(h)->init_cl_arg, priority);
     if (!t) return -ENOMEM;
     t->handles[0] = h;
     return submit(t);
@@ -147,11 +147,11 @@ static int initialise(struct orr_data *h, int priority)
 /* h becomes h (+) other. */
 static int add(struct orr_data *h, struct orr_data *other, int priority)
 {
-    struct starpu_task *t = task_of(h->rare->redux_cl, h->rare->redux_cl_arg, priority);
+    struct starpu_task *t = task_of(orr_data_rare(h)->redux_cl, orr_data_rare(h)->redux_cl_arg, priority);
     if (!t) return -ENOMEM;
     t->handles[0] = h;
     t->handles[1] = other;
-    t->handles[2] = h->rare->redux_scratch;
+    t->handles[2] = orr_data_rare(h)->redux_scratch;
     return submit(t);
 }
 
