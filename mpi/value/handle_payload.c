@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handle_payload.c: the layouts of the interfaces that need no packing: variable, vector, matrix, block,
- * tensor, small ndim, void; and those for which the program gave an MPI type.
+/* handle_payload.c: the layouts of the interfaces that need no packing: dense arrays of few dimensions, void,
+ * and those for which the program gave an MPI type.
  * Threads: any. Owns: nothing. Not here: interfaces that pack themselves (message.c). */
 #include "mpi/value/handle_payload.h"
 
 #include <string.h>
 
+#include "core/data/interfaces/dense.h"
 #include "core/mem/node.h"
 
 struct orr_program_types orr_program_types;
@@ -15,71 +16,40 @@ static uint32_t type_of(unsigned id, size_t elemsize)
     return (uint32_t)(id + 1) << 24 | ((uint32_t)elemsize & 0xffffff);
 }
 
-/* An array with ld in elements; dimension 0 is contiguous when ld[0] is 1. */
-static bool array(struct orr_payload *p, uintptr_t ptr, size_t elemsize, size_t ndim, const size_t *nn,
-                  const size_t *ldn)
+/* Dimension 0 is contiguous when ld[0] is 1. */
+static bool describe_strided(struct orr_payload *p, const struct orr_dense_view *v)
 {
-    size_t run = elemsize, dim = 0;
-    *p = (struct orr_payload){ .base = (void *)ptr };
-    p->bytes = elemsize;
-    for (size_t i = 0; i < ndim; i++) p->bytes *= nn[i];
+    size_t run = v->elemsize, dim = 0;
+    p->bytes = orr_dense_bytes(v);
     if (p->bytes == 0) return true;
-    while (dim < ndim && (nn[dim] == 1 || ldn[dim] * elemsize == run)) run *= nn[dim++];
+    while (dim < v->ndim && (v->nn[dim] == 1 || v->ld[dim] * v->elemsize == run)) run *= v->nn[dim++];
     p->run_bytes = run;
-    for (; dim < ndim; dim++) {
-        if (nn[dim] == 1) continue;
+    for (; dim < v->ndim; dim++) {
+        if (v->nn[dim] == 1) continue;
         if (p->ndims == ORR_PAYLOAD_DIMS) return false;
-        p->dims[p->ndims].count = nn[dim];
-        p->dims[p->ndims++].stride_bytes = ldn[dim] * elemsize;
+        p->dims[p->ndims].count = v->nn[dim];
+        p->dims[p->ndims++].stride_bytes = v->ld[dim] * v->elemsize;
     }
     if (p->ndims) p->kind = ORR_PAYLOAD_STRIDED;
     return true;
 }
 
-static bool describe(void *interface, enum starpu_data_interface_id id, struct orr_payload *p,
+static bool describe(const struct orr_data *h, const void *interface, struct orr_payload *p,
                      size_t *elemsize_out)
 {
-    switch (id) {
-    case STARPU_VARIABLE_INTERFACE_ID: {
-        struct starpu_variable_interface *v = interface;
-        *elemsize_out = v->elemsize;
-        *p = (struct orr_payload){ .base = (void *)v->ptr, .bytes = v->elemsize };
+    unsigned id = (unsigned)h->ops->interfaceid;
+    const struct orr_dense_kind *k = id < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[id] : NULL;
+    *p = (struct orr_payload){ 0 };
+    if (!k) return h->ops == &starpu_interface_void_ops;
+    p->base = (void *)((const struct orr_dense_head *)interface)->ptr;
+    *elemsize_out = orr_dense_member(interface, k->elemsize);
+    if (k->ndim <= 1 && !k->by_pointer) { /* one run of bytes */
+        p->bytes = *elemsize_out * (k->ndim ? orr_dense_member(interface, k->nn[0]) : 1);
         return true;
     }
-    case STARPU_VECTOR_INTERFACE_ID: {
-        struct starpu_vector_interface *v = interface;
-        *elemsize_out = v->elemsize;
-        *p = (struct orr_payload){ .base = (void *)v->ptr, .bytes = v->nx * v->elemsize };
-        return true;
-    }
-    case STARPU_MATRIX_INTERFACE_ID: {
-        struct starpu_matrix_interface *m = interface;
-        *elemsize_out = m->elemsize;
-        return array(p, m->ptr, m->elemsize, 2, (size_t[]){ m->nx, m->ny }, (size_t[]){ 1, m->ld });
-    }
-    case STARPU_BLOCK_INTERFACE_ID: {
-        struct starpu_block_interface *b = interface;
-        *elemsize_out = b->elemsize;
-        return array(p, b->ptr, b->elemsize, 3, (size_t[]){ b->nx, b->ny, b->nz },
-                     (size_t[]){ 1, b->ldy, b->ldz });
-    }
-    case STARPU_TENSOR_INTERFACE_ID: {
-        struct starpu_tensor_interface *t = interface;
-        *elemsize_out = t->elemsize;
-        return array(p, t->ptr, t->elemsize, 4, (size_t[]){ t->nx, t->ny, t->nz, t->nt },
-                     (size_t[]){ 1, t->ldy, t->ldz, t->ldt });
-    }
-    case STARPU_NDIM_INTERFACE_ID: {
-        struct starpu_ndim_interface *n = interface;
-        *elemsize_out = n->elemsize;
-        return array(p, n->ptr, n->elemsize, n->ndim, n->nn, n->ldn);
-    }
-    case STARPU_VOID_INTERFACE_ID:
-        *elemsize_out = 0;
-        *p = (struct orr_payload){ 0 };
-        return true;
-    default: return false;
-    }
+    struct orr_dense_view v;
+    orr_dense_read(interface, &v);
+    return describe_strided(p, &v);
 }
 
 bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload *out)
@@ -93,7 +63,7 @@ bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload 
             out->base = h->ops->handle_to_pointer(h, orr_node_home());
         if (orr_program_types.make(h, out)) return true;
     }
-    if (!describe(interface, h->ops->interfaceid, out, &elemsize)) return false;
+    if (!describe(h, interface, out, &elemsize)) return false;
     out->type = type_of((unsigned)h->ops->interfaceid, elemsize);
     return true;
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/thread.h"
+#include "core/data/interfaces/dense.h"
 #include "core/mem/node.h"
 #include "core/run/deadlock.h"
 #include "mpi/value/handle_payload.h"
@@ -214,15 +215,9 @@ static void end_payload(struct orr_message *m)
 
 static void print_type(char *text, size_t bytes, uint32_t type)
 {
-    static const char *const names[STARPU_MAX_INTERFACE_ID] = {
-        [STARPU_MATRIX_INTERFACE_ID] = "a matrix",     [STARPU_BLOCK_INTERFACE_ID] = "a block",
-        [STARPU_VECTOR_INTERFACE_ID] = "a vector",     [STARPU_VARIABLE_INTERFACE_ID] = "a variable",
-        [STARPU_VOID_INTERFACE_ID] = "void data",      [STARPU_TENSOR_INTERFACE_ID] = "a tensor",
-        [STARPU_NDIM_INTERFACE_ID] = "an n-dim array",
-    };
     uint32_t id = (type >> 24) - 1;
     snprintf(text, bytes, "%s of %u-byte elements",
-             id < STARPU_MAX_INTERFACE_ID && names[id] ? names[id] : "data of another interface",
+             id < STARPU_MAX_INTERFACE_ID ? orr_interface_phrases[id] : "data of another interface",
              type & 0xffffff);
 }
 

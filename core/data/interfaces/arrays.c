@@ -15,10 +15,13 @@
 #include "core/mem/node.h"
 
 static const struct orr_arrays_kind *const kinds[STARPU_MAX_INTERFACE_ID] = {
-    [STARPU_CSR_INTERFACE_ID] = &orr_csr_kind,
-    [STARPU_BCSR_INTERFACE_ID] = &orr_bcsr_kind,
-    [STARPU_COO_INTERFACE_ID] = &orr_coo_kind,
-    [STARPU_MULTIFORMAT_INTERFACE_ID] = &orr_multiformat_kind,
+#define ARRAYS(ID, name, phrase) [STARPU_##ID##_INTERFACE_ID] = &orr_##name##_kind,
+#define DENSE(ID, name, phrase)
+#define OTHER(ID, name, phrase)
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
 };
 
 static const struct orr_arrays_kind *kind_of(const void *itf)

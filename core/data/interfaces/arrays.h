@@ -28,7 +28,13 @@ struct orr_arrays_kind {
     void (*bytes)(const void *itf, unsigned node, size_t bytes_out[ORR_ARRAYS_MAX]);
 };
 
-extern const struct orr_arrays_kind orr_csr_kind, orr_bcsr_kind, orr_coo_kind, orr_multiformat_kind;
+#define ARRAYS(ID, name, phrase) extern const struct orr_arrays_kind orr_##name##_kind;
+#define DENSE(ID, name, phrase)
+#define OTHER(ID, name, phrase)
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
 
 /* Both SIZE_MAX when the result does not fit. */
 size_t orr_bytes_times(size_t a, size_t b);

@@ -19,21 +19,42 @@
 #include "core/data/data.h"
 #include "core/mem/node.h"
 
-static const struct orr_dense_kind *const kinds[STARPU_MAX_INTERFACE_ID] = {
-    [STARPU_VARIABLE_INTERFACE_ID] = &orr_variable_kind, [STARPU_VECTOR_INTERFACE_ID] = &orr_vector_kind,
-    [STARPU_MATRIX_INTERFACE_ID] = &orr_matrix_kind,     [STARPU_BLOCK_INTERFACE_ID] = &orr_block_kind,
-    [STARPU_TENSOR_INTERFACE_ID] = &orr_tensor_kind,     [STARPU_NDIM_INTERFACE_ID] = &orr_ndim_kind,
+/* One line for each interface, so that none is forgotten and none is there twice. */
+#define DENSE(ID, name, phrase) +1
+#define ARRAYS DENSE
+#define OTHER DENSE
+_Static_assert(0
+#include "core/data/interfaces/interfaces.def"
+                   == STARPU_MAX_INTERFACE_ID,
+               "interfaces.def has a line for each number of enum starpu_data_interface_id");
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
+
+const struct orr_dense_kind *const orr_dense_kinds[STARPU_MAX_INTERFACE_ID] = {
+#define DENSE(ID, name, phrase) [STARPU_##ID##_INTERFACE_ID] = &orr_##name##_kind,
+#define ARRAYS(ID, name, phrase)
+#define OTHER(ID, name, phrase)
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
+};
+
+const char *const orr_interface_phrases[STARPU_MAX_INTERFACE_ID] = {
+#define DENSE(ID, name, phrase) [STARPU_##ID##_INTERFACE_ID] = phrase,
+#define ARRAYS DENSE
+#define OTHER DENSE
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
 };
 
 const struct orr_dense_kind *orr_dense_kind_of(const void *itf)
 {
     int id = (int)((const struct orr_dense_head *)itf)->id;
-    return id >= 0 && id < STARPU_MAX_INTERFACE_ID ? kinds[id] : NULL;
-}
-
-static size_t get(const void *itf, uint16_t at)
-{
-    return *(const size_t *)((const char *)itf + at);
+    return id >= 0 && id < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[id] : NULL;
 }
 
 static void set(void *itf, uint16_t at, size_t value)
@@ -45,12 +66,12 @@ void orr_dense_read(const void *itf, struct orr_dense_view *v)
 {
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     const struct starpu_ndim_interface *n = itf;
-    v->elemsize = get(itf, k->elemsize);
+    v->elemsize = orr_dense_member(itf, k->elemsize);
     v->ndim = k->by_pointer ? n->ndim : k->ndim;
     v->ld[0] = k->by_pointer && n->ndim > 0 && n->ldn[0] > 0 ? n->ldn[0] : 1;
     for (size_t i = 0; i < v->ndim; i++) {
-        v->nn[i] = k->by_pointer ? n->nn[i] : get(itf, k->nn[i]);
-        if (i > 0) v->ld[i] = k->by_pointer ? n->ldn[i] : get(itf, k->ld[i]);
+        v->nn[i] = k->by_pointer ? n->nn[i] : orr_dense_member(itf, k->nn[i]);
+        if (i > 0) v->ld[i] = k->by_pointer ? n->ldn[i] : orr_dense_member(itf, k->ld[i]);
     }
 }
 
@@ -128,7 +149,7 @@ static size_t alloc_bytes(const void *itf)
 {
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     struct orr_dense_view v;
-    if (k->allocsize) return get(itf, k->allocsize);
+    if (k->allocsize) return orr_dense_member(itf, k->allocsize);
     orr_dense_read(itf, &v);
     return orr_dense_bytes(&v);
 }
@@ -181,9 +202,9 @@ static bool check_sizes(const void *itf, int home_node, const char *fn)
                       v.ld[i], v.nn[0]);
             return false;
         }
-    if (k->allocsize && get(itf, k->allocsize) < orr_dense_bytes(&v)) {
+    if (k->allocsize && orr_dense_member(itf, k->allocsize) < orr_dense_bytes(&v)) {
         orr_error("%s: allocsize is %zu bytes, but %s elements of %zu bytes need %zu", fn,
-                  get(itf, k->allocsize), sizes, v.elemsize, orr_dense_bytes(&v));
+                  orr_dense_member(itf, k->allocsize), sizes, v.elemsize, orr_dense_bytes(&v));
         return false;
     }
     return true;
@@ -210,7 +231,7 @@ void orr_dense_register_handle(starpu_data_handle_t h, unsigned home_node, void 
     for (unsigned node = 0; node < h->nnodes; node++) {
         struct orr_dense_head *to = starpu_data_get_interface_on_node(h, node);
         bool home = node == home_node;
-        size_t allocsize = k->allocsize ? get(itf, k->allocsize) : 0;
+        size_t allocsize = k->allocsize ? orr_dense_member(itf, k->allocsize) : 0;
         memcpy(to, itf, plain);
         orr_dense_write(to, home ? &given : &packed);
         if (k->allocsize) set(to, k->allocsize, allocsize);
@@ -246,8 +267,15 @@ const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface
                               const char *fn)
 {
     static const max_align_t zeros[16];
-    _Static_assert(sizeof zeros >= sizeof(struct starpu_tensor_interface),
-                   "zeros stands for every interface");
+#define DENSE(ID, name, phrase)                                                                              \
+    _Static_assert(sizeof zeros >= sizeof(struct starpu_##name##_interface),                                 \
+                   "zeros stands for any interface");
+#define ARRAYS DENSE
+#define OTHER(ID, name, phrase)
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
     if (!orr_data_valid(h) || h->ops->interfaceid != id) {
         orr_error("%s: %s", fn,
                   !h                   ? "the handle is NULL"
@@ -599,7 +627,8 @@ int orr_dense_pack_meta(void *itf, void **ptr, starpu_ssize_t *count)
 int orr_dense_unpack_meta(void **itf_out, void *ptr, starpu_ssize_t *count)
 {
     const uint64_t *words = ptr;
-    const struct orr_dense_kind *k = words[META_ID] < STARPU_MAX_INTERFACE_ID ? kinds[words[META_ID]] : NULL;
+    const struct orr_dense_kind *k =
+        words[META_ID] < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[words[META_ID]] : NULL;
     if (!k || words[META_NDIM] > ORR_DENSE_MAX_DIMS || (!k->by_pointer && words[META_NDIM] != k->ndim))
         return -EINVAL;
     /* room for any of the structures, and for the arrays of the largest */

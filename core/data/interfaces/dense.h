@@ -2,7 +2,7 @@
 /* dense.h: what the interfaces of dense arrays have in common (variable, vector, matrix, block, tensor,
  * ndim): all are n-dimensional arrays, and differ in where their structure keeps the sizes.
  * Threads: any.
- * Owns: nothing. Not here: sparse interfaces (sparse.h), cutting (core/data/filters/).
+ * Owns: nothing. Not here: those of several arrays (arrays.h), cutting (core/data/filters/).
  *
  * An interface is one struct orr_dense_kind (offsets of its members), one table of methods
  * (ORR_DENSE_METHODS), its registration function and its getters. Memory that the runtime allocates is always
@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/export.h"
 
 enum { ORR_DENSE_MAX_DIMS = 32, ORR_DENSE_NAMED_DIMS = 4 };
 
@@ -36,14 +38,29 @@ struct orr_dense_kind {
     uint16_t allocsize; /* 0: it has none */
 };
 
-extern const struct orr_dense_kind orr_variable_kind, orr_vector_kind, orr_matrix_kind, orr_block_kind,
-    orr_tensor_kind, orr_ndim_kind;
+#define DENSE(ID, name, phrase) extern const struct orr_dense_kind orr_##name##_kind;
+#define ARRAYS(ID, name, phrase)
+#define OTHER(ID, name, phrase)
+#include "core/data/interfaces/interfaces.def"
+#undef DENSE
+#undef ARRAYS
+#undef OTHER
+
+/* By the number of the interface; NULL: it is none of dense arrays. The second: what messages call it. */
+extern ORR_EXPORT const struct orr_dense_kind *const orr_dense_kinds[STARPU_MAX_INTERFACE_ID];
+extern ORR_EXPORT const char *const orr_interface_phrases[STARPU_MAX_INTERFACE_ID];
 
 #define ORR_DENSE_CHECK_HEAD(type)                                                                           \
     _Static_assert(offsetof(type, ptr) == offsetof(struct orr_dense_head, ptr) &&                            \
                        offsetof(type, dev_handle) == offsetof(struct orr_dense_head, dev_handle) &&          \
                        offsetof(type, offset) == offsetof(struct orr_dense_head, offset),                    \
                    "a dense interface begins with the members of orr_dense_head")
+
+/* The member at that offset of a structure. */
+static inline size_t orr_dense_member(const void *itf, uint16_t at)
+{
+    return *(const size_t *)((const char *)itf + at);
+}
 
 /* An array, whatever its interface. */
 struct orr_dense_view {
@@ -56,7 +73,7 @@ struct orr_dense_view {
 const struct orr_dense_kind *orr_dense_kind_of(const void *itf);
 
 /* Reads the shape and layout of an interface structure. */
-void orr_dense_read(const void *itf, struct orr_dense_view *view_out);
+ORR_EXPORT void orr_dense_read(const void *itf, struct orr_dense_view *view_out);
 
 /* Writes them; its number of dimensions must be that of the structure's kind (any for ndim). allocsize is set
  * to the packed size. An ndim structure must be followed by room for the arrays (orr_ndim_ops has it in
@@ -64,7 +81,7 @@ void orr_dense_read(const void *itf, struct orr_dense_view *view_out);
 void orr_dense_write(void *itf, const struct orr_dense_view *view);
 
 /* Bytes of the elements. */
-size_t orr_dense_bytes(const struct orr_dense_view *view);
+ORR_EXPORT size_t orr_dense_bytes(const struct orr_dense_view *view);
 
 /* Sets the leading dimensions to those of an array without gaps. */
 void orr_dense_pack(struct orr_dense_view *view);
