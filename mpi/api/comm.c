@@ -18,6 +18,7 @@
 _Atomic(struct orr_comm *) orr_comm_latest;
 
 static MPI_Group base_group;            /* [const while running] */
+static _Atomic int tag = 42;            /* the program leaves it to us [any thread] */
 static int keyval = MPI_KEYVAL_INVALID; /* tells when the program frees a communicator */
 
 void orr_mpi_enter(void)
@@ -115,20 +116,25 @@ static bool mpi_is_over(void)
 struct orr_comm *orr_comm_lookup(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID || mpi_is_over()) return NULL;
-    struct orr_comm *c = orr_comm_find(orr_comm_key(comm));
-    if (!c) c = orr_comm_meet(orr_comm_key(comm));
+    struct orr_comm *c = orr_comm_find(&orr_cluster.comms, orr_comm_key(comm));
+    if (!c) c = orr_comm_meet(&orr_cluster.comms, orr_comm_key(comm));
     if (c) orr_store_release(&orr_comm_latest, c);
     return c;
 }
 
 /* ---- the first one ---- */
 
-static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr_stream_drop };
+static int get_tag(void)
+{
+    return orr_load_relaxed(&tag);
+}
+
+static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr_stream_drop, get_tag };
 
 struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size)
 {
-    struct orr_comm *c =
-        orr_comms_init(&orr_cluster, &orr_cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
+    struct orr_comm *c = orr_comms_init(&orr_cluster.comms, &orr_cluster, &orr_cluster.engine, &mpi_source,
+                                        orr_comm_key(comm), rank, size);
     if (!c) return NULL;
     MPI_Comm_group(comm, &base_group);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
@@ -152,7 +158,7 @@ static void let_go(struct orr_owned *o, void *unused)
 void orr_comms_stop(void)
 {
     orr_owned_visit(let_go, NULL);
-    orr_comms_fini();
+    orr_comms_fini(&orr_cluster.comms);
     orr_store_release(&orr_comm_latest, NULL);
     MPI_Comm_free_keyval(&keyval);
     MPI_Group_free(&base_group);
@@ -223,15 +229,15 @@ int starpu_mpi_comm_get_attr(MPI_Comm comm, int key, void *attribute_val, int *f
 
 starpu_mpi_tag_t starpu_mpi_get_communication_tag(void)
 {
-    return orr_comm_get_tag();
+    return orr_load_relaxed(&tag);
 }
 
 void starpu_mpi_set_communication_tag(starpu_mpi_tag_t new_tag)
 {
     if (new_tag >= 0 && new_tag <= INT16_MAX)
-        orr_comm_set_tag((int)new_tag);
+        orr_store_relaxed(&tag, (int)new_tag);
     else
         orr_error(
             "starpu_mpi_set_communication_tag: %lld is no tag that every MPI has (0 to 32767); it stays %d",
-            (long long)new_tag, orr_comm_get_tag());
+            (long long)new_tag, orr_load_relaxed(&tag));
 }

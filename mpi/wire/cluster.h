@@ -16,6 +16,7 @@ struct orr_cluster {
     int rank, size;    /* in the communicator given to init [const] */
     bool free_threads; /* MPI lets any thread call it at any time [const while running] */
     struct orr_engine engine;
+    struct orr_comms comms;
     struct orr_comm *comm; /* that communicator [const] */
     struct orr_mpi_progress progress;
 };

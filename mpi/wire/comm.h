@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comm.h: our own communicators: who their ranks are, and the number that this rank gave to each.
- * Threads: any. Owns: struct orr_comm. Not here: MPI_Comm (api/comm.c turns one into an orr_comm), what other
- * ranks call it (names.h).
+ * Threads: any. Owns: struct orr_comm, struct orr_comms. Not here: MPI_Comm (api/comm.c turns one into an
+ * orr_comm), what other ranks call it (names.h).
  *
  * Each rank numbers the communicators of the program in the order in which it meets them: other ranks meet
  * them in another order, and two that look alike may be used by two threads at once. So the number is told to
@@ -23,6 +23,7 @@ struct orr_stream; /* of a room above: comm.h only has the place for it */
 struct orr_comm {
     uint32_t context; /* this rank's number for it, without the top bit (ORR_CONTEXT_UNCOUNTED) [const] */
     int rank, size;   /* [const] */
+    struct orr_comms *comms;     /* the list of all [const] */
     struct orr_cluster *cluster; /* whose it is [const] */
     int *peers; /* [const] rank here -> rank of the transport, -1 out of reach; NULL: the same */
     int *ranks; /* [const] the other way round, -1 not a member; NULL: the same */
@@ -97,21 +98,30 @@ struct orr_comm_source {
     void (*forget)(const void *program_comm); /* the program's communicator lives on: c is not dropped */
     bool (*is_over)(void);                    /* nothing may be asked any more */
     void (*ended)(struct orr_comm *c);        /* what hangs on c goes; NULL: nothing does */
+    int (*tag)(void); /* of what is sent on the program's communicators, to tell names */
 };
 
-/* The base communicator, and the beginning of the list; all are cl's; e: which takes messages. NULL: out of
- * memory. */
-struct orr_comm *orr_comms_init(struct orr_cluster *cl, struct orr_engine *e,
+/* The communicators of a cluster. */
+struct orr_comms {
+    /* Held while a communicator is met, or a rank of one for the first time, and while the source is asked.
+     */
+    pthread_mutex_t meeting;
+    orr_spin lock;                        /* protects the lists; leaf */
+    struct orr_comm *met, *ended, *spare; /* [lock] */
+    uint32_t latest_context;              /* [lock: meeting] */
+    struct orr_engine *engine;            /* which takes messages [const while running] */
+    struct orr_cluster *cluster;          /* [const while running] */
+    const struct orr_comm_source *source; /* [const while running] */
+};
+
+/* The beginning of the list, and the base communicator in it; all are cl's. NULL: out of memory. */
+struct orr_comm *orr_comms_init(struct orr_comms *all, struct orr_cluster *cl, struct orr_engine *e,
                                 const struct orr_comm_source *source, const void *program_comm, int rank,
                                 int size);
-void orr_comms_fini(void);
+void orr_comms_fini(struct orr_comms *all);
 /* The one that stands for program_comm; NULL: it was not met. */
-struct orr_comm *orr_comm_find(const void *program_comm);
+struct orr_comm *orr_comm_find(struct orr_comms *all, const void *program_comm);
 /* The same, met now if it was not before. NULL: out of memory, or refused by the source. */
-struct orr_comm *orr_comm_meet(const void *program_comm);
-
-/* The tag of what is sent on the program's communicators, to tell names. */
-int orr_comm_get_tag(void);
-void orr_comm_set_tag(int tag);
+struct orr_comm *orr_comm_meet(struct orr_comms *all, const void *program_comm);
 
 #endif
