@@ -225,7 +225,7 @@ static void print_holder(struct waiting *all, struct orr_data *h, const struct o
     } else {
         char holder[160] = "the program holds: starpu_data_acquire without starpu_data_release";
         const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
-        if (outside) outside->holder(b, holder, sizeof holder);
+        if (outside) outside->holder(outside, b, holder, sizeof holder);
         snprintf(text, bytes, "%swhich %s", via, holder);
     }
 }
@@ -505,7 +505,7 @@ static struct look look(void)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     struct orr_census c = orr_threads_census();
-    uint64_t movement = (outside ? outside->movement() : 0) + orr_transfers_movement();
+    uint64_t movement = (outside ? outside->movement(outside) : 0) + orr_transfers_movement();
     struct look l = {
         .same = c.submitted == watch.submitted && c.completed == watch.completed &&
                 movement == watch.movement && orr_load_acquire(&watch.announced) == 0,
@@ -537,7 +537,7 @@ bool orr_deadlock_still(void)
 static enum orr_verdict verdict(bool sure)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
-    if (outside) return outside->verdict(sure);
+    if (outside) return outside->verdict(outside, sure);
     if (watch.submitted == watch.completed && !orr_transfers_starve()) return ORR_MAY_MOVE;
     return sure ? ORR_STUCK : ORR_STUCK_PERHAPS;
 }
@@ -550,7 +550,7 @@ static void react(uint64_t outstanding)
     fflush(NULL);
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     if (watch.reaction == REACT_ABORT) abort();
-    if (outside) outside->end();
+    if (outside) outside->end(outside);
     _exit(1);
 }
 

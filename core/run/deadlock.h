@@ -21,17 +21,19 @@ enum orr_verdict {
     ORR_STUCK_PERHAPS /* but for threads that the runtime does not know, here or elsewhere */
 };
 
-/* Other ranks, who may still make things move here. All are called on the watching thread. */
+/* Other ranks, who may still make things move here. All are called on the watching thread, with the table
+ * itself, which is part of what they need. */
 struct orr_deadlock_outside {
     /* A number that changes whenever a message moves. */
-    uint64_t (*movement)(void);
+    uint64_t (*movement)(const struct orr_deadlock_outside *self);
     /* Asked whenever nothing has moved here for 1.5 s, now and then; sure: no thread here could act. Whether
      * the others may still move; if not it is a deadlock, even without a task here, and what this rank waits
      * for was said. Some tenths of a second. */
-    enum orr_verdict (*verdict)(bool sure);
-    void (*end)(void); /* ends this process, once the others have said what they wait for */
+    enum orr_verdict (*verdict)(const struct orr_deadlock_outside *self, bool sure);
+    /* Ends this process, once the others have said what they wait for. */
+    void (*end)(const struct orr_deadlock_outside *self);
     /* Whether h is held by something from outside; text: what ("the receive of ..."). */
-    bool (*holder)(struct orr_data *h, char *text, size_t bytes);
+    bool (*holder)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
 };
 /* At most one, borrowed; NULL: nobody is outside. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);

@@ -5,15 +5,14 @@
  * A name travels on the program's communicator with a tag of ours (starpu_mpi_set_communication_tag). MPI
  * tells of the end of a communicator (on_free), perhaps with a lock of its own. */
 #include "mpi/api/comm.h"
+#include "mpi/api/session.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "mpi/live/stream.h"
 #include "mpi/value/ownership.h"
-#include "mpi/wire/cluster.h"
 
 _Atomic(struct orr_comm *) orr_comm_latest;
 
@@ -23,12 +22,12 @@ static int keyval = MPI_KEYVAL_INVALID; /* tells when the program frees a commun
 
 void orr_mpi_enter(void)
 {
-    if (!orr_cluster.free_threads) orr_engine_enter(&orr_cluster.engine);
+    if (!orr_the_session.cluster.free_threads) orr_engine_enter(&orr_the_session.cluster.engine);
 }
 
 void orr_mpi_leave(void)
 {
-    if (!orr_cluster.free_threads) orr_engine_leave(&orr_cluster.engine);
+    if (!orr_the_session.cluster.free_threads) orr_engine_leave(&orr_the_session.cluster.engine);
 }
 
 /* ---- the end of one ---- */
@@ -63,7 +62,7 @@ static int ask_entered(struct orr_comm *c, MPI_Comm comm)
     MPI_Comm_size(comm, &c->size);
     int *own = orr_malloc((size_t)c->size * sizeof *own);
     c->peers = orr_malloc((size_t)c->size * sizeof *c->peers);
-    c->ranks = orr_malloc((size_t)orr_cluster.size * sizeof *c->ranks);
+    c->ranks = orr_malloc((size_t)orr_the_session.cluster.size * sizeof *c->ranks);
     c->met = orr_calloc((size_t)c->size, sizeof *c->met);
     if (!own || !c->peers || !c->ranks || !c->met) {
         orr_free(own);
@@ -74,7 +73,7 @@ static int ask_entered(struct orr_comm *c, MPI_Comm comm)
     MPI_Comm_group(comm, &group);
     MPI_Group_translate_ranks(group, c->size, own, base_group, c->peers);
     MPI_Group_free(&group);
-    for (int i = 0; i < orr_cluster.size; i++) c->ranks[i] = -1;
+    for (int i = 0; i < orr_the_session.cluster.size; i++) c->ranks[i] = -1;
     for (int i = 0; i < c->size; i++) {
         if (c->peers[i] == MPI_UNDEFINED)
             c->peers[i] = -1;
@@ -116,8 +115,8 @@ static bool mpi_is_over(void)
 struct orr_comm *orr_comm_lookup(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID || mpi_is_over()) return NULL;
-    struct orr_comm *c = orr_comm_find(&orr_cluster.comms, orr_comm_key(comm));
-    if (!c) c = orr_comm_meet(&orr_cluster.comms, orr_comm_key(comm));
+    struct orr_comm *c = orr_comm_find(&orr_the_session.cluster.comms, orr_comm_key(comm));
+    if (!c) c = orr_comm_meet(&orr_the_session.cluster.comms, orr_comm_key(comm));
     if (c) orr_store_release(&orr_comm_latest, c);
     return c;
 }
@@ -133,8 +132,9 @@ static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr
 
 struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size)
 {
-    struct orr_comm *c = orr_comms_init(&orr_cluster.comms, &orr_cluster, &orr_cluster.engine, &mpi_source,
-                                        orr_comm_key(comm), rank, size);
+    struct orr_comm *c =
+        orr_comms_init(&orr_the_session.cluster.comms, &orr_the_session.cluster,
+                       &orr_the_session.cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
     if (!c) return NULL;
     MPI_Comm_group(comm, &base_group);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
@@ -149,16 +149,15 @@ static void let_go(struct orr_owned *o, void *unused)
     (void)unused;
     struct orr_data *h = o->handle;
     if (o->comm && h->mpi_rank >= 0) h->mpi_rank = orr_comm_peer(o->comm, h->mpi_rank);
-    h->mpi_flags &= ~(uint32_t)(ORR_MPI_OTHER_COMM | ORR_MPI_REDUX);
-    orr_free(o->redux_map);
-    o->redux_map = NULL;
-    o->comm = o->redux_comm = NULL;
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
+    orr_owned_end_redux(o);
+    o->comm = NULL;
 }
 
 void orr_comms_stop(void)
 {
-    orr_owned_visit(let_go, NULL);
-    orr_comms_fini(&orr_cluster.comms);
+    orr_owned_visit(&orr_the_session.value, let_go, NULL);
+    orr_comms_fini(&orr_the_session.cluster.comms);
     orr_store_release(&orr_comm_latest, NULL);
     MPI_Comm_free_keyval(&keyval);
     MPI_Group_free(&base_group);
@@ -168,14 +167,14 @@ void orr_comms_stop(void)
 
 int starpu_mpi_comm_register(MPI_Comm comm)
 {
-    if (!orr_cluster_check("starpu_mpi_comm_register")) return -ESHUTDOWN;
+    if (!orr_session_check("starpu_mpi_comm_register")) return -ESHUTDOWN;
     return orr_comm_of(comm) ? 0 : -EINVAL;
 }
 
 /* Known communicators are answered without MPI: it may be busy on another thread. */
 int starpu_mpi_comm_size(MPI_Comm comm, int *size)
 {
-    struct orr_comm *c = orr_cluster.started ? orr_comm_of(comm) : NULL;
+    struct orr_comm *c = orr_session_runs() ? orr_comm_of(comm) : NULL;
     if (!c) return comm == MPI_COMM_NULL ? -EINVAL : MPI_Comm_size(comm, size);
     *size = c->size;
     return 0;
@@ -183,7 +182,7 @@ int starpu_mpi_comm_size(MPI_Comm comm, int *size)
 
 int starpu_mpi_comm_rank(MPI_Comm comm, int *rank)
 {
-    struct orr_comm *c = orr_cluster.started ? orr_comm_of(comm) : NULL;
+    struct orr_comm *c = orr_session_runs() ? orr_comm_of(comm) : NULL;
     if (!c) return comm == MPI_COMM_NULL ? -EINVAL : MPI_Comm_rank(comm, rank);
     *rank = c->rank;
     return 0;
@@ -216,14 +215,14 @@ int starpu_mpi_comm_get_attr(MPI_Comm comm, int key, void *attribute_val, int *f
     *flag = 0;
     MPI_Initialized(&is);
     if (!is) return 0;
-    if (orr_cluster.started) orr_mpi_enter();
+    if (orr_session_runs()) orr_mpi_enter();
     MPI_Comm_get_errhandler(comm, &handler);
     MPI_Comm_set_errhandler(
         comm, MPI_ERRORS_RETURN); /* a key that does not exist is no reason to end the program */
     if (MPI_Comm_get_attr(comm, key, attribute_val, flag) != MPI_SUCCESS) *flag = 0;
     MPI_Comm_set_errhandler(comm, handler);
     MPI_Errhandler_free(&handler);
-    if (orr_cluster.started) orr_mpi_leave();
+    if (orr_session_runs()) orr_mpi_leave();
     return 0;
 }
 

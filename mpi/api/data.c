@@ -9,14 +9,12 @@
 #include "core/base/env.h"
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/session.h"
 #include "mpi/value/cache.h"
-#include "mpi/wire/cluster.h"
 #include "mpi/value/collective.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/message.h"
-#include "mpi/wire/progress.h"
 #include "mpi/value/redux.h"
-#include "mpi/live/stream.h"
 #include "mpi/value/tags.h"
 
 static bool check_handle(struct orr_data *h, const char *fn)
@@ -30,7 +28,7 @@ static bool check_handle(struct orr_data *h, const char *fn)
 /* Ours for comm if the layer runs; says what is wrong otherwise. */
 static struct orr_comm *check_comm(MPI_Comm comm, const char *fn)
 {
-    if (!orr_cluster_check(fn)) return NULL;
+    if (!orr_session_check(fn)) return NULL;
     struct orr_comm *c = orr_comm_of(comm);
     if (!c) orr_error("%s: the communicator is not a valid one", fn);
     return c;
@@ -54,7 +52,7 @@ static struct orr_comm *check(MPI_Comm comm, struct orr_data *h, const char *fn)
 void starpu_mpi_data_set_tag(starpu_data_handle_t handle, starpu_mpi_tag_t data_tag)
 {
     if (!check_handle(handle, "starpu_mpi_data_set_tag")) return;
-    struct orr_owned *o = orr_owned_get(handle);
+    struct orr_owned *o = orr_owned_get(&orr_the_session.value, handle);
     if (!o) return;
     o->tag = data_tag;
     handle->mpi_tag = orr_stream_fold_tag(data_tag);
@@ -69,7 +67,7 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
         orr_error("%s: there is no rank %d among %d; the data keeps its owner", fn, rank, c->size);
         return;
     }
-    struct orr_owned *o = orr_owned_get(handle);
+    struct orr_owned *o = orr_owned_get(&orr_the_session.value, handle);
     if (!o) return;
     bool changes = orr_owned_rank(c, handle) != rank;
     if (changes && (rank == c->rank || rank < 0))
@@ -101,14 +99,16 @@ starpu_mpi_tag_t starpu_mpi_data_get_tag(starpu_data_handle_t handle)
 
 char *starpu_mpi_data_get_redux_map(starpu_data_handle_t handle)
 {
-    return orr_data_valid(handle) && handle->mpi ? orr_owned_of(handle)->redux_map : NULL;
+    return orr_data_valid(handle) && handle->mpi && orr_owned_of(handle)->redux
+               ? orr_owned_of(handle)->redux->map
+               : NULL;
 }
 
 int starpu_mpi_data_get_source(starpu_data_handle_t data, int node)
 {
     if (!check_handle(data, "starpu_mpi_data_get_source")) return -1;
     struct orr_comm *c = data->mpi ? orr_owned_of(data)->comm : NULL;
-    return orr_owned_source(c ? c : orr_cluster.comm, data, node);
+    return orr_owned_source(c ? c : orr_the_session.cluster.comm, data, node);
 }
 
 void starpu_mpi_data_reset_source(starpu_data_handle_t data, int node)
@@ -126,7 +126,7 @@ void starpu_mpi_data_set_source(starpu_data_handle_t data, int node, int new_sou
 {
     if (!check_handle(data, "starpu_mpi_data_set_source")) return;
     starpu_mpi_data_reset_source(data, node);
-    struct orr_owned *o = orr_owned_get(data);
+    struct orr_owned *o = orr_owned_get(&orr_the_session.value, data);
     struct orr_redirection *r = o ? orr_malloc(sizeof *r) : NULL;
     if (!r) {
         orr_error("starpu_mpi_data_set_source: out of memory; the value goes on coming from its owner");
@@ -143,7 +143,7 @@ static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callba
                   const char *fn)
 {
     struct orr_comm *c = check(comm, h, fn);
-    if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
+    if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
     if (node < 0 || node >= c->size) {
         orr_error("%s: there is no rank %d among %d", fn, node, c->size);
         return -EINVAL;
@@ -179,7 +179,7 @@ int starpu_mpi_get_data_on_node(MPI_Comm comm, starpu_data_handle_t data_handle,
 {
     static const char fn[] = "starpu_mpi_get_data_on_node";
     struct orr_comm *c = check(comm, data_handle, fn);
-    if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
+    if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
     if (orr_task_inside()) {
         orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form",
                   fn);
@@ -258,7 +258,7 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
 {
     static const char fn[] = "starpu_mpi_data_cpy";
     struct orr_comm *c = check(comm, dst_handle, fn);
-    if (!c || !check(comm, src_handle, fn)) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
+    if (!c || !check(comm, src_handle, fn)) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
     int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle), r = 0;
     if (src_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, src_handle, priority, 0);
     if (!r && dst_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, dst_handle, priority, 0);
@@ -293,27 +293,28 @@ int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t sr
 
 int starpu_mpi_cache_is_enabled(void)
 {
-    return orr_cache_is_on();
+    return orr_cache_is_on(&orr_the_session.value);
 }
 
 int starpu_mpi_cache_set(int enabled)
 {
-    if (!enabled && orr_cache_is_on() && orr_cluster.started) orr_cache_flush_all(orr_cluster.comm);
-    orr_cache_set(enabled != 0);
+    if (!enabled && orr_cache_is_on(&orr_the_session.value) && orr_session_runs())
+        orr_cache_flush_all(orr_the_session.cluster.comm);
+    orr_cache_set(&orr_the_session.value, enabled != 0);
     return 0;
 }
 
 void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush");
-    if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on())
+    if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on(&orr_the_session.value))
         orr_cache_flush(c, data_handle);
 }
 
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush_all_data");
-    if (c && orr_cache_is_on()) orr_cache_flush_all(c);
+    if (c && orr_cache_is_on(&orr_the_session.value)) orr_cache_flush_all(c);
 }
 
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
@@ -324,7 +325,8 @@ int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
 
 int starpu_mpi_cached_receive_set(starpu_data_handle_t data)
 {
-    return check_handle(data, "starpu_mpi_cached_receive_set") && orr_cache_received(data);
+    return check_handle(data, "starpu_mpi_cached_receive_set") &&
+           orr_cache_received(&orr_the_session.value, data);
 }
 
 int starpu_mpi_cached_cp_receive_set(starpu_data_handle_t data_handle)
@@ -356,7 +358,7 @@ int starpu_mpi_cached_send_comm(starpu_data_handle_t data_handle, int dest, MPI_
 int starpu_mpi_cached_send_set_comm(starpu_data_handle_t data_handle, int dest, MPI_Comm comm)
 {
     int peer = peer_of(comm, data_handle, dest, "starpu_mpi_cached_send_set");
-    return peer >= 0 && orr_cache_sent(data_handle, peer);
+    return peer >= 0 && orr_cache_sent(&orr_the_session.value, data_handle, peer);
 }
 
 void starpu_mpi_cached_send_clear(starpu_data_handle_t data)
@@ -371,7 +373,7 @@ void starpu_mpi_cached_send_clear(starpu_data_handle_t data)
 static int collective(MPI_Comm comm, const struct orr_collective *w, const char *fn)
 {
     struct orr_comm *c = check_comm(comm, fn);
-    if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
+    if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
     if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count))
         return orr_collective_start(c, w);
     orr_error("%s: %s", fn,
@@ -397,7 +399,7 @@ int starpu_mpi_redux_data_prio_tree(MPI_Comm comm, starpu_data_handle_t data_han
 {
     static const char fn[] = "starpu_mpi_redux_data";
     struct orr_comm *c = check(comm, data_handle, fn);
-    if (!c) return orr_cluster.started ? -EINVAL : -ESHUTDOWN;
+    if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
     if (arity < 0 || arity == 1) {
         orr_error("%s: a tree of arity %d is none; give 2 or more, or 0 to have it chosen", fn, arity);
         return -EINVAL;
@@ -446,15 +448,15 @@ void starpu_mpi_coop_sends_data_handle_nb_sends(starpu_data_handle_t data_handle
 
 int64_t starpu_mpi_tags_allocate(int64_t nbtags)
 {
-    return orr_tags_allocate(nbtags);
+    return orr_tags_allocate(&orr_the_session.value, nbtags);
 }
 
 void starpu_mpi_tags_free(int64_t mintag)
 {
-    orr_tags_free(mintag);
+    orr_tags_free(&orr_the_session.value, mintag);
 }
 
 int64_t starpu_mpi_tags_get_next_value(void)
 {
-    return orr_tags_next();
+    return orr_tags_next(&orr_the_session.value);
 }

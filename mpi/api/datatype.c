@@ -12,6 +12,7 @@
 #include "core/base/sync.h"
 #include "core/mem/node.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/session.h"
 #include "mpi/value/handle_payload.h"
 
 enum { INTERFACES_MAX = 256 };

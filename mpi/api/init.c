@@ -17,16 +17,11 @@
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/session.h"
 #include "mpi/value/cache.h"
-#include "mpi/wire/cluster.h"
-#include "mpi/live/control.h"
 #include "mpi/wire/coll.h"
-#include "mpi/live/guard.h"
 #include "mpi/value/message.h"
-#include "mpi/wire/progress.h"
 #include "mpi/value/redux.h"
-#include "mpi/live/stream.h"
-#include "mpi/live/stuck.h"
 #include "mpi/value/tags.h"
 #include "mpi/wire/transports/builtin.h"
 
@@ -55,7 +50,7 @@ static int init_mpi(int *argc, char ***argv, int initialize_mpi)
     } else {
         MPI_Query_thread(&provided);
     }
-    orr_cluster.free_threads = provided >= MPI_THREAD_MULTIPLE;
+    orr_the_session.cluster.free_threads = provided >= MPI_THREAD_MULTIPLE;
     if (provided < MPI_THREAD_SERIALIZED)
         orr_warn("MPI was initialised with a thread level below MPI_THREAD_SERIALIZED: messages are made "
                  "from several threads; use "
@@ -130,24 +125,32 @@ static struct process own_process(void)
     return p;
 }
 
+static void on_exit_of_program(void)
+{
+    orr_guard_exit(&orr_the_session.live.guard);
+}
+
 /* Starts the guard with rank 0's setting, and with the processes that can be seen from here. Collective. */
 static int start_guard(const struct orr_bootstrap *b)
 {
     MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
-    struct process me = own_process(), *all = orr_malloc((size_t)orr_cluster.size * sizeof *all);
-    pid_t *pids = orr_calloc((size_t)orr_cluster.size, sizeof *pids);
+    struct process me = own_process(), *all = orr_malloc((size_t)orr_the_session.cluster.size * sizeof *all);
+    pid_t *pids = orr_calloc((size_t)orr_the_session.cluster.size, sizeof *pids);
     int64_t limit_ms = orr_guard_limit_ms(), lacking = !all || !pids, lack = 0;
     MPI_Bcast(&limit_ms, 1, MPI_INT64_T, 0, comm);
     MPI_Allreduce(&lacking, &lack, 1, MPI_INT64_T, MPI_SUM, comm);
     if (!lack) {
         b->all_gather(b, &me, sizeof me, all);
-        for (int i = 0; i < orr_cluster.size; i++)
+        for (int i = 0; i < orr_the_session.cluster.size; i++)
             if (me.pid && all[i].boot == me.boot && all[i].space == me.space) pids[i] = (pid_t)all[i].pid;
     }
     const struct orr_guard_setup setup = { .limit_ms = (uint32_t)limit_ms,
                                            .pids = pids,
-                                           .chore = orr_stream_chore };
-    int r = lack ? -ENOMEM : orr_guard_start(&setup);
+                                           .chore = orr_stream_chore,
+                                           .chore_arg = &orr_the_session.live.streams };
+    static bool knows_exit;
+    if (!knows_exit) knows_exit = atexit(on_exit_of_program) == 0;
+    int r = lack ? -ENOMEM : orr_guard_start(&orr_the_session.live.guard, &setup);
     orr_free(pids);
     orr_free(all);
     return r;
@@ -158,8 +161,8 @@ static int finalize_key = MPI_KEYVAL_INVALID;
 static void close_engine(void *unused)
 {
     (void)unused;
-    orr_engine_cancel_unmatched(&orr_cluster.engine);
-    orr_engine_fini(&orr_cluster.engine);
+    orr_engine_cancel_unmatched(&orr_the_session.cluster.engine);
+    orr_engine_fini(&orr_the_session.cluster.engine);
 }
 
 /* MPI_Finalize begins: nobody of ours may call MPI any more. */
@@ -169,12 +172,12 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
     (void)key;
     (void)value;
     (void)unused;
-    if (!orr_cluster.started) return MPI_SUCCESS;
+    if (!orr_session_runs()) return MPI_SUCCESS;
     orr_error("MPI_Finalize was called before starpu_mpi_shutdown: the MPI layer stops where it is");
-    orr_stuck_stop();
-    orr_guard_closing();
-    orr_guard_stop();
-    orr_progress_aside(&orr_cluster.progress, close_engine,
+    orr_stuck_stop(&orr_the_session.live.stuck);
+    orr_guard_closing(&orr_the_session.live.guard);
+    orr_guard_stop(&orr_the_session.live.guard);
+    orr_progress_aside(&orr_the_session.cluster.progress, close_engine,
                        NULL); /* threads that go on polling find it closed, messages end */
     return MPI_SUCCESS;
 }
@@ -212,37 +215,43 @@ static int start_layer(MPI_Comm comm)
     int r;
     struct orr_transport *t = open_transport(&b, &r);
     if (!t) return r;
-    r = orr_engine_init(&orr_cluster.engine, t);
-    if (!r && !(orr_cluster.comm = orr_comms_start(comm, t->rank, t->size))) {
-        orr_engine_fini(&orr_cluster.engine);
+    r = orr_engine_init(&orr_the_session.cluster.engine, t);
+    if (!r && !(orr_the_session.cluster.comm = orr_comms_start(comm, t->rank, t->size))) {
+        orr_engine_fini(&orr_the_session.cluster.engine);
         r = -ENOMEM;
     }
     if (r) {
         t->ops->destroy(t);
         return r;
     }
-    orr_cluster.rank = t->rank;
-    orr_cluster.size = t->size;
-    orr_progress_init(&orr_cluster.progress, &orr_cluster.engine);
+    orr_the_session.cluster.rank = t->rank;
+    orr_the_session.cluster.size = t->size;
+    orr_value_attach(&orr_the_session.value, &orr_the_session.cluster);
+    orr_progress_init(&orr_the_session.cluster.progress, &orr_the_session.cluster.engine);
     orr_log_set_rank(t->rank);
-    orr_cache_init();
+    orr_cache_init(&orr_the_session.value);
     print_stats = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
                   orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
-    orr_messages_begin(print_stats);
-    orr_streams_init(&orr_owned_stream_data);
-    orr_control_start();
-    if (orr_stuck_start(&orr_message_story))
+    orr_messages_begin(&orr_the_session.value, print_stats);
+    struct orr_live *live = &orr_the_session.live;
+    const struct orr_stream_data data = orr_owned_stream_data(&orr_the_session.value);
+    orr_controls_init(&live->controls, &orr_the_session.cluster.engine);
+    orr_guard_init(&live->guard, &orr_the_session.cluster, &live->controls);
+    orr_streams_init(&live->streams, &orr_the_session.cluster, &live->controls, &live->guard, &data);
+    orr_the_session.cluster.streams = &live->streams;
+    orr_stuck_init(&live->stuck, &orr_the_session.cluster, &live->controls, &live->guard);
+    if (orr_stuck_start(&live->stuck, &orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
-    r = orr_progress_start(&orr_cluster.progress);
+    r = orr_progress_start(&orr_the_session.cluster.progress);
     if (r) {
-        orr_stuck_stop();
+        orr_stuck_stop(&orr_the_session.live.stuck);
         orr_comms_stop();
-        orr_engine_fini(&orr_cluster.engine);
+        orr_engine_fini(&orr_the_session.cluster.engine);
         t->ops->destroy(t);
         return r;
     }
-    orr_cluster.started = true;
-    orr_coll_barrier(orr_cluster.comm);
+    orr_the_session.cluster.started = true;
+    orr_coll_barrier(orr_the_session.cluster.comm);
     heed_finalize();
     if (start_guard(&b)) orr_warn("ranks that die or stop will not be noticed: no memory or thread for that");
     return 0;
@@ -268,7 +277,7 @@ static int agree(MPI_Comm comm, int status)
 static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, struct starpu_conf *conf,
                 bool with_runtime)
 {
-    if (orr_cluster.started) {
+    if (orr_session_runs()) {
         orr_error("starpu_mpi_init: the MPI layer is running already");
         return -EALREADY;
     }
@@ -318,8 +327,8 @@ int starpu_mpi_initialize_extended(int *rank, int *world_size)
 {
     int r = starpu_mpi_init(NULL, NULL, 1);
     if (r) return r;
-    *rank = orr_cluster.rank;
-    *world_size = orr_cluster.size;
+    *rank = orr_the_session.cluster.rank;
+    *world_size = orr_the_session.cluster.size;
     return 0;
 }
 
@@ -328,7 +337,7 @@ int starpu_mpi_initialize_extended(int *rank, int *world_size)
 static bool nothing_outstanding(void *unused)
 {
     (void)unused;
-    return orr_progress_outstanding(&orr_cluster.progress) == 0;
+    return orr_progress_outstanding(&orr_the_session.cluster.progress) == 0;
 }
 
 static bool may_block(const char *fn)
@@ -344,11 +353,11 @@ static int drain(void)
     int status = 0;
     uint64_t posted;
     do {
-        posted = orr_progress_posted(&orr_cluster.progress);
-        orr_progress_wait(&orr_cluster.progress, nothing_outstanding, NULL);
+        posted = orr_progress_posted(&orr_the_session.cluster.progress);
+        orr_progress_wait(&orr_the_session.cluster.progress, nothing_outstanding, NULL);
         if (starpu_task_wait_for_all() == -EIO) status = -EIO;
-    } while (orr_progress_outstanding(&orr_cluster.progress) > 0 ||
-             orr_progress_posted(&orr_cluster.progress) != posted);
+    } while (orr_progress_outstanding(&orr_the_session.cluster.progress) > 0 ||
+             orr_progress_posted(&orr_the_session.cluster.progress) != posted);
     return status;
 }
 
@@ -356,7 +365,7 @@ static int drain(void)
 static struct orr_comm *comm_to_wait(MPI_Comm comm, const char *fn, int *status_out)
 {
     *status_out = -ESHUTDOWN;
-    if (!orr_cluster_check(fn)) return NULL;
+    if (!orr_session_check(fn)) return NULL;
     struct orr_comm *c = orr_comm_of(comm);
     if (!c) orr_error("%s: the communicator is not a valid one", fn);
     *status_out = -EINVAL;
@@ -375,14 +384,14 @@ int starpu_mpi_barrier(MPI_Comm comm)
 
 int starpu_mpi_wait_for_all(MPI_Comm comm)
 {
-    if (!orr_cluster_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
+    if (!orr_session_check("starpu_mpi_wait_for_all")) return -ESHUTDOWN;
     int r = 0, s;
     struct orr_comm *c = comm_to_wait(comm, "starpu_mpi_wait_for_all", &s);
     if (c) {
         r = orr_redux_gather_all(c);
         int failed = drain();
         s = orr_stream_meet(c, false);
-        if (!s) s = orr_messages_take_failure();
+        if (!s) s = orr_messages_take_failure(&orr_the_session.value);
         if (!r) r = failed;
     }
     return s ? s : r;
@@ -409,8 +418,8 @@ struct settling {
 static bool settled(void *arg)
 {
     struct settling *s = arg;
-    uint64_t completed = orr_progress_completed(&orr_cluster.progress), now = orr_clock_ns();
-    if (orr_progress_outstanding(&orr_cluster.progress) == 0) return true;
+    uint64_t completed = orr_progress_completed(&orr_the_session.cluster.progress), now = orr_clock_ns();
+    if (orr_progress_outstanding(&orr_the_session.cluster.progress) == 0) return true;
     if (completed != s->completed || orr_workers_busy() > 0) {
         s->completed = completed;
         s->since_ns = now;
@@ -437,9 +446,9 @@ static void count_unmatched(const struct orr_request *r, void *inferred)
 static void end_with_difference(int64_t inferred)
 {
     if (inferred == 0) return;
-    orr_stream_explain_all(orr_cluster.comm);
-    orr_guard_hush();
-    if (orr_cluster.rank == 0)
+    orr_stream_explain_all(orr_the_session.cluster.comm);
+    orr_guard_hush(&orr_the_session.live.guard);
+    if (orr_the_session.cluster.rank == 0)
         orr_fatal("%lld messages that tasks made have no other end: for each, one of two ranks inserted a "
                   "task, or took a rank for the owner of data, that the other did not; the program ends",
                   (long long)inferred);
@@ -452,11 +461,12 @@ enum shutdown_value { LEFT, MOVED, MAY_MOVE, IN_FLIGHT };
 /* What this rank knows, for the sums over all. */
 static void look_at_messages(int64_t v[ORR_COLL_VALUES], const struct settling *s)
 {
-    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-    v[LEFT] = orr_progress_outstanding(&orr_cluster.progress);
-    v[MOVED] = (int64_t)(orr_progress_completed(&orr_cluster.progress) + c.program_received);
+    struct orr_engine_counts c = orr_engine_get_counts(&orr_the_session.cluster.engine);
+    v[LEFT] = orr_progress_outstanding(&orr_the_session.cluster.progress);
+    v[MOVED] = (int64_t)(orr_progress_completed(&orr_the_session.cluster.progress) + c.program_received);
     v[MAY_MOVE] = orr_workers_busy() + c.bulk_receives + c.queued +
-                  orr_progress_may_call(&orr_cluster.progress) + (c.waiting_data > 0 && s->may_let_go);
+                  orr_progress_may_call(&orr_the_session.cluster.progress) +
+                  (c.waiting_data > 0 && s->may_let_go);
     v[IN_FLIGHT] = (int64_t)(c.program_sent - c.program_received);
 }
 
@@ -468,10 +478,10 @@ static void say_one(const struct orr_request *r, void *count)
 static void say_waiting(void)
 {
     int count = 0;
-    if (orr_progress_outstanding(&orr_cluster.progress) == 0) return;
+    if (orr_progress_outstanding(&orr_the_session.cluster.progress) == 0) return;
     orr_warn("starpu_mpi_shutdown waits for %lld messages that are under way, or whose data is in use:",
-             (long long)orr_progress_outstanding(&orr_cluster.progress));
-    orr_engine_visit_under_way(&orr_cluster.engine, say_one, &count);
+             (long long)orr_progress_outstanding(&orr_the_session.cluster.progress));
+    orr_engine_visit_under_way(&orr_the_session.cluster.engine, say_one, &count);
 }
 
 /* Waits until no rank has messages left. False: those that are left can never end, because all ranks are
@@ -480,13 +490,13 @@ static bool wait_for_messages(int *status_out)
 {
     int64_t before = -1;
     for (int round = 0;; round++) {
-        struct settling s = { orr_progress_completed(&orr_cluster.progress), orr_clock_ns(),
+        struct settling s = { orr_progress_completed(&orr_the_session.cluster.progress), orr_clock_ns(),
                               round < PATIENCE };
-        orr_progress_wait(&orr_cluster.progress, settled, &s);
-        if (orr_progress_outstanding(&orr_cluster.progress) == 0) starpu_task_wait_for_all();
+        orr_progress_wait(&orr_the_session.cluster.progress, settled, &s);
+        if (orr_progress_outstanding(&orr_the_session.cluster.progress) == 0) starpu_task_wait_for_all();
         int64_t v[ORR_COLL_VALUES];
         look_at_messages(v, &s);
-        *status_out = orr_coll_sum(orr_cluster.comm, v) ? -EIO : 0;
+        *status_out = orr_coll_sum(orr_the_session.cluster.comm, v) ? -EIO : 0;
         if (*status_out || v[LEFT] == 0) return true;
         if (v[MOVED] == before && v[MAY_MOVE] == 0 && v[IN_FLIGHT] == 0) return false;
         before = v[MOVED];
@@ -497,14 +507,14 @@ static bool wait_for_messages(int *status_out)
 static bool nothing_under_way(void *unused)
 {
     (void)unused;
-    struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+    struct orr_engine_counts c = orr_engine_get_counts(&orr_the_session.cluster.engine);
     return c.bulk_sends + c.bulk_receives == 0;
 }
 
 static void cancel_unmatched(void *unused)
 {
     (void)unused;
-    orr_engine_cancel_unmatched(&orr_cluster.engine);
+    orr_engine_cancel_unmatched(&orr_the_session.cluster.engine);
 }
 
 static void count_left(const struct orr_request *r, void *unused)
@@ -519,44 +529,44 @@ static int drain_all_ranks(void)
     int status;
     if (wait_for_messages(&status)) return status;
     int64_t inferred[ORR_COLL_VALUES] = { 0 };
-    orr_engine_visit_unmatched(&orr_cluster.engine, count_unmatched, inferred);
-    orr_engine_visit_early(&orr_cluster.engine, count_early, inferred);
-    orr_engine_visit_under_way(&orr_cluster.engine, count_left, NULL);
-    if (orr_coll_sum(orr_cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
-    orr_progress_aside(&orr_cluster.progress, cancel_unmatched, NULL);
-    orr_progress_wait(&orr_cluster.progress, nothing_under_way,
+    orr_engine_visit_unmatched(&orr_the_session.cluster.engine, count_unmatched, inferred);
+    orr_engine_visit_early(&orr_the_session.cluster.engine, count_early, inferred);
+    orr_engine_visit_under_way(&orr_the_session.cluster.engine, count_left, NULL);
+    if (orr_coll_sum(orr_the_session.cluster.comm, inferred) == 0) end_with_difference(inferred[0]);
+    orr_progress_aside(&orr_the_session.cluster.progress, cancel_unmatched, NULL);
+    orr_progress_wait(&orr_the_session.cluster.progress, nothing_under_way,
                       NULL); /* MPI uses the memory: every rank takes what was sent to it */
-    struct settling s = { orr_progress_completed(&orr_cluster.progress), orr_clock_ns(), false };
-    orr_progress_wait(&orr_cluster.progress, settled, &s);
-    if (orr_progress_outstanding(&orr_cluster.progress) == 0) starpu_task_wait_for_all();
+    struct settling s = { orr_progress_completed(&orr_the_session.cluster.progress), orr_clock_ns(), false };
+    orr_progress_wait(&orr_the_session.cluster.progress, settled, &s);
+    if (orr_progress_outstanding(&orr_the_session.cluster.progress) == 0) starpu_task_wait_for_all();
     return -EIO;
 }
 
 static void show_stats(void)
 {
-    const uint64_t *bytes = orr_cluster.engine.sent_bytes;
+    const uint64_t *bytes = orr_the_session.cluster.engine.sent_bytes;
     uint64_t total = 0;
-    for (int i = 0; i < orr_cluster.size; i++) total += bytes[i];
-    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", orr_cluster.rank,
+    for (int i = 0; i < orr_the_session.cluster.size; i++) total += bytes[i];
+    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", orr_the_session.cluster.rank,
             (unsigned long long)total,
-            (unsigned long long)orr_engine_get_counts(&orr_cluster.engine).sent_messages);
-    for (int i = 0; i < orr_cluster.size; i++)
+            (unsigned long long)orr_engine_get_counts(&orr_the_session.cluster.engine).sent_messages);
+    for (int i = 0; i < orr_the_session.cluster.size; i++)
         if (bytes[i])
-            fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", orr_cluster.rank, i,
+            fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", orr_the_session.cluster.rank, i,
                     (unsigned long long)bytes[i]);
 }
 
 static void stop_layer(void)
 {
-    struct orr_transport *t = orr_cluster.engine.transport;
-    orr_progress_stop(&orr_cluster.progress);
-    orr_cluster.started = false;
-    orr_engine_fini(&orr_cluster.engine); /* a worker that comes late finds it closed */
-    orr_messages_end();
+    struct orr_transport *t = orr_the_session.cluster.engine.transport;
+    orr_progress_stop(&orr_the_session.cluster.progress);
+    orr_the_session.cluster.started = false;
+    orr_engine_fini(&orr_the_session.cluster.engine); /* a worker that comes late finds it closed */
+    orr_messages_end(&orr_the_session.value);
     t->ops->destroy(t);
     orr_comms_stop();
-    orr_streams_fini();
-    orr_tag_ranges_fini();
+    orr_streams_fini(&orr_the_session.live.streams);
+    orr_tag_ranges_fini(&orr_the_session.value);
     orr_log_set_rank(-1);
 }
 
@@ -565,18 +575,18 @@ static void stop_layer(void)
 static int end_of_stream(void)
 {
     int64_t early[ORR_COLL_VALUES] = { 0 };
-    size_t here = orr_engine_visit_early(&orr_cluster.engine, count_early, early);
-    int r = orr_coll_sum(orr_cluster.comm, early);
+    size_t here = orr_engine_visit_early(&orr_the_session.cluster.engine, count_early, early);
+    int r = orr_coll_sum(orr_the_session.cluster.comm, early);
     if (!r) end_with_difference(early[0]);
-    if (!r) r = orr_stream_meet(orr_cluster.comm, true);
+    if (!r) r = orr_stream_meet(orr_the_session.cluster.comm, true);
     return here ? -EIO : r;
 }
 
 /* MPI is gone already: what is left is this rank's own. */
 static int shutdown_after_finalize(void)
 {
-    orr_progress_stop(&orr_cluster.progress);
-    orr_cluster.started = false;
+    orr_progress_stop(&orr_the_session.cluster.progress);
+    orr_the_session.cluster.started = false;
     orr_log_set_rank(-1);
     if (we_initialised_runtime) starpu_shutdown();
     we_initialised_runtime = we_initialised_mpi = false;
@@ -585,17 +595,17 @@ static int shutdown_after_finalize(void)
 
 int starpu_mpi_shutdown(void)
 {
-    if (!orr_cluster_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
+    if (!orr_session_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
     if (!may_block("starpu_mpi_shutdown")) return -EDEADLK;
-    if (!orr_cluster.engine.transport) return shutdown_after_finalize();
-    int r = orr_redux_gather_all(orr_cluster.comm);
+    if (!orr_the_session.cluster.engine.transport) return shutdown_after_finalize();
+    int r = orr_redux_gather_all(orr_the_session.cluster.comm);
     int s = drain_all_ranks();
     if (!s) s = end_of_stream();
-    if (!s) s = orr_messages_take_failure();
-    orr_stuck_stop(); /* its last messages are ahead of this barrier */
-    orr_guard_closing();
-    orr_coll_barrier(orr_cluster.comm);
-    orr_guard_stop();
+    if (!s) s = orr_messages_take_failure(&orr_the_session.value);
+    orr_stuck_stop(&orr_the_session.live.stuck); /* its last messages are ahead of this barrier */
+    orr_guard_closing(&orr_the_session.live.guard);
+    orr_coll_barrier(orr_the_session.cluster.comm);
+    orr_guard_stop(&orr_the_session.live.guard);
     if (print_stats) show_stats();
     stop_layer();
     if (we_initialised_runtime) starpu_shutdown();
@@ -615,19 +625,19 @@ int starpu_mpi_shutdown_comm(MPI_Comm comm)
 /* A message counts when it was started while counting was on, whenever it leaves. */
 void starpu_mpi_comm_stats_enable(void)
 {
-    if (orr_cluster_check("starpu_mpi_comm_stats_enable")) orr_store_relaxed(&orr_messages.counting, true);
+    if (orr_session_check("starpu_mpi_comm_stats_enable")) orr_messages_count(&orr_the_session.value, true);
 }
 
 void starpu_mpi_comm_stats_disable(void)
 {
-    if (orr_cluster_check("starpu_mpi_comm_stats_disable")) orr_store_relaxed(&orr_messages.counting, false);
+    if (orr_session_check("starpu_mpi_comm_stats_disable")) orr_messages_count(&orr_the_session.value, false);
 }
 
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 {
-    if (!comm_stats || !orr_cluster_check("starpu_mpi_comm_stats_retrieve")) return;
-    const uint64_t *bytes = orr_cluster.engine.sent_bytes; /* NULL once MPI is over */
-    for (int i = 0; i < orr_cluster.size; i++) comm_stats[i] = bytes ? (size_t)bytes[i] : 0;
+    if (!comm_stats || !orr_session_check("starpu_mpi_comm_stats_retrieve")) return;
+    const uint64_t *bytes = orr_the_session.cluster.engine.sent_bytes; /* NULL once MPI is over */
+    for (int i = 0; i < orr_the_session.cluster.size; i++) comm_stats[i] = bytes ? (size_t)bytes[i] : 0;
 }
 
 /* ---- the rest ---- */

@@ -7,8 +7,8 @@
 #include "core/base/thread.h"
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/session.h"
 #include "mpi/value/message.h"
-#include "mpi/wire/progress.h"
 
 typedef void (*callback_fn)(void *);
 
@@ -23,7 +23,7 @@ static bool may_block(const char *fn)
 static void fill_status(const struct orr_message *m, MPI_Status *status)
 {
     if (!status || status == MPI_STATUS_IGNORE) return;
-    const struct orr_comm *c = orr_message_is_current(m) ? m->comm : orr_cluster.comm;
+    const struct orr_comm *c = orr_message_is_current(m) ? m->comm : m->cluster->comm;
     status->MPI_SOURCE = m->mode == STARPU_W ? m->peer : c->rank;
     status->MPI_TAG = (int)m->tag;
     status->MPI_ERROR = m->request.status ? MPI_ERR_OTHER : MPI_SUCCESS;
@@ -41,7 +41,7 @@ static struct orr_message_spec spec(enum orr_request_kind kind, starpu_data_hand
                                       .handle = h,
                                       .peer = peer,
                                       .tag = tag,
-                                      .comm = orr_cluster.started ? orr_comm_of(comm) : NULL };
+                                      .comm = orr_session_runs() ? orr_comm_of(comm) : NULL };
 }
 
 static int wait_for(struct orr_message *m, MPI_Status *status)
@@ -52,12 +52,17 @@ static int wait_for(struct orr_message *m, MPI_Status *status)
     return r;
 }
 
+static int start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
+{
+    return orr_session_check(fn) ? orr_message_start(s, fn, out) : -ESHUTDOWN;
+}
+
 static int blocking(struct orr_message_spec s, const char *fn, MPI_Status *status)
 {
     struct orr_message *m;
     if (!may_block(fn)) return -EDEADLK;
     s.will_wait = true;
-    int r = orr_message_start(&s, fn, &m);
+    int r = start(&s, fn, &m);
     return r ? r : wait_for(m, status);
 }
 
@@ -68,7 +73,7 @@ static int pending(struct orr_message_spec s, const char *fn, starpu_mpi_req *re
         orr_error("%s: where the request goes is NULL", fn);
         return -EINVAL;
     }
-    int r = orr_message_start(&s, fn, &m);
+    int r = start(&s, fn, &m);
     if (!r) *req = m;
     return r;
 }
@@ -78,7 +83,7 @@ static int detached(struct orr_message_spec s, const char *fn, callback_fn callb
     s.detached = true;
     s.callback = callback;
     s.arg = arg;
-    return orr_message_start(&s, fn, NULL);
+    return start(&s, fn, NULL);
 }
 
 /* ---- blocking ---- */
@@ -153,7 +158,7 @@ int starpu_mpi_irecv(starpu_data_handle_t data_handle, starpu_mpi_req *req, int 
 
 int starpu_mpi_wait(starpu_mpi_req *req, MPI_Status *status)
 {
-    if (!orr_cluster_check("starpu_mpi_wait")) return -ESHUTDOWN;
+    if (!orr_session_check("starpu_mpi_wait")) return -ESHUTDOWN;
     if (!req || !*req) {
         orr_error("starpu_mpi_wait: there is no request; it was waited for already, or never started");
         return -EINVAL;
@@ -166,7 +171,7 @@ int starpu_mpi_wait(starpu_mpi_req *req, MPI_Status *status)
 
 int starpu_mpi_test(starpu_mpi_req *req, int *flag, MPI_Status *status)
 {
-    if (!orr_cluster_check("starpu_mpi_test")) return -ESHUTDOWN;
+    if (!orr_session_check("starpu_mpi_test")) return -ESHUTDOWN;
     if (!req || !*req || !flag) {
         orr_error("starpu_mpi_test: %s",
                   flag ? "there is no request; it was waited for already, or never started" : "flag is NULL");
@@ -288,7 +293,8 @@ static int start_array(enum orr_request_kind kind, unsigned count, starpu_data_h
             status = r;
         }
     }
-    orr_progress_aside(&orr_cluster.progress, one_arrived, u); /* tasks may follow that call back at once */
+    orr_progress_aside(&orr_the_session.cluster.progress, one_arrived,
+                       u); /* tasks may follow that call back at once */
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
-#include "mpi/wire/cluster.h"
+#include "mpi/api/session.h"
 #include "mpi/value/exchange.h"
 #include "mpi/place/insert.h"
 #include "mpi/place/select.h"
@@ -19,10 +19,10 @@
 /* Ours for comm; NULL with a message when the call cannot be right. */
 static inline struct orr_comm *check(MPI_Comm comm, const char *fn, int *status_out)
 {
-    struct orr_comm *c = orr_cluster_check(fn) ? orr_comm_of(comm) : NULL;
+    struct orr_comm *c = orr_session_check(fn) ? orr_comm_of(comm) : NULL;
     if (orr_likely(c != NULL)) return c;
-    *status_out = orr_cluster.started ? -EINVAL : -ESHUTDOWN;
-    if (orr_cluster.started) orr_error("%s: the communicator is not a valid one", fn);
+    *status_out = orr_session_runs() ? -EINVAL : -ESHUTDOWN;
+    if (orr_session_runs()) orr_error("%s: the communicator is not a valid one", fn);
     return NULL;
 }
 

@@ -3,31 +3,34 @@
  * Threads: see control.h. Owns: nothing. Not here: what the messages mean. */
 #include "mpi/live/control.h"
 
-#include "core/base/sync.h"
-#include "mpi/wire/cluster.h"
-
-static _Atomic(orr_control_fn) listeners[ORR_CONTROL_KINDS]; /* [atomic: set before one can come, or late] */
-
-void orr_control_listen(enum orr_control first, enum orr_control last, orr_control_fn fn)
+static void on_control(void *arg, int source, const struct orr_wire_header *h, const void *data)
 {
-    for (unsigned i = first; i <= (unsigned)last; i++) orr_store_release(&listeners[i], fn);
+    struct orr_controls *all = arg;
+    if (h->type >= ORR_CONTROL_KINDS) return; /* of a later version */
+    orr_control_fn fn = orr_load_acquire(&all->listeners[h->type].fn);
+    if (fn) fn(all->listeners[h->type].arg, source, h, data); /* else it comes early */
 }
 
-static void on_control(void *unused, int source, const struct orr_wire_header *h, const void *data)
+void orr_controls_init(struct orr_controls *all, struct orr_engine *e)
 {
-    (void)unused;
-    orr_control_fn fn = h->type < ORR_CONTROL_KINDS ? orr_load_acquire(&listeners[h->type]) : NULL;
-    if (fn) fn(source, h, data); /* else it is of a later version, or comes early */
+    all->engine = e;
+    for (int i = 0; i < ORR_CONTROL_KINDS; i++) orr_store_relaxed(&all->listeners[i].fn, NULL);
+    e->on_control_arg = all;
+    e->on_control = on_control;
 }
 
-void orr_control_start(void)
+void orr_control_listen(struct orr_controls *all, enum orr_control first, enum orr_control last,
+                        orr_control_fn fn, void *arg)
 {
-    orr_cluster.engine.on_control = on_control;
+    for (unsigned i = first; i <= (unsigned)last; i++) {
+        all->listeners[i].arg = arg;
+        orr_store_release(&all->listeners[i].fn, fn); /* pairs with on_control */
+    }
 }
 
-bool orr_control_send(int peer, enum orr_control what, int64_t tag, uint64_t id, uint32_t more,
-                      const void *data, size_t bytes)
+bool orr_control_send(struct orr_controls *all, int peer, enum orr_control what, int64_t tag, uint64_t id,
+                      uint32_t more, const void *data, size_t bytes)
 {
     const struct orr_wire_header h = { .type = what, .tag = tag, .id = id, .bulk_tag = more };
-    return orr_engine_send_control(&orr_cluster.engine, peer, &h, data, bytes);
+    return orr_engine_send_control(all->engine, peer, &h, data, bytes);
 }

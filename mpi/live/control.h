@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* control.h: the messages of the layer itself, which carry no data of the program.
- * Threads: any; what arrives is handed on by whoever polls. Owns: the list of kinds, who listens to which.
- * Not here: what they mean (stuck.c, guard.c, stream.c). */
+ * Threads: any; what arrives is handed on by whoever polls. Owns: the list of kinds, and struct orr_controls:
+ * who listens to which. Not here: what they mean (stuck.c, guard.c, stream.c). */
 #ifndef ORR_MPI_CONTROL_H
 #define ORR_MPI_CONTROL_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mpi/wire/wire.h"
+#include "mpi/wire/engine.h"
 
 /* Each says what the header's values tag, id and bulk_tag are. */
 enum orr_control {
@@ -26,14 +26,25 @@ enum orr_control {
 };
 
 /* One came from that rank, with h->bytes at data. The engine is busy: it must not be called. */
-typedef void (*orr_control_fn)(int source, const struct orr_wire_header *h, const void *data);
+typedef void (*orr_control_fn)(void *arg, int source, const struct orr_wire_header *h, const void *data);
 
-/* Messages of the kinds first to last go to fn, from now on. Others are dropped. */
-void orr_control_listen(enum orr_control first, enum orr_control last, orr_control_fn fn);
-/* What the layer's engine calls. */
-void orr_control_start(void);
+/* The control messages of an engine. Zero, but for what init sets. */
+struct orr_controls {
+    struct orr_engine *engine; /* [const] */
+    struct {
+        _Atomic(orr_control_fn) fn; /* [atomic: set before one can come, or late; publishes arg] */
+        void *arg;                  /* [const once fn is set] */
+    } listeners[ORR_CONTROL_KINDS];
+};
+
+/* Borrows the engine, which hands on what comes from now on. Before messages flow. */
+void orr_controls_init(struct orr_controls *all, struct orr_engine *e);
+/* Messages of the kinds first to last go to fn, from now on; of one kind always with the same arg. Others are
+ * dropped. */
+void orr_control_listen(struct orr_controls *all, enum orr_control first, enum orr_control last,
+                        orr_control_fn fn, void *arg);
 /* Sends one to a rank of the transport; data of so many bytes behind it. False: no buffer just now. */
-bool orr_control_send(int peer, enum orr_control what, int64_t tag, uint64_t id, uint32_t more,
-                      const void *data, size_t bytes);
+bool orr_control_send(struct orr_controls *all, int peer, enum orr_control what, int64_t tag, uint64_t id,
+                      uint32_t more, const void *data, size_t bytes);
 
 #endif

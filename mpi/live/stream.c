@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.c: see stream.h.
- * Threads: see stream.h. Owns: all streams, questions and the answer under way. Not here: who ends the job
+ * Threads: see stream.h. Owns: see stream.h. Not here: who ends the job
  * (guard.c).
  *
  * The hash at an insertion stands for all before it, so the first difference of two ranks is found by asking
@@ -16,42 +16,18 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/base/log.h"
 #include "mpi/wire/coll.h"
-#include "mpi/live/control.h"
-#include "mpi/live/guard.h"
-#include "mpi/wire/progress.h"
 
-enum { HASHES_MAX = 256, TEXT_MAX = 400, ASKS_MAX = 32, SLACK = 64, ANSWER_MS = 1000, RANKS_COMPARED = 64 };
+enum { SLACK = 64, ANSWER_MS = 1000, RANKS_COMPARED = 64 };
 
 /* Of an insertion, for the rank that asks: */
 enum says { SAYS_CONCERNS = 1, SAYS_OCCURS = 2 }; /* it has a part in it; what it has there is here later */
 
-struct ask {
-    int source;
-    enum orr_control what;
-    uint64_t first, stride;
-    uint32_t context;
-};
-
-static struct {
-    orr_spin lock; /* protects all but streams; leaf */
-    struct ask asks[ASKS_MAX];
-    unsigned nasks;
-    int blamed; /* 1 + the rank of the transport, 0: nobody */
-    struct orr_comm *blamed_comm;
-    /* the answer that asking waits for */
-    int from; /* -1: none */
-    bool answered;
-    uint64_t count, oldest, hashes[HASHES_MAX];
-    unsigned nhashes;
-    char text[TEXT_MAX];
-    uint64_t text_says, text_hash; /* enum says */
-} talk = { .from = -1 };
-
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* one question at a time */
-/* Protects streams; held while one of them is read for another rank. */
-static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct orr_stream *streams;
+static struct orr_streams *streams_of(const struct orr_comm *c)
+{
+    return c->cluster->streams;
+}
 
 /* ---- the log ---- */
 
@@ -66,6 +42,7 @@ uint32_t orr_stream_fold_tag(int64_t tag)
 
 struct orr_stream *orr_stream_create(struct orr_comm *c)
 {
+    struct orr_streams *all = streams_of(c);
     struct orr_stream *s = orr_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->log = orr_malloc_aligned(64, ORR_STREAM_LOG * sizeof *s->log);
@@ -81,14 +58,14 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     s->owner = orr_self();
     s->context = c->context;
     s->comm = c;
-    pthread_mutex_lock(&streams_lock);
+    pthread_mutex_lock(&all->lock);
     struct orr_stream *old = orr_load_relaxed(&c->stream);
     if (!old) {
-        s->next = streams;
-        streams = s;
+        s->next = all->list;
+        all->list = s;
         orr_store_release(&c->stream, s); /* pairs with orr_stream_note */
     }
-    pthread_mutex_unlock(&streams_lock);
+    pthread_mutex_unlock(&all->lock);
     if (!old) return s;
     orr_free(s->log);
     orr_free(s->names);
@@ -106,26 +83,25 @@ static void free_stream(struct orr_stream *s)
 
 void orr_stream_drop(struct orr_comm *c)
 {
+    struct orr_streams *all = streams_of(c);
     struct orr_stream *s = orr_load_acquire(&c->stream);
     if (!s) return;
-    pthread_mutex_lock(&streams_lock);
-    struct orr_stream **p = &streams;
+    pthread_mutex_lock(&all->lock);
+    struct orr_stream **p = &all->list;
     while (*p != s) p = &(*p)->next;
     *p = s->next;
-    pthread_mutex_unlock(&streams_lock);
+    pthread_mutex_unlock(&all->lock);
     orr_store_relaxed(&c->stream, NULL);
     free_stream(s);
 }
 
-void orr_streams_fini(void)
+void orr_streams_fini(struct orr_streams *all)
 {
-    for (struct orr_stream *s = streams, *next; s; s = next) {
+    for (struct orr_stream *s = all->list, *next; s; s = next) {
         next = s->next;
         free_stream(s);
     }
-    streams = NULL;
-    talk.nasks = 0;
-    talk.blamed = 0;
+    all->list = NULL;
 }
 
 static uint64_t hash_of(const char *name)
@@ -159,10 +135,10 @@ void orr_stream_mixed(struct orr_stream *s)
     atomic_fetch_or_explicit(&s->off, ORR_STREAM_MIXED, memory_order_relaxed);
 }
 
-/* With streams_lock. */
-static struct orr_stream *stream_of(uint32_t context)
+/* With its lock. */
+static struct orr_stream *stream_of(struct orr_streams *all, uint32_t context)
 {
-    struct orr_stream *s = streams;
+    struct orr_stream *s = all->list;
     while (s && s->context != context) s = s->next;
     return s;
 }
@@ -185,14 +161,12 @@ static void thaw(struct orr_stream *s)
 
 /* ---- describing an insertion ---- */
 
-static const struct orr_stream_data *known_data; /* [const while running] */
-
-static void print_tag(char *text, size_t bytes, uint32_t fold)
+static void print_tag(const struct orr_stream_data *data, char *text, size_t bytes, uint32_t fold)
 {
     int64_t tag = fold;
     if (fold == ORR_STREAM_NO_TAG)
         snprintf(text, bytes, "without tag");
-    else if (fold < 0x80000000u || known_data->find_tag(fold, &tag))
+    else if (fold < 0x80000000u || data->find_tag(data->arg, fold, &tag))
         snprintf(text, bytes, "tag %lld", (long long)tag);
     else
         snprintf(text, bytes, "a tag over 2^31");
@@ -220,7 +194,7 @@ static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t 
     size_t used = (size_t)snprintf(text, bytes, "task %.100s (", *name ? name : "without name");
     for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN && used < bytes; i++) {
         char tag[32];
-        print_tag(tag, sizeof tag, (uint32_t)(e->data[i] >> 32));
+        print_tag(&streams_of(s->comm)->data, tag, sizeof tag, (uint32_t)(e->data[i] >> 32));
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
                                  mode_text((uint32_t)e->data[i]), tag);
     }
@@ -242,11 +216,12 @@ static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
 {
     if (!s || k >= orr_load_acquire(&s->count)) return false;
     const struct orr_stream_entry *e = &s->log[k % ORR_STREAM_LOG];
+    const struct orr_stream_data *data = &streams_of(s->comm)->data;
     if (e->xrank < 0 || orr_comm_peer(s->comm, e->xrank) == peer) return true;
     for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN; i++) {
         uint32_t fold = (uint32_t)(e->data[i] >> 32);
         if (e->data[i] & (STARPU_REDUX | STARPU_MPI_REDUX)) return true;
-        if (fold != ORR_STREAM_NO_TAG && known_data->owns(fold, peer)) return true;
+        if (fold != ORR_STREAM_NO_TAG && data->owns(data->arg, fold, peer)) return true;
     }
     return false;
 }
@@ -271,118 +246,124 @@ static bool occurs(const struct orr_stream *s, uint64_t k, uint64_t oldest, uint
 
 /* ---- questions and answers ---- */
 
-static void heard_ask(int source, const struct orr_wire_header *h)
+static void heard_ask(struct orr_streams *all, int source, const struct orr_wire_header *h)
 {
-    orr_spin_lock(&talk.lock);
-    bool room = talk.nasks < ASKS_MAX;
+    orr_spin_lock(&all->talk.lock);
+    bool room = all->talk.nasks < ORR_STREAM_ASKS;
     if (room)
-        talk.asks[talk.nasks++] =
-            (struct ask){ source, (enum orr_control)h->type, (uint64_t)h->tag, h->id, h->bulk_tag };
-    orr_spin_unlock(&talk.lock);
-    if (room) orr_guard_wake();
+        all->talk.asks[all->talk.nasks++] = (struct orr_stream_ask){ source, (enum orr_control)h->type,
+                                                                     (uint64_t)h->tag, h->id, h->bulk_tag };
+    orr_spin_unlock(&all->talk.lock);
+    if (room) orr_guard_wake(all->guard);
 }
 
-static void heard_answer(int source, const struct orr_wire_header *h, const void *data)
+static void heard_answer(struct orr_streams *all, int source, const struct orr_wire_header *h,
+                         const void *data)
 {
-    orr_spin_lock(&talk.lock);
-    if (source == talk.from && !talk.answered) {
-        talk.answered = true;
+    orr_spin_lock(&all->talk.lock);
+    if (source == all->talk.from && !all->talk.answered) {
+        all->talk.answered = true;
         if (h->type == ORR_CONTROL_TEXT) {
-            size_t n = h->bytes < TEXT_MAX - 1 ? h->bytes : TEXT_MAX - 1;
-            memcpy(talk.text, data, n);
-            talk.text[n] = 0;
-            talk.text_says = (uint64_t)h->tag;
-            talk.text_hash = h->id;
+            size_t n = h->bytes < ORR_STREAM_TEXT - 1 ? h->bytes : ORR_STREAM_TEXT - 1;
+            memcpy(all->talk.text, data, n);
+            all->talk.text[n] = 0;
+            all->talk.text_says = (uint64_t)h->tag;
+            all->talk.text_hash = h->id;
         } else {
-            talk.count = (uint64_t)h->tag;
-            talk.oldest = h->id;
-            talk.nhashes = (unsigned)(h->bytes / sizeof talk.hashes[0]);
-            if (talk.nhashes > HASHES_MAX) talk.nhashes = HASHES_MAX;
-            memcpy(talk.hashes, data, talk.nhashes * sizeof talk.hashes[0]);
+            all->talk.count = (uint64_t)h->tag;
+            all->talk.oldest = h->id;
+            all->talk.nhashes = (unsigned)(h->bytes / sizeof all->talk.hashes[0]);
+            if (all->talk.nhashes > ORR_STREAM_HASHES) all->talk.nhashes = ORR_STREAM_HASHES;
+            memcpy(all->talk.hashes, data, all->talk.nhashes * sizeof all->talk.hashes[0]);
         }
     }
-    orr_spin_unlock(&talk.lock);
+    orr_spin_unlock(&all->talk.lock);
 }
 
 /* A control message came: ASK to TEXT. */
-static void heard(int source, const struct orr_wire_header *h, const void *data)
+static void heard(void *streams, int source, const struct orr_wire_header *h, const void *data)
 {
+    struct orr_streams *all = streams;
     if (h->type == ORR_CONTROL_ASK || h->type == ORR_CONTROL_ASK_TEXT)
-        heard_ask(source, h);
+        heard_ask(all, source, h);
     else
-        heard_answer(source, h, data);
+        heard_answer(all, source, h, data);
 }
 
-/* With streams_lock. */
-static void answer(const struct ask *a)
+/* With its lock. */
+static void answer(struct orr_streams *all, const struct orr_stream_ask *a)
 {
-    struct orr_stream *s = stream_of(a->context);
-    uint64_t oldest, count = freeze(s, &oldest), hashes[HASHES_MAX];
+    struct orr_stream *s = stream_of(all, a->context);
+    uint64_t oldest, count = freeze(s, &oldest), hashes[ORR_STREAM_HASHES];
     unsigned n = 0;
     if (a->what == ORR_CONTROL_ASK_TEXT) {
-        char text[TEXT_MAX];
+        char text[ORR_STREAM_TEXT];
         describe(s, a->first, text, sizeof text);
         int64_t says = (concerns(s, a->first, a->source) ? SAYS_CONCERNS : 0) |
                        (occurs(s, a->first, oldest, a->stride) ? SAYS_OCCURS : 0);
-        orr_control_send(a->source, ORR_CONTROL_TEXT, says, hash_alone(s, a->first, oldest), 0, text,
-                         strlen(text));
+        orr_control_send(all->controls, a->source, ORR_CONTROL_TEXT, says, hash_alone(s, a->first, oldest), 0,
+                         text, strlen(text));
         return;
     }
-    size_t most = orr_engine_control_max(&orr_cluster.engine) / sizeof hashes[0];
-    if (most > HASHES_MAX) most = HASHES_MAX;
+    size_t most = orr_engine_control_max(&all->cluster->engine) / sizeof hashes[0];
+    if (most > ORR_STREAM_HASHES) most = ORR_STREAM_HASHES;
     for (uint64_t k = a->first; a->stride && k >= oldest && k < count && n < most; k += a->stride)
         hashes[n++] = s->log[k % ORR_STREAM_LOG].rolling;
-    orr_control_send(a->source, ORR_CONTROL_ANSWER, (int64_t)count, oldest, n, hashes, n * sizeof hashes[0]);
+    orr_control_send(all->controls, a->source, ORR_CONTROL_ANSWER, (int64_t)count, oldest, n, hashes,
+                     n * sizeof hashes[0]);
 }
 
 /* Answers what was asked. */
-static void serve(void)
+static void serve(struct orr_streams *all)
 {
     for (;;) {
-        orr_spin_lock(&talk.lock);
-        bool any = talk.nasks > 0;
-        struct ask a = { 0 };
-        if (any) a = talk.asks[--talk.nasks];
-        orr_spin_unlock(&talk.lock);
+        orr_spin_lock(&all->talk.lock);
+        bool any = all->talk.nasks > 0;
+        struct orr_stream_ask a = { 0 };
+        if (any) a = all->talk.asks[--all->talk.nasks];
+        orr_spin_unlock(&all->talk.lock);
         if (!any) return;
-        pthread_mutex_lock(&streams_lock);
-        answer(&a);
-        pthread_mutex_unlock(&streams_lock);
+        pthread_mutex_lock(&all->lock);
+        answer(all, &a);
+        pthread_mutex_unlock(&all->lock);
     }
 }
 
-static bool is_answered(void)
+static bool is_answered(struct orr_streams *all)
 {
-    orr_spin_lock(&talk.lock);
-    bool is = talk.answered;
-    orr_spin_unlock(&talk.lock);
+    orr_spin_lock(&all->talk.lock);
+    bool is = all->talk.answered;
+    orr_spin_unlock(&all->talk.lock);
     return is;
 }
 
-/* Asks, and waits for the answer, which is then in talk. Called with asking held. */
-static bool ask(int peer, enum orr_control what, uint64_t first, uint64_t stride, uint32_t context)
+/* Asks, and waits for the answer, which is then in all->talk. Called with asking held. */
+static bool ask(struct orr_streams *all, int peer, enum orr_control what, uint64_t first, uint64_t stride,
+                uint32_t context)
 {
     uint64_t until = orr_clock_ns() + (uint64_t)ANSWER_MS * 1000000;
-    orr_spin_lock(&talk.lock);
-    talk.from = peer;
-    talk.answered = false;
-    orr_spin_unlock(&talk.lock);
+    orr_spin_lock(&all->talk.lock);
+    all->talk.from = peer;
+    all->talk.answered = false;
+    orr_spin_unlock(&all->talk.lock);
     bool sent = false;
-    while (!is_answered() && orr_clock_ns() < until) {
-        if (!sent) sent = orr_control_send(peer, what, (int64_t)first, stride, context, NULL, 0);
-        orr_progress_pass(&orr_cluster.progress);
-        serve();
+    while (!is_answered(all) && orr_clock_ns() < until) {
+        if (!sent)
+            sent = orr_control_send(all->controls, peer, what, (int64_t)first, stride, context, NULL, 0);
+        orr_progress_pass(&all->cluster->progress);
+        serve(all);
         usleep(50);
     }
-    orr_spin_lock(&talk.lock);
-    talk.from = -1;
-    orr_spin_unlock(&talk.lock);
-    return is_answered();
+    orr_spin_lock(&all->talk.lock);
+    all->talk.from = -1;
+    orr_spin_unlock(&all->talk.lock);
+    return is_answered(all);
 }
 
 /* ---- the first difference ---- */
 
 struct search {
+    struct orr_streams *all;
     struct orr_stream *mine;
     int peer;
     uint32_t context;   /* as the peer calls the communicator */
@@ -392,13 +373,16 @@ struct search {
 /* Narrows down [low, high). 1: found, at low. 0: equal up to high. -EAGAIN. */
 static int narrow(struct search *q)
 {
+    struct orr_streams *all = q->all;
     while (q->low < q->high) {
-        uint64_t stride = (q->high - q->low + HASHES_MAX - 1) / HASHES_MAX, first = q->low, k = first;
-        if (!ask(q->peer, ORR_CONTROL_ASK, first, stride, q->context) || talk.nhashes == 0) return -EAGAIN;
+        uint64_t stride = (q->high - q->low + ORR_STREAM_HASHES - 1) / ORR_STREAM_HASHES, first = q->low,
+                 k = first;
+        if (!ask(all, q->peer, ORR_CONTROL_ASK, first, stride, q->context) || all->talk.nhashes == 0)
+            return -EAGAIN;
         unsigned i = 0;
-        for (; i < talk.nhashes && k < q->high; i++, k += stride)
-            if (talk.hashes[i] != q->mine->log[k % ORR_STREAM_LOG].rolling) break;
-        bool differs = i < talk.nhashes && k < q->high;
+        for (; i < all->talk.nhashes && k < q->high; i++, k += stride)
+            if (all->talk.hashes[i] != q->mine->log[k % ORR_STREAM_LOG].rolling) break;
+        bool differs = i < all->talk.nhashes && k < q->high;
         if (i > 0) q->low = k - stride + 1;
         if (!differs) continue;
         if (i == 0 || q->low == k) {
@@ -414,38 +398,43 @@ static int narrow(struct search *q)
  * own comes later on the other one, if that has a part in it. */
 static bool pruning_explains(const struct search *q, uint64_t oldest)
 {
-    bool mine_concerns = concerns(q->mine, q->low, q->peer), theirs_concerns = talk.text_says & SAYS_CONCERNS;
-    if (!mine_concerns && (!theirs_concerns || occurs(q->mine, q->low, oldest, talk.text_hash))) return true;
-    return !theirs_concerns && talk.text_says & SAYS_OCCURS;
+    const struct orr_streams *all = q->all;
+    bool mine_concerns = concerns(q->mine, q->low, q->peer),
+         theirs_concerns = all->talk.text_says & SAYS_CONCERNS;
+    if (!mine_concerns && (!theirs_concerns || occurs(q->mine, q->low, oldest, all->talk.text_hash)))
+        return true;
+    return !theirs_concerns && all->talk.text_says & SAYS_OCCURS;
 }
 
 static int tell_difference(const struct search *q, uint64_t oldest, char *text, size_t bytes)
 {
-    char mine[TEXT_MAX];
+    struct orr_streams *all = q->all;
+    char mine[ORR_STREAM_TEXT];
     describe(q->mine, q->low, mine, sizeof mine);
-    if (!ask(q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
+    if (!ask(all, q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
         return -EAGAIN;
     snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s",
-             (unsigned long long)q->low + 1, orr_cluster.rank, mine, q->peer, talk.text);
+             (unsigned long long)q->low + 1, all->cluster->rank, mine, q->peer, all->talk.text);
     return pruning_explains(q, oldest) ? ORR_STREAM_PRUNED : 1;
 }
 
 /* With asking held. */
 static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
 {
-    struct search q = { .mine = orr_load_acquire(&c->stream), .peer = peer };
+    struct orr_streams *all = streams_of(c);
+    struct search q = { .all = all, .mine = orr_load_acquire(&c->stream), .peer = peer };
     uint64_t oldest, count = freeze(q.mine, &oldest);
-    q.context = orr_engine_name(&orr_cluster.engine, c->context, peer);
-    if (!q.context || !ask(peer, ORR_CONTROL_ASK, 0, 0, q.context)) return -EAGAIN;
-    uint64_t other = talk.count;
-    q.low = oldest > talk.oldest ? oldest : talk.oldest;
+    q.context = orr_engine_name(&all->cluster->engine, c->context, peer);
+    if (!q.context || !ask(all, peer, ORR_CONTROL_ASK, 0, 0, q.context)) return -EAGAIN;
+    uint64_t other = all->talk.count;
+    q.low = oldest > all->talk.oldest ? oldest : all->talk.oldest;
     q.high = count < other ? count : other;
     uint64_t begin = q.low;
     if (q.low >= q.high && begin > 0) {
         snprintf(
             text, bytes,
             "rank %d has inserted %llu tasks and rank %d %llu: what they have in common is out of the log",
-            orr_cluster.rank, (unsigned long long)count, peer, (unsigned long long)other);
+            all->cluster->rank, (unsigned long long)count, peer, (unsigned long long)other);
         return prefix_only ? 0 : ORR_STREAM_PRUNED; /* for all that is known */
     }
     int r = narrow(&q);
@@ -454,7 +443,7 @@ static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *
     if (r > 0 && q.low == begin && begin > 0) {
         snprintf(text, bytes,
                  "ranks %d and %d differ before insertion %llu, which is out of the log of %d insertions",
-                 orr_cluster.rank, peer, (unsigned long long)begin + 1, ORR_STREAM_LOG);
+                 all->cluster->rank, peer, (unsigned long long)begin + 1, ORR_STREAM_LOG);
         return ORR_STREAM_PRUNED; /* for all that is known */
     }
     if (r == 0) q.low = q.high;
@@ -463,9 +452,10 @@ static int compare_locked(struct orr_comm *c, int peer, bool prefix_only, char *
 
 int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes)
 {
-    pthread_mutex_lock(&asking);
+    struct orr_streams *all = streams_of(c);
+    pthread_mutex_lock(&all->asking);
     int r = compare_locked(c, peer, prefix_only, text, bytes);
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&all->asking);
     return r;
 }
 
@@ -504,7 +494,7 @@ int orr_stream_meet(struct orr_comm *c, bool final)
     if (orr_coll_sum(c, v)) return -EIO;
     if (v[2] || (v[0] == low * c->size && v[1] == high * c->size)) return 0;
     if (orr_coll_greet_root(c, RANKS_COMPARED)) return -EIO;
-    char text[3 * TEXT_MAX];
+    char text[3 * ORR_STREAM_TEXT];
     int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) == 1 };
     if (found[0])
         orr_warn("the ranks insert different tasks: %s. No transfer was wrong so far; ORRERY_MPI_PRUNED=1 "
@@ -534,14 +524,15 @@ static void suspect_early(const struct orr_match_node *n, const struct orr_wire_
 
 void orr_stream_explain(struct orr_comm *c)
 {
-    char text[3 * TEXT_MAX];
+    struct orr_streams *all = streams_of(c);
+    char text[3 * ORR_STREAM_TEXT];
     int peer = -1, r = 0;
     if (is_pruned()) return;
-    orr_engine_visit_unmatched(&orr_cluster.engine, suspect_request, &peer);
-    orr_engine_visit_early(&orr_cluster.engine, suspect_early, &peer);
-    if (peer >= 0 && peer != orr_cluster.rank)
+    orr_engine_visit_unmatched(&all->cluster->engine, suspect_request, &peer);
+    orr_engine_visit_early(&all->cluster->engine, suspect_early, &peer);
+    if (peer >= 0 && peer != all->cluster->rank)
         r = orr_stream_compare(c, peer, false, text, sizeof text);
-    else if (orr_cluster.rank == 0)
+    else if (all->cluster->rank == 0)
         r = compare_all(c, false, text, sizeof text);
     if (r > 0) orr_error("  %s: %s", r == 1 ? differs : differs_maybe, text);
 }
@@ -554,43 +545,55 @@ int orr_stream_explain_all(struct orr_comm *c)
 
 void orr_stream_blame(struct orr_comm *c, int peer)
 {
-    orr_spin_lock(&talk.lock);
-    talk.blamed = peer + 1;
-    talk.blamed_comm = c;
-    orr_spin_unlock(&talk.lock);
-    orr_guard_wake();
+    struct orr_streams *all = streams_of(c);
+    orr_spin_lock(&all->talk.lock);
+    all->talk.blamed = peer + 1;
+    all->talk.blamed_comm = c;
+    orr_spin_unlock(&all->talk.lock);
+    orr_guard_wake(all->guard);
 }
 
 /* Whether somebody must be blamed; says so. */
-static bool must_end(void)
+static bool must_end(struct orr_streams *all)
 {
-    orr_spin_lock(&talk.lock);
-    int peer = talk.blamed - 1;
-    struct orr_comm *c = talk.blamed_comm;
-    orr_spin_unlock(&talk.lock);
+    orr_spin_lock(&all->talk.lock);
+    int peer = all->talk.blamed - 1;
+    struct orr_comm *c = all->talk.blamed_comm;
+    orr_spin_unlock(&all->talk.lock);
     if (peer < 0) return false;
-    char text[3 * TEXT_MAX];
+    char text[3 * ORR_STREAM_TEXT];
     int r =
-        peer == orr_cluster.rank || is_pruned() ? 0 : orr_stream_compare(c, peer, false, text, sizeof text);
+        peer == all->cluster->rank || is_pruned() ? 0 : orr_stream_compare(c, peer, false, text, sizeof text);
     if (r > 0)
         orr_error("%s: %s; a transfer does not fit, and the job ends", r == 1 ? differs : differs_maybe,
                   text);
     else
         orr_error("a transfer between ranks %d and %d does not fit, and the job ends; %s", peer,
-                  orr_cluster.rank,
+                  all->cluster->rank,
                   r == 0 ? "the tasks agree as far as can be known: look at how the data are registered"
                          : "what the other rank inserted is not known");
     return true;
 }
 
-bool orr_stream_chore(void)
+bool orr_stream_chore(void *streams)
 {
-    serve();
-    return must_end();
+    struct orr_streams *all = streams;
+    serve(all);
+    return must_end(all);
 }
 
-void orr_streams_init(const struct orr_stream_data *data)
+void orr_streams_init(struct orr_streams *all, struct orr_cluster *cl, struct orr_controls *controls,
+                      struct orr_guard *guard, const struct orr_stream_data *data)
 {
-    known_data = data;
-    orr_control_listen(ORR_CONTROL_ASK, ORR_CONTROL_TEXT, heard);
+    all->cluster = cl;
+    all->controls = controls;
+    all->guard = guard;
+    all->data = *data;
+    pthread_mutex_init(&all->asking, NULL);
+    pthread_mutex_init(&all->lock, NULL);
+    all->list = NULL;
+    all->talk.nasks = 0;
+    all->talk.blamed = 0;
+    all->talk.from = -1;
+    orr_control_listen(controls, ORR_CONTROL_ASK, ORR_CONTROL_TEXT, heard, all);
 }

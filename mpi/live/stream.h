@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.h: what this rank inserted, in order: a rolling hash and a log of the latest insertions, so that
  * ranks whose streams differ can say where. Threads: note on the thread that submits; the rest on any, see
- * each. Owns: struct orr_stream, one for each communicator on which tasks are inserted. Not here: insertions
- * (place/insert.c).
+ * each. Owns: struct orr_streams, and struct orr_stream, one for each communicator on which tasks are
+ * inserted. Not here: insertions (place/insert.c).
  *
  * An insertion is known by its codelet's name, the tags and modes of its data, its priority and its rank;
  * never by an address, and not by file and line either, since ranks may insert the same task from different
@@ -14,10 +14,12 @@
 
 #include "core/base/thread.h"
 #include "core/data/data.h"
+#include "mpi/live/control.h"
+#include "mpi/live/guard.h"
 #include "mpi/wire/cluster.h"
-#include "mpi/wire/comm.h"
 
 enum { ORR_STREAM_LOG = 16384, ORR_STREAM_SHOWN = 4, ORR_STREAM_NAMES = 1024, ORR_STREAM_CACHE = 64 };
+enum { ORR_STREAM_HASHES = 256, ORR_STREAM_TEXT = 400, ORR_STREAM_ASKS = 32 };
 
 #define ORR_STREAM_MIX 0xbf58476d1ce4e5b9u
 
@@ -59,6 +61,52 @@ struct orr_stream {
     struct orr_stream *next;       /* [lock: streams] */
     struct orr_stream_name cache[ORR_STREAM_CACHE]; /* [own: owner] by pointer; text NULL: empty */
 };
+
+/* Who knows the data that are registered now, by what orr_stream_fold_tag makes of their tags. */
+struct orr_stream_data {
+    bool (*find_tag)(void *arg, uint32_t folded_tag, int64_t *tag_out);
+    /* Whether that rank of the transport, or each rank, owns it. */
+    bool (*owns)(void *arg, uint32_t folded_tag, int peer);
+    void *arg;
+};
+
+/* A question of another rank. */
+struct orr_stream_ask {
+    int source;
+    enum orr_control what;
+    uint64_t first, stride;
+    uint32_t context;
+};
+
+/* The streams of a cluster, and what its ranks ask each other of them. Zero, but for what init sets. */
+struct orr_streams {
+    struct orr_cluster *cluster;   /* [const while running] */
+    struct orr_controls *controls; /* [const while running] */
+    struct orr_guard *guard;       /* [const while running] */
+    struct orr_stream_data data;   /* [const while running] */
+    pthread_mutex_t asking;        /* one question at a time */
+    pthread_mutex_t lock;          /* protects list; held while one of it is read for another rank */
+    struct orr_stream *list;       /* [lock: lock] */
+    struct {
+        orr_spin lock; /* protects the rest; leaf */
+        struct orr_stream_ask asks[ORR_STREAM_ASKS];
+        unsigned nasks;
+        int blamed; /* 1 + the rank of the transport, 0: nobody */
+        struct orr_comm *blamed_comm;
+        /* the answer that asking waits for */
+        int from; /* -1: none */
+        bool answered;
+        uint64_t count, oldest, hashes[ORR_STREAM_HASHES];
+        unsigned nhashes;
+        char text[ORR_STREAM_TEXT];
+        uint64_t text_says, text_hash; /* enum in stream.c */
+    } talk;
+};
+
+/* Answers other ranks from now on. Borrows all but data, which is copied. */
+void orr_streams_init(struct orr_streams *all, struct orr_cluster *cl, struct orr_controls *controls,
+                      struct orr_guard *guard, const struct orr_stream_data *data);
+void orr_streams_fini(struct orr_streams *all);
 
 /* The stream of c, made on first use; NULL: out of memory, nothing is logged. On the thread that submits. */
 struct orr_stream *orr_stream_create(struct orr_comm *c);
@@ -146,18 +194,9 @@ void orr_stream_explain(struct orr_comm *c);
 void orr_stream_blame(struct orr_comm *c, int peer);
 
 /* For the guard's thread: answers what was asked; when somebody must be blamed, says so and returns true. */
-bool orr_stream_chore(void);
+bool orr_stream_chore(void *streams);
 
-/* Who knows the data that are registered now, by what orr_stream_fold_tag makes of their tags. */
-struct orr_stream_data {
-    bool (*find_tag)(uint32_t folded_tag, int64_t *tag_out);
-    bool (*owns)(uint32_t folded_tag,
-                 int peer); /* whether that rank of the transport, or each rank, owns it */
-};
-/* Answers other ranks from now on. */
-void orr_streams_init(const struct orr_stream_data *data);
 /* c ends: its stream goes. */
 void orr_stream_drop(struct orr_comm *c);
-void orr_streams_fini(void);
 
 #endif

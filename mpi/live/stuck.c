@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stuck.c: see stuck.h.
- * Threads: see stuck.h; reports arrive on whoever polls. Owns: the reports. Not here: explaining tasks
+ * Threads: see stuck.h; reports arrive on whoever polls. Owns: see stuck.h. Not here: explaining tasks
  * (core/run/deadlock.c), the stream of insertions (stream.c).
  *
  * A rank that has not moved for a second and a half, with every thread blocked inside the runtime, reports to
@@ -14,71 +14,48 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/run/deadlock.h"
-#include "mpi/wire/cluster.h"
-#include "mpi/live/control.h"
-#include "mpi/live/guard.h"
-#include "mpi/wire/progress.h"
+#include "core/base/log.h"
 #include "mpi/live/stream.h"
 
 enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000 };
 
-struct report {
-    uint64_t sent, received;
-    uint32_t wave;
-    bool here, unsure;
-};
-
 /* In the number of a report: unknown threads of this rank may act. */
 static const uint32_t unsure_bit = UINT32_C(1) << 31;
 
-static struct {
-    pthread_mutex_t
-        running; /* held while the watching thread is in here, twice when it looks again; protects active */
-    bool active;
-    const struct orr_stuck_story *story; /* [lock: running] */
-    orr_spin lock;                       /* protects what follows; leaf */
-    struct report *reports, *before;     /* by rank, at rank 0: of the current wave, of the one before */
-    uint32_t wave;                       /* which one to report */
-    bool deadlocked;                     /* and not read yet; the next two say what kind */
-    bool unsure;
-    bool shown, shown_unsure;          /* [lock: running] */
-    struct orr_engine_counts reported; /* [lock: running] the last time */
-} stuck = { .running = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
-
 /* A control message came: REPORT, WAVE or DEADLOCK. */
-static void heard(int source, const struct orr_wire_header *h, const void *none)
+static void heard(void *stuck, int source, const struct orr_wire_header *h, const void *none)
 {
+    struct orr_stuck *s = stuck;
     (void)none;
-    orr_spin_lock(&stuck.lock);
-    if (h->type == ORR_CONTROL_REPORT && stuck.reports && source < orr_cluster.size)
-        stuck.reports[source] = (struct report){ .sent = (uint64_t)h->tag,
-                                                 .received = h->id,
-                                                 .wave = h->bulk_tag & ~unsure_bit,
-                                                 .unsure = h->bulk_tag & unsure_bit,
-                                                 .here = true };
+    orr_spin_lock(&s->lock);
+    if (h->type == ORR_CONTROL_REPORT && s->reports && source < s->cluster->size)
+        s->reports[source] = (struct orr_stuck_report){ .sent = (uint64_t)h->tag,
+                                                        .received = h->id,
+                                                        .wave = h->bulk_tag & ~unsure_bit,
+                                                        .unsure = h->bulk_tag & unsure_bit,
+                                                        .here = true };
     else if (h->type == ORR_CONTROL_WAVE)
-        stuck.wave = h->bulk_tag;
+        s->wave = h->bulk_tag;
     else if (h->type == ORR_CONTROL_DEADLOCK) {
-        stuck.deadlocked = true;
-        stuck.unsure = h->bulk_tag & unsure_bit;
-        stuck.wave = h->bulk_tag & ~unsure_bit;
+        s->deadlocked = true;
+        s->unsure = h->bulk_tag & unsure_bit;
+        s->wave = h->bulk_tag & ~unsure_bit;
     }
-    orr_spin_unlock(&stuck.lock);
+    orr_spin_unlock(&s->lock);
 }
 
-static void tell_all(enum orr_control what, uint32_t wave)
+static void tell_all(struct orr_stuck *s, enum orr_control what, uint32_t wave)
 {
-    for (int r = 0; r < orr_cluster.size; r++) orr_control_send(r, what, 0, 0, wave, NULL, 0);
+    for (int r = 0; r < s->cluster->size; r++) orr_control_send(s->controls, r, what, 0, 0, wave, NULL, 0);
 }
 
 /* Rank 0: whether all have reported in this wave, and no message is under way. */
-static bool wave_is_complete(void)
+static bool wave_is_complete(struct orr_stuck *s)
 {
     uint64_t sent = 0, received = 0;
-    for (int r = 0; r < orr_cluster.size; r++) {
-        const struct report *p = &stuck.reports[r];
-        if (!p->here || p->wave != stuck.wave) return false;
+    for (int r = 0; r < s->cluster->size; r++) {
+        const struct orr_stuck_report *p = &s->reports[r];
+        if (!p->here || p->wave != s->wave) return false;
         sent += p->sent;
         received += p->received;
     }
@@ -87,12 +64,12 @@ static bool wave_is_complete(void)
 
 /* Goes on to the next wave. True when this one says the same as the one before. *unsure_out: on some rank
  * unknown threads may act. */
-static bool next_wave(bool *unsure_out)
+static bool next_wave(struct orr_stuck *s, bool *unsure_out)
 {
     bool same = true;
     *unsure_out = false;
-    for (int r = 0; r < orr_cluster.size; r++) {
-        struct report *now = &stuck.reports[r], *old = &stuck.before[r];
+    for (int r = 0; r < s->cluster->size; r++) {
+        struct orr_stuck_report *now = &s->reports[r], *old = &s->before[r];
         if (!old->here || old->wave != now->wave - 1 || old->sent != now->sent ||
             old->received != now->received)
             same = false;
@@ -104,32 +81,32 @@ static bool next_wave(bool *unsure_out)
 }
 
 /* Rank 0, after something may have arrived. */
-static void coordinate(void)
+static void coordinate(struct orr_stuck *s)
 {
-    orr_spin_lock(&stuck.lock);
-    bool complete = wave_is_complete();
-    bool unsure = false, same = complete && next_wave(&unsure);
-    uint32_t wave = complete ? ++stuck.wave : stuck.wave;
-    orr_spin_unlock(&stuck.lock);
+    orr_spin_lock(&s->lock);
+    bool complete = wave_is_complete(s);
+    bool unsure = false, same = complete && next_wave(s, &unsure);
+    uint32_t wave = complete ? ++s->wave : s->wave;
+    orr_spin_unlock(&s->lock);
     if (!complete) return;
-    tell_all(same ? ORR_CONTROL_DEADLOCK : ORR_CONTROL_WAVE, same && unsure ? wave | unsure_bit : wave);
+    tell_all(s, same ? ORR_CONTROL_DEADLOCK : ORR_CONTROL_WAVE, same && unsure ? wave | unsure_bit : wave);
 }
 
 /* What rank 0 has found, once. */
-static enum orr_verdict read_verdict(uint32_t *wave_out)
+static enum orr_verdict read_verdict(struct orr_stuck *s, uint32_t *wave_out)
 {
-    orr_spin_lock(&stuck.lock);
-    *wave_out = stuck.wave;
-    enum orr_verdict v = !stuck.deadlocked ? ORR_MAY_MOVE : stuck.unsure ? ORR_STUCK_PERHAPS : ORR_STUCK;
-    if (v == ORR_STUCK_PERHAPS) stuck.deadlocked = false; /* it may turn out otherwise */
-    orr_spin_unlock(&stuck.lock);
+    orr_spin_lock(&s->lock);
+    *wave_out = s->wave;
+    enum orr_verdict v = !s->deadlocked ? ORR_MAY_MOVE : s->unsure ? ORR_STUCK_PERHAPS : ORR_STUCK;
+    if (v == ORR_STUCK_PERHAPS) s->deadlocked = false; /* it may turn out otherwise */
+    orr_spin_unlock(&s->lock);
     return v;
 }
 
-static void show(enum orr_verdict v)
+static void show(struct orr_stuck *s, enum orr_verdict v)
 {
     if (v == ORR_STUCK) {
-        orr_guard_hush();
+        orr_guard_hush(s->guard);
         orr_error(
             "deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
             "under way, and nothing moved for 1.5 s");
@@ -138,71 +115,80 @@ static void show(enum orr_verdict v)
             "deadlock across ranks? On every rank all threads that the runtime knows wait and all workers "
             "are idle, no message is under way; but some ranks have threads that may still act, and say so");
     }
-    orr_engine_visit_unmatched(&orr_cluster.engine, stuck.story->unmatched, "waits");
-    stuck.story->waiting(v == ORR_STUCK);
-    if (orr_engine_visit_early(&orr_cluster.engine, stuck.story->early, "waits") == 0 &&
-        orr_progress_outstanding(&orr_cluster.progress) == 0)
+    orr_engine_visit_unmatched(&s->cluster->engine, s->story->unmatched, "waits");
+    s->story->waiting(s->cluster, v == ORR_STUCK);
+    if (orr_engine_visit_early(&s->cluster->engine, s->story->early, "waits") == 0 &&
+        orr_progress_outstanding(&s->cluster->progress) == 0)
         orr_error("  this rank waits for nothing but the others");
-    if (v == ORR_STUCK) orr_stream_explain(orr_cluster.comm);
+    if (v == ORR_STUCK) orr_stream_explain(s->cluster->comm);
 }
 
 /* Whether nothing has moved here since this rank's last report. */
-static bool as_reported(const struct orr_engine_counts *c)
+static bool as_reported(const struct orr_stuck *s, const struct orr_engine_counts *c)
 {
-    return c->sent_messages == stuck.reported.sent_messages &&
-           c->received_messages == stuck.reported.received_messages;
+    return c->sent_messages == s->reported.sent_messages &&
+           c->received_messages == s->reported.received_messages;
 }
 
 /* Takes part in agreeing. sure: no unknown thread of this rank may act. */
-static enum orr_verdict agree(bool sure)
+static enum orr_verdict agree(struct orr_stuck *s, bool sure)
 {
     uint32_t wave, reported = UINT32_MAX;
     for (int i = 0; i < ROUNDS_PER_LOOK; i++) {
-        orr_progress_pass(&orr_cluster.progress);
-        if (orr_cluster.rank == 0) coordinate();
-        enum orr_verdict v = read_verdict(&wave);
-        struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
-        if (v == ORR_STUCK || (v == ORR_STUCK_PERHAPS && as_reported(&c))) return v;
-        if (c.bulk_receives > 0 || orr_load_relaxed(&orr_cluster.engine.unsent)) break;
-        if (orr_progress_may_call(&orr_cluster.progress)) break;
+        orr_progress_pass(&s->cluster->progress);
+        if (s->cluster->rank == 0) coordinate(s);
+        enum orr_verdict v = read_verdict(s, &wave);
+        struct orr_engine_counts c = orr_engine_get_counts(&s->cluster->engine);
+        if (v == ORR_STUCK || (v == ORR_STUCK_PERHAPS && as_reported(s, &c))) return v;
+        if (c.bulk_receives > 0 || orr_load_relaxed(&s->cluster->engine.unsent)) break;
+        if (orr_progress_may_call(&s->cluster->progress)) break;
         if (!orr_deadlock_still()) break; /* after counting: it holds for what is reported */
         if (wave != reported &&
-            orr_control_send(0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages, c.received_messages,
-                             sure ? wave : wave | unsure_bit, NULL, 0)) {
+            orr_control_send(s->controls, 0, ORR_CONTROL_REPORT, (int64_t)c.sent_messages,
+                             c.received_messages, sure ? wave : wave | unsure_bit, NULL, 0)) {
             reported = wave;
-            stuck.reported = c;
+            s->reported = c;
         }
         usleep(ROUND_US);
     }
     return ORR_MAY_MOVE;
 }
 
-static enum orr_verdict verdict(bool sure)
+/* What runs on the watching thread gets the table; it is not changed. */
+static struct orr_stuck *of_outside(const struct orr_deadlock_outside *self)
 {
+    return (struct orr_stuck *)self;
+}
+
+static enum orr_verdict verdict(const struct orr_deadlock_outside *self, bool sure)
+{
+    struct orr_stuck *s = of_outside(self);
     enum orr_verdict v = ORR_MAY_MOVE;
-    pthread_mutex_lock(&stuck.running);
-    if (stuck.active) v = agree(sure);
-    if (v != ORR_MAY_MOVE && !stuck.shown && !(v == ORR_STUCK_PERHAPS && stuck.shown_unsure)) show(v);
-    stuck.shown |= v == ORR_STUCK;
-    stuck.shown_unsure |= v == ORR_STUCK_PERHAPS;
-    pthread_mutex_unlock(&stuck.running);
+    pthread_mutex_lock(&s->running);
+    if (s->active) v = agree(s, sure);
+    if (v != ORR_MAY_MOVE && !s->shown && !(v == ORR_STUCK_PERHAPS && s->shown_unsure)) show(s, v);
+    s->shown |= v == ORR_STUCK;
+    s->shown_unsure |= v == ORR_STUCK_PERHAPS;
+    pthread_mutex_unlock(&s->running);
     return v;
 }
 
 /* Changes with every message of the program. */
-static uint64_t movement(void)
+static uint64_t movement(const struct orr_deadlock_outside *self)
 {
+    struct orr_stuck *s = of_outside(self);
     uint64_t sum = 0;
-    pthread_mutex_lock(&stuck.running);
-    if (stuck.active) {
-        struct orr_engine_counts c = orr_engine_get_counts(&orr_cluster.engine);
+    pthread_mutex_lock(&s->running);
+    if (s->active) {
+        struct orr_engine_counts c = orr_engine_get_counts(&s->cluster->engine);
         sum = c.sent_messages + c.received_messages + c.ended;
     }
-    pthread_mutex_unlock(&stuck.running);
+    pthread_mutex_unlock(&s->running);
     return sum;
 }
 
 struct holder {
+    const struct orr_stuck_story *story;
     const struct orr_data *handle;
     char *text;
     size_t bytes;
@@ -212,57 +198,71 @@ struct holder {
 static void look_at_message(const struct orr_request *r, void *arg)
 {
     struct holder *q = arg;
-    if (!q->found) q->found = stuck.story->holds(r, q->handle, q->text, q->bytes);
+    if (!q->found) q->found = q->story->holds(r, q->handle, q->text, q->bytes);
 }
 
 /* Data that a message holds: the program has not forgotten to release it. */
-static bool holder(struct orr_data *h, char *text, size_t bytes)
+static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes)
 {
-    struct holder q = { h, text, bytes, false };
-    pthread_mutex_lock(&stuck.running);
-    if (stuck.active) {
-        orr_engine_visit_unmatched(&orr_cluster.engine, look_at_message, &q);
-        orr_engine_visit_under_way(&orr_cluster.engine, look_at_message, &q);
+    struct orr_stuck *s = of_outside(self);
+    struct holder q = { .handle = h, .text = text, .bytes = bytes };
+    pthread_mutex_lock(&s->running);
+    q.story = s->story;
+    if (s->active) {
+        orr_engine_visit_unmatched(&s->cluster->engine, look_at_message, &q);
+        orr_engine_visit_under_way(&s->cluster->engine, look_at_message, &q);
     }
-    pthread_mutex_unlock(&stuck.running);
+    pthread_mutex_unlock(&s->running);
     return q.found;
 }
 
-static const struct orr_deadlock_outside outside = { movement, verdict, orr_guard_end, holder };
-
-int orr_stuck_start(const struct orr_stuck_story *story)
+static void end(const struct orr_deadlock_outside *self)
 {
-    if (orr_cluster.rank == 0) {
-        stuck.reports = orr_calloc((size_t)orr_cluster.size, sizeof *stuck.reports);
-        stuck.before = orr_calloc((size_t)orr_cluster.size, sizeof *stuck.before);
-        if (!stuck.reports || !stuck.before) {
-            orr_free(stuck.reports);
-            orr_free(stuck.before);
-            stuck.reports = stuck.before = NULL;
+    orr_guard_end(of_outside(self)->guard);
+}
+
+void orr_stuck_init(struct orr_stuck *s, struct orr_cluster *cl, struct orr_controls *controls,
+                    struct orr_guard *guard)
+{
+    s->outside = (struct orr_deadlock_outside){ movement, verdict, end, holder };
+    s->cluster = cl;
+    s->controls = controls;
+    s->guard = guard;
+}
+
+int orr_stuck_start(struct orr_stuck *s, const struct orr_stuck_story *story)
+{
+    if (s->cluster->rank == 0) {
+        s->reports = orr_calloc((size_t)s->cluster->size, sizeof *s->reports);
+        s->before = orr_calloc((size_t)s->cluster->size, sizeof *s->before);
+        if (!s->reports || !s->before) {
+            orr_free(s->reports);
+            orr_free(s->before);
+            s->reports = s->before = NULL;
             return -ENOMEM;
         }
     }
-    orr_control_listen(ORR_CONTROL_REPORT, ORR_CONTROL_DEADLOCK, heard);
-    stuck.wave = 0;
-    stuck.deadlocked = stuck.shown = stuck.shown_unsure = false;
-    pthread_mutex_lock(&stuck.running);
-    stuck.story = story;
-    stuck.active = true;
-    pthread_mutex_unlock(&stuck.running);
-    orr_deadlock_outside(&outside);
+    orr_control_listen(s->controls, ORR_CONTROL_REPORT, ORR_CONTROL_DEADLOCK, heard, s);
+    s->wave = 0;
+    s->deadlocked = s->shown = s->shown_unsure = false;
+    pthread_mutex_lock(&s->running);
+    s->story = story;
+    s->active = true;
+    pthread_mutex_unlock(&s->running);
+    orr_deadlock_outside(&s->outside);
     return 0;
 }
 
-void orr_stuck_stop(void)
+void orr_stuck_stop(struct orr_stuck *s)
 {
     orr_deadlock_outside(NULL);
-    pthread_mutex_lock(&stuck.running);
-    stuck.active = false;
-    pthread_mutex_unlock(&stuck.running);
-    orr_spin_lock(&stuck.lock);
-    struct report *reports = stuck.reports, *before = stuck.before;
-    stuck.reports = stuck.before = NULL;
-    orr_spin_unlock(&stuck.lock);
+    pthread_mutex_lock(&s->running);
+    s->active = false;
+    pthread_mutex_unlock(&s->running);
+    orr_spin_lock(&s->lock);
+    struct orr_stuck_report *reports = s->reports, *before = s->before;
+    s->reports = s->before = NULL;
+    orr_spin_unlock(&s->lock);
     orr_free(reports);
     orr_free(before);
 }

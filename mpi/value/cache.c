@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cache.c: see cache.h.
- * Threads: the thread that submits. Owns: whether the cache is on. Not here: the public functions
+ * Threads: the thread that submits. Owns: nothing. Not here: the public functions
  * (api/data.c). */
 #include "mpi/value/cache.h"
 
@@ -11,41 +11,39 @@
 #include "core/data/partition.h"
 #include "mpi/wire/cluster.h"
 
-static _Atomic bool on = true;
-
-void orr_cache_init(void)
+void orr_cache_init(struct orr_value *v)
 {
-    orr_store_relaxed(&on, orr_env_long(ORR_SETTING(STARPU_MPI_CACHE), 1, 0, 1) != 0);
+    orr_store_relaxed(&v->cache_on, orr_env_long(ORR_SETTING(STARPU_MPI_CACHE), 1, 0, 1) != 0);
 }
 
-bool orr_cache_is_on(void)
+bool orr_cache_is_on(struct orr_value *v)
 {
-    return orr_load_relaxed(&on);
+    return orr_load_relaxed(&v->cache_on);
 }
 
-void orr_cache_set(bool now_on)
+void orr_cache_set(struct orr_value *v, bool now_on)
 {
-    orr_store_relaxed(&on, now_on);
+    orr_store_relaxed(&v->cache_on, now_on);
 }
 
-bool orr_cache_received(struct orr_data *h)
+bool orr_cache_received(struct orr_value *v, struct orr_data *h)
 {
-    if (!orr_cache_is_on()) return false;
+    if (!orr_cache_is_on(v)) return false;
     bool had = h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE);
     h->mpi_flags |= ORR_MPI_RECEIVED;
     return had;
 }
 
-void orr_cache_made(struct orr_data *h)
+void orr_cache_made(struct orr_value *v, struct orr_data *h)
 {
-    if (orr_cache_is_on()) h->mpi_flags |= ORR_MPI_MADE;
+    if (orr_cache_is_on(v)) h->mpi_flags |= ORR_MPI_MADE;
 }
 
-bool orr_cache_sent(struct orr_data *h, int rank)
+bool orr_cache_sent(struct orr_value *v, struct orr_data *h, int rank)
 {
     struct orr_owned *o = orr_owned_of(h);
-    if (!orr_cache_is_on() || !o) return false;
-    bool failed, had = orr_rank_set_add(&o->sent, rank, orr_cluster.size, &failed);
+    if (!orr_cache_is_on(v) || !o) return false;
+    bool failed, had = orr_rank_set_add(&o->sent, rank, v->cluster->size, &failed);
     if (failed)
         orr_fatal("out of memory: what was sent of the data with tag %lld cannot be remembered, and the "
                   "ranks would disagree; "
@@ -146,5 +144,5 @@ static void flush_one(struct orr_owned *o, void *c)
 
 void orr_cache_flush_all(struct orr_comm *c)
 {
-    orr_owned_visit(flush_one, c);
+    orr_owned_visit(c->cluster->value, flush_one, c);
 }

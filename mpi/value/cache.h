@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cache.h: which ranks already hold the current value of a handle, counted alike by its owner and by each
  * receiver.
- * Threads: the thread that submits. Owns: whether the cache is on. Not here: the records (ownership.h),
- * transfers (exchange.c). A receiver's mark and the owner's mark for it are set and cleared at the same
- * places of the task stream: that is what lets both decide alone that no message is needed. */
+ * Threads: the thread that submits. Owns: nothing (struct orr_value knows whether it is on). Not here: the
+ * records (ownership.h), transfers (exchange.c). A receiver's mark and the owner's mark for it are set and
+ * cleared at the same places of the task stream: that is what lets both decide alone that no message is
+ * needed. */
 #ifndef ORR_MPI_CACHE_H
 #define ORR_MPI_CACHE_H
 
 #include "mpi/value/ownership.h"
+#include "mpi/value/value.h"
 
-void orr_cache_init(void); /* reads STARPU_MPI_CACHE */
-bool orr_cache_is_on(void);
-void orr_cache_set(bool on);
+void orr_cache_init(struct orr_value *v); /* reads STARPU_MPI_CACHE */
+bool orr_cache_is_on(struct orr_value *v);
+void orr_cache_set(struct orr_value *v, bool on);
 
 /* This rank is about to receive h: true when it holds the value already. */
-bool orr_cache_received(struct orr_data *h);
+bool orr_cache_received(struct orr_value *v, struct orr_data *h);
 /* This rank made the current value for h's owner. */
-void orr_cache_made(struct orr_data *h);
+void orr_cache_made(struct orr_value *v, struct orr_data *h);
 /* This rank is about to send h to rank, of the transport: true when that one holds it already. */
-bool orr_cache_sent(struct orr_data *h, int rank);
+bool orr_cache_sent(struct orr_value *v, struct orr_data *h, int rank);
 /* h is written by somebody at this place of the stream: every copy elsewhere is old. */
 void orr_cache_written(struct orr_data *h);
 /* Memory of this rank for a value that another one owns: taken by a receive or by a task that runs here; the

@@ -74,8 +74,10 @@ static int bring(struct orr_comm *c, struct orr_data *h, int node, bool sync, in
 {
     struct transfer t = input(c, h, node);
     if (t.part == RECEIVES)
-        return orr_cache_received(h) ? 0 : receive_from(c, h, t.peer, priority, NULL, NULL, true);
-    if (t.part == SENDS && !orr_cache_sent(h, orr_comm_peer(c, node)))
+        return orr_cache_received(c->cluster->value, h)
+                   ? 0
+                   : receive_from(c, h, t.peer, priority, NULL, NULL, true);
+    if (t.part == SENDS && !orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, node)))
         return send_to(c, h, node, sync, priority, true);
     return 0;
 }
@@ -107,10 +109,11 @@ static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int pr
     struct transfer t = output(c, owner, xrank);
     if (t.part == RECEIVES) {
         status = receive_from(c, h, xrank, priority, NULL, NULL, true);
-        if (!status) orr_cache_sent(h, orr_comm_peer(c, xrank)); /* it made the value: it has it */
+        if (!status)
+            orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, xrank)); /* it made the value: it has it */
     } else if (t.part == SENDS) {
         status = send_to(c, h, owner, false, priority, true);
-        if (!status) orr_cache_made(h);
+        if (!status) orr_cache_made(c->cluster->value, h);
     }
     return status;
 }
@@ -120,7 +123,7 @@ int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xra
     int status = 0;
     if (mode & STARPU_W && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)))
         status = after_write(c, h, xrank, priority);
-    if (orr_unlikely(h->mpi_flags & ORR_MPI_HELD) && xrank == c->rank && !orr_cache_is_on())
+    if (orr_unlikely(h->mpi_flags & ORR_MPI_HELD) && xrank == c->rank && !orr_cache_is_on(c->cluster->value))
         orr_cache_drop(h); /* the next task has it sent again */
     return status;
 }
@@ -173,10 +176,11 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
     if (status || h->mpi_rank == ORR_RANK_PER_NODE) return status;
     int source = orr_owned_source(c, h, node), me = c->rank;
     if (me != node)
-        return me == source && source != node && !orr_cache_sent(h, orr_comm_peer(c, node))
+        return me == source && source != node && !orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, node))
                    ? send_to(c, h, node, false, priority, false)
                    : 0;
     if (orr_owned_rank(c, h) != me) orr_cache_hold(h);
-    if (source == node || orr_cache_received(h)) return call_when_here(c, h, callback, arg);
+    if (source == node || orr_cache_received(c->cluster->value, h))
+        return call_when_here(c, h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg, false);
 }

@@ -2,15 +2,15 @@
 /* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the
  * program calls, so that tasks before and after see the right value; the engine is told that the request is
  * ready when the access is granted and the bytes are in main memory.
- * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: free
- * messages.
- * Not here: the protocol (engine.c). */
+ * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: its part of
+ * struct orr_value. Not here: the protocol (engine.c). */
 #include "mpi/value/message.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/data/interfaces/dense.h"
 #include "core/mem/node.h"
@@ -18,35 +18,31 @@
 #include "mpi/value/handle_payload.h"
 #include "mpi/live/stream.h"
 
-struct orr_messages orr_messages;
-
-static orr_spin free_lock; /* protects free_messages; leaf */
-static struct orr_message *free_messages;
-
-static struct orr_message *take_message(void)
+static struct orr_message *take_message(struct orr_value *v)
 {
-    orr_spin_lock(&free_lock);
-    struct orr_message *m = free_messages;
-    if (m) free_messages = m->next;
-    orr_spin_unlock(&free_lock);
+    orr_spin_lock(&v->free_lock);
+    struct orr_message *m = v->free_messages;
+    if (m) v->free_messages = m->next;
+    orr_spin_unlock(&v->free_lock);
     return m ? m : orr_malloc(sizeof *m);
 }
 
 void orr_message_free(struct orr_message *m)
 {
+    struct orr_value *v = m->cluster->value;
     if (orr_message_is_current(m)) orr_comm_drop(m->comm);
-    orr_spin_lock(&free_lock);
-    m->next = free_messages;
-    free_messages = m;
-    orr_spin_unlock(&free_lock);
+    orr_spin_lock(&v->free_lock);
+    m->next = v->free_messages;
+    v->free_messages = m;
+    orr_spin_unlock(&v->free_lock);
 }
 
-static void trim(void)
+static void trim(struct orr_value *v)
 {
-    orr_spin_lock(&free_lock);
-    struct orr_message *m = free_messages;
-    free_messages = NULL;
-    orr_spin_unlock(&free_lock);
+    orr_spin_lock(&v->free_lock);
+    struct orr_message *m = v->free_messages;
+    v->free_messages = NULL;
+    orr_spin_unlock(&v->free_lock);
     while (m) {
         struct orr_message *next = m->next;
         orr_free(m);
@@ -54,21 +50,26 @@ static void trim(void)
     }
 }
 
-void orr_messages_begin(bool counting)
+void orr_messages_begin(struct orr_value *v, bool counting)
 {
-    orr_store_relaxed(&orr_messages.failed, 0);
-    orr_store_relaxed(&orr_messages.counting, counting);
+    orr_store_relaxed(&v->failed, 0);
+    orr_messages_count(v, counting);
 }
 
-void orr_messages_end(void)
+void orr_messages_count(struct orr_value *v, bool counting)
 {
-    orr_add_relaxed(&orr_messages.session, 1u);
-    trim();
+    orr_store_relaxed(&v->counting, counting);
 }
 
-int orr_messages_take_failure(void)
+void orr_messages_end(struct orr_value *v)
 {
-    return atomic_exchange_explicit(&orr_messages.failed, 0, memory_order_relaxed);
+    orr_add_relaxed(&v->session, 1u);
+    trim(v);
+}
+
+int orr_messages_take_failure(struct orr_value *v)
+{
+    return atomic_exchange_explicit(&v->failed, 0, memory_order_relaxed);
 }
 
 static struct orr_message *of_request(struct orr_request *r)
@@ -265,7 +266,7 @@ static void take_failure(struct orr_message *m)
     if (s == -ECANCELED) return;
     say_failure(m);
     if (m->mode == STARPU_W && m->access.group != ORR_GROUP_NONE) orr_data_invalidate_copies(m->handle);
-    atomic_compare_exchange_strong_explicit(&orr_messages.failed, &none, s, memory_order_relaxed,
+    atomic_compare_exchange_strong_explicit(&m->cluster->value->failed, &none, s, memory_order_relaxed,
                                             memory_order_relaxed);
 }
 
@@ -323,7 +324,6 @@ static void done(struct orr_request *r)
 
 static int check(const struct orr_message_spec *s, const char *fn)
 {
-    if (!orr_cluster_check(fn)) return -ESHUTDOWN;
     if (!orr_data_valid(s->handle)) {
         orr_error("%s: %s; register the data first", fn,
                   s->handle ? "the handle is not a registered one" : "the handle is NULL");
@@ -350,8 +350,9 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
 {
     int status = check(s, fn);
     if (status) return status;
-    struct orr_mpi_progress *p = &s->comm->cluster->progress;
-    struct orr_message *m = take_message();
+    struct orr_cluster *cl = s->comm->cluster;
+    struct orr_mpi_progress *p = &cl->progress;
+    struct orr_message *m = take_message(cl->value);
     if (!m) {
         orr_error("%s: out of memory for a message", fn);
         return -ENOMEM;
@@ -361,12 +362,12 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     bool sends = s->kind == ORR_SEND;
     m->handle = s->handle;
     m->comm = s->comm;
-    m->cluster = s->comm->cluster;
+    m->cluster = cl;
     m->tag = s->tag;
     m->peer = s->peer;
     m->mode = sends ? STARPU_R : STARPU_W;
     m->detached = s->detached;
-    m->session = orr_load_relaxed(&orr_messages.session);
+    m->session = orr_load_relaxed(&cl->value->session);
     m->callback = s->callback;
     m->arg = s->arg;
     m->access.waiter.granted = granted;
@@ -381,7 +382,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.sync = s->sync;
     m->request.inferred = s->inferred;
     m->request.priority = s->priority;
-    m->request.uncounted = !orr_load_relaxed(&orr_messages.counting);
+    m->request.uncounted = !orr_load_relaxed(&cl->value->counting);
     m->request.done = done;
     m->request.make_room = make_room;
     orr_progress_begun(p);
@@ -393,7 +394,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
         return granted;
     }
     if (out) *out = m;
-    orr_engine_post(&s->comm->cluster->engine, &m->request, granted && prepare(m));
+    orr_engine_post(&cl->engine, &m->request, granted && prepare(m));
     orr_progress_pass(p);
     if (!s->will_wait) orr_progress_needed(p);
     return 0;
@@ -482,6 +483,7 @@ struct waiting_message {
 };
 
 struct waiting_messages {
+    const struct orr_cluster *cluster;
     struct waiting_message message[16];
     unsigned count, more;
 };
@@ -491,7 +493,7 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
 {
     struct waiting_messages *w = arg;
     const struct orr_message *m = (const struct orr_message *)a;
-    if (a->waiter.granted != granted) return;
+    if (a->waiter.granted != granted || m->cluster != w->cluster) return;
     if (w->count == sizeof w->message / sizeof w->message[0]) {
         w->more++;
         return;
@@ -506,9 +508,9 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
     if (orr_data_name(h, name, sizeof name)) snprintf(to->name, sizeof to->name, ", data %s", name);
 }
 
-static void describe_waiting(bool certain)
+static void describe_waiting(const struct orr_cluster *cl, bool certain)
 {
-    struct waiting_messages w = { .count = 0 };
+    struct waiting_messages w = { .cluster = cl };
     orr_data_visit_waiting(collect_waiting, &w);
     for (unsigned i = 0; i < w.count; i++) {
         const struct waiting_message *m = &w.message[i];

@@ -8,6 +8,7 @@
 
 #include "core/data/coherency.h"
 #include "mpi/live/stuck.h"
+#include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
 struct orr_message {
@@ -56,20 +57,16 @@ static inline bool orr_message_is_over(struct orr_message *m)
 {
     return orr_load_acquire(&m->over);
 }
-/* What holds for all messages; written by few calls, read by each message. */
-extern struct orr_messages {
-    ORR_ALIGNED_LINE _Atomic bool counting; /* the bytes of messages that are started now [any] */
-    _Atomic uint32_t session;               /* counts the ends of the layer [atomic] */
-    _Atomic int failed; /* status of the first that failed since it was asked for; 0: none [atomic] */
-} orr_messages;
 
-void orr_messages_begin(bool counting); /* the layer starts */
+void orr_messages_begin(struct orr_value *v, bool counting); /* the layer starts */
+/* Whether the bytes of messages that are started from now on are counted. */
+void orr_messages_count(struct orr_value *v, bool counting);
 /* Why the first message failed since this was asked for, or 0. */
-int orr_messages_take_failure(void);
+int orr_messages_take_failure(struct orr_value *v);
 /* Otherwise the layer was shut down since m was started, and m's communicator is gone. */
 static inline bool orr_message_is_current(const struct orr_message *m)
 {
-    return orr_likely(m->session == orr_load_relaxed(&orr_messages.session));
+    return orr_likely(m->session == orr_load_relaxed(&m->cluster->value->session));
 }
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
@@ -84,6 +81,6 @@ void orr_message_describe_early(const struct orr_match_node *n, const struct orr
 extern const struct orr_stuck_story orr_message_story;
 /* The layer ends: messages that were given up end later, without their communicator. The memory of free ones
  * is given back. */
-void orr_messages_end(void);
+void orr_messages_end(struct orr_value *v);
 
 #endif

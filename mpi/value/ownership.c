@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ownership.c: see ownership.h.
- * Threads: see ownership.h. Owns: the list of all records. Not here: the public functions (api/data.c). */
+ * Threads: see ownership.h. Owns: its part of struct orr_value. Not here: the public functions (api/data.c).
+ */
 #include "mpi/value/ownership.h"
 
 #include <starpu.h>
@@ -10,14 +11,9 @@
 #include "core/base/log.h"
 #include "mpi/wire/cluster.h"
 
-/* Protects all. Recursive: what orr_owned_visit calls may end the very handle it visits. */
-static pthread_mutex_t list_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static struct orr_owned *all;
-
-/* Bytes of copies that are old. A value that is received again and again, as at the edge of a stencil, keeps
+/* A copy that is old: a value that is received again and again, as at the edge of a stencil, keeps
  * its place: otherwise each step would pay for giving the memory back and having it again. What is kept stays
  * until it is used, flushed or unregistered: the program may have put a value of its own there meanwhile. */
-static _Atomic size_t old_bytes;
 enum { OLD_BYTES_MAX = 4 << 20 };
 
 /* ---- sets of ranks ---- */
@@ -84,7 +80,7 @@ bool orr_owned_forget_old(struct orr_owned *o)
 {
     size_t bytes = o->old_bytes;
     o->old_bytes = 0;
-    if (bytes) orr_sub_acq_rel(&old_bytes, bytes);
+    if (bytes) orr_sub_acq_rel(&o->value->old_bytes, bytes);
     return bytes > 0;
 }
 
@@ -92,36 +88,45 @@ bool orr_owned_keep_old(struct orr_owned *o, size_t bytes)
 {
     orr_owned_forget_old(o);
     if (!bytes) bytes = 1;
-    if (orr_add_relaxed(&old_bytes, bytes) + bytes > OLD_BYTES_MAX) {
-        orr_sub_acq_rel(&old_bytes, bytes);
+    if (orr_add_relaxed(&o->value->old_bytes, bytes) + bytes > OLD_BYTES_MAX) {
+        orr_sub_acq_rel(&o->value->old_bytes, bytes);
         return false;
     }
     o->old_bytes = bytes;
     return true;
 }
 
+void orr_owned_end_redux(struct orr_owned *o)
+{
+    if (!o->redux) return;
+    orr_comm_drop(o->redux->comm);
+    orr_free(o->redux);
+    o->redux = NULL;
+    o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
+}
+
 /* The handle ends. */
 static void forget(struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
+    struct orr_value *v = o->value;
     orr_owned_forget_old(o);
-    pthread_mutex_lock(&list_lock);
+    pthread_mutex_lock(&v->records_lock);
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
-    pthread_mutex_unlock(&list_lock);
+    pthread_mutex_unlock(&v->records_lock);
     orr_rank_set_clear(&o->sent);
     if (o->comm) orr_comm_drop(o->comm);
     for (struct orr_redirection *r = o->redirections, *next; r; r = next) {
         next = r->next;
         orr_free(r);
     }
-    if (o->redux_comm) orr_comm_drop(o->redux_comm);
-    orr_free(o->redux_map);
+    orr_owned_end_redux(o);
     orr_free(o);
     h->mpi = NULL;
 }
 
-struct orr_owned *orr_owned_get(struct orr_data *h)
+struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
     if (o) return o;
@@ -132,13 +137,14 @@ struct orr_owned *orr_owned_get(struct orr_data *h)
     }
     o->handle = h;
     o->tag = -1;
+    o->value = v;
     orr_data_hooks.forget = forget;
-    pthread_mutex_lock(&list_lock);
-    o->next = all;
-    o->prev = &all;
-    if (all) all->prev = &o->next;
-    all = o;
-    pthread_mutex_unlock(&list_lock);
+    pthread_mutex_lock(&v->records_lock);
+    o->next = v->records;
+    o->prev = &v->records;
+    if (o->next) o->next->prev = &o->next;
+    v->records = o;
+    pthread_mutex_unlock(&v->records_lock);
     h->mpi = o;
     return o;
 }
@@ -159,14 +165,14 @@ int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int nod
     return orr_owned_rank(c, h);
 }
 
-void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg)
+void orr_owned_visit(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg)
 {
-    pthread_mutex_lock(&list_lock);
-    for (struct orr_owned *o = all, *next; o; o = next) {
+    pthread_mutex_lock(&v->records_lock);
+    for (struct orr_owned *o = v->records, *next; o; o = next) {
         next = o->next;
         fn(o, arg);
     }
-    pthread_mutex_unlock(&list_lock);
+    pthread_mutex_unlock(&v->records_lock);
 }
 
 /* ---- what the log of insertions asks ---- */
@@ -182,25 +188,28 @@ static void look_at(struct orr_owned *o, void *arg)
 {
     struct search *s = arg;
     if (orr_stream_fold_tag(o->tag) != s->folded_tag) return;
-    int owner = orr_owned_rank(orr_cluster.comm, o->handle);
+    int owner = orr_owned_rank(o->value->cluster->comm, o->handle);
     s->tag = o->tag;
     s->found = true;
     s->owns |= owner == ORR_RANK_PER_NODE || owner == s->peer;
 }
 
-static bool find_tag(uint32_t folded_tag, int64_t *tag_out)
+static bool find_tag(void *v, uint32_t folded_tag, int64_t *tag_out)
 {
     struct search s = { .folded_tag = folded_tag };
-    orr_owned_visit(look_at, &s);
+    orr_owned_visit(v, look_at, &s);
     if (s.found) *tag_out = s.tag;
     return s.found;
 }
 
-static bool owns(uint32_t folded_tag, int peer)
+static bool owns(void *v, uint32_t folded_tag, int peer)
 {
     struct search s = { .folded_tag = folded_tag, .peer = peer };
-    orr_owned_visit(look_at, &s);
+    orr_owned_visit(v, look_at, &s);
     return s.owns;
 }
 
-const struct orr_stream_data orr_owned_stream_data = { find_tag, owns };
+struct orr_stream_data orr_owned_stream_data(struct orr_value *v)
+{
+    return (struct orr_stream_data){ find_tag, owns, v };
+}

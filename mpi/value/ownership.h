@@ -8,6 +8,7 @@
 
 #include "core/data/data.h"
 #include "mpi/live/stream.h"
+#include "mpi/value/value.h"
 #include "mpi/wire/comm.h"
 
 enum { ORR_RANK_UNKNOWN = -1, ORR_RANK_PER_NODE = -2, ORR_RANK_OUTSIDE = -3 };
@@ -44,17 +45,24 @@ struct orr_redirection {
     struct orr_redirection *next;
 };
 
+/* Contributions that wait to be gathered. */
+struct orr_redux_pending {
+    struct orr_comm *comm; /* on which they were inserted */
+    char map[];            /* one byte for each rank of it: whether that one contributed */
+};
+
 struct orr_owned {
     struct orr_data *handle;
     struct orr_comm *comm;
-    int64_t tag;                 /* -1: none */
-    struct orr_rank_set sent;    /* who holds the current value: ranks of the transport */
-    char *redux_map;             /* one byte for each rank of redux_comm, while contributions are pending */
-    struct orr_comm *redux_comm; /* on which they were inserted; NULL: none are pending */
+    int64_t tag;                     /* -1: none */
+    struct orr_rank_set sent;        /* who holds the current value: ranks of the transport */
+    struct orr_redux_pending *redux; /* NULL: no contributions are pending */
+    struct orr_value *value;         /* whose record it is [const] */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
     size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 */
 };
+_Static_assert(sizeof(struct orr_owned) <= 112, "a handle costs no more, whatever the number of ranks");
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
@@ -63,8 +71,8 @@ bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_
 void orr_rank_set_remove(struct orr_rank_set *s, int rank);
 void orr_rank_set_clear(struct orr_rank_set *s);
 
-/* h's record, made on first use; NULL when out of memory (said). */
-struct orr_owned *orr_owned_get(struct orr_data *h);
+/* h's record, made on first use, as one of v; NULL when out of memory (said). */
+struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h);
 static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
 {
     return h->mpi;
@@ -97,9 +105,11 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
 bool orr_owned_keep_old(struct orr_owned *o, size_t bytes);
 /* It gets a new value, or is given up: whether it was kept. */
 bool orr_owned_forget_old(struct orr_owned *o);
-/* What the log of insertions asks. */
-extern const struct orr_stream_data orr_owned_stream_data;
-/* Calls fn for every record; fn may end the one it is given, and no other. */
-void orr_owned_visit(void (*fn)(struct orr_owned *o, void *arg), void *arg);
+/* No contributions are pending any more. */
+void orr_owned_end_redux(struct orr_owned *o);
+/* What the log of insertions asks; v lasts longer. */
+struct orr_stream_data orr_owned_stream_data(struct orr_value *v);
+/* Calls fn for every record of v; fn may end the one it is given, and no other. */
+void orr_owned_visit(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg);
 
 #endif

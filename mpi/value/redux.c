@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/base/log.h"
 #include "core/task/redux.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
@@ -30,28 +31,20 @@ static bool has_methods(const struct orr_data *h)
 
 static int begin(struct orr_comm *c, struct orr_data *h, struct orr_owned *o)
 {
-    o->redux_map = orr_calloc((size_t)c->size, 1);
-    if (!o->redux_map) return -ENOMEM;
+    struct orr_redux_pending *p = orr_calloc(1, sizeof *p + (size_t)c->size);
+    if (!p) return -ENOMEM;
     orr_comm_hold(c);
-    o->redux_comm = c;
+    p->comm = c;
+    o->redux = p;
     h->mpi_flags |= ORR_MPI_REDUX;
     return 0;
-}
-
-static void end(struct orr_data *h, struct orr_owned *o)
-{
-    orr_free(o->redux_map);
-    o->redux_map = NULL;
-    if (o->redux_comm) orr_comm_drop(o->redux_comm);
-    o->redux_comm = NULL;
-    h->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
 }
 
 /* rank of c in the communicator of the contributions that are pending, or an error. */
 static int rank_of_pending(const struct orr_comm *c, const struct orr_owned *o, int rank)
 {
-    int r = o->redux_comm == c ? rank : orr_comm_rank_of(o->redux_comm, orr_comm_peer(c, rank));
-    if (r >= 0 && r < o->redux_comm->size) return r;
+    int r = o->redux->comm == c ? rank : orr_comm_rank_of(o->redux->comm, orr_comm_peer(c, rank));
+    if (r >= 0 && r < o->redux->comm->size) return r;
     orr_error("reduction of the data with tag %lld: rank %d contributes, and is not part of the communicator "
               "that the pending contributions were inserted on; call starpu_mpi_redux_data in between",
               (long long)o->tag, rank);
@@ -60,9 +53,9 @@ static int rank_of_pending(const struct orr_comm *c, const struct orr_owned *o, 
 
 static void note(struct orr_data *h, struct orr_owned *o, int rank)
 {
-    struct orr_comm *c = o->redux_comm;
-    if (o->redux_map[rank]) return;
-    o->redux_map[rank] = 1;
+    struct orr_comm *c = o->redux->comm;
+    if (o->redux->map[rank]) return;
+    o->redux->map[rank] = 1;
     if (rank != c->rank || orr_owned_rank(c, h) == rank) return;
     orr_cache_own(h);                 /* the memory here is that of the contribution until it is sent */
     starpu_data_invalidate_submit(h); /* the owner's value must not be counted a second time */
@@ -70,10 +63,10 @@ static void note(struct orr_data *h, struct orr_owned *o, int rank)
 
 int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank)
 {
-    struct orr_owned *o = orr_owned_get(h);
+    struct orr_owned *o = orr_owned_get(c->cluster->value, h);
     if (!o) return -ENOMEM;
     if (h->mpi_rank < 0) return 0; /* every rank's own */
-    int r = o->redux_comm ? 0 : begin(c, h, o);
+    int r = o->redux ? 0 : begin(c, h, o);
     if (r) return r;
     if (orr_owned_rank(c, h) == c->rank) /* what it sent is old as well: nobody has the value that will be */
         orr_cache_written(h);
@@ -104,7 +97,7 @@ static int build_tree(struct tree *t, const struct orr_comm *c, const struct orr
     t->ranks[0] = orr_owned_rank(c, h);
     t->count = 1;
     for (int r = 0; r < c->size; r++)
-        if (r != t->ranks[0] && o->redux_map[r]) t->ranks[t->count++] = r;
+        if (r != t->ranks[0] && o->redux->map[r]) t->ranks[t->count++] = r;
     long threshold = orr_env_long(ORR_SETTING(STARPU_MPI_REDUX_ARITY_THRESHOLD), 8, -1, 1 << 20);
     t->arity = arity > 1 ? arity : arity == 0 && threshold >= 0 && t->count > threshold ? 2 : t->count;
     t->mine = -1;
@@ -161,7 +154,7 @@ static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_da
 {
     if (!orr_comm_is_base(c) && !orr_load_acquire(&c->program_comm)) {
         peer = orr_comm_peer(c, peer);
-        c = orr_cluster.comm;
+        c = c->cluster->comm;
     }
     const struct orr_message_spec s = {
         .kind = kind, .handle = h, .comm = c, .peer = peer, .tag = tag, .priority = priority, .detached = true
@@ -202,7 +195,7 @@ static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o
                      int priority)
 {
     int status = 0, first = t->mine * t->arity + 1;
-    bool contributed = o->redux_map[c->rank];
+    bool contributed = o->redux->map[c->rank];
     if (!contributed && t->count > 1 && (t->mine > 0 || !has_value(h))) status = initialise(h, priority);
     for (int i = first; i < first + t->arity && i < t->count && !status; i++)
         status = add_child(c, h, o->tag, t->ranks[i], priority);
@@ -224,7 +217,7 @@ static bool all_are_in(const struct orr_comm *c, const struct orr_comm *pending,
 static int gather(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, int priority, int arity)
 {
     struct tree t;
-    struct orr_comm *pending = o->redux_comm;
+    struct orr_comm *pending = o->redux->comm;
     if (orr_owned_rank(pending, h) < 0) {
         orr_error("reduction of the data with tag %lld: its owner is no rank of the communicator on which "
                   "tasks contributed; insert them on one that the owner is part of",
@@ -249,9 +242,9 @@ static int gather(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, i
 int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity)
 {
     struct orr_owned *o = orr_owned_of(h);
-    if (o && o->redux_comm) {
+    if (o && o->redux) {
         int status = has_methods(h) ? gather(c, h, o, priority, arity) : -EINVAL;
-        end(h, o);
+        orr_owned_end_redux(o);
         return status;
     }
     if (orr_owned_rank(c, h) == c->rank || h->mpi_rank < 0 || !contributed_here(h)) return 0;
@@ -273,7 +266,7 @@ struct pending {
 static void collect(struct orr_owned *o, void *arg)
 {
     struct pending *p = arg;
-    if (!o->redux_comm || !orr_comm_includes(p->comm, o->redux_comm)) return;
+    if (!o->redux || !orr_comm_includes(p->comm, o->redux->comm)) return;
     if (p->count == p->room) {
         size_t room = p->room ? p->room * 2 : 16;
         struct orr_data **more = orr_realloc(p->handles, room * sizeof *more);
@@ -297,7 +290,7 @@ int orr_redux_gather_all(struct orr_comm *c)
 {
     struct pending p = { .comm = c };
     int status = 0;
-    orr_owned_visit(collect, &p);
+    orr_owned_visit(c->cluster->value, collect, &p);
     if (p.count) qsort(p.handles, p.count, sizeof *p.handles, by_tag);
     for (size_t i = 0; i < p.count && !status; i++) status = orr_redux_gather(c, p.handles[i], 0, 0);
     orr_free(p.handles);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tags.c: a sorted list of the ranges in use; the first gap that fits is taken.
- * Threads: any. Owns: the list. Not here: the public functions (api/data.c). */
+ * Threads: any. Owns: see tags.h. Not here: the public functions (api/data.c). */
 #include "mpi/value/tags.h"
 
 #include <errno.h>
@@ -9,36 +9,33 @@
 #include "core/base/log.h"
 #include "core/base/sync.h"
 
-struct range {
+struct orr_tag_range {
     int64_t first, count;
-    struct range *next;
+    struct orr_tag_range *next;
 };
 
-static orr_spin lock; /* protects ranges; leaf */
-static struct range *ranges;
-
 /* The place in the list for count more tags, and where they begin. */
-static struct range **find_gap(int64_t count, int64_t *first_out)
+static struct orr_tag_range **find_gap(struct orr_value *v, int64_t count, int64_t *first_out)
 {
-    struct range **p = &ranges;
+    struct orr_tag_range **p = &v->tags;
     *first_out = 0;
     for (; *p && (*p)->first - *first_out < count; p = &(*p)->next) *first_out = (*p)->first + (*p)->count;
     return p;
 }
 
-int64_t orr_tags_allocate(int64_t count)
+int64_t orr_tags_allocate(struct orr_value *v, int64_t count)
 {
     if (count <= 0) {
         orr_error("starpu_mpi_tags_allocate: %lld tags cannot be allocated; ask for at least 1",
                   (long long)count);
         return -EINVAL;
     }
-    struct range *r = orr_malloc(sizeof *r);
+    struct orr_tag_range *r = orr_malloc(sizeof *r);
     if (!r) return -ENOMEM;
-    orr_spin_lock(&lock);
-    struct range **p = find_gap(count, &r->first);
+    orr_spin_lock(&v->tags_lock);
+    struct orr_tag_range **p = find_gap(v, count, &r->first);
     if (r->first > INT64_MAX - count) {
-        orr_spin_unlock(&lock);
+        orr_spin_unlock(&v->tags_lock);
         orr_free(r);
         orr_error("starpu_mpi_tags_allocate: no %lld tags are left", (long long)count);
         return -EINVAL;
@@ -47,39 +44,39 @@ int64_t orr_tags_allocate(int64_t count)
     r->count = count;
     r->next = *p;
     *p = r;
-    orr_spin_unlock(&lock);
+    orr_spin_unlock(&v->tags_lock);
     return first;
 }
 
-void orr_tags_free(int64_t first)
+void orr_tags_free(struct orr_value *v, int64_t first)
 {
-    orr_spin_lock(&lock);
-    struct range **p = &ranges, *r;
+    orr_spin_lock(&v->tags_lock);
+    struct orr_tag_range **p = &v->tags, *r;
     while (*p && (*p)->first != first) p = &(*p)->next;
     r = *p;
     if (r) *p = r->next;
-    orr_spin_unlock(&lock);
+    orr_spin_unlock(&v->tags_lock);
     if (!r) orr_error("starpu_mpi_tags_free: no tags from %lld on were allocated", (long long)first);
     orr_free(r);
 }
 
-int64_t orr_tags_next(void)
+int64_t orr_tags_next(struct orr_value *v)
 {
     int64_t first;
-    orr_spin_lock(&lock);
-    find_gap(1, &first);
-    orr_spin_unlock(&lock);
+    orr_spin_lock(&v->tags_lock);
+    find_gap(v, 1, &first);
+    orr_spin_unlock(&v->tags_lock);
     return first;
 }
 
-void orr_tag_ranges_fini(void)
+void orr_tag_ranges_fini(struct orr_value *v)
 {
-    orr_spin_lock(&lock);
-    struct range *r = ranges;
-    ranges = NULL;
-    orr_spin_unlock(&lock);
+    orr_spin_lock(&v->tags_lock);
+    struct orr_tag_range *r = v->tags;
+    v->tags = NULL;
+    orr_spin_unlock(&v->tags_lock);
     while (r) {
-        struct range *next = r->next;
+        struct orr_tag_range *next = r->next;
         orr_free(r);
         r = next;
     }

@@ -5,11 +5,13 @@
 #ifndef ORR_MPI_CLUSTER_H
 #define ORR_MPI_CLUSTER_H
 
-#include "core/base/log.h"
 #include "core/base/sync.h"
 #include "mpi/wire/comm.h"
 #include "mpi/wire/engine.h"
 #include "mpi/wire/progress.h"
+
+struct orr_streams; /* of rooms above: only the places for them are here */
+struct orr_value;
 
 struct orr_cluster {
     bool started;      /* [const while running] */
@@ -17,15 +19,10 @@ struct orr_cluster {
     bool free_threads; /* MPI lets any thread call it at any time [const while running] */
     struct orr_engine engine;
     struct orr_comms comms;
-    struct orr_comm *comm; /* that communicator [const] */
+    struct orr_comm *comm;       /* that communicator [const] */
+    struct orr_streams *streams; /* [const] live/stream.h */
+    struct orr_value *value;     /* [const] value/value.h */
     struct orr_mpi_progress progress;
 };
-
-extern struct orr_cluster orr_cluster;
-
-/* Says that fn was called before init, if so. */
-#define orr_cluster_check(fn)                                                                                \
-    (orr_likely(orr_cluster.started) ||                                                                      \
-     (orr_error("%s: the MPI layer is not running; call starpu_mpi_init_conf first", (fn)), false))
 
 #endif

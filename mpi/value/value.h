@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* value.h: what the room keeps for one cluster.
+ * Threads: any; fields say more. Owns: struct orr_value; each part is for the file named there alone. Not
+ * here: what is kept of a handle (ownership.h).
+ * It lives longer than the layer: data, and messages that were given up, do as well. */
+#ifndef ORR_MPI_VALUE_H
+#define ORR_MPI_VALUE_H
+
+#include <stddef.h>
+
+#include "core/base/sync.h"
+#include "mpi/wire/cluster.h"
+
+struct orr_message;
+struct orr_owned;
+struct orr_tag_range;
+
+/* Begins as ORR_VALUE_INITIALIZER: the program may name data before the layer starts. */
+struct orr_value {
+    struct orr_cluster *cluster; /* [const] */
+    /* message.c: written by few calls, read by each message */
+    ORR_ALIGNED_LINE _Atomic bool counting; /* the bytes of messages that are started now [any] */
+    _Atomic uint32_t session;               /* counts the ends of the layer [atomic] */
+    _Atomic int failed;    /* status of the first that failed since it was asked for; 0: none [atomic] */
+    _Atomic bool cache_on; /* cache.c [any] */
+    ORR_ALIGNED_LINE orr_spin free_lock; /* protects free_messages; leaf */
+    struct orr_message *free_messages;
+    /* ownership.c: protects records; recursive: what orr_owned_visit calls may end the very handle */
+    pthread_mutex_t records_lock;
+    struct orr_owned *records;
+    _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
+    /* tags.c */
+    orr_spin tags_lock; /* protects tags; leaf */
+    struct orr_tag_range *tags;
+};
+
+#define ORR_VALUE_INITIALIZER                                                                                \
+    {                                                                                                        \
+        .cache_on = true, .records_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP                             \
+    }
+
+/* Each start: borrows the cluster, which knows v from then on. */
+static inline void orr_value_attach(struct orr_value *v, struct orr_cluster *cl)
+{
+    v->cluster = cl;
+    cl->value = v;
+}
+
+#endif
