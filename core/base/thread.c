@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/recorder.h"
 
 _Thread_local struct orr_thread *orr_thread_own __attribute__((tls_model("initial-exec")));
 
@@ -58,6 +59,7 @@ static void keep_counters(struct orr_thread *t)
 static void unregister(void *record)
 {
     struct orr_thread *t = record;
+    orr_recorders_let_go(t);
     orr_slab_flush(t->caches);
     pthread_mutex_lock(&registry);
     keep_counters(t);
