@@ -4,3 +4,4 @@ liborrery_la_SOURCES += drivers/builtin.c drivers/libraries.c
 liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
 liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h drivers/sim/faults.c drivers/sim/faults.h
+liborrery_la_SOURCES += drivers/sim/store.c

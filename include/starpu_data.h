@@ -286,13 +286,13 @@ unsigned starpu_data_is_on_node_excluding_prefetch(starpu_data_handle_t handle, 
  * device copies are the first to be written back and evicted. Does not block. */
 void starpu_data_wont_use(starpu_data_handle_t handle);
 
-/* Returns 1 if `node` is a device and its copy may be evicted now, whatever `is_prefetch` says; else 0. For
- * policies. */
+/* Returns 1 if the copy on `node` is in memory that the library took and can take back, and nobody uses it
+ * now, whatever `is_prefetch` says; else 0. For policies. */
 int starpu_data_can_evict(starpu_data_handle_t handle, unsigned node, enum starpu_is_prefetch is_prefetch);
 
 /* Tries to evict the copy on `node`, writing it back first when it is the only one. Returns 0, also when
  * there is none, and while the writing back goes on; -1 when it is in use, or cannot be evicted (in main
- * memory, say). */
+ * memory without a store below it, or the program's own). */
 int starpu_data_evict_from_node(starpu_data_handle_t handle, unsigned node);
 
 /* Sets the memory nodes (bit n is node n) to which the data is written through after every write from now
@@ -338,10 +338,10 @@ void starpu_data_set_default_sequential_consistency_flag(unsigned flag);
 /* Returns the flag that data registered now gets, 1 or 0. At any time. */
 unsigned starpu_data_get_default_sequential_consistency_flag(void);
 
-/* ---- Out of core: no effect ---- */
+/* ---- Out of core ---- */
 
-/* Says whether the data may be moved from main memory to a disk. Kept for programs, without effect: this
- * version has no disks. 0 at first. */
+/* Says whether the data may be moved from main memory to a store below it (1, the default), if main memory
+ * has a limit and there is a store. The program's own memory is never moved. */
 void starpu_data_set_ooc_flag(starpu_data_handle_t handle, unsigned flag);
 
 /* Returns what the data has, 1 or 0. */

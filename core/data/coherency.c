@@ -56,21 +56,25 @@ static int source_in_layout(struct orr_data *h, unsigned dst)
     return -1;
 }
 
-/* The place of the best valid copy for dst, or -1. Main memory first; else one from which there is a direct
- * way. */
+/* How far the copy on a node is from dst: main memory is near, and nearest dst's own; a store is far. */
+static int distance(unsigned n, unsigned dst)
+{
+    if (n == orr_node_main_of(dst)) return 0;
+    if (orr_node_is_cpu(n)) return 1;
+    return (orr_node_evicts(n) ? 2 : 3) + (orr_nodes_reach(n, dst) ? 0 : 2);
+}
+
+/* The place of the best valid copy for dst, or -1. */
 int orr_transfer_source_locked(struct orr_data *h, unsigned dst)
 {
     int ready = orr_unlikely(h->formats) ? source_in_layout(h, dst) : -1;
     if (ready >= 0) return ready;
-    unsigned main_memory = orr_node_main_of(dst);
-    if (h->replicates[main_memory].state != ORR_INVALID) return (int)main_memory;
-    int any = -1;
+    int best = -1;
     for (unsigned n = 0; n < h->nnodes; n++) {
         if (h->replicates[n].state == ORR_INVALID || n == dst) continue;
-        if (orr_nodes_reach(n, dst)) return (int)n;
-        any = (int)n;
+        if (best < 0 || distance(n, dst) < distance((unsigned)best, dst)) best = (int)n;
     }
-    return any;
+    return best;
 }
 
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
@@ -416,7 +420,7 @@ void orr_data_invalidate_copies(struct orr_data *h)
         r->state = ORR_INVALID;
         r->writing = false;
         if (!r->allocated || !r->ours || n >= nodes) continue;
-        out[n] = r->chunk ? &r->chunk->out : &ram; /* only main memory has none */
+        out[n] = r->chunk ? &r->chunk->out : &ram; /* one at most has none: orr_node_lists */
         orr_eviction_begin_locked(out[n], h, n);
     }
     orr_spin_unlock(&h->queue.lock);

@@ -80,7 +80,8 @@ struct orr_data {
     /* line 2 */
     ORR_ALIGNED_LINE bool initialized; /* somebody wrote, or it was registered with memory [lock] */
     bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
-    bool is_not_important, ooc;
+    bool is_not_important;
+    bool ooc; /* may leave main memory for a store [lock] */
     uint8_t reading_stopped;
     bool end_taken, end_due; /* `end` is in use; starpu_data_unregister_submit comes after that [lock] */
     uint32_t wt_mask;        /* write-through nodes */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eviction.c: finding room on a device's memory: the copies used longest ago make place, dirty ones are
- * written back first.
- * Threads: any. Owns: the order of eviction. Not here: who waits for memory (hungry.c); main memory, from
- * which nothing is evicted; the copies themselves (transfer.c). */
+/* eviction.c: finding room on a node: the copies used longest ago make place, dirty ones go to the node below
+ * first, from a device to main memory and from there to a store.
+ * Threads: any. Owns: the order of eviction. Not here: who waits for memory (hungry.c); the program's own
+ * memory, which is never taken; the copies themselves (transfer.c). */
 #include <errno.h>
 #include <string.h>
 
@@ -102,9 +102,16 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
     return waiters;
 }
 
+/* Whether c's copy may ever leave the node. Multiformat data stay in main memory, which alone has room for
+ * all of their layouts. Called with the handle's lock held. */
+static bool may_leave(const struct orr_chunk *c, unsigned node)
+{
+    return !orr_node_is_cpu(node) || (c->handle->ooc && !c->handle->formats);
+}
+
 /* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
- * lock held. The copy is pinned at once, other than for transfers to a device:
- * nobody waits for main memory. */
+ * lock held. The copy is pinned at once, other than for transfers upwards: so nobody else begins to throw it
+ * out, and what it waits for is further down. */
 static bool begin_write_back_locked(struct orr_chunk *c, unsigned node, bool evict_after)
 {
     struct orr_data *h = c->handle;
@@ -127,11 +134,10 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
     bool busy = r->users > 0 || r->incoming || (r->allocated && !c), evict = false, write = false;
     if (!busy && c) {
         write = only_valid(h, node);
-        if (write)
-            busy = !begin_write_back_locked(c, node, true);
-        else
-            orr_eviction_begin_locked(&c->out, h, node);
-        evict = !write;
+        busy = !may_leave(c, node) || (write && !orr_node_evicts(node)) ||
+               (write && !begin_write_back_locked(c, node, true));
+        evict = !busy && !write;
+        if (evict) orr_eviction_begin_locked(&c->out, h, node);
     }
     orr_spin_unlock(&h->queue.lock);
     if (busy) return -EBUSY;
@@ -170,7 +176,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
 {
     struct orr_replicate *r = &c->handle->replicates[node];
     bool dirty = only_valid(c->handle, node);
-    if (r->users == 1 && c->handle->replicates[orr_node_below(node)].incoming == &c->out) { /* a write-back */
+    if (r->users == 1 && c->handle->replicates[c->out.dst].incoming == &c->out) { /* a write-back */
         v->leaving = true;
         v->bytes += c->bytes;
         return;
@@ -179,6 +185,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
         v->in_use = true;
         return;
     }
+    if (!may_leave(c, node) || (dirty && !orr_node_evicts(node))) return;
     if (gently && (dirty || (r->state != ORR_INVALID && !c->unwanted))) return;
     if (!dirty) {
         orr_eviction_begin_locked(&c->out, c->handle, node);
@@ -267,20 +274,25 @@ void orr_memory_tidy(unsigned node)
     orr_memory_feed(node);
 }
 
+/* The value of data that is nowhere else goes with the node; but main memory stays. */
+static void forget_chunk(struct orr_chunk *c, unsigned node)
+{
+    struct orr_data *h = c->handle;
+    struct orr_replicate *r = &h->replicates[node];
+    if (node != orr_node_home()) {
+        if (only_valid(h, node)) h->initialized = false;
+        h->ops->free_data_on_node(r->interface, node);
+        r->state = ORR_INVALID;
+        r->allocated = r->ours = false;
+    }
+    orr_free(orr_chunk_detach_locked(r, node));
+}
+
 void orr_transfers_fini(void)
 {
-    for (unsigned n = 1; n < STARPU_MAXNODES; n++) {
+    for (unsigned n = 0; n < STARPU_MAXNODES; n++) {
         struct orr_memory *m = &orr_memories[n];
-        while (m->first) {
-            struct orr_chunk *c = m->first;
-            struct orr_replicate *r = &c->handle->replicates[n];
-            if (only_valid(c->handle, n)) c->handle->initialized = false; /* its value goes with the device */
-            c->handle->ops->free_data_on_node(r->interface, n);
-            r->state = ORR_INVALID;
-            r->allocated = r->ours = false;
-            orr_chunk_detach_locked(r, n);
-            orr_free(c);
-        }
+        while (m->first) forget_chunk(m->first, n);
         memset(m, 0, sizeof *m);
     }
     orr_store_release(&orr_transfers_started, NULL);

@@ -82,6 +82,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     h->replicates = (struct orr_replicate *)(h + 1);
     char *itf = (char *)(h->replicates + nodes);
     for (unsigned n = 0; n < nodes; n++, itf += itf_bytes) h->replicates[n].interface = itf;
+    h->ooc = true;
     h->mpi_rank = -1;
     h->mpi_tag = UINT32_MAX;
     h->root = h;

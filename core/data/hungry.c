@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hungry.c: transfers that wait for memory of a device.
+/* hungry.c: transfers that wait for memory of a node that evicts: a device, main memory above a store.
  * Threads: any; one at a time serves a node. Owns: the lists of the hungry, in orr_memories. Not here: which
  * copies make place (eviction.c), the transfers themselves (transfer.c), whose turn it is to load
  * (core/worker/inputs.c).
  *
- * Who holds memory of a device while waiting for something, and why that ends:
+ * Who holds memory of such a node while waiting for something, and why that ends:
  *
  * - A transfer without memory holds nothing, and waits for memory: see below.
  * - A transfer with memory holds its destination, and then its source, and waits for copies, which end.
- * - One by way of main memory holds its destination, and waits for another transfer: to main memory, where
- *   nobody waits for memory. A write-back holds its source and waits for the same.
+ * - One by way of main memory holds its destination, and waits for another transfer, to main memory; a
+ *   write-back holds its source, and waits for memory of the node below. So who waits for memory while
+ * holding some waits further down the tree of nodes than it holds: it ends as the lowest node ends, which is
+ * main memory without a store, or the store. There nobody waits: there is room, or there is none.
  * - A task that is loading holds the inputs that have come, and waits for memory for the others: it gives
  *   them back if others need them.
  * - A task that is loaded holds all its inputs, and waits for its worker, which needs no more for it.
@@ -151,10 +153,13 @@ static void refuse(struct orr_transfer *t)
         char label[64];
         struct orr_node *n = &orr_nodes[t->dst];
         orr_error("data %s of %zu bytes does not fit in memory node %u (%s) beside what is in use there (%zu "
-                  "of %zu bytes); use "
-                  "smaller pieces, or a worker with more memory",
+                  "of %zu bytes); %s",
                   orr_data_label(t->handle, label, sizeof label), t->bytes, t->dst, n->name,
-                  orr_load_relaxed(&n->used_bytes), n->limit_bytes);
+                  orr_load_relaxed(&n->used_bytes), n->limit_bytes,
+                  orr_node_is_cpu(t->dst)
+                      ? "nor can that go to the store; raise the limit of main memory, or "
+                        "give the store more room"
+                      : "use smaller pieces, or a worker with more memory");
     }
     orr_transfer_finish(t, -ENOMEM);
 }
@@ -478,7 +483,7 @@ uint64_t orr_transfers_movement(void)
 unsigned orr_starving_list(struct orr_starving *out, unsigned max)
 {
     unsigned count = 0;
-    for (unsigned n = 1; n < orr_node_count; n++) {
+    for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
         orr_spin_lock(&m->lock);
         for (int u = ORR_URGENCIES - 1; u > ORR_PREFETCH; u--)

@@ -328,7 +328,7 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
 static void release_children(struct orr_data_block *plan)
 {
     void *at = main_pointer(plan->parent);
-    bool moved = at != plan->placed_at;
+    bool moved = at != plan->placed_at || orr_node_evicts(orr_node_home()); /* all of it may have moved */
     plan->placed_at = at;
     for (unsigned i = 0; i < plan->count; i++) place(plan, i, moved);
     for (unsigned i = 0; i < plan->count; i++) {

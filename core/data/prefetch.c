@@ -45,7 +45,7 @@ static bool check(struct orr_data *h, unsigned node, const char *fn)
 static void mark_unwanted(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
-    for (unsigned n = 1; n < h->nnodes; n++)
+    for (unsigned n = 0; n < h->nnodes; n++)
         if (h->replicates[n].chunk && h->replicates[n].users == 0)
             orr_chunk_touch_locked(&h->replicates[n], n, true);
     orr_spin_unlock(&h->queue.lock);
@@ -272,7 +272,10 @@ void starpu_data_set_wt_mask(starpu_data_handle_t h, uint32_t wt_mask)
 
 void starpu_data_set_ooc_flag(starpu_data_handle_t h, unsigned flag)
 {
-    if (check(h, 0, "starpu_data_set_ooc_flag")) h->ooc = flag != 0;
+    if (!check(h, 0, "starpu_data_set_ooc_flag")) return;
+    orr_spin_lock(&h->queue.lock);
+    h->ooc = flag != 0;
+    orr_spin_unlock(&h->queue.lock);
 }
 
 unsigned starpu_data_get_ooc_flag(starpu_data_handle_t h)

@@ -101,8 +101,10 @@ static void choose_source(struct orr_transfer *t)
 static void say_full(struct orr_data *h, unsigned node)
 {
     char label[64];
-    orr_error("data %s does not fit in main memory (its limit: %zu bytes, in use: %zu)",
-              orr_data_label(h, label, sizeof label), orr_nodes[node].limit_bytes,
+    orr_error("data %s does not fit in memory node %u (%s; its limit: %zu bytes, in use: %zu), and no node "
+              "is below it "
+              "to which other data could go",
+              orr_data_label(h, label, sizeof label), node, orr_nodes[node].name, orr_nodes[node].limit_bytes,
               orr_load_relaxed(&orr_nodes[node].used_bytes));
 }
 
@@ -171,7 +173,7 @@ int orr_transfer_allocate(struct orr_transfer *t)
     struct orr_data *h = t->handle;
     struct orr_replicate *r = &h->replicates[t->dst];
     struct orr_chunk *c = NULL;
-    if (orr_node_evicts(t->dst) && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
+    if (orr_node_lists(t->dst) && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
     starpu_ssize_t bytes = h->ops->allocate_data_on_node(r->interface, t->dst);
     if (bytes < 0) {
         orr_free(c);
@@ -189,6 +191,22 @@ int orr_transfer_allocate(struct orr_transfer *t)
     return 0;
 }
 
+/* Where nothing is below: at once, or not at all. What other nodes have as well makes room, if it is known.
+ */
+static int allocate_now(struct orr_transfer *t)
+{
+    struct orr_own_set own = { NULL, 0 };
+    enum orr_outcome o = ORR_FREED;
+    int r;
+    while ((r = orr_transfer_allocate(t)) != 0 && orr_node_lists(t->dst) && o == ORR_FREED) {
+        struct orr_aftermath after = { NULL, NULL };
+        o = orr_memory_reclaim(
+            t->dst, &own, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 1, false, &after);
+        orr_aftermath_run(&after, t->dst);
+    }
+    return r;
+}
+
 static void find_memory(struct orr_transfer *t)
 {
     if (t->handle->replicates[t->dst].allocated) { /* changed only by the transfer to the node, which is t */
@@ -199,7 +217,7 @@ static void find_memory(struct orr_transfer *t)
         orr_memory_ask(t);
         return;
     }
-    int r = orr_transfer_allocate(t);
+    int r = allocate_now(t);
     if (r == 0) {
         start_copy(t);
         return;
@@ -397,6 +415,13 @@ static void tell_not_converted(struct orr_fetch *waiters, int status)
     }
 }
 
+/* A copy that nodes above were waiting for did not come down: they look again. */
+static void feed_above(unsigned below)
+{
+    for (unsigned n = 0; n < orr_node_count; n++)
+        if (orr_node_below(n) == (int)below) orr_memory_feed(n);
+}
+
 void orr_transfer_finish(struct orr_transfer *t, int status)
 {
     unsigned dst = t->dst;
@@ -415,6 +440,7 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
     if (src >= 0) orr_memory_feed((unsigned)src);
+    if (status) feed_above(dst);
     orr_transfers_count(-1);
 }
 

@@ -28,6 +28,7 @@ bool orr_nodes_reach(unsigned src, unsigned dst)
 {
     const struct orr_node_ops *from = orr_nodes[src].ops, *to = orr_nodes[dst].ops;
     if (!from || !to || src == dst) return true;
+    if (orr_nodes[src].role == ORR_STORE || orr_nodes[dst].role == ORR_STORE) return false;
     return to->reaches && to->reaches(src, dst);
 }
 

@@ -39,8 +39,9 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
 {
     struct orr_node *node = &orr_nodes[n];
     node->kind = kind;
-    node->role = ops ? ORR_DEVICE_MEMORY : ORR_MAIN_MEMORY;
-    node->below = ops ? STARPU_MAIN_RAM : -1;
+    node->role = !ops ? ORR_MAIN_MEMORY : orr_kind_of_memory(kind) ? ORR_DEVICE_MEMORY : ORR_STORE;
+    node->main_memory = ops ? STARPU_MAIN_RAM : (uint8_t)n;
+    node->below = node->role == ORR_DEVICE_MEMORY ? STARPU_MAIN_RAM : -1;
     node->devid = devid;
     node->ops = ops;
     node->limit_bytes = limit;
@@ -53,7 +54,7 @@ static size_t main_memory_limit(void)
 {
     for (unsigned i = 0; i < sizeof env_limits / sizeof env_limits[0]; i++)
         if (orr_env_string(&orr_settings[env_limits[i]]))
-            return (size_t)orr_env_long(&orr_settings[env_limits[i]], 0, 0, LONG_MAX >> 20) << 20;
+            return (size_t)(orr_env_double(&orr_settings[env_limits[i]], 0, 0, 1e12) * 1048576.);
     return 0;
 }
 
@@ -67,6 +68,14 @@ void orr_nodes_init(void)
     orr_node_count = 1;
 }
 
+/* Data leave main memory for the first store that there is. */
+static void put_below_main_memory(unsigned store)
+{
+    for (unsigned n = 0; n < store; n++)
+        if (orr_nodes[n].role == ORR_MAIN_MEMORY && orr_nodes[n].below < 0)
+            orr_nodes[n].below = (int8_t)store;
+}
+
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name)
 {
@@ -78,12 +87,22 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
     unsigned n = orr_node_count;
     node_set(n, kind, devid, ops, limit_bytes, name);
     orr_node_count = n + 1;
+    if (orr_nodes[n].role == ORR_STORE) put_below_main_memory(n);
     return (int)n;
+}
+
+int orr_stores_open(void)
+{
+    int r = 0;
+    for (int i = 0; orr_stores[i] && r == 0; i++) r = orr_stores[i]->open();
+    return r;
 }
 
 void orr_nodes_fini(void)
 {
+    for (int i = 0; orr_stores[i]; i++) orr_stores[i]->close();
     for (unsigned n = 1; n < orr_node_count; n++) memset(&orr_nodes[n], 0, sizeof orr_nodes[n]);
+    orr_nodes[STARPU_MAIN_RAM].below = -1;
     orr_node_count = orr_node_count ? 1 : 0;
     orr_recycle_fini();
 }

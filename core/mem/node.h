@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.h: the tree of memory nodes: main memory (node 0), the memories of devices; allocating on them and
- * copying between them.
+/* node.h: the tree of memory nodes: main memory (node 0), the memories of devices above it, stores below it;
+ * allocating on them and copying between them.
  * Threads: registration at start-up by the main thread; the rest any. Owns: the table of nodes
  * and their accounting. Not here: what is valid where (core/data/coherency.h), how fast a link is
  * (core/perf/bus.h).
@@ -54,12 +54,21 @@ struct orr_node_ops {
                     unsigned dst_node); /* between two devices without main memory; NULL: never */
 };
 
-enum orr_node_role { ORR_MAIN_MEMORY, ORR_DEVICE_MEMORY };
+/* What opens stores at start-up. The list ends with NULL (drivers/builtin.c). Main thread, before workers
+ * start and after they stopped. */
+struct orr_store_ops {
+    int (*open)(void);   /* registers its nodes: 0, also when there are none, or -errno */
+    void (*close)(void); /* also when it was not opened */
+};
+extern const struct orr_store_ops *const orr_stores[];
+
+enum orr_node_role { ORR_MAIN_MEMORY, ORR_DEVICE_MEMORY, ORR_STORE };
 
 struct orr_node {
     enum starpu_node_kind kind;
     uint8_t role; /* enum orr_node_role */
     int8_t below; /* the node where data go that make room here; -1: none, and what is full stays full */
+    uint8_t main_memory; /* the nearest */
     int devid;
     const struct orr_node_ops *ops; /* NULL for main memory */
     size_t limit_bytes;             /* 0: none */
@@ -73,10 +82,13 @@ extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coheren
 
 /* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM and its relatives. */
 void orr_nodes_init(void);
-/* The new node's number, or -ENOSPC. Main thread, before workers start. */
+/* The new node's number, or -ENOSPC. What is no memory of a kind of devices (kind.h) is a store, below main
+ * memory; the others are above. Main thread, before workers start. */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name);
-/* Forgets all nodes but main memory. Main thread, after workers stopped. */
+/* Opens all stores (orr_stores), after devices: 0 or -errno. */
+int orr_stores_open(void);
+/* Closes the stores, and forgets all nodes but main memory. Main thread, after workers stopped. */
 void orr_nodes_fini(void);
 
 /* ---- questions to the tree; of a node that there is ---- */
@@ -105,18 +117,23 @@ static inline bool orr_node_evicts(unsigned node)
     return orr_nodes[node].below >= 0;
 }
 
+/* Whether data's memory there is on a list (orr_memory), to be taken back: where data make room, and where
+ * nothing is left at the end; so not in main memory as long as nothing is below it. */
+static inline bool orr_node_lists(unsigned node)
+{
+    return node != STARPU_MAIN_RAM || orr_node_evicts(node);
+}
+
 /* The main memory nearest to a node: itself, or that below or above it. */
 static inline unsigned orr_node_main_of(unsigned node)
 {
-    const struct orr_node *n = &orr_nodes[node];
-    return n->role == ORR_DEVICE_MEMORY ? (unsigned)n->below : node;
+    return orr_nodes[node].main_memory;
 }
 
 /* The main memory in which bytes stop on their way from one node to another that it does not reach. */
 static inline unsigned orr_nodes_meet(unsigned src, unsigned dst)
 {
-    (void)src;
-    return orr_node_main_of(dst);
+    return orr_node_main_of(orr_nodes[dst].role == ORR_STORE ? src : dst);
 }
 
 /* What is in use of the nodes to which the data of a node go: less of it says that there may be room. */

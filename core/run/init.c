@@ -168,6 +168,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_nodes_init();
     orr_async_copy_init(conf);
     if ((r = orr_workers_setup(conf)) != 0) goto undo_workers;
+    if ((r = orr_stores_open()) != 0) goto undo_workers;
     if ((r = orr_driven_choose(conf)) != 0) goto undo_workers;
     orr_combined_init(conf);
     if ((r = orr_perf_init(conf->calibrate, conf->precedence_over_environment_variables)) != 0)

@@ -145,12 +145,6 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
     return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
 }
 
-static void wake_devices(void)
-{
-    for (unsigned i = 0; i < orr_worker_count; i++)
-        if (!orr_node_is_cpu(orr_workers[i].node)) orr_wake_worker(&orr_workers[i]);
-}
-
 void orr_device_loop(struct orr_worker *w)
 {
     struct pipeline *p = orr_calloc(1, sizeof *p);
@@ -159,7 +153,6 @@ void orr_device_loop(struct orr_worker *w)
         return;
     }
     p->depth = pipeline_depth(w);
-    orr_store_release(&orr_transfers_started, wake_devices);
     uint64_t since = 0;
     for (;;) {
         if (is_called(w) && p->count == 0) attend(p, w);

@@ -247,11 +247,11 @@ static void stop_searching(struct orr_worker *w, bool found)
     if (orr_worker_backlog(w) > 0) wake_one();
 }
 
-/* A device's worker does not sleep while copies are under way: it drives them. */
+/* Where memory is taken back a worker does not sleep while copies are under way: it drives them. */
 static bool must_leave(struct orr_worker *w)
 {
     if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused) || orr_member_called(w)) return true;
-    return !orr_node_is_cpu(w->node) && orr_load_seq(&orr_transfers_active) > 0;
+    return orr_node_evicts(w->node) && orr_load_seq(&orr_transfers_active) > 0;
 }
 
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.

@@ -14,6 +14,7 @@
 #include "core/worker/crash.h"
 #include "core/worker/device.h"
 #include "core/worker/driver.h"
+#include "core/worker/inputs.h"
 #include "core/worker/joblist.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
@@ -66,8 +67,21 @@ static struct orr_task *take(struct orr_worker *w)
     return t;
 }
 
+/* Whether it drives copies that are under way when it has nothing to run: where memory is taken back. */
+static bool drives(const struct orr_worker *w)
+{
+    return orr_node_evicts(w->node);
+}
+
+static void wake_drivers(void)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (drives(&orr_workers[i])) orr_wake_worker(&orr_workers[i]);
+}
+
 static void cpu_loop(struct orr_worker *w)
 {
+    uint64_t since = 0;
     for (;;) {
         struct orr_task *t = take(w);
         if (orr_likely(t != NULL)) {
@@ -75,7 +89,12 @@ static void cpu_loop(struct orr_worker *w)
             continue;
         }
         w->kept = orr_worker_idle(w);
-        if (!w->kept && orr_load_seq(&orr_lot.stopping)) return;
+        if (w->kept)
+            since = 0;
+        else if (drives(w) && orr_load_seq(&orr_transfers_active))
+            orr_inputs_wait(w, orr_progress_poll, NULL, &since);
+        else if (orr_load_seq(&orr_lot.stopping))
+            return;
     }
 }
 
@@ -152,6 +171,7 @@ int orr_workers_start(void)
 {
     init_shared();
     orr_jobpool_workers_start();
+    orr_store_release(&orr_transfers_started, orr_node_count > 1 ? wake_drivers : NULL);
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         w->next_order = 1;

@@ -195,7 +195,12 @@ static int operate(uint64_t *seed)
 static int begin(uint64_t *seed)
 {
     char mb[32];
-    char devices[2] = { (char)('2' + random_below(seed, 2)), 0 };
+    bool stored = random_below(seed, 2);
+    char devices[2] = { (char)((stored ? '0' : '2') + random_below(seed, 2)), 0 };
+    /* and main memory with a store below it: the two own data that are held, and what two tasks hold */
+    snprintf(mb, sizeof mb, "%.7f", (8 * BYTES + 256) / 1048576.);
+    sim_setting("STARPU_LIMIT_CPU_MEM", stored ? mb : NULL);
+    sim_setting("ORRERY_SIM_STORE_MB", stored ? "1" : NULL);
     /* a task of three data; with scratch and a contribution beside two */
     snprintf(mb, sizeof mb, "%.7f",
              (MAX_BUFFERS * BYTES + 64 + (int)random_below(seed, 2) * BYTES) / 1048576.);
