@@ -25,9 +25,11 @@ static int run_on_worker(struct orr_worker *w, struct orr_task *t, bool counted)
     t->worker = (int16_t)w->id;
     if (counted) cl->per_worker_stats[w->id]++;
     uint64_t start = orr_ticks();
-    w->device->ops->execute(w, t, nimpl);
-    orr_perf_task_done(w, t, orr_ticks() - start);
-    return 0;
+    struct orr_kernel k = { .us = 0 };
+    int r = w->device->ops->submit(w, t, &k);
+    while (r == -EAGAIN && (r = w->device->ops->test(w, &k)) == -EAGAIN) sched_yield();
+    if (r == 0) orr_perf_task_done(w, t, k.us > 0 ? orr_us_to_ticks(k.us) : orr_ticks() - start);
+    return r;
 }
 
 /* In main memory any thread can do what a CPU does. */

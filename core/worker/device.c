@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c: the loop of workers whose node is not main memory.
- * Threads: the worker's. Owns: the pipeline of each device worker. Not here: how inputs are loaded
- * (inputs.c), how a body is run (running.c).
+/* device.c: the loop of workers that are no CPUs.
+ * Threads: the worker's. Owns: the pipeline of each. Not here: how inputs are loaded (inputs.c), what
+ * surrounds a body (running.c), how a kernel is started (drivers/).
  *
- * A device worker keeps a short pipeline: while one task runs, the inputs of the next come in. */
+ * A device worker keeps a short pipeline of tasks, in order: the first ones are on the device, the next have
+ * their data, the inputs of the last come in. It waits for nothing but the next thing to happen: a kernel
+ * that ends, data that have come, a copy of anybody's. What the device works on at a time is one kernel: of
+ * those that are submitted the first has begun for models, profiling and policies when the one before it has
+ * ended. */
 #include "core/worker/device.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/worker/driver.h"
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
@@ -22,11 +29,23 @@
 
 enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
 
+/* A task in the pipeline. */
+struct stage {
+    struct orr_input_load load;
+    struct orr_kernel kernel;
+    int status;     /* of the kernel, once submitted: -EAGAIN: it goes on */
+    bool observed;  /* somebody wants to see it run */
+    uint64_t start; /* ticks: when it was the first on the device */
+};
+
 struct pipeline {
-    struct orr_input_load loads[PIPELINE_MAX];
+    struct stage stages[PIPELINE_MAX];
     unsigned first, count, depth;
+    unsigned submitted;       /* the first ones are on the device */
     struct orr_task *waiting; /* popped, but its load cannot start yet */
 };
+
+/* ---- loading ---- */
 
 static unsigned pipeline_depth(const struct orr_worker *w)
 {
@@ -35,23 +54,23 @@ static unsigned pipeline_depth(const struct orr_worker *w)
     return depth < 1 ? 1 : (unsigned)depth;
 }
 
-static struct orr_input_load *load_at(struct pipeline *p, unsigned i)
+static struct stage *stage_at(struct pipeline *p, unsigned i)
 {
-    return &p->loads[(p->first + i) % PIPELINE_MAX];
+    return &p->stages[(p->first + i) % PIPELINE_MAX];
 }
 
 /* Whether another task may be loaded: the one before it must have all it needs. */
 static bool has_place(struct pipeline *p)
 {
     if (p->count == 0) return true;
-    struct orr_input_load *last = load_at(p, p->count - 1);
+    struct orr_input_load *last = &stage_at(p, p->count - 1)->load;
     return p->count < p->depth && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
 }
 
 /* Starts loading t. False: another worker loads on the node just now. */
 static bool pipeline_add(struct pipeline *p, struct orr_worker *w, struct orr_task *t)
 {
-    struct orr_input_load *l = load_at(p, p->count);
+    struct orr_input_load *l = &stage_at(p, p->count)->load;
     int r = orr_inputs_prepare(l, w, t, true);
     if (r == 0 && !orr_inputs_turn(l)) {
         if (l->heap) orr_free(l->fetches);
@@ -111,29 +130,111 @@ static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
     }
 }
 
-/* Runs the first task if its data are there. */
-static bool pipeline_run(struct pipeline *p, struct orr_worker *w)
+/* ---- on the device ---- */
+
+/* Its kernel is the first on the device. */
+static void begins(struct stage *s, struct orr_worker *w)
 {
-    struct orr_input_load *l = load_at(p, 0);
+    if (s->observed) orr_worker_starts(w, s->load.task);
+    s->start = orr_ticks();
+}
+
+static void kernel_failed(struct orr_worker *w, struct orr_task *t, int status)
+{
+    orr_task_fail(t, status);
+    orr_fatal("task %s on worker %d (%s): its kernel failed (%s); what it was to write has no value",
+              orr_task_name(t), w->id, w->name, strerror(-status));
+}
+
+/* The task of the first stage is over, and leaves the pipeline. */
+static void end_first(struct pipeline *p, struct orr_worker *w)
+{
+    struct stage *s = stage_at(p, 0);
+    struct orr_task *t = s->load.task;
+    const struct starpu_codelet *cl = t->pub->cl;
+    uint64_t ticks = s->kernel.us > 0 ? orr_us_to_ticks(s->kernel.us) : orr_ticks() - s->start;
+    if (orr_unlikely(s->status != 0)) kernel_failed(w, t, s->status);
+    if (s->observed) orr_worker_ended(w, t, ticks);
+    if (t->flags & ORR_TF_FETCHED) {
+        orr_task_inputs_done(w, t);
+        t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    }
+    p->first = (p->first + 1) % PIPELINE_MAX;
+    p->count--;
+    p->submitted--;
+    if (p->submitted > 0) begins(stage_at(p, 0), w); /* before others see w: it has been computing */
+    orr_worker_finish(w, t);
+    orr_worker_ran(w, cl);
+}
+
+/* The device is given the next task, whose data came; those that failed to come are fetched again, alone. */
+static void submit_next(struct pipeline *p, struct orr_worker *w)
+{
+    struct orr_task_thread *self = orr_task_self();
+    struct stage *s = stage_at(p, p->submitted++);
+    struct orr_task *t = s->load.task;
+    orr_inputs_finish(&s->load);
+    orr_worker_begin(w, t);
+    orr_worker_will_run(w, t->pub->cl);
+    self->current = t;
+    s->observed = orr_worker_observes(w, t);
+    if (s->observed) orr_worker_popped(w, t);
+    s->kernel = (struct orr_kernel){ .us = 0 };
+    s->status = orr_fetch_task_inputs(w, t);
+    if (s->status == 0) {
+        if (p->submitted == 1) begins(s, w);
+        s->status = w->device->ops->submit(w, t, &s->kernel);
+    } else {
+        orr_task_without_inputs(w, t, s->status);
+        s->observed = false;
+        s->status = 0;
+    }
+    self->current = NULL;
+}
+
+/* Whether the next task can be given to the device now. */
+static bool is_next_ready(struct pipeline *p)
+{
+    if (p->submitted == p->count) return false;
+    struct orr_input_load *l = &stage_at(p, p->submitted)->load;
     if (!orr_event_is_set(&l->loaded)) return false;
-    if (orr_load_relaxed(&l->status) == -EAGAIN) { /* it gave back what it had */
+    int status = orr_load_relaxed(&l->status);
+    if (status == -EAGAIN) { /* it gave back what it had */
         if (orr_inputs_turn(l)) orr_inputs_start(l);
         return false;
     }
-    struct orr_task *t = l->task;
-    orr_inputs_finish(l); /* what failed is fetched again, alone, and reported by orr_worker_run */
-    p->first = (p->first + 1) % PIPELINE_MAX;
-    p->count--;
-    orr_worker_run(w, t);
+    return status == 0 || p->submitted == 0; /* it may have to wait for what kernels on the device use */
+}
+
+/* Whether the first kernel on the device is over. */
+static bool has_ended(struct pipeline *p, struct orr_worker *w)
+{
+    if (p->submitted == 0) return false;
+    struct stage *s = stage_at(p, 0);
+    if (s->status == -EAGAIN) s->status = w->device->ops->test(w, &s->kernel);
+    return s->status != -EAGAIN;
+}
+
+/* One thing that can happen now; false: nothing. */
+static bool pipeline_step(struct pipeline *p, struct orr_worker *w)
+{
+    if (has_ended(p, w))
+        end_first(p, w);
+    else if (is_next_ready(p))
+        submit_next(p, w);
+    else
+        return false;
     return true;
 }
 
-/* What it waits for before it can run its first task, or NULL. */
+/* The data without which it can submit nothing, or NULL. */
 static struct orr_event *not_loaded(struct pipeline *p)
 {
-    struct orr_event *e = p->count > 0 ? &load_at(p, 0)->loaded : NULL;
+    struct orr_event *e = p->count > p->submitted ? &stage_at(p, p->submitted)->load.loaded : NULL;
     return e && !orr_event_is_set(e) ? e : NULL;
 }
+
+/* ---- the loop ---- */
 
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
 static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
@@ -157,14 +258,14 @@ void orr_device_loop(struct orr_worker *w)
     for (;;) {
         if (is_called(w) && p->count == 0) attend(p, w);
         pipeline_fill(p, w);
-        if (p->count > 0 && pipeline_run(p, w)) {
+        if (p->count > 0 && pipeline_step(p, w)) {
             since = 0;
             continue;
         }
         if (p->count == 0 && since == 0) orr_wait_check(); /* it may have ended the last task */
         if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) ||
             orr_load_relaxed(&orr_transfers_active))
-            orr_inputs_wait(w, orr_progress_poll, not_loaded(p), &since);
+            orr_inputs_wait(w, orr_progress_poll, not_loaded(p), p->submitted > 0, &since);
         else if (!wait_for_work(p, w))
             break;
         else

@@ -31,6 +31,12 @@ struct orr_device {
     void *state;   /* [own: driver] */
 };
 
+/* A body under way on a device. */
+struct orr_kernel {
+    uint64_t words[4]; /* [own: driver] */
+    double us;         /* how long it took, when the driver knows that; 0: the worker's clock says */
+};
+
 struct orr_driver_ops {
     const char *name; /* "CPU", "Sim" */
     /* Describes the devices of the kind, max at most, as conf and environment want them: returns how many.
@@ -48,9 +54,15 @@ struct orr_driver_ops {
      * here shows when a task is run. Optional. */
     void (*enter)(struct orr_worker *w);
     void (*leave)(struct orr_worker *w);
-    /* Runs implementation nimpl of t (orr_worker_function) on w's thread; returns when the results are on the
-     * device. Inputs are in place. */
-    void (*execute)(struct orr_worker *w, struct orr_task *t, unsigned nimpl);
+    /* Starts t's implementation t->nimpl (orr_worker_function) on w's thread; inputs are in place. What w
+     * starts ends in order. 0: the results are on the device. -EAGAIN: the kernel goes on, k says to test
+     * which it is; w starts others meanwhile (as many as its pipeline holds). Else -errno: nothing of it was
+     * started, so nothing was written: what may have begun goes on, and fails in test. */
+    int (*submit)(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k);
+    /* How it goes with the first of those kernels: 0: it ended, -EAGAIN: not yet; else -errno: it failed, and
+     * may have written anything where it was to write. On w's thread; must not block. Optional: where submit
+     * never says -EAGAIN. */
+    int (*test)(struct orr_worker *w, struct orr_kernel *k);
 };
 
 struct orr_driver {

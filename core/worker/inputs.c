@@ -203,7 +203,8 @@ int orr_inputs_finish(struct orr_input_load *l)
     return status;
 }
 
-void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, uint64_t *since)
+void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, bool computes,
+                     uint64_t *since)
 {
     enum { NAP_NS = 50000 };
     uint64_t now = orr_ticks();
@@ -212,7 +213,7 @@ void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event 
         *since = moved ? 0 : now;
         return;
     }
-    orr_store_relaxed(&w->waits_for_data, true);
+    orr_store_relaxed(&w->waits_for_data, !computes);
     if (now - *since < orr_us_to_ticks(200))
         sched_yield();
     else if (e)
@@ -229,9 +230,9 @@ static int load_blocking(struct orr_worker *w, struct orr_task *t)
     if (r) return r;
     do {
         uint64_t since = 0;
-        while (!orr_inputs_turn(&l)) orr_inputs_wait(w, orr_transfers_poll, NULL, &since);
+        while (!orr_inputs_turn(&l)) orr_inputs_wait(w, orr_transfers_poll, NULL, false, &since);
         orr_inputs_start(&l);
-        while (!orr_event_is_set(&l.loaded)) orr_inputs_wait(w, orr_transfers_poll, &l.loaded, &since);
+        while (!orr_event_is_set(&l.loaded)) orr_inputs_wait(w, orr_transfers_poll, &l.loaded, false, &since);
     } while (orr_load_relaxed(&l.status) == -EAGAIN);
     return orr_inputs_finish(&l);
 }

@@ -46,8 +46,10 @@ bool orr_inputs_turn(struct orr_input_load *l);
 void orr_inputs_start(struct orr_input_load *l);
 /* Ends a load that is over. Returns its status. */
 int orr_inputs_finish(struct orr_input_load *l);
-/* Waits for transfers, perhaps for one event, without holding a core that others need. Callbacks that a poll
- * runs are no waiting. *since: 0 after each movement. */
-void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, uint64_t *since);
+/* Waits a little for transfers, perhaps for one event, without holding a core that others need. Callbacks
+ * that a poll runs are no waiting; nor is it, for those who look for a standstill, when w's device computes
+ * meanwhile. *since: 0 after each movement. */
+void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, bool computes,
+                     uint64_t *since);
 
 #endif

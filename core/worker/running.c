@@ -3,7 +3,6 @@
  * Threads: the worker's. Owns: what is known of the duration of codelets. Not here: pipelines of devices
  * (device.c), bringing inputs (inputs.c), parallel bodies (parallel.c), what an end releases
  * (core/task/complete.c). */
-#include "core/mem/node.h"
 #include "core/worker/worker.h"
 
 #include <math.h>
@@ -11,7 +10,6 @@
 #include "core/base/clock.h"
 #include "core/task/perf.h"
 #include "core/task/ready_soon.h"
-#include "core/worker/driver.h"
 #include "core/worker/inputs.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
@@ -41,7 +39,7 @@ static void note_duration(struct orr_worker *w, const struct starpu_codelet *cl,
 }
 
 /* Interfaces of inputs that need no fetching; false when one does. */
-static bool gather_interfaces(struct orr_task *t, void **itf)
+static inline bool gather_interfaces(struct orr_task *t, void **itf)
 {
     struct starpu_task *p = t->pub;
     starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(p);
@@ -72,19 +70,16 @@ static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
 }
 
 /* Runs the body; its data is here. */
-static inline void call_body(struct orr_worker *w, struct orr_task *t)
+static inline void call_body(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
-    if (orr_likely(w->direct))
-        p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
-    else
-        w->device->ops->execute(w, t, t->nimpl);
+    p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
 }
 
 static void run_body(struct orr_worker *w, struct orr_task *t)
 {
     if (orr_unlikely(!bring_inputs(w, t))) return;
-    call_body(w, t);
+    call_body(t);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
 }
 
@@ -103,30 +98,51 @@ static void note_end(struct orr_worker *w, struct orr_task *t)
     orr_store_relaxed(&w->exp_end_us, isnan(us) || isinf(us) ? 0 : starpu_timing_now() + us);
 }
 
-/* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
-static void run_body_observed(struct orr_worker *w, struct orr_task *t)
+static inline bool is_observed(const struct orr_worker *w, const struct orr_task *t)
 {
-    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    const struct orr_policy_ops *policy = ctx->policy;
+    const struct starpu_task *p = t->pub;
+    return p->cl->model || p->prologue_callback_pop_func || orr_load_relaxed(&w->observed) ||
+           p->cl->energy_model;
+}
+
+static inline void popped(struct orr_worker *w, struct orr_task *t)
+{
     struct starpu_task *p = t->pub;
-    if (orr_node_is_cpu(w->node)) orr_profile_popped(w, t); /* devices said it when they began to load */
-    orr_counters_begin(ctx, w);
+    orr_counters_begin(&orr_contexts[t->sched_ctx], w);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
-    if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
-    if (policy->pre_exec) policy->pre_exec(ctx->instance, t, w);
+}
+
+static inline void starts(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    if (ctx->policy->pre_exec) ctx->policy->pre_exec(ctx->instance, t, w);
     if (orr_unlikely(orr_ready_soon_wanted())) orr_ready_soon_tell(t, expected_us(w, t));
     orr_profile_start(w, t);
     if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) note_end(w, t);
-    uint64_t start = orr_ticks();
-    call_body(w, t);
-    uint64_t ticks = orr_ticks() - start;
+}
+
+static inline void ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
     orr_profile_end(w, t, ticks);
     orr_perf_task_done(w, t, ticks);
-    if (policy->post_exec) policy->post_exec(ctx->instance, t, w);
+    if (ctx->policy->post_exec) ctx->policy->post_exec(ctx->instance, t, w);
     orr_counters_end(ctx, t);
+}
+
+/* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
+static void run_body_observed(struct orr_worker *w, struct orr_task *t)
+{
+    orr_profile_popped(w, t);
+    popped(w, t);
+    if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
+    starts(w, t);
+    uint64_t start = orr_ticks();
+    call_body(t);
+    ended(w, t, orr_ticks() - start);
 }
 
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
@@ -159,25 +175,8 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t)
         orr_wait_check();
 }
 
-void orr_worker_run(struct orr_worker *w, struct orr_task *t)
+static inline void note_run(struct orr_worker *w, const struct starpu_codelet *cl)
 {
-    struct orr_task_thread *self = orr_task_self();
-    struct starpu_task *p = t->pub;
-    struct starpu_codelet *cl = p->cl;
-    if (orr_unlikely(t->flags & ORR_TF_TEAM)) {
-        orr_team_run(w, t);
-        return;
-    }
-    orr_worker_begin(w, t);
-    orr_worker_expects(w, known_short(w, cl));
-    self->current = t;
-    if (orr_likely(!cl->model && !p->prologue_callback_pop_func && !orr_load_relaxed(&w->observed) &&
-                   !cl->energy_model))
-        run_body(w, t);
-    else
-        run_body_observed(w, t);
-    self->current = NULL;
-    orr_worker_finish(w, t);
     uint64_t now = orr_ticks();
     if (orr_likely(w->last_ticks)) note_duration(w, cl, now - w->last_ticks);
     w->last_ticks = now;
@@ -185,6 +184,58 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
         w->poll_ticks = now;
         orr_progress_poll();
     }
+}
+
+void orr_worker_run(struct orr_worker *w, struct orr_task *t)
+{
+    struct orr_task_thread *self = orr_task_self();
+    struct starpu_codelet *cl = t->pub->cl;
+    if (orr_unlikely(t->flags & ORR_TF_TEAM)) {
+        orr_team_run(w, t);
+        return;
+    }
+    orr_worker_begin(w, t);
+    orr_worker_expects(w, known_short(w, cl));
+    self->current = t;
+    if (orr_likely(!is_observed(w, t)))
+        run_body(w, t);
+    else
+        run_body_observed(w, t);
+    self->current = NULL;
+    orr_worker_finish(w, t);
+    note_run(w, cl);
+}
+
+/* ---- the same in pieces, for device.c ---- */
+
+bool orr_worker_observes(const struct orr_worker *w, const struct orr_task *t)
+{
+    return is_observed(w, t);
+}
+
+void orr_worker_popped(struct orr_worker *w, struct orr_task *t)
+{
+    popped(w, t);
+}
+
+void orr_worker_starts(struct orr_worker *w, struct orr_task *t)
+{
+    starts(w, t);
+}
+
+void orr_worker_ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
+{
+    ended(w, t, ticks);
+}
+
+void orr_worker_will_run(struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    orr_worker_expects(w, known_short(w, cl));
+}
+
+void orr_worker_ran(struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    note_run(w, cl);
 }
 
 void orr_running_init(void)

@@ -92,7 +92,7 @@ static void cpu_loop(struct orr_worker *w)
         if (w->kept)
             since = 0;
         else if (drives(w) && orr_load_seq(&orr_transfers_active))
-            orr_inputs_wait(w, orr_progress_poll, NULL, &since);
+            orr_inputs_wait(w, orr_progress_poll, NULL, false, &since);
         else if (orr_load_seq(&orr_lot.stopping))
             return;
     }
@@ -124,7 +124,7 @@ static void *worker_thread(void *arg)
     orr_add_acq_rel(&workers_up, 1u);
     void *stack = orr_crash_thread_begin();
     orr_wait_rest_end();
-    if (orr_node_is_cpu(w->node))
+    if (w->direct)
         cpu_loop(w);
     else
         orr_device_loop(w);

@@ -147,13 +147,22 @@ bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n);
 void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task *const *tasks,
                               unsigned count);
 
-/* Runs t on the calling worker and completes it. */
+/* Runs t on the calling worker, a CPU, and completes it. */
 void orr_worker_run(struct orr_worker *w, struct orr_task *t);
 
-/* The pieces of orr_worker_run, for device loops: before the body; after it (completes t, dispatches what it
- * released). */
+/* The pieces of that, for who does other things while a body runs (device.c), or runs it otherwise. Begin: t
+ * is w's and about to run. Observed: somebody wants to see it run, whom `popped` tells that w has it,
+ * `starts` that its body starts, its data being here, and `ended` how long it took. Finish: completes t,
+ * dispatches what it released. Ran: what w learns from a task that is over. */
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t);
+bool orr_worker_observes(const struct orr_worker *w, const struct orr_task *t);
+void orr_worker_popped(struct orr_worker *w, struct orr_task *t);
+void orr_worker_starts(struct orr_worker *w, struct orr_task *t);
+void orr_worker_ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks);
 void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
+/* Before a body of that codelet: what others may expect of w meanwhile; after it. */
+void orr_worker_will_run(struct orr_worker *w, const struct starpu_codelet *cl);
+void orr_worker_ran(struct orr_worker *w, const struct starpu_codelet *cl);
 
 /* Set once somebody has asked when tasks should end: then workers note it. */
 extern _Atomic bool orr_exp_end_wanted;

@@ -43,14 +43,17 @@ static int cpu_probe(const struct orr_kind *kind, const struct starpu_conf *conf
     return n < (long)max ? (int)n : (int)max;
 }
 
-static void cpu_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+/* For what does not go through orr_worker_run, which calls the function itself. */
+static int cpu_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k)
 {
     struct starpu_task *p = t->pub;
-    orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    (void)k;
+    orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    return 0;
 }
 
 const struct orr_driver_ops orr_cpu_driver = {
     .name = "CPU",
     .probe = cpu_probe,
-    .execute = cpu_execute,
+    .submit = cpu_submit,
 };

@@ -5,7 +5,7 @@
  * (drivers/sim).
  *
  * Its memory is apart from the program's: a body that takes an address of main memory for one of the device
- * reads or writes something else. Copies end before copy returns, bodies before execute returns. */
+ * reads or writes something else. Copies end before copy returns, bodies before submit returns. */
 #include <stdio.h>
 #include <string.h>
 
@@ -76,15 +76,17 @@ static int mini_open(struct orr_device *d)
     return 0;
 }
 
-static void mini_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+static int mini_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k)
 {
     struct starpu_task *p = t->pub;
-    orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    (void)k; /* no kernel goes on */
+    orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    return 0;
 }
 
 const struct orr_driver_ops orr_mini_driver = {
     .name = "Mini",
     .probe = mini_probe,
     .open = mini_open,
-    .execute = mini_execute,
+    .submit = mini_submit,
 };

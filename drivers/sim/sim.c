@@ -6,7 +6,9 @@
  * It passes for a device of the kind that ORRERY_SIM_TYPE says, or several kinds share the devices: codelets'
  * implementations for that kind run on it, on the worker's own core, with addresses of memory that is apart
  * from the program's; so do codelets that only have a CPU implementation, unless ORRERY_SIM_RUN_CPU_FUNCS is
- * 0. A kernel takes its real time or its modelled time, the longer. */
+ * 0. A kernel takes its real time or its modelled time, the longer: the body runs when it is submitted, and
+ * its end shows when that time has passed. A device computes one kernel after another, whichever of its
+ * workers they came from. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,6 @@
 #include "core/base/clock.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/data/coherency.h"
 #include "core/task/task.h"
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
@@ -26,6 +27,7 @@ struct sim_device {
     struct sim_memory memory;
     struct sim_faults faults;
     double speed, kernel_us;
+    _Atomic uint64_t free_at_ns; /* when it has nothing more to compute */
 };
 
 extern const struct orr_driver_ops orr_sim_driver;
@@ -122,28 +124,37 @@ static void sim_close(struct orr_device *device)
     orr_free(d);
 }
 
-/* Lets the rest of a kernel's modelled time pass;
- * copies go on meanwhile, as they would beside a real kernel. */
-static void pass_time(uint64_t until_ns)
+/* The time of the device, after all that was started before: returns when a kernel of so many us ends. */
+static uint64_t end_of_kernel(struct sim_device *d, uint64_t start_ns, double us)
 {
-    for (uint64_t now; (now = orr_clock_ns()) < until_ns;) {
-        if (orr_transfers_poll()) continue;
-        if (until_ns - now > 100000)
-            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-        else
-            sched_yield();
-    }
+    uint64_t free_at = orr_load_relaxed(&d->free_at_ns), end;
+    do {
+        end = (free_at > start_ns ? free_at : start_ns) + (uint64_t)(us * 1e3);
+    } while (!orr_cas_weak_acq_rel(&d->free_at_ns, &free_at, end));
+    return end;
 }
 
-static void sim_execute(struct orr_worker *w, struct orr_task *t, unsigned nimpl)
+static int sim_test(struct orr_worker *w, struct orr_kernel *k)
+{
+    struct sim_device *d = w->device->state;
+    if (orr_clock_ns() < k->words[0]) return -EAGAIN;
+    return k->words[1] || orr_load_relaxed(&d->faults.dead) ? -EIO : 0;
+}
+
+static int sim_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k)
 {
     struct sim_device *d = w->device->state;
     struct starpu_task *p = t->pub;
+    if (orr_sim_fails(&d->faults, SIM_SUBMIT)) return -EIO;
     uint64_t start = orr_clock_ns();
-    orr_worker_function(w, p->cl, nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
     double real_us = (double)(orr_clock_ns() - start) * 1e-3, model_us = real_us / d->speed;
     if (model_us < d->kernel_us) model_us = d->kernel_us;
-    if (model_us > real_us) pass_time(start + (uint64_t)(model_us * 1e3));
+    k->us = model_us > real_us ? model_us : real_us;
+    k->words[0] = end_of_kernel(d, start, k->us);
+    k->words[1] = orr_sim_fails(&d->faults, SIM_KERNEL);
+    int r = sim_test(w, k);
+    return r && r != -EAGAIN ? -EAGAIN : r; /* a body that ran has started: its failure is for test to tell */
 }
 
 const struct orr_driver_ops orr_sim_driver = {
@@ -151,5 +162,6 @@ const struct orr_driver_ops orr_sim_driver = {
     .probe = sim_probe,
     .open = sim_open,
     .close = sim_close,
-    .execute = sim_execute,
+    .submit = sim_submit,
+    .test = sim_test,
 };

@@ -266,6 +266,66 @@ static void overlap(void)
            "each transfer of 2 ms goes on beside the kernels before it, which take 10");
 }
 
+/* ---- kernels that are submitted, and then go on ---- */
+
+static atomic_int begun;
+static int begun_at_end[MANY];
+
+static void begin_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&begun, 1);
+}
+static struct starpu_codelet begin_cl = { .cpu_funcs = { begin_func },
+                                          .cuda_funcs = { begin_func },
+                                          .cuda_flags = { STARPU_CUDA_ASYNC },
+                                          .nbuffers = 0 };
+
+static void note_begun(void *arg)
+{
+    begun_at_end[(intptr_t)arg] = atomic_load(&begun);
+}
+
+/* Kernels on workers in turn; how long they took together, in us; -1: not submitted. */
+static double run_kernels(const int *workers, int count, int kernels)
+{
+    double start = starpu_timing_now();
+    int failed = 0;
+    atomic_store(&begun, 0);
+    for (int i = 0; i < kernels; i++)
+        failed |= starpu_task_insert(&begin_cl, STARPU_EXECUTE_ON_WORKER, workers[i % count],
+                                     STARPU_CALLBACK_WITH_ARG_NFREE, note_begun, (void *)(intptr_t)i, 0);
+    failed |= starpu_task_wait_for_all();
+    return failed ? -1 : starpu_timing_now() - start;
+}
+
+/* What is seen once was so; how many kernels had begun at the first's end, at most. */
+static int most_begun(const int *workers, int count)
+{
+    enum { LOOKS = 20, ENOUGH = 3, KERNELS = 5 };
+    int most = 0;
+    for (int n = 0; n < LOOKS && most < ENOUGH; n++) {
+        if (run_kernels(workers, count, KERNELS) < 0) return -1;
+        if (begun_at_end[0] > most) most = begun_at_end[0];
+    }
+    return most;
+}
+
+static void several_under_way(void)
+{
+    int w = sim_worker(0);
+    is_int(most_begun(&w, 1), 3, "a pipeline of 3: three kernels are under way when the first one ends");
+    double us = run_kernels(&w, 1, 4);
+    ok(us >= 20000., "they do not run beside each other: four of 5 ms take 20: %.0f us", us);
+}
+
+static void shared_by_two(void)
+{
+    int ids[STARPU_NMAXWORKERS];
+    is_int(starpu_worker_get_stream_workerids(0, ids, STARPU_CUDA_WORKER), 2, "two workers share a device");
+    double us = run_kernels(ids, 2, 4);
+    ok(us >= 20000., "which is no faster for that: four kernels of 5 ms take 20: %.0f us", us);
+}
+
 int main(void)
 {
     sim_start(1, &(struct sim_config){ "1", "64", "524.288", "10", NULL, NULL });
@@ -277,6 +337,14 @@ int main(void)
     sim_start(1, &(struct sim_config){ "1", "64", "524.288", "10", "10000", NULL });
     kernel_time();
     overlap();
+    starpu_shutdown();
+    sim_setting("STARPU_CUDA_PIPELINE", "3");
+    sim_start(1, &(struct sim_config){ "1", "64", NULL, NULL, "5000", NULL });
+    several_under_way();
+    starpu_shutdown();
+    sim_setting("ORRERY_SIM_WORKERS_PER_DEVICE", "2");
+    sim_start(1, &(struct sim_config){ "1", "64", NULL, NULL, "5000", NULL });
+    shared_by_two();
     starpu_shutdown();
     struct starpu_conf conf;
     starpu_conf_init(&conf);
