@@ -9,10 +9,12 @@
 #include <starpu_tree.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/sync.h"
 
 static hwloc_topology_t topology; /* [const between init and fini] */
 static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
@@ -88,10 +90,7 @@ static void take_part(void)
     if (share_count < 2 || core_count == 0) return;
     unsigned first = share_index * core_count / share_count,
              last = (share_index + 1) * core_count / share_count;
-    if (last == first) {
-        first = share_index % core_count;
-        last = first + 1;
-    }
+    if (last == first) last = first + 1;
     for (unsigned i = 0; i < core_count; i++) {
         if (i >= first && i < last)
             cores[i - first] = cores[i];
@@ -101,9 +100,19 @@ static void take_part(void)
     core_count = last - first;
 }
 
+/* hwloc itself knows HWLOC_XMLFILE. Threads are not bound on a machine that is another one. */
+static void read_another_machine(void)
+{
+    const char *file = orr_env_string(ORR_SETTING(STARPU_HWLOC_INPUT));
+    if (file && hwloc_topology_set_xml(topology, file) != 0)
+        orr_warn("STARPU_HWLOC_INPUT=%s is ignored: it takes a file that \"lstopo FILE.xml\" wrote (%s)",
+                 file, strerror(errno));
+}
+
 int orr_topo_init(void)
 {
     if (hwloc_topology_init(&topology) != 0) goto failed;
+    read_another_machine();
     if (hwloc_topology_load(topology) != 0) {
         hwloc_topology_destroy(topology);
         goto failed;
@@ -150,9 +159,22 @@ unsigned orr_topo_allowed_cores(void)
     return allowed_count ? allowed_count : 1;
 }
 
+static void bind_self(hwloc_const_cpuset_t set)
+{
+    static _Atomic bool said;
+    char text[64];
+    if (hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD) == 0 || orr_load_relaxed(&said)) return;
+    int why = errno;
+    if (atomic_exchange_explicit(&said, true, memory_order_acq_rel)) return;
+    hwloc_bitmap_list_snprintf(text, sizeof text, set);
+    orr_warn("a thread could not be bound to processor %s (%s): such threads run where the system puts them; "
+             "STARPU_WORKERS_NOBIND=1 asks for that",
+             text, strerror(why));
+}
+
 void orr_topo_bind_self(unsigned i)
 {
-    if (bind_threads && core_count) hwloc_set_cpubind(topology, cores[i % core_count], HWLOC_CPUBIND_THREAD);
+    if (bind_threads && core_count) bind_self(cores[i % core_count]);
 }
 
 void orr_topo_bind_self_to(const unsigned *list, unsigned count)
@@ -160,30 +182,53 @@ void orr_topo_bind_self_to(const unsigned *list, unsigned count)
     hwloc_cpuset_t set = bind_threads && core_count ? hwloc_bitmap_alloc() : NULL;
     if (!set) return;
     for (unsigned i = 0; i < count; i++) hwloc_bitmap_or(set, set, cores[list[i] % core_count]);
-    hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD);
+    bind_self(set);
     hwloc_bitmap_free(set);
 }
 
 int orr_topo_object_above(unsigned i, int type)
 {
-    hwloc_obj_t obj = NULL;
+    hwloc_obj_t obj = NULL, nearest = NULL; /* memory of the whole machine is farther than a socket's own */
     while (core_count && (obj = hwloc_get_next_obj_by_type(topology, (hwloc_obj_type_t)type, obj)) != NULL)
-        if (obj->cpuset && hwloc_bitmap_isincluded(cores[i % core_count], obj->cpuset))
-            return (int)obj->logical_index;
-    return -1;
+        if (obj->cpuset && hwloc_bitmap_isincluded(cores[i % core_count], obj->cpuset) &&
+            (!nearest || hwloc_bitmap_weight(obj->cpuset) < hwloc_bitmap_weight(nearest->cpuset)))
+            nearest = obj;
+    return nearest ? (int)nearest->logical_index : -1;
+}
+
+/* A machine may have some of a level and cores in none, or in one of the next: each number means one group.
+ */
+static int first_level_above(unsigned i, const hwloc_obj_type_t *types, unsigned ntypes)
+{
+    int before = 0;
+    for (unsigned k = 0; k < ntypes; k++) {
+        int group = orr_topo_object_above(i, (int)types[k]);
+        if (group >= 0) return before + group;
+        before += hwloc_get_nbobjs_by_type(topology, types[k]);
+    }
+    return before;
 }
 
 int orr_topo_level_above(unsigned i, enum orr_topo_level level)
 {
-    int group = -1;
+    static const hwloc_obj_type_t caches[] = { HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE };
+    static const hwloc_obj_type_t nodes = HWLOC_OBJ_NUMANODE, packages = HWLOC_OBJ_PACKAGE;
+    if (core_count == 0) return 0;
     switch (level) {
-    case ORR_TOPO_NUMA: group = orr_topo_object_above(i, HWLOC_OBJ_NUMANODE); break;
-    case ORR_TOPO_SOCKET: group = orr_topo_object_above(i, HWLOC_OBJ_PACKAGE); break;
-    case ORR_TOPO_CACHE:
-        group = orr_topo_object_above(i, HWLOC_OBJ_L3CACHE);
-        if (group < 0) group = orr_topo_object_above(i, HWLOC_OBJ_L2CACHE);
+    case ORR_TOPO_NUMA: return first_level_above(i, &nodes, 1);
+    case ORR_TOPO_SOCKET: return first_level_above(i, &packages, 1);
+    case ORR_TOPO_CACHE: return first_level_above(i, caches, 2);
     }
-    return group < 0 ? 0 : group;
+    return 0;
+}
+
+bool orr_topo_sockets_hold_nodes(void)
+{
+    for (unsigned i = 1; i < core_count; i++)
+        if (orr_topo_level_above(i, ORR_TOPO_SOCKET) == orr_topo_level_above(i - 1, ORR_TOPO_SOCKET) &&
+            orr_topo_level_above(i, ORR_TOPO_NUMA) != orr_topo_level_above(i - 1, ORR_TOPO_NUMA))
+            return true;
+    return false;
 }
 
 unsigned orr_topo_os_index(unsigned i)

@@ -27,16 +27,20 @@ void orr_topo_fini(void);
 unsigned orr_topo_cores(void);
 /* Cores of the whole machine that the process may use, before sharing. */
 unsigned orr_topo_allowed_cores(void);
-/* Binds the calling thread to core i (modulo the count). Does nothing where the system cannot. */
+/* Binds the calling thread to core i (modulo the count). That the system refuses is said once; a machine that
+ * is not this one (STARPU_HWLOC_INPUT, HWLOC_XMLFILE) is only planned for. */
 void orr_topo_bind_self(unsigned i);
 /* Binds the calling thread to all of these cores: threads that it makes inherit that. */
 void orr_topo_bind_self_to(const unsigned *list, unsigned count);
 /* The logical number of the object of this type (hwloc_obj_type_t) that core i is in; -1: no such object has
  * it. */
 int orr_topo_object_above(unsigned i, int type);
-/* The same for a level of the machine by name; a machine without that level is one of it. */
+/* The same for a level of the machine by name: a number that differs where the level does. Cores that are in
+ * none have one in common. */
 enum orr_topo_level { ORR_TOPO_NUMA, ORR_TOPO_SOCKET, ORR_TOPO_CACHE };
 int orr_topo_level_above(unsigned i, enum orr_topo_level level);
+/* Whether there are sockets with several NUMA nodes, rather than nodes with several sockets. */
+bool orr_topo_sockets_hold_nodes(void);
 /* Name for the system of core i (an OS index). */
 unsigned orr_topo_os_index(unsigned i);
 /* A text for the allowed set, like "0-3". */

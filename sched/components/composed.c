@@ -131,59 +131,77 @@ struct starpu_sched_component *starpu_sched_component_composed_component_create(
 
 enum { LEVELS = 3 };
 
-/* What is at one place of the machine. */
+/* What is at one place of the machine, from the outer level to the inner one. */
 struct place {
-    int group[LEVELS]; /* numbers of NUMA node, socket, cache */
+    int group[LEVELS];
     struct starpu_sched_component *at[LEVELS];
 };
 
+/* A tree that is being made: its levels in the machine's order. */
+struct making {
+    struct starpu_sched_tree *tree;
+    const struct starpu_sched_component_specs *specs;
+    enum orr_topo_level level[LEVELS];
+    struct starpu_sched_component_composed_recipe *recipe[LEVELS]; /* NULL: nothing is made for the level */
+    struct place *places;                                          /* of workers */
+};
+
 static struct starpu_sched_component_composed_recipe *recipe_at(const struct starpu_sched_component_specs *s,
-                                                                int level)
+                                                                enum orr_topo_level level)
 {
     switch (level) {
-    case 0: return s->hwloc_component_composed_sched_component;
-    case 1: return s->hwloc_socket_composed_sched_component;
+    case ORR_TOPO_NUMA: return s->hwloc_component_composed_sched_component;
+    case ORR_TOPO_SOCKET: return s->hwloc_socket_composed_sched_component;
     default: return s->hwloc_cache_composed_sched_component;
     }
 }
 
-/* The component for a level above a worker's core: an earlier worker's if it has the same place, else a new
- * one below `above`. */
-static struct starpu_sched_component *component_at(struct starpu_sched_tree *tree,
-                                                   const struct starpu_sched_component_specs *s,
-                                                   struct place *places, unsigned worker, int level,
-                                                   struct starpu_sched_component *above)
+static void order_levels(struct making *m)
 {
-    struct starpu_sched_component_composed_recipe *recipe = recipe_at(s, level);
-    if (!recipe) return above;
-    for (unsigned i = 0; i < worker; i++) {
-        bool same = places[i].at[level] != NULL;
-        for (int k = 0; k <= level; k++) same &= places[i].group[k] == places[worker].group[k];
-        if (same) return places[worker].at[level] = places[i].at[level];
-    }
-    struct starpu_sched_component *c = starpu_sched_component_composed_component_create(tree, recipe);
-    if (c) starpu_sched_component_connect(above, c);
-    return places[worker].at[level] = c;
+    bool sockets_first = orr_topo_sockets_hold_nodes();
+    m->level[0] = sockets_first ? ORR_TOPO_SOCKET : ORR_TOPO_NUMA;
+    m->level[1] = sockets_first ? ORR_TOPO_NUMA : ORR_TOPO_SOCKET;
+    m->level[2] = ORR_TOPO_CACHE;
+    for (int i = 0; i < LEVELS; i++) m->recipe[i] = recipe_at(m->specs, m->level[i]);
 }
 
-static bool hang_worker(struct starpu_sched_tree *tree, const struct starpu_sched_component_specs *s,
-                        struct place *places, unsigned worker)
+/* The component for a level above a worker's core: an earlier worker's if it has the same place, else a new
+ * one below `above`. */
+static struct starpu_sched_component *component_at(struct making *m, unsigned worker, int i,
+                                                   struct starpu_sched_component *above)
+{
+    struct place *p = m->places, *own = &p[worker];
+    if (!m->recipe[i]) return above;
+    for (unsigned other = 0; other < worker; other++) {
+        bool same = p[other].at[i] != NULL;
+        for (int k = 0; k <= i; k++) same &= !m->recipe[k] || p[other].group[k] == own->group[k];
+        if (same) return own->at[i] = p[other].at[i];
+    }
+    struct starpu_sched_component *c =
+        starpu_sched_component_composed_component_create(m->tree, m->recipe[i]);
+    if (c) starpu_sched_component_connect(above, c);
+    return own->at[i] = c;
+}
+
+static bool hang_worker(struct making *m, unsigned worker)
 {
     const struct orr_worker *w = &orr_workers[worker];
-    struct starpu_sched_component *above = tree->root;
+    const struct starpu_sched_component_specs *s = m->specs;
+    struct starpu_sched_component *above = m->tree->root;
     bool near_cores = w->bindid >= 0 && (w->type == STARPU_CPU_WORKER || s->mix_heterogeneous_workers);
-    for (int level = 0; near_cores && above && level < LEVELS; level++) {
-        places[worker].group[level] = orr_topo_level_above((unsigned)w->bindid, (enum orr_topo_level)level);
-        above = component_at(tree, s, places, worker, level, above);
+    for (int i = 0; near_cores && above && i < LEVELS; i++) {
+        m->places[worker].group[i] = orr_topo_level_above((unsigned)w->bindid, m->level[i]);
+        above = component_at(m, worker, i, above);
     }
     struct starpu_sched_component_composed_recipe *recipe =
         s->worker_composed_sched_component ? s->worker_composed_sched_component(w->type) : NULL;
     if (above && recipe) {
-        struct starpu_sched_component *c = starpu_sched_component_composed_component_create(tree, recipe);
+        struct starpu_sched_component *c = starpu_sched_component_composed_component_create(m->tree, recipe);
         if (c) starpu_sched_component_connect(above, c);
         above = c;
     }
-    struct starpu_sched_component *leaf = starpu_sched_component_worker_new(tree->sched_ctx_id, (int)worker);
+    struct starpu_sched_component *leaf =
+        starpu_sched_component_worker_new(m->tree->sched_ctx_id, (int)worker);
     if (!above || !leaf) return false;
     starpu_sched_component_connect(above, leaf);
     return true;
@@ -193,15 +211,17 @@ struct starpu_sched_tree *starpu_sched_component_make_scheduler(unsigned sched_c
                                                                 struct starpu_sched_component_specs s)
 {
     struct starpu_sched_tree *tree = starpu_sched_tree_create(sched_ctx_id);
-    struct place *places = orr_calloc(orr_worker_count ? orr_worker_count : 1, sizeof *places);
+    struct making m = { .tree = tree, .specs = &s };
     bool made = false;
-    if (tree && places) {
+    m.places = orr_calloc(orr_worker_count ? orr_worker_count : 1, sizeof *m.places);
+    order_levels(&m);
+    if (tree && m.places) {
         tree->root =
             starpu_sched_component_composed_component_create(tree, s.hwloc_machine_composed_sched_component);
         made = tree->root != NULL;
-        for (unsigned i = 0; made && i < orr_worker_count; i++) made = hang_worker(tree, &s, places, i);
+        for (unsigned i = 0; made && i < orr_worker_count; i++) made = hang_worker(&m, i);
     }
-    orr_free(places);
+    orr_free(m.places);
     if (made) {
         starpu_sched_tree_update_workers(tree);
         return tree;
