@@ -13,6 +13,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Sanitizers make a program two to ten times slower: the second count is for them, where the fact does not
+ * need the usual one. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+#define SCALED(usual, sanitized) (SANITIZED ? (sanitized) : (usual))
+
 static int tap_facts;
 static int tap_failures;
 static int tap_planned = -1;

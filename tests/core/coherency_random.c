@@ -8,7 +8,7 @@
  */
 #include "tests/core/sim_helper.h"
 
-enum { HANDLES = 24, ELEMENTS = 4096, TASKS = 3000, ROWS = 64, MAX_BUFFERS = 3 };
+enum { HANDLES = 24, ELEMENTS = 4096, TASKS = SCALED(3000, 1000), ROWS = 64, MAX_BUFFERS = 3 };
 
 static uint32_t data[HANDLES][ELEMENTS], shadow[HANDLES][ELEMENTS];
 static starpu_data_handle_t handles[HANDLES];

@@ -10,7 +10,7 @@
 
 #include "tests/helper.h"
 
-enum { WORKERS = 4, CONTEXTS = 3, ROUNDS = 60 };
+enum { WORKERS = 4, CONTEXTS = 3, ROUNDS = SCALED(40, 15) };
 
 static unsigned contexts[CONTEXTS];
 static atomic_int runs, outside, submitted_count;

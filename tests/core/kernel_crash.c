@@ -113,12 +113,6 @@ static void says(int how, const char *name)
         printf("# status %d: %s\n", status, output);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 int main(void)
 {
     static char output[OUTPUT_BYTES];

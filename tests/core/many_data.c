@@ -8,7 +8,7 @@
 #include "core/data/registry.h"
 #include "tests/core/sim_helper.h"
 
-enum { DATA = 60000, HANDLES = 200000 };
+enum { DATA = SCALED(60000, 12000), HANDLES = SCALED(200000, 50000) };
 
 static int values[HANDLES];
 static starpu_data_handle_t handles[HANDLES];
@@ -94,7 +94,7 @@ static void one_task(void)
     ok(all_of(descending < 0.4, shuffled < 0.4), "and is submitted in well under a second (%.3f, %.3f)",
        descending, shuffled);
     double begin = cpu_seconds();
-    int last = 20000;
+    int last = DATA / 3;
     submit(&device_cl, last);
     starpu_task_wait_for_all();
     diag("with %d data on a device: %.3f s of this thread", last, cpu_seconds() - begin);

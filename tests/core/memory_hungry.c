@@ -419,15 +419,20 @@ static void in_process(int (*fn)(void), const char *fact)
     if (WIFSIGNALED(status)) diag("it ended by signal %d", WTERMSIG(status));
 }
 
-/* Runs fn and gives what it wrote to its standard error. Returns its status. */
-static int output_of(int (*fn)(void), char *out, size_t bytes)
+/* A process that runs fn, and what it writes to its standard error. */
+struct talk {
+    pid_t pid;
+    int from, status;
+    char said[16384];
+};
+
+static void talk_begin(struct talk *t, int (*fn)(void))
 {
-    int fds[2], status = 0;
-    size_t used = 0;
+    int fds[2];
     fflush(NULL);
-    if (pipe(fds) != 0) return -1;
-    pid_t pid = fork();
-    if (pid == 0) {
+    if (pipe(fds) != 0) exit(99);
+    t->pid = fork();
+    if (t->pid == 0) {
         dup2(fds[1], STDERR_FILENO);
         close(fds[0]);
         close(fds[1]);
@@ -435,12 +440,19 @@ static int output_of(int (*fn)(void), char *out, size_t bytes)
         _exit(fn() ? 2 : 0);
     }
     close(fds[1]);
-    for (ssize_t n; used < bytes - 1 && (n = read(fds[0], out + used, bytes - 1 - used)) > 0;)
+    t->from = fds[0];
+}
+
+static void talk_end(struct talk *t)
+{
+    size_t used = 0;
+    for (ssize_t n;
+         used < sizeof t->said - 1 && (n = read(t->from, t->said + used, sizeof t->said - 1 - used)) > 0;)
         used += (size_t)n;
-    out[used] = 0;
-    close(fds[0]);
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    t->said[used] = 0;
+    close(t->from);
+    waitpid(t->pid, &t->status, 0);
+    t->status = WIFEXITED(t->status) ? WEXITSTATUS(t->status) : -1;
 }
 
 static bool says_all(const char *output, const char *const *words, int n)
@@ -457,19 +469,22 @@ static void told(void)
     };
     static const char *const program_words[] = { "deadlock", "the program waits for 65536 bytes", "\"asked\"",
                                                  "\"held\"" };
-    static char output[16384];
+    static struct talk task, program, thread; /* all at a time: they wait */
     if (only && only < 13) return;
-    int status = output_of(task_starves, output, sizeof output);
+    talk_begin(&task, task_starves);
+    talk_begin(&program, program_starves);
+    talk_begin(&thread, thread_releases);
+    talk_end(&task);
     bool right =
-        ok(all_of(status == 1, says_all(output, task_words, LENGTH(task_words))),
+        ok(all_of(task.status == 1, says_all(task.said, task_words, LENGTH(task_words))),
            "a task that waits for memory which the program never gives back is told, with what and who");
-    if (!right) diag("status %d: %s", status, output);
-    status = output_of(program_starves, output, sizeof output);
-    right = ok(all_of(status == 1, says_all(output, program_words, LENGTH(program_words))),
+    if (!right) diag("status %d: %s", task.status, task.said);
+    talk_end(&program);
+    right = ok(all_of(program.status == 1, says_all(program.said, program_words, LENGTH(program_words))),
                "so is the program when it waits for what it holds itself");
-    if (!right) diag("status %d: %s", status, output);
-    status = output_of(thread_releases, output, sizeof output);
-    ok(all_of(status == 0, !strstr(output, "deadlock")),
+    if (!right) diag("status %d: %s", program.status, program.said);
+    talk_end(&thread);
+    ok(all_of(thread.status == 0, !strstr(thread.said, "deadlock")),
        "nothing is said while another thread may give it back");
 }
 

@@ -309,7 +309,7 @@ static void reading_again(void)
 
 /* ---- two threads ---- */
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = SCALED(20000, 4000) };
 
 struct submitter {
     struct planned *p;
@@ -383,7 +383,7 @@ static void planned_meanwhile(void)
 
 /* ---- looked up meanwhile ---- */
 
-enum { SWITCHES = 300, VALUES = 8 };
+enum { SWITCHES = SCALED(300, 100), VALUES = 8 };
 static int looked_up[VALUES];
 static atomic_int switched, unknown;
 

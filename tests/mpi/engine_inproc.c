@@ -171,7 +171,7 @@ static void foreign_bytes(void)
 
 int main(int argc, char **argv)
 {
-    int seeds = argc > 1 ? atoi(argv[1]) : 200;
+    int seeds = argc > 1 ? atoi(argv[1]) : SCALED(200, 40);
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     setenv("STARPU_SILENT", "1", 1);
     world.own = -1;

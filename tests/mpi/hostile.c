@@ -159,7 +159,7 @@ static int run(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    int seeds = argc > 1 ? atoi(argv[1]) : 12, wrong = 0, token = 0;
+    int seeds = argc > 1 ? atoi(argv[1]) : SCALED(12, 4), wrong = 0, token = 0;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     setenv("STARPU_SILENT", "1", 0);
     mpi_start(&argc, &argv, 2);

@@ -13,7 +13,7 @@
 #include "mpi/wire/transports/inproc.h"
 #include "tests/tap.h"
 
-enum { RANKS_MAX = 9, LIMIT_MS = 3750, STEP_MS = 25 };
+enum { RANKS_MAX = 9, SEEDS = SCALED(20, 4), LIMIT_MS = 3750, STEP_MS = 25 };
 
 struct rank {
     struct orr_engine engine;
@@ -105,7 +105,7 @@ static void for_good(void)
     int missed = 0, wrong = 0, late = 0, early = 0;
     int64_t after;
     for (int count = 2; count <= RANKS_MAX; count++)
-        for (uint64_t seed = 0; seed < 20; seed++) {
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
             missed += stop_one(count, seed, (int)(seed % (unsigned)count), 1000000, &after, &wrong) == 0;
             late += after > LIMIT_MS + 500;
             early += after < LIMIT_MS - 600;
@@ -119,7 +119,7 @@ static void for_a_while(void)
     int verdicts = 0, wrong = 0;
     int64_t after;
     for (int count = 2; count <= RANKS_MAX; count++)
-        for (uint64_t seed = 0; seed < 20; seed++)
+        for (uint64_t seed = 0; seed < SEEDS; seed++)
             verdicts += stop_one(count, seed, (int)(seed % (unsigned)count), 3000, &after, &wrong);
     is_int(verdicts, 0, "a rank that is stopped for 3 s is not given up");
 }

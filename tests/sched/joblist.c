@@ -652,7 +652,7 @@ static void adds_next(void *arg)
     if (orrery_joblist_add_job(r->list, task) != 0) atomic_fetch_add(&r->refused, 1);
 }
 
-enum { ADDERS = 4, ADDED = 1500 };
+enum { ADDERS = 4, ADDED = SCALED(1500, 300) };
 static struct orrery_joblist *shared_list;
 static starpu_data_handle_t shared_handle;
 
@@ -934,12 +934,12 @@ static void random_programs(const char *policy, int workers)
         int lists, jobs;
         struct program_traits traits;
     } kinds[] = {
-        { "windows", 3, 1500, { .work = 300 } },
-        { "hundreds of lists", 300, 3000, { .work = 100, .priorities = 1 } },
-        { "data", 20, 1500, { .work = 200, .handles = 1 } },
+        { "windows", 3, SCALED(1500, 400), { .work = 300 } },
+        { "hundreds of lists", SCALED(300, 100), SCALED(3000, 600), { .work = 100, .priorities = 1 } },
+        { "data", 20, SCALED(1500, 400), { .work = 200, .handles = 1 } },
         { "all kinds of jobs",
           20,
-          1500,
+          SCALED(1500, 400),
           { .work = 200,
             .handles = 1,
             .bound = 1,

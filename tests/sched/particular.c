@@ -11,7 +11,7 @@
 
 #include "tests/helper.h"
 
-enum { WORKERS = 4, FEW = 2500, MANY = 40000 };
+enum { WORKERS = 4, FEW = 1000, MANY = SCALED(16000, 8000) };
 
 static atomic_int done, clock_now;
 static int order[8];
