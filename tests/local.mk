@@ -142,6 +142,7 @@ TAP_TESTS += tests/sched/graph_test
 TAP_TESTS += tests/core/kinds
 TAP_TESTS += tests/core/sim_device
 TAP_TESTS += tests/core/devices
+TAP_TESTS += tests/core/device_faults
 TAP_TESTS += tests/core/multiformat
 TAP_TESTS += tests/core/data_own_interface
 TAP_TESTS += tests/core/data_requests

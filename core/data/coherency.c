@@ -46,12 +46,12 @@ void orr_data_update_ready_locked(struct orr_data *h)
 enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */
 
 /* One that has the layout of dst already, and a direct way there; -1: none. */
-static int source_in_layout(struct orr_data *h, unsigned dst)
+static int source_in_layout(struct orr_data *h, unsigned dst, uint32_t failed)
 {
     unsigned wanted = orr_layout_of_node(h, dst);
     for (unsigned n = 0; n < h->nnodes; n++)
         if (n != dst && h->replicates[n].state != ORR_INVALID && (orr_layouts(h, n) & wanted) &&
-            orr_nodes_reach(n, dst))
+            orr_nodes_reach(n, dst) && !(failed >> n & 1))
             return (int)n;
     return -1;
 }
@@ -65,13 +65,13 @@ static int distance(unsigned n, unsigned dst)
 }
 
 /* The place of the best valid copy for dst, or -1. */
-int orr_transfer_source_locked(struct orr_data *h, unsigned dst)
+int orr_transfer_source_locked(struct orr_data *h, unsigned dst, uint32_t failed)
 {
-    int ready = orr_unlikely(h->formats) ? source_in_layout(h, dst) : -1;
+    int ready = orr_unlikely(h->formats) ? source_in_layout(h, dst, failed) : -1;
     if (ready >= 0) return ready;
     int best = -1;
     for (unsigned n = 0; n < h->nnodes; n++) {
-        if (h->replicates[n].state == ORR_INVALID || n == dst) continue;
+        if (h->replicates[n].state == ORR_INVALID || n == dst || (failed >> n & 1)) continue;
         if (best < 0 || distance(n, dst) < distance((unsigned)best, dst)) best = (int)n;
     }
     return best;
@@ -79,7 +79,7 @@ int orr_transfer_source_locked(struct orr_data *h, unsigned dst)
 
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
 {
-    if (with_bytes && orr_transfer_source_locked(h, dst) < 0) return false;
+    if (with_bytes && orr_transfer_source_locked(h, dst, 0) < 0) return false;
     t->handle = h;
     t->dst = (uint16_t)dst;
     t->src = -1;
@@ -92,7 +92,7 @@ bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, uns
 
 void orr_transfer_choose_source_locked(struct orr_transfer *t)
 {
-    t->src = (int16_t)orr_transfer_source_locked(t->handle, t->dst);
+    t->src = (int16_t)orr_transfer_source_locked(t->handle, t->dst, t->failed_sources);
     if (t->src >= 0) t->handle->replicates[t->src].users++;
 }
 

@@ -80,7 +80,7 @@ unsigned orr_data_conversions(struct orr_data *h, unsigned node,
     unsigned count = 0, have = 0, to = orr_layout_of_node(h, node);
     orr_spin_lock(&h->queue.lock);
     bool there = node < h->nnodes && h->replicates[node].state != ORR_INVALID;
-    int src = there ? (int)node : orr_transfer_source_locked(h, node);
+    int src = there ? (int)node : orr_transfer_source_locked(h, node, 0);
     if (src >= 0) have = orr_layouts(h, (unsigned)src);
     orr_spin_unlock(&h->queue.lock);
     if (!have || (have & to)) return 0;

@@ -48,8 +48,8 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
         else if (h->ops->get_size && h->ops->get_size(h) > 0)
             r = -ENOSYS;
     }
+    if (async->pending) return -EAGAIN; /* what goes on uses memory, whatever failed beside it */
     if (async->error) return async->error;
-    if (async->pending) return -EAGAIN;
     return r == -EAGAIN ? 0 : r;
 }
 
@@ -68,22 +68,62 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
     return orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) != NULL;
 }
 
+static void start_copy(struct orr_transfer *t);
+
+/* Pins another copy in the place of the one that could not be brought; -1: there is none. */
+static int next_source(struct orr_transfer *t)
+{
+    struct orr_data *h = t->handle;
+    t->failed_sources |= UINT32_C(1) << t->src;
+    orr_spin_lock(&h->queue.lock);
+    int other = orr_transfer_source_locked(h, t->dst, t->failed_sources);
+    if (other >= 0) {
+        h->replicates[t->src].users--;
+        h->replicates[other].users++;
+    }
+    orr_spin_unlock(&h->queue.lock);
+    if (other >= 0) orr_memory_feed((unsigned)t->src);
+    return other;
+}
+
+/* Whether there is another copy, on a way that has not failed, to be brought in the place of t's source. */
+static bool has_other_source(struct orr_transfer *t)
+{
+    if (t->in_chunk) return false; /* its source is the chunk's */
+    for (int other; (other = next_source(t)) >= 0;) {
+        t->src = (int16_t)other;
+        if (direct(t->handle, (unsigned)other, t->dst) ||
+            !(t->failed_sources >> orr_nodes_meet((unsigned)other, t->dst) & 1))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing of the copy is under way any more. */
+static void copy_over(struct orr_transfer *t, int r)
+{
+    if (r && !(r == -ENOMEM && t->quiet)) {
+        char label[64];
+        orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s",
+                  orr_data_label(t->handle, label, sizeof label), t->src, orr_nodes[t->src].name, t->dst,
+                  orr_nodes[t->dst].name,
+                  r == -ENOSYS ? "its interface has no method for that; give it any_to_any" : strerror(-r));
+    }
+    if (r == -EIO && has_other_source(t))
+        start_copy(t);
+    else
+        orr_transfer_finish(t, r && r != -ENOMEM ? -EIO : r);
+}
+
 static void copy(struct orr_transfer *t)
 {
     int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
     if (r != -EAGAIN) {
-        if (r && !(r == -ENOMEM && t->quiet)) {
-            char label[64];
-            orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s",
-                      orr_data_label(t->handle, label, sizeof label), t->src, orr_nodes[t->src].name, t->dst,
-                      orr_nodes[t->dst].name,
-                      r == -ENOSYS ? "its interface has no method for that; give it any_to_any"
-                                   : strerror(-r));
-        }
-        orr_transfer_finish(t, r && r != -ENOMEM ? -EIO : r);
+        copy_over(t, r);
         return;
     }
     struct orr_memory *m = &orr_memories[t->dst];
+    t->arrived = false;
     orr_spin_lock(&m->lock);
     t->next = m->copying;
     m->copying = t;
@@ -454,6 +494,13 @@ static bool has_copies(struct orr_memory *m)
     return any;
 }
 
+static void test_copy(struct orr_transfer *t)
+{
+    int r = orr_nodes[t->async.last.node].ops->test(&t->async.last);
+    t->arrived = r != -EAGAIN;
+    if (t->arrived && t->async.error == 0) t->async.error = r;
+}
+
 /* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any
  * of them. */
 static void test_copies(struct orr_memory *m)
@@ -464,7 +511,7 @@ static void test_copies(struct orr_memory *m)
     orr_spin_unlock(&m->lock);
     struct orr_transfer *last = NULL;
     for (struct orr_transfer *t = list; t; last = t, t = t->next)
-        if (!t->arrived) t->arrived = orr_nodes[t->async.last.node].ops->test(&t->async.last);
+        if (!t->arrived) test_copy(t);
     if (!list) return;
     orr_spin_lock(&m->lock);
     last->next = m->copying;
@@ -491,7 +538,7 @@ bool orr_transfers_poll(void)
         struct orr_memory *m = &orr_memories[n];
         if (has_copies(m)) {
             test_copies(m);
-            for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) orr_transfer_finish(t, 0);
+            for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) copy_over(t, t->async.error);
         }
         orr_memory_poll(n);
         prefetches_go_on(m, n);

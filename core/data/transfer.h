@@ -23,13 +23,14 @@ struct orr_transfer {
     uint16_t dst;                     /* [const] */
     int16_t src;                      /* whence, pinned; -1: not chosen */
     bool brings;                      /* [const] a copy; else only memory is wanted */
-    uint8_t converts; /* [const] not 0: into which layout dst's copy is put; nothing is brought */
-    bool eviction;    /* [const] dst's copy is thrown out; nothing is brought */
-    bool in_chunk;    /* [const] belongs to a chunk: not to be freed */
-    bool has_turn;    /* [lock: memory] counts among the prefetches under way */
-    bool hungry;      /* [lock: memory] waits for memory */
-    bool arrived;     /* [lock: memory] its copy has ended */
-    bool evict_after; /* throw the source out when it is done */
+    uint8_t converts;        /* [const] not 0: into which layout dst's copy is put; nothing is brought */
+    bool eviction;           /* [const] dst's copy is thrown out; nothing is brought */
+    bool in_chunk;           /* [const] belongs to a chunk: not to be freed */
+    uint32_t failed_sources; /* bit: the copy there could not be brought */
+    bool has_turn;           /* [lock: memory] counts among the prefetches under way */
+    bool hungry;             /* [lock: memory] waits for memory */
+    bool arrived;            /* [lock: memory] its copy has ended */
+    bool evict_after;        /* throw the source out when it is done */
     bool quiet;
     _Atomic uint8_t urgency;   /* enum orr_urgency; grows under the handle's and the memory's lock */
     size_t bytes;              /* of memory, about; [const] while hungry */
@@ -110,8 +111,9 @@ void orr_fetch_resume(struct orr_fetch *f);
 void orr_fetch_fail(struct orr_fetch *f, int status);
 /* Prepares the transfer of a valid copy to dst. Called with the handle's lock held. False: nobody has one. */
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes);
-/* The node whose copy would be brought to dst, -1: none. Called with the handle's lock held. */
-int orr_transfer_source_locked(struct orr_data *h, unsigned dst);
+/* The node whose copy would be brought to dst, -1: none; but those (a bit each), where it failed. Called with
+ * the handle's lock held. */
+int orr_transfer_source_locked(struct orr_data *h, unsigned dst, uint32_t failed);
 /* Chooses the copy that t brings, and pins it. Called with the handle's lock held. */
 void orr_transfer_choose_source_locked(struct orr_transfer *t);
 

@@ -95,6 +95,7 @@ static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t 
         rows = 1;
     }
     struct orr_copy_event event = { 0 };
+    if (async && async->pending) event = async->last;
     if (ops && rows > 1 && ops->copy2d && orr_nodes_reach(src_node, dst_node))
         return note(
             async, &event, link_node(src_node, dst_node),

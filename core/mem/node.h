@@ -25,8 +25,8 @@ struct orr_copy_event {
 };
 
 /* What the data layer passes through an interface's copy method as async_data: starpu_interface_copy fills it
- * in. Copies of one interface go between two fixed nodes and end in order, so that the last event stands for
- * all. */
+ * in. Copies of one interface go between two fixed nodes, and each takes over the event of those before, so
+ * that the last stands for all. */
 struct orr_async {
     struct orr_copy_event last;
     bool pending; /* last is valid: the copy goes on */
@@ -40,11 +40,15 @@ struct orr_node_ops {
     const char *name;
     uintptr_t (*alloc)(unsigned node, size_t bytes); /* 0: no room. any thread; must not block */
     void (*free)(unsigned node, uintptr_t addr, size_t bytes);
-    /* Copies bytes; event NULL: before returning; else may return -EAGAIN with the event filled in. 0 done,
-     * -EIO. Copies between the same two nodes end in the order in which they were started. Any thread. */
+    /* Copies bytes; event NULL: before returning; else may return -EAGAIN, the copy goes on. 0 done, -EIO. An
+     * event is all 0, or that of an earlier copy for the same datum, between the same nodes: filled in, it
+     * stands for both, and has ended when both have. Any thread. */
     int (*copy)(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
                 struct orr_copy_event *event);
-    bool (*test)(struct orr_copy_event *event);                         /* any thread; must not block */
+    /* 0: all copies that the event stands for have ended well; -EAGAIN: not yet; -EIO: they are over, as far
+     * as the device will go, and one failed: what they were to write may be anything, and is touched no more.
+     * Any thread; must not block. */
+    int (*test)(struct orr_copy_event *event);
     double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
     /* Same as copy for rows of bytes, ld_ bytes apart. NULL: row by row. */

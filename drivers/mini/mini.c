@@ -43,10 +43,10 @@ static int mini_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned d
     return 0;
 }
 
-static bool mini_test(struct orr_copy_event *event)
+static int mini_test(struct orr_copy_event *event)
 {
     (void)event; /* no copy goes on */
-    return true;
+    return 0;
 }
 
 static const struct orr_node_ops mini_node_ops = {

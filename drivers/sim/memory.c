@@ -23,6 +23,7 @@ struct sim_copy {
     uintptr_t src, dst;
     size_t bytes, rows, ld_src, ld_dst;
     uint64_t end_ns, number;
+    bool fails;
 };
 
 static struct sim_memory *memories[STARPU_MAXNODES]; /* [const while nodes are registered] */
@@ -77,6 +78,22 @@ static void move_bytes(const struct sim_copy *c)
         memcpy((void *)(c->dst + row * c->ld_dst), (const void *)(c->src + row * c->ld_src), c->bytes);
 }
 
+static bool is_dead(unsigned node)
+{
+    return memories[node] && memories[node]->faults && orr_load_relaxed(&memories[node]->faults->dead);
+}
+
+static bool fails(unsigned node)
+{
+    return memories[node] && memories[node]->faults && orr_sim_fails(memories[node]->faults, SIM_COPY);
+}
+
+/* What a copy that failed leaves is nothing that anybody wrote. */
+static void spoil(const struct sim_copy *c)
+{
+    for (size_t row = 0; row < c->rows; row++) memset((void *)(c->dst + row * c->ld_dst), POISON, c->bytes);
+}
+
 /* Ends the copies whose time has come. Called with the engine's lock held. */
 static void run_engine_locked(struct sim_engine *e)
 {
@@ -84,7 +101,10 @@ static void run_engine_locked(struct sim_engine *e)
     while (e->first && e->first->end_ns <= now) {
         struct sim_copy *c = e->first;
         e->first = c->next;
-        move_bytes(c);
+        if (c->fails)
+            spoil(c);
+        else
+            move_bytes(c);
         orr_store_release(&e->completed, c->number); /* pairs with the load in is_complete */
         orr_free(c);
     }
@@ -95,14 +115,22 @@ static bool is_complete(struct sim_engine *e, uint64_t number)
     return orr_load_acquire(&e->completed) >= number;
 }
 
-static bool sim_test(struct orr_copy_event *event)
+/* Of an event: the engine, the last copy's number, whether one of them fails, nodes. */
+enum { ENGINE, NUMBER, FAILS, NODES };
+
+/* Copies of one engine end in order: the last has ended after all. */
+static int sim_test(struct orr_copy_event *event)
 {
-    struct sim_engine *e = (struct sim_engine *)(uintptr_t)event->words[0];
-    if (is_complete(e, event->words[1])) return true;
-    if (pthread_mutex_trylock(&e->lock) != 0) return false; /* somebody moves bytes just now */
-    run_engine_locked(e);
-    pthread_mutex_unlock(&e->lock);
-    return is_complete(e, event->words[1]);
+    struct sim_engine *e = (struct sim_engine *)(uintptr_t)event->words[ENGINE];
+    if (!is_complete(e, event->words[NUMBER])) {
+        if (pthread_mutex_trylock(&e->lock) != 0) return -EAGAIN; /* somebody moves bytes just now */
+        run_engine_locked(e);
+        pthread_mutex_unlock(&e->lock);
+        if (!is_complete(e, event->words[NUMBER])) return -EAGAIN;
+    }
+    unsigned src = (unsigned)event->words[NODES] / STARPU_MAXNODES,
+             dst = (unsigned)event->words[NODES] % STARPU_MAXNODES;
+    return event->words[FAILS] || is_dead(src) || is_dead(dst) ? -EIO : 0;
 }
 
 static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
@@ -112,27 +140,36 @@ static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t
     if (!c) return -ENOMEM;
     struct sim_engine *e = engine_of(src_node, dst_node);
     const struct sim_memory *m = link_of(src_node, dst_node);
-    *c = (struct sim_copy){
-        .src = src, .dst = dst, .bytes = bytes, .rows = rows, .ld_src = ld_src, .ld_dst = ld_dst
-    };
+    bool src_fails = fails(src_node), fault = fails(dst_node) || src_fails;
+    *c = (struct sim_copy){ .src = src,
+                            .dst = dst,
+                            .bytes = bytes,
+                            .rows = rows,
+                            .ld_src = ld_src,
+                            .ld_dst = ld_dst,
+                            .fails = fault };
     pthread_mutex_lock(&e->lock);
     uint64_t now = orr_clock_ns(), begin = e->free_at_ns > now ? e->free_at_ns : now;
     e->free_at_ns = begin + (uint64_t)((double)(bytes * rows) / m->bandwidth_MB_per_s * 1e3);
     c->end_ns = e->free_at_ns + (uint64_t)(m->latency_us * 1e3);
-    c->number = ++e->started;
+    uint64_t number = c->number = ++e->started;
     if (e->first)
         e->last->next = c;
     else
         e->first = c;
     e->last = c;
-    struct orr_copy_event own = { .words = { (uintptr_t)e, c->number } };
     pthread_mutex_unlock(&e->lock);
+    struct orr_copy_event own = { .words = { [ENGINE] = (uintptr_t)e,
+                                             [NUMBER] = number,
+                                             [FAILS] = fault || (event && event->words[FAILS]),
+                                             [NODES] = src_node * STARPU_MAXNODES + dst_node } };
     if (event) {
         memcpy(event->words, own.words, sizeof own.words);
         return -EAGAIN;
     }
-    while (!sim_test(&own)) sched_yield();
-    return 0;
+    int r;
+    while ((r = sim_test(&own)) == -EAGAIN) sched_yield();
+    return r;
 }
 
 static int sim_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "core/mem/node.h"
+#include "drivers/sim/faults.h"
 
 struct sim_copy;
 
@@ -23,7 +24,8 @@ struct sim_engine {
 struct sim_memory {
     unsigned node;
     double latency_us, bandwidth_MB_per_s;
-    bool peers; /* other devices are reached directly */
+    bool peers;                /* other devices are reached directly */
+    struct sim_faults *faults; /* NULL: nothing fails */
     struct sim_engine to, from;
 };
 

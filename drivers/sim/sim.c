@@ -104,6 +104,7 @@ static int sim_open(struct orr_device *device)
     d->memory.peers = orr_env_long(ORR_SETTING(ORRERY_SIM_PEERS), 0, 0, 1) != 0;
     snprintf(name, sizeof name, "%s %d", device->kind->title, device->number);
     orr_sim_faults_init(&d->faults, device->number);
+    d->memory.faults = &d->faults;
     int r = orr_sim_fails(&d->faults, SIM_OPEN)
                 ? -ENODEV
                 : orr_sim_memory_init(&d->memory, device->kind->memory, device->number,
