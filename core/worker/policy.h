@@ -55,8 +55,8 @@ struct orr_policy_ops {
     uint32_t (*backlog)(void *instance, struct orr_worker *w);
     /* w found nothing and is about to sleep, or slept for a millisecond as a watchman. A task that was given
      * to another worker which does not get to it, or NULL; *again_out: w is to be asked every millisecond
-     * while it sleeps (see also orr_watch_appoint). watch_end: a watchman does not sleep any more. On w's
-     * thread. Both or none. */
+     * while it sleeps (see also orr_watch_appoint), and its watch_end is called when it does not any more:
+     * with a task as well, where it was the watchman. On w's thread. Both or none. */
     struct orr_task *(*watch)(void *instance, struct orr_worker *w, bool *again_out);
     void (*watch_end)(void *instance, struct orr_worker *w);
     void (*submit_hook)(void *instance, struct orr_task *t);

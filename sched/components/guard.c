@@ -198,6 +198,7 @@ static struct starpu_task *look(struct orr_tree *tree, struct orr_worker *w, boo
     if (guards) choose_anew(tree);
     struct starpu_task *p = take(tree, w);
     if (p || guards) wake_another(tree, w);
+    *again_out = guards; /* with a task as well: so its leaving is told, and another becomes the guard */
     if (p) return p;
     if (!guards && anything_waits(tree)) guards = orr_cas_seq(&tree->guard, &nobody, me);
     *again_out = guards && goes_on(tree, w);

@@ -9,7 +9,7 @@
  *
  * Property: no execution stops before all tasks were taken.
  *
- * MUTANTS: -DNO_LOOK_BEFORE_SLEEP -DLEAVES_IN_SILENCE -DRETIRES_BLINDLY,-DTASKS=2 -DAPPOINTS_BLINDLY -DSEARCHES_ON -DLOOKS_BEFORE_ADDING
+ * MUTANTS: -DNO_LOOK_BEFORE_SLEEP -DLEAVES_IN_SILENCE -DRETIRES_BLINDLY,-DTASKS=2 -DAPPOINTS_BLINDLY -DSEARCHES_ON -DLOOKS_BEFORE_ADDING -DSILENT_WITH_A_TASK,-DTASKS=2
  * SIZES: -DTASKS=2 -DPUSHERS=2,-DNO_WAKER -DWAKES=2
  */
 #ifndef WORKERS
@@ -127,7 +127,11 @@ inline look(w, got, guards, cas)
     :: else
     fi;
     if
+#ifdef SILENT_WITH_A_TASK
     :: got
+#else
+    :: got -> if :: guards -> watches[w] = true :: else fi
+#endif
     :: else ->
        if
        :: !guards && waiting > 0 -> atomic { guards = (guard == 0); if :: guards -> guard = w + 1 :: else fi }
@@ -223,7 +227,13 @@ proctype worker(byte w)
        end_sleep(w, cas, i);
        atomic { cas = false; i = 0 };
        if
-       :: got -> taken++; got = false
+       :: got ->
+          taken++;
+          got = false;
+          if
+          :: true
+          :: atomic { away < WORKERS - 1 -> away++ } -> taken == ALL /* what it took takes long */
+          fi
        :: else ->
           if
           :: true
