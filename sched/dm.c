@@ -39,6 +39,7 @@
 #include "core/worker/profile.h"
 #include "sched/dm.h"
 #include "sched/pool.h"
+#include "sched/watchman.h"
 
 enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
 
@@ -90,6 +91,7 @@ struct dm {
     double alpha, beta, gamma, idle_watt; /* [const] */
     bool prefetch;                        /* [const] */
     struct orr_pool *pool;
+    struct orr_watchman watchman;
     _Atomic unsigned kind_count; /* publishes the kinds below it */
     struct kind *kinds[STARPU_NMAXWORKERS];
     _Atomic(struct seat *) seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
@@ -409,6 +411,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     orr_profile_placed(d->ctx, t, s->worker);
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
+    orr_watchman_wanted(&d->watchman);
     if (orr_unlikely(!orr_load_seq(&s->active))) decide_anew(s); /* pairs with remove_seat */
 }
 
@@ -553,6 +556,11 @@ static bool take_over(struct orr_task *t, struct seat *from, struct seat *s)
     return true;
 }
 
+static bool is_waited_for(struct seat *s)
+{
+    return orr_queue_length(&s->queue) > 0 || orr_load_seq(&s->in_window) > 0;
+}
+
 /* Half of another's tasks, at most STEAL_MAX: one to run now, the others to s's queue. */
 static struct orr_task *steal_from(struct seat *victim, struct seat *s)
 {
@@ -565,6 +573,7 @@ static struct orr_task *steal_from(struct seat *victim, struct seat *s)
         if (!more || !take_over(more, victim, s)) break;
         orr_queue_push(&s->queue, more);
     }
+    if (is_waited_for(s)) orr_watchman_wanted(&s->dm->watchman);
     return t;
 }
 
@@ -609,6 +618,47 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     return t;
 }
 
+/* ---- tasks of workers that do not get to them ---- */
+
+static bool anything_waits(void *instance)
+{
+    const struct dm *d = instance;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (seat_of(d, i) && orr_load_relaxed(&seat_of(d, i)->active) && is_waited_for(seat_of(d, i)))
+            return true;
+    return false;
+}
+
+/* From a slow one of the kind: the load counted on it says nothing any more. */
+static struct orr_task *take(void *instance, struct orr_worker *w)
+{
+    struct dm *d = instance;
+    struct seat *s = seat_of(d, (unsigned)w->id);
+    struct orr_task *t = NULL;
+    for (unsigned i = 0; s && !t && i < orr_load_acquire(&s->kind->count); i++) {
+        struct seat *from = s->kind->member[i];
+        if (from != s && is_waited_for(from) &&
+            orr_watchman_saw_slow(&d->watchman, (unsigned)from->worker->id))
+            t = steal_from(from, s);
+    }
+    if (!t) return NULL;
+    s->idle_since = 0;
+    note_start(s, t);
+    return t;
+}
+
+static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+{
+    struct dm *d = instance;
+    return orr_watchman_look(&d->watchman, d, anything_waits, take, w, again_out);
+}
+
+static void watch_end(void *instance, struct orr_worker *w)
+{
+    struct dm *d = instance;
+    orr_watchman_leaves(&d->watchman, d, anything_waits, w);
+}
+
 static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct seat *s = seat_of(instance, (unsigned)w->id);
@@ -639,7 +689,7 @@ static void *create(struct orr_ctx *ctx, unsigned traits)
 {
     struct dm *d = orr_calloc(1, sizeof *d);
     if (!d) return NULL;
-    d->ctx = ctx;
+    d->ctx = d->watchman.ctx = ctx;
     d->traits = traits;
     d->alpha = orr_env_double(ORR_SETTING(STARPU_SCHED_ALPHA), 1, 0, 1e9);
     d->beta = orr_env_double(ORR_SETTING(STARPU_SCHED_BETA), 1, 0, 1e9);
@@ -859,6 +909,8 @@ int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
         .backlog = backlog,                                                                                  \
         .push_notify = push_notify,                                                                          \
         .post_exec = post_exec,                                                                              \
+        .watch = watch,                                                                                      \
+        .watch_end = watch_end,                                                                              \
     }
 
 MODEL_POLICY(dm, "where the model says that the task ends first", 0);

@@ -176,6 +176,16 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     orr_policy_dmda.post_exec(((struct pheft *)instance)->dm, t, w);
 }
 
+static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+{
+    return orr_policy_dmda.watch(((struct pheft *)instance)->dm, w, again_out);
+}
+
+static void watch_end(void *instance, struct orr_worker *w)
+{
+    orr_policy_dmda.watch_end(((struct pheft *)instance)->dm, w);
+}
+
 const struct orr_policy_ops orr_policy_pheft = {
     .name = "pheft",
     .description = "like dmda; parallel tasks go to the worker or combined worker where they end first",
@@ -190,4 +200,6 @@ const struct orr_policy_ops orr_policy_pheft = {
     .backlog = backlog,
     .push_notify = push_notify,
     .post_exec = post_exec,
+    .watch = watch,
+    .watch_end = watch_end,
 };

@@ -10,21 +10,22 @@
 #include "core/base/alloc.h"
 #include "core/worker/park.h"
 #include "core/worker/profile.h"
-#include "core/worker/profile.h"
 #include "sched/draw.h"
 #include "sched/pool.h"
+#include "sched/watchman.h"
 
 struct drawing {
     struct orr_ctx *ctx;
     _Atomic bool alike;       /* the context's workers are */
     struct orr_pool *nobodys; /* tasks that no worker of the context can run: they wait for one that joins */
+    struct orr_watchman watchman;
 };
 
 static void *create(struct orr_ctx *ctx)
 {
     struct drawing *d = orr_calloc(1, sizeof *d);
     if (!d) return NULL;
-    d->ctx = ctx;
+    d->ctx = d->watchman.ctx = ctx;
     d->nobodys = orr_pool_create();
     if (d->nobodys) return d;
     orr_free(d);
@@ -86,6 +87,7 @@ static void push(void *instance, struct orr_task *t)
     w = orr_awake_beside(w, stands_in, &(struct drawn){ d, t, w });
     orr_profile_placed(d->ctx, t, w);
     orr_worker_push_local(w, t, t->priority > 0);
+    orr_watchman_wanted(&d->watchman);
 }
 
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
@@ -130,6 +132,67 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     return orr_pool_pop(((struct drawing *)instance)->nobodys, w);
 }
 
+/* ---- tasks of workers that do not get to them ---- */
+
+static bool anything_waits(void *instance)
+{
+    const struct drawing *d = instance;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_ctx_has(d->ctx, i) && orr_load_seq(&orr_workers[i].local_count) > 0) return true;
+    return false;
+}
+
+/* No function of the program's is called with the lock of the queue. */
+static bool may_take(const struct orr_task *t, void *arg)
+{
+    const struct drawn *a = arg;
+    unsigned nimpl;
+    return t->sched_ctx == a->d->ctx->id && !t->pub->cl->can_execute &&
+           orr_worker_can_run((struct orr_worker *)a->w, (struct orr_task *)t, &nimpl);
+}
+
+static bool may_ask(const struct orr_task *t, void *arg)
+{
+    return t->sched_ctx == ((const struct drawn *)arg)->d->ctx->id && t->pub->cl->can_execute;
+}
+
+static struct orr_task *take_from(struct drawing *d, struct orr_worker *from, struct orr_worker *w)
+{
+    struct drawn a = { .d = d, .w = w };
+    unsigned nimpl;
+    struct orr_task *t = orr_worker_take_local(from, may_take, &a);
+    if (t || !(t = orr_worker_take_local(from, may_ask, &a))) return t;
+    if (orr_worker_can_run(w, t, &nimpl)) return t;
+    orr_worker_push_local(from, t, false);
+    return NULL;
+}
+
+/* Another worker of the same kind would have been as good a draw. */
+static struct orr_task *take(void *instance, struct orr_worker *w)
+{
+    struct drawing *d = instance;
+    struct orr_task *t = NULL;
+    for (unsigned i = 0; i < orr_worker_count && !t; i++) {
+        struct orr_worker *from = &orr_workers[i];
+        if (from == w || from->where != w->where || from->node != w->node) continue;
+        if (!orr_ctx_has(d->ctx, i) || !orr_watchman_saw_slow(&d->watchman, i)) continue;
+        t = take_from(d, from, w);
+    }
+    return t;
+}
+
+static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+{
+    struct drawing *d = instance;
+    return orr_watchman_look(&d->watchman, d, anything_waits, take, w, again_out);
+}
+
+static void watch_end(void *instance, struct orr_worker *w)
+{
+    struct drawing *d = instance;
+    orr_watchman_leaves(&d->watchman, d, anything_waits, w);
+}
+
 const struct orr_policy_ops orr_policy_random = {
     .name = "random",
     .description = "a worker at random, in proportion to the workers' speed",
@@ -140,4 +203,6 @@ const struct orr_policy_ops orr_policy_random = {
     .may_keep = may_keep,
     .push = push,
     .pop = pop,
+    .watch = watch,
+    .watch_end = watch_end,
 };

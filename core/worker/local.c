@@ -100,6 +100,27 @@ void orr_worker_push_together(struct orr_worker *const *workers, struct orr_task
     starpu_worker_relax_off();
 }
 
+struct orr_task *orr_worker_take_local(struct orr_worker *w, bool (*may)(const struct orr_task *t, void *arg),
+                                       void *arg)
+{
+    struct orr_task *before = NULL;
+    if (orr_load_seq(&w->local_count) == 0) return NULL;
+    orr_spin_lock(&w->local_lock);
+    struct orr_task *t = w->local_head;
+    while (t && (t->pub->execute_on_a_specific_worker || (t->flags & ORR_TF_TEAM) || !may(t, arg))) {
+        before = t;
+        t = t->next;
+    }
+    if (t) {
+        *(before ? &before->next : &w->local_head) = t->next;
+        if (w->local_tail == t) w->local_tail = before;
+        orr_sub_seq(&w->local_count, 1);
+        t->nimpl_valid = 0;
+    }
+    orr_spin_unlock(&w->local_lock);
+    return t;
+}
+
 static struct orr_task *pop_local(struct orr_worker *w)
 {
     orr_spin_lock(&w->local_lock);

@@ -138,6 +138,10 @@ static inline starpu_cpu_func_t orr_worker_function(const struct orr_worker *w,
 /* Gives t to w's own queue (execute_on_a_specific_worker, starpu_push_local_task); front: ahead of others.
  * Any thread. */
 void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front);
+/* Takes the first task out of w's own queue that is not bound to it, and that may() allows; NULL: there is
+ * none. may is called with the lock of the queue. Any thread. */
+struct orr_task *orr_worker_take_local(struct orr_worker *w, bool (*may)(const struct orr_task *t, void *arg),
+                                       void *arg);
 
 /* Whether a task that is bound to w has this workerorder, or one has run with it. Any thread. */
 bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n);

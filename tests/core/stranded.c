@@ -14,8 +14,8 @@ static void work(void *buffers[] UNUSED, void *arg)
 {
     int kind = (int)(intptr_t)arg;
     if (kind == 1) {
-        atomic_store(&blocked, 1);
-        atomic_store(&in_time, comes_to(&followed, FOLLOWERS, LIMIT_MS));
+        atomic_fetch_add(&blocked, 1);
+        atomic_fetch_and(&in_time, comes_to(&followed, FOLLOWERS, LIMIT_MS));
     } else if (kind == 2) {
         atomic_fetch_add(&followed, 1);
     }
@@ -38,20 +38,24 @@ static void submit(int kind)
     if (starpu_task_submit(task) != 0) ok(0, "the task is accepted");
 }
 
-/* Whether the followers run while the first one blocks; twice, as the workers may not sleep yet. */
-static int run_with(const char *policy)
+/* Whether the followers run while the first ones block, of which each comes when those before it have begun;
+ * twice, as the workers may not sleep yet. */
+static int run_with(const char *policy, int blocking)
 {
     int good = 1;
-    runtime_start(3, policy);
+    runtime_start(2 + blocking, policy);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < SHORT_RUNS; i++) submit(0);
         starpu_task_wait_for_all();
         usleep(5000); /* all go to sleep */
         atomic_store(&blocked, 0);
         atomic_store(&followed, 0);
-        submit(1);
-        if (!comes_to(&blocked, 1, LIMIT_MS)) break;
-        usleep(5000);
+        atomic_store(&in_time, 1);
+        for (int i = 1; i <= blocking; i++) {
+            submit(1);
+            good &= comes_to(&blocked, i, LIMIT_MS);
+            usleep(5000);
+        }
         for (int i = 0; i < FOLLOWERS; i++) submit(2);
         starpu_task_wait_for_all();
         good &= atomic_load(&in_time);
@@ -81,14 +85,21 @@ int main(void)
         "modular-heteroprio",
         "modular-dmda",
         "modular-dmdas",
+        "random",
+        "dm",
+        "dmda",
+        "dmdar",
+        "dmdasd",
+        "pheft",
     };
     for (unsigned i = 0; i < LENGTH(policies); i++) {
         used_cl = &plain_cl;
-        ok(run_with(policies[i]),
+        ok(run_with(policies[i], 1),
            "%s: tasks behind one that is known to be short, and blocks, run on workers that slept",
            policies[i]);
         used_cl = &promised_cl;
-        ok(run_with(policies[i]), "%s: the same with a model that says so", policies[i]);
+        ok(run_with(policies[i], 1), "%s: the same with a model that says so", policies[i]);
+        ok(run_with(policies[i], 2), "%s: and when who took such a task blocks as well", policies[i]);
     }
     return done_testing();
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watchman.c: see watchman.h.
+ * Threads: see there. Owns: who looks. Not here: what waits, and who may take it: the policy says so. */
+#include "sched/watchman.h"
+
+enum { QUIET_LOOKS = 16 };
+
+static bool is_parked(unsigned w)
+{
+    return orr_load_seq(&orr_lot.who[w / 64]) >> (w % 64) & 1;
+}
+
+/* The last one that sleeps: the first is woken next. One that was woken meanwhile is none; others may have
+ * gone to sleep believing that it is: the search begins anew. */
+void orr_watchman_appoint(struct orr_watchman *m)
+{
+    for (unsigned w = orr_worker_count; w-- > 0;) {
+        uint32_t nobody = 0, it = w + 1;
+        if (!orr_ctx_has(m->ctx, w) || !is_parked(w)) continue;
+        if (!orr_cas_seq(&m->is, &nobody, it) || orr_watch_appoint(&orr_workers[w])) return;
+        orr_cas_seq(&m->is, &it, 0);
+        w = orr_worker_count;
+    }
+}
+
+/* One that is idle takes what it was given by itself. */
+static void note_slow(struct orr_watchman *m)
+{
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        const struct orr_worker *w = &orr_workers[i];
+        if (!orr_ctx_has(m->ctx, i)) continue;
+        uint64_t run = orr_load_relaxed(&w->tasks_run);
+        if (run == m->pace[i].seen && !orr_load_relaxed(&w->idle_shown))
+            orr_store_relaxed(&m->pace[i].slow_at, run + 1);
+        m->pace[i].seen = run;
+    }
+}
+
+/* Whether w, the watchman, is to go on. */
+static bool goes_on(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
+                    const struct orr_worker *w)
+{
+    uint32_t nobody = 0, me = (uint32_t)w->id + 1;
+    m->quiet = waits(instance) ? 0 : m->quiet + 1;
+    if (m->quiet < QUIET_LOOKS) return true;
+    orr_store_seq(&m->is, 0u);
+    return waits(instance) && orr_cas_seq(&m->is, &nobody, me);
+}
+
+struct orr_task *orr_watchman_look(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
+                                   orr_watchman_take_fn take, struct orr_worker *w, bool *again_out)
+{
+    uint32_t nobody = 0, me = (uint32_t)w->id + 1;
+    bool watches = orr_load_seq(&m->is) == me;
+    if (watches) note_slow(m);
+    struct orr_task *t = take(instance, w);
+    *again_out = watches; /* with a task as well: so its leaving is told, and another looks for the rest */
+    if (t) return t;
+    if (!watches && waits(instance)) watches = orr_cas_seq(&m->is, &nobody, me);
+    *again_out = watches && goes_on(m, instance, waits, w);
+    return NULL;
+}
+
+void orr_watchman_leaves(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
+                         struct orr_worker *w)
+{
+    uint32_t me = (uint32_t)w->id + 1;
+    if (orr_cas_seq(&m->is, &me, 0) && waits(instance)) orr_watchman_appoint(m);
+}
