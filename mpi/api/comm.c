@@ -101,7 +101,7 @@ static int ask(struct orr_comm *c, const void *key)
 
 static void forget(const void *key)
 {
-    MPI_Comm_delete_attr(comm_of_key(key), keyval);
+    if (keyval != MPI_KEYVAL_INVALID) MPI_Comm_delete_attr(comm_of_key(key), keyval); /* else it never was */
 }
 
 /* The program may end MPI before the layer, which was said: then it is not to be asked. */
@@ -128,36 +128,19 @@ static int get_tag(void)
     return orr_load_relaxed(&tag);
 }
 
-static const struct orr_comm_source mpi_source = { ask, forget, mpi_is_over, orr_stream_drop, get_tag };
+const struct orr_comm_source orr_comm_mpi_source = { ask, forget, mpi_is_over, orr_stream_drop, get_tag };
 
-struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size)
+void orr_comms_attach(MPI_Comm comm)
 {
-    struct orr_comm *c =
-        orr_comms_init(&orr_the_session.cluster.comms, &orr_the_session.cluster,
-                       &orr_the_session.cluster.engine, &mpi_source, orr_comm_key(comm), rank, size);
-    if (!c) return NULL;
+    struct orr_comm *c = orr_the_session.cluster.comm;
     MPI_Comm_group(comm, &base_group);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
     MPI_Comm_set_attr(comm, keyval, c);
     orr_store_release(&orr_comm_latest, c);
-    return c;
 }
 
-/* Data may outlive the layer: from here on its owner is counted in the communicator that the layer has. */
-static void let_go(struct orr_owned *o, void *unused)
+void orr_comms_detach(void)
 {
-    (void)unused;
-    struct orr_data *h = o->handle;
-    if (o->comm && h->mpi_rank >= 0) h->mpi_rank = orr_comm_peer(o->comm, h->mpi_rank);
-    h->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
-    orr_owned_end_redux(o);
-    o->comm = NULL;
-}
-
-void orr_comms_stop(void)
-{
-    orr_owned_visit(&orr_the_session.value, let_go, NULL);
-    orr_comms_fini(&orr_the_session.cluster.comms);
     orr_store_release(&orr_comm_latest, NULL);
     MPI_Comm_free_keyval(&keyval);
     MPI_Group_free(&base_group);

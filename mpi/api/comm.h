@@ -26,9 +26,11 @@ static inline struct orr_comm *orr_comm_of(MPI_Comm comm)
                                                                                      : orr_comm_lookup(comm);
 }
 
-/* The communicator of init, in the transport's numbering. NULL: out of memory. */
-struct orr_comm *orr_comms_start(MPI_Comm comm, int rank, int size);
-void orr_comms_stop(void);
+/* What MPI knows of the program's communicators. */
+extern const struct orr_comm_source orr_comm_mpi_source;
+/* The session runs, on comm: from here on its other communicators are met, and their end is heard of. */
+void orr_comms_attach(MPI_Comm comm);
+void orr_comms_detach(void); /* it is over */
 
 /* Around calls of MPI that the transport does not make: where MPI lets one thread in at a time, the engine
  * waits meanwhile. Not twice, and not while the engine is held. */

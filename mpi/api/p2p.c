@@ -8,17 +8,10 @@
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
+#include "mpi/api/wait.h"
 #include "mpi/value/message.h"
 
 typedef void (*callback_fn)(void *);
-
-/* Whether the calling thread may block; says so if not. */
-static bool may_block(const char *fn)
-{
-    if (!orr_task_inside() && !orr_engine_in_callback()) return true;
-    orr_error("%s: it blocks, and must not be called from a task or a callback; use its detached form", fn);
-    return false;
-}
 
 static void fill_status(const struct orr_message *m, MPI_Status *status)
 {
@@ -60,7 +53,7 @@ static int start(const struct orr_message_spec *s, const char *fn, struct orr_me
 static int blocking(struct orr_message_spec s, const char *fn, MPI_Status *status)
 {
     struct orr_message *m;
-    if (!may_block(fn)) return -EDEADLK;
+    if (!orr_wait_may_block(fn, "; use its detached form")) return -EDEADLK;
     s.will_wait = true;
     int r = start(&s, fn, &m);
     return r ? r : wait_for(m, status);
@@ -163,7 +156,7 @@ int starpu_mpi_wait(starpu_mpi_req *req, MPI_Status *status)
         orr_error("starpu_mpi_wait: there is no request; it was waited for already, or never started");
         return -EINVAL;
     }
-    if (!may_block("starpu_mpi_wait")) return -EDEADLK;
+    if (!orr_wait_may_block("starpu_mpi_wait", "; use its detached form")) return -EDEADLK;
     struct orr_message *m = *req;
     *req = NULL;
     return wait_for(m, status);

@@ -1,5 +1,168 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session.c: see session.h. Threads: see session.h. Owns: see session.h. Not here: see session.h. */
+/* session.c: see session.h. Either all ranks start, or none does: each does what it can alone, they agree,
+ * and then only they talk to each other. Threads: see session.h. Owns: see session.h. Not here: see
+ * session.h. */
 #include "mpi/api/session.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "mpi/api/statistics.h"
+#include "mpi/value/cache.h"
+#include "mpi/value/message.h"
+#include "mpi/value/ownership.h"
+#include "mpi/value/tags.h"
+#include "mpi/wire/coll.h"
+
 struct orr_session orr_the_session = ORR_SESSION_INITIALIZER;
+
+/* ---- watching over each other ---- */
+
+/* Where a process number means something: the machine, since it was started, and its set of processes. */
+struct process {
+    uint64_t boot, space;
+    int64_t pid;
+};
+
+static struct process own_process(void)
+{
+    struct process p = { .boot = 0xcbf29ce484222325u, .pid = getpid() };
+    struct stat st;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    for (int c; f && (c = fgetc(f)) != EOF;) p.boot = (p.boot ^ (unsigned char)c) * 0x100000001b3u;
+    if (f) fclose(f);
+    if (!f || stat("/proc/self/ns/pid", &st)) p.pid = 0;
+    if (p.pid) p.space = st.st_ino;
+    return p;
+}
+
+/* Starts the guard with rank 0's setting, and with the processes that can be seen from here. Without it the
+ * layer works: what is lacking is said. Collective. */
+static void start_guard(struct orr_session *s, const struct orr_bootstrap *b)
+{
+    size_t size = (size_t)b->size;
+    struct process me = own_process(), *all = orr_malloc(size * sizeof *all);
+    pid_t *pids = orr_calloc(size, sizeof *pids);
+    int limit_ms = b->agree(b, b->rank ? INT_MAX : (int)orr_guard_limit_ms());
+    int r = b->agree(b, all && pids ? 0 : -ENOMEM);
+    if (!r) r = b->all_gather(b, &me, sizeof me, all);
+    for (size_t i = 0; i < size && !r; i++)
+        if (me.pid && all[i].boot == me.boot && all[i].space == me.space) pids[i] = (pid_t)all[i].pid;
+    const struct orr_guard_setup setup = {
+        .limit_ms = (uint32_t)limit_ms, .pids = pids, .chore = orr_stream_chore, .chore_arg = &s->live.streams
+    };
+    if (!r) r = orr_guard_start(&s->live.guard, &setup);
+    if (r) orr_warn("ranks that die or stop will not be noticed: %s", strerror(-r));
+    orr_free(pids);
+    orr_free(all);
+}
+
+/* ---- up ---- */
+
+/* The rooms get to know each other; nothing moves yet. */
+static void wire_up(struct orr_session *s, bool free_threads)
+{
+    struct orr_cluster *cl = &s->cluster;
+    struct orr_live *live = &s->live;
+    cl->rank = cl->engine.transport->rank;
+    cl->size = cl->engine.transport->size;
+    cl->free_threads = free_threads;
+    cl->streams = &live->streams;
+    orr_value_attach(&s->value, cl);
+    const struct orr_stream_data data = orr_owned_stream_data(&s->value);
+    orr_progress_init(&cl->progress, &cl->engine);
+    orr_controls_init(&live->controls, &cl->engine);
+    orr_guard_init(&live->guard, cl, &live->controls);
+    orr_streams_init(&live->streams, cl, &live->controls, &live->guard, &data);
+    orr_stuck_init(&live->stuck, cl, &live->controls, &live->guard);
+    orr_cache_init(&s->value);
+    orr_messages_begin(&s->value, s->shows_statistics);
+}
+
+/* What this rank does alone. 0, -ENOMEM, -EAGAIN or -ENOSPC (said why), and then all is as before. */
+static int begin(struct orr_session *s, const struct orr_session_setup *setup, struct orr_transport *t)
+{
+    struct orr_cluster *cl = &s->cluster;
+    int r = orr_engine_init(&cl->engine, t);
+    if (r) goto say;
+    cl->comm =
+        orr_comms_init(&cl->comms, cl, &cl->engine, setup->source, setup->program_comm, t->rank, t->size);
+    r = -ENOMEM;
+    if (!cl->comm) goto end_engine;
+    wire_up(s, setup->free_threads);
+    r = orr_progress_start(&cl->progress);
+    if (r) goto end_comms;
+    if (orr_stuck_start(&s->live.stuck, &orr_message_story))
+        orr_warn("deadlocks across ranks will not be noticed: out of memory");
+    return 0;
+end_comms:
+    orr_comms_fini(&cl->comms);
+end_engine:
+    orr_engine_fini(&cl->engine);
+say:
+    if (r == -ENOSPC) orr_error("starpu_mpi_init: too many others poll in this process already");
+    if (r == -ENOMEM)
+        orr_error("starpu_mpi_init: out of memory for what rank %d keeps of the others", t->rank);
+    return r;
+}
+
+/* What ends with the layer, the guard and what the ranks say to each other apart. */
+static void take_down(struct orr_session *s)
+{
+    struct orr_transport *t = s->cluster.engine.transport;
+    orr_stuck_stop(&s->live.stuck);
+    orr_progress_stop(&s->cluster.progress);
+    s->cluster.started = false;
+    orr_engine_fini(&s->cluster.engine); /* a worker that comes late finds it closed */
+    orr_messages_end(&s->value);
+    t->ops->destroy(t);
+    orr_owned_let_go(&s->value);
+    orr_comms_fini(&s->cluster.comms);
+    orr_streams_fini(&s->live.streams);
+    orr_tag_ranges_fini(&s->value);
+}
+
+/* Another rank could not do what this one could. */
+static int say_other(int status)
+{
+    orr_error("starpu_mpi_init: another rank could not start (%s): see what it says", strerror(-status));
+    return status;
+}
+
+int orr_session_start(struct orr_session *s, const struct orr_session_setup *setup)
+{
+    const struct orr_bootstrap *b = setup->bootstrap;
+    int r = b->agree(b, setup->transport ? 0 : -EINVAL);
+    if (r) return r;
+    struct orr_transport *t = setup->transport->open(b);
+    r = b->agree(b, t ? 0 : -ENOMEM);
+    if (r && t) t->ops->destroy(t);
+    if (r) return t ? say_other(r) : r;
+    s->shows_statistics = orr_statistics_wanted();
+    int mine = begin(s, setup, t);
+    r = b->agree(b, mine);
+    if (r && !mine) take_down(s);
+    if (r && mine) t->ops->destroy(t);
+    if (r) return mine ? mine : say_other(r);
+    s->cluster.started = true;
+    start_guard(s, b);
+    r = orr_coll_barrier(s->cluster.comm);
+    if (!r) return 0;
+    orr_error("starpu_mpi_init: the ranks do not hear each other: %s", strerror(-r));
+    orr_guard_stop(&s->live.guard);
+    take_down(s);
+    return r;
+}
+
+/* ---- down ---- */
+
+void orr_session_stop(struct orr_session *s)
+{
+    if (s->shows_statistics) orr_statistics_show(&s->cluster);
+    take_down(s);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* session.h: all of the layer's state on one rank.
  * Threads: any between init and shutdown; fields say more. Owns: struct orr_session, and the one that the
- * StarPU interface means, whose functions have no argument for it. Not here: how it is started (init.c). */
+ * StarPU interface means, whose functions have no argument for it. Not here: MPI, and what the program asks
+ * for (init.c). */
 #ifndef ORR_MPI_API_SESSION_H
 #define ORR_MPI_API_SESSION_H
 
@@ -16,7 +17,24 @@ struct orr_session {
     struct orr_cluster cluster;
     struct orr_live live;
     struct orr_value value;
+    bool shows_statistics;       /* at the end */
+    bool owns_mpi, owns_runtime; /* we initialised it */
 };
+
+/* What a start needs to know. */
+struct orr_session_setup {
+    const struct orr_bootstrap *bootstrap;     /* borrowed for the start */
+    const struct orr_transport_ops *transport; /* on all ranks the same; NULL: this one has none (said) */
+    const struct orr_comm_source *source; /* for other communicators than the first; borrowed until stop */
+    const void *program_comm;             /* what the first stands for */
+    bool free_threads;                    /* the transport's library lets any thread call it */
+};
+
+/* Starts on all ranks of the bootstrap, or on none; each says what it lacks. Collective. Blocks. 0, -EINVAL,
+ * -ENOMEM, -EAGAIN (no thread), -ENOSPC or -EIO. */
+int orr_session_start(struct orr_session *s, const struct orr_session_setup *setup);
+/* After orr_shutdown. What is late finds it closed. */
+void orr_session_stop(struct orr_session *s);
 
 #define ORR_SESSION_INITIALIZER                                                                              \
     {                                                                                                        \

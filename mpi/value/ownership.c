@@ -175,6 +175,21 @@ void orr_owned_visit(struct orr_value *v, void (*fn)(struct orr_owned *o, void *
     pthread_mutex_unlock(&v->records_lock);
 }
 
+static void let_go(struct orr_owned *o, void *unused)
+{
+    (void)unused;
+    struct orr_data *h = o->handle;
+    if (o->comm && h->mpi_rank >= 0) h->mpi_rank = orr_comm_peer(o->comm, h->mpi_rank);
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
+    orr_owned_end_redux(o);
+    o->comm = NULL;
+}
+
+void orr_owned_let_go(struct orr_value *v)
+{
+    orr_owned_visit(v, let_go, NULL);
+}
+
 /* ---- what the log of insertions asks ---- */
 
 struct search {

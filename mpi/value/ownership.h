@@ -105,6 +105,9 @@ static inline void orr_owned_set_comm(struct orr_owned *o, struct orr_comm *c)
 bool orr_owned_keep_old(struct orr_owned *o, size_t bytes);
 /* It gets a new value, or is given up: whether it was kept. */
 bool orr_owned_forget_old(struct orr_owned *o);
+/* The layer ends, and data may outlive it: from here on an owner is counted in the communicator that the next
+ * start of the layer has. */
+void orr_owned_let_go(struct orr_value *v);
 /* No contributions are pending any more. */
 void orr_owned_end_redux(struct orr_owned *o);
 /* What the log of insertions asks; v lasts longer. */

@@ -57,12 +57,14 @@ struct orr_bootstrap {
     int rank, size;   /* in it */
     /* all: what each rank has at mine, of so many bytes each, in their order. Collective. 0 or -EIO. */
     int (*all_gather)(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all);
+    /* The least value of all ranks: the worst status, say. Collective; needs no memory. */
+    int (*agree)(const struct orr_bootstrap *b, int value);
 };
 
 struct orr_transport_ops {
     const char *name;
-    /* Connects the ranks of b, which is borrowed for the call. NULL: it cannot be (said why). Collective;
-     * ended by destroy. */
+    /* Connects the ranks of b, which is borrowed for the call. NULL: it cannot be (said why on the rank that
+     * knows), and then on no rank. Collective; ended by destroy, on all ranks. */
     struct orr_transport *(*open)(const struct orr_bootstrap *b);
     size_t small_max; /* bytes of a small message, header included */
     /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. urgent: for what must get

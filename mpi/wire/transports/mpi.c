@@ -582,21 +582,36 @@ static void abort_job(struct orr_transport *t)
 
 extern const struct orr_transport_ops orr_transport_mpi;
 
+/* All that a transport for so many ranks needs; NULL: there is not enough (said). */
+static struct mpi_transport *make_memory(int ranks)
+{
+    struct mpi_transport *m = orr_calloc(1, sizeof *m);
+    if (m) m->ring_memory = orr_malloc_aligned(64, (size_t)RING * SMALL_MAX);
+    if (m) m->sent = orr_calloc((size_t)ranks, sizeof *m->sent);
+    if (m && m->ring_memory && m->sent) return m;
+    orr_error("starpu_mpi_init: out of memory for the messages to other ranks");
+    if (m) free_memory(m);
+    return NULL;
+}
+
+/* Whether every rank does: otherwise none begins what the others would wait for. Collective. */
+static bool all_have(MPI_Comm comm, int mine)
+{
+    int all = 0;
+    return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
 /* Duplicates the communicator. */
 static struct orr_transport *open_transport(const struct orr_bootstrap *b)
 {
     MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
-    struct mpi_transport *m = orr_calloc(1, sizeof *m);
-    char *memory = orr_malloc_aligned(64, (size_t)RING * SMALL_MAX);
-    if (!m || !memory) {
-        orr_error("starpu_mpi_init: out of memory");
-        orr_free(memory);
-        orr_free(m);
+    struct mpi_transport *m = make_memory(b->size);
+    if (!all_have(comm, m != NULL)) {
+        if (m) free_memory(m);
         return NULL;
     }
     m->base.ops = &orr_transport_mpi;
     *(void **)&m->set_yield = dlsym(RTLD_DEFAULT, "opal_progress_set_yield_when_idle");
-    m->ring_memory = memory;
     m->bulk_tail = &m->bulk;
     if (failed(m, MPI_Comm_dup(comm, &m->small_comm), "MPI_Comm_dup") ||
         failed(m, MPI_Comm_dup(comm, &m->bulk_comm), "MPI_Comm_dup")) {
@@ -607,18 +622,10 @@ static struct orr_transport *open_transport(const struct orr_bootstrap *b)
     MPI_Comm_set_errhandler(m->bulk_comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(m->small_comm, &m->base.rank);
     MPI_Comm_size(m->small_comm, &m->base.size);
-    m->sent = orr_calloc((size_t)m->base.size, sizeof *m->sent);
-    if (!m->sent) {
-        orr_error("starpu_mpi_init: out of memory");
-        MPI_Comm_free(&m->small_comm);
-        MPI_Comm_free(&m->bulk_comm);
-        free_memory(m);
-        return NULL;
-    }
     count_start(m);
     m->base.bulk_tag_max = highest_tag(m->bulk_comm);
     for (int i = 0; i < RING; i++) {
-        m->ring[i].bytes = memory + (size_t)i * SMALL_MAX;
+        m->ring[i].bytes = m->ring_memory + (size_t)i * SMALL_MAX;
         post_slot(m, &m->ring[i]);
     }
     return &m->base;
