@@ -73,6 +73,13 @@ void orr_deadlock_outside(const struct orr_deadlock_outside *outside)
     orr_store_release(&watch.outside, outside);
 }
 
+void orr_deadlock_outside_over(const struct orr_deadlock_outside *outside)
+{
+    const struct orr_deadlock_outside *latest = outside;
+    atomic_compare_exchange_strong_explicit(&watch.outside, &latest, NULL, memory_order_release,
+                                            memory_order_relaxed);
+}
+
 /* ---- who waits for what ---- */
 
 struct waiting {

@@ -35,8 +35,9 @@ struct orr_deadlock_outside {
     /* Whether h is held by something from outside; text: what ("the receive of ..."). */
     bool (*holder)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
 };
-/* At most one, borrowed; NULL: nobody is outside. Any thread. */
+/* The latest counts, borrowed until it is over, and beyond by a look that has begun. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
+ORR_EXPORT void orr_deadlock_outside_over(const struct orr_deadlock_outside *outside);
 /* For verdict: whether still nothing has moved here, and everybody waits. */
 ORR_EXPORT bool orr_deadlock_still(void);
 /* Who has h at a deadlock, for a line about somebody who waits for it:

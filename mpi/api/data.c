@@ -52,10 +52,7 @@ static struct orr_comm *check(MPI_Comm comm, struct orr_data *h, const char *fn)
 void starpu_mpi_data_set_tag(starpu_data_handle_t handle, starpu_mpi_tag_t data_tag)
 {
     if (!check_handle(handle, "starpu_mpi_data_set_tag")) return;
-    struct orr_owned *o = orr_owned_get(&orr_the_session.value, handle);
-    if (!o) return;
-    o->tag = data_tag;
-    handle->mpi_tag = orr_stream_fold_tag(data_tag);
+    orr_owned_set_tag(&orr_the_session.value, handle, data_tag);
 }
 
 void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Comm comm)
@@ -67,15 +64,7 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
         orr_error("%s: there is no rank %d among %d; the data keeps its owner", fn, rank, c->size);
         return;
     }
-    struct orr_owned *o = orr_owned_get(&orr_the_session.value, handle);
-    if (!o) return;
-    bool changes = orr_owned_rank(c, handle) != rank;
-    if (changes && (rank == c->rank || rank < 0))
-        orr_cache_own(handle);
-    else if (changes)
-        orr_cache_superseded(handle);
-    orr_owned_set_comm(o, c);
-    handle->mpi_rank = rank;
+    orr_cache_set_owner(c, handle, rank);
 }
 
 void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,

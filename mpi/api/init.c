@@ -11,6 +11,7 @@
 #include "mpi/api/cores.h"
 #include "mpi/api/session.h"
 #include "mpi/api/shutdown.h"
+#include "mpi/api/statistics.h"
 #include "mpi/api/wait.h"
 #include "mpi/wire/transports/builtin.h"
 
@@ -124,10 +125,12 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     MPI_Comm_size(comm, &b.size);
     int r = agree(&b, status);
     if (r) return r;
+    orr_the_session.shows_statistics = orr_statistics_wanted();
     const struct orr_session_setup setup = { .bootstrap = &b,
                                              .transport = choose_transport(&b),
                                              .source = &orr_comm_mpi_source,
                                              .program_comm = b.comm,
+                                             .counts = orr_the_session.shows_statistics,
                                              .free_threads = free_threads };
     orr_log_set_rank(b.rank);
     r = orr_session_start(&orr_the_session, &setup);
@@ -232,6 +235,7 @@ int starpu_mpi_shutdown(void)
     if (!orr_wait_may_block("starpu_mpi_shutdown", "")) return -EDEADLK;
     if (!s->cluster.engine.transport) return shutdown_after_finalize(s);
     int r = orr_shutdown(s);
+    if (s->shows_statistics) orr_statistics_show(&s->cluster);
     orr_session_stop(s);
     orr_comms_detach();
     end_ours();

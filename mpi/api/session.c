@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "mpi/api/statistics.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
@@ -65,13 +64,13 @@ static void start_guard(struct orr_session *s, const struct orr_bootstrap *b)
 /* ---- up ---- */
 
 /* The rooms get to know each other; nothing moves yet. */
-static void wire_up(struct orr_session *s, bool free_threads)
+static void wire_up(struct orr_session *s, const struct orr_session_setup *setup)
 {
     struct orr_cluster *cl = &s->cluster;
     struct orr_live *live = &s->live;
     cl->rank = cl->engine.transport->rank;
     cl->size = cl->engine.transport->size;
-    cl->free_threads = free_threads;
+    cl->free_threads = setup->free_threads;
     cl->streams = &live->streams;
     orr_value_attach(&s->value, cl);
     const struct orr_stream_data data = orr_owned_stream_data(&s->value);
@@ -81,7 +80,7 @@ static void wire_up(struct orr_session *s, bool free_threads)
     orr_streams_init(&live->streams, cl, &live->controls, &live->guard, &data);
     orr_stuck_init(&live->stuck, cl, &live->controls, &live->guard);
     orr_cache_init(&s->value);
-    orr_messages_begin(&s->value, s->shows_statistics);
+    orr_messages_begin(&s->value, setup->counts);
 }
 
 /* What this rank does alone. 0, -ENOMEM, -EAGAIN or -ENOSPC (said why), and then all is as before. */
@@ -94,7 +93,7 @@ static int begin(struct orr_session *s, const struct orr_session_setup *setup, s
         orr_comms_init(&cl->comms, cl, &cl->engine, setup->source, setup->program_comm, t->rank, t->size);
     r = -ENOMEM;
     if (!cl->comm) goto end_engine;
-    wire_up(s, setup->free_threads);
+    wire_up(s, setup);
     r = orr_progress_start(&cl->progress);
     if (r) goto end_comms;
     if (orr_stuck_start(&s->live.stuck, &orr_message_story))
@@ -143,7 +142,6 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     r = b->agree(b, t ? 0 : -ENOMEM);
     if (r && t) t->ops->destroy(t);
     if (r) return t ? say_other(r) : r;
-    s->shows_statistics = orr_statistics_wanted();
     int mine = begin(s, setup, t);
     r = b->agree(b, mine);
     if (r && !mine) take_down(s);
@@ -159,10 +157,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     return r;
 }
 
-/* ---- down ---- */
-
 void orr_session_stop(struct orr_session *s)
 {
-    if (s->shows_statistics) orr_statistics_show(&s->cluster);
     take_down(s);
 }

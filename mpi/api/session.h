@@ -27,6 +27,7 @@ struct orr_session_setup {
     const struct orr_transport_ops *transport; /* on all ranks the same; NULL: this one has none (said) */
     const struct orr_comm_source *source; /* for other communicators than the first; borrowed until stop */
     const void *program_comm;             /* what the first stands for */
+    bool counts;                          /* the bytes of messages, from the beginning on */
     bool free_threads;                    /* the transport's library lets any thread call it */
 };
 

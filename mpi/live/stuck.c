@@ -255,7 +255,7 @@ int orr_stuck_start(struct orr_stuck *s, const struct orr_stuck_story *story)
 
 void orr_stuck_stop(struct orr_stuck *s)
 {
-    orr_deadlock_outside(NULL);
+    orr_deadlock_outside_over(&s->outside);
     pthread_mutex_lock(&s->running);
     s->active = false;
     pthread_mutex_unlock(&s->running);

@@ -4,6 +4,7 @@
  * (api/data.c). */
 #include "mpi/value/cache.h"
 
+#include <errno.h>
 #include <starpu.h>
 
 #include "core/base/env.h"
@@ -109,6 +110,20 @@ void orr_cache_superseded(struct orr_data *h)
 {
     orr_cache_written(h);
     orr_cache_drop(h);
+}
+
+int orr_cache_set_owner(struct orr_comm *c, struct orr_data *h, int rank)
+{
+    struct orr_owned *o = orr_owned_get(c->cluster->value, h);
+    if (!o) return -ENOMEM;
+    bool changes = orr_owned_rank(c, h) != rank;
+    if (changes && (rank == c->rank || rank < 0))
+        orr_cache_own(h);
+    else if (changes)
+        orr_cache_superseded(h);
+    orr_owned_set_comm(o, c);
+    h->mpi_rank = rank;
+    return 0;
 }
 
 /* The owner forgets what it sent to ranks of c. */

@@ -30,6 +30,9 @@ void orr_cache_hold(struct orr_data *h);
 void orr_cache_own(struct orr_data *h);
 void orr_cache_drop(struct orr_data *h);
 void orr_cache_superseded(struct orr_data *h);
+/* h belongs to a rank of c, or to each (ORR_RANK_PER_NODE), from this place of the stream on. 0 or -ENOMEM
+ * (said). */
+int orr_cache_set_owner(struct orr_comm *c, struct orr_data *h, int rank);
 /* Forgets what ranks of c hold of each other, and gives the memory of a received value back. */
 void orr_cache_flush(const struct orr_comm *c, struct orr_data *h);
 void orr_cache_flush_all(struct orr_comm *c);

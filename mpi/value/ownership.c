@@ -4,6 +4,7 @@
  */
 #include "mpi/value/ownership.h"
 
+#include <errno.h>
 #include <starpu.h>
 #include <string.h>
 
@@ -147,6 +148,15 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     pthread_mutex_unlock(&v->records_lock);
     h->mpi = o;
     return o;
+}
+
+int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag)
+{
+    struct orr_owned *o = orr_owned_get(v, h);
+    if (!o) return -ENOMEM;
+    o->tag = tag;
+    h->mpi_tag = orr_stream_fold_tag(tag);
+    return 0;
 }
 
 int orr_owned_rank_slow(const struct orr_comm *c, const struct orr_data *h)

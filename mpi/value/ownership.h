@@ -73,6 +73,7 @@ void orr_rank_set_clear(struct orr_rank_set *s);
 
 /* h's record, made on first use, as one of v; NULL when out of memory (said). */
 struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h);
+int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag); /* 0 or -ENOMEM (said) */
 static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
 {
     return h->mpi;

@@ -13,20 +13,16 @@
 /* Few tags: they are used up soon, and must not meet those still under way. */
 enum { SMALL_MAX = 512, DELIVERIES_PER_POLL = 3, BULK_TAG_MAX = 2 };
 
-struct message {
-    struct message *next;
+/* A message, while it is written and on its way; or a free one. */
+struct buffer {
+    struct buffer *next;
     uint64_t due;
-    size_t bytes;
-    char *buffer;
+    size_t count;
+    char bytes[SMALL_MAX];
 };
 
 struct pair {
-    struct message *head, **tail;
-};
-
-struct buffer {
-    struct buffer *next;
-    char bytes[SMALL_MAX];
+    struct buffer *head, **tail;
 };
 
 struct rank {
@@ -77,10 +73,15 @@ static void *small_buffer(struct orr_transport *t, bool urgent)
     return b ? b->bytes : NULL;
 }
 
+static struct buffer *buffer_of(void *bytes)
+{
+    return (struct buffer *)((char *)bytes - offsetof(struct buffer, bytes));
+}
+
 static void small_release(struct orr_transport *t, void *buffer)
 {
     struct rank *r = rank_of(t);
-    struct buffer *b = (struct buffer *)((char *)buffer - offsetof(struct buffer, bytes));
+    struct buffer *b = buffer_of(buffer);
     pthread_mutex_lock(&r->net->lock);
     b->next = r->free_buffers;
     r->free_buffers = b;
@@ -91,10 +92,10 @@ static void small_send(struct orr_transport *t, int peer, void *buffer, size_t b
 {
     struct rank *r = rank_of(t);
     struct orr_inproc *net = r->net;
-    struct message *m = orr_malloc(sizeof *m);
-    if (!m) return; /* a lost message: only a test that makes allocations fail sees it */
+    struct buffer *m = buffer_of(buffer);
     pthread_mutex_lock(&net->lock);
-    *m = (struct message){ .bytes = bytes, .buffer = buffer };
+    m->next = NULL;
+    m->count = bytes;
     m->due = net->ranks[peer].now + (net->max_delay ? next_random(net) % net->max_delay : 0);
     struct pair *p = &net->pairs[t->rank * net->size + peer];
     *p->tail = m;
@@ -102,12 +103,10 @@ static void small_send(struct orr_transport *t, int peer, void *buffer, size_t b
     pthread_mutex_unlock(&net->lock);
 }
 
-static void free_message(struct orr_inproc *net, int source, struct message *m)
+static void free_message(struct orr_inproc *net, int source, struct buffer *m)
 {
-    struct buffer *b = (struct buffer *)(m->buffer - offsetof(struct buffer, bytes));
-    b->next = net->ranks[source].free_buffers;
-    net->ranks[source].free_buffers = b;
-    orr_free(m);
+    m->next = net->ranks[source].free_buffers;
+    net->ranks[source].free_buffers = m;
 }
 
 /* ---- bulk ---- */
@@ -178,10 +177,10 @@ static bool deliver_one(struct rank *r, const struct orr_transport_sink *sink)
     for (int i = 0; i < net->size; i++) {
         int source = (first + i) % net->size;
         struct pair *p = &net->pairs[source * net->size + r->transport.rank];
-        struct message *m = p->head;
+        struct buffer *m = p->head;
         if (!m || m->due > r->now) continue;
         pthread_mutex_unlock(&net->lock); /* the sink may send */
-        bool taken = sink->small(sink->arg, source, m->buffer, m->bytes);
+        bool taken = sink->small(sink->arg, source, m->bytes, m->count);
         pthread_mutex_lock(&net->lock);
         if (!taken) continue;
         p->head = m->next;
@@ -255,7 +254,7 @@ struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank)
 void orr_inproc_destroy(struct orr_inproc *net)
 {
     for (int i = 0; i < net->size * net->size; i++)
-        for (struct message *m = net->pairs[i].head, *next; m; m = next) {
+        for (struct buffer *m = net->pairs[i].head, *next; m; m = next) {
             next = m->next;
             free_message(net, i / net->size, m);
         }
