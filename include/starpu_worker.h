@@ -231,7 +231,8 @@ unsigned starpu_worker_is_slave_somewhere(int workerid);
 
 /* ---- Memory nodes ---- */
 
-/* Number of memory nodes: all; those of a kind; those of main memory, which is one node here. */
+/* Number of memory nodes: all; those of a kind; those of main memory: 1, or with STARPU_USE_NUMA=1 one for
+ * each NUMA node that has cores of ours, of which node 0 is the first. */
 unsigned starpu_memory_nodes_get_count(void);
 unsigned starpu_memory_nodes_get_count_by_kind(enum starpu_node_kind kind);
 unsigned starpu_memory_nodes_get_numa_count(void);
@@ -240,9 +241,9 @@ unsigned starpu_memory_nodes_get_numa_count(void);
 unsigned starpu_memory_node_get_ids_by_type(enum starpu_node_kind kind, unsigned *memory_nodes_ids,
                                             unsigned maxsize);
 
-/* Kind of a node (STARPU_UNUSED: there is no such node); the device it belongs to (-1: main memory, or none);
- * the node of a kind that belongs to a device, whatever devid is for STARPU_CPU_RAM (STARPU_MAXNODES: there
- * is none). */
+/* Kind of a node (STARPU_UNUSED: there is no such node); the device it belongs to (-1: main memory, or none;
+ * where main memories are several, the system's number of the NUMA node); the node of a kind that belongs to
+ * a device, whatever devid is if main memory is one (STARPU_MAXNODES: there is none). */
 enum starpu_node_kind starpu_node_get_kind(unsigned node);
 int starpu_memory_node_get_devid(unsigned node);
 unsigned starpu_memory_devid_find_node(int devid, enum starpu_node_kind kind);
@@ -255,7 +256,7 @@ int starpu_memory_node_get_name(unsigned node, char *name, size_t size);
 int starpu_node_needs_offset(unsigned node);
 
 /* The node of a worker, and of the calling worker; STARPU_MAIN_RAM: there is no such worker, or the caller is
- * none. */
+ * none. A CPU worker uses data in other main memories, too (starpu_task_get_current_data_node). */
 unsigned starpu_worker_get_memory_node(unsigned workerid);
 unsigned starpu_worker_get_local_memory_node(void);
 
@@ -263,11 +264,11 @@ unsigned starpu_worker_get_local_memory_node(void);
 enum starpu_node_kind starpu_worker_get_memory_node_kind(enum starpu_worker_archtype type);
 enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_node_kind node_kind);
 
-/* Between a NUMA memory node and the number the system gives it; -1: none. */
+/* The main memory on the NUMA node to which the system gives the number osid, and back; -1: there is none. */
 int starpu_memory_nodes_numa_id_to_devid(int osid);
 int starpu_memory_nodes_numa_devid_to_id(unsigned id);
-/* The number that hwloc gives the NUMA node of main memory node `id`; -1: that is none. Main memory is one
- * node here, whose first is told. */
+/* The number that hwloc gives the NUMA node of main memory node `id`; -1: that is none. Of a main memory that
+ * is one node, 0. */
 int starpu_memory_nodes_numa_id_to_hwloclogid(unsigned id);
 /* When the task that a worker runs just now should end, as its model says, on the clock of profiling_info.
  * Now if it has no model or a model that knows nothing, began before this was first called, if the worker

@@ -58,8 +58,10 @@ int orrery_setting_get(unsigned n, struct orrery_setting *setting_out)
 
 enum { NAME_MAX_BYTES = 64, FAR = 4, TOLD_MAX = 5 };
 
+/* STARPU_LIMIT_CPU_NUMA_0_MEM stands for those of other nodes. */
 static bool is_setting(const char *name)
 {
+    if (fnmatch("STARPU_LIMIT_CPU_NUMA_[0-9]*_MEM", name, 0) == 0) return true;
     for (int i = 0; i < ORR_SETTINGS; i++)
         if (strcmp(orr_settings[i].name, name) == 0) return true;
     return false;

@@ -41,6 +41,27 @@ void orr_data_update_ready_locked(struct orr_data *h)
     orr_store_release(&h->ready_interface, ready ? r->interface : NULL);
 }
 
+int orr_data_main_place_locked(const struct orr_data *h, unsigned node)
+{
+    int valid = -1, memory = -1;
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        const struct orr_replicate *r = &h->replicates[n];
+        if (!orr_node_is_cpu(n)) continue;
+        if (r->state != ORR_INVALID && (valid < 0 || n == node)) valid = (int)n;
+        if (r->allocated && (memory < 0 || n == node)) memory = (int)n;
+    }
+    return valid >= 0 ? valid : memory;
+}
+
+unsigned orr_data_place_slow(struct orr_data *h, unsigned node)
+{
+    orr_spin_lock(&h->queue.lock);
+    int place = orr_data_main_place_locked(h, node);
+    orr_spin_unlock(&h->queue.lock);
+    return place >= 0 ? (unsigned)place
+                      : orr_node_with_room(node, h->ops->get_size ? h->ops->get_size(h) : 1);
+}
+
 /* ---- fetching ---- */
 
 enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */

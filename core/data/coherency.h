@@ -7,6 +7,7 @@
 #define ORR_DATA_COHERENCY_H
 
 #include "core/data/data.h"
+#include "core/mem/node.h"
 
 /* A wish for a valid copy on a node. Filled by the caller; owned by it until done() was called. */
 struct orr_fetch {
@@ -61,6 +62,16 @@ ORR_EXPORT void orr_data_invalidate_copies(struct orr_data *h);
 void orr_data_lose(struct orr_data *h);
 /* Why there is no copy of h, for messages. */
 const char *orr_data_why_none(const struct orr_data *h);
+
+/* On which node a worker of a node uses h. CPUs use any main memory: the copy where it is valid, else the
+ * place where h has memory, else their own. */
+unsigned orr_data_place_slow(struct orr_data *h, unsigned node);
+static inline unsigned orr_data_place(struct orr_data *h, unsigned node)
+{
+    return orr_likely(orr_main_memories == 1) || !orr_node_is_cpu(node) ? node : orr_data_place_slow(h, node);
+}
+/* The same with the queue lock held; -1: in no main memory. */
+int orr_data_main_place_locked(const struct orr_data *h, unsigned node);
 
 /* Sets ready_interface again if nothing but main memory can hold the data.
  * Called with the queue lock held. */

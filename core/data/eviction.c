@@ -116,6 +116,8 @@ static bool begin_write_back_locked(struct orr_chunk *c, unsigned node, bool evi
 {
     struct orr_data *h = c->handle;
     unsigned below = (unsigned)orr_node_below(node);
+    int place = orr_node_is_cpu(below) ? orr_data_main_place_locked(h, below) : -1;
+    if (place >= 0) below = (unsigned)place;
     if (h->replicates[below].incoming) return false;
     memset(&c->out, 0, sizeof c->out);
     c->out.in_chunk = c->out.quiet = true;

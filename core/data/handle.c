@@ -152,6 +152,13 @@ static void *pointer_of(struct orr_data *h, int node)
     return NULL;
 }
 
+/* The main memory in which the program has h, or would have it. */
+static unsigned main_home(const struct orr_data *h)
+{
+    bool there = h->home_node >= 0 && orr_node_is_cpu((unsigned)h->home_node);
+    return there ? (unsigned)h->home_node : orr_node_home();
+}
+
 void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *data_interface,
                           struct starpu_data_interface_ops *ops)
 {
@@ -181,7 +188,8 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
         orr_error("starpu_data_register: out of memory for a handle");
         return;
     }
-    orr_registry_add(h, home_node == (int)orr_node_home() ? pointer_of(h, 0) : NULL);
+    orr_registry_add(h, home_node >= 0 && orr_node_is_cpu((unsigned)home_node) ? pointer_of(h, home_node)
+                                                                               : NULL);
     *handleptr = h;
 }
 
@@ -193,7 +201,7 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (!r->allocated) r->ours = false; /* the program's buffer is used from now on */
     r->allocated = true;
     orr_spin_unlock(&h->queue.lock);
-    if (node == orr_node_home()) orr_registry_set_pointer(h, pointer_of(h, 0));
+    if (node == main_home(h)) orr_registry_set_pointer(h, pointer_of(h, (int)node));
 }
 
 static bool copy_shape_now(struct orr_data *h, void *itf_out)
@@ -235,7 +243,7 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
 static bool is_allocated(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
-    bool is = h->replicates[orr_node_home()].allocated;
+    bool is = h->replicates[main_home(h)].allocated;
     orr_spin_unlock(&h->queue.lock);
     return is;
 }
@@ -245,7 +253,7 @@ static bool is_allocated(struct orr_data *h)
 static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
     struct orr_data *found = NULL;
-    if (!h->partitioned) return is_allocated(h) && pointer_of(h, (int)orr_node_home()) == ptr ? h : NULL;
+    if (!h->partitioned) return is_allocated(h) && pointer_of(h, (int)main_home(h)) == ptr ? h : NULL;
     for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(orr_data_rare(h)->pieces[i], ptr);
     return found;
 }
@@ -735,7 +743,8 @@ int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *p
 
 void *starpu_data_get_local_ptr(starpu_data_handle_t h)
 {
-    return starpu_data_handle_to_pointer(h, orr_node_home());
+    if (!check(h, "starpu_data_get_local_ptr")) return NULL;
+    return starpu_data_handle_to_pointer(h, orr_data_place(h, orr_node_home()));
 }
 
 size_t starpu_data_get_size(starpu_data_handle_t h)

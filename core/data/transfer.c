@@ -178,7 +178,7 @@ static void copy_by_ram(struct orr_transfer *t)
     orr_memory_feed(src);
     t->via = (struct orr_fetch){ .done = arrived_in_ram,
                                  .handle = h,
-                                 .node = (uint16_t)orr_nodes_meet(src, t->dst),
+                                 .node = (uint16_t)orr_data_place(h, orr_nodes_meet(src, t->dst)),
                                  .mode = STARPU_R,
                                  .quiet = true,
                                  .layout = as_it_is ? ORR_LAYOUT_ANY : ORR_LAYOUT_CPU };
@@ -459,7 +459,7 @@ static void tell_not_converted(struct orr_fetch *waiters, int status)
 static void feed_above(unsigned below)
 {
     for (unsigned n = 0; n < orr_node_count; n++)
-        if (orr_node_below(n) == (int)below) orr_memory_feed(n);
+        if (orr_node_is_above(n, below)) orr_memory_feed(n);
 }
 
 void orr_transfer_finish(struct orr_transfer *t, int status)

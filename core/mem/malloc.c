@@ -39,11 +39,11 @@ void starpu_malloc_set_hooks(starpu_malloc_hook malloc_fn, starpu_free_hook free
 }
 
 /* Main memory, uncounted; NULL when there is none. */
-static void *ram_alloc(size_t bytes, int flags)
+static void *ram_alloc(unsigned node, size_t bytes, int flags)
 {
     if (malloc_hook) {
         void *p = NULL;
-        return malloc_hook(STARPU_MAIN_RAM, &p, bytes, flags) == 0 ? p : NULL;
+        return malloc_hook(node, &p, bytes, flags) == 0 ? p : NULL;
     }
     void *p = orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
     if (p || orr_recycle_bytes() == 0) return p;
@@ -51,27 +51,27 @@ static void *ram_alloc(size_t bytes, int flags)
     return orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
 }
 
-static void ram_free(void *p, size_t bytes, int flags)
+static void ram_free(unsigned node, void *p, size_t bytes, int flags)
 {
     if (!p) return;
     if (free_hook)
-        free_hook(STARPU_MAIN_RAM, p, bytes, flags);
+        free_hook(node, p, bytes, flags);
     else
         orr_free(p);
 }
 
 /* ram_alloc, counted if the flags say so. 0 or an error code. */
-static int ram_alloc_counted(void **p_out, size_t bytes, int flags, void *(*alloc)(size_t bytes, int flags))
+static int ram_alloc_counted(unsigned node, void **p_out, size_t bytes, int flags,
+                             void *(*alloc)(unsigned node, size_t bytes, int flags))
 {
     if (flags & STARPU_MALLOC_COUNT) {
         bool may_overflow = (flags & STARPU_MALLOC_NORECLAIM) && !(flags & STARPU_MEMORY_WAIT);
-        int r =
-            orr_node_reserve(STARPU_MAIN_RAM, bytes, may_overflow ? flags | STARPU_MEMORY_OVERFLOW : flags);
+        int r = orr_node_reserve(node, bytes, may_overflow ? flags | STARPU_MEMORY_OVERFLOW : flags);
         if (r) return r;
     }
-    void *p = alloc(bytes, flags);
+    void *p = alloc(node, bytes, flags);
     if (!p) {
-        if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, bytes);
+        if (flags & STARPU_MALLOC_COUNT) orr_node_release(node, bytes);
         return -ENOMEM;
     }
     *p_out = p;
@@ -84,7 +84,7 @@ int starpu_malloc_flags(void **A, size_t dim, int flags)
         orr_error("starpu_malloc: the place for the address is NULL");
         return -EINVAL;
     }
-    return ram_alloc_counted(A, dim, flags, ram_alloc);
+    return ram_alloc_counted(STARPU_MAIN_RAM, A, dim, flags, ram_alloc);
 }
 
 int starpu_malloc(void **A, size_t dim)
@@ -95,7 +95,7 @@ int starpu_malloc(void **A, size_t dim)
 int starpu_free_flags(void *A, size_t dim, int flags)
 {
     if (!A) return 0;
-    ram_free(A, dim, flags);
+    ram_free(STARPU_MAIN_RAM, A, dim, flags);
     if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, dim);
     return 0;
 }
@@ -142,30 +142,43 @@ void starpu_malloc_on_node_set_default_flags(unsigned node, int flags)
     orr_store_relaxed(&default_flags_set[node], flags + 1);
 }
 
-/* Main memory for data: sizes recur, and its giver-back tells the size.
- * The program's hooks are always asked. */
-static void *data_alloc(size_t bytes, int flags)
-{
-    void *p = malloc_hook || free_hook ? NULL : orr_recycle_take(bytes, orr_load_relaxed(&alignment));
-    return p ? p : ram_alloc(bytes, flags);
-}
-
-static void data_free(void *p, size_t bytes, int flags)
+/* Main memory for data: sizes recur, and its giver-back tells the size. Large blocks are bound to the NUMA
+ * node where they belong, small ones are where they are first written. The program's hooks are always asked.
+ */
+static void *data_alloc(unsigned node, size_t bytes, int flags)
 {
     bool hooked = malloc_hook || free_hook;
-    if (hooked || !orr_recycle_keep(p, bytes)) ram_free(p, bytes, flags);
-    if (flags & STARPU_MALLOC_COUNT) orr_node_release(STARPU_MAIN_RAM, bytes);
+    void *p = hooked ? NULL : orr_recycle_take(node, bytes, orr_load_relaxed(&alignment));
+    if (p) return p;
+    p = ram_alloc(node, bytes, flags);
+    if (p && !hooked) orr_block_bind(node, p, bytes);
+    return p;
+}
+
+static void data_free(unsigned node, void *p, size_t bytes, int flags)
+{
+    bool hooked = malloc_hook || free_hook;
+    if (hooked || !orr_recycle_keep(node, p, bytes)) {
+        if (!hooked) orr_block_unbind(p, bytes);
+        ram_free(node, p, bytes, flags);
+    }
+    if (flags & STARPU_MALLOC_COUNT) orr_node_release(node, bytes);
+}
+
+/* Whether there is that node; node 0 is there before starpu_init. */
+static bool exists(unsigned node, const char *fn)
+{
+    if (node < orr_node_count || node == STARPU_MAIN_RAM) return true;
+    orr_error("%s: there is no memory node %u", fn, node);
+    return false;
 }
 
 uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
 {
-    if (node == STARPU_MAIN_RAM) {
+    if (!exists(node, "starpu_malloc_on_node")) return 0;
+    if (orr_node_is_cpu(node)) {
         void *p = NULL;
-        return ram_alloc_counted(&p, size, flags, data_alloc) == 0 ? (uintptr_t)p : 0;
-    }
-    if (node >= orr_node_count) {
-        orr_error("starpu_malloc_on_node: there is no memory node %u", node);
-        return 0;
+        return ram_alloc_counted(node, &p, size, flags, data_alloc) == 0 ? (uintptr_t)p : 0;
     }
     if (orr_node_reserve(node, size, flags) != 0) return 0;
     uintptr_t addr = orr_nodes[node].ops->alloc(node, size ? size : 1);
@@ -175,13 +188,9 @@ uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
 
 void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int flags)
 {
-    if (!addr) return;
-    if (node == STARPU_MAIN_RAM) {
-        data_free((void *)addr, size, flags);
-        return;
-    }
-    if (node >= orr_node_count) {
-        orr_error("starpu_free_on_node: there is no memory node %u", node);
+    if (!addr || !exists(node, "starpu_free_on_node")) return;
+    if (orr_node_is_cpu(node)) {
+        data_free(node, (void *)addr, size, flags);
         return;
     }
     orr_nodes[node].ops->free(node, addr, size ? size : 1);
@@ -206,7 +215,7 @@ void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size)
         wrong = "there is no such memory node";
     else if (!addr && size > 0)
         wrong = "they are nowhere";
-    else if (node == STARPU_MAIN_RAM && size > 0 && msync((void *)begin, addr + size - begin, MS_ASYNC) != 0)
+    else if (orr_node_is_cpu(node) && size > 0 && msync((void *)begin, addr + size - begin, MS_ASYNC) != 0)
         wrong = "not all of them are memory of this process";
     if (wrong)
         orr_error("starpu_check_on_node: %zu bytes at %p are not on memory node %u: %s", size, (void *)addr,

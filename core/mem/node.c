@@ -17,17 +17,14 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/mem/recycle.h"
+#include "core/topo/topo.h"
 
 /* Main memory is there before starpu_init. */
-struct orr_node orr_nodes[STARPU_MAXNODES] = { [STARPU_MAIN_RAM] = { .below = -1 } };
+struct orr_node orr_nodes[STARPU_MAXNODES] = { [STARPU_MAIN_RAM] = { .below = -1, .numa = -1 } };
 unsigned orr_node_count;
+unsigned orr_main_memories = 1;
 
-/* Main memory is one node: the first that is set counts. */
-static const enum orr_setting env_limits[] = {
-    ORR_SETTING_STARPU_LIMIT_CPU_NUMA_0_MEM,
-    ORR_SETTING_STARPU_LIMIT_CPU_NUMA_MEM,
-    ORR_SETTING_STARPU_LIMIT_CPU_MEM,
-};
+enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 
 /* Waiting for room: rare, so one lock for all nodes. */
 static pthread_mutex_t room_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects sleeping on room_freed; leaf */
@@ -42,6 +39,7 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
     node->role = !ops ? ORR_MAIN_MEMORY : orr_kind_of_memory(kind) ? ORR_DEVICE_MEMORY : ORR_STORE;
     node->main_memory = ops ? STARPU_MAIN_RAM : (uint8_t)n;
     node->below = node->role == ORR_DEVICE_MEMORY ? STARPU_MAIN_RAM : -1;
+    node->numa = -1;
     node->devid = devid;
     node->ops = ops;
     node->limit_bytes = limit;
@@ -49,23 +47,60 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
     snprintf(node->name, sizeof node->name, "%s", name);
 }
 
-/* In bytes; 0: none. */
-static size_t main_memory_limit(void)
+/* In bytes; false: it is not set. */
+static bool read_limit(const struct orr_env *e, size_t *out)
 {
-    for (unsigned i = 0; i < sizeof env_limits / sizeof env_limits[0]; i++)
-        if (orr_env_string(&orr_settings[env_limits[i]]))
-            return (size_t)(orr_env_double(&orr_settings[env_limits[i]], 0, 0, 1e12) * 1048576.);
-    return 0;
+    if (!orr_env_string(e)) return false;
+    *out = (size_t)(orr_env_double(e, 0, 0, 1e12) * 1048576.);
+    return true;
+}
+
+/* Of a main memory on the NUMA node which the system calls os: for it alone, for each, or its part of all. In
+ * bytes; 0: none. */
+static size_t main_memory_limit(int os)
+{
+    static struct orr_env own[STARPU_MAXNODES];
+    static char names[STARPU_MAXNODES][48];
+    size_t bytes = 0;
+    if (os >= 0 && os < STARPU_MAXNODES) {
+        snprintf(names[os], sizeof names[os], "STARPU_LIMIT_CPU_NUMA_%d_MEM", os);
+        own[os] = *ORR_SETTING(STARPU_LIMIT_CPU_NUMA_0_MEM);
+        own[os].name = names[os];
+        if (read_limit(&own[os], &bytes)) return bytes;
+    }
+    if (read_limit(ORR_SETTING(STARPU_LIMIT_CPU_NUMA_MEM), &bytes)) return bytes;
+    return read_limit(ORR_SETTING(STARPU_LIMIT_CPU_MEM), &bytes) ? bytes / orr_main_memories : 0;
+}
+
+/* The NUMA nodes that are to be main memories of their own: none, or several. */
+static unsigned wanted_numa_nodes(unsigned numa[MAIN_MEMORIES_MAX])
+{
+    if (!orr_env_long(ORR_SETTING(STARPU_USE_NUMA), 0, 0, 1)) return 0;
+    unsigned count = orr_topo_numa_nodes(numa, MAIN_MEMORIES_MAX);
+    return count > 1 ? count : 0;
+}
+
+static void add_numa_node(unsigned n, unsigned numa)
+{
+    int os = orr_topo_numa_os_index(numa);
+    char name[32];
+    snprintf(name, sizeof name, "NUMA %d", os);
+    node_set(n, STARPU_CPU_RAM, os, NULL, main_memory_limit(os), name);
+    orr_nodes[n].numa = (int)numa;
 }
 
 void orr_nodes_init(void)
 {
+    unsigned numa[MAIN_MEMORIES_MAX], count = wanted_numa_nodes(numa);
     size_t used = orr_load_relaxed(&orr_nodes[0].used_bytes); /* counted allocations may outlive a shutdown */
-    node_set(0, STARPU_CPU_RAM, -1, NULL, main_memory_limit(), "NUMA 0");
+    bool limited = false;
+    orr_main_memories = count ? count : 1;
+    if (count == 0) node_set(0, STARPU_CPU_RAM, -1, NULL, main_memory_limit(0), "NUMA 0");
+    for (unsigned n = 0; n < count; n++) add_numa_node(n, numa[n]);
     orr_store_relaxed(&orr_nodes[0].used_bytes, used);
-    orr_recycle_init(orr_nodes[0].limit_bytes ==
-                     0); /* with a limit, unused memory is to be free for others */
-    orr_node_count = 1;
+    for (unsigned n = 0; n < orr_main_memories; n++) limited |= orr_nodes[n].limit_bytes > 0;
+    orr_recycle_init(!limited); /* with a limit, unused memory is to be free for others */
+    orr_node_count = orr_main_memories;
 }
 
 /* Data leave main memory for the first store that there is. */
@@ -91,6 +126,12 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
     return (int)n;
 }
 
+void orr_node_attach(unsigned node, unsigned main_memory)
+{
+    orr_nodes[node].main_memory = (uint8_t)main_memory;
+    orr_nodes[node].below = (int8_t)main_memory;
+}
+
 int orr_stores_open(void)
 {
     int r = 0;
@@ -101,10 +142,11 @@ int orr_stores_open(void)
 void orr_nodes_fini(void)
 {
     for (int i = 0; orr_stores[i]; i++) orr_stores[i]->close();
-    for (unsigned n = 1; n < orr_node_count; n++) memset(&orr_nodes[n], 0, sizeof orr_nodes[n]);
-    orr_nodes[STARPU_MAIN_RAM].below = -1;
-    orr_node_count = orr_node_count ? 1 : 0;
     orr_recycle_fini();
+    for (unsigned n = 1; n < orr_node_count; n++) memset(&orr_nodes[n], 0, sizeof orr_nodes[n]);
+    orr_nodes[STARPU_MAIN_RAM].below = orr_nodes[STARPU_MAIN_RAM].numa = -1;
+    orr_main_memories = 1;
+    orr_node_count = orr_node_count ? 1 : 0;
 }
 
 /* ---- accounting ---- */
@@ -168,8 +210,26 @@ void orr_node_release(unsigned n, size_t bytes)
 
 size_t orr_node_used_below(unsigned node)
 {
-    int below = orr_node_below(node);
-    return below < 0 ? 0 : orr_load_relaxed(&orr_nodes[below].used_bytes);
+    size_t used = 0;
+    for (unsigned n = 0; n < orr_node_count; n++)
+        if (orr_node_is_above(node, n)) used += orr_load_relaxed(&orr_nodes[n].used_bytes);
+    return used;
+}
+
+unsigned orr_node_with_room(unsigned main_memory, size_t bytes)
+{
+    if (orr_node_evicts(main_memory) || has_room(&orr_nodes[main_memory], bytes)) return main_memory;
+    for (unsigned n = 0; n < orr_main_memories; n++)
+        if (has_room(&orr_nodes[n], bytes)) return n;
+    return main_memory;
+}
+
+unsigned orr_node_of_core(int core)
+{
+    int numa = orr_main_memories > 1 && core >= 0 ? orr_topo_numa_of((unsigned)core) : -1;
+    for (unsigned n = 0; n < orr_main_memories; n++)
+        if (orr_nodes[n].numa == numa) return n;
+    return STARPU_MAIN_RAM;
 }
 
 static struct orr_node *node_at(unsigned n)
@@ -290,7 +350,9 @@ int starpu_memory_node_get_devid(unsigned node)
 unsigned starpu_memory_devid_find_node(int devid, enum starpu_node_kind kind)
 {
     for (unsigned n = 0; n < orr_node_count; n++)
-        if (orr_nodes[n].kind == kind && (kind == STARPU_CPU_RAM || orr_nodes[n].devid == devid)) return n;
+        if (orr_nodes[n].kind == kind &&
+            ((kind == STARPU_CPU_RAM && orr_main_memories == 1) || orr_nodes[n].devid == devid))
+            return n;
     return STARPU_MAXNODES;
 }
 
@@ -317,18 +379,27 @@ enum starpu_worker_archtype starpu_memory_node_get_worker_archtype(enum starpu_n
     return k ? k->type : STARPU_UNKNOWN_WORKER;
 }
 
-/* Main memory is one node, whatever NUMA nodes it consists of. */
+static bool is_main_memory(unsigned id)
+{
+    return id < orr_main_memories;
+}
+
 int starpu_memory_nodes_numa_id_to_devid(int osid)
 {
-    return osid == 0 ? 0 : -1;
+    if (orr_main_memories == 1) return osid == 0 ? 0 : -1; /* whatever NUMA nodes it consists of */
+    for (unsigned n = 0; n < orr_main_memories; n++)
+        if (orr_nodes[n].devid == osid) return (int)n;
+    return -1;
 }
 
 int starpu_memory_nodes_numa_id_to_hwloclogid(unsigned id)
 {
-    return id == 0 ? 0 : -1;
+    if (!is_main_memory(id)) return -1;
+    return orr_nodes[id].numa < 0 ? 0 : orr_nodes[id].numa;
 }
 
 int starpu_memory_nodes_numa_devid_to_id(unsigned id)
 {
-    return id == 0 ? 0 : -1;
+    if (!is_main_memory(id)) return -1;
+    return orr_nodes[id].numa < 0 ? 0 : orr_nodes[id].devid;
 }

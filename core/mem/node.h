@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.h: the tree of memory nodes: main memory (node 0), the memories of devices above it, stores below it;
- * allocating on them and copying between them.
- * Threads: registration at start-up by the main thread; the rest any. Owns: the table of nodes
- * and their accounting. Not here: what is valid where (core/data/coherency.h), how fast a link is
- * (core/perf/bus.h).
+/* node.h: the tree of memory nodes: main memory (node 0, or several), the memories of devices above it,
+ * stores below it; allocating on them and copying between them. Threads: registration at start-up by the main
+ * thread; the rest any. Owns: the table of nodes and their accounting. Not here: what is valid where
+ * (core/data/coherency.h), how fast a link is (core/perf/bus.h).
  *
  * A node has a role and perhaps a node below it, where its data go when it is full. Who wants to know what a
  * node is asks the questions below: no file outside core/mem compares with STARPU_MAIN_RAM (scripts/lint). */
@@ -73,6 +72,7 @@ struct orr_node {
     uint8_t role; /* enum orr_node_role */
     int8_t below; /* the node where data go that make room here; -1: none, and what is full stays full */
     uint8_t main_memory; /* the nearest */
+    int numa;            /* of main memory: the NUMA node in topo.h's numbers; -1: not one only */
     int devid;
     const struct orr_node_ops *ops; /* NULL for main memory */
     size_t limit_bytes;             /* 0: none */
@@ -82,14 +82,18 @@ struct orr_node {
 
 extern struct orr_node orr_nodes[STARPU_MAXNODES];
 _Static_assert(STARPU_MAXNODES <= 32, "sets of nodes are words of 32 bits");
-extern unsigned orr_node_count; /* [const between init and shutdown]; 1: coherency costs nothing */
+extern unsigned orr_node_count;    /* [const between init and shutdown]; 1: coherency costs nothing */
+extern unsigned orr_main_memories; /* the first nodes of them [the same] */
 
-/* Main memory becomes node 0; the others follow. Reads STARPU_LIMIT_CPU_MEM and its relatives. */
+/* Main memory becomes node 0, or with STARPU_USE_NUMA the first nodes; the others follow. Reads
+ * STARPU_LIMIT_CPU_MEM and its relatives. Main thread, when the topology is known. */
 void orr_nodes_init(void);
 /* The new node's number, or -ENOSPC. What is no memory of a kind of devices (kind.h) is a store, below main
  * memory; the others are above. Main thread, before workers start. */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name);
+/* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering. */
+void orr_node_attach(unsigned node, unsigned main_memory);
 /* Opens all stores (orr_stores), after devices: 0 or -errno. */
 int orr_stores_open(void);
 /* Closes the stores, and forgets all nodes but main memory. Main thread, after workers stopped. */
@@ -134,10 +138,22 @@ static inline unsigned orr_node_main_of(unsigned node)
     return orr_nodes[node].main_memory;
 }
 
+/* The main memory of the CPU worker on a core (-1: on none). */
+unsigned orr_node_of_core(int core);
+
+/* This main memory if it has room for so many bytes, or can make some; else another that has; else this. */
+unsigned orr_node_with_room(unsigned main_memory, size_t bytes);
+
 /* The main memory in which bytes stop on their way from one node to another that it does not reach. */
 static inline unsigned orr_nodes_meet(unsigned src, unsigned dst)
 {
     return orr_node_main_of(orr_nodes[dst].role == ORR_STORE ? src : dst);
+}
+
+/* Whether data of a node may go to another to make room: it is of the level below. */
+static inline bool orr_node_is_above(unsigned node, unsigned other)
+{
+    return orr_node_evicts(node) && orr_nodes[orr_nodes[node].below].role == orr_nodes[other].role;
 }
 
 /* What is in use of the nodes to which the data of a node go: less of it says that there may be room. */

@@ -17,6 +17,8 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/sync.h"
+#include "core/mem/node.h"
+#include "core/topo/topo.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -25,13 +27,14 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, bytes) ((void)(p), (void)(bytes))
 #endif
 
-enum { WORTH_KEEPING = 64 << 10, BINS = 64, LIMIT_MIB = 1024 };
+enum { WORTH_KEEPING = 64 << 10, WORTH_BINDING = 256 << 10, BINS = 64, LIMIT_MIB = 1024 };
 
 struct link {
     struct block *before, *after;
 };
 struct block {
     size_t bytes;
+    unsigned node;
     struct link by_age, by_size;
 };
 struct list {
@@ -97,10 +100,21 @@ static struct block *take_beyond_locked(size_t limit)
     return taken;
 }
 
+void orr_block_bind(unsigned node, void *p, size_t bytes)
+{
+    if (orr_main_memories > 1 && bytes >= WORTH_BINDING) orr_topo_bind_memory(orr_nodes[node].numa, p, bytes);
+}
+
+void orr_block_unbind(void *p, size_t bytes)
+{
+    if (orr_main_memories > 1 && bytes >= WORTH_BINDING) orr_topo_bind_memory(-1, p, bytes);
+}
+
 static void free_all(struct block *b)
 {
     for (struct block *next; b; b = next) {
         next = b->by_age.after;
+        orr_block_unbind(b, b->bytes);
         orr_free(b);
     }
 }
@@ -113,18 +127,18 @@ void orr_recycle_init(bool wanted)
     orr_spin_unlock(&lock);
 }
 
-void *orr_recycle_take(size_t bytes, size_t alignment)
+void *orr_recycle_take(unsigned node, size_t bytes, size_t alignment)
 {
     if (bytes < WORTH_KEEPING) return NULL;
     orr_spin_lock(&lock);
     struct block *b = bin_of(bytes)->last; /* the latest: most of it may be in the caches */
-    while (b && (b->bytes != bytes || (uintptr_t)b % alignment)) b = b->by_size.before;
+    while (b && (b->bytes != bytes || b->node != node || (uintptr_t)b % alignment)) b = b->by_size.before;
     if (b) take_locked(b);
     orr_spin_unlock(&lock);
     return b;
 }
 
-bool orr_recycle_keep(void *p, size_t bytes)
+bool orr_recycle_keep(unsigned node, void *p, size_t bytes)
 {
     if (bytes < WORTH_KEEPING || malloc_usable_size(p) < bytes) return false;
     struct block *b = p, *beyond = NULL;
@@ -132,6 +146,7 @@ bool orr_recycle_keep(void *p, size_t bytes)
     bool fits = bytes <= limit_bytes;
     if (fits) {
         b->bytes = bytes;
+        b->node = node;
         append_locked(&ages, b, offsetof(struct block, by_age));
         append_locked(bin_of(bytes), b, offsetof(struct block, by_size));
         kept_bytes += bytes;

@@ -10,10 +10,15 @@
 /* Before that, after fini, and if not wanted, nothing is kept. Reads ORRERY_RECYCLE_MEM. */
 void orr_recycle_init(bool wanted);
 void orr_recycle_fini(void);
-/* A block that was kept, of exactly this size and aligned so; NULL: there is none. It comes from malloc. */
-void *orr_recycle_take(size_t bytes, size_t alignment);
+/* A block that was kept for this main memory, of exactly this size and aligned so; NULL: there is none. It
+ * comes from malloc. */
+void *orr_recycle_take(unsigned node, size_t bytes, size_t alignment);
 /* Keeps block p, which comes from malloc; false: it is not worth it, and stays the caller's. */
-bool orr_recycle_keep(void *p, size_t bytes);
+bool orr_recycle_keep(unsigned node, void *p, size_t bytes);
+/* Where main memories are several, has a large block be on the NUMA node of one when it is first used; and
+ * lets it be anywhere again, before it goes back to malloc. */
+void orr_block_bind(unsigned node, void *p, size_t bytes);
+void orr_block_unbind(void *p, size_t bytes);
 /* Gives everything back to the system. */
 void orr_recycle_drain(void);
 /* What is kept. */

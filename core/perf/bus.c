@@ -251,7 +251,7 @@ void orr_bus_init(int conf_calibrate, bool conf_wins)
         orr_store_read_numbers(path, magic, read_line, NULL);
     for (unsigned s = 0; s < orr_node_count; s++)
         for (unsigned d = 0; d < orr_node_count; d++) {
-            bool unknown = s != d && !links[s][d].measured && links[s][d].said.bandwidth <= 0;
+            bool unknown = link_ops(s, d) && !links[s][d].measured && links[s][d].said.bandwidth <= 0;
             if (!(wanted && (s != d || !orr_nodes[s].ops)) && !unknown) continue;
             measure_link(s, d);
             changed = true;

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/coherency.h"
 #include "core/data/layouts.h"
 #include "core/mem/node.h"
 #include "core/perf/bus.h"
@@ -257,6 +258,7 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
         return 0;
     double best = INFINITY;
     size_t bytes = starpu_data_get_size(handle);
+    memory_node = orr_data_place(handle, memory_node);
     orr_spin_lock(&handle->queue.lock);
     unsigned nodes = handle->nnodes;
     const struct orr_replicate *to = memory_node < nodes ? &handle->replicates[memory_node] : NULL;

@@ -52,7 +52,7 @@ int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
         int mode = STARPU_TASK_GET_MODE(p, i);
         if ((mode & STARPU_R) && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) &&
             orr_data_valid(h))
-            request(h, (unsigned)to, prio, idle);
+            request(h, orr_data_place(h, (unsigned)to), prio, idle);
     }
     p->prefetched = 1;
     return 0;

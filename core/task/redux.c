@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
+#include "core/perf/arch.h"
 
 static struct orr_data **contributions(struct orr_data *h, unsigned worker_id)
 {
@@ -103,8 +104,8 @@ void orr_redux_initialise(struct orr_data *h)
     }
 }
 
-/* Gives c its neutral value with h's init codelet, in main memory. */
-static int initialise(struct orr_data *h, struct orr_data *c)
+/* Gives c its neutral value with h's init codelet, in a main memory. */
+static int initialise(struct orr_data *h, struct orr_data *c, unsigned node)
 {
     struct starpu_codelet *init = orr_data_rare(h)->init_cl;
     if (!init || !init->cpu_funcs[0]) {
@@ -112,11 +113,11 @@ static int initialise(struct orr_data *h, struct orr_data *c)
                   "needs one");
         return -EINVAL;
     }
-    int r = orr_fetch_blocking(c, orr_node_home(), STARPU_W);
+    int r = orr_fetch_blocking(c, node, STARPU_W);
     if (r) return r;
-    void *itf = c->replicates[orr_node_home()].interface;
+    void *itf = c->replicates[node].interface;
     init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
-    orr_fetch_end(c, orr_node_home(), STARPU_W);
+    orr_fetch_end(c, node, STARPU_W);
     return 0;
 }
 
@@ -130,7 +131,8 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
         c = orr_data_create(h->ops, -1, h->replicates[orr_node_home()].interface);
         if (!c) return NULL;
     }
-    if (orr_codelet_check(orr_data_rare(h)->init_cl) < 0 || initialise(h, c)) {
+    if (orr_codelet_check(orr_data_rare(h)->init_cl) < 0 ||
+        initialise(h, c, orr_node_main_of(orr_perf_workers[worker_id].node))) {
         if (!*slot) orr_data_destroy(c);
         return NULL;
     }

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <starpu_tree.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
@@ -229,6 +231,41 @@ bool orr_topo_sockets_hold_nodes(void)
             orr_topo_level_above(i, ORR_TOPO_NUMA) != orr_topo_level_above(i - 1, ORR_TOPO_NUMA))
             return true;
     return false;
+}
+
+int orr_topo_numa_of(unsigned i)
+{
+    return orr_topo_object_above(i, HWLOC_OBJ_NUMANODE);
+}
+
+unsigned orr_topo_numa_nodes(unsigned *list, unsigned max)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < core_count && count < max; i++) {
+        int numa = orr_topo_numa_of(i);
+        unsigned at = 0;
+        while (numa >= 0 && at < count && list[at] != (unsigned)numa) at++;
+        if (numa >= 0 && at == count) list[count++] = (unsigned)numa;
+    }
+    return count;
+}
+
+int orr_topo_numa_os_index(unsigned numa)
+{
+    hwloc_obj_t obj = topology ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, numa) : NULL;
+    return obj ? (int)obj->os_index : -1;
+}
+
+void orr_topo_bind_memory(int numa, void *p, size_t bytes)
+{
+    hwloc_obj_t obj =
+        topology && numa >= 0 ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, (unsigned)numa) : NULL;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)p + page - 1) & ~(page - 1), end = ((uintptr_t)p + bytes) & ~(page - 1);
+    if (!topology || end <= begin) return;
+    hwloc_set_area_membind(topology, (void *)begin, end - begin,
+                           obj ? obj->nodeset : hwloc_topology_get_topology_nodeset(topology),
+                           obj ? HWLOC_MEMBIND_BIND : HWLOC_MEMBIND_DEFAULT, HWLOC_MEMBIND_BYNODESET);
 }
 
 unsigned orr_topo_os_index(unsigned i)

@@ -41,6 +41,16 @@ enum orr_topo_level { ORR_TOPO_NUMA, ORR_TOPO_SOCKET, ORR_TOPO_CACHE };
 int orr_topo_level_above(unsigned i, enum orr_topo_level level);
 /* Whether there are sockets with several NUMA nodes, rather than nodes with several sockets. */
 bool orr_topo_sockets_hold_nodes(void);
+/* The logical number of the NUMA node to which core i belongs; -1: none. */
+int orr_topo_numa_of(unsigned i);
+/* Writes the logical numbers of the NUMA nodes to which our cores belong, at most max, in the order of cores;
+ * returns how many. */
+unsigned orr_topo_numa_nodes(unsigned *list, unsigned max);
+/* What the system calls that NUMA node; -1: there is none. */
+int orr_topo_numa_os_index(unsigned numa);
+/* Has the whole pages of a memory area be on a NUMA node when they are first used (-1: on any again); other
+ * nodes if it is full. Does nothing where the system cannot. */
+void orr_topo_bind_memory(int numa, void *p, size_t bytes);
 /* Name for the system of core i (an OS index). */
 unsigned orr_topo_os_index(unsigned i);
 /* A text for the allowed set, like "0-3". */

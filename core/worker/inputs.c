@@ -38,16 +38,19 @@ static bool valid_on(struct orr_data *h, unsigned node)
     return valid;
 }
 
+/* Where w uses h, datum i of t; -1: nowhere. */
 static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct orr_data *h)
 {
-    if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)w->node;
-    int wanted = orr_task_wanted_node(t->pub, i);
-    unsigned cpu = orr_node_main_of(w->node);
-    if ((wanted == STARPU_SPECIFIC_NODE_LOCAL_OR_CPU ||
-         wanted == STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU) &&
-        !valid_on(h, w->node) && valid_on(h, cpu))
-        return (int)cpu;
-    return orr_task_datum_node(t->pub, i, w->node);
+    if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)orr_data_place(h, w->node);
+    unsigned cpu = orr_data_place(h, orr_node_main_of(w->node));
+    switch (orr_task_wanted_node(t->pub, i)) {
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
+        return (int)(!valid_on(h, w->node) && valid_on(h, cpu) ? cpu : w->node);
+    case STARPU_SPECIFIC_NODE_CPU:
+    case STARPU_SPECIFIC_NODE_SLOW: return (int)cpu;
+    default: return orr_task_datum_node(t->pub, i, w->node);
+    }
 }
 
 /* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */
@@ -77,14 +80,15 @@ static int combined_mode(struct orr_task *t, struct orr_data *h, unsigned n)
     return mode & ORR_TASK_MODES;
 }
 
-static bool named_before(struct orr_task *t, unsigned i)
+/* Where t named datum i first. */
+static unsigned first_named(struct orr_task *t, unsigned i)
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
     const struct orr_access *a = access_to(t, h);
-    if (a) return a->index < i;
+    if (a) return a->index < i ? a->index : i;
     for (unsigned j = 0; j < i; j++)
-        if (STARPU_TASK_GET_HANDLE(t->pub, j) == h) return true;
-    return false;
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == h) return j;
+    return i;
 }
 
 /* Datum i for worker w. 0, -ENOMEM, or another error that was reported. */
@@ -92,17 +96,17 @@ static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsign
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
     int mode = combined_mode(t, h, n);
-    *out = (struct input){ .data = h, .node = node_for(w, t, i, h), .mode = mode };
+    *out = (struct input){ .data = h, .node = -1, .mode = mode };
     if (mode & STARPU_SCRATCH) {
         out->data = orr_data_scratch(h, (unsigned)w->id);
         out->mode = STARPU_SCRATCH;
     } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
         out->data = orr_redux_contribution(h, (unsigned)w->id);
         out->mode = STARPU_RW;
-    } else if (!mode) {
-        out->node = -1;
     }
-    return out->data ? 0 : -ENOMEM;
+    if (!out->data) return -ENOMEM;
+    if (mode) out->node = node_for(w, t, i, out->data);
+    return 0;
 }
 
 /* ---- loading ---- */
@@ -158,6 +162,11 @@ int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct or
     if (!l->fetches) return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
         struct input in;
+        unsigned first = first_named(t, i);
+        if (first < i) { /* what is used twice is in one place */
+            itf[i] = itf[first];
+            continue;
+        }
         int r = input_of(w, t, i, n, &in);
         if (r) {
             if (l->heap) orr_free(l->fetches);
@@ -165,7 +174,7 @@ int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct or
             return r;
         }
         itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
-        if (in.node < 0 || named_before(t, i)) continue;
+        if (in.node < 0) continue;
         if (orr_unlikely(in.data->formats)) t->flags |= ORR_TF_FORMATS;
         l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
                                                      .handle = in.data,
@@ -250,7 +259,7 @@ static bool was_fetched(struct orr_worker *w, struct orr_task *t, unsigned i, un
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
     int mode = combined_mode(t, h, n);
-    if (!mode || named_before(t, i) || node_for(w, t, i, h) < 0) return false;
+    if (!mode || first_named(t, i) < i || orr_task_datum_node(t->pub, i, w->node) < 0) return false;
     if (mode & STARPU_SCRATCH) {
         h = orr_data_rare(h)->scratch_per_worker[w->id];
         mode = STARPU_SCRATCH;

@@ -102,6 +102,7 @@ static int add_worker(struct orr_device *d, unsigned which, const int *cores)
     w->devid = d->number;
     w->node = d->node;
     w->bindid = cores[w->id];
+    if (w->type == STARPU_CPU_WORKER) w->node = orr_node_of_core(w->bindid);
     w->device = d;
     w->direct = w->type == STARPU_CPU_WORKER;
     name_worker(w, d, which);

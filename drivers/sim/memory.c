@@ -202,6 +202,7 @@ int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int de
     int node = orr_node_register(kind, devid, &sim_node_ops, limit_bytes, name);
     if (node < 0) return node;
     m->node = (unsigned)node;
+    if (kind != STARPU_DISK_RAM) orr_node_attach(m->node, (unsigned)devid % orr_main_memories);
     engine_init(&m->to);
     engine_init(&m->from);
     memories[node] = m;

@@ -29,7 +29,8 @@ struct sim_memory {
     struct sim_engine to, from;
 };
 
-/* Registers a memory node for the device: 0, or -errno. m must stay until orr_sim_memory_fini. */
+/* Registers a memory node for the device, near one main memory after the other: 0, or -errno. m must stay
+ * until orr_sim_memory_fini. */
 int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes,
                         const char *name);
 void orr_sim_memory_fini(struct sim_memory *m);

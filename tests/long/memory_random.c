@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random programs on devices whose memory just holds one task's data: tasks on CPUs and devices, with scratch
- * memory, commuting and reducing ones, while the program prefetches, fetches, acquires on any node (also two
- * at a time), evicts, gives up, unregisters and writes anew. The values are those of the sequential program.
+ * Random programs on devices whose memory just holds one task's data, on one main memory or two, which may
+ * be as small, above a store: tasks on CPUs and devices, with scratch memory, commuting and reducing ones,
+ * while the program prefetches, fetches, acquires on any node (also two at a time), evicts, gives up,
+ * unregisters and writes anew. The values are those of the sequential program.
  * Threads: main submits; callbacks run on any. Owns: data and their shadows, on which the oracle works.
  * Not here: single cases of waiting for memory (tests/core/memory_hungry.c).
  * Usage: memory_random.tap [seed]; ORR_TEST_SEED too.
@@ -195,17 +196,21 @@ static int operate(uint64_t *seed)
 static int begin(uint64_t *seed)
 {
     char mb[32];
-    bool stored = random_below(seed, 2);
-    char devices[2] = { (char)((stored ? '0' : '2') + random_below(seed, 2)), 0 };
-    /* and main memory with a store below it: the two own data that are held, and what two tasks hold */
+    bool stored = random_below(seed, 2), numa = random_below(seed, 2);
+    char devices[2] = { (char)((stored || numa ? '0' : '2') + random_below(seed, 2 + numa)), 0 };
+    /* of each main memory with a store below it: the two own data that are held, and what two tasks hold */
     snprintf(mb, sizeof mb, "%.7f", (8 * BYTES + 256) / 1048576.);
-    sim_setting("STARPU_LIMIT_CPU_MEM", stored ? mb : NULL);
+    sim_setting("STARPU_LIMIT_CPU_NUMA_MEM", stored ? mb : NULL);
     sim_setting("ORRERY_SIM_STORE_MB", stored ? "1" : NULL);
+    sim_setting("HWLOC_SYNTHETIC", numa ? "package:2 numa:1 core:1 pu:1" : NULL);
+    sim_setting("STARPU_USE_NUMA", numa ? "1" : NULL);
     /* a task of three data; with scratch and a contribution beside two */
     snprintf(mb, sizeof mb, "%.7f",
              (MAX_BUFFERS * BYTES + 64 + (int)random_below(seed, 2) * BYTES) / 1048576.);
     sim_start(2, &(struct sim_config){ devices, mb, "20000", random_below(seed, 2) ? "0" : "5", NULL,
                                        random_below(seed, 2) ? "1" : NULL });
+    if (getenv("ORR_TEST_VERBOSE"))
+        diag("%s devices%s%s", devices, stored ? ", a store" : "", numa ? ", two main memories" : "");
     int failed = 0;
     starpu_vector_data_register(&scratch, -1, 0, ELEMENTS, 4);
     starpu_variable_data_register(&sum, STARPU_MAIN_RAM, (uintptr_t)&total, sizeof total);

@@ -86,7 +86,7 @@ void orr_arrays_register_handle(starpu_data_handle_t h, unsigned home_node, void
         void *to = starpu_data_get_interface_on_node(h, node);
         memcpy(to, itf, h->ops->interface_size);
         for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
-            set_ram(to, i, home_node == orr_node_home() ? get_addr(itf, i) : 0);
+            set_ram(to, i, (int)home_node >= 0 && orr_node_is_cpu(home_node) ? get_addr(itf, i) : 0);
             if (node != home_node) set_addr(to, i, 0);
         }
     }

@@ -16,6 +16,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/mem/node.h"
 
@@ -283,8 +284,8 @@ const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface
                                        : "the data has another interface than this function reads");
         return zeros;
     }
-    return starpu_data_get_interface_on_node(h,
-                                             local ? starpu_worker_get_local_memory_node() : orr_node_home());
+    return starpu_data_get_interface_on_node(
+        h, local ? orr_data_place(h, starpu_worker_get_local_memory_node()) : orr_node_home());
 }
 
 /* ---- memory ---- */

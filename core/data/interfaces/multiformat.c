@@ -148,18 +148,18 @@ struct starpu_codelet *orr_layout_codelet(const struct orr_data *h, unsigned fro
 /* ---- memory ---- */
 
 /* Room for a device's layout in main memory. */
-static bool find_room(struct copy *c, unsigned f)
+static bool find_room(struct copy *c, unsigned node, unsigned f)
 {
     size_t size = bytes_of(&c->itf, f);
-    if (!c->room[f]) c->room[f] = (void *)starpu_malloc_on_node(orr_node_home(), size);
+    if (!c->room[f]) c->room[f] = (void *)starpu_malloc_on_node(node, size);
     set_array(&c->itf, f, c->room[f]);
     return c->room[f];
 }
 
-static void free_rooms(struct copy *c)
+static void free_rooms(struct copy *c, unsigned node)
 {
     for (unsigned f = 1; f < FORMATS; f++) {
-        if (c->room[f]) starpu_free_on_node(orr_node_home(), (uintptr_t)c->room[f], bytes_of(&c->itf, f));
+        if (c->room[f]) starpu_free_on_node(node, (uintptr_t)c->room[f], bytes_of(&c->itf, f));
         c->room[f] = NULL;
         set_array(&c->itf, f, NULL);
     }
@@ -167,7 +167,7 @@ static void free_rooms(struct copy *c)
 
 static void free_on_node(void *itf, unsigned node)
 {
-    if (orr_node_is_cpu(node)) free_rooms(itf);
+    if (orr_node_is_cpu(node)) free_rooms(itf, node);
     orr_arrays_free(itf, node);
 }
 
@@ -194,7 +194,8 @@ static void register_handle(starpu_data_handle_t h, unsigned home_node, void *it
 
 static void unregister_handle(starpu_data_handle_t h)
 {
-    free_rooms(starpu_data_get_interface_on_node(h, orr_node_home()));
+    for (unsigned n = 0; n < h->nnodes && n < orr_node_count; n++)
+        if (orr_node_is_cpu(n)) free_rooms(h->replicates[n].interface, n);
 }
 
 static void *to_pointer(void *itf, unsigned node)
@@ -224,7 +225,7 @@ static int copy_any(void *src_itf, unsigned src_node, void *dst_itf, unsigned ds
     }
     unsigned f = (unsigned)format;
     size_t size = bytes_of(&src->itf, f);
-    if (f != FORMAT_CPU && orr_node_is_cpu(dst_node) && !find_room(dst, f)) return -ENOMEM;
+    if (f != FORMAT_CPU && orr_node_is_cpu(dst_node) && !find_room(dst, dst_node, f)) return -ENOMEM;
     uintptr_t from = (uintptr_t)array_of(&src->itf, f), to = (uintptr_t)array_of(&dst->itf, f);
     orr_store_release(&dst->layouts, (uint8_t)(1u << f)); /* nobody uses dst before the copy has ended */
     return starpu_interface_copy(from, 0, src_node, to, 0, dst_node, size, async);
