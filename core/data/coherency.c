@@ -136,7 +136,11 @@ static void own(const struct orr_fetch *f)
 {
     struct orr_data *h = f->handle;
     unsigned node = f->node;
-    for (unsigned n = 0; n < h->nnodes; n++) h->replicates[n].state = n == node ? ORR_OWNED : ORR_INVALID;
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        struct orr_replicate *r = &h->replicates[n];
+        r->before = n != node && r->state != ORR_INVALID && !h->formats;
+        r->state = n == node ? ORR_OWNED : ORR_INVALID;
+    }
     h->replicates[node].writing = h->nnodes > 1;
     h->initialized = true;
     h->lost = false;
@@ -385,6 +389,35 @@ void orr_fetch_end(struct orr_data *h, unsigned node, int mode)
     orr_spin_unlock(&h->queue.lock);
     if (through) write_through(h, node, through);
     if (idle) orr_memory_feed(node);
+}
+
+/* The copies from before the write are valid again, those that are still there. Called with the lock held. */
+static bool restore_locked(struct orr_data *h)
+{
+    bool any = false;
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        struct orr_replicate *r = &h->replicates[n];
+        if (!r->before || !r->allocated || r->incoming) continue;
+        r->state = ORR_SHARED;
+        any = true;
+    }
+    return any;
+}
+
+bool orr_fetch_undo(struct orr_data *h, unsigned node, int mode, bool touched)
+{
+    struct orr_replicate *r = &h->replicates[node];
+    bool intact = true;
+    orr_spin_lock(&h->queue.lock);
+    if (h->nnodes > 1 && r->writing && (mode & STARPU_W)) {
+        bool others = restore_locked(h), here = (mode & STARPU_R) && !touched;
+        r->state = !here ? ORR_INVALID : others ? ORR_SHARED : ORR_OWNED;
+        r->writing = false;
+        intact = others || here || !(mode & STARPU_R);
+    }
+    orr_spin_unlock(&h->queue.lock);
+    orr_fetch_end(h, node, mode & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R);
+    return intact;
 }
 
 void orr_fetch_downgrade(struct orr_data *h, unsigned node)

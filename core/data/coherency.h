@@ -45,6 +45,10 @@ ORR_EXPORT int orr_fetch_start(struct orr_fetch *f);
  * itself was announced at fetch time: other copies are invalid from then on). */
 ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);
 
+/* Ends a use that came to nothing: what it was to write is as it was before, where that can be had (touched:
+ * it is spoiled on this node). False: it cannot, and mode wants it read. */
+bool orr_fetch_undo(struct orr_data *h, unsigned node, int mode, bool touched);
+
 /* A writer goes on as a reader: its value may be brought elsewhere now, and is where the program wants it
  * (write-through). orr_fetch_end with STARPU_R is still due. */
 void orr_fetch_downgrade(struct orr_data *h, unsigned node);
@@ -93,6 +97,10 @@ extern void (*_Atomic orr_transfers_started)(
  * -EAGAIN: the caller ends all uses and the turn, and begins again later. */
 bool orr_memory_load_begin(unsigned node, const struct orr_fetch *fetches, unsigned count);
 void orr_memory_load_end(unsigned node);
+
+/* Writes back what only a device has and throws out the rest, as far as nobody uses it just now; does not
+ * wait. */
+void orr_memory_empty(unsigned node);
 
 /* At shutdown, after workers stopped and before nodes are forgotten: forgets what is known of devices'
  * memories. */

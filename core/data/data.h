@@ -23,6 +23,8 @@ struct orr_replicate {
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
     bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
+    bool before;     /* while one writes elsewhere: the copy here, if there is one still, has the value from
+                      * before */
     _Atomic uint16_t
         promised;   /* prefetches asked for that are not over; predictions count the copy as there */
     uint32_t users; /* tasks and transfers that use the memory: not to be evicted */

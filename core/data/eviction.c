@@ -263,6 +263,15 @@ void orr_aftermath_run(struct orr_aftermath *a, unsigned node)
     orr_waiters_tell(waiters, node, -EAGAIN);
 }
 
+void orr_memory_empty(unsigned node)
+{
+    struct orr_own_set own = { NULL, 0 };
+    struct orr_aftermath after = { NULL, NULL };
+    orr_memory_reclaim(node, &own, SIZE_MAX, false, &after);
+    orr_aftermath_run(&after, node);
+    orr_memory_feed(node);
+}
+
 void orr_memory_tidy(unsigned node)
 {
     enum { NEARLY_FULL_PERCENT = 90 };

@@ -6,6 +6,7 @@
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/task/deps.h"
@@ -57,6 +58,23 @@ static void lose_outputs(struct orr_task *t)
         else if (a[i].group != ORR_GROUP_READ)
             orr_data_lose(h);
     }
+}
+
+/* The program finds the workers that it named. */
+static void forget_tried(struct orr_task *t)
+{
+    struct orr_task_tried *tried = t->rare->tried;
+    t->pub->workerids = tried->workerids;
+    t->pub->workerids_len = tried->workerids_len;
+    t->rare->tried = NULL;
+    t->flags &= ~(uint32_t)ORR_TF_TRIED;
+    orr_free(tried);
+}
+
+static void end_trouble(struct orr_task *t)
+{
+    if (t->flags & ORR_TF_TRIED) forget_tried(t);
+    if (t->flags & ORR_TF_FAILED) lose_outputs(t);
 }
 
 /* Submits a regenerating task again. */
@@ -210,7 +228,7 @@ void orr_task_complete(struct orr_task *t)
     if (!outer) self->collect = &list;
     if (orr_unlikely(pub->epilogue_callback_func != NULL))
         orr_call_back(t, pub->epilogue_callback_func, pub->epilogue_callback_arg);
-    if (orr_unlikely(t->flags & ORR_TF_FAILED)) lose_outputs(t);
+    if (orr_unlikely(t->flags & (ORR_TF_FAILED | ORR_TF_TRIED))) end_trouble(t);
     struct orr_tag *tag = release(t);
     void (*callback)(void *) = callback_of(pub);
     struct orr_job *job = orr_unlikely(t->flags & ORR_TF_LISTED) ? t->rare->job : NULL;

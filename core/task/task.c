@@ -162,6 +162,7 @@ int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n)
 static void free_rare(struct orr_task_rare *r)
 {
     orr_free(r->nodes);
+    orr_free(r->tried);
     orr_edges_disown(r);
     orr_edges_drop(r->kept_edges, false);
     if (orr_unlikely(r->team != NULL)) orr_task_hooks.team_unref(r->team);

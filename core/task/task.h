@@ -130,6 +130,16 @@ struct orr_task_rare {
     struct orr_team *team; /* [ref] the workers that run it together (core/worker/parallel.h) */
     int *nodes;            /* where its data are wanted (STARPU_NODE_ARRAY), before what the codelet says */
     unsigned nnodes;       /* length of nodes */
+    struct orr_task_tried *tried; /* only with ORR_TF_TRIED */
+};
+
+/* A task that could not run where it was first: which workers are left. */
+enum { ORR_TRIED_WORDS = (STARPU_NMAXWORKERS + 31) / 32 };
+struct orr_task_tried {
+    uint32_t *workerids; /* what the program said */
+    unsigned workerids_len;
+    uint32_t left_out[ORR_TRIED_WORDS]; /* bit: not that worker */
+    uint32_t set[ORR_TRIED_WORDS];      /* what policies see */
 };
 
 enum orr_task_flag {
@@ -160,6 +170,7 @@ enum orr_task_flag {
     ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
     ORR_TF_NODES = 1 << 24,     /* rare->nodes says where its data are wanted */
     ORR_TF_FORMATS = 1 << 25,   /* multiformat data was fetched for it: to be converted before it runs */
+    ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
 };
 
 struct orr_task {

@@ -11,7 +11,6 @@
 #include "core/worker/device.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <starpu.h>
 
@@ -21,6 +20,7 @@
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/worker/driver.h"
+#include "core/worker/elsewhere.h"
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
@@ -33,9 +33,10 @@ enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
 struct stage {
     struct orr_input_load load;
     struct orr_kernel kernel;
-    int status;     /* of the kernel, once submitted: -EAGAIN: it goes on */
-    bool observed;  /* somebody wants to see it run */
-    uint64_t start; /* ticks: when it was the first on the device */
+    int status;               /* of the kernel, once submitted: -EAGAIN: it goes on */
+    bool observed;            /* somebody wants to see it run */
+    enum orr_trouble trouble; /* what it means when the status is an error */
+    uint64_t start;           /* ticks: when it was the first on the device */
 };
 
 struct pipeline {
@@ -118,8 +119,21 @@ static void attend(struct pipeline *p, struct orr_worker *w)
     orr_task_hooks.push(t);
 }
 
+/* What a device that is out is given goes to others. */
+static void hand_on(struct pipeline *p, struct orr_worker *w)
+{
+    for (struct orr_task *t; !is_called(w) && (t = next_task(p, w)) != NULL;) {
+        if (orr_worker_observes(w, t)) orr_worker_gave_up(w, t, false);
+        orr_task_did_not_run(w, t, ORR_DEVICE_OUT, -ENODEV);
+    }
+}
+
 static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
 {
+    if (orr_unlikely(orr_device_is_out(w->device))) {
+        hand_on(p, w);
+        return;
+    }
     while (has_place(p) && !is_called(w)) {
         struct orr_task *t = next_task(p, w);
         if (!t) return;
@@ -135,15 +149,31 @@ static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
 /* Its kernel is the first on the device. */
 static void begins(struct stage *s, struct orr_worker *w)
 {
-    if (s->observed) orr_worker_starts(w, s->load.task);
+    if (s->observed && s->trouble != ORR_NO_INPUTS) orr_worker_starts(w, s->load.task);
     s->start = orr_ticks();
 }
 
-static void kernel_failed(struct orr_worker *w, struct orr_task *t, int status)
+static void leave(struct pipeline *p)
 {
-    orr_task_fail(t, status);
-    orr_fatal("task %s on worker %d (%s): its kernel failed (%s); what it was to write has no value",
-              orr_task_name(t), w->id, w->name, strerror(-status));
+    p->first = (p->first + 1) % PIPELINE_MAX;
+    p->count--;
+    p->submitted--;
+}
+
+/* The kernel of the first stage failed: nobody may take what it left for a result. */
+static void give_up_first(struct pipeline *p, struct orr_worker *w)
+{
+    struct stage *s = stage_at(p, 0);
+    struct orr_task *t = s->load.task;
+    enum orr_trouble trouble = s->trouble;
+    int status = s->status;
+    bool intact = orr_task_inputs_undo(w, t, trouble == ORR_KERNEL_FAILED);
+    if (!intact) trouble = ORR_KERNEL_SPOILED;
+    if (s->observed) orr_worker_gave_up(w, t, trouble != ORR_NO_INPUTS);
+    leave(p);
+    if (p->submitted > 0) begins(stage_at(p, 0), w);
+    if (status == -EIO || trouble != ORR_NO_INPUTS) orr_device_failed(w->device);
+    orr_task_did_not_run(w, t, trouble, status);
 }
 
 /* The task of the first stage is over, and leaves the pipeline. */
@@ -153,15 +183,13 @@ static void end_first(struct pipeline *p, struct orr_worker *w)
     struct orr_task *t = s->load.task;
     const struct starpu_codelet *cl = t->pub->cl;
     uint64_t ticks = s->kernel.us > 0 ? orr_us_to_ticks(s->kernel.us) : orr_ticks() - s->start;
-    if (orr_unlikely(s->status != 0)) kernel_failed(w, t, s->status);
+    orr_device_worked(w->device);
     if (s->observed) orr_worker_ended(w, t, ticks);
     if (t->flags & ORR_TF_FETCHED) {
         orr_task_inputs_done(w, t);
         t->flags &= ~(uint32_t)ORR_TF_FETCHED;
     }
-    p->first = (p->first + 1) % PIPELINE_MAX;
-    p->count--;
-    p->submitted--;
+    leave(p);
     if (p->submitted > 0) begins(stage_at(p, 0), w); /* before others see w: it has been computing */
     orr_worker_finish(w, t);
     orr_worker_ran(w, cl);
@@ -180,14 +208,13 @@ static void submit_next(struct pipeline *p, struct orr_worker *w)
     s->observed = orr_worker_observes(w, t);
     if (s->observed) orr_worker_popped(w, t);
     s->kernel = (struct orr_kernel){ .us = 0 };
+    s->trouble = ORR_NO_INPUTS;
     s->status = orr_fetch_task_inputs(w, t);
     if (s->status == 0) {
+        s->trouble = ORR_NOT_STARTED;
         if (p->submitted == 1) begins(s, w);
         s->status = w->device->ops->submit(w, t, &s->kernel);
-    } else {
-        orr_task_without_inputs(w, t, s->status);
-        s->observed = false;
-        s->status = 0;
+        if (s->status == -EAGAIN) s->trouble = ORR_KERNEL_FAILED;
     }
     self->current = NULL;
 }
@@ -219,7 +246,7 @@ static bool has_ended(struct pipeline *p, struct orr_worker *w)
 static bool pipeline_step(struct pipeline *p, struct orr_worker *w)
 {
     if (has_ended(p, w))
-        end_first(p, w);
+        (stage_at(p, 0)->status == 0 ? end_first : give_up_first)(p, w);
     else if (is_next_ready(p))
         submit_next(p, w);
     else

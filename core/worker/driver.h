@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "core/base/kind.h"
+#include "core/base/sync.h"
 
 struct orr_driver_ops;
 struct orr_task;
@@ -29,6 +30,9 @@ struct orr_device {
     /* set by open [const while workers run] */
     unsigned node; /* its memory: the main memory, or the node that open registers */
     void *state;   /* [own: driver] */
+    /* what became of it (elsewhere.h) */
+    _Atomic unsigned failures; /* in a row */
+    _Atomic bool out;          /* it is given nothing any more */
 };
 
 /* A body under way on a device. */

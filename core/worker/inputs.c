@@ -135,8 +135,7 @@ static void load_over(struct orr_input_load *l)
     turn_take_back(l);
     for (unsigned i = 0; orr_load_relaxed(&l->status) && i < l->count; i++) {
         struct orr_fetch *f = &l->fetches[i];
-        if (f->pinned)
-            orr_fetch_end(f->handle, f->node, f->mode & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R);
+        if (f->pinned) orr_fetch_undo(f->handle, f->node, f->mode, false);
     }
     orr_event_set(&l->loaded);
 }
@@ -304,8 +303,7 @@ static int convert_inputs(struct orr_worker *w, struct orr_task *t)
         if (was_fetched(w, t, i, n, &in) && in.data->formats) r = convert_input(w, t, &in);
     }
     if (r == 0) return 0;
-    orr_task_inputs_done(w, t);
-    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    orr_task_inputs_undo(w, t, true); /* some may be in another layout already */
     return r;
 }
 
@@ -334,6 +332,19 @@ void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int statu
         "task %s on worker %d: its data could not be brought to memory node %u (%s); it has not run, and "
         "what it was to write has no value",
         orr_task_name(t), w->id, w->node, none ? orr_data_why_none(none) : strerror(-status));
+}
+
+bool orr_task_inputs_undo(struct orr_worker *w, struct orr_task *t, bool touched)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    bool intact = true;
+    for (unsigned i = 0; i < n && (t->flags & ORR_TF_FETCHED); i++) {
+        struct input in;
+        if (was_fetched(w, t, i, n, &in) && !orr_fetch_undo(in.data, (unsigned)in.node, in.mode, touched))
+            intact = false;
+    }
+    t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    return intact;
 }
 
 void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)

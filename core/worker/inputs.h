@@ -36,6 +36,10 @@ void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int statu
 /* Ends the uses that orr_fetch_task_inputs began, after t's body; the caller clears ORR_TF_FETCHED. */
 void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t);
 
+/* The same when the body did not run, or failed (touched: it may have written anything). Clears
+ * ORR_TF_FETCHED. False: what it was to change in place is not to be had any more. */
+bool orr_task_inputs_undo(struct orr_worker *w, struct orr_task *t, bool touched);
+
 /* The same in pieces, for who does other things meanwhile: the list of fetches and the interfaces of the
  * task, nothing is started; 0 or -errno. */
 int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct orr_task *t, bool quiet);

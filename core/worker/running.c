@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/task/perf.h"
 #include "core/task/ready_soon.h"
+#include "core/worker/elsewhere.h"
 #include "core/worker/inputs.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
@@ -57,16 +58,14 @@ static void release_inputs(struct orr_worker *w, struct orr_task *t)
     t->flags &= ~(uint32_t)ORR_TF_FETCHED;
 }
 
-/* Brings t's data here; false: it could not be brought, and this was said. */
-static inline bool bring_inputs(struct orr_worker *w, struct orr_task *t)
+/* Brings t's data here: 0 or -errno. */
+static inline int bring_inputs(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     if (orr_likely((t->flags & (ORR_TF_PLAIN | ORR_TF_NODES)) == ORR_TF_PLAIN && !p->cl->specific_nodes &&
                    gather_interfaces(t, STARPU_TASK_GET_INTERFACES(p))))
-        return true;
-    int r = orr_fetch_task_inputs(w, t);
-    if (orr_unlikely(r != 0)) orr_task_without_inputs(w, t, r);
-    return r == 0;
+        return 0;
+    return orr_fetch_task_inputs(w, t);
 }
 
 /* Runs the body; its data is here. */
@@ -76,11 +75,14 @@ static inline void call_body(struct orr_task *t)
     p->cl->cpu_funcs[t->nimpl](STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
 }
 
-static void run_body(struct orr_worker *w, struct orr_task *t)
+/* 0; -errno: its data could not be brought. */
+static inline int run_body(struct orr_worker *w, struct orr_task *t)
 {
-    if (orr_unlikely(!bring_inputs(w, t))) return;
+    int r = bring_inputs(w, t);
+    if (orr_unlikely(r != 0)) return r;
     call_body(t);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
+    return 0;
 }
 
 /* How long t should take on w; NaN: no model knows. */
@@ -133,16 +135,29 @@ static inline void ended(struct orr_worker *w, struct orr_task *t, uint64_t tick
     orr_counters_end(ctx, t);
 }
 
+void orr_worker_gave_up(struct orr_worker *w, struct orr_task *t, bool started)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    if (!started && ctx->policy->pre_exec) ctx->policy->pre_exec(ctx->instance, t, w);
+    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
+    if (ctx->policy->post_exec) ctx->policy->post_exec(ctx->instance, t, w);
+}
+
 /* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
-static void run_body_observed(struct orr_worker *w, struct orr_task *t)
+static inline int run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
     orr_profile_popped(w, t);
     popped(w, t);
-    if (orr_unlikely(!bring_inputs(w, t))) return; /* models and hooks see the computation alone */
+    int r = bring_inputs(w, t); /* models and hooks see the computation alone */
+    if (orr_unlikely(r != 0)) {
+        orr_worker_gave_up(w, t, false);
+        return r;
+    }
     starts(w, t);
     uint64_t start = orr_ticks();
     call_body(t);
     ended(w, t, orr_ticks() - start);
+    return 0;
 }
 
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t)
@@ -197,12 +212,12 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
     orr_worker_begin(w, t);
     orr_worker_expects(w, known_short(w, cl));
     self->current = t;
-    if (orr_likely(!is_observed(w, t)))
-        run_body(w, t);
-    else
-        run_body_observed(w, t);
+    int r = orr_likely(!is_observed(w, t)) ? run_body(w, t) : run_body_observed(w, t);
     self->current = NULL;
-    orr_worker_finish(w, t);
+    if (orr_likely(r == 0))
+        orr_worker_finish(w, t);
+    else
+        orr_task_did_not_run(w, t, ORR_NO_INPUTS, r);
     note_run(w, cl);
 }
 

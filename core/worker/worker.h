@@ -163,6 +163,9 @@ bool orr_worker_observes(const struct orr_worker *w, const struct orr_task *t);
 void orr_worker_popped(struct orr_worker *w, struct orr_task *t);
 void orr_worker_starts(struct orr_worker *w, struct orr_task *t);
 void orr_worker_ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks);
+/* In the place of the last (started: after the one before it): t came to nothing here. Only its policy is
+ * told, for which it began and ended. */
+void orr_worker_gave_up(struct orr_worker *w, struct orr_task *t, bool started);
 void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
 /* Before a body of that codelet: what others may expect of w meanwhile; after it. */
 void orr_worker_will_run(struct orr_worker *w, const struct starpu_codelet *cl);

@@ -11,12 +11,18 @@
 #include <stdlib.h>
 #include "tests/core/sim_helper.h"
 
-enum { GRAPH_TILES = 6, GRAPH_TILE_WORDS = 1 << 12 };
+enum {
+    GRAPH_TILES = 6,
+    GRAPH_TILE_WORDS = 1 << 12,
+    GRAPH_TASKS =
+        GRAPH_TILES + GRAPH_TILES * (GRAPH_TILES - 1) / 2 + GRAPH_TILES * (GRAPH_TILES * GRAPH_TILES - 1) / 6
+};
 
 typedef uint32_t graph_tile[GRAPH_TILE_WORDS];
 static graph_tile graph_tiles[GRAPH_TILES][GRAPH_TILES], graph_expected[GRAPH_TILES][GRAPH_TILES];
 static starpu_data_handle_t graph_handles[GRAPH_TILES][GRAPH_TILES];
 static atomic_int graph_bodies;
+static unsigned graph_cpu_us; /* what a task takes longer on a CPU: so devices get some */
 
 static void graph_mix(uint32_t *to, const uint32_t *a, const uint32_t *b)
 {
@@ -30,6 +36,7 @@ static void graph_func(void *buffers[], void *arg)
     uint32_t *at[3] = { NULL, NULL, NULL };
     for (int i = 0; i <= reads; i++) at[i] = (uint32_t *)STARPU_VECTOR_GET_PTR(buffers[i]);
     atomic_fetch_add(&graph_bodies, 1);
+    if (starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CPU_WORKER) usleep(graph_cpu_us);
     graph_mix(at[0], at[1], at[2]);
 }
 
