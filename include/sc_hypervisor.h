@@ -12,6 +12,11 @@
 #ifndef SC_HYPERVISOR_H
 #define SC_HYPERVISOR_H
 
+/* What holds for all headers of the hypervisor, besides what starpu.h says at its head. Results: where there
+ * is no hypervisor, or the context is not registered, a function that changes something says so on stderr and
+ * does nothing; one that asks answers 0, or NULL, without a word. None of them returns a status. Arrays that
+ * are given are read until the return. */
+
 #include <starpu.h>
 #include <starpu_sched_ctx_hypervisor.h>
 #include <sc_hypervisor_config.h>
@@ -75,15 +80,18 @@ void sc_hypervisor_register_ctx(unsigned sched_ctx, double total_flops);
  * under way, unless it is called in a callback. Deleting a context does that, too. */
 void sc_hypervisor_unregister_ctx(unsigned sched_ctx);
 
-/* Name of the strategy; NULL: there is no hypervisor. */
+/* Name of the strategy, the library's or that of the struct given to sc_hypervisor_init(); NULL: there is no
+ * hypervisor. */
 const char *sc_hypervisor_get_policy(void);
 
 /* ---- Asking for a resize ---- */
 
-/* Resize a context once a task with this hypervisor_tag has run in it. */
+/* Resize a context once a task with this hypervisor_tag has run in it; several tags may be waited for. Tag 0,
+ * which tasks without a tag have, and lack of memory are a message, and nothing is requested. */
 void sc_hypervisor_post_resize_request(unsigned sched_ctx, int task_tag);
 
-/* Have the strategy reconsider the distribution, or make the first one. NULL and -1: all. */
+/* Have the strategy reconsider the distribution, or make the first one, on the calling thread. NULL and -1:
+ * all. A strategy that has no such function does nothing, and a warning says so. */
 void sc_hypervisor_resize_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers);
 void sc_hypervisor_size_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers);
 
@@ -97,7 +105,7 @@ void sc_hypervisor_free_size_req(void);
 void sc_hypervisor_stop_resize(unsigned sched_ctx);
 void sc_hypervisor_start_resize(unsigned sched_ctx);
 
-/* Is it allowed, and is no resize under way? */
+/* Is it allowed, and is no resize under way? The answer may be out of date when it comes. */
 unsigned sc_hypervisor_can_resize(unsigned sched_ctx);
 
 /* ---- Moving workers ---- */
@@ -108,7 +116,8 @@ unsigned sc_hypervisor_can_resize(unsigned sched_ctx);
 void sc_hypervisor_move_workers(unsigned sender_sched_ctx, unsigned receiver_sched_ctx, int *workers_to_move,
                                 unsigned nworkers_to_move, unsigned now);
 
-/* Add to or take from a context. now 0: when the worker is next seen there. */
+/* Add to or take from a context. now 0: when the worker is next seen there; 1: as
+ * starpu_sched_ctx_remove_workers() does, which is where errors are told. */
 void sc_hypervisor_add_workers_to_sched_ctx(int *workers_to_add, unsigned nworkers_to_add,
                                             unsigned sched_ctx);
 void sc_hypervisor_remove_workers_from_sched_ctx(int *workers_to_remove, unsigned nworkers_to_remove,
@@ -119,12 +128,14 @@ void sc_hypervisor_init_worker(int workerid, unsigned sched_ctx);
 
 /* ---- What the program knows better ---- */
 
-/* Announce a task of the future. From the first announcement on, submissions in the context are not counted
- * themselves. */
+/* Announce a task of the future: its codelet (not NULL; borrowed until the hypervisor's end), context, key
+ * (starpu_task_footprint()) and bytes of data. From the first announcement on, submissions in the context are
+ * not counted themselves. */
 void sc_hypervisor_set_type_of_task(struct starpu_codelet *cl, unsigned sched_ctx, uint32_t footprint,
                                     size_t data_size);
 
-/* Correct the operations that a context has to execute, or has executed. */
+/* Correct the operations that a context has to execute, or has executed: the difference is added, and may be
+ * negative. */
 void sc_hypervisor_update_diff_total_flops(unsigned sched_ctx, double diff_total_flops);
 void sc_hypervisor_update_diff_elapsed_flops(unsigned sched_ctx, double diff_task_flops);
 
@@ -135,7 +146,8 @@ void sc_hypervisor_update_resize_interval(unsigned *sched_ctxs, int nsched_ctxs,
 /* ---- Contexts in contexts: the inheritor of a context, if it is registered, is above it ---- */
 
 /* The registered contexts on a level, 0 being the highest: all of them (parent: STARPU_NMAX_SCHED_CTXS), or
- * those below parent. *sched_ctxs is a new array for the caller to free(). */
+ * those below parent. *sched_ctxs is a new array for the caller to free(), NULL when out of memory. The
+ * other: how many levels there are, 0 without registered contexts. */
 void sc_hypervisor_get_ctxs_on_level(unsigned **sched_ctxs, int *nsched_ctxs, unsigned hierarchy_level,
                                      unsigned parent_sched_ctx_id);
 unsigned sc_hypervisor_get_nhierarchy_levels(void);
@@ -143,7 +155,8 @@ unsigned sc_hypervisor_get_nhierarchy_levels(void);
 /* Those contexts of the list that have none of it below them; leaves has room for all. */
 void sc_hypervisor_get_leaves(unsigned *sched_ctxs, int nsched_ctxs, unsigned *leaves, int *nleaves);
 
-/* Operations of tasks submitted and not executed in all contexts below. */
+/* Operations (starpu_task.flops) of tasks that were submitted to the contexts below and have not run; 0:
+ * none, or nothing is below. */
 double sc_hypervisor_get_nready_flops_of_all_sons_of_sched_ctx(unsigned sched_ctx);
 
 /* ---- Cost ---- */

@@ -3,7 +3,7 @@
  *
  * Threads: any.
  * Owns: nothing.
- * Not here: the hypervisor (sc_hypervisor.h).
+ * Not here: the hypervisor, and what holds for contexts that are not registered (sc_hypervisor.h).
  */
 #ifndef SC_HYPERVISOR_CONFIG_H
 #define SC_HYPERVISOR_CONFIG_H
@@ -53,8 +53,8 @@ struct sc_hypervisor_policy_config {
     double time_sample;
 };
 
-/* Give a context a whole configuration, which is copied; read it. get: borrowed while the context is
- * registered; NULL if it is not. */
+/* Give a context a whole configuration (a struct sc_hypervisor_policy_config), which is copied as it is; NULL
+ * is refused. get: its conditions, borrowed while the context is registered; NULL if it is not. */
 void sc_hypervisor_set_config(unsigned sched_ctx, void *config);
 struct sc_hypervisor_policy_config *sc_hypervisor_get_config(unsigned sched_ctx);
 

@@ -29,7 +29,7 @@ double sc_hypervisor_lp_get_tmax(int nw, int *workers);
 /* Give workers that are in none of the contexts to them, in turn, those with room. */
 void sc_hypervisor_lp_share_remaining_resources(int ns, unsigned *sched_ctxs, int nworkers, int *workers);
 
-/* The middle of an interval. */
+/* Returns the middle of an interval. */
 double sc_hypervisor_lp_find_tmax(double t1, double t2);
 
 #ifndef __cplusplus /* which has no arrays of variable length */

@@ -66,10 +66,11 @@ struct sc_hypervisor_wrapper *sc_hypervisor_get_wrapper(unsigned sched_ctx);
 unsigned *sc_hypervisor_get_sched_ctxs(void);
 int sc_hypervisor_get_nsched_ctxs(void);
 
-/* Workers of a kind in a context; STARPU_ANY_WORKER: of all. */
+/* How many workers of a kind a context has, registered or not; STARPU_ANY_WORKER: of all kinds. */
 int sc_hypervisor_get_nworkers_ctx(unsigned sched_ctx, enum starpu_worker_archtype arch);
 
-/* Operations executed in this sample; since registration. */
+/* How many operations (starpu_task.flops, added up) were executed in this sample; since registration. These
+ * and the following lock the wrapper's mutex: not while it is held. */
 double sc_hypervisor_get_elapsed_flops_per_sched_ctx(struct sc_hypervisor_wrapper *sc_w);
 double sc_hypervisor_get_total_elapsed_flops_per_sched_ctx(struct sc_hypervisor_wrapper *sc_w);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sc_hypervisor_policy.h: what strategies of the hypervisor are built from.
  *
- * Threads: any; functions that are given a wrapper lock it.
+ * Threads: any, with a hypervisor running; functions that are given a wrapper or a context lock the wrapper's
+ * mutex, so not while it is held. They are made for the functions of a strategy, and do not block there.
  * Owns: nothing.
- * Not here: linear programs (sc_hypervisor_lp.h).
+ * Not here: linear programs (sc_hypervisor_lp.h); what holds for contexts that are not registered
+ * (sc_hypervisor.h).
  */
 #ifndef SC_HYPERVISOR_POLICY_H
 #define SC_HYPERVISOR_POLICY_H
@@ -69,8 +71,8 @@ void sc_hypervisor_get_tasks_times(int nw, int nt, double times[nw][nt], int *wo
 
 /* ---- Choosing contexts and workers ---- */
 
-/* The context, other than the one given, whose workers have the least priority together, and that has room
- * for so many more. STARPU_NMAX_SCHED_CTXS: none. */
+/* Returns the context, other than the one given, whose workers have the least priority together, and that has
+ * room for so many more. STARPU_NMAX_SCHED_CTXS: none. */
 unsigned sc_hypervisor_find_lowest_prio_sched_ctx(unsigned req_sched_ctx, int nworkers_to_move);
 
 /* At most *nworkers movable workers of a kind (STARPU_ANY_WORKER: of all), least priority first, then the
@@ -97,7 +99,8 @@ int sc_hypervisor_compute_nworkers_to_move(unsigned req_sched_ctx);
 unsigned sc_hypervisor_policy_resize(unsigned sender_sched_ctx, unsigned receiver_sched_ctx,
                                      unsigned force_resize, unsigned now);
 
-/* Same, to a context with unfinished tasks, the least in priority of those with room. */
+/* Same, to a context with unfinished tasks, the least in priority of those with room. Returns 1 if workers
+ * move; 0 also when there is no such context. */
 unsigned sc_hypervisor_policy_resize_to_unknown_receiver(unsigned sender_sched_ctx, unsigned now);
 
 /* ---- Speeds, in Gflop/s; -1: the sample is not complete ---- */
@@ -108,10 +111,10 @@ double sc_hypervisor_get_ctx_speed(struct sc_hypervisor_wrapper *sc_w);
 double sc_hypervisor_get_speed_per_worker(struct sc_hypervisor_wrapper *sc_w, unsigned worker);
 double sc_hypervisor_get_speed_per_worker_type(struct sc_hypervisor_wrapper *sc_w,
                                                enum starpu_worker_archtype arch);
-/* As it was last known, from earlier samples too. */
+/* As it was last known, from earlier samples too; -1: never. */
 double sc_hypervisor_get_ref_speed_per_worker_type(struct sc_hypervisor_wrapper *sc_w,
                                                    enum starpu_worker_archtype arch);
-/* Mean over all contexts since they were registered. */
+/* Mean over all contexts since they were registered; -1: nothing was measured. */
 double sc_hypervisor_get_avg_speed(enum starpu_worker_archtype arch);
 
 /* Seconds since the beginning of the sample, of the context where it is longest, or shortest. */
@@ -122,7 +125,9 @@ double sc_hypervisor_get_fastest_ctx_exec_time(void);
 
 /* What kinds these workers (NULL: all) are of; for the caller to free(). NULL: out of memory. */
 struct types_of_workers *sc_hypervisor_get_types_of_workers(int *workers, unsigned nworkers);
-/* total_nw[i]: workers of kind i. */
+/* total_nw[i]: workers of kind i, for i below tw->nw. The others: the kind that an index stands for (any
+ * accelerator: the first kind that there is), and the index of a kind, 0 where there are workers of one sort
+ * only. */
 void sc_hypervisor_group_workers_by_type(struct types_of_workers *tw, int *total_nw);
 enum starpu_worker_archtype sc_hypervisor_get_arch_for_index(unsigned w, struct types_of_workers *tw);
 unsigned sc_hypervisor_get_index_for_arch(enum starpu_worker_archtype arch, struct types_of_workers *tw);
@@ -131,17 +136,17 @@ void sc_hypervisor_check_if_consider_max(struct types_of_workers *tw);
 
 /* ---- Is it time to resize? ---- */
 
-/* What was set: SC_NOTHING, SC_IDLE or SC_SPEED. */
+/* Returns what was set (SC_HYPERVISOR_TRIGGER_RESIZE): SC_NOTHING, SC_IDLE or SC_SPEED. */
 unsigned sc_hypervisor_get_resize_criteria(void);
-/* By that criterion. */
+/* By that criterion? Never by SC_NOTHING. */
 unsigned sc_hypervisor_criteria_fulfilled(unsigned sched_ctx, int worker);
-/* The worker has been idle for longer than its max_idle. */
+/* Has the worker been idle for longer than its max_idle in this context? */
 unsigned sc_hypervisor_check_idle(unsigned sched_ctx, int worker);
-/* A context's speed is off what it should be by more than SC_HYPERVISOR_MAX_SPEED_GAP %: by a linear program,
- * if total_flops are known; else, by the fastest context. */
+/* Is a context's speed off what it should be by more than SC_HYPERVISOR_MAX_SPEED_GAP %: by a linear program,
+ * if total_flops are known; else, by the fastest context? NULL and -1: all contexts, all workers. */
 unsigned sc_hypervisor_check_speed_gap_btw_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers,
                                                 int nworkers);
-/* Same for the contexts of a level; *sched_ctxs as by sc_hypervisor_get_ctxs_on_level(). */
+/* The same question for the contexts of a level; *sched_ctxs as by sc_hypervisor_get_ctxs_on_level(). */
 unsigned sc_hypervisor_check_speed_gap_btw_ctxs_on_level(int level, int *workers_in, int nworkers_in,
                                                          unsigned parent_sched_ctx_id, unsigned **sched_ctxs,
                                                          int *nsched_ctxs);

@@ -113,7 +113,8 @@ int sched_ctx_hypervisor_get_nsched_ctxs(void);
 /* What is known of a context; NULL: it is not registered. */
 struct starpu_sched_ctx_hypervisor_wrapper *sched_ctx_hypervisor_get_wrapper(unsigned sched_ctx);
 
-/* Operations of the context since its last resize. */
+/* How many operations (starpu_task.flops, added up) the context has executed since its last resize. Locks the
+ * wrapper's mutex. */
 double sched_ctx_hypervisor_get_elapsed_flops_per_sched_ctx(struct starpu_sched_ctx_hypervisor_wrapper *sc_w);
 
 /* The name of the strategy; borrowed, not to be changed; NULL: there is no hypervisor. */

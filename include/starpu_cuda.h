@@ -36,46 +36,50 @@ void starpu_cuda_report_error(const char *func, const char *file, int line, cuda
 #define STARPU_CUDA_REPORT_ERROR(status)                                                                     \
     starpu_cuda_report_error(__starpu_func__, __FILE__, __LINE__, (status))
 
-/* Returns the stream for the kernels of the calling task. With STARPU_CUDA_ASYNC the task is over
- * when the stream has done them; otherwise the codelet synchronises it. */
+/* Returns the stream for the kernels of the calling task, the library's: not to be destroyed. With
+ * STARPU_CUDA_ASYNC the task is over when the stream has done them; otherwise the codelet synchronises it. */
 cudaStream_t starpu_cuda_get_local_stream(void);
 
-/* Returns the properties of a CUDA worker's device. Borrowed. Any thread. */
+/* Returns the properties of a CUDA worker's device, the library's; NULL: it is no CUDA worker. Any thread. */
 const struct cudaDeviceProp *starpu_cuda_get_device_properties(unsigned workerid);
 
-/* Makes a device current for the calling thread. Any thread. */
+/* Makes a device (its CUDA number) current for the calling thread; an error is reported as above. Any thread.
+ */
 void starpu_cuda_set_device(int devid);
 
-/* Copy between addresses of two memory nodes: behind `stream` if it is not NULL and the copy can go on
- * by itself (then -EAGAIN is returned), else at once (then 0). */
+/* Copies between addresses of two memory nodes, for copy methods of data interfaces; any thread that the
+ * runtime calls one on. They return -EAGAIN when the copy goes on behind `stream` (not NULL, and a kind of
+ * copy that can), 0 when it is done; errors of CUDA are reported as above. The memory is borrowed until the
+ * copy is done. */
 
-/* `ssize` bytes. */
+/* `ssize` bytes. Returns 0 or -EAGAIN, as the others. */
 int starpu_cuda_copy_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
                                 size_t ssize, cudaStream_t stream, enum cudaMemcpyKind kind);
 
-/* `numblocks` blocks of `blocksize` bytes, `ld_` bytes apart. */
+/* `numblocks` blocks of `blocksize` bytes each, which begin `ld_` bytes after each other. Returns 0 or
+ * -EAGAIN. */
 int starpu_cuda_copy2d_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
                                   size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst,
                                   cudaStream_t stream, enum cudaMemcpyKind kind);
 
-/* Same with a second level of blocks. */
+/* Same with a second level: `numblocks_2` of those, `ld2_` bytes after each other. Returns 0 or -EAGAIN. */
 int starpu_cuda_copy3d_async_sync(void *src_ptr, unsigned src_node, void *dst_ptr, unsigned dst_node,
                                   size_t blocksize, size_t numblocks_1, size_t ld1_src, size_t ld1_dst,
                                   size_t numblocks_2, size_t ld2_src, size_t ld2_dst, cudaStream_t stream,
                                   enum cudaMemcpyKind kind);
 
-/* Like starpu_cuda_copy_async_sync(), places named by device. */
+/* Like starpu_cuda_copy_async_sync(), places named by device. Returns 0 or -EAGAIN. */
 int starpu_cuda_copy_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
                                       void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
                                       size_t ssize, cudaStream_t stream, enum cudaMemcpyKind kind);
 
-/* Like starpu_cuda_copy2d_async_sync(), places named by device. */
+/* Like starpu_cuda_copy2d_async_sync(), places named by device. Returns 0 or -EAGAIN. */
 int starpu_cuda_copy2d_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
                                         void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
                                         size_t blocksize, size_t numblocks, size_t ld_src, size_t ld_dst,
                                         cudaStream_t stream, enum cudaMemcpyKind kind);
 
-/* Like starpu_cuda_copy3d_async_sync(), places named by device. */
+/* Like starpu_cuda_copy3d_async_sync(), places named by device. Returns 0 or -EAGAIN. */
 int starpu_cuda_copy3d_async_sync_devid(void *src_ptr, int src_dev, enum starpu_node_kind src_kind,
                                         void *dst_ptr, int dst_dev, enum starpu_node_kind dst_kind,
                                         size_t blocksize, size_t numblocks_1, size_t ld1_src, size_t ld1_dst,

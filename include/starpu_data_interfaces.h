@@ -377,6 +377,20 @@ void starpu_free_on_node(unsigned dst_node, uintptr_t addr, size_t size);
  * not between allocating and freeing a buffer with the others. */
 void starpu_malloc_on_node_set_default_flags(unsigned node, int flags);
 
+/* ---- The interfaces that the library has. Of each of them:
+ *
+ * _data_register() registers a buffer of the program's on `home_node` (mostly STARPU_MAIN_RAM), borrowed
+ * until the data is unregistered; -1: there is none, and the runtime allocates one when the data is first
+ * written. Sets *handle; to NULL, with a message: sizes that cannot be, no such node, no memory.
+ *
+ * _ptr_register() gives the data a buffer of the program's on a node, before it is first used there;
+ * `dev_handle` is what copies to that node take (the address, where memory has one), `offset` is added to it.
+ * Another interface, or no such node: a message, and nothing is registered.
+ *
+ * _get_ functions return what the data was registered with; those with _local_ of the copy on the memory node
+ * of the calling worker, in main memory for other threads: while the data is acquired there, or used by the
+ * running task. 0 (NULL), with a message: the handle is not registered, or has another interface. ---- */
+
 /* ---- Variable: some bytes ---- */
 
 extern struct starpu_data_interface_ops starpu_interface_variable_ops;

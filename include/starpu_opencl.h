@@ -2,7 +2,11 @@
 /*
  * What an OpenCL codelet needs of the runtime: contexts, queues, and its kernels built for every
  * device. Empty where the runtime is built without OpenCL.
- * Threads: any thread after starpu_init(); the _current_ functions in task bodies on OpenCL workers.
+ * Threads: any, between starpu_init() and starpu_shutdown(); the _current_ functions in task bodies on OpenCL
+ *   workers. Building programs takes seconds: before the tasks.
+ * Results: a function that returns int or cl_int returns CL_SUCCESS (0) or the OpenCL error that stopped it,
+ *   without a message (starpu_opencl_display_error() prints it); what it was to set is then undefined.
+ *   Objects that the get_ functions set are the runtime's: not to be released.
  * Not here: how data is read (starpu_data_interfaces.h: dev_handle is the cl_mem).
  */
 #ifndef STARPU_OPENCL_H
@@ -34,19 +38,19 @@ struct starpu_opencl_program {
 
 /* ---- Contexts. `devid` is starpu_worker_get_devid() ---- */
 
-/* Sets the context of a device. */
+/* Sets *context to the context of a device. */
 void starpu_opencl_get_context(int devid, cl_context *context);
 
-/* Sets the OpenCL device of a device number. */
+/* Sets *device to the OpenCL device of a device number. */
 void starpu_opencl_get_device(int devid, cl_device_id *device);
 
-/* Sets the command queue of a device. */
+/* Sets *queue to the command queue of a device. */
 void starpu_opencl_get_queue(int devid, cl_command_queue *queue);
 
-/* Sets the context of the calling worker. */
+/* Sets *context to the context of the calling worker's device. */
 void starpu_opencl_get_current_context(cl_context *context);
 
-/* Sets the command queue of the calling worker. */
+/* Sets *queue to the command queue of the calling worker's device. */
 void starpu_opencl_get_current_queue(cl_command_queue *queue);
 
 /* Sets the arguments of a kernel: pairs of size_t size and address follow, then 0. Returns the
@@ -66,38 +70,44 @@ void starpu_opencl_load_program_source(const char *source_file_name, char *locat
 void starpu_opencl_load_program_source_malloc(const char *source_file_name, char **located_file_name,
                                               char **located_dir_name, char **opencl_program_source);
 
-/* Builds a source file for every device and stores the binaries beside the models. */
+/* Builds a source file for every device and stores the binaries beside the models. `build_options`: as for
+ * the OpenCL compiler; NULL: none. Returns 0, or the OpenCL error of the first device that failed. */
 int starpu_opencl_compile_opencl_from_file(const char *source_file_name, const char *build_options);
 
-/* Same for a text; `file_name` names the binaries. */
+/* Same for a text; `file_name` names the binaries. Returns 0, or an OpenCL error. */
 int starpu_opencl_compile_opencl_from_string(const char *opencl_program_source, const char *file_name,
                                              const char *build_options);
 
-/* Loads the stored binaries `kernel_id` for every device. */
+/* Loads the stored binaries `kernel_id` for every device into a program, which starpu_opencl_unload_opencl()
+ * frees. Returns 0, or an OpenCL error: CL_INVALID_BINARY also when a file is missing. */
 int starpu_opencl_load_binary_opencl(const char *kernel_id, struct starpu_opencl_program *opencl_programs);
 
-/* Builds a source file for every device. */
+/* Builds a source file for every device into a program, which starpu_opencl_unload_opencl() frees. Returns 0,
+ * or an OpenCL error; what the compiler says goes to stderr. */
 int starpu_opencl_load_opencl_from_file(const char *source_file_name,
                                         struct starpu_opencl_program *opencl_programs,
                                         const char *build_options);
 
-/* Builds a text for every device. */
+/* Same for a text, which is not kept. Returns 0, or an OpenCL error. */
 int starpu_opencl_load_opencl_from_string(const char *opencl_program_source,
                                           struct starpu_opencl_program *opencl_programs,
                                           const char *build_options);
 
-/* Frees a program. */
+/* Frees a program that was loaded, when no kernel of it runs any more. Returns 0, or an OpenCL error. */
 int starpu_opencl_unload_opencl(struct starpu_opencl_program *opencl_programs);
 
-/* Makes kernel `kernel_name` of a program for device `devid`, and sets the queue to put it into. */
+/* Makes kernel `kernel_name` of a program for device `devid`, and sets the queue to put it into. The kernel
+ * is the caller's, for starpu_opencl_release_kernel(). Returns 0, or an OpenCL error: CL_INVALID_KERNEL_NAME
+ * if the program has none of that name. */
 int starpu_opencl_load_kernel(cl_kernel *kernel, cl_command_queue *queue,
                               struct starpu_opencl_program *opencl_programs, const char *kernel_name,
                               int devid);
 
-/* Frees a kernel. */
+/* Frees a kernel; one that was put into a queue runs to its end. Returns 0, or an OpenCL error. */
 int starpu_opencl_release_kernel(cl_kernel kernel);
 
-/* Counts the cycles and power of a kernel that is over into the calling task's profile. */
+/* Counts the cycles and power of a kernel, which is over when the event says so, into the calling task's
+ * profile. In a task body. Returns 0. */
 int starpu_opencl_collect_stats(cl_event event);
 
 /* ---- Errors ---- */
@@ -123,43 +133,44 @@ static __inline void starpu_opencl_report_error(const char *func, const char *fi
 #define STARPU_OPENCL_REPORT_ERROR_WITH_MSG(msg, status)                                                     \
     starpu_opencl_report_error(__starpu_func__, __FILE__, __LINE__, msg, status)
 
-/* ---- Copies. With `event` NULL at once; else *event is to be waited for and *ret (unless NULL) is
- * -EAGAIN. They return an OpenCL error, CL_SUCCESS without ---- */
+/* ---- Copies, for copy methods of data interfaces. With `event` NULL they are done at the return, and *ret
+ * is 0; else *event is to be waited for, and *ret (unless NULL) is -EAGAIN. They return CL_SUCCESS or an
+ * OpenCL error ---- */
 
-/* Allocates `size` bytes on a device. */
+/* Allocates `size` bytes on a device; *addr is the caller's. Returns CL_SUCCESS, or an OpenCL error. */
 cl_int starpu_opencl_allocate_memory(int devid, cl_mem *addr, size_t size, cl_mem_flags flags);
 
-/* From main memory. */
+/* From main memory, `size` bytes to `offset` in the buffer. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_ram_to_opencl(void *ptr, unsigned src_node, cl_mem buffer, unsigned dst_node,
                                         size_t size, size_t offset, cl_event *event, int *ret);
 
-/* To main memory. */
+/* To main memory, `size` bytes from `offset` in the buffer. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_opencl_to_ram(cl_mem buffer, unsigned src_node, void *ptr, unsigned dst_node,
                                         size_t size, size_t offset, cl_event *event, int *ret);
 
-/* Between devices. */
+/* Between devices, `size` bytes. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_opencl_to_opencl(cl_mem src, unsigned src_node, size_t src_offset, cl_mem dst,
                                            unsigned dst_node, size_t dst_offset, size_t size, cl_event *event,
                                            int *ret);
 
-/* Between any two memory nodes, the addresses being dev_handles. */
+/* Between any two memory nodes, the addresses being dev_handles. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_async_sync(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                                      size_t dst_offset, unsigned dst_node, size_t size, cl_event *event);
 
-/* From main memory, places named by device. */
+/* From main memory, places named by device instead of by node. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_ram_to_opencl_devid(void *ptr, int src_devid, cl_mem buffer, int dst_devid,
                                               size_t size, size_t offset, cl_event *event, int *ret);
 
-/* To main memory, places named by device. */
+/* To main memory, places named by device. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_opencl_to_ram_devid(cl_mem buffer, int src_devid, void *ptr, int dst_devid,
                                               size_t size, size_t offset, cl_event *event, int *ret);
 
-/* Between devices, places named by device. */
+/* Between devices, places named by device. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_opencl_to_opencl_devid(cl_mem src, int src_devid, size_t src_offset, cl_mem dst,
                                                  int dst_devid, size_t dst_offset, size_t size,
                                                  cl_event *event, int *ret);
 
-/* Between any two memories, places named by device. */
+/* Between any two memories, places named by device. Returns CL_SUCCESS or an OpenCL error. */
 cl_int starpu_opencl_copy_async_sync_devid(uintptr_t src, size_t src_offset, int src_devid,
                                            enum starpu_node_kind src_kind, uintptr_t dst, size_t dst_offset,
                                            int dst_devid, enum starpu_node_kind dst_kind, size_t size,

@@ -16,7 +16,12 @@
  * whatever it is given, or hands it on; each worker has one leaf.
  *
  * A tree is checked when workers enter it. One that breaks the rules is refused with a message, and
- * starpu_init() or starpu_sched_ctx_create() fails. */
+ * starpu_init() or starpu_sched_ctx_create() fails.
+ *
+ * Results: a function that creates a component returns it, the tree's, to be connected by the caller; NULL,
+ * with a message: out of memory, or no tree. A function _is_ asks whether a component was created as that
+ * kind. Components and tasks that are given are not NULL. Lengths and times are in us, as starpu_timing_now()
+ * has them. */
 #ifndef STARPU_SCHED_COMPONENT_H
 #define STARPU_SCHED_COMPONENT_H
 
@@ -108,7 +113,7 @@ struct starpu_sched_tree {
 
 /* An empty tree for a context; its root is set by the caller. NULL: out of memory, no such context. */
 struct starpu_sched_tree *starpu_sched_tree_create(unsigned sched_ctx_id);
-/* Destroys the tree and all its components. */
+/* Destroys the tree and all its components, after its context's workers have left. NULL: nothing. */
 void starpu_sched_tree_destroy(struct starpu_sched_tree *tree);
 /* The same for the tree of a context; for starpu_sched_policy::deinit_sched. */
 void starpu_sched_tree_deinitialize(unsigned sched_ctx_id);
@@ -116,7 +121,7 @@ void starpu_sched_tree_deinitialize(unsigned sched_ctx_id);
 struct starpu_sched_tree *starpu_sched_tree_get(unsigned sched_ctx_id);
 
 /* Computes which workers are below each component, and which of them the context has. Done by
- * starpu_sched_tree_add_workers() too. */
+ * starpu_sched_tree_add_workers() too, so needed by who looks at the sets while he builds the tree. */
 void starpu_sched_tree_update_workers(struct starpu_sched_tree *t);
 void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t);
 
@@ -124,10 +129,13 @@ void starpu_sched_tree_update_workers_in_ctx(struct starpu_sched_tree *t);
  * (-EINVAL: its context has no tree); pop, on a worker, the worker's next task, NULL: none. */
 int starpu_sched_tree_push_task(struct starpu_task *task);
 struct starpu_task *starpu_sched_tree_pop_task(unsigned sched_ctx);
+/* add_workers checks the tree, and wakes who waits for a worker; a tree that it refuses fails the call that
+ * created the context. The others do nothing for a context without a tree. */
 void starpu_sched_tree_add_workers(unsigned sched_ctx_id, int *workerids, unsigned nworkers);
 void starpu_sched_tree_remove_workers(unsigned sched_ctx_id, int *workerids, unsigned nworkers);
 void starpu_sched_tree_do_schedule(unsigned sched_ctx_id);
-/* Keep the predictions of estimated_end in step with what workers do. */
+/* Keep the predictions of estimated_end in step with what workers do; on the worker, around each task of the
+ * context. */
 void starpu_sched_component_worker_pre_exec_hook(struct starpu_task *task, unsigned sched_ctx_id);
 void starpu_sched_component_worker_post_exec_hook(struct starpu_task *task, unsigned sched_ctx_id);
 
@@ -169,16 +177,21 @@ struct starpu_task *starpu_sched_component_pump_downstream(struct starpu_sched_c
 /* Tells the parents one by one that component has room, until one pushes something: then 1, else 0. */
 int starpu_sched_component_send_can_push_to_parents(struct starpu_sched_component *component);
 
-/* What methods are by default, or may be set to. */
+/* What methods are by default, or may be set to; they return what the methods do. parents_pull_task asks the
+ * parents in turn, can_push tells them, can_pull the children one by one; a root does so with the tasks that
+ * the tree keeps above it. can_pull_all tells every child. */
 struct starpu_task *starpu_sched_component_parents_pull_task(struct starpu_sched_component *component,
                                                              struct starpu_sched_component *to);
 int starpu_sched_component_can_push(struct starpu_sched_component *component,
                                     struct starpu_sched_component *to);
 int starpu_sched_component_can_pull(struct starpu_sched_component *component);
-int starpu_sched_component_can_pull_all(struct starpu_sched_component *component); /* tells every child */
+int starpu_sched_component_can_pull_all(struct starpu_sched_component *component);
+/* The number of tasks here over the speed of the workers below, and the sum over the children; the earliest
+ * end of a child, now without children. */
 double starpu_sched_component_estimated_load(struct starpu_sched_component *component);
 double starpu_sched_component_estimated_end_min(struct starpu_sched_component *component);
-/* The same, once exp_len more work is shared among the workers below. */
+/* The same, once exp_len (us) more work is shared among the workers below; the mean of the children's ends.
+ */
 double starpu_sched_component_estimated_end_min_add(struct starpu_sched_component *component, double exp_len);
 double starpu_sched_component_estimated_end_average(struct starpu_sched_component *component);
 
@@ -189,16 +202,19 @@ int starpu_sched_component_can_execute_task(struct starpu_sched_component *compo
  * measures for one of them. */
 int starpu_sched_component_execute_preds(struct starpu_sched_component *component, struct starpu_task *task,
                                          double *length);
-/* Time in us to bring the task's data to the workers below, on average over their memory nodes. */
+/* The time in us that it takes to bring the task's data to the workers below, on average over their memory
+ * nodes; 0: it is there. */
 double starpu_sched_component_transfer_length(struct starpu_sched_component *component,
                                               struct starpu_task *task);
-/* Asks for the task's data on the memory node of the workers below, if they have one in common. */
+/* Asks for the task's data on the memory node of the workers below, if they have one in common. Does not
+ * wait. */
 void starpu_sched_component_prefetch_on_node(struct starpu_sched_component *component,
                                              struct starpu_task *task);
 
 /* ---- Workers: the leaves. They keep any number of tasks, in order ---- */
 
-/* The leaf of a worker in the last tree created for the context, made on first use. */
+/* The leaf of a worker in the last tree created for the context, made on first use. NULL, with a message:
+ * there is no such worker or tree, or out of memory. */
 struct starpu_sched_component *starpu_sched_component_worker_get(unsigned sched_ctx, int workerid);
 /* The same, but always a new one. A tree may have one only for each worker. */
 struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_ctx, int workerid);
@@ -207,6 +223,8 @@ struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_
 struct starpu_sched_component *starpu_sched_component_parallel_worker_create(struct starpu_sched_tree *tree,
                                                                              unsigned nworkers,
                                                                              unsigned *workers);
+/* The number of the worker whose leaf this is; -1: it is no leaf of one worker. Then: is it a leaf; of one
+ * worker; of several? */
 int starpu_sched_component_worker_get_workerid(struct starpu_sched_component *worker_component);
 int starpu_sched_component_is_worker(struct starpu_sched_component *component);
 int starpu_sched_component_is_simple_worker(struct starpu_sched_component *component);
@@ -246,7 +264,7 @@ struct starpu_sched_component *starpu_sched_component_work_stealing_create(struc
                                                                            void *arg);
 int starpu_sched_component_is_work_stealing(struct starpu_sched_component *component);
 /* For starpu_sched_policy::push_task: straight to the tree's work_stealing component, or to the root if there
- * is none. */
+ * is none. Returns what starpu_sched_tree_push_task() does. */
 int starpu_sched_tree_work_stealing_push_task(struct starpu_task *task);
 
 /* ---- Resource mapping; arg is not used ---- */
@@ -263,7 +281,8 @@ int starpu_sched_component_is_eager_prio(struct starpu_sched_component *componen
 struct starpu_sched_component *starpu_sched_component_eager_calibration_create(struct starpu_sched_tree *tree,
                                                                                void *arg);
 int starpu_sched_component_is_eager_calibration(struct starpu_sched_component *component);
-/* Any child, with a probability in proportion to the speed of its workers. */
+/* A component that hands a task to any child, with a probability in proportion to the speed of its workers.
+ */
 struct starpu_sched_component *starpu_sched_component_random_create(struct starpu_sched_tree *tree,
                                                                     void *arg);
 int starpu_sched_component_is_random(struct starpu_sched_component *component);
@@ -302,13 +321,13 @@ int starpu_sched_component_is_heteroprio(struct starpu_sched_component *componen
 
 /* ---- Special purposes ---- */
 
-/* Sets the fastest implementation for the worker that pulls (for the first that can run the task, when it is
- * pushed), or one that lacks measures, and starpu_task::predicted. One child. */
+/* A component that sets the fastest implementation for the worker that pulls (for the first that can run the
+ * task, when it is pushed), or one that lacks measures, and starpu_task::predicted. One child. */
 struct starpu_sched_component *starpu_sched_component_best_implementation_create(
     struct starpu_sched_tree *tree, void *arg);
 
-/* Hands tasks on: without a performance model to one child; whose model lacks measures to another; the others
- * to the third. All three are required, and are connected by the caller. */
+/* A component that hands tasks on: without a performance model to one child; whose model lacks measures to
+ * another; the others to the third. All three are required, and are connected by the caller. */
 struct starpu_sched_component_perfmodel_select_data {
     struct starpu_sched_component *calibrator_component;
     struct starpu_sched_component *no_perfmodel_component;
@@ -319,7 +338,8 @@ struct starpu_sched_component *starpu_sched_component_perfmodel_select_create(
     struct starpu_sched_component_perfmodel_select_data *perfmodel_select_data);
 int starpu_sched_component_is_perfmodel_select(struct starpu_sched_component *component);
 
-/* Several parents above one child: a parent gives tasks only while those before it have none. */
+/* A component with several parents above one child: a parent gives tasks only while those before it have
+ * none. */
 struct starpu_sched_component *starpu_sched_component_stage_create(struct starpu_sched_tree *tree, void *arg);
 int starpu_sched_component_is_stage(struct starpu_sched_component *component);
 

@@ -102,7 +102,8 @@ STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_pop_back(struct sta
     return task;
 }
 
-/* A walk: for (t = begin(l); t != end(l); t = next(t)). */
+/* A walk: for (t = begin(l); t != end(l); t = next(t)). They return the first task, what follows the last
+ * (NULL), and the one behind a task. */
 STARPU_TASK_LIST_INLINE struct starpu_task *starpu_task_list_begin(const struct starpu_task_list *list)
 {
     return list->head;

@@ -171,7 +171,7 @@ unsigned starpu_worker_archtype_is_valid(enum starpu_worker_archtype type);
 unsigned starpu_worker_type_can_execute_task(enum starpu_worker_archtype worker_type,
                                              const struct starpu_task *task);
 
-/* Kind of a `where` mask that allows one kind only; STARPU_UNKNOWN_WORKER for any other. */
+/* Returns the kind of a `where` mask that allows one kind only; STARPU_UNKNOWN_WORKER for any other. */
 enum starpu_worker_archtype starpu_arch_mask_to_worker_archtype(unsigned mask);
 
 /* Names of a kind, static strings: "STARPU_CPU_WORKER" (else "STARPU_unknown_WORKER"); as in environment
