@@ -48,6 +48,7 @@ TAP_TESTS += tests/sched/user_policy
 INPROC_TESTS += tests/mpi/engine_inproc
 INPROC_TESTS += tests/mpi/bringup
 INPROC_TESTS += tests/mpi/clusters
+INPROC_TESTS += tests/mpi/placements
 INPROC_TESTS += tests/mpi/pulse
 INPROC_TESTS += tests/mpi/failures_dying
 INPROC_TESTS += tests/mpi/failures_living

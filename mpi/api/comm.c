@@ -123,12 +123,18 @@ struct orr_comm *orr_comm_lookup(MPI_Comm comm)
 
 /* ---- the first one ---- */
 
+static void ended(struct orr_comm *c)
+{
+    orr_stream_drop(c);
+    orr_placed_drop(c);
+}
+
 static int get_tag(void)
 {
     return orr_load_relaxed(&tag);
 }
 
-const struct orr_comm_source orr_comm_mpi_source = { ask, forget, mpi_is_over, orr_stream_drop, get_tag };
+const struct orr_comm_source orr_comm_mpi_source = { ask, forget, mpi_is_over, ended, get_tag };
 
 void orr_comms_attach(MPI_Comm comm)
 {

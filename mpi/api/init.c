@@ -117,6 +117,13 @@ static const struct orr_transport_ops *choose_transport(const struct orr_bootstr
     return orr_transport_at(agree(b, mine));
 }
 
+static int choose_placement(const struct orr_bootstrap *b)
+{
+    const char *name = orr_env_string(ORR_SETTING(ORRERY_MPI_PLACEMENT));
+    int mine = b->rank ? INT_MAX : name ? orr_policy_find(name) : -1;
+    return agree(b, mine);
+}
+
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
 static int start(MPI_Comm comm, int status, bool free_threads)
 {
@@ -126,8 +133,11 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     int r = agree(&b, status);
     if (r) return r;
     orr_the_session.shows_statistics = orr_statistics_wanted();
+    const struct orr_transport_ops *transport = choose_transport(&b); /* in this order on all ranks */
+    int placement = choose_placement(&b);
     const struct orr_session_setup setup = { .bootstrap = &b,
-                                             .transport = choose_transport(&b),
+                                             .transport = transport,
+                                             .placement = placement,
                                              .source = &orr_comm_mpi_source,
                                              .program_comm = b.comm,
                                              .counts = orr_the_session.shows_statistics,

@@ -72,6 +72,7 @@ static void wire_up(struct orr_session *s, const struct orr_session_setup *setup
     cl->size = cl->engine.transport->size;
     cl->free_threads = setup->free_threads;
     cl->streams = &live->streams;
+    cl->place = &s->place;
     orr_value_attach(&s->value, cl);
     const struct orr_stream_data data = orr_owned_stream_data(&s->value);
     orr_progress_init(&cl->progress, &cl->engine);
@@ -136,7 +137,9 @@ static int say_other(int status)
 int orr_session_start(struct orr_session *s, const struct orr_session_setup *setup)
 {
     const struct orr_bootstrap *b = setup->bootstrap;
-    int r = b->agree(b, setup->transport ? 0 : -EINVAL);
+    int r = setup->transport && setup->placement >= -1 ? 0 : -EINVAL;
+    if (!r) r = orr_policy_set_current(&s->place, setup->placement);
+    r = b->agree(b, r);
     if (r) return r;
     struct orr_transport *t = setup->transport->open(b);
     r = b->agree(b, t ? 0 : -ENOMEM);

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "mpi/live/live.h"
+#include "mpi/place/policies.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
@@ -17,6 +18,7 @@ struct orr_session {
     struct orr_cluster cluster;
     struct orr_live live;
     struct orr_value value;
+    struct orr_place place;
     bool shows_statistics;       /* at the end */
     bool owns_mpi, owns_runtime; /* we initialised it */
 };
@@ -26,9 +28,10 @@ struct orr_session_setup {
     const struct orr_bootstrap *bootstrap;     /* borrowed for the start */
     const struct orr_transport_ops *transport; /* on all ranks the same; NULL: this one has none (said) */
     const struct orr_comm_source *source; /* for other communicators than the first; borrowed until stop */
-    const void *program_comm;             /* what the first stands for */
-    bool counts;                          /* the bytes of messages, from the beginning on */
-    bool free_threads;                    /* the transport's library lets any thread call it */
+    int placement;            /* its number, on all ranks; -1: as the program chose; less: none (said) */
+    const void *program_comm; /* what the first stands for */
+    bool counts;              /* the bytes of messages, from the beginning on */
+    bool free_threads;        /* the transport's library lets any thread call it */
 };
 
 /* Starts on all ranks of the bootstrap, or on none; each says what it lacks. Collective. Blocks. 0, -EINVAL,

@@ -9,7 +9,7 @@
 #include "mpi/api/session.h"
 #include "mpi/value/exchange.h"
 #include "mpi/place/insert.h"
-#include "mpi/place/select.h"
+#include "mpi/place/policies.h"
 
 #undef starpu_mpi_task_insert
 #undef starpu_mpi_insert_task
@@ -98,17 +98,17 @@ int starpu_mpi_tasks_insert(MPI_Comm comm, struct starpu_codelet *codelet, int p
 
 int starpu_mpi_pre_submit_hook_register(void (*f)(struct starpu_task *))
 {
-    if (f && orr_load_acquire(&orr_mpi_pre_submit_hook)) {
+    if (f && orr_load_acquire(&orr_the_session.place.pre_submit_hook)) {
         orr_error("starpu_mpi_pre_submit_hook_register: there is a hook already; unregister it first");
         return -EBUSY;
     }
-    orr_store_release(&orr_mpi_pre_submit_hook, f);
+    orr_store_release(&orr_the_session.place.pre_submit_hook, f);
     return 0;
 }
 
 int starpu_mpi_pre_submit_hook_unregister(void)
 {
-    orr_store_release(&orr_mpi_pre_submit_hook, NULL);
+    orr_store_release(&orr_the_session.place.pre_submit_hook, NULL);
     return 0;
 }
 
@@ -192,20 +192,20 @@ int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t
 
 int starpu_mpi_node_selection_register_policy(starpu_mpi_select_node_policy_func_t policy_func)
 {
-    return orr_select_register(policy_func);
+    return orr_policy_add(&orr_the_session.place, &orr_place_program, policy_func);
 }
 
 int starpu_mpi_node_selection_unregister_policy(int policy)
 {
-    return orr_select_unregister(policy);
+    return orr_policy_remove(&orr_the_session.place, policy);
 }
 
 int starpu_mpi_node_selection_get_current_policy(void)
 {
-    return orr_select_get_current();
+    return orr_policy_get_current(&orr_the_session.place);
 }
 
 int starpu_mpi_node_selection_set_current_policy(int policy)
 {
-    return orr_select_set_current(policy);
+    return orr_policy_set_current(&orr_the_session.place, policy);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arguments.h: the argument list of an insertion, as far as ranks are concerned.
- * Threads: the calling one. Owns: nothing. Not here: what follows from it (owner.h, insert.h), the arguments
+ * Threads: the calling one. Owns: nothing. Not here: what follows from it (decide.h, insert.h), the arguments
  * of the task itself (core/task/insert.h). Reading looks at nothing but the list: not at a handle, nor at
  * ranks. */
 #ifndef ORR_MPI_ARGUMENTS_H
@@ -10,11 +10,10 @@
 #include <starpu_task.h>
 
 #include "core/base/alloc.h"
-#include "mpi/value/ownership.h"
+#include "mpi/place/place.h"
 
 enum {
-    ORR_PLACE_OPEN = -1000,    /* xrank: nothing is said of it */
-    ORR_PLACE_OF_DATA = -1001, /* it is where on_data is owned */
+    ORR_PLACE_OF_DATA = ORR_PLACE_OPEN - 1, /* xrank: it is where on_data is owned */
     ORR_ARGUMENTS_INLINE = 16
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* insert.c: see insert.h. Three steps: the argument list is read for what concerns ranks (arguments.c); the
- * rank is decided (owner.c); what follows for this rank is done here. Only the rank that runs the task reads
+ * rank is decided (decide.c); what follows for this rank is done here. Only the rank that runs the task reads
  * the list again, to make the task.
  * Threads: the thread that submits. Owns: nothing. Not here: messages (exchange.c). */
 #include "mpi/place/insert.h"
@@ -13,20 +13,19 @@
 #include "core/task/task.h"
 #include "mpi/live/stream.h"
 #include "mpi/place/arguments.h"
-#include "mpi/place/owner.h"
+#include "mpi/place/decide.h"
+#include "mpi/place/policies.h"
 #include "mpi/value/exchange.h"
-
-void (*_Atomic orr_mpi_pre_submit_hook)(struct starpu_task *task);
 
 /* ---- the three steps ---- */
 
-/* Reads and decides; as orr_owner_place. */
-static inline int read_and_place(const struct orr_comm *c, struct starpu_codelet *cl, struct orr_arguments *a,
+/* Reads and decides; as orr_decide. */
+static inline int read_and_place(struct orr_comm *c, struct starpu_codelet *cl, struct orr_arguments *a,
                                  va_list *list, int *xrank_out)
 {
     orr_arguments_init(a);
     int r = orr_arguments_read(a, cl, list);
-    return orr_likely(r == 0) ? orr_owner_place(c, cl, a, xrank_out) : r;
+    return orr_likely(r == 0) ? orr_decide(c, cl, a, xrank_out) : r;
 }
 
 static inline void note(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
@@ -60,9 +59,9 @@ static bool runs_here(const struct orr_comm *c, int xrank)
     return xrank == c->rank || xrank == ORR_RANK_PER_NODE;
 }
 
-static int submit_here(struct starpu_task *task)
+static int submit_here(struct orr_comm *c, struct starpu_task *task)
 {
-    void (*hook)(struct starpu_task *) = orr_load_acquire(&orr_mpi_pre_submit_hook);
+    void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
     if (hook) hook(task);
     int r = orr_task_submit(task, 0);
     if (orr_unlikely(r)) {
@@ -74,7 +73,7 @@ static int submit_here(struct starpu_task *task)
 
 /* ---- insertions ---- */
 
-/* All of an insertion that lies before the task: as orr_owner_place, or what failed. *task_out: the task, if
+/* All of an insertion that lies before the task: as orr_decide, or what failed. *task_out: the task, if
  * this rank runs it, else NULL. */
 static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct orr_arguments *a,
                         int *xrank_out, struct starpu_task **task_out)
@@ -102,7 +101,7 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     struct starpu_task *task;
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
     if (r > 0) {
-        r = task ? submit_here(task) : 0;
+        r = task ? submit_here(c, task) : 0;
         if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
     }
     orr_arguments_fini(&a);
@@ -112,6 +111,13 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct starpu_task **task_out)
 {
     struct orr_arguments a;
+    *task_out = NULL;
+    if (c->cluster->place->for_all) {
+        orr_error(
+            "starpu_mpi_task_build: the placement in use decides once for each task, and not again after "
+            "it was submitted; use starpu_mpi_task_insert");
+        return -ENOTSUP;
+    }
     int xrank, r = begin(c, cl, ap, &a, &xrank, task_out);
     orr_arguments_fini(&a);
     return r > 0 ? 0 : r;
@@ -143,13 +149,13 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     if (!r) note(c, cl, &a, ranks[0]);
     for (int i = 0; i < count && !r; i++) {
         a.xrank = ranks[i];
-        r = orr_owner_place(c, cl, &a, &xrank);
+        r = orr_decide(c, cl, &a, &xrank);
         if (r > 0) r = exchange(c, &a, xrank, orr_exchange_before);
     }
     for (int i = 0; i < count && !r; i++) {
         if (ranks[i] != c->rank) continue;
         struct starpu_task *task = orr_task_build_v(cl, 0, again);
-        r = task ? submit_here(task) : -EINVAL;
+        r = task ? submit_here(c, task) : -EINVAL;
         break;
     }
     if (!r) r = exchange(c, &a, ranks[0], orr_exchange_after);
@@ -159,7 +165,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     return r;
 }
 
-int orr_mpi_place(const struct orr_comm *c, struct orr_placement *p, int policy)
+int orr_mpi_place(struct orr_comm *c, struct orr_placement *p, int policy)
 {
     struct orr_arguments a;
     int xrank;
@@ -168,7 +174,7 @@ int orr_mpi_place(const struct orr_comm *c, struct orr_placement *p, int policy)
     a.count = p->count;
     a.policy = policy;
     if (p->xrank >= 0) a.xrank = p->xrank;
-    int r = orr_owner_place(c, NULL, &a, &xrank);
+    int r = orr_decide(c, NULL, &a, &xrank);
     if (r < 0) return r;
     p->xrank = xrank;
     p->concerned = r > 0;

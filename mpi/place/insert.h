@@ -27,9 +27,6 @@ struct orr_placement {
     int priority;
     bool concerned;
 };
-int orr_mpi_place(const struct orr_comm *c, struct orr_placement *p, int policy);
-
-/* Called with each task before it is submitted. */
-extern void (*_Atomic orr_mpi_pre_submit_hook)(struct starpu_task *task);
+int orr_mpi_place(struct orr_comm *c, struct orr_placement *p, int policy);
 
 #endif

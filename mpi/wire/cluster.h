@@ -12,6 +12,7 @@
 
 struct orr_streams; /* of rooms above: only the places for them are here */
 struct orr_value;
+struct orr_place;
 
 struct orr_cluster {
     bool started;      /* [const while running] */
@@ -22,6 +23,7 @@ struct orr_cluster {
     struct orr_comm *comm;       /* that communicator [const] */
     struct orr_streams *streams; /* [const] live/stream.h */
     struct orr_value *value;     /* [const] value/value.h */
+    struct orr_place *place;     /* [const] place/policies.h */
     struct orr_mpi_progress progress;
 };
 

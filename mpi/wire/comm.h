@@ -16,7 +16,8 @@
 #include "mpi/wire/engine.h"
 
 struct orr_cluster;
-struct orr_stream; /* of a room above: comm.h only has the place for it */
+struct orr_stream; /* of rooms above: comm.h only has the places for them */
+struct orr_placed;
 
 /* Its memory is used again for another communicator, never given back while the layer runs: who compares
  * program_comm with a communicator of the program that exists may do so at any time. */
@@ -32,6 +33,7 @@ struct orr_comm {
     _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
     _Atomic uint8_t *met;                /* by rank: enum in comm.c; NULL: the layer's own [atomic] */
     struct orr_comm *next;               /* [lock: comm.c] */
+    struct orr_placed *placed;           /* [own: who inserts] place/policies.h */
     _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */
 };
 

@@ -176,6 +176,48 @@ static void two_jobs(void)
     is_int(foreign_records, 0, "no rank knows data of the other job");
 }
 
+/* ---- a placement that is asked for every task ---- */
+
+static atomic_int begun, over;
+
+static int turns_begin(int ranks, void **state_out)
+{
+    int *state = malloc(sizeof *state);
+    *state = ranks;
+    *state_out = state;
+    atomic_fetch_add(&begun, 1);
+    return 0;
+}
+
+static int turns_choose(void *state, const struct orr_place_view *v)
+{
+    return (int)(v->position % (uint64_t) * (int *)state);
+}
+
+static void turns_end(void *state)
+{
+    free(state);
+    atomic_fetch_add(&over, 1);
+}
+
+static const struct orr_place_ops turns = {
+    .name = "turns", .for_all = true, .begin = turns_begin, .choose = turns_choose, .end = turns_end
+};
+
+static void by_turns(void)
+{
+    struct job j;
+    job_create(&j, RANKS, 0, 5, random_stream);
+    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, &turns, NULL);
+    job_run(&j);
+    job_join(&j);
+    is_int(wrong, 0, "ranks that take turns, wherever the data are owned, compute the same");
+    is_int(failed, 0, "and nothing fails");
+    is_int(begun, RANKS, "each rank has a state of the placement");
+    is_int(over, RANKS, "which ends with the layer");
+    for (int i = 0; i < RANKS; i++) orr_policy_remove(&sessions[i].place, j.placement);
+}
+
 /* ---- a reduction ---- */
 
 static uint64_t sum;
@@ -302,6 +344,7 @@ int main(void)
     if (starpu_init(&conf)) skip_all("no worker");
     one_job();
     two_jobs();
+    by_turns();
     reduction();
     different_streams();
     early_end();

@@ -34,6 +34,7 @@ struct job {
     const void *given[IN_PROCESS_MAX];
     int values[IN_PROCESS_MAX];
     int fails_to_open; /* that rank; -1: none */
+    int placement;     /* -1: as it is */
     void (*body)(struct job *j, int rank);
     pthread_t threads[IN_PROCESS_MAX];
 };
@@ -91,8 +92,13 @@ static int any_tag(void)
     return 42;
 }
 
-static const struct orr_comm_source job_source = { no_other, forget_none, never_over, orr_stream_drop,
-                                                   any_tag };
+static void comm_ended(struct orr_comm *c)
+{
+    orr_stream_drop(c);
+    orr_placed_drop(c);
+}
+
+static const struct orr_comm_source job_source = { no_other, forget_none, never_over, comm_ended, any_tag };
 
 extern const struct orr_transport_ops orr_transport_inproc;
 
@@ -104,9 +110,11 @@ static int rank_start(struct job *j, int rank)
     const struct orr_bootstrap b = {
         .comm = j, .rank = rank, .size = j->ranks, .all_gather = job_gather, .agree = job_agree
     };
-    const struct orr_session_setup setup = {
-        .bootstrap = &b, .transport = &transport, .source = &job_source, .free_threads = true
-    };
+    const struct orr_session_setup setup = { .bootstrap = &b,
+                                             .transport = &transport,
+                                             .source = &job_source,
+                                             .placement = j->placement,
+                                             .free_threads = true };
     return orr_session_start(&sessions[j->first + rank], &setup);
 }
 
@@ -133,7 +141,7 @@ static void *job_thread(void *arg)
 /* Runs body on so many ranks, each on its thread; delays, in polls: of the network's messages. */
 static void job_create(struct job *j, int ranks, int first, unsigned delays, void (*body)(struct job *, int))
 {
-    *j = (struct job){ .ranks = ranks, .first = first, .fails_to_open = -1, .body = body };
+    *j = (struct job){ .ranks = ranks, .first = first, .fails_to_open = -1, .placement = -1, .body = body };
     j->net = orr_inproc_create(ranks, 7, delays, 0);
     pthread_barrier_init(&j->barrier, NULL, (unsigned)ranks);
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place.h: the table by which a placement chooses the ranks of tasks.
+ * Threads: the thread that submits, and no other at the same time. Owns: the table's shape. Not here: which
+ * placement is in use (policies.h), what the program says of a task (decide.c).
+ *
+ * Every rank repeats the same choice for itself, so it must come out the same: a placement is a function of
+ * the stream of insertions and of its own state, which follows from the stream. It looks at no clock, at no
+ * address, and not at the rank it runs on; sums are integers; ties go to the lowest rank. Then the ranks of a
+ * large machine can be tried in one process (tests/mpi/placements.c). It runs once for each insertion.
+ *
+ * A placement is one file here that ends in one constant table, named in builtin.def. */
+#ifndef ORR_MPI_PLACE_H
+#define ORR_MPI_PLACE_H
+
+#include <starpu_hash.h>
+#include <starpu_task.h>
+
+#include "core/data/data.h"
+#include "mpi/value/ownership.h"
+
+/* No rank is known, or said. */
+enum { ORR_PLACE_OPEN = -1000 };
+
+/* An insertion; borrowed for the call. */
+struct orr_place_view {
+    const struct orr_comm *comm;     /* whose ranks are meant; its own rank is not to be looked at */
+    const struct starpu_codelet *cl; /* NULL: none */
+    struct starpu_data_descr *data;  /* what it accesses; a handle may be NULL: left out here */
+    int count;                       /* of data */
+    int priority;
+    int written_on;    /* the rank that owns all that it writes; ORR_PLACE_OPEN: several, or none */
+    int fixed;         /* the rank that the program says; ORR_PLACE_OPEN: the placement chooses */
+    uint64_t position; /* insertions on the communicator since begin; 0 for who is not asked for all */
+};
+
+/* A time that ranks measured and agreed on. */
+struct orr_place_measure {
+    uint64_t position; /* told before this insertion, on every rank */
+    const char *symbol;
+    uint32_t footprint;
+    int kind; /* of worker: enum starpu_worker_archtype */
+    uint64_t ns;
+};
+
+struct orr_place_ops {
+    const char *name;
+    /* It is asked for every task of the stream, those that the program places too (fixed), in order. False:
+     * it has no state, and is asked only where neither the program nor the owner of what is written says it.
+     */
+    bool for_all;
+    /* With for_all: state for a communicator of so many ranks; must not grow with their number more than by
+     * something for each. 0 or -ENOMEM. */
+    int (*begin)(int ranks, void **state_out);
+    /* The rank; with view->fixed that one. A negative errno: it cannot say (said why). */
+    int (*choose)(void *state, const struct orr_place_view *view);
+    /* Optional: a time is known from this place of the stream on. */
+    void (*measured)(void *state, const struct orr_place_measure *m);
+    void (*end)(void *state); /* with for_all */
+};
+
+/* The footprint that the task will have (starpu_task_data_footprint), from the shapes of its data alone. */
+static inline uint32_t orr_place_footprint(const struct orr_place_view *v)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < v->count; i++)
+        if (v->data[i].handle && !(v->data[i].mode & STARPU_NOFOOTPRINT))
+            crc = starpu_hash_crc32c_be(v->data[i].handle->footprint, crc);
+    return crc;
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* policies.c: see policies.h. Threads: see policies.h. Owns: see policies.h. Not here: see policies.h. */
+#include "mpi/place/policies.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+
+#define ORR_PLACE(name) extern const struct orr_place_ops orr_place_##name;
+#include "mpi/place/builtin.def"
+#undef ORR_PLACE
+
+static const struct orr_place_ops *const builtin[] = {
+#define ORR_PLACE(name) &orr_place_##name,
+#include "mpi/place/builtin.def"
+#undef ORR_PLACE
+};
+
+enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
+
+/* A placement that is in force on a communicator. */
+struct orr_placed {
+    const struct orr_place_ops *ops;
+    void *state;
+    uint64_t position;
+    struct orr_thread *thread; /* who inserts */
+};
+
+/* ---- by number ---- */
+
+int orr_policy_find(const char *name)
+{
+    char names[200] = "";
+    size_t used = 0;
+    if (!name) return 0;
+    for (int i = 0; i < BUILTIN; i++) {
+        if (!strcmp(name, builtin[i]->name)) return i;
+        if (used < sizeof names)
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", builtin[i]->name);
+    }
+    orr_error("ORRERY_MPI_PLACEMENT: there is no placement \"%s\"; choose one of %s", name, names);
+    return -EINVAL;
+}
+
+/* state_out: what its choose gets, where it keeps none of its own. NULL: there is none of that number. */
+static const struct orr_place_ops *ops_of(const struct orr_place *p, int policy, void **state_out)
+{
+    *state_out = NULL;
+    if (policy < 0 || policy >= BUILTIN + ORR_POLICIES_MAX) return NULL;
+    if (policy < BUILTIN) return builtin[policy];
+    *state_out = (void *)&p->added[policy - BUILTIN].program;
+    return p->added[policy - BUILTIN].ops;
+}
+
+int orr_policy_add(struct orr_place *p, const struct orr_place_ops *ops, orr_select_fn fn)
+{
+    if (ops == &orr_place_program && !fn) {
+        orr_error("starpu_mpi_node_selection_register_policy: the function is NULL");
+        return -EINVAL;
+    }
+    for (int i = 0; i < ORR_POLICIES_MAX; i++) {
+        if (p->added[i].ops) continue;
+        p->added[i] = (struct orr_policy){ ops, { fn } };
+        return BUILTIN + i;
+    }
+    orr_error("starpu_mpi_node_selection_register_policy: no room for more than %d policies; unregister one",
+              ORR_POLICIES_MAX);
+    return -ENOSPC;
+}
+
+static int check(const struct orr_place *p, int policy, const char *fn)
+{
+    void *state;
+    if (ops_of(p, policy, &state)) return 0;
+    orr_error("%s: there is no node selection policy %d", fn, policy);
+    return -EINVAL;
+}
+
+int orr_policy_remove(struct orr_place *p, int policy)
+{
+    static const char fn[] = "starpu_mpi_node_selection_unregister_policy";
+    int r = check(p, policy, fn);
+    if (r) return r;
+    if (policy < BUILTIN) {
+        orr_error("%s: policy %d is built in and stays", fn, policy);
+        return -EINVAL;
+    }
+    p->added[policy - BUILTIN].ops = NULL;
+    return p->current == policy ? orr_policy_set_current(p, 0) : 0;
+}
+
+int orr_policy_get_current(const struct orr_place *p)
+{
+    return p->current;
+}
+
+int orr_policy_set_current(struct orr_place *p, int policy)
+{
+    void *state;
+    if (policy == -1) return 0;
+    int r = check(p, policy, "starpu_mpi_node_selection_set_current_policy");
+    if (r) return r;
+    p->current = policy;
+    p->for_all = ops_of(p, policy, &state)->for_all;
+    return 0;
+}
+
+/* Its answer, if that is a rank. */
+static int checked(const struct orr_place_ops *ops, int rank, const struct orr_comm *c)
+{
+    if (rank >= 0 && rank < c->size) return rank;
+    orr_error("starpu_mpi_task_insert: the node selection policy \"%s\" chose rank %d of %d", ops->name, rank,
+              c->size);
+    return -EINVAL;
+}
+
+int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_place_view *v)
+{
+    void *state;
+    if (policy < 0) policy = p->current;
+    const struct orr_place_ops *ops = ops_of(p, policy, &state);
+    if (ops && !ops->for_all) return checked(ops, ops->choose(state, v), v->comm);
+    orr_error(ops ? "starpu_mpi_task_insert: node selection policy %d places whole streams: make it the "
+                    "current one, with starpu_mpi_node_selection_set_current_policy"
+                  : "starpu_mpi_task_insert: there is no node selection policy %d; register it first, on all "
+                    "ranks",
+              policy);
+    return -EINVAL;
+}
+
+/* ---- those that are asked for all ---- */
+
+void orr_placed_drop(struct orr_comm *c)
+{
+    struct orr_placed *d = c->placed;
+    c->placed = NULL;
+    if (!d) return;
+    d->ops->end(d->state);
+    orr_free(d);
+}
+
+static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *ops)
+{
+    orr_placed_drop(c);
+    struct orr_placed *d = orr_malloc(sizeof *d);
+    void *state = NULL;
+    if (!d || ops->begin(c->size, &state)) {
+        orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
+        orr_free(d);
+        return NULL;
+    }
+    *d = (struct orr_placed){ .ops = ops, .state = state, .thread = orr_self() };
+    c->placed = d;
+    return d;
+}
+
+int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
+{
+    const struct orr_place *p = c->cluster->place;
+    void *none;
+    const struct orr_place_ops *ops = ops_of(p, p->current, &none);
+    struct orr_placed *d = c->placed;
+    if (orr_unlikely(!d || d->ops != ops) && !(d = begin(c, ops))) return -ENOMEM;
+    if (orr_unlikely(d->thread != orr_self())) {
+        orr_error(
+            "starpu_mpi_task_insert: the placement \"%s\" needs one order of all tasks, and two threads "
+            "insert on one communicator; insert from one, or give each a communicator",
+            ops->name);
+        return -EINVAL;
+    }
+    v->position = d->position++;
+    int rank = ops->choose(d->state, v);
+    return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);
+}
+
+void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m)
+{
+    struct orr_placed *d = c->placed;
+    if (d && d->ops->measured) d->ops->measured(d->state, m);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* policies.h: placements by number (node selection policies), and which is in use.
+ * Threads: the thread that submits. Owns: struct orr_place, struct orr_placed. Not here: what a placement is
+ * (place.h), when it is asked (decide.c). */
+#ifndef ORR_MPI_POLICIES_H
+#define ORR_MPI_POLICIES_H
+
+#include "mpi/place/program.h"
+
+enum { ORR_POLICIES_MAX = 63 };
+
+struct orr_policy {
+    const struct orr_place_ops *ops; /* NULL: there is none of this number */
+    struct orr_place_program program;
+};
+
+/* What the room keeps for one cluster. Zero at first: the program may choose before the layer starts. */
+struct orr_place {
+    struct orr_policy added[ORR_POLICIES_MAX]; /* numbered after those of builtin.def */
+    int current;
+    bool for_all; /* so is the current one [read at each insertion] */
+    void (*_Atomic pre_submit_hook)(struct starpu_task *task); /* insert.c [atomic] */
+};
+
+/* The number of a built-in one; NULL is the default's name. -EINVAL: there is none (said, with those that
+ * are). */
+int orr_policy_find(const char *name);
+/* Adds one: fn for the program's own, else NULL. Its number, -ENOSPC or -EINVAL (said). */
+int orr_policy_add(struct orr_place *p, const struct orr_place_ops *ops, orr_select_fn fn);
+int orr_policy_remove(struct orr_place *p, int policy);
+int orr_policy_get_current(const struct orr_place *p);
+/* From this place of the stream on; the same on all ranks. -1: no change. 0 or -EINVAL (said). */
+int orr_policy_set_current(struct orr_place *p, int policy);
+
+/* The rank for one insertion, by a placement without state; policy -1: the current one. -EINVAL: there is
+ * none of that number, or its answer is no rank (said). */
+int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_place_view *v);
+
+/* ---- those that are asked for all ---- */
+
+/* The rank for the next insertion on c, which gets its position. -EINVAL or -ENOMEM (said why). */
+int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v);
+/* At the same place of the stream of c on every rank. */
+void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m);
+void orr_placed_drop(struct orr_comm *c); /* c ends */
+
+#endif
