@@ -166,7 +166,7 @@ struct victims {
     bool leaving, in_use;
 };
 
-/* There was no room for it below, and there is no more now. */
+/* It could not be written below, and there is no more room now. */
 static bool is_stuck(const struct orr_chunk *c, unsigned node)
 {
     return c->stuck && orr_node_used_below(node) + 1 >= c->stuck;

@@ -408,7 +408,8 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
             r->state = ORR_SHARED;
         }
         from->users--;
-        if (status == -ENOMEM && from->chunk) from->chunk->stuck = orr_node_used_below(src) + 1;
+        if (status && from->chunk && t == &from->chunk->out)
+            from->chunk->stuck = orr_node_used_below(src) + 1; /* or it would be tried for ever */
     }
     r->incoming = NULL;
     r->users--;

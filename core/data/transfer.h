@@ -45,9 +45,9 @@ struct orr_chunk {
     struct orr_chunk *prev, *next; /* [lock: memory] */
     struct orr_data *handle;       /* [const] */
     size_t bytes;                  /* [const] */
-    size_t stuck;            /* [lock: handle] 1 + what was in use below when there was no room for this; 0:
-                              * there is */
-    bool unwanted;           /* [lock: handle] the program said so: even a prefetch may take its place */
+    size_t stuck;  /* [lock: handle] its write-back failed: 1 + what was in use below then; 0: it may
+                    * be tried */
+    bool unwanted; /* [lock: handle] the program said so: even a prefetch may take its place */
     struct orr_transfer out; /* its write-back, then its eviction */
 };
 

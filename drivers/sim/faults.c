@@ -49,12 +49,22 @@ static bool read_range(const char **s, long *first_out, long *last_out)
     return true;
 }
 
+/* Whose fault it is: a number, or "store". */
+static bool read_device(const char **s, long *out)
+{
+    static const char store[] = "store";
+    if (strncmp(*s, store, sizeof store - 1) != 0) return read_number(s, out);
+    *s += sizeof store - 1;
+    *out = SIM_STORE;
+    return true;
+}
+
 /* One fault, "kernel:0:3-5"; takes it over when it is this device's. False: it is none. */
 static bool read_fault(struct sim_faults *f, int number, const char **s)
 {
     long device, first, last;
     enum sim_operation o = read_word(s);
-    if (o == SIM_OPERATIONS || !read_number(s, &device) || !read_range(s, &first, &last)) return false;
+    if (o == SIM_OPERATIONS || !read_device(s, &device) || !read_range(s, &first, &last)) return false;
     if (device != number) return true;
     f->of[o].first = first;
     f->of[o].last = last;

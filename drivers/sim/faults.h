@@ -25,7 +25,9 @@ struct sim_faults {
     _Atomic bool dead;
 };
 
-/* Reads the setting for device `number`. */
+enum { SIM_STORE = -1 };
+
+/* Reads the setting for device `number`, or SIM_STORE. */
 void orr_sim_faults_init(struct sim_faults *f, int number);
 /* Counts an operation. True: it fails. */
 bool orr_sim_fails(struct sim_faults *f, enum sim_operation operation);

@@ -311,6 +311,30 @@ static void full_for_ever(void)
     starpu_shutdown();
 }
 
+/* What cannot be written back stays; who wants its place is told, instead of trying for ever. */
+static void broken_links(void)
+{
+    setenv("ORRERY_SIM_FAIL", "copy:store:1-", 1);
+    begin(1, "0", 0, 2, COUNT, "5");
+    register_all(3);
+    for (int h = 0; h < 2; h++) fill(h, (uint32_t)h, -1);
+    starpu_task_wait_for_all();
+    is_int(starpu_data_acquire(data[2], STARPU_W), -ENOMEM,
+           "where no copy to the store works there is no room");
+    ok(all_of(has(0, 0, 1), has(1, 1, 1)), "and nothing is lost");
+    end(3);
+    setenv("ORRERY_SIM_FAIL", "copy:0:1-", 1);
+    begin(1, "1", 2, ROOM, 0, "5");
+    register_all(3);
+    for (int h = 0; h < 2; h++) fill(h, (uint32_t)h, sim_worker(0));
+    starpu_task_wait_for_all();
+    is_int(starpu_data_acquire_on_node(data[2], (int)sim_node(0), STARPU_W), -ENOMEM,
+           "where no copy from a device works there is no room on it");
+    for (int h = 0; h < 3; h++) starpu_data_unregister_no_coherency(data[h]);
+    starpu_shutdown();
+    unsetenv("ORRERY_SIM_FAIL");
+}
+
 int main(void)
 {
     alarm(50);
@@ -322,6 +346,7 @@ int main(void)
     old_copies_make_room();
     pieces_follow();
     full_for_ever();
+    broken_links();
     is_int(atomic_load(&wrong), 0, "every task could be submitted");
     return done_testing();
 }
