@@ -42,9 +42,9 @@ struct orr_data_rare {
     unsigned redux_count;
     bool contribution_lost; /* a task that was to contribute failed */
     starpu_data_handle_t
-        *scratch_per_worker; /* private buffers by worker id (core/data/scratch.c); NULL until used */
-    void *sched_data;
-    void *user_data;
+        *scratch_per_worker;  /* private buffers by worker id (core/data/scratch.c); NULL until used */
+    void *_Atomic sched_data; /* [atomic: any thread of the program's] */
+    void *_Atomic user_data;
     char *name; /* [lock: names in handle.c] */
     int coordinates[5];
     unsigned dimensions;

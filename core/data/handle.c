@@ -599,24 +599,26 @@ void starpu_data_set_user_data(starpu_data_handle_t h, void *user_data)
 {
     if (!check(h, "starpu_data_set_user_data")) return;
     struct orr_data_rare *r = orr_data_rare_get(h);
-    if (r) r->user_data = user_data;
+    if (r) orr_store_release(&r->user_data, user_data);
 }
 
 void *starpu_data_get_user_data(starpu_data_handle_t h)
 {
-    return check(h, "starpu_data_get_user_data") && orr_data_rare(h) ? orr_data_rare(h)->user_data : NULL;
+    const struct orr_data_rare *r = check(h, "starpu_data_get_user_data") ? orr_data_rare(h) : NULL;
+    return r ? orr_load_acquire(&r->user_data) : NULL;
 }
 
 void starpu_data_set_sched_data(starpu_data_handle_t h, void *sched_data)
 {
     if (!check(h, "starpu_data_set_sched_data")) return;
     struct orr_data_rare *r = orr_data_rare_get(h);
-    if (r) r->sched_data = sched_data;
+    if (r) orr_store_release(&r->sched_data, sched_data);
 }
 
 void *starpu_data_get_sched_data(starpu_data_handle_t h)
 {
-    return check(h, "starpu_data_get_sched_data") && orr_data_rare(h) ? orr_data_rare(h)->sched_data : NULL;
+    const struct orr_data_rare *r = check(h, "starpu_data_get_sched_data") ? orr_data_rare(h) : NULL;
+    return r ? orr_load_acquire(&r->sched_data) : NULL;
 }
 
 void starpu_data_advise_as_important(starpu_data_handle_t h, unsigned is_important)
