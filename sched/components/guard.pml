@@ -9,8 +9,8 @@
  *
  * Property: no execution stops before all tasks were taken.
  *
- * MUTANTS: -DNO_LOOK_BEFORE_SLEEP -DLEAVES_IN_SILENCE -DRETIRES_BLINDLY,-DTASKS=2 -DAPPOINTS_BLINDLY -DSEARCHES_ON -DLOOKS_BEFORE_ADDING -DSILENT_WITH_A_TASK,-DTASKS=2
- * SIZES: -DTASKS=2 -DPUSHERS=2,-DNO_WAKER -DWAKES=2
+ * MUTANTS: -DNO_LOOK_BEFORE_SLEEP -DLEAVES_IN_SILENCE -DRETIRES_BLINDLY,-DTASKS=2 -DAPPOINTS_BLINDLY -DSEARCHES_ON -DLOOKS_BEFORE_ADDING -DSILENT_WITH_A_TASK,-DTASKS=2,-DTAKES_LONG,-DNO_WAKER
+ * SIZES: -DPUSHERS=2,-DNO_WAKER -DWAKES=2 -DTASKS=2,-DTAKES_LONG,-DNO_WAKER
  */
 #ifndef WORKERS
 #define WORKERS 2
@@ -230,10 +230,12 @@ proctype worker(byte w)
        :: got ->
           taken++;
           got = false;
+#ifdef TAKES_LONG
           if
           :: true
           :: atomic { away < WORKERS - 1 -> away++ } -> taken == ALL /* what it took takes long */
           fi
+#endif
        :: else ->
           if
           :: true
