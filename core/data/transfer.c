@@ -99,6 +99,17 @@ static bool has_other_source(struct orr_transfer *t)
     return false;
 }
 
+/* Counts for the device at one end; between two nobody knows which it was. */
+static void count_result(int src, unsigned dst, int r)
+{
+    if (src < 0 || orr_node_is_cpu((unsigned)src) == orr_node_is_cpu(dst)) return;
+    struct orr_node *n = &orr_nodes[orr_node_is_cpu(dst) ? (unsigned)src : dst];
+    if (r == -EIO)
+        orr_add_relaxed(&n->failures, 1u);
+    else if (orr_unlikely(r == 0 && orr_load_relaxed(&n->failures) > 0))
+        orr_store_relaxed(&n->failures, 0u);
+}
+
 /* Nothing of the copy is under way any more. */
 static void copy_over(struct orr_transfer *t, int r)
 {
@@ -109,6 +120,7 @@ static void copy_over(struct orr_transfer *t, int r)
                   orr_nodes[t->dst].name,
                   r == -ENOSYS ? "its interface has no method for that; give it any_to_any" : strerror(-r));
     }
+    count_result(t->src, t->dst, r);
     if (r == -EIO && has_other_source(t))
         start_copy(t);
     else

@@ -40,6 +40,7 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
     node->main_memory = ops ? STARPU_MAIN_RAM : (uint8_t)n;
     node->below = node->role == ORR_DEVICE_MEMORY ? STARPU_MAIN_RAM : -1;
     node->numa = -1;
+    orr_store_relaxed(&node->failures, 0u);
     node->devid = devid;
     node->ops = ops;
     node->limit_bytes = limit;

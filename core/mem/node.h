@@ -77,6 +77,7 @@ struct orr_node {
     const struct orr_node_ops *ops; /* NULL for main memory */
     size_t limit_bytes;             /* 0: none */
     _Atomic size_t used_bytes;
+    _Atomic unsigned failures; /* copies to or from main memory that failed in a row [any: statistic] */
     char name[32];
 };
 

@@ -172,7 +172,7 @@ static void give_up_first(struct pipeline *p, struct orr_worker *w)
     if (s->observed) orr_worker_gave_up(w, t, trouble != ORR_NO_INPUTS);
     leave(p);
     if (p->submitted > 0) begins(stage_at(p, 0), w);
-    if (status == -EIO || trouble != ORR_NO_INPUTS) orr_device_failed(w->device);
+    orr_device_failed(w->device, trouble != ORR_NO_INPUTS);
     orr_task_did_not_run(w, t, trouble, status);
 }
 

@@ -25,15 +25,21 @@ enum { FAILURES_IN_A_ROW = 3 };
 
 /* ---- devices ---- */
 
-void orr_device_failed(struct orr_device *d)
+static void take_out(struct orr_device *d)
 {
-    if (d->kind->type == STARPU_CPU_WORKER) return; /* what fails there is on the other end */
-    if (orr_add_relaxed(&d->failures, 1u) + 1 != FAILURES_IN_A_ROW || orr_load_relaxed(&d->out)) return;
-    orr_store_relaxed(&d->out, true);
+    if (orr_exchange_acq_rel(&d->out, true)) return;
     orr_warn("device %s failed %d times in a row and is taken out: its tasks go to other workers, or fail; "
              "data that only it has is brought back if it can be, and named where it cannot",
              d->name, FAILURES_IN_A_ROW);
     if (!orr_node_is_cpu(d->node)) orr_memory_empty(d->node);
+}
+
+void orr_device_failed(struct orr_device *d, bool kernel)
+{
+    if (orr_node_is_cpu(d->node) && !kernel) return;
+    unsigned copies = orr_load_relaxed(&orr_nodes[d->node].failures);
+    unsigned kernels = kernel ? orr_add_relaxed(&d->failures, 1u) + 1 : 0;
+    if (kernels + copies >= FAILURES_IN_A_ROW) take_out(d);
 }
 
 void orr_device_worked(struct orr_device *d)

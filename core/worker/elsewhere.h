@@ -22,8 +22,9 @@ enum orr_trouble {
  * is completed. t may be gone. */
 void orr_task_did_not_run(struct orr_worker *w, struct orr_task *t, enum orr_trouble trouble, int status);
 
-/* Counts what fails in a row on a device; the third time it is taken out. */
-void orr_device_failed(struct orr_device *d);
+/* A kernel failed, or data did not come: it is taken out when that was the third kernel, or copy to or from
+ * it, in a row. A kernel that worked. */
+void orr_device_failed(struct orr_device *d, bool kernel);
 void orr_device_worked(struct orr_device *d);
 static inline bool orr_device_is_out(const struct orr_device *d)
 {

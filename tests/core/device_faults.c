@@ -139,7 +139,6 @@ static const struct trouble {
     const char *fail, *what;
 } troubles[] = {
     { "copy:0:4", "a copy fails" },
-    { "copy:0:3-9", "several copies in a row fail" },
     { "submit:0:3", "a kernel does not start" },
     { "submit:0:3-4,submit:1:2", "kernels of two devices do not start" },
     { "dies:0:1", "a device is dead from the first kernel on" },
@@ -187,6 +186,7 @@ static void kernels_fail(void)
     static const char *const policies[] = { "eager", "dmda", "lws", "modular-heft" };
     for (size_t p = 0; p < LENGTH(policies); p++) {
         never_silent(policies[p], "kernel:0:4", "a kernel fails after it ran");
+        never_silent(policies[p], "copy:0:3-9", "several copies in a row fail");
         never_silent(policies[p], "dies:0:12", "a device dies that has the only copies");
         never_silent(policies[p], "dies:0:5,dies:1:5", "both devices die");
     }
@@ -362,6 +362,37 @@ static void dead(void)
     starpu_shutdown();
 }
 
+/* Device 0 dies with the only copies of what tasks on device 1 want. */
+static void innocent(void)
+{
+    enum { TASKS = 5 };
+    static uint32_t more[TASKS][WORDS];
+    starpu_data_handle_t lost[TASKS];
+    int failed = 0, errors = 0;
+    start("dies:0:6", "2", NULL, NULL);
+    starpu_data_handle_t h = registered(5);
+    for (int i = 0; i < TASKS; i++) {
+        starpu_vector_data_register(&lost[i], STARPU_MAIN_RAM, (uintptr_t)more[i], WORDS, sizeof words[0]);
+        failed |= starpu_task_submit(task_on(&device_add_cl, lost[i], sim_worker(0)));
+    }
+    failed |= starpu_task_wait_for_all();
+    starpu_task_submit(task_on(&device_add_cl, h, sim_worker(0)));
+    starpu_task_wait_for_all();
+    starpu_data_unregister(h);
+    for (int i = 0; i < TASKS; i++) {
+        starpu_task_submit(task_on(&device_add_cl, lost[i], sim_worker(1)));
+        errors += starpu_task_wait_for_all() == -EIO;
+    }
+    h = registered(5);
+    failed |= starpu_task_submit(task_on(&device_add_cl, h, sim_worker(1)));
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(h);
+    for (int i = 0; i < TASKS; i++) starpu_data_unregister(lost[i]);
+    ok(all_of(errors == TASKS, !failed, all_are(words, 6)),
+       "a device is not taken out for what another has lost");
+    starpu_shutdown();
+}
+
 int main(void)
 {
     orrery_set_error_hook(note_error, NULL);
@@ -378,5 +409,6 @@ int main(void)
     too_large();
     taken_out();
     dead();
+    innocent();
     return done_testing();
 }
