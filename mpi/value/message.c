@@ -145,6 +145,14 @@ static void describe(struct orr_message *m, void *interface)
     if (r) fail(m, r);
 }
 
+/* m may be over, and gone, before this returns. */
+static void say_ready(struct orr_message *m)
+{
+    struct orr_cluster *cl = m->cluster;
+    orr_engine_ready(&cl->engine, &m->request);
+    orr_progress_pass(&cl->progress);
+}
+
 static void fetch_done(struct orr_fetch *f, int status)
 {
     struct orr_message *m = (struct orr_message *)((char *)f - offsetof(struct orr_message, fetch));
@@ -153,8 +161,7 @@ static void fetch_done(struct orr_fetch *f, int status)
         fail(m, status);
     else
         describe(m, m->handle->replicates[orr_node_home()].interface);
-    orr_engine_ready(&m->cluster->engine, &m->request);
-    orr_progress_pass(&m->cluster->progress);
+    say_ready(m);
 }
 
 /* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
@@ -182,8 +189,7 @@ static void granted(struct orr_waiter *w)
 {
     struct orr_message *m = (struct orr_message *)w;
     if (!prepare(m)) return;
-    orr_engine_ready(&m->cluster->engine, &m->request);
-    orr_progress_pass(&m->cluster->progress);
+    say_ready(m);
 }
 
 /* ---- the end ---- */

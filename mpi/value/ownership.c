@@ -127,6 +127,13 @@ static void forget(struct orr_data *h)
     h->mpi = NULL;
 }
 
+static pthread_once_t hook_once = PTHREAD_ONCE_INIT;
+
+static void install_hook(void)
+{
+    orr_data_hooks.forget = forget;
+}
+
 struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
@@ -139,7 +146,7 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     o->handle = h;
     o->tag = -1;
     o->value = v;
-    orr_data_hooks.forget = forget;
+    pthread_once(&hook_once, install_hook);
     pthread_mutex_lock(&v->records_lock);
     o->next = v->records;
     o->prev = &v->records;
