@@ -236,7 +236,8 @@ int starpu_mpi_barrier(MPI_Comm comm);
  * since the last time, which was said. */
 int starpu_mpi_wait_for_all(MPI_Comm comm);
 
-/* Same: it waits for more than the tasks of `sched_ctx`. Collective. Blocks. Returns the same. */
+/* Same with the tasks of `sched_ctx` only, and all transfers; a context has another number on each rank,
+ * perhaps. Collective. Blocks. Returns the same; -EINVAL also: there is no such context. */
 int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx);
 
 /* ---- MPI datatypes of data interfaces. Without one, data is packed by its interface. To be registered at

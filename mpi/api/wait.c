@@ -25,26 +25,44 @@ static bool nothing_outstanding(void *progress)
     return orr_progress_outstanding(progress) == 0;
 }
 
+enum { ALL_CONTEXTS = STARPU_NMAX_SCHED_CTXS };
+
+/* The tasks of one context, or of all: a thread that has set a context would wait for that one's only. */
+static int wait_for_tasks(unsigned ctx)
+{
+    unsigned own = starpu_sched_ctx_get_context();
+    if (ctx != ALL_CONTEXTS) return starpu_task_wait_for_all_in_ctx(ctx);
+    starpu_sched_ctx_set_context(NULL);
+    int r = starpu_task_wait_for_all();
+    starpu_sched_ctx_set_context(&own);
+    return r;
+}
+
 /* Tasks make messages and messages let tasks run: until there are neither. 0, or -EIO: tasks failed. */
-static int drain(struct orr_mpi_progress *p)
+static int drain(struct orr_mpi_progress *p, unsigned ctx)
 {
     int status = 0;
     uint64_t posted;
     do {
         posted = orr_progress_posted(p);
         orr_progress_wait(p, nothing_outstanding, p);
-        if (starpu_task_wait_for_all() == -EIO) status = -EIO;
+        if (wait_for_tasks(ctx) == -EIO) status = -EIO;
     } while (orr_progress_outstanding(p) > 0 || orr_progress_posted(p) != posted);
     return status;
 }
 
-int orr_wait_for_all(struct orr_comm *c)
+static int wait_for_all(struct orr_comm *c, unsigned ctx)
 {
     struct orr_cluster *cl = c->cluster;
-    int r = orr_redux_gather_all(c), failed = drain(&cl->progress), s = orr_stream_meet(c, false);
+    int r = orr_redux_gather_all(c), failed = drain(&cl->progress, ctx), s = orr_stream_meet(c, false);
     if (!s) s = orr_messages_take_failure(cl->value);
     if (!r) r = failed;
     return s ? s : r;
+}
+
+int orr_wait_for_all(struct orr_comm *c)
+{
+    return wait_for_all(c, ALL_CONTEXTS);
 }
 
 /* ---- public ---- */
@@ -77,8 +95,15 @@ int starpu_mpi_wait_for_all(MPI_Comm comm)
     return c ? orr_wait_for_all(c) : status;
 }
 
+/* Messages belong to no context: all are waited for. */
 int starpu_mpi_wait_for_all_in_ctx(MPI_Comm comm, unsigned sched_ctx)
 {
-    (void)sched_ctx; /* messages belong to no context: waits for more than it must */
-    return starpu_mpi_wait_for_all(comm);
+    static const char fn[] = "starpu_mpi_wait_for_all_in_ctx";
+    int status;
+    struct orr_comm *c = comm_to_wait(comm, fn, &status);
+    if (!c) return status;
+    if (sched_ctx < STARPU_NMAX_SCHED_CTXS && starpu_sched_ctx_get_worker_collection(sched_ctx))
+        return wait_for_all(c, sched_ctx);
+    orr_error("%s: there is no scheduling context %u", fn, sched_ctx);
+    return -EINVAL;
 }

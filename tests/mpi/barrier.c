@@ -137,6 +137,45 @@ static void where_it_cannot(void)
     fact(starpu_task_submit(task) == 0 && status == -EDEADLK, "a task is refused a barrier");
 }
 
+static struct starpu_task *task_in(unsigned context, struct starpu_codelet *cl)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = cl;
+    task->sched_ctx = context;
+    return task;
+}
+
+static void slow_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(20000);
+    atomic_fetch_add(&ran, 1);
+}
+static struct starpu_codelet slow_cl = { .cpu_funcs = { slow_func }, .name = "slow" };
+
+static void in_contexts(void)
+{
+    int worker = 0;
+    unsigned context = starpu_sched_ctx_create(&worker, 1, "inner", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    struct starpu_task *first = task_in(0, &count_cl), *second = task_in(0, &count_cl);
+    starpu_task_declare_deps_array(second, 1, &first);
+    atomic_store(&ran, 0);
+    int failed = starpu_task_submit(second); /* it waits for one that is not submitted yet */
+    failed |= starpu_task_submit(task_in(context, &count_cl));
+    failed |= starpu_mpi_wait_for_all_in_ctx(MPI_COMM_WORLD, context);
+    fact(!failed && atomic_load(&ran) == 1, "waiting in a context waits for its tasks, and for no others");
+    failed |= starpu_task_submit(first);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(!failed && atomic_load(&ran) == 3, "waiting for all waits for the others as well");
+    starpu_sched_ctx_set_context(&context);
+    failed |= starpu_task_submit(task_in(0, &slow_cl));
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(!failed && atomic_load(&ran) == 4, "also on a thread that has set a context");
+    fact(starpu_sched_ctx_get_context() == context, "which it still has then");
+    starpu_sched_ctx_set_context(NULL);
+    starpu_sched_ctx_delete(context);
+    fact(starpu_mpi_wait_for_all_in_ctx(MPI_COMM_WORLD, 99) == -EINVAL, "nobody waits in context 99");
+}
+
 int main(int argc, char **argv)
 {
     setenv("STARPU_SILENT", "1", 0);
@@ -147,5 +186,6 @@ int main(int argc, char **argv)
     beside_wait_for_all();
     some_ranks();
     where_it_cannot();
+    in_contexts();
     return mpi_finish();
 }
