@@ -36,7 +36,7 @@
 #include "core/task/prefetch.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "sched/dm.h"
 #include "sched/pool.h"
 #include "sched/watchman.h"
@@ -408,7 +408,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))
         orr_task_prefetch(p, s->kind->node, p->priority, false);
-    orr_profile_placed(d->ctx, t, s->worker);
+    orr_tell_placed(t, s->worker);
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
     orr_watchman_wanted(&d->watchman);

@@ -9,7 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "sched/draw.h"
 #include "sched/pool.h"
 #include "sched/watchman.h"
@@ -85,7 +85,7 @@ static void push(void *instance, struct orr_task *t)
         return;
     }
     w = orr_awake_beside(w, stands_in, &(struct drawn){ d, t, w });
-    orr_profile_placed(d->ctx, t, w);
+    orr_tell_placed(t, w);
     orr_worker_push_local(w, t, t->priority > 0);
     orr_watchman_wanted(&d->watchman);
 }

@@ -11,7 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/topo/topo.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "sched/pool.h"
 
 struct stealing {
@@ -104,7 +104,7 @@ static void push(void *instance, struct orr_task *t)
         return;
     }
     unsigned to = choose_queue(s);
-    orr_profile_placed(s->ctx, t, &orr_workers[to]);
+    orr_tell_placed(t, &orr_workers[to]);
     orr_queue_push(&s->queue[to], t);
     orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
 }

@@ -21,6 +21,7 @@ static pthread_mutex_t table_lock =
     PTHREAD_MUTEX_INITIALIZER; /* "table": protects changes; outside the registry */
 static _Atomic(struct orr_observer *) observers[PLACES];
 static _Atomic uint32_t wanting[ORR_EVENT_KINDS]; /* bit: the observer at that place wants it */
+static _Atomic uint32_t nesting;                  /* bit: it is told of what it causes, too [lock: table] */
 static uint32_t taken;                            /* [lock: table] bit: place */
 
 /* In which observers a thread is: a bit for each. [own, read by who removes one] */
@@ -57,9 +58,9 @@ void orr_event_tell(enum orr_event_kind kind, const void *subject, uint64_t a, u
     struct orr_thread *self = orr_self();
     struct orr_seen e = { kind, subject, a, b, c };
     _Atomic uint32_t *observing = observing_of(self);
-    uint32_t outer = orr_load_relaxed(observing); /* not told of what they cause */
+    uint32_t outer = orr_load_relaxed(observing), skipped = outer & ~orr_load_relaxed(&nesting);
     orr_callback_begin();
-    for (uint32_t left = orr_load_relaxed(&wanting[kind]) & ~outer; left; left &= left - 1) {
+    for (uint32_t left = orr_load_relaxed(&wanting[kind]) & ~skipped; left; left &= left - 1) {
         int place = __builtin_ctz(left);
         uint32_t bit = UINT32_C(1) << place;
         orr_store_seq(observing, outer | bit); /* pairs with anyone_inside */
@@ -103,7 +104,9 @@ int orr_observer_add(struct orr_observer *o)
     pthread_mutex_lock(&table_lock);
     int place = free_place_locked();
     if (place >= 0) {
-        taken |= UINT32_C(1) << place;
+        uint32_t bit = UINT32_C(1) << place, nests = orr_load_relaxed(&nesting);
+        taken |= bit;
+        orr_store_relaxed(&nesting, o->nests ? nests | bit : nests & ~bit);
         o->place = place + 1;
         orr_store_release(&observers[place], o);
         want_locked(place, o->kinds);
@@ -116,7 +119,7 @@ void orr_observer_want(struct orr_observer *o, uint64_t kinds)
 {
     pthread_mutex_lock(&table_lock);
     o->kinds = kinds;
-    if (o->place) want_locked(o->place - 1, kinds);
+    if (o->place > 0) want_locked(o->place - 1, kinds);
     pthread_mutex_unlock(&table_lock);
 }
 

@@ -78,13 +78,14 @@ struct orr_seen {
 };
 
 /* What it does must not block, and neither must what it calls; of what it causes itself, on its thread, it is
- * not told. Observers are called in the order in which they were added. */
+ * not told, unless it nests. Observers are called in the order in which they were added. */
 struct orr_observer {
     const char *name;
     void (*see)(struct orr_observer *o, const struct orr_seen *e);
     /* Of those in core/run/observers.def: when the runtime starts, and at its end. NULL: nothing. */
     void (*start)(struct orr_observer *o);
     void (*stop)(struct orr_observer *o);
+    bool nests;     /* it is told of what it causes, too */
     uint64_t kinds; /* that it wants; before it is added, then by orr_observer_want [lock: table] */
     int place;      /* [lock: table] 1 + where it is in the table; negative: where it was; 0: it never was */
 };

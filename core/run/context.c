@@ -12,15 +12,15 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/run/collection.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/sched_lib.h"
-#include "core/task/graph.h"
 #include "core/worker/combined.h"
 #include "core/worker/group.h"
 #include "core/worker/member.h"
-#include "core/worker/profile.h"
+#include "core/worker/hooked.h"
 #include "core/worker/tally.h"
 #include "core/worker/worker.h"
 
@@ -219,11 +219,11 @@ int orr_ctx_open_with(unsigned id, const struct orr_ctx_settings *s)
         return r;
     }
     if (ctx->policy_init) ctx->policy_init(id);
-    orr_profile_consider(ctx);
+    orr_hooked_open(ctx);
     orr_store_seq(&ctx->open, true);
     orr_policies_listen();
-    orr_graph_want(0);
-    orr_profile_listen();
+    orr_hooked_consider();
+    ORR_EVENT(CONTEXT_OPENED, ctx, id, 0, 0);
     return 0;
 }
 
@@ -262,7 +262,8 @@ void orr_ctx_close(unsigned id)
     drop_raw(ctx);
     orr_store_release(&ctx->in_use, false);
     orr_policies_listen();
-    orr_profile_listen();
+    orr_hooked_consider();
+    ORR_EVENT(CONTEXT_CLOSED, ctx, id, 0, 0);
 }
 
 /* ---- priorities: settings of a policy, made by its init function ---- */

@@ -23,20 +23,18 @@
 #include "core/run/context.h"
 #include "core/run/deadlock.h"
 #include "core/run/sched_ctx.h"
+#include "core/run/observers.h"
 #include "core/run/sched_lib.h"
 #include "core/run/watchdog.h"
-#include "core/task/graph.h"
 #include "core/task/redux.h"
 #include "core/task/task.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
 #include "core/worker/convert.h"
 #include "core/worker/combined.h"
-#include "core/worker/counters.h"
 #include "core/worker/crash.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
 #include "core/worker/wait.h"
 #include "core/worker/worker.h"
 
@@ -180,7 +178,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_codelets_init();
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
-    orr_profile_init();
+    orr_observers_start();
     if (orr_node_count > 1) orr_progress_register(transfers_progress);
     void (*policy_ready)(unsigned) =
         conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
@@ -194,6 +192,7 @@ undo_context:
     orr_crash_stop();
     orr_progress_unregister(transfers_progress);
     orr_ctx_close(0);
+    orr_observers_stop();
 undo_lib:
     orr_sched_lib_close();
 undo_perf:
@@ -258,15 +257,13 @@ static void bring_down(void)
     orr_watchdog_stop();
     orr_workers_stop();
     orr_crash_stop();
-    orr_profile_fini();
-    orr_counters_fini();
     orr_progress_unregister(transfers_progress);
     for (unsigned id = STARPU_NMAX_SCHED_CTXS; id-- > 0;) orr_ctx_close(id);
     orr_sched_ctx_fini();
-    orr_graph_fini();
     orr_sched_lib_close();
     orr_perf_fini();
     orr_tags_fini();
+    orr_observers_stop();
     orr_transfers_fini();
     orr_data_retired_free();
     orr_workers_teardown();

@@ -6,3 +6,4 @@ liborrery_la_SOURCES += core/run/deadlock.c core/run/deadlock.h core/run/strange
 liborrery_la_SOURCES += core/run/starving.c core/run/starving.h
 liborrery_la_SOURCES += core/run/parallel_worker.c
 liborrery_la_SOURCES += core/run/joblist.c
+liborrery_la_SOURCES += core/run/observers.c core/run/observers.h core/run/observers.def

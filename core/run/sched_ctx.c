@@ -17,7 +17,7 @@
 #include "core/base/thread.h"
 #include "core/run/context.h"
 #include "core/run/sched_ctx.h"
-#include "core/worker/counters.h"
+#include "core/base/event.h"
 #include "core/worker/group.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
@@ -516,7 +516,7 @@ void starpu_sched_ctx_delete(unsigned sched_ctx_id)
     if (orr_tally_outstanding(sched_ctx_id) > 0) lend_workers(ctx);
     orr_tally_wait(ctx, 0);
     orr_tally_wait_unused(sched_ctx_id);
-    orr_counters_deleted(ctx);
+    ORR_EVENT(CONTEXT_DELETED, ctx, ctx->id, 0, 0);
     pthread_mutex_lock(&moves);
     begin_locked(&all);
     hand_over_locked(ctx, &all);

@@ -7,10 +7,10 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/task/deps.h"
-#include "core/task/graph.h"
 #include "core/task/redux.h"
 #include "core/task/tag.h"
 #include "core/task/task.h"
@@ -43,6 +43,7 @@ _Atomic uint32_t orr_tasks_failed[STARPU_NMAX_SCHED_CTXS];
 void orr_task_fail(struct orr_task *t, int status)
 {
     t->flags |= ORR_TF_FAILED;
+    ORR_EVENT(TASK_FAILED, t, status, t->id, 0);
     if (t->rare) t->rare->status = status;
     orr_add_seq(&orr_tasks_failed[t->sched_ctx], 1u);
 }
@@ -92,11 +93,14 @@ static struct orr_tag *release(struct orr_task *t)
 {
     struct orr_task_rare *r = t->rare;
     bool keep = r && r->persistent;
-    if (orr_unlikely(t->node != NULL)) orr_graph_ended(t, keep);
+    ORR_EVENT(TASK_COMPLETED, t, keep, t->id, 0);
     if (orr_unlikely(r && r->tag)) orr_tag_ending(t); /* a task that gets its data next may remove its tag */
     if (t->naccesses) release_accesses(t);
-    struct orr_edge *kept = orr_edges_close(&t->successors, keep);
-    if (orr_unlikely(orr_load_seq(&orr_graph.late) > 0)) orr_graph_late_ended(t, keep);
+    struct orr_edge *taken = orr_edges_take(&t->successors), *kept = NULL;
+    if (orr_unlikely(taken != NULL)) {
+        kept = orr_edges_serve(taken, keep);
+        ORR_EVENT(TASK_SERVED, t, keep, 0, 0); /* who hung an edge says so before */
+    }
     if (orr_unlikely(keep)) r->kept_edges = kept;
     return orr_unlikely(r && r->tag) ? orr_tag_done(t) : NULL;
 }
@@ -170,14 +174,6 @@ bool orr_task_take(struct orr_task *t)
     return true;
 }
 
-/* Notes, where t's times are recorded, when its callback begins, or ends. */
-static void stamp_callback(struct orr_task *t, bool begins)
-{
-    struct starpu_profiling_task_info *info = t->pub->profiling_info;
-    if (orr_unlikely(info != NULL))
-        clock_gettime(CLOCK_MONOTONIC, begins ? &info->callback_start_time : &info->callback_end_time);
-}
-
 /* Calls back for t, which is the program's. */
 static void end_and_call_back(struct orr_task *t, void (*callback)(void *), void *arg)
 {
@@ -185,12 +181,12 @@ static void end_and_call_back(struct orr_task *t, void (*callback)(void *), void
     struct calling c;
     t->pub->status = STARPU_TASK_FINISHED;
     if (orr_unlikely(t->pub->bundle != NULL)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
-    stamp_callback(t, true);
+    ORR_EVENT(CALLBACK_STARTED, t, t->id, 0, 0);
     calling_begin(&c, t);
     orr_call_back(t, callback, arg);
     orr_spin_lock(&l->lock);
     if (c.task) {
-        stamp_callback(t, false);
+        ORR_EVENT(CALLBACK_ENDED, t, t->id, 0, 0);
         calling_remove_locked(&c);
     }
     orr_spin_unlock(&l->lock);
@@ -239,9 +235,9 @@ void orr_task_complete(struct orr_task *t)
         end_and_call_back(t, callback, pub->callback_arg);
     } else {
         if (orr_unlikely(callback != NULL)) {
-            stamp_callback(t, true);
+            ORR_EVENT(CALLBACK_STARTED, t, t->id, 0, 0);
             orr_call_back(t, callback, pub->callback_arg);
-            stamp_callback(t, false);
+            ORR_EVENT(CALLBACK_ENDED, t, t->id, 0, 0);
         }
         if (orr_unlikely(t->rare && t->rare->internal_done)) t->rare->internal_done(t, t->rare->internal_arg);
         end(t);

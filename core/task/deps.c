@@ -11,8 +11,8 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
-#include "core/task/graph.h"
 
 struct orr_edge *orr_edge_create(void *waiter, void (*fire)(struct orr_edge *))
 {
@@ -151,11 +151,6 @@ struct orr_edge *orr_edges_serve(struct orr_edge *taken, bool keep)
     return kept;
 }
 
-struct orr_edge *orr_edges_close(_Atomic(struct orr_edge *) *list, bool keep)
-{
-    return orr_edges_serve(orr_edges_take(list), keep);
-}
-
 void orr_edges_drop(struct orr_edge *e, bool never_ran)
 {
     for (struct orr_edge *next; e && e != ORR_EDGES_CLOSED; e = next) {
@@ -215,7 +210,7 @@ static int declare_one(struct orr_task *t, struct orr_task_rare *r, struct orr_t
 {
     struct orr_edge *e = orr_edge_create(t, orr_edge_fire_task);
     if (!e) return -ENOMEM;
-    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_declared(t, p);
+    ORR_EVENT(TASK_DECLARED, t, (uintptr_t)p, 0, 0);
     t->flags |= ORR_TF_EXPLICIT;
     orr_add_acq_rel(&t->pending, 1);
     if (orr_edge_hang(&p->successors, e)) {
@@ -226,8 +221,7 @@ static int declare_one(struct orr_task *t, struct orr_task_rare *r, struct orr_t
     }
     orr_sub_acq_rel(&t->pending, 1); /* ended before: nothing to wait for, now or later */
     orr_edge_disown(e);
-    if (orr_unlikely(orr_load_seq(&orr_graph.late)))
-        orr_graph_late_ended(p, false); /* it has ended meanwhile, and did not see its node */
+    ORR_EVENT(TASK_DECLARED_LATE, p, 0, 0, 0);
     return 0;
 }
 

@@ -29,10 +29,9 @@ bool orr_edge_hang(_Atomic(struct orr_edge *) *list, struct orr_edge *e);
 /* The waiter gives e up: when this returns, e does not touch it any more. */
 void orr_edge_disown(struct orr_edge *e);
 
-/* Closes the list and serves everybody on it. keep: edges are returned for the next round, else let go. */
-struct orr_edge *orr_edges_close(_Atomic(struct orr_edge *) *list, bool keep);
-/* The same in two steps, for those who close under a lock: what was taken is served without it. */
+/* Closes the list; returns who is on it, to be served, NULL: nobody. */
 struct orr_edge *orr_edges_take(_Atomic(struct orr_edge *) *list);
+/* Serves those taken. keep: edges are returned for the next round, else let go. */
 struct orr_edge *orr_edges_serve(struct orr_edge *taken, bool keep);
 /* The owner of the list is freed. Tasks that wait for its next round wait no longer; those that wait for an
  * owner that never ran (never_ran) go on waiting. */

@@ -231,7 +231,7 @@ proctype declarer(byte g; byte ndeps)
     gone[g] = true
 }
 
-/* orr_edges_close, and commit of the next round; then orr_task_free */
+/* orr_edges_take and orr_edges_serve, and commit of the next round; then orr_task_free */
 proctype prerequisite(byte p)
 {
     byte e, after, reverse, kept, round;

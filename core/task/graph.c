@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* graph.c: see graph.h.
+/* graph.c: see graph.h; an observer while a policy wants a graph, and as long as there are nodes.
  * Threads: any. Owns: nodes, edges, who used each datum last; all under one lock. Not here: policies that
  * use it (sched/graph_test.c).
  *
@@ -27,9 +27,11 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/slab.h"
 #include "core/base/thread.h"
+#include "core/task/tag.h"
 
 #define uthash_nonfatal_oom(element) (oom = true)
 #include <uthash.h>
@@ -96,12 +98,22 @@ static struct late *late;
 static unsigned dormant; /* nodes of tasks that are not submitted */
 static _Atomic unsigned live;
 static int wanted;      /* by policies of ours */
+static bool recorded;   /* there may be nodes: their ends are to be seen */
 static bool incomplete; /* somebody was told */
 static _Atomic uint64_t version;
 static uint64_t seen_last;
 
-struct orr_graph orr_graph;
+/* Which tasks are recorded: none; those that data, tags or declarations connect with others, or may; all. */
+enum { RECORD_NONE, RECORD_CONNECTED, RECORD_ALL };
+
+/* What is read without the lock, apart from what changes with each task. */
+static struct {
+    ORR_ALIGNED_LINE _Atomic uint32_t recording; /* as above */
+    _Atomic uint32_t late;                       /* tasks that got a node after they were submitted */
+} shared;
 int _starpu_graph_record;
+
+extern struct orr_observer orr_graph_observer;
 
 /* Sections are short, but for those that look at the whole graph:
  * a thread that finds the lock taken spins a little before it sleeps. */
@@ -119,28 +131,27 @@ static void unlock_graph(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Called with the lock held. The program may have set its variable. */
+static void choose_locked(void)
+{
+    static const uint64_t begins = ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_DECLARED) |
+                                   ORR_EVENT_BIT(TAG_DECLARED) | ORR_EVENT_BIT(TAG_BOUND),
+                          ends = ORR_EVENT_BIT(TASK_COMPLETED) | ORR_EVENT_BIT(TASK_SERVED) |
+                                 ORR_EVENT_BIT(TASK_FREED) | ORR_EVENT_BIT(TASK_DECLARED_LATE) |
+                                 ORR_EVENT_BIT(TAG_FREED);
+    uint32_t recording = _starpu_graph_record ? RECORD_ALL : wanted > 0 ? RECORD_CONNECTED : RECORD_NONE;
+    recorded |= recording != RECORD_NONE;
+    orr_store_release(&shared.recording, recording);
+    orr_observer_want(&orr_graph_observer, ORR_EVENT_BIT(CONTEXT_OPENED) | (recording  ? begins | ends
+                                                                            : recorded ? ends
+                                                                                       : 0));
+}
+
 void orr_graph_want(int change)
 {
     lock_graph();
     wanted += change;
-    orr_store_release(&orr_graph.recording, _starpu_graph_record ? ORR_GRAPH_ALL
-                                            : wanted > 0         ? ORR_GRAPH_CONNECTED
-                                                                 : ORR_GRAPH_OFF);
-    unlock_graph();
-}
-
-void orr_graph_fini(void)
-{
-    lock_graph();
-    wanted = 0;
-    _starpu_graph_record = 0;
-    incomplete = false;
-    if (all_nodes.count == 0) {
-        orr_free(all_nodes.at);
-        all_nodes.at = NULL;
-        all_nodes.room = 0;
-    }
-    orr_store_release(&orr_graph.recording, (uint32_t)ORR_GRAPH_OFF);
+    choose_locked();
     unlock_graph();
 }
 
@@ -452,7 +463,7 @@ static struct orr_graph_node *late_add_locked(struct orr_task *t)
         return NULL;
     }
     wake_locked(n);
-    orr_add_seq(&orr_graph.late, 1u); /* pairs with the load in release(), complete.c */
+    orr_add_seq(&shared.late, 1u); /* pairs with the loads in see */
     return n;
 }
 
@@ -464,11 +475,11 @@ static struct orr_graph_node *late_take_locked(struct orr_task *t)
     if (!l) return NULL;
     HASH_DEL(late, l);
     orr_free(l);
-    orr_sub_seq(&orr_graph.late, 1u);
+    orr_sub_seq(&shared.late, 1u);
     return n;
 }
 
-void orr_graph_late_ended(struct orr_task *t, bool again)
+static void late_ended(struct orr_task *t, bool again)
 {
     lock_graph();
     struct orr_graph_node *n = late_take_locked(t);
@@ -518,10 +529,9 @@ static void use_data_locked(struct orr_graph_node *n, struct orr_task *t)
             use_datum_locked(n, STARPU_TASK_GET_HANDLE(t->pub, a[i].index), a[i].group);
 }
 
-void orr_graph_submitted(struct orr_task *t)
+static void submitted(struct orr_task *t)
 {
-    if (!t->node && t->naccesses == 0 && orr_load_relaxed(&orr_graph.recording) == ORR_GRAPH_CONNECTED)
-        return;
+    if (!t->node && t->naccesses == 0 && orr_load_relaxed(&shared.recording) == RECORD_CONNECTED) return;
     struct orr_graph_node *new = t->node ? NULL : node_new(t->pub);
     lock_graph();
     if (!t->node) {
@@ -548,7 +558,7 @@ void orr_graph_expect_end(struct orr_task *t)
     orr_prefetch_write(orr_load_relaxed(&t->node->latest));
 }
 
-void orr_graph_ended(struct orr_task *t, bool again)
+static void ended(struct orr_task *t, bool again)
 {
     struct orr_graph_node *n = t->node;
     lock_graph();
@@ -563,7 +573,7 @@ void orr_graph_ended(struct orr_task *t, bool again)
     if (!again) node_recycle(n);
 }
 
-void orr_graph_declared(struct orr_task *t, struct orr_task *p)
+static void declared(struct orr_task *t, struct orr_task *p)
 {
     lock_graph();
     struct orr_graph_node *from = prerequisite_locked(p), *to = from ? waiter_locked(t) : NULL;
@@ -572,7 +582,7 @@ void orr_graph_declared(struct orr_task *t, struct orr_task *p)
     unlock_graph();
 }
 
-void orr_graph_free(struct orr_graph_node *n)
+static void node_free(struct orr_graph_node *n)
 {
     lock_graph();
     node_remove_locked(n);
@@ -582,14 +592,14 @@ void orr_graph_free(struct orr_graph_node *n)
 
 /* ---- tags ---- */
 
-static bool tag_nodes_locked(struct orr_graph_tag *tag)
+static bool tag_nodes_locked(struct orr_tag_nodes *tag)
 {
     if (!tag->before) tag->before = node_add_locked(node_new(NULL));
     if (!tag->after) tag->after = node_add_locked(node_new(NULL));
     return tag->before && tag->after;
 }
 
-void orr_graph_tag_declared(struct orr_graph_tag *tag, struct orr_graph_tag *waits_for)
+static void tag_declared(struct orr_tag_nodes *tag, struct orr_tag_nodes *waits_for)
 {
     lock_graph();
     if (tag_nodes_locked(tag) && tag_nodes_locked(waits_for))
@@ -598,7 +608,7 @@ void orr_graph_tag_declared(struct orr_graph_tag *tag, struct orr_graph_tag *wai
     unlock_graph();
 }
 
-void orr_graph_tag_bound(struct orr_graph_tag *tag, struct orr_task *t)
+static void tag_bound(struct orr_tag_nodes *tag, struct orr_task *t)
 {
     lock_graph();
     if (own_node_locked(t) && tag_nodes_locked(tag)) { /* it is being submitted */
@@ -608,7 +618,7 @@ void orr_graph_tag_bound(struct orr_graph_tag *tag, struct orr_task *t)
     unlock_graph();
 }
 
-void orr_graph_tag_free(struct orr_graph_tag *tag)
+static void tag_free(struct orr_tag_nodes *tag)
 {
     if (orr_likely(!tag->before && !tag->after)) return;
     struct orr_graph_node *gone[] = { tag->before, tag->after };
@@ -620,6 +630,68 @@ void orr_graph_tag_free(struct orr_graph_tag *tag)
     for (int i = 0; i < 2; i++)
         if (gone[i]) node_recycle(gone[i]);
 }
+
+/* ---- the observer ---- */
+
+/* A task got its node late, if at all, before another was hung on it: it is served, then, or declared late.
+ */
+static void see(struct orr_observer *o, const struct orr_seen *e)
+{
+    struct orr_task *t = (struct orr_task *)e->subject;
+    struct orr_tag_nodes *tag = (struct orr_tag_nodes *)e->subject;
+    (void)o;
+    switch (e->kind) {
+    case ORR_EVENT_TASK_SUBMITTED:
+        if (orr_load_relaxed(&shared.recording)) submitted(t);
+        break;
+    case ORR_EVENT_TASK_DECLARED: declared(t, (struct orr_task *)(uintptr_t)e->a); break;
+    case ORR_EVENT_TASK_DECLARED_LATE: /* it ended meanwhile, and did not see its node */
+        if (orr_load_seq(&shared.late)) late_ended(t, false);
+        break;
+    case ORR_EVENT_TASK_COMPLETED:
+        if (t->node) ended(t, e->a);
+        break;
+    case ORR_EVENT_TASK_SERVED:
+        if (orr_load_seq(&shared.late)) late_ended(t, e->a);
+        break;
+    case ORR_EVENT_TASK_FREED:
+        if (t->node) node_free(t->node);
+        break;
+    case ORR_EVENT_TAG_DECLARED: tag_declared(tag, (struct orr_tag_nodes *)(uintptr_t)e->a); break;
+    case ORR_EVENT_TAG_BOUND: tag_bound(tag, (struct orr_task *)(uintptr_t)e->a); break;
+    case ORR_EVENT_TAG_FREED: tag_free(tag); break;
+    case ORR_EVENT_CONTEXT_OPENED: orr_graph_want(0); break;
+    default: break;
+    }
+}
+
+static void start(struct orr_observer *o)
+{
+    (void)o;
+    orr_graph_want(0);
+}
+
+/* Recording ends with the runtime. Nodes of tasks that are the program's stay until these are freed. */
+static void stop(struct orr_observer *o)
+{
+    (void)o;
+    lock_graph();
+    wanted = 0;
+    _starpu_graph_record = 0;
+    incomplete = false;
+    if (all_nodes.count == 0) {
+        orr_free(all_nodes.at);
+        all_nodes.at = NULL;
+        all_nodes.room = 0;
+        recorded = false;
+    }
+    choose_locked();
+    unlock_graph();
+}
+
+struct orr_observer orr_graph_observer = {
+    .name = "graph of tasks", .see = see, .start = start, .stop = stop
+};
 
 /* ---- what policies compute ---- */
 
@@ -710,7 +782,7 @@ void _starpu_graph_foreach(void (*func)(void *data, struct _starpu_graph_node *n
 static struct orr_graph_node *node_of_ready(struct orr_task *t)
 {
     if (t->node) return t->node;
-    if (orr_likely(orr_load_seq(&orr_graph.late) == 0)) return NULL;
+    if (orr_likely(orr_load_seq(&shared.late) == 0)) return NULL;
     lock_graph();
     struct orr_graph_node *n = late_find_locked(t);
     unlock_graph();

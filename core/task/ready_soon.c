@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ready_soon.c: see ready_soon.h.
+/* ready_soon.c: telling a policy which tasks will be ready when the one that starts now has ended
+ * (starpu_task_notify_ready_soon_register); an observer.
  * Threads: registration by any; telling on workers. Owns: the registered function. Not here: what a task
- * should take (core/task/perf.c).
+ * should take (core/task/perf.c), dependencies (deps.h, core/data/access.h).
  *
  * A task is told of when what it still waits for is what t is about to release. Its countdown is compared
  * with the conditions that t holds: handles of which t is the only user and for which it stands first in the
  * queue, and explicit dependencies on t. Those tasks cannot go away meanwhile, for they wait for t. Tasks
  * without a body are passed through: what waits for them alone is told as well. So all who wait are gathered
  * first, in order, with a table of their places once there are many. */
-#include "core/task/ready_soon.h"
-
 #include <math.h>
 #include <starpu_scheduler.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/task/deps.h"
+#include "core/task/perf.h"
 
 enum { FEW = 32 };
 
 static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; leaf */
 static _Atomic(starpu_notify_ready_soon_func) notify;             /* publishes notify_data */
 static _Atomic(void *) notify_data;
-void (*orr_ready_soon_changed)(void);
+extern struct orr_observer orr_ready_soon_observer;
 
 void starpu_task_notify_ready_soon_register(starpu_notify_ready_soon_func f, void *data)
 {
@@ -32,14 +33,9 @@ void starpu_task_notify_ready_soon_register(starpu_notify_ready_soon_func f, voi
     if (f && before && before != f)
         orr_error("starpu_task_notify_ready_soon_register: there is one already; it is replaced");
     orr_store_relaxed(&notify_data, data);
-    orr_store_release(&notify, f); /* pairs with orr_ready_soon_tell */
+    orr_store_release(&notify, f); /* pairs with tell */
+    orr_observer_want(&orr_ready_soon_observer, f ? ORR_EVENT_BIT(TASK_STARTED) : 0);
     pthread_mutex_unlock(&register_lock);
-    if (orr_ready_soon_changed) orr_ready_soon_changed();
-}
-
-bool orr_ready_soon_wanted(void)
-{
-    return orr_load_acquire(&notify) != NULL;
 }
 
 /* ---- who waits ---- */
@@ -159,7 +155,9 @@ static bool pass_through(struct waiting *all)
     return more;
 }
 
-void orr_ready_soon_tell(struct orr_task *t, double us)
+/* t's body starts now and should take so many us (NaN: nobody knows, nothing is told): calls the function for
+ * each task that waits for t alone. */
+static void tell(struct orr_task *t, double us)
 {
     starpu_notify_ready_soon_func fn = orr_load_acquire(&notify);
     if (!fn || isnan(us)) return;
@@ -176,3 +174,13 @@ void orr_ready_soon_tell(struct orr_task *t, double us)
     orr_free(all.place);
     orr_free(all.list);
 }
+
+static void see(struct orr_observer *o, const struct orr_seen *e)
+{
+    struct orr_task *t = (struct orr_task *)e->subject;
+    struct starpu_perfmodel *m = t->pub->cl->model;
+    (void)o;
+    if (m) tell(t, orr_task_expected(t, m, (int)e->b, t->nimpl, (int)e->c));
+}
+
+struct orr_observer orr_ready_soon_observer = { .name = "tasks soon ready", .see = see };

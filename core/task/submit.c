@@ -14,6 +14,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/partition.h"
 #include "core/task/deps.h"
@@ -491,8 +492,7 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_pa
     bool planned = t->flags & ORR_TF_PLANNED;
     if (orr_unlikely(flags & ORR_TF_NO_QUEUE)) orr_edges_forget(t);
     if (orr_unlikely(pub->use_tag) && !planned && (r = orr_tag_bind(t)) != 0) return r;
-    void (*submitted)(struct orr_task *) = orr_load_acquire(&orr_task_hooks.submitted);
-    if (orr_unlikely(submitted != NULL)) submitted(t);
+    ORR_EVENT(TASK_SUBMITTED, t, t->id, t->sched_ctx, 0);
     return orr_unlikely(planned) ? begin_planned(t, u) : 0;
 }
 
@@ -645,11 +645,20 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     own->collect = collect;
 }
 
-static void announce_ready(struct orr_task *t)
+/* What has a body goes to its worker, policy or list next. */
+static __attribute__((cold)) void tell_ready(struct orr_task *t)
+{
+    ORR_EVENT(TASK_READY, t, t->id, t->sched_ctx, 0);
+    if (has_body(t)) ORR_EVENT(TASK_PUSHED, t, t->id, t->sched_ctx, 0);
+}
+
+static inline void announce_ready(struct orr_task *t)
 {
     struct starpu_task *pub = t->pub;
     orr_store_relaxed(&t->state, ORR_TASK_READY);
     pub->status = STARPU_TASK_READY;
+    if (orr_unlikely(orr_events_wanted(ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_PUSHED))))
+        tell_ready(t);
     if (orr_unlikely(pub->prologue_callback_func != NULL))
         orr_call_back(t, pub->prologue_callback_func, pub->prologue_callback_arg);
 }

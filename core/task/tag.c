@@ -22,9 +22,9 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/task/deps.h"
-#include "core/task/graph.h"
 
 #define uthash_nonfatal_oom(element) (oom = true)
 #include <uthash.h>
@@ -42,7 +42,7 @@ struct orr_tag {
     int waiting;                      /* threads in starpu_tag_wait, which keep it too [lock: tags] */
     bool removed;                     /* out of the table, not to be found again [lock: tags] */
     _Atomic uint32_t news;            /* futex: goes up when a waiting thread is to look again */
-    struct orr_graph_tag graph;
+    struct orr_tag_nodes nodes;
     UT_hash_handle hh;
 };
 
@@ -97,7 +97,7 @@ int orr_tag_bind(struct orr_task *t)
     g->task = t;
     g->under_way++;
     t->rare->tag = g;
-    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_tag_bound(&g->graph, t);
+    ORR_EVENT(TAG_BOUND, &g->nodes, (uintptr_t)t, 0, 0);
     if (g->outstanding) {
         t->flags |= ORR_TF_EXPLICIT;
         orr_add_acq_rel(&t->pending, g->outstanding);
@@ -115,7 +115,7 @@ static void dispose_locked(struct orr_tag *g)
         next = e->sibling;
         orr_edge_disown(e); /* it hangs on tags that are not reached, and may yet fire */
     }
-    orr_graph_tag_free(&g->graph);
+    ORR_EVENT(TAG_FREED, &g->nodes, 0, 0, 0);
     orr_free(g);
 }
 
@@ -241,7 +241,7 @@ static int declare_locked(starpu_tag_t id, starpu_tag_t dep)
         orr_edge_disown(e);
         return 0;
     }
-    if (orr_unlikely(orr_load_relaxed(&orr_graph.recording))) orr_graph_tag_declared(&g->graph, &d->graph);
+    ORR_EVENT(TAG_DECLARED, &g->nodes, (uintptr_t)&d->nodes, 0, 0);
     e->sibling = g->edges;
     g->edges = e;
     return 0;

@@ -6,6 +6,12 @@
 
 #include "core/task/task.h"
 
+/* A tag in the recorded graph of tasks (graph.c): what its task waits for, and what waits for it. Zero at
+ * first. [lock: graph] */
+struct orr_tag_nodes {
+    struct orr_graph_node *before, *after;
+};
+
 /* Called at submission of a task with use_tag: binds the task to its tag, and makes it wait for the tag's own
  * dependencies. 0 or -ENOMEM, -EINVAL (the tag has a task under way). */
 int orr_tag_bind(struct orr_task *t);

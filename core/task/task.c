@@ -9,10 +9,10 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/task/deps.h"
-#include "core/task/graph.h"
 
 enum { TASK_MAGIC = 42 };
 
@@ -194,7 +194,7 @@ static void free_private(struct orr_task *t)
         t->pub->dyn_interfaces = NULL;
     }
     if (orr_unlikely(t->rare)) free_rare(t->rare);
-    if (orr_unlikely(t->node)) orr_graph_free(t->node);
+    ORR_EVENT(TASK_FREED, t, t->id, 0, 0);
     if (orr_unlikely(t->pub->bundle)) starpu_task_bundle_remove(t->pub->bundle, t->pub);
     if (orr_unlikely(t->pub->profiling_info)) {
         orr_free(t->pub->profiling_info);

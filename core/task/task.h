@@ -33,6 +33,7 @@ enum { ORR_TASK_INLINE_ACCESSES = 3 };
 
 struct orr_job;
 struct orr_graph_node;
+enum { ORR_GRAPH_NODE_BYTES = 384, ORR_GRAPH_DATUM_BYTES = 48 }; /* blocks of the slabs of graph.c */
 struct orr_team;
 
 struct orr_edge; /* an explicit dependency: deps.h */
@@ -164,7 +165,7 @@ enum orr_task_flag {
     ORR_TF_HELD = 1 << 17,      /* its turn in the list has not come */
     ORR_TF_ENDED = 1 << 18,     /* put aside with tasks that are ready, but only to be completed */
     ORR_TF_PLANNED = 1 << 19,   /* some of its data is part of a partition plan */
-    ORR_TF_PLACED = 1 << 20,    /* it was told that a worker was chosen (core/worker/profile.h) */
+    ORR_TF_PLACED = 1 << 20,    /* it was told that a worker was chosen (core/worker/tell.h) */
     ORR_TF_UNCOUNTED = 1 << 21, /* its codelet does not count how often it runs where */
     ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
     ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
@@ -299,8 +300,6 @@ struct orr_task_hooks {
     void (*push)(struct orr_task *t);          /* a ready task goes to its worker or policy */
     bool (*may_keep)(struct orr_task *t);      /* the calling worker may run t next, past the policy */
     int (*check_runnable)(struct orr_task *t); /* 0, or -ENODEV: no worker can ever run it (said why) */
-    void (*_Atomic submitted)(
-        struct orr_task *t);           /* policies' submit hook, profiling; NULL when nobody listens */
     void (*completed_elsewhere)(void); /* a task was completed by a thread that is no worker at work */
     /* Tasks of contexts other than the main one, after they are counted by the thread: submitted; completed,
      * with what the task was. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bound.c: how fast the recorded tasks could have run at best on these workers, whatever the order and the
- * dependencies.
+ * dependencies. Submitted tasks are recorded by an observer.
  * Threads: any submits; one asks. Owns: the kinds of tasks recorded. Not here: what one task
  * takes (core/task/perf.c).
  *
@@ -9,16 +9,14 @@
  * architecture: maximise  sum over kinds of N[k] * min over a of t[k][a] x[a],   where sum of W[a] x[a] = 1
  * and x >= 0 and any such x gives a valid bound. The sum is concave: weight is moved between pairs of
  * architectures by ternary search until nothing is gained, which is exact for one or two architectures. */
-#include "core/worker/bound.h"
-
 #include <math.h>
 #include <starpu.h>
 #include <starpu_bound.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/perf/arch.h"
-#include "core/worker/profile.h"
 #include "core/worker/worker.h"
 
 enum { ARCHS_MAX = 16 };
@@ -32,7 +30,7 @@ struct kind {
     double us[ARCHS_MAX]; /* best implementation; INFINITY: cannot run there; NAN: not known */
 };
 
-_Atomic uint32_t orr_bound_recording;
+extern struct orr_observer orr_bound_observer;
 static pthread_mutex_t kinds_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
 static struct kind *kinds;
@@ -99,9 +97,12 @@ static struct kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
     return k;
 }
 
-void orr_bound_record(struct orr_task *t)
+static void see(struct orr_observer *o, const struct orr_seen *e)
 {
+    struct orr_task *t = (struct orr_task *)e->subject;
     struct starpu_task *p = t->pub;
+    (void)o;
+    if (!p->cl) return;
     uint32_t footprint = starpu_task_footprint(p->cl->model, p, NULL, 0);
     pthread_mutex_lock(&kinds_lock);
     struct kind *k = kind_of(p->cl, footprint);
@@ -120,15 +121,20 @@ void starpu_bound_start(int deps, int prio)
     forget();
     find_archs();
     pthread_mutex_unlock(&kinds_lock);
-    orr_store_release(&orr_bound_recording, 1u);
-    orr_profile_listen();
+    orr_observer_want(&orr_bound_observer, ORR_EVENT_BIT(TASK_SUBMITTED));
 }
 
 void starpu_bound_stop(void)
 {
-    orr_store_release(&orr_bound_recording, 0u);
-    orr_profile_listen();
+    orr_observer_want(&orr_bound_observer, 0);
 }
+
+static void stop(struct orr_observer *o)
+{
+    orr_observer_want(o, 0);
+}
+
+struct orr_observer orr_bound_observer = { .name = "bound", .see = see, .stop = stop };
 
 /* ---- the bound ---- */
 

@@ -51,7 +51,7 @@ struct orr_ctx {
     _Atomic unsigned nested_in; /* the context in which it was made; 0: the main one */
     _Atomic unsigned
         inheritor; /* the context that gets the workers at the end; none: STARPU_NMAX_SCHED_CTXS */
-    _Atomic bool sees_bodies, sees_submissions; /* its policy wants to (profile.c) */
+    _Atomic bool sees_bodies, sees_submissions; /* its policy wants to (hooked.c) */
     _Atomic(struct orr_raw_list *) raw; /* members as they were when last asked for (core/run/context.c) */
     int nsms;           /* multiprocessors of a GPU it is to use; 0: not said [const while open] */
     int sms_start;      /* the first of them */
@@ -60,7 +60,7 @@ struct orr_ctx {
     void (*policy_init)(unsigned id); /* NULL; called after the policy's own init */
     void (*close_callback)(unsigned id, void *arg);
     void *close_arg;
-    /* functions of a hypervisor that are told what happens here; NULL: none (counters.h) */
+    /* functions of a hypervisor that are told what happens here; NULL: none (counters.c) */
     _Atomic(const struct starpu_sched_ctx_performance_counters *) counters;
     _Atomic double sample_start_us; /* idle time before that is not told */
     orr_spin held_lock;             /* protects held; leaf */

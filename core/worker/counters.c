@@ -1,18 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* counters.c: see counters.h.
- * Threads: see there. Owns: whether a hypervisor exists. Not here: what a hypervisor makes of it. */
-#include "core/worker/counters.h"
-
+/* counters.c: what a context tells a hypervisor: the notices of starpu_sched_ctx_hypervisor.h; an observer.
+ * Threads: any; what is about a worker, on its thread. Owns: which contexts are listened to (fields of struct
+ * orr_ctx). Not here: the hypervisor, moving workers (member.h). */
 #include <starpu.h>
+#include <starpu_sched_ctx_hypervisor.h>
 
 #include "core/base/clock.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/task/perf.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
+#include "core/worker/worker.h"
 
-enum { TELL_IDLE_EVERY_NS = 1000000 };
+extern struct orr_observer orr_counters_observer;
 
 static _Atomic uint32_t hypervisor_exists;
+static double told_us[STARPU_NMAXWORKERS]; /* when it last said that it is idle; 0: it is not [own: worker] */
+
+static const struct starpu_sched_ctx_performance_counters *counters_of(struct orr_ctx *ctx)
+{
+    return orr_load_acquire(&ctx->counters); /* pairs with starpu_sched_ctx_set_perf_counters */
+}
+
+/* Contexts that are listened to have changed. */
+static void listen(void)
+{
+    static const uint64_t kinds =
+        ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_PLACED) | ORR_EVENT_BIT(TASK_STRANDED) |
+        ORR_EVENT_BIT(TASK_TAKEN) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(WORKER_IDLE) |
+        ORR_EVENT_BIT(WORKER_STILL_IDLE) | ORR_EVENT_BIT(WORKER_BUSY) | ORR_EVENT_BIT(WORKER_JOINED) |
+        ORR_EVENT_BIT(CONTEXT_DELETED) | ORR_EVENT_BIT(CONTEXT_CLOSED);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all */
+    bool any = false;
+    uint32_t idle = 0; /* bit: that context wants to know of idle workers */
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) {
+        const struct starpu_sched_ctx_performance_counters *c = counters_of(&orr_contexts[i]);
+        any |= c != NULL;
+        if (c && c->notify_idle_cycle) idle |= UINT32_C(1) << i;
+    }
+    orr_store_relaxed(&orr_tell_idle_contexts, idle);
+    orr_observer_want(&orr_counters_observer, any ? kinds : 0);
+    pthread_mutex_unlock(&lock);
+}
 
 /* ---- for hypervisors ---- */
 
@@ -24,7 +54,7 @@ void starpu_sched_ctx_set_perf_counters(unsigned sched_ctx_id, void *perf_counte
         return;
     }
     orr_store_release(&ctx->counters, perf_counters);
-    orr_profile_listen();
+    listen();
     orr_wake_each(ctx); /* workers that sleep already are to report it */
 }
 
@@ -48,18 +78,6 @@ void starpu_sched_ctx_update_start_resizing_sample(unsigned sched_ctx_id, double
         orr_store_relaxed(&ctx->sample_start_us, start_sample);
 }
 
-/* ---- for policies ---- */
-
-void starpu_sched_ctx_call_pushed_task_cb(int workerid, unsigned sched_ctx_id)
-{
-    struct orr_ctx *ctx = orr_ctx_get(sched_ctx_id);
-    if (!ctx || workerid < 0 || (unsigned)workerid >= orr_worker_count)
-        orr_error("starpu_sched_ctx_call_pushed_task_cb: there is no worker %d or no context %u", workerid,
-                  sched_ctx_id);
-    else
-        orr_counters_pushed(ctx, &orr_workers[workerid]);
-}
-
 /* ---- tasks ---- */
 
 static size_t data_bytes(const struct starpu_task *p)
@@ -70,28 +88,35 @@ static size_t data_bytes(const struct starpu_task *p)
     return bytes;
 }
 
-void orr_counters_submitted(struct orr_ctx *ctx, struct orr_task *t)
+static void task_submitted(struct orr_ctx *ctx, struct orr_task *t)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
     if (!c || !c->notify_submitted_job || (t->flags & ORR_TF_INTERNAL)) return;
     c->notify_submitted_job(t->pub, orr_task_data_footprint(t), data_bytes(t->pub));
 }
 
-void orr_counters_empty(struct orr_ctx *ctx, struct orr_task *t)
+static void task_stranded(struct orr_ctx *ctx, struct orr_task *t)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
     if (c && c->notify_empty_ctx) c->notify_empty_ctx(ctx->id, t->pub);
 }
 
-void orr_counters_begin(struct orr_ctx *ctx, struct orr_worker *w)
+/* A ready task goes to the queue of a worker. */
+static void task_placed(struct orr_ctx *ctx, unsigned worker)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
-    if (c && c->notify_poped_task) c->notify_poped_task(ctx->id, w->id);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
+    if (c && c->notify_pushed_task) c->notify_pushed_task(ctx->id, (int)worker);
 }
 
-void orr_counters_end(struct orr_ctx *ctx, struct orr_task *t)
+static void task_taken(struct orr_ctx *ctx, unsigned worker)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
+    if (c && c->notify_poped_task) c->notify_poped_task(ctx->id, (int)worker);
+}
+
+static void task_ended(struct orr_ctx *ctx, struct orr_task *t)
+{
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
     struct starpu_task *p = t->pub;
     if (!c || !c->notify_post_exec_task || (t->flags & ORR_TF_INTERNAL)) return;
     c->notify_post_exec_task(p, data_bytes(p), orr_task_data_footprint(t), p->hypervisor_tag, p->flops);
@@ -99,61 +124,87 @@ void orr_counters_end(struct orr_ctx *ctx, struct orr_task *t)
 
 /* ---- idle workers ---- */
 
-static bool is_told(struct orr_ctx *ctx)
-{
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
-    return c && c->notify_idle_cycle;
-}
-
-int64_t orr_counters_period_ns(const struct orr_worker *w)
-{
-    for (uint32_t in = orr_load_relaxed(&w->in); in; in &= in - 1)
-        if (is_told(&orr_contexts[__builtin_ctz(in)])) return TELL_IDLE_EVERY_NS;
-    return -1;
-}
-
 static void tell(struct orr_ctx *ctx, const struct orr_worker *w, double from_us, double until_us)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
     double start = orr_load_relaxed(&ctx->sample_start_us);
     if (from_us < start) from_us = start;
     if (c && c->notify_idle_cycle && until_us > from_us)
         c->notify_idle_cycle(ctx->id, w->id, until_us - from_us);
 }
 
-void orr_counters_idle_begin(struct orr_worker *w)
+static void idle_begin(struct orr_worker *w)
 {
-    w->idle_told_us = orr_counters_period_ns(w) < 0 ? 0 : (double)orr_clock_ns() * 1e-3;
+    told_us[w->id] = orr_tell_idle_period_ns(w) < 0 ? 0 : (double)orr_clock_ns() * 1e-3;
 }
 
-void orr_counters_idle(struct orr_worker *w)
+/* Says how long w has been idle since it became so, or since the last call. */
+static void still_idle(struct orr_worker *w)
 {
-    double now = (double)orr_clock_ns() * 1e-3, before = w->idle_told_us > 0 ? w->idle_told_us : now;
-    w->idle_told_us = now;
+    double now = (double)orr_clock_ns() * 1e-3, before = told_us[w->id] > 0 ? told_us[w->id] : now;
+    told_us[w->id] = now;
     for (uint32_t in = orr_load_relaxed(&w->in); in; in &= in - 1)
         tell(&orr_contexts[__builtin_ctz(in)], w, before, now);
 }
 
-void orr_counters_idle_end(struct orr_worker *w)
+static void idle_end(struct orr_worker *w)
 {
-    if (orr_unlikely(w->idle_told_us > 0)) orr_counters_idle(w);
-    w->idle_told_us = 0;
+    if (told_us[w->id] > 0) still_idle(w);
+    told_us[w->id] = 0;
 }
 
 /* ---- contexts ---- */
 
-void orr_counters_joined(struct orr_ctx *ctx, struct orr_worker *w)
+static void joined(struct orr_ctx *ctx, const struct orr_worker *w)
 {
-    if (is_told(ctx)) orr_counters_of(ctx)->notify_idle_cycle(ctx->id, w->id, 0);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
+    if (c && c->notify_idle_cycle) c->notify_idle_cycle(ctx->id, w->id, 0);
 }
 
-void orr_counters_deleted(struct orr_ctx *ctx)
+/* Everything is over there. */
+static void deleted(struct orr_ctx *ctx)
 {
-    const struct starpu_sched_ctx_performance_counters *c = orr_counters_of(ctx);
+    const struct starpu_sched_ctx_performance_counters *c = counters_of(ctx);
     if (c && c->notify_delete_context) c->notify_delete_context(ctx->id);
 }
 
-void orr_counters_fini(void)
+/* ---- the observer ---- */
+
+static void see(struct orr_observer *o, const struct orr_seen *e)
 {
+    struct orr_task *t = (struct orr_task *)e->subject;
+    struct orr_worker *w = (struct orr_worker *)e->subject;
+    (void)o;
+    switch (e->kind) {
+    case ORR_EVENT_TASK_SUBMITTED:
+        if (t->pub->cl) task_submitted(&orr_contexts[t->sched_ctx], t);
+        break;
+    case ORR_EVENT_TASK_PLACED:
+        if ((int)e->a >= 0) task_placed(&orr_contexts[e->b], (unsigned)e->a);
+        break;
+    case ORR_EVENT_TASK_STRANDED: task_stranded(&orr_contexts[t->sched_ctx], t); break;
+    case ORR_EVENT_TASK_TAKEN: task_taken(&orr_contexts[t->sched_ctx], (unsigned)e->a); break;
+    case ORR_EVENT_TASK_ENDED: task_ended(&orr_contexts[t->sched_ctx], t); break;
+    case ORR_EVENT_WORKER_IDLE:
+        if (!e->b) idle_begin(w);
+        break;
+    case ORR_EVENT_WORKER_STILL_IDLE: still_idle(w); break;
+    case ORR_EVENT_WORKER_BUSY:
+        if (!e->b) idle_end(w);
+        break;
+    case ORR_EVENT_WORKER_JOINED: joined(&orr_contexts[e->b], w); break;
+    case ORR_EVENT_CONTEXT_DELETED: deleted((struct orr_ctx *)e->subject); break;
+    case ORR_EVENT_CONTEXT_CLOSED: listen(); break;
+    default: break;
+    }
+}
+
+static void stop(struct orr_observer *o)
+{
+    orr_observer_want(o, 0);
     orr_store_release(&hypervisor_exists, 0u);
 }
+
+struct orr_observer orr_counters_observer = {
+    .name = "counters for hypervisors", .see = see, .nests = true, .stop = stop
+};

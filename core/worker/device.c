@@ -24,7 +24,7 @@
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "core/worker/wait.h"
 
 enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
@@ -96,7 +96,7 @@ static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
     p->waiting = NULL;
     if (t) return t;
     t = orr_worker_next(w);
-    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(w, t);
+    if (t) orr_tell_popped(t, w);
     return t;
 }
 
@@ -123,7 +123,7 @@ static void attend(struct pipeline *p, struct orr_worker *w)
 static void hand_on(struct pipeline *p, struct orr_worker *w)
 {
     for (struct orr_task *t; !is_called(w) && (t = next_task(p, w)) != NULL;) {
-        if (orr_worker_observes(w, t)) orr_worker_gave_up(w, t, false);
+        if (orr_worker_observes(t)) orr_worker_gave_up(w, t, false);
         orr_task_did_not_run(w, t, ORR_DEVICE_OUT, -ENODEV);
     }
 }
@@ -205,7 +205,7 @@ static void submit_next(struct pipeline *p, struct orr_worker *w)
     orr_worker_begin(w, t);
     orr_worker_will_run(w, t->pub->cl);
     self->current = t;
-    s->observed = orr_worker_observes(w, t);
+    s->observed = orr_worker_observes(t);
     if (s->observed) orr_worker_popped(w, t);
     s->kernel = (struct orr_kernel){ .us = 0 };
     s->trouble = ORR_NO_INPUTS;
@@ -268,7 +268,7 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
     if (p->waiting) return true;
     struct orr_task *t = orr_worker_idle(w);
-    if (t && orr_unlikely(orr_load_relaxed(&w->observed))) orr_profile_popped(w, t);
+    if (t) orr_tell_popped(t, w);
     if (t) p->waiting = t;
     return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
 }

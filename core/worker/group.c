@@ -15,7 +15,7 @@
 #include "core/worker/group.h"
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 
 struct group {
     struct orr_ctx *ctx;
@@ -176,7 +176,7 @@ static void push(void *instance, struct orr_task *t)
     if (g->ctx->awake_workers && hand_out(g, t)) return;
     int master = orr_load_seq(&g->master);
     struct orr_worker *w = &orr_workers[master >= 0 ? master : 0];
-    orr_profile_placed(g->ctx, t, w);
+    orr_tell_placed(t, w);
     orr_worker_push_local(w, t, t->priority > 0);
 }
 

@@ -25,8 +25,7 @@
 #include "core/base/alloc.h"
 #include "core/data/partition.h"
 #include "core/task/perf.h"
-#include "core/worker/counters.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "core/worker/tally.h"
 
 enum { GROWTH_TOLD_EVERY = 1024 };
@@ -329,7 +328,6 @@ void orr_job_ready(struct orr_task *t)
     struct orr_job_place place = { .ready = false };
     bool turn_first = (t->flags & ORR_TF_HELD) && ((t->flags & ORR_TF_LATE) || !has_body(t));
     if (!turn_first) {
-        if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_push(t);
         if (orr_unlikely(t->sched_ctx != 0)) orr_tally_ready(t);
         fill_place(&place, t);
     }
@@ -447,7 +445,7 @@ static struct orr_task *handed(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
-    orr_profile_placed(ctx, t, w);
+    orr_tell_placed(t, w);
     if (orr_likely(w->direct && t->pub->cl->cpu_funcs[0] && !t->pub->cl->can_execute)) {
         t->nimpl = 0;
         t->nimpl_valid = 1;

@@ -11,10 +11,9 @@
 #include <starpu.h>
 
 #include "core/base/log.h"
-#include "core/worker/counters.h"
+#include "core/base/event.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
 #include "core/worker/several.h"
 
 /* ---- asking ---- */
@@ -225,11 +224,10 @@ static void change(struct orr_worker *w)
             give_up(w, bit);
     }
     orr_several_choose(w);
-    orr_profile_listen();
     orr_sub_seq(&orr_lot.attention, n - orr_load_relaxed(&w->done));
     orr_store_release(&w->done, n); /* pairs with orr_member_wait */
     orr_futex_wake(&w->done, INT32_MAX);
-    for (; joined; joined &= joined - 1) orr_counters_joined(&orr_contexts[__builtin_ctz(joined)], w);
+    for (; joined; joined &= joined - 1) ORR_EVENT(WORKER_JOINED, w, w->id, __builtin_ctz(joined), 0);
 }
 
 void orr_member_change(struct orr_worker *w)

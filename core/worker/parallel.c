@@ -27,13 +27,11 @@
 #include "core/base/log.h"
 #include "core/perf/arch.h"
 #include "core/task/perf.h"
-#include "core/task/ready_soon.h"
 #include "core/topo/topo.h"
-#include "core/worker/counters.h"
 #include "core/worker/inputs.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 
 enum phase { GATHERING, COMPLETE, RUNNING, OVER };
 
@@ -158,9 +156,8 @@ int orr_team_push(const struct orr_combined *c, struct orr_task *t)
         team_drop(t);
         return -ENOMEM;
     }
-    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    orr_profile_placed(ctx, t, members[0]);
-    for (unsigned i = 1; i < c->size; i++) orr_counters_pushed(ctx, members[i]);
+    orr_tell_placed(t, members[0]);
+    for (unsigned i = 1; i < c->size; i++) ORR_EVENT(TASK_PLACED, NULL, members[i]->id, t->sched_ctx, 0);
     orr_worker_push_together(members, parts, c->size);
     return 0;
 }
@@ -241,12 +238,12 @@ static bool withdraw(struct orr_team *team, int rank)
 static bool gather(struct orr_team *team, struct orr_worker *w, int rank)
 {
     enum { YIELDS = 40 };
-    orr_profile_idle_begin(w);
+    orr_tell_idle_begin(w, true);
     orr_store_relaxed(&w->idle_shown, true);
     bool come = gate_wait(w, team, RUNNING, YIELDS);
     if (!come && !withdraw(team, rank)) come = gate_wait(w, team, RUNNING, YIELDS);
     orr_store_relaxed(&w->idle_shown, false);
-    orr_profile_idle_end(w);
+    orr_tell_idle_end(w, true);
     return come;
 }
 
@@ -275,19 +272,17 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
     const struct orr_policy_ops *policy = orr_contexts[t->sched_ctx].policy;
     team->leader = w;
     team->spmd = p->cl->type == STARPU_SPMD;
-    team->hooked = policy->pre_exec || policy->post_exec || orr_counters_of(&orr_contexts[t->sched_ctx]);
+    team->hooked = policy->pre_exec || policy->post_exec || orr_events_wanted(ORR_EVENT_BIT(TASK_TAKEN));
     orr_policy_releases(t); /* a policy of the program gave its parts, and not itself */
     choose_impl(team, w, part);
     orr_worker_begin(w, t);
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_popped(w, t);
+    orr_tell_popped(t, w);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
     int r = orr_fetch_task_inputs(w, t);
     team->failed = r != 0;
     if (r) orr_task_without_inputs(w, t, r);
-    if (orr_unlikely(orr_ready_soon_wanted()))
-        orr_ready_soon_tell(t, orr_task_expected(t, p->cl->model, team->comb, t->nimpl, -1));
-    orr_profile_start(w, t);
+    ORR_EVENT(TASK_STARTED, t, w->id, team->comb, -1);
     team->start = orr_ticks();
     announce(team, RUNNING);
 }
@@ -322,7 +317,7 @@ static void call_body(struct orr_team *team, struct orr_worker *w, int rank)
 static void pre_exec(struct orr_worker *w, struct orr_task *part)
 {
     struct orr_ctx *ctx = &orr_contexts[part->sched_ctx];
-    orr_counters_begin(ctx, w);
+    ORR_EVENT(TASK_TAKEN, part, w->id, part->id, 0);
     if (ctx->policy->pre_exec) ctx->policy->pre_exec(ctx->instance, part, w);
 }
 
@@ -343,7 +338,7 @@ static void follow(struct orr_team *team, struct orr_worker *w, struct orr_task 
         call_body(team, w, rank);
     else
         gate_wait(w, team, OVER, 0);
-    orr_profile_took_part(w, orr_ticks() - start);
+    ORR_EVENT(TASK_PART_ENDED, NULL, w->id, orr_ticks() - start, 0);
     if (hooked) post_exec(w, part);
     bool whole = part == team->task;
     if (orr_sub_acq_rel(&team->busy, 1u) == 2)
@@ -370,7 +365,6 @@ static void wait_for_others(struct orr_team *team, struct orr_worker *w)
 static void lead(struct orr_team *team, struct orr_worker *w, struct orr_task *part, int rank)
 {
     struct orr_task *t = team->task;
-    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     pre_exec(w, part);
     bind_leader(team, w, true);
     call_body(team, w, rank);
@@ -380,10 +374,9 @@ static void lead(struct orr_team *team, struct orr_worker *w, struct orr_task *p
     uint64_t ticks = orr_ticks() - team->start;
     if (t->flags & ORR_TF_FETCHED) orr_task_inputs_done(w, t);
     t->flags &= ~(uint32_t)ORR_TF_FETCHED;
-    orr_profile_end(w, t, ticks);
+    ORR_EVENT(TASK_ENDED, t, w->id, ticks, t->id);
     if (t->pub->cl->model && !team->failed) orr_perf_task_measured_on(t, team->comb, ticks);
     post_exec(w, part);
-    orr_counters_end(ctx, t);
     if (part != t) part_end(part);
     team_drop(t);
     orr_worker_finish(w, t);

@@ -36,10 +36,9 @@
 #include "core/base/clock.h"
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
-#include "core/worker/counters.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "core/worker/several.h"
 #include "core/worker/wait.h"
 
@@ -371,7 +370,7 @@ static void watch_end(struct orr_worker *w)
 
 static int64_t sleep_period_ns(const struct orr_worker *w, bool looks)
 {
-    int64_t period_ns = orr_counters_period_ns(w);
+    int64_t period_ns = orr_tell_idle_period_ns(w);
     return looks && (period_ns < 0 || period_ns > SENTRY_NS) ? SENTRY_NS : period_ns;
 }
 
@@ -400,7 +399,7 @@ static struct orr_task *sleep_parked(struct orr_worker *w)
         if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
         bool sentry = is_sentry(w), watches = orr_load_seq(&w->watches);
         if (orr_futex_wait(&w->futex, 0, sleep_period_ns(w, sentry || watches))) continue;
-        if (orr_counters_period_ns(w) >= 0) orr_counters_idle(w);
+        if (orr_tell_idle_period_ns(w) >= 0) orr_tell_still_idle(w);
         if (!t && watches) t = watch_asleep(w, &awake);
         if (!awake && sentry && stand_guard(w, &quiet)) break;
     }
@@ -451,7 +450,7 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 static void wait_on_cond_locked(struct orr_worker *w)
 {
     struct timespec until;
-    int64_t period_ns = orr_counters_period_ns(w);
+    int64_t period_ns = orr_tell_idle_period_ns(w);
     if (period_ns < 0) {
         pthread_cond_wait(&w->sched_cond, &w->sched_mutex);
         return;
@@ -467,7 +466,7 @@ void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted)
 {
     if (w->keep_awake || orr_load_seq(&w->local_count) > 0 || must_leave(w)) return;
     w->sleeping_on_cond = true;
-    w->sleeps += orr_counters_period_ns(w) < 0; /* it is woken by others */
+    w->sleeps += orr_tell_idle_period_ns(w) < 0; /* it is woken by others */
     w->counted_parked = counted;
     orr_sleep_begin(w);
     wait_on_cond_locked(w);
@@ -488,7 +487,7 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
         }
         t = orr_several_pop_or_sleep(w);
         if (t) return t;
-        orr_counters_idle(w);
+        orr_tell_still_idle(w);
     }
     return NULL;
 }
@@ -552,11 +551,9 @@ static struct orr_task *idle(struct orr_worker *w)
 struct orr_task *orr_worker_idle(struct orr_worker *w)
 {
     orr_wait_rest_begin();
-    orr_profile_idle_begin(w);
-    orr_counters_idle_begin(w);
+    orr_tell_idle_begin(w, false);
     struct orr_task *t = idle(w);
-    orr_counters_idle_end(w);
-    orr_profile_idle_end(w);
+    orr_tell_idle_end(w, false);
     orr_wait_rest_end();
     return t;
 }

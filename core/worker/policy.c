@@ -8,14 +8,14 @@
  * mutex is released, so that two workers that lock or wake each other do not wait in a circle. No wake-up is
  * lost by that: a wake-up also sets keep_awake, which the worker looks at before it sleeps. */
 #include <starpu.h>
+#include <starpu_sched_ctx_hypervisor.h>
 
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/task/prefetch.h"
-#include "core/worker/breaks.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "core/worker/tally.h"
 #include "core/worker/worker.h"
 
@@ -289,14 +289,23 @@ int starpu_push_local_task(int workerid, struct starpu_task *task, int back)
 int starpu_push_task_end(struct starpu_task *task)
 {
     task->scheduled = 1;
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_pushed(task);
+    struct orr_task *t = orr_task_of(task);
+    if (t) ORR_EVENT(TASK_QUEUED, t, t->id, 0, 0);
     return 0;
 }
 
 void starpu_sched_task_break(struct starpu_task *task)
 {
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS))
-        orr_break(ORR_BREAK_SCHED, orr_task_private(task));
+    ORR_EVENT(TASK_PLACED, orr_task_private(task), -1, task->sched_ctx, 0);
+}
+
+void starpu_sched_ctx_call_pushed_task_cb(int workerid, unsigned sched_ctx_id)
+{
+    if (!orr_ctx_get(sched_ctx_id) || workerid < 0 || (unsigned)workerid >= orr_worker_count)
+        orr_error("starpu_sched_ctx_call_pushed_task_cb: there is no worker %d or no context %u", workerid,
+                  sched_ctx_id);
+    else
+        ORR_EVENT(TASK_PLACED, NULL, workerid, sched_ctx_id, 0);
 }
 
 /* See remove_workers in sched/user.c. */

@@ -230,15 +230,3 @@ int starpu_task_get_current_data_node(unsigned i)
         if (h->replicates[n].interface == STARPU_TASK_GET_INTERFACES(t->pub)[i]) return (int)n;
     return node;
 }
-
-void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *date)
-{
-    orr_store_relaxed(&orr_exp_end_wanted, true);
-    clock_gettime(CLOCK_MONOTONIC, date); /* as in profile.c */
-    double end_us = workerid < orr_worker_count ? orr_load_relaxed(&orr_workers[workerid].exp_end_us) : 0;
-    if (end_us <= 0) return;
-    int64_t ns = date->tv_nsec + (int64_t)((end_us - starpu_timing_now()) * 1e3);
-    int64_t seconds = ns / STARPU_NS_PER_S - (ns % STARPU_NS_PER_S < 0);
-    date->tv_sec += (time_t)seconds;
-    date->tv_nsec = (long)(ns - seconds * STARPU_NS_PER_S);
-}

@@ -7,8 +7,8 @@
 #include "core/mem/node.h"
 #include "core/task/prefetch.h"
 #include "core/worker/parallel.h"
-#include "core/worker/profile.h"
 #include "core/worker/tally.h"
+#include "core/worker/tell.h"
 
 enum { KEPT_IN_A_ROW_MAX = 64 };
 
@@ -19,8 +19,6 @@ static bool may_keep(struct orr_task *t)
     if (!w || !w->direct || p->execute_on_a_specific_worker || t->sched_ctx != w->ctx->id) return false;
     if (orr_unlikely(w->list != NULL)) return false; /* it stays with its list */
     if (!(orr_task_where(p) & w->where) || p->cl->can_execute || p->workerids_len) return false;
-    if (orr_unlikely(orr_load_relaxed(&w->observed)) && orr_load_relaxed(&orr_profiling) & ORR_PROFILE_BREAKS)
-        return false; /* somebody wants to see it pushed */
     if (++w->kept_in_a_row > KEPT_IN_A_ROW_MAX) {
         w->kept_in_a_row = 0;
         return false;
@@ -58,7 +56,6 @@ static void push_to_policy(struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    if (orr_unlikely(orr_load_relaxed(&orr_profiling))) orr_profile_push(t);
     if (orr_unlikely(p->execute_on_a_specific_worker)) {
         const struct orr_combined *c = orr_combined_get(p->workerid);
         if (orr_unlikely(c != NULL)) {
@@ -67,14 +64,14 @@ static void push_to_policy(struct orr_task *t)
         }
         struct orr_worker *w = &orr_workers[p->workerid];
         if (ctx->policy->push_notify) ctx->policy->push_notify(ctx->instance, t, w);
-        orr_profile_placed(ctx, t, w);
+        orr_tell_placed(t, w);
         if (orr_unlikely(orr_node_count > 1) && starpu_get_prefetch_flag())
             orr_task_prefetch(p, w->node, p->priority, false);
         orr_worker_push_local(w, t, false);
         return;
     }
     if (orr_unlikely(orr_load_relaxed(&ctx->nworkers) == 0)) {
-        orr_counters_empty(ctx, t);
+        ORR_EVENT(TASK_STRANDED, t, t->id, t->sched_ctx, 0);
         if (hold(ctx, t)) return;
     }
     ctx->policy->push(ctx->instance, t);

@@ -5,16 +5,13 @@
  * (core/task/complete.c). */
 #include "core/worker/worker.h"
 
-#include <math.h>
-
 #include "core/base/clock.h"
 #include "core/task/perf.h"
-#include "core/task/ready_soon.h"
 #include "core/worker/elsewhere.h"
 #include "core/worker/inputs.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 #include "core/worker/wait.h"
 
 enum { THRESHOLD_CHECK_EVERY = 16 };
@@ -85,32 +82,20 @@ static inline int run_body(struct orr_worker *w, struct orr_task *t)
     return 0;
 }
 
-/* How long t should take on w; NaN: no model knows. */
-static double expected_us(struct orr_worker *w, struct orr_task *t)
+static inline bool is_observed(const struct orr_task *t)
 {
-    struct starpu_perfmodel *m = t->pub->cl->model;
-    return m ? orr_task_expected(t, m, orr_perf_workers[w->id].comb, t->nimpl, w->id) : NAN;
-}
-
-_Atomic bool orr_exp_end_wanted;
-
-static void note_end(struct orr_worker *w, struct orr_task *t)
-{
-    double us = expected_us(w, t);
-    orr_store_relaxed(&w->exp_end_us, isnan(us) || isinf(us) ? 0 : starpu_timing_now() + us);
-}
-
-static inline bool is_observed(const struct orr_worker *w, const struct orr_task *t)
-{
+    static const uint64_t events = ORR_EVENT_BIT(BODY_HOOKED) | ORR_EVENT_BIT(TASK_PLACED) |
+                                   ORR_EVENT_BIT(TASK_POPPED) | ORR_EVENT_BIT(TASK_TAKEN) |
+                                   ORR_EVENT_BIT(TASK_STARTED) | ORR_EVENT_BIT(TASK_ENDED) |
+                                   ORR_EVENT_BIT(TASK_GIVEN_UP);
     const struct starpu_task *p = t->pub;
-    return p->cl->model || p->prologue_callback_pop_func || orr_load_relaxed(&w->observed) ||
-           p->cl->energy_model;
+    return p->cl->model || p->prologue_callback_pop_func || p->cl->energy_model || orr_events_wanted(events);
 }
 
 static inline void popped(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
-    orr_counters_begin(&orr_contexts[t->sched_ctx], w);
+    ORR_EVENT(TASK_TAKEN, t, w->id, t->id, 0);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
 }
@@ -119,34 +104,30 @@ static inline void starts(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (ctx->policy->pre_exec) ctx->policy->pre_exec(ctx->instance, t, w);
-    if (orr_unlikely(orr_ready_soon_wanted())) orr_ready_soon_tell(t, expected_us(w, t));
-    orr_profile_start(w, t);
-    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) note_end(w, t);
+    ORR_EVENT(TASK_STARTED, t, w->id, orr_perf_workers[w->id].comb, w->id);
 }
 
 static inline void ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
-    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
     if (orr_unlikely(t->flags & ORR_TF_FETCHED)) release_inputs(w, t);
-    orr_profile_end(w, t, ticks);
+    ORR_EVENT(TASK_ENDED, t, w->id, ticks, t->id);
     orr_perf_task_done(w, t, ticks);
     if (ctx->policy->post_exec) ctx->policy->post_exec(ctx->instance, t, w);
-    orr_counters_end(ctx, t);
 }
 
 void orr_worker_gave_up(struct orr_worker *w, struct orr_task *t, bool started)
 {
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
     if (!started && ctx->policy->pre_exec) ctx->policy->pre_exec(ctx->instance, t, w);
-    if (orr_unlikely(orr_load_relaxed(&orr_exp_end_wanted))) orr_store_relaxed(&w->exp_end_us, 0);
+    ORR_EVENT(TASK_GIVEN_UP, t, w->id, started, t->id);
     if (ctx->policy->post_exec) ctx->policy->post_exec(ctx->instance, t, w);
 }
 
-/* Whatever needs more than calling the body: models, profiling, hooks of a policy, callbacks at pop. */
+/* Whatever needs more than calling the body: models, observers, hooks of a policy, callbacks at pop. */
 static inline int run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
-    orr_profile_popped(w, t);
+    orr_tell_popped(t, w);
     popped(w, t);
     int r = bring_inputs(w, t); /* models and hooks see the computation alone */
     if (orr_unlikely(r != 0)) {
@@ -212,7 +193,7 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
     orr_worker_begin(w, t);
     orr_worker_expects(w, known_short(w, cl));
     self->current = t;
-    int r = orr_likely(!is_observed(w, t)) ? run_body(w, t) : run_body_observed(w, t);
+    int r = orr_likely(!is_observed(t)) ? run_body(w, t) : run_body_observed(w, t);
     self->current = NULL;
     if (orr_likely(r == 0))
         orr_worker_finish(w, t);
@@ -223,9 +204,9 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
 
 /* ---- the same in pieces, for device.c ---- */
 
-bool orr_worker_observes(const struct orr_worker *w, const struct orr_task *t)
+bool orr_worker_observes(const struct orr_task *t)
 {
-    return is_observed(w, t);
+    return is_observed(t);
 }
 
 void orr_worker_popped(struct orr_worker *w, struct orr_task *t)

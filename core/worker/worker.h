@@ -66,7 +66,6 @@ struct orr_worker {
     struct orrery_joblist *list; /* [ref] the job list that it serves; NULL: none */
     bool list_due;               /* it has not told the pool what is ready in that list (joblist.c) */
     unsigned jobs_in_a_row;      /* without asking the policy */
-    _Atomic bool observed;       /* hooks of the policy or profiling want to see every task */
     bool driven;                 /* by a thread of the program's (driven.c): it has none of its own [const] */
     bool direct;                 /* implementations are called straight from here (CPU) [const] */
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
@@ -74,10 +73,7 @@ struct orr_worker {
     unsigned gathering;          /* how much longer it waits between looks (look_briefly in park.c) */
     uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
     double busy_us;              /* [any: statistic] */
-    _Atomic double exp_end_us;   /* when its task should end, on the clock of starpu_timing_now; 0: unknown */
     unsigned rng;
-    double
-        idle_told_us; /* when it last said that it is idle, on the clock of starpu_timing_now; 0: it is not */
     struct {
         struct orr_ctx *ctx;
         uint64_t rank;
@@ -110,6 +106,7 @@ struct orr_worker {
     bool holds_mutex;      /* [own: worker] inside pop_task, for which the mutex was taken */
     unsigned relaxed; /* [own: worker] how often it asked others to have the mutex meanwhile (policy.c) */
     _Atomic bool idle_shown; /* [any: statistic] status for starpu_worker_get_status */
+    _Atomic uint64_t idle_since_ns; /* 0: it is not [own, read by any] */
 };
 
 extern struct orr_worker orr_workers[STARPU_NMAXWORKERS];
@@ -159,7 +156,7 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t);
  * `starts` that its body starts, its data being here, and `ended` how long it took. Finish: completes t,
  * dispatches what it released. Ran: what w learns from a task that is over. */
 void orr_worker_begin(struct orr_worker *w, struct orr_task *t);
-bool orr_worker_observes(const struct orr_worker *w, const struct orr_task *t);
+bool orr_worker_observes(const struct orr_task *t);
 void orr_worker_popped(struct orr_worker *w, struct orr_task *t);
 void orr_worker_starts(struct orr_worker *w, struct orr_task *t);
 void orr_worker_ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks);
@@ -170,9 +167,6 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
 /* Before a body of that codelet: what others may expect of w meanwhile; after it. */
 void orr_worker_will_run(struct orr_worker *w, const struct starpu_codelet *cl);
 void orr_worker_ran(struct orr_worker *w, const struct starpu_codelet *cl);
-
-/* Set once somebody has asked when tasks should end: then workers note it. */
-extern _Atomic bool orr_exp_end_wanted;
 
 /* The next task for w (its own queue, then the policy), or NULL. On w's thread. */
 struct orr_task *orr_worker_next(struct orr_worker *w);

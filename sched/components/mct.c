@@ -15,7 +15,7 @@
 #include "core/perf/perfmodel.h"
 #include "core/task/perf.h"
 #include "core/worker/combined.h"
-#include "core/worker/profile.h"
+#include "core/worker/tell.h"
 
 enum { OFFERS_KEPT = 8 };
 
@@ -221,7 +221,7 @@ void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice)
     struct orr_task *t = orr_task_of(p);
     bool alone = (unsigned)choice->bid.worker < orr_worker_count; /* of a team it is told when it is formed */
     if (alone && !(t->flags & ORR_TF_PLACED))                     /* else a child gave it back */
-        orr_profile_placed(&orr_contexts[t->sched_ctx], t, &orr_workers[choice->bid.worker]);
+        orr_tell_placed(t, &orr_workers[choice->bid.worker]);
     orr_bid_settle(p, &choice->bid);
     p->predicted_transfer = choice->transfer_us;
 }

@@ -45,6 +45,12 @@ static void who_wants_is_told(void)
     ok(orr_observer_remove(&o), "it goes");
     ORR_EVENT(ITERATION_STARTED, NULL, 1, 0, 0);
     ok(all_of(seen == 2, !orr_events_wanted(~UINT64_C(0))), "is told no more, and leaves no flag behind");
+    orr_observer_want(&o, ORR_EVENT_BIT(USER_NUMBER));
+    ok(!orr_events_wanted(~UINT64_C(0)), "what it wants then matters once it is added again");
+    orr_observer_add(&o);
+    ORR_EVENT(USER_NUMBER, NULL, 1, 0, 0);
+    orr_observer_remove(&o);
+    is_int(seen, 3, "and is told of from then on");
     is_int(orr_events_of(ORR_EVENTS_USER) & ORR_EVENT_BIT(USER_TEXT), ORR_EVENT_BIT(USER_TEXT),
            "groups have their kinds");
 }
