@@ -4,6 +4,7 @@
  * and the workers. Owns: the data of each case. Not here: devices that do not open (devices.c).
  */
 #include <orrery.h>
+#include <pthread.h>
 #include "tests/core/sim_graph.h"
 
 enum { WORDS = 1 << 14 };
@@ -127,12 +128,15 @@ static void no_other_source(void)
 
 /* ---- tasks ---- */
 
-static int said;
-static char last_said[512];
+static atomic_int said;
+static char last_said[512]; /* read when all tasks have ended */
 static void note_error(const char *message, void *arg UNUSED)
 {
-    said++;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects last_said */
+    pthread_mutex_lock(&lock);
     snprintf(last_said, sizeof last_said, "%s", message);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&said, 1);
 }
 
 static const struct trouble {
