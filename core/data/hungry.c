@@ -164,15 +164,6 @@ static void refuse(struct orr_transfer *t)
     orr_transfer_finish(t, -ENOMEM);
 }
 
-static void finish_all(struct orr_transfer *list, int status)
-{
-    while (list) {
-        struct orr_transfer *t = list;
-        list = t->next;
-        orr_transfer_finish(t, status);
-    }
-}
-
 /* t waits: notes that this was seen. Returns the prefetches, which do not wait. */
 static struct orr_transfer *wait_locked(struct orr_memory *m, struct orr_transfer *t, bool leaves)
 {
@@ -212,7 +203,7 @@ static void serve_first_locked(struct orr_memory *m, unsigned node, struct orr_t
         take_locked(m, t);
     orr_spin_unlock(&m->lock);
     orr_aftermath_run(&after, node);
-    finish_all(dropped, -EAGAIN);
+    orr_transfers_finish(dropped, -EAGAIN);
     if (s == FED) {
         orr_add_relaxed(&orr_transfers_moved, 1);
         orr_transfer_carry_on(t);
@@ -401,7 +392,7 @@ static void unstick(unsigned node)
         orr_spin_unlock(&m->lock);
     }
     orr_store_release(&busy, false);
-    finish_all(taken, -ECANCELED);
+    orr_transfers_finish(taken, -ECANCELED);
     if (t) orr_memory_feed(node);
 }
 

@@ -439,33 +439,82 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
     return waiters;
 }
 
-void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
+static void tell(struct orr_fetch *f, unsigned dst, int status)
 {
-    while (waiters) {
-        struct orr_fetch *f = waiters;
-        waiters = f->next;
-        if (f->prefetch) /* nothing keeps its handle alive any more */
-            f->done(f, status == -EAGAIN || status == -ECANCELED ? -ENOMEM : status);
-        else if (status == -ECANCELED && f->set && f->node == dst)
-            f->done(f, -EAGAIN);
-        else if (status == 0 || status == -EAGAIN || status == -ECANCELED || f->node != dst)
-            orr_fetch_resume(f);
-        else
-            f->done(f, status);
-    }
+    if (f->prefetch) /* nothing keeps its handle alive any more */
+        f->done(f, status == -EAGAIN || status == -ECANCELED ? -ENOMEM : status);
+    else if (status == -ECANCELED && f->set && f->node == dst)
+        f->done(f, -EAGAIN);
+    else if (status == 0 || status == -EAGAIN || status == -ECANCELED || f->node != dst)
+        orr_fetch_resume(f);
+    else
+        f->done(f, status);
 }
 
 /* A conversion failed: who needs the bytes only, or nothing of them, goes on. */
-static void tell_not_converted(struct orr_fetch *waiters, int status)
+static void tell_not_converted(struct orr_fetch *f, int status)
 {
-    while (waiters) {
-        struct orr_fetch *f = waiters;
-        waiters = f->next;
-        if (f->prefetch || orr_layout_wanted(f))
-            orr_fetch_fail(f, status);
+    if (f->prefetch || orr_layout_wanted(f))
+        orr_fetch_fail(f, status);
+    else
+        orr_fetch_resume(f);
+}
+
+/* What this thread has taken to go on with, one after the other. What goes on may wait for another of them:
+ * an invalidation is granted, and waits for the end of a transfer whose stop in main memory is the next to be
+ * told. So who waits, and polls, goes on with them first. */
+struct in_hand {
+    struct orr_fetch *waiters;   /* to be told */
+    struct orr_transfer *finish; /* to be finished */
+    unsigned dst;
+    int status;
+    bool not_converted;
+    struct in_hand *outer; /* of the same thread, further up its stack */
+};
+
+static bool next_in_hand(struct in_hand *w)
+{
+    struct orr_fetch *f = w->waiters;
+    struct orr_transfer *t = w->finish;
+    if (f) {
+        w->waiters = f->next;
+        if (orr_unlikely(w->not_converted))
+            tell_not_converted(f, w->status);
         else
-            orr_fetch_resume(f);
+            tell(f, w->dst, w->status);
+    } else if (t) {
+        w->finish = t->next;
+        orr_transfer_finish(t, w->status);
     }
+    return f || t;
+}
+
+static void take_in_hand(struct in_hand *w)
+{
+    struct in_hand **latest = orr_thread_room(orr_self(), in_hand, struct in_hand *);
+    w->outer = *latest;
+    *latest = w;
+    while (next_in_hand(w)) continue;
+    *latest = w->outer;
+}
+
+/* All that this thread has in hand. */
+static bool go_on_in_hand(void)
+{
+    bool any = false;
+    for (struct in_hand *w = *orr_thread_room(orr_self(), in_hand, struct in_hand *); w; w = w->outer)
+        while (next_in_hand(w)) any = true;
+    return any;
+}
+
+void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
+{
+    if (waiters) take_in_hand(&(struct in_hand){ .waiters = waiters, .dst = dst, .status = status });
+}
+
+void orr_transfers_finish(struct orr_transfer *list, int status)
+{
+    if (list) take_in_hand(&(struct in_hand){ .finish = list, .status = status });
 }
 
 /* A copy that nodes above were waiting for did not come down: they look again. */
@@ -486,10 +535,9 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
     if (evict) orr_waiters_tell(orr_eviction_run(evict), (unsigned)src, -EAGAIN);
-    if (orr_unlikely(not_converted))
-        tell_not_converted(waiters, status);
-    else
-        orr_waiters_tell(waiters, dst, status);
+    if (waiters)
+        take_in_hand(&(struct in_hand){
+            .waiters = waiters, .dst = dst, .status = status, .not_converted = not_converted });
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
     if (src >= 0) orr_memory_feed((unsigned)src);
@@ -546,7 +594,7 @@ static struct orr_transfer *take_arrived(struct orr_memory *m)
 bool orr_transfers_poll(void)
 {
     if (orr_likely(orr_load_relaxed(&orr_transfers_active) == 0)) return false;
-    bool moved = false, nested = orr_memory_nest();
+    bool moved = go_on_in_hand(), nested = orr_memory_nest();
     for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
         if (has_copies(m)) {

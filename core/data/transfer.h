@@ -101,6 +101,8 @@ void orr_prefetches_drop(struct orr_data *h);
 /* Resumes those who waited for a transfer to dst, or tells them that it failed. -EAGAIN: it brought nothing,
  * look again; -ECANCELED: the same, but a task that is loading gives back what it has. */
 void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status);
+/* Ends all of a list, chained by next. No locks held. */
+void orr_transfers_finish(struct orr_transfer *list, int status);
 void orr_transfers_count(int by);
 extern _Atomic uint64_t orr_transfers_moved; /* got memory, or ended [any: statistic] */
 
