@@ -14,9 +14,11 @@ static void on_control(void *arg, int source, const struct orr_wire_header *h, c
 void orr_controls_init(struct orr_controls *all, struct orr_engine *e)
 {
     all->engine = e;
+    orr_engine_enter(e); /* a thread may be late, from the start before this one, and poll */
     for (int i = 0; i < ORR_CONTROL_KINDS; i++) orr_store_relaxed(&all->listeners[i].fn, NULL);
     e->on_control_arg = all;
     e->on_control = on_control;
+    orr_engine_leave(e);
 }
 
 void orr_control_listen(struct orr_controls *all, enum orr_control first, enum orr_control last,

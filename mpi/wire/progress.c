@@ -330,7 +330,7 @@ static struct orr_progress for_others(struct orr_mpi_progress *p)
 
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
 {
-    p->engine = e;
+    if (p->engine != e) p->engine = e; /* a worker may be late, from the start before this one */
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
 }
 

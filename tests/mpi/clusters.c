@@ -11,7 +11,7 @@
 
 #include "tests/mpi/in_process.h"
 
-enum { DATA = 6, STEPS = 300, RANKS = 3, LARGE = 4000, LARGE_COUNT = 40 };
+enum { DATA = 6, STEPS = 120, RANKS = 3, LARGE = 4000, LARGE_COUNT = 40 };
 
 static struct orr_comm *comm_of(const struct job *j, int rank)
 {
@@ -135,7 +135,7 @@ static void random_stream(struct job *j, int rank)
     struct shared d;
     if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
     struct orr_comm *c = comm_of(j, rank);
-    for (uint64_t round = 0; round < 3; round++) {
+    for (uint64_t round = 0; round < 2; round++) {
         uint64_t values[DATA], seed = 17 * (uint64_t)(j->first + 1) + round;
         for (int i = 0; i < DATA; i++) values[i] = (uint64_t)i;
         register_data(c, &d);
@@ -207,7 +207,7 @@ static const struct orr_place_ops turns = {
 static void by_turns(void)
 {
     struct job j;
-    job_create(&j, RANKS, 0, 5, random_stream);
+    job_create(&j, RANKS, 0, 2, random_stream);
     for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, &turns, NULL);
     job_run(&j);
     job_join(&j);
