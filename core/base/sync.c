@@ -77,6 +77,24 @@ void orr_futex_wake(_Atomic uint32_t *word, int how_many)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, how_many, NULL, NULL, 0);
 }
 
+void orr_futex_wait_shared(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns, uint32_t bits)
+{
+    struct timespec until, *limit = NULL; /* with bits, the kernel wants the end, not the duration */
+    if (timeout_ns >= 0) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        int64_t ns = until.tv_nsec + timeout_ns;
+        until.tv_sec += ns / 1000000000;
+        until.tv_nsec = ns % 1000000000;
+        limit = &until;
+    }
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, limit, NULL, bits);
+}
+
+int orr_futex_wake_shared(_Atomic uint32_t *word, int how_many, uint32_t bits)
+{
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE_BITSET, how_many, NULL, NULL, bits);
+}
+
 /* The word: 0 not set, 1 set, 2 not set and somebody sleeps. */
 void orr_event_set(struct orr_event *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sync.h: the one door to atomics, futexes, spin locks and mutexes, so that a test build can replace them.
  * Threads: any. Owns: nothing. Not here: parking of workers (core/worker/park.h).
- * The order is always on the operation (relaxed, acquire, release, seq_cst); free-standing fences are not
- * used anywhere, because ThreadSanitizer does not model them. */
+ * The order is always on the operation (relaxed, acquire, release, seq_cst); there is no free-standing fence
+ * between threads, because ThreadSanitizer does not model them. */
 #ifndef ORR_BASE_SYNC_H
 #define ORR_BASE_SYNC_H
 
@@ -50,6 +50,15 @@
     atomic_compare_exchange_strong_explicit((p), (e), (v), memory_order_seq_cst, memory_order_seq_cst)
 #define orr_cas_weak_acq_rel(p, e, v)                                                                        \
     atomic_compare_exchange_weak_explicit((p), (e), (v), memory_order_acq_rel, memory_order_acquire)
+
+/* Between memory that is written here and read by another process, or the other way round, where it is not
+ * ours to say how: that of MPI. ThreadSanitizer models no free-standing fences, and sees one process. */
+static inline void orr_fence(void)
+{
+#ifndef ORR_WATCH_LOCKS
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
 
 /* Adds to a counter which only the calling thread writes: no locked instruction. Others read it with
  * orr_load_acquire. */
@@ -113,6 +122,11 @@ static inline void orr_spin_unlock(orr_spin *s)
  * ever. Returns false only when the time-out passed. */
 ORR_EXPORT bool orr_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 ORR_EXPORT void orr_futex_wake(_Atomic uint32_t *word, int how_many);
+
+/* The same on a word in memory that processes share, for those that have a bit in common. Wait returns
+ * whenever it likes; wake returns how many it woke. */
+void orr_futex_wait_shared(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns, uint32_t bits);
+int orr_futex_wake_shared(_Atomic uint32_t *word, int how_many, uint32_t bits);
 
 /* Called now and then by threads that block in the runtime, so that messages move meanwhile; NULL: nobody
  * needs it. Returns true while it wants to be called again soon. Set by core/worker. */

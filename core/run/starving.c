@@ -10,6 +10,7 @@
 
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/worker/park.h"
 #include "core/worker/worker.h"
 
 enum { SHOWN = 16, GLANCES = 200, GLANCE_NS = 10000 };
@@ -31,7 +32,7 @@ unsigned orr_starving_workers(void)
     if (!orr_transfers_starve()) return 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
-        if (orr_load_seq(&w->parked)) continue;
+        if (orr_worker_is_parked(w)) continue;
         count += waits(w);
     }
     return orr_transfers_starve() ? count : 0;

@@ -36,6 +36,7 @@
 #include "core/base/clock.h"
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
+#include "core/worker/bell.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
 #include "core/worker/tell.h"
@@ -45,17 +46,27 @@
 enum { PAUSES_BETWEEN_LOOKS = 4, PAUSES_BEFORE_SEARCHING = 96, GATHERING_MOST = 3 };
 enum { LOOKS_PER_YIELD = 4, LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
 enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
-static const double search_us = 120.0, yield_is_long_us = 25.0;
+static const double search_us = 120.0, yield_is_long_us = 60.0, yield_is_work_us = 5.0,
+                    yield_is_slice_us = 500.0;
 
 struct orr_lot orr_lot;
 
 /* ---- waking ---- */
 
+/* Wakes w from where it sleeps, to look at its futex word, which was changed. */
+static void call(struct orr_worker *w)
+{
+    if (orr_unlikely(orr_load_seq(&w->at_bell))) /* pairs with sleep_at_bell: the word is changed before */
+        orr_bell_call_worker(w->id);
+    else
+        orr_futex_wake(&w->futex, 1);
+}
+
 static void wake_claimed(struct orr_worker *w)
 {
     orr_sub_seq(&orr_lot.parked, 1);
-    orr_store_release(&w->futex, NOTIFIED); /* pairs with the load in sleep_parked */
-    orr_futex_wake(&w->futex, 1);
+    orr_store_seq(&w->futex, NOTIFIED); /* pairs with the load in sleep_parked */
+    call(w);
 }
 
 /* Takes w's parked bit; whoever gets it must wake w. */
@@ -93,8 +104,7 @@ static void appoint_sentry(void)
             orr_cas_seq(&orr_lot.sentry, &mine, 0);
             return; /* it looks for tasks now */
         }
-        if (orr_cas_seq(&orr_workers[id].futex, &asleep, TO_BE_SENTRY))
-            orr_futex_wake(&orr_workers[id].futex, 1);
+        if (orr_cas_seq(&orr_workers[id].futex, &asleep, TO_BE_SENTRY)) call(&orr_workers[id]);
         return;
     }
 }
@@ -155,8 +165,7 @@ void orr_wake_all(void)
     }
 }
 
-/* A hint: it may be changing. */
-static bool is_parked(const struct orr_worker *w)
+bool orr_worker_is_parked(const struct orr_worker *w)
 {
     return orr_load_relaxed(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1;
 }
@@ -166,7 +175,7 @@ static bool is_parked(const struct orr_worker *w)
 static bool comes_by(struct orr_worker *w, const struct orr_worker *self)
 {
     enum { SHORT_QUEUE = 16 };
-    if (is_parked(w)) return false;
+    if (orr_worker_is_parked(w)) return false;
     unsigned given = orr_load_relaxed(&w->local_count);
     if (orr_load_relaxed(&w->short_tasks)) return given < SHORT_QUEUE;
     return given == 0 && (w == self ? !orr_task_current() : orr_load_relaxed(&w->idle_shown));
@@ -175,7 +184,7 @@ static bool comes_by(struct orr_worker *w, const struct orr_worker *self)
 struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void *arg, struct orr_worker *it),
                                     const void *arg)
 {
-    int core = is_parked(w) ? starpu_worker_get_bindid(w->id) : -1;
+    int core = orr_worker_is_parked(w) ? starpu_worker_get_bindid(w->id) : -1;
     if (core < 0) return w;
     struct orr_worker *self = orr_worker_self();
     unsigned first = self ? (unsigned)self->id : 0;
@@ -253,6 +262,31 @@ static bool must_leave(struct orr_worker *w)
     return orr_node_evicts(w->node) && orr_load_seq(&orr_transfers_active) > 0;
 }
 
+/* Who has the core while a worker yields it. Another thread that works for a moment, as one of another rank
+ * that shares the core, gives it back soon: then it is yielded at once, without looking for long before. One
+ * that computes without end keeps it for a slice, milliseconds: then the worker sleeps at once, and is given
+ * the core when it is woken; only now and then it tries whether the other is gone. */
+static void note_yield(struct orr_worker *w, uint64_t ticks)
+{
+    enum { SKIPPED_MOST = 64 };
+    bool slice = ticks >= orr_us_to_ticks(yield_is_slice_us);
+    w->core_shared = !slice && ticks > orr_us_to_ticks(yield_is_work_us);
+    if (!slice) {
+        w->yields_period = 0;
+        return;
+    }
+    w->yields_period = w->yields_period ? w->yields_period * 2 : 1;
+    if (w->yields_period > SKIPPED_MOST) w->yields_period = SKIPPED_MOST;
+    w->yields_skipped = w->yields_period;
+}
+
+static bool leaves_core_alone(struct orr_worker *w)
+{
+    if (orr_likely(w->yields_skipped == 0)) return false;
+    w->yields_skipped--;
+    return true;
+}
+
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
  * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it. What
  * that moved may have made a task ready: it looks for that before it yields, but for a function that always
@@ -267,9 +301,11 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
         *calls_out = orr_load_seq(&orr_lot.calls);
         bool again = orr_progress_poll();
         if (again && ++moved % LOOKS_PER_YIELD) continue;
+        if (!again && leaves_core_alone(w)) return NULL;
         uint64_t before = orr_ticks();
         sched_yield();
         uint64_t now = orr_ticks();
+        note_yield(w, now - before);
         if (again)
             until = now + search_ticks;
         else if (now - before > is_long || now > until)
@@ -314,14 +350,19 @@ static void retire(struct orr_worker *w)
     if (orr_load_seq(&orr_lot.brief) > 0) orr_cas_seq(&orr_lot.sentry, &nobody, (uint32_t)w->id + 1);
 }
 
+/* w goes to look for tasks by itself. False: somebody is waking it. */
+static bool rise(struct orr_worker *w)
+{
+    if (!claim((unsigned)w->id)) return false;
+    orr_sub_seq(&orr_lot.parked, 1);
+    orr_add_seq(&orr_lot.searching, 1);
+    return true;
+}
+
 /* One look of the sentry. True: it is to look for tasks. */
 static bool stand_guard(struct orr_worker *w, unsigned *quiet)
 {
-    if (finds_slow_ones() && claim((unsigned)w->id)) {
-        orr_sub_seq(&orr_lot.parked, 1);
-        orr_add_seq(&orr_lot.searching, 1);
-        return true;
-    }
+    if (finds_slow_ones() && rise(w)) return true;
     *quiet = orr_load_seq(&orr_lot.brief) > 0 ? 0 : *quiet + 1;
     if (*quiet >= SENTRY_QUIET) retire(w);
     return false;
@@ -335,7 +376,7 @@ bool orr_watch_appoint(struct orr_worker *w)
     orr_store_seq(&w->watches, true);
     if (!(orr_load_seq(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1))
         return false; /* pairs with watch_end */
-    if (orr_cas_seq(&w->futex, &asleep, TO_BE_SENTRY)) orr_futex_wake(&w->futex, 1);
+    if (orr_cas_seq(&w->futex, &asleep, TO_BE_SENTRY)) call(w);
     return true;
 }
 
@@ -380,17 +421,29 @@ static struct orr_task *watch_asleep(struct orr_worker *w, bool *awake_out)
 {
     orr_store_seq(&w->watches, false);
     struct orr_task *t = watch(w);
-    *awake_out = t && claim((unsigned)w->id);
-    if (*awake_out) {
-        orr_sub_seq(&orr_lot.parked, 1);
-        orr_add_seq(&orr_lot.searching, 1);
-    }
+    *awake_out = t && rise(w);
     return t;
 }
 
-/* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed; says meanwhile how long
- * it has been idle, to who wants to know. A task that the watchman took, or NULL. */
-static struct orr_task *sleep_parked(struct orr_worker *w)
+/* What a worker sleeps at: its own futex word, or the bell. */
+struct bed {
+    struct orr_bell *bell; /* NULL: the word */
+    uint32_t seen;         /* of the bell */
+};
+
+/* False: the time is over. */
+static bool sleep_in(struct bed *b, struct orr_worker *w, int64_t period_ns)
+{
+    if (!b->bell) return orr_futex_wait(&w->futex, 0, period_ns);
+    orr_store_seq(&w->at_bell, true); /* pairs with call */
+    if (orr_load_seq(&w->futex) == 0) orr_bell_sleep(b->bell, ORR_LISTEN_WORKER, w->id, b->seen, period_ns);
+    orr_store_relaxed(&w->at_bell, false);
+    return orr_load_acquire(&w->futex) != 0 || orr_bell_has_rung(b->bell, b->seen);
+}
+
+/* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed, or the bell has rung;
+ * says meanwhile how long it has been idle, to who wants to know. A task that the watchman took, or NULL. */
+static struct orr_task *sleep_parked(struct orr_worker *w, struct bed *b)
 {
     struct orr_task *t = NULL;
     unsigned quiet = 0;
@@ -398,7 +451,12 @@ static struct orr_task *sleep_parked(struct orr_worker *w)
     for (uint32_t said; !awake && (said = orr_load_acquire(&w->futex)) != NOTIFIED;) {
         if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
         bool sentry = is_sentry(w), watches = orr_load_seq(&w->watches);
-        if (orr_futex_wait(&w->futex, 0, sleep_period_ns(w, sentry || watches))) continue;
+        if (b->bell && orr_bell_has_rung(b->bell, b->seen)) {
+            awake = rise(w);
+            b->bell = NULL; /* else it waits for who wakes it */
+            continue;
+        }
+        if (sleep_in(b, w, sleep_period_ns(w, sentry || watches))) continue;
         if (orr_tell_idle_period_ns(w) >= 0) orr_tell_still_idle(w);
         if (!t && watches) t = watch_asleep(w, &awake);
         if (!awake && sentry && stand_guard(w, &quiet)) break;
@@ -424,26 +482,25 @@ static void end_sleep(struct orr_worker *w)
 static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
+    bool moved;
+    struct bed b;
     orr_store_relaxed(&w->futex, 0);
     orr_add_seq(&orr_lot.parked, 1); /* before the bit: parked never falls short of the bits (park.pml) */
     atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
     orr_sub_seq(&orr_lot.searching, 1);
+    struct orr_bell *bell = b.bell = orr_bell_enter(ORR_LISTEN_WORKER, &b.seen, &moved);
     struct orr_task *t = orr_worker_next(w);
     if (!t && !must_leave(w)) t = watch(w);
-    if (t || must_leave(w) || orr_load_seq(&orr_lot.calls) != calls) {
-        if (claim((unsigned)w->id)) {
-            orr_sub_seq(&orr_lot.parked, 1);
-            orr_add_seq(&orr_lot.searching, 1);
-        } else {
+    if (t || moved || must_leave(w) || orr_load_seq(&orr_lot.calls) != calls) {
+        if (!rise(w))
             wait_notified(w); /* somebody is waking us and counted us as searching: take note of it */
-        }
-        end_sleep(w);
-        return t;
+    } else {
+        orr_sleep_begin(w);
+        t = sleep_parked(w, &b);
+        orr_sleep_end(w);
     }
-    orr_sleep_begin(w);
-    t = sleep_parked(w);
+    if (bell) orr_bell_leave(ORR_LISTEN_WORKER);
     end_sleep(w);
-    orr_sleep_end(w);
     return t;
 }
 
@@ -516,6 +573,7 @@ static struct orr_task *look_briefly(struct orr_worker *w)
                 w->gathering++;
             return t;
         }
+        if (w->core_shared) break;
     }
     w->gathering = 0;
     return NULL;
@@ -545,6 +603,7 @@ static struct orr_task *idle(struct orr_worker *w)
     else if (!(t = look_briefly(w)))
         t = search_and_park(w);
     orr_store_relaxed(&w->idle_shown, false);
+    orr_bell_give_back();
     return t;
 }
 

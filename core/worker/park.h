@@ -28,6 +28,9 @@ extern struct orr_lot orr_lot;
 struct orr_worker *orr_awake_beside(struct orr_worker *w, bool (*may)(const void *arg, struct orr_worker *it),
                                     const void *arg);
 
+/* Whether w sleeps, or is about to. A hint: it may be changing. Any thread. */
+bool orr_worker_is_parked(const struct orr_worker *w);
+
 /* Looks for a task until there is one, sleeping if need be. NULL: the runtime stops, or is paused. On w's
  * thread. */
 struct orr_task *orr_worker_idle(struct orr_worker *w);

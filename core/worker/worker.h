@@ -40,7 +40,7 @@ struct orr_worker {
 
     /* parking [atomic: see park.c] */
     ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified, 2: sentry (park.c) */
-    _Atomic uint32_t parked;
+    _Atomic bool at_bell; /* it sleeps there, not at the futex (bell.h) */
     _Atomic bool watches; /* a policy wants to be asked every millisecond while it sleeps (park.c) */
 
     /* tasks for this worker alone */
@@ -71,6 +71,8 @@ struct orr_worker {
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
     uint64_t run_when_dry;       /* of tasks_run, when it last found nothing */
     unsigned gathering;          /* how much longer it waits between looks (look_briefly in park.c) */
+    unsigned yields_skipped, yields_period; /* note_yield in park.c */
+    bool core_shared;                       /* the same */
     uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
     double busy_us;              /* [any: statistic] */
     unsigned rng;

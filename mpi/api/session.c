@@ -88,14 +88,14 @@ static void wire_up(struct orr_session *s, const struct orr_session_setup *setup
 static int begin(struct orr_session *s, const struct orr_session_setup *setup, struct orr_transport *t)
 {
     struct orr_cluster *cl = &s->cluster;
-    int r = orr_engine_init(&cl->engine, t);
+    int r = orr_engine_init(&cl->engine, t, &cl->bells);
     if (r) goto say;
     cl->comm =
         orr_comms_init(&cl->comms, cl, &cl->engine, setup->source, setup->program_comm, t->rank, t->size);
     r = -ENOMEM;
     if (!cl->comm) goto end_engine;
     wire_up(s, setup);
-    r = orr_progress_start(&cl->progress);
+    r = orr_progress_start(&cl->progress, &cl->bells);
     if (r) goto end_comms;
     if (orr_stuck_start(&s->live.stuck, &orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
@@ -121,6 +121,7 @@ static void take_down(struct orr_session *s)
     orr_engine_fini(&s->cluster.engine); /* a worker that comes late finds it closed */
     orr_messages_end(&s->value);
     t->ops->destroy(t);
+    orr_bells_close(&s->cluster.bells);
     orr_owned_let_go(&s->value);
     orr_comms_fini(&s->cluster.comms);
     orr_streams_fini(&s->live.streams);
@@ -145,10 +146,14 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     r = b->agree(b, t ? 0 : -ENOMEM);
     if (r && t) t->ops->destroy(t);
     if (r) return t ? say_other(r) : r;
+    orr_bells_open(&s->cluster.bells, b);
     int mine = begin(s, setup, t);
     r = b->agree(b, mine);
     if (r && !mine) take_down(s);
-    if (r && mine) t->ops->destroy(t);
+    if (r && mine) {
+        t->ops->destroy(t);
+        orr_bells_close(&s->cluster.bells);
+    }
     if (r) return mine ? mine : say_other(r);
     s->cluster.started = true;
     start_guard(s, b);

@@ -25,6 +25,7 @@ struct orr_cluster {
     struct orr_value *value;     /* [const] value/value.h */
     struct orr_place *place;     /* [const] place/policies.h */
     struct orr_mpi_progress progress;
+    struct orr_bells bells;
 };
 
 #endif

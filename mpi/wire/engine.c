@@ -65,7 +65,7 @@ static void unlock(struct orr_engine *e)
     orr_store_seq(&e->busy, 0);
 }
 
-int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
+int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells)
 {
     uint64_t *sent_bytes = orr_calloc((size_t)t->size, sizeof *sent_bytes);
     if (!sent_bytes) return -ENOMEM;
@@ -73,6 +73,7 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t)
     memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
     e->sent_bytes = sent_bytes;
     e->transport = t;
+    e->bells = bells;
     orr_match_init(&e->held);
     orr_match_init(&e->receives);
     orr_match_init(&e->early);
@@ -193,6 +194,19 @@ static void fill_header(struct orr_wire_header *h, uint8_t kind, const struct or
                                    .tag = n->tag };
 }
 
+/* Something of a transfer or message went to a rank that may be asleep. */
+static void ring(struct orr_engine *e, int peer)
+{
+    if (e->bells) orr_bells_ring(e->bells, peer);
+}
+
+static void send_small(struct orr_engine *e, int peer, void *buffer, size_t bytes)
+{
+    e->counts.sent_messages++;
+    e->transport->ops->small_send(e->transport, peer, buffer, bytes);
+    ring(e, peer);
+}
+
 static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
 {
     if (p->kind == ORR_PAYLOAD_OPAQUE) return e->transport->ops->gather(e->transport, p, to);
@@ -239,6 +253,7 @@ static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag
         e->transport->ops->bulk_send(e->transport, &r->bulk);
     else
         e->transport->ops->bulk_recv(e->transport, &r->bulk);
+    ring(e, r->node.peer);
 }
 
 static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
@@ -290,8 +305,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
         if (!r->uncounted) e->sent_bytes[peer] += h->bytes;
         e->counts.program_sent++;
     }
-    e->counts.sent_messages++;
-    e->transport->ops->small_send(e->transport, peer, h, bytes);
+    send_small(e, peer, h, bytes);
     if (announces) start_bulk(e, r, bulk_tag, true);
     if (r->waits == 0) complete_locked(e, r, r->failure);
     return true;
@@ -371,9 +385,8 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
 {
     fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
     buffer->id = id;
-    e->counts.sent_messages++;
     e->counts.program_sent += !(context & ORR_CONTEXT_UNCOUNTED);
-    e->transport->ops->small_send(e->transport, peer, buffer, sizeof *buffer);
+    send_small(e, peer, buffer, sizeof *buffer);
 }
 
 static int check_receive(struct orr_request *r, const struct orr_wire_header *h)
@@ -568,6 +581,12 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     return true;
 }
 
+/* A small message that was handed over earlier has only left now. */
+static void on_left(void *arg, int peer)
+{
+    ring(arg, peer);
+}
+
 static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
 {
     struct orr_engine *e = arg;
@@ -575,6 +594,7 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
     e->counts.bulk_receives -= !b->sending;
     e->counts.bulk_sends -= b->sending;
     unlink_under_way(e, r);
+    ring(e, b->peer);              /* its end may need a look, too */
     if (!b->sending && r->early) { /* received only to be thrown away */
         orr_free(r->early);
         r->early = NULL;
@@ -670,7 +690,7 @@ static bool drain_inbox_locked(struct orr_engine *e)
 static bool step_locked(struct orr_engine *e)
 {
     const struct orr_transport_sink sink = {
-        .small = on_small, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
+        .small = on_small, .left = on_left, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
     };
     bool moved = drain_inbox_locked(e);
     if (orr_unlikely(!e->transport)) return moved; /* closed: the calling thread came late */
@@ -683,6 +703,8 @@ static bool step_locked(struct orr_engine *e)
     moved |= e->transport->ops->poll(e->transport, &sink);
     bool unsent = e->transport->ops->unsent(e->transport);
     if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
+    bool moving = unsent || e->counts.bulk_receives + e->counts.bulk_sends > 0;
+    if (orr_unlikely(moving != orr_load_relaxed(&e->moving))) orr_store_relaxed(&e->moving, moving);
     return moved;
 }
 
@@ -701,17 +723,25 @@ bool orr_engine_poll(struct orr_engine *e)
 {
     bool moved = false;
     if (*in_callback()) return false;
-    for (int round = 0; round < POLL_ROUNDS_MAX; round++) {
-        if (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire))
-            return moved;                           /* its holder looks at the inbox again */
+    for (int round = 0;; round++) {
+        if (atomic_exchange_explicit(&e->busy, 1, memory_order_seq_cst))
+            return moved;                           /* its holder looks at the inbox again, and at `again` */
         if (round == 0) orr_own_add(&e->polls, 1u); /* [own: who holds busy] */
+        /* with busy held, and before the look: who asks later is seen below, who asked before has it now */
+        if (orr_unlikely(orr_load_relaxed(&e->again))) orr_exchange_acq_rel(&e->again, false);
         moved |= step_locked(e);
         struct orr_request *ended = list_take_all(&e->completed);
         orr_store_seq(&e->busy, 0); /* before the look at the inbox; pairs with push and the exchange above */
         if (ended) run_done(ended);
-        if (!orr_load_seq(&e->inbox)) return moved;
+        if (orr_unlikely(orr_load_seq(&e->again))) continue;
+        if (!orr_load_seq(&e->inbox) || round >= POLL_ROUNDS_MAX) return moved;
     }
-    return moved;
+}
+
+bool orr_engine_look(struct orr_engine *e)
+{
+    orr_store_seq(&e->again, true); /* before the exchange in poll: its holder sees this after it lets go */
+    return orr_engine_poll(e);
 }
 
 /* ---- shutdown ---- */

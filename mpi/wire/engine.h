@@ -13,6 +13,7 @@
 #define ORR_MPI_ENGINE_H
 
 #include "core/base/sync.h"
+#include "mpi/wire/bells.h"
 #include "mpi/wire/match.h"
 #include "mpi/wire/request.h"
 #include "mpi/wire/transport.h"
@@ -30,11 +31,14 @@ struct orr_engine_counts {
 
 struct orr_engine {
     _Atomic(struct orr_inbox_item *)
-        inbox; /* [atomic] posted and ready, latest first; pairs with drain_inbox */
+        inbox;          /* [atomic] posted and ready, latest first; pairs with drain_inbox */
+    _Atomic bool again; /* [atomic] whoever polls just now is to poll once more */
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
     _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
+    _Atomic bool moving;             /* large transfers go on, or unsent: polls move them */
     struct orr_transport *transport; /* [own: who holds busy] NULL: closed */
+    const struct orr_bells *bells;   /* to wake who receives; NULL: nobody sleeps [const while open] */
     /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
      * the engine. [const once messages flow] */
     void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
@@ -58,8 +62,8 @@ struct orr_engine {
     struct orr_engine_counts counts;
 };
 
-/* Borrows the transport. 0 or -ENOMEM. */
-int orr_engine_init(struct orr_engine *e, struct orr_transport *t);
+/* Borrows the transport, and the bells, which may be NULL. 0 or -ENOMEM. */
+int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells);
 /* No transfer is under way; early messages that nobody received are dropped. A closed engine may still be
  * polled by a thread that comes late, and ends requests that were given up before as they get ready. */
 void orr_engine_fini(struct orr_engine *e);
@@ -73,6 +77,9 @@ void orr_engine_ready(struct orr_engine *e, struct orr_request *r);
 /* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at
  * once. */
 bool orr_engine_poll(struct orr_engine *e);
+/* The same for who is about to sleep: if another thread polls just now, that one polls once more, from the
+ * start. */
+bool orr_engine_look(struct orr_engine *e);
 
 /* True on a thread that is inside of done. */
 bool orr_engine_in_callback(void);

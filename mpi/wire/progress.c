@@ -6,8 +6,9 @@
  * worker needs. A thread that polls in vain yields. While yields come back at once the core is free, or
  * shared with others that only poll; when one takes long, somebody works here, and from then on the thread
  * naps between polls (100 us, growing to 1 ms) and only now and then tries whether the core is free again.
- * The progress thread leaves the polling to others as long as it sees that they do poll, and sleeps for good
- * while no message is outstanding. */
+ * Where the ranks of the node ring (bells.h), a thread that waits sleeps until one does, and nobody polls.
+ * The progress thread leaves the polling to others as long as it sees that they poll, or listen, and sleeps
+ * for good while no message is outstanding. */
 #include "mpi/wire/progress.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ enum {
     NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
+    LISTENED_US = 10000,  /* where rings suffice: only to be safe */
     QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
 };
 
@@ -60,11 +62,27 @@ static void end_nap(struct orr_mpi_progress *p)
         orr_futex_wake(&p->own.napping, 1);
 }
 
+/* All that may come, comes with a ring for who listens. */
+static bool rings_suffice(struct orr_mpi_progress *p)
+{
+    return p->bells_suffice && !orr_load_relaxed(&p->engine->moving);
+}
+
+/* Until a message is over, or the time is; or, where there is a bell, one has come. */
 static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*done)(void *arg), void *arg)
 {
+    bool moved = false;
+    uint32_t rings;
     orr_add_seq(&p->sleepers, 1u); /* pairs with the load in orr_progress_signal */
     uint32_t seen = orr_load_seq(&p->signal);
-    if (!done(arg) && !orr_load_seq(&p->aside.any)) orr_futex_wait(&p->signal, seen, (int64_t)us * 1000);
+    struct orr_bell *bell = p->watch.bell ? orr_bell_enter(ORR_LISTEN_WAITER, &rings, &moved) : NULL;
+    if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {
+        if (bell)
+            orr_bell_sleep(bell, ORR_LISTEN_WAITER, 0, rings, (int64_t)us * 1000);
+        else
+            orr_futex_wait(&p->signal, seen, (int64_t)us * 1000);
+    }
+    if (bell) orr_bell_leave(ORR_LISTEN_WAITER);
     orr_sub_seq(&p->sleepers, 1u);
 }
 
@@ -89,7 +107,8 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         sleep_until_signal(p, i->nap_us, done, arg);
     else
         nap(p, i->nap_us);
-    i->nap_us = i->nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : i->nap_us * 2;
+    uint32_t most_us = done && rings_suffice(p) ? LISTENED_US : NAP_MAX_US;
+    i->nap_us = i->nap_us * 2 > most_us ? most_us : i->nap_us * 2;
     if (--i->naps == 0) i->nap_us = 0;
 }
 
@@ -104,6 +123,7 @@ void orr_progress_signal(struct orr_mpi_progress *p)
     if (orr_likely(orr_load_seq(&p->sleepers) == 0)) return;
     orr_add_seq(&p->signal, 1u);
     orr_futex_wake(&p->signal, INT32_MAX);
+    if (p->watch.bell) orr_bell_call_waiters();
 }
 
 /* ---- functions of the program ---- */
@@ -172,13 +192,13 @@ static bool call_those_aside(struct orr_mpi_progress *p)
 }
 
 /* Moves messages; *left_out: functions of the program were put p->aside. */
-static bool move(struct orr_mpi_progress *p, bool *left_out)
+static bool move(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e), bool *left_out)
 {
     struct orr_data_thread *self = orr_data_thread(orr_self());
     struct orr_put_off off = { 0 };
     if (self->put_off) return false; /* a message ends here just now: its thread goes on polling */
     self->put_off = &off;
-    bool moved = orr_engine_poll(p->engine);
+    bool moved = poll(p->engine);
     self->put_off = NULL;
     *left_out = hand_over(p, &off);
     return moved;
@@ -201,11 +221,17 @@ static void call_somebody(struct orr_mpi_progress *p)
     orr_progress_needed(p);
 }
 
-bool orr_progress_pass(struct orr_mpi_progress *p)
+static bool pass(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
 {
-    bool left = false, moved = move(p, &left);
+    bool left = false, moved = move(p, poll, &left);
     if (orr_unlikely(left)) call_somebody(p);
     return moved;
+}
+
+bool orr_progress_pass(struct orr_mpi_progress *p)
+{
+    orr_bell_give_back(); /* what was posted just now may be answered while all sleep */
+    return pass(p, orr_engine_poll);
 }
 
 void orr_progress_aside(struct orr_mpi_progress *p, void (*fn)(void *arg), void *arg)
@@ -235,7 +261,7 @@ bool orr_progress_may_call(struct orr_mpi_progress *p)
 
 bool orr_progress_turn(struct orr_mpi_progress *p)
 {
-    bool left = false, moved = move(p, &left);
+    bool left = false, moved = move(p, orr_engine_poll, &left);
     if (orr_unlikely(orr_load_relaxed(&p->aside.any))) moved |= call_those_aside(p);
     return moved;
 }
@@ -253,6 +279,7 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
         else
             idle(p, &i, done, arg);
     }
+    orr_bell_give_back();
     orr_thread_blocked_end();
 }
 
@@ -260,6 +287,12 @@ void orr_progress_needed(struct orr_mpi_progress *p)
 {
     if (orr_likely(orr_load_seq(&p->own.asleep) == 0) || !is_needed(p)) return;
     if (orr_exchange_acq_rel(&p->own.asleep, 0u)) orr_futex_wake(&p->own.asleep, 1);
+}
+
+/* Somebody does: there is no need to poll. */
+static bool is_listened(struct orr_mpi_progress *p)
+{
+    return rings_suffice(p) && orr_load_relaxed(&orr_bell_listeners) > 0;
 }
 
 /* ---- the progress thread ---- */
@@ -307,8 +340,10 @@ static void *run(void *progress)
         }
         quiet = 0;
         if (orr_load_relaxed(&p->aside.any)) orr_progress_turn(p);
-        nap_us = nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : nap_us * 2;
+        uint32_t most_us = is_listened(p) ? LISTENED_US : NAP_MAX_US;
+        nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
         if (orr_load_relaxed(&p->engine->polls) != polls) continue; /* others poll */
+        if (is_listened(p)) continue;
         poll_alone(p);
         nap_us = NAP_MIN_US;
     }
@@ -328,17 +363,46 @@ static struct orr_progress for_others(struct orr_mpi_progress *p)
     return (struct orr_progress){ .poll = poll_for_others, .arg = p };
 }
 
+/* ---- the bell ---- */
+
+static bool bell_needed(void *progress)
+{
+    return is_needed(progress);
+}
+
+static bool bell_look(void *progress)
+{
+    return pass(progress, orr_engine_look);
+}
+
+static void hang_bell(struct orr_mpi_progress *p, const struct orr_bells *bells)
+{
+    p->watch = (struct orr_bell_watch){
+        .bell = orr_bells_mine(bells), .needed = bell_needed, .look = bell_look, .arg = p
+    };
+    if (p->watch.bell && !orr_bell_hang(&p->watch)) p->watch.bell = NULL;
+    p->bells_suffice = p->watch.bell && bells->all_ranks;
+}
+
+static void take_bell_down(struct orr_mpi_progress *p)
+{
+    if (p->watch.bell) orr_bell_take_down();
+    p->watch.bell = NULL;
+}
+
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
 {
     if (p->engine != e) p->engine = e; /* a worker may be late, from the start before this one */
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
 }
 
-int orr_progress_start(struct orr_mpi_progress *p)
+int orr_progress_start(struct orr_mpi_progress *p, const struct orr_bells *bells)
 {
     orr_store_relaxed(&p->own.stop, 0u);
     orr_store_relaxed(&p->own.asleep, 0u);
     orr_store_relaxed(&p->own.napping, 0u);
+    p->watch.bell = NULL;
+    p->bells_suffice = false;
     int r = pthread_create(&p->own.thread, NULL, run, p);
     if (r) {
         orr_error("starpu_mpi_init: the progress thread cannot be started");
@@ -347,12 +411,16 @@ int orr_progress_start(struct orr_mpi_progress *p)
     pthread_setname_np(p->own.thread, "orr-mpi");
     orr_store_seq(&p->aside.alone, false);
     r = orr_progress_register(for_others(p));
-    if (r) orr_progress_stop(p);
+    if (r)
+        orr_progress_stop(p);
+    else if (bells)
+        hang_bell(p, bells);
     return r;
 }
 
 void orr_progress_stop(struct orr_mpi_progress *p)
 {
+    take_bell_down(p);
     orr_progress_unregister(for_others(p));
     orr_store_seq(&p->own.stop, 1u);
     orr_store_seq(&p->own.asleep, 0u);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/sync.h"
+#include "core/worker/bell.h"
 #include "core/worker/worker.h"
 #include "mpi/wire/engine.h"
 
@@ -36,11 +37,15 @@ struct orr_mpi_progress {
         _Atomic uint32_t napping;                 /* futex: 1 while it naps */
         _Atomic uint32_t stop;
     } own;
+    struct orr_bell_watch watch; /* what is listened for; its bell is NULL while nobody listens */
+    bool bells_suffice;          /* all that comes, comes with a ring [const] */
 };
 
 /* Before anything else; nobody progresses yet, nothing is outstanding. Borrows the engine. */
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e);
-int orr_progress_start(struct orr_mpi_progress *p); /* 0, -EAGAIN: no thread, -ENOSPC: too many clusters */
+/* 0, -EAGAIN: no thread, -ENOSPC: too many clusters. bells: by which other ranks wake this one; NULL: none.
+ */
+int orr_progress_start(struct orr_mpi_progress *p, const struct orr_bells *bells);
 void orr_progress_stop(struct orr_mpi_progress *p);
 
 /* Moves messages on behalf of a thread that only comes by: it posts one, or lets go of data. Functions of the

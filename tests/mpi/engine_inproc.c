@@ -30,7 +30,7 @@ static void settle(void)
 static void open_ranks(int count)
 {
     open_net = orr_inproc_create(count, 1, 3, 0);
-    for (int i = 0; i < count; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(open_net, i));
+    for (int i = 0; i < count; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(open_net, i), NULL);
 }
 
 static void close_ranks(void)
@@ -71,7 +71,7 @@ static int run_on_one_thread(uint64_t seed, int messages)
     struct orr_inproc *net =
         orr_inproc_create(RANKS, random_next(&state), 1 + (unsigned)(random_next(&state) % 30), 10);
     int posted[RANKS] = { 0 }, oldest[RANKS] = { 0 };
-    for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
     for (long steps = 0; steps < 4000000 && !finished(); steps++) {
         int i = (int)(random_next(&state) % RANKS);
         if (!step(&ranks[i], &posted[i], &oldest[i])) orr_engine_poll(&ranks[i].engine);
@@ -110,7 +110,7 @@ static int run_on_threads(uint64_t seed, int messages)
     struct orr_inproc *net = orr_inproc_create(RANKS, random_next(&state), 10, 5);
     pthread_t threads[RANKS], helpers[RANKS];
     atomic_store(&helpers_stop, false);
-    for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
     for (int i = 0; i < RANKS; i++) pthread_create(&helpers[i], NULL, run_helper, &ranks[i]);
     for (int i = 0; i < RANKS; i++) pthread_create(&threads[i], NULL, run_rank, &ranks[i]);
     for (int i = 0; i < RANKS; i++) pthread_join(threads[i], NULL);
@@ -129,7 +129,7 @@ static void full_window(void)
     struct orr_inproc *net = orr_inproc_create(2, 1, 3, 100);
     struct orr_wire_header values = { .type = 1 };
     struct end s;
-    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
     post_simple(&s, &p, ORR_SEND, memory, 8, 0);
     poll_both(100);
     is_int(s.done, 0, "without a buffer a send waits");
@@ -145,7 +145,7 @@ static void foreign_bytes(void)
     struct orr_inproc *net = orr_inproc_create(2, 1, 0, 0);
     struct orr_transport *t = orr_inproc_rank(net, 0);
     uint64_t state = 7;
-    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
     enum { COUNT = 500 };
     for (int i = 0; i < COUNT; i++) {
         unsigned char *b = t->ops->small_buffer(t, false);

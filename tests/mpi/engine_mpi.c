@@ -23,7 +23,7 @@ static void open_rank(int count)
                                      .size = world.ranks };
     (void)count;
     transport = orr_transport_at(orr_transport_find("mpi"))->open(&b);
-    orr_engine_init(&ranks[world.own].engine, transport);
+    orr_engine_init(&ranks[world.own].engine, transport, NULL);
 }
 
 static void close_rank(void)

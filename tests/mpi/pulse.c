@@ -64,7 +64,7 @@ static struct orr_inproc *open_ranks(int count, uint64_t seed)
     size = count;
     memset(ranks, 0, sizeof ranks);
     for (int i = 0; i < count; i++) {
-        orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i));
+        orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
         ranks[i].engine.on_control = on_control;
         ranks[i].engine.on_control_arg = &ranks[i];
         ranks[i].next_look = i * 7;

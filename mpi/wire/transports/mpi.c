@@ -39,6 +39,7 @@ enum {
 struct buffer {
     struct buffer *next;
     MPI_Request request;
+    int peer;
     _Alignas(64) char bytes[SMALL_MAX];
 };
 
@@ -161,18 +162,20 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
         recycle(m, b);
         return;
     }
+    b->peer = peer;
     b->next = m->sending;
     m->sending = b;
     m->nsending++;
 }
 
-static void test_sending(struct mpi_transport *m)
+static void test_sending(struct mpi_transport *m, const struct orr_transport_sink *sink)
 {
     for (struct buffer **p = &m->sending, *b; (b = *p);) {
         int done = 0;
         if (failed(m, MPI_Test(&b->request, &done, MPI_STATUS_IGNORE), "MPI_Test") || done) {
             *p = b->next;
             m->nsending--;
+            if (sink && sink->left) sink->left(sink->arg, b->peer);
             recycle(m, b);
         } else {
             p = &b->next;
@@ -478,7 +481,7 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
     struct mpi_transport *m = (struct mpi_transport *)t;
     bool yielded = no_yield_begin(m);
     bool moved = poll_ring(m, sink);
-    if (m->sending) test_sending(m);
+    if (m->sending) test_sending(m, sink);
     if (m->bulk) moved |= poll_bulk(m, sink);
     if (orr_unlikely(m->greetings != NULL)) test_greetings(m);
     if (orr_unlikely(m->hellos != NULL)) moved |= poll_hellos(m, sink);
@@ -557,7 +560,7 @@ static void destroy(struct orr_transport *t)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     while (m->sending) {
-        test_sending(m);
+        test_sending(m, NULL);
         sched_yield();
     }
     drain(m);

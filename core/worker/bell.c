@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bell.c: see bell.h.
+ * Threads: any. Owns: who listens in this process. Not here: see bell.h. */
+#include "core/worker/bell.h"
+
+#include <limits.h>
+#include <sched.h>
+
+#include "core/worker/park.h"
+
+/* The protocol. Who is about to sleep says that a ring is wanted, and then looks once more for what may have
+ * come; who has sent something reads whether a ring is wanted afterwards. One of the two sees the other. Who
+ * rings takes the wish away and wakes one thread, so that a burst of messages costs one system call. The
+ * thread that wakes up, or any other that is awake and looks, sees what comes next; when it turns to
+ * something else while others still sleep, it says again that a ring is wanted, and looks once more
+ * (orr_bell_give_back). So while anybody sleeps here, either a ring is wanted, or a thread is awake that will
+ * say so.
+ *
+ * A wish that nobody has any more costs its sender one ring in vain.
+ *
+ * bell.pml, beside this file, is a model for spin: change both. */
+
+_Atomic uint32_t orr_bell_listeners;
+static _Atomic uint32_t listeners_of[ORR_LISTENERS];
+static _Atomic(const struct orr_bell_watch *) bell_watch; /* NULL: there is no bell */
+
+/* ---- bits ---- */
+
+/* In the futex: who is woken. Workers share bits where there are many. */
+enum { WORKER_BITS = 24 };
+
+static uint32_t futex_bits(enum orr_listener kind, int number)
+{
+    if (kind == ORR_LISTEN_WAITER) return UINT32_C(1) << WORKER_BITS;
+    return UINT32_C(1) << (number % WORKER_BITS);
+}
+
+static uint32_t futex_all(enum orr_listener kind)
+{
+    uint32_t waiters = UINT32_C(1) << WORKER_BITS;
+    return kind == ORR_LISTEN_WAITER ? waiters : waiters - 1;
+}
+
+static void change_and_wake(struct orr_bell *b, int how_many, uint32_t bits)
+{
+    orr_add_seq(&b->rings, 1u);
+    orr_futex_wake_shared(&b->rings, how_many, bits);
+}
+
+/* ---- ringing ---- */
+
+void orr_bell_ring_slow(struct orr_bell *b)
+{
+    uint32_t wanted = atomic_exchange_explicit(&b->wanted, 0, memory_order_seq_cst);
+    if (!wanted) return; /* another was faster */
+    orr_add_seq(&b->rings, 1u);
+    for (int kind = 0; kind < ORR_LISTENERS; kind++)
+        if (wanted >> kind & 1 && orr_futex_wake_shared(&b->rings, 1, futex_all((enum orr_listener)kind)) > 0)
+            return;
+}
+
+/* ---- listening ---- */
+
+/* Says whom to ring for: all kinds that are there. True: that was not said before. */
+static bool want_rings(struct orr_bell *b)
+{
+    uint32_t kinds = 0;
+    for (int kind = 0; kind < ORR_LISTENERS; kind++)
+        if (orr_load_seq(&listeners_of[kind]) > 0) kinds |= UINT32_C(1) << kind;
+    if (kinds == 0 || (orr_load_seq(&b->wanted) & kinds) == kinds) return false;
+    atomic_fetch_or_explicit(&b->wanted, kinds, memory_order_seq_cst);
+    return true;
+}
+
+static void count(enum orr_listener kind)
+{
+    orr_add_seq(&listeners_of[kind], 1u);
+    orr_add_seq(&orr_bell_listeners, 1u); /* before the bell is looked up: pairs with orr_bell_take_down */
+}
+
+void orr_bell_leave(enum orr_listener kind)
+{
+    orr_sub_seq(&listeners_of[kind], 1u);
+    orr_sub_seq(&orr_bell_listeners, 1u);
+}
+
+struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out)
+{
+    *moved_out = false;
+    if (!orr_load_relaxed(&bell_watch)) return NULL;
+    count(kind);
+    const struct orr_bell_watch *w = orr_load_seq(&bell_watch);
+    if (!w) {
+        orr_bell_leave(kind);
+        return NULL;
+    }
+    /* pairs with orr_bell_give_back of who makes it needed: that counts first, and then looks who listens */
+    bool needed = w->needed(w->arg);
+    *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
+    if (needed) want_rings(w->bell);
+    orr_fence();
+    if (needed) *moved_out = w->look(w->arg);
+    return w->bell;
+}
+
+void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen, int64_t timeout_ns)
+{
+    orr_futex_wait_shared(&b->rings, seen, timeout_ns, futex_bits(kind, number));
+}
+
+/* Does fn for the bell, if there is one, which stays meanwhile. */
+static bool with_bell(bool (*fn)(const struct orr_bell_watch *w, uint32_t bits), uint32_t bits)
+{
+    orr_add_seq(&orr_bell_listeners, 1u);
+    const struct orr_bell_watch *w = orr_load_seq(&bell_watch);
+    bool r = w && fn(w, bits);
+    orr_sub_seq(&orr_bell_listeners, 1u);
+    return r;
+}
+
+static bool give_back(const struct orr_bell_watch *w, uint32_t unused)
+{
+    (void)unused;
+    if (!w->needed(w->arg) || !want_rings(w->bell)) return false;
+    orr_fence(); /* as in orr_bell_enter */
+    return w->look(w->arg);
+}
+
+void orr_bell_give_back_slow(void)
+{
+    with_bell(give_back, 0);
+}
+
+static bool call(const struct orr_bell_watch *w, uint32_t bits)
+{
+    change_and_wake(w->bell, INT_MAX, bits);
+    return true;
+}
+
+void orr_bell_call_worker(int number)
+{
+    with_bell(call, futex_bits(ORR_LISTEN_WORKER, number));
+}
+
+void orr_bell_call_waiters(void)
+{
+    if (orr_load_seq(&listeners_of[ORR_LISTEN_WAITER]) > 0) with_bell(call, futex_all(ORR_LISTEN_WAITER));
+}
+
+/* ---- beginning and end ---- */
+
+bool orr_bell_hang(const struct orr_bell_watch *w)
+{
+    const struct orr_bell_watch *none = NULL;
+    if (!orr_cas_seq(&bell_watch, &none, w)) return false;
+    orr_wake_all(); /* who sleeps already comes to listen */
+    return true;
+}
+
+void orr_bell_take_down(void)
+{
+    const struct orr_bell_watch *w = orr_load_seq(&bell_watch);
+    if (!w) return;
+    orr_store_seq(&bell_watch, NULL);
+    while (orr_load_seq(&orr_bell_listeners) > 0) {
+        change_and_wake(w->bell, INT_MAX, UINT32_MAX);
+        sched_yield();
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bell.h: where threads that need something from other processes sleep, so that those can wake them.
+ * Threads: each function says. Owns: nothing. Not here: the memory that processes share, and who rings
+ * (mpi/wire/bells.h); how workers come to sleep (park.c). */
+#ifndef ORR_WORKER_BELL_H
+#define ORR_WORKER_BELL_H
+
+#include "core/base/export.h"
+#include "core/base/sync.h"
+
+/* In memory that others may map. */
+struct orr_bell {
+    ORR_ALIGNED_LINE _Atomic uint32_t wanted; /* kinds of listeners to ring for; 0: somebody is awake */
+    _Atomic uint32_t rings;                   /* futex: changes whenever somebody is woken here */
+};
+
+/* Who sleeps. A ring wakes one of the first kind that there is. */
+enum orr_listener { ORR_LISTEN_WAITER, ORR_LISTEN_WORKER, ORR_LISTENERS };
+
+/* What threads of this process listen for. */
+struct orr_bell_watch {
+    struct orr_bell *bell;
+    bool (*needed)(void *arg); /* something is to come from outside. any thread */
+    bool (*look)(void *arg);   /* looks whether it came, or has a thread look that looks just now: true if
+                                * something moved. any thread */
+    void *arg;
+};
+
+/* From now on idle workers listen to w, which is borrowed until orr_bell_take_down. False: they listen to
+ * another. */
+ORR_EXPORT bool orr_bell_hang(const struct orr_bell_watch *w);
+/* Nobody listens any more on return. */
+ORR_EXPORT void orr_bell_take_down(void);
+
+/* The calling thread is about to listen: it says so and looks once more. NULL: there is no bell. Else it ends
+ * with orr_bell_leave; *seen_out is for orr_bell_sleep, *moved_out: it need not sleep. */
+ORR_EXPORT struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out);
+ORR_EXPORT void orr_bell_leave(enum orr_listener kind);
+/* Sleeps until it rings, or somebody calls the listener with this number, if neither has happened since seen.
+ * timeout_ns < 0: for ever. */
+ORR_EXPORT void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen,
+                               int64_t timeout_ns);
+static inline bool orr_bell_has_rung(struct orr_bell *b, uint32_t seen)
+{
+    return orr_load_seq(&b->rings) != seen;
+}
+
+/* Wakes a worker that listens, or all waiters. Others may wake up, too. Any thread. */
+void orr_bell_call_worker(int number);
+ORR_EXPORT void orr_bell_call_waiters(void);
+
+/* How many threads of this process listen. */
+extern ORR_EXPORT _Atomic uint32_t orr_bell_listeners;
+
+ORR_EXPORT void orr_bell_give_back_slow(void);
+/* The calling thread was awake and will not look for a while, or it has made that something is to come: those
+ * that sleep are to be woken when it comes. Any thread. */
+static inline void orr_bell_give_back(void)
+{
+    if (orr_unlikely(orr_load_seq(&orr_bell_listeners) > 0)) orr_bell_give_back_slow();
+}
+
+/* Rings, if somebody wants that, after something was sent to the bell's process. Any process and thread. */
+ORR_EXPORT void orr_bell_ring_slow(struct orr_bell *b);
+static inline void orr_bell_ring(struct orr_bell *b)
+{
+    orr_fence(); /* what was sent, then the look: pairs with orr_bell_enter, which looks last */
+    if (orr_unlikely(orr_load_relaxed(&b->wanted) != 0)) orr_bell_ring_slow(b);
+}
+
+#endif

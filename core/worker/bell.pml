@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bell.pml: a model of core/worker/bell.c for spin, with what uses it: a rank that sends (mpi/wire/engine.c), threads that
+ * listen and threads that only come by (mpi/wire/progress.c), and workers that others of their process call (park.c). Run by
+ * scripts/check-models.
+ *
+ * Each step is one atomic access of the C code, or a full fence between two. Messages are counted: `sent` by the other
+ * process, `taken` by whoever polls. One thread polls at a time; one that finds the lock taken goes on, and so may sleep on
+ * the word of the other: `again` has that one look once more.
+ *
+ * A listener that found something may turn to a long computation, which ends only when all messages were taken: so a message
+ * that waits beside a sleeping thread is a deadlock, and spin reports it. The last listener never computes: somebody is idle.
+ * A ring wakes any one of those that sleep, more than the kernel does.
+ *
+ * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH
+ * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2
+ */
+#ifndef LISTENERS
+#define LISTENERS 2
+#endif
+#ifndef MESSAGES
+#define MESSAGES 3 /* of all senders */
+#endif
+#ifndef SENDERS
+#define SENDERS 1
+#endif
+#ifndef PASSERS
+#define PASSERS 0
+#endif
+
+/* struct orr_bell */
+bool wanted;
+byte rings;
+bool asleep[LISTENERS]; /* in the futex */
+
+/* of the process that listens */
+byte listening;
+bool at_bell, futex_word; /* of listener 0, a worker: another thread calls it */
+bool answered;            /* it took note of that */
+bool lock, again;         /* struct orr_engine */
+
+byte sent, taken, computing;
+
+#if LISTENERS > 2
+#define ANYBODY_SLEEPS (asleep[0] || asleep[1] || asleep[2])
+#else
+#define ANYBODY_SLEEPS (asleep[0] || asleep[1])
+#endif
+#define ALL_TAKEN (taken == MESSAGES)
+
+/* orr_engine_poll: whoever holds the lock takes all that is there. */
+inline poll(moved)
+{
+    moved = false;
+    do
+    :: atomic { lock -> break }
+    :: atomic { !lock -> lock = true };
+#ifndef AGAIN_UNLOCKED
+       again = false;
+#endif
+       atomic { moved = moved || taken != sent; taken = sent };
+       lock = false;
+       if
+#ifdef AGAIN_UNLOCKED
+       :: atomic { again -> again = false }
+#else
+       :: again
+#endif
+       :: atomic { !again -> break }
+       fi
+    od
+}
+
+/* orr_engine_look */
+inline look(moved)
+{
+#ifndef NO_AGAIN
+    again = true;
+#endif
+    poll(moved)
+}
+
+/* orr_bell_give_back */
+inline give_back(moved)
+{
+#ifndef NO_GIVE_BACK
+    if
+    :: listening > 0 ->
+       if
+       :: !wanted -> wanted = true; look(moved)
+       :: else
+       fi
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
+active [SENDERS] proctype sender()
+{
+    byte i;
+    bool mine;
+    for (i : 1 .. (MESSAGES / SENDERS)) {
+        sent++; /* the message; a full fence; then orr_bell_ring */
+        if
+        :: wanted ->
+           atomic { mine = wanted; wanted = false };
+           if
+           :: mine ->
+              rings++;
+              if /* FUTEX_WAKE of one */
+              :: atomic { asleep[0] -> asleep[0] = false }
+              :: atomic { asleep[1] -> asleep[1] = false }
+#if LISTENERS > 2
+              :: atomic { asleep[2] -> asleep[2] = false }
+#endif
+              :: !ANYBODY_SLEEPS
+              fi
+           :: else
+           fi
+        :: else
+        fi
+    }
+}
+
+active [LISTENERS] proctype listener()
+{
+    bool moved;
+    byte seen, me = _pid - SENDERS;
+    do
+    :: poll(moved);
+       if
+       :: me == 0 && futex_word -> answered = true; at_bell = false
+       :: else
+       fi;
+       if
+       :: moved ->
+          moved = false;
+          if
+          :: skip
+          :: atomic { computing < LISTENERS - 1 -> computing++ };
+             give_back(moved);
+             ALL_TAKEN; /* computes */
+             computing--
+          fi
+       :: else ->
+          /* orr_bell_enter */
+          listening++;
+#ifndef SEEN_LATE
+          seen = rings;
+#endif
+#ifdef LOOK_BEFORE_WISH
+          look(moved);
+#endif
+          if
+          :: !wanted -> wanted = true
+          :: else
+          fi;
+#ifdef SEEN_LATE
+          seen = rings; /* another may have taken both the wish and the message meanwhile */
+#endif
+#if !defined(NO_LAST_LOOK) && !defined(LOOK_BEFORE_WISH)
+          look(moved);
+#endif
+          if
+          :: moved
+          :: else ->
+             if /* sleep_in, park.c */
+             :: me == 0 -> at_bell = true
+             :: else
+             fi;
+             if
+             :: me == 0 && futex_word
+             :: else ->
+                if
+                :: atomic { rings == seen -> asleep[me] = true };
+end_asleep:        !asleep[me]
+                :: else
+                fi
+             fi;
+             if
+             :: me == 0 -> at_bell = false
+             :: else
+             fi
+          fi;
+          atomic { listening--; seen = 0; moved = false };
+       fi
+    od
+}
+
+/* Threads that post a message, and go on. */
+#if PASSERS > 0
+active [PASSERS] proctype passer()
+{
+    bool moved;
+    give_back(moved);
+    poll(moved)
+}
+#endif
+
+/* call, park.c: another thread wakes worker 0. */
+#ifdef CALLER
+active proctype caller()
+{
+#ifdef CALL_WORD_LAST
+    bool there = at_bell;
+    futex_word = true;
+#else
+    bool there;
+    futex_word = true;
+    there = at_bell;
+#endif
+    if
+    :: there -> rings++; asleep[0] = false
+    :: else
+    fi
+}
+#endif
+
+/* What must come about. */
+active proctype monitor()
+{
+    ALL_TAKEN;
+#ifdef CALLER
+    answered
+#endif
+}

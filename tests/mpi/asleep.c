@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2 */
+/*
+ * Ranks that wait sleep, and are woken by each other's messages, as by their own tasks: with what ranks of a
+ * node share, and without it.
+ * Threads: main of each rank; workers.
+ * Owns: the data.
+ * Not here: the handshake of who sleeps and who rings (bells.c, core/worker/bell.pml).
+ */
+#include <starpu_mpi.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tests/tap.h"
+
+enum { ROUNDS = SCALED(300, 60), STARTS = 5, WAIT_MS = 300, LARGE = 1 << 20 };
+
+static int rank;
+
+static void start(const char *bells)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    setenv("ORRERY_MPI_BELLS", bells, 1);
+    if (starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf)) exit(1);
+    starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
+}
+
+static void nap_ms(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+static long switches(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_nvcsw;
+}
+
+static void add_one(void *buffers[], void *args)
+{
+    (void)args;
+    ++*(long *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+
+static struct starpu_codelet codelet = { .cpu_funcs = { add_one }, .nbuffers = 1, .modes = { STARPU_RW } };
+
+/* Back and forth, with pauses in which all threads fall asleep. Returns what it counted. */
+static long to_and_fro(starpu_data_handle_t h, int rounds, long pause_ms)
+{
+    for (int i = 0; i < rounds; i++) {
+        if (i % 2 == rank) {
+            if (pause_ms && i % 8 < 2) nap_ms(pause_ms);
+            starpu_task_insert(&codelet, STARPU_RW, h, 0);
+            starpu_mpi_send(h, 1 - rank, i, MPI_COMM_WORLD);
+        } else {
+            starpu_mpi_recv(h, 1 - rank, i, MPI_COMM_WORLD, NULL);
+        }
+    }
+    starpu_data_acquire(h, STARPU_R);
+    long count = *(long *)starpu_data_get_local_ptr(h);
+    starpu_data_release(h);
+    return count;
+}
+
+/* Voluntary switches of all threads of this rank while it waits for a message that is long in coming. */
+static long switches_of_a_wait(starpu_data_handle_t h)
+{
+    long before = switches();
+    if (rank == 0) nap_ms(WAIT_MS);
+    if (rank == 0)
+        starpu_mpi_send(h, 1, 7, MPI_COMM_WORLD);
+    else
+        starpu_mpi_recv(h, 0, 7, MPI_COMM_WORLD, NULL);
+    return switches() - before;
+}
+
+/* Tasks of this rank alone, each submitted when all workers have had time to fall asleep beside a receive
+ * that is outstanding. */
+static void own_tasks_beside_a_receive(starpu_data_handle_t h, starpu_data_handle_t other)
+{
+    starpu_mpi_req r;
+    if (rank == 1) starpu_mpi_irecv(other, &r, 0, 8, MPI_COMM_WORLD);
+    for (int i = 0; i < 20; i++) {
+        nap_ms(1);
+        starpu_task_insert(&codelet, STARPU_RW, h, 0);
+        starpu_task_wait_for_all();
+    }
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (rank == 0) starpu_mpi_send(other, 1, 8, MPI_COMM_WORLD);
+    if (rank == 1) starpu_mpi_wait(&r, NULL);
+}
+
+static int large_is_whole(void)
+{
+    static char bytes[LARGE];
+    starpu_data_handle_t h;
+    int good = 1;
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)bytes, LARGE, 1);
+    for (int i = 0; i < 6; i++) {
+        if (i % 2 == rank) {
+            nap_ms(3);
+            bytes[LARGE - 1] = (char)(i + 1);
+            starpu_mpi_send(h, 1 - rank, 9, MPI_COMM_WORLD);
+        } else {
+            starpu_mpi_recv(h, 1 - rank, 9, MPI_COMM_WORLD, NULL);
+            good &= bytes[LARGE - 1] == (char)(i + 1);
+        }
+    }
+    starpu_data_unregister(h);
+    return good;
+}
+
+static void run(const char *bells)
+{
+    static long value, other;
+    starpu_data_handle_t h, o;
+    start(bells);
+    value = 0;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_variable_data_register(&o, STARPU_MAIN_RAM, (uintptr_t)&other, sizeof other);
+    is_int(to_and_fro(h, ROUNDS, 0), ROUNDS, "bells %s: messages to and fro count on", bells);
+    long waited = switches_of_a_wait(o);
+    if (bells[0] == '1' && !SANITIZED)
+        ok(rank == 0 || waited < 150, "a rank that waits %d ms for a message sleeps (%ld switches)", WAIT_MS,
+           waited);
+    starpu_data_acquire(h, STARPU_W);
+    *(long *)starpu_data_get_local_ptr(h) = 0;
+    starpu_data_release(h);
+    own_tasks_beside_a_receive(h, o);
+    starpu_data_acquire(h, STARPU_R);
+    is_int(*(long *)starpu_data_get_local_ptr(h), 20, "tasks wake workers that listen for messages");
+    starpu_data_release(h);
+    ok(large_is_whole(), "large messages find who sleeps");
+    starpu_data_unregister(h);
+    starpu_data_unregister(o);
+    is_int(starpu_mpi_shutdown(), 0, "the layer ends beside workers that sleep");
+}
+
+/* The layer comes and goes while the runtime, and its workers, stay. */
+static void start_again(void)
+{
+    long value = 0;
+    starpu_data_handle_t h;
+    int bad = starpu_init(NULL);
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    for (int i = 0; i < STARTS; i++) {
+        nap_ms(1); /* they sleep at their own words */
+        bad |= starpu_mpi_init(NULL, NULL, 0);
+        to_and_fro(h, 6, 2);
+        bad |= starpu_mpi_shutdown();
+        for (int k = 0; k < 10; k++) starpu_task_insert(&codelet, STARPU_RW, h, 0);
+        starpu_task_wait_for_all();
+    }
+    starpu_data_unregister(h);
+    starpu_shutdown();
+    is_int(bad, 0, "the layer starts and ends %d times beside the same workers", STARTS);
+    ok(value >= STARTS * 10, "and their tasks run in between");
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &(int){ 0 });
+    run("1");
+    run("0");
+    unsetenv("ORRERY_MPI_BELLS");
+    start_again();
+    MPI_Finalize();
+    return done_testing();
+}

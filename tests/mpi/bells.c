@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks of a node that wake each other, without MPI: each rank is a process of this program. They agree on
+ * who shares memory, whatever some of them cannot do; and of threads that sleep without a time-out none is
+ * left asleep beside a message. Threads: main of each process; in the second half several that listen. Owns:
+ * the memory by which the processes bootstrap. Not here: what wakes whom in the layer (asleep.c).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "mpi/wire/bells.h"
+#include "tests/tap.h"
+
+enum { RANKS = 3, SLOT_BYTES = 64, LISTENERS_MAX = 3, MESSAGES = SCALED(6000, 1000) };
+
+static struct shared {
+    pthread_barrier_t barrier;
+    char slots[RANKS][SLOT_BYTES];
+    int status[RANKS];
+    ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS], burst_end[RANKS];
+} * shared;
+
+/* ---- a bootstrap by memory ---- */
+
+static bool is_mute; /* they cannot talk */
+
+static int all_gather(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+    memcpy(shared->slots[b->rank], mine, bytes);
+    pthread_barrier_wait(&shared->barrier);
+    for (int i = 0; i < b->size; i++) memcpy((char *)all + (size_t)i * bytes, shared->slots[i], bytes);
+    pthread_barrier_wait(&shared->barrier);
+    return is_mute ? -EIO : 0;
+}
+
+static int agree(const struct orr_bootstrap *b, int status)
+{
+    int worst = 0;
+    shared->status[b->rank] = status;
+    pthread_barrier_wait(&shared->barrier);
+    for (int i = 0; i < b->size; i++)
+        if (shared->status[i] < worst) worst = shared->status[i];
+    pthread_barrier_wait(&shared->barrier);
+    return worst;
+}
+
+/* Runs fn as each rank, in a process of its own; the number of ranks for which it was true. */
+static int on_all_ranks(bool (*fn)(const struct orr_bootstrap *b))
+{
+    int good = 0, status;
+    fflush(stdout);
+    for (int i = 0; i < RANKS; i++) {
+        if (fork()) continue;
+        struct orr_bootstrap b = { .rank = i, .size = RANKS, .all_gather = all_gather, .agree = agree };
+        alarm(50);
+        _exit(fn(&b) ? 0 : 1);
+    }
+    while (wait(&status) > 0) good += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return good;
+}
+
+/* ---- who shares ---- */
+
+static int shared_files(void)
+{
+    int count = 0;
+    DIR *d = opendir("/dev/shm");
+    for (struct dirent *e; d && (e = readdir(d));) count += strncmp(e->d_name, "orrery-", 7) == 0;
+    if (d) closedir(d);
+    return count;
+}
+
+static bool all_share(const struct orr_bootstrap *b)
+{
+    struct orr_bells bells;
+    orr_bells_open(&bells, b);
+    bool good = bells.first && bells.all_ranks && bells.count == RANKS && bells.mine == b->rank;
+    for (int i = 0; good && i < RANKS; i++) good = bells.places[i] == i;
+    /* each writes into the bell of the next */
+    if (good) orr_store_seq(&bells.first[(b->rank + 1) % RANKS].rings, (uint32_t)b->rank + 7);
+    pthread_barrier_wait(&shared->barrier);
+    if (good)
+        good = orr_load_seq(&orr_bells_mine(&bells)->rings) == (uint32_t)((b->rank + RANKS - 1) % RANKS) + 7;
+    orr_bells_close(&bells);
+    return good && !bells.first;
+}
+
+static bool rank_1_refuses(const struct orr_bootstrap *b)
+{
+    struct orr_bells bells;
+    if (b->rank == 1) setenv("ORRERY_MPI_BELLS", "0", 1);
+    orr_bells_open(&bells, b);
+    bool good = b->rank == 1 ? !bells.first
+                             : bells.first && !bells.all_ranks && bells.places[1] < 0 && bells.places[2] == 1;
+    orr_bells_close(&bells);
+    return good;
+}
+
+/* It is to make the memory. */
+static bool rank_0_cannot(const struct orr_bootstrap *b)
+{
+    struct orr_bells bells;
+    signal(SIGXFSZ, SIG_IGN);
+    if (b->rank == 0) setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
+    orr_bells_open(&bells, b);
+    bool good = !bells.first && !orr_bells_mine(&bells);
+    orr_bells_ring(&bells, 1); /* nothing happens */
+    orr_bells_close(&bells);
+    return good;
+}
+
+static bool cannot_talk(const struct orr_bootstrap *b)
+{
+    struct orr_bells bells;
+    is_mute = true;
+    orr_bells_open(&bells, b);
+    bool good = !bells.first;
+    orr_bells_close(&bells);
+    return good;
+}
+
+/* ---- nobody is left asleep ---- */
+
+static struct orr_bells ringers;
+static int own_rank, listeners, burst; /* of each rank; messages at a time */
+
+static uint64_t taken(int who)
+{
+    return orr_load_seq(&shared->taken[who]);
+}
+
+static bool all_taken(void)
+{
+    return taken(own_rank) == (uint64_t)MESSAGES;
+}
+
+static bool needed(void *arg)
+{
+    (void)arg;
+    return !all_taken();
+}
+
+/* Takes what was sent. */
+static bool look(void *arg)
+{
+    (void)arg;
+    uint64_t sent = orr_load_seq(&shared->sent[own_rank]), before = taken(own_rank);
+    while (before < sent && !orr_cas_seq(&shared->taken[own_rank], &before, sent)) continue;
+    return before < sent;
+}
+
+static void pause_for(unsigned *seed, int most)
+{
+    for (int i = rand_r(seed) % most; i > 0; i--) orr_cpu_relax();
+}
+
+static void listen_once(void)
+{
+    uint32_t seen;
+    bool moved;
+    struct orr_bell *b = orr_bell_enter(ORR_LISTEN_WAITER, &seen, &moved);
+    if (b && !moved && !all_taken()) orr_bell_sleep(b, ORR_LISTEN_WAITER, 0, seen, -1);
+    if (b) orr_bell_leave(ORR_LISTEN_WAITER);
+}
+
+/* Who took the first message of a burst is busy until another took the last. */
+static void *listener(void *number)
+{
+    unsigned seed = (unsigned)(uintptr_t)number;
+    while (!all_taken()) {
+        if (!look(NULL)) {
+            pause_for(&seed, 50);
+            listen_once();
+            continue;
+        }
+        uint64_t end = orr_load_seq(&shared->burst_end[own_rank]); /* or that of the next one already */
+        orr_bell_give_back();
+        while (taken(own_rank) < end) sched_yield();
+    }
+    orr_bell_call_waiters(); /* the others have nothing to wait for */
+    return NULL;
+}
+
+static void send(int to, unsigned *seed)
+{
+    orr_add_seq(&shared->sent[to], 1u);
+    orr_bells_ring(&ringers, to);
+    pause_for(seed, 300);
+}
+
+/* Each rank sends bursts to the next one, each when the last was taken, and listens with several threads. */
+static bool hammer(const struct orr_bootstrap *b)
+{
+    pthread_t threads[LISTENERS_MAX];
+    unsigned seed = (unsigned)b->rank;
+    own_rank = b->rank;
+    int next = (b->rank + 1) % RANKS;
+    orr_bells_open(&ringers, b);
+    struct orr_bell_watch watch = { .bell = orr_bells_mine(&ringers), .needed = needed, .look = look };
+    if (!watch.bell || !orr_bell_hang(&watch)) return false;
+    for (int i = 0; i < listeners; i++)
+        pthread_create(&threads[i], NULL, listener, (void *)(uintptr_t)(i + b->rank * LISTENERS_MAX));
+    for (int i = 0; i < MESSAGES; i += burst) {
+        orr_store_seq(&shared->burst_end[next], (uint64_t)(i + burst));
+        for (int k = 0; k < burst; k++) send(next, &seed);
+        while (taken(next) < (uint64_t)(i + burst)) sched_yield();
+        pause_for(&seed, burst > 1 ? 2000 : 200);
+    }
+    for (int i = 0; i < listeners; i++) pthread_join(threads[i], NULL);
+    orr_bell_take_down();
+    pthread_barrier_wait(&shared->barrier);
+    orr_bells_close(&ringers);
+    return all_taken();
+}
+
+int main(void)
+{
+    pthread_barrierattr_t attr;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_init(&attr);
+    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->barrier, &attr, RANKS);
+    int before = shared_files();
+    is_int(on_all_ranks(all_share), RANKS, "the ranks of a node share memory, and each has its bell there");
+    is_int(on_all_ranks(rank_1_refuses), RANKS, "where one takes no part, the others do");
+    is_int(on_all_ranks(rank_0_cannot), RANKS, "without room for the memory all do without");
+    is_int(on_all_ranks(cannot_talk), RANKS, "and so do ranks that cannot talk");
+    is_int(shared_files(), before, "no file is left");
+    for (listeners = 1; listeners <= LISTENERS_MAX; listeners += 2) {
+        burst = listeners > 1 ? 2 : 1;
+        memset(shared->sent, 0, sizeof shared->sent);
+        memset(shared->taken, 0, sizeof shared->taken);
+        is_int(on_all_ranks(hammer), RANKS,
+               "of %d threads of a rank that sleep without a time-out, none misses "
+               "one of %d messages",
+               listeners, burst);
+    }
+    return done_testing();
+}
