@@ -121,9 +121,9 @@ static void visited(void *arg)
         (uint32_t *)STARPU_VECTOR_GET_PTR(starpu_data_get_interface_on_node(v->handle, (unsigned)v->node));
     if (p[v->at] != v->found) atomic_fetch_add(&wrong, 1);
     p[v->at] = v->put;
+    atomic_fetch_add(&callbacks, 1); /* the program goes on when this lets go */
     starpu_data_release_on_node(v->handle, v->node);
     free(v);
-    atomic_fetch_add(&callbacks, 1);
 }
 
 static int visit_later(uint64_t *seed, int h, int node)
