@@ -111,9 +111,9 @@ static void (*callback_of(struct starpu_task *pub))(void *)
     return pub->cl ? pub->cl->callback_func : NULL;
 }
 
-/* A task that stays the program's may be submitted again by its own callback, or by whom that tells: it has
- * ended before that, and is not touched after. But it is not finished before the callback is over, if nobody
- * took it until then. */
+/* A task that stays the program's may be submitted again by its own callback, or by a thread that the
+ * callback signals. So it ends before the callback, and is not touched after it; but if nobody took it by
+ * then, the program sees it as finished only when the callback is over. */
 static bool is_programs(const struct orr_task *t)
 {
     const struct starpu_task *pub = t->pub;

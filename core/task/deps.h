@@ -2,10 +2,11 @@
 /* deps.h: explicit dependencies: what a task (or a tag) waits for by its own declaration.
  * Threads: any. Owns: struct orr_edge. Not here: dependencies inferred from data (core/data/access.h).
  *
- * An edge is one dependency: "who waits does so for the task (or the tag) on whose list this is". It is known
- * to both sides, whose lives and rounds are their own: either may be submitted again, at its own speed, or
- * end. So it counts how often the one has ended and the other begun, and what touches the one that waits does
- * that under the edge's lock, under which that one lets go. */
+ * An edge is one dependency: its waiter (a task or a tag) waits for the prerequisite on whose list it hangs.
+ * Both sides know it, and live on their own: either may be submitted again, at its own speed, or be freed. So
+ * the edge counts how often the prerequisite has ended and the waiter begun. Who serves an edge touches the
+ * waiter only under the edge's lock; a waiter that is freed takes itself out of the edge under the same lock
+ * (orr_edge_disown). */
 #ifndef ORR_TASK_DEPS_H
 #define ORR_TASK_DEPS_H
 

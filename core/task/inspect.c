@@ -13,7 +13,8 @@ static bool waits_for_this_alone(struct orr_task *t)
     return orr_load_acquire(&t->pending) == 1;
 }
 
-/* Those who get h when t lets go of it: the group that follows t's in the queue. Appends to task_array. */
+/* The tasks that get h when t has released it: those of the group that follows t's in the queue. Appends to
+ * out. */
 static unsigned list_after(struct orr_task *t, struct orr_access *mine, struct orr_data *h, unsigned n,
                            unsigned room, struct starpu_task **out)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* value.h: what the room keeps for one cluster.
- * Threads: any; fields say more. Owns: struct orr_value; each part is for the file named there alone. Not
- * here: what is kept of a handle (ownership.h).
+ * Threads: any; fields say more.
+ * Owns: struct orr_value; each part is for the file named there alone.
+ * Not here: what is kept of a handle (ownership.h).
  * It lives longer than the layer: data, and messages that were given up, do as well. */
 #ifndef ORR_MPI_VALUE_H
 #define ORR_MPI_VALUE_H

@@ -2,9 +2,10 @@
 /* ranks: 2 3 4 */
 /*
  * Tasks inserted on all ranks: where they run, what is sent for them, the cache, and random streams over
- * handles of all ranks whose result must be that of a sequential execution. Threads: main of each rank
- * inserts; one worker per rank executes. Owns: the values this rank owns, and the oracle's copy of all. Not
- * here: collective operations (collectives.c), migration (migrate.c).
+ * handles of all ranks whose result must be that of a sequential execution.
+ * Threads: main of each rank inserts; one worker per rank executes.
+ * Owns: the values this rank owns, and the oracle's copy of all.
+ * Not here: collective operations (collectives.c), migration (migrate.c).
  */
 #include "tests/mpi/helper_mpi.h"
 
