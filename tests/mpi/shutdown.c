@@ -42,29 +42,41 @@ static int works(void)
 static void *release_later(void *handle)
 {
     usleep(2600000);
-    memset(memory, 3, LARGE);
+    memset(starpu_data_get_local_ptr(handle), 3, LARGE);
     starpu_data_release((starpu_data_handle_t)handle);
     return NULL;
 }
 
-/* The data of one end is in use by a thread of the program for longer than a shutdown used to wait. */
-static void slow_end(int slow_rank, const char *what)
+/* Two messages from rank 0 to rank 1: the data of one is in use where it goes to, that of the other where it
+ * comes from, by a thread of the program for longer than a shutdown used to wait. */
+static void slow_ends(void)
 {
+    static unsigned char *data[2];
+    starpu_data_handle_t handle[2];
     pthread_t thread;
     layer_start();
-    memset(memory, my_rank == 0, LARGE);
-    starpu_data_handle_t handle = register_memory(LARGE);
-    if (my_rank == slow_rank) {
-        starpu_data_acquire(handle, STARPU_W);
-        pthread_create(&thread, NULL, release_later, handle);
+    for (int i = 0; i < 2; i++) {
+        data[i] = malloc(LARGE);
+        memset(data[i], my_rank == 0, LARGE);
+        starpu_vector_data_register(&handle[i], STARPU_MAIN_RAM, (uintptr_t)data[i], LARGE, 1);
     }
-    if (my_rank == 0) starpu_mpi_isend_detached(handle, 1, 1, MPI_COMM_WORLD, NULL, NULL);
-    if (my_rank == 1) starpu_mpi_irecv_detached(handle, 0, 1, MPI_COMM_WORLD, NULL, NULL);
+    starpu_data_handle_t slow = handle[!my_rank]; /* the first one's receiver, the second one's sender */
+    if (my_rank < 2) {
+        starpu_data_acquire(slow, STARPU_W);
+        pthread_create(&thread, NULL, release_later, slow);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (my_rank == 0) starpu_mpi_isend_detached(handle[i], 1, 1 + i, MPI_COMM_WORLD, NULL, NULL);
+        if (my_rank == 1) starpu_mpi_irecv_detached(handle[i], 0, 1 + i, MPI_COMM_WORLD, NULL, NULL);
+    }
     int status = starpu_mpi_shutdown();
-    if (my_rank == slow_rank) pthread_join(thread, NULL);
-    starpu_data_unregister(handle);
-    fact(status == 0 && (my_rank != 1 || memory[LARGE - 1] == (slow_rank == 0 ? 3 : 1)),
-         "a shutdown waits for a large message %s", what);
+    if (my_rank < 2) pthread_join(thread, NULL);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(handle[i]);
+    fact(status == 0 && (my_rank != 1 || data[0][LARGE - 1] == 1),
+         "a shutdown waits for a large message whose receiver is not ready yet");
+    fact(status == 0 && (my_rank != 1 || data[1][LARGE - 1] == 3),
+         "a shutdown waits for a large message whose sender is not ready yet");
+    for (int i = 0; i < 2; i++) free(data[i]);
 }
 
 static void never_received(void)
@@ -167,8 +179,7 @@ int main(int argc, char **argv)
     conf.ncpus = 1;
     if (starpu_init(&conf)) MPI_Abort(MPI_COMM_WORLD, 1);
     memory = calloc(1, LARGE);
-    slow_end(1, "whose receiver is not ready yet");
-    slow_end(0, "whose sender is not ready yet");
+    slow_ends();
     held_for_ever();
     never_received();
     chain();
