@@ -414,6 +414,11 @@ bool orr_fetch_undo(struct orr_data *h, unsigned node, int mode, bool touched)
         r->state = !here ? ORR_INVALID : others ? ORR_SHARED : ORR_OWNED;
         r->writing = false;
         intact = others || here || !(mode & STARPU_R);
+    } else if (h->nnodes > 1 && touched && (mode & STARPU_W)) {
+        /* A contribution that the worker's task before this one wrote as well, and ended: what it was before
+         * is not known any more. */
+        r->state = ORR_INVALID;
+        intact = !(mode & STARPU_R);
     }
     orr_spin_unlock(&h->queue.lock);
     orr_fetch_end(h, node, mode & STARPU_SCRATCH ? STARPU_SCRATCH : STARPU_R);

@@ -397,6 +397,52 @@ static void innocent(void)
     starpu_shutdown();
 }
 
+static void zero_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+static void sum_func(void *buffers[], void *arg UNUSED)
+{
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+static void contribute_func(void *buffers[], void *arg UNUSED)
+{
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    atomic_fetch_add(&bodies, 1);
+}
+static struct starpu_codelet zero_cl = { .cpu_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W } };
+static struct starpu_codelet sum_cl = { .cpu_funcs = { sum_func },
+                                        .nbuffers = 2,
+                                        .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R } };
+static struct starpu_codelet contribute_cl = { .cpu_funcs = { contribute_func },
+                                               .cuda_funcs = { contribute_func },
+                                               .nbuffers = 1,
+                                               .modes = { STARPU_REDUX } };
+
+/* Two contributions of one worker are under way, to the same place; the second one fails. */
+static void contributions(void)
+{
+    starpu_data_handle_t total;
+    int value = 5;
+    sim_setting("ORRERY_SIM_FAIL", "kernel:0:2");
+    sim_start(1, &(struct sim_config){ "1", "16", NULL, NULL, "3000", NULL });
+    starpu_variable_data_register(&total, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    starpu_data_set_reduction_methods(total, &sum_cl, &zero_cl);
+    atomic_store(&bodies, 0);
+    said = 0;
+    cpu_hold();
+    int failed = starpu_task_submit(task_on(&contribute_cl, total, -1));
+    failed |= starpu_task_submit(task_on(&contribute_cl, total, -1));
+    while (atomic_load(&bodies) < 2) sched_yield();
+    cpu_free();
+    int r = starpu_task_wait_for_all(), got = starpu_data_acquire(total, STARPU_R);
+    if (got == 0) starpu_data_release(total);
+    starpu_data_unregister(total);
+    ok(all_of(!failed, r == -EIO, said > 0, got < 0),
+       "a contribution that failed beside another is not made twice");
+    starpu_shutdown();
+}
+
 int main(void)
 {
     orrery_set_error_hook(note_error, NULL);
@@ -414,5 +460,6 @@ int main(void)
     taken_out();
     dead();
     innocent();
+    contributions();
     return done_testing();
 }
