@@ -362,7 +362,9 @@ static void switch_to_parent(struct plan_switch *s)
     struct orr_data_block *plan = s->plan;
     bool written = false, lost = false;
     for (unsigned i = 0; i < plan->count; i++) {
+        int status = s->moves[i].status;
         lost |= plan->children[i]->lost; /* a piece that could not be written: the whole has no value */
+        lost |= status && status != -ENODATA && s->from == PLAN_WRITE; /* nor, if it could not be brought */
         plan->pinned[i] = s->moves[i].status == 0;
         written |= s->moves[i].status == 0;
     }

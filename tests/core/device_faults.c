@@ -443,6 +443,27 @@ static void contributions(void)
     starpu_shutdown();
 }
 
+/* A piece that only the device has cannot be brought home for the whole. */
+static void piece(void)
+{
+    starpu_data_handle_t parts[2];
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    start("copy:0:2", "1", NULL, NULL);
+    starpu_data_handle_t h = registered(5);
+    starpu_data_partition_plan(h, &halves, parts);
+    struct starpu_codelet cl = {
+        .cuda_funcs = { contribute_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "on_piece"
+    };
+    int failed = starpu_task_submit(task_on(&cl, parts[1], sim_worker(0)));
+    failed |= starpu_task_wait_for_all();
+    int got = starpu_data_acquire(h, STARPU_R);
+    if (got == 0) starpu_data_release(h);
+    starpu_data_partition_clean(h, 2, parts);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, got < 0), "data of which a piece could not be brought cannot be read");
+    starpu_shutdown();
+}
+
 int main(void)
 {
     orrery_set_error_hook(note_error, NULL);
@@ -461,5 +482,6 @@ int main(void)
     dead();
     innocent();
     contributions();
+    piece();
     return done_testing();
 }
