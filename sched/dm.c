@@ -69,7 +69,7 @@ struct seat {                                 /* a worker, as this policy sees i
     struct kind *kind;               /* [const] */
     struct dm *dm;                   /* [const] */
     _Atomic bool active;             /* in the context */
-    orr_spin window_lock;            /* protects window; leaf but for the queue's */
+    ORR_SPIN(dm_window) window_lock; /* protects window; held while handles and the queue are looked at */
     struct orr_task *window[WINDOW]; /* tasks taken from the queue to choose among, in order */
     _Atomic uint32_t in_window;
     struct orr_queue queue;

@@ -37,10 +37,10 @@ struct bag {
 struct graph_test {
     struct orr_ctx *ctx;
     bool by_descendants; /* [const] */
-    orr_spin lock;       /* protects the bag, and writing open; leaf */
+    ORR_SPIN(graph_bag) lock;       /* protects the bag, and writing open; leaf */
     _Atomic bool open;
     struct bag bag;
-    pthread_mutex_t computing;         /* protects computed; above the graph's lock */
+    ORR_MUTEX(graph_computing) computing;         /* protects computed; above the graph's lock */
     uint64_t computed;                 /* version of the graph for which priorities were computed */
     uint64_t side[SIDES][WORDS];       /* the workers there are [const] */
     struct orr_pool *queue[SIDES];     /* [const] */

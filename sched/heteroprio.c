@@ -29,7 +29,7 @@ struct heteroprio {
     struct orr_ctx *ctx;
     struct orr_pool *pool; /* of the only kind; NULL: there are several [const] */
     int kind;              /* the only one [const] */
-    orr_spin
+    ORR_SPIN(heteroprio)
         lock; /* protects the tasks in buckets, filled; held when a codelet's can_execute is asked; leaf */
     _Atomic uint32_t length;
     struct bucket bucket[BUCKETS];

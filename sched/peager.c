@@ -24,7 +24,7 @@ struct peager {
     struct orr_pool *plain;
     bool by_priority; /* pprio [const] */
     struct orr_combined_view view;
-    pthread_mutex_t lock;                /* protects adding sizes; leaf */
+    ORR_MUTEX(peager) lock;                /* protects adding sizes; leaf */
     _Atomic unsigned nsizes;             /* publishes the entries below it */
     unsigned size[SIZES];                /* [const below nsizes] */
     struct orr_pool *shared[SIZES];      /* [const below nsizes] tasks for combined workers of that size */

@@ -83,6 +83,7 @@ MPI_TESTS += tests/mpi/soak_short
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding
 UNIT_TESTS += tests/core/machines
+UNIT_TESTS += tests/core/lock_order
 TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle
 TAP_TESTS += tests/core/plans_uses

@@ -17,7 +17,7 @@ enum { PLACES = 32 };
 struct orr_events orr_events;
 extern ORR_EXPORT struct orr_events orr_events_of_core __attribute__((alias("orr_events")));
 
-static pthread_mutex_t table_lock =
+static ORR_MUTEX(observers) table_lock =
     PTHREAD_MUTEX_INITIALIZER; /* "table": protects changes; outside the registry */
 static _Atomic(struct orr_observer *) observers[PLACES];
 static _Atomic uint32_t wanting[ORR_EVENT_KINDS]; /* bit: the observer at that place wants it */

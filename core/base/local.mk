@@ -2,7 +2,7 @@
 # What stands on nothing: memory, threads, time, messages, settings.
 liborrery_la_SOURCES += core/base/alloc.c core/base/alloc.h core/base/slab.c core/base/slab.h
 liborrery_la_SOURCES += core/base/block.c core/base/block.h
-liborrery_la_SOURCES += core/base/sync.c core/base/sync.h core/base/thread.c core/base/thread.h core/base/rooms.def
+liborrery_la_SOURCES += core/base/sync.c core/base/sync.h core/base/thread.c core/base/thread.h core/base/rooms.def core/base/rank.h core/base/rank.c core/base/ranks.def
 liborrery_la_SOURCES += core/base/clock.c core/base/clock.h core/base/log.c core/base/log.h core/base/env.c core/base/env.h
 liborrery_la_SOURCES += core/base/kind.c core/base/kind.h core/base/kind.def
 liborrery_la_SOURCES += core/base/settings.c core/base/settings.def core/base/export.h core/base/hash.c

@@ -40,7 +40,7 @@ static struct own *own_of(struct orr_thread *t)
     return orr_thread_room(t, recorders, struct own);
 }
 
-static pthread_mutex_t recorders_lock =
+static ORR_MUTEX(recorders) recorders_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects these, and adding rings; leaf */
 static struct orr_recorder *recorders[RECORDERS];
 static uint64_t generations;

@@ -28,7 +28,7 @@ struct chunk {
 };
 
 struct slab {
-    ORR_ALIGNED_LINE orr_spin lock; /* protects all below; leaf rank; never held across a plug-in call */
+    ORR_ALIGNED_LINE ORR_SPIN(slab) lock; /* protects all below; leaf; never held across a plug-in call */
     struct free_block *batches;
     struct chunk *chunks;
     char *cut, *cut_end; /* the rest of the newest chunk */

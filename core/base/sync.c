@@ -5,6 +5,12 @@
 
 #include "core/base/thread.h"
 
+#ifdef ORR_CHECK_LOCKS /* here are the functions that they stand for */
+#undef orr_spin_lock
+#undef orr_spin_try
+#undef orr_spin_unlock
+#endif
+
 #ifdef ORR_WATCH_LOCKS
 #include <sanitizer/tsan_interface.h>
 #endif

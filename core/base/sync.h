@@ -83,6 +83,9 @@ typedef struct {
 #ifdef ORR_WATCH_LOCKS
     bool shown; /* [lock] */
 #endif
+#ifdef ORR_CHECK_LOCKS
+    char rank[0][1]; /* none: see rank.h */
+#endif
 } orr_spin;
 
 ORR_EXPORT void orr_spin_lock_slow(orr_spin *s);
@@ -148,5 +151,7 @@ static inline bool orr_event_is_set(struct orr_event *e)
 {
     return orr_load_acquire(&e->word) == 1;
 }
+
+#include "core/base/rank.h"
 
 #endif

@@ -15,7 +15,7 @@
 #include "core/base/slab.h"
 #include "core/base/sync.h"
 
-enum { ORR_SCRATCH_BYTES = 1024 };
+enum { ORR_SCRATCH_BYTES = 1024, ORR_HELD_LOCKS = 128 };
 
 struct orr_thread {
     uint32_t callback_depth; /* [own] callbacks of the program within each other */
@@ -31,6 +31,14 @@ struct orr_thread {
         exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
     int number;    /* [lock: registry] the system's, as in /proc/self/task */
     void *scratch; /* [own] see orr_thread_scratch */
+#ifdef ORR_CHECK_LOCKS
+    unsigned held_count; /* [own] */
+    struct orr_held_lock {
+        const void *lock;
+        unsigned rank;
+        const char *place;
+    } held[ORR_HELD_LOCKS]; /* [own] in the order in which they were taken (rank.c) */
+#endif
 #ifdef ORR_WATCH_LOCKS
     unsigned spins_shown; /* [own] spin locks held that ThreadSanitizer was shown (sync.c) */
 #endif

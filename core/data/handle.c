@@ -23,7 +23,7 @@ static _Atomic bool default_sequential_consistency = true;
 static _Atomic(struct orr_data *) retired[RETIRED]; /* the handles that ended last */
 static _Atomic unsigned next_retired;
 
-static orr_spin names; /* protects the name of every handle, which anybody may read to say something */
+static ORR_SPIN(names) names; /* protects the name of every handle, which anybody may read to say something */
 
 struct orr_data_hooks orr_data_hooks;
 

@@ -43,7 +43,7 @@ struct orr_data_block {
     bool ending;                      /* its children are taken away at the next switch [lock: plans] */
     bool valid;                       /* the parent had a value when it was cut [own: switch] */
     bool parent_pinned;               /* orr_fetch_end is due [own: switch] */
-    orr_spin lock;                    /* protects newest; leaf */
+    ORR_SPIN(plan_newest) lock;                    /* protects newest; leaf */
     struct plan_switch *newest;       /* the last one submitted, until it ends */
     void *placed_at;       /* where the parent's memory was when the children's addresses were computed [own:
                               switch] */
@@ -76,7 +76,7 @@ struct plan_switch {
     struct orr_move moves[];
 };
 
-static pthread_mutex_t plans = PTHREAD_MUTEX_INITIALIZER; /* protects all plans' lists and states */
+static ORR_MUTEX(plans) plans = PTHREAD_MUTEX_INITIALIZER; /* protects all plans' lists and states */
 
 static const char *where(void)
 {

@@ -59,7 +59,7 @@ struct orr_own_set {
 
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
-    ORR_ALIGNED_LINE orr_spin lock; /* protects all of it; see above */
+    ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
     struct orr_chunk *first, *last; /* least recently used first */
     struct orr_transfer *copying;   /* under way in the driver */
     struct {

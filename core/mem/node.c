@@ -27,7 +27,7 @@ unsigned orr_main_memories = 1;
 enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 
 /* Waiting for room: rare, so one lock for all nodes. */
-static pthread_mutex_t room_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects sleeping on room_freed; leaf */
+static ORR_MUTEX(room) room_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects sleeping on room_freed; leaf */
 static pthread_cond_t room_freed = PTHREAD_COND_INITIALIZER;
 static _Atomic unsigned room_waiters; /* [atomic: read by orr_node_release after it lowered used_bytes] */
 

@@ -41,7 +41,7 @@ struct list {
     struct block *first, *last; /* oldest, latest */
 };
 
-static orr_spin lock; /* protects all below; leaf */
+static ORR_SPIN(recycle) lock; /* protects all below; leaf */
 static struct list ages, bins[BINS];
 static size_t kept_bytes, limit_bytes; /* limit: 0 while the runtime is down */
 

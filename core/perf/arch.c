@@ -21,7 +21,7 @@ unsigned orr_perf_worker_count;
 static struct starpu_perfmodel_arch archs[ORR_ARCH_MAX];    /* [const below arch_count] */
 static struct starpu_perfmodel_device single[ORR_ARCH_MAX]; /* the device of those that have one [same] */
 static _Atomic int arch_count;
-static pthread_mutex_t arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
+static ORR_MUTEX(archs) arch_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects adding; leaf */
 
 static bool same_devices(const struct starpu_perfmodel_arch *a, int ndevices,
                          const struct starpu_perfmodel_device *devices)

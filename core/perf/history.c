@@ -31,7 +31,7 @@ struct slot {
 };
 
 struct cache {
-    ORR_ALIGNED_LINE orr_spin lock; /* protects the slots; before orr_perf_arch.lock */
+    ORR_ALIGNED_LINE ORR_SPIN(model_cache) lock; /* protects the slots; before orr_perf_arch.lock */
     struct slot slots[CACHE_SLOTS];
 };
 

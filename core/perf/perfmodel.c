@@ -15,7 +15,7 @@
 #include "core/perf/store.h"
 
 int orr_calibrate;
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* protects the list of states and their users */
+static ORR_MUTEX(models) registry = PTHREAD_MUTEX_INITIALIZER; /* protects the states and their users */
 static struct orr_perfmodel_state *states;                   /* [lock: registry] */
 
 struct starpu_perfmodel starpu_perfmodel_nop = { .type = STARPU_PERFMODEL_INVALID };

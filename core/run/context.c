@@ -95,7 +95,7 @@ unsigned orr_ctx_list(struct orr_ctx *ctx, int *workers_out)
 
 unsigned orr_ctx_raw(struct orr_ctx *ctx, int **workers_out)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects making a new list; leaf */
+    static ORR_MUTEX(member_lists) lock = PTHREAD_MUTEX_INITIALIZER; /* protects making a new list; leaf */
     int now[STARPU_NMAXWORKERS];
     pthread_mutex_lock(&lock);
     unsigned n = orr_ctx_list(ctx, now);

@@ -38,7 +38,7 @@
 #include "core/worker/wait.h"
 #include "core/worker/worker.h"
 
-static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all here; outermost */
+static ORR_MUTEX(init) init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all here; outermost */
 static pthread_cond_t initialized_cond = PTHREAD_COND_INITIALIZER;
 static unsigned init_count;
 static _Atomic bool up, closing; /* closing: the thread that has init_lock waits for all tasks */

@@ -26,7 +26,7 @@
 
 /* Protects: which contexts exist, the order of what is asked of several workers; held for no longer than that
  * takes. Inside of plug-ins' locks: rank just above a worker's sched_mutex. */
-static pthread_mutex_t moves = PTHREAD_MUTEX_INITIALIZER;
+static ORR_MUTEX(moves) moves = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t ids_taken; /* bit: there is that context, besides the main one [lock: moves] */
 _Static_assert(STARPU_NMAX_SCHED_CTXS <= 32, "sets of contexts are words, here and in every worker");
 

@@ -20,7 +20,7 @@ static struct {
     bool crash; /* [const while running] */
 } dog;
 
-static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these; leaf */
+static ORR_MUTEX(watchdog) hook_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these; leaf */
 static void (*hook)(void *);
 static void *hook_arg;
 

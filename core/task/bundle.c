@@ -15,7 +15,7 @@ struct entry {
 };
 
 struct starpu_task_bundle {
-    pthread_mutex_t lock; /* protects all; leaf */
+    ORR_MUTEX(bundle) lock; /* protects all; leaf */
     struct entry *entries;
     bool closed;
 };

@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/task/task.h"
 
-static pthread_mutex_t check_lock =
+static ORR_MUTEX(codelet) check_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects the first check of any codelet; leaf */
 
 static int uncounted; /* [const while workers run] 1: codelets do not count */

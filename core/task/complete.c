@@ -128,7 +128,7 @@ struct calling {
 };
 enum { CALLING_LISTS = 16 };
 static struct calling_list {
-    ORR_ALIGNED_LINE orr_spin lock; /* protects the list; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(calling) lock; /* protects the list; leaf */
     struct calling *first;
 } calling_lists[CALLING_LISTS]; /* by the task's address */
 

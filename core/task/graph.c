@@ -88,7 +88,7 @@ struct late { /* the node of a task that was under way already */
     UT_hash_handle hh;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* "graph": protects all here; leaf, and held while
+static ORR_MUTEX(graph) lock = PTHREAD_MUTEX_INITIALIZER; /* "graph": protects all here; leaf, and held while
                                                           * a function of the program's looks at nodes */
 static struct {
     struct orr_graph_node **at; /* NULL where one was removed */

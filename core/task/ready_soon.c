@@ -21,7 +21,7 @@
 
 enum { FEW = 32 };
 
-static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; leaf */
+static ORR_MUTEX(ready_soon) register_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; leaf */
 static _Atomic(starpu_notify_ready_soon_func) notify;             /* publishes notify_data */
 static _Atomic(void *) notify_data;
 extern struct orr_observer orr_ready_soon_observer;

@@ -46,7 +46,7 @@ struct orr_tag {
     UT_hash_handle hh;
 };
 
-static pthread_mutex_t lock =
+static ORR_MUTEX(tag) lock =
     PTHREAD_MUTEX_INITIALIZER; /* "tags": protects the table and as said above; above queue locks */
 static struct orr_tag *table;
 

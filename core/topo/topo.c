@@ -23,7 +23,7 @@ static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
 static unsigned core_count, allowed_count;
 static bool bind_threads;
 static struct starpu_tree tree; /* [lock: tree_lock while it is made; const afterwards] */
-static pthread_mutex_t tree_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the making of tree; leaf */
+static ORR_MUTEX(topo_tree) tree_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the making of tree; leaf */
 static unsigned share_index, share_count;                     /* 0: not told */
 
 void orr_topo_share(unsigned index, unsigned sharers)

@@ -15,7 +15,7 @@
 
 enum { NO_CORE = -1 };
 
-static pthread_mutex_t lent_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
+static ORR_MUTEX(lent_cores) lent_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
 static bool lent[STARPU_MAXCPUS];                             /* to threads of the program */
 static unsigned next_shared;            /* when no core is free, busy threads take turns; others share one */
 static int main_core = NO_CORE;         /* starpu_bind_thread_on_main */

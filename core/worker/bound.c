@@ -31,7 +31,7 @@ struct kind {
 };
 
 extern struct orr_observer orr_bound_observer;
-static pthread_mutex_t kinds_lock =
+static ORR_MUTEX(bound_kinds) kinds_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
 static struct kind *kinds;
 static unsigned narchs, workers_of[ARCHS_MAX];

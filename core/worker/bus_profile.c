@@ -11,7 +11,7 @@
 #include "core/mem/node.h"
 #include "core/worker/worker.h"
 
-static pthread_mutex_t bus_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
+static ORR_MUTEX(bus_profile) bus_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
 static struct bus {
     uint64_t asked_ns, asked_bytes, asked_count; /* at the last question */
     int direct, ngpus;

@@ -30,7 +30,7 @@ static void listen(void)
         ORR_EVENT_BIT(TASK_TAKEN) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(WORKER_IDLE) |
         ORR_EVENT_BIT(WORKER_STILL_IDLE) | ORR_EVENT_BIT(WORKER_BUSY) | ORR_EVENT_BIT(WORKER_JOINED) |
         ORR_EVENT_BIT(CONTEXT_DELETED) | ORR_EVENT_BIT(CONTEXT_CLOSED);
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all */
+    static ORR_MUTEX(counters) lock = PTHREAD_MUTEX_INITIALIZER; /* the last of several has seen all */
     bool any = false;
     uint32_t idle = 0; /* bit: that context wants to know of idle workers */
     pthread_mutex_lock(&lock);

@@ -30,7 +30,7 @@ void orr_hooked_open(struct orr_ctx *ctx)
 
 void orr_hooked_consider(void)
 {
-    static pthread_mutex_t lock =
+    static ORR_MUTEX(hooked) lock =
         PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all; outside of the table's */
     uint64_t kinds = 0;
     pthread_mutex_lock(&lock);

@@ -16,7 +16,7 @@ struct hook {
     _Atomic uint32_t changes; /* odd while the two are changed; who saw it change has not read a pair */
 };
 static struct hook hooks[HOOKS_MAX];
-static pthread_mutex_t hooks_lock =
+static ORR_MUTEX(hooks) hooks_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects registration; outside that of progress.c */
 
 /* A hook that wants to be called again soon returns 0. */

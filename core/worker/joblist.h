@@ -48,7 +48,7 @@ struct orrery_joblist {
     unsigned sched_ctx;                  /* [const] */
     uint32_t generation;                 /* of that context, whose number another may get [const] */
     _Atomic uint32_t refs;               /* the program, each job until its end, each worker that serves it */
-    ORR_ALIGNED_LINE orr_spin lock;      /* protects all from here to pool */
+    ORR_ALIGNED_LINE ORR_SPIN(joblist) lock;      /* protects all from here to pool */
     bool destroyed;                      /* takes no more jobs */
     bool pair_open;                      /* there was a signal, and no wait yet */
     bool stopped;                        /* none of its jobs starts */

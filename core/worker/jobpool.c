@@ -27,7 +27,7 @@
 enum { SETS = 16, WAITING_MAX = 1 << 16 };
 
 static struct pool {
-    ORR_ALIGNED_LINE orr_spin lock;      /* protects all here, and the entries; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(job_pool) lock;      /* protects all here, and the entries; leaf */
     _Atomic uint32_t ready;              /* lists in heaps [lock, read by all] */
     _Atomic uint32_t waiting;            /* their jobs, as last heard [lock, read by all] */
     uint32_t where[ORR_JOBPOOL_CLASSES]; /* kinds asked for by the lists of that heap */
@@ -42,7 +42,7 @@ static struct pool {
     uint64_t serials;
 } pools[STARPU_NMAX_SCHED_CTXS];
 
-static pthread_mutex_t count_lock =
+static ORR_MUTEX(job_count) count_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects lists, and orr_worker.lists; leaf */
 static unsigned lists;
 

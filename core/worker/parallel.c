@@ -44,7 +44,7 @@ struct orr_team {
     bool failed;                     /* [the same] there is no data */
     uint64_t start;                  /* [the same] ticks */
     struct orr_worker *leader;       /* [the same] */
-    orr_spin lock;                   /* protects arrived and worker; leaf */
+    ORR_SPIN(team) lock;                   /* protects arrived and worker; leaf */
     unsigned arrived;
     _Atomic uint32_t phase;      /* publishes what the leader sets */
     _Atomic uint32_t busy;       /* members that have not left */

@@ -135,7 +135,7 @@ void starpu_worker_get_sched_condition(int workerid, starpu_pthread_mutex_t **sc
                                        starpu_pthread_cond_t **sched_cond)
 {
     struct orr_worker *w = worker_of((unsigned)workerid);
-    *sched_mutex = w ? &w->sched_mutex : NULL;
+    *sched_mutex = w ? ORR_PLAIN_MUTEX(&w->sched_mutex) : NULL;
     *sched_cond = w ? &w->sched_cond : NULL;
 }
 
@@ -344,7 +344,7 @@ static void blocking(void)
 
 void orr_policies_listen(void)
 {
-    static pthread_mutex_t lock =
+    static ORR_MUTEX(policy_listeners) lock =
         PTHREAD_MUTEX_INITIALIZER; /* one after another: the last has seen all; leaf */
     bool listen = false;
     pthread_mutex_lock(&lock);

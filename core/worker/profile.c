@@ -36,9 +36,9 @@ struct sums {
     uint64_t at_ns, tasks, executing_ns, sleeping_ns;
     double flops, joules;
 };
-static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the status; outside of the next */
-static _Atomic bool profiling;                                  /* [lock: status, read by any] */
-static pthread_mutex_t asked_lock = PTHREAD_MUTEX_INITIALIZER;  /* protects asked and process_id; leaf */
+static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the status */
+static _Atomic bool profiling; /* [lock: status, read by any] */
+static ORR_MUTEX(profile_asked) asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these two; leaf */
 static struct sums asked[STARPU_NMAXWORKERS]; /* what the records were at the last question */
 static int process_id = -1;
 

@@ -109,7 +109,7 @@ static int add_worker(struct orr_device *d, unsigned which, const int *cores)
     int r = orr_perf_worker_register(w->id, w->type, w->devid, w->node);
     if (r) return r;
     w->arch = *starpu_worker_get_perf_archtype(w->id, 0);
-    init_sched_mutex(&w->sched_mutex);
+    init_sched_mutex(ORR_PLAIN_MUTEX(&w->sched_mutex));
     pthread_cond_init(&w->sched_cond, NULL);
     orr_worker_count++;
     return 0;

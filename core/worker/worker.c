@@ -194,7 +194,7 @@ int orr_workers_start(void)
     return 0;
 }
 
-static pthread_mutex_t pause_lock = PTHREAD_MUTEX_INITIALIZER; /* protects pause_depth; leaf */
+static ORR_MUTEX(pause) pause_lock = PTHREAD_MUTEX_INITIALIZER; /* protects pause_depth; leaf */
 static unsigned pause_depth;
 
 /* Called with pause_lock held. */

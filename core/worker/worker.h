@@ -46,7 +46,7 @@ struct orr_worker {
     /* tasks for this worker alone */
     ORR_ALIGNED_LINE _Atomic uint32_t local_count;
     _Atomic uint32_t lists; /* 1: there are job lists, which are asked before the policy (jobpool.c) */
-    orr_spin local_lock;    /* protects local_* and order; leaf */
+    ORR_SPIN(worker_local) local_lock;    /* protects local_* and order; leaf */
     struct orr_task *local_head, *local_tail;
     struct orr_task *ordered; /* tasks with workerorder, sorted, waiting for their turn */
     unsigned next_order;      /* the workerorder that may run next */
@@ -89,7 +89,7 @@ struct orr_worker {
     _Atomic bool waits_for_data; /* of a task; or it only waits for others' transfers [own, read by any] */
 
     /* what others ask of it: member.c */
-    ORR_ALIGNED_LINE orr_spin asked_lock; /* protects these; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(asked) asked_lock; /* protects these; leaf */
     uint32_t wanted;                      /* bit: to be in that context */
     uint32_t captured;                    /* while not 0: to be in no others */
     uint32_t going;                       /* bit: it is in that context, or on the way there */
@@ -99,7 +99,7 @@ struct orr_worker {
     _Atomic int booked_by; /* 1 + the worker that has its core for a parallel task; 0: none */
 
     /* for users' policies (struct starpu_sched_policy): the mutex is held around pop_task */
-    ORR_ALIGNED_LINE pthread_mutex_t sched_mutex; /* protects sleeping on sched_cond; outermost of a worker */
+    ORR_ALIGNED_LINE ORR_MUTEX(worker_sched) sched_mutex; /* protects sleeping on sched_cond */
     pthread_cond_t sched_cond;
     bool sleeping_on_cond; /* [lock: sched_mutex] */
     unsigned sleeps;       /* [lock: sched_mutex] how often it has gone to sleep there */

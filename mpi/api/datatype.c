@@ -23,7 +23,7 @@ struct functions {
     starpu_mpi_datatype_free_func_t free;
 };
 
-static orr_spin lock; /* protects table; leaf */
+static ORR_SPIN(datatypes) lock; /* protects table; leaf */
 static struct functions table[INTERFACES_MAX];
 
 /* A made type and how it is freed; payload.opaque points here, the type first. */

@@ -84,11 +84,11 @@ struct orr_streams {
     struct orr_controls *controls; /* [const while running] */
     struct orr_guard *guard;       /* [const while running] */
     struct orr_stream_data data;   /* [const while running] */
-    pthread_mutex_t asking;        /* one question at a time */
-    pthread_mutex_t lock;          /* protects list; held while one of it is read for another rank */
+    ORR_MUTEX(stream_asking) asking;        /* one question at a time */
+    ORR_MUTEX(streams) lock;          /* protects list; held while one of it is read for another rank */
     struct orr_stream *list;       /* [lock: lock] */
     struct {
-        orr_spin lock; /* protects the rest; leaf */
+        ORR_SPIN(talk) lock; /* protects the rest; leaf */
         struct orr_stream_ask asks[ORR_STREAM_ASKS];
         unsigned nasks;
         int blamed; /* 1 + the rank of the transport, 0: nobody */

@@ -38,10 +38,10 @@ struct orr_stuck {
     struct orr_controls *controls;       /* [const] */
     struct orr_guard *guard;             /* [const] */
     /* Held while the watching thread is in here, twice when it looks again; protects active. */
-    pthread_mutex_t running;
+    ORR_MUTEX(stuck_running) running;
     bool active;
     const struct orr_stuck_story *story; /* [lock: running] */
-    orr_spin lock;                       /* protects what follows; leaf */
+    ORR_SPIN(stuck) lock;                       /* protects what follows; leaf */
     struct orr_stuck_report *reports,
         *before;     /* by rank, at rank 0: of the current wave, of the one before */
     uint32_t wave;   /* which one to report */

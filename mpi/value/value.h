@@ -24,14 +24,14 @@ struct orr_value {
     _Atomic uint32_t session;               /* counts the ends of the layer [atomic] */
     _Atomic int failed;    /* status of the first that failed since it was asked for; 0: none [atomic] */
     _Atomic bool cache_on; /* cache.c [any] */
-    ORR_ALIGNED_LINE orr_spin free_lock; /* protects free_messages; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(free_messages) free_lock; /* protects free_messages; leaf */
     struct orr_message *free_messages;
     /* ownership.c: protects records; recursive: what orr_owned_visit calls may end the very handle */
-    pthread_mutex_t records_lock;
+    ORR_MUTEX(records) records_lock;
     struct orr_owned *records;
     _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
     /* tags.c */
-    orr_spin tags_lock; /* protects tags; leaf */
+    ORR_SPIN(tags) tags_lock; /* protects tags; leaf */
     struct orr_tag_range *tags;
 };
 

@@ -107,8 +107,8 @@ struct orr_comm_source {
 struct orr_comms {
     /* Held while a communicator is met, or a rank of one for the first time, and while the source is asked.
      */
-    pthread_mutex_t meeting;
-    orr_spin lock;                        /* protects the lists; leaf */
+    ORR_MUTEX(comm_meeting) meeting;
+    ORR_SPIN(comms) lock;                        /* protects the lists; leaf */
     struct orr_comm *met, *ended, *spare; /* [lock] */
     uint32_t latest_context;              /* [lock: meeting] */
     struct orr_engine *engine;            /* which takes messages [const while running] */

@@ -24,7 +24,7 @@ struct orr_mpi_progress {
     _Atomic uint32_t sleepers;  /* threads that sleep on signal */
     /* What calls functions of the program, until a thread that progresses takes it. */
     struct {
-        orr_spin lock; /* protects list; leaf */
+        ORR_SPIN(aside) lock; /* protects list; leaf */
         struct orr_put_off list;
         _Atomic uint32_t any;     /* [atomic] whether the list has something */
         _Atomic uint32_t calling; /* [atomic] threads inside a function of the program, or about to be */

@@ -16,7 +16,7 @@
 enum orr_flow_ready { ORR_FLOW_IN_ORDER, ORR_FLOW_LEAST_TO_BRING, ORR_FLOW_NOTHING_TO_BRING };
 
 struct orr_flow { /* what changes with each task is in the first line, what pushers look at in the last */
-    ORR_ALIGNED_LINE orr_spin lock; /* protects q, us, was_full; held while can_execute is asked; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(flow) lock; /* protects q, us, was_full; held while can_execute is asked */
     bool was_full;                  /* since it was last low */
     _Atomic uint32_t count;         /* q.count, to be read without the lock */
     _Atomic uint32_t requests;      /* to pump; not 0: somebody does */

@@ -18,7 +18,7 @@ static const double brief_us = 1; /* not worth looking at the clock for: what is
 struct leaf {
     struct orr_flow own;
     int worker;                     /* [const] */
-    ORR_ALIGNED_LINE orr_spin lock; /* protects what follows; leaf */
+    ORR_ALIGNED_LINE ORR_SPIN(component_worker) lock; /* protects what follows; leaf */
     struct {
         unsigned count;
         double us;

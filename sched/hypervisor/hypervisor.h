@@ -52,7 +52,7 @@ struct orr_hyp {
     void (*first_popped)(unsigned ctx, int worker);
     void (*first_post_exec)(unsigned ctx, struct starpu_htbl32_node *requests, int tag);
     struct orr_hyp_slot slots[STARPU_NMAX_SCHED_CTXS];
-    pthread_mutex_t registry; /* protects sched_ctxs, slots[].w, the size request */
+    ORR_MUTEX(hyp_registry) registry; /* protects sched_ctxs, slots[].w, the size request */
     unsigned sched_ctxs[STARPU_NMAX_SCHED_CTXS];
     int nsched_ctxs;
     /* settings [const while running] */

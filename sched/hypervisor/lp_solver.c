@@ -28,7 +28,7 @@ struct orr_lp {
 };
 
 /* lp_solve keeps its table of vector functions in static variables. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held from create to destroy */
+static ORR_MUTEX(lp_solver) lock = PTHREAD_MUTEX_INITIALIZER; /* held from create to destroy */
 
 bool orr_lp_available(void)
 {

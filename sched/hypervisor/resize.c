@@ -22,7 +22,7 @@ struct move {
     bool leaves;  /* and has left the sender, or was asked to */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of this */
+static ORR_MUTEX(hyp_resize) lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of this */
 static struct move wishes[STARPU_NMAXWORKERS], moves[STARPU_NMAXWORKERS];
 static unsigned nwishes, nmoves;
 static bool carrying;         /* a resize is being begun: contexts are being told */

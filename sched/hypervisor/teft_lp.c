@@ -12,7 +12,7 @@
 
 #include "sched/hypervisor/hypervisor.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects pools; leaf */
+static ORR_MUTEX(teft) lock = PTHREAD_MUTEX_INITIALIZER; /* protects pools; leaf */
 static struct sc_hypervisor_policy_task_pool *pools;
 
 static void free_pools(struct sc_hypervisor_policy_task_pool *p)

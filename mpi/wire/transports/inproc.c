@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/sync.h"
 #include "core/base/log.h"
 
 /* Few tags: they are used up soon, and must not meet those still under way. */
@@ -35,7 +36,7 @@ struct rank {
 };
 
 struct orr_inproc {
-    pthread_mutex_t lock; /* protects everything but the const fields; leaf */
+    ORR_MUTEX(inproc) lock; /* protects everything but the const fields; leaf */
     int size;
     bool alone; /* it goes with its only rank [const] */
     uint64_t random;
