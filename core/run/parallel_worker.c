@@ -19,6 +19,7 @@
 #include "core/run/sched_ctx.h"
 #include "core/topo/topo.h"
 #include "core/worker/member.h"
+#include "core/worker/wait.h"
 #include "core/worker/worker.h"
 
 struct group {
@@ -255,8 +256,7 @@ static struct starpu_parallel_worker_config *make(int level, const char *functio
     const char *why = parse(&s, ap);
     unsigned objects = 0, n = 0;
     if (!why && !starpu_is_initialized()) why = "the runtime is not initialised; call starpu_init";
-    if (!why && (orr_task_inside()))
-        why = "not possible in a task or a callback";
+    if (!why && (orr_task_inside())) why = "not possible in a task or a callback";
     if (!why && active) why = "there are groups already; end them with starpu_parallel_worker_shutdown";
     if (!why && !(c = orr_calloc(1, sizeof *c))) why = "out of memory";
     if (!why && (objects = list_workers(c, level)) == 0) why = "the main context has no CPU worker";
@@ -295,7 +295,7 @@ int starpu_parallel_worker_shutdown(struct starpu_parallel_worker_config *c)
             orr_error("starpu_parallel_worker_shutdown: not possible in a task or a callback");
             return -1;
         }
-        starpu_task_wait_for_all();
+        orr_wait_until(0); /* of all contexts */
         on_masters(master_end, NULL, "starpu_parallel_worker_shutdown");
         hold_others(c, -1);
     }

@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/worker/worker.h"
+#include "mpi/api/wait.h"
 #include "mpi/value/message.h"
 #include "mpi/value/redux.h"
 #include "mpi/wire/coll.h"
@@ -109,7 +110,7 @@ static bool wait_for_messages(struct orr_cluster *cl, int *status_out)
     for (int round = 0;; round++) {
         struct settling s = begin_settling(&cl->progress, round < PATIENCE);
         orr_progress_wait(&cl->progress, settled, &s);
-        if (orr_progress_outstanding(&cl->progress) == 0) starpu_task_wait_for_all();
+        if (orr_progress_outstanding(&cl->progress) == 0) orr_wait_for_tasks();
         int64_t v[ORR_COLL_VALUES];
         look_at_messages(cl, &s, v);
         *status_out = orr_coll_sum(cl->comm, v) ? -EIO : 0;
@@ -153,7 +154,7 @@ static int drain_all_ranks(struct orr_session *s)
     orr_progress_wait(&cl->progress, nothing_under_way, &cl->engine);
     struct settling last = begin_settling(&cl->progress, false);
     orr_progress_wait(&cl->progress, settled, &last);
-    if (orr_progress_outstanding(&cl->progress) == 0) starpu_task_wait_for_all();
+    if (orr_progress_outstanding(&cl->progress) == 0) orr_wait_for_tasks();
     return -EIO;
 }
 

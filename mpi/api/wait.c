@@ -27,15 +27,18 @@ static bool nothing_outstanding(void *progress)
 
 enum { ALL_CONTEXTS = STARPU_NMAX_SCHED_CTXS };
 
-/* The tasks of one context, or of all: a thread that has set a context would wait for that one's only. */
-static int wait_for_tasks(unsigned ctx)
+int orr_wait_for_tasks(void)
 {
     unsigned own = starpu_sched_ctx_get_context();
-    if (ctx != ALL_CONTEXTS) return starpu_task_wait_for_all_in_ctx(ctx);
-    starpu_sched_ctx_set_context(NULL);
+    starpu_sched_ctx_set_context(NULL); /* else it would wait for that one's only */
     int r = starpu_task_wait_for_all();
     starpu_sched_ctx_set_context(&own);
     return r;
+}
+
+static int wait_for_tasks(unsigned ctx)
+{
+    return ctx == ALL_CONTEXTS ? orr_wait_for_tasks() : starpu_task_wait_for_all_in_ctx(ctx);
 }
 
 /* Tasks make messages and messages let tasks run: until there are neither. 0, or -EIO: tasks failed. */

@@ -8,6 +8,8 @@
 
 /* Whether the calling thread may block; says so if not. instead: what to do then, or "". */
 bool orr_wait_may_block(const char *fn, const char *instead);
+/* Waits for the tasks of all contexts, whatever context the thread has set. 0, or -EIO: some failed. */
+int orr_wait_for_tasks(void);
 /* starpu_mpi_wait_for_all: until no rank of c has tasks or messages. Collective. 0, or the first failure. */
 int orr_wait_for_all(struct orr_comm *c);
 

@@ -169,6 +169,39 @@ static void chain(void)
     starpu_data_unregister(chain_handle);
 }
 
+static starpu_data_handle_t late_handle;
+static atomic_int posted;
+
+static void post_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(20000);
+    int status = my_rank == 0 ? starpu_mpi_isend_detached(late_handle, 1, 5, MPI_COMM_WORLD, NULL, NULL)
+                              : starpu_mpi_irecv_detached(late_handle, 0, 5, MPI_COMM_WORLD, NULL, NULL);
+    atomic_store(&posted, status);
+}
+static struct starpu_codelet post_cl = { .cpu_funcs = { post_func }, .name = "post" };
+
+/* The thread that ends the layer works in another context than the task. */
+static void from_another_context(void)
+{
+    int value = my_rank == 0 ? 42 : 0, worker = 0;
+    layer_start();
+    unsigned context = starpu_sched_ctx_create(&worker, 1, "inner", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    register_int(&late_handle, &value);
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &post_cl;
+    task->sched_ctx = 0;
+    atomic_store(&posted, 1);
+    starpu_sched_ctx_set_context(&context);
+    int failed = starpu_task_submit(task), status = starpu_mpi_shutdown();
+    starpu_sched_ctx_set_context(NULL);
+    starpu_task_wait_for_all();
+    starpu_data_unregister(late_handle);
+    fact(!failed && status == 0 && atomic_load(&posted) == 0 && value == 42,
+         "messages of tasks in other contexts than the thread's are waited for");
+    starpu_sched_ctx_delete(context);
+}
+
 int main(int argc, char **argv)
 {
     setenv("STARPU_SILENT", "1", 0);
@@ -183,6 +216,7 @@ int main(int argc, char **argv)
     held_for_ever();
     never_received();
     chain();
+    from_another_context();
     again_and_again();
     starpu_shutdown();
     free(memory);
