@@ -72,8 +72,8 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
     orr_stuck_stop(&s->live.stuck);
     orr_guard_closing(&s->live.guard);
     orr_guard_stop(&s->live.guard);
-    orr_progress_aside(&s->cluster.progress, close_engine,
-                       NULL); /* threads that go on polling find it closed, messages end */
+    /* Threads that go on polling find it closed, messages end. */
+    orr_progress_aside(&s->cluster.progress, close_engine, &s->cluster.engine);
     return MPI_SUCCESS;
 }
 

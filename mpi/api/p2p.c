@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api/p2p.c: the public functions that send and receive one piece of data, and those that wait.
- * Threads: any. Owns: nothing. Not here: what they stand for (message.c), waiting for all (api/init.c). */
+ * Threads: any. Owns: nothing. Not here: what they stand for (message.c), waiting for all (api/wait.c). */
 #include <errno.h>
 
 #include "core/base/alloc.h"

@@ -347,9 +347,3 @@ void orr_guard_stop(struct orr_guard *g)
     orr_store_release(&g->running, false);
     close_all(g);
 }
-
-void orr_guard_fini(struct orr_guard *g)
-{
-    if (g->wake_fd > 0) close(g->wake_fd);
-    g->wake_fd = 0;
-}

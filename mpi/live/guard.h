@@ -45,8 +45,6 @@ struct orr_guard_setup {
 
 /* Before anything else. Borrows both. */
 void orr_guard_init(struct orr_guard *g, struct orr_cluster *cl, struct orr_controls *controls);
-/* Nobody calls anything of the guard any more. */
-void orr_guard_fini(struct orr_guard *g);
 
 /* How long a rank may be silent, as this rank's environment says. */
 uint32_t orr_guard_limit_ms(void);

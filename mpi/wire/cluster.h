@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster.h: this rank's part of the running MPI layer.
  * Threads: any between init and shutdown; fields say more. Owns: struct orr_cluster. Not here: how it is
- * started (api/init.c). */
+ * started (api/session.c). */
 #ifndef ORR_MPI_CLUSTER_H
 #define ORR_MPI_CLUSTER_H
 
