@@ -167,6 +167,7 @@ UNIT_TESTS += tests/core/plans_devices
 UNIT_TESTS += tests/core/interfaces
 UNIT_TESTS += tests/core/many_data
 UNIT_TESTS += tests/core/events
+UNIT_TESTS += tests/core/events_runtime
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
 TAP_TESTS += tests/core/misuse

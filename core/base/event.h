@@ -48,11 +48,17 @@ static inline uint64_t orr_events_of(enum orr_event_group wanted)
 struct orr_events {
     ORR_ALIGNED_LINE _Atomic uint64_t wanted; /* bit: somebody wants that kind [lock: table, read by any] */
 };
+#ifdef ORR_EVENTS_FROM_CORE /* in liborrery-mpi (mpi/wire/event.h) */
+extern ORR_EXPORT struct orr_events orr_events_of_core;
+#define ORR_EVENTS_WANTED orr_events_of_core.wanted
+#else
 extern struct orr_events orr_events;
+#define ORR_EVENTS_WANTED orr_events.wanted
+#endif
 
 static inline bool orr_events_wanted(uint64_t kinds)
 {
-    return (orr_load_relaxed(&orr_events.wanted) & kinds) != 0;
+    return (orr_load_relaxed(&ORR_EVENTS_WANTED) & kinds) != 0;
 }
 
 /* Tells who wants this kind, whether it was asked for or not. Any thread. */

@@ -9,6 +9,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/data/transfer.h"
 
 /* ---- the order ---- */
@@ -88,6 +89,7 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
     struct orr_data *h = t->handle;
     unsigned node = t->dst;
     struct orr_replicate *r = &h->replicates[node];
+    ORR_EVENT(DATA_EVICTED, h, 0, node, 0);
     h->ops->free_data_on_node(r->interface, node);
     orr_spin_lock(&h->queue.lock);
     struct orr_chunk *c = orr_chunk_detach_locked(r, node);

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/block.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
@@ -98,6 +99,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     }
     h->footprint = ops->footprint ? ops->footprint(h) : 0;
     orr_data_update_ready_locked(h);
+    ORR_EVENT(DATA_REGISTERED, h, ops->get_size ? ops->get_size(h) : 0, home_node, 0);
     return h;
 }
 
@@ -129,6 +131,7 @@ void orr_data_retired_free(void)
 
 void orr_data_destroy(struct orr_data *h)
 {
+    ORR_EVENT(DATA_UNREGISTERED, h, 0, 0, 0);
     if (h->mpi && orr_data_hooks.forget) orr_data_hooks.forget(h);
     orr_data_invalidate_copies(h);
     if (h->ops->unregister_data_handle) h->ops->unregister_data_handle(h);

@@ -15,6 +15,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/data/layouts.h"
@@ -129,6 +130,8 @@ static void copy_over(struct orr_transfer *t, int r)
 
 static void copy(struct orr_transfer *t)
 {
+    ORR_EVENT(TRANSFER_STARTED, t->handle, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 0,
+              t->src, t->dst);
     int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
     if (r != -EAGAIN) {
         copy_over(t, r);
@@ -240,6 +243,7 @@ int orr_transfer_allocate(struct orr_transfer *t)
         orr_chunk_touch_locked(r, t->dst, false);
     }
     orr_spin_unlock(&h->queue.lock);
+    ORR_EVENT(DATA_ALLOCATED, h, bytes, t->dst, 0);
     return 0;
 }
 
@@ -532,6 +536,7 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     struct orr_transfer *evict = NULL;
     retire(t);
     orr_add_relaxed(&orr_transfers_moved, 1);
+    if (src >= 0) ORR_EVENT(TRANSFER_ENDED, t->handle, status, src, dst);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
     if (evict) orr_waiters_tell(orr_eviction_run(evict), (unsigned)src, -EAGAIN);

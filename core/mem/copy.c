@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copy.c: moving bytes between any two memory nodes, for the copy methods of interfaces.
- * Threads: any. Owns: the counters of bytes moved between nodes.
+ * Threads: any. Owns: nothing.
  * Not here: deciding what to move (core/data/coherency.c), the links themselves (drivers/), how fast they are
  * (core/perf/bus.c). */
 #include <errno.h>
@@ -10,19 +10,11 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
 
 uint32_t orr_foreground_kinds;
-
-static _Atomic uint64_t moved_bytes[STARPU_MAXNODES][STARPU_MAXNODES]; /* [any: statistic] */
-static _Atomic uint64_t moves[STARPU_MAXNODES][STARPU_MAXNODES];       /* [any: statistic] */
-
-static void count_move(unsigned src, unsigned dst, size_t bytes)
-{
-    orr_add_relaxed(&moved_bytes[src][dst], bytes);
-    orr_add_relaxed(&moves[src][dst], 1u);
-}
 
 bool orr_nodes_reach(unsigned src, unsigned dst)
 {
@@ -88,7 +80,7 @@ static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t 
 {
     if (bytes == 0 || rows == 0) return 0;
     if (!nodes_exist(src_node, dst_node)) return note(async, NULL, 0, -EINVAL);
-    count_move(src_node, dst_node, bytes * rows);
+    ORR_EVENT(BYTES_COPIED, NULL, bytes * rows, src_node, dst_node);
     const struct orr_node_ops *ops = link_ops(src_node, dst_node);
     if (rows > 1 && ld_src == bytes && ld_dst == bytes) {
         bytes *= rows;
@@ -214,7 +206,8 @@ void starpu_interface_end_driver_copy_async_devid(int src_dev, enum starpu_node_
 
 void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t size)
 {
-    if (src_node < STARPU_MAXNODES && dst_node < STARPU_MAXNODES) count_move(src_node, dst_node, size);
+    if (src_node < STARPU_MAXNODES && dst_node < STARPU_MAXNODES)
+        ORR_EVENT(BYTES_COPIED, NULL, size, src_node, dst_node);
 }
 
 /* No memory of this build can be seen through another node's addresses. */
@@ -253,14 +246,4 @@ int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_n
     (void)dst_node;
     (void)size;
     return -ENOSYS;
-}
-
-uint64_t orr_nodes_moved_bytes(unsigned src, unsigned dst)
-{
-    return orr_load_relaxed(&moved_bytes[src][dst]);
-}
-
-uint64_t orr_nodes_moves(unsigned src, unsigned dst)
-{
-    return orr_load_relaxed(&moves[src][dst]);
 }

@@ -169,9 +169,6 @@ void orr_node_release(unsigned node, size_t bytes);
  * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;
 
-/* Bytes copied between two nodes since the start, and in how many copies. */
-uint64_t orr_nodes_moved_bytes(unsigned src_node, unsigned dst_node);
-uint64_t orr_nodes_moves(unsigned src_node, unsigned dst_node);
 /* Whether bytes go from one node to another without a stop in main memory. */
 bool orr_nodes_reach(unsigned src_node, unsigned dst_node);
 

@@ -6,6 +6,7 @@
 #include <starpu.h>
 #include <starpu_fxt.h>
 
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
@@ -29,12 +30,12 @@ void starpu_fxt_stop_profiling(void)
 
 void starpu_fxt_trace_user_event(unsigned long code)
 {
-    (void)code;
+    ORR_EVENT(USER_NUMBER, NULL, code, 0, 0);
 }
 
 void starpu_fxt_trace_user_event_string(const char *s)
 {
-    (void)s;
+    ORR_EVENT(USER_TEXT, s, 0, 0, 0);
 }
 
 void starpu_fxt_trace_user_meta_string(const char *s)
@@ -55,11 +56,13 @@ void starpu_iteration_push(unsigned long iteration)
     struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
     if (own->depth < ITERATIONS_NESTED) own->iteration[own->depth] = iteration;
     own->depth++;
+    ORR_EVENT(ITERATION_STARTED, NULL, iteration, own->depth, 0);
 }
 
 void starpu_iteration_pop(void)
 {
     struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
+    ORR_EVENT(ITERATION_ENDED, NULL, 0, own->depth, 0);
     if (own->depth > 0)
         own->depth--;
     else

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bus_profile.c: what went between memory nodes. A bus is an ordered pair of nodes.
- * Threads: any, between init and shutdown. Owns: what was asked last, and what the program said of buses.
- * Not here: counting (core/mem/copy.c), how fast a bus is (core/perf/bus.c). */
+/* bus_profile.c: what went between memory nodes, an observer where there are several. A bus is an ordered
+ * pair of nodes. Threads: any, between init and shutdown. Owns: what went, what was asked last, and what the
+ * program said of buses. Not here: how fast a bus is (core/perf/bus.c). */
+#include "core/worker/bus_profile.h"
+
 #include <stdio.h>
 
 #include <starpu.h>
 #include <starpu_profiling.h>
 
 #include "core/base/clock.h"
+#include "core/base/event.h"
 #include "core/mem/node.h"
 #include "core/worker/worker.h"
+
+extern struct orr_observer orr_bus_profile_observer;
+
+static _Atomic uint64_t moved_bytes[STARPU_MAXNODES][STARPU_MAXNODES]; /* [any: statistic] */
+static _Atomic uint64_t moves[STARPU_MAXNODES][STARPU_MAXNODES];       /* [any: statistic] */
 
 static ORR_MUTEX(bus_profile) bus_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
 static struct bus {
@@ -17,6 +25,30 @@ static struct bus {
     int direct, ngpus;
     bool direct_said;
 } buses[STARPU_MAXNODES][STARPU_MAXNODES];
+
+static void see(struct orr_observer *o, const struct orr_seen *e)
+{
+    (void)o;
+    orr_add_relaxed(&moved_bytes[e->b][e->c], e->a);
+    orr_add_relaxed(&moves[e->b][e->c], 1u);
+}
+
+static void start(struct orr_observer *o)
+{
+    orr_observer_want(o, orr_node_count > 1 ? ORR_EVENT_BIT(BYTES_COPIED) : 0);
+}
+
+static void stop(struct orr_observer *o)
+{
+    orr_observer_want(o, 0);
+}
+
+struct orr_observer orr_bus_profile_observer = { .name = "buses", .see = see, .start = start, .stop = stop };
+
+uint64_t orr_bus_moved_bytes(unsigned src, unsigned dst)
+{
+    return orr_load_relaxed(&moved_bytes[src][dst]);
+}
 
 static bool is_bus(int id)
 {
@@ -103,7 +135,8 @@ static struct timespec timespec_of(uint64_t ns)
 static void ask(int id, struct starpu_profiling_bus_info *info, bool anew)
 {
     unsigned src = (unsigned)starpu_bus_get_src(id), dst = (unsigned)starpu_bus_get_dst(id);
-    uint64_t now = orr_clock_ns(), bytes = orr_nodes_moved_bytes(src, dst), count = orr_nodes_moves(src, dst);
+    uint64_t now = orr_clock_ns(), bytes = orr_bus_moved_bytes(src, dst),
+             count = orr_load_relaxed(&moves[src][dst]);
     struct bus *b = &buses[src][dst];
     pthread_mutex_lock(&bus_lock);
     if (info) {

@@ -236,12 +236,14 @@ void starpu_worker_set_waking_up_callback(void (*callback)(unsigned workerid))
 void orr_sleep_begin(struct orr_worker *w)
 {
     void (*callback)(unsigned) = orr_load_acquire(&going_to_sleep);
+    ORR_EVENT(WORKER_SLEEPS, w, w->id, 0, 0);
     if (orr_unlikely(callback != NULL)) callback((unsigned)w->id);
 }
 
 void orr_sleep_end(struct orr_worker *w)
 {
     void (*callback)(unsigned) = orr_load_acquire(&waking_up);
+    ORR_EVENT(WORKER_WAKES, w, w->id, 0, 0);
     if (orr_unlikely(callback != NULL)) callback((unsigned)w->id);
 }
 

@@ -16,6 +16,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "mpi/wire/event.h"
 #include "mpi/wire/names.h"
 
 struct orr_early {
@@ -135,6 +136,7 @@ void orr_request_init(struct orr_request *r)
 
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
 {
+    ORR_EVENT(MESSAGE_STARTED, r, r->kind == ORR_SEND, r->node.peer, r->node.tag);
     if (ready) r->ready = true; /* nobody else looks at it yet */
     push(e, &r->items[0]);
 }
@@ -150,6 +152,7 @@ static void complete_locked(struct orr_engine *e, struct orr_request *r, int sta
 {
     if (status && !r->status) r->status = status;
     e->counts.ended++;
+    if (r->kind == ORR_RECV) ORR_EVENT(MESSAGE_RECEIVED, r, r->moved_bytes, r->node.peer, r->node.tag);
     list_append(&e->completed, r);
 }
 
@@ -301,6 +304,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
         orr_match_append(&e->unacknowledged, &r->node);
     }
     r->moved_bytes = h->bytes;
+    ORR_EVENT(MESSAGE_SENT, r, h->bytes, peer, h->tag);
     if (!(r->node.context & ORR_CONTEXT_UNCOUNTED)) {
         if (!r->uncounted) e->sent_bytes[peer] += h->bytes;
         e->counts.program_sent++;

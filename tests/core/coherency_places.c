@@ -7,6 +7,7 @@
  */
 #include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/worker/bus_profile.h"
 #include "tests/core/sim_helper.h"
 
 enum { KIB = 1024, BLOCK = 64 * KIB, MANY = 8 };
@@ -108,10 +109,10 @@ static void prefetching(void)
     ok(all_of(valid_on(0, node), valid_on(0, STARPU_MAIN_RAM)), "then both copies are valid");
     starpu_data_prefetch_on_node(handles[1], node, 1);
     ok(comes_on(1, node), "an asynchronous prefetch arrives although nobody waits for it");
-    uint64_t before = orr_nodes_moved_bytes(STARPU_MAIN_RAM, node);
+    uint64_t before = orr_bus_moved_bytes(STARPU_MAIN_RAM, node);
     int failed = submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
-    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), 0,
+    is_int((long long)(orr_bus_moved_bytes(STARPU_MAIN_RAM, node) - before), 0,
            "a task that reads it there moves nothing");
     failed |= submit_on(sim_worker(0), &add_cl, 1, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
@@ -138,14 +139,14 @@ static void sharing(void)
     unsigned node = sim_node(0);
     register_blocks();
     atomic_store(&reads, 0);
-    uint64_t before = orr_nodes_moved_bytes(STARPU_MAIN_RAM, node);
+    uint64_t before = orr_bus_moved_bytes(STARPU_MAIN_RAM, node);
     int failed = starpu_data_fetch_on_node(handles[0], node, 1);
     failed |= starpu_data_fetch_on_node(handles[0], node, 1);
     failed |= starpu_data_prefetch_on_node(handles[0], node, 1);
     for (int i = 0; i < 5; i++) failed |= submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
     ok(all_of(!failed, reads == 5), "several fetches and tasks at once get the data");
-    is_int((long long)(orr_nodes_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK,
+    is_int((long long)(orr_bus_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK,
            "and share one transfer");
     unregister_blocks();
 }
@@ -293,9 +294,9 @@ int main(void)
     starpu_shutdown();
     two.peers = "1";
     sim_start(1, &two);
-    uint64_t by_ram = orr_nodes_moved_bytes(sim_node(0), STARPU_MAIN_RAM);
+    uint64_t by_ram = orr_bus_moved_bytes(sim_node(0), STARPU_MAIN_RAM);
     between_devices();
-    is_int((long long)(orr_nodes_moved_bytes(sim_node(0), STARPU_MAIN_RAM) - by_ram), 0,
+    is_int((long long)(orr_bus_moved_bytes(sim_node(0), STARPU_MAIN_RAM) - by_ram), 0,
            "devices with a direct link do not copy through main memory");
     starpu_shutdown();
     return done_testing();
