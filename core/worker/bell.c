@@ -20,8 +20,8 @@
  *
  * bell.pml, beside this file, is a model for spin: change both. */
 
-_Atomic uint32_t orr_bell_listeners;
-static _Atomic uint32_t listeners_of[ORR_LISTENERS];
+ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_listeners;
+static ORR_ALIGNED_LINE _Atomic uint32_t listeners_of[ORR_LISTENERS];
 static _Atomic(const struct orr_bell_watch *) bell_watch; /* NULL: there is no bell */
 
 /* ---- bits ---- */
@@ -70,6 +70,11 @@ static bool want_rings(struct orr_bell *b)
     if (kinds == 0 || (orr_load_seq(&b->wanted) & kinds) == kinds) return false;
     atomic_fetch_or_explicit(&b->wanted, kinds, memory_order_seq_cst);
     return true;
+}
+
+bool orr_bell_hangs(void)
+{
+    return orr_load_relaxed(&bell_watch) != NULL;
 }
 
 static void count(enum orr_listener kind)

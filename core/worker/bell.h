@@ -49,6 +49,9 @@ static inline bool orr_bell_has_rung(struct orr_bell *b, uint32_t seen)
 void orr_bell_call_worker(int number);
 ORR_EXPORT void orr_bell_call_waiters(void);
 
+/* Whether there is one. Any thread. */
+bool orr_bell_hangs(void);
+
 /* How many threads of this process listen. */
 extern ORR_EXPORT _Atomic uint32_t orr_bell_listeners;
 

@@ -266,8 +266,10 @@ static bool must_leave(struct orr_worker *w)
 
 /* Who has the core while a worker yields it. Another thread that works for a moment, as one of another rank
  * that shares the core, gives it back soon: then it is yielded at once, without looking for long before. One
- * that computes without end keeps it for a slice, milliseconds: then the worker sleeps at once, and is given
- * the core when it is woken; only now and then it tries whether the other is gone. */
+ * that computes without end keeps it for a slice, milliseconds: then a worker that waits for messages sleeps
+ * at once, and is given the core when it is woken; only now and then it tries whether the other is gone. One
+ * that waits for tasks of its own process alone may have met the thread that submits them, which is not to be
+ * kept busy with waking it. */
 static void note_yield(struct orr_worker *w, uint64_t ticks)
 {
     enum { SKIPPED_MOST = 64 };
@@ -286,7 +288,7 @@ static bool leaves_core_alone(struct orr_worker *w)
 {
     if (orr_likely(w->yields_skipped == 0)) return false;
     w->yields_skipped--;
-    return true;
+    return orr_bell_hangs();
 }
 
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.

@@ -22,7 +22,7 @@
 
 enum { YIELDS_BEFORE_SLEEP = 30, THRESHOLD_SLEEP_NS = 200000, BACKLOG_WORTH_WAKING = 16 };
 
-static _Atomic uint32_t waiters;
+static ORR_ALIGNED_LINE _Atomic uint32_t waiters; /* its own line: workers write it when they rest */
 static _Atomic uint32_t epoch; /* futex */
 _Atomic uint32_t orr_wait_thresholds;
 static _Atomic long limit_max = -1, limit_min = -1;
