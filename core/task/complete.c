@@ -206,7 +206,7 @@ static void end(struct orr_task *t)
         regenerate(t);
         return;
     }
-    struct orr_event *done = !pub->detach && t->rare ? &t->rare->done : NULL;
+    struct orr_event *done = t->rare && t->rare->awaited ? &t->rare->done : NULL;
     if (orr_unlikely(pub->bundle != NULL)) starpu_task_bundle_remove(pub->bundle, pub);
     /* pairs with the loads in starpu_task_finished and orr_task_take */
     orr_store_release(&t->state, ORR_TASK_DONE);

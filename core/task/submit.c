@@ -261,6 +261,8 @@ static int reserve_rare(struct orr_task *t)
     r->late_next = 0;
     r->status = 0;
     r->persistent = !pub->destroy || pub->regenerate;
+    r->awaited = !pub->detach;
+    r->synchronous = pub->synchronous;
     if (pub->nb_termination_call_required) {
         starpu_task_end_dep_add(pub, (int)pub->nb_termination_call_required);
         pub->nb_termination_call_required = 0;

@@ -382,16 +382,17 @@ int starpu_task_finished(struct starpu_task *task)
 {
     struct orr_task *t = task ? orr_task_of(task) : NULL;
     if (!t || orr_load_acquire(&t->state) != ORR_TASK_DONE) return 0;
-    return task->detach || !t->rare || orr_event_is_set(&t->rare->done); /* the last that end() touches */
+    return !t->rare || !t->rare->awaited ||
+           orr_event_is_set(&t->rare->done); /* the last that end() touches */
 }
 
 int starpu_task_wait(struct starpu_task *task)
 {
     struct orr_task *t = task ? orr_task_of(task) : NULL;
-    if (!t || !t->rare || task->detach || task->synchronous) {
+    if (!t || !t->rare || !t->rare->awaited || t->rare->synchronous) {
         orr_error("starpu_task_wait: %s", !t ? "the task was not submitted"
-                                             : "the task is detached or synchronous; set detach to 0 "
-                                               "before submitting it");
+                                             : "it was not submitted, or as a detached or synchronous "
+                                               "task; set detach to 0 before submitting it");
         return -EINVAL;
     }
     if (orr_task_inside()) {

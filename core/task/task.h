@@ -114,8 +114,12 @@ struct orr_task_rare {
     struct orr_edge *edges;     /* what this task waits for explicitly */
     struct orr_edge *end_edges; /* what its end waits for */
     uint32_t nedges;
-    uint16_t late_next;          /* late accesses before this one are granted */
-    bool persistent;             /* may be submitted again: dependencies are kept */
+    uint16_t late_next; /* late accesses before this one are granted */
+    bool persistent;    /* may be submitted again: dependencies are kept */
+    /* As it was submitted; the bits of its public half are for the worker's side alone from then on, which
+     * writes others of the same word. */
+    bool awaited;                /* detach was 0: `done` is set at its end */
+    bool synchronous;            /* its submitter waits for it, and nobody else may */
     struct orr_tag *tag;         /* the tag this task notifies */
     struct orr_edge *tag_edges;  /* of the tag, which this task's end closed: what it is to serve (tag.c) */
     uint32_t tag_closing;        /* with what number */
@@ -172,6 +176,7 @@ enum orr_task_flag {
     ORR_TF_NODES = 1 << 24,     /* rare->nodes says where its data are wanted */
     ORR_TF_FORMATS = 1 << 25,   /* multiformat data was fetched for it: to be converted before it runs */
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
+    ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
 };
 
 struct orr_task {

@@ -273,6 +273,12 @@ static bool depends(struct starpu_task *task)
     return true;
 }
 
+static bool waited_as_submitted(struct starpu_task *task)
+{
+    task->detach = 1; /* too late: by then the bits beside it may be written by a worker */
+    return true;
+}
+
 static bool submit_twice(void)
 {
     return while_under_way(again);
@@ -291,6 +297,11 @@ static bool clean_while_running(void)
 static bool depend_while_running(void)
 {
     return while_under_way(depends);
+}
+
+static bool detach_while_running(void)
+{
+    return while_under_way(waited_as_submitted);
 }
 
 static bool wait_detached(void)
@@ -1372,6 +1383,8 @@ static const struct misuse misuses[] = {
     { "destroying a task while it runs is refused", destroy_while_running, UP },
     { "cleaning a task while it runs is refused", clean_while_running, UP },
     { "declaring dependencies of a running task is refused", depend_while_running, UP },
+    { "a task that was submitted with detach 0 is waited for, whatever it says later", detach_while_running,
+      UP | QUIET },
     { "waiting for a detached task is -EINVAL", wait_detached, UP },
     { "waiting for a task that was not submitted is -EINVAL", wait_unsubmitted, UP },
     { "waiting for NULL is -EINVAL", wait_null, UP },
