@@ -96,8 +96,9 @@ static inline void popped(struct orr_worker *w, struct orr_task *t)
 {
     struct starpu_task *p = t->pub;
     ORR_EVENT(TASK_TAKEN, t, w->id, t->id, 0);
-    if (p->prologue_callback_pop_func)
-        orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
+    if (!p->prologue_callback_pop_func || (t->flags & ORR_TF_POPPED)) return;
+    t->flags |= ORR_TF_POPPED;
+    orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
 }
 
 static inline void starts(struct orr_worker *w, struct orr_task *t)

@@ -243,15 +243,23 @@ static void cpu_free(void)
     atomic_store(&cpu_gate.open, 1);
 }
 
+static void count_call(void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
 /* The device runs the body, then says that it failed; main memory still has what it was to change. */
 static void rerun_in_place(void)
 {
     uint32_t ids[] = { 3 };
+    atomic_int taken = 0;
     start("kernel:0:1", "1", NULL, NULL);
     starpu_data_handle_t h = registered(5);
     struct starpu_task *task = task_on(&count_add_cl, h, -1);
     task->workerids = ids;
     task->workerids_len = 1;
+    task->prologue_callback_pop_func = count_call;
+    task->prologue_callback_pop_arg = &taken;
     task->destroy = 0;
     cpu_hold();
     int failed = starpu_task_submit(task);
@@ -263,6 +271,7 @@ static void rerun_in_place(void)
            "a task whose kernel failed in place is run again on what was there before");
     ok(all_of(atomic_load(&bodies) == 2, task->workerids == ids, task->workerids_len == 1, said == 0),
        "its body ran twice, and the program's set of workers is what it was");
+    is_int(atomic_load(&taken), 1, "its prologue_callback_pop was called once");
     starpu_task_destroy(task);
     starpu_shutdown();
 }
