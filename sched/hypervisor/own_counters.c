@@ -14,7 +14,7 @@
 #include "sched_ctx_hypervisor.h"
 
 static const struct starpu_performance_counters *_Atomic own[STARPU_NMAX_SCHED_CTXS];
-/* Bit: the worker was idle, and has executed nothing since. */
+/* Bit: the worker was idle, and has executed nothing since; since the table listens. */
 static _Atomic uint64_t was_idle[STARPU_NMAX_SCHED_CTXS][STARPU_NMAXWORKERS / 64];
 
 /* Of a context that is listened to. */
@@ -106,6 +106,8 @@ void orrery_hypervisor_set_perf_counters(unsigned sched_ctx_id, struct starpu_pe
 {
     void *table = counters;
     if (counters && counters != &orr_hyp_counters && sched_ctx_id < STARPU_NMAX_SCHED_CTXS) {
+        for (int i = 0; i < STARPU_NMAXWORKERS / 64; i++) /* of an earlier context of this number */
+            orr_store_relaxed(&was_idle[sched_ctx_id][i], UINT64_C(0));
         orr_store_release(&own[sched_ctx_id], counters);
         table = &to_own;
     }

@@ -116,12 +116,32 @@ static struct starpu_performance_counters own = {
     .notify_post_exec_hook = own_post_exec,
 };
 
+/* The worker was idle when the table was taken away; it listens again while the worker works. */
+static void own_table_anew(void)
+{
+    struct gate gate = { 0 };
+    starpu_sched_ctx_set_perf_counters(own_ctx, (void *)0);
+    int failed =
+        starpu_task_insert(&gate_cl, STARPU_CL_ARGS_NFREE, &gate, sizeof gate, STARPU_SCHED_CTX, own_ctx, 0);
+    gate_wait_entered(&gate, 1);
+    int ends = atomic_load(&own_ends);
+    starpu_sched_ctx_set_perf_counters(own_ctx, &own);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    is_int(failed ? -1 : atomic_load(&own_ends), ends,
+           "the end of idleness is not told to a table that was not there when it began");
+    atomic_store(&own_hooks, 0);
+    atomic_store(&own_popped, 0);
+    atomic_store(&own_pushed, 0);
+}
+
 static void own_table(void)
 {
     int of[1] = { 0 }, failed = 0;
     own_ctx = starpu_sched_ctx_create(of, 1, "own", STARPU_SCHED_CTX_POLICY_NAME, "lws", 0);
     starpu_sched_ctx_set_perf_counters(own_ctx, &own);
     ok(comes_to(&own_idle, 2, 20000), "a program's own counters: idle workers are told");
+    own_table_anew();
     for (int i = 0; i < 50; i++) {
         atomic_store(&ran[0][i], 0);
         failed |= starpu_task_insert(&count_cl, STARPU_CL_ARGS_NFREE, &ran[0][i], sizeof ran[0][0],
