@@ -10,14 +10,14 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
-#define ORR_PLACE(name) extern const struct orr_place_ops orr_place_##name;
+#define ORR_PLACEMENT(name) extern const struct orr_place_ops orr_place_##name;
 #include "mpi/place/builtin.def"
-#undef ORR_PLACE
+#undef ORR_PLACEMENT
 
 static const struct orr_place_ops *const builtin[] = {
-#define ORR_PLACE(name) &orr_place_##name,
+#define ORR_PLACEMENT(name) &orr_place_##name,
 #include "mpi/place/builtin.def"
-#undef ORR_PLACE
+#undef ORR_PLACEMENT
 };
 
 enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
