@@ -253,22 +253,10 @@ enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own
     return freed ? ORR_FREED : v.leaving ? ORR_LEAVING : v.in_use ? ORR_IN_USE : ORR_NOTHING;
 }
 
-void orr_aftermath_run(struct orr_aftermath *a, unsigned node)
-{
-    while (a->write_backs) {
-        struct orr_transfer *out = a->write_backs;
-        a->write_backs = out->next;
-        orr_transfer_start(out);
-    }
-    struct orr_fetch *waiters = a->waiters;
-    a->waiters = NULL;
-    orr_waiters_tell(waiters, node, -EAGAIN);
-}
-
 void orr_memory_empty(unsigned node)
 {
     struct orr_own_set own = { NULL, 0 };
-    struct orr_aftermath after = { NULL, NULL };
+    struct orr_aftermath after = { .write_backs = NULL };
     orr_memory_reclaim(node, &own, SIZE_MAX, false, &after);
     orr_aftermath_run(&after, node);
     orr_memory_feed(node);
@@ -280,7 +268,7 @@ void orr_memory_tidy(unsigned node)
     size_t enough = orr_nodes[node].limit_bytes / 100 * NEARLY_FULL_PERCENT,
            used = orr_load_relaxed(&orr_nodes[node].used_bytes);
     struct orr_own_set own = { NULL, 0 };
-    struct orr_aftermath after = { NULL, NULL };
+    struct orr_aftermath after = { .write_backs = NULL };
     if (!enough || used <= enough) return;
     orr_memory_reclaim(node, &own, used - enough, false, &after);
     orr_aftermath_run(&after, node);

@@ -147,7 +147,7 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
     }
 }
 
-static void refuse(struct orr_transfer *t)
+static void say_refused(struct orr_transfer *t)
 {
     if (!t->quiet) {
         char label[64];
@@ -161,7 +161,22 @@ static void refuse(struct orr_transfer *t)
                         "give the store more room"
                       : "use smaller pieces, or a worker with more memory");
     }
-    orr_transfer_finish(t, -ENOMEM);
+}
+
+/* What becomes of t, taken off its list. It is the last in hand: what comes before may wait for it. */
+static void settle(struct orr_transfer *t, enum served s, struct orr_aftermath *after)
+{
+    if (s == FED) {
+        orr_add_relaxed(&orr_transfers_moved, 1);
+        after->fed = t;
+        return;
+    }
+    if (s == NEVER) {
+        say_refused(t);
+        after->finish_status = -ENOMEM;
+    }
+    t->next = NULL;
+    after->finish = t;
 }
 
 /* t waits: notes that this was seen. Returns the prefetches, which do not wait. */
@@ -187,8 +202,7 @@ static struct orr_transfer *wait_locked(struct orr_memory *m, struct orr_transfe
 /* Serves the first once. Called, and returns, with the memory's lock. */
 static void serve_first_locked(struct orr_memory *m, unsigned node, struct orr_transfer *t)
 {
-    struct orr_aftermath after = { NULL, NULL };
-    struct orr_transfer *dropped = NULL;
+    struct orr_aftermath after = { .finish_status = -EAGAIN };
     m->serving = t;
     m->look = m->retry = false;
     m->used_when_stuck = orr_load_relaxed(&orr_nodes[node].used_bytes);
@@ -197,21 +211,14 @@ static void serve_first_locked(struct orr_memory *m, unsigned node, struct orr_t
     enum served s = serve(t, &after);
     orr_spin_lock(&m->lock);
     m->serving = NULL;
-    if (s == WAITS || s == LEAVES)
-        dropped = wait_locked(m, t, s == LEAVES);
+    bool waits = s == WAITS || s == LEAVES;
+    if (waits)
+        after.finish = wait_locked(m, t, s == LEAVES);
     else
         take_locked(m, t);
     orr_spin_unlock(&m->lock);
+    if (!waits) settle(t, s, &after);
     orr_aftermath_run(&after, node);
-    orr_transfers_finish(dropped, -EAGAIN);
-    if (s == FED) {
-        orr_add_relaxed(&orr_transfers_moved, 1);
-        orr_transfer_carry_on(t);
-    } else if (s == DROPPED) {
-        orr_transfer_finish(t, -EAGAIN);
-    } else if (s == NEVER) {
-        refuse(t);
-    }
     orr_spin_lock(&m->lock);
 }
 

@@ -248,19 +248,26 @@ int orr_transfer_allocate(struct orr_transfer *t)
 }
 
 /* Where nothing is below: at once, or not at all. What other nodes have as well makes room, if it is known.
- */
-static int allocate_now(struct orr_transfer *t)
+ * Then t goes on, or ends. */
+static void allocate_now(struct orr_transfer *t)
 {
     struct orr_own_set own = { NULL, 0 };
+    struct orr_aftermath after = { .write_backs = NULL };
+    struct orr_data *h = t->handle;
+    size_t bytes = h->ops->get_size ? h->ops->get_size(h) : 1;
     enum orr_outcome o = ORR_FREED;
     int r;
-    while ((r = orr_transfer_allocate(t)) != 0 && orr_node_lists(t->dst) && o == ORR_FREED) {
-        struct orr_aftermath after = { NULL, NULL };
-        o = orr_memory_reclaim(
-            t->dst, &own, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 1, false, &after);
-        orr_aftermath_run(&after, t->dst);
+    while ((r = orr_transfer_allocate(t)) != 0 && orr_node_lists(t->dst) && o == ORR_FREED)
+        o = orr_memory_reclaim(t->dst, &own, bytes, false, &after);
+    if (r == 0) {
+        after.fed = t;
+    } else {
+        if (!t->quiet) say_full(h, t->dst);
+        t->next = NULL;
+        after.finish = t;
+        after.finish_status = r;
     }
-    return r;
+    orr_aftermath_run(&after, t->dst);
 }
 
 static void find_memory(struct orr_transfer *t)
@@ -273,18 +280,7 @@ static void find_memory(struct orr_transfer *t)
         orr_memory_ask(t);
         return;
     }
-    int r = allocate_now(t);
-    if (r == 0) {
-        start_copy(t);
-        return;
-    }
-    if (!t->quiet) say_full(t->handle, t->dst);
-    orr_transfer_finish(t, r);
-}
-
-void orr_transfer_carry_on(struct orr_transfer *t)
-{
-    start_copy(t);
+    allocate_now(t);
 }
 
 /* ---- prefetches ---- */
@@ -466,29 +462,40 @@ static void tell_not_converted(struct orr_fetch *f, int status)
 
 /* What this thread has taken to go on with, one after the other. What goes on may wait for another of them:
  * an invalidation is granted, and waits for the end of a transfer whose stop in main memory is the next to be
- * told. So who waits, and polls, goes on with them first. */
+ * told, or of a write-back that is the next to be started. So who waits, and polls, goes on with them first.
+ */
 struct in_hand {
-    struct orr_fetch *waiters;   /* to be told */
-    struct orr_transfer *finish; /* to be finished */
-    unsigned dst;
-    int status;
+    struct orr_aftermath left;
+    unsigned dst; /* to which the waiters' transfer went */
+    int status;   /* theirs */
     bool not_converted;
     struct in_hand *outer; /* of the same thread, further up its stack */
 };
 
+static struct orr_transfer *take_first(struct orr_transfer **list)
+{
+    struct orr_transfer *t = *list;
+    if (t) *list = t->next;
+    return t;
+}
+
 static bool next_in_hand(struct in_hand *w)
 {
-    struct orr_fetch *f = w->waiters;
-    struct orr_transfer *t = w->finish;
-    if (f) {
-        w->waiters = f->next;
+    struct orr_fetch *f = w->left.waiters;
+    struct orr_transfer *t = take_first(&w->left.write_backs);
+    if (t) {
+        orr_transfer_start(t);
+    } else if (f) {
+        w->left.waiters = f->next;
         if (orr_unlikely(w->not_converted))
             tell_not_converted(f, w->status);
         else
             tell(f, w->dst, w->status);
-    } else if (t) {
-        w->finish = t->next;
-        orr_transfer_finish(t, w->status);
+    } else if ((t = take_first(&w->left.finish)) != NULL) {
+        orr_transfer_finish(t, w->left.finish_status);
+    } else if ((t = w->left.fed) != NULL) {
+        w->left.fed = NULL;
+        start_copy(t);
     }
     return f || t;
 }
@@ -498,8 +505,12 @@ static void take_in_hand(struct in_hand *w)
     struct in_hand **latest = orr_thread_room(orr_self(), in_hand, struct in_hand *);
     w->outer = *latest;
     *latest = w;
+}
+
+static void let_go(struct in_hand *w)
+{
     while (next_in_hand(w)) continue;
-    *latest = w->outer;
+    *orr_thread_room(orr_self(), in_hand, struct in_hand *) = w->outer;
 }
 
 /* All that this thread has in hand. */
@@ -511,14 +522,27 @@ static bool go_on_in_hand(void)
     return any;
 }
 
+void orr_aftermath_run(const struct orr_aftermath *a, unsigned node)
+{
+    struct in_hand w = { .left = *a, .dst = node, .status = -EAGAIN };
+    take_in_hand(&w);
+    let_go(&w);
+}
+
 void orr_waiters_tell(struct orr_fetch *waiters, unsigned dst, int status)
 {
-    if (waiters) take_in_hand(&(struct in_hand){ .waiters = waiters, .dst = dst, .status = status });
+    struct in_hand w = { .left.waiters = waiters, .dst = dst, .status = status };
+    if (!waiters) return;
+    take_in_hand(&w);
+    let_go(&w);
 }
 
 void orr_transfers_finish(struct orr_transfer *list, int status)
 {
-    if (list) take_in_hand(&(struct in_hand){ .finish = list, .status = status });
+    struct in_hand w = { .left = { .finish = list, .finish_status = status } };
+    if (!list) return;
+    take_in_hand(&w);
+    let_go(&w);
 }
 
 /* A copy that nodes above were waiting for did not come down: they look again. */
@@ -539,10 +563,12 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     if (src >= 0) ORR_EVENT(TRANSFER_ENDED, t->handle, status, src, dst);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
+    struct in_hand w = {
+        .left.waiters = waiters, .dst = dst, .status = status, .not_converted = not_converted
+    };
+    take_in_hand(&w);
     if (evict) orr_waiters_tell(orr_eviction_run(evict), (unsigned)src, -EAGAIN);
-    if (waiters)
-        take_in_hand(&(struct in_hand){
-            .waiters = waiters, .dst = dst, .status = status, .not_converted = not_converted });
+    let_go(&w);
     prefetches_go_on(&orr_memories[dst], dst);
     orr_memory_feed(dst);
     if (src >= 0) orr_memory_feed((unsigned)src);

@@ -60,8 +60,8 @@ struct orr_own_set {
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
     ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
-    struct orr_chunk *first, *last; /* least recently used first */
-    struct orr_transfer *copying;   /* under way in the driver */
+    struct orr_chunk *first, *last;         /* least recently used first */
+    struct orr_transfer *copying;           /* under way in the driver */
     struct {
         struct orr_transfer *first, *last;
     } hungry[ORR_URGENCIES];       /* wait for memory, in order */
@@ -145,13 +145,18 @@ int orr_memory_evict(struct orr_data *h, unsigned node);
  * on its list until its memory is free, so that a search for room sees that some is coming. */
 void orr_eviction_begin_locked(struct orr_transfer *t, struct orr_data *h, unsigned node);
 struct orr_fetch *orr_eviction_run(struct orr_transfer *t);
-/* What a search for room leaves to be done once nobody waits for its end: write-backs to start and waiters
- * to tell, whose callbacks may do anything. */
+/* What a search for room leaves to be done once nobody waits for its end, in this order: write-backs to start
+ * and waiters to tell, whose callbacks may do anything; transfers that end without memory; one that got it,
+ * and is carried on to the copy. */
 struct orr_aftermath {
     struct orr_transfer *write_backs; /* chained by next */
     struct orr_fetch *waiters;
+    struct orr_transfer *finish; /* chained by next */
+    int finish_status;
+    struct orr_transfer *fed;
 };
-void orr_aftermath_run(struct orr_aftermath *a, unsigned node);
+/* No locks held. */
+void orr_aftermath_run(const struct orr_aftermath *a, unsigned node);
 bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsigned node);
 /* Throws out what nobody uses, until about so many bytes are free or on their way out; gently: only what is
  * of no use to anybody. LEAVING: write-backs have to end first; IN_USE: and others hold the rest; NOTHING:
@@ -162,9 +167,8 @@ enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own
 /* Starts to make a node that is nearly full less so. */
 void orr_memory_tidy(unsigned node);
 
-/* Allocates t's destination: 0 or -ENOMEM. Then it is carried on to the copy. No locks held. */
+/* Allocates t's destination: 0 or -ENOMEM. No locks held. */
 int orr_transfer_allocate(struct orr_transfer *t);
-void orr_transfer_carry_on(struct orr_transfer *t);
 
 /* A name for messages. */
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes);

@@ -21,6 +21,9 @@ static void add_func(void *buffers[], void *arg UNUSED)
     ++*(char *)STARPU_VECTOR_GET_PTR(buffers[0]);
     atomic_fetch_add(&ran, 1);
 }
+static void add_nothing(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
 static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
                                         .cuda_funcs = { add_func },
                                         .nbuffers = 1,
@@ -329,6 +332,68 @@ static int invalidation_frees(void)
     return failed | stop() | (atomic_load(&ran) != 1);
 }
 
+/* Variables whose first copy back to main memory waits in a gate. */
+static struct gate leaving;
+static struct starpu_data_interface_ops gated_ops;
+
+static int gated_copy(void *src, unsigned from, void *dst, unsigned to, void *async UNUSED)
+{
+    struct starpu_variable_interface *a = src, *b = dst;
+    if (to == STARPU_MAIN_RAM && !atomic_load(&leaving.open)) gate_pass(&leaving);
+    return starpu_interface_copy(a->ptr, 0, from, b->ptr, 0, to, a->elemsize, NULL);
+}
+
+static starpu_data_handle_t register_gated(char *memory)
+{
+    static const struct starpu_data_copy_methods copies = { .any_to_any = gated_copy };
+    starpu_data_handle_t h;
+    struct starpu_variable_interface v = { .id = STARPU_VARIABLE_INTERFACE_ID,
+                                           .ptr = (uintptr_t)memory,
+                                           .dev_handle = (uintptr_t)memory,
+                                           .elemsize = BLOCK };
+    gated_ops = starpu_interface_variable_ops;
+    gated_ops.copy_methods = &copies;
+    starpu_data_register(&h, STARPU_MAIN_RAM, &v, &gated_ops);
+    return h;
+}
+
+static starpu_data_handle_t given_up;
+
+static void give_up_other(void *h)
+{
+    starpu_data_invalidate_submit(given_up);
+    starpu_data_release(h);
+    atomic_fetch_add(&ran, 1);
+}
+
+/* Two data are written back to make room for a third, one after the other. Who waited for the first gives up
+ * the second, whose turn has not come. */
+static int two_leave(void)
+{
+    static char memory[2][BLOCK], large[2 * BLOCK];
+    static struct starpu_codelet write_cl = {
+        .cuda_funcs = { add_nothing }, .nbuffers = 1, .modes = { STARPU_W }, .name = "write"
+    };
+    starpu_data_handle_t first, third;
+    start(1, "1", 2, NULL);
+    first = register_gated(memory[0]);
+    given_up = register_gated(memory[1]);
+    starpu_vector_data_register(&third, STARPU_MAIN_RAM, (uintptr_t)large, 2 * BLOCK, 1);
+    int failed = submit_on(sim_worker(0), &write_cl, first, NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= submit_on(sim_worker(0), &write_cl, given_up, NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= submit_on(sim_worker(0), &write_cl, third, NULL, NULL);
+    gate_wait_entered(&leaving, 1);
+    failed |= starpu_data_acquire_cb(first, STARPU_R, give_up_other, first);
+    gate_open(&leaving);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(first);
+    starpu_data_unregister(given_up);
+    starpu_data_unregister(third);
+    return failed | stop() | (atomic_load(&ran) != 1);
+}
+
 static void release(void *h)
 {
     starpu_data_release(h);
@@ -501,6 +566,7 @@ int main(int argc, char **argv)
     in_process(loading_gives_back, "a task that cannot be loaded gives back what the program needs");
     in_process(two_nodes_each, "tasks that use two devices each, in opposite orders, end");
     in_process(invalidation_frees, "a task waits for memory that an invalidation is about to free");
+    in_process(two_leave, "who waited for a datum that leaves may give up the one that leaves next");
     in_process(callbacks_of_evictions, "callbacks that an eviction held up may give up the same data");
     in_process(main_memory_is_full, "data passes between devices when main memory is full");
     told();
