@@ -121,6 +121,7 @@ static void copy_over(struct orr_transfer *t, int r)
                   orr_nodes[t->dst].name,
                   r == -ENOSYS ? "its interface has no method for that; give it any_to_any" : strerror(-r));
     }
+    ORR_EVENT(TRANSFER_ENDED, t->handle, r, t->src, t->dst);
     count_result(t->src, t->dst, r);
     if (r == -EIO && has_other_source(t))
         start_copy(t);
@@ -560,7 +561,6 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
     struct orr_transfer *evict = NULL;
     retire(t);
     orr_add_relaxed(&orr_transfers_moved, 1);
-    if (src >= 0) ORR_EVENT(TRANSFER_ENDED, t->handle, status, src, dst);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
     struct in_hand w = {

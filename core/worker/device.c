@@ -123,6 +123,7 @@ static void attend(struct pipeline *p, struct orr_worker *w)
 static void hand_on(struct pipeline *p, struct orr_worker *w)
 {
     for (struct orr_task *t; !is_called(w) && (t = next_task(p, w)) != NULL;) {
+        ORR_EVENT(TASK_TAKEN, t, w->id, t->id, 0);
         if (orr_worker_observes(t)) orr_worker_gave_up(w, t, false);
         orr_task_did_not_run(w, t, ORR_DEVICE_OUT, -ENODEV);
     }

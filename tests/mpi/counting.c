@@ -1,14 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 2 3 */
 /*
- * Counting what is sent to whom: while it is on, messages that are started count, whenever they leave.
- * Threads: main of each rank.
- * Owns: the data of the case.
- * Not here: what STARPU_MPI_STATS prints.
+ * Counting what is sent to whom: while it is on, messages that are started count, whenever they leave; and
+ * what observers are told of messages. Threads: main of each rank. Owns: the data of the case. Not here: what
+ * STARPU_MPI_STATS prints.
  */
+#include "mpi/wire/event.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { SMALL = 100, LARGE = 50000 };
+enum { SMALL = 100, LARGE = 50000, TAG = 4711 };
+
+/* ---- what observers are told ---- */
+
+static atomic_int started, sent, received;
+static atomic_size_t bytes_told;
+
+static void see(struct orr_observer *o UNUSED, const struct orr_seen *e)
+{
+    int tag = (int)e->c;
+    if (tag != TAG && tag != TAG + 1) return; /* the runtime's own */
+    if (e->kind == ORR_EVENT_MESSAGE_STARTED) {
+        atomic_fetch_add(&started, e->b == (uint64_t)!my_rank && e->a == (uint64_t)!my_rank);
+        return;
+    }
+    atomic_fetch_add(e->kind == ORR_EVENT_MESSAGE_SENT ? &sent : &received, 1);
+    atomic_fetch_add(&bytes_told, e->a);
+}
+
+/* Two messages from rank 0 to rank 1; nothing on others. */
+static bool told_right(void)
+{
+    int here = my_rank < 2 ? 2 : 0, sends = my_rank == 0 ? 2 : 0;
+    return atomic_load(&started) == here && atomic_load(&sent) == sends &&
+           atomic_load(&received) == here - sends && atomic_load(&bytes_told) == (here ? SMALL + LARGE : 0);
+}
 
 static char memory[LARGE];
 static struct gate gate;
@@ -54,12 +79,16 @@ int main(int argc, char **argv)
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     fact(counted() == 0, "nothing counts before counting is switched on");
 
+    struct orr_observer o = { .name = "messages", .see = see, .kinds = orr_events_of(ORR_EVENTS_MESSAGES) };
+    orr_observer_add(&o);
     starpu_mpi_comm_stats_enable();
-    send_one(small, 2);
-    send_one(large, 3);
+    send_one(small, TAG);
+    send_one(large, TAG + 1);
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     fact(counted() == if_sender(SMALL + LARGE),
          "small and large messages count by their bytes, where they are sent");
+    orr_observer_remove(&o);
+    fact(told_right(), "observers are told of each once, where it starts, is sent, and is received");
 
     int failed = starpu_task_insert(&wait_cl, STARPU_RW, large, 0);
     send_one(large, 4);
