@@ -93,9 +93,11 @@ static bool has_other_source(struct orr_transfer *t)
     if (t->in_chunk) return false; /* its source is the chunk's */
     for (int other; (other = next_source(t)) >= 0;) {
         t->src = (int16_t)other;
-        if (direct(t->handle, (unsigned)other, t->dst) ||
-            !(t->failed_sources >> orr_nodes_meet((unsigned)other, t->dst) & 1))
-            return true;
+        if (direct(t->handle, (unsigned)other, t->dst)) return true;
+        unsigned by = orr_data_place(t->handle, orr_nodes_meet((unsigned)other, t->dst));
+        if (t->failed_sources >> by & 1) continue;
+        t->failed_sources |= UINT32_C(1) << other; /* what fails then is the copy from there */
+        return true;
     }
     return false;
 }

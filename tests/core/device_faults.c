@@ -108,6 +108,29 @@ static void another_source(void)
     starpu_shutdown();
 }
 
+/* Two main memories: what device 1 wrote goes to device 0 by that of the two where it lies, from which no
+ * copy to device 0 arrives. Nor does one by the same way again. */
+static void by_the_same_memory(unsigned at)
+{
+    starpu_data_handle_t h;
+    sim_setting("HWLOC_SYNTHETIC", "package:2 numa:1 core:1 pu:1");
+    sim_setting("STARPU_USE_NUMA", "1");
+    start("copy:0:1-", "2", NULL, NULL);
+    fill(words, 5);
+    starpu_vector_data_register(&h, (int)at, (uintptr_t)words, WORDS, sizeof words[0]);
+    alarm(20);
+    int failed = starpu_task_submit(task_on(&add_cl, h, sim_worker(1)));
+    failed |= starpu_task_wait_for_all();
+    is_int(starpu_data_fetch_on_node(h, sim_node(0), 0), -EIO,
+           "main memory %u: a copy that fails by it is not tried that way again", at);
+    alarm(0);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, all_are(words, 6)), "and nothing is lost");
+    starpu_shutdown();
+    sim_setting("HWLOC_SYNTHETIC", NULL);
+    sim_setting("STARPU_USE_NUMA", NULL);
+}
+
 /* Device 0's only copy cannot be brought home, once. */
 static void no_other_source(void)
 {
@@ -480,6 +503,8 @@ int main(void)
     one_part_of_a_copy();
     another_source();
     no_other_source();
+    by_the_same_memory(0);
+    by_the_same_memory(1);
     graph_cpu_us = 200;
     graphs_survive();
     kernels_fail();

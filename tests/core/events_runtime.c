@@ -135,7 +135,9 @@ static int on_device(int device, enum starpu_data_access_mode mode, starpu_data_
 /* The third copy of the first device, to main memory, fails: that of the second device is brought. */
 static void copies_fail(starpu_data_handle_t h)
 {
-    int failed = on_device(0, STARPU_RW, h) | on_device(1, STARPU_R, h) | starpu_task_wait_for_all();
+    int failed = on_device(0, STARPU_RW, h);
+    failed |= on_device(1, STARPU_R, h);
+    failed |= starpu_task_wait_for_all();
     failed |= starpu_data_acquire(h, STARPU_R);
     starpu_data_release(h);
     ok(all_of(!failed, counts[ORR_EVENT_TRANSFER_STARTED] == 4, counts[ORR_EVENT_TRANSFER_ENDED] == 4),
