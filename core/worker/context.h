@@ -28,6 +28,7 @@ struct orr_ctx {
     unsigned id;
     _Atomic bool in_use;         /* its number is taken */
     _Atomic bool open;           /* it has its policy */
+    _Atomic bool avoids;         /* devices are out: tasks are kept from them (elsewhere.h) */
     _Atomic uint32_t generation; /* counts who had this number [lock: sched_ctx.c moves, read by any] */
     _Atomic unsigned nworkers; /* [lock: change_lock, read by any] 0: ready tasks are held until some come */
     const struct orr_policy_ops *policy; /* [const while in use] */

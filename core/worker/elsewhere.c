@@ -7,8 +7,9 @@
  * it failed; policies know such sets. The program finds its own again when the task completes.
  *
  * A device that is taken out keeps its workers in their contexts, so that no task waits for them for ever:
- * what a policy gives them goes to others, or fails. What only its memory has is written back while it may
- * still answer. */
+ * what they have goes to others, and what nobody else can run fails there. Policies are told so task by task,
+ * by such a set: they go on as if these workers could not run it. What only its memory has is written back
+ * while it may still answer. */
 #include "core/worker/elsewhere.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ static void take_out(struct orr_device *d)
     orr_warn("device %s failed %d times in a row and is taken out: its tasks go to other workers, or fail; "
              "data that only it has is brought back if it can be, and named where it cannot",
              d->name, FAILURES_IN_A_ROW);
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) orr_store_relaxed(&orr_contexts[i].avoids, true);
     if (!orr_node_is_cpu(d->node)) orr_memory_empty(d->node);
 }
 
@@ -69,7 +71,8 @@ static bool was_allowed(const struct orr_task_tried *tried, unsigned id)
            (id / 32 < tried->workerids_len && (tried->workerids[id / 32] >> (id % 32) & 1));
 }
 
-/* Leaves out the workers for whom it would be the same again. Returns whether somebody is left who can. */
+/* Leaves out the workers for whom it would be the same again (w NULL: those of devices that are out). Returns
+ * whether somebody is left who can. */
 static bool leave_out(struct orr_task *t, struct orr_task_tried *tried, const struct orr_worker *w,
                       enum orr_trouble trouble)
 {
@@ -77,7 +80,7 @@ static bool leave_out(struct orr_task *t, struct orr_task_tried *tried, const st
     bool left = false;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *other = &orr_workers[i];
-        bool same = other->device == w->device || (trouble == ORR_NO_INPUTS && other->node == w->node);
+        bool same = w && (other->device == w->device || (trouble == ORR_NO_INPUTS && other->node == w->node));
         if (same || !was_allowed(tried, i) || orr_device_is_out(other->device))
             tried->left_out[i / 32] |= UINT32_C(1) << (i % 32);
         tried->set[i / 32] = ~tried->left_out[i / 32];
@@ -89,6 +92,20 @@ static bool leave_out(struct orr_task *t, struct orr_task_tried *tried, const st
         left = orr_ctx_has(ctx, i) && orr_worker_can_run(&orr_workers[i], t, &nimpl);
     }
     return left;
+}
+
+void orr_task_avoid_devices_out(struct orr_task *t)
+{
+    struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
+    bool by_others = false, by_those = false;
+    for (unsigned i = 0; i < orr_worker_count && !(by_others && by_those); i++) {
+        struct orr_worker *w = &orr_workers[i];
+        bool *by = orr_device_is_out(w->device) ? &by_those : &by_others;
+        unsigned nimpl;
+        if (!*by) *by = orr_ctx_has(ctx, i) && orr_worker_can_run(w, t, &nimpl);
+    }
+    struct orr_task_tried *tried = by_others && by_those ? tried_get(t) : NULL;
+    if (tried) leave_out(t, tried, NULL, ORR_DEVICE_OUT);
 }
 
 /* Whether t was given to the scheduler again. */

@@ -22,6 +22,10 @@ enum orr_trouble {
  * is completed. t may be gone. */
 void orr_task_did_not_run(struct orr_worker *w, struct orr_task *t, enum orr_trouble trouble, int status);
 
+/* t is about to be given to its policy, and some device is out: leaves out the workers of such devices, if
+ * others can run t. If none can, it goes to one of them, which says so. */
+void orr_task_avoid_devices_out(struct orr_task *t);
+
 /* A kernel failed, or data did not come: it is taken out when that was the third kernel, or copy to or from
  * it, in a row. A kernel that worked. */
 void orr_device_failed(struct orr_device *d, bool kernel);

@@ -6,6 +6,7 @@
 
 #include "core/mem/node.h"
 #include "core/task/prefetch.h"
+#include "core/worker/elsewhere.h"
 #include "core/worker/parallel.h"
 #include "core/worker/tally.h"
 #include "core/worker/tell.h"
@@ -74,6 +75,7 @@ static void push_to_policy(struct orr_task *t)
         ORR_EVENT(TASK_STRANDED, t, t->id, t->sched_ctx, 0);
         if (hold(ctx, t)) return;
     }
+    if (orr_unlikely(orr_load_relaxed(&ctx->avoids))) orr_task_avoid_devices_out(t);
     ctx->policy->push(ctx->instance, t);
 }
 
@@ -111,6 +113,7 @@ void orr_ctx_push_held(struct orr_ctx *ctx)
 
 void orr_ready_init(void)
 {
+    for (unsigned i = 0; i < STARPU_NMAX_SCHED_CTXS; i++) orr_store_relaxed(&orr_contexts[i].avoids, false);
     orr_task_hooks.push = push_ready;
     orr_task_hooks.may_keep = may_keep;
 }

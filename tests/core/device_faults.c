@@ -5,6 +5,8 @@
  */
 #include <orrery.h>
 #include <pthread.h>
+#include <starpu_sched_ctx_hypervisor.h>
+
 #include "tests/core/sim_graph.h"
 
 enum { WORDS = 1 << 14 };
@@ -378,6 +380,52 @@ static void taken_out(void)
     starpu_shutdown();
 }
 
+static double device_is_faster(struct starpu_task *task UNUSED, struct starpu_perfmodel_arch *arch,
+                               unsigned nimpl UNUSED)
+{
+    return arch->devices[0].type == STARPU_CUDA_WORKER ? 10 : 1000;
+}
+
+static atomic_int given_to_device;
+static void note_given(unsigned ctx UNUSED, int worker)
+{
+    if (worker == sim_worker(0)) atomic_fetch_add(&given_to_device, 1);
+}
+
+/* Models say that the device is the best place, and it is out. */
+static void avoided(const char *policy)
+{
+    enum { TASKS = 20 };
+    static struct starpu_perfmodel model = { .type = STARPU_PER_ARCH,
+                                             .arch_cost_function = device_is_faster };
+    static struct starpu_sched_ctx_performance_counters counters = { .notify_pushed_task = note_given };
+    struct starpu_codelet anywhere = count_add_cl;
+    anywhere.model = &model;
+    start("submit:0:1-", "1", NULL, policy);
+    for (int i = 0; i < 3; i++) {
+        starpu_data_handle_t lost = registered(5);
+        starpu_task_submit(task_on(&device_add_cl, lost, sim_worker(0)));
+        starpu_task_wait_for_all();
+        starpu_data_unregister(lost);
+    }
+    starpu_data_handle_t h = registered(5);
+    starpu_sched_ctx_set_perf_counters(0, &counters);
+    atomic_store(&given_to_device, 0);
+    int failed = 0;
+    for (int i = 0; i < TASKS; i++) failed |= starpu_task_submit(task_on(&anywhere, h, -1));
+    failed |= starpu_task_wait_for_all();
+    is_int(failed ? -1 : atomic_load(&given_to_device), 0, "%s gives no task to a device that is out",
+           policy);
+    atomic_store(&given_to_device, 0);
+    failed = starpu_task_submit(task_on(&device_add_cl, h, -1));
+    failed |= starpu_task_wait_for_all();
+    starpu_sched_ctx_set_perf_counters(0, NULL);
+    starpu_data_unregister(h);
+    ok(all_of(failed == -EIO, all_are(words, 25)), "%s: but what nobody else can run, which is reported",
+       policy);
+    starpu_shutdown();
+}
+
 /* The device dies with the only copy. */
 static void dead(void)
 {
@@ -513,6 +561,9 @@ int main(void)
     bound();
     too_large();
     taken_out();
+    avoided("dmda");
+    avoided("modular-heft");
+    avoided("lws");
     dead();
     innocent();
     contributions();
