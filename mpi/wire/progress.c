@@ -179,6 +179,7 @@ static bool call_those_aside(struct orr_mpi_progress *p)
     orr_add_seq(&p->aside.calling, 1u); /* before any may become 0: see orr_progress_may_call */
     while (orr_load_relaxed(&p->aside.any) && calls < CALLS_PER_TURN && take_one(p, &w, &t)) {
         calls++;
+        orr_bell_give_back(); /* it may take long, or wait for the next message */
         if (w) {
             w->granted(w);
             continue;
@@ -196,7 +197,8 @@ static bool move(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e),
 {
     struct orr_data_thread *self = orr_data_thread(orr_self());
     struct orr_put_off off = { 0 };
-    if (self->put_off) return false; /* a message ends here just now: its thread goes on polling */
+    /* a message ends here just now: its thread goes on polling, once more at least for who wants a look */
+    if (self->put_off) return orr_engine_in_callback() && poll(p->engine);
     self->put_off = &off;
     bool moved = poll(p->engine);
     self->put_off = NULL;
@@ -343,7 +345,10 @@ static void *run(void *progress)
         uint32_t most_us = is_listened(p) ? LISTENED_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
         if (orr_load_relaxed(&p->engine->polls) != polls) continue; /* others poll */
-        if (is_listened(p)) continue;
+        if (is_listened(p)) {
+            orr_progress_turn(p); /* to be safe: something may have come without a ring */
+            continue;
+        }
         poll_alone(p);
         nap_us = NAP_MIN_US;
     }

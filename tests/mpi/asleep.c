@@ -8,13 +8,14 @@
  * Not here: the handshake of who sleeps and who rings (bells.c, core/worker/bell.pml).
  */
 #include <starpu_mpi.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "tests/tap.h"
 
-enum { ROUNDS = SCALED(300, 60), STARTS = 5, WAIT_MS = 300, LARGE = 1 << 20 };
+enum { ROUNDS = SCALED(300, 60), STARTS = 5, WAIT_MS = 300, LARGE = 1 << 20, GIVE_UP_MS = 3000 };
 
 static int rank;
 
@@ -114,6 +115,49 @@ static int large_is_whole(void)
     return good;
 }
 
+static _Atomic int seconds_over, firsts_gave_up;
+
+/* Waits for the second message, which may take as long as it likes. */
+static void first_over(void *arg)
+{
+    int round = (int)(intptr_t)arg;
+    for (int ms = 0; atomic_load(&seconds_over) <= round; ms++) {
+        if (ms == GIVE_UP_MS) {
+            atomic_fetch_add(&firsts_gave_up, 1);
+            return;
+        }
+        nap_ms(1);
+    }
+}
+
+static void second_over(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&seconds_over, 1);
+}
+
+/* A message wakes one worker, and what it calls lasts until the next one. Returns how often that did not come
+ * in time. */
+static int callbacks_beside_sleepers(starpu_data_handle_t h, starpu_data_handle_t other, int rounds)
+{
+    atomic_store(&seconds_over, 0);
+    atomic_store(&firsts_gave_up, 0);
+    for (int i = 0; i < rounds; i++) {
+        if (rank == 1) {
+            starpu_mpi_irecv_detached(h, 0, 10, MPI_COMM_WORLD, first_over, (void *)(intptr_t)i);
+            starpu_mpi_irecv_detached(other, 0, 11, MPI_COMM_WORLD, second_over, NULL);
+            while (atomic_load(&seconds_over) <= i) nap_ms(1);
+        } else {
+            nap_ms(20); /* they fall asleep */
+            starpu_mpi_send(h, 1, 10, MPI_COMM_WORLD);
+            nap_ms(20);
+            starpu_mpi_send(other, 1, 11, MPI_COMM_WORLD);
+        }
+        starpu_mpi_barrier(MPI_COMM_WORLD);
+    }
+    return atomic_load(&firsts_gave_up);
+}
+
 static void run(const char *bells)
 {
     static long value, other;
@@ -135,6 +179,9 @@ static void run(const char *bells)
     is_int(*(long *)starpu_data_get_local_ptr(h), 20, "tasks wake workers that listen for messages");
     starpu_data_release(h);
     ok(large_is_whole(), "large messages find who sleeps");
+    if (bells[0] == '1')
+        is_int(callbacks_beside_sleepers(h, o, 2), 0,
+               "a callback that waits for the next message holds up its thread alone");
     starpu_data_unregister(h);
     starpu_data_unregister(o);
     is_int(starpu_mpi_shutdown(), 0, "the layer ends beside workers that sleep");
@@ -164,6 +211,7 @@ static void start_again(void)
 int main(int argc, char **argv)
 {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &(int){ 0 });
+    setenv("ORRERY_HEARTBEAT_MS", "0", 1); /* a beat would look for messages, too */
     run("1");
     run("0");
     unsetenv("ORRERY_MPI_BELLS");
