@@ -23,7 +23,7 @@ static struct shared {
     pthread_barrier_t barrier;
     char slots[RANKS][SLOT_BYTES];
     int status[RANKS];
-    ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS], burst_end[RANKS];
+    ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS];
 } * shared;
 
 /* ---- a bootstrap by memory ---- */
@@ -179,7 +179,7 @@ static void *listener(void *number)
             listen_once();
             continue;
         }
-        uint64_t end = orr_load_seq(&shared->burst_end[own_rank]); /* or that of the next one already */
+        uint64_t now = taken(own_rank), end = now + now % (uint64_t)burst; /* one or two at a time */
         orr_bell_give_back();
         while (taken(own_rank) < end) sched_yield();
     }
@@ -207,7 +207,6 @@ static bool hammer(const struct orr_bootstrap *b)
     for (int i = 0; i < listeners; i++)
         pthread_create(&threads[i], NULL, listener, (void *)(uintptr_t)(i + b->rank * LISTENERS_MAX));
     for (int i = 0; i < MESSAGES; i += burst) {
-        orr_store_seq(&shared->burst_end[next], (uint64_t)(i + burst));
         for (int k = 0; k < burst; k++) send(next, &seed);
         while (taken(next) < (uint64_t)(i + burst)) sched_yield();
         pause_for(&seed, burst > 1 ? 2000 : 200);
