@@ -16,6 +16,9 @@
  * (orr_bell_give_back). So while anybody sleeps here, either a ring is wanted, or a thread is awake that will
  * say so.
  *
+ * While a worker searches it looks for messages, too: who falls asleep meanwhile wants no rings. The last one
+ * to stop searching says for all what they want, when it falls asleep itself or gives back.
+ *
  * A wish that nobody has any more costs its sender one ring in vain.
  *
  * bell.pml, beside this file, is a model for spin: change both. */
@@ -24,6 +27,8 @@ ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_listeners;
 static ORR_ALIGNED_LINE _Atomic uint32_t listeners_of[ORR_LISTENERS];
 static _Atomic(const struct orr_bell_watch *) bell_watch; /* NULL: there is no bell */
 
+static _Atomic uint32_t deaf; /* of the workers that search, those that do not look just now, and others */
+
 /* ---- bits ---- */
 
 /* In the futex: who is woken. Workers share bits where there are many. */
@@ -31,14 +36,12 @@ enum { WORKER_BITS = 24 };
 
 static uint32_t futex_bits(enum orr_listener kind, int number)
 {
-    if (kind == ORR_LISTEN_WAITER) return UINT32_C(1) << WORKER_BITS;
-    return UINT32_C(1) << (number % WORKER_BITS);
+    return UINT32_C(1) << (kind == ORR_LISTEN_WORKER ? number % WORKER_BITS : WORKER_BITS + (int)kind);
 }
 
 static uint32_t futex_all(enum orr_listener kind)
 {
-    uint32_t waiters = UINT32_C(1) << WORKER_BITS;
-    return kind == ORR_LISTEN_WAITER ? waiters : waiters - 1;
+    return kind == ORR_LISTEN_WORKER ? (UINT32_C(1) << WORKER_BITS) - 1 : futex_bits(kind, 0);
 }
 
 static void change_and_wake(struct orr_bell *b, int how_many, uint32_t bits)
@@ -83,10 +86,20 @@ static void count(enum orr_listener kind)
     orr_add_seq(&orr_bell_listeners, 1u); /* before the bell is looked up: pairs with orr_bell_take_down */
 }
 
-void orr_bell_leave(enum orr_listener kind)
+static void uncount(enum orr_listener kind)
 {
     orr_sub_seq(&listeners_of[kind], 1u);
     orr_sub_seq(&orr_bell_listeners, 1u);
+}
+
+/* The last one needs no rings any more. One who enters just now may lose its wish by that: the caller is
+ * awake, and says it again when it gives back or comes again. */
+void orr_bell_leave(struct orr_bell *b, enum orr_listener kind)
+{
+    bool last = orr_sub_seq(&listeners_of[kind], 1u) == 1;
+    for (int k = 0; last && k < ORR_LISTENERS; k++) last = orr_load_seq(&listeners_of[k]) == 0;
+    if (last && orr_load_relaxed(&b->wanted)) orr_store_seq(&b->wanted, 0);
+    orr_sub_seq(&orr_bell_listeners, 1u); /* last: the bell may be taken down now */
 }
 
 struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out)
@@ -96,11 +109,13 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
     count(kind);
     const struct orr_bell_watch *w = orr_load_seq(&bell_watch);
     if (!w) {
-        orr_bell_leave(kind);
+        uncount(kind);
         return NULL;
     }
-    /* pairs with orr_bell_give_back of who makes it needed: that counts first, and then looks who listens */
-    bool needed = w->needed(w->arg);
+    /* pairs with orr_bell_give_back of who makes it needed, or stops searching: that counts first, and then
+     * looks who listens */
+    bool searched = orr_load_seq(&orr_lot.searching) > orr_load_seq(&deaf),
+         needed = !searched && w->needed(w->arg);
     *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
     if (needed) want_rings(w->bell);
     orr_fence();
@@ -136,6 +151,17 @@ void orr_bell_give_back_slow(void)
     with_bell(give_back, 0);
 }
 
+void orr_bell_deaf_begin(void)
+{
+    orr_add_seq(&deaf, 1u); /* before the look who listens: pairs with orr_bell_enter */
+    orr_bell_give_back();
+}
+
+void orr_bell_deaf_end(void)
+{
+    orr_sub_seq(&deaf, 1u);
+}
+
 static bool call(const struct orr_bell_watch *w, uint32_t bits)
 {
     change_and_wake(w->bell, INT_MAX, bits);
@@ -147,9 +173,9 @@ void orr_bell_call_worker(int number)
     with_bell(call, futex_bits(ORR_LISTEN_WORKER, number));
 }
 
-void orr_bell_call_waiters(void)
+void orr_bell_call(enum orr_listener kind)
 {
-    if (orr_load_seq(&listeners_of[ORR_LISTEN_WAITER]) > 0) with_bell(call, futex_all(ORR_LISTEN_WAITER));
+    if (orr_load_seq(&listeners_of[kind]) > 0) with_bell(call, futex_all(kind));
 }
 
 /* ---- beginning and end ---- */

@@ -14,8 +14,9 @@ struct orr_bell {
     _Atomic uint32_t rings;                   /* futex: changes whenever somebody is woken here */
 };
 
-/* Who sleeps. A ring wakes one of the first kind that there is. */
-enum orr_listener { ORR_LISTEN_WAITER, ORR_LISTEN_WORKER, ORR_LISTENERS };
+/* Who sleeps: threads that wait for one message, workers, threads that wait for everything. A ring wakes one
+ * of the first kind that there is. */
+enum orr_listener { ORR_LISTEN_WAITER, ORR_LISTEN_WORKER, ORR_LISTEN_FOR_ALL, ORR_LISTENERS };
 
 /* What threads of this process listen for. */
 struct orr_bell_watch {
@@ -35,7 +36,7 @@ ORR_EXPORT void orr_bell_take_down(void);
 /* The calling thread is about to listen: it says so and looks once more. NULL: there is no bell. Else it ends
  * with orr_bell_leave; *seen_out is for orr_bell_sleep, *moved_out: it need not sleep. */
 ORR_EXPORT struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out);
-ORR_EXPORT void orr_bell_leave(enum orr_listener kind);
+ORR_EXPORT void orr_bell_leave(struct orr_bell *b, enum orr_listener kind);
 /* Sleeps until it rings, or somebody calls the listener with this number, if neither has happened since seen.
  * timeout_ns < 0: for ever. */
 ORR_EXPORT void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen,
@@ -45,9 +46,9 @@ static inline bool orr_bell_has_rung(struct orr_bell *b, uint32_t seen)
     return orr_load_seq(&b->rings) != seen;
 }
 
-/* Wakes a worker that listens, or all waiters. Others may wake up, too. Any thread. */
+/* Wakes a worker that listens, or all others of a kind. Others may wake up, too. Any thread. */
 void orr_bell_call_worker(int number);
-ORR_EXPORT void orr_bell_call_waiters(void);
+ORR_EXPORT void orr_bell_call(enum orr_listener kind);
 
 /* Whether there is one. Any thread. */
 bool orr_bell_hangs(void);
@@ -62,6 +63,10 @@ static inline void orr_bell_give_back(void)
 {
     if (orr_unlikely(orr_load_seq(&orr_bell_listeners) > 0)) orr_bell_give_back_slow();
 }
+
+/* Around what may take long, or wait for a message, on a thread that else looks for messages. */
+ORR_EXPORT void orr_bell_deaf_begin(void);
+ORR_EXPORT void orr_bell_deaf_end(void);
 
 /* Rings, if somebody wants that, after something was sent to the bell's process. Any process and thread. */
 ORR_EXPORT void orr_bell_ring_slow(struct orr_bell *b);

@@ -11,7 +11,7 @@
  * that waits beside a sleeping thread is a deadlock, and spin reports it. The last listener never computes: somebody is idle.
  * A ring wakes any one of those that sleep, more than the kernel does.
  *
- * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH
+ * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH
  * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2
  */
 #ifndef LISTENERS
@@ -37,6 +37,7 @@ byte listening;
 bool at_bell, futex_word; /* of listener 0, a worker: another thread calls it */
 bool answered;            /* it took note of that */
 bool lock, again;         /* struct orr_engine */
+byte searching;           /* orr_lot: workers that look */
 
 byte sent, taken, computing;
 
@@ -127,6 +128,7 @@ active [LISTENERS] proctype listener()
 {
     bool moved;
     byte seen, me = _pid - SENDERS;
+    searching++;
     do
     :: poll(moved);
        if
@@ -139,11 +141,19 @@ active [LISTENERS] proctype listener()
           if
           :: skip
           :: atomic { computing < LISTENERS - 1 -> computing++ };
+#ifndef GIVE_BACK_FIRST
+             searching--;
+#endif
              give_back(moved);
+#ifdef GIVE_BACK_FIRST
+             searching--;
+#endif
              ALL_TAKEN; /* computes */
-             computing--
+             computing--;
+             searching++
           fi
        :: else ->
+          searching--;
           /* orr_bell_enter */
           listening++;
 #ifndef SEEN_LATE
@@ -153,15 +163,19 @@ active [LISTENERS] proctype listener()
           look(moved);
 #endif
           if
-          :: !wanted -> wanted = true
-          :: else
-          fi;
+          :: searching == 0 ->
+             if
+             :: !wanted -> wanted = true
+             :: else
+             fi;
 #ifdef SEEN_LATE
-          seen = rings; /* another may have taken both the wish and the message meanwhile */
+             seen = rings; /* another may have taken both the wish and the message meanwhile */
 #endif
 #if !defined(NO_LAST_LOOK) && !defined(LOOK_BEFORE_WISH)
-          look(moved);
+             look(moved)
 #endif
+          :: else
+          fi;
           if
           :: moved
           :: else ->
@@ -183,7 +197,12 @@ end_asleep:        !asleep[me]
              :: else
              fi
           fi;
+          searching++;
           atomic { listening--; seen = 0; moved = false };
+          if
+          :: listening == 0 -> wanted = false
+          :: else
+          fi
        fi
     od
 }

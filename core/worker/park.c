@@ -503,7 +503,7 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
         t = sleep_parked(w, &b);
         orr_sleep_end(w);
     }
-    if (bell) orr_bell_leave(ORR_LISTEN_WORKER);
+    if (bell) orr_bell_leave(bell, ORR_LISTEN_WORKER);
     end_sleep(w);
     return t;
 }

@@ -20,11 +20,6 @@ bool orr_wait_may_block(const char *fn, const char *instead)
     return false;
 }
 
-static bool nothing_outstanding(void *progress)
-{
-    return orr_progress_outstanding(progress) == 0;
-}
-
 enum { ALL_CONTEXTS = STARPU_NMAX_SCHED_CTXS };
 
 int orr_wait_for_tasks(void)
@@ -48,7 +43,7 @@ static int drain(struct orr_mpi_progress *p, unsigned ctx)
     uint64_t posted;
     do {
         posted = orr_progress_posted(p);
-        orr_progress_wait(p, nothing_outstanding, p);
+        orr_progress_wait_for_all(p);
         if (wait_for_tasks(ctx) == -EIO) status = -EIO;
     } while (orr_progress_outstanding(p) > 0 || orr_progress_posted(p) != posted);
     return status;

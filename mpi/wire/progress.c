@@ -6,7 +6,8 @@
  * worker needs. A thread that polls in vain yields. While yields come back at once the core is free, or
  * shared with others that only poll; when one takes long, somebody works here, and from then on the thread
  * naps between polls (100 us, growing to 1 ms) and only now and then tries whether the core is free again.
- * Where the ranks of the node ring (bells.h), a thread that waits sleeps until one does, and nobody polls.
+ * Where the ranks of the node ring (bells.h), a thread that has polled for a while in vain, or lost its core,
+ * sleeps until one does.
  * The progress thread leaves the polling to others as long as it sees that they poll, or listen, and sleeps
  * for good while no message is outstanding. */
 #include "mpi/wire/progress.h"
@@ -31,6 +32,7 @@ enum {
     NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
+    POLLED_US = 200,      /* in vain, before a thread that waits sleeps until a ring */
     LISTENED_US = 10000,  /* where rings suffice: only to be safe */
     QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
 };
@@ -39,6 +41,7 @@ struct idler {
     uint32_t nap_us; /* 0: yields */
     uint32_t naps;   /* still to come before a yield is tried again */
     uint32_t period; /* naps after the next long yield, less one */
+    uint64_t since;  /* ticks when it began to poll in vain; 0: it did not */
 };
 
 static bool must_stop(struct orr_mpi_progress *p)
@@ -68,22 +71,29 @@ static bool rings_suffice(struct orr_mpi_progress *p)
     return p->bells_suffice && !orr_load_relaxed(&p->engine->moving);
 }
 
+static bool none_is_left(void *progress)
+{
+    return orr_progress_outstanding(progress) == 0;
+}
+
 /* Until a message is over, or the time is; or, where there is a bell, one has come. */
 static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*done)(void *arg), void *arg)
 {
-    bool moved = false;
+    bool moved = false, for_all = done == none_is_left;
+    _Atomic uint32_t *sleepers = for_all ? &p->sleepers_for_all : &p->sleepers;
+    enum orr_listener kind = for_all ? ORR_LISTEN_FOR_ALL : ORR_LISTEN_WAITER;
     uint32_t rings;
-    orr_add_seq(&p->sleepers, 1u); /* pairs with the load in orr_progress_signal */
+    orr_add_seq(sleepers, 1u); /* pairs with the load in orr_progress_signal */
     uint32_t seen = orr_load_seq(&p->signal);
-    struct orr_bell *bell = p->watch.bell ? orr_bell_enter(ORR_LISTEN_WAITER, &rings, &moved) : NULL;
+    struct orr_bell *bell = p->watch.bell ? orr_bell_enter(kind, &rings, &moved) : NULL;
     if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {
         if (bell)
-            orr_bell_sleep(bell, ORR_LISTEN_WAITER, 0, rings, (int64_t)us * 1000);
+            orr_bell_sleep(bell, kind, 0, rings, (int64_t)us * 1000);
         else
             orr_futex_wait(&p->signal, seen, (int64_t)us * 1000);
     }
-    if (bell) orr_bell_leave(ORR_LISTEN_WAITER);
-    orr_sub_seq(&p->sleepers, 1u);
+    if (bell) orr_bell_leave(bell, kind);
+    orr_sub_seq(sleepers, 1u);
 }
 
 /* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal
@@ -91,8 +101,13 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
  * short, and only a core that stays busy is left for longer. */
 static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void *arg), void *arg)
 {
+    uint64_t before = orr_ticks();
+    if (i->since == 0) i->since = before;
+    if (done && rings_suffice(p) && (i->period || orr_ticks_to_us(before - i->since) > POLLED_US)) {
+        sleep_until_signal(p, LISTENED_US, done, arg);
+        return;
+    }
     if (i->nap_us == 0) {
-        uint64_t before = orr_ticks();
         sched_yield();
         if (orr_ticks_to_us(orr_ticks() - before) < LONG_YIELD_US) {
             i->period = 0;
@@ -107,23 +122,27 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         sleep_until_signal(p, i->nap_us, done, arg);
     else
         nap(p, i->nap_us);
-    uint32_t most_us = done && rings_suffice(p) ? LISTENED_US : NAP_MAX_US;
-    i->nap_us = i->nap_us * 2 > most_us ? most_us : i->nap_us * 2;
+    i->nap_us = i->nap_us * 2 > NAP_MAX_US ? NAP_MAX_US : i->nap_us * 2;
     if (--i->naps == 0) i->nap_us = 0;
 }
 
 static void moved(struct idler *i)
 {
     i->period = 0;
+    i->since = 0;
     if (i->nap_us) i->nap_us = NAP_MIN_US;
 }
 
 void orr_progress_signal(struct orr_mpi_progress *p)
 {
-    if (orr_likely(orr_load_seq(&p->sleepers) == 0)) return;
+    bool some = orr_load_seq(&p->sleepers) > 0, all = orr_load_seq(&p->sleepers_for_all) > 0;
+    if (orr_unlikely(all)) all = none_is_left(p) || orr_load_seq(&p->aside.any);
+    if (orr_likely(!some && !all)) return;
     orr_add_seq(&p->signal, 1u);
     orr_futex_wake(&p->signal, INT32_MAX);
-    if (p->watch.bell) orr_bell_call_waiters();
+    if (!p->watch.bell) return;
+    if (some) orr_bell_call(ORR_LISTEN_WAITER);
+    if (all) orr_bell_call(ORR_LISTEN_FOR_ALL);
 }
 
 /* ---- functions of the program ---- */
@@ -169,6 +188,17 @@ static bool take_one(struct orr_mpi_progress *p, struct orr_waiter **w_out, stru
     return w || t;
 }
 
+static void call_one(struct orr_waiter *w, struct orr_task *t)
+{
+    if (w) {
+        w->granted(w);
+        return;
+    }
+    t->next = NULL;
+    struct orr_ready_list list = { t, t };
+    orr_ready_dispatch(&list, NULL);
+}
+
 /* Some of them at most: one that makes the next at once does not keep the thread here for ever. */
 static bool call_those_aside(struct orr_mpi_progress *p)
 {
@@ -179,14 +209,9 @@ static bool call_those_aside(struct orr_mpi_progress *p)
     orr_add_seq(&p->aside.calling, 1u); /* before any may become 0: see orr_progress_may_call */
     while (orr_load_relaxed(&p->aside.any) && calls < CALLS_PER_TURN && take_one(p, &w, &t)) {
         calls++;
-        orr_bell_give_back(); /* it may take long, or wait for the next message */
-        if (w) {
-            w->granted(w);
-            continue;
-        }
-        t->next = NULL;
-        struct orr_ready_list list = { t, t };
-        orr_ready_dispatch(&list, NULL);
+        orr_bell_deaf_begin(); /* it may take long, or wait for the next message */
+        call_one(w, t);
+        orr_bell_deaf_end();
     }
     orr_sub_seq(&p->aside.calling, 1u);
     return calls > 0;
@@ -283,6 +308,11 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
     }
     orr_bell_give_back();
     orr_thread_blocked_end();
+}
+
+void orr_progress_wait_for_all(struct orr_mpi_progress *p)
+{
+    orr_progress_wait(p, none_is_left, p);
 }
 
 void orr_progress_needed(struct orr_mpi_progress *p)
@@ -397,7 +427,7 @@ static void take_bell_down(struct orr_mpi_progress *p)
 
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
 {
-    if (p->engine != e) p->engine = e; /* a worker may be late, from the start before this one */
+    if (p->engine != e) p->engine = e;          /* a worker may be late, from the start before this one */
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
 }
 

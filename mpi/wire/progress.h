@@ -21,7 +21,8 @@ struct orr_mpi_progress {
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
     _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
-    _Atomic uint32_t sleepers;  /* threads that sleep on signal */
+    _Atomic uint32_t sleepers;  /* threads that sleep on signal, for one message; and until none is left */
+    _Atomic uint32_t sleepers_for_all;
     /* What calls functions of the program, until a thread that progresses takes it. */
     struct {
         ORR_SPIN(aside) lock; /* protects list; leaf */
@@ -67,8 +68,9 @@ bool orr_progress_may_call(struct orr_mpi_progress *p);
 void orr_progress_needed(struct orr_mpi_progress *p);
 /* A message is over: wakes those who sleep in orr_progress_wait. */
 void orr_progress_signal(struct orr_mpi_progress *p);
-/* Polls until done(arg). Blocks; not in callbacks. */
+/* Polls until done(arg), or until no message is outstanding. Blocks; not in callbacks. */
 void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void *arg);
+void orr_progress_wait_for_all(struct orr_mpi_progress *p);
 
 /* ---- the count of messages, between the call that makes one and its end ---- */
 

@@ -14,16 +14,17 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "core/base/clock.h"
 #include "mpi/wire/bells.h"
 #include "tests/tap.h"
 
-enum { RANKS = 3, SLOT_BYTES = 64, LISTENERS_MAX = 3, MESSAGES = SCALED(6000, 1000) };
+enum { RANKS = 3, SLOT_BYTES = 64, LISTENERS_MAX = 3, MESSAGES = 3000, SECONDS = 1 };
 
 static struct shared {
     pthread_barrier_t barrier;
     char slots[RANKS][SLOT_BYTES];
     int status[RANKS];
-    ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS];
+    ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS], total[RANKS];
 } * shared;
 
 /* ---- a bootstrap by memory ---- */
@@ -137,7 +138,7 @@ static uint64_t taken(int who)
 
 static bool all_taken(void)
 {
-    return taken(own_rank) == (uint64_t)MESSAGES;
+    return taken(own_rank) == orr_load_seq(&shared->total[own_rank]);
 }
 
 static bool needed(void *arg)
@@ -166,7 +167,7 @@ static void listen_once(void)
     bool moved;
     struct orr_bell *b = orr_bell_enter(ORR_LISTEN_WAITER, &seen, &moved);
     if (b && !moved && !all_taken()) orr_bell_sleep(b, ORR_LISTEN_WAITER, 0, seen, -1);
-    if (b) orr_bell_leave(ORR_LISTEN_WAITER);
+    if (b) orr_bell_leave(b, ORR_LISTEN_WAITER);
 }
 
 /* Who took the first message of a burst is busy until another took the last. */
@@ -183,7 +184,7 @@ static void *listener(void *number)
         orr_bell_give_back();
         while (taken(own_rank) < end) sched_yield();
     }
-    orr_bell_call_waiters(); /* the others have nothing to wait for */
+    orr_bell_call(ORR_LISTEN_WAITER); /* the others have nothing to wait for */
     return NULL;
 }
 
@@ -194,7 +195,8 @@ static void send(int to, unsigned *seed)
     pause_for(seed, 300);
 }
 
-/* Each rank sends bursts to the next one, each when the last was taken, and listens with several threads. */
+/* Each rank sends bursts to the next one for a second, each when the last was taken, and listens with several
+ * threads. */
 static bool hammer(const struct orr_bootstrap *b)
 {
     pthread_t threads[LISTENERS_MAX];
@@ -206,11 +208,16 @@ static bool hammer(const struct orr_bootstrap *b)
     if (!watch.bell || !orr_bell_hang(&watch)) return false;
     for (int i = 0; i < listeners; i++)
         pthread_create(&threads[i], NULL, listener, (void *)(uintptr_t)(i + b->rank * LISTENERS_MAX));
-    for (int i = 0; i < MESSAGES; i += burst) {
+    uint64_t end_ns = orr_clock_ns() + SECONDS * UINT64_C(1000000000);
+    int sent = 0;
+    for (; sent < MESSAGES && orr_clock_ns() < end_ns; sent += burst) {
         for (int k = 0; k < burst; k++) send(next, &seed);
-        while (taken(next) < (uint64_t)(i + burst)) sched_yield();
+        while (taken(next) < (uint64_t)(sent + burst)) sched_yield();
         pause_for(&seed, burst > 1 ? 2000 : 200);
     }
+    orr_store_seq(&shared->total[next],
+                  (uint64_t)sent); /* one of its threads is told, and tells the others */
+    orr_bells_ring(&ringers, next);
     for (int i = 0; i < listeners; i++) pthread_join(threads[i], NULL);
     orr_bell_take_down();
     pthread_barrier_wait(&shared->barrier);
@@ -235,6 +242,7 @@ int main(void)
         burst = listeners > 1 ? 2 : 1;
         memset(shared->sent, 0, sizeof shared->sent);
         memset(shared->taken, 0, sizeof shared->taken);
+        memset(shared->total, 0xff, sizeof shared->total);
         is_int(on_all_ranks(hammer), RANKS,
                "of %d threads of a rank that sleep without a time-out, none misses "
                "one of %d messages",
