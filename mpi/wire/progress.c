@@ -33,7 +33,8 @@ enum {
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
     POLLED_US = 200,      /* in vain, before a thread that waits sleeps until a ring */
-    LISTENED_US = 10000,  /* where rings suffice: only to be safe */
+    LISTENED_US = 10000,  /* a sleep of who listens: only to be safe */
+    BESIDE_US = 3000,     /* a nap of the progress thread beside one that listens, and may go to work */
     QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
 };
 
@@ -68,7 +69,7 @@ static void end_nap(struct orr_mpi_progress *p)
 /* All that may come, comes with a ring for who listens. */
 static bool rings_suffice(struct orr_mpi_progress *p)
 {
-    return p->bells_suffice && !orr_load_relaxed(&p->engine->moving);
+    return orr_load_relaxed(&p->bells_suffice) && !orr_load_relaxed(&p->engine->moving);
 }
 
 static bool none_is_left(void *progress)
@@ -85,7 +86,7 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
     uint32_t rings;
     orr_add_seq(sleepers, 1u); /* pairs with the load in orr_progress_signal */
     uint32_t seen = orr_load_seq(&p->signal);
-    struct orr_bell *bell = p->watch.bell ? orr_bell_enter(kind, &rings, &moved) : NULL;
+    struct orr_bell *bell = orr_load_relaxed(&p->listens) ? orr_bell_enter(kind, &rings, &moved) : NULL;
     if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {
         if (bell)
             orr_bell_sleep(bell, kind, 0, rings, (int64_t)us * 1000);
@@ -140,7 +141,7 @@ void orr_progress_signal(struct orr_mpi_progress *p)
     if (orr_likely(!some && !all)) return;
     orr_add_seq(&p->signal, 1u);
     orr_futex_wake(&p->signal, INT32_MAX);
-    if (!p->watch.bell) return;
+    if (!orr_load_relaxed(&p->listens)) return;
     if (some) orr_bell_call(ORR_LISTEN_WAITER);
     if (all) orr_bell_call(ORR_LISTEN_FOR_ALL);
 }
@@ -372,7 +373,7 @@ static void *run(void *progress)
         }
         quiet = 0;
         if (orr_load_relaxed(&p->aside.any)) orr_progress_turn(p);
-        uint32_t most_us = is_listened(p) ? LISTENED_US : NAP_MAX_US;
+        uint32_t most_us = is_listened(p) ? BESIDE_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
         if (orr_load_relaxed(&p->engine->polls) != polls) continue; /* others poll */
         if (is_listened(p)) {
@@ -415,14 +416,17 @@ static void hang_bell(struct orr_mpi_progress *p, const struct orr_bells *bells)
     p->watch = (struct orr_bell_watch){
         .bell = orr_bells_mine(bells), .needed = bell_needed, .look = bell_look, .arg = p
     };
-    if (p->watch.bell && !orr_bell_hang(&p->watch)) p->watch.bell = NULL;
-    p->bells_suffice = p->watch.bell && bells->all_ranks;
+    if (!p->watch.bell || !orr_bell_hang(&p->watch)) return;
+    orr_store_relaxed(&p->bells_suffice, bells->all_ranks);
+    orr_store_relaxed(&p->listens, true);
 }
 
 static void take_bell_down(struct orr_mpi_progress *p)
 {
-    if (p->watch.bell) orr_bell_take_down();
-    p->watch.bell = NULL;
+    if (!orr_load_relaxed(&p->listens)) return;
+    orr_store_relaxed(&p->listens, false);
+    orr_store_relaxed(&p->bells_suffice, false);
+    orr_bell_take_down();
 }
 
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
@@ -436,8 +440,6 @@ int orr_progress_start(struct orr_mpi_progress *p, const struct orr_bells *bells
     orr_store_relaxed(&p->own.stop, 0u);
     orr_store_relaxed(&p->own.asleep, 0u);
     orr_store_relaxed(&p->own.napping, 0u);
-    p->watch.bell = NULL;
-    p->bells_suffice = false;
     int r = pthread_create(&p->own.thread, NULL, run, p);
     if (r) {
         orr_error("starpu_mpi_init: the progress thread cannot be started");

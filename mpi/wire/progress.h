@@ -38,8 +38,9 @@ struct orr_mpi_progress {
         _Atomic uint32_t napping;                 /* futex: 1 while it naps */
         _Atomic uint32_t stop;
     } own;
-    struct orr_bell_watch watch; /* what is listened for; its bell is NULL while nobody listens */
-    bool bells_suffice;          /* all that comes, comes with a ring [const] */
+    struct orr_bell_watch watch; /* what is listened for */
+    _Atomic bool listens;        /* it is, at a bell [read by threads that may be late] */
+    _Atomic bool bells_suffice;  /* and all that comes, comes with a ring [the same] */
 };
 
 /* Before anything else; nobody progresses yet, nothing is outstanding. Borrows the engine. */
