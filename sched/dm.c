@@ -55,7 +55,7 @@ static const double most_ns = 0x1p53;
 
 struct kind;
 
-struct seat {                                 /* a worker, as this policy sees it */
+struct slot {                                 /* a worker, as this policy sees it */
     ORR_ALIGNED_LINE _Atomic uint64_t pushed; /* load given to it so far */
     ORR_ALIGNED_LINE _Atomic uint64_t done;   /* load it has worked off [own, read by pushers] */
     _Atomic uint64_t running_since;  /* ticks at which a long task began, 0: none [own, read by pushers] */
@@ -81,7 +81,7 @@ struct kind { /* workers that a model cannot tell apart */
     _Atomic uint64_t link_free_at; /* ticks when what is to be brought to the node will be there */
     _Atomic unsigned count;        /* publishes the members below it */
     _Atomic unsigned active;       /* of these, in the context */
-    struct seat *member[STARPU_NMAXWORKERS];
+    struct slot *member[STARPU_NMAXWORKERS];
     struct orr_queue calibration; /* tasks that this kind runs to be measured */
 };
 
@@ -94,12 +94,12 @@ struct dm {
     struct orr_watchman watchman;
     _Atomic unsigned kind_count; /* publishes the kinds below it */
     struct kind *kinds[STARPU_NMAXWORKERS];
-    _Atomic(struct seat *) seats[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
+    _Atomic(struct slot *) slots[STARPU_NMAXWORKERS]; /* by worker; NULL: never in the context */
 };
 
-static inline struct seat *seat_of(const struct dm *d, unsigned worker)
+static inline struct slot *slot_of(const struct dm *d, unsigned worker)
 {
-    return orr_load_acquire(&d->seats[worker]);
+    return orr_load_acquire(&d->slots[worker]);
 }
 
 /* ---- loads ---- */
@@ -122,7 +122,7 @@ static void count_not(struct orr_task *t)
     t->pub->predicted = NAN;
 }
 
-static int64_t outstanding_ns(struct seat *s, const struct orr_worker *self)
+static int64_t outstanding_ns(struct slot *s, const struct orr_worker *self)
 {
     uint64_t done = orr_load_acquire(&s->done); /* first: what is done was pushed before */
     if (s->worker == self) done += s->unpublished;
@@ -131,7 +131,7 @@ static int64_t outstanding_ns(struct seat *s, const struct orr_worker *self)
 }
 
 /* What is left of a long task that runs now counts, what it has run does not. */
-static int64_t elapsed_ns(struct seat *s, uint64_t now)
+static int64_t elapsed_ns(struct slot *s, uint64_t now)
 {
     uint64_t since = orr_load_relaxed(&s->running_since);
     if (orr_likely(since == 0 || now <= since)) return 0;
@@ -140,13 +140,13 @@ static int64_t elapsed_ns(struct seat *s, uint64_t now)
     return elapsed < whole ? elapsed : whole;
 }
 
-static int64_t sleeping_ns(const struct seat *s)
+static int64_t sleeping_ns(const struct slot *s)
 {
     unsigned id = (unsigned)s->worker->id;
-    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? wake_ns : 0;
+    return orr_load_relaxed(&orr_parking.who[id / 64]) >> (id % 64) & 1 ? wake_ns : 0;
 }
 
-static int64_t load_ns(struct seat *s, const struct orr_worker *self, uint64_t now)
+static int64_t load_ns(struct slot *s, const struct orr_worker *self, uint64_t now)
 {
     int64_t ns = outstanding_ns(s, self) - elapsed_ns(s, now);
     return (ns > 0 ? ns : 0) + sleeping_ns(s);
@@ -166,7 +166,7 @@ static void add_ahead(struct orr_task *t, void *arg)
 }
 
 /* The part of a worker's load that would run before a task of this priority. */
-static int64_t load_ahead_ns(struct seat *s, int32_t priority, int64_t total)
+static int64_t load_ahead_ns(struct slot *s, int32_t priority, int64_t total)
 {
     struct orr_queue *q = &s->queue;
     struct load_sum sum = { .priority = priority };
@@ -181,13 +181,13 @@ static int64_t load_ahead_ns(struct seat *s, int32_t priority, int64_t total)
 }
 
 /* Says that s will run t, for so long. */
-static void add_load(struct seat *s, struct orr_task *t, double us)
+static void add_load(struct slot *s, struct orr_task *t, double us)
 {
     t->pub->predicted = us;
     orr_add_relaxed(&s->pushed, load_of(us));
 }
 
-static void publish(struct seat *s)
+static void publish(struct slot *s)
 {
     if (!s->unpublished) return;
     orr_own_add(&s->done, s->unpublished);
@@ -203,7 +203,7 @@ struct decision {
     const struct orr_worker *self;
     int64_t latest_ns; /* when the last worker ends, for idle power */
     bool picky;        /* each worker must be asked whether it can run t */
-    struct seat *best; /* NULL: no model knows */
+    struct slot *best; /* NULL: no model knows */
     double best_cost, best_us, best_transfer_us;
     unsigned best_impl;
     struct kind *uncalibrated; /* lacks measures, with the shortest queue for them */
@@ -247,7 +247,7 @@ static bool ask_models(struct decision *c, struct kind *k, struct offer *o)
 }
 
 /* The fastest implementation that s can run t with; false: none. */
-static bool fastest_for(struct decision *c, struct seat *s, const struct offer *o, unsigned *impl_out)
+static bool fastest_for(struct decision *c, struct slot *s, const struct offer *o, unsigned *impl_out)
 {
     *impl_out = o->fastest;
     if (orr_likely(!c->picky)) return true;
@@ -285,7 +285,7 @@ static void occupy_link(struct kind *k, uint64_t now, double us)
     while (!orr_cas_weak_acq_rel(&k->link_free_at, &before, (before > now ? before : now) + ticks)) continue;
 }
 
-static void weigh_seat(struct dm *d, struct decision *c, struct kind *k, struct seat *s,
+static void weigh_slot(struct dm *d, struct decision *c, struct kind *k, struct slot *s,
                        const struct offer *o)
 {
     unsigned impl;
@@ -326,7 +326,7 @@ static void weigh_all(struct dm *d, struct decision *c)
         o.transfer_us = counts ? orr_task_transfer_us(c->t, k->node) : 0;
         o.conversion_us = counts ? orr_task_conversion_us(c->t, k->node) : 0;
         for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++)
-            weigh_seat(d, c, k, k->member[m], &o);
+            weigh_slot(d, c, k, k->member[m], &o);
     }
 }
 
@@ -353,7 +353,7 @@ static void wake_one_of(struct dm *d, struct kind *k)
     for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++) {
         unsigned id = (unsigned)k->member[m]->worker->id;
         struct orr_worker *w = k->member[m]->worker;
-        bool parked = orr_load_seq(&orr_lot.who[id / 64]) >> (id % 64) & 1,
+        bool parked = orr_load_seq(&orr_parking.who[id / 64]) >> (id % 64) & 1,
              on_cond = orr_load_seq(&w->on_cond);
         if (!orr_load_relaxed(&k->member[m]->active) || (!parked && !on_cond)) continue;
         orr_wake_worker(w);
@@ -362,11 +362,11 @@ static void wake_one_of(struct dm *d, struct kind *k)
 }
 
 static void push(void *instance, struct orr_task *t);
-static struct orr_task *pop_window(struct seat *s);
+static struct orr_task *pop_window(struct slot *s);
 
 /* Tasks of a worker that is not in the context any more, and of a kind of which none is: a worker that
  * leaves says so before it looks for them, and a push looks afterwards whether a worker is still there. */
-static void decide_anew(struct seat *s)
+static void decide_anew(struct slot *s)
 {
     struct orr_task *t;
     while ((t = orr_queue_pop(&s->queue)) || (t = pop_window(s))) {
@@ -392,14 +392,14 @@ static void push_to_calibrate(struct dm *d, struct decision *c)
     orr_queue_push(&k->calibration, t);
     wake_one_of(d, k);
     if (orr_unlikely(orr_load_seq(&k->active) == 0))
-        decide_calibration_anew(d, k); /* pairs with remove_seat */
+        decide_calibration_anew(d, k); /* pairs with remove_slot */
 }
 
 static void push_to_best(struct dm *d, struct decision *c)
 {
     struct orr_task *t = c->t;
     struct starpu_task *p = t->pub;
-    struct seat *s = c->best;
+    struct slot *s = c->best;
     t->nimpl = (uint8_t)c->best_impl;
     t->nimpl_valid = 1;
     p->predicted_transfer = c->best_transfer_us;
@@ -412,7 +412,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     orr_queue_push(&s->queue, t);
     orr_wake_worker(s->worker);
     orr_watchman_wanted(&d->watchman);
-    if (orr_unlikely(!orr_load_seq(&s->active))) decide_anew(s); /* pairs with remove_seat */
+    if (orr_unlikely(!orr_load_seq(&s->active))) decide_anew(s); /* pairs with remove_slot */
 }
 
 /* A kind that has enough to measure already; more would only wait. */
@@ -449,7 +449,7 @@ static void push(void *instance, struct orr_task *t)
 }
 
 /* Counts a task that s will run without this policy's doing. */
-static void count_bound(struct seat *s, struct orr_task *t)
+static void count_bound(struct slot *s, struct orr_task *t)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
     double us =
@@ -462,7 +462,7 @@ static void count_bound(struct seat *s, struct orr_task *t)
 
 static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
-    struct seat *s = seat_of(instance, (unsigned)w->id);
+    struct slot *s = slot_of(instance, (unsigned)w->id);
     if (s)
         count_bound(s, t);
     else
@@ -473,7 +473,7 @@ static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w
 static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = seat_of(d, (unsigned)w->id);
+    struct slot *s = slot_of(d, (unsigned)w->id);
     if (!s || orr_load_relaxed(&d->kind_count) != 1 || t->pub->cl->cpu_funcs[1]) return false;
     if (orr_queue_length(&s->queue) > 0 || orr_load_relaxed(&s->in_window) > 0) return false;
     if ((d->traits & SORTED) && t->priority < 0) return false;
@@ -487,7 +487,7 @@ static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 /* Fills the window and takes, among the tasks of the highest priority, the first with the fewest data
  * missing. The queue is sorted by priority, and so is the window, but for what was pushed since it was
  * filled. */
-static struct orr_task *pop_ready(struct seat *s)
+static struct orr_task *pop_ready(struct slot *s)
 {
     struct orr_task *t = NULL;
     orr_spin_lock(&s->window_lock);
@@ -511,13 +511,13 @@ static struct orr_task *pop_ready(struct seat *s)
     return t;
 }
 
-static struct orr_task *pop_own(struct dm *d, struct seat *s)
+static struct orr_task *pop_own(struct dm *d, struct slot *s)
 {
     if (orr_unlikely((d->traits & READY) && orr_node_count > 1)) return pop_ready(s);
     return orr_queue_pop(&s->queue);
 }
 
-static struct orr_task *pop_window(struct seat *s)
+static struct orr_task *pop_window(struct slot *s)
 {
     if (orr_load_seq(&s->in_window) == 0) return NULL;
     orr_spin_lock(&s->window_lock);
@@ -529,13 +529,13 @@ static struct orr_task *pop_window(struct seat *s)
 }
 
 /* Queues that several workers serve. */
-static struct orr_task *pop_common(struct dm *d, struct seat *s)
+static struct orr_task *pop_common(struct dm *d, struct slot *s)
 {
     struct orr_task *t = orr_queue_pop(&s->kind->calibration);
     return t ? t : orr_pool_pop(d->pool, s->worker);
 }
 
-static void move_load(struct orr_task *t, struct seat *from, struct seat *to)
+static void move_load(struct orr_task *t, struct slot *from, struct slot *to)
 {
     uint64_t load = counted_load(t);
     orr_add_relaxed(&to->pushed, load);
@@ -543,7 +543,7 @@ static void move_load(struct orr_task *t, struct seat *from, struct seat *to)
 }
 
 /* Takes t from `from` for s; false: s cannot run it, and it is back. */
-static bool take_over(struct orr_task *t, struct seat *from, struct seat *s)
+static bool take_over(struct orr_task *t, struct slot *from, struct slot *s)
 {
     bool picky = t->pub->cl->can_execute || t->pub->workerids_len;
     if (picky && !orr_worker_can_run_impl(s->worker, t, t->nimpl)) {
@@ -556,13 +556,13 @@ static bool take_over(struct orr_task *t, struct seat *from, struct seat *s)
     return true;
 }
 
-static bool is_waited_for(struct seat *s)
+static bool is_waited_for(struct slot *s)
 {
     return orr_queue_length(&s->queue) > 0 || orr_load_seq(&s->in_window) > 0;
 }
 
 /* Half of another's tasks, at most STEAL_MAX: one to run now, the others to s's queue. */
-static struct orr_task *steal_from(struct seat *victim, struct seat *s)
+static struct orr_task *steal_from(struct slot *victim, struct slot *s)
 {
     uint32_t waiting = orr_queue_length(&victim->queue);
     struct orr_task *t = waiting ? orr_queue_pop(&victim->queue) : NULL;
@@ -577,7 +577,7 @@ static struct orr_task *steal_from(struct seat *victim, struct seat *s)
     return t;
 }
 
-static struct orr_task *steal(struct seat *s)
+static struct orr_task *steal(struct slot *s)
 {
     struct kind *k = s->kind;
     uint64_t now = orr_ticks();
@@ -592,7 +592,7 @@ static struct orr_task *steal(struct seat *s)
     return NULL;
 }
 
-static void note_start(struct seat *s, struct orr_task *t)
+static void note_start(struct slot *s, struct orr_task *t)
 {
     int64_t ns = (int64_t)counted_load(t);
     if (ns < long_ns) return;
@@ -603,8 +603,8 @@ static void note_start(struct seat *s, struct orr_task *t)
 static struct orr_task *pop(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = seat_of(d, (unsigned)w->id);
-    if (orr_unlikely(!s)) return orr_pool_pop(d->pool, w); /* there was no memory for a seat */
+    struct slot *s = slot_of(d, (unsigned)w->id);
+    if (orr_unlikely(!s)) return orr_pool_pop(d->pool, w); /* there was no memory for a slot */
     s->common_first = !s->common_first;
     struct orr_task *t = s->common_first ? pop_common(d, s) : pop_own(d, s);
     if (!t) t = s->common_first ? pop_own(d, s) : pop_common(d, s);
@@ -624,7 +624,7 @@ static bool anything_waits(void *instance)
 {
     const struct dm *d = instance;
     for (unsigned i = 0; i < orr_worker_count; i++)
-        if (seat_of(d, i) && orr_load_relaxed(&seat_of(d, i)->active) && is_waited_for(seat_of(d, i)))
+        if (slot_of(d, i) && orr_load_relaxed(&slot_of(d, i)->active) && is_waited_for(slot_of(d, i)))
             return true;
     return false;
 }
@@ -633,10 +633,10 @@ static bool anything_waits(void *instance)
 static struct orr_task *take(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = seat_of(d, (unsigned)w->id);
+    struct slot *s = slot_of(d, (unsigned)w->id);
     struct orr_task *t = NULL;
     for (unsigned i = 0; s && !t && i < orr_load_acquire(&s->kind->count); i++) {
-        struct seat *from = s->kind->member[i];
+        struct slot *from = s->kind->member[i];
         if (from != s && is_waited_for(from) &&
             orr_watchman_saw_slow(&d->watchman, (unsigned)from->worker->id))
             t = steal_from(from, s);
@@ -661,7 +661,7 @@ static void watch_end(void *instance, struct orr_worker *w)
 
 static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
-    struct seat *s = seat_of(instance, (unsigned)w->id);
+    struct slot *s = slot_of(instance, (unsigned)w->id);
     uint64_t load = counted_load(t);
     if (orr_unlikely(!s)) return;
     s->idle_since = 0;
@@ -675,7 +675,7 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 static uint32_t backlog(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
-    struct seat *s = seat_of(d, (unsigned)w->id);
+    struct slot *s = slot_of(d, (unsigned)w->id);
     if (!s) return 0;
     uint32_t n = orr_queue_length(&s->kind->calibration) + orr_pool_length(d->pool);
     for (unsigned m = 0, count = orr_load_acquire(&s->kind->count); m < count; m++)
@@ -707,8 +707,8 @@ static void tell_share(const struct dm *d)
 {
     uint64_t without = 0, with = 0;
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
-        without += seat_of(d, i) ? seat_of(d, i)->ran[0] : 0;
-        with += seat_of(d, i) ? seat_of(d, i)->ran[1] : 0;
+        without += slot_of(d, i) ? slot_of(d, i)->ran[0] : 0;
+        with += slot_of(d, i) ? slot_of(d, i)->ran[1] : 0;
     }
     if (with + without)
         orr_info("policy %s: %.1f %% of %llu tasks were placed by performance models", d->ctx->policy->name,
@@ -720,9 +720,9 @@ static void destroy(void *instance)
     struct dm *d = instance;
     tell_share(d);
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
-        if (!seat_of(d, i)) continue;
-        orr_queue_fini(&d->seats[i]->queue);
-        orr_free(seat_of(d, i));
+        if (!slot_of(d, i)) continue;
+        orr_queue_fini(&d->slots[i]->queue);
+        orr_free(slot_of(d, i));
     }
     for (unsigned i = 0; i < orr_load_relaxed(&d->kind_count); i++) {
         orr_queue_fini(&d->kinds[i]->calibration);
@@ -754,9 +754,9 @@ static void drop_kind_without_members(struct kind *k)
     orr_free(k);
 }
 
-static struct seat *seat_create(void)
+static struct slot *slot_create(void)
 {
-    struct seat *s = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *s);
+    struct slot *s = orr_malloc_aligned(ORR_CACHE_LINE, sizeof *s);
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
     if (orr_queue_init(&s->queue) == 0) return s;
@@ -764,16 +764,16 @@ static struct seat *seat_create(void)
     return NULL;
 }
 
-static int add_seat(struct dm *d, struct orr_worker *w)
+static int add_slot(struct dm *d, struct orr_worker *w)
 {
-    struct seat *before = seat_of(d, (unsigned)w->id);
+    struct slot *before = slot_of(d, (unsigned)w->id);
     if (before) {
         orr_store_seq(&before->active, true);
         orr_add_seq(&before->kind->active, 1u);
         return 0;
     }
     struct kind *k = kind_for(d, orr_perf_workers[w->id].comb, w->node);
-    struct seat *s = k ? seat_create() : NULL;
+    struct slot *s = k ? slot_create() : NULL;
     if (!s) {
         if (k) drop_kind_without_members(k);
         return -ENOMEM;
@@ -783,7 +783,7 @@ static int add_seat(struct dm *d, struct orr_worker *w)
     s->dm = d;
     orr_store_relaxed(&s->active, true);
     orr_add_seq(&k->active, 1u);
-    orr_store_release(&d->seats[w->id], s); /* pairs with seat_of */
+    orr_store_release(&d->slots[w->id], s); /* pairs with slot_of */
     unsigned n = orr_load_relaxed(&k->count);
     k->member[n] = s;
     orr_store_release(&k->count, n + 1); /* pairs with the loads in weigh_all, steal */
@@ -794,13 +794,13 @@ static int add_seat(struct dm *d, struct orr_worker *w)
 static int add_workers(void *instance, const int *workers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        int r = add_seat(instance, &orr_workers[workers[i]]);
+        int r = add_slot(instance, &orr_workers[workers[i]]);
         if (r) return r;
     }
     return 0;
 }
 
-static void remove_seat(struct dm *d, struct seat *s)
+static void remove_slot(struct dm *d, struct slot *s)
 {
     struct kind *k = s->kind;
     orr_store_seq(&s->active, false); /* pairs with push_to_best */
@@ -812,8 +812,8 @@ static void remove_seat(struct dm *d, struct seat *s)
 static void remove_workers(void *instance, const int *workers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct seat *s = seat_of(instance, (unsigned)workers[i]);
-        if (s) remove_seat(instance, s);
+        struct slot *s = slot_of(instance, (unsigned)workers[i]);
+        if (s) remove_slot(instance, s);
     }
 }
 
@@ -837,7 +837,7 @@ static int64_t latest_ns(struct dm *d, const struct orr_combined *c, uint64_t no
 {
     int64_t latest = 0;
     for (unsigned i = 0, n = c ? c->size : orr_worker_count; i < n; i++) {
-        struct seat *s = seat_of(d, c ? (unsigned)c->members[i] : i);
+        struct slot *s = slot_of(d, c ? (unsigned)c->members[i] : i);
         int64_t ns =
             s && (c || s->worker->type == STARPU_CPU_WORKER) ? load_ns(s, orr_worker_self(), now) : 0;
         if (ns > latest) latest = ns;
@@ -870,7 +870,7 @@ struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const st
 void orr_dm_count_together(void *dm, struct orr_task *t, const struct orr_combined *c, double us)
 {
     for (unsigned i = 0; i < c->size; i++) {
-        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
+        struct slot *s = slot_of(dm, (unsigned)c->members[i]);
         if (s) add_load(s, t, us);
     }
 }
@@ -878,7 +878,7 @@ void orr_dm_count_together(void *dm, struct orr_task *t, const struct orr_combin
 void orr_dm_uncount_together(void *dm, struct orr_task *t, const struct orr_combined *c)
 {
     for (unsigned i = 0; i < c->size; i++) {
-        struct seat *s = seat_of(dm, (unsigned)c->members[i]);
+        struct slot *s = slot_of(dm, (unsigned)c->members[i]);
         if (s) orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
     }
     count_not(t);

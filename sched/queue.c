@@ -54,7 +54,8 @@ static bool ring_push(struct orr_queue *q, struct orr_task *t)
             if (atomic_compare_exchange_weak_explicit(&q->tail, &pos, pos + 1, memory_order_seq_cst,
                                                       memory_order_relaxed)) { /* see orr_queue_length */
                 c->task = t;
-                orr_store_seq(&c->turn, pos + 1); /* seq_cst: before the producer reads the lot (park.c) */
+                orr_store_seq(&c->turn,
+                              pos + 1); /* seq_cst: before the producer reads who is parked (park.c) */
                 return true;
             }
         } else if (turn < pos) {
@@ -79,7 +80,8 @@ static struct orr_task *ring_pop(struct orr_queue *q)
                 return t;
             }
         } else if (turn < pos + 1) {
-            return NULL; /* empty, or the producer is just writing: it will look at the lot afterwards */
+            return NULL; /* empty, or the producer is just writing: it will look at who is parked afterwards
+                          */
         } else {
             pos = orr_load_relaxed(&q->head);
         }

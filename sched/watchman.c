@@ -7,7 +7,7 @@ enum { QUIET_LOOKS = 16 };
 
 static bool is_parked(unsigned w)
 {
-    return orr_load_seq(&orr_lot.who[w / 64]) >> (w % 64) & 1;
+    return orr_load_seq(&orr_parking.who[w / 64]) >> (w % 64) & 1;
 }
 
 /* The last one that sleeps: the first is woken next. One that was woken meanwhile is none; others may have

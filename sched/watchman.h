@@ -36,7 +36,7 @@ void orr_watchman_appoint(struct orr_watchman *m);
 /* A task was given to one worker, which is awake; any thread. */
 static inline void orr_watchman_wanted(struct orr_watchman *m)
 {
-    if (orr_load_seq(&orr_lot.parked) > 0 && orr_load_seq(&m->is) == 0) orr_watchman_appoint(m);
+    if (orr_load_seq(&orr_parking.parked) > 0 && orr_load_seq(&m->is) == 0) orr_watchman_appoint(m);
 }
 
 /* Whether worker id ends nothing. */

@@ -475,9 +475,9 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
 /* in_methods: workers that count as idle, for they are stuck in a method of the program's policy. */
 static bool everybody_idle(unsigned in_methods)
 {
-    if (orr_worker_count == 0 || orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping))
+    if (orr_worker_count == 0 || orr_load_seq(&orr_parking.paused) || orr_load_seq(&orr_parking.stopping))
         return false;
-    unsigned asleep = orr_load_seq(&orr_lot.parked) + in_methods + orr_starving_workers();
+    unsigned asleep = orr_load_seq(&orr_parking.parked) + in_methods + orr_starving_workers();
     uint64_t sleeps = 0;
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
@@ -520,7 +520,7 @@ static struct look look(void)
         .all_blocked = c.all_blocked,
         .any_blocked = c.any_blocked,
         .idle = everybody_idle(c.workers_in_methods),
-        .paused = orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping),
+        .paused = orr_load_seq(&orr_parking.paused) || orr_load_seq(&orr_parking.stopping),
     };
     watch.submitted = c.submitted;
     watch.completed = c.completed;

@@ -320,7 +320,7 @@ void starpu_resume(void)
 
 int starpu_is_paused(void)
 {
-    return orr_load_seq(&orr_lot.paused) != 0;
+    return orr_load_seq(&orr_parking.paused) != 0;
 }
 
 void starpu_get_version(int *major, int *minor, int *release)

@@ -114,7 +114,7 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
     }
     /* pairs with orr_bell_give_back of who makes it needed, or stops searching: that counts first, and then
      * looks who listens */
-    bool searched = orr_load_seq(&orr_lot.searching) > orr_load_seq(&deaf),
+    bool searched = orr_load_seq(&orr_parking.searching) > orr_load_seq(&deaf),
          needed = !searched && w->needed(w->arg);
     *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
     if (needed) want_rings(w->bell);

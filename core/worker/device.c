@@ -103,8 +103,8 @@ static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
 /* Takes no more tasks for now: the workers pause, or it changes contexts. */
 static bool is_called(struct orr_worker *w)
 {
-    return orr_unlikely(orr_load_relaxed(&orr_lot.attention)) &&
-           (orr_load_seq(&orr_lot.paused) || orr_member_called(w));
+    return orr_unlikely(orr_load_relaxed(&orr_parking.attention)) &&
+           (orr_load_seq(&orr_parking.paused) || orr_member_called(w));
 }
 
 /* What it has prepared is run; then it does what it is called for. A task that it took, but did not load,
@@ -271,7 +271,7 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
     struct orr_task *t = orr_worker_idle(w);
     if (t) orr_tell_popped(t, w);
     if (t) p->waiting = t;
-    return t || !orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_transfers_active);
+    return t || !orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_transfers_active);
 }
 
 void orr_device_loop(struct orr_worker *w)
@@ -291,7 +291,7 @@ void orr_device_loop(struct orr_worker *w)
             continue;
         }
         if (p->count == 0 && since == 0) orr_wait_check(); /* it may have ended the last task */
-        if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_lot.paused)) ||
+        if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_parking.paused)) ||
             orr_load_relaxed(&orr_transfers_active))
             orr_inputs_wait(w, orr_progress_poll, not_loaded(p), p->submitted > 0, &since);
         else if (!wait_for_work(p, w))

@@ -79,7 +79,7 @@ static bool step(int id)
     struct orr_worker *w = &orr_workers[id];
     bool ran = false;
     atomic_fetch_or_explicit(&use[id], INSIDE, memory_order_seq_cst);
-    if (!orr_load_seq(&orr_lot.stopping)) { /* pairs with orr_driven_stop */
+    if (!orr_load_seq(&orr_parking.stopping)) { /* pairs with orr_driven_stop */
         struct orr_worker *outer = orr_worker_become(w);
         orr_wait_rest_end();
         ran = orr_worker_step(w);
@@ -127,7 +127,7 @@ int starpu_driver_run(struct starpu_driver *d)
     int r = starpu_driver_init(d);
     if (r) return r;
     int id = worker_of(d);
-    for (unsigned looks = 0; !orr_load_seq(&orr_lot.stopping);) {
+    for (unsigned looks = 0; !orr_load_seq(&orr_parking.stopping);) {
         if (step(id))
             looks = 0;
         else if (orr_load_acquire(&terminating))

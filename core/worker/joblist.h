@@ -44,18 +44,18 @@ struct orr_joblist_waiter {
 };
 
 struct orrery_joblist {
-    char *name;                          /* [const] */
-    unsigned sched_ctx;                  /* [const] */
-    uint32_t generation;                 /* of that context, whose number another may get [const] */
-    _Atomic uint32_t refs;               /* the program, each job until its end, each worker that serves it */
-    ORR_ALIGNED_LINE ORR_SPIN(joblist) lock;      /* protects all from here to pool */
-    bool destroyed;                      /* takes no more jobs */
-    bool pair_open;                      /* there was a signal, and no wait yet */
-    bool stopped;                        /* none of its jobs starts */
-    bool failed;                         /* a job did, and no orr_joblist_drain has told yet */
-    struct orr_job *first, *last;        /* that have not started */
-    struct orr_segment *oldest, *newest; /* all before oldest have ended */
-    uint64_t gate;                       /* of the next job */
+    char *name;            /* [const] */
+    unsigned sched_ctx;    /* [const] */
+    uint32_t generation;   /* of that context, whose number another may get [const] */
+    _Atomic uint32_t refs; /* the program, each job until its end, each worker that serves it */
+    ORR_ALIGNED_LINE ORR_SPIN(joblist) lock; /* protects all from here to pool */
+    bool destroyed;                          /* takes no more jobs */
+    bool pair_open;                          /* there was a signal, and no wait yet */
+    bool stopped;                            /* none of its jobs starts */
+    bool failed;                             /* a job did, and no orr_joblist_drain has told yet */
+    struct orr_job *first, *last;            /* that have not started */
+    struct orr_segment *oldest, *newest;     /* all before oldest have ended */
+    uint64_t gate;                           /* of the next job */
     uint64_t added, started, ended;
     uint64_t ready;  /* jobs READY that have not started */
     uint64_t known;  /* jobs that have not started, and that models know */
@@ -102,7 +102,7 @@ void orr_job_ended(struct orr_job *job, bool failed);
 
 /* The next job of the list that w serves, else of another that w takes up; NULL: none. On w's thread. */
 struct orr_task *orr_joblist_next(struct orr_worker *w);
-/* The same among the lists of the contexts from number first to before end that w serves (several.h), which
+/* The same among the lists of the contexts from number first to before end that w serves (serve.h), which
  * are of one rank: a list of another rank that w serves is left when there is a job here. */
 struct orr_task *orr_joblist_next_among(struct orr_worker *w, unsigned first, unsigned end);
 

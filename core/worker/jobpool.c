@@ -21,16 +21,16 @@
 
 #include "core/worker/joblist.h"
 #include "core/worker/park.h"
-#include "core/worker/several.h"
+#include "core/worker/serve.h"
 #include "core/worker/worker.h"
 
 enum { SETS = 16, WAITING_MAX = 1 << 16 };
 
 static struct pool {
-    ORR_ALIGNED_LINE ORR_SPIN(job_pool) lock;      /* protects all here, and the entries; leaf */
-    _Atomic uint32_t ready;              /* lists in heaps [lock, read by all] */
-    _Atomic uint32_t waiting;            /* their jobs, as last heard [lock, read by all] */
-    uint32_t where[ORR_JOBPOOL_CLASSES]; /* kinds asked for by the lists of that heap */
+    ORR_ALIGNED_LINE ORR_SPIN(job_pool) lock; /* protects all here, and the entries; leaf */
+    _Atomic uint32_t ready;                   /* lists in heaps [lock, read by all] */
+    _Atomic uint32_t waiting;                 /* their jobs, as last heard [lock, read by all] */
+    uint32_t where[ORR_JOBPOOL_CLASSES];      /* kinds asked for by the lists of that heap */
     struct orr_jobpool_entry *root[ORR_JOBPOOL_CLASSES];
     struct orr_jobpool_entry *bound[STARPU_NMAXWORKERS]; /* by the worker */
     struct {
@@ -42,8 +42,8 @@ static struct pool {
     uint64_t serials;
 } pools[STARPU_NMAX_SCHED_CTXS];
 
-static ORR_MUTEX(job_count) count_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects lists, and orr_worker.lists; leaf */
+static ORR_MUTEX(job_count)
+    count_lock = PTHREAD_MUTEX_INITIALIZER; /* protects lists, and orr_worker.lists; leaf */
 static unsigned lists;
 
 /* ---- pairing heaps ---- */
@@ -247,7 +247,7 @@ static void wake(unsigned sched_ctx, const struct orr_job_place *place, uint32_t
     struct orr_ctx *ctx = &orr_contexts[sched_ctx];
     if (place->bound >= 0)
         orr_wake_worker(&orr_workers[place->bound]);
-    else if (place->restricted || !orr_load_seq(&orr_lot.plain) || (ctx->policy->flags & ORR_POLICY_USER))
+    else if (place->restricted || !orr_load_seq(&orr_parking.plain) || (ctx->policy->flags & ORR_POLICY_USER))
         orr_wake_each(ctx);
     else
         orr_wake_any(ctx, waiting);
@@ -271,7 +271,7 @@ void orr_jobpool_hear(struct orr_jobpool_entry *e, unsigned sched_ctx, const str
 
 void orr_jobpool_grown(unsigned sched_ctx, uint64_t waiting)
 {
-    if (orr_load_seq(&orr_lot.plain)) /* elsewhere everybody was woken when the list became ready */
+    if (orr_load_seq(&orr_parking.plain)) /* elsewhere everybody was woken when the list became ready */
         orr_wake_any(&orr_contexts[sched_ctx], waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX);
 }
 
@@ -335,7 +335,7 @@ struct orrery_joblist *orr_jobpool_pick(struct orr_worker *w)
 {
     struct orrery_joblist *list = NULL;
     for (unsigned i = 0, end; !list && i < w->serves_count; i = end) {
-        end = orr_several_rank_end(w, i);
+        end = orr_serve_rank_end(w, i);
         list = orr_jobpool_pick_among(w, i, end);
     }
     for (unsigned id = 0; id < STARPU_NMAX_SCHED_CTXS && !list;

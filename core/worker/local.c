@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/worker/joblist.h"
 #include "core/worker/member.h"
-#include "core/worker/several.h"
+#include "core/worker/serve.h"
 
 enum { JOBS_IN_A_ROW_MAX = 64 }; /* before a policy whose context goes first is asked */
 
@@ -151,14 +151,14 @@ static struct orr_task *next_by_rank(struct orr_worker *w, bool policy_first)
 {
     for (unsigned i = 0, end; i < w->serves_count; i = end) {
         struct orr_task *t = NULL;
-        end = orr_several_rank_end(w, i);
-        if (policy_first && (t = orr_several_pop_among(w, i, end))) return t;
+        end = orr_serve_rank_end(w, i);
+        if (policy_first && (t = orr_serve_pop_among(w, i, end))) return t;
         if ((t = orr_joblist_next_among(w, i, end)) != NULL) {
             w->jobs_in_a_row++;
             return t;
         }
         orr_joblist_tell(w);
-        if (!policy_first && (t = orr_several_pop_among(w, i, end))) return t;
+        if (!policy_first && (t = orr_serve_pop_among(w, i, end))) return t;
     }
     return orr_joblist_next(w); /* jobs bound to w in contexts where it is not */
 }
@@ -172,7 +172,7 @@ static struct orr_task *next_with_lists(struct orr_worker *w)
         w->jobs_in_a_row = 0;
         orr_joblist_tell(w);
     }
-    if (orr_unlikely(orr_several_ranks(w))) return next_by_rank(w, policy_first);
+    if (orr_unlikely(orr_serve_ranks(w))) return next_by_rank(w, policy_first);
     if (policy_first) t = w->ctx->policy->pop(w->ctx->instance, w);
     if (!t && (t = orr_joblist_next(w)) != NULL)
         w->jobs_in_a_row++;

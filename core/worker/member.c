@@ -14,7 +14,7 @@
 #include "core/base/event.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
-#include "core/worker/several.h"
+#include "core/worker/serve.h"
 
 /* ---- asking ---- */
 
@@ -22,15 +22,15 @@
 static uint32_t asked_locked(struct orr_worker *w)
 {
     uint32_t n = orr_load_relaxed(&w->asked) + 1;
-    orr_add_seq(&orr_lot.attention, 1);
+    orr_add_seq(&orr_parking.attention, 1);
     orr_store_seq(&w->asked, n); /* pairs with orr_member_called */
     orr_spin_unlock(&w->asked_lock);
-    if (!orr_load_acquire(&orr_lot.running)) {
+    if (!orr_load_acquire(&orr_parking.running)) {
         orr_member_change(w);
         return n;
     }
-    orr_add_seq(&orr_lot.pause_epoch, 1);
-    if (orr_load_seq(&orr_lot.paused)) orr_futex_wake(&orr_lot.pause_epoch, INT32_MAX);
+    orr_add_seq(&orr_parking.pause_epoch, 1);
+    if (orr_load_seq(&orr_parking.paused)) orr_futex_wake(&orr_parking.pause_epoch, INT32_MAX);
     starpu_worker_relax_on(); /* waking may take its mutex */
     orr_wake_worker(w);
     starpu_worker_relax_off();
@@ -71,7 +71,7 @@ void orr_member_wait(struct orr_worker *w, uint32_t n)
     bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
     for (;;) {
         uint32_t done = orr_load_acquire(&w->done); /* pairs with orr_member_change */
-        if ((int32_t)(done - n) >= 0 || !orr_load_acquire(&orr_lot.running)) return;
+        if ((int32_t)(done - n) >= 0 || !orr_load_acquire(&orr_parking.running)) return;
         if (poll && poll()) continue;
         orr_futex_wait(&w->done, done, poll ? POLL_NS : -1);
     }
@@ -223,8 +223,8 @@ static void change(struct orr_worker *w)
         else
             give_up(w, bit);
     }
-    orr_several_choose(w);
-    orr_sub_seq(&orr_lot.attention, n - orr_load_relaxed(&w->done));
+    orr_serve_choose(w);
+    orr_sub_seq(&orr_parking.attention, n - orr_load_relaxed(&w->done));
     orr_store_release(&w->done, n); /* pairs with orr_member_wait */
     orr_futex_wake(&w->done, INT32_MAX);
     for (; joined; joined &= joined - 1) ORR_EVENT(WORKER_JOINED, w, w->id, __builtin_ctz(joined), 0);
@@ -235,6 +235,6 @@ void orr_member_change(struct orr_worker *w)
     if (w->changing) return; /* its policy asks something of it meanwhile: that is the next change */
     w->changing = true;
     change(w);
-    while (!orr_load_acquire(&orr_lot.running) && orr_member_called(w)) change(w);
+    while (!orr_load_acquire(&orr_parking.running) && orr_member_called(w)) change(w);
     w->changing = false;
 }

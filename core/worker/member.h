@@ -2,7 +2,7 @@
 /* member.h: which workers are in which scheduling contexts, and how that changes while they run.
  * Threads: any asks for a change; the worker concerned makes it. Owns: members of struct orr_ctx, what is
  * asked of a worker. Not here: opening and closing contexts (core/run/context.c), serving several
- * (several.c).
+ * (serve.c).
  *
  * A worker is told in which contexts it is to be; between two tasks it compares that with where it is, leaves
  * and joins. So the latest request counts, no other worker stops, and nothing is allocated. A thread that

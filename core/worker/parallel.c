@@ -44,7 +44,7 @@ struct orr_team {
     bool failed;                     /* [the same] there is no data */
     uint64_t start;                  /* [the same] ticks */
     struct orr_worker *leader;       /* [the same] */
-    ORR_SPIN(team) lock;                   /* protects arrived and worker; leaf */
+    ORR_SPIN(team) lock;             /* protects arrived and worker; leaf */
     unsigned arrived;
     _Atomic uint32_t phase;      /* publishes what the leader sets */
     _Atomic uint32_t busy;       /* members that have not left */
@@ -166,7 +166,7 @@ int orr_team_push(const struct orr_combined *c, struct orr_task *t)
 
 static bool is_called(struct orr_worker *w)
 {
-    return orr_load_seq(&orr_lot.paused) || orr_member_called(w);
+    return orr_load_seq(&orr_parking.paused) || orr_member_called(w);
 }
 
 /* Waits until the team has come to this phase. False: w is called away while the team gathers. */

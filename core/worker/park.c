@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.c: idle workers: spinning briefly, then sleeping, never missing a task and never holding a core that
  * others need.
- * Threads: workers idle here; any thread wakes. Owns: orr_lot. Not here: what is popped.
+ * Threads: workers idle here; any thread wakes. Owns: orr_parking. Not here: what is popped.
  *
- * The protocol. A producer makes its task visible (a seq_cst store), then reads the lot. A worker that gives
- * up looking marks itself parked and then stops counting as searching (seq_cst both), and only then looks
- * once more. Either the producer sees it parked, or the worker sees the task: no wake-up is lost. While
+ * The protocol. A producer makes its task visible (a seq_cst store), then reads who is parked. A worker that
+ * gives up looking marks itself parked and then stops counting as searching (seq_cst both), and only then
+ * looks once more. Either the producer sees it parked, or the worker sees the task: no wake-up is lost. While
  * somebody searches nobody is woken, so at most one waker is in flight; a searcher that finds a task and was
  * the last one wakes the next if more tasks wait.
  *
@@ -40,7 +40,7 @@
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
 #include "core/worker/tell.h"
-#include "core/worker/several.h"
+#include "core/worker/serve.h"
 #include "core/worker/wait.h"
 
 enum { PAUSES_BETWEEN_LOOKS = 4, PAUSES_BEFORE_SEARCHING = 96, GATHERING_MOST = 3 };
@@ -49,7 +49,7 @@ enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
 static const double search_us = 120.0, yield_is_long_us = 60.0, yield_is_work_us = 5.0,
                     yield_is_slice_us = 500.0;
 
-struct orr_lot orr_lot;
+struct orr_parking orr_parking;
 
 /* ---- waking ---- */
 
@@ -64,7 +64,7 @@ static void call(struct orr_worker *w)
 
 static void wake_claimed(struct orr_worker *w)
 {
-    orr_sub_seq(&orr_lot.parked, 1);
+    orr_sub_seq(&orr_parking.parked, 1);
     orr_store_seq(&w->futex, NOTIFIED); /* pairs with the load in sleep_parked */
     call(w);
 }
@@ -73,17 +73,17 @@ static void wake_claimed(struct orr_worker *w)
 static bool claim(unsigned id)
 {
     uint64_t bit = UINT64_C(1) << (id % 64);
-    return atomic_fetch_and_explicit(&orr_lot.who[id / 64], ~bit, memory_order_seq_cst) & bit;
+    return atomic_fetch_and_explicit(&orr_parking.who[id / 64], ~bit, memory_order_seq_cst) & bit;
 }
 
 static void wake_one(void)
 {
     for (unsigned i = 0; i < (orr_worker_count + 63) / 64; i++) {
         uint64_t bits;
-        while ((bits = orr_load_seq(&orr_lot.who[i])) != 0) {
+        while ((bits = orr_load_seq(&orr_parking.who[i])) != 0) {
             unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
             if (!claim(id)) continue;
-            orr_add_seq(&orr_lot.searching, 1); /* on behalf of the woken one */
+            orr_add_seq(&orr_parking.searching, 1); /* on behalf of the woken one */
             wake_claimed(&orr_workers[id]);
             return;
         }
@@ -94,14 +94,14 @@ static void wake_one(void)
 static void appoint_sentry(void)
 {
     for (unsigned i = (orr_worker_count + 63) / 64; i-- > 0;) {
-        uint64_t bits = orr_load_seq(&orr_lot.who[i]), bit;
+        uint64_t bits = orr_load_seq(&orr_parking.who[i]), bit;
         if (!bits) continue;
         unsigned id = i * 64 + 63 - (unsigned)__builtin_clzll(bits);
         uint32_t nobody = 0, mine = id + 1, asleep = 0;
         bit = UINT64_C(1) << (id % 64);
-        if (!orr_cas_seq(&orr_lot.sentry, &nobody, mine)) return;
-        if (!(orr_load_seq(&orr_lot.who[i]) & bit)) { /* pairs with resign: it was woken meanwhile */
-            orr_cas_seq(&orr_lot.sentry, &mine, 0);
+        if (!orr_cas_seq(&orr_parking.sentry, &nobody, mine)) return;
+        if (!(orr_load_seq(&orr_parking.who[i]) & bit)) { /* pairs with resign: it was woken meanwhile */
+            orr_cas_seq(&orr_parking.sentry, &mine, 0);
             return; /* it looks for tasks now */
         }
         if (orr_cas_seq(&orr_workers[id].futex, &asleep, TO_BE_SENTRY)) call(&orr_workers[id]);
@@ -119,13 +119,13 @@ static void wake_on_cond(struct orr_worker *w)
 
 void orr_wake_worker(struct orr_worker *w)
 {
-    if (orr_unlikely(orr_load_seq(&w->on_cond))) { /* pairs with orr_several_choose */
+    if (orr_unlikely(orr_load_seq(&w->on_cond))) { /* pairs with orr_serve_choose */
         if (orr_worker_self() != w) wake_on_cond(w);
         return;
     }
-    if (orr_load_seq(&orr_lot.parked) == 0) return;
+    if (orr_load_seq(&orr_parking.parked) == 0) return;
     if (!claim((unsigned)w->id)) return;
-    orr_add_seq(&orr_lot.searching, 1);
+    orr_add_seq(&orr_parking.searching, 1);
     wake_claimed(w);
 }
 
@@ -138,15 +138,15 @@ void orr_wake_each(struct orr_ctx *ctx)
 
 void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
 {
-    if (orr_likely(orr_load_seq(&orr_lot.parked) == 0)) return;
-    if (orr_unlikely(!orr_load_seq(&orr_lot.plain))) {
+    if (orr_likely(orr_load_seq(&orr_parking.parked) == 0)) return;
+    if (orr_unlikely(!orr_load_seq(&orr_parking.plain))) {
         orr_wake_each(ctx);
         return;
     }
-    if (orr_load_seq(&orr_lot.searching) > 0) return;
+    if (orr_load_seq(&orr_parking.searching) > 0) return;
     /* pairs with orr_worker_expects: who is no longer brief looks at the backlog afterwards */
-    if (orr_load_seq(&orr_lot.brief) > 0 && backlog < LARGE_BACKLOG) {
-        if (orr_unlikely(orr_load_seq(&orr_lot.sentry) == 0)) appoint_sentry();
+    if (orr_load_seq(&orr_parking.brief) > 0 && backlog < LARGE_BACKLOG) {
+        if (orr_unlikely(orr_load_seq(&orr_parking.sentry) == 0)) appoint_sentry();
         return;
     }
     wake_one();
@@ -154,11 +154,11 @@ void orr_wake_any(struct orr_ctx *ctx, uint32_t backlog)
 
 void orr_wake_all(void)
 {
-    orr_add_seq(&orr_lot.calls, 1); /* pairs with the last look in park */
+    orr_add_seq(&orr_parking.calls, 1); /* pairs with the last look in park */
     for (unsigned i = 0; i < orr_worker_count; i++) {
         wake_on_cond(&orr_workers[i]);
         if (claim(i)) {
-            orr_add_seq(&orr_lot.searching, 1);
+            orr_add_seq(&orr_parking.searching, 1);
             wake_claimed(&orr_workers[i]);
         }
         orr_gate_open(&orr_workers[i]);
@@ -167,7 +167,7 @@ void orr_wake_all(void)
 
 bool orr_worker_is_parked(const struct orr_worker *w)
 {
-    return orr_load_relaxed(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1;
+    return orr_load_relaxed(&orr_parking.who[w->id / 64]) >> (w->id % 64) & 1;
 }
 
 /* Awake, and soon to take what it is given: it searches, or is busy with tasks that are known to be brief, or
@@ -200,7 +200,7 @@ static bool is_brief_no_more(struct orr_worker *w)
 {
     if (!orr_load_relaxed(&w->short_tasks)) return false;
     if (!atomic_exchange_explicit(&w->short_tasks, false, memory_order_seq_cst)) return false;
-    orr_sub_seq(&orr_lot.brief, 1);
+    orr_sub_seq(&orr_parking.brief, 1);
     return true;
 }
 
@@ -209,12 +209,13 @@ void orr_worker_expects(struct orr_worker *w, bool is_short)
     bool was_short = orr_load_relaxed(&w->short_tasks);
     if (is_short && was_short) return;
     if (is_short) {
-        orr_add_seq(&orr_lot.brief, 1); /* first: the count never falls short */
+        orr_add_seq(&orr_parking.brief, 1); /* first: the count never falls short */
         orr_store_seq(&w->short_tasks, true);
     } else {
         is_brief_no_more(w);
     }
-    if (is_short || orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&orr_lot.searching) > 0) return;
+    if (is_short || orr_load_seq(&orr_parking.parked) == 0 || orr_load_seq(&orr_parking.searching) > 0)
+        return;
     if (orr_worker_backlog(w) > 0) wake_one();
 }
 
@@ -252,15 +253,16 @@ void orr_sleep_end(struct orr_worker *w)
 /* One found a task: lets others go on if there is more. */
 static void stop_searching(struct orr_worker *w, bool found)
 {
-    uint32_t others = orr_sub_seq(&orr_lot.searching, 1) - 1;
-    if (!found || others > 0 || orr_load_seq(&orr_lot.parked) == 0) return;
+    uint32_t others = orr_sub_seq(&orr_parking.searching, 1) - 1;
+    if (!found || others > 0 || orr_load_seq(&orr_parking.parked) == 0) return;
     if (orr_worker_backlog(w) > 0) wake_one();
 }
 
 /* Where memory is taken back a worker does not sleep while copies are under way: it drives them. */
 static bool must_leave(struct orr_worker *w)
 {
-    if (orr_load_seq(&orr_lot.stopping) || orr_load_seq(&orr_lot.paused) || orr_member_called(w)) return true;
+    if (orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_parking.paused) || orr_member_called(w))
+        return true;
     return orr_node_evicts(w->node) && orr_load_seq(&orr_transfers_active) > 0;
 }
 
@@ -294,7 +296,7 @@ static bool leaves_core_alone(struct orr_worker *w)
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
  * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it. What
  * that moved may have made a task ready: it looks for that before it yields, but for a function that always
- * wants to be called again. *calls_out: of orr_lot, before it polled for the last time. */
+ * wants to be called again. *calls_out: of orr_parking, before it polled for the last time. */
 static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 {
     uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
@@ -302,7 +304,7 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
     for (unsigned moved = 0;;) {
         struct orr_task *t = orr_worker_next(w);
         if (t || must_leave(w)) return t;
-        *calls_out = orr_load_seq(&orr_lot.calls);
+        *calls_out = orr_load_seq(&orr_parking.calls);
         bool again = orr_progress_poll();
         if (again && ++moved % LOOKS_PER_YIELD) continue;
         if (!again && leaves_core_alone(w)) return NULL;
@@ -321,7 +323,7 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 
 static bool is_sentry(const struct orr_worker *w)
 {
-    return orr_load_seq(&orr_lot.sentry) == (uint32_t)w->id + 1;
+    return orr_load_seq(&orr_parking.sentry) == (uint32_t)w->id + 1;
 }
 
 /* w does not sleep any more, or nobody is brief. Pairs with appoint_sentry: either that sees that w was
@@ -329,7 +331,7 @@ static bool is_sentry(const struct orr_worker *w)
 static void resign(struct orr_worker *w)
 {
     uint32_t mine = (uint32_t)w->id + 1;
-    if (orr_unlikely(orr_load_seq(&orr_lot.sentry) == mine)) orr_cas_seq(&orr_lot.sentry, &mine, 0);
+    if (orr_unlikely(orr_load_seq(&orr_parking.sentry) == mine)) orr_cas_seq(&orr_parking.sentry, &mine, 0);
 }
 
 /* Whether workers that count as brief have run nothing since the last look; they do not count any more. */
@@ -351,15 +353,15 @@ static void retire(struct orr_worker *w)
 {
     uint32_t nobody = 0;
     resign(w);
-    if (orr_load_seq(&orr_lot.brief) > 0) orr_cas_seq(&orr_lot.sentry, &nobody, (uint32_t)w->id + 1);
+    if (orr_load_seq(&orr_parking.brief) > 0) orr_cas_seq(&orr_parking.sentry, &nobody, (uint32_t)w->id + 1);
 }
 
 /* w goes to look for tasks by itself. False: somebody is waking it. */
 static bool rise(struct orr_worker *w)
 {
     if (!claim((unsigned)w->id)) return false;
-    orr_sub_seq(&orr_lot.parked, 1);
-    orr_add_seq(&orr_lot.searching, 1);
+    orr_sub_seq(&orr_parking.parked, 1);
+    orr_add_seq(&orr_parking.searching, 1);
     return true;
 }
 
@@ -367,7 +369,7 @@ static bool rise(struct orr_worker *w)
 static bool stand_guard(struct orr_worker *w, unsigned *quiet)
 {
     if (finds_slow_ones() && rise(w)) return true;
-    *quiet = orr_load_seq(&orr_lot.brief) > 0 ? 0 : *quiet + 1;
+    *quiet = orr_load_seq(&orr_parking.brief) > 0 ? 0 : *quiet + 1;
     if (*quiet >= SENTRY_QUIET) retire(w);
     return false;
 }
@@ -378,7 +380,7 @@ bool orr_watch_appoint(struct orr_worker *w)
 {
     uint32_t asleep = 0;
     orr_store_seq(&w->watches, true);
-    if (!(orr_load_seq(&orr_lot.who[w->id / 64]) >> (w->id % 64) & 1))
+    if (!(orr_load_seq(&orr_parking.who[w->id / 64]) >> (w->id % 64) & 1))
         return false; /* pairs with watch_end */
     if (orr_cas_seq(&w->futex, &asleep, TO_BE_SENTRY)) call(w);
     return true;
@@ -482,20 +484,20 @@ static void end_sleep(struct orr_worker *w)
 }
 
 /* Announces w as parked, looks once more, sleeps. Returns a task if the last look found one; w searches again
- * either way. calls: of orr_lot, when it last polled. */
+ * either way. calls: of orr_parking, when it last polled. */
 static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
     bool moved;
     struct bed b;
     orr_store_relaxed(&w->futex, 0);
-    orr_add_seq(&orr_lot.parked, 1); /* before the bit: parked never falls short of the bits (park.pml) */
-    atomic_fetch_or_explicit(&orr_lot.who[w->id / 64], bit, memory_order_seq_cst);
-    orr_sub_seq(&orr_lot.searching, 1);
+    orr_add_seq(&orr_parking.parked, 1); /* before the bit: parked never falls short of the bits (park.pml) */
+    atomic_fetch_or_explicit(&orr_parking.who[w->id / 64], bit, memory_order_seq_cst);
+    orr_sub_seq(&orr_parking.searching, 1);
     struct orr_bell *bell = b.bell = orr_bell_enter(ORR_LISTEN_WORKER, &b.seen, &moved);
     struct orr_task *t = orr_worker_next(w);
     if (!t && !must_leave(w)) t = watch(w);
-    if (t || moved || must_leave(w) || orr_load_seq(&orr_lot.calls) != calls) {
+    if (t || moved || must_leave(w) || orr_load_seq(&orr_parking.calls) != calls) {
         if (!rise(w))
             wait_notified(w); /* somebody is waking us and counted us as searching: take note of it */
     } else {
@@ -546,7 +548,7 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
             sched_yield();
             continue;
         }
-        t = orr_several_pop_or_sleep(w);
+        t = orr_serve_pop_or_sleep(w);
         if (t) return t;
         orr_tell_still_idle(w);
     }
@@ -586,7 +588,7 @@ static struct orr_task *look_briefly(struct orr_worker *w)
 static struct orr_task *search_and_park(struct orr_worker *w)
 {
     struct orr_task *t = NULL;
-    orr_add_seq(&orr_lot.searching, 1);
+    orr_add_seq(&orr_parking.searching, 1);
     while (!t && !must_leave(w)) {
         uint32_t calls = 0;
         t = search(w, &calls);

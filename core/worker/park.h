@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.h: how workers without work look for it, sleep, and are woken.
- * Threads: each function says. Owns: the lot (who is parked, how many are searching). Not here: queues
+ * Threads: each function says. Owns: orr_parking (who is parked, how many are searching). Not here: queues
  * (sched/). */
 #ifndef ORR_WORKER_PARK_H
 #define ORR_WORKER_PARK_H
 
 #include "core/worker/worker.h"
 
-struct orr_lot {
+struct orr_parking {
     _Atomic uint32_t parked;    /* workers asleep, or about to be */
     _Atomic uint32_t searching; /* workers awake and looking, or woken on the way to look */
     _Atomic uint32_t brief;     /* workers busy with short tasks: they will come by within microseconds */
@@ -21,7 +21,7 @@ struct orr_lot {
     _Atomic uint32_t running;     /* workers have threads */
     _Atomic uint32_t calls;       /* how often all were woken: who was about to sleep looks again */
 };
-extern struct orr_lot orr_lot;
+extern struct orr_parking orr_parking;
 
 /* If w sleeps, and another on its core for which may(arg, it) holds is awake and has nothing but brief tasks
  * to do, that one: it gets to a task sooner than one that has to be woken. Else w. Any thread. */
@@ -48,7 +48,7 @@ void orr_sleep_begin(struct orr_worker *w);
 void orr_sleep_end(struct orr_worker *w);
 
 /* Called with w->sched_mutex held: sleeps on w's condition variable unless there is a reason not to. counted:
- * w is counted in orr_lot.parked. On w's thread. */
+ * w is counted in orr_parking.parked. On w's thread. */
 void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted);
 
 /* Wakes everybody: for shutdown, resume, and changes of contexts. */

@@ -2,7 +2,7 @@
 /* park.pml: a model of core/worker/park.c for spin: sleeping workers, and who wakes them. Run by scripts/check-models.
  *
  * Each step is one atomic access of the C code, which has the same names. Spin interleaves them sequentially consistently:
- * that is what the seq_cst operations on orr_lot, on the ring's cells and on what orr_queue_length reads promise. The length
+ * that is what the seq_cst operations on orr_parking, on the ring's cells and on what orr_queue_length reads promise. The length
  * is read piece by piece, while others move tasks from the spill list to the ring.
  *
  * The queue is that of sched/queue.c in little: a ring whose cells are claimed first and written later, and a spill list,
@@ -37,7 +37,7 @@
 
 mtype = { NOTHING, SHORT, UNKNOWN, LONG, LIAR };
 
-/* orr_lot */
+/* orr_parking */
 byte parked, searching, brief;
 byte sentry; /* 1 + its number */
 bool who[WORKERS];

@@ -155,7 +155,7 @@ int starpu_wake_worker_locked(int workerid)
 static int wake_parked(struct orr_worker *w)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
-    int slept = (orr_load_seq(&orr_lot.who[w->id / 64]) & bit) != 0;
+    int slept = (orr_load_seq(&orr_parking.who[w->id / 64]) & bit) != 0;
     orr_wake_worker(w);
     return slept;
 }

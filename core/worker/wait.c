@@ -23,7 +23,7 @@
 enum { YIELDS_BEFORE_SLEEP = 30, THRESHOLD_SLEEP_NS = 200000, BACKLOG_WORTH_WAKING = 16 };
 
 static ORR_ALIGNED_LINE _Atomic uint32_t waiters; /* its own line: workers write it when they rest */
-static _Atomic uint32_t epoch; /* futex */
+static _Atomic uint32_t epoch;                    /* futex */
 _Atomic uint32_t orr_wait_thresholds;
 static _Atomic long limit_max = -1, limit_min = -1;
 
@@ -59,7 +59,7 @@ static void wake_for_backlog(void)
 {
     struct orr_ctx *ctx = &orr_contexts[0];
     if (!orr_load_acquire(&ctx->open)) return;
-    if (orr_load_seq(&orr_lot.parked) == 0 || !ctx->policy->backlog) return;
+    if (orr_load_seq(&orr_parking.parked) == 0 || !ctx->policy->backlog) return;
     struct orr_worker *w = any_member(ctx);
     if (w && ctx->policy->backlog(ctx->instance, w) > BACKLOG_WORTH_WAKING) orr_wake_any(ctx, UINT32_MAX);
 }
@@ -234,8 +234,7 @@ int starpu_task_nsubmitted(void)
 static void throttle(void)
 {
     long max = orr_load_relaxed(&limit_max), min = orr_load_relaxed(&limit_min);
-    if (max < 0 || orr_worker_self() || orr_task_inside())
-        return; /* a worker must not block */
+    if (max < 0 || orr_worker_self() || orr_task_inside()) return; /* a worker must not block */
     if ((long)orr_tasks_outstanding() < max) return;
     orr_wait_until((uint64_t)(min >= 0 && min < max ? min : max > 0 ? max - 1 : 0));
 }

@@ -32,19 +32,20 @@ static void wait_while_paused(struct orr_worker *w)
 {
     orr_wait_rest_begin();
     for (;;) {
-        uint32_t seen = orr_load_seq(&orr_lot.pause_epoch); /* pairs with resume and with asking (member.c) */
-        if (!orr_load_seq(&orr_lot.paused) || orr_load_seq(&orr_lot.stopping)) break;
+        uint32_t seen =
+            orr_load_seq(&orr_parking.pause_epoch); /* pairs with resume and with asking (member.c) */
+        if (!orr_load_seq(&orr_parking.paused) || orr_load_seq(&orr_parking.stopping)) break;
         if (orr_member_called(w))
             orr_member_change(w);
         else
-            orr_futex_wait(&orr_lot.pause_epoch, seen, -1);
+            orr_futex_wait(&orr_parking.pause_epoch, seen, -1);
     }
     orr_wait_rest_end();
 }
 
 void orr_worker_attend(struct orr_worker *w)
 {
-    if (orr_load_seq(&orr_lot.paused)) wait_while_paused(w);
+    if (orr_load_seq(&orr_parking.paused)) wait_while_paused(w);
     if (orr_member_called(w)) orr_member_change(w);
 }
 
@@ -59,7 +60,7 @@ static struct orr_task *take(struct orr_worker *w)
         t = orr_worker_next(w);
     }
     w->kept = NULL;
-    if (orr_likely(!orr_load_relaxed(&orr_lot.attention))) return t;
+    if (orr_likely(!orr_load_relaxed(&orr_parking.attention))) return t;
     w->kept = t; /* where it goes back from if the context is left */
     orr_worker_attend(w);
     t = w->kept;
@@ -93,7 +94,7 @@ static void cpu_loop(struct orr_worker *w)
             since = 0;
         else if (drives(w) && orr_load_seq(&orr_transfers_active))
             orr_inputs_wait(w, orr_progress_poll, NULL, false, &since);
-        else if (orr_load_seq(&orr_lot.stopping))
+        else if (orr_load_seq(&orr_parking.stopping))
             return;
     }
 }
@@ -142,7 +143,7 @@ void orr_workers_update_plain(bool alone)
         if (orr_workers[i].where != orr_workers[0].where) plain = false;
         if (!orr_member_is_plain(&orr_workers[i])) plain = false;
     }
-    orr_store_seq(&orr_lot.plain, plain);
+    orr_store_seq(&orr_parking.plain, plain);
 }
 
 static void completed_elsewhere(void)
@@ -161,9 +162,9 @@ static void init_shared(void)
     orr_task_hooks.completed_elsewhere = completed_elsewhere;
     orr_task_hooks.ctx_submitted = orr_tally_submitted;
     orr_task_hooks.ctx_completed = orr_tally_completed;
-    memset(&orr_lot, 0, sizeof orr_lot);
+    memset(&orr_parking, 0, sizeof orr_parking);
     orr_workers_update_plain(true);
-    orr_store_seq(&orr_lot.running, 1u);
+    orr_store_seq(&orr_parking.running, 1u);
     orr_store_relaxed(&workers_up, 0u);
 }
 
@@ -182,11 +183,11 @@ int orr_workers_start(void)
         int r = pthread_create(&w->thread, NULL, worker_thread, w);
         if (r) {
             orr_error("worker %u: no thread can be made for it (%s)", i, strerror(r));
-            orr_store_seq(&orr_lot.stopping, 1);
+            orr_store_seq(&orr_parking.stopping, 1);
             orr_wake_all();
             while (i-- > 0)
                 if (!orr_workers[i].driven) pthread_join(orr_workers[i].thread, NULL);
-            orr_store_seq(&orr_lot.running, 0u);
+            orr_store_seq(&orr_parking.running, 0u);
             return -r;
         }
     }
@@ -200,19 +201,19 @@ static unsigned pause_depth;
 /* Called with pause_lock held. */
 static void set_paused(uint32_t paused)
 {
-    if (orr_load_relaxed(&orr_lot.paused) == paused) return;
-    orr_store_seq(&orr_lot.paused, paused);
+    if (orr_load_relaxed(&orr_parking.paused) == paused) return;
+    orr_store_seq(&orr_parking.paused, paused);
     if (paused)
-        orr_add_seq(&orr_lot.attention, 1);
+        orr_add_seq(&orr_parking.attention, 1);
     else
-        orr_sub_seq(&orr_lot.attention, 1);
-    orr_add_seq(&orr_lot.pause_epoch, 1); /* pairs with wait_while_paused */
-    if (!paused) orr_futex_wake(&orr_lot.pause_epoch, INT32_MAX);
+        orr_sub_seq(&orr_parking.attention, 1);
+    orr_add_seq(&orr_parking.pause_epoch, 1); /* pairs with wait_while_paused */
+    if (!paused) orr_futex_wake(&orr_parking.pause_epoch, INT32_MAX);
 }
 
 void orr_workers_stop(void)
 {
-    orr_store_seq(&orr_lot.stopping, 1);
+    orr_store_seq(&orr_parking.stopping, 1);
     pthread_mutex_lock(&pause_lock);
     pause_depth = 0;
     set_paused(0);
@@ -221,7 +222,7 @@ void orr_workers_stop(void)
     orr_driven_stop();
     for (unsigned i = 0; i < orr_worker_count; i++)
         if (!orr_workers[i].driven) pthread_join(orr_workers[i].thread, NULL);
-    orr_store_seq(&orr_lot.running,
+    orr_store_seq(&orr_parking.running,
                   0u); /* from now on changes asked of a worker are made by the asking thread */
 }
 

@@ -33,20 +33,20 @@ struct orr_worker {
     struct starpu_perfmodel_arch arch;
     char name[64], short_name[32];
     pthread_t thread;
-    struct orr_ctx *ctx; /* whose policy it asks: that of its context, or several.c [own: worker] */
+    struct orr_ctx *ctx; /* whose policy it asks: that of its context, or serve.c [own: worker] */
     _Atomic uint32_t in; /* bit: a member of that context [own, read by any; changes seldom] */
     _Atomic bool
         on_cond; /* it sleeps on its condition: one of its policies is the program's [own, read by any] */
 
     /* parking [atomic: see park.c] */
     ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified, 2: sentry (park.c) */
-    _Atomic bool at_bell; /* it sleeps there, not at the futex (bell.h) */
+    _Atomic bool at_bell;                    /* it sleeps there, not at the futex (bell.h) */
     _Atomic bool watches; /* a policy wants to be asked every millisecond while it sleeps (park.c) */
 
     /* tasks for this worker alone */
     ORR_ALIGNED_LINE _Atomic uint32_t local_count;
     _Atomic uint32_t lists; /* 1: there are job lists, which are asked before the policy (jobpool.c) */
-    ORR_SPIN(worker_local) local_lock;    /* protects local_* and order; leaf */
+    ORR_SPIN(worker_local) local_lock; /* protects local_* and order; leaf */
     struct orr_task *local_head, *local_tail;
     struct orr_task *ordered; /* tasks with workerorder, sorted, waiting for their turn */
     unsigned next_order;      /* the workerorder that may run next */
@@ -55,7 +55,7 @@ struct orr_worker {
     ORR_ALIGNED_LINE struct orr_task *kept; /* released by the last task, to run next */
     struct orr_task *running;
     _Atomic bool
-        short_tasks;     /* counted in the lot as one who will come by soon [own; the sentry clears it] */
+        short_tasks;     /* counted in orr_parking as one who will come by soon [own; the sentry clears it] */
     uint64_t last_ticks; /* when the last task ended */
     uint64_t poll_ticks; /* when progress functions were last called */
     struct {
@@ -73,13 +73,13 @@ struct orr_worker {
     unsigned gathering;          /* how much longer it waits between looks (look_briefly in park.c) */
     unsigned yields_skipped, yields_period; /* note_yield in park.c */
     bool core_shared;                       /* the same */
-    uint64_t tasks_seen;         /* [own: the sentry of park.c] of tasks_run, at its last look */
-    double busy_us;              /* [any: statistic] */
+    uint64_t tasks_seen;                    /* [own: the sentry of park.c] of tasks_run, at its last look */
+    double busy_us;                         /* [any: statistic] */
     unsigned rng;
     struct {
         struct orr_ctx *ctx;
         uint64_t rank;
-    } serves[STARPU_NMAX_SCHED_CTXS]; /* its contexts, the highest rank first (several.h) */
+    } serves[STARPU_NMAX_SCHED_CTXS]; /* its contexts, the highest rank first (serve.h) */
     unsigned serves_count, serves_turn;
     bool changing;               /* it is about to leave and join contexts */
     struct orr_team *team;       /* whose body it runs (parallel.h); NULL: no parallel task's */
@@ -90,11 +90,11 @@ struct orr_worker {
 
     /* what others ask of it: member.c */
     ORR_ALIGNED_LINE ORR_SPIN(asked) asked_lock; /* protects these; leaf */
-    uint32_t wanted;                      /* bit: to be in that context */
-    uint32_t captured;                    /* while not 0: to be in no others */
-    uint32_t going;                       /* bit: it is in that context, or on the way there */
-    int suspended;                        /* while above 0: to be in none */
-    _Atomic uint32_t asked;               /* number of the latest asking [read by any] */
+    uint32_t wanted;                             /* bit: to be in that context */
+    uint32_t captured;                           /* while not 0: to be in no others */
+    uint32_t going;                              /* bit: it is in that context, or on the way there */
+    int suspended;                               /* while above 0: to be in none */
+    _Atomic uint32_t asked;                      /* number of the latest asking [read by any] */
     _Atomic uint32_t done; /* number of the latest asking that it has followed [own, read by any]; futex */
     _Atomic int booked_by; /* 1 + the worker that has its core for a parallel task; 0: none */
 
@@ -103,11 +103,11 @@ struct orr_worker {
     pthread_cond_t sched_cond;
     bool sleeping_on_cond; /* [lock: sched_mutex] */
     unsigned sleeps;       /* [lock: sched_mutex] how often it has gone to sleep there */
-    bool counted_parked;   /* [lock: sched_mutex] and is counted in orr_lot.parked meanwhile */
+    bool counted_parked;   /* [lock: sched_mutex] and is counted in orr_parking.parked meanwhile */
     bool keep_awake;       /* [lock: sched_mutex] */
     bool holds_mutex;      /* [own: worker] inside pop_task, for which the mutex was taken */
     unsigned relaxed; /* [own: worker] how often it asked others to have the mutex meanwhile (policy.c) */
-    _Atomic bool idle_shown; /* [any: statistic] status for starpu_worker_get_status */
+    _Atomic bool idle_shown;        /* [any: statistic] status for starpu_worker_get_status */
     _Atomic uint64_t idle_since_ns; /* 0: it is not [own, read by any] */
 };
 
@@ -199,8 +199,8 @@ void orr_workers_stop(void);
 /* Workers take no more tasks until as many calls of resume. */
 void orr_workers_pause(void);
 void orr_workers_resume(void);
-/* Does what orr_lot.attention may be about: stays while workers are paused, changes contexts. On w's thread,
- * between tasks. */
+/* Does what orr_parking.attention may be about: stays while workers are paused, changes contexts. On w's
+ * thread, between tasks. */
 void orr_worker_attend(struct orr_worker *w);
 
 /* Gives the context's workers the tasks that became ready while it had none. */

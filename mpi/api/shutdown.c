@@ -66,7 +66,7 @@ static void end_with_difference(struct orr_session *s, int64_t inferred)
 {
     if (inferred == 0) return;
     orr_stream_explain_all(s->cluster.comm);
-    orr_guard_hush(&s->live.guard);
+    orr_guard_silence(&s->live.guard);
     if (s->cluster.rank == 0)
         orr_fatal("%lld messages that tasks made have no other end: for each, one of two ranks inserted a "
                   "task, or took a rank for the owner of data, that the other did not; the program ends",

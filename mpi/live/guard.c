@@ -50,9 +50,9 @@ void orr_guard_wake(struct orr_guard *g)
     if (orr_load_acquire(&g->running) && write(g->wake_fd, &one, sizeof one) < 0) return; /* it is awake */
 }
 
-void orr_guard_hush(struct orr_guard *g)
+void orr_guard_silence(struct orr_guard *g)
 {
-    orr_store_release(&g->hushed, 1u);
+    orr_store_release(&g->silenced, 1u);
 }
 
 /* A control message came: BEAT or GONE. */
@@ -107,7 +107,7 @@ static _Noreturn void leave(struct orr_guard *g, int first)
 
 _Noreturn void orr_guard_end(struct orr_guard *g)
 {
-    orr_guard_hush(g);
+    orr_guard_silence(g);
     end_in_any_case();
     usleep(GRACE_MS * 1000);
     leave(g, 0);
@@ -243,7 +243,7 @@ static void look(struct orr_guard *g, uint64_t elapsed_ms)
     int silent = g->cluster->free_threads ? orr_pulse_tick(&g->pulse, elapsed_ms, send_beat, g) : -1;
     bool told = orr_load_acquire(&g->told) != 0, ended = somebody_ended(g);
     if (silent < 0 && !told && !ended) return;
-    if (orr_load_acquire(&g->hushed) || orr_load_acquire(&g->stop) || closes_well(g)) return;
+    if (orr_load_acquire(&g->silenced) || orr_load_acquire(&g->stop) || closes_well(g)) return;
     name_told(g);
     name_ended(g);
     if (silent >= 0) name(g, silent, WHY_SILENT);
@@ -270,7 +270,7 @@ static void *run(void *guard)
 void orr_guard_exit(struct orr_guard *g)
 {
     if (!orr_load_acquire(&g->running) || g->pid != getpid() || pthread_equal(pthread_self(), g->thread) ||
-        orr_load_acquire(&g->hushed) || !g->watching)
+        orr_load_acquire(&g->silenced) || !g->watching)
         return;
     orr_error("the program exits without starpu_mpi_shutdown: the other ranks cannot go on");
     orr_store_release(&g->leaving, 1u);
@@ -319,7 +319,7 @@ int orr_guard_start(struct orr_guard *g, const struct orr_guard_setup *setup)
     }
     orr_store_relaxed(&g->stop, 0u);
     orr_store_relaxed(&g->closing, 0u);
-    orr_store_relaxed(&g->hushed, 0u);
+    orr_store_relaxed(&g->silenced, 0u);
     orr_store_relaxed(&g->leaving, 0u);
     orr_store_relaxed(&g->told, (uint64_t)0);
     orr_store_release(&g->running, true);

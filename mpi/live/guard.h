@@ -31,9 +31,9 @@ struct orr_guard {
     bool silent[1 + ORR_GUARD_PROCESSES];
     int nfds;
     struct orr_pulse pulse;
-    _Atomic uint32_t stop, closing, hushed, leaving; /* leaving: 1 asked for, 2 told */
-    _Atomic uint64_t told;                           /* last GONE: 1 + rank, why << 32; 0: none */
-    int named[2 * ORR_GUARD_PROCESSES], nnamed;      /* [own: guard] */
+    _Atomic uint32_t stop, closing, silenced, leaving; /* leaving: 1 asked for, 2 told */
+    _Atomic uint64_t told;                             /* last GONE: 1 + rank, why << 32; 0: none */
+    int named[2 * ORR_GUARD_PROCESSES], nnamed;        /* [own: guard] */
 };
 
 struct orr_guard_setup {
@@ -59,7 +59,7 @@ void orr_guard_exit(struct orr_guard *g);
 /* There is something to do before the next look. */
 void orr_guard_wake(struct orr_guard *g);
 /* This rank ends for a reason that was said: what becomes of the others is not. */
-void orr_guard_hush(struct orr_guard *g);
+void orr_guard_silence(struct orr_guard *g);
 /* Ends this process with status 1 for such a reason, and the job with it, but lets the others say theirs
  * first. */
 _Noreturn void orr_guard_end(struct orr_guard *g);

@@ -106,7 +106,7 @@ static enum orr_verdict read_verdict(struct orr_stuck *s, uint32_t *wave_out)
 static void show(struct orr_stuck *s, enum orr_verdict v)
 {
     if (v == ORR_STUCK) {
-        orr_guard_hush(s->guard);
+        orr_guard_silence(s->guard);
         orr_error(
             "deadlock across ranks: on every rank all threads wait and all workers are idle, no message is "
             "under way, and nothing moved for 1.5 s");

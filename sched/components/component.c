@@ -303,7 +303,8 @@ uint32_t orr_wake_mask(const struct starpu_task *p)
 
 int orr_component_wake(struct starpu_sched_component *c, uint32_t mask)
 {
-    if (orr_component(c)->only_wakes && orr_load_seq(&orr_lot.plain) && orr_load_seq(&orr_lot.parked) == 0)
+    if (orr_component(c)->only_wakes && orr_load_seq(&orr_parking.plain) &&
+        orr_load_seq(&orr_parking.parked) == 0)
         return 0; /* as in orr_wake_any */
     uint32_t before = orr_call()->wake_where;
     orr_call()->wake_where = mask;

@@ -289,7 +289,7 @@ bool orr_flow_pump(struct orr_flow *f, struct starpu_sched_component *from, stru
 static void wake_for(struct orr_flow *f, struct starpu_sched_component *from,
                      struct starpu_sched_component *to, uint32_t mask)
 {
-    if (from && orr_component(from)->open && mask && orr_load_seq(&orr_lot.plain))
+    if (from && orr_component(from)->open && mask && orr_load_seq(&orr_parking.plain))
         orr_wake_any(&orr_contexts[from->tree->sched_ctx_id], orr_load_relaxed(&f->count));
     else if (!orr_component_wake(to, mask) && from && orr_component(from)->guarded)
         orr_guard_added(from);

@@ -83,7 +83,7 @@ void orr_guard_derive(struct orr_tree *tree)
 
 static bool is_parked(unsigned w)
 {
-    return orr_load_seq(&orr_lot.who[w / 64]) >> (w % 64) & 1;
+    return orr_load_seq(&orr_parking.who[w / 64]) >> (w % 64) & 1;
 }
 
 /* The last one that sleeps: the first is woken next. One that was woken meanwhile is none; others may have
@@ -102,7 +102,7 @@ static void appoint(struct orr_tree *tree)
 void orr_guard_added(struct starpu_sched_component *c)
 {
     struct orr_tree *tree = orr_tree_of(c);
-    if (orr_load_seq(&orr_lot.parked) == 0 || orr_load_seq(&tree->guard) != 0) return;
+    if (orr_load_seq(&orr_parking.parked) == 0 || orr_load_seq(&tree->guard) != 0) return;
     appoint(tree);
 }
 

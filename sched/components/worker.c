@@ -17,7 +17,7 @@ static const double brief_us = 1; /* not worth looking at the clock for: what is
 
 struct leaf {
     struct orr_flow own;
-    int worker;                     /* [const] */
+    int worker;                                       /* [const] */
     ORR_ALIGNED_LINE ORR_SPIN(component_worker) lock; /* protects what follows; leaf */
     struct {
         unsigned count;
@@ -181,7 +181,7 @@ void orr_leaf_ends(struct orr_tree *tree, int worker, struct starpu_task *p)
 static double waking_us(const struct leaf *l)
 {
     unsigned id = (unsigned)l->worker;
-    return orr_load_relaxed(&orr_lot.who[id / 64]) >> (id % 64) & 1 ? orr_waking_us : 0;
+    return orr_load_relaxed(&orr_parking.who[id / 64]) >> (id % 64) & 1 ? orr_waking_us : 0;
 }
 
 static double estimated_end(struct starpu_sched_component *c)

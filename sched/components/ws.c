@@ -51,7 +51,7 @@ static void wake(struct starpu_sched_component *c, unsigned first, uint32_t mask
 static bool takes_next(const struct starpu_sched_component *child, struct orr_flow *queue)
 {
     const struct orr_worker *self = orr_worker_self();
-    return self && self->direct && orr_load_seq(&orr_lot.plain) && !orr_task_current() &&
+    return self && self->direct && orr_load_seq(&orr_parking.plain) && !orr_task_current() &&
            child->workers_in_ctx->cardinal == 1 && starpu_bitmap_get(child->workers_in_ctx, self->id) &&
            orr_load_relaxed(&queue->count) == 0 && orr_load_relaxed(&self->local_count) == 0;
 }

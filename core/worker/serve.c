@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* several.c: see several.h.
+/* serve.c: see serve.h.
  * Threads: the worker's. Owns: the policies "none" and "several", which no program sees. Not here: sleeping
  * of workers all of whose policies are built in (park.c).
  *
@@ -7,7 +7,7 @@
  * the worker sleeps on its condition. With several contexts: built-in policies are asked first, once the
  * worker is counted as parked, so that a push to one of them finds it; then the program's, without letting
  * the mutex go in between. A push to a built-in policy meanwhile sets keep_awake under that mutex. */
-#include "core/worker/several.h"
+#include "core/worker/serve.h"
 
 #include "core/worker/park.h"
 
@@ -44,7 +44,7 @@ static struct orr_task *pop_in_turn(struct orr_worker *w, pop_fn pop, void *arg)
 {
     struct orr_task *t = NULL;
     for (unsigned i = 0, end; !t && i < w->serves_count; i = end) {
-        end = orr_several_rank_end(w, i);
+        end = orr_serve_rank_end(w, i);
         t = pop_among(w, i, end, pop, arg);
     }
     return t;
@@ -62,7 +62,7 @@ static struct orr_task *pop_several(void *instance, struct orr_worker *w)
     return pop_in_turn(w, pop_any, NULL);
 }
 
-struct orr_task *orr_several_pop_among(struct orr_worker *w, unsigned first, unsigned end)
+struct orr_task *orr_serve_pop_among(struct orr_worker *w, unsigned first, unsigned end)
 {
     return pop_among(w, first, end, pop_any, NULL);
 }
@@ -101,7 +101,7 @@ static void list_serve(struct orr_worker *w, struct orr_ctx *ctx)
     w->serves[at].rank = rank;
 }
 
-void orr_several_choose(struct orr_worker *w)
+void orr_serve_choose(struct orr_worker *w)
 {
     bool on_cond = false;
     w->serves_count = 0;
@@ -144,13 +144,13 @@ static void place(struct orr_ready_list *misplaced)
     }
 }
 
-struct orr_task *orr_several_pop_or_sleep(struct orr_worker *w)
+struct orr_task *orr_serve_pop_or_sleep(struct orr_worker *w)
 {
     struct orr_ready_list misplaced = { NULL, NULL };
     struct orr_task *t = NULL;
     bool counted = serves_built_in(w);
     if (counted) {
-        orr_add_seq(&orr_lot.parked, 1); /* pairs with the load in orr_wake_any */
+        orr_add_seq(&orr_parking.parked, 1); /* pairs with the load in orr_wake_any */
         t = pop_in_turn(w, pop_built_in, NULL);
     }
     if (!t) {
@@ -160,7 +160,7 @@ struct orr_task *orr_several_pop_or_sleep(struct orr_worker *w)
         w->keep_awake = false;
         pthread_mutex_unlock(&w->sched_mutex);
     }
-    if (counted) orr_sub_seq(&orr_lot.parked, 1);
+    if (counted) orr_sub_seq(&orr_parking.parked, 1);
     place(&misplaced);
     return t;
 }
