@@ -241,6 +241,7 @@ static void pieces_follow(void)
     begin(1, "0", 0, ROOM, COUNT, "5");
     register_all(COUNT);
     fill(0, 50, -1);
+    starpu_task_wait_for_all(); /* it has its memory: a plan looks where that is */
     starpu_data_partition_plan(data[0], &halves, pieces);
     bool all = true;
     for (int round = 0; round < 3; round++) {
