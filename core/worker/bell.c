@@ -21,12 +21,12 @@
  *
  * A wish that nobody has any more costs its sender one ring in vain.
  *
- * bell.pml, beside this file, is a model for spin: change both. */
+ * bell.pml, beside this file, is a model for spin: change both. It has one kind of listeners, and no deaf
+ * ones: a thread that computes stands for them. */
 
 ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_listeners;
 static ORR_ALIGNED_LINE _Atomic uint32_t listeners_of[ORR_LISTENERS];
 static _Atomic(const struct orr_bell_watch *) bell_watch; /* NULL: there is no bell */
-
 static _Atomic uint32_t deaf; /* of the workers that search, those that do not look just now, and others */
 
 /* ---- bits ---- */

@@ -24,8 +24,8 @@
  * take from others. Who is about to sleep asks as well, and becomes the watchman if need be; who gives a task
  * to a worker that is awake appoints one (orr_watch_appoint). The handshakes are those of the sentry.
  *
- * park.pml, beside this file, is a model for spin of all but the watchmen, who are in
- * sched/components/guard.pml with those that appoint them: change both sides.
+ * park.pml, beside this file, is a model for spin of all but the bell, which has bell.pml, and the watchmen,
+ * who are in sched/components/guard.pml with those that appoint them: change both sides.
  *
  * An idle worker yields its core between looks. When a yield takes long, somebody else needs the core: it
  * sleeps at once. */
@@ -56,7 +56,7 @@ struct orr_parking orr_parking;
 /* Wakes w from where it sleeps, to look at its futex word, which was changed. */
 static void call(struct orr_worker *w)
 {
-    if (orr_unlikely(orr_load_seq(&w->at_bell))) /* pairs with sleep_at_bell: the word is changed before */
+    if (orr_unlikely(orr_load_seq(&w->at_bell))) /* pairs with sleep_in: the word is changed before */
         orr_bell_call_worker(w->id);
     else
         orr_futex_wake(&w->futex, 1);
