@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/env.h"
 #include "mpi/api/comm.h"
@@ -117,11 +118,22 @@ static const struct orr_transport_ops *choose_transport(const struct orr_bootstr
     return orr_transport_at(agree(b, mine));
 }
 
-static int choose_placement(const struct orr_bootstrap *b)
+/* Rank 0's environment says it; what follows a colon is told to all. -1: nothing; less: refused (said). */
+static int choose_placement(const struct orr_bootstrap *b, struct orr_place *place)
 {
-    const char *name = orr_env_string(ORR_SETTING(ORRERY_MPI_PLACEMENT));
+    const char *name = orr_env_string(ORR_SETTING(ORRERY_MPI_SCHED)),
+               *argument = name ? strchr(name, ':') : NULL;
     int mine = b->rank ? INT_MAX : name ? orr_policy_find(name) : -1;
-    return agree(b, mine);
+    if (argument && strlen(++argument) >= sizeof place->argument) {
+        orr_error("ORRERY_MPI_SCHED: its argument is longer than %zu bytes", sizeof place->argument - 1);
+        if (!b->rank) mine = -EINVAL;
+    }
+    int chosen = agree(b, mine);
+    memset(place->argument, 0, sizeof place->argument);
+    if (!b->rank && argument && chosen >= 0) strcpy(place->argument, argument);
+    if (chosen >= 0)
+        MPI_Bcast(place->argument, sizeof place->argument, MPI_CHAR, 0, (MPI_Comm)(intptr_t)b->comm);
+    return chosen;
 }
 
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
@@ -134,7 +146,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     if (r) return r;
     orr_the_session.shows_statistics = orr_statistics_wanted();
     const struct orr_transport_ops *transport = choose_transport(&b); /* in this order on all ranks */
-    int placement = choose_placement(&b);
+    int placement = choose_placement(&b, &orr_the_session.place);
     const struct orr_session_setup setup = { .bootstrap = &b,
                                              .transport = transport,
                                              .placement = placement,

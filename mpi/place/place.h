@@ -42,15 +42,27 @@ struct orr_place_measure {
     uint64_t ns;
 };
 
+struct orr_machines;
+
+/* What a placement that is asked for all tasks begins with; borrowed for the call, but for machines. */
+struct orr_place_setup {
+    int ranks;
+    const char *argument; /* what the setting says behind the name and a colon; NULL: nothing */
+    const struct orr_machines *machines; /* what the ranks compute with; lasts longer. NULL: not known */
+};
+
 struct orr_place_ops {
     const char *name;
     /* It is asked for every task of the stream, those that the program places too (fixed), in order. False:
      * it has no state, and is asked only where neither the program nor the owner of what is written says it.
      */
     bool for_all;
+    /* With for_all: what is written stays on the rank that wrote it, and goes to its owner only where the
+     * program needs it there. */
+    bool moves_data;
     /* With for_all: state for a communicator of so many ranks; must not grow with their number more than by
-     * something for each. 0 or -ENOMEM. */
-    int (*begin)(int ranks, void **state_out);
+     * something for each. 0, -ENOMEM or -EINVAL (said why). */
+    int (*begin)(const struct orr_place_setup *setup, void **state_out);
     /* The rank; with view->fixed that one. A negative errno: it cannot say (said why). */
     int (*choose)(void *state, const struct orr_place_view *view);
     /* Optional: a time is known from this place of the stream on. */

@@ -35,15 +35,15 @@ struct orr_placed {
 int orr_policy_find(const char *name)
 {
     char names[200] = "";
-    size_t used = 0;
+    size_t used = 0, length = name ? strcspn(name, ":") : 0;
     if (!name) return 0;
     for (int i = 0; i < BUILTIN; i++) {
-        if (!strcmp(name, builtin[i]->name)) return i;
+        if (!strncmp(name, builtin[i]->name, length) && !builtin[i]->name[length]) return i;
         if (used < sizeof names)
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", builtin[i]->name);
     }
-    orr_error("ORRERY_MPI_PLACEMENT: there is no placement \"%s\"; choose one of %s", name, names);
+    orr_error("ORRERY_MPI_SCHED: there is no placement \"%s\"; choose one of %s", name, names);
     return -EINVAL;
 }
 
@@ -144,14 +144,21 @@ void orr_placed_drop(struct orr_comm *c)
     orr_free(d);
 }
 
-static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *ops)
+static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *ops, int *status_out)
 {
     orr_placed_drop(c);
+    const struct orr_place *p = c->cluster->place;
+    const struct orr_place_setup setup = { .ranks = c->size,
+                                           .argument = p->argument[0] ? p->argument : NULL,
+                                           .machines = p->machines };
     struct orr_placed *d = orr_malloc(sizeof *d);
     void *state = NULL;
-    if (!d || ops->begin(c->size, &state)) {
+    int r = d ? ops->begin(&setup, &state) : -ENOMEM;
+    if (r == -ENOMEM)
         orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
+    if (r) {
         orr_free(d);
+        *status_out = r;
         return NULL;
     }
     *d = (struct orr_placed){ .ops = ops, .state = state, .thread = orr_self() };
@@ -165,7 +172,8 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
     void *none;
     const struct orr_place_ops *ops = ops_of(p, p->current, &none);
     struct orr_placed *d = c->placed;
-    if (orr_unlikely(!d || d->ops != ops) && !(d = begin(c, ops))) return -ENOMEM;
+    int r = 0;
+    if (orr_unlikely(!d || d->ops != ops) && !(d = begin(c, ops, &r))) return r;
     if (orr_unlikely(d->thread != orr_self())) {
         orr_error(
             "starpu_mpi_task_insert: the placement \"%s\" needs one order of all tasks, and two threads "

@@ -7,7 +7,7 @@
 
 #include "mpi/place/program.h"
 
-enum { ORR_POLICIES_MAX = 63 };
+enum { ORR_POLICIES_MAX = 63, ORR_PLACE_ARGUMENT = 1024 };
 
 struct orr_policy {
     const struct orr_place_ops *ops; /* NULL: there is none of this number */
@@ -18,12 +18,14 @@ struct orr_policy {
 struct orr_place {
     struct orr_policy added[ORR_POLICIES_MAX]; /* numbered after those of builtin.def */
     int current;
+    char argument[ORR_PLACE_ARGUMENT];   /* of the setting; "": none [const while running] */
+    const struct orr_machines *machines; /* [const while running] */
     bool for_all; /* so is the current one [read at each insertion] */
     void (*_Atomic pre_submit_hook)(struct starpu_task *task); /* insert.c [atomic] */
 };
 
-/* The number of a built-in one; NULL is the default's name. -EINVAL: there is none (said, with those that
- * are). */
+/* The number of a built-in one, by its name up to a colon; NULL is the default's name. -EINVAL: there is none
+ * (said, with those that are). */
 int orr_policy_find(const char *name);
 /* Adds one: fn for the program's own, else NULL. Its number, -ENOSPC or -EINVAL (said). */
 int orr_policy_add(struct orr_place *p, const struct orr_place_ops *ops, orr_select_fn fn);

@@ -145,6 +145,7 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     }
     o->handle = h;
     o->tag = -1;
+    o->holder = -1;
     o->value = v;
     pthread_once(&hook_once, install_hook);
     pthread_mutex_lock(&v->records_lock);

@@ -61,8 +61,11 @@ struct orr_owned {
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
     size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 */
+    int32_t holder;   /* the rank with the current value, where that is not its owner; -1: its owner [own: who
+                       * submits] */
+    uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
 };
-_Static_assert(sizeof(struct orr_owned) <= 112, "a handle costs no more, whatever the number of ranks");
+_Static_assert(sizeof(struct orr_owned) <= 120, "a handle costs no more, whatever the number of ranks");
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
@@ -88,6 +91,19 @@ static inline int orr_owned_rank(const struct orr_comm *c, const struct orr_data
 {
     if (orr_comm_is_base(c) && orr_likely(!(h->mpi_flags & ORR_MPI_OTHER_COMM))) return h->mpi_rank;
     return orr_owned_rank_slow(c, h);
+}
+/* The rank of c, the layer's own communicator, that has h's current value for certain. */
+static inline int orr_owned_holder(const struct orr_comm *c, const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    return orr_unlikely(o && o->holder >= 0) ? o->holder : orr_owned_rank(c, h);
+}
+/* Who else has it, as far as this rank knows: under a placement that moves data, as all ranks know alike. */
+static inline const struct orr_rank_set *orr_owned_copies(const struct orr_data *h)
+{
+    static const struct orr_rank_set none;
+    const struct orr_owned *o = orr_owned_of(h);
+    return o ? &o->sent : &none;
 }
 /* Where rank node of c gets h's value from. */
 int orr_owned_source(const struct orr_comm *c, const struct orr_data *h, int node);

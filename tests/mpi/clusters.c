@@ -180,10 +180,10 @@ static void two_jobs(void)
 
 static atomic_int begun, over;
 
-static int turns_begin(int ranks, void **state_out)
+static int turns_begin(const struct orr_place_setup *setup, void **state_out)
 {
     int *state = malloc(sizeof *state);
-    *state = ranks;
+    *state = setup->ranks;
     *state_out = state;
     atomic_fetch_add(&begun, 1);
     return 0;

@@ -125,13 +125,13 @@ struct clocks {
 static int begun, ended;
 static size_t state_bytes;
 
-static int clocks_begin(int ranks, void **state_out)
+static int clocks_begin(const struct orr_place_setup *setup, void **state_out)
 {
     struct clocks *c = orr_calloc(1, sizeof *c);
     if (!c) return -ENOMEM;
     c->cost_ns = 1000;
     begun++;
-    (void)ranks;
+    (void)setup;
     state_bytes = sizeof *c;
     *state_out = c;
     return 0;
