@@ -361,7 +361,7 @@ static void wake_one_of(struct dm *d, struct kind *k)
     }
 }
 
-static void push(void *instance, struct orr_task *t);
+static void dm_push(void *instance, struct orr_task *t);
 static struct orr_task *pop_window(struct slot *s);
 
 /* Tasks of a worker that is not in the context any more, and of a kind of which none is: a worker that
@@ -371,14 +371,14 @@ static void decide_anew(struct slot *s)
     struct orr_task *t;
     while ((t = orr_queue_pop(&s->queue)) || (t = pop_window(s))) {
         orr_add_relaxed(&s->pushed, (uint64_t)0 - counted_load(t));
-        push(s->dm, t);
+        dm_push(s->dm, t);
     }
 }
 
 static void decide_calibration_anew(struct dm *d, struct kind *k)
 {
     struct orr_task *t;
-    while ((t = orr_queue_pop(&k->calibration))) push(d, t);
+    while ((t = orr_queue_pop(&k->calibration))) dm_push(d, t);
 }
 
 static void push_to_calibrate(struct dm *d, struct decision *c)
@@ -421,7 +421,7 @@ static bool calibration_is_full(struct kind *k)
     return orr_queue_length(&k->calibration) >= orr_calibration_minimum + 2 * orr_load_relaxed(&k->count);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void dm_push(void *instance, struct orr_task *t)
 {
     struct dm *d = instance;
     struct starpu_perfmodel *m = t->pub->cl->model;
@@ -460,7 +460,7 @@ static void count_bound(struct slot *s, struct orr_task *t)
         add_load(s, t, us);
 }
 
-static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
+static void dm_push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct slot *s = slot_of(instance, (unsigned)w->id);
     if (s)
@@ -470,7 +470,7 @@ static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w
 }
 
 /* Where all workers are alike, the one that released a task and has nothing else is where it ends first. */
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool dm_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct dm *d = instance;
     struct slot *s = slot_of(d, (unsigned)w->id);
@@ -600,7 +600,7 @@ static void note_start(struct slot *s, struct orr_task *t)
     orr_store_relaxed(&s->running_since, orr_ticks());
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *dm_pop(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
     struct slot *s = slot_of(d, (unsigned)w->id);
@@ -647,19 +647,19 @@ static struct orr_task *take(void *instance, struct orr_worker *w)
     return t;
 }
 
-static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+static struct orr_task *dm_watch(void *instance, struct orr_worker *w, bool *again_out)
 {
     struct dm *d = instance;
     return orr_watchman_look(&d->watchman, d, anything_waits, take, w, again_out);
 }
 
-static void watch_end(void *instance, struct orr_worker *w)
+static void dm_watch_end(void *instance, struct orr_worker *w)
 {
     struct dm *d = instance;
     orr_watchman_leaves(&d->watchman, d, anything_waits, w);
 }
 
-static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void dm_post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct slot *s = slot_of(instance, (unsigned)w->id);
     uint64_t load = counted_load(t);
@@ -685,7 +685,7 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
 
 /* ---- life ---- */
 
-static void *create(struct orr_ctx *ctx, unsigned traits)
+static void *dm_create(struct orr_ctx *ctx, unsigned traits)
 {
     struct dm *d = orr_calloc(1, sizeof *d);
     if (!d) return NULL;
@@ -715,7 +715,7 @@ static void tell_share(const struct dm *d)
                  100. * (double)with / (double)(with + without), (unsigned long long)(with + without));
 }
 
-static void destroy(void *instance)
+static void dm_destroy(void *instance)
 {
     struct dm *d = instance;
     tell_share(d);
@@ -791,7 +791,7 @@ static int add_slot(struct dm *d, struct orr_worker *w)
     return 0;
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int dm_add_workers(void *instance, const int *workers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         int r = add_slot(instance, &orr_workers[workers[i]]);
@@ -809,7 +809,7 @@ static void remove_slot(struct dm *d, struct slot *s)
     if (last) decide_calibration_anew(d, k);
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void dm_remove_workers(void *instance, const int *workers, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         struct slot *s = slot_of(instance, (unsigned)workers[i]);
@@ -892,7 +892,7 @@ int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
 #define MODEL_POLICY(id, text, traits)                                                                       \
     static void *create_##id(struct orr_ctx *ctx)                                                            \
     {                                                                                                        \
-        return create(ctx, traits);                                                                          \
+        return dm_create(ctx, traits);                                                                       \
     }                                                                                                        \
     const struct orr_policy_ops orr_policy_##id = {                                                          \
         .name = #id,                                                                                         \
@@ -900,17 +900,17 @@ int64_t orr_dm_busy_ns(void *dm, const struct orr_combined *c)
         .min_priority = (traits)&SORTED ? INT_MIN : 0,                                                       \
         .max_priority = (traits)&SORTED ? INT_MAX : 0,                                                       \
         .create = create_##id,                                                                               \
-        .destroy = destroy,                                                                                  \
-        .add_workers = add_workers,                                                                          \
-        .remove_workers = remove_workers,                                                                    \
-        .push = push,                                                                                        \
-        .pop = pop,                                                                                          \
-        .may_keep = may_keep,                                                                                \
+        .destroy = dm_destroy,                                                                               \
+        .add_workers = dm_add_workers,                                                                       \
+        .remove_workers = dm_remove_workers,                                                                 \
+        .push = dm_push,                                                                                     \
+        .pop = dm_pop,                                                                                       \
+        .may_keep = dm_may_keep,                                                                             \
         .backlog = backlog,                                                                                  \
-        .push_notify = push_notify,                                                                          \
-        .post_exec = post_exec,                                                                              \
-        .watch = watch,                                                                                      \
-        .watch_end = watch_end,                                                                              \
+        .push_notify = dm_push_notify,                                                                       \
+        .post_exec = dm_post_exec,                                                                           \
+        .watch = dm_watch,                                                                                   \
+        .watch_end = dm_watch_end,                                                                           \
     }
 
 MODEL_POLICY(dm, "where the model says that the task ends first", 0);

@@ -11,7 +11,7 @@ struct central {
 
 #include "core/base/alloc.h"
 
-static void *create(struct orr_ctx *ctx, struct orr_pool *pool)
+static void *eager_create(struct orr_ctx *ctx, struct orr_pool *pool)
 {
     struct central *c = orr_calloc(1, sizeof *c);
     if (c && pool) {
@@ -25,33 +25,33 @@ static void *create(struct orr_ctx *ctx, struct orr_pool *pool)
 
 static void *create_eager(struct orr_ctx *ctx)
 {
-    return create(ctx, orr_pool_create_with_fronts());
+    return eager_create(ctx, orr_pool_create_with_fronts());
 }
 
 static void *create_prio(struct orr_ctx *ctx)
 {
-    return create(ctx, orr_pool_create());
+    return eager_create(ctx, orr_pool_create());
 }
 
-static void destroy(void *instance)
+static void eager_destroy(void *instance)
 {
     struct central *c = instance;
     orr_pool_destroy(c->pool);
     orr_free(c);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void eager_push(void *instance, struct orr_task *t)
 {
     struct central *c = instance;
     orr_pool_give(c->pool, c->ctx, t);
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *eager_pop(void *instance, struct orr_worker *w)
 {
     return orr_pool_pop(((struct central *)instance)->pool, w);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool eager_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     (void)w;
     return orr_queue_would_lead(&((struct central *)instance)->pool->queue[0], t->priority);
@@ -67,10 +67,10 @@ const struct orr_policy_ops orr_policy_eager = {
     .name = "eager",
     .description = "central queue, first come first served, for tasks without performance models",
     .create = create_eager,
-    .destroy = destroy,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .destroy = eager_destroy,
+    .push = eager_push,
+    .pop = eager_pop,
+    .may_keep = eager_may_keep,
     .backlog = backlog,
 };
 
@@ -80,9 +80,9 @@ const struct orr_policy_ops orr_policy_prio = {
     .min_priority = -5, /* what lies outside is sorted as well */
     .max_priority = 5,
     .create = create_prio,
-    .destroy = destroy,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .destroy = eager_destroy,
+    .push = eager_push,
+    .pop = eager_pop,
+    .may_keep = eager_may_keep,
     .backlog = backlog,
 };

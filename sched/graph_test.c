@@ -36,15 +36,15 @@ struct bag {
 
 struct graph_test {
     struct orr_ctx *ctx;
-    bool by_descendants; /* [const] */
-    ORR_SPIN(graph_bag) lock;       /* protects the bag, and writing open; leaf */
+    bool by_descendants;      /* [const] */
+    ORR_SPIN(graph_bag) lock; /* protects the bag, and writing open; leaf */
     _Atomic bool open;
     struct bag bag;
-    ORR_MUTEX(graph_computing) computing;         /* protects computed; above the graph's lock */
-    uint64_t computed;                 /* version of the graph for which priorities were computed */
-    uint64_t side[SIDES][WORDS];       /* the workers there are [const] */
-    struct orr_pool *queue[SIDES];     /* [const] */
-    _Atomic int64_t waiting_ns[SIDES]; /* predicted for what is in the queue, where there was a choice */
+    ORR_MUTEX(graph_computing) computing; /* protects computed; above the graph's lock */
+    uint64_t computed;                    /* version of the graph for which priorities were computed */
+    uint64_t side[SIDES][WORDS];          /* the workers there are [const] */
+    struct orr_pool *queue[SIDES];        /* [const] */
+    _Atomic int64_t waiting_ns[SIDES];    /* predicted for what is in the queue, where there was a choice */
 };
 
 static enum side side_of(const struct orr_worker *w)
@@ -52,7 +52,7 @@ static enum side side_of(const struct orr_worker *w)
     return w->type == STARPU_CPU_WORKER ? CPUS : OTHERS;
 }
 
-static void destroy(void *instance)
+static void graph_test_destroy(void *instance)
 {
     struct graph_test *g = instance;
     for (int i = 0; i < SIDES; i++)
@@ -63,7 +63,7 @@ static void destroy(void *instance)
     orr_free(g);
 }
 
-static void *create(struct orr_ctx *ctx)
+static void *graph_test_create(struct orr_ctx *ctx)
 {
     struct graph_test *g = orr_calloc(1, sizeof *g);
     if (!g) return NULL;
@@ -75,7 +75,7 @@ static void *create(struct orr_ctx *ctx)
         g->side[side_of(&orr_workers[i])][i / 64] |= UINT64_C(1) << (i % 64);
     for (int i = 0; i < SIDES; i++)
         if (!(g->queue[i] = orr_pool_create())) {
-            destroy(g);
+            graph_test_destroy(g);
             return NULL;
         }
     return g;
@@ -189,7 +189,7 @@ static void schedule(struct graph_test *g, struct orr_task *t)
         decide_anew(g, s); /* pairs with remove_workers */
 }
 
-static void do_schedule(void *instance);
+static void graph_test_do_schedule(void *instance);
 
 /* The bag is closed for a new graph, unless somebody waits for this task. */
 static void submit_hook(void *instance, struct orr_task *t)
@@ -203,7 +203,7 @@ static void submit_hook(void *instance, struct orr_task *t)
     orr_store_relaxed(&g->open, false);
     orr_spin_unlock(&g->lock);
     if (orr_threads_any_blocked())
-        do_schedule(g); /* a thread that blocks registers before it opens the bag */
+        graph_test_do_schedule(g); /* a thread that blocks registers before it opens the bag */
 }
 
 /* False: there is no memory for one more. Called with the lock held. */
@@ -221,7 +221,7 @@ static bool put_locked(struct bag *b, struct orr_task *t)
     return true;
 }
 
-static void push(void *instance, struct orr_task *t)
+static void graph_test_push(void *instance, struct orr_task *t)
 {
     struct graph_test *g = instance;
     orr_spin_lock(&g->lock);
@@ -271,7 +271,7 @@ static void rank_all(struct graph_test *g, struct bag *b)
     if (!falls) qsort(b->tasks, b->count, sizeof *b->tasks, goes_before);
 }
 
-static void do_schedule(void *instance)
+static void graph_test_do_schedule(void *instance)
 {
     enum { AHEAD = 8 };
     struct graph_test *g = instance;
@@ -293,7 +293,7 @@ static void do_schedule(void *instance)
     orr_free(b.tasks);
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *graph_test_pop(void *instance, struct orr_worker *w)
 {
     return take(instance, side_of(w), w);
 }
@@ -303,7 +303,7 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
     return orr_pool_length(((struct graph_test *)instance)->queue[side_of(w)]);
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void graph_test_remove_workers(void *instance, const int *workers, unsigned count)
 {
     struct graph_test *g = instance;
     (void)workers;
@@ -315,12 +315,12 @@ static void remove_workers(void *instance, const int *workers, unsigned count)
 const struct orr_policy_ops orr_policy_graph_test = {
     .name = "graph_test",
     .description = "example: by the longest path behind each task, once all are submitted",
-    .create = create,
-    .destroy = destroy,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
+    .create = graph_test_create,
+    .destroy = graph_test_destroy,
+    .remove_workers = graph_test_remove_workers,
+    .push = graph_test_push,
+    .pop = graph_test_pop,
     .backlog = backlog,
     .submit_hook = submit_hook,
-    .do_schedule = do_schedule,
+    .do_schedule = graph_test_do_schedule,
 };

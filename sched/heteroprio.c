@@ -30,7 +30,7 @@ struct heteroprio {
     struct orr_pool *pool; /* of the only kind; NULL: there are several [const] */
     int kind;              /* the only one [const] */
     ORR_SPIN(heteroprio)
-        lock; /* protects the tasks in buckets, filled; held when a codelet's can_execute is asked; leaf */
+    lock; /* protects the tasks in buckets, filled; held when a codelet's can_execute is asked; leaf */
     _Atomic uint32_t length;
     struct bucket bucket[BUCKETS];
     uint64_t filled[STARPU_NARCH][WORDS];  /* bit i: there are tasks in looks[kind][i] */
@@ -47,7 +47,7 @@ static void find_positions(struct heteroprio *h, int kind)
     for (unsigned i = h->nlooks[kind]; i-- > 0;) h->position[kind][h->looks[kind][i]] = (int16_t)i;
 }
 
-static void *create(struct orr_ctx *ctx)
+static void *heteroprio_create(struct orr_ctx *ctx)
 {
     struct heteroprio *h = orr_calloc(1, sizeof *h);
     if (!h) return NULL;
@@ -69,21 +69,21 @@ static void *create(struct orr_ctx *ctx)
     return h;
 }
 
-static void destroy(void *instance)
+static void heteroprio_destroy(void *instance)
 {
     struct heteroprio *h = instance;
     if (h->pool) orr_pool_destroy(h->pool);
     orr_free(h);
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int heteroprio_add_workers(void *instance, const int *workers, unsigned count)
 {
     struct heteroprio *h = instance;
     for (unsigned i = 0; i < count; i++) orr_add_relaxed(&h->workers[orr_workers[workers[i]].type], 1u);
     return 0;
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void heteroprio_remove_workers(void *instance, const int *workers, unsigned count)
 {
     struct heteroprio *h = instance;
     for (unsigned i = 0; i < count; i++) orr_add_relaxed(&h->workers[orr_workers[workers[i]].type], -1u);
@@ -120,7 +120,7 @@ static void push_by_rank(struct heteroprio *h, struct orr_task *t, int32_t prior
     orr_pool_give(h->pool, h->ctx, t);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool heteroprio_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct heteroprio *h = instance;
     (void)w;
@@ -128,7 +128,7 @@ static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
     return priority >= 0 && orr_queue_would_lead(&h->pool->queue[0], priority);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void heteroprio_push(void *instance, struct orr_task *t)
 {
     struct heteroprio *h = instance;
     bool tells = orr_task_where_tells(t->pub); /* now: it may have run once it is in */
@@ -207,7 +207,7 @@ static struct orr_task *pop_locked(struct heteroprio *h, struct orr_worker *w)
     return NULL;
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *heteroprio_pop(void *instance, struct orr_worker *w)
 {
     struct heteroprio *h = instance;
     if (orr_likely(h->pool != NULL)) return orr_pool_pop(h->pool, w); /* nobody looks at other buckets */
@@ -230,13 +230,13 @@ const struct orr_policy_ops orr_policy_heteroprio = {
     .name = "heteroprio",
     .description = "buckets of tasks, which each kind of worker looks at in its own order",
     .max_priority = BUCKETS - 1,
-    .create = create,
-    .destroy = destroy,
-    .add_workers = add_workers,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .create = heteroprio_create,
+    .destroy = heteroprio_destroy,
+    .add_workers = heteroprio_add_workers,
+    .remove_workers = heteroprio_remove_workers,
+    .push = heteroprio_push,
+    .pop = heteroprio_pop,
+    .may_keep = heteroprio_may_keep,
     .backlog = backlog,
 };
 

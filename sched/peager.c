@@ -24,14 +24,14 @@ struct peager {
     struct orr_pool *plain;
     bool by_priority; /* pprio [const] */
     struct orr_combined_view view;
-    ORR_MUTEX(peager) lock;                /* protects adding sizes; leaf */
+    ORR_MUTEX(peager) lock;              /* protects adding sizes; leaf */
     _Atomic unsigned nsizes;             /* publishes the entries below it */
     unsigned size[SIZES];                /* [const below nsizes] */
     struct orr_pool *shared[SIZES];      /* [const below nsizes] tasks for combined workers of that size */
     bool plain_last[STARPU_NMAXWORKERS]; /* whose turn it is [own: worker] */
 };
 
-static void destroy(void *instance)
+static void peager_destroy(void *instance)
 {
     struct peager *p = instance;
     for (unsigned i = 0; i < orr_load_relaxed(&p->nsizes); i++) orr_pool_destroy(p->shared[i]);
@@ -40,7 +40,7 @@ static void destroy(void *instance)
     orr_free(p);
 }
 
-static void *create(struct orr_ctx *ctx)
+static void *peager_create(struct orr_ctx *ctx)
 {
     struct peager *p = orr_calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -54,7 +54,7 @@ static void *create(struct orr_ctx *ctx)
 
 static void *create_by_priority(struct orr_ctx *ctx)
 {
-    struct peager *p = create(ctx);
+    struct peager *p = peager_create(ctx);
     if (p) p->by_priority = true;
     return p;
 }
@@ -134,7 +134,7 @@ static void push_plain(struct peager *p, struct orr_task *t)
         orr_wake_each(p->ctx);
 }
 
-static void push(void *instance, struct orr_task *t);
+static void peager_push(void *instance, struct orr_task *t);
 
 /* Tasks of a size of which no combined worker is left: a worker that leaves looks for them afterwards, and a
  * push looks afterwards whether there is a master. */
@@ -144,7 +144,7 @@ static void decide_anew(struct peager *p, struct orr_pool *pool, unsigned size)
     for (unsigned i = 0; i < orr_worker_count; i++)
         while (!has_master(p, size) && (t = orr_pool_pop(pool, &orr_workers[i])) != NULL) {
             t->nimpl_valid = 0;
-            push(p, t);
+            peager_push(p, t);
         }
 }
 
@@ -158,7 +158,7 @@ static void wake_masters(struct peager *p, unsigned size, uint32_t where)
         if (orr_combined_at(i)->size == size) orr_wake_worker(&orr_workers[orr_combined_at(i)->members[0]]);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void peager_push(void *instance, struct orr_task *t)
 {
     struct peager *p = instance;
     const struct orr_combined *c = NULL;
@@ -239,7 +239,7 @@ static bool plain_goes_first(struct peager *p, struct orr_worker *w)
     return plain_first;
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *peager_pop(void *instance, struct orr_worker *w)
 {
     struct peager *p = instance;
     if (orr_likely(orr_load_acquire(&p->nsizes) == 0)) return orr_pool_pop(p->plain, w);
@@ -251,7 +251,7 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     return plain_first ? NULL : orr_pool_pop(p->plain, w);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool peager_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct peager *p = instance;
     int64_t shared;
@@ -270,7 +270,7 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
     return waiting;
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void peager_remove_workers(void *instance, const int *workers, unsigned count)
 {
     struct peager *p = instance;
     (void)workers;
@@ -283,12 +283,12 @@ const struct orr_policy_ops orr_policy_peager = {
     .name = "peager",
     .description = "like eager; parallel tasks go to combined workers",
     .flags = ORR_POLICY_COMBINES,
-    .create = create,
-    .destroy = destroy,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .create = peager_create,
+    .destroy = peager_destroy,
+    .remove_workers = peager_remove_workers,
+    .push = peager_push,
+    .pop = peager_pop,
+    .may_keep = peager_may_keep,
     .backlog = backlog,
 };
 
@@ -299,10 +299,10 @@ const struct orr_policy_ops orr_policy_pprio = {
     .min_priority = -5,
     .max_priority = 5,
     .create = create_by_priority,
-    .destroy = destroy,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .destroy = peager_destroy,
+    .remove_workers = peager_remove_workers,
+    .push = peager_push,
+    .pop = peager_pop,
+    .may_keep = peager_may_keep,
     .backlog = backlog,
 };

@@ -25,7 +25,7 @@ struct pheft {
     _Atomic uint32_t tried[STARPU_NMAXWORKERS + 1]; /* tasks given to so many workers to be measured */
 };
 
-static void *create(struct orr_ctx *ctx)
+static void *pheft_create(struct orr_ctx *ctx)
 {
     struct pheft *p = orr_calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -36,7 +36,7 @@ static void *create(struct orr_ctx *ctx)
     return NULL;
 }
 
-static void destroy(void *instance)
+static void pheft_destroy(void *instance)
 {
     struct pheft *p = instance;
     orr_policy_dmda.destroy(p->dm);
@@ -126,7 +126,7 @@ static bool push_to_unit(struct pheft *p, struct orr_task *t, const struct choic
     return false;
 }
 
-static void push(void *instance, struct orr_task *t)
+static void pheft_push(void *instance, struct orr_task *t)
 {
     struct pheft *p = instance;
     struct starpu_perfmodel *m = t->pub->cl->model;
@@ -141,12 +141,12 @@ static void push(void *instance, struct orr_task *t)
     if (!c.unit || !push_to_unit(p, t, &c)) orr_policy_dmda.push(p->dm, t);
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *pheft_pop(void *instance, struct orr_worker *w)
 {
     return orr_policy_dmda.pop(((struct pheft *)instance)->dm, w);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool pheft_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     return !is_parallel(t) && orr_policy_dmda.may_keep(((struct pheft *)instance)->dm, t, w);
 }
@@ -156,32 +156,32 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
     return orr_policy_dmda.backlog(((struct pheft *)instance)->dm, w);
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int pheft_add_workers(void *instance, const int *workers, unsigned count)
 {
     return orr_policy_dmda.add_workers(((struct pheft *)instance)->dm, workers, count);
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void pheft_remove_workers(void *instance, const int *workers, unsigned count)
 {
     orr_policy_dmda.remove_workers(((struct pheft *)instance)->dm, workers, count);
 }
 
-static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
+static void pheft_push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_policy_dmda.push_notify(((struct pheft *)instance)->dm, t, w);
 }
 
-static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void pheft_post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_policy_dmda.post_exec(((struct pheft *)instance)->dm, t, w);
 }
 
-static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+static struct orr_task *pheft_watch(void *instance, struct orr_worker *w, bool *again_out)
 {
     return orr_policy_dmda.watch(((struct pheft *)instance)->dm, w, again_out);
 }
 
-static void watch_end(void *instance, struct orr_worker *w)
+static void pheft_watch_end(void *instance, struct orr_worker *w)
 {
     orr_policy_dmda.watch_end(((struct pheft *)instance)->dm, w);
 }
@@ -190,16 +190,16 @@ const struct orr_policy_ops orr_policy_pheft = {
     .name = "pheft",
     .description = "like dmda; parallel tasks go to the worker or combined worker where they end first",
     .flags = ORR_POLICY_COMBINES,
-    .create = create,
-    .destroy = destroy,
-    .add_workers = add_workers,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
-    .may_keep = may_keep,
+    .create = pheft_create,
+    .destroy = pheft_destroy,
+    .add_workers = pheft_add_workers,
+    .remove_workers = pheft_remove_workers,
+    .push = pheft_push,
+    .pop = pheft_pop,
+    .may_keep = pheft_may_keep,
     .backlog = backlog,
-    .push_notify = push_notify,
-    .post_exec = post_exec,
-    .watch = watch,
-    .watch_end = watch_end,
+    .push_notify = pheft_push_notify,
+    .post_exec = pheft_post_exec,
+    .watch = pheft_watch,
+    .watch_end = pheft_watch_end,
 };

@@ -62,7 +62,7 @@ static const struct wrapped *behind(unsigned id)
 
 /* ---- tasks ---- */
 
-static int push_task(struct starpu_task *task)
+static int predefined_push_task(struct starpu_task *task)
 {
     struct orr_task *t = orr_task_of(task);
     const struct wrapped *p = behind(t->sched_ctx);
@@ -115,7 +115,7 @@ static void post_exec_hook(struct starpu_task *task, unsigned id)
     if (p && orr_worker_self()) p->ops->post_exec(p->instance, orr_task_of(task), orr_worker_self());
 }
 
-static void do_schedule(unsigned id)
+static void predefined_do_schedule(unsigned id)
 {
     const struct wrapped *p = behind(id);
     if (!p) return;
@@ -123,13 +123,13 @@ static void do_schedule(unsigned id)
     orr_wake_each(&orr_contexts[id]);
 }
 
-static void add_workers(unsigned id, int *workerids, unsigned nworkers)
+static void predefined_add_workers(unsigned id, int *workerids, unsigned nworkers)
 {
     const struct wrapped *p = behind(id);
     if (p && p->ops->add_workers) p->ops->add_workers(p->instance, workerids, nworkers);
 }
 
-static void remove_workers(unsigned id, int *workerids, unsigned nworkers)
+static void predefined_remove_workers(unsigned id, int *workerids, unsigned nworkers)
 {
     const struct wrapped *p = behind(id);
     if (p && p->ops->remove_workers) p->ops->remove_workers(p->instance, workerids, nworkers);
@@ -163,15 +163,15 @@ static void make_list(void)
         policies[i] = (struct starpu_sched_policy){
             .init_sched = inits[i],
             .deinit_sched = deinit_sched,
-            .add_workers = add_workers,
-            .remove_workers = remove_workers,
-            .push_task = push_task,
+            .add_workers = predefined_add_workers,
+            .remove_workers = predefined_remove_workers,
+            .push_task = predefined_push_task,
             .pop_task = pop_task,
             .push_task_notify = ops->push_notify ? push_task_notify : NULL,
             .submit_hook = ops->submit_hook ? submit_hook : NULL,
             .pre_exec_hook = ops->pre_exec ? pre_exec_hook : NULL,
             .post_exec_hook = ops->post_exec ? post_exec_hook : NULL,
-            .do_schedule = ops->do_schedule ? do_schedule : NULL,
+            .do_schedule = ops->do_schedule ? predefined_do_schedule : NULL,
             .prefetches = ops->prefetches,
             .policy_name = ops->name,
             .policy_description = ops->description,

@@ -21,7 +21,7 @@ struct drawing {
     struct orr_watchman watchman;
 };
 
-static void *create(struct orr_ctx *ctx)
+static void *random_create(struct orr_ctx *ctx)
 {
     struct drawing *d = orr_calloc(1, sizeof *d);
     if (!d) return NULL;
@@ -32,7 +32,7 @@ static void *create(struct orr_ctx *ctx)
     return NULL;
 }
 
-static void destroy(void *instance)
+static void random_destroy(void *instance)
 {
     struct drawing *d = instance;
     orr_pool_destroy(d->nobodys);
@@ -75,7 +75,7 @@ static bool stands_in(const void *arg, struct orr_worker *it)
            orr_worker_can_run(it, a->t, &nimpl);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void random_push(void *instance, struct orr_task *t)
 {
     struct drawing *d = instance;
     struct orr_worker *w = choose(d, t);
@@ -90,7 +90,7 @@ static void push(void *instance, struct orr_task *t)
     orr_watchman_wanted(&d->watchman);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool random_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct drawing *d = instance;
     (void)t;
@@ -111,7 +111,7 @@ static void look_at_workers(struct drawing *d)
     orr_store_relaxed(&d->alike, alike);
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int random_add_workers(void *instance, const int *workers, unsigned count)
 {
     (void)workers;
     (void)count;
@@ -119,7 +119,7 @@ static int add_workers(void *instance, const int *workers, unsigned count)
     return 0;
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void random_remove_workers(void *instance, const int *workers, unsigned count)
 {
     (void)workers;
     (void)count;
@@ -127,7 +127,7 @@ static void remove_workers(void *instance, const int *workers, unsigned count)
 }
 
 /* The rest is in the workers' own queues. */
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *random_pop(void *instance, struct orr_worker *w)
 {
     return orr_pool_pop(((struct drawing *)instance)->nobodys, w);
 }
@@ -181,13 +181,13 @@ static struct orr_task *take(void *instance, struct orr_worker *w)
     return t;
 }
 
-static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+static struct orr_task *random_watch(void *instance, struct orr_worker *w, bool *again_out)
 {
     struct drawing *d = instance;
     return orr_watchman_look(&d->watchman, d, anything_waits, take, w, again_out);
 }
 
-static void watch_end(void *instance, struct orr_worker *w)
+static void random_watch_end(void *instance, struct orr_worker *w)
 {
     struct drawing *d = instance;
     orr_watchman_leaves(&d->watchman, d, anything_waits, w);
@@ -196,13 +196,13 @@ static void watch_end(void *instance, struct orr_worker *w)
 const struct orr_policy_ops orr_policy_random = {
     .name = "random",
     .description = "a worker at random, in proportion to the workers' speed",
-    .create = create,
-    .destroy = destroy,
-    .add_workers = add_workers,
-    .remove_workers = remove_workers,
-    .may_keep = may_keep,
-    .push = push,
-    .pop = pop,
-    .watch = watch,
-    .watch_end = watch_end,
+    .create = random_create,
+    .destroy = random_destroy,
+    .add_workers = random_add_workers,
+    .remove_workers = random_remove_workers,
+    .may_keep = random_may_keep,
+    .push = random_push,
+    .pop = random_pop,
+    .watch = random_watch,
+    .watch_end = random_watch_end,
 };

@@ -147,7 +147,7 @@ static void place(void *instance, struct orr_task *t)
         orr_error("task %s: no worker can run it any more", orr_task_name(t));
 }
 
-static void push(void *instance, struct orr_task *t)
+static void user_push(void *instance, struct orr_task *t)
 {
     struct adapted *a = instance;
     t->pub->scheduled = 1;
@@ -293,7 +293,7 @@ static void lock_worker(const struct adapted *a, struct orr_worker *w)
     orr_method_end();
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *user_pop(void *instance, struct orr_worker *w)
 {
     struct adapted *a = instance;
     struct orr_ready_list misplaced = { NULL, NULL };
@@ -316,7 +316,7 @@ static void submit_hook(void *instance, struct orr_task *t)
     leave(a, outermost);
 }
 
-static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
+static void user_push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct adapted *a = instance;
     t->pub->sched_ctx = t->sched_ctx;
@@ -328,7 +328,7 @@ static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w
     leave(a, outermost);
 }
 
-static void pre_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void user_pre_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct adapted *a = instance;
     (void)w;
@@ -338,7 +338,7 @@ static void pre_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     leave(a, outermost);
 }
 
-static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void user_post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     struct adapted *a = instance;
     (void)w;
@@ -348,7 +348,7 @@ static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
     leave(a, outermost);
 }
 
-static void do_schedule(void *instance)
+static void user_do_schedule(void *instance)
 {
     struct adapted *a = instance;
     if (!a->user->do_schedule) return;
@@ -361,7 +361,7 @@ static void do_schedule(void *instance)
 
 /* ---- life ---- */
 
-static void *create(struct orr_ctx *ctx)
+static void *user_create(struct orr_ctx *ctx)
 {
     struct orr_worker_thread *self = orr_worker_own();
     struct adapted *a = orr_calloc(1, sizeof *a);
@@ -375,14 +375,14 @@ static void *create(struct orr_ctx *ctx)
     return a;
 }
 
-static void destroy(void *instance)
+static void user_destroy(void *instance)
 {
     struct adapted *a = instance;
     if (a->user->deinit_sched) a->user->deinit_sched(a->ctx->id);
     orr_free(a);
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int user_add_workers(void *instance, const int *workers, unsigned count)
 {
     struct adapted *a = instance;
     change_begin(a);
@@ -416,7 +416,7 @@ static void drain(struct adapted *a, struct orr_worker *w, struct orr_ready_list
 
 /* Tasks of a worker that leaves go to the others; those of lists that it shares stay there while there are
  * others. */
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void user_remove_workers(void *instance, const int *workers, unsigned count)
 {
     struct adapted *a = instance;
     struct orr_ready_list found = { NULL, NULL };
@@ -439,17 +439,17 @@ const struct orr_policy_ops orr_user_policy = {
     .name = "user",
     .description = "a policy of the program's own",
     .flags = ORR_POLICY_USER,
-    .create = create,
-    .destroy = destroy,
-    .add_workers = add_workers,
-    .remove_workers = remove_workers,
-    .push = push,
-    .pop = pop,
+    .create = user_create,
+    .destroy = user_destroy,
+    .add_workers = user_add_workers,
+    .remove_workers = user_remove_workers,
+    .push = user_push,
+    .pop = user_pop,
     .pop_locked = pop_locked,
     .place = place,
     .submit_hook = submit_hook,
-    .push_notify = push_notify,
-    .pre_exec = pre_exec,
-    .post_exec = post_exec,
-    .do_schedule = do_schedule,
+    .push_notify = user_push_notify,
+    .pre_exec = user_pre_exec,
+    .post_exec = user_post_exec,
+    .do_schedule = user_do_schedule,
 };

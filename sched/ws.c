@@ -27,7 +27,7 @@ struct stealing {
     struct orr_queue queue[];
 };
 
-static void destroy(void *instance)
+static void ws_destroy(void *instance)
 {
     struct stealing *s = instance;
     for (unsigned i = 0; i < s->count; i++) orr_queue_fini(&s->queue[i]);
@@ -36,7 +36,7 @@ static void destroy(void *instance)
     orr_free(s);
 }
 
-static void *create(struct orr_ctx *ctx)
+static void *ws_create(struct orr_ctx *ctx)
 {
     size_t bytes = sizeof(struct stealing) + orr_worker_count * sizeof(struct orr_queue);
     struct stealing *s = orr_malloc_aligned(ORR_CACHE_LINE, bytes);
@@ -48,7 +48,7 @@ static void *create(struct orr_ctx *ctx)
     for (; s->special && s->count < orr_worker_count; s->count++)
         if (orr_queue_init(&s->queue[s->count]) != 0) break;
     if (s->special && s->count == orr_worker_count) return s;
-    destroy(s);
+    ws_destroy(s);
     return NULL;
 }
 
@@ -74,7 +74,7 @@ static void find_victims(const struct stealing *s, unsigned w, uint32_t *key, ui
 
 static void *create_lws(struct orr_ctx *ctx)
 {
-    struct stealing *s = create(ctx);
+    struct stealing *s = ws_create(ctx);
     if (!s || s->count < 3) return s;
     uint32_t *key = orr_malloc((s->count - 1) * sizeof *key);
     s->victims = key ? orr_malloc(s->count * (s->count - 1) * sizeof *s->victims) : NULL;
@@ -94,7 +94,7 @@ static unsigned choose_queue(struct stealing *s)
     return n ? (unsigned)orr_load_relaxed(&s->ctx->workers[orr_add_relaxed(&s->round, 1u) % n]) : 0;
 }
 
-static void push(void *instance, struct orr_task *t)
+static void ws_push(void *instance, struct orr_task *t)
 {
     struct stealing *s = instance;
     if (orr_unlikely(!orr_task_is_universal(t, s->kinds))) {
@@ -109,7 +109,7 @@ static void push(void *instance, struct orr_task *t)
     orr_wake_any(s->ctx, orr_queue_length(&s->queue[to]));
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void ws_remove_workers(void *instance, const int *workers, unsigned count)
 {
     (void)workers;
     (void)count;
@@ -170,7 +170,7 @@ static struct orr_task *pop_lws(void *instance, struct orr_worker *w)
     return pop_or_steal(instance, w, steal_from_neighbours);
 }
 
-static bool may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
+static bool ws_may_keep(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     return orr_queue_would_lead(&((struct stealing *)instance)->queue[w->id], t->priority);
 }
@@ -190,12 +190,12 @@ const struct orr_policy_ops orr_policy_ws = {
     .description = "work stealing from the most loaded worker",
     .min_priority = INT_MIN,
     .max_priority = INT_MAX,
-    .create = create,
-    .destroy = destroy,
-    .remove_workers = remove_workers,
-    .push = push,
+    .create = ws_create,
+    .destroy = ws_destroy,
+    .remove_workers = ws_remove_workers,
+    .push = ws_push,
     .pop = pop_ws,
-    .may_keep = may_keep,
+    .may_keep = ws_may_keep,
     .backlog = backlog,
 };
 
@@ -205,10 +205,10 @@ const struct orr_policy_ops orr_policy_lws = {
     .min_priority = INT_MIN,
     .max_priority = INT_MAX,
     .create = create_lws,
-    .destroy = destroy,
-    .remove_workers = remove_workers,
-    .push = push,
+    .destroy = ws_destroy,
+    .remove_workers = ws_remove_workers,
+    .push = ws_push,
     .pop = pop_lws,
-    .may_keep = may_keep,
+    .may_keep = ws_may_keep,
     .backlog = backlog,
 };

@@ -40,8 +40,8 @@ static struct own *own_of(struct orr_thread *t)
     return orr_thread_room(t, recorders, struct own);
 }
 
-static ORR_MUTEX(recorders) recorders_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects these, and adding rings; leaf */
+static ORR_MUTEX(recorders)
+    recorders_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these, and adding rings; leaf */
 static struct orr_recorder *recorders[RECORDERS];
 static uint64_t generations;
 
@@ -118,7 +118,7 @@ void orr_recorder_put(struct orr_recorder *r, const struct orr_record *record)
     orr_store_release(&ring->done, n + 1);                               /* pairs with drain_ring */
 }
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void recorder_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_record record = { .ticks = orr_ticks(),
                                  .subject = (uintptr_t)e->subject,
@@ -193,7 +193,7 @@ uint64_t orr_recorder_lost(const struct orr_recorder *r)
 int orr_recorder_start(struct orr_recorder *r)
 {
     if (r->records == 0 || r->records & (r->records - 1)) return -EINVAL;
-    r->observer.see = see;
+    r->observer.see = recorder_see;
     orr_store_relaxed(&r->rings, NULL);
     orr_store_relaxed(&r->lost, 0);
     orr_store_relaxed(&r->drainer, NULL);

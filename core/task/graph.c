@@ -89,7 +89,7 @@ struct late { /* the node of a task that was under way already */
 };
 
 static ORR_MUTEX(graph) lock = PTHREAD_MUTEX_INITIALIZER; /* "graph": protects all here; leaf, and held while
-                                                          * a function of the program's looks at nodes */
+                                                           * a function of the program's looks at nodes */
 static struct {
     struct orr_graph_node **at; /* NULL where one was removed */
     unsigned count, room, holes;
@@ -635,7 +635,7 @@ static void tag_free(struct orr_tag_nodes *tag)
 
 /* A task got its node late, if at all, before another was hung on it: it is served, then, or declared late.
  */
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void graph_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct orr_tag_nodes *tag = (struct orr_tag_nodes *)e->subject;
@@ -690,7 +690,7 @@ static void stop(struct orr_observer *o)
 }
 
 struct orr_observer orr_graph_observer = {
-    .name = "graph of tasks", .see = see, .start = start, .stop = stop
+    .name = "graph of tasks", .see = graph_see, .start = start, .stop = stop
 };
 
 /* ---- what policies compute ---- */

@@ -22,7 +22,7 @@
 enum { FEW = 32 };
 
 static ORR_MUTEX(ready_soon) register_lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration; leaf */
-static _Atomic(starpu_notify_ready_soon_func) notify;             /* publishes notify_data */
+static _Atomic(starpu_notify_ready_soon_func) notify;                   /* publishes notify_data */
 static _Atomic(void *) notify_data;
 extern struct orr_observer orr_ready_soon_observer;
 
@@ -175,7 +175,7 @@ static void tell(struct orr_task *t, double us)
     orr_free(all.list);
 }
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void ready_soon_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct starpu_perfmodel *m = t->pub->cl->model;
@@ -183,4 +183,4 @@ static void see(struct orr_observer *o, const struct orr_seen *e)
     if (m) tell(t, orr_task_expected(t, m, (int)e->b, t->nimpl, (int)e->c));
 }
 
-struct orr_observer orr_ready_soon_observer = { .name = "tasks soon ready", .see = see };
+struct orr_observer orr_ready_soon_observer = { .name = "tasks soon ready", .see = ready_soon_see };

@@ -31,8 +31,8 @@ struct kind {
 };
 
 extern struct orr_observer orr_bound_observer;
-static ORR_MUTEX(bound_kinds) kinds_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
+static ORR_MUTEX(bound_kinds)
+    kinds_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
 static struct kind *kinds;
 static unsigned narchs, workers_of[ARCHS_MAX];
 static int sample[ARCHS_MAX],
@@ -97,7 +97,7 @@ static struct kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
     return k;
 }
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void bound_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct starpu_task *p = t->pub;
@@ -134,7 +134,7 @@ static void stop(struct orr_observer *o)
     orr_observer_want(o, 0);
 }
 
-struct orr_observer orr_bound_observer = { .name = "bound", .see = see, .stop = stop };
+struct orr_observer orr_bound_observer = { .name = "bound", .see = bound_see, .stop = stop };
 
 /* ---- the bound ---- */
 

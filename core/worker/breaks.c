@@ -23,7 +23,7 @@ static const struct {
 enum { PLACES = sizeof places / sizeof places[0] };
 static long wanted[PLACES]; /* [const while workers run] job id, -1: none */
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void breaks_see(struct orr_observer *o, const struct orr_seen *e)
 {
     const struct orr_task *t = e->subject;
     int i = 0;
@@ -45,4 +45,4 @@ static void start(struct orr_observer *o)
     orr_observer_want(o, kinds);
 }
 
-struct orr_observer orr_breaks_observer = { .name = "breaks", .see = see, .start = start };
+struct orr_observer orr_breaks_observer = { .name = "breaks", .see = breaks_see, .start = start };

@@ -26,7 +26,7 @@ static struct bus {
     bool direct_said;
 } buses[STARPU_MAXNODES][STARPU_MAXNODES];
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void bus_profile_see(struct orr_observer *o, const struct orr_seen *e)
 {
     (void)o;
     orr_add_relaxed(&moved_bytes[e->b][e->c], e->a);
@@ -43,7 +43,9 @@ static void stop(struct orr_observer *o)
     orr_observer_want(o, 0);
 }
 
-struct orr_observer orr_bus_profile_observer = { .name = "buses", .see = see, .start = start, .stop = stop };
+struct orr_observer orr_bus_profile_observer = {
+    .name = "buses", .see = bus_profile_see, .start = start, .stop = stop
+};
 
 uint64_t orr_bus_moved_bytes(unsigned src, unsigned dst)
 {

@@ -170,7 +170,7 @@ static void deleted(struct orr_ctx *ctx)
 
 /* ---- the observer ---- */
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void counters_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct orr_worker *w = (struct orr_worker *)e->subject;
@@ -206,5 +206,5 @@ static void stop(struct orr_observer *o)
 }
 
 struct orr_observer orr_counters_observer = {
-    .name = "counters for hypervisors", .see = see, .nests = true, .stop = stop
+    .name = "counters for hypervisors", .see = counters_see, .nests = true, .stop = stop
 };

@@ -16,7 +16,7 @@ extern struct orr_observer orr_expected_end_observer;
 static _Atomic double
     end_us[STARPU_NMAXWORKERS]; /* on the clock of starpu_timing_now; 0: unknown [own: worker] */
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void expected_end_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct starpu_perfmodel *m = t->pub->cl->model;
@@ -39,4 +39,4 @@ void starpu_worker_get_current_task_exp_end(unsigned workerid, struct timespec *
     date->tv_nsec = (long)(ns - seconds * STARPU_NS_PER_S);
 }
 
-struct orr_observer orr_expected_end_observer = { .name = "expected ends", .see = see };
+struct orr_observer orr_expected_end_observer = { .name = "expected ends", .see = expected_end_see };

@@ -44,7 +44,7 @@ void orr_hooked_consider(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void hooked_see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_task *t = (struct orr_task *)e->subject;
     struct orr_ctx *ctx = &orr_contexts[t->sched_ctx];
@@ -52,4 +52,6 @@ static void see(struct orr_observer *o, const struct orr_seen *e)
     if (t->pub->cl && ctx->policy->submit_hook) ctx->policy->submit_hook(ctx->instance, t);
 }
 
-struct orr_observer orr_hooked_observer = { .name = "submit hooks of policies", .see = see, .nests = true };
+struct orr_observer orr_hooked_observer = { .name = "submit hooks of policies",
+                                            .see = hooked_see,
+                                            .nests = true };

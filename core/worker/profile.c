@@ -36,8 +36,8 @@ struct sums {
     uint64_t at_ns, tasks, executing_ns, sleeping_ns;
     double flops, joules;
 };
-static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the status */
-static _Atomic bool profiling; /* [lock: status, read by any] */
+static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER;      /* protects the status */
+static _Atomic bool profiling;                                          /* [lock: status, read by any] */
 static ORR_MUTEX(profile_asked) asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these two; leaf */
 static struct sums asked[STARPU_NMAXWORKERS]; /* what the records were at the last question */
 static int process_id = -1;
@@ -141,7 +141,7 @@ static void task_seen(struct orr_task *t, const struct orr_seen *e)
     }
 }
 
-static void see(struct orr_observer *o, const struct orr_seen *e)
+static void profile_see(struct orr_observer *o, const struct orr_seen *e)
 {
     (void)o;
     if (e->kind == ORR_EVENT_WORKER_BUSY)
@@ -258,7 +258,9 @@ static void stop(struct orr_observer *o)
     starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
 }
 
-struct orr_observer orr_profile_observer = { .name = "profiling", .see = see, .start = start, .stop = stop };
+struct orr_observer orr_profile_observer = {
+    .name = "profiling", .see = profile_see, .start = start, .stop = stop
+};
 
 /* ---- for people ---- */
 

@@ -60,7 +60,7 @@ struct chain {
     struct starpu_sched_component *last;
 };
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int composed_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     return starpu_sched_component_push_task(c, c->children[0], p);
 }
@@ -121,7 +121,7 @@ struct starpu_sched_component *starpu_sched_component_composed_component_create(
     if (!c) return NULL;
     starpu_sched_component_connect(c, first);
     ((struct chain *)c->data)->last = last;
-    c->push_task = push_task;
+    c->push_task = composed_push_task;
     c->add_child = add_child;
     c->remove_child = remove_child;
     return c;

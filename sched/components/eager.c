@@ -213,10 +213,9 @@ static int push_random(struct starpu_sched_component *c, struct starpu_task *p)
 
 /* ---- making ---- */
 
-static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
-                                             const struct orr_component_kind *kind, size_t bytes,
-                                             int (*push)(struct starpu_sched_component *,
-                                                         struct starpu_task *))
+static struct starpu_sched_component *component_eager_create(
+    struct starpu_sched_tree *tree, const struct orr_component_kind *kind, size_t bytes,
+    int (*push)(struct starpu_sched_component *, struct starpu_task *))
 {
     struct starpu_sched_component *c = orr_component_create(tree, kind, bytes);
     if (c) c->push_task = push;
@@ -228,7 +227,7 @@ static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
                                                                           void *arg)                         \
     {                                                                                                        \
         (void)arg;                                                                                           \
-        return create(tree, &kind, bytes, push);                                                             \
+        return component_eager_create(tree, &kind, bytes, push);                                             \
     }                                                                                                        \
     int starpu_sched_component_is_##name(struct starpu_sched_component *component)                           \
     {                                                                                                        \

@@ -15,7 +15,7 @@ static bool full(const struct starpu_sched_component *c)
     return orr_flow_is_full(c->data);
 }
 
-static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+static void fifo_evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     orr_flow_evict(c->data, c, out);
 }
@@ -25,7 +25,7 @@ static unsigned tasks(const struct starpu_sched_component *c)
     return orr_load_relaxed(&((struct orr_flow *)c->data)->count);
 }
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int fifo_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_flow *f = c->data;
     uint32_t mask = orr_wake_mask(p); /* p may have run once it is in */
@@ -52,7 +52,7 @@ static struct starpu_task *pull_past(struct starpu_sched_component *c, struct st
 
 /* What is taken from a full queue makes room, and while there is nothing the queues above
  * may have something. */
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *fifo_pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
     struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
@@ -68,7 +68,7 @@ static struct orr_flow *queue(const struct starpu_sched_component *c)
     return c->data;
 }
 
-static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static int fifo_can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
     if (!orr_flow_is_idle(f) && orr_flow_pump(f, c, to)) return 1;
@@ -80,7 +80,7 @@ static double estimated_end(struct starpu_sched_component *c)
     return starpu_sched_component_estimated_end_min_add(c, orr_flow_us(c->data));
 }
 
-static void deinit_data(struct starpu_sched_component *c)
+static void fifo_deinit_data(struct starpu_sched_component *c)
 {
     orr_flow_fini(c->data);
     orr_component_free_data(c);
@@ -88,15 +88,15 @@ static void deinit_data(struct starpu_sched_component *c)
 
 #define FLOW_KIND(text)                                                                                      \
     {                                                                                                        \
-        .name = text, .one_child = true, .bounded = bounded, .full = full, .tasks = tasks, .evict = evict,   \
-        .queue = queue, .give_up = pull_task                                                                 \
+        .name = text, .one_child = true, .bounded = bounded, .full = full, .tasks = tasks,                   \
+        .evict = fifo_evict, .queue = queue, .give_up = fifo_pull_task                                       \
     }
 static const struct orr_component_kind kind_fifo = FLOW_KIND("fifo");
 static const struct orr_component_kind kind_prio = FLOW_KIND("prio");
 
-static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
-                                             const struct orr_component_kind *kind,
-                                             const struct starpu_sched_component_fifo_data *d)
+static struct starpu_sched_component *fifo_create(struct starpu_sched_tree *tree,
+                                                  const struct orr_component_kind *kind,
+                                                  const struct starpu_sched_component_fifo_data *d)
 {
     struct starpu_sched_component *c = orr_component_create(tree, kind, sizeof(struct orr_flow));
     if (!c) return NULL;
@@ -109,18 +109,18 @@ static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
                    : d->ready     ? ORR_FLOW_LEAST_TO_BRING
                                   : ORR_FLOW_IN_ORDER;
     }
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_push = can_push;
+    c->push_task = fifo_push_task;
+    c->pull_task = fifo_pull_task;
+    c->can_push = fifo_can_push;
     c->estimated_end = estimated_end;
-    c->deinit_data = deinit_data;
+    c->deinit_data = fifo_deinit_data;
     return c;
 }
 
 struct starpu_sched_component *starpu_sched_component_fifo_create(
     struct starpu_sched_tree *tree, struct starpu_sched_component_fifo_data *fifo_data)
 {
-    return create(tree, &kind_fifo, fifo_data);
+    return fifo_create(tree, &kind_fifo, fifo_data);
 }
 
 int starpu_sched_component_is_fifo(struct starpu_sched_component *component)
@@ -131,12 +131,12 @@ int starpu_sched_component_is_fifo(struct starpu_sched_component *component)
 struct starpu_sched_component *starpu_sched_component_prio_create(
     struct starpu_sched_tree *tree, struct starpu_sched_component_prio_data *prio_data)
 {
-    if (!prio_data) return create(tree, &kind_prio, NULL);
+    if (!prio_data) return fifo_create(tree, &kind_prio, NULL);
     struct starpu_sched_component_fifo_data d = { .ntasks_threshold = prio_data->ntasks_threshold,
                                                   .exp_len_threshold = prio_data->exp_len_threshold,
                                                   .ready = prio_data->ready,
                                                   .ready_first = prio_data->ready_first };
-    return create(tree, &kind_prio, &d);
+    return fifo_create(tree, &kind_prio, &d);
 }
 
 int starpu_sched_component_is_prio(struct starpu_sched_component *component)

@@ -258,7 +258,7 @@ static bool pump(struct starpu_sched_component *c)
 
 /* ---- methods ---- */
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int heft_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct heft *h = c->data;
     uint32_t before = orr_flow_add(&h->wait, p, false);
@@ -266,7 +266,7 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     return 0;
 }
 
-static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static int heft_can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct heft *h = c->data;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
@@ -276,14 +276,14 @@ static int can_push(struct starpu_sched_component *c, struct starpu_sched_compon
 }
 
 /* For children that keep nothing and wait to be asked. */
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *heft_pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct heft *h = c->data;
     struct starpu_task *p = orr_flow_take(&h->wait, orr_call()->puller ? orr_call()->puller : to);
     return p ? p : starpu_sched_component_parents_pull_task(c, to);
 }
 
-static void do_schedule(struct starpu_sched_component *c)
+static void heft_do_schedule(struct starpu_sched_component *c)
 {
     pump(c);
     for (unsigned i = 0; i < c->nchildren; i++)
@@ -317,7 +317,7 @@ static void notify_change_workers(struct starpu_sched_component *c)
     }
 }
 
-static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+static void heft_evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     orr_flow_evict(&((struct heft *)c->data)->wait, c, out);
 }
@@ -327,7 +327,7 @@ static const char *complaint(const struct starpu_sched_component *c)
     return c->nchildren > ORR_MCT_CHILDREN ? "it has too many children" : NULL;
 }
 
-static void deinit_data(struct starpu_sched_component *c)
+static void heft_deinit_data(struct starpu_sched_component *c)
 {
     orr_flow_fini(&((struct heft *)c->data)->wait);
     orr_component_free_data(c);
@@ -347,7 +347,7 @@ static void choose_anew(struct starpu_sched_component *c)
 
 static const struct orr_component_kind kind_heft = {
     .name = "heft",
-    .evict = evict,
+    .evict = heft_evict,
     .tasks = tasks,
     .complaint = complaint,
     .queue = queue,
@@ -355,15 +355,15 @@ static const struct orr_component_kind kind_heft = {
 };
 static const struct orr_component_kind kind_heteroprio = {
     .name = "heteroprio",
-    .evict = evict,
+    .evict = heft_evict,
     .complaint = complaint,
     .queue = queue,
     .choose_anew = choose_anew,
 };
 
-static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
-                                             const struct orr_component_kind *kind,
-                                             const struct starpu_sched_component_mct_data *d)
+static struct starpu_sched_component *heft_create(struct starpu_sched_tree *tree,
+                                                  const struct orr_component_kind *kind,
+                                                  const struct starpu_sched_component_mct_data *d)
 {
     struct starpu_sched_component *c = orr_component_create(tree, kind, sizeof(struct heft));
     if (!c) return NULL;
@@ -371,19 +371,19 @@ static struct starpu_sched_component *create(struct starpu_sched_tree *tree,
     orr_flow_init(&h->wait, true);
     orr_weights_set(&h->weights, d);
     h->is_heteroprio = kind == &kind_heteroprio;
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_push = can_push;
-    c->do_schedule = do_schedule;
+    c->push_task = heft_push_task;
+    c->pull_task = heft_pull_task;
+    c->can_push = heft_can_push;
+    c->do_schedule = heft_do_schedule;
     c->notify_change_workers = notify_change_workers;
-    c->deinit_data = deinit_data;
+    c->deinit_data = heft_deinit_data;
     return c;
 }
 
 struct starpu_sched_component *starpu_sched_component_heft_create(
     struct starpu_sched_tree *tree, struct starpu_sched_component_mct_data *mct_data)
 {
-    return create(tree, &kind_heft, mct_data);
+    return heft_create(tree, &kind_heft, mct_data);
 }
 
 int starpu_sched_component_is_heft(struct starpu_sched_component *component)
@@ -394,7 +394,7 @@ int starpu_sched_component_is_heft(struct starpu_sched_component *component)
 struct starpu_sched_component *starpu_sched_component_heteroprio_create(
     struct starpu_sched_tree *tree, struct starpu_sched_component_heteroprio_data *params)
 {
-    struct starpu_sched_component *c = create(tree, &kind_heteroprio, params ? params->mct : NULL);
+    struct starpu_sched_component *c = heft_create(tree, &kind_heteroprio, params ? params->mct : NULL);
     if (c && params) ((struct heft *)c->data)->batch = params->batch;
     return c;
 }

@@ -228,7 +228,7 @@ void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice)
 
 /* ---- the component ---- */
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int mct_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct orr_outlook o;
     struct orr_choice choice;
@@ -250,7 +250,7 @@ struct starpu_sched_component *starpu_sched_component_mct_create(
     struct starpu_sched_component *c = orr_component_create(tree, &kind_mct, sizeof(struct orr_weights));
     if (!c) return NULL;
     orr_weights_set(c->data, mct_data);
-    c->push_task = push_task;
+    c->push_task = mct_push_task;
     return c;
 }
 

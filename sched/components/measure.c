@@ -14,19 +14,19 @@
 #include "core/worker/combined.h"
 #include "sched/components/flow.h"
 
-static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+static void measure_evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     orr_flow_evict(c->data, c, out);
 }
 
-static const struct orr_component_kind kind_measure = { .name = "to be measured", .evict = evict };
+static const struct orr_component_kind kind_measure = { .name = "to be measured", .evict = measure_evict };
 
 bool orr_component_is_measure(const struct starpu_sched_component *c)
 {
     return orr_component_is(c, &kind_measure);
 }
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int measure_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     uint32_t mask = orr_wake_mask(p);
     unsigned each = orr_calibration_minimum + 2 * (unsigned)c->workers_in_ctx->cardinal;
@@ -76,7 +76,8 @@ static struct starpu_task *find_locked(struct starpu_sched_component *c, struct 
     return NULL;
 }
 
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *measure_pull_task(struct starpu_sched_component *c,
+                                             struct starpu_sched_component *to)
 {
     struct orr_flow *f = c->data;
     struct orr_tree *tree = orr_tree_of(c);
@@ -99,13 +100,13 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
 }
 
 /* Children that keep tasks are not given any from here: they are to be connected below this. */
-static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static int measure_can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     (void)to;
     return starpu_sched_component_send_can_push_to_parents(c);
 }
 
-static void deinit_data(struct starpu_sched_component *c)
+static void measure_deinit_data(struct starpu_sched_component *c)
 {
     orr_flow_fini(c->data);
     orr_component_free_data(c);
@@ -116,9 +117,9 @@ struct starpu_sched_component *orr_measure_create(struct starpu_sched_tree *tree
     struct starpu_sched_component *c = orr_component_create(tree, &kind_measure, sizeof(struct orr_flow));
     if (!c) return NULL;
     orr_flow_init(c->data, true);
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_push = can_push;
-    c->deinit_data = deinit_data;
+    c->push_task = measure_push_task;
+    c->pull_task = measure_pull_task;
+    c->can_push = measure_can_push;
+    c->deinit_data = measure_deinit_data;
     return c;
 }

@@ -63,7 +63,7 @@ static double estimated_load(struct starpu_sched_component *c)
     return load / team->size;
 }
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int parallel_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     const struct orr_combined *team = combined_of(c);
     struct orr_task *t = orr_task_of(p);
@@ -81,14 +81,15 @@ static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
     return 0;
 }
 
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *parallel_pull_task(struct starpu_sched_component *c,
+                                              struct starpu_sched_component *to)
 {
     (void)c;
     (void)to;
     return NULL;
 }
 
-static int can_pull(struct starpu_sched_component *c)
+static int parallel_can_pull(struct starpu_sched_component *c)
 {
     (void)c;
     return 0;
@@ -108,9 +109,9 @@ struct starpu_sched_component *starpu_sched_component_parallel_worker_create(str
     if (!c) return NULL;
     *(const struct orr_combined **)c->data = team;
     starpu_bitmap_set(c->workers, team->id);
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_pull = can_pull;
+    c->push_task = parallel_push_task;
+    c->pull_task = parallel_pull_task;
+    c->can_pull = parallel_can_pull;
     c->estimated_end = estimated_end;
     c->estimated_load = estimated_load;
     return c;

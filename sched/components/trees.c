@@ -9,28 +9,28 @@
 #include "core/base/log.h"
 #include "sched/components/component.h"
 
-static void destroy(void *instance)
+static void trees_destroy(void *instance)
 {
     starpu_sched_tree_destroy(instance);
 }
 
-static int add_workers(void *instance, const int *workers, unsigned count)
+static int trees_add_workers(void *instance, const int *workers, unsigned count)
 {
     return orr_tree_add_workers(instance, workers, count);
 }
 
-static void remove_workers(void *instance, const int *workers, unsigned count)
+static void trees_remove_workers(void *instance, const int *workers, unsigned count)
 {
     orr_tree_remove_workers(instance, workers, count);
 }
 
-static void push(void *instance, struct orr_task *t)
+static void trees_push(void *instance, struct orr_task *t)
 {
     struct orr_tree *tree = instance;
     orr_tree_push(tree, tree->pub.root, t->pub);
 }
 
-static struct orr_task *pop(void *instance, struct orr_worker *w)
+static struct orr_task *trees_pop(void *instance, struct orr_worker *w)
 {
     struct orr_tree *tree = instance;
     struct starpu_task *p = orr_tree_pop(tree, w->id);
@@ -40,27 +40,27 @@ static struct orr_task *pop(void *instance, struct orr_worker *w)
     return NULL;
 }
 
-static struct orr_task *watch(void *instance, struct orr_worker *w, bool *again_out)
+static struct orr_task *trees_watch(void *instance, struct orr_worker *w, bool *again_out)
 {
     return orr_guard_watch(instance, w, again_out);
 }
 
-static void watch_end(void *instance, struct orr_worker *w)
+static void trees_watch_end(void *instance, struct orr_worker *w)
 {
     orr_guard_leaves(instance, w);
 }
 
-static void push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
+static void trees_push_notify(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_leaf_is_given(instance, w->id, t->pub);
 }
 
-static void pre_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void trees_pre_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_leaf_begins(instance, w->id, t->pub);
 }
 
-static void post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
+static void trees_post_exec(void *instance, struct orr_task *t, struct orr_worker *w)
 {
     orr_leaf_ends(instance, w->id, t->pub);
 }
@@ -71,12 +71,12 @@ static uint32_t backlog(void *instance, struct orr_worker *w)
     return orr_tree_backlog(instance);
 }
 
-static void do_schedule(void *instance)
+static void trees_do_schedule(void *instance)
 {
     orr_tree_do_schedule(instance);
 }
 
-static void *create(struct orr_ctx *ctx, starpu_sched_component_create_t decision, unsigned flags)
+static void *trees_create(struct orr_ctx *ctx, starpu_sched_component_create_t decision, unsigned flags)
 {
     starpu_sched_component_initialize_simple_scheduler(decision, NULL, flags, ctx->id);
     struct orr_tree *tree = orr_tree_get(ctx->id);
@@ -109,24 +109,24 @@ enum {
         .min_priority = (flags)&SORTS ? INT_MIN : 0,                                                         \
         .max_priority = (flags)&SORTS ? INT_MAX : 0,                                                         \
         .create = create_##symbol,                                                                           \
-        .destroy = destroy,                                                                                  \
-        .add_workers = add_workers,                                                                          \
-        .remove_workers = remove_workers,                                                                    \
-        .push = push,                                                                                        \
-        .pop = pop,                                                                                          \
+        .destroy = trees_destroy,                                                                            \
+        .add_workers = trees_add_workers,                                                                    \
+        .remove_workers = trees_remove_workers,                                                              \
+        .push = trees_push,                                                                                  \
+        .pop = trees_pop,                                                                                    \
         .backlog = backlog,                                                                                  \
-        .watch = watch,                                                                                      \
-        .watch_end = watch_end,                                                                              \
-        .push_notify = hooks ? push_notify : NULL,                                                           \
-        .pre_exec = hooks ? pre_exec : NULL,                                                                 \
-        .post_exec = hooks ? post_exec : NULL,                                                               \
-        .do_schedule = do_schedule,                                                                          \
+        .watch = trees_watch,                                                                                \
+        .watch_end = trees_watch_end,                                                                        \
+        .push_notify = hooks ? trees_push_notify : NULL,                                                     \
+        .pre_exec = hooks ? trees_pre_exec : NULL,                                                           \
+        .post_exec = hooks ? trees_post_exec : NULL,                                                         \
+        .do_schedule = trees_do_schedule,                                                                    \
     };
 #define TREE(symbol, name, decision, flags, hooks, text)                                                     \
     static void *create_tree_##symbol(struct orr_ctx *ctx)                                                   \
     {                                                                                                        \
-        return create(ctx, (starpu_sched_component_create_t)starpu_sched_component_##decision##_create,      \
-                      flags);                                                                                \
+        return trees_create(                                                                                 \
+            ctx, (starpu_sched_component_create_t)starpu_sched_component_##decision##_create, flags);        \
     }                                                                                                        \
     OPS(tree_##symbol, "tree-" name, text, flags, hooks)                                                     \
     static void *create_modular_##symbol(struct orr_ctx *ctx)                                                \

@@ -72,7 +72,8 @@ static void note_pulled(struct leaf *l, const struct starpu_task *p)
     orr_spin_unlock(&l->lock);
 }
 
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *worker_pull_task(struct starpu_sched_component *c,
+                                            struct starpu_sched_component *to)
 {
     struct leaf *l = c->data;
     struct starpu_sched_component *before = orr_call()->puller;
@@ -110,7 +111,7 @@ static struct starpu_task *give_up(struct starpu_sched_component *c, struct star
 
 /* Wakes the worker unless it is the caller, who will look by itself before it sleeps (if it is looking now,
  * it may have passed the place already). Where all are to be woken nobody counts as woken. */
-static int can_pull(struct starpu_sched_component *c)
+static int worker_can_pull(struct starpu_sched_component *c)
 {
     const struct leaf *l = c->data;
     uint32_t mask = orr_call()->wake_where;
@@ -120,15 +121,15 @@ static int can_pull(struct starpu_sched_component *c)
     return starpu_wake_worker_relax_light(l->worker) && mask;
 }
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int worker_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct leaf *l = c->data;
     orr_flow_add(&l->own, p, false);
-    if (!can_pull(c) && orr_component(c)->guarded) orr_guard_added(c);
+    if (!worker_can_pull(c) && orr_component(c)->guarded) orr_guard_added(c);
     return 0;
 }
 
-static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+static void worker_evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     orr_flow_evict(&((struct leaf *)c->data)->own, c, out);
 }
@@ -212,14 +213,14 @@ static unsigned tasks(const struct starpu_sched_component *c)
 
 /* ---- making ---- */
 
-static void deinit_data(struct starpu_sched_component *c)
+static void worker_deinit_data(struct starpu_sched_component *c)
 {
     orr_flow_fini(&((struct leaf *)c->data)->own);
     orr_component_free_data(c);
 }
 
 static const struct orr_component_kind kind_worker = {
-    .name = "worker", .leaf = true, .tasks = tasks, .evict = evict, .queue = queue, .give_up = give_up
+    .name = "worker", .leaf = true, .tasks = tasks, .evict = worker_evict, .queue = queue, .give_up = give_up
 };
 
 struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_ctx, int workerid)
@@ -236,11 +237,11 @@ struct starpu_sched_component *starpu_sched_component_worker_new(unsigned sched_
     orr_flow_init(&l->own, false);
     l->worker = workerid;
     starpu_bitmap_set(c->workers, workerid);
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_pull = can_pull;
+    c->push_task = worker_push_task;
+    c->pull_task = worker_pull_task;
+    c->can_pull = worker_can_pull;
     c->estimated_end = estimated_end;
-    c->deinit_data = deinit_data;
+    c->deinit_data = worker_deinit_data;
     if (!tree->leaf[workerid]) tree->leaf[workerid] = c;
     return c;
 }

@@ -56,7 +56,7 @@ static bool takes_next(const struct starpu_sched_component *child, struct orr_fl
            orr_load_relaxed(&queue->count) == 0 && orr_load_relaxed(&self->local_count) == 0;
 }
 
-static int push_task(struct starpu_sched_component *c, struct starpu_task *p)
+static int component_ws_push_task(struct starpu_sched_component *c, struct starpu_task *p)
 {
     struct stealing *s = c->data;
     uint32_t mask = orr_wake_mask(p);
@@ -75,7 +75,8 @@ static unsigned index_of(const struct starpu_sched_component *c, const struct st
     return i;
 }
 
-static struct starpu_task *pull_task(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static struct starpu_task *component_ws_pull_task(struct starpu_sched_component *c,
+                                                  struct starpu_sched_component *to)
 {
     struct stealing *s = c->data;
     struct starpu_sched_component *who = orr_call()->puller ? orr_call()->puller : to;
@@ -89,7 +90,7 @@ static struct starpu_task *pull_task(struct starpu_sched_component *c, struct st
 }
 
 /* A child with a queue of its own has room. */
-static int can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
+static int component_ws_can_push(struct starpu_sched_component *c, struct starpu_sched_component *to)
 {
     struct stealing *s = c->data;
     int pushed = 0;
@@ -122,7 +123,7 @@ static unsigned tasks(const struct starpu_sched_component *c)
     return n;
 }
 
-static void evict(struct starpu_sched_component *c, struct orr_taskq *out)
+static void component_ws_evict(struct starpu_sched_component *c, struct orr_taskq *out)
 {
     struct stealing *s = c->data;
     for (unsigned i = 0; s->queue && i < s->count; i++) orr_flow_evict(&s->queue[i], c->children[i], out);
@@ -147,7 +148,7 @@ static void notify_change_workers(struct starpu_sched_component *c)
     for (unsigned i = 0; s->queue && i < s->count; i++) orr_flow_init(&s->queue[i], true);
 }
 
-static void deinit_data(struct starpu_sched_component *c)
+static void component_ws_deinit_data(struct starpu_sched_component *c)
 {
     free_queues(c->data);
     orr_component_free_data(c);
@@ -162,7 +163,7 @@ static const char *complaint(const struct starpu_sched_component *c)
 }
 
 static const struct orr_component_kind kind_stealing = {
-    .name = "work_stealing", .tasks = tasks, .evict = evict, .complaint = complaint
+    .name = "work_stealing", .tasks = tasks, .evict = component_ws_evict, .complaint = complaint
 };
 
 struct starpu_sched_component *starpu_sched_component_work_stealing_create(struct starpu_sched_tree *tree,
@@ -171,12 +172,12 @@ struct starpu_sched_component *starpu_sched_component_work_stealing_create(struc
     struct starpu_sched_component *c = orr_component_create(tree, &kind_stealing, sizeof(struct stealing));
     (void)arg;
     if (!c) return NULL;
-    c->push_task = push_task;
-    c->pull_task = pull_task;
-    c->can_push = can_push;
+    c->push_task = component_ws_push_task;
+    c->pull_task = component_ws_pull_task;
+    c->can_push = component_ws_can_push;
     c->estimated_end = estimated_end;
     c->notify_change_workers = notify_change_workers;
-    c->deinit_data = deinit_data;
+    c->deinit_data = component_ws_deinit_data;
     if (!((struct orr_tree *)tree)->stealing) ((struct orr_tree *)tree)->stealing = c;
     return c;
 }

@@ -45,14 +45,14 @@ static void divide(unsigned *ctxs, int ns, bool first, int *workers, int nworker
     free(tw);
 }
 
-static void size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void gflops_rate_size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
     int ns = orr_hyp_contexts(ctxs, sched_ctxs, nsched_ctxs);
     if (ns > 0) divide(ctxs, ns, true, workers, nworkers);
 }
 
-static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void gflops_rate_resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     unsigned ctxs[STARPU_NMAX_SCHED_CTXS];
     int ns = orr_hyp_contexts(ctxs, sched_ctxs, nsched_ctxs);
@@ -84,10 +84,11 @@ static void on_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t
     (void)worker, (void)task, (void)footprint;
     if (!w || !orr_hyp_may_resize(ctx) || sc_hypervisor_get_ctx_speed(w) < 0.0) return;
     if (!orr_hyp_begin_decision(&start, false)) return;
-    if (orr_hyp_may_resize(ctx) && one_is_slow()) resize(NULL, -1, NULL, -1);
+    if (orr_hyp_may_resize(ctx) && one_is_slow()) gflops_rate_resize(NULL, -1, NULL, -1);
     orr_hyp_end_decision(start);
 }
 
-const struct sc_hypervisor_policy orr_hyp_gflops_rate = {
-    .name = "gflops_rate", .size_ctxs = size, .resize_ctxs = resize, .handle_poped_task = on_task
-};
+const struct sc_hypervisor_policy orr_hyp_gflops_rate = { .name = "gflops_rate",
+                                                          .size_ctxs = gflops_rate_size,
+                                                          .resize_ctxs = gflops_rate_resize,
+                                                          .handle_poped_task = on_task };

@@ -55,7 +55,7 @@ static void equalise(const struct extreme *fast, const struct extreme *slow)
     free(workers);
 }
 
-static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void ispeed_resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     struct extreme fast, slow;
     (void)sched_ctxs, (void)nsched_ctxs, (void)workers, (void)nworkers;
@@ -69,10 +69,10 @@ static void on_task(unsigned ctx, int worker, struct starpu_task *task, uint32_t
     (void)worker, (void)task, (void)footprint;
     if (!w || !orr_hyp_may_resize(ctx) || sc_hypervisor_get_ctx_speed(w) < 0.0) return;
     if (!orr_hyp_begin_decision(&start, false)) return;
-    if (orr_hyp_may_resize(ctx)) resize(NULL, -1, NULL, -1);
+    if (orr_hyp_may_resize(ctx)) ispeed_resize(NULL, -1, NULL, -1);
     orr_hyp_end_decision(start);
 }
 
 const struct sc_hypervisor_policy orr_hyp_ispeed = { .name = "ispeed",
-                                                     .resize_ctxs = resize,
+                                                     .resize_ctxs = ispeed_resize,
                                                      .handle_poped_task = on_task };

@@ -90,18 +90,18 @@ static void plan(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworke
     orr_free(w_in_s);
 }
 
-static void size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void ispeed_lp_size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, true);
 }
 
-static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void ispeed_lp_resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, false);
 }
 
 const struct sc_hypervisor_policy orr_hyp_ispeed_lp = { .name = "ispeed_lp",
-                                                        .size_ctxs = size,
-                                                        .resize_ctxs = resize,
+                                                        .size_ctxs = ispeed_lp_size,
+                                                        .resize_ctxs = ispeed_lp_resize,
                                                         .handle_idle_cycle = orr_hyp_react_to_idle,
                                                         .handle_poped_task = orr_hyp_react_to_task };

@@ -133,13 +133,13 @@ static bool all_known(unsigned *sched_ctxs, int nsched_ctxs)
     return ns > 0 && known == ns;
 }
 
-static void size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void teft_lp_size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     if (!all_known(sched_ctxs, nsched_ctxs) || !plan(sched_ctxs, nsched_ctxs, workers, nworkers, true))
         sc_hypervisor_save_size_req(sched_ctxs, nsched_ctxs, workers, nworkers);
 }
 
-static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void teft_lp_resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, false);
 }
@@ -188,8 +188,8 @@ static void on_end(unsigned ctx)
 }
 
 const struct sc_hypervisor_policy orr_hyp_teft_lp = { .name = "teft_lp",
-                                                      .size_ctxs = size,
-                                                      .resize_ctxs = resize,
+                                                      .size_ctxs = teft_lp_size,
+                                                      .resize_ctxs = teft_lp_resize,
                                                       .handle_idle_cycle = orr_hyp_react_to_idle,
                                                       .handle_poped_task = on_task,
                                                       .handle_submitted_job = on_submission,

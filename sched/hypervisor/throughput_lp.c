@@ -37,18 +37,18 @@ static void plan(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworke
     free(tw);
 }
 
-static void size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void throughput_lp_size(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, true);
 }
 
-static void resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
+static void throughput_lp_resize(unsigned *sched_ctxs, int nsched_ctxs, int *workers, int nworkers)
 {
     plan(sched_ctxs, nsched_ctxs, workers, nworkers, false);
 }
 
 const struct sc_hypervisor_policy orr_hyp_throughput_lp = { .name = "throughput_lp",
-                                                            .size_ctxs = size,
-                                                            .resize_ctxs = resize,
+                                                            .size_ctxs = throughput_lp_size,
+                                                            .resize_ctxs = throughput_lp_resize,
                                                             .handle_idle_cycle = orr_hyp_react_to_idle,
                                                             .handle_poped_task = orr_hyp_react_to_task };
