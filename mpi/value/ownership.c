@@ -201,6 +201,7 @@ static void let_go(struct orr_owned *o, void *unused)
     h->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
     orr_owned_end_redux(o);
     o->comm = NULL;
+    o->ready_ns = 0;
 }
 
 void orr_owned_let_go(struct orr_value *v)

@@ -64,8 +64,9 @@ struct orr_owned {
     int32_t holder;   /* the rank with the current value, where that is not its owner; -1: its owner [own: who
                        * submits] */
     uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
+    uint64_t ready_ns; /* when its value will be there, by a placement's virtual time [own: who submits] */
 };
-_Static_assert(sizeof(struct orr_owned) <= 120, "a handle costs no more, whatever the number of ranks");
+_Static_assert(sizeof(struct orr_owned) <= 128, "a handle costs no more, whatever the number of ranks");
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
