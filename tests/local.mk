@@ -188,7 +188,7 @@ tests/tools/tools.tap: $(TOOLS)
 # Private parts.
 UNIT_TESTS += tests/core/perfmodel_fit
 UNIT_TESTS += tests/core/perfmodel_store
-UNIT_TESTS += tests/core/task_parts
+UNIT_TESTS += tests/core/task_parts tests/core/worker_parts
 
 # make check-valgrind. Each makes the runtime start, work and stop; none depends on time. make check runs one of them.
 VALGRIND_TESTS += tests/core/init tests/core/limits tests/core/misc tests/core/codelet tests/core/task_submit
