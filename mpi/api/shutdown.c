@@ -15,6 +15,7 @@
 #include "core/worker/worker.h"
 #include "mpi/api/wait.h"
 #include "mpi/value/message.h"
+#include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
 #include "mpi/wire/coll.h"
 
@@ -173,12 +174,13 @@ static int end_of_stream(struct orr_session *s)
 
 int orr_shutdown(struct orr_session *s)
 {
-    int r = orr_redux_gather_all(s->cluster.comm), status = drain_all_ranks(s);
+    int home = orr_moves_home_all(s->cluster.comm), r = orr_redux_gather_all(s->cluster.comm),
+        status = drain_all_ranks(s);
     if (!status) status = end_of_stream(s);
     if (!status) status = orr_messages_take_failure(&s->value);
     orr_stuck_stop(&s->live.stuck); /* its last messages are ahead of this barrier */
     orr_guard_closing(&s->live.guard);
     orr_coll_barrier(s->cluster.comm);
     orr_guard_stop(&s->live.guard);
-    return status ? status : r;
+    return status ? status : r ? r : home;
 }

@@ -10,6 +10,7 @@
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
 #include "mpi/value/message.h"
+#include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
 #include "mpi/wire/coll.h"
 
@@ -52,9 +53,10 @@ static int drain(struct orr_mpi_progress *p, unsigned ctx)
 static int wait_for_all(struct orr_comm *c, unsigned ctx)
 {
     struct orr_cluster *cl = c->cluster;
-    int r = orr_redux_gather_all(c), failed = drain(&cl->progress, ctx), s = orr_stream_meet(c, false);
+    int home = orr_moves_home_all(c), r = orr_redux_gather_all(c), failed = drain(&cl->progress, ctx),
+        s = orr_stream_meet(c, false);
     if (!s) s = orr_messages_take_failure(cl->value);
-    if (!r) r = failed;
+    if (!r) r = failed ? failed : home;
     return s ? s : r;
 }
 

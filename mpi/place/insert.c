@@ -16,6 +16,8 @@
 #include "mpi/place/decide.h"
 #include "mpi/place/policies.h"
 #include "mpi/value/exchange.h"
+#include "mpi/value/moves.h"
+#include "mpi/value/redux.h"
 
 /* ---- the three steps ---- */
 
@@ -95,8 +97,18 @@ static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list a
     return r;
 }
 
+static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks,
+                         va_list ap);
+
+/* Whether data move: then all that follows is decided first, and done after. */
+static inline bool moves(const struct orr_comm *c)
+{
+    return orr_unlikely(c->cluster->place->moves || c->cluster->value->moves.on) && orr_comm_is_base(c);
+}
+
 int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 {
+    if (moves(c)) return insert_moving(c, cl, 0, NULL, ap);
     struct orr_arguments a;
     struct starpu_task *task;
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
@@ -140,6 +152,7 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
  * them. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap)
 {
+    if (moves(c)) return count > 0 ? insert_moving(c, cl, count, ranks, ap) : -EINVAL;
     struct orr_arguments a;
     va_list again, list;
     va_copy(again, ap);
@@ -161,6 +174,110 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     if (!r) r = exchange(c, &a, ranks[0], orr_exchange_after);
     va_end(list);
     va_end(again);
+    orr_arguments_fini(&a);
+    return r;
+}
+
+/* ---- where data move ---- */
+
+struct moving {
+    struct orr_comm *c;
+    const struct orr_arguments *a;
+    const int *ranks; /* that run it; the first one's results count */
+    int count;        /* of ranks */
+    bool here;        /* it runs here */
+    struct orr_actions list;
+};
+
+/* What this datum's transfers were before, since they are not decided with the rest: all that was decided is
+ * done first. */
+static int one_at_home(struct moving *m, const struct starpu_data_descr *d,
+                       int (*one)(struct orr_comm *, struct orr_data *, int, int, int), int rank)
+{
+    int r = orr_actions_settle(&m->list, d->handle);
+    return r ? r : one(m->c, d->handle, d->mode, rank, m->a->priority);
+}
+
+static int before_moving(struct moving *m, const struct starpu_data_descr *d)
+{
+    struct orr_data *h = d->handle;
+    int r = 0, reduction = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX);
+    orr_moves_pin(&m->list, h);
+    bool can = orr_moves_can(m->c, h);
+    if (can && reduction) orr_moves_return(&m->list, h, m->a->priority);
+    if (can && !reduction && h->mpi_flags & ORR_MPI_REDUX) {
+        r = orr_actions_settle(&m->list, h);
+        if (!r) r = orr_redux_gather(m->c, h, m->a->priority, 0);
+    }
+    for (int i = 0; i < m->count && !r; i++) {
+        if (can && !reduction)
+            orr_moves_before(&m->list, h, d->mode, m->ranks[i], m->a->priority);
+        else
+            r = one_at_home(m, d, orr_exchange_before, m->ranks[i]);
+    }
+    return r;
+}
+
+static int after_moving(struct moving *m, const struct starpu_data_descr *d)
+{
+    if (!orr_moves_can(m->c, d->handle)) return one_at_home(m, d, orr_exchange_after, m->ranks[0]);
+    orr_moves_after(&m->list, d->handle, d->mode, m->ranks[0], m->here);
+    return 0;
+}
+
+static int each(struct moving *m, int (*one)(struct moving *m, const struct starpu_data_descr *d))
+{
+    int status = 0;
+    for (int i = 0; i < m->a->count; i++) {
+        struct orr_data *h = m->a->data[i].handle;
+        if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
+        int r = one(m, &m->a->data[i]);
+        if (r) status = r;
+    }
+    return status;
+}
+
+static int add_task(struct moving *m, struct starpu_codelet *cl, va_list ap)
+{
+    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
+    if (!task) return -EINVAL;
+    void (*hook)(struct starpu_task *) = orr_load_acquire(&m->c->cluster->place->pre_submit_hook);
+    if (hook) hook(task);
+    orr_actions_add(&m->list, &(struct orr_action){ .kind = ORR_ACT_SUBMIT, .gate = -1, .task = task });
+    return 0;
+}
+
+/* What every rank knows of the insertion changes on each, whether it has a part in it or not. */
+static int act(struct moving *m, struct starpu_codelet *cl, va_list ap)
+{
+    for (int i = 0; i < m->count; i++) m->here |= runs_here(m->c, m->ranks[i]);
+    orr_moves_begin(&m->list, m->c);
+    int r = each(m, before_moving);
+    if (!r && m->here) r = add_task(m, cl, ap);
+    int after = each(m, after_moving), done = orr_actions_do(&m->list);
+    orr_actions_fini(&m->list);
+    return r ? r : after ? after : done;
+}
+
+/* ranks: NULL, or on which it runs. */
+static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks,
+                         va_list ap)
+{
+    struct orr_arguments a;
+    va_list list;
+    va_copy(list, ap);
+    orr_arguments_init(&a);
+    int xrank = ORR_PLACE_OPEN, r = orr_arguments_read(&a, cl, &list);
+    if (ranks) a.xrank = ranks[0];
+    if (!r) r = orr_decide(c, cl, &a, &xrank);
+    for (int i = 1; i < count && r >= 0; i++)
+        if (ranks[i] < 0 || ranks[i] >= c->size) r = -EINVAL;
+    if (r >= 0) {
+        note(c, cl, &a, xrank);
+        struct moving m = { .c = c, .a = &a, .ranks = ranks ? ranks : &xrank, .count = ranks ? count : 1 };
+        r = act(&m, cl, ap);
+    }
+    va_end(list);
     orr_arguments_fini(&a);
     return r;
 }

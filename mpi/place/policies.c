@@ -107,6 +107,7 @@ int orr_policy_set_current(struct orr_place *p, int policy)
     if (r) return r;
     p->current = policy;
     p->for_all = ops_of(p, policy, &state)->for_all;
+    p->moves = p->for_all && ops_of(p, policy, &state)->moves_data;
     return 0;
 }
 
@@ -154,8 +155,7 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
     struct orr_placed *d = orr_malloc(sizeof *d);
     void *state = NULL;
     int r = d ? ops->begin(&setup, &state) : -ENOMEM;
-    if (r == -ENOMEM)
-        orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
+    if (r == -ENOMEM) orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
     if (r) {
         orr_free(d);
         *status_out = r;

@@ -20,7 +20,8 @@ struct orr_place {
     int current;
     char argument[ORR_PLACE_ARGUMENT];   /* of the setting; "": none [const while running] */
     const struct orr_machines *machines; /* [const while running] */
-    bool for_all; /* so is the current one [read at each insertion] */
+    bool for_all;                        /* so is the current one [read at each insertion] */
+    bool moves;                          /* and it moves data [the same] */
     void (*_Atomic pre_submit_hook)(struct starpu_task *task); /* insert.c [atomic] */
 };
 

@@ -97,13 +97,18 @@ void orr_cache_own(struct orr_data *h)
     h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
 }
 
-void orr_cache_drop(struct orr_data *h)
+bool orr_cache_let_go(struct orr_data *h)
 {
-    if (!(h->mpi_flags & ORR_MPI_HELD) || h->partitioned) return;
+    if (!(h->mpi_flags & ORR_MPI_HELD) || h->partitioned) return false;
     struct orr_owned *o = orr_owned_of(h);
     size_t bytes = h->ops->get_size ? h->ops->get_size(h) : SIZE_MAX;
     h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
-    if (!o || bytes > SMALL_BYTES || !orr_owned_keep_old(o, bytes)) starpu_data_invalidate_submit(h);
+    return !o || bytes > SMALL_BYTES || !orr_owned_keep_old(o, bytes);
+}
+
+void orr_cache_drop(struct orr_data *h)
+{
+    if (orr_cache_let_go(h)) starpu_data_invalidate_submit(h);
 }
 
 void orr_cache_superseded(struct orr_data *h)

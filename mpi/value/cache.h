@@ -29,6 +29,7 @@ void orr_cache_written(struct orr_data *h);
 void orr_cache_hold(struct orr_data *h);
 void orr_cache_own(struct orr_data *h);
 void orr_cache_drop(struct orr_data *h);
+bool orr_cache_let_go(struct orr_data *h); /* the same, but for: true, and the caller gives it back */
 void orr_cache_superseded(struct orr_data *h);
 /* h belongs to a rank of c, or to each (ORR_RANK_PER_NODE), from this place of the stream on. 0 or -ENOMEM
  * (said). */

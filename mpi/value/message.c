@@ -54,6 +54,7 @@ void orr_messages_begin(struct orr_value *v, bool counting)
 {
     orr_store_relaxed(&v->failed, 0);
     orr_messages_count(v, counting);
+    v->moves.position = v->moves.away = v->moves.on = 0;
 }
 
 void orr_messages_count(struct orr_value *v, bool counting)

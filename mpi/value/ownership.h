@@ -22,7 +22,9 @@ enum orr_mpi_flag {
     ORR_MPI_WRITTEN = 1 << 4,    /* tasks inserted here write it: it has a value, or will have */
     ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
     ORR_MPI_HELD = 1 << 6,       /* there is memory of ours here for a value that another rank owns */
-    ORR_MPI_OTHER_COMM = 1 << 7  /* the owner is a rank of another communicator than the layer's own */
+    ORR_MPI_OTHER_COMM = 1 << 7, /* the owner is a rank of another communicator than the layer's own */
+    ORR_MPI_PINNED = 1 << 8,     /* its pieces are used by insertions: it is never away from home */
+    ORR_MPI_AWAY = 1 << 9        /* another rank than its owner holds the value: all ranks know (moves.h) */
 };
 /* Those that count for a rank without a part in the task. */
 enum {

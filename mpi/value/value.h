@@ -30,6 +30,12 @@ struct orr_value {
     ORR_MUTEX(records) records_lock;
     struct orr_owned *records;
     _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
+    /* moves.c [own: who submits] */
+    struct {
+        uint64_t position; /* places of the stream so far: insertions, and what else all ranks see */
+        size_t away;       /* data that are away from home */
+        bool on;           /* a placement moves data, from some insertion on */
+    } moves;
     /* tags.c */
     ORR_SPIN(tags) tags_lock; /* protects tags; leaf */
     struct orr_tag_range *tags;

@@ -204,14 +204,23 @@ static const struct orr_place_ops turns = {
     .name = "turns", .for_all = true, .begin = turns_begin, .choose = turns_choose, .end = turns_end
 };
 
-static void by_turns(void)
+/* The same, and what is written stays where it was. */
+static const struct orr_place_ops moving = { .name = "moving turns",
+                                             .for_all = true,
+                                             .moves_data = true,
+                                             .begin = turns_begin,
+                                             .choose = turns_choose,
+                                             .end = turns_end };
+
+static void by_turns(const struct orr_place_ops *ops)
 {
     struct job j;
+    begun = over = 0;
     job_create(&j, RANKS, 0, 2, random_stream);
-    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, &turns, NULL);
+    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, ops, NULL);
     job_run(&j);
     job_join(&j);
-    is_int(wrong, 0, "ranks that take turns, wherever the data are owned, compute the same");
+    is_int(wrong, 0, "ranks by %s, wherever the data are owned, compute the same", ops->name);
     is_int(failed, 0, "and nothing fails");
     is_int(begun, RANKS, "each rank has a state of the placement");
     is_int(over, RANKS, "which ends with the layer");
@@ -344,7 +353,8 @@ int main(void)
     if (starpu_init(&conf)) skip_all("no worker");
     one_job();
     two_jobs();
-    by_turns();
+    by_turns(&turns);
+    by_turns(&moving);
     reduction();
     different_streams();
     early_end();

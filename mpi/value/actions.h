@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* actions.h: what an insertion means for this rank, as a short list: send, receive, submit, drop. It is
+ * decided whole (moves.h) before anything of it is done; so it can be done at once, later, or again.
+ * Threads: the thread that submits. Owns: struct orr_actions, its tasks until they are submitted.
+ * Not here: what is decided. */
+#ifndef ORR_MPI_ACTIONS_H
+#define ORR_MPI_ACTIONS_H
+
+#include "mpi/value/ownership.h"
+
+enum orr_action_kind {
+    ORR_ACT_NONE, /* nothing is done; but it may have to wait (gate) */
+    ORR_ACT_SEND,
+    ORR_ACT_RECEIVE,
+    ORR_ACT_DROP,  /* the memory of an old copy is given back */
+    ORR_ACT_SUBMIT /* the task of the insertion */
+};
+
+struct orr_action {
+    uint8_t kind; /* enum orr_action_kind */
+    bool sync;    /* of a send */
+    bool away;    /* a message under the name of a call at home that others do not see (away.h) */
+    int32_t gate; /* the home of the datum, which must have come to the insertion first; -1: nobody */
+    int32_t peer, priority;
+    struct orr_data *handle;  /* NULL with a task */
+    struct starpu_task *task; /* to be submitted */
+};
+
+enum { ORR_ACTIONS_INLINE = 16 };
+
+struct orr_actions {
+    struct orr_comm *comm;
+    uint64_t position; /* of the insertion */
+    int count, room, status;
+    struct orr_action *list; /* inline_list or heap */
+    struct orr_action inline_list[ORR_ACTIONS_INLINE];
+};
+
+static inline void orr_actions_init(struct orr_actions *l, struct orr_comm *c, uint64_t position)
+{
+    l->comm = c;
+    l->position = position;
+    l->count = l->status = 0;
+    l->room = ORR_ACTIONS_INLINE;
+    l->list = l->inline_list;
+}
+
+/* Appends one. Out of memory: said, and in l->status. */
+void orr_actions_add(struct orr_actions *l, const struct orr_action *a);
+/* Does what is in the list, in order, and empties it. What failed first, also of the list's making (said). */
+int orr_actions_do(struct orr_actions *l);
+/* The same, and nothing of h is left to be done. */
+int orr_actions_settle(struct orr_actions *l, struct orr_data *h);
+/* The list ends: tasks that were not submitted go. */
+void orr_actions_fini(struct orr_actions *l);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* moves.c: see moves.h. Every rank repeats every decision, for data in which it has no part as well: that is
+ * why any of them may send the next value. Nothing here looks at what only one rank knows.
+ * Threads: see moves.h. Owns: see moves.h. Not here: messages (actions.c). */
+#include "mpi/value/moves.h"
+
+#include <starpu.h>
+
+#include "core/base/log.h"
+#include "mpi/value/cache.h"
+#include "mpi/wire/cluster.h"
+
+enum {
+    NEVER_AWAY = ORR_MPI_OTHER_COMM | ORR_MPI_REDIRECTED | ORR_MPI_PINNED,
+    NO_READER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX
+};
+
+bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h)
+{
+    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & NEVER_AWAY) && !h->parent &&
+           orr_owned_tag(h) != -1;
+}
+
+/* ---- who has it, as all ranks know ---- */
+
+static int holder_of(const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    return o->holder >= 0 ? o->holder : h->mpi_rank;
+}
+
+static bool has(const struct orr_data *h, int rank)
+{
+    return holder_of(h) == rank || orr_rank_set_has(&orr_owned_of(h)->sent, rank);
+}
+
+/* This rank keeps a value that is not its own: what home writes meanwhile must reach it first. */
+static bool is_guest(const struct orr_comm *c, const struct orr_data *h)
+{
+    return c->rank != h->mpi_rank && has(h, c->rank);
+}
+
+static int32_t gate_of(const struct orr_comm *c, const struct orr_data *h)
+{
+    return is_guest(c, h) ? h->mpi_rank : -1;
+}
+
+static void add(struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h, int peer, bool sync,
+                int priority)
+{
+    const struct orr_action a = { .kind = (uint8_t)kind,
+                                  .sync = sync,
+                                  .gate = gate_of(l->comm, h),
+                                  .peer = peer,
+                                  .priority = priority,
+                                  .handle = h };
+    orr_actions_add(l, &a);
+}
+
+/* What is here is used, or goes: not before home has come so far. */
+static void add_gate(struct orr_actions *l, struct orr_data *h)
+{
+    if (is_guest(l->comm, h)) add(l, ORR_ACT_NONE, h, -1, false, 0);
+}
+
+/* The flags of this rank follow from who has it. */
+static void mark(const struct orr_comm *c, struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    uint32_t f = h->mpi_flags & ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_AWAY);
+    if (is_guest(c, h)) f |= ORR_MPI_RECEIVED;
+    if (o->sent.count) f |= ORR_MPI_SENT;
+    if (o->holder >= 0) f |= ORR_MPI_AWAY;
+    h->mpi_flags = f;
+}
+
+static void forget_copies(struct orr_owned *o)
+{
+    if (o->sent.bits)
+        orr_rank_set_clear(&o->sent);
+    else
+        o->sent.count = 0;
+}
+
+static void join_copies(struct orr_comm *c, struct orr_data *h, int rank)
+{
+    bool failed;
+    struct orr_owned *o = orr_owned_of(h);
+    orr_rank_set_add(&o->sent, rank, c->size, &failed);
+    if (failed)
+        orr_fatal("out of memory: the ranks that have the data with tag %lld cannot be remembered, and the "
+                  "ranks would disagree; set ORRERY_MPI_SCHED=owner on all ranks",
+                  (long long)o->tag);
+}
+
+static void set_holder(struct orr_comm *c, struct orr_data *h, int rank)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    int32_t now = rank == h->mpi_rank ? -1 : rank;
+    struct orr_value *v = c->cluster->value;
+    if (o->holder < 0 && now >= 0) v->moves.away++;
+    if (o->holder >= 0 && now < 0) v->moves.away--;
+    o->holder = now;
+}
+
+/* The memory here for a value of another rank's is not needed any more. */
+static void drop(struct orr_actions *l, struct orr_data *h)
+{
+    bool goes = orr_cache_let_go(h);
+    if (goes || is_guest(l->comm, h)) add(l, goes ? ORR_ACT_DROP : ORR_ACT_NONE, h, -1, false, 0);
+}
+
+/* ---- the steps ---- */
+
+void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool sync, int priority)
+{
+    struct orr_comm *c = l->comm;
+    int from = holder_of(h), me = c->rank;
+    if (has(h, node)) {
+        if (me == node) add_gate(l, h);
+        return;
+    }
+    if (me == from) add(l, ORR_ACT_SEND, h, node, sync, priority);
+    if (me == node) {
+        add(l, ORR_ACT_RECEIVE, h, from, false, priority);
+        if (me != h->mpi_rank) orr_cache_hold(h);
+    }
+    if (!orr_cache_is_on(c->cluster->value)) return;
+    join_copies(c, h, node);
+    mark(c, h);
+}
+
+void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority)
+{
+    bool sync = mode & STARPU_SSEND;
+    int first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? l->comm->size - 1 : xrank;
+    if (mode & NO_READER) return;
+    if (!(mode & STARPU_R)) {
+        if (first <= l->comm->rank && l->comm->rank <= last) add_gate(l, h);
+        return;
+    }
+    for (int node = first; node <= last; node++) orr_moves_bring(l, h, node, sync, priority);
+}
+
+/* xrank has written it, and nobody else has it. */
+static void written(struct orr_comm *c, struct orr_data *h, int xrank)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    int home = h->mpi_rank;
+    o->version++;
+    forget_copies(o);
+    set_holder(c, h, xrank < 0 ? home : xrank);
+    if (c->rank == home || c->rank == xrank) h->mpi_flags |= ORR_MPI_WRITTEN;
+    mark(c, h);
+}
+
+void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xrank, bool ran)
+{
+    struct orr_comm *c = l->comm;
+    int me = c->rank, home = h->mpi_rank;
+    bool here = me == xrank || ran || xrank < 0;
+    if (mode & NO_READER) return;
+    if (here && me != home) orr_cache_hold(h);
+    if (mode & STARPU_W) {
+        if (me != xrank && me != home) drop(l, h);
+        written(c, h, xrank);
+    } else if (here && me != home && !has(h, me)) { /* nothing is cached */
+        drop(l, h);
+    }
+}
+
+void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
+{
+    struct orr_comm *c = l->comm;
+    int holder = holder_of(h), home = h->mpi_rank;
+    if (holder == home || c->rank != holder) add_gate(l, h);
+    if (holder == home) return;
+    if (!has(h, home)) {
+        if (c->rank == holder) add(l, ORR_ACT_SEND, h, home, false, priority);
+        if (c->rank == home) add(l, ORR_ACT_RECEIVE, h, holder, false, priority);
+    }
+    set_holder(c, h, home);
+    orr_rank_set_remove(&orr_owned_of(h)->sent, home);
+    if (orr_cache_is_on(c->cluster->value))
+        join_copies(c, h, holder);
+    else if (c->rank == holder)
+        drop(l, h);
+    mark(c, h);
+}
+
+void orr_moves_flush(struct orr_actions *l, struct orr_data *h)
+{
+    struct orr_comm *c = l->comm;
+    orr_moves_return(l, h, 0);
+    if (c->rank != h->mpi_rank) drop(l, h);
+    forget_copies(orr_owned_of(h));
+    mark(c, h);
+}
+
+void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
+{
+    struct orr_data *h = piece->root;
+    if (h == piece || h->mpi_flags & ORR_MPI_PINNED) return;
+    if (orr_owned_of(h) && orr_moves_can(l->comm, h)) {
+        set_holder(l->comm, h, h->mpi_rank);
+        forget_copies(orr_owned_of(h));
+        mark(l->comm, h);
+    }
+    h->mpi_flags |= ORR_MPI_PINNED;
+}
+
+/* ---- all of them ---- */
+
+static void return_one(struct orr_owned *o, void *l)
+{
+    if (o->holder >= 0) orr_moves_return(l, o->handle, 0);
+}
+
+static void flush_one(struct orr_owned *o, void *list)
+{
+    struct orr_actions *l = list;
+    if (orr_moves_can(l->comm, o->handle))
+        orr_moves_flush(l, o->handle);
+    else
+        orr_cache_flush(l->comm, o->handle);
+}
+
+static bool is_seen(const struct orr_comm *c)
+{
+    return orr_unlikely(c->cluster->value->moves.on) && orr_comm_is_base(c);
+}
+
+static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list))
+{
+    struct orr_actions l;
+    orr_moves_begin(&l, c);
+    orr_owned_visit(c->cluster->value, fn, &l);
+    int r = orr_actions_do(&l);
+    orr_actions_fini(&l);
+    return r;
+}
+
+int orr_moves_home_all(struct orr_comm *c)
+{
+    if (!is_seen(c)) return 0;
+    return visit(c, return_one);
+}
+
+bool orr_moves_flush_all(struct orr_comm *c)
+{
+    if (!is_seen(c)) return false;
+    visit(c, flush_one);
+    return true;
+}
+
+int orr_moves_home(struct orr_comm *c, struct orr_data *h)
+{
+    struct orr_actions l;
+    if (!is_seen(c)) return 0;
+    orr_moves_begin(&l, c);
+    if (orr_moves_can(c, h)) orr_moves_return(&l, h, 0);
+    int r = orr_actions_do(&l);
+    orr_actions_fini(&l);
+    return r;
+}
+
+/* ---- the stream ---- */
+
+void orr_moves_begin(struct orr_actions *l, struct orr_comm *c)
+{
+    struct orr_value *v = c->cluster->value;
+    if (orr_unlikely(!v->moves.on)) {
+        orr_cache_flush_all(c); /* who has what was known to owners and receivers alone until here */
+        v->moves.on = true;
+    }
+    orr_actions_init(l, c, v->moves.position++);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* moves.h: transfers where a placement moves data: what is written stays on the rank that wrote it (its
+ * holder), and goes to its owner (its home) only where all ranks see that the program needs it there.
+ * Threads: the thread that submits. Owns: holder, version and sent of struct orr_owned, then alike on all
+ * ranks. Not here: what the program does at home alone (away.h), owner-computes (exchange.h). */
+#ifndef ORR_MPI_MOVES_H
+#define ORR_MPI_MOVES_H
+
+#include "mpi/value/actions.h"
+
+/* The next place in the stream of c begins, the layer's own communicator. The first one turns it all on: from
+ * then on this room decides, on all ranks alike. */
+void orr_moves_begin(struct orr_actions *l, struct orr_comm *c);
+
+/* Whether h may be away from its home. Its transfers are decided here then, else by exchange.h. */
+bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h);
+/* The insertion uses a piece of what could be away until now: from here on that stays at home. */
+void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
+
+/* A task on rank xrank (or ORR_RANK_PER_NODE: on all) accesses h, which may be away: what is to be done here
+ * before and after it. ran: it runs here too, though what it writes counts on xrank. */
+void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority);
+void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xrank, bool ran);
+
+/* What is away returns to its home, which all ranks see. */
+void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority);
+/* h's value goes to rank node besides. */
+void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool sync, int priority);
+/* All copies elsewhere than at home go. */
+void orr_moves_flush(struct orr_actions *l, struct orr_data *h);
+
+/* ---- places of the stream that all ranks of c see and that are no insertions; nothing is done under
+ * owner-computes ---- */
+
+/* All that is away returns home. 0 or a negative errno (said). */
+int orr_moves_home_all(struct orr_comm *c);
+/* Copies elsewhere go, too. False: nothing moves here; the caller flushes what it knows. */
+bool orr_moves_flush_all(struct orr_comm *c);
+/* The same for one; then nothing of it is left to be done here. */
+int orr_moves_home(struct orr_comm *c, struct orr_data *h);
+
+#endif
