@@ -160,6 +160,45 @@ int orrery_outside_end(void);
  * Not the thread that gives the pool its work. At any time. */
 void orrery_thread_passive(int passive);
 
+/* ---- the cluster: liborrery-mpi ----
+ *
+ * The workers of all ranks have numbers: those of rank 0 in the order that they have there, then those of
+ * rank 1, and so on. Ranks are those of the communicator given to starpu_mpi_init_conf() or its like. The
+ * table is made there, the same on all ranks, and stays until starpu_mpi_shutdown(); before and after,
+ * functions return -ESHUTDOWN, with a message. Local, not blocking, also in tasks. */
+
+/* int: among the arguments of starpu_mpi_task_insert(): the worker of the cluster that runs the task. It
+ * names the rank, before STARPU_EXECUTE_ON_NODE and _DATA, and on that rank the worker, as
+ * STARPU_EXECUTE_ON_WORKER. -1: none. starpu_task_insert() takes it too: without other ranks the numbers are
+ * those of the workers. */
+#define ORRERY_EXECUTE_ON_CLUSTER_WORKER STARPU_ARGUMENT_KIND_(60)
+
+/* Returns how many workers the cluster has; how many of a type; the number of this rank's first one, which
+ * its others follow; that of the worker that calls, -1: the thread is none. */
+int orrery_cluster_worker_get_count(void);
+int orrery_cluster_worker_get_count_by_type(enum starpu_worker_archtype type);
+int orrery_cluster_worker_get_first(void);
+int orrery_cluster_worker_get_id(void);
+
+/* Returns the rank of a worker; its number among the workers of that rank (starpu_worker_get_id() there); its
+ * type. -EINVAL: there is no such worker. */
+int orrery_cluster_worker_get_rank(int worker);
+int orrery_cluster_worker_get_local_id(int worker);
+int orrery_cluster_worker_get_type(int worker);
+
+/* Returns the number of a rank's worker; -EINVAL: there is no such. */
+int orrery_cluster_worker_get_number(int rank, int workerid);
+
+/* Copies its name, "CPU 3", without its rank, with the 0 at most so many bytes. Returns 0; -EINVAL: there is
+ * no such worker, or dst is NULL or bytes 0. */
+int orrery_cluster_worker_get_name(int worker, char *dst, size_t bytes);
+
+/* For a task that was made by hand: where it is of this rank, binds it to the worker (workerid,
+ * execute_on_a_specific_worker), where not, takes that from it. Returns the worker's rank, for
+ * starpu_mpi_task_exchange_data_before_execution_on_node(), or to know whether to submit the task here;
+ * -EINVAL: there is no such worker, NULL. */
+int orrery_task_set_cluster_worker(struct starpu_task *task, int worker);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

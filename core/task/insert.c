@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <orrery.h>
 #include <starpu.h>
 
 #include "core/base/alloc.h"

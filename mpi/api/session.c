@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,12 +29,9 @@ struct process {
 
 static struct process own_process(void)
 {
-    struct process p = { .boot = 0xcbf29ce484222325u, .pid = getpid() };
+    struct process p = { .boot = orr_machine_host(), .pid = getpid() };
     struct stat st;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    for (int c; f && (c = fgetc(f)) != EOF;) p.boot = (p.boot ^ (unsigned char)c) * 0x100000001b3u;
-    if (f) fclose(f);
-    if (!f || stat("/proc/self/ns/pid", &st)) p.pid = 0;
+    if (!p.boot || stat("/proc/self/ns/pid", &st)) p.pid = 0;
     if (p.pid) p.space = st.st_ino;
     return p;
 }
@@ -111,6 +107,20 @@ say:
     return r;
 }
 
+/* What all ranks compute with. Collective; 0 on all ranks or on none. */
+static int meet_machines(struct orr_session *s, const struct orr_bootstrap *b)
+{
+    int r = orr_machines_gather(&s->machines, b);
+    s->place.machines = r ? NULL : &s->machines;
+    return r;
+}
+
+static void forget_machines(struct orr_session *s)
+{
+    s->place.machines = NULL;
+    orr_machines_fini(&s->machines);
+}
+
 /* What ends with the layer, the guard and what the ranks say to each other apart. */
 static void take_down(struct orr_session *s)
 {
@@ -126,6 +136,7 @@ static void take_down(struct orr_session *s)
     orr_comms_fini(&s->cluster.comms);
     orr_streams_fini(&s->live.streams);
     orr_tag_ranges_fini(&s->value);
+    forget_machines(s);
 }
 
 /* Another rank could not do what this one could. */
@@ -141,16 +152,19 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     int r = setup->transport && setup->placement >= -1 ? 0 : -EINVAL;
     if (!r) r = orr_policy_set_current(&s->place, setup->placement);
     r = b->agree(b, r);
+    if (!r) r = meet_machines(s, b);
     if (r) return r;
     struct orr_transport *t = setup->transport->open(b);
     r = b->agree(b, t ? 0 : -ENOMEM);
     if (r && t) t->ops->destroy(t);
+    if (r) forget_machines(s);
     if (r) return t ? say_other(r) : r;
     orr_bells_open(&s->cluster.bells, b);
     int mine = begin(s, setup, t);
     r = b->agree(b, mine);
     if (r && !mine) take_down(s);
     if (r && mine) {
+        forget_machines(s);
         t->ops->destroy(t);
         orr_bells_close(&s->cluster.bells);
     }

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "mpi/live/live.h"
+#include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
@@ -19,8 +20,9 @@ struct orr_session {
     struct orr_live live;
     struct orr_value value;
     struct orr_place place;
-    bool shows_statistics;       /* at the end */
-    bool owns_mpi, owns_runtime; /* we initialised it */
+    struct orr_machines machines; /* place.machines while it runs */
+    bool shows_statistics;        /* at the end */
+    bool owns_mpi, owns_runtime;  /* we initialised it */
 };
 
 /* What a start needs to know. */

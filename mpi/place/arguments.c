@@ -4,6 +4,7 @@
 #include "mpi/place/arguments.h"
 
 #include <errno.h>
+#include <orrery.h>
 #include <starpu.h>
 #include <string.h>
 
@@ -46,8 +47,24 @@ static int add_descrs(struct orr_arguments *a, const struct starpu_data_descr *d
     return 0;
 }
 
+/* A worker of the cluster names the rank, whatever else does. */
+static void read_worker(struct orr_arguments *a, int worker)
+{
+    if (worker == -1) return;
+    a->xrank = ORR_PLACE_OF_WORKER;
+    a->on_worker = worker;
+}
+
+static void read_data(struct orr_arguments *a, struct orr_data *h)
+{
+    if (a->xrank == ORR_PLACE_OF_WORKER) return;
+    a->xrank = ORR_PLACE_OF_DATA;
+    a->on_data = h;
+}
+
 static void read_rank(struct orr_arguments *a, int rank)
 {
+    if (a->xrank == ORR_PLACE_OF_WORKER) return;
     a->xrank = rank == -1 ? ORR_PLACE_OPEN : rank < ORR_RANK_PER_NODE ? ORR_RANK_OUTSIDE : rank;
 }
 
@@ -58,10 +75,8 @@ static int read_other(struct orr_arguments *a, struct starpu_codelet *cl, int ki
     case STARPU_PRIORITY: a->priority = va_arg(*ap, int); return 0;
     case STARPU_EXECUTE_ON_NODE: read_rank(a, va_arg(*ap, int)); return 0;
     case STARPU_NODE_SELECTION_POLICY: a->policy = va_arg(*ap, int); return 0;
-    case STARPU_EXECUTE_ON_DATA:
-        a->xrank = ORR_PLACE_OF_DATA;
-        a->on_data = va_arg(*ap, starpu_data_handle_t);
-        return 0;
+    case STARPU_EXECUTE_ON_DATA: read_data(a, va_arg(*ap, starpu_data_handle_t)); return 0;
+    case ORRERY_EXECUTE_ON_CLUSTER_WORKER: read_worker(a, va_arg(*ap, int)); return 0;
     case STARPU_DATA_ARRAY: {
         starpu_data_handle_t *handles = va_arg(*ap, starpu_data_handle_t *);
         return add_array(a, cl, handles, va_arg(*ap, int));

@@ -13,19 +13,21 @@
 #include "mpi/place/place.h"
 
 enum {
-    ORR_PLACE_OF_DATA = ORR_PLACE_OPEN - 1, /* xrank: it is where on_data is owned */
+    ORR_PLACE_OF_DATA = ORR_PLACE_OPEN - 1,   /* xrank: it is where on_data is owned */
+    ORR_PLACE_OF_WORKER = ORR_PLACE_OPEN - 2, /* xrank: it is that of on_worker */
     ORR_ARGUMENTS_INLINE = 16
 };
 
 struct orr_arguments {
     struct starpu_data_descr *data; /* inline_data or heap */
     int count, room;
-    int xrank;  /* ORR_PLACE_OPEN, ORR_PLACE_OF_DATA, ORR_RANK_PER_NODE, or what the program says */
+    int xrank;  /* ORR_PLACE_..., ORR_RANK_PER_NODE, or what the program says */
     int policy; /* -1: the current one */
     int priority;
     const char *file;
     int line;
     struct orr_data *on_data; /* with ORR_PLACE_OF_DATA */
+    int on_worker;            /* with ORR_PLACE_OF_WORKER: number in the cluster */
     struct starpu_data_descr inline_data[ORR_ARGUMENTS_INLINE];
 };
 

@@ -7,6 +7,7 @@
 #include <starpu.h>
 
 #include "core/base/log.h"
+#include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 
 enum { SPECIAL_MODES = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX | STARPU_LOCALITY };
@@ -66,11 +67,23 @@ static int owner_of(const struct orr_comm *c, struct orr_data *h, const char *wh
     return -EINVAL;
 }
 
+/* The rank of a worker of the cluster. */
+static int rank_of_worker(const struct orr_comm *c, const struct orr_arguments *a,
+                          const struct starpu_codelet *cl)
+{
+    const struct orr_machines *m = c->cluster->place->machines;
+    int peer = m ? orr_machines_rank_of(m, a->on_worker) : -1;
+    if (peer < 0) return bad_task(a, cl, "ORRERY_EXECUTE_ON_CLUSTER_WORKER names no worker of the cluster");
+    int rank = orr_comm_rank_of(c, peer);
+    return rank >= 0 ? rank : bad_task(a, cl, "the worker it is to run on is of no rank of the communicator");
+}
+
 /* Where neither the program nor the owner of what is written says it. ORR_PLACE_OPEN: this rank has no part.
  */
 static int choose(const struct orr_comm *c, const struct orr_arguments *a, const struct look *l,
                   const struct orr_place_view *v)
 {
+    if (a->xrank == ORR_PLACE_OF_WORKER) return rank_of_worker(c, a, v->cl);
     if (a->xrank == ORR_PLACE_OF_DATA) return owner_of(c, a->on_data, "STARPU_EXECUTE_ON_DATA");
     if (l->per_node) return ORR_RANK_PER_NODE;
     if (l->absent) return ORR_PLACE_OPEN; /* the program left the data out here, and knows why */
@@ -100,7 +113,7 @@ static int choose_for_all(struct orr_comm *c, const struct starpu_codelet *cl, c
                         "every rank");
     if (a->xrank > ORR_PLACE_OPEN)
         v.fixed = a->xrank;
-    else if (a->xrank == ORR_PLACE_OF_DATA || l->per_node || a->policy >= 0)
+    else if (a->xrank < ORR_PLACE_OPEN || l->per_node || a->policy >= 0)
         v.fixed = choose(c, a, l, &v);
     if (v.fixed != ORR_PLACE_OPEN && v.fixed < 0 && v.fixed != ORR_RANK_PER_NODE) return v.fixed;
     return orr_placed_choose(c, &v);

@@ -14,6 +14,7 @@
 #include "mpi/live/stream.h"
 #include "mpi/place/arguments.h"
 #include "mpi/place/decide.h"
+#include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
@@ -73,6 +74,14 @@ static int submit_here(struct orr_comm *c, struct starpu_task *task)
     return r;
 }
 
+/* The program named one of the cluster's workers, and it is of this rank. */
+static void bind(const struct orr_comm *c, const struct orr_arguments *a, struct starpu_task *task)
+{
+    const struct orr_machines *m = c->cluster->place->machines;
+    task->workerid = (unsigned)(a->on_worker - m->first[c->cluster->rank]);
+    task->execute_on_a_specific_worker = 1;
+}
+
 /* ---- insertions ---- */
 
 /* All of an insertion that lies before the task: as orr_decide, or what failed. *task_out: the task, if
@@ -90,6 +99,7 @@ static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list a
         int status = exchange(c, a, *xrank_out, orr_exchange_before);
         if (!status && runs_here(c, *xrank_out) && !(*task_out = orr_task_build_v(cl, 0, again)))
             status = -EINVAL;
+        if (orr_unlikely(a->xrank == ORR_PLACE_OF_WORKER) && *task_out) bind(c, a, *task_out);
         if (status) r = status;
     }
     va_end(list);
@@ -159,6 +169,12 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     va_copy(list, ap);
     orr_arguments_init(&a);
     int xrank, r = count > 0 ? orr_arguments_read(&a, cl, &list) : -EINVAL;
+    if (!r && a.xrank == ORR_PLACE_OF_WORKER) {
+        orr_error(
+            "starpu_mpi_tasks_insert: ORRERY_EXECUTE_ON_CLUSTER_WORKER names one worker, and the task runs "
+            "on several ranks; use STARPU_EXECUTE_ON_WORKER");
+        r = -EINVAL;
+    }
     if (!r) note(c, cl, &a, ranks[0]);
     for (int i = 0; i < count && !r; i++) {
         a.xrank = ranks[i];

@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "mpi/place/decide.h"
+#include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/wire/cluster.h"
 #include "tests/tap.h"
@@ -296,6 +297,28 @@ static void names(void)
     is_int(orr_policy_add(&place, &orr_place_program, NULL), -EINVAL, "no function is no placement");
 }
 
+/* A cluster that there is not: rank r has r % 5 workers. */
+static void machines(void)
+{
+    static int workers[RANKS];
+    struct orr_machines m;
+    int wrong = 0, number = 0;
+    for (int r = 0; r < RANKS; r++) workers[r] = r % 5;
+    is_int(orr_machines_make(&m, RANKS, workers), 0, "a table of %d ranks is made by hand", RANKS);
+    for (int r = 0; r < RANKS; r++) {
+        for (int i = 0; i < workers[r]; i++, number++)
+            wrong += orr_machines_rank_of(&m, number) != r || orr_machines_number(&m, r, i) != number;
+        wrong += orr_machines_number(&m, r, workers[r]) != -1 ||
+                 orr_machines_count(&m, r, STARPU_CPU_WORKER) != workers[r] || m.node[r] != r;
+    }
+    wrong += orr_machines_rank_of(&m, number) != -1 || m.workers != number;
+    is_int(wrong, 0, "each number leads to its rank, over ranks without workers, and back");
+    orr_machines_fini(&m);
+    workers[3] = -1;
+    is_int(orr_machines_make(&m, RANKS, workers), -EINVAL, "a negative number of workers is refused");
+    orr_machines_fini(&m);
+}
+
 int main(void)
 {
     struct starpu_conf conf;
@@ -312,6 +335,7 @@ int main(void)
         handles[i]->mpi_rank = i * (RANKS / DATA) % RANKS;
     }
     names();
+    machines();
     footprints();
     int mine = orr_policy_add(&place, &orr_place_program, as_last);
     int counted = orr_policy_add(&place, &clocks_ops, NULL);
