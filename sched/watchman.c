@@ -36,29 +36,33 @@ static void note_slow(struct orr_watchman *m)
     }
 }
 
-/* Whether w, the watchman, is to go on. */
-static bool goes_on(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
-                    const struct orr_worker *w)
+bool orr_watchman_begins(struct orr_watchman *m, const struct orr_worker *w)
+{
+    if (orr_load_seq(&m->is) != (uint32_t)w->id + 1) return false;
+    note_slow(m);
+    return true;
+}
+
+bool orr_watchman_goes_on(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
+                          const struct orr_worker *w, bool watches)
 {
     uint32_t nobody = 0, me = (uint32_t)w->id + 1;
+    if (!watches) watches = waits(instance) && orr_cas_seq(&m->is, &nobody, me);
+    if (!watches) return false;
     m->quiet = waits(instance) ? 0 : m->quiet + 1;
     if (m->quiet < QUIET_LOOKS) return true;
     orr_store_seq(&m->is, 0u);
+    nobody = 0;
     return waits(instance) && orr_cas_seq(&m->is, &nobody, me);
 }
 
 struct orr_task *orr_watchman_look(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
                                    orr_watchman_take_fn take, struct orr_worker *w, bool *again_out)
 {
-    uint32_t nobody = 0, me = (uint32_t)w->id + 1;
-    bool watches = orr_load_seq(&m->is) == me;
-    if (watches) note_slow(m);
+    bool watches = orr_watchman_begins(m, w);
     struct orr_task *t = take(instance, w);
-    *again_out = watches; /* with a task as well: so its leaving is told, and another looks for the rest */
-    if (t) return t;
-    if (!watches && waits(instance)) watches = orr_cas_seq(&m->is, &nobody, me);
-    *again_out = watches && goes_on(m, instance, waits, w);
-    return NULL;
+    *again_out = t ? watches : orr_watchman_goes_on(m, instance, waits, w, watches);
+    return t;
 }
 
 void orr_watchman_leaves(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,

@@ -2,7 +2,9 @@
 /* watchman.h: for a policy that gives tasks to single workers: noticing those who do not get to them.
  * Threads: any says that something waits; a worker looks before it sleeps, and each millisecond while it is
  * the watchman. Owns: struct orr_watchman. Not here: how a worker sleeps and watches (core/worker/park.c),
- * trees of components, which have a guard (components/guard.c). */
+ * what else the guard of a tree of components does (components/guard.c).
+ *
+ * components/guard.pml is a model of it for spin: change both. */
 #ifndef ORR_SCHED_WATCHMAN_H
 #define ORR_SCHED_WATCHMAN_H
 
@@ -49,6 +51,12 @@ static inline bool orr_watchman_saw_slow(const struct orr_watchman *m, unsigned 
 /* A policy's watch and watch_end (core/worker/policy.h). */
 struct orr_task *orr_watchman_look(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
                                    orr_watchman_take_fn take, struct orr_worker *w, bool *again_out);
+/* The same in two steps, for who does more. It begins: whether w is the watchman; if so, who is slow is seen.
+ * It goes on, having found nothing to take: whether w is to look again. With a task w looks again if it is
+ * the watchman: so its leaving is told, and another looks for the rest. */
+bool orr_watchman_begins(struct orr_watchman *m, const struct orr_worker *w);
+bool orr_watchman_goes_on(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
+                          const struct orr_worker *w, bool watches);
 void orr_watchman_leaves(struct orr_watchman *m, void *instance, orr_watchman_waits_fn waits,
                          struct orr_worker *w);
 

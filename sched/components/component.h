@@ -10,6 +10,7 @@
 
 #include "core/worker/worker.h"
 #include "sched/components/taskq.h"
+#include "sched/watchman.h"
 
 enum { ORR_KINDS_MAX = 32, ORR_TREE_DOORS = 16, ORR_TREE_OPEN_MAX = 4 };
 
@@ -73,15 +74,10 @@ struct orr_tree {
     struct orr_component *open[ORR_TREE_OPEN_MAX]; /* those that are [const for push and pull] */
     unsigned nopen;
     struct orr_component *guarded; /* [const for push and pull] */
-    _Atomic uint32_t guard;        /* 1 + the sleeping worker that looks after those; 0: nobody does */
-    unsigned quiet;                /* looks since tasks waited there [own: the guard] */
-    struct {
-        uint64_t seen;            /* of its tasks_run, at the last look [own: the guard] */
-        _Atomic uint64_t slow_at; /* 1 + that, when it was seen to end nothing; 0: never */
-    } pace[STARPU_NMAXWORKERS];
-    bool alike;   /* a model cannot tell the workers apart [const for push and pull] */
-    bool valid;   /* it was checked [own: who changes workers] */
-    bool refused; /* and is malformed */
+    struct orr_watchman watchman;  /* the guard: the sleeping worker that looks after those */
+    bool alike;                    /* a model cannot tell the workers apart [const for push and pull] */
+    bool valid;                    /* it was checked [own: who changes workers] */
+    bool refused;                  /* and is malformed */
     struct {
         ORR_ALIGNED_LINE _Atomic uint32_t threads; /* that push or pull */
     } inside[ORR_TREE_DOORS]; /* each worker counts at a door of its own, other threads at the first */
@@ -211,8 +207,6 @@ void orr_guard_derive(struct orr_tree *tree);
 /* A task was put to c, which is guarded, for a worker that is awake:
  * somebody who sleeps is to look after it. */
 void orr_guard_added(struct starpu_sched_component *c);
-/* Whether a worker did not get to what it was given, as far as somebody looked. */
-bool orr_guard_saw_slow(const struct orr_tree *tree, int worker);
 /* What orr_policy_ops.watch and watch_end say. */
 struct orr_task *orr_guard_watch(struct orr_tree *tree, struct orr_worker *w, bool *again_out);
 void orr_guard_leaves(struct orr_tree *tree, struct orr_worker *w);

@@ -3,24 +3,14 @@
  * Threads: any pushes; a worker watches before it sleeps, and each millisecond while it does. Owns: which
  * queues are looked after, and who does it. Not here: how a worker sleeps and watches (core/worker/park.c).
  *
- * A component that gives a task to one worker relies on that to come by soon: it has room, little to do, or
- * is known for short tasks. When it runs a long one instead, or blocks, the task would wait for its end
- * though others sleep. So while something waits in such a queue one of the tree's workers that sleep is the
- * guard. It looks every millisecond: a worker that has ended no task since the last look is slow, and what it
- * was given goes to who looks, or is woken. Only to workers that a model cannot tell apart, and that use the
- * same memory: the choice among others has its reasons, and the data may be there. Where tasks wait above
- * for a worker that was chosen, the guard has them chosen anew: a slow one ends late then (heft.c).
- *
- * Who adds a task counts it, then looks who sleeps; who goes to sleep says so, then looks at the counts (all
- * seq_cst): either the worker that goes to sleep becomes the guard, or it is appointed. A guard that leaves
- * or retires looks at the counts after it has said so.
- *
- * guard.pml, beside this file, is a model of it for spin: change both. */
+ * A component that gives a task to one worker relies on that to come by soon. When it runs a long one
+ * instead, or blocks, a watchman (sched/watchman.h; guard.pml beside this file is the model) finds that it
+ * is slow, and what it was given goes to who looks, or is woken: only to workers that a model cannot tell
+ * apart, and that use the same memory. Where tasks wait above for a worker that was chosen, they are chosen
+ * anew: a slow one ends late then (heft.c). */
 #include "core/perf/arch.h"
 #include "core/worker/park.h"
 #include "sched/components/flow.h"
-
-enum { QUIET_LOOKS = 16 };
 
 static uint32_t waiting(const struct orr_component *oc)
 {
@@ -32,8 +22,9 @@ static struct orr_worker *worker_of(const struct orr_component *oc)
     return &orr_workers[oc->first_of[0]];
 }
 
-static bool anything_waits(const struct orr_tree *tree)
+static bool anything_waits(void *instance)
 {
+    const struct orr_tree *tree = instance;
     for (const struct orr_component *oc = tree->guarded; oc; oc = oc->next_guarded)
         if (waiting(oc) > 0) return true;
     return false;
@@ -86,51 +77,18 @@ static bool is_parked(unsigned w)
     return orr_load_seq(&orr_parking.who[w / 64]) >> (w % 64) & 1;
 }
 
-/* The last one that sleeps: the first is woken next. One that was woken meanwhile is none; others may have
- * gone to sleep believing that it is: the search begins anew. */
-static void appoint(struct orr_tree *tree)
-{
-    for (unsigned w = orr_worker_count; w-- > 0;) {
-        uint32_t nobody = 0, it = w + 1;
-        if (!starpu_bitmap_get(tree->pub.workers, (int)w) || !is_parked(w)) continue;
-        if (!orr_cas_seq(&tree->guard, &nobody, it) || orr_watch_appoint(&orr_workers[w])) return;
-        orr_cas_seq(&tree->guard, &it, 0);
-        w = orr_worker_count;
-    }
-}
-
 void orr_guard_added(struct starpu_sched_component *c)
 {
-    struct orr_tree *tree = orr_tree_of(c);
-    if (orr_load_seq(&orr_parking.parked) == 0 || orr_load_seq(&tree->guard) != 0) return;
-    appoint(tree);
+    orr_watchman_wanted(&orr_tree_of(c)->watchman);
 }
 
 /* ---- looking ---- */
 
-bool orr_guard_saw_slow(const struct orr_tree *tree, int worker)
-{
-    uint64_t at = orr_load_relaxed(&tree->pace[worker].slow_at);
-    return at && at == orr_load_relaxed(&orr_workers[worker].tasks_run) + 1;
-}
-
 /* Of the worker that what waits here was given to. */
 static bool is_slow(const struct orr_component *oc)
 {
-    return !oc->kind->choose_anew && orr_guard_saw_slow(orr_tree_of(&oc->pub), worker_of(oc)->id);
-}
-
-/* One that is idle takes what it was given by itself. */
-static void note_slow(struct orr_tree *tree)
-{
-    for (unsigned i = 0; i < orr_worker_count; i++) {
-        const struct orr_worker *w = &orr_workers[i];
-        if (!starpu_bitmap_get(tree->pub.workers, (int)i)) continue;
-        uint64_t run = orr_load_relaxed(&w->tasks_run);
-        if (run == tree->pace[i].seen && !orr_load_relaxed(&w->idle_shown))
-            orr_store_relaxed(&tree->pace[i].slow_at, run + 1);
-        tree->pace[i].seen = run;
-    }
+    return !oc->kind->choose_anew &&
+           orr_watchman_saw_slow(&orr_tree_of(&oc->pub)->watchman, (unsigned)worker_of(oc)->id);
 }
 
 /* What waits for a worker that was chosen, and may be slow. */
@@ -179,30 +137,14 @@ static void wake_another(struct orr_tree *tree, const struct orr_worker *but)
     }
 }
 
-/* Whether w, the guard, is to go on. */
-static bool goes_on(struct orr_tree *tree, const struct orr_worker *w)
-{
-    uint32_t nobody = 0, me = (uint32_t)w->id + 1;
-    bool waits = anything_waits(tree);
-    tree->quiet = waits ? 0 : tree->quiet + 1;
-    if (tree->quiet < QUIET_LOOKS) return true;
-    orr_store_seq(&tree->guard, 0u);
-    return anything_waits(tree) && orr_cas_seq(&tree->guard, &nobody, me);
-}
-
 static struct starpu_task *look(struct orr_tree *tree, struct orr_worker *w, bool *again_out)
 {
-    uint32_t nobody = 0, me = (uint32_t)w->id + 1;
-    bool guards = orr_load_seq(&tree->guard) == me;
-    if (guards) note_slow(tree);
+    bool guards = orr_watchman_begins(&tree->watchman, w);
     if (guards) choose_anew(tree);
     struct starpu_task *p = take(tree, w);
     if (p || guards) wake_another(tree, w);
-    *again_out = guards; /* with a task as well: so its leaving is told, and another becomes the guard */
-    if (p) return p;
-    if (!guards && anything_waits(tree)) guards = orr_cas_seq(&tree->guard, &nobody, me);
-    *again_out = guards && goes_on(tree, w);
-    return NULL;
+    *again_out = p ? guards : orr_watchman_goes_on(&tree->watchman, tree, anything_waits, w, guards);
+    return p;
 }
 
 struct orr_task *orr_guard_watch(struct orr_tree *tree, struct orr_worker *w, bool *again_out)
@@ -224,9 +166,8 @@ struct orr_task *orr_guard_watch(struct orr_tree *tree, struct orr_worker *w, bo
 void orr_guard_leaves(struct orr_tree *tree, struct orr_worker *w)
 {
     struct orr_entry e;
-    uint32_t me = (uint32_t)w->id + 1;
-    if (!orr_cas_seq(&tree->guard, &me, 0)) return;
+    if (orr_load_seq(&tree->watchman.is) != (uint32_t)w->id + 1) return; /* only w makes it so, or not so */
     orr_tree_enter(tree, &e);
-    if (anything_waits(tree)) appoint(tree);
+    orr_watchman_leaves(&tree->watchman, tree, anything_waits, w);
     orr_tree_leave(tree, &e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* guard.pml: a model of sched/components/guard.c and of watching in core/worker/park.c for spin: who looks after tasks that
- * were given to a worker which does not get to them. Run by scripts/check-models.
+/* guard.pml: a model of sched/watchman.c, of sched/components/guard.c, which stands on it, and of watching in
+ * core/worker/park.c for spin: who looks after tasks that were given to a worker which does not get to them. Run by scripts/check-models.
  *
  * Each step is one atomic access of the C code, which has the same names; all of them are seq_cst there. The worker that the
  * tasks are given to is stuck for good, and is not modelled. The others sleep, are woken for something else at any time, and
@@ -46,7 +46,7 @@ inline wake_claimed(id)
     futex[id] = NOTIFIED
 }
 
-/* appoint, guard.c, with orr_watch_appoint, park.c: leaves by setting i to 0 */
+/* orr_watchman_appoint, watchman.c, with orr_watch_appoint, park.c: leaves by setting i to 0 */
 inline appoint(i, cas)
 {
     i = WORKERS;
@@ -85,7 +85,7 @@ inline appoint(i, cas)
     atomic { i = 0; cas = false }
 }
 
-/* orr_guard_added, guard.c */
+/* orr_guard_added, guard.c; orr_watchman_wanted, watchman.h */
 inline added(i, cas)
 {
     if
@@ -113,7 +113,7 @@ proctype pusher()
     }
 }
 
-/* look, guard.c, and watch, park.c */
+/* look, guard.c, or orr_watchman_look, watchman.c, and watch, park.c */
 inline look(w, got, guards, cas)
 {
     got = false;
@@ -138,7 +138,7 @@ inline look(w, got, guards, cas)
        :: else
        fi;
        if
-       :: guards && waiting == 0 -> /* goes_on */
+       :: guards && waiting == 0 -> /* orr_watchman_goes_on */
           if
           :: true
           :: guard = 0;
@@ -160,7 +160,7 @@ inline look(w, got, guards, cas)
     atomic { guards = false; cas = false }
 }
 
-/* end_sleep: watch_end, park.c, and orr_guard_leaves, guard.c */
+/* end_sleep: watch_end, park.c, and orr_guard_leaves, guard.c, or orr_watchman_leaves, watchman.c */
 inline end_sleep(w, cas, i)
 {
     if

@@ -81,8 +81,9 @@ static int wanted(struct starpu_sched_component *child)
 static double late_us(const struct starpu_sched_component *child)
 {
     const struct orr_tree *tree = orr_tree_of(child);
-    bool slow = orr_unlikely(orr_load_relaxed(&tree->guard) != 0) && child->workers_in_ctx->cardinal == 1 &&
-                orr_guard_saw_slow(tree, orr_component_const(child)->first_of[0]);
+    bool slow = orr_unlikely(orr_load_relaxed(&tree->watchman.is) != 0) &&
+                child->workers_in_ctx->cardinal == 1 &&
+                orr_watchman_saw_slow(&tree->watchman, (unsigned)orr_component_const(child)->first_of[0]);
     return slow ? slow_us : overdue_us;
 }
 

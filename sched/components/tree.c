@@ -57,6 +57,7 @@ struct starpu_sched_tree *starpu_sched_tree_create(unsigned sched_ctx_id)
     orr_flow_init(entry, true);
     tree->entry = entry;
     tree->pub.sched_ctx_id = sched_ctx_id;
+    tree->watchman.ctx = &orr_contexts[sched_ctx_id];
     pthread_mutex_init(&tree->pub.lock, NULL);
     trees[sched_ctx_id] = tree;
     return &tree->pub;
