@@ -16,8 +16,9 @@
  * (orr_bell_give_back). So while anybody sleeps here, either a ring is wanted, or a thread is awake that will
  * say so.
  *
- * While a worker searches it looks for messages, too: who falls asleep meanwhile wants no rings. The last one
- * to stop searching says for all what they want, when it falls asleep itself or gives back.
+ * While a worker searches it looks for messages, too, and so does a thread that waits for one: who falls
+ * asleep meanwhile wants no rings. The last one to stop says for all what they want, when it falls asleep
+ * itself or gives back.
  *
  * A wish that nobody has any more costs its sender one ring in vain.
  *
@@ -25,6 +26,7 @@
  * ones: a thread that computes stands for them. */
 
 ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_listeners;
+ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_lookers;
 static ORR_ALIGNED_LINE _Atomic uint32_t listeners_of[ORR_LISTENERS];
 static _Atomic(const struct orr_bell_watch *) bell_watch; /* NULL: there is no bell */
 static _Atomic uint32_t deaf; /* of the workers that search, those that do not look just now, and others */
@@ -114,7 +116,8 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
     }
     /* pairs with orr_bell_give_back of who makes it needed, or stops searching: that counts first, and then
      * looks who listens */
-    bool searched = orr_load_seq(&orr_parking.searching) > orr_load_seq(&deaf),
+    bool searched =
+             orr_load_seq(&orr_parking.searching) + orr_load_seq(&orr_bell_lookers) > orr_load_seq(&deaf),
          needed = !searched && w->needed(w->arg);
     *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
     if (needed) want_rings(w->bell);

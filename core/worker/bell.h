@@ -64,6 +64,19 @@ static inline void orr_bell_give_back(void)
     if (orr_unlikely(orr_load_seq(&orr_bell_listeners) > 0)) orr_bell_give_back_slow();
 }
 
+/* Threads that poll while they wait for one message, which is as good as a worker that searches: who sleeps
+ * meanwhile wants no rings. */
+extern ORR_EXPORT _Atomic uint32_t orr_bell_lookers;
+static inline void orr_bell_looks_begin(void)
+{
+    orr_add_seq(&orr_bell_lookers, 1u);
+}
+static inline void orr_bell_looks_end(void)
+{
+    orr_sub_seq(&orr_bell_lookers, 1u); /* before the look who listens: pairs with orr_bell_enter */
+    orr_bell_give_back();
+}
+
 /* Around what may take long, or wait for a message, on a thread that else looks for messages. */
 ORR_EXPORT void orr_bell_deaf_begin(void);
 ORR_EXPORT void orr_bell_deaf_end(void);

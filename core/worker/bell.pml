@@ -37,7 +37,7 @@ byte listening;
 bool at_bell, futex_word; /* of listener 0, a worker: another thread calls it */
 bool answered;            /* it took note of that */
 bool lock, again;         /* struct orr_engine */
-byte searching;           /* orr_parking: workers that look */
+byte searching;           /* orr_parking: workers that look; and orr_bell_lookers */
 
 byte sent, taken, computing;
 

@@ -294,7 +294,8 @@ static bool leaves_core_alone(struct orr_worker *w)
 }
 
 /* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
- * While a progress function wants to be called again soon it goes on: perhaps nobody else would call it. What
+ * While a progress function wants to be called again soon it goes on, but where a thread waits for a message
+ * and calls it all the time: perhaps nobody else would call it. What
  * that moved may have made a task ready: it looks for that before it yields, but for a function that always
  * wants to be called again. *calls_out: of orr_parking, before it polled for the last time. */
 static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
@@ -305,7 +306,7 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
         struct orr_task *t = orr_worker_next(w);
         if (t || must_leave(w)) return t;
         *calls_out = orr_load_seq(&orr_parking.calls);
-        bool again = orr_progress_poll();
+        bool again = orr_progress_poll() && orr_load_relaxed(&orr_bell_lookers) == 0;
         if (again && ++moved % LOOKS_PER_YIELD) continue;
         if (!again && leaves_core_alone(w)) return NULL;
         uint64_t before = orr_ticks();

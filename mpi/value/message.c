@@ -402,8 +402,12 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     }
     if (out) *out = m;
     orr_engine_post(&cl->engine, &m->request, granted && prepare(m));
+    if (s->will_wait) {
+        orr_progress_pass_and_wait(p);
+        return 0;
+    }
     orr_progress_pass(p);
-    if (!s->will_wait) orr_progress_needed(p);
+    orr_progress_needed(p);
     return 0;
 }
 

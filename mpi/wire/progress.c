@@ -27,6 +27,8 @@ static bool is_needed(struct orr_mpi_progress *p)
 
 enum {
     LONG_YIELD_US = 50,
+    WORK_YIELD_US = 5,   /* somebody else had the core for more than a look */
+    LOOKS_PER_YIELD = 8, /* while nobody else wants the core: a yield costs as much as a message */
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
     NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
@@ -43,6 +45,9 @@ struct idler {
     uint32_t naps;   /* still to come before a yield is tried again */
     uint32_t period; /* naps after the next long yield, less one */
     uint64_t since;  /* ticks when it began to poll in vain; 0: it did not */
+    uint32_t looks;  /* in vain, ever */
+    bool shared;     /* when it yielded last somebody else had the core */
+    bool looking;    /* counted in orr_bell_lookers */
 };
 
 static bool must_stop(struct orr_mpi_progress *p)
@@ -97,20 +102,38 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
     orr_sub_seq(sleepers, 1u);
 }
 
+/* Whether it may be relied on to look: not beside others on its core, or asleep. */
+static void set_looking(struct idler *i, bool looking)
+{
+    if (i->looking == looking) return;
+    i->looking = looking;
+    if (looking)
+        orr_bell_looks_begin();
+    else
+        orr_bell_looks_end();
+}
+
 /* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal
  * is missed. A long yield may be chance, as when a thread of our own ran here for a moment: the first nap is
  * short, and only a core that stays busy is left for longer. */
 static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void *arg), void *arg)
 {
+    if (i->nap_us == 0 && !i->shared && ++i->looks % LOOKS_PER_YIELD) {
+        orr_cpu_relax();
+        return;
+    }
     uint64_t before = orr_ticks();
     if (i->since == 0) i->since = before;
     if (done && rings_suffice(p) && (i->period || orr_ticks_to_us(before - i->since) > POLLED_US)) {
+        set_looking(i, false);
         sleep_until_signal(p, LISTENED_US, done, arg);
         return;
     }
     if (i->nap_us == 0) {
         sched_yield();
-        if (orr_ticks_to_us(orr_ticks() - before) < LONG_YIELD_US) {
+        double us = orr_ticks_to_us(orr_ticks() - before);
+        i->shared = us > WORK_YIELD_US;
+        if (us < LONG_YIELD_US) {
             i->period = 0;
             return;
         }
@@ -119,6 +142,7 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         i->period = i->naps * 2 > NAPS_MAX ? NAPS_MAX - 1 : i->naps * 2 - 1;
         return;
     }
+    set_looking(i, false);
     if (done)
         sleep_until_signal(p, i->nap_us, done, arg);
     else
@@ -256,6 +280,11 @@ static bool pass(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
     return moved;
 }
 
+bool orr_progress_pass_and_wait(struct orr_mpi_progress *p)
+{
+    return pass(p, orr_engine_poll);
+}
+
 bool orr_progress_pass(struct orr_mpi_progress *p)
 {
     orr_bell_give_back(); /* what was posted just now may be answered while all sleep */
@@ -302,12 +331,17 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
     if (done(arg)) return;
     orr_thread_blocked_begin();
     while (!done(arg)) {
-        if (orr_progress_turn(p))
+        if (orr_progress_turn(p)) {
             moved(&i);
-        else
-            idle(p, &i, done, arg);
+            continue;
+        }
+        idle(p, &i, done, arg);
+        set_looking(&i, done != none_is_left && !i.shared && !i.nap_us);
     }
-    orr_bell_give_back();
+    if (i.looking)
+        set_looking(&i, false);
+    else
+        orr_bell_give_back();
     orr_thread_blocked_end();
 }
 

@@ -53,6 +53,8 @@ void orr_progress_stop(struct orr_mpi_progress *p);
 /* Moves messages on behalf of a thread that only comes by: it posts one, or lets go of data. Functions of the
  * program are left to threads that progress. True if anything moved. */
 bool orr_progress_pass(struct orr_mpi_progress *p);
+/* The same by a thread that calls orr_progress_wait next: nobody else need be woken by what is to come. */
+bool orr_progress_pass_and_wait(struct orr_mpi_progress *p);
 /* The same by a thread that progresses: calls functions of the program as well. True if anything moved. */
 bool orr_progress_turn(struct orr_mpi_progress *p);
 /* Calls fn; what calls functions of the program from it is left to threads that progress. */

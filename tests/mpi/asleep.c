@@ -95,6 +95,32 @@ static void own_tasks_beside_a_receive(starpu_data_handle_t h, starpu_data_handl
     if (rank == 1) starpu_mpi_wait(&r, NULL);
 }
 
+static _Atomic long sleeps;
+
+static void count_sleep(unsigned worker)
+{
+    (void)worker;
+    atomic_fetch_add(&sleeps, 1);
+}
+
+/* A thread that waits for messages polls; workers that are awake do not go on to do so for ever. */
+static long sleeps_beside_messages(starpu_data_handle_t h)
+{
+    enum { HOPS = SCALED(20000, 2000) };
+    starpu_worker_set_going_to_sleep_callback(count_sleep);
+    starpu_task_insert(&codelet, STARPU_RW, h, 0);
+    atomic_store(&sleeps, 0);
+    for (int i = 0; i < HOPS; i++) {
+        if (i % 2 == rank)
+            starpu_mpi_send(h, 1 - rank, 12, MPI_COMM_WORLD);
+        else
+            starpu_mpi_recv(h, 1 - rank, 12, MPI_COMM_WORLD, NULL);
+    }
+    long count = atomic_load(&sleeps);
+    starpu_worker_set_going_to_sleep_callback(NULL);
+    return count;
+}
+
 static int large_is_whole(void)
 {
     static char bytes[LARGE];
@@ -178,6 +204,8 @@ static void run(const char *bells)
     starpu_data_acquire(h, STARPU_R);
     is_int(*(long *)starpu_data_get_local_ptr(h), 20, "tasks wake workers that listen for messages");
     starpu_data_release(h);
+    ok(sleeps_beside_messages(o) > 0,
+       "workers fall asleep beside a thread that waits for one message after another");
     ok(large_is_whole(), "large messages find who sleeps");
     if (bells[0] == '1')
         is_int(callbacks_beside_sleepers(h, o, 2), 0,

@@ -170,12 +170,22 @@ static void listen_once(void)
     if (b) orr_bell_leave(b, ORR_LISTEN_WAITER);
 }
 
+/* Looks for a while, on behalf of those that fall asleep meanwhile. True if it took something. */
+static bool look_for_all(unsigned *seed)
+{
+    bool took = false;
+    orr_bell_looks_begin();
+    for (int i = rand_r(seed) % 20; i > 0 && !took; i--) took = look(NULL);
+    orr_bell_looks_end();
+    return took;
+}
+
 /* Who took the first message of a burst is busy until another took the last. */
 static void *listener(void *number)
 {
     unsigned seed = (unsigned)(uintptr_t)number;
     while (!all_taken()) {
-        if (!look(NULL)) {
+        if (!(rand_r(&seed) % 2 ? look(NULL) : look_for_all(&seed))) {
             pause_for(&seed, 50);
             listen_once();
             continue;
