@@ -16,6 +16,7 @@
 #include "mpi/value/ownership.h"
 #include "mpi/value/tags.h"
 #include "mpi/wire/coll.h"
+#include "mpi/wire/host.h"
 
 struct orr_session orr_the_session = ORR_SESSION_INITIALIZER;
 
@@ -29,7 +30,7 @@ struct process {
 
 static struct process own_process(void)
 {
-    struct process p = { .boot = orr_machine_host(), .pid = getpid() };
+    struct process p = { .boot = orr_host_number(), .pid = getpid() };
     struct stat st;
     if (!p.boot || stat("/proc/self/ns/pid", &st)) p.pid = 0;
     if (p.pid) p.space = st.st_ino;

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "mpi/wire/host.h"
 
 /* ---- the table ---- */
 
@@ -69,16 +70,6 @@ int orr_machines_count(const struct orr_machines *m, int rank, enum starpu_worke
 }
 
 /* ---- that of this job ---- */
-
-uint64_t orr_machine_host(void)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!f) return 0;
-    for (int c; (c = fgetc(f)) != EOF;) hash = (hash ^ (unsigned char)c) * 0x100000001b3u;
-    fclose(f);
-    return hash;
-}
 
 /* What each rank says before its workers. */
 struct hello {
@@ -143,7 +134,7 @@ static int gather_workers(struct orr_machines *m, const struct orr_bootstrap *b,
 
 int orr_machines_gather(struct orr_machines *m, const struct orr_bootstrap *b)
 {
-    struct hello me = { .host = orr_machine_host(), .workers = (int32_t)starpu_worker_get_count() },
+    struct hello me = { .host = orr_host_number(), .workers = (int32_t)starpu_worker_get_count() },
                  *all = orr_malloc((size_t)b->size * sizeof *all);
     *m = (struct orr_machines){ 0 };
     int r = b->agree(b, all ? 0 : -ENOMEM);

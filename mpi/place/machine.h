@@ -47,7 +47,4 @@ static inline int orr_machines_number(const struct orr_machines *m, int rank, in
 /* How many workers of a type (STARPU_ANY_WORKER: any) a rank has; rank -1: all ranks. */
 int orr_machines_count(const struct orr_machines *m, int rank, enum starpu_worker_archtype type);
 
-/* What stands for the computer that this process runs on, until it starts anew; 0: not known. */
-uint64_t orr_machine_host(void);
-
 #endif

@@ -17,6 +17,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "mpi/wire/host.h"
 
 /* What ranks tell each other. */
 struct offer {
@@ -29,19 +30,9 @@ struct head {
     ORR_ALIGNED_LINE _Atomic uint64_t nonce;
 };
 
-static uint64_t node_number(void)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!f) return 0;
-    for (int c; (c = fgetc(f)) != EOF;) hash = (hash ^ (unsigned char)c) * 0x100000001b3u;
-    fclose(f);
-    return hash ? hash : 1;
-}
-
 static struct offer make_offer(void)
 {
-    struct offer o = { .node = node_number() };
+    struct offer o = { .node = orr_host_number() };
     if (getrandom(&o.nonce, sizeof o.nonce, 0) != sizeof o.nonce) o.node = 0;
     return o;
 }
