@@ -49,6 +49,7 @@ INPROC_TESTS += tests/mpi/engine_inproc
 INPROC_TESTS += tests/mpi/bringup
 INPROC_TESTS += tests/mpi/clusters
 INPROC_TESTS += tests/mpi/placements
+INPROC_TESTS += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/bells
 INPROC_TESTS += tests/mpi/pulse
 INPROC_TESTS += tests/mpi/failures_dying

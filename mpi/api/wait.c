@@ -56,6 +56,7 @@ static int wait_for_all(struct orr_comm *c, unsigned ctx)
     int home = orr_moves_home_all(c), r = orr_redux_gather_all(c), failed = drain(&cl->progress, ctx),
         s = orr_stream_meet(c, false);
     if (!s) s = orr_messages_take_failure(cl->value);
+    orr_placed_met(c);
     if (!r) r = failed ? failed : home;
     return s ? s : r;
 }

@@ -33,13 +33,15 @@ struct orr_place_view {
     uint64_t position; /* insertions on the communicator since begin; 0 for who is not asked for all */
 };
 
-/* A time that ranks measured and agreed on. */
+/* What ranks measured and agreed on. */
 struct orr_place_measure {
-    uint64_t position; /* told before this insertion, on every rank */
-    const char *symbol;
+    uint64_t position;  /* told before this insertion, on every rank */
+    const char *symbol; /* NULL: it is the slowness of a rank */
     uint32_t footprint;
+    int rank; /* with symbol NULL */
     int kind; /* of worker: enum starpu_worker_archtype */
-    uint64_t ns;
+    uint64_t ns;   /* how long it takes where nothing is slow; 0 with symbol NULL */
+    uint32_t slow; /* with symbol NULL: how many times that it takes there, of 1000 */
 };
 
 struct orr_machines;
@@ -65,8 +67,10 @@ struct orr_place_ops {
     int (*begin)(const struct orr_place_setup *setup, void **state_out);
     /* The rank; with view->fixed that one. A negative errno: it cannot say (said why). */
     int (*choose)(void *state, const struct orr_place_view *view);
-    /* Optional: a time is known from this place of the stream on. */
+    /* Optional: a time, or a slowness, is known from this place of the stream on. */
     void (*measured)(void *state, const struct orr_place_measure *m);
+    /* Optional: at this place of the stream all ranks wait for all tasks. */
+    void (*met)(void *state);
     void (*end)(void *state); /* with for_all */
 };
 

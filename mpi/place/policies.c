@@ -191,3 +191,9 @@ void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m)
     struct orr_placed *d = c->placed;
     if (d && d->ops->measured) d->ops->measured(d->state, m);
 }
+
+void orr_placed_met(struct orr_comm *c)
+{
+    struct orr_placed *d = c->placed;
+    if (d && d->ops->met) d->ops->met(d->state);
+}

@@ -45,6 +45,8 @@ int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_pl
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v);
 /* At the same place of the stream of c on every rank. */
 void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m);
+/* All ranks of c wait for all tasks at this place of its stream. */
+void orr_placed_met(struct orr_comm *c);
 void orr_placed_drop(struct orr_comm *c); /* c ends */
 
 #endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clocks.c: see clocks.h. Threads: see clocks.h. Owns: see clocks.h. Not here: see clocks.h. */
+#include "mpi/place/clocks.h"
+
+#include <errno.h>
+
+#include "core/base/alloc.h"
+
+int orr_clocks_init(struct orr_clocks *c, int ranks, int kinds)
+{
+    size_t n = (size_t)ranks;
+    *c = (struct orr_clocks){ .ranks = ranks, .kinds = kinds };
+    c->clock = orr_malloc_aligned(64, n * (size_t)kinds * sizeof *c->clock);
+    c->heap = orr_calloc(n, sizeof *c->heap);
+    c->place = orr_calloc(n, sizeof *c->place);
+    c->key = orr_calloc(n, sizeof *c->key);
+    if (!c->clock || !c->heap || !c->place || !c->key) {
+        orr_clocks_fini(c);
+        return -ENOMEM;
+    }
+    for (int r = 0; r < ranks; r++)
+        for (int k = 0; k < kinds; k++) orr_clocks_set(c, r, k, 0);
+    return 0;
+}
+
+void orr_clocks_fini(struct orr_clocks *c)
+{
+    orr_free(c->clock);
+    orr_free(c->heap);
+    orr_free(c->place);
+    orr_free(c->key);
+    *c = (struct orr_clocks){ 0 };
+}
+
+void orr_clocks_set(struct orr_clocks *c, int rank, int kind, unsigned workers)
+{
+    struct orr_clock *k = (struct orr_clock *)orr_clocks_at(c, rank, kind);
+    *k = (struct orr_clock){ .workers = workers };
+    k->lanes = (uint16_t)(workers < ORR_CLOCK_LANES ? workers : ORR_CLOCK_LANES);
+    for (int i = k->lanes; i < ORR_CLOCK_LANES; i++) k->lane[i] = UINT64_MAX;
+}
+
+/* ---- the heap ---- */
+
+static bool before(const struct orr_clocks *c, int32_t a, int32_t b)
+{
+    return c->key[a] < c->key[b] || (c->key[a] == c->key[b] && a < b);
+}
+
+static void put(struct orr_clocks *c, int at, int32_t rank)
+{
+    c->heap[at] = rank;
+    c->place[rank] = at;
+}
+
+/* The rank at that place has more to do than before. */
+static void sink(struct orr_clocks *c, int at)
+{
+    int32_t rank = c->heap[at];
+    for (int child; (child = 2 * at + 1) < c->ranks; at = child) {
+        if (child + 1 < c->ranks && before(c, c->heap[child + 1], c->heap[child])) child++;
+        if (before(c, rank, c->heap[child])) break;
+        put(c, at, c->heap[child]);
+    }
+    put(c, at, rank);
+}
+
+static uint64_t key_of(const struct orr_clocks *c, int rank)
+{
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < c->kinds; k++) {
+        const struct orr_clock *l = orr_clocks_at(c, rank, k);
+        if (l->lane[l->earliest] < least) least = l->lane[l->earliest];
+    }
+    return least;
+}
+
+void orr_clocks_ready(struct orr_clocks *c)
+{
+    for (int r = 0; r < c->ranks; r++) {
+        c->key[r] = key_of(c, r);
+        put(c, r, r);
+    }
+    for (int i = c->ranks / 2; i-- > 0;) sink(c, i);
+}
+
+/* ---- time ---- */
+
+uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_before, uint64_t length)
+{
+    struct orr_clock *k = (struct orr_clock *)orr_clocks_at(c, rank, kind);
+    uint64_t from = orr_clocks_free(c, rank, kind);
+    if (from < not_before) from = not_before;
+    k->lane[k->earliest] = from + (k->workers > k->lanes ? length * k->lanes / k->workers : length);
+    k->busy += length;
+    for (uint16_t i = 0; i < k->lanes; i++)
+        if (k->lane[i] < k->lane[k->earliest]) k->earliest = i;
+    c->key[rank] = key_of(c, rank);
+    sink(c, c->place[rank]);
+    return from + length;
+}
+
+void orr_clocks_meet(struct orr_clocks *c)
+{
+    int count = c->ranks * c->kinds;
+    for (int i = 0; i < count; i++)
+        for (int l = 0; l < c->clock[i].lanes; l++)
+            if (c->clock[i].lane[l] > c->floor) c->floor = c->clock[i].lane[l];
+    for (int i = 0; i < count; i++)
+        for (int l = 0; l < c->clock[i].lanes; l++) c->clock[i].lane[l] = c->floor;
+    orr_clocks_ready(c);
+}

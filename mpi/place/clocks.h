@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clocks.h: virtual time: until when the workers of each rank are taken, and which ranks have least to do.
+ * Threads: the thread that submits. Owns: struct orr_clocks. Not here: how long tasks take (lengths.h), which
+ * rank a task gets (dmda.c).
+ *
+ * A rank's workers of one kind are a few lanes; with more workers than lanes, each lane stands for several.
+ * Time is in nanoseconds from the beginning of the placement, moved by the stream alone. */
+#ifndef ORR_MPI_CLOCKS_H
+#define ORR_MPI_CLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ORR_CLOCK_LANES = 6, ORR_CLOCK_KINDS = 4 };
+
+/* The workers of one kind on one rank; a cache line. */
+struct orr_clock {
+    uint64_t lane[ORR_CLOCK_LANES]; /* taken until; those that are not there: for ever */
+    uint32_t workers;
+    uint16_t lanes, earliest;
+    uint64_t busy; /* sum of all lengths, in nanoseconds of one worker */
+};
+_Static_assert(sizeof(struct orr_clock) == 64, "one line each");
+
+struct orr_clocks {
+    int ranks, kinds;
+    uint64_t floor;          /* nothing begins earlier */
+    struct orr_clock *clock; /* [rank * kinds + kind] */
+    int32_t *heap, *place;   /* ranks, those with least to do first; where each is */
+    uint64_t *key;           /* by rank: when the first of its workers is free */
+};
+
+/* 0 or -ENOMEM; then orr_clocks_fini. */
+int orr_clocks_init(struct orr_clocks *c, int ranks, int kinds);
+void orr_clocks_fini(struct orr_clocks *c);
+/* Before the first task: so many workers are there. */
+void orr_clocks_set(struct orr_clocks *c, int rank, int kind, unsigned workers);
+void orr_clocks_ready(struct orr_clocks *c); /* all are set */
+
+static inline const struct orr_clock *orr_clocks_at(const struct orr_clocks *c, int rank, int kind)
+{
+    return &c->clock[(size_t)rank * (size_t)c->kinds + (size_t)kind];
+}
+
+/* When a worker of that kind could begin; there is one. */
+static inline uint64_t orr_clocks_free(const struct orr_clocks *c, int rank, int kind)
+{
+    const struct orr_clock *k = orr_clocks_at(c, rank, kind);
+    uint64_t t = k->lane[k->earliest];
+    return t > c->floor ? t : c->floor;
+}
+
+/* A task of that length runs there, not before a time: when it is over. */
+uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_before, uint64_t length);
+/* All ranks wait for all tasks here. */
+void orr_clocks_meet(struct orr_clocks *c);
+/* The i-th of the ranks with least to do, of the first few: the first is the first, those that follow are
+ * near it. */
+static inline int orr_clocks_least(const struct orr_clocks *c, int i)
+{
+    return c->heap[i];
+}
+
+#endif

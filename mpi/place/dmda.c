@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dmda.c: the placement dmda: the rank on which a task is over first, by virtual clocks and agreed lengths,
+ * with a price on what has to move. Threads: see place.h. Owns: struct dmda. Not here: clocks (clocks.h),
+ * lengths (lengths.h), what was measured (feedback.h).
+ *
+ * The cost of a rank: when the best of its kinds of workers would be done (behind what was placed there, and
+ * behind its data, those it lacks being sent), and H times what newly moves there. Without that price equal
+ * ranks would take work from each other for nothing; the more the ranks differ, the lower it is. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "mpi/place/lengths.h"
+#include "mpi/place/machine.h"
+#include "mpi/place/place.h"
+
+enum {
+    ALL_RANKS = 8, /* so many are all weighed */
+    LEAST_BUSY = 3,
+    COPIES = 2,
+    CANDIDATES = 24,
+    DATA_WEIGHED = 16, /* of a task with more, the first */
+    PRICE_EQUAL = 16,
+    PRICE_UNEQUAL = 4,
+    EQUAL_PERCENT = 10,
+    LATENCY_NS = 2000,
+    BYTES_PER_US = 5000,
+    SHIFT = 16
+};
+
+struct dmda {
+    struct orr_clocks clocks;
+    struct orr_lengths lengths;
+    uint64_t latency_ns, ns_per_byte; /* the latter times 1 << SHIFT */
+    uint64_t price;
+    bool price_is_fixed;
+};
+
+/* A datum, as far as it counts. */
+struct weighed {
+    const struct orr_rank_set *copies;
+    int holder, home;
+    bool read, written;
+    uint64_t ready_ns, move_ns;
+    struct orr_owned *record;
+};
+
+struct task {
+    struct weighed data[DATA_WEIGHED];
+    int count;
+    const struct orr_length *length;
+    uint64_t best_cost;
+    int best, best_kind; /* -1: none yet */
+    int holder;          /* of what is written first; else -1 */
+};
+
+/* ---- beginning and end ---- */
+
+static int say_argument(const char *text)
+{
+    orr_error("ORRERY_MPI_SCHED: dmda takes h=PRICE,latency=NS,bandwidth=BYTES_PER_US, and not \"%s\"", text);
+    return -EINVAL;
+}
+
+static void set_bandwidth(struct dmda *s, uint64_t bytes_per_us)
+{
+    s->ns_per_byte = (UINT64_C(1000) << SHIFT) / bytes_per_us;
+}
+
+static int set_option(struct dmda *s, const char *name, size_t length, uint64_t value)
+{
+    if (length == 1 && *name == 'h') {
+        s->price = value;
+        s->price_is_fixed = true;
+    } else if (length == 7 && !memcmp(name, "latency", length)) {
+        s->latency_ns = value;
+    } else if (length == 9 && !memcmp(name, "bandwidth", length) && value > 0) {
+        set_bandwidth(s, value);
+    } else {
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int read_argument(struct dmda *s, const char *text)
+{
+    for (const char *p = text; p && *p;) {
+        char *end;
+        size_t length = strcspn(p, "=,");
+        if (p[length] != '=' || p[length + 1] < '0' || p[length + 1] > '9') return say_argument(text);
+        uint64_t value = strtoull(p + length + 1, &end, 10);
+        if ((*end && *end != ',') || value > 1000000000 || set_option(s, p, length, value))
+            return say_argument(text);
+        p = *end ? end + 1 : end;
+    }
+    return 0;
+}
+
+/* Without a table of machines each rank counts as one core. */
+static unsigned count_workers(const struct orr_machines *m, int rank, int type)
+{
+    if (!m) return type == STARPU_CPU_WORKER;
+    return (unsigned)orr_machines_count(m, rank, (enum starpu_worker_archtype)type);
+}
+
+/* The kinds of workers that there are, as numbers; more than there is room for are left out. */
+static int find_kinds(const struct orr_machines *m, uint8_t kind_of[STARPU_NARCH])
+{
+    int kinds = 0;
+    memset(kind_of, UINT8_MAX, STARPU_NARCH);
+    for (int type = 0; type < STARPU_NARCH; type++)
+        if (kinds < ORR_CLOCK_KINDS && count_workers(m, -1, type)) kind_of[type] = (uint8_t)kinds++;
+    return kinds;
+}
+
+static int set_up_ranks(struct dmda *s, const struct orr_place_setup *setup)
+{
+    uint8_t kind_of[STARPU_NARCH];
+    int kinds = find_kinds(setup->machines, kind_of);
+    int r = orr_lengths_init(&s->lengths, setup->ranks, kinds);
+    if (!r) r = orr_clocks_init(&s->clocks, setup->ranks, kinds);
+    if (r) return r;
+    memcpy(s->lengths.kind_of, kind_of, sizeof kind_of);
+    for (int rank = 0; rank < setup->ranks; rank++)
+        for (int type = 0; type < STARPU_NARCH; type++)
+            if (kind_of[type] != UINT8_MAX)
+                orr_clocks_set(&s->clocks, rank, kind_of[type], count_workers(setup->machines, rank, type));
+    orr_clocks_ready(&s->clocks);
+    return 0;
+}
+
+static void end(void *state)
+{
+    struct dmda *s = state;
+    orr_clocks_fini(&s->clocks);
+    orr_lengths_fini(&s->lengths);
+    orr_free(s);
+}
+
+static int begin(const struct orr_place_setup *setup, void **state_out)
+{
+    struct dmda *s = orr_calloc(1, sizeof *s);
+    if (!s) return -ENOMEM;
+    s->price = PRICE_EQUAL;
+    s->latency_ns = LATENCY_NS;
+    set_bandwidth(s, BYTES_PER_US);
+    int r = read_argument(s, setup->argument);
+    if (!r) r = set_up_ranks(s, setup);
+    if (r) {
+        end(s);
+        return r;
+    }
+    *state_out = s;
+    return 0;
+}
+
+/* ---- what a rank would cost ---- */
+
+static inline bool is_there(const struct weighed *d, int rank)
+{
+    return d->holder == rank || (d->copies->count && orr_rank_set_has(d->copies, rank));
+}
+
+/* What has to move, in time, and when all that the task reads is there. */
+static inline uint64_t transfers(const struct task *t, int rank, uint64_t *moved_out, uint64_t *ready_out)
+{
+    uint64_t sent = 0, moved = 0, ready = 0;
+    for (int i = 0; i < t->count; i++) {
+        const struct weighed *d = &t->data[i];
+        if (d->ready_ns > ready) ready = d->ready_ns;
+        if (is_there(d, rank)) continue;
+        if (d->read) sent += d->move_ns;
+        moved += d->move_ns;
+    }
+    *moved_out = moved;
+    *ready_out = ready;
+    return sent;
+}
+
+static inline void weigh(const struct dmda *s, struct task *t, int rank)
+{
+    uint64_t moved, ready, sent = transfers(t, rank, &moved, &ready);
+    for (int k = 0; k < s->clocks.kinds; k++) {
+        if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
+        uint64_t from = orr_clocks_free(&s->clocks, rank, k);
+        if (from < ready + sent) from = ready + sent;
+        uint64_t cost = from + orr_lengths_ns(&s->lengths, t->length, rank, k) + s->price * moved;
+        if (cost > t->best_cost) continue;
+        if (cost == t->best_cost && (t->best == t->holder || (rank != t->holder && rank > t->best))) continue;
+        t->best_cost = cost;
+        t->best = rank;
+        t->best_kind = k;
+    }
+}
+
+/* ---- which ranks are weighed ---- */
+
+static inline void add_once(int *ranks, int *count, int rank)
+{
+    if (rank < 0 || *count == CANDIDATES) return;
+    for (int i = 0; i < *count; i++)
+        if (ranks[i] == rank) return;
+    ranks[(*count)++] = rank;
+}
+
+/* Who has its data, and who has least to do. */
+static int find_candidates(const struct dmda *s, const struct task *t, int *ranks)
+{
+    int count = 0;
+    for (int i = 0; i < LEAST_BUSY; i++) add_once(ranks, &count, orr_clocks_least(&s->clocks, i));
+    for (int i = 0; i < t->count; i++) {
+        const struct weighed *d = &t->data[i];
+        add_once(ranks, &count, d->holder);
+        if (d->written) add_once(ranks, &count, d->home);
+        for (uint32_t k = 0; k < COPIES && k < d->copies->count && !d->copies->bits; k++)
+            add_once(ranks, &count, d->copies->inline_ranks[k]);
+    }
+    return count;
+}
+
+static void weigh_ranks(const struct dmda *s, struct task *t)
+{
+    int ranks[CANDIDATES];
+    int count = s->clocks.ranks > ALL_RANKS ? find_candidates(s, t, ranks) : 0;
+    for (int i = 0; i < count; i++) weigh(s, t, ranks[i]);
+    for (int i = 0; !count && i < s->clocks.ranks; i++) weigh(s, t, i);
+    for (int i = 0; t->best < 0 && i < s->clocks.ranks; i++) weigh(s, t, i); /* none of those can run it */
+}
+
+/* ---- a task ---- */
+
+static inline void add_datum(const struct dmda *s, struct task *t, const struct orr_comm *c,
+                             const struct starpu_data_descr *d)
+{
+    static const struct orr_rank_set none;
+    struct orr_data *h = d->handle;
+    if (!h || d->mode & (STARPU_SCRATCH | STARPU_LOCALITY) || t->count == DATA_WEIGHED) return;
+    int holder = orr_owned_holder(c, h);
+    if (holder < 0) return;
+    struct orr_owned *o = orr_owned_of(h);
+    bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX);
+    struct weighed *w = &t->data[t->count++];
+    *w = (struct weighed){ .copies = o ? &o->sent : &none,
+                           .holder = holder,
+                           .home = h->mpi_rank,
+                           .read = d->mode & STARPU_R && !reduces,
+                           .written = d->mode & STARPU_W && !reduces,
+                           .ready_ns = o ? o->ready_ns : 0,
+                           .move_ns = s->latency_ns + (h->ops->get_size(h) * s->ns_per_byte >> SHIFT),
+                           .record = o };
+    if (w->written && t->holder < 0) t->holder = holder;
+}
+
+static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
+{
+    uint64_t moved, ready, sent;
+    if (v->fixed == ORR_PLACE_OPEN)
+        weigh_ranks(s, t);
+    else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
+        weigh(s, t, v->fixed);
+    if (t->best < 0) return v->fixed != ORR_PLACE_OPEN ? v->fixed : t->holder >= 0 ? t->holder : 0;
+    sent = transfers(t, t->best, &moved, &ready);
+    uint64_t length = orr_lengths_ns(&s->lengths, t->length, t->best, t->best_kind);
+    uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, ready + sent, length);
+    for (int i = 0; i < t->count; i++)
+        if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
+    return t->best;
+}
+
+static int choose(void *state, const struct orr_place_view *v)
+{
+    struct dmda *s = state;
+    struct task t = { .best = -1, .best_cost = UINT64_MAX, .holder = -1 };
+    for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
+    int number = v->cl ? orr_lengths_number(&s->lengths, v->cl, orr_place_footprint(v)) : -1;
+    if (number < 0) return v->cl ? -ENOMEM : t.holder >= 0 ? t.holder : 0;
+    t.length = &s->lengths.known[number];
+    return place(s, v, &t);
+}
+
+static int kind_of(const struct dmda *s, int type)
+{
+    int kind = type >= 0 && type < STARPU_NARCH ? s->lengths.kind_of[type] : UINT8_MAX;
+    return kind < s->lengths.kinds ? kind : -1;
+}
+
+/* Ranks of about the same speed keep what they have; others rather take it. */
+static void find_price(struct dmda *s)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int i = 0; i < s->clocks.ranks * s->clocks.kinds; i++) {
+        if (!s->clocks.clock[i].workers) continue;
+        uint64_t slow = s->lengths.slow[i];
+        if (slow < least) least = slow;
+        if (slow > most) most = slow;
+    }
+    if (!s->price_is_fixed)
+        s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? PRICE_EQUAL : PRICE_UNEQUAL;
+}
+
+static void measured(void *state, const struct orr_place_measure *m)
+{
+    struct dmda *s = state;
+    int kind = kind_of(s, m->kind);
+    if (kind < 0) return;
+    if (m->symbol) {
+        int number = orr_lengths_of_key(&s->lengths, orr_length_key(m->symbol, m->footprint));
+        if (number >= 0) orr_lengths_set(&s->lengths, number, kind, m->ns);
+    } else if (m->rank >= 0 && m->rank < s->clocks.ranks) {
+        orr_lengths_set_slow(&s->lengths, m->rank, kind, m->slow);
+        find_price(s);
+    }
+}
+
+static void met(void *state)
+{
+    struct dmda *s = state;
+    orr_clocks_meet(&s->clocks);
+}
+
+const struct orr_place_ops orr_place_dmda = { .name = "dmda",
+                                              .for_all = true,
+                                              .moves_data = true,
+                                              .begin = begin,
+                                              .choose = choose,
+                                              .measured = measured,
+                                              .met = met,
+                                              .end = end };

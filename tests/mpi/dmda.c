@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The placement dmda alone: what small cases cost, by hand; the same choices on thousands of ranks; how good
+ * a schedule it makes for a Cholesky factorization on ranks that are not equal.
+ * Threads: main. Owns: streams, and a small cluster that there is not.
+ * Not here: data that moves (clusters.c), agreement on times (feedback.c).
+ */
+#include <starpu.h>
+#include <starpu_mpi.h>
+
+#include "core/base/alloc.h"
+#include "mpi/place/lengths.h"
+#include "mpi/place/machine.h"
+#include "mpi/place/place.h"
+#include "mpi/wire/cluster.h"
+#include "tests/tap.h"
+
+enum { DATA = 300, RANKS_MAX = 4096, LANES = 64 };
+
+extern const struct orr_place_ops orr_place_dmda;
+
+static starpu_data_handle_t handles[DATA];
+static struct orr_value value = ORR_VALUE_INITIALIZER;
+static struct orr_cluster cluster;
+static struct orr_comm comm = { .context = ORR_CONTEXT_BASE, .cluster = &cluster };
+static void kernel(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+}
+enum { POTRF, TRSM, SYRK, GEMM, CODELETS };
+static struct starpu_codelet codelets[CODELETS] = {
+    { .cpu_funcs = { kernel }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "potrf" },
+    { .cpu_funcs = { kernel }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "trsm" },
+    { .cpu_funcs = { kernel }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "syrk" },
+    { .cpu_funcs = { kernel }, .nbuffers = 3, .modes = { STARPU_R, STARPU_R, STARPU_RW }, .name = "gemm" },
+};
+
+/* ---- a placement, and what follows from its choices for data ---- */
+
+static void *begin(int ranks, int workers, const char *argument)
+{
+    static int each[RANKS_MAX];
+    static struct orr_machines machines;
+    void *state = NULL;
+    for (int i = 0; i < ranks; i++) each[i] = workers;
+    orr_machines_fini(&machines);
+    if (orr_machines_make(&machines, ranks, each)) return NULL;
+    const struct orr_place_setup setup = { .ranks = ranks, .argument = argument, .machines = &machines };
+    comm.size = ranks;
+    if (orr_place_dmda.begin(&setup, &state)) return NULL;
+    return state;
+}
+
+static void set_home(starpu_data_handle_t h, int rank)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    h->mpi_rank = rank;
+    o->holder = -1;
+    o->ready_ns = 0;
+    orr_rank_set_clear(&o->sent);
+}
+
+/* Copies go where they are read, and what is written stays there. Messages. */
+static int move(const struct orr_place_view *v, int rank)
+{
+    int sent = 0;
+    for (int i = 0; i < v->count; i++) {
+        struct orr_owned *o = orr_owned_of(v->data[i].handle);
+        bool there = orr_owned_holder(&comm, v->data[i].handle) == rank || orr_rank_set_has(&o->sent, rank);
+        bool failed;
+        if (v->data[i].mode & STARPU_R && !there) {
+            orr_rank_set_add(&o->sent, rank, comm.size, &failed);
+            sent++;
+        }
+        if (!(v->data[i].mode & STARPU_W)) continue;
+        o->holder = rank;
+        orr_rank_set_clear(&o->sent);
+    }
+    return sent;
+}
+
+static int bring_home(int count)
+{
+    int sent = 0;
+    for (int i = 0; i < count; i++) {
+        struct orr_owned *o = orr_owned_of(handles[i]);
+        sent += orr_owned_holder(&comm, handles[i]) != handles[i]->mpi_rank;
+        o->holder = -1;
+        orr_rank_set_clear(&o->sent);
+    }
+    return sent;
+}
+
+static void tell(void *state, const char *symbol, uint32_t footprint, uint64_t ns)
+{
+    const struct orr_place_measure m = {
+        .symbol = symbol, .footprint = footprint, .kind = STARPU_CPU_WORKER, .ns = ns
+    };
+    orr_place_dmda.measured(state, &m);
+}
+
+static void tell_slow(void *state, int rank, uint32_t slow)
+{
+    const struct orr_place_measure m = { .rank = rank, .kind = STARPU_CPU_WORKER, .slow = slow };
+    orr_place_dmda.measured(state, &m);
+}
+
+/* ---- Cholesky, placed and then run by a cluster that there is not ---- */
+
+struct task {
+    int kind, count, data[3], rank;
+    int64_t level;
+    int waits, successors[DATA], nsuccessors;
+    int before[3]; /* who wrote each of its data */
+    int64_t ready;
+};
+
+static const int64_t durations[CODELETS] = { 400, 600, 600, 1000 }; /* of a gemm's thousandth */
+static struct task *tasks;
+static int ntasks;
+
+static int tile(int i, int j)
+{
+    return i * (i + 1) / 2 + j;
+}
+
+static void add_task(int kind, int a, int b, int c)
+{
+    struct task *t = &tasks[ntasks++];
+    *t = (struct task){ .kind = kind, .count = c >= 0 ? 3 : b >= 0 ? 2 : 1, .data = { a, b, c } };
+}
+
+static void make_cholesky(int n)
+{
+    free(tasks);
+    tasks = calloc((size_t)n * (size_t)(n + 1) * (size_t)(n + 2) / 6, sizeof *tasks);
+    ntasks = 0;
+    for (int k = 0; k < n; k++) {
+        add_task(POTRF, tile(k, k), -1, -1);
+        for (int i = k + 1; i < n; i++) add_task(TRSM, tile(k, k), tile(i, k), -1);
+        for (int i = k + 1; i < n; i++) {
+            add_task(SYRK, tile(i, k), tile(i, i), -1);
+            for (int j = k + 1; j < i; j++) add_task(GEMM, tile(i, k), tile(j, k), tile(i, j));
+        }
+    }
+    int writer[DATA];
+    for (int i = 0; i < DATA; i++) writer[i] = -1;
+    for (int k = 0; k < ntasks; k++) {
+        struct task *t = &tasks[k];
+        for (int i = 0; i < t->count; i++) {
+            t->before[i] = writer[t->data[i]];
+            if (t->before[i] < 0) continue;
+            struct task *p = &tasks[t->before[i]];
+            p->successors[p->nsuccessors++] = k;
+        }
+        writer[t->data[t->count - 1]] = k;
+    }
+    for (int k = ntasks; k-- > 0;) {
+        int64_t most = 0;
+        for (int i = 0; i < tasks[k].nsuccessors; i++)
+            if (tasks[tasks[k].successors[i]].level > most) most = tasks[tasks[k].successors[i]].level;
+        tasks[k].level = most + durations[tasks[k].kind];
+    }
+}
+
+struct shape {
+    int ranks, workers;
+    const int *speeds;
+    int64_t gemm_ns, message_ns;
+};
+
+/* Largest of work and longest path; as bench/cluster. */
+static double bound_of(const struct shape *s)
+{
+    double work = 0, path = 0, sum = 0, best = 0;
+    for (int k = 0; k < ntasks; k++) {
+        work += (double)durations[tasks[k].kind];
+        if ((double)tasks[k].level > path) path = (double)tasks[k].level;
+    }
+    for (int r = 0; r < s->ranks; r++) {
+        sum += s->speeds[r];
+        if (s->speeds[r] > best) best = s->speeds[r];
+    }
+    work /= sum * s->workers;
+    path /= best;
+    return (work > path ? work : path) * (double)s->gemm_ns / 1000;
+}
+
+/* A rank's workers take what is ready, the longest path to the end first. */
+static int64_t run(const struct shape *s)
+{
+    static int64_t busy[64][LANES], over[4000];
+    int64_t makespan = 0;
+    bool *done = calloc((size_t)ntasks, 1);
+    memset(busy, 0, sizeof busy);
+    for (int left = ntasks; left > 0; left--) {
+        int best = -1, lane = 0;
+        int64_t best_start = INT64_MAX;
+        for (int k = 0; k < ntasks; k++) {
+            struct task *t = &tasks[k];
+            int64_t start = 0;
+            bool ready = !done[k];
+            for (int i = 0; i < t->count && ready; i++) {
+                int p = t->before[i];
+                if (p < 0) continue;
+                ready = done[p];
+                int64_t at = over[p] + (tasks[p].rank != t->rank ? s->message_ns : 0);
+                if (at > start) start = at;
+            }
+            if (!ready) continue;
+            int first = 0;
+            for (int w = 1; w < s->workers; w++)
+                if (busy[t->rank][w] < busy[t->rank][first]) first = w;
+            if (busy[t->rank][first] > start) start = busy[t->rank][first];
+            if (start > best_start || (start == best_start && t->level <= tasks[best].level)) continue;
+            best = k;
+            best_start = start;
+            lane = first;
+        }
+        int64_t length = durations[tasks[best].kind] * s->gemm_ns / 1000 / s->speeds[tasks[best].rank];
+        done[best] = true;
+        over[best] = busy[tasks[best].rank][lane] = best_start + length;
+        if (over[best] > makespan) makespan = over[best];
+    }
+    free(done);
+    return makespan;
+}
+
+static struct orr_place_view view_of(const struct task *t, struct starpu_data_descr *d)
+{
+    for (int i = 0; i < t->count; i++) {
+        d[i].handle = handles[t->data[i]];
+        d[i].mode = i == t->count - 1 ? STARPU_RW : STARPU_R;
+    }
+    return (struct orr_place_view){ .comm = &comm,
+                                    .cl = &codelets[t->kind],
+                                    .data = d,
+                                    .count = t->count,
+                                    .priority = (int)(t->level / 100),
+                                    .written_on = ORR_PLACE_OPEN,
+                                    .fixed = ORR_PLACE_OPEN };
+}
+
+/* Places all tasks in order. Messages. */
+static int place_tasks(void *state, bool by_owner)
+{
+    int sent = 0;
+    for (int k = 0; k < ntasks; k++) {
+        struct starpu_data_descr d[3];
+        struct orr_place_view v = view_of(&tasks[k], d);
+        v.position = (uint64_t)k;
+        tasks[k].rank = by_owner ? d[v.count - 1].handle->mpi_rank : orr_place_dmda.choose(state, &v);
+        if (tasks[k].rank < 0) return -1;
+        sent += move(&v, tasks[k].rank);
+    }
+    return sent;
+}
+
+/* Makespan over the bound, in thousandths, of the second iteration: after the first, all is known. */
+static int factorize(const struct shape *s, int n, bool by_owner, const char *argument, int *messages_out)
+{
+    int p = s->ranks == 8 ? 2 : s->ranks == 4 ? 2 : 1, q = s->ranks / p, tiles = n * (n + 1) / 2;
+    make_cholesky(n);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) set_home(handles[tile(i, j)], i % p * q + j % q);
+    void *state = begin(s->ranks, s->workers, argument);
+    int64_t took = 0;
+    for (int iteration = 0; iteration < 2; iteration++) {
+        *messages_out = place_tasks(state, by_owner);
+        *messages_out += bring_home(tiles);
+        took = run(s);
+        orr_place_dmda.met(state);
+        for (int k = 0; k < CODELETS; k++) {
+            struct task t = { .kind = k, .count = codelets[k].nbuffers };
+            struct starpu_data_descr d[3];
+            const struct orr_place_view v = view_of(&t, d);
+            tell(state, codelets[k].name, orr_place_footprint(&v),
+                 (uint64_t)(durations[k] * s->gemm_ns / 1000));
+        }
+        for (int r = 0; r < s->ranks; r++) tell_slow(state, r, (uint32_t)(1000 / s->speeds[r]));
+    }
+    orr_place_dmda.end(state);
+    return (int)((double)took / bound_of(s) * 1000);
+}
+
+static const int equal[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, two_kinds[8] = { 1, 1, 3, 3, 1, 1, 3, 3 },
+                 different[8] = { 1, 2, 3, 4, 1, 2, 3, 4 };
+
+static void quality(const char *argument)
+{
+    const int *speeds[] = { equal, two_kinds, different };
+    static const char *const names[] = { "1,1,1,1", "1,1,3,3", "1,2,3,4" };
+    static const int limits[2][2] = { { 1200, 1150 }, { 1300, 1150 } };
+    for (int ranks = 4; ranks <= 8; ranks += 4)
+        for (int n = 14; n <= 24; n += 10)
+            for (int k = 0; k < 3; k++) {
+                int messages, owners, limit = limits[ranks == 8][n == 24];
+                const struct shape s = { ranks, 2, speeds[k], 4000000, 30000 };
+                int owner = factorize(&s, n, true, argument, &owners);
+                int over = factorize(&s, n, false, argument, &messages);
+                ok(over > 0 && over <= limit && over <= owner * 102 / 100,
+                   "Cholesky of %d tiles on %d ranks of speeds %s: at most %d.%03d of the bound", n, ranks,
+                   names[k], limit / 1000, limit % 1000);
+                diag("%d.%03d with %d messages; owners' ranks %d.%03d with %d", over / 1000, over % 1000,
+                     messages, owner / 1000, owner % 1000, owners);
+            }
+}
+
+/* ---- small cases, by hand: 1 ms a task, 10 us a message ---- */
+
+static const char by_hand[] = "h=2,latency=10000,bandwidth=1000000000";
+
+static int place_one(void *state, int kind, int a, int b, int c, int fixed)
+{
+    struct starpu_data_descr d[3];
+    struct task t = { .kind = kind, .count = codelets[kind].nbuffers, .data = { a, b, c } };
+    struct orr_place_view v = view_of(&t, d);
+    v.fixed = fixed;
+    int rank = orr_place_dmda.choose(state, &v);
+    if (rank >= 0) move(&v, rank);
+    return rank;
+}
+
+static void *begin_by_hand(int ranks)
+{
+    void *state = begin(ranks, 1, by_hand);
+    struct starpu_data_descr d[3];
+    for (int i = 0; i < DATA; i++) set_home(handles[i], i % ranks);
+    for (int k = 0; k < CODELETS; k++) {
+        const struct task t = { .kind = k, .count = codelets[k].nbuffers };
+        const struct orr_place_view v = view_of(&t, d);
+        tell(state, codelets[k].name, orr_place_footprint(&v), 1000000);
+    }
+    return state;
+}
+
+static void small_cases(void)
+{
+    void *s = begin_by_hand(2);
+    is_int(place_one(s, POTRF, 1, -1, -1, ORR_PLACE_OPEN), 1, "a task goes where its data are");
+    is_int(orr_owned_of(handles[1])->ready_ns, 1000000, "and these are there when it is over");
+    is_int(place_one(s, POTRF, 3, -1, -1, ORR_PLACE_OPEN), 0, "the next one leaves the rank that is busy");
+    is_int(orr_owned_of(handles[3])->ready_ns, 1010000, "and begins when its data have come");
+    is_int(place_one(s, TRSM, 3, 5, -1, ORR_PLACE_OPEN), 1,
+           "of two that wait for the same, the rank that has what is written, with a message less");
+    is_int(orr_owned_of(handles[5])->ready_ns, 2020000, "behind the data it waits for");
+    is_int(place_one(s, POTRF, 2, -1, -1, 1), 1, "what the program says goes");
+    is_int(place_one(s, POTRF, 4, -1, -1, ORR_PLACE_OPEN), 0, "and is counted: the other has less to do");
+    orr_place_dmda.met(s);
+    is_int(place_one(s, POTRF, 6, -1, -1, ORR_PLACE_OPEN), 0, "when all have waited for all, nobody is busy");
+    tell_slow(s, 0, 3000);
+    orr_place_dmda.met(s);
+    is_int(place_one(s, POTRF, 8, -1, -1, ORR_PLACE_OPEN), 1, "a rank that is three times slower is avoided");
+    is_int(place_one(s, POTRF, 10, -1, -1, ORR_PLACE_OPEN), 1, "also for a second task");
+    is_int(place_one(s, POTRF, 12, -1, -1, ORR_PLACE_OPEN), 0, "but not for a third: it would wait as long");
+    orr_place_dmda.end(s);
+    s = begin_by_hand(200);
+    is_int(place_one(s, POTRF, 150, -1, -1, ORR_PLACE_OPEN), 150, "of many ranks, the one with the data");
+    int other = place_one(s, POTRF, 150, -1, -1, ORR_PLACE_OPEN);
+    is_int(other, 150, "again, since its next task waits for the first");
+    is_int(place_one(s, POTRF, 150, -1, -1, 7), 7, "unless the program says another");
+    is_int(place_one(s, TRSM, 150, 3, -1, ORR_PLACE_OPEN), 3, "what is sent is rather what is read");
+    orr_place_dmda.end(s);
+}
+
+static void arguments(void)
+{
+    static const char *const wrong[] = { "h", "h=", "h=-1", "speed=3", "h=3,,", "bandwidth=0", "latency=1x" };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ok(!begin(2, 1, wrong[i]), "the argument \"%s\" is refused", wrong[i]);
+    void *s = begin(2, 1, "latency=1,h=0,bandwidth=5");
+    ok(s != NULL, "one that is right is taken");
+    if (s) orr_place_dmda.end(s);
+    orr_alloc_fail_after(2, true);
+    ok(!begin(2, 1, NULL), "without memory it does not begin");
+    orr_alloc_fail_after(-1, false);
+}
+
+/* ---- the same on all ranks ---- */
+
+static uint64_t place_randomly(int rank)
+{
+    uint64_t seed = 5, found = 0;
+    void *s = begin(RANKS_MAX, 4, NULL);
+    comm.rank = rank;
+    for (int i = 0; i < DATA; i++) set_home(handles[i], i * (RANKS_MAX / DATA));
+    for (int k = 0; k < 300; k++) {
+        int data[3];
+        for (int i = 0; i < 3; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            data[i] = (int)((seed >> 33) % 40);
+        }
+        int r = place_one(s, (int)(seed >> 40 & 3), data[0], data[1], data[2],
+                          seed >> 50 & 15 ? ORR_PLACE_OPEN : k);
+        found = (found ^ (uint64_t)(unsigned)r) * 0x9e3779b97f4a7c15u;
+        if (k % 100 == 50) tell_slow(s, k, 1500);
+    }
+    orr_place_dmda.end(s);
+    return found;
+}
+
+static void alike(void)
+{
+    uint64_t first = place_randomly(0);
+    int differ = 0;
+    for (int r = 1; r < 64; r++) differ += place_randomly(r * 65) != first;
+    is_int(differ, 0, "64 of %d ranks find the same", RANKS_MAX);
+}
+
+int main(int argc, char **argv)
+{
+    struct starpu_conf conf;
+    static uint64_t memory[DATA][1024];
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    setenv("STARPU_SILENT", "1", 1);
+    if (starpu_init(&conf)) skip_all("no worker");
+    for (int i = 0; i < DATA; i++) {
+        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)memory[i], 1024, 8);
+        orr_owned_set_tag(&value, handles[i], i);
+    }
+    small_cases();
+    arguments();
+    alike();
+    quality(argc > 1 ? argv[1] : NULL);
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(handles[i]);
+    starpu_shutdown();
+    return done_testing();
+}
