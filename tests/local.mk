@@ -52,6 +52,7 @@ INPROC_TESTS += tests/mpi/placements
 INPROC_TESTS += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/bells
 INPROC_TESTS += tests/mpi/pulse
+INPROC_TESTS += tests/mpi/shared_node
 INPROC_TESTS += tests/mpi/failures_dying
 INPROC_TESTS += tests/mpi/failures_living
 INPROC_TESTS += tests/mpi/failures_streams
@@ -85,6 +86,7 @@ MPI_TESTS += tests/mpi/exact
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding
 UNIT_TESTS += tests/core/machines
+UNIT_TESTS += tests/core/shares
 UNIT_TESTS += tests/core/lock_order
 TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle

@@ -86,6 +86,15 @@ void orr_warn(const char *fmt, ...)
     va_end(ap);
 }
 
+void orr_note(const char *fmt, ...)
+{
+    if (orr_load_relaxed(&silent)) return;
+    va_list ap;
+    va_start(ap, fmt);
+    print_line("", fmt, ap);
+    va_end(ap);
+}
+
 void orr_info(const char *fmt, ...)
 {
     if (!orr_load_relaxed(&verbose)) return;

@@ -13,6 +13,8 @@
 ORR_EXPORT void orr_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Something the user should know. Printed unless STARPU_SILENT. */
 ORR_EXPORT void orr_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same of what is in order. */
+ORR_EXPORT void orr_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* For verbose runs (ORRERY_VERBOSE). */
 ORR_EXPORT void orr_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -22,7 +24,7 @@ ORR_EXPORT void orr_fatal(const char *fmt, ...) __attribute__((format(printf, 1,
 
 ORR_EXPORT void orr_log_set_rank(int rank); /* -1: no prefix */
 int orr_log_rank(void);
-void orr_log_init(void);                    /* reads STARPU_SILENT and ORRERY_VERBOSE */
+void orr_log_init(void); /* reads STARPU_SILENT and ORRERY_VERBOSE */
 
 typedef void (*orr_error_hook_fn)(const char *message, void *arg);
 void orr_log_set_hook(orr_error_hook_fn fn, void *arg);

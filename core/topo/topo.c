@@ -20,21 +20,36 @@
 
 static hwloc_topology_t topology; /* [const between init and fini] */
 static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
-static unsigned core_count, allowed_count;
+static unsigned core_count;
 static bool bind_threads;
 static struct starpu_tree tree; /* [lock: tree_lock while it is made; const afterwards] */
 static ORR_MUTEX(topo_tree) tree_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the making of tree; leaf */
-static unsigned share_index, share_count;                     /* 0: not told */
+static unsigned share_index, share_count; /* of the node; count 0: alone, or nobody said */
+static bool share_told;                   /* and not by the launcher */
+static struct orr_processors taken;       /* of the allowed ones; when takes */
+static bool takes;
 
 void orr_topo_share(unsigned index, unsigned sharers)
 {
     share_index = index;
     share_count = sharers;
+    share_told = true;
+}
+
+void orr_topo_take(const struct orr_processors *mine)
+{
+    takes = mine != NULL;
+    if (mine) taken = *mine;
 }
 
 bool orr_topo_is_first(void)
 {
     return share_index == 0;
+}
+
+unsigned orr_topo_devices(unsigned total, long wanted, unsigned *first_out)
+{
+    return orr_share_slice(share_index, share_count, total, wanted, first_out);
 }
 
 /* The first of these variables that is set, as a number; -1: none. */
@@ -53,9 +68,10 @@ static void share_from_launcher(void)
     static const char *const rank_names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                               "SLURM_LOCALID", NULL };
     static const char *const size_names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", NULL };
-    if (share_count) return;
     long rank = first_number(rank_names), size = first_number(size_names);
-    if (rank >= 0 && size > 1 && rank < size) orr_topo_share((unsigned)rank, (unsigned)size);
+    if (share_told || rank < 0 || size < 2 || rank >= size) return;
+    share_index = (unsigned)rank;
+    share_count = (unsigned)size;
 }
 
 /* Whether the launcher gave this process a part of the machine's cores: then that part is ours alone. */
@@ -82,7 +98,6 @@ static int list_cores(hwloc_const_cpuset_t allowed)
         hwloc_bitmap_singlify(s);
         cores[core_count++] = s;
     }
-    allowed_count = core_count;
     return 0;
 }
 
@@ -90,9 +105,8 @@ static int list_cores(hwloc_const_cpuset_t allowed)
 static void take_part(void)
 {
     if (share_count < 2 || core_count == 0) return;
-    unsigned first = share_index * core_count / share_count,
-             last = (share_index + 1) * core_count / share_count;
-    if (last == first) last = first + 1;
+    unsigned first, last = orr_share_slice(share_index, share_count, core_count, -1, &first);
+    last += first;
     for (unsigned i = 0; i < core_count; i++) {
         if (i >= first && i < last)
             cores[i - first] = cores[i];
@@ -111,33 +125,69 @@ static void read_another_machine(void)
                  file, strerror(errno));
 }
 
-int orr_topo_init(void)
+/* Reads the machine, unless that was done for a claim. */
+static int load(void)
 {
+    if (topology) return 0;
     if (hwloc_topology_init(&topology) != 0) goto failed;
     read_another_machine();
-    if (hwloc_topology_load(topology) != 0) {
-        hwloc_topology_destroy(topology);
-        goto failed;
-    }
-    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
-    bool known = allowed && hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) == 0 &&
-                 !hwloc_bitmap_iszero(allowed);
-    hwloc_const_cpuset_t set = known ? allowed : hwloc_topology_get_topology_cpuset(topology);
-    bool told = share_count != 0;
-    bool part = bound_to_part(set);
-    core_count = 0;
-    int r = list_cores(set);
-    if (r == 0) {
-        if (!told && !part) share_from_launcher();
-        take_part();
-    }
-    hwloc_bitmap_free(allowed);
-    bind_threads = !orr_env_long(ORR_SETTING(STARPU_WORKERS_NOBIND), 0, 0, 1);
-    return r;
+    if (hwloc_topology_load(topology) == 0) return 0;
+    hwloc_topology_destroy(topology);
 failed:
     topology = NULL;
     orr_error("hwloc cannot read this machine's topology; check that /sys and /proc are mounted");
     return -ENODEV;
+}
+
+/* What this process may use, as a new set; NULL: out of memory. */
+static hwloc_bitmap_t allowed_set(void)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    if (set && (hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) != 0 || hwloc_bitmap_iszero(set)))
+        hwloc_bitmap_copy(set, hwloc_topology_get_topology_cpuset(topology));
+    return set;
+}
+
+int orr_topo_claim(struct orr_share_claim *claim_out)
+{
+    hwloc_bitmap_t set = load() == 0 ? allowed_set() : NULL;
+    memset(&claim_out->allowed, 0, sizeof claim_out->allowed);
+    memset(claim_out->core, 0, sizeof claim_out->core);
+    if (!set) return -ENODEV;
+    hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(topology));
+    for (int p = hwloc_bitmap_first(set); p >= 0 && p < ORR_SHARE_PROCESSORS; p = hwloc_bitmap_next(set, p)) {
+        hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topology, (unsigned)p);
+        hwloc_obj_t core = pu ? hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu) : NULL;
+        orr_share_add(&claim_out->allowed, (unsigned)p);
+        claim_out->core[p] = (uint16_t)(core ? hwloc_bitmap_first(core->cpuset) : p);
+    }
+    hwloc_bitmap_free(set);
+    return 0;
+}
+
+/* Leaves in the set what we take of it; all, if that is nothing. */
+static void keep_taken(hwloc_bitmap_t set)
+{
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    for (unsigned p = 0; mine && p < ORR_SHARE_PROCESSORS; p++)
+        if (orr_share_has(&taken, p)) hwloc_bitmap_set(mine, p);
+    if (mine && hwloc_bitmap_intersects(mine, set)) hwloc_bitmap_and(set, set, mine);
+    hwloc_bitmap_free(mine);
+}
+
+int orr_topo_init(void)
+{
+    int r = load();
+    if (r) return r;
+    hwloc_bitmap_t set = allowed_set();
+    core_count = 0;
+    if (set && takes) keep_taken(set);
+    r = set ? list_cores(set) : -ENOMEM;
+    share_from_launcher();
+    if (r == 0 && !takes && (share_told || !bound_to_part(set))) take_part();
+    hwloc_bitmap_free(set);
+    bind_threads = !orr_env_long(ORR_SETTING(STARPU_WORKERS_NOBIND), 0, 0, 1);
+    return r;
 }
 
 void orr_topo_fini(void)
@@ -154,11 +204,6 @@ void orr_topo_fini(void)
 unsigned orr_topo_cores(void)
 {
     return core_count ? core_count : 1;
-}
-
-unsigned orr_topo_allowed_cores(void)
-{
-    return allowed_count ? allowed_count : 1;
 }
 
 static void bind_self(hwloc_const_cpuset_t set)

@@ -10,23 +10,28 @@
 #include <stdio.h>
 
 #include "core/base/export.h"
+#include "core/topo/share.h"
 
 struct starpu_tree;
 
-/* This process is number index of sharers whose allowed processors are the same set: takes its part of it.
- * Before starpu_init. Without it the launcher's local-rank variables decide, when no launcher bound us to a
- * part already. */
+/* This process is number index of the sharers of this node. Before starpu_init. Without it the launcher's
+ * local-rank variables say so. */
 ORR_EXPORT void orr_topo_share(unsigned index, unsigned sharers);
-/* Whether it is the first of them, or alone. */
+/* Of the processors that it may use it takes these (share.h). NULL: its part of them, as if all sharers might
+ * use the same, when no launcher bound it to a part already. Before starpu_init. */
+ORR_EXPORT void orr_topo_take(const struct orr_processors *mine);
+/* Fills in allowed and core: what this process may use, before sharing. 0 or -ENODEV. */
+ORR_EXPORT int orr_topo_claim(struct orr_share_claim *claim_out);
+/* Whether it is the first of the sharers, or alone. */
 bool orr_topo_is_first(void);
+/* Its part of so many devices that all sharers see: see orr_share_slice. */
+unsigned orr_topo_devices(unsigned total, long wanted, unsigned *first_out);
 
 int orr_topo_init(void); /* 0, or -ENODEV when hwloc fails (said why) */
 void orr_topo_fini(void);
 
 /* Cores for workers: the allowed ones, or this rank's part of them; at least 1. */
 unsigned orr_topo_cores(void);
-/* Cores of the whole machine that the process may use, before sharing. */
-unsigned orr_topo_allowed_cores(void);
 /* Binds the calling thread to core i (modulo the count). That the system refuses is said once; a machine that
  * is not this one (STARPU_HWLOC_INPUT, HWLOC_XMLFILE) is only planned for. */
 void orr_topo_bind_self(unsigned i);

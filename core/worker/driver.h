@@ -22,8 +22,8 @@ struct orr_device {
     /* set before probe [const] */
     const struct orr_driver_ops *ops;
     const struct orr_kind *kind;
-    int number; /* among the devices of its kind */
     /* set by probe; else as said here [const after it] */
+    int number;       /* among the devices of its kind that this machine has; from 0 on */
     unsigned workers; /* how many share it; 1 */
     bool runs_cpu;    /* its workers also run what has functions for CPUs only; false */
     char name[64];    /* for people; the kind's title and the number */
@@ -75,6 +75,10 @@ struct orr_driver {
 };
 
 extern const struct orr_driver orr_drivers[]; /* the last has no ops; drivers/builtin.c */
+
+/* CPU workers as conf or environment ask for them by number, less reserved cores; -1: neither does.
+ * *reserved_out: cores that get no worker. */
+long orr_cpus_wanted(const struct starpu_conf *conf, long *reserved_out);
 
 /* How many workers the accelerators have that were opened: each keeps a core busy. For the driver of CPUs,
  * which is asked last. */

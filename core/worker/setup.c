@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/perf/arch.h"
@@ -65,6 +66,49 @@ static void find_devices(const struct starpu_conf *conf)
         if (orr_drivers[i].kind->type != STARPU_CPU_WORKER) open_devices(&orr_drivers[i], conf);
     for (int i = 0; orr_drivers[i].ops; i++)
         if (orr_drivers[i].kind->type == STARPU_CPU_WORKER) open_devices(&orr_drivers[i], conf);
+}
+
+/* ---- how many are wanted ---- */
+
+/* A count from conf and the environment, of which one goes before the other; -1: neither says. */
+static long wanted(const struct orr_env *e, int from_conf, const struct starpu_conf *conf, long max)
+{
+    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e)))
+        return from_conf < max ? from_conf : max;
+    return orr_env_long(e, -1, -1, max);
+}
+
+long orr_cpus_wanted(const struct starpu_conf *conf, long *reserved_out)
+{
+    bool new_name = orr_env_string(ORR_SETTING(STARPU_NCPU)) != NULL;
+    const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
+    long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
+    long reserve = wanted(ORR_SETTING(STARPU_RESERVE_NCPU), conf->reserve_ncpus, conf, STARPU_MAXCPUS);
+    *reserved_out = reserve < 0 ? 0 : reserve;
+    return n < 0 ? -1 : n > *reserved_out ? n - *reserved_out : 0;
+}
+
+/* Workers of the devices that there are; nothing is opened. */
+static long accelerators_wanted(const struct starpu_conf *conf)
+{
+    long workers = 0;
+    for (int i = 0; orr_drivers[i].ops; i++) {
+        if (orr_drivers[i].kind->type == STARPU_CPU_WORKER) continue;
+        for (int d = 0; d < STARPU_NMAXWORKERS; d++) prepare_entry(&devices[d], &orr_drivers[i], d);
+        int n = orr_drivers[i].ops->probe(orr_drivers[i].kind, conf, devices, STARPU_NMAXWORKERS);
+        for (int d = 0; d < n; d++) workers += devices[d].workers;
+    }
+    return workers;
+}
+
+unsigned orr_cores_wanted(const struct starpu_conf *conf)
+{
+    struct starpu_conf defaults;
+    starpu_conf_init(&defaults);
+    long reserved, n = orr_cpus_wanted(conf ? conf : &defaults, &reserved);
+    if (n < 0) return 0;
+    n += accelerators_wanted(conf ? conf : &defaults);
+    return n ? (unsigned)n : 1;
 }
 
 /* ---- workers ---- */

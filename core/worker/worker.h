@@ -192,6 +192,9 @@ void orr_driven_stop(void);
  * there is none; -ENOMEM, -ENOSPC: then, as after the end of all, teardown is due. */
 int orr_workers_setup(const struct starpu_conf *conf);
 void orr_workers_teardown(void);
+/* How many cores that will want (conf may be NULL): a core for each worker; 0: as many as there are. Before
+ * setup, or after teardown. */
+ORR_EXPORT unsigned orr_cores_wanted(const struct starpu_conf *conf);
 
 /* Threads of all workers: start (after policies exist) and stop (drains nothing; call when quiescent). */
 int orr_workers_start(void);

@@ -6,30 +6,16 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/base/env.h"
-#include "core/base/log.h"
 #include "core/task/task.h"
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
-/* A count from conf and the environment, of which one goes before the other; -1: neither says. */
-static long wanted(const struct orr_env *e, int from_conf, const struct starpu_conf *conf, long max)
-{
-    if (from_conf >= 0 && (conf->precedence_over_environment_variables || !orr_env_string(e)))
-        return from_conf < max ? from_conf : max;
-    return orr_env_long(e, -1, -1, max);
-}
-
 /* How many cores become workers. */
 static long cpu_count(const struct starpu_conf *conf)
 {
-    bool new_name = orr_env_string(ORR_SETTING(STARPU_NCPU)) != NULL;
-    const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
-    long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
-    long reserve = wanted(ORR_SETTING(STARPU_RESERVE_NCPU), conf->reserve_ncpus, conf, STARPU_MAXCPUS);
-    if (reserve < 0) reserve = 0;
-    if (n >= 0) return n > reserve ? n - reserve : 0;
-    n = (long)orr_topo_cores() - reserve - (long)orr_accelerator_workers();
+    long reserved, n = orr_cpus_wanted(conf, &reserved);
+    if (n >= 0) return n;
+    n = (long)orr_topo_cores() - reserved - (long)orr_accelerator_workers();
     return n < 1 ? 1 : n > STARPU_MAXCPUS ? STARPU_MAXCPUS : n;
 }
 

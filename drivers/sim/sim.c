@@ -18,6 +18,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/task/task.h"
+#include "core/topo/topo.h"
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
 #include "drivers/sim/faults.h"
@@ -60,8 +61,10 @@ static unsigned kinds_played(const struct orr_kind *out[STARPU_NARCH])
     return 1;
 }
 
-/* How many of the devices pass for that kind. */
-static long sim_count(const struct orr_kind *kind, const struct starpu_conf *conf)
+/* How many of the devices pass for that kind, of which ranks of a node have a part each, from *first_out on
+ * modulo *total_out. */
+static unsigned sim_count(const struct orr_kind *kind, const struct starpu_conf *conf, unsigned *first_out,
+                          unsigned *total_out)
 {
     const struct orr_kind *kinds[STARPU_NARCH];
     long devices = orr_env_long(ORR_SETTING(ORRERY_SIM_DEVICES), 0, 0, STARPU_MAXNODES - 1), n = 0;
@@ -69,8 +72,8 @@ static long sim_count(const struct orr_kind *kind, const struct starpu_conf *con
     unsigned count = kinds_played(kinds);
     for (long i = 0; i < devices; i++) n += kinds[i % count] == kind;
     if (n == 0) return 0;
-    long wanted = orr_kind_wanted(kind, conf, STARPU_MAXNODES);
-    return wanted >= 0 && wanted < n ? wanted : n;
+    *total_out = (unsigned)n;
+    return orr_topo_devices((unsigned)n, orr_kind_wanted(kind, conf, STARPU_MAXNODES), first_out);
 }
 
 static double memory_mib(void)
@@ -81,9 +84,10 @@ static double memory_mib(void)
 static int sim_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
                      unsigned max)
 {
-    long n = sim_count(kind, conf);
-    if (n > (long)max) n = (long)max;
-    for (long i = 0; i < n; i++) {
+    unsigned first = 0, total = 1, n = sim_count(kind, conf, &first, &total);
+    if (n > max) n = max;
+    for (unsigned i = 0; i < n; i++) {
+        out[i].number = (int)((first + i) % total);
         snprintf(out[i].name, sizeof out[i].name, "%s %d (simulated, %.1f MiB)", kind->title, out[i].number,
                  memory_mib());
         out[i].workers = (unsigned)orr_env_long(ORR_SETTING(ORRERY_SIM_WORKERS_PER_DEVICE), 1, 1, 16);

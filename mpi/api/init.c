@@ -155,6 +155,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
                                              .counts = orr_the_session.shows_statistics,
                                              .free_threads = free_threads };
     orr_log_set_rank(b.rank);
+    orr_cores_tell(comm);
     r = orr_session_start(&orr_the_session, &setup);
     if (r) {
         orr_log_set_rank(-1);
@@ -201,8 +202,9 @@ static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, stru
         return give_up(-EINVAL);
     }
     orr_the_session.owns_runtime = false;
-    if (with_runtime && !starpu_is_initialized()) {
-        orr_cores_share(comm);
+    bool runs = starpu_is_initialized();
+    orr_cores_share(comm, conf, runs);
+    if (with_runtime && !runs) {
         r = starpu_initialize(conf, argc, argv);
         orr_the_session.owns_runtime = r == 0;
     }

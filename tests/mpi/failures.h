@@ -705,6 +705,12 @@ static void show(void)
     }
 }
 
+/* Anything of ours, but how the ranks share the node. */
+static bool says_more(void)
+{
+    return lines_with("orrery", "") > lines_with("orrery", " node ");
+}
+
 static double slack = 3; /* ORR_SLACK=1 on an idle machine */
 
 static void ends_within(double seconds, const char *what)
@@ -775,7 +781,7 @@ UNUSED static void living(void)
 UNUSED static void streams(void)
 {
     run("stream_equal", NULL, NULL, NULL);
-    said(got.status == 0 && !has("orrery"), "equal streams: nothing is said");
+    said(got.status == 0 && !says_more(), "equal streams: nothing is said");
     run("stream_task", NULL, NULL, NULL);
     said(got.status == 0 && count("insert different tasks") == 1 &&
              lines_with("warning",
@@ -783,9 +789,9 @@ UNUSED static void streams(void)
              lines_with("rank 1 has task other (RW tag 11, R tag 10) to run on rank 1", "failures.h:") == 1,
          "another task that does no harm: one warning names the first difference on both ranks");
     run("stream_task", NULL, "ORRERY_MPI_PRUNED", "1");
-    said(got.status == 0 && !has("orrery"), "ORRERY_MPI_PRUNED=1: nothing is said");
+    said(got.status == 0 && !says_more(), "ORRERY_MPI_PRUNED=1: nothing is said");
     run("stream_pruned", NULL, NULL, NULL);
-    said(got.status == 0 && !has("orrery"), "loops pruned by hand: nothing is said");
+    said(got.status == 0 && !says_more(), "loops pruned by hand: nothing is said");
     run("pruned_stuck", NULL, NULL, NULL);
     said(has("a receive of tag 77 from rank 0") && !has("insert different tasks"),
          "pruned loops, and a receive that nobody sends for: the pruning is not called a cause");
