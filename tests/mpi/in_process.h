@@ -21,9 +21,11 @@
 #include "mpi/wire/transports/inproc.h"
 #include "tests/tap.h"
 
-enum { IN_PROCESS_MAX = 4 };
+enum { IN_PROCESS_MAX = 8 };
 
 static struct orr_session sessions[IN_PROCESS_MAX] = { ORR_SESSION_INITIALIZER, ORR_SESSION_INITIALIZER,
+                                                       ORR_SESSION_INITIALIZER, ORR_SESSION_INITIALIZER,
+                                                       ORR_SESSION_INITIALIZER, ORR_SESSION_INITIALIZER,
                                                        ORR_SESSION_INITIALIZER, ORR_SESSION_INITIALIZER };
 
 /* The ranks of a job, as they are before there is a transport. */

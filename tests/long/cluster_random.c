@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random programs on whole clusters in one process, against a sequential oracle: 3 to 8 ranks over a network
+ * that delays and reorders, under owner-computes and under a placement that moves data wherever it likes (by
+ * a hash of the place in the stream). Tasks of all modes, priorities, fixed ranks, reductions, flushes,
+ * waits, handles that end and begin again; and what home does to its own data unseen by the others (acquire
+ * in all forms, tasks of its own, messages of the program's own, pieces). Every task and every call checks
+ * what it finds. Threads: one for each rank inserts; workers execute. Owns: the data of each rank. Not here:
+ * single cases (tests/mpi/clusters.c), real messages (soak_mpi.c). Usage: cluster_random.tap [--seeds N]
+ * [--seed S]: N programs from seed S on; a failure names its seed.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <starpu.h>
+#include <unistd.h>
+
+#include "mpi/value/moves.h"
+#include "tests/mpi/in_process.h"
+
+#ifndef SEEDS
+#define SEEDS SCALED(10000, 1000)
+#endif
+enum { DATA = 6, SUMS = 2, ALL = DATA + SUMS, MOST = 3, STEPS = 60, LIMIT_S = 60, LARGE = 3000 };
+
+/* What a program may do, in bits. */
+enum {
+    DOES_LOOK = 1,      /* home reads its data unseen */
+    DOES_CHANGE = 2,    /* and writes them */
+    DOES_FLUSH = 4,     /* flushes and values fetched elsewhere */
+    DOES_BEGIN_ANEW = 8 /* data end and begin again in the middle */
+};
+enum { OWNER_DOES = DOES_LOOK | DOES_CHANGE | DOES_FLUSH | DOES_BEGIN_ANEW, MOVING_DOES = DOES_FLUSH };
+
+static atomic_int wrong, failed;
+static uint64_t current_seed;
+
+/* ---- numbers ---- */
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ (b * 0xd6e8feb86659fd93u)) + 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static unsigned draw(uint64_t *state, unsigned below)
+{
+    *state = mix(*state, 1);
+    return (unsigned)(*state >> 33) % below;
+}
+
+/* ---- what a datum holds: the same number in each element ---- */
+
+static void put(void *buffer, uint64_t value)
+{
+    uint64_t *p = (uint64_t *)STARPU_VECTOR_GET_PTR(buffer);
+    for (uint32_t i = 0; i < STARPU_VECTOR_GET_NX(buffer); i++) p[i] = value;
+}
+
+static uint64_t get(void *buffer)
+{
+    return *(uint64_t *)STARPU_VECTOR_GET_PTR(buffer);
+}
+
+static void check(const uint64_t *p, uint32_t n, uint64_t expected, int step, int rank, const char *what)
+{
+    if (p[0] == expected && p[n - 1] == expected && p[n / 2] == expected) return;
+    if (atomic_fetch_add(&wrong, 1) < 5)
+        diag("seed %llu: %s of step %d on rank %d finds %llx, not %llx", (unsigned long long)current_seed,
+             what, step, rank, (unsigned long long)p[0], (unsigned long long)expected);
+}
+
+static void check_buffer(void *buffer, uint64_t expected, int step, int rank, const char *what)
+{
+    check((uint64_t *)STARPU_VECTOR_GET_PTR(buffer), STARPU_VECTOR_GET_NX(buffer), expected, step, rank,
+          what);
+}
+
+static void call(int status, int step, const char *what)
+{
+    if (!status) return;
+    if (atomic_fetch_add(&failed, 1) < 5)
+        diag("seed %llu: %s of step %d returns %d", (unsigned long long)current_seed, what, step, status);
+}
+
+/* ---- tasks ---- */
+
+struct work {
+    uint64_t salt, expected[MOST]; /* of those that are read */
+    int count, step, rank, mode[MOST];
+};
+
+static void work(void *buffers[], void *arg)
+{
+    struct work w;
+    starpu_codelet_unpack_args(arg, &w);
+    for (int i = 0; i < w.count; i++)
+        if (w.mode[i] == STARPU_R || w.mode[i] == STARPU_RW)
+            check_buffer(buffers[i], w.expected[i], w.step, w.rank, "a task");
+    if (w.salt % 16 == 0) usleep((unsigned)(w.salt >> 8) % 200);
+    for (int i = 0; i < w.count; i++) {
+        if (w.mode[i] == STARPU_W || w.mode[i] == STARPU_RW) put(buffers[i], mix(w.salt, (uint64_t)i));
+        if (w.mode[i] & (STARPU_COMMUTE | STARPU_REDUX)) put(buffers[i], get(buffers[i]) + w.salt);
+    }
+}
+static struct starpu_codelet work_cl = { .cpu_funcs = { work },
+                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                         .name = "work" };
+
+static void zero(void *buffers[], void *arg)
+{
+    (void)arg;
+    put(buffers[0], 0);
+}
+static struct starpu_codelet zero_cl = {
+    .cpu_funcs = { zero }, .nbuffers = 1, .modes = { STARPU_W }, .name = "zero"
+};
+
+static void add(void *buffers[], void *arg)
+{
+    (void)arg;
+    put(buffers[0], get(buffers[0]) + get(buffers[1]));
+}
+static struct starpu_codelet add_cl = {
+    .cpu_funcs = { add }, .nbuffers = 2, .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R }, .name = "add"
+};
+
+/* ---- a rank's program ---- */
+
+struct datum {
+    starpu_data_handle_t handle;
+    uint64_t *memory; /* at home */
+    uint64_t value;   /* as the oracle has it */
+    uint32_t count;
+    int home;
+};
+
+struct program {
+    struct orr_comm *c;
+    struct datum data[ALL]; /* the last of them are summed up */
+    uint64_t state;         /* of what all ranks draw alike */
+    int step, rank, ranks, does;
+};
+
+static int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = orr_mpi_insert(c, cl, ap);
+    va_end(ap);
+    return r;
+}
+
+static void begin_datum(struct program *p, int i)
+{
+    struct datum *d = &p->data[i];
+    bool mine = d->home == p->rank;
+    if (mine)
+        for (uint32_t k = 0; k < d->count; k++) d->memory[k] = d->value;
+    starpu_vector_data_register(&d->handle, mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)d->memory : 0,
+                                d->count, sizeof *d->memory);
+    if (i >= DATA) starpu_data_set_reduction_methods(d->handle, &add_cl, &zero_cl);
+    call(orr_owned_set_tag(p->c->cluster->value, d->handle, 100 + i), p->step, "set_tag");
+    call(orr_cache_set_owner(p->c, d->handle, d->home), p->step, "set_rank");
+}
+
+static void end_datum(struct program *p, int i)
+{
+    struct datum *d = &p->data[i];
+    starpu_data_unregister(d->handle);
+    if (d->home == p->rank) check(d->memory, d->count, d->value, p->step, p->rank, "the end of data");
+}
+
+/* Its own submission, without the others. */
+static void own_task(struct program *p, starpu_data_handle_t h, int mode, uint64_t expected, uint64_t salt)
+{
+    struct work w = {
+        .salt = salt, .expected = { expected }, .count = 1, .step = p->step, .rank = p->rank, .mode = { mode }
+    };
+    call(starpu_task_insert(&work_cl, mode, h, STARPU_VALUE, &w, sizeof w, 0), p->step, "a task of its own");
+}
+
+/* One to three data, each once, in any mode; where, and how urgently. */
+static void some_task(struct program *p)
+{
+    static const int modes[] = { STARPU_R,  STARPU_R, STARPU_RW,
+                                 STARPU_RW, STARPU_W, STARPU_RW | STARPU_COMMUTE };
+    struct work w = { .salt = mix(p->state, 7), .step = p->step, .rank = p->rank };
+    struct starpu_data_descr descr[MOST];
+    unsigned first = draw(&p->state, DATA), count = 1 + draw(&p->state, MOST);
+    int priority = draw(&p->state, 4) ? 0 : (int)draw(&p->state, 9) - 4;
+    int on = draw(&p->state, 4) ? -1 : (int)draw(&p->state, (unsigned)p->ranks);
+    bool writes = false;
+    for (unsigned i = 0; i < count; i++) {
+        struct datum *d = &p->data[(first + 1 + i * (1 + w.salt % 2)) % DATA];
+        w.mode[i] = modes[draw(&p->state, sizeof modes / sizeof modes[0])];
+        w.expected[i] = d->value;
+        descr[i] = (struct starpu_data_descr){ d->handle, (enum starpu_data_access_mode)w.mode[i] };
+        if (w.mode[i] == STARPU_W || w.mode[i] == STARPU_RW) d->value = mix(w.salt, i);
+        if (w.mode[i] & STARPU_COMMUTE) d->value += w.salt;
+        writes |= w.mode[i] != STARPU_R;
+    }
+    w.count = (int)count;
+    if (on < 0 && !writes) on = (int)(w.salt % (uint64_t)p->ranks);
+    if (on < 0)
+        call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
+                    STARPU_PRIORITY, priority, 0),
+             p->step, "task_insert");
+    else
+        call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
+                    STARPU_PRIORITY, priority, STARPU_EXECUTE_ON_NODE, on, 0),
+             p->step, "task_insert on a rank");
+}
+
+/* Some contributions, and perhaps a look at the sum. */
+static void some_sum(struct program *p)
+{
+    struct datum *d = &p->data[DATA + draw(&p->state, SUMS)];
+    for (unsigned n = draw(&p->state, 4); n > 0; n--) {
+        struct work w = { .salt = mix(p->state, n), .count = 1, .step = p->step, .mode = { STARPU_REDUX } };
+        d->value += w.salt;
+        call(insert(p->c, &work_cl, STARPU_REDUX, d->handle, STARPU_VALUE, &w, sizeof w,
+                    STARPU_EXECUTE_ON_NODE, (int)draw(&p->state, (unsigned)p->ranks), 0),
+             p->step, "a contribution");
+    }
+    if (draw(&p->state, 2)) return;
+    struct work w = { .salt = mix(p->state, 9),
+                      .expected = { d->value },
+                      .count = 1,
+                      .step = p->step,
+                      .mode = { draw(&p->state, 2) ? STARPU_R : STARPU_RW } };
+    if (w.mode[0] == STARPU_RW) d->value = mix(w.salt, 0);
+    call(insert(p->c, &work_cl, w.mode[0], d->handle, STARPU_VALUE, &w, sizeof w, STARPU_EXECUTE_ON_NODE,
+                (int)draw(&p->state, (unsigned)p->ranks), 0),
+         p->step, "a look at a sum");
+}
+
+static void flush(struct program *p)
+{
+    if (!orr_moves_flush_all(p->c)) orr_cache_flush_all(p->c);
+}
+
+static void begin_anew(struct program *p)
+{
+    int i = (int)draw(&p->state, DATA);
+    end_datum(p, i);
+    begin_datum(p, i);
+}
+
+/* ---- what home does unseen ---- */
+
+struct called {
+    struct datum *d;
+    uint32_t count;
+    uint64_t expected, salt;
+    bool reads, writes;
+    int step, rank;
+};
+
+static void with_datum(const struct called *q)
+{
+    if (q->reads) check(q->d->memory, q->count, q->expected, q->step, q->rank, "an acquire");
+    for (uint32_t k = 0; k < q->count && q->writes; k++) q->d->memory[k] = q->salt;
+}
+
+static void acquired(void *arg)
+{
+    struct called *q = arg;
+    with_datum(q);
+    starpu_data_release(q->d->handle);
+    free(q);
+}
+
+static void acquire(struct program *p, const struct called *q, bool waits)
+{
+    enum starpu_data_access_mode mode =
+        (enum starpu_data_access_mode)((q->reads ? STARPU_R : 0) | (q->writes ? STARPU_W : 0));
+    if (waits) {
+        call(starpu_data_acquire(q->d->handle, mode), p->step, "acquire");
+        with_datum(q);
+        starpu_data_release(q->d->handle);
+        return;
+    }
+    struct called *copy = malloc(sizeof *copy);
+    *copy = *q;
+    call(starpu_data_acquire_cb(q->d->handle, mode, acquired, copy), p->step, "acquire_cb");
+}
+
+static void message(struct program *p, enum orr_request_kind kind, starpu_data_handle_t h, int peer)
+{
+    const struct orr_message_spec m = {
+        .kind = kind, .handle = h, .comm = p->c, .peer = peer, .tag = 1000000 + p->step, .detached = true
+    };
+    call(orr_message_start(&m, "message", NULL), p->step, "a message of its own");
+}
+
+/* Home sends the datum to a neighbour, or gets a value from it: messages of the program's own. */
+static void exchange(struct program *p, struct datum *d, uint64_t salt, bool changes)
+{
+    int other = (d->home + 1) % p->ranks;
+    starpu_data_handle_t own;
+    if (p->rank == d->home) message(p, changes ? ORR_RECV : ORR_SEND, d->handle, other);
+    if (p->rank != other) return;
+    starpu_vector_data_register(&own, -1, 0, d->count, sizeof *d->memory);
+    if (changes) own_task(p, own, STARPU_W, 0, salt);
+    message(p, changes ? ORR_SEND : ORR_RECV, own, d->home);
+    if (!changes) own_task(p, own, STARPU_R, d->value, salt);
+    starpu_data_unregister_submit(own);
+}
+
+static void partition(struct program *p, const struct called *q)
+{
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    starpu_data_handle_t h = q->d->handle;
+    starpu_data_partition(h, &halves);
+    for (int i = 0; i < 2; i++)
+        own_task(p, starpu_data_get_sub_data(h, 1, i), q->writes ? STARPU_RW : STARPU_R, q->expected,
+                 q->salt);
+    starpu_data_unpartition(h, STARPU_MAIN_RAM);
+}
+
+/* Of one datum, by its home: the others only know that it happens. */
+static void at_home(struct program *p, bool moves)
+{
+    struct datum *d = &p->data[draw(&p->state, DATA)];
+    struct called q = { .d = d,
+                        .count = d->count,
+                        .expected = d->value,
+                        .salt = mix(p->state, 11),
+                        .step = p->step,
+                        .rank = p->rank };
+    unsigned how = draw(&p->state, 5);
+    q.writes = p->does & DOES_CHANGE && draw(&p->state, 2);
+    q.reads = !q.writes || draw(&p->state, 2);
+    if (q.writes && (!moves || draw(&p->state, 8) == 0)) flush(p); /* who has a copy does not hear of it */
+    bool mine = p->rank == d->home;
+    switch (how) {
+    case 0:
+    case 1:
+        if (mine) acquire(p, &q, how == 0);
+        d->value = q.writes ? q.salt : d->value;
+        break;
+    case 2:
+        if (mine) own_task(p, d->handle, q.writes ? STARPU_RW : STARPU_R, d->value, q.salt);
+        d->value = q.writes ? mix(q.salt, 0) : d->value;
+        break;
+    case 3:
+        exchange(p, d, q.salt, q.writes);
+        d->value = q.writes ? mix(q.salt, 0) : d->value;
+        break;
+    default:
+        if (d->count < 2) break;
+        if (mine) partition(p, &q);
+        d->value = q.writes ? mix(q.salt, 0) : d->value;
+    }
+}
+
+/* ---- programs ---- */
+
+static void one_step(struct program *p, bool moves)
+{
+    uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
+    if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
+    unsigned what = draw(&p->state, 32);
+    if (what < 18)
+        some_task(p);
+    else if (what < 21)
+        some_sum(p);
+    else if (what == 21)
+        call(orr_wait_for_all(p->c), p->step, "wait_for_all");
+    else if (what == 22 && p->does & DOES_FLUSH)
+        flush(p);
+    else if (what == 23 && p->does & DOES_BEGIN_ANEW)
+        begin_anew(p);
+    else if (what > 23 && p->does & DOES_LOOK)
+        at_home(p, moves);
+}
+
+static void run(struct job *j, int rank)
+{
+    static uint64_t memory[IN_PROCESS_MAX][ALL][LARGE];
+    call(rank_start(j, rank), 0, "start");
+    struct program p = { .c = sessions[rank].cluster.comm,
+                         .state = mix(current_seed, 3),
+                         .rank = rank,
+                         .ranks = j->ranks,
+                         .does = j->placement >= 0 ? MOVING_DOES : OWNER_DOES };
+    for (int i = 0; i < ALL; i++) {
+        p.data[i] = (struct datum){ .memory = memory[rank][i],
+                                    .value = i < DATA ? (uint64_t)i : 0,
+                                    .count = draw(&p.state, 8) ? 1 + draw(&p.state, 8) : LARGE,
+                                    .home = (int)draw(&p.state, (unsigned)j->ranks) };
+        begin_datum(&p, i);
+    }
+    for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p, j->placement >= 0);
+    call(orr_wait_for_all(p.c), p.step, "the last wait_for_all");
+    for (int i = 0; i < ALL; i++) end_datum(&p, i);
+    call(rank_end(j, rank), p.step, "shutdown");
+}
+
+/* ---- a placement that moves data wherever it likes ---- */
+
+static int anywhere_begin(const struct orr_place_setup *setup, void **state_out)
+{
+    int *state = malloc(sizeof *state);
+    *state = setup->ranks;
+    *state_out = state;
+    return 0;
+}
+
+static int anywhere_choose(void *state, const struct orr_place_view *v)
+{
+    uint64_t x = mix(current_seed, v->position);
+    int holder = v->count ? orr_owned_holder(v->comm, v->data[0].handle) : -1;
+    return x % 4 == 0 && holder >= 0 ? holder : (int)((x >> 8) % (uint64_t) * (int *)state);
+}
+
+static const struct orr_place_ops anywhere = { .name = "anywhere",
+                                               .for_all = true,
+                                               .moves_data = true,
+                                               .begin = anywhere_begin,
+                                               .choose = anywhere_choose,
+                                               .end = free };
+
+static void too_long(int signal)
+{
+    (void)signal;
+    fprintf(stderr, "# seed %llu does not end\n", (unsigned long long)current_seed);
+    abort();
+}
+
+/* False: wrong. */
+static bool one_program(uint64_t seed, bool moves)
+{
+    struct job j;
+    uint64_t state = mix(seed, 5);
+    int before = wrong + failed, ranks = 3 + (int)draw(&state, IN_PROCESS_MAX - 2);
+    current_seed = seed;
+    alarm(SCALED(LIMIT_S, 4 * LIMIT_S));
+    job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
+    for (int i = 0; i < ranks && moves; i++)
+        j.placement = orr_policy_add(&sessions[i].place, &anywhere, NULL);
+    job_run(&j);
+    job_join(&j);
+    for (int i = 0; i < ranks && moves; i++) orr_policy_remove(&sessions[i].place, j.placement);
+    return wrong + failed == before;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seeds = SEEDS, first = 1, bad = 0;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--seeds")) seeds = strtoull(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--seed")) first = strtoull(argv[i + 1], NULL, 10);
+    }
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
+    signal(SIGALRM, too_long);
+    if (starpu_init(&conf)) skip_all("no worker");
+    for (uint64_t s = first; s < first + seeds && bad < 5; s++) bad += !one_program(s, s % 2 == 0);
+    is_int(wrong, 0, "%llu random programs on 3 to 8 ranks find what a sequential one would: all values",
+           (unsigned long long)seeds);
+    is_int(failed, 0, "and no call fails");
+    starpu_shutdown();
+    return done_testing();
+}
