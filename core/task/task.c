@@ -326,6 +326,81 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task)
     return NULL;
 }
 
+/* ---- one task many times ---- */
+
+const char *orr_task_why_once(const struct starpu_task *p)
+{
+    const struct orr_task *t = orr_task_of(p);
+    if (p->use_tag) return "has a tag";
+    if (!t || t->rare || orr_load_relaxed(&t->successors) || t->flags & (ORR_TF_EXPLICIT | ORR_TF_TEAM))
+        return "has dependencies or nodes that the program named";
+    if (p->synchronous || !p->detach || !p->destroy || p->regenerate) return "is waited for";
+    if (p->cl_arg_free && !p->cl_arg_size) return "has an argument whose size is not known";
+    if (p->cl_ret_free || (p->callback_arg_free && p->callback_arg) ||
+        (p->epilogue_callback_arg_free && p->epilogue_callback_arg) ||
+        (p->prologue_callback_arg_free && p->prologue_callback_arg) ||
+        (p->prologue_callback_pop_arg_free && p->prologue_callback_pop_arg))
+        return "has a callback whose argument is freed with it";
+    if (p->workerids_len || p->handles_sequential_consistency)
+        return "has a list of workers or of consistency that is the program's";
+    if (p->bundle || p->transaction || p->profiling_info || p->sched_data || p->nb_termination_call_required)
+        return "is part of something else (a bundle, a transaction, a scheduler's data)";
+    return NULL;
+}
+
+/* The packed arguments of copy become its own, in a block of the slab where they fit. */
+static bool own_args(struct starpu_task *copy, struct orr_task *t)
+{
+    void *args = orr_slab_alloc(ORR_SLAB_ARGS);
+    if (!args) return false;
+    memcpy(args, copy->cl_arg, copy->cl_arg_size);
+    copy->cl_arg = args;
+    t->flags |= ORR_TF_ARGS_SLAB;
+    return true;
+}
+
+struct starpu_task *orr_task_from(const struct starpu_task *model)
+{
+    struct task_block *b = orr_slab_alloc(ORR_SLAB_TASK);
+    if (orr_unlikely(!b)) goto none;
+    prefetch_next_block();
+    struct starpu_task *copy = &b->public_half;
+    *copy = *model;
+    private_init(&b->private_half, copy, ORR_TF_BLOCK);
+    bool small = copy->cl_arg_free && copy->cl_arg_size <= ORR_ARGS_BLOCK_BYTES;
+    bool good = true;
+    if (orr_unlikely(copy->dyn_handles || (copy->cl_arg_free && !small)))
+        good = own_what_is_freed(copy);
+    else if (small)
+        good = own_args(copy, &b->private_half);
+    if (orr_likely(good)) return copy;
+    copy->cl_arg_free = 0; /* still the model's, or gone already */
+    starpu_task_destroy(copy);
+none:
+    orr_error("out of memory for a task that is submitted again");
+    return NULL;
+}
+
+struct starpu_task *orr_task_model(const struct starpu_task *task)
+{
+    struct starpu_task *m = orr_malloc(sizeof *m);
+    if (!m) return NULL;
+    *m = *task;
+    m->starpu_private = NULL;
+    if (own_what_is_freed(m)) return m;
+    orr_task_model_free(m);
+    return NULL;
+}
+
+void orr_task_model_free(struct starpu_task *m)
+{
+    if (!m) return;
+    if (m->cl_arg_free) orr_free(m->cl_arg);
+    orr_free(m->dyn_handles);
+    orr_free(m->dyn_modes);
+    orr_free(m);
+}
+
 const char *orr_task_name(const struct orr_task *t)
 {
     const struct starpu_task *p = t ? t->pub : NULL;

@@ -362,4 +362,15 @@ static inline bool orr_task_where_tells(const struct starpu_task *t)
 /* Frees both halves (or the private half of a task of the program's own). Nobody may use it any more. */
 void orr_task_free(struct orr_task *t);
 
+/* ---- one task many times: a model is a task's public half, as it was built, and never submitted ---- */
+
+/* Why a task that was built and not submitted cannot be made again from its public half alone; NULL: it can.
+ */
+ORR_EXPORT const char *orr_task_why_once(const struct starpu_task *task);
+/* A model of such a task, with arguments of its own; NULL: out of memory. */
+ORR_EXPORT struct starpu_task *orr_task_model(const struct starpu_task *task);
+ORR_EXPORT void orr_task_model_free(struct starpu_task *model);
+/* A new task after the model, the caller's to submit or to destroy; NULL: out of memory (said). */
+ORR_EXPORT struct starpu_task *orr_task_from(const struct starpu_task *model);
+
 #endif
