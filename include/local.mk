@@ -35,6 +35,7 @@ pkginclude_HEADERS += include/starpu_perfmodel.h
 pkginclude_HEADERS += include/starpu_profiling.h
 if HAVE_MPI
 pkginclude_HEADERS += include/starpu_mpi.h
+pkginclude_HEADERS += include/orrery_mpi.h
 endif
 
 # Tasks, workers, policies, helpers.

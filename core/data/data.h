@@ -140,7 +140,9 @@ struct orr_data_hooks {
     const char *(*no_wait)(struct orr_data *h);
     /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
     int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
-    void (*forget)(struct orr_data *h); /* a handle with h->mpi ends; set by liborrery-mpi */
+    /* Of handles with h->mpi; set by liborrery-mpi. */
+    void (*forget)(struct orr_data *h); /* it ends */
+    void (*leaves)(struct orr_data *h); /* starpu_data_unregister_submit: it will */
 };
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 

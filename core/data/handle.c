@@ -406,6 +406,7 @@ static void join_end(struct orr_data *h)
 static void submit_end(struct orr_data *h, const char *fn)
 {
     if (!check(h, fn) || !may_end(h, fn)) return;
+    if (h->mpi && orr_data_hooks.leaves) orr_data_hooks.leaves(h);
     if (orr_exchange_acq_rel(&h->lazy_unregister, true)) /* by another thread, just now */
         may_end(h, fn);
     else if (place_take(h, true))

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "mpi/place/replay.h"
 #include "mpi/value/ownership.h"
 
 _Atomic(struct orr_comm *) orr_comm_latest;
@@ -127,6 +128,7 @@ static void ended(struct orr_comm *c)
 {
     orr_stream_drop(c);
     orr_placed_drop(c);
+    orr_replay_drop(c);
 }
 
 static int get_tag(void)

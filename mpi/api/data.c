@@ -123,6 +123,7 @@ void starpu_mpi_data_set_source(starpu_data_handle_t data, int node, int new_sou
     }
     *r = (struct orr_redirection){ node, new_source, o->redirections };
     o->redirections = r;
+    orr_owned_reduces(&orr_the_session.value, data);
     data->mpi_flags |= ORR_MPI_REDIRECTED;
 }
 
@@ -201,6 +202,7 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     if (!c) return;
     int old_rank = orr_owned_rank(c, handle), me = c->rank;
     if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
+    orr_owned_ends(c->cluster->value, handle, "data changed their owner");
     if (me == new_rank)
         orr_cache_own(handle); /* what it received is the value now */
     else

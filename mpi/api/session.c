@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "mpi/place/replay.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
@@ -134,6 +135,7 @@ static void take_down(struct orr_session *s)
     t->ops->destroy(t);
     orr_bells_close(&s->cluster.bells);
     orr_owned_let_go(&s->value);
+    if (s->cluster.comm) orr_replay_drop(s->cluster.comm);
     orr_comms_fini(&s->cluster.comms);
     orr_streams_fini(&s->live.streams);
     orr_tag_ranges_fini(&s->value);

@@ -10,6 +10,7 @@
 #include "mpi/live/live.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
+#include "mpi/place/recording.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
@@ -57,7 +58,12 @@ static inline bool orr_session_runs(void)
 /* Says that fn was called before init, if so. */
 static inline bool orr_session_check(const char *fn)
 {
-    if (orr_session_runs()) return true;
+    if (orr_session_runs()) {
+        struct orr_recording *r =
+            orr_load_acquire(&orr_the_session.place.recording); /* pairs with replay.c */
+        if (orr_unlikely(r != NULL)) orr_recording_called(r, fn);
+        return true;
+    }
     orr_error("%s: the MPI layer is not running; call starpu_mpi_init_conf first", fn);
     return false;
 }

@@ -55,6 +55,7 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     }
     s->names[0].text = "(one of very many)";
     s->nnames = 1;
+    s->step = 1;
     s->owner = orr_self();
     s->context = c->context;
     s->comm = c;
@@ -133,6 +134,69 @@ const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const c
 void orr_stream_mixed(struct orr_stream *s)
 {
     atomic_fetch_or_explicit(&s->off, ORR_STREAM_MIXED, memory_order_relaxed);
+}
+
+/* ---- iterations ---- */
+
+static uint64_t mixed(uint64_t rolling, uint64_t hash)
+{
+    return ((rolling << 5 | rolling >> 59) ^ hash) * ORR_STREAM_MIX;
+}
+
+/* The hash of one insertion, from those of the stream after and before it. */
+static uint64_t unmixed(uint64_t after, uint64_t before)
+{
+    uint64_t inverse = ORR_STREAM_MIX;
+    for (int i = 0; i < 5; i++) inverse *= 2 - ORR_STREAM_MIX * inverse; /* Newton, modulo 2^64 */
+    return after * inverse ^ (before << 5 | before >> 59);
+}
+
+/* The log of c, if the calling thread writes it; NULL: not. */
+static struct orr_stream *own_stream(struct orr_comm *c)
+{
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (!s) s = orr_stream_create(c);
+    return s && s->owner == orr_self() ? s : NULL;
+}
+
+void orr_stream_iteration_begin(struct orr_comm *c)
+{
+    struct orr_stream *s = own_stream(c);
+    if (!s) return;
+    s->before = s->rolling;
+    s->rolling = 0;
+    s->step = 0;
+}
+
+/* It concerns all ranks (xrank -1), however each of them came by it. */
+static void note_iteration(struct orr_comm *c, struct orr_stream *s, int id, uint64_t hash)
+{
+    static const struct starpu_codelet iteration = { .name = "iteration" };
+    const struct orr_stream_insertion in = { .cl = &iteration, .xrank = -1, .priority = id };
+    s->rolling ^= hash >> 5 | hash << 59;
+    orr_stream_note(c, &in);
+}
+
+uint64_t orr_stream_iteration_end(struct orr_comm *c, int id)
+{
+    struct orr_stream *s = own_stream(c);
+    if (!s) return 0;
+    uint64_t hash = s->rolling;
+    s->rolling = s->before;
+    s->step = 1;
+    note_iteration(c, s, id, hash);
+    return hash;
+}
+
+void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash)
+{
+    struct orr_stream *s = own_stream(c);
+    if (s) note_iteration(c, s, id, hash);
+}
+
+uint64_t orr_stream_iteration_last(struct orr_comm *c, uint64_t before, uint64_t hash)
+{
+    return mixed(hash, unmixed(orr_stream_rolling(c), before));
 }
 
 /* With its lock. */
@@ -230,9 +294,7 @@ static bool concerns(const struct orr_stream *s, uint64_t k, int peer)
 static uint64_t hash_alone(const struct orr_stream *s, uint64_t k, uint64_t oldest)
 {
     if (!s || k >= orr_load_acquire(&s->count) || (k > 0 && k - 1 < oldest)) return 0;
-    uint64_t before = k ? s->log[(k - 1) % ORR_STREAM_LOG].rolling : 0, inverse = ORR_STREAM_MIX;
-    for (int i = 0; i < 5; i++) inverse *= 2 - ORR_STREAM_MIX * inverse; /* Newton, modulo 2^64 */
-    return s->log[k % ORR_STREAM_LOG].rolling * inverse ^ (before << 5 | before >> 59);
+    return unmixed(s->log[k % ORR_STREAM_LOG].rolling, k ? s->log[(k - 1) % ORR_STREAM_LOG].rolling : 0);
 }
 
 /* Whether an insertion of that hash is in the log from k on. */

@@ -53,7 +53,9 @@ struct orr_stream {
     uint32_t context;              /* of the communicator [const] */
     const struct orr_comm *comm;   /* [const] */
     struct orr_thread *owner;      /* who inserts [const] */
-    uint64_t rolling;              /* [own: owner] */
+    uint64_t rolling;              /* with step 0: of the iteration alone [own: owner] */
+    uint64_t step;                 /* 0: an iteration is logged as a whole, at its end; else 1 [own: owner] */
+    uint64_t before;               /* with step 0: of the stream before the iteration [own: owner] */
     _Atomic uint64_t count;        /* insertions [atomic: publishes the entries before] */
     struct orr_stream_entry *log;  /* ORR_STREAM_LOG entries [own: owner; published by count] */
     struct orr_stream_name *names; /* ORR_STREAM_NAMES [own: owner; published by count] */
@@ -80,13 +82,13 @@ struct orr_stream_ask {
 
 /* The streams of a cluster, and what its ranks ask each other of them. Zero, but for what init sets. */
 struct orr_streams {
-    struct orr_cluster *cluster;   /* [const while running] */
-    struct orr_controls *controls; /* [const while running] */
-    struct orr_guard *guard;       /* [const while running] */
-    struct orr_stream_data data;   /* [const while running] */
-    ORR_MUTEX(stream_asking) asking;        /* one question at a time */
-    ORR_MUTEX(streams) lock;          /* protects list; held while one of it is read for another rank */
-    struct orr_stream *list;       /* [lock: lock] */
+    struct orr_cluster *cluster;     /* [const while running] */
+    struct orr_controls *controls;   /* [const while running] */
+    struct orr_guard *guard;         /* [const while running] */
+    struct orr_stream_data data;     /* [const while running] */
+    ORR_MUTEX(stream_asking) asking; /* one question at a time */
+    ORR_MUTEX(streams) lock;         /* protects list; held while one of it is read for another rank */
+    struct orr_stream *list;         /* [lock: lock] */
     struct {
         ORR_SPIN(talk) lock; /* protects the rest; leaf */
         struct orr_stream_ask asks[ORR_STREAM_ASKS];
@@ -170,7 +172,21 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
     e->priority = in->priority;
     e->name = (uint16_t)name->index;
     e->count = (uint16_t)in->count;
-    orr_store_release(&s->count, n + 1); /* pairs with whoever reads the log */
+    orr_store_release(&s->count, n + s->step); /* pairs with whoever reads the log */
+}
+
+/* Iterations (place/replay.h). The first of its kind is logged insertion by insertion; each further one as
+ * one entry with the hash of its insertions, so that ranks that insert it agree with those that replay it.
+ * begin and end: around the insertions of a further one; the end tells their hash. replayed: instead of both.
+ * last: the latest insertion joins the hash of a first one (0 before it). */
+void orr_stream_iteration_begin(struct orr_comm *c);
+uint64_t orr_stream_iteration_end(struct orr_comm *c, int id);
+void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash);
+uint64_t orr_stream_iteration_last(struct orr_comm *c, uint64_t before, uint64_t hash);
+static inline uint64_t orr_stream_rolling(const struct orr_comm *c)
+{
+    const struct orr_stream *s = orr_load_acquire(&c->stream);
+    return s ? s->rolling : 0;
 }
 
 /* ---- comparing: not on the thread that guards others' locks, no engine call is under way ---- */

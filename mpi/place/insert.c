@@ -16,6 +16,7 @@
 #include "mpi/place/decide.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
+#include "mpi/place/recording.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
@@ -62,7 +63,7 @@ static bool runs_here(const struct orr_comm *c, int xrank)
     return xrank == c->rank || xrank == ORR_RANK_PER_NODE;
 }
 
-static int submit_here(struct orr_comm *c, struct starpu_task *task)
+int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task)
 {
     void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
     if (hook) hook(task);
@@ -116,14 +117,63 @@ static inline bool moves(const struct orr_comm *c)
     return orr_unlikely(c->cluster->place->moves || c->cluster->value->moves.on) && orr_comm_is_base(c);
 }
 
+/* ---- inside of an iteration (replay.h) ---- */
+
+static int refuse_replayed(const struct orr_recording *rec)
+{
+    orr_error("starpu_mpi_task_insert: iteration %d was replayed, and this would be inserted a second time; "
+              "insert only where orrery_mpi_iteration_begin returned 0",
+              rec->id);
+    return -EINVAL;
+}
+
+/* What is not recorded, in an iteration: 0, or -EINVAL (said): there must be no insertion now. */
+static int inside_iteration(struct orr_comm *c, const char *what)
+{
+    if (orr_likely(!c->recording)) return 0;
+    if (c->recording->state == ORR_RECORDING_READY) return refuse_replayed(c->recording);
+    orr_recording_spoil(c->recording, what);
+    return 0;
+}
+
+static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, struct starpu_codelet *cl,
+                                                         va_list ap)
+{
+    struct orr_recording *rec = c->recording;
+    const struct orr_task_thread *self = orr_task_self();
+    uint64_t submitted = orr_load_relaxed(&self->submitted), rolling = orr_stream_rolling(c);
+    struct orr_arguments a;
+    struct starpu_task *task;
+    if (rec->state == ORR_RECORDING_READY) return refuse_replayed(rec);
+    if (moves(c)) { /* since just now */
+        orr_recording_spoil(rec, "starpu_mpi_node_selection_set_current_policy");
+        return insert_moving(c, cl, 0, NULL, ap);
+    }
+    int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
+    if (r >= 0) rec->hash = orr_stream_iteration_last(c, rolling, rec->hash);
+    if (r >= 0)
+        orr_recording_note(rec, c, cl, &a, xrank, task);
+    else
+        orr_recording_spoil(rec, "an insertion failed");
+    if (r > 0) {
+        r = task ? orr_mpi_submit(c, task) : 0;
+        if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
+        if (r) orr_recording_spoil(rec, "an insertion failed");
+    }
+    rec->submitted += orr_load_relaxed(&self->submitted) - submitted;
+    orr_arguments_fini(&a);
+    return r;
+}
+
 int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 {
+    if (orr_unlikely(c->recording != NULL)) return insert_in_iteration(c, cl, ap);
     if (moves(c)) return insert_moving(c, cl, 0, NULL, ap);
     struct orr_arguments a;
     struct starpu_task *task;
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
     if (r > 0) {
-        r = task ? submit_here(c, task) : 0;
+        r = task ? orr_mpi_submit(c, task) : 0;
         if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
     }
     orr_arguments_fini(&a);
@@ -140,7 +190,9 @@ int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, str
             "it was submitted; use starpu_mpi_task_insert");
         return -ENOTSUP;
     }
-    int xrank, r = begin(c, cl, ap, &a, &xrank, task_out);
+    int xrank, r = inside_iteration(c, "starpu_mpi_task_build");
+    if (r) return r;
+    r = begin(c, cl, ap, &a, &xrank, task_out);
     orr_arguments_fini(&a);
     return r > 0 ? 0 : r;
 }
@@ -165,10 +217,12 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     if (moves(c)) return count > 0 ? insert_moving(c, cl, count, ranks, ap) : -EINVAL;
     struct orr_arguments a;
     va_list again, list;
+    int xrank, r = inside_iteration(c, "starpu_mpi_tasks_insert");
+    if (r) return r;
     va_copy(again, ap);
     va_copy(list, ap);
     orr_arguments_init(&a);
-    int xrank, r = count > 0 ? orr_arguments_read(&a, cl, &list) : -EINVAL;
+    r = count > 0 ? orr_arguments_read(&a, cl, &list) : -EINVAL;
     if (!r && a.xrank == ORR_PLACE_OF_WORKER) {
         orr_error(
             "starpu_mpi_tasks_insert: ORRERY_EXECUTE_ON_CLUSTER_WORKER names one worker, and the task runs "
@@ -184,7 +238,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     for (int i = 0; i < count && !r; i++) {
         if (ranks[i] != c->rank) continue;
         struct starpu_task *task = orr_task_build_v(cl, 0, again);
-        r = task ? submit_here(c, task) : -EINVAL;
+        r = task ? orr_mpi_submit(c, task) : -EINVAL;
         break;
     }
     if (!r) r = exchange(c, &a, ranks[0], orr_exchange_after);

@@ -105,10 +105,17 @@ int orr_policy_set_current(struct orr_place *p, int policy)
     if (policy == -1) return 0;
     int r = check(p, policy, "starpu_mpi_node_selection_set_current_policy");
     if (r) return r;
+    p->changes += p->current != policy;
     p->current = policy;
     p->for_all = ops_of(p, policy, &state)->for_all;
     p->moves = p->for_all && ops_of(p, policy, &state)->moves_data;
     return 0;
+}
+
+bool orr_policy_is_programs(const struct orr_place *p, int policy)
+{
+    void *state;
+    return ops_of(p, policy < 0 ? p->current : policy, &state) == &orr_place_program;
 }
 
 /* Its answer, if that is a rank. */

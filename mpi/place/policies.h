@@ -9,6 +9,8 @@
 
 enum { ORR_POLICIES_MAX = 63, ORR_PLACE_ARGUMENT = 1024 };
 
+struct orr_recording;
+
 struct orr_policy {
     const struct orr_place_ops *ops; /* NULL: there is none of this number */
     struct orr_place_program program;
@@ -22,6 +24,9 @@ struct orr_place {
     const struct orr_machines *machines; /* [const while running] */
     bool for_all;                        /* so is the current one [read at each insertion] */
     bool moves;                          /* and it moves data [the same] */
+    uint32_t changes;                    /* counts those of current */
+    _Atomic(struct orr_recording *)
+        recording; /* replay.c: an iteration that is recorded now; NULL: none [any] */
     void (*_Atomic pre_submit_hook)(struct starpu_task *task); /* insert.c [atomic] */
 };
 
@@ -34,6 +39,9 @@ int orr_policy_remove(struct orr_place *p, int policy);
 int orr_policy_get_current(const struct orr_place *p);
 /* From this place of the stream on; the same on all ranks. -1: no change. 0 or -EINVAL (said). */
 int orr_policy_set_current(struct orr_place *p, int policy);
+
+/* Whether a function of the program's answers for that number; -1: the current one. */
+bool orr_policy_is_programs(const struct orr_place *p, int policy);
 
 /* The rank for one insertion, by a placement without state; policy -1: the current one. -EINVAL: there is
  * none of that number, or its answer is no rank (said). */

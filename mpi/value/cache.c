@@ -31,13 +31,16 @@ bool orr_cache_received(struct orr_value *v, struct orr_data *h)
 {
     if (!orr_cache_is_on(v)) return false;
     bool had = h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE);
+    orr_owned_marks(v, h);
     h->mpi_flags |= ORR_MPI_RECEIVED;
     return had;
 }
 
 void orr_cache_made(struct orr_value *v, struct orr_data *h)
 {
-    if (orr_cache_is_on(v)) h->mpi_flags |= ORR_MPI_MADE;
+    if (!orr_cache_is_on(v)) return;
+    orr_owned_marks(v, h);
+    h->mpi_flags |= ORR_MPI_MADE;
 }
 
 bool orr_cache_sent(struct orr_value *v, struct orr_data *h, int rank)
@@ -50,6 +53,7 @@ bool orr_cache_sent(struct orr_value *v, struct orr_data *h, int rank)
                   "ranks would disagree; "
                   "set STARPU_MPI_CACHE=0 on all ranks",
                   (long long)o->tag);
+    orr_owned_marks(v, h);
     h->mpi_flags |= ORR_MPI_SENT;
     return had;
 }
@@ -86,7 +90,10 @@ void orr_cache_hold(struct orr_data *h)
 {
     if (h->mpi_flags & ORR_MPI_HELD || h->home_node >= 0) return; /* or it is the program's memory */
     struct orr_owned *o = orr_owned_of(h);
-    if (o) orr_owned_forget_old(o);
+    if (o) {
+        orr_owned_forget_old(o);
+        orr_owned_marks(o->value, h);
+    }
     h->mpi_flags |= ORR_MPI_HELD;
 }
 
@@ -122,6 +129,7 @@ int orr_cache_set_owner(struct orr_comm *c, struct orr_data *h, int rank)
     struct orr_owned *o = orr_owned_get(c->cluster->value, h);
     if (!o) return -ENOMEM;
     bool changes = orr_owned_rank(c, h) != rank;
+    if (changes) orr_owned_ends(c->cluster->value, h, "data changed their owner");
     if (changes && (rank == c->rank || rank < 0))
         orr_cache_own(h);
     else if (changes)

@@ -106,11 +106,47 @@ void orr_owned_end_redux(struct orr_owned *o)
     o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
 }
 
-/* The handle ends. */
+/* ---- what records count on ---- */
+
+static void upset(struct orr_value *v, const char *why)
+{
+    orr_store_relaxed(&v->upset_why, why);
+    orr_add_acq_rel(&v->upsets, 1u); /* pairs with the load in place/replay.c */
+}
+
+void orr_owned_marks_slow(struct orr_value *v, struct orr_data *h)
+{
+    h->mpi_flags = (h->mpi_flags & ~(uint32_t)ORR_MPI_LEFT_OUT) | ORR_MPI_TOUCHED;
+    upset(v, "data of other ranks are now used here");
+}
+
+void orr_owned_reduces_slow(struct orr_value *v, struct orr_data *h)
+{
+    h->mpi_flags = (h->mpi_flags & ~(uint32_t)(ORR_MPI_LEFT_OUT | ORR_MPI_UNREDUCED)) | ORR_MPI_REDUCED;
+    upset(v, "data are now reduced over ranks, or come from another rank than their owner");
+}
+
+void orr_owned_ends(struct orr_value *v, struct orr_data *h, const char *why)
+{
+    if (!(h->mpi_flags & ORR_MPI_RECORDED)) return;
+    h->mpi_flags &= ~(uint32_t)(ORR_MPI_RECORDED | ORR_MPI_LEFT_OUT | ORR_MPI_UNREDUCED);
+    orr_add_acq_rel(&v->ends, 1u); /* pairs with the load in place/recording.c */
+    upset(v, why);
+}
+
+/* The program gives the handle up, now or when its tasks are done. */
+static void leaves(struct orr_data *h)
+{
+    orr_owned_ends(orr_owned_of(h)->value, h, "data were unregistered");
+}
+
+/* ---- the handle ends ---- */
+
 static void forget(struct orr_data *h)
 {
     struct orr_owned *o = h->mpi;
     struct orr_value *v = o->value;
+    leaves(h);
     orr_owned_forget_old(o);
     pthread_mutex_lock(&v->records_lock);
     *o->prev = o->next;
@@ -132,6 +168,7 @@ static pthread_once_t hook_once = PTHREAD_ONCE_INIT;
 static void install_hook(void)
 {
     orr_data_hooks.forget = forget;
+    orr_data_hooks.leaves = leaves;
 }
 
 struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)

@@ -24,7 +24,14 @@ enum orr_mpi_flag {
     ORR_MPI_HELD = 1 << 6,       /* there is memory of ours here for a value that another rank owns */
     ORR_MPI_OTHER_COMM = 1 << 7, /* the owner is a rank of another communicator than the layer's own */
     ORR_MPI_PINNED = 1 << 8,     /* its pieces are used by insertions: it is never away from home */
-    ORR_MPI_AWAY = 1 << 9        /* another rank than its owner holds the value: all ranks know (moves.h) */
+    ORR_MPI_AWAY = 1 << 9,       /* another rank than its owner holds the value: all ranks know (moves.h) */
+    /* for recorded iterations (place/recording.h): what would make a record wrong is noticed where it happens
+     */
+    ORR_MPI_RECORDED = 1 << 12,  /* a record counts on it to be there, and owned by who owns it */
+    ORR_MPI_LEFT_OUT = 1 << 13,  /* a record leaves accesses out, since there is no mark of ours on it */
+    ORR_MPI_UNREDUCED = 1 << 14, /* likewise, since nobody contributes to it */
+    ORR_MPI_TOUCHED = 1 << 15,   /* it was LEFT_OUT, wrongly; UNREDUCED, wrongly: not again */
+    ORR_MPI_REDUCED = 1 << 16
 };
 /* Those that count for a rank without a part in the task. */
 enum {
@@ -130,6 +137,20 @@ bool orr_owned_forget_old(struct orr_owned *o);
 void orr_owned_let_go(struct orr_value *v);
 /* No contributions are pending any more. */
 void orr_owned_end_redux(struct orr_owned *o);
+/* Something happens to h that some record did not count on: records are made anew. Any thread that may use h.
+ * marks: there will be a mark of ours; reduces: contributions, or another source; ends: it goes, or gets
+ * another owner (why: a literal). */
+void orr_owned_marks_slow(struct orr_value *v, struct orr_data *h);
+void orr_owned_reduces_slow(struct orr_value *v, struct orr_data *h);
+void orr_owned_ends(struct orr_value *v, struct orr_data *h, const char *why);
+static inline void orr_owned_marks(struct orr_value *v, struct orr_data *h)
+{
+    if (orr_unlikely(h->mpi_flags & ORR_MPI_LEFT_OUT)) orr_owned_marks_slow(v, h);
+}
+static inline void orr_owned_reduces(struct orr_value *v, struct orr_data *h)
+{
+    if (orr_unlikely(h->mpi_flags & ORR_MPI_UNREDUCED)) orr_owned_reduces_slow(v, h);
+}
 /* What the log of insertions asks; v lasts longer. */
 struct orr_stream_data orr_owned_stream_data(struct orr_value *v);
 /* Calls fn for every record of v; fn may end the one it is given, and no other. */

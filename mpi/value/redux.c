@@ -36,6 +36,7 @@ static int begin(struct orr_comm *c, struct orr_data *h, struct orr_owned *o)
     orr_comm_hold(c);
     p->comm = c;
     o->redux = p;
+    orr_owned_reduces(c->cluster->value, h);
     h->mpi_flags |= ORR_MPI_REDUX;
     return 0;
 }

@@ -22,8 +22,11 @@ struct orr_value {
     /* message.c: written by few calls, read by each message */
     ORR_ALIGNED_LINE _Atomic bool counting; /* the bytes of messages that are started now [any] */
     _Atomic uint32_t session;               /* counts the ends of the layer [atomic] */
-    _Atomic int failed;    /* status of the first that failed since it was asked for; 0: none [atomic] */
-    _Atomic bool cache_on; /* cache.c [any] */
+    _Atomic int failed;      /* status of the first that failed since it was asked for; 0: none [atomic] */
+    _Atomic bool cache_on;   /* cache.c [any] */
+    _Atomic uint32_t upsets; /* ownership.c: how often records of iterations became wrong [any] */
+    _Atomic uint32_t ends;   /* of these: how often data went, or got another owner [any] */
+    _Atomic(const char *) upset_why;                    /* the latest reason [any] */
     ORR_ALIGNED_LINE ORR_SPIN(free_messages) free_lock; /* protects free_messages; leaf */
     struct orr_message *free_messages;
     /* ownership.c: protects records; recursive: what orr_owned_visit calls may end the very handle */

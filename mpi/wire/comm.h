@@ -18,6 +18,8 @@
 struct orr_cluster;
 struct orr_stream; /* of rooms above: comm.h only has the places for them */
 struct orr_placed;
+struct orr_replays;
+struct orr_recording;
 
 /* Its memory is used again for another communicator, never given back while the layer runs: who compares
  * program_comm with a communicator of the program that exists may do so at any time. */
@@ -34,6 +36,9 @@ struct orr_comm {
     _Atomic uint8_t *met;                /* by rank: enum in comm.c; NULL: the layer's own [atomic] */
     struct orr_comm *next;               /* [lock: comm.c] */
     struct orr_placed *placed;           /* [own: who inserts] place/policies.h */
+    struct orr_replays *replays;         /* [own: who inserts] place/replay.h; NULL: no iterations */
+    struct orr_recording *recording;     /* [own: who inserts] inside of an iteration that is recorded, or was
+                                          * replayed; else NULL */
     _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */
 };
 
@@ -108,7 +113,7 @@ struct orr_comms {
     /* Held while a communicator is met, or a rank of one for the first time, and while the source is asked.
      */
     ORR_MUTEX(comm_meeting) meeting;
-    ORR_SPIN(comms) lock;                        /* protects the lists; leaf */
+    ORR_SPIN(comms) lock;                 /* protects the lists; leaf */
     struct orr_comm *met, *ended, *spare; /* [lock] */
     uint32_t latest_context;              /* [lock: meeting] */
     struct orr_engine *engine;            /* which takes messages [const while running] */

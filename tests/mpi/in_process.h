@@ -15,6 +15,7 @@
 #include "mpi/api/shutdown.h"
 #include "mpi/api/wait.h"
 #include "mpi/place/insert.h"
+#include "mpi/place/replay.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
 #include "mpi/wire/coll.h"
@@ -98,6 +99,7 @@ static void comm_ended(struct orr_comm *c)
 {
     orr_stream_drop(c);
     orr_placed_drop(c);
+    orr_replay_drop(c);
 }
 
 static const struct orr_comm_source job_source = { no_other, forget_none, never_over, comm_ended, any_tag };

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* recording.h: what one iteration of the stream means for this rank: the insertions in which it has a part.
+ * Threads: the thread that submits; orr_recording_called: any. Owns: struct orr_recording. Not here: when one
+ * is made and replayed (replay.h).
+ *
+ * A record keeps accesses, not messages: whether a value must be sent is decided anew each time, by the same
+ * marks as at an insertion. So a replay does what the insertions would do, whatever came before it. What is
+ * left out are accesses by others to data that others own and of which there is no mark here. That stays
+ * right as long as data stay registered and owned as they are, and no such mark appears: bits of the handles
+ * (ownership.h) have the event noticed where it happens, so that nothing is looked through at a replay. */
+#ifndef ORR_MPI_RECORDING_H
+#define ORR_MPI_RECORDING_H
+
+#include "mpi/place/arguments.h"
+#include "mpi/place/policies.h"
+
+/* An insertion. */
+struct orr_recorded {
+    struct starpu_task *model; /* what runs here; NULL: it runs elsewhere */
+    uint32_t first, count;     /* of its accesses in data */
+    int32_t xrank, priority;
+    uint32_t position; /* in the iteration */
+    bool own;          /* it runs here, with plain accesses to data that this rank owns */
+};
+
+enum orr_recording_state {
+    ORR_RECORDING_EMPTY,
+    ORR_RECORDING_MAKING,
+    ORR_RECORDING_READY,
+    ORR_RECORDING_GIVEN_UP /* it is inserted each time */
+};
+
+struct orr_recording {
+    struct orr_recording *next;
+    int id;
+    enum orr_recording_state state;
+    struct orr_recorded *parts;
+    struct starpu_data_descr *data;
+    size_t nparts, ndata, parts_room, data_room;
+    uint64_t hash;     /* in the log */
+    uint32_t upsets;   /* of the cluster, when it was made */
+    uint32_t ends;     /* of the cluster, when it was begun */
+    uint32_t changes;  /* of the node selection policy, when it was begun */
+    uint32_t replays;  /* since it was made */
+    uint32_t failures; /* records in a row that came to nothing */
+    bool said;
+    /* while it is made */
+    uint32_t insertions;
+    uint64_t submitted;          /* tasks of this thread, by insertions */
+    uint64_t submitted_before;   /* at the beginning, all of the thread */
+    struct orr_thread *thread;   /* who inserts [const] */
+    _Atomic(const char *) other; /* why it cannot be replayed: a literal; NULL: it can [any] */
+    const char *task;            /* of which task that is said; NULL: of none */
+};
+
+/* Begins one, with what was recorded before gone. */
+void orr_recording_begin(struct orr_recording *r, struct orr_comm *c);
+/* An insertion, decided and exchanged, whose task (NULL: it runs elsewhere) is not submitted yet. */
+void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struct starpu_codelet *cl,
+                        const struct orr_arguments *a, int xrank, const struct starpu_task *task);
+/* Something that a replay would leave out, or could not repeat: why, a literal. */
+void orr_recording_spoil(struct orr_recording *r, const char *why);
+/* The public function fn was called meanwhile. */
+void orr_recording_called(struct orr_recording *r, const char *fn);
+/* Ends it: true, and it is ready; false, and it is empty (other says why). */
+bool orr_recording_end(struct orr_recording *r, struct orr_comm *c);
+/* Gives back what it keeps. */
+void orr_recording_clear(struct orr_recording *r);
+
+#endif

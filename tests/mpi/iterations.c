@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2 3 4 */
+/*
+ * Iterations through the public functions: a stencil that is inserted once and replayed, with owners that
+ * change, values that are looked at in between, and calls that an iteration must not have.
+ * Threads: main of each rank; one worker per rank executes.
+ * Owns: the blocks.
+ * Not here: random iterations, and what is kept of each (replays.c).
+ */
+#include <orrery_mpi.h>
+
+#include "tests/mpi/helper_mpi.h"
+
+enum { BLOCKS = 12, STEPS = 20, TAG = 300 };
+
+static void relax(void *buffers[], void *arg)
+{
+    unsigned *to = (unsigned *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    const unsigned *left = (const unsigned *)STARPU_VARIABLE_GET_PTR(buffers[1]),
+                   *right = (const unsigned *)STARPU_VARIABLE_GET_PTR(buffers[2]);
+    int i;
+    starpu_codelet_unpack_args(arg, &i);
+    *to = *to * 5 + *left + 3 * *right + (unsigned)i;
+}
+static struct starpu_codelet relax_cl = {
+    .cpu_funcs = { relax }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "relax"
+};
+
+static starpu_data_handle_t block[BLOCKS];
+static unsigned mine[BLOCKS], want[BLOCKS];
+
+static void register_blocks(void)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        int owner = i * ranks / BLOCKS;
+        mine[i] = want[i] = (unsigned)i;
+        starpu_variable_data_register(&block[i], owner == my_rank ? STARPU_MAIN_RAM : -1,
+                                      owner == my_rank ? (uintptr_t)&mine[i] : 0, sizeof mine[i]);
+        starpu_mpi_data_register(block[i], TAG + i, owner);
+    }
+}
+
+/* One sweep; with compute: what it does, here and now. */
+static int sweep(int compute)
+{
+    int failed = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        int left = (i + BLOCKS - 1) % BLOCKS, right = (i + 1) % BLOCKS;
+        if (compute)
+            want[i] = want[i] * 5 + want[left] + 3 * want[right] + (unsigned)i;
+        else
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &relax_cl, STARPU_RW, block[i], STARPU_R, block[left],
+                                       STARPU_R, block[right], STARPU_VALUE, &i, sizeof i, 0);
+    }
+    return failed;
+}
+
+/* Returns what the beginning did; failures go to *failed. */
+static int iterate(int id, int *failed)
+{
+    int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, id);
+    if (r == 0) *failed |= sweep(0);
+    if (r < 0) *failed = 1;
+    *failed |= orrery_mpi_iteration_end(MPI_COMM_WORLD);
+    sweep(1);
+    return r;
+}
+
+/* Whether the blocks of this rank are as they should be. */
+static int blocks_are_right(void)
+{
+    int right = 1;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (starpu_mpi_data_get_rank(block[i]) != my_rank) continue;
+        starpu_data_acquire(block[i], STARPU_R);
+        right &= *(unsigned *)starpu_data_get_local_ptr(block[i]) == want[i];
+        starpu_data_release(block[i]);
+    }
+    return right;
+}
+
+static void stencil(void)
+{
+    int failed = 0, replayed = 0;
+    for (int step = 0; step < STEPS; step++) replayed += iterate(1, &failed);
+    fact(!failed && replayed == STEPS - 1, "the first of %d sweeps is inserted, all others are replayed",
+         STEPS);
+    fact(blocks_are_right(), "without waiting in between, they compute what one rank would");
+    replayed = 0;
+    for (int step = 0; step < STEPS; step++) {
+        replayed += iterate(1, &failed);
+        if (step % 3 == 0) starpu_mpi_cache_flush_all_data(MPI_COMM_WORLD);
+        if (step % 4 == 0) starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    }
+    fact(!failed && replayed == STEPS && blocks_are_right(),
+         "flushes and waits between sweeps change nothing");
+}
+
+static void moved(void)
+{
+    int failed = 0, to = ranks - 1;
+    starpu_mpi_data_migrate(MPI_COMM_WORLD, block[0], to);
+    int first = iterate(1, &failed), second = iterate(1, &failed);
+    fact(!failed && first == 0 && second == 1, "a block that moved has the sweep recorded anew, once");
+    fact(blocks_are_right(), "with the results of the new owner");
+    starpu_mpi_data_migrate(MPI_COMM_WORLD, block[0], 0);
+    first = iterate(1, &failed);
+    fact(!failed && first == 0 && blocks_are_right(), "so has one that moved back");
+}
+
+static void looked_at(void)
+{
+    int failed = 0, replayed = 0, right = 1;
+    for (int step = 0; step < 8; step++) {
+        replayed += iterate(1, &failed);
+        starpu_mpi_get_data_on_node(MPI_COMM_WORLD, block[BLOCKS / 2], 0);
+        if (my_rank == 0) {
+            starpu_data_acquire(block[BLOCKS / 2], STARPU_R);
+            right &= *(unsigned *)starpu_data_get_local_ptr(block[BLOCKS / 2]) == want[BLOCKS / 2];
+            starpu_data_release(block[BLOCKS / 2]);
+        }
+    }
+    fact(!failed && right, "a value that one rank looks at after each sweep is that of the sweep");
+    fact(replayed >= 6, "and sweeps go on being replayed (%d of 8)", replayed);
+}
+
+static void spoiled(void)
+{
+    int failed = 0, inserted = 0;
+    for (int step = 0; step < 3; step++) {
+        int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 2);
+        if (r == 0) failed |= sweep(0);
+        starpu_mpi_wait_for_all(MPI_COMM_WORLD); /* would be left out the next time, if it were replayed */
+        inserted += r == 0;
+        orrery_mpi_iteration_end(MPI_COMM_WORLD);
+        sweep(1);
+    }
+    fact(!failed && inserted == 3, "an iteration in which the program waits is inserted each time");
+    fact(orrery_mpi_iteration_end(MPI_COMM_WORLD) == -EINVAL, "an end without a beginning is refused");
+    fact(orrery_mpi_iteration_forget(MPI_COMM_WORLD, -1) == 0, "records can be forgotten");
+    int first = iterate(1, &failed), second = iterate(1, &failed);
+    fact(!failed && first == 0 && second == 1 && blocks_are_right(),
+         "then the next is inserted, and replayed after");
+}
+
+static void own_communicator(void)
+{
+    int failed = 0, replayed = 0;
+    MPI_Comm turned;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, ranks - my_rank, &turned);
+    for (int step = 0; step < 4; step++) {
+        int r = orrery_mpi_iteration_begin(turned, 1);
+        for (int i = 0; i < BLOCKS && r == 0; i++) {
+            int left = (i + BLOCKS - 1) % BLOCKS, right = (i + 1) % BLOCKS;
+            failed |= starpu_mpi_task_insert(turned, &relax_cl, STARPU_RW, block[i], STARPU_R, block[left],
+                                             STARPU_R, block[right], STARPU_VALUE, &i, sizeof i, 0);
+        }
+        replayed += r == 1;
+        orrery_mpi_iteration_end(turned);
+        sweep(1);
+    }
+    fact(!failed && replayed == 3 && blocks_are_right(),
+         "iterations may be on a communicator of the program's");
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    MPI_Comm_free(&turned);
+}
+
+int main(int argc, char **argv)
+{
+    mpi_start(&argc, &argv, 1);
+    register_blocks();
+    stencil();
+    moved();
+    looked_at();
+    spoiled();
+    own_communicator();
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCKS; i++) starpu_data_unregister(block[i]);
+    return mpi_finish();
+}
