@@ -3,7 +3,7 @@
  * that the runtime is not told of. Its makespan over a lower bound says how well work is shared out.
  * Threads: main of each rank inserts; kernels run on workers.
  * Owns: the tiles, their handles, and the list of tasks.
- * Not here: schedules without a runtime (tools/orrery_simulate.c).
+ * Not here: schedules without a runtime (tools/simulate).
  *
  * The options are above read_options(). */
 #include <starpu_mpi.h>

@@ -208,6 +208,7 @@ VALGRIND_TESTS += tests/core/contexts_nested tests/core/perfmodel tests/core/per
 VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/user_policy tests/sched/heteroprio
 VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
+SCRIPT_TESTS += tests/simulate.sh
 
 # make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000

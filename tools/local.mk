@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs over the public interface that are installed: the source is the name with .c, one line here.
+# Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings
 bin_PROGRAMS += $(TOOLS)
@@ -21,3 +21,11 @@ tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_settings_SOURCES = tools/orrery_settings.c tools/tool.h
 tools_orrery_settings_LDADD = liborrery.la
 tools_orrery_settings_CFLAGS = $(PROG_CFLAGS)
+if HAVE_MPI
+# It runs the placements of the library, which are private: so it has both libraries in it.
+bin_PROGRAMS += tools/orrery_simulate
+tools_orrery_simulate_SOURCES = tools/simulate/simulate.c tools/simulate/engine.c tools/simulate/engine.h \
+	tools/simulate/graph.c tools/simulate/graph.h tools/tool.h
+tools_orrery_simulate_LDADD = liborrery_mpi_internal.la liborrery_internal.la $(LPSOLVE_LIBS)
+tools_orrery_simulate_CFLAGS = $(PROG_CFLAGS)
+endif
