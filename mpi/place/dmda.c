@@ -23,20 +23,32 @@ enum {
     COPIES = 2,
     CANDIDATES = 24,
     DATA_WEIGHED = 16, /* of a task with more, the first */
-    PRICE_EQUAL = 16,
-    PRICE_UNEQUAL = 4,
     EQUAL_PERCENT = 10,
     LATENCY_NS = 2000,
     BYTES_PER_US = 5000,
     SHIFT = 16
 };
 
+/* What moving a datum costs beyond the time that it takes: times that time; and, in thousandths of a task as
+ * long as this one, for what it reads and for what it writes, which then is elsewhere for the tasks to come.
+ * Found with the factorization of bench/cluster: unequal ranks send what is worth its while; equal ones at
+ * most 1.15 times the messages of owner-computes, so that for them moves get dearer when many were made. */
+struct price {
+    uint64_t times, read, written;
+};
+static const struct price price_of_unequal = { 4, 1000, 1000 }, price_of_equal = { 16, 2000, 6000 },
+                          price_of_more = { 16, 4000, 12000 };
+enum { MOVES_OF_MESSAGES = 20 }; /* more is what is above one in so many */
+
 struct dmda {
     struct orr_clocks clocks;
     struct orr_lengths lengths;
     uint64_t latency_ns, ns_per_byte; /* the latter times 1 << SHIFT */
-    uint64_t price;
-    bool price_is_fixed;
+    struct price price;
+    bool price_is_fixed, equal; /* equal: the ranks' speeds, about */
+    uint64_t sent,
+        moved;        /* data, since all met: those that a task lacked; those written elsewhere than before */
+    uint64_t typical; /* slowness: of a rank with the mean speed */
 };
 
 /* A datum, as far as it counts. */
@@ -52,6 +64,7 @@ struct task {
     struct weighed data[DATA_WEIGHED];
     int count;
     const struct orr_length *length;
+    uint64_t typical_ns; /* on a rank of the mean speed, on its best kind of worker */
     uint64_t best_cost;
     int best, best_kind; /* -1: none yet */
     int holder;          /* of what is written first; else -1 */
@@ -73,7 +86,7 @@ static void set_bandwidth(struct dmda *s, uint64_t bytes_per_us)
 static int set_option(struct dmda *s, const char *name, size_t length, uint64_t value)
 {
     if (length == 1 && *name == 'h') {
-        s->price = value;
+        s->price = (struct price){ .times = value };
         s->price_is_fixed = true;
     } else if (length == 7 && !memcmp(name, "latency", length)) {
         s->latency_ns = value;
@@ -144,7 +157,9 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
 {
     struct dmda *s = orr_calloc(1, sizeof *s);
     if (!s) return -ENOMEM;
-    s->price = PRICE_EQUAL;
+    s->price = price_of_equal;
+    s->equal = true;
+    s->typical = ORR_SPEED_UNIT;
     s->latency_ns = LATENCY_NS;
     set_bandwidth(s, BYTES_PER_US);
     int r = read_argument(s, setup->argument);
@@ -164,30 +179,32 @@ static inline bool is_there(const struct weighed *d, int rank)
     return d->holder == rank || (d->copies->count && orr_rank_set_has(d->copies, rank));
 }
 
-/* What has to move, in time, and when all that the task reads is there. */
-static inline uint64_t transfers(const struct task *t, int rank, uint64_t *moved_out, uint64_t *ready_out)
+/* What has to be sent, in time, the price of what moves, and when all that the task reads is there. */
+static inline uint64_t transfers(const struct dmda *s, const struct task *t, int rank, uint64_t *price_out,
+                                 uint64_t *ready_out)
 {
-    uint64_t sent = 0, moved = 0, ready = 0;
+    uint64_t sent = 0, moved = 0, shares = 0, ready = 0;
     for (int i = 0; i < t->count; i++) {
         const struct weighed *d = &t->data[i];
         if (d->ready_ns > ready) ready = d->ready_ns;
         if (is_there(d, rank)) continue;
         if (d->read) sent += d->move_ns;
         moved += d->move_ns;
+        shares += d->written ? s->price.written : s->price.read;
     }
-    *moved_out = moved;
+    *price_out = moved * s->price.times + shares * t->typical_ns / 1000;
     *ready_out = ready;
     return sent;
 }
 
 static inline void weigh(const struct dmda *s, struct task *t, int rank)
 {
-    uint64_t moved, ready, sent = transfers(t, rank, &moved, &ready);
+    uint64_t price, ready, sent = transfers(s, t, rank, &price, &ready);
     for (int k = 0; k < s->clocks.kinds; k++) {
         if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
         uint64_t from = orr_clocks_free(&s->clocks, rank, k);
         if (from < ready + sent) from = ready + sent;
-        uint64_t cost = from + orr_lengths_ns(&s->lengths, t->length, rank, k) + s->price * moved;
+        uint64_t cost = from + orr_lengths_ns(&s->lengths, t->length, rank, k) + price;
         if (cost > t->best_cost) continue;
         if (cost == t->best_cost && (t->best == t->holder || (rank != t->holder && rank > t->best))) continue;
         t->best_cost = cost;
@@ -254,20 +271,46 @@ static inline void add_datum(const struct dmda *s, struct task *t, const struct 
     if (w->written && t->holder < 0) t->holder = holder;
 }
 
+static void set_price(struct dmda *s)
+{
+    bool more = s->moved * MOVES_OF_MESSAGES > s->sent;
+    if (!s->price_is_fixed) s->price = !s->equal ? price_of_unequal : more ? price_of_more : price_of_equal;
+}
+
+/* The task runs on its best rank. */
+static void note_moves(struct dmda *s, const struct task *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        s->sent += t->data[i].read && !is_there(&t->data[i], t->best);
+        s->moved += t->data[i].written && t->data[i].holder != t->best;
+    }
+    set_price(s);
+}
+
 static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
 {
-    uint64_t moved, ready, sent;
+    uint64_t price, ready, sent;
     if (v->fixed == ORR_PLACE_OPEN)
         weigh_ranks(s, t);
     else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
         weigh(s, t, v->fixed);
     if (t->best < 0) return v->fixed != ORR_PLACE_OPEN ? v->fixed : t->holder >= 0 ? t->holder : 0;
-    sent = transfers(t, t->best, &moved, &ready);
+    sent = transfers(s, t, t->best, &price, &ready);
     uint64_t length = orr_lengths_ns(&s->lengths, t->length, t->best, t->best_kind);
+    note_moves(s, t);
     uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, ready + sent, length);
     for (int i = 0; i < t->count; i++)
         if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
     return t->best;
+}
+
+static uint64_t typical_ns(const struct dmda *s, const struct orr_length *what)
+{
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < s->clocks.kinds; k++)
+        if (what->kinds >> k & 1 && what->ns[k] && what->ns[k] < least) least = what->ns[k];
+    if (least == UINT64_MAX) least = s->lengths.unknown_ns;
+    return least * s->typical / ORR_SPEED_UNIT;
 }
 
 static int choose(void *state, const struct orr_place_view *v)
@@ -278,6 +321,7 @@ static int choose(void *state, const struct orr_place_view *v)
     int number = v->cl ? orr_lengths_number(&s->lengths, v->cl, orr_place_footprint(v)) : -1;
     if (number < 0) return v->cl ? -ENOMEM : t.holder >= 0 ? t.holder : 0;
     t.length = &s->lengths.known[number];
+    t.typical_ns = typical_ns(s, t.length);
     return place(s, v, &t);
 }
 
@@ -290,15 +334,18 @@ static int kind_of(const struct dmda *s, int type)
 /* Ranks of about the same speed keep what they have; others rather take it. */
 static void find_price(struct dmda *s)
 {
-    uint64_t least = UINT64_MAX, most = 0;
+    uint64_t least = UINT64_MAX, most = 0, speeds = 0, count = 0;
     for (int i = 0; i < s->clocks.ranks * s->clocks.kinds; i++) {
         if (!s->clocks.clock[i].workers) continue;
         uint64_t slow = s->lengths.slow[i];
         if (slow < least) least = slow;
         if (slow > most) most = slow;
+        speeds += (UINT64_C(1) << 30) / slow;
+        count++;
     }
-    if (!s->price_is_fixed)
-        s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? PRICE_EQUAL : PRICE_UNEQUAL;
+    if (speeds) s->typical = (count << 30) / speeds;
+    s->equal = most * 100 <= least * (100 + EQUAL_PERCENT);
+    set_price(s);
 }
 
 static void measured(void *state, const struct orr_place_measure *m)
@@ -318,6 +365,8 @@ static void measured(void *state, const struct orr_place_measure *m)
 static void met(void *state)
 {
     struct dmda *s = state;
+    s->sent = s->moved = 0;
+    set_price(s);
     orr_clocks_meet(&s->clocks);
 }
 

@@ -302,6 +302,8 @@ static void quality(const char *argument)
                 ok(over > 0 && over <= limit && over <= owner * 102 / 100,
                    "Cholesky of %d tiles on %d ranks of speeds %s: at most %d.%03d of the bound", n, ranks,
                    names[k], limit / 1000, limit % 1000);
+                if (k == 0)
+                    ok(messages * 100 <= owners * 115, "with at most 1.15 of the messages of owner-computes");
                 diag("%d.%03d with %d messages; owners' ranks %d.%03d with %d", over / 1000, over % 1000,
                      messages, owner / 1000, owner % 1000, owners);
             }
