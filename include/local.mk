@@ -36,6 +36,7 @@ pkginclude_HEADERS += include/starpu_profiling.h
 if HAVE_MPI
 pkginclude_HEADERS += include/starpu_mpi.h
 pkginclude_HEADERS += include/orrery_mpi.h
+pkginclude_HEADERS += include/starpu_mpi_ft.h
 endif
 
 # Tasks, workers, policies, helpers.

@@ -258,6 +258,7 @@ int starpu_mpi_shutdown(void)
     if (!orr_session_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
     if (!orr_wait_may_block("starpu_mpi_shutdown", "")) return -EDEADLK;
     if (!s->cluster.engine.transport) return shutdown_after_finalize(s);
+    orr_checkpoints_stop(&s->checkpoints); /* what could not be written was said */
     int r = orr_shutdown(s);
     if (s->shows_statistics) orr_statistics_show(&s->cluster);
     orr_session_stop(s);

@@ -78,6 +78,7 @@ static void wire_up(struct orr_session *s, const struct orr_session_setup *setup
     orr_guard_init(&live->guard, cl, &live->controls);
     orr_streams_init(&live->streams, cl, &live->controls, &live->guard, &data);
     orr_stuck_init(&live->stuck, cl, &live->controls, &live->guard);
+    orr_checkpoints_init(&s->checkpoints, cl, &live->controls);
     orr_cache_init(&s->value);
     orr_messages_begin(&s->value, setup->counts);
 }

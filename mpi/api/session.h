@@ -11,6 +11,7 @@
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
+#include "mpi/value/checkpoint.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
@@ -21,6 +22,7 @@ struct orr_session {
     struct orr_live live;
     struct orr_value value;
     struct orr_place place;
+    struct orr_checkpoints checkpoints;
     struct orr_machines machines; /* place.machines while it runs */
     bool shows_statistics;        /* at the end */
     bool owns_mpi, owns_runtime;  /* we initialised it */
@@ -45,7 +47,8 @@ void orr_session_stop(struct orr_session *s);
 
 #define ORR_SESSION_INITIALIZER                                                                              \
     {                                                                                                        \
-        .value = ORR_VALUE_INITIALIZER, .live.stuck = ORR_STUCK_INITIALIZER                                  \
+        .value = ORR_VALUE_INITIALIZER, .live.stuck = ORR_STUCK_INITIALIZER,                                 \
+        .checkpoints = ORR_CHECKPOINTS_INITIALIZER                                                           \
     }
 
 extern struct orr_session orr_the_session;
