@@ -131,6 +131,11 @@ const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const c
     return cached;
 }
 
+void orr_stream_lose(struct orr_stream *s)
+{
+    atomic_fetch_or_explicit(&s->off, ORR_STREAM_LOST, memory_order_relaxed);
+}
+
 void orr_stream_mixed(struct orr_stream *s)
 {
     atomic_fetch_or_explicit(&s->off, ORR_STREAM_MIXED, memory_order_relaxed);
@@ -547,23 +552,51 @@ static bool is_off(const struct orr_stream *s)
     return is_pruned() || (s && orr_load_relaxed(&s->off));
 }
 
+static bool is_whole(const struct orr_stream *s)
+{
+    return s && orr_load_relaxed(&s->whole);
+}
+
+int orr_stream_need_whole(struct orr_comm *c)
+{
+    if (is_pruned()) {
+        orr_error(
+            "the placement in use needs the same insertions on every rank, but ORRERY_MPI_PRUNED=1 says that "
+            "loops are pruned; use ORRERY_MPI_SCHED=owner, or insert all tasks on all ranks");
+        return -EINVAL;
+    }
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (!s && !(s = orr_stream_create(c))) return -ENOMEM;
+    orr_store_relaxed(&s->whole, true);
+    return 0;
+}
+
 int orr_stream_meet(struct orr_comm *c, bool final)
 {
     struct orr_stream *s = orr_load_acquire(&c->stream);
-    uint64_t own = s ? s->log[(orr_load_acquire(&s->count) - 1) % ORR_STREAM_LOG].rolling : 0;
+    uint64_t count = s ? orr_load_acquire(&s->count) : 0,
+             own = count ? s->log[(count - 1) % ORR_STREAM_LOG].rolling : 0;
     int64_t low = (int64_t)(own & UINT32_MAX), high = (int64_t)(own >> 32);
-    int64_t v[ORR_COLL_VALUES] = { low, high, is_off(s), 0 };
+    int64_t v[ORR_COLL_VALUES] = { low, high, is_off(s), is_whole(s) };
     if (orr_coll_sum(c, v)) return -EIO;
     if (v[2] || (v[0] == low * c->size && v[1] == high * c->size)) return 0;
     if (orr_coll_greet_root(c, RANKS_COMPARED)) return -EIO;
     char text[3 * ORR_STREAM_TEXT];
-    int64_t found[ORR_COLL_VALUES] = { c->rank == 0 && compare_all(c, !final, text, sizeof text) == 1 };
-    if (found[0])
+    bool whole = v[3] > 0;
+    int difference = c->rank == 0 ? compare_all(c, !final && !whole, text, sizeof text) : 0;
+    int64_t found[ORR_COLL_VALUES] = { difference == 1 || (whole && difference > 0) };
+    if (found[0] && whole)
+        orr_error(
+            "the ranks insert different tasks: %s. The placement in use needs the same on every rank, and "
+            "the job ends; ORRERY_MPI_SCHED=owner does without",
+            text);
+    else if (found[0])
         orr_warn("the ranks insert different tasks: %s. No transfer was wrong so far; ORRERY_MPI_PRUNED=1 "
                  "says that "
                  "loops are pruned on purpose",
                  text);
     int r = orr_coll_sum(c, found);
+    if (whole && found[0] && !r) orr_guard_end(streams_of(c)->guard);
     s = orr_load_acquire(&c->stream);
     if (s && found[0]) atomic_fetch_or_explicit(&s->off, ORR_STREAM_SAID, memory_order_relaxed);
     thaw(s);
@@ -627,8 +660,8 @@ static bool must_end(struct orr_streams *all)
     int r =
         peer == all->cluster->rank || is_pruned() ? 0 : orr_stream_compare(c, peer, false, text, sizeof text);
     if (r > 0)
-        orr_error("%s: %s; a transfer does not fit, and the job ends", r == 1 ? differs : differs_maybe,
-                  text);
+        orr_error("%s: %s; a transfer does not fit, and the job ends",
+                  r == 1 || is_whole(orr_load_acquire(&c->stream)) ? differs : differs_maybe, text);
     else
         orr_error("a transfer between ranks %d and %d does not fit, and the job ends; %s", peer,
                   all->cluster->rank,

@@ -45,14 +45,16 @@ struct orr_stream_name {
 enum orr_stream_off {
     ORR_STREAM_FROZEN = 1, /* it is being read */
     ORR_STREAM_MIXED = 2,  /* several threads insert: there is no one order */
-    ORR_STREAM_SAID = 4    /* a difference was reported: one is enough */
+    ORR_STREAM_SAID = 4,   /* a difference was reported: one is enough */
+    ORR_STREAM_LOST = 8    /* insertions were not logged while it was read: the hash is not that of others */
 };
 
 struct orr_stream {
-    _Atomic uint32_t off;          /* enum orr_stream_off; others than SAID stop the log */
+    _Atomic uint32_t off;          /* enum orr_stream_off; FROZEN and MIXED stop the log */
     uint32_t context;              /* of the communicator [const] */
     const struct orr_comm *comm;   /* [const] */
     struct orr_thread *owner;      /* who inserts [const] */
+    _Atomic bool whole;            /* all ranks must insert the same [atomic] */
     uint64_t rolling;              /* with step 0: of the iteration alone [own: owner] */
     uint64_t step;                 /* 0: an iteration is logged as a whole, at its end; else 1 [own: owner] */
     uint64_t before;               /* with step 0: of the stream before the iteration [own: owner] */
@@ -113,6 +115,8 @@ void orr_streams_fini(struct orr_streams *all);
 /* The stream of c, made on first use; NULL: out of memory, nothing is logged. On the thread that submits. */
 struct orr_stream *orr_stream_create(struct orr_comm *c);
 const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name);
+/* An insertion is not logged. */
+void orr_stream_lose(struct orr_stream *s);
 /* Another thread than before inserts. */
 void orr_stream_mixed(struct orr_stream *s);
 
@@ -145,7 +149,10 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
 {
     struct orr_stream *s = orr_load_acquire(&c->stream); /* pairs with orr_stream_create */
     if (orr_unlikely(!s) && !(s = orr_stream_create(c))) return;
-    if (orr_unlikely(orr_load_relaxed(&s->off) & (ORR_STREAM_FROZEN | ORR_STREAM_MIXED))) return;
+    if (orr_unlikely(orr_load_relaxed(&s->off) & (ORR_STREAM_FROZEN | ORR_STREAM_MIXED))) {
+        orr_stream_lose(s);
+        return;
+    }
     if (orr_unlikely(s->owner != orr_self())) {
         orr_stream_mixed(s);
         return;
@@ -189,6 +196,16 @@ static inline uint64_t orr_stream_rolling(const struct orr_comm *c)
     return s ? s->rolling : 0;
 }
 
+/* From here on all ranks of c must insert the same, every one: a difference ends the job. 0; -EINVAL: the
+ * program says that its loops are pruned (said), -ENOMEM. On the thread that submits. */
+int orr_stream_need_whole(struct orr_comm *c);
+/* What messages of the latest insertion say of the stream; 0: nothing. On the thread that submits. */
+static inline uint64_t orr_stream_hash(const struct orr_comm *c)
+{
+    const struct orr_stream *s = orr_load_acquire(&c->stream);
+    return s && !(orr_load_relaxed(&s->off) & ~(uint32_t)ORR_STREAM_SAID) ? s->rolling : 0;
+}
+
 /* ---- comparing: not on the thread that guards others' locks, no engine call is under way ---- */
 
 /* Asks rank peer of the transport for its stream on c, and describes the first difference to this rank's: 1;
@@ -198,7 +215,8 @@ static inline uint64_t orr_stream_rolling(const struct orr_comm *c)
 enum { ORR_STREAM_PRUNED = 2 };
 int orr_stream_compare(struct orr_comm *c, int peer, bool prefix_only, char *text, size_t bytes);
 /* Collective on c, with every thread that inserts inside: a barrier that also looks whether the streams
- * agree, and warns once if not. final: they must be of the same length as well. Returns 0 or -EIO. */
+ * agree, and warns once if not; where all must be the same, the job ends. final: they must be of the same
+ * length as well. Returns 0 or -EIO. */
 int orr_stream_meet(struct orr_comm *c, bool final);
 /* As orr_stream_explain, and a barrier. */
 int orr_stream_explain_all(struct orr_comm *c);

@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "mpi/live/stream.h"
 
 #define ORR_PLACEMENT(name) extern const struct orr_place_ops orr_place_##name;
 #include "mpi/place/builtin.def"
@@ -161,7 +162,8 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
                                            .machines = p->machines };
     struct orr_placed *d = orr_malloc(sizeof *d);
     void *state = NULL;
-    int r = d ? ops->begin(&setup, &state) : -ENOMEM;
+    int r = d ? orr_stream_need_whole(c) : -ENOMEM;
+    if (!r) r = ops->begin(&setup, &state);
     if (r == -ENOMEM) orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
     if (r) {
         orr_free(d);

@@ -32,7 +32,10 @@ static void give_up(struct starpu_task *task)
 void orr_actions_add(struct orr_actions *l, const struct orr_action *a)
 {
     if (l->count < l->room || !grow(l)) {
-        l->list[l->count++] = *a;
+        struct orr_action *mine = &l->list[l->count++];
+        *mine = *a;
+        mine->position = l->position;
+        mine->hash = l->hash;
         return;
     }
     orr_error("starpu_mpi_task_insert: out of memory for what the task needs");
@@ -50,6 +53,8 @@ static int message(struct orr_comm *c, const struct orr_action *a)
                                         .priority = a->priority,
                                         .sync = a->sync,
                                         .inferred = true,
+                                        .position = a->position,
+                                        .hash = a->hash,
                                         .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }

@@ -24,6 +24,7 @@ struct orr_action {
     int32_t peer, priority;
     struct orr_data *handle;  /* NULL with a task */
     struct starpu_task *task; /* to be submitted */
+    uint64_t position, hash;  /* of the list; set as it is added */
 };
 
 enum { ORR_ACTIONS_INLINE = 16 };
@@ -31,6 +32,7 @@ enum { ORR_ACTIONS_INLINE = 16 };
 struct orr_actions {
     struct orr_comm *comm;
     uint64_t position; /* of the insertion */
+    uint64_t hash;     /* of the stream up to here, as messages say it */
     int count, room, status;
     struct orr_action *list; /* inline_list or heap */
     struct orr_action inline_list[ORR_ACTIONS_INLINE];
@@ -40,6 +42,7 @@ static inline void orr_actions_init(struct orr_actions *l, struct orr_comm *c, u
 {
     l->comm = c;
     l->position = position;
+    l->hash = orr_stream_hash(c);
     l->count = l->status = 0;
     l->room = ORR_ACTIONS_INLINE;
     l->list = l->inline_list;

@@ -245,7 +245,7 @@ static void say_types(const struct orr_message *m)
 static bool is_fatal(const struct orr_message *m)
 {
     int s = m->request.status;
-    return m->request.inferred && m->mode == STARPU_W && (s == -EMSGSIZE || s == -EPROTOTYPE);
+    return m->request.inferred && m->mode == STARPU_W && (s == -EMSGSIZE || s == -EPROTOTYPE || s == -EILSEQ);
 }
 
 static void say_failure(const struct orr_message *m)
@@ -260,6 +260,12 @@ static void say_failure(const struct orr_message *m)
             (unsigned long long)m->handle->ops->get_size(m->handle), label(m, text, sizeof text));
     else if (s == -EPROTOTYPE)
         say_types(m);
+    else if (s == -EILSEQ)
+        orr_error(
+            "message with tag %lld from rank %d to rank %d: it was sent for place %llu of the stream of "
+            "tasks, and is received for place %llu of another one: the ranks insert different tasks",
+            (long long)m->tag, m->peer, m->comm->rank, (unsigned long long)m->request.sent_position + 1,
+            (unsigned long long)m->request.position + 1);
     else if (m->mode == STARPU_W)
         orr_error("data %s did not come from rank %d (tag %lld): %s", label(m, text, sizeof text), m->peer,
                   (long long)m->tag, reason(s));
@@ -388,6 +394,8 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.kind = s->kind;
     m->request.sync = s->sync;
     m->request.inferred = s->inferred;
+    m->request.position = s->position;
+    m->request.hash = s->hash;
     m->request.priority = s->priority;
     m->request.uncounted = !orr_load_relaxed(&cl->value->counting);
     m->request.done = done;

@@ -42,9 +42,10 @@ struct orr_message_spec {
     int priority;
     bool sync;
     bool detached;
-    bool inferred;  /* made by a task: when it does not fit, the ranks differ */
-    bool unordered; /* not in the handle's queue */
-    bool will_wait; /* the calling thread waits for it at once, and polls */
+    bool inferred;           /* made by a task: when it does not fit, the ranks differ */
+    uint64_t position, hash; /* of the stream, where it was made; hash 0: not known */
+    bool unordered;          /* not in the handle's queue */
+    bool will_wait;          /* the calling thread waits for it at once, and polls */
     void (*callback)(void *);
     void *arg;
 };

@@ -131,6 +131,7 @@ void orr_request_init(struct orr_request *r)
     r->waits = 0;
     r->status = r->failure = 0;
     r->moved_bytes = 0;
+    r->position = r->hash = 0;
     r->posted = r->ready = r->foreign = r->uncounted = r->given_up = false;
 }
 
@@ -231,6 +232,8 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
     fill_header(h, ORR_WIRE_ANNOUNCE, &r->node);
     h->type = p->type;
     h->bytes = p->bytes;
+    h->position = r->position;
+    h->hash = r->hash;
     if (r->inferred) h->flags |= ORR_WIRE_INFERRED;
     if (!r->failure && p->bytes <= e->transport->ops->small_max - sizeof *h) {
         h->kind = ORR_WIRE_EAGER;
@@ -395,6 +398,10 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
 
 static int check_receive(struct orr_request *r, const struct orr_wire_header *h)
 {
+    if (orr_unlikely(h->hash != r->hash) && h->hash && r->hash) {
+        r->sent_position = h->position;
+        return -EILSEQ;
+    }
     if (!r->payload.any_size && h->bytes != r->payload.bytes) return -EMSGSIZE;
     if (!h->type || !r->payload.type || h->type == r->payload.type) return 0;
     r->sent_type = h->type;

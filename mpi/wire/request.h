@@ -34,14 +34,17 @@ struct orr_request {
     bool sync;        /* a send that ends only when it is matched */
     bool inferred;    /* made by a task; the engine only passes it on */
     bool uncounted;   /* a send whose bytes are not counted; after init */
-    bool foreign;     /* a receive whose sender calls the context by a number of its own; after init */
+    uint64_t position, hash; /* where in the stream it was made; hash 0: not said; after init */
+    bool foreign;            /* a receive whose sender calls the context by a number of its own; after init */
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
     /* results, valid in done */
-    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EIO, -ECANCELED, or the sender's failure */
+    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EILSEQ (made elsewhere in the stream), -EIO,
+                   -ECANCELED, or the sender's failure */
     uint64_t moved_bytes;
-    uint32_t sent_type; /* after -EPROTOTYPE */
+    uint32_t sent_type;     /* after -EPROTOTYPE */
+    uint64_t sent_position; /* after -EILSEQ */
     /* the engine's own */
     struct orr_inbox_item items[2];
     struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */

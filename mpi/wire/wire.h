@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 1 };
+enum { ORR_WIRE_VERSION = 2 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -39,8 +39,11 @@ struct orr_wire_header {
     uint64_t id;    /* for ACK */
     uint32_t bulk_tag;
     int32_t status; /* FAILED: negative errno */
+    /* Where all ranks must insert the same: where in the stream the message was made, and the hash of the
+     * stream up to there. Hash 0: not said. */
+    uint64_t position, hash;
 };
 
-_Static_assert(sizeof(struct orr_wire_header) == 48, "the same on every machine");
+_Static_assert(sizeof(struct orr_wire_header) == 64, "the same on every machine");
 
 #endif

@@ -305,6 +305,39 @@ static void pruned_stuck(void)
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
 }
 
+/* Where all ranks must insert the same: what cannot be is refused, each with its reason. */
+static void *insert_aside(void *unused)
+{
+    (void)unused;
+    if (starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, handles[1], STARPU_R, handles[0], 0) ==
+        -EINVAL)
+        fprintf(stderr, "REFUSED THREAD\n");
+    return NULL;
+}
+
+static void stream_refused(void)
+{
+    pthread_t other;
+    open_data();
+    insert(&add_cl, 1, 0);
+    pthread_create(&other, NULL, insert_aside, NULL);
+    pthread_join(other, NULL);
+    if (starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, handles[1], STARPU_R, NULL, 0) == -EINVAL)
+        fprintf(stderr, "REFUSED NULL\n");
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    close_data();
+}
+
+static void stream_said_pruned(void)
+{
+    setenv("ORRERY_MPI_PRUNED", "1", 1);
+    open_data();
+    if (starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, handles[1], STARPU_R, handles[0], 0) ==
+        -EINVAL)
+        fprintf(stderr, "REFUSED PRUNED\n");
+    close_data();
+}
+
 /* Far more insertions than the log holds, then one that differs. */
 static void stream_long(void)
 {
@@ -498,6 +531,8 @@ static const struct {
     { "stream_missing", stream_missing },
     { "stream_equal", stream_equal },
     { "stream_long", stream_long },
+    { "stream_refused", stream_refused },
+    { "stream_said_pruned", stream_said_pruned },
     { "stream_pruned", stream_pruned },
     { "pruned_stuck", pruned_stuck },
     { "receive_alone", receive_alone },
@@ -778,6 +813,37 @@ UNUSED static void living(void)
     said(count("REFUSED") == RANKS, "calls in between are refused, and none of them reaches MPI");
 }
 
+static int names_difference(void)
+{
+    return lines_with("insert different tasks", "as insertion 41 rank") >= 1 &&
+           lines_with("failures.h:", "as insertion 41") >= 1;
+}
+
+/* A placement for which all ranks must insert the same. */
+static void whole_streams(void)
+{
+    static const char which[] = "ORRERY_MPI_SCHED", dmda[] = "dmda";
+    run("stream_equal", NULL, which, dmda);
+    said(got.status == 0 && !says_more(), "dmda, equal streams: nothing is said");
+    run("stream_task", NULL, which, dmda);
+    ends_within(5, "dmda, another task");
+    said(got.status > 0 && names_difference(), "it is named with file and line, though it does no harm");
+    run("stream_missing", NULL, which, dmda);
+    ends_within(5, "dmda, a missing task");
+    said(got.status > 0 && names_difference(), "it is named with file and line");
+    run("stream_pruned", NULL, which, dmda);
+    said(got.status > 0 && got.left == 0 && lines_with("insert different tasks", "failures.h:") > 0,
+         "dmda, pruned loops: the job ends, and the first difference is named");
+    run("stream_refused", NULL, which, dmda);
+    said(count("REFUSED THREAD") == RANKS && has("two threads insert"),
+         "dmda: a second thread's insertion is refused, and why");
+    said(count("REFUSED NULL") == RANKS && has("a handle is NULL here"),
+         "so is a handle that is NULL, and why");
+    run("stream_said_pruned", NULL, which, dmda);
+    said(count("REFUSED PRUNED") == RANKS && has("ORRERY_MPI_PRUNED=1 says"),
+         "ORRERY_MPI_PRUNED=1 and dmda: refused, and why");
+}
+
 UNUSED static void streams(void)
 {
     run("stream_equal", NULL, NULL, NULL);
@@ -813,6 +879,7 @@ UNUSED static void streams(void)
     run("stream_long", NULL, NULL, NULL);
     said(got.status == 0 && lines_with("insertion 100001 rank 0 has task add", "rank 2 has task other") == 1,
          "a difference after 100000 insertions is named");
+    whole_streams();
 }
 
 UNUSED static void messages(void)
