@@ -42,8 +42,14 @@ fact 'two leave by one port, one behind the other: 3 of 1 ms and twice 5 us besi
     "$(column $makespan -g lu -n 2 -u 1000 -b 1000000 -B 1 -l 5)" = 6.210
 fact 'twice the speed takes half the time' \
     "$(column $makespan -r 1 -w 1 -s 2 -u 2000)" = "$(column $makespan -r 1 -w 1 -u 1000)"
+# FIGURE LIMIT
+is_below() { awk -v a="$1" -v b="$2" 'BEGIN { print (a < b ? "below" : a) }'; }
+fact 'dmda finds out that ranks differ: within 1.3 of the bound' \
+    "$(is_below "$(column $over -s 1,2,3,4 -x 5 dmda)" 1.3)" = below
+fact 'owner-computes does not: above twice the bound' "$(is_below "$(column $over -s 1,2,3,4 -x 5)" 2)" != below
 fact 'the same options give the same table' \
-    "$(table -g random,cholesky -n 100 -r 16 -x 20 -S 7)" = "$(table -g random,cholesky -n 100 -r 16 -x 20 -S 7)"
+    "$(table -g random,cholesky -n 30 -r 16 -x 20 -S 7 owner dmda)" = \
+    "$(table -g random,cholesky -n 30 -r 16 -x 20 -S 7 owner dmda)"
 fact 'another seed another' "$(table -g random -n 100 -S 7)" != "$(table -g random -n 100 -S 8)"
 "$simulate" -g nonsense > /dev/null 2>&1
 fact 'a graph that is none is refused' $? = 1

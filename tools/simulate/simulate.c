@@ -102,13 +102,19 @@ static void unregister_data(struct simulation *s)
     orr_free(s->handles);
 }
 
+static void no_kernel(void *buffers[], void *args)
+{
+    (void)buffers;
+    (void)args;
+}
+
 static void make_codelets(struct simulation *s)
 {
     for (int k = 0; k < s->graph.kinds_count; k++) {
         s->models[k] = (struct starpu_perfmodel){ .type = STARPU_HISTORY_BASED, .symbol = s->graph.kinds[k] };
         s->codelets[k] = (struct starpu_codelet){ .name = s->graph.kinds[k],
                                                   .model = &s->models[k],
-                                                  .where = STARPU_CPU,
+                                                  .cpu_funcs = { no_kernel },
                                                   .nbuffers = STARPU_VARIABLE_NBUFFERS };
     }
 }
@@ -149,6 +155,71 @@ static int place_all(struct simulation *s, bool moves)
     s->choice_ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) /
                    (double)s->graph.tasks_count;
     return orr_moves_home_all(&s->comm);
+}
+
+/* ---- what is measured ---- */
+
+/* Kinds of tasks differ by what they do and by how many data they have, all of the same shape. */
+struct lengths {
+    double measured[SIM_KINDS_MAX][SIM_DATA_MAX + 1], expected[SIM_KINDS_MAX][SIM_DATA_MAX + 1]; /* sums */
+    double ns[SIM_KINDS_MAX][SIM_DATA_MAX + 1]; /* where nothing is slow; 0: not measured */
+};
+
+/* One sweep: lengths from how slow the ranks are, then that from the lengths. */
+static void fit(const struct simulation *s, const struct sim_engine *e, struct lengths *l, double *slow)
+{
+    static double measured[RANKS_MAX], expected[RANKS_MAX];
+    memset(l, 0, sizeof *l);
+    memset(measured, 0, sizeof measured);
+    memset(expected, 0, sizeof expected);
+    for (int k = 0; k < s->graph.tasks_count; k++) {
+        const struct sim_task *t = &s->graph.tasks[k];
+        l->measured[t->kind][t->count] += (double)sim_engine_length(e, k);
+        l->expected[t->kind][t->count] += slow[s->ranks[k]];
+    }
+    for (int k = 0; k < SIM_KINDS_MAX; k++)
+        for (int c = 0; c <= SIM_DATA_MAX; c++)
+            if (l->expected[k][c] > 0) l->ns[k][c] = l->measured[k][c] / l->expected[k][c];
+    for (int k = 0; k < s->graph.tasks_count; k++) {
+        const struct sim_task *t = &s->graph.tasks[k];
+        measured[s->ranks[k]] += (double)sim_engine_length(e, k);
+        expected[s->ranks[k]] += l->ns[t->kind][t->count];
+    }
+    for (int r = 0; r < s->comm.size; r++)
+        if (expected[r] > 0) slow[r] = measured[r] / expected[r];
+}
+
+static uint32_t footprint_of(const struct simulation *s, int count)
+{
+    struct starpu_data_descr data[SIM_DATA_MAX];
+    const struct orr_place_view v = { .data = data, .count = count };
+    for (int i = 0; i < count; i++) data[i] = (struct starpu_data_descr){ s->handles[0], STARPU_R };
+    return orr_place_footprint(&v);
+}
+
+/* As the ranks do where all have waited for everything: what was measured is told to the placement. */
+static void tell_measures(struct simulation *s, const struct sim_engine *e)
+{
+    static double slow[RANKS_MAX];
+    struct lengths l;
+    double least = 1e300;
+    for (int r = 0; r < s->comm.size; r++) slow[r] = 1;
+    for (int sweep = 0; sweep < 10; sweep++) fit(s, e, &l, slow);
+    for (int r = 0; r < s->comm.size; r++)
+        if (slow[r] < least) least = slow[r];
+    struct orr_place_measure m = { .kind = STARPU_CPU_WORKER };
+    for (int r = 0; r < s->comm.size; r++) {
+        m.rank = r;
+        m.slow = (uint32_t)(slow[r] / least * 1000 + 0.5);
+        orr_placed_measured(&s->comm, &m);
+    }
+    for (int k = 0; k < s->graph.kinds_count; k++)
+        for (int c = 1; c <= SIM_DATA_MAX; c++) {
+            m.symbol = s->graph.kinds[k];
+            m.footprint = footprint_of(s, c);
+            m.ns = (uint64_t)(l.ns[k][c] * least);
+            if (m.ns) orr_placed_measured(&s->comm, &m);
+        }
 }
 
 /* ---- runs ---- */
@@ -199,6 +270,8 @@ static int run_placement(struct simulation *s, const char *name)
         status = place_all(s, m.moves);
         if (!status) status = sim_engine_run(e, s->ranks, &r);
         if (status) break;
+        orr_placed_met(&s->comm);
+        tell_measures(s, e);
         if (o->all || k == o->iterations) print_result(s, name, k, &r);
     }
     sim_engine_destroy(e);
