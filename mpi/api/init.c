@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/base/env.h"
+#include <starpu_mpi_lb.h>
+
 #include "mpi/api/comm.h"
 #include "mpi/api/cores.h"
 #include "mpi/api/session.h"
@@ -258,6 +260,7 @@ int starpu_mpi_shutdown(void)
     if (!orr_session_check("starpu_mpi_shutdown")) return -ESHUTDOWN;
     if (!orr_wait_may_block("starpu_mpi_shutdown", "")) return -EDEADLK;
     if (!s->cluster.engine.transport) return shutdown_after_finalize(s);
+    starpu_mpi_lb_shutdown();
     orr_checkpoints_stop(&s->checkpoints); /* what could not be written was said */
     int r = orr_shutdown(s);
     if (s->shows_statistics) orr_statistics_show(&s->cluster);

@@ -8,6 +8,7 @@
 #include "core/base/thread.h"
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/lb.h"
 #include "mpi/api/session.h"
 #include "mpi/value/message.h"
 #include "mpi/value/moves.h"
@@ -57,6 +58,7 @@ static int wait_for_all(struct orr_comm *c, unsigned ctx)
         s = orr_stream_meet(c, false);
     if (!s) s = orr_messages_take_failure(cl->value);
     orr_placed_met(c);
+    if (ctx == ALL_CONTEXTS && orr_lb_step(c) && !r) r = -EIO;
     if (!r) r = failed ? failed : home;
     return s ? s : r;
 }
