@@ -223,6 +223,27 @@ static int check_held(struct orr_task *t, unsigned n)
     return 0;
 }
 
+/* The same for a task from a model (model.c), whose accesses are plain, sorted and of distinct data; unless
+ * something of the data wants a look at each. */
+static int take_sorted(struct orr_task *t, unsigned n)
+{
+    starpu_data_handle_t *handles = t->pub->handles;
+    struct orr_access *list = t->inline_accesses.access;
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = handles[list[i].index];
+        if (orr_unlikely(refusal(t, h, list[i].mode) || orr_load_relaxed(&h->planned) ||
+                         !orr_load_relaxed(&h->written_ahead) || !h->sequential_consistency))
+            return build_accesses(t, n);
+        list[i].waiter = (struct orr_waiter){ .granted = access_granted };
+        list[i].position = (uint16_t)i;
+        list[i].flags = ORR_ACCESS_LASTS;
+    }
+    t->inline_accesses.task = t;
+    t->flags |= ORR_TF_PLAIN;
+    t->naccesses = (uint16_t)n;
+    return 0;
+}
+
 static int check_variable_buffers(struct orr_task *t, unsigned n)
 {
     struct starpu_task *pub = t->pub;
@@ -297,7 +318,10 @@ static int reserve(struct orr_task *t, uint32_t flags)
         unsigned n = STARPU_TASK_GET_NBUFFERS(pub);
         if (orr_unlikely(n > STARPU_NMAXBUFS || pub->dyn_handles) && (r = check_variable_buffers(t, n)) != 0)
             return r;
-        if (n > 0 && (r = flags & ORR_TF_NO_QUEUE ? check_held(t, n) : build_accesses(t, n)) != 0) return r;
+        if (n > 0 && (r = orr_unlikely(flags & (ORR_TF_NO_QUEUE | ORR_TF_SORTED))
+                              ? (flags & ORR_TF_SORTED ? take_sorted(t, n) : check_held(t, n))
+                              : build_accesses(t, n)) != 0)
+            return r;
         if (n == 0) t->flags |= ORR_TF_PLAIN;
         if ((r = orr_task_hooks.check_runnable(t)) != 0) return r;
     } else if (orr_unlikely(orr_task_hooks.check_runnable(t) != 0)) {

@@ -177,6 +177,7 @@ enum orr_task_flag {
     ORR_TF_FORMATS = 1 << 25,   /* multiformat data was fetched for it: to be converted before it runs */
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
+    ORR_TF_SORTED = 1 << 28     /* at submission: from a model, its accesses are in order (model.h) */
 };
 
 struct orr_task {
@@ -361,16 +362,5 @@ static inline bool orr_task_where_tells(const struct starpu_task *t)
 
 /* Frees both halves (or the private half of a task of the program's own). Nobody may use it any more. */
 void orr_task_free(struct orr_task *t);
-
-/* ---- one task many times: a model is a task's public half, as it was built, and never submitted ---- */
-
-/* Why a task that was built and not submitted cannot be made again from its public half alone; NULL: it can.
- */
-ORR_EXPORT const char *orr_task_why_once(const struct starpu_task *task);
-/* A model of such a task, with arguments of its own; NULL: out of memory. */
-ORR_EXPORT struct starpu_task *orr_task_model(const struct starpu_task *task);
-ORR_EXPORT void orr_task_model_free(struct starpu_task *model);
-/* A new task after the model, the caller's to submit or to destroy; NULL: out of memory (said). */
-ORR_EXPORT struct starpu_task *orr_task_from(const struct starpu_task *model);
 
 #endif

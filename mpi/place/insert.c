@@ -63,11 +63,14 @@ static bool runs_here(const struct orr_comm *c, int xrank)
     return xrank == c->rank || xrank == ORR_RANK_PER_NODE;
 }
 
-int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task)
+int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task, uint32_t flags)
 {
     void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
-    if (hook) hook(task);
-    int r = orr_task_submit(task, 0);
+    if (orr_unlikely(hook != NULL)) {
+        hook(task);
+        flags = 0;
+    }
+    int r = orr_task_submit(task, flags);
     if (orr_unlikely(r)) {
         task->destroy = 0;
         starpu_task_destroy(task);
@@ -156,7 +159,7 @@ static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, str
     else
         orr_recording_spoil(rec, "an insertion failed");
     if (r > 0) {
-        r = task ? orr_mpi_submit(c, task) : 0;
+        r = task ? orr_mpi_submit(c, task, 0) : 0;
         if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
         if (r) orr_recording_spoil(rec, "an insertion failed");
     }
@@ -173,7 +176,7 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     struct starpu_task *task;
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
     if (r > 0) {
-        r = task ? orr_mpi_submit(c, task) : 0;
+        r = task ? orr_mpi_submit(c, task, 0) : 0;
         if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
     }
     orr_arguments_fini(&a);
@@ -238,7 +241,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     for (int i = 0; i < count && !r; i++) {
         if (ranks[i] != c->rank) continue;
         struct starpu_task *task = orr_task_build_v(cl, 0, again);
-        r = task ? orr_mpi_submit(c, task) : -EINVAL;
+        r = task ? orr_mpi_submit(c, task, 0) : -EINVAL;
         break;
     }
     if (!r) r = exchange(c, &a, ranks[0], orr_exchange_after);

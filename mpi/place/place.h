@@ -38,8 +38,8 @@ struct orr_place_measure {
     uint64_t position;  /* told before this insertion, on every rank */
     const char *symbol; /* NULL: it is the slowness of a rank */
     uint32_t footprint;
-    int rank; /* with symbol NULL */
-    int kind; /* of worker: enum starpu_worker_archtype */
+    int rank;      /* with symbol NULL */
+    int kind;      /* of worker: enum starpu_worker_archtype */
     uint64_t ns;   /* how long it takes where nothing is slow; 0 with symbol NULL */
     uint32_t slow; /* with symbol NULL: how many times that it takes there, of 1000 */
 };

@@ -11,13 +11,14 @@
 #ifndef ORR_MPI_RECORDING_H
 #define ORR_MPI_RECORDING_H
 
+#include "core/task/model.h"
 #include "mpi/place/arguments.h"
 #include "mpi/place/policies.h"
 
 /* An insertion. */
 struct orr_recorded {
-    struct starpu_task *model; /* what runs here; NULL: it runs elsewhere */
-    uint32_t first, count;     /* of its accesses in data */
+    struct orr_task_model *model; /* what runs here; NULL: it runs elsewhere */
+    uint32_t first, count;        /* of its accesses in data */
     int32_t xrank, priority;
     uint32_t position; /* in the iteration */
     bool own;          /* it runs here, with plain accesses to data that this rank owns */

@@ -16,6 +16,7 @@
 #include "mpi/value/cache.h"
 #include "mpi/value/exchange.h"
 
+enum { AHEAD = 2 };        /* models are fetched so many tasks before they are needed */
 enum { FAILURES_MAX = 4 }; /* records in a row that came to nothing, until none is tried any more */
 
 struct orr_replays {
@@ -56,10 +57,11 @@ static int exchange(struct orr_comm *c, const struct orr_recorded *p, const stru
 
 static int submit(struct orr_comm *c, const struct orr_recorded *p, orr_replay_patch_fn patch, void *arg)
 {
-    struct starpu_task *task = orr_task_from(p->model);
+    uint32_t flags;
+    struct starpu_task *task = orr_task_from(p->model, &flags);
     if (!task) return -ENOMEM;
     if (patch) patch(task, p->position, arg);
-    return orr_mpi_submit(c, task);
+    return orr_mpi_submit(c, task, flags);
 }
 
 static int replay_one(struct orr_comm *c, const struct orr_recorded *p, const struct starpu_data_descr *data,
@@ -77,6 +79,7 @@ static int replay(struct orr_comm *c, const struct orr_recording *rec, orr_repla
 {
     for (size_t i = 0; i < rec->nparts; i++) {
         const struct orr_recorded *p = &rec->parts[i];
+        if (i + AHEAD < rec->nparts && p[AHEAD].model) orr_task_model_prefetch(p[AHEAD].model);
         int r = replay_one(c, p, rec->data + p->first, patch, arg);
         if (orr_likely(!r)) continue;
         orr_error(

@@ -349,6 +349,105 @@ static void arguments(void)
     is_int(failed, 0, "none is inserted for that");
 }
 
+/* ---- kinds of tasks ---- */
+
+enum { MANY = 12 };
+static atomic_int called;
+static const int factor = 3;
+
+/* the first of n data becomes (the sum of all + the values) * the factor */
+static void sum_up(void *buffers[], void *arg)
+{
+    int values[40], n;
+    const int *by;
+    uint64_t sum = 0;
+    starpu_codelet_unpack_args(arg, &n, &by, values);
+    for (int i = 0; i < n; i++) sum += *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[i]);
+    for (int i = 0; i < 40; i++) sum += (uint64_t)values[i];
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) = sum * (uint64_t)*by;
+}
+static struct starpu_codelet sum_cl = { .cpu_funcs = { sum_up },
+                                        .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                        .name = "sum" };
+
+static void add_pointed(void *buffers[], void *arg)
+{
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) += (uint64_t) * (const int *)arg;
+}
+static struct starpu_codelet pointed_cl = {
+    .cpu_funcs = { add_pointed }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "pointed"
+};
+
+static void count_call(void *arg)
+{
+    atomic_fetch_add(&called, arg == (void *)&factor);
+}
+
+static void all_kinds(struct orr_comm *c, struct shared *d)
+{
+    struct starpu_data_descr descrs[MANY];
+    int values[40], n = DATA, one = 1, *owned = malloc(sizeof *owned);
+    const int *by = &factor;
+    *owned = 5;
+    for (int i = 0; i < 40; i++) values[i] = i;
+    for (int i = 0; i < MANY; i++) /* some twice */
+        descrs[i] = (struct starpu_data_descr){ d->handle[i % DATA], i ? STARPU_R : STARPU_RW };
+    insert(c, &sum_cl, STARPU_DATA_MODE_ARRAY, descrs, MANY, STARPU_VALUE, &n, sizeof n, STARPU_VALUE, &by,
+           sizeof by, STARPU_VALUE, values, sizeof values,
+           0); /* more data, and more bytes, than a task holds */
+    insert(c, &pointed_cl, STARPU_RW, d->handle[0], STARPU_CL_ARGS_NFREE, &factor, sizeof factor,
+           STARPU_CALLBACK, count_call, STARPU_CALLBACK_ARG_NFREE, &factor, 0);
+    insert(c, &add_cl, STARPU_RW | STARPU_COMMUTE, d->handle[0], STARPU_R, d->handle[1], STARPU_PRIORITY, 3,
+           STARPU_NAME, "commuting", 0);
+    insert(c, &digit_cl, STARPU_RW, d->handle[0], STARPU_VALUE, &one, sizeof one, STARPU_EXECUTE_ON_WORKER, 0,
+           0);
+    if (c->rank == 0) /* the others have no use for it */
+        insert(c, &pointed_cl, STARPU_RW, d->handle[0], STARPU_CL_ARGS, owned, sizeof *owned, 0);
+    else
+        free(owned);
+    insert(c, NULL, STARPU_EXECUTE_ON_NODE, 0, STARPU_CALLBACK, count_call, STARPU_CALLBACK_ARG_NFREE,
+           &factor, 0);
+}
+
+static uint64_t kinds_value, kinds_want;
+
+static void with_kinds(struct job *j, int rank)
+{
+    struct shared d;
+    uint64_t want = 0;
+    rank_start(j, rank);
+    struct orr_comm *c = comm_of(j, rank);
+    register_data(c, &d);
+    for (int k = 0; k < 4; k++) {
+        int r = orr_replay_begin(c, 1, NULL, NULL);
+        if (r == 0) all_kinds(c, &d);
+        if (r != (k > 0)) atomic_fetch_add(&failed, 1);
+        orr_replay_end(c);
+        want = (want + 28 + 780) * 3 + 3;
+        want = (want + 1) * 10 + 1 + 5;
+    }
+    orr_wait_for_all(c);
+    unregister_data(&d);
+    if (rank == 0) {
+        kinds_value = d.value[0];
+        kinds_want = want;
+    }
+    rank_end(j, rank);
+}
+
+static void kinds(void)
+{
+    struct job j;
+    failed = 0;
+    job_create(&j, 2, 0, 0, with_kinds);
+    job_run(&j);
+    job_join(&j);
+    ok(kinds_value == kinds_want,
+       "tasks with many data, long, pointed-to and owned arguments, priorities and workers are replayed");
+    is_int(called, 2 * 4, "their callbacks are called each time, also those of tasks without codelet");
+    is_int(failed, 0, "and none is inserted");
+}
+
 /* ---- what is not replayed ---- */
 
 static atomic_int refused_insertion, refused_nesting, refused_end, not_replayed, again, anew, streams_equal,
@@ -507,6 +606,7 @@ int main(void)
     for (int ranks = 2; ranks <= 4; ranks++) oracle(ranks);
     own_part();
     arguments();
+    kinds();
     insertions();
     by_turns();
     starpu_shutdown();

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mpi_replay: what a replayed iteration costs the inserting thread of rank 0, on two ranks, beside one that
+ * is inserted; all its tasks wait behind the gate. Threads: the main thread of both ranks. Owns: the handles.
+ * Not here: insertion alone (mpi_insert.c).
+ *
+ * local: tasks of three handles of rank 0. foreign: the same of rank 1. stencil: two halves of a line, which
+ * exchange their edges. cholesky: the tasks of a factorisation of 2 x 1 block-cyclic tiles. All per task of
+ * the whole stream, in ns; share: replayed over inserted, of local tasks. -n tasks -t tiles -r repeats */
+#include <starpu_mpi.h>
+
+#include "stream.h"
+
+#if __has_include(<orrery_mpi.h>)
+#include <orrery_mpi.h>
+#else /* it inserts each time */
+#define orrery_mpi_iteration_begin(comm, id) 0
+#define orrery_mpi_iteration_end(comm) ((void)0)
+#endif
+
+enum { TILES_MAX = 64, PHASES = 4 };
+
+static void run_empty(void *buffers[], void *args)
+{
+    (void)buffers;
+    (void)args;
+}
+
+static struct starpu_codelet codelets[] = {
+    { .cpu_funcs = { run_empty }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "one" },
+    { .cpu_funcs = { run_empty }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "two" },
+    { .cpu_funcs = { run_empty },
+      .nbuffers = 3,
+      .modes = { STARPU_RW, STARPU_R, STARPU_R },
+      .name = "three" },
+};
+
+static int rank;
+static long count, tiles;
+static starpu_data_handle_t *line[2], tile[TILES_MAX][TILES_MAX];
+static long *values;
+
+static starpu_data_handle_t register_one(long k, int owner)
+{
+    starpu_data_handle_t h;
+    int here = owner == rank;
+    starpu_variable_data_register(&h, here ? STARPU_MAIN_RAM : -1, here ? (uintptr_t)&values[k] : 0,
+                                  sizeof values[k]);
+    starpu_mpi_data_register(h, k + 1, owner);
+    return h;
+}
+
+/* Each returns how many tasks. */
+static long independent(int owner)
+{
+    starpu_data_handle_t *h = line[owner];
+    for (long k = 0; k < count; k++)
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[2], STARPU_RW, h[k % 1000], STARPU_R,
+                               h[1000 + k % 1000], STARPU_R, h[2000 + k % 1000], STARPU_VALUE, &k, sizeof k,
+                               0);
+    return count;
+}
+
+static long local(void)
+{
+    return independent(0);
+}
+
+static long foreign(void)
+{
+    return independent(1);
+}
+
+static long stencil(void)
+{
+    for (long k = 0; k < 2000; k++) {
+        starpu_data_handle_t here = line[k / 1000][k % 1000],
+                             left = k ? line[(k - 1) / 1000][(k - 1) % 1000] : here,
+                             right = k < 1999 ? line[(k + 1) / 1000][(k + 1) % 1000] : here;
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[2], STARPU_RW, here, STARPU_R, left, STARPU_R, right,
+                               STARPU_VALUE, &k, sizeof k, 0);
+    }
+    return 2000;
+}
+
+static long cholesky(void)
+{
+    long tasks = 0;
+    for (long k = 0; k < tiles; k++) {
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[0], STARPU_RW, tile[k][k], 0);
+        tasks++;
+        for (long i = k + 1; i < tiles; i++, tasks++)
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[1], STARPU_RW, tile[i][k], STARPU_R, tile[k][k],
+                                   0);
+        for (long i = k + 1; i < tiles; i++)
+            for (long j = k + 1; j <= i; j++, tasks++)
+                if (i == j)
+                    starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[1], STARPU_RW, tile[i][j], STARPU_R,
+                                           tile[i][k], 0);
+                else
+                    starpu_mpi_task_insert(MPI_COMM_WORLD, &codelets[2], STARPU_RW, tile[i][j], STARPU_R,
+                                           tile[i][k], STARPU_R, tile[j][k], 0);
+    }
+    return tasks;
+}
+
+static long (*const phase[PHASES])(void) = { local, foreign, stencil, cholesky };
+static const char *const phase_name[PHASES] = { "local", "foreign", "stencil", "cholesky" };
+static long phase_tasks[PHASES];
+
+/* ns per task of the stream. Rank 1 goes second, so as not to compete for cores. */
+static double timed(int p, int replays)
+{
+    double ns = 0;
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (rank == 1) starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (rank == 0) gate_close(1);
+    double start = now();
+    int r = replays ? orrery_mpi_iteration_begin(MPI_COMM_WORLD, p) : 0;
+    if (r == 0) phase_tasks[p] = phase[p]();
+    if (rank == 0) ns = (now() - start) * 1e9 / (double)phase_tasks[p];
+    if (replays) orrery_mpi_iteration_end(MPI_COMM_WORLD);
+    if (rank == 0) gate_open();
+    if (rank == 0) starpu_mpi_barrier(MPI_COMM_WORLD);
+    starpu_task_wait_for_all();
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    if (r < 0) exit(1);
+    return ns;
+}
+
+static void register_all(void)
+{
+    values = calloc(6000 + TILES_MAX * TILES_MAX, sizeof *values);
+    for (int owner = 0; owner < 2; owner++) {
+        line[owner] = malloc(3000 * sizeof *line[owner]);
+        for (long k = 0; k < 3000; k++) line[owner][k] = register_one(3000 * owner + k, owner);
+    }
+    for (long i = 0; i < tiles; i++)
+        for (long j = 0; j <= i; j++) tile[i][j] = register_one(6000 + i * TILES_MAX + j, (int)(i % 2));
+}
+
+static void unregister_all(void)
+{
+    for (int owner = 0; owner < 2; owner++)
+        for (long k = 0; k < 3000; k++) starpu_data_unregister(line[owner][k]);
+    for (long i = 0; i < tiles; i++)
+        for (long j = 0; j <= i; j++) starpu_data_unregister(tile[i][j]);
+    for (int owner = 0; owner < 2; owner++) free(line[owner]);
+    free(values);
+}
+
+int main(int argc, char **argv)
+{
+    int repeats = option_repeats(argc, argv), ranks;
+    double inserted[PHASES][SAMPLES_MAX], replayed[PHASES][SAMPLES_MAX];
+    struct starpu_conf conf;
+    count = option_number(argc, argv, "-n", 50000);
+    tiles = option_number(argc, argv, "-t", 24);
+    fill_conf(&conf, 1, "eager");
+    if (starpu_mpi_init_conf(&argc, &argv, 1, MPI_COMM_WORLD, &conf)) return EXIT_SKIP;
+    starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
+    starpu_mpi_comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks != 2 || tiles > TILES_MAX) {
+        fprintf(stderr, "mpi_replay needs 2 ranks, and at most %d tiles\n", TILES_MAX);
+        starpu_mpi_shutdown();
+        return 2;
+    }
+    register_all();
+    for (int p = 0; p < PHASES; p++) {
+        timed(p, 1); /* is recorded */
+        for (int k = -1; k < repeats; k++) {
+            double a = timed(p, 0), b = timed(p, 1);
+            if (k >= 0) inserted[p][k] = a, replayed[p][k] = b;
+        }
+    }
+    unregister_all();
+    if (rank == 0) {
+        printf("mpi_replay n=%ld", count);
+        for (int p = 0; p < PHASES; p++)
+            printf(" %s_inserted_ns=%.1f %s_replayed_ns=%.2f", phase_name[p], median(inserted[p], repeats),
+                   phase_name[p], median(replayed[p], repeats));
+        printf(" share=%.3f ok\n", median(replayed[0], repeats) / median(inserted[0], repeats));
+    }
+    fflush(stdout);
+    starpu_mpi_shutdown();
+    return 0;
+}
