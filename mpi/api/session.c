@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/env.h"
 #include "mpi/place/replay.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
@@ -89,6 +90,8 @@ static int begin(struct orr_session *s, const struct orr_session_setup *setup, s
     struct orr_cluster *cl = &s->cluster;
     int r = orr_engine_init(&cl->engine, t, &cl->bells);
     if (r) goto say;
+    long early_mib = orr_env_long(ORR_SETTING(ORRERY_MPI_EARLY_MIB), 16, 0, 1 << 20);
+    orr_engine_limit_early(&cl->engine, (uint64_t)early_mib << 20);
     cl->comm =
         orr_comms_init(&cl->comms, cl, &cl->engine, setup->source, setup->program_comm, t->rank, t->size);
     r = -ENOMEM;

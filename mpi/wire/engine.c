@@ -6,6 +6,8 @@
  * Nobody ever waits for the engine: posting pushes onto a lock-free stack, and whoever holds busy empties it
  * in the order of pushing and looks again after letting go. A small message carries its payload; a large one
  * is announced, and the data follow at once as a bulk transfer, which the transport puts straight into place.
+ * Where a rank keeps much already that it has not received, any is announced, and follows when it is wanted
+ * (credit.h). Sends for which there is no buffer wait, those to each rank by themselves.
  * Sends with the same key leave in the order in which they were posted, whichever is ready first; receives
  * are matched in the order in which they were posted. A receive on a communicator that its sender numbers by
  * itself waits first, if need be, until it knows that number (names.c). */
@@ -16,6 +18,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "mpi/wire/credit.h"
 #include "mpi/wire/event.h"
 #include "mpi/wire/names.h"
 
@@ -66,14 +69,36 @@ static void unlock(struct orr_engine *e)
     orr_store_seq(&e->busy, 0);
 }
 
+static void set_shares(struct orr_engine *e, int64_t bytes)
+{
+    int others = e->transport->size - 1;
+    e->share = bytes / (others > 0 ? others : 1);
+    for (int i = 0; i < e->transport->size; i++) e->peers[i].credit = e->share;
+}
+
+void orr_engine_limit_early(struct orr_engine *e, uint64_t bytes)
+{
+    lock_blocking(e);
+    set_shares(e, bytes < INT64_MAX / 2 ? (int64_t)bytes : INT64_MAX / 2);
+    unlock(e);
+}
+
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells)
 {
     uint64_t *sent_bytes = orr_calloc((size_t)t->size, sizeof *sent_bytes);
-    if (!sent_bytes) return -ENOMEM;
+    struct orr_peer *peers = orr_calloc((size_t)t->size, sizeof *peers);
+    if (!sent_bytes || !peers) {
+        orr_free(sent_bytes);
+        orr_free(peers);
+        return -ENOMEM;
+    }
     lock_blocking(e); /* it may have run before, and somebody be late: the lock and the inbox stay */
     memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
     e->sent_bytes = sent_bytes;
+    e->peers = peers;
+    for (int i = 0; i < t->size; i++) list_init(&peers[i].waiting);
     e->transport = t;
+    set_shares(e, INT64_MAX / 2);
     e->bells = bells;
     orr_match_init(&e->held);
     orr_match_init(&e->receives);
@@ -107,7 +132,9 @@ void orr_engine_fini(struct orr_engine *e)
     orr_match_fini(&e->unacknowledged);
     orr_match_fini(&e->names);
     orr_free(e->sent_bytes);
+    orr_free(e->peers);
     e->sent_bytes = NULL;
+    e->peers = NULL;
     e->transport = NULL; /* pairs with step_locked */
     e->cancelled = true;
     unlock(e);
@@ -132,7 +159,7 @@ void orr_request_init(struct orr_request *r)
     r->status = r->failure = 0;
     r->moved_bytes = 0;
     r->position = r->hash = 0;
-    r->posted = r->ready = r->foreign = r->uncounted = r->given_up = false;
+    r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
 }
 
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
@@ -181,10 +208,10 @@ static void unlink_under_way(struct orr_engine *e, struct orr_request *r)
 
 /* ---- sending ---- */
 
-static void *take_buffer(struct orr_engine *e, bool urgent)
+static void *take_buffer(struct orr_engine *e, int peer, bool urgent)
 {
     void *b = e->spare_buffer;
-    if (!b) return e->transport->ops->small_buffer(e->transport, urgent);
+    if (!b) return e->transport->ops->small_buffer(e->transport, peer, urgent);
     e->spare_buffer = NULL;
     return b;
 }
@@ -204,9 +231,18 @@ static void ring(struct orr_engine *e, int peer)
     if (e->bells) orr_bells_ring(e->bells, peer);
 }
 
-static void send_small(struct orr_engine *e, int peer, void *buffer, size_t bytes)
+/* Tells a rank what was taken of what it sent. */
+static void tell_credit(struct orr_peer *p, struct orr_wire_header *h)
+{
+    if (orr_likely(p->owed == 0) || h->kind == ORR_WIRE_FAILED) return;
+    h->credit = p->owed > UINT32_MAX ? UINT32_MAX : (uint32_t)p->owed;
+    p->owed -= h->credit;
+}
+
+static void send_small(struct orr_engine *e, int peer, struct orr_wire_header *buffer, size_t bytes)
 {
     e->counts.sent_messages++;
+    tell_credit(&e->peers[peer], buffer);
     e->transport->ops->small_send(e->transport, peer, buffer, bytes);
     ring(e, peer);
 }
@@ -225,6 +261,11 @@ static int scatter(struct orr_engine *e, const struct orr_payload *p, const void
     return 0;
 }
 
+static bool is_small(const struct orr_engine *e, const struct orr_request *r)
+{
+    return r->payload.bytes <= e->transport->ops->small_max - sizeof(struct orr_wire_header);
+}
+
 /* The header's kind and, of an eager message, the payload behind it. */
 static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
 {
@@ -235,7 +276,7 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
     h->position = r->position;
     h->hash = r->hash;
     if (r->inferred) h->flags |= ORR_WIRE_INFERRED;
-    if (!r->failure && p->bytes <= e->transport->ops->small_max - sizeof *h) {
+    if (!r->failure && !r->asks && is_small(e, r)) {
         h->kind = ORR_WIRE_EAGER;
         r->failure = gather(e, p, h + 1);
     }
@@ -249,6 +290,7 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
 
 static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag, bool sending)
 {
+    r->asks = false;
     r->waits++;
     e->counts.bulk_receives += !sending;
     e->counts.bulk_sends += sending;
@@ -262,11 +304,26 @@ static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag
     ring(e, r->node.peer);
 }
 
+struct tag_use {
+    int peer;
+    uint32_t tag;
+    bool used;
+};
+
+static void look_for_tag(struct orr_match_node *n, void *use)
+{
+    struct tag_use *u = use;
+    const struct orr_request *r = (const struct orr_request *)n;
+    u->used |= r->asks && r->bulk.tag == u->tag && n->peer == u->peer;
+}
+
 static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
 {
+    struct tag_use u = { peer, tag, false };
     for (const struct orr_request *r = e->under_way; r; r = r->next)
         if (r->kind == ORR_SEND && r->bulk.tag == tag && r->node.peer == peer) return true;
-    return false;
+    orr_match_visit(&e->unacknowledged, look_for_tag, &u);
+    return u.used;
 }
 
 /* A tag that no transfer to this peer has. False: none was found so soon. */
@@ -289,17 +346,27 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
 {
     uint32_t bulk_tag = 0;
     int peer = r->node.peer;
-    bool announces =
-        !r->failure && r->payload.bytes > e->transport->ops->small_max - sizeof(struct orr_wire_header);
-    struct orr_wire_header *h = take_buffer(e, false);
+    struct orr_wire_header *h = take_buffer(e, peer, false);
     if (!h) return false;
-    if (announces && !choose_tag(e, peer, &bulk_tag)) {
+    bool large = !r->failure && !is_small(e, r);
+    uint32_t price = r->failure ? 0 : orr_credit_price(r->node.context, large, r->payload.bytes);
+    bool asks = (int64_t)price > e->peers[peer].credit;
+    if ((large || asks) && !choose_tag(e, peer, &bulk_tag)) {
         e->spare_buffer = h;
         return false;
     }
+    r->asks = asks;
     size_t bytes = fill_message(e, r, h);
+    bool announces = h->kind == ORR_WIRE_ANNOUNCE;
     h->bulk_tag = bulk_tag;
-    if (r->sync && !r->failure) {
+    if (asks) {
+        h->flags |= ORR_WIRE_ASKS;
+        r->bulk.tag = bulk_tag;
+        e->counts.asked++;
+    } else if (h->kind != ORR_WIRE_FAILED) {
+        e->peers[peer].credit -= price;
+    }
+    if ((r->sync || asks) && !r->failure) {
         h->flags |= ORR_WIRE_WANTS_ACK;
         h->id = r->id = ++e->next_id;
         r->waits++;
@@ -313,7 +380,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
         e->counts.program_sent++;
     }
     send_small(e, peer, h, bytes);
-    if (announces) start_bulk(e, r, bulk_tag, true);
+    if (announces && !asks) start_bulk(e, r, bulk_tag, true);
     if (r->waits == 0) complete_locked(e, r, r->failure);
     return true;
 }
@@ -352,21 +419,67 @@ static void level_priorities(struct orr_request *list)
     orr_match_fini(&keys);
 }
 
+static void order(struct orr_request_list *l)
+{
+    if (!l->head || !l->head->next) return;
+    level_priorities(l->head);
+    l->head = sort_by_priority(l->head);
+    l->tail = &l->head;
+    while (*l->tail) l->tail = &(*l->tail)->next;
+}
+
+/* Sends what a rank's buffers allow of those that wait for them. True: none is left. */
+static bool emit_waiting_locked(struct orr_engine *e, struct orr_peer *p)
+{
+    if (p->priorities && p->unsorted) {
+        void *b = take_buffer(e, (int)(p - e->peers), false);
+        if (!b) return false;
+        e->spare_buffer = b;
+        order(&p->waiting);
+        p->unsorted = false;
+    }
+    for (struct orr_request *r; (r = p->waiting.head);) {
+        struct orr_request *next = r->next; /* r may be on another list afterwards */
+        if (!emit_locked(e, r)) return false;
+        p->waiting.head = next;
+    }
+    list_init(&p->waiting);
+    p->priorities = p->unsorted = false;
+    return true;
+}
+
+static void emit_blocked_locked(struct orr_engine *e)
+{
+    for (struct orr_peer **at = &e->blocked, *p; (p = *at);)
+        if (emit_waiting_locked(e, p))
+            *at = p->next_blocked;
+        else
+            at = &p->next_blocked;
+}
+
+static void wait_for_buffer_locked(struct orr_engine *e, struct orr_peer *p, struct orr_request *r)
+{
+    if (!p->waiting.head) {
+        p->next_blocked = e->blocked;
+        e->blocked = p;
+    }
+    list_append(&p->waiting, r);
+    p->priorities |= r->priority != 0;
+    p->unsorted = true;
+}
+
+/* A rank for which there is no buffer holds up its own sends alone. */
 static void emit_all_locked(struct orr_engine *e)
 {
-    struct orr_request_list *l = &e->outgoing;
-    if (e->priorities && l->head->next) {
-        level_priorities(l->head);
-        l->head = sort_by_priority(l->head);
-        while (*l->tail) l->tail = &(*l->tail)->next;
-    }
-    for (struct orr_request *r; (r = l->head);) {
-        struct orr_request *next = r->next; /* r may be on another list afterwards */
-        if (!emit_locked(e, r)) return;     /* no buffer: they stay, in their order */
-        l->head = next;
-    }
-    list_init(l);
+    if (orr_unlikely(e->blocked != NULL)) emit_blocked_locked(e);
+    if (e->priorities) order(&e->outgoing);
     e->priorities = false;
+    for (struct orr_request *r = list_take_all(&e->outgoing), *next; r; r = next) {
+        struct orr_peer *p = &e->peers[r->node.peer];
+        next = r->next;
+        if (orr_unlikely(p->waiting.head != NULL) || orr_unlikely(!emit_locked(e, r)))
+            wait_for_buffer_locked(e, p, r);
+    }
 }
 
 static void release_send_locked(struct orr_engine *e, struct orr_request *r)
@@ -386,6 +499,22 @@ static void release_held_locked(struct orr_engine *e, uint32_t context, int32_t 
 }
 
 /* ---- receiving ---- */
+
+/* A message is no longer kept for: its sender may send as much again. Without a buffer it is told later. */
+static void taken_locked(struct orr_engine *e, int source, const struct orr_wire_header *h)
+{
+    struct orr_peer *p = &e->peers[source];
+    uint32_t price = orr_credit_of(h);
+    if (orr_likely(price == 0)) return;
+    p->owed += price;
+    if (orr_likely((int64_t)p->owed < e->share / ORR_CREDIT_PARTS)) return;
+    struct orr_wire_header *back = take_buffer(e, source, true);
+    if (!back) return;
+    fill_header(back, ORR_WIRE_CREDIT, &(struct orr_match_node){ .tag = 0 });
+    tell_credit(p, back);
+    e->transport->ops->small_send(e->transport, source, back,
+                                  sizeof *back); /* nobody waits for it: no ring */
+}
 
 static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, uint64_t id,
                             struct orr_wire_header *buffer)
@@ -437,12 +566,13 @@ static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const st
 {
     void *ack = NULL;
     bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
-    if (wants_ack && !(ack = take_buffer(e, true))) return false;
+    if (wants_ack && !(ack = take_buffer(e, r->node.peer, true))) return false;
     if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
     if (!make_room(r, h)) {
         if (ack) e->spare_buffer = ack;
         return false;
     }
+    taken_locked(e, r->node.peer, h); /* before the acknowledgement, which tells it */
     if (wants_ack) send_ack_locked(e, r->node.peer, r->node.context, h->id, ack);
     r->moved_bytes = h->bytes;
     if (h->kind == ORR_WIRE_ANNOUNCE) {
@@ -455,27 +585,40 @@ static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const st
     return true;
 }
 
+static size_t kept_bytes(const struct orr_early *m)
+{
+    return m->header.kind == ORR_WIRE_EAGER ? (size_t)m->header.bytes : 0;
+}
+
+static void free_early(struct orr_engine *e, struct orr_early *m)
+{
+    e->counts.kept_bytes -= kept_bytes(m);
+    orr_free(m);
+}
+
 /* Tries to go on with a request that has its early message; otherwise puts it aside for the next poll. */
 static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
 {
     struct orr_early *m = r->early;
     r->early = NULL;
     if (deliver_locked(e, r, &m->header, m->data)) {
-        orr_free(m);
+        free_early(e, m);
         return;
     }
     r->early = m;
     list_append(&e->stalled, r);
 }
 
-static struct orr_early *copy_early(const struct orr_wire_header *h, int source, const void *data,
-                                    size_t bytes)
+static struct orr_early *copy_early(struct orr_engine *e, const struct orr_wire_header *h, int source,
+                                    const void *data, size_t bytes)
 {
     struct orr_early *m = orr_malloc(sizeof *m + bytes);
     if (!m) return NULL;
     m->node = (struct orr_match_node){ .tag = h->tag, .peer = source, .context = h->context };
     m->header = *h;
     if (bytes) memcpy(m->data, data, bytes);
+    e->counts.kept_bytes += kept_bytes(m);
+    if (e->counts.kept_bytes > e->counts.kept_most) e->counts.kept_most = e->counts.kept_bytes;
     return m;
 }
 
@@ -484,10 +627,10 @@ static void free_discarded(struct orr_request *r)
     orr_free(r);
 }
 
-/* Takes the message off the network: its sender ends only then. */
+/* Takes the message off the network: its sender ends only then. One that has asked first gives up as well. */
 static void discard_locked(struct orr_engine *e, struct orr_early *m)
 {
-    if (m->header.kind == ORR_WIRE_ANNOUNCE) {
+    if (m->header.kind == ORR_WIRE_ANNOUNCE && !(m->header.flags & ORR_WIRE_ASKS)) {
         struct orr_request *r = orr_calloc(1, sizeof *r);
         void *bytes = orr_malloc(m->header.bytes);
         if (r && bytes) {
@@ -506,7 +649,7 @@ static void discard_locked(struct orr_engine *e, struct orr_early *m)
             orr_free(bytes);
         }
     }
-    orr_free(m);
+    free_early(e, m);
 }
 
 /* A message for a receive. */
@@ -516,7 +659,7 @@ static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wir
     struct orr_request *r = (struct orr_request *)orr_match_first(&e->receives, h->context, source, h->tag);
     if (r && r->ready) {
         if (!deliver_locked(e, r, h, data)) {
-            struct orr_early *copy = copy_early(h, source, data, bytes);
+            struct orr_early *copy = copy_early(e, h, source, data, bytes);
             if (!copy) return false;
             orr_match_pop(&e->receives, h->context, source, h->tag);
             r->early = copy;
@@ -526,7 +669,7 @@ static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wir
         orr_match_pop(&e->receives, h->context, source, h->tag);
         return true;
     }
-    struct orr_early *m = copy_early(h, source, data, bytes);
+    struct orr_early *m = copy_early(e, h, source, data, bytes);
     if (!m) return false;
     if (r) {
         orr_match_pop(&e->receives, h->context, source, h->tag);
@@ -545,10 +688,12 @@ static void acknowledged_locked(struct orr_engine *e, int source, const struct o
 {
     struct orr_request *r =
         (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
-    if (r)
-        one_end_locked(e, r, 0);
-    else
+    if (!r) {
         e->counts.bad_messages++;
+        return;
+    }
+    if (r->asks) start_bulk(e, r, r->bulk.tag, true);
+    one_end_locked(e, r, 0);
 }
 
 static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
@@ -558,7 +703,8 @@ static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
     case ORR_WIRE_EAGER: return bytes - sizeof *h == h->bytes;
     case ORR_WIRE_FAILED: return bytes == sizeof *h && h->status < 0 && h->bytes == 0;
     case ORR_WIRE_ANNOUNCE: return bytes == sizeof *h && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
-    case ORR_WIRE_ACK: return bytes == sizeof *h;
+    case ORR_WIRE_ACK:
+    case ORR_WIRE_CREDIT: return bytes == sizeof *h;
     case ORR_WIRE_CONTROL: return bytes - sizeof *h == h->bytes;
     default: return false;
     }
@@ -577,6 +723,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
                       e->transport->rank, bytes, source);
         return true;
     }
+    if (orr_unlikely(h.kind == ORR_WIRE_CREDIT)) {
+        e->peers[source].credit += h.credit;
+        return true;
+    }
     if (h.kind == ORR_WIRE_CONTROL) {
         if (e->on_control) e->on_control(e->on_control_arg, source, &h, (const char *)message + sizeof h);
         return true;
@@ -587,6 +737,7 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     else
         taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
     if (!taken) return false;
+    if (orr_unlikely(h.credit) && h.kind != ORR_WIRE_FAILED) e->peers[source].credit += h.credit;
     e->counts.received_messages++;
     e->counts.program_received += !(h.context & ORR_CONTEXT_UNCOUNTED);
     return true;
@@ -710,7 +861,7 @@ static bool step_locked(struct orr_engine *e)
             next = r->next;
             deliver_early_locked(e, r);
         }
-    if (e->outgoing.head) emit_all_locked(e);
+    if (e->outgoing.head || orr_unlikely(e->blocked != NULL)) emit_all_locked(e);
     moved |= e->transport->ops->poll(e->transport, &sink);
     bool unsent = e->transport->ops->unsent(e->transport);
     if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
@@ -816,7 +967,7 @@ bool orr_engine_send_control(struct orr_engine *e, int peer, const struct orr_wi
                              const void *data, size_t bytes)
 {
     lock_blocking(e);
-    struct orr_wire_header *h = e->transport ? take_buffer(e, true) : NULL;
+    struct orr_wire_header *h = e->transport ? take_buffer(e, peer, true) : NULL;
     if (h) {
         fill_header(h, ORR_WIRE_CONTROL, &(struct orr_match_node){ .tag = values->tag });
         h->type = values->type;
@@ -936,7 +1087,7 @@ struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e)
 {
     lock_blocking(e);
     struct orr_engine_counts c = e->counts;
-    c.queued = e->outgoing.head || e->stalled.head;
+    c.queued = e->outgoing.head || e->blocked || e->stalled.head;
     unlock(e);
     return c;
 }

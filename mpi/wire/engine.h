@@ -3,8 +3,8 @@
  * posted.
  * Threads: post, ready and poll from any thread, none of them blocks; done and make_room run on whichever
  * thread polls.
- * Owns: requests between post and done, early messages. Not here: handles (message.c), bytes on the wire
- * (transport.h), who polls when (progress.c).
+ * Owns: requests between post and done, early messages, credits. Not here: handles (message.c), bytes on the
+ * wire (transport.h), who polls when (progress.c).
  *
  * A request is posted when the program calls, which fixes its place in the order, and is ready when its data
  * may be read or written, which may be much later. A message that arrives before its receive is ready is
@@ -26,7 +26,18 @@ struct orr_engine_counts {
     uint64_t program_sent, program_received; /* of those above, in contexts that are counted */
     uint32_t bulk_receives, bulk_sends;      /* under way now */
     uint32_t waiting_data;                   /* requests that are not ready now */
+    uint64_t asked;                          /* sends that had no credit */
+    uint64_t kept_bytes, kept_most;          /* payload that came before its receive: now, and ever */
     bool queued;                             /* some have to wait for memory or a buffer */
+};
+
+/* What is known of another rank. */
+struct orr_peer {
+    struct orr_request_list waiting; /* ready sends for which there is no buffer */
+    struct orr_peer *next_blocked;   /* of those with something in waiting */
+    bool priorities, unsorted;       /* some request there has one; was put there since they were sorted */
+    int64_t credit;                  /* what may still be sent there before it is received (credit.h) */
+    uint64_t owed;                   /* what was taken of it and it was not told yet */
 };
 
 struct orr_engine {
@@ -49,6 +60,9 @@ struct orr_engine {
     struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
     struct orr_match_table names;          /* what other ranks call contexts of ours (names.h) */
     struct orr_request_list outgoing;      /* ready sends */
+    struct orr_peer *blocked;              /* those that have some in waiting */
+    struct orr_peer *peers;                /* by rank */
+    int64_t share;                         /* of memory for early messages, for each rank */
     struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
     struct orr_request_list completed;     /* done is to be called */
     struct orr_request *under_way;         /* large transfers, and receives whose message waits for ready */
@@ -64,6 +78,10 @@ struct orr_engine {
 
 /* Borrows the transport, and the bells, which may be NULL. 0 or -ENOMEM. */
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells);
+/* All ranks keep so many bytes at most for messages that come before their receives, headers and payloads of
+ * up to ORR_CREDIT_FREE bytes apart; every rank says the same, before the first message. Without it: no
+ * limit. */
+void orr_engine_limit_early(struct orr_engine *e, uint64_t bytes);
 /* No transfer is under way; early messages that nobody received are dropped. A closed engine may still be
  * polled by a thread that comes late, and ends requests that were given up before as they get ready. */
 void orr_engine_fini(struct orr_engine *e);

@@ -53,6 +53,7 @@ struct orr_request {
     uint64_t id;
     uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
     bool posted, ready;
+    bool asks;     /* a send whose bytes follow when the receiver wants them */
     bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 

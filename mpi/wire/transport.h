@@ -69,9 +69,10 @@ struct orr_transport_ops {
      * knows), and then on no rank. Collective; ended by destroy, on all ranks. */
     struct orr_transport *(*open)(const struct orr_bootstrap *b);
     size_t small_max; /* bytes of a small message, header included */
-    /* A buffer of small_max bytes for small_send, or NULL: busy, try again later. urgent: for what must get
-     * through beside data that nobody takes, such as acknowledgements and heartbeats. */
-    void *(*small_buffer)(struct orr_transport *t, bool urgent);
+    /* A buffer of small_max bytes for small_send to a rank, or NULL: busy, try again later. A rank that takes
+     * nothing leaves some to the others. urgent: for what must get through beside data that nobody takes,
+     * such as acknowledgements and heartbeats. */
+    void *(*small_buffer)(struct orr_transport *t, int peer, bool urgent);
     /* Gives an unused one back. */
     void (*small_release)(struct orr_transport *t, void *buffer);
     /* Sends it; the buffer is taken. Never blocks. */

@@ -19,12 +19,14 @@ enum orr_wire_kind {
     /* between the layers above the engines: type says what, tag, id and bulk_tag are its values, bytes follow
      * the header */
     ORR_WIRE_CONTROL,
+    ORR_WIRE_CREDIT, /* the header alone, for what it says of credit */
     ORR_WIRE_KINDS
 };
 
 enum orr_wire_flag {
     ORR_WIRE_WANTS_ACK = 1 << 0,
-    ORR_WIRE_INFERRED = 1 << 1 /* a task made the message, not the program */
+    ORR_WIRE_INFERRED = 1 << 1, /* a task made the message, not the program */
+    ORR_WIRE_ASKS = 1 << 2      /* ANNOUNCE: the payload comes only when this was acknowledged */
 };
 
 struct orr_wire_header {
@@ -38,7 +40,10 @@ struct orr_wire_header {
     uint64_t bytes; /* of the payload */
     uint64_t id;    /* for ACK */
     uint32_t bulk_tag;
-    int32_t status; /* FAILED: negative errno */
+    union {
+        int32_t status;  /* FAILED: negative errno */
+        uint32_t credit; /* others: what was taken of what the receiver of this sent (credit.h) */
+    };
     /* Where all ranks must insert the same: where in the stream the message was made, and the hash of the
      * stream up to there. Hash 0: not said. */
     uint64_t position, hash;

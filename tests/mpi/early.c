@@ -251,6 +251,35 @@ static void very_many(void)
     if (my_rank < 2) fprintf(stderr, "# rank %d: %ld KiB at most for %d messages\n", my_rank, grown, N);
 }
 
+/* Bytes in a row; the last message is received first, so all others are early. */
+static void large_in_all(void)
+{
+    enum { N = SCALED(20000, 2000), BYTES = 16000 };
+    static char out[BYTES], in[BYTES];
+    int failed = 0, last = N - 1;
+    starpu_data_handle_t out_handle, in_handle;
+    starpu_vector_data_register(&out_handle, STARPU_MAIN_RAM, (uintptr_t)out, BYTES, 1);
+    starpu_vector_data_register(&in_handle, STARPU_MAIN_RAM, (uintptr_t)in, BYTES, 1);
+    out[BYTES - 1] = 5;
+    long before = peak_kib();
+    for (int i = 0; i < N && my_rank == 0; i++)
+        failed |= starpu_mpi_isend_detached(out_handle, 1, 100000 + i, MPI_COMM_WORLD, NULL, NULL);
+    if (my_rank == 1)
+        failed |= starpu_mpi_recv(in_handle, 0, 100000 + last, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    long grown = peak_kib() - before;
+    for (int i = 0; i < last && my_rank == 1; i++)
+        failed |= starpu_mpi_irecv_detached(in_handle, 0, 100000 + i, MPI_COMM_WORLD, NULL, NULL);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(out_handle);
+    starpu_data_unregister(in_handle);
+    fact(!failed && (my_rank != 1 || in[BYTES - 1] == 5), "%d early messages of %d bytes arrive", (int)N,
+         (int)BYTES);
+    const char *sanitizer = getenv("ORR_SANITIZER");
+    if (!sanitizer || !*sanitizer || strcmp(sanitizer, "none") == 0)
+        fact(my_rank != 1 || grown < 64 * 1024, "their receiver keeps 16 MiB of them (it grew by %ld KiB)",
+             grown);
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -263,5 +292,6 @@ int main(int argc, char **argv)
     receiver_busy();
     many_both_ways();
     very_many();
+    large_in_all();
     return mpi_finish();
 }

@@ -63,6 +63,13 @@ static bool finished(void)
     return true;
 }
 
+/* None, less than one message, a few, as many as there are. */
+static void limit_early(uint64_t random)
+{
+    static const uint64_t bytes[] = { 0, 300 * (RANKS - 1), 3000 * (RANKS - 1), UINT64_MAX };
+    for (int i = 0; i < RANKS; i++) orr_engine_limit_early(&ranks[i].engine, bytes[random % 4]);
+}
+
 /* All ranks on this thread, a random one at a time. Returns ends that are not right. */
 static int run_on_one_thread(uint64_t seed, int messages)
 {
@@ -72,6 +79,7 @@ static int run_on_one_thread(uint64_t seed, int messages)
         orr_inproc_create(RANKS, random_next(&state), 1 + (unsigned)(random_next(&state) % 30), 10);
     int posted[RANKS] = { 0 }, oldest[RANKS] = { 0 };
     for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+    limit_early(seed);
     for (long steps = 0; steps < 4000000 && !finished(); steps++) {
         int i = (int)(random_next(&state) % RANKS);
         if (!step(&ranks[i], &posted[i], &oldest[i])) orr_engine_poll(&ranks[i].engine);
@@ -111,6 +119,7 @@ static int run_on_threads(uint64_t seed, int messages)
     pthread_t threads[RANKS], helpers[RANKS];
     atomic_store(&helpers_stop, false);
     for (int i = 0; i < RANKS; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+    limit_early(seed);
     for (int i = 0; i < RANKS; i++) pthread_create(&helpers[i], NULL, run_helper, &ranks[i]);
     for (int i = 0; i < RANKS; i++) pthread_create(&threads[i], NULL, run_rank, &ranks[i]);
     for (int i = 0; i < RANKS; i++) pthread_join(threads[i], NULL);
@@ -140,6 +149,124 @@ static void full_window(void)
     orr_inproc_destroy(net);
 }
 
+enum { MANY = SCALED(20000, 4000), MANY_BYTES = 400, KEPT_MOST = 64 * 1024 };
+
+/* Two ranks, of which the first has sent many messages when the second posts its first receive. */
+static struct end *many[2];
+static char many_bytes[2][MANY_BYTES];
+
+static void begin_many(struct orr_inproc *net, struct planned *plans)
+{
+    for (int i = 0; i < 2; i++) {
+        orr_inproc_rank(net, i)->bulk_tag_max = INT32_MAX; /* so many are under way */
+        orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+        orr_engine_limit_early(&ranks[i].engine, KEPT_MOST);
+        many[i] = calloc(MANY, sizeof *many[i]);
+    }
+    for (int k = 0; k < MANY; k++) {
+        plans[k] = (struct planned){ .source = 0, .destination = 1, .tag = k };
+        post_simple(&many[0][k], &plans[k], ORR_SEND, many_bytes[0], MANY_BYTES, 0);
+    }
+    poll_both(MANY);
+}
+
+static void end_many(struct orr_inproc *net, struct planned *plans)
+{
+    for (int i = 0; i < 2; i++) {
+        orr_engine_fini(&ranks[i].engine);
+        free(many[i]);
+    }
+    free(plans);
+    orr_inproc_destroy(net);
+}
+
+static long long count_ends(int rank, int status)
+{
+    long long count = 0;
+    for (int k = 0; k < MANY; k++) count += many[rank][k].done == 1 && many[rank][k].request.status == status;
+    return count;
+}
+
+static void early_is_bounded(void)
+{
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 10);
+    struct planned *plans = calloc(MANY, sizeof *plans);
+    memset(many_bytes[0], 7, MANY_BYTES);
+    begin_many(net, plans);
+    struct orr_engine_counts c = orr_engine_get_counts(&ranks[1].engine);
+    is_int(early_on(1), MANY, "%d messages that come early are all announced", (int)MANY);
+    ok(c.kept_most > KEPT_MOST / 2 && c.kept_most <= KEPT_MOST,
+       "of which the receiver keeps %llu bytes, of %d", (unsigned long long)c.kept_most, (int)KEPT_MOST);
+    for (int k = MANY - 1; k >= 0; k--) { /* the last first: nothing waits for credit */
+        post_simple(&many[1][k], &plans[k], ORR_RECV, many_bytes[1], MANY_BYTES, 0);
+        if (k == MANY - 1) poll_both(200);
+        if (k == MANY - 1) is_int(many[1][k].done, 1, "the last is received first");
+        poll_both(1); /* the network takes its time with many at once */
+    }
+    for (int i = 0; i < 100 && count_ends(0, 0) < MANY; i++) poll_both(MANY / 10);
+    is_int(count_ends(0, 0) + count_ends(1, 0), 2 * MANY, "all arrive");
+    is_int(many_bytes[1][MANY_BYTES - 1], 7, "whole");
+    c = orr_engine_get_counts(&ranks[1].engine);
+    is_int((long long)c.kept_bytes, 0, "and nothing is kept any more");
+    uint64_t asked = orr_engine_get_counts(&ranks[0].engine).asked;
+    for (int k = 0; k < 1000; k++) {
+        post_simple(&many[1][k], &plans[k], ORR_RECV, many_bytes[1], MANY_BYTES, 0);
+        post_simple(&many[0][k], &plans[k], ORR_SEND, many_bytes[0], MANY_BYTES, 0);
+        poll_both(10);
+    }
+    c = orr_engine_get_counts(&ranks[0].engine);
+    is_int((long long)(c.asked - asked), 0, "what was received gives its credit back: no more questions");
+    end_many(net, plans);
+}
+
+static void asking_is_given_up(void)
+{
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 0);
+    struct planned *plans = calloc(MANY, sizeof *plans);
+    begin_many(net, plans);
+    long long sent = count_ends(0, 0);
+    for (int i = 0; i < 2; i++) give_up(i);
+    poll_both(100);
+    is_int(sent + count_ends(0, -ECANCELED), MANY, "messages that wait to be wanted are given up at the end");
+    is_int(early_on(1), 0, "by their receiver as well");
+    end_many(net, plans);
+}
+
+/* Rank 1 takes nothing, rank 2 does. */
+static void stalled_beside_live(void)
+{
+    enum { N = 50 };
+    static char memory[2][8];
+    static struct end sends[2][N], receives[2][N];
+    static struct planned p[2] = { { .source = 0, .destination = 1, .tag = 9 },
+                                   { .source = 0, .destination = 2, .tag = 9 } };
+    struct orr_inproc *net = orr_inproc_create(3, 1, 3, 0);
+    int done[2] = { 0 }, seen = 0, wrong = 0;
+    for (int i = 0; i < 3; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+    orr_inproc_stall(net, 1, true);
+    for (int k = 0; k < N; k++)
+        for (int to = 0; to < 2; to++) {
+            post_simple(&receives[to][k], &p[to], ORR_RECV, memory[to], 8, 0);
+            simple(&sends[to][k], &p[to], ORR_SEND, memory[to], 8, 0);
+            sends[to][k].request.priority = k % 3;
+            post_made(&sends[to][k], true);
+            for (int i = 0; i < 3; i++) orr_engine_poll(&ranks[i].engine);
+        }
+    for (int i = 0; i < 300; i++) orr_engine_poll(&ranks[i % 3].engine);
+    for (int k = 0; k < N; k++) done[0] += receives[0][k].done, done[1] += receives[1][k].done;
+    is_int(done[0], 0, "a rank that takes nothing gets nothing");
+    is_int(done[1], N, "and does not hold up the others");
+    orr_inproc_stall(net, 1, false);
+    for (int i = 0; i < 600; i++) orr_engine_poll(&ranks[i % 3].engine);
+    for (int k = 0; k < N; k++) {
+        wrong += receives[0][k].done != 1;
+        seen += sends[0][k].done == 1;
+    }
+    ok(wrong == 0 && seen == N, "what waited for it leaves when it takes again");
+    for (int i = 0; i < 3; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
+}
+
 static void foreign_bytes(void)
 {
     struct orr_inproc *net = orr_inproc_create(2, 1, 0, 0);
@@ -148,13 +275,13 @@ static void foreign_bytes(void)
     for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
     enum { COUNT = 500 };
     for (int i = 0; i < COUNT; i++) {
-        unsigned char *b = t->ops->small_buffer(t, false);
+        unsigned char *b = t->ops->small_buffer(t, 1, false);
         size_t bytes = random_next(&state) % 200;
         for (size_t k = 0; k < bytes; k++) b[k] = (unsigned char)random_next(&state);
         if (i % 2 && bytes >= sizeof(struct orr_wire_header)) {
             struct orr_wire_header h = { .magic = ORR_WIRE_MAGIC,
                                          .version = ORR_WIRE_VERSION,
-                                         .kind = (uint8_t)(1 + i / 2 % 6),
+                                         .kind = (uint8_t)(1 + i / 2 % 7),
                                          .bytes = UINT64_MAX - (uint64_t)i };
             memcpy(b, &h, sizeof h);
         }
@@ -183,6 +310,9 @@ int main(int argc, char **argv)
     world.ranks = 2;
     single_facts();
     full_window();
+    early_is_bounded();
+    asking_is_given_up();
+    stalled_beside_live();
     foreign_bytes();
     int wrong = 0;
     world.ranks = RANKS;

@@ -30,6 +30,7 @@ struct rank {
     struct orr_transport transport; /* first */
     struct orr_inproc *net;
     uint64_t now; /* polls so far */
+    bool stalled; /* no buffers for data that go there */
     struct buffer *free_buffers;
     struct orr_bulk *posted; /* receives and sends without their other end; words[0]: due */
     struct orr_bulk *ended;
@@ -58,13 +59,14 @@ static struct rank *rank_of(struct orr_transport *t)
     return (struct rank *)t;
 }
 
-static void *small_buffer(struct orr_transport *t, bool urgent)
+static void *small_buffer(struct orr_transport *t, int peer, bool urgent)
 {
     struct rank *r = rank_of(t);
     struct orr_inproc *net = r->net;
     pthread_mutex_lock(&net->lock);
     struct buffer *b = NULL;
-    if (next_random(net) % 100 >= net->refuse_percent || (urgent && net->refuse_percent >= 100)) {
+    unsigned refuse = net->ranks[peer].stalled ? 100 : net->refuse_percent;
+    if (next_random(net) % 100 >= refuse || (urgent && refuse >= 100)) {
         if ((b = r->free_buffers))
             r->free_buffers = b->next;
         else
@@ -250,6 +252,13 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
 struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank)
 {
     return &net->ranks[rank].transport;
+}
+
+void orr_inproc_stall(struct orr_inproc *net, int rank, bool stalled)
+{
+    pthread_mutex_lock(&net->lock);
+    net->ranks[rank].stalled = stalled;
+    pthread_mutex_unlock(&net->lock);
 }
 
 void orr_inproc_destroy(struct orr_inproc *net)

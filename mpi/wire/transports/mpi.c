@@ -29,8 +29,7 @@ enum {
     RING = 32, /* receives posted for small messages */
     RING_PER_POLL = 16,
     SENDING_MAX = 512,     /* small messages that MPI has not finished with: more wait for a buffer, ... */
-    URGENT_MAX = 128,      /* ... but for so many that are urgent: one rank that takes nothing does not keep
-                            * acknowledgements and heartbeats from the others */
+    URGENT_MAX = 128,      /* ... but for so many that are urgent: acknowledgements and heartbeats */
     TEST_WINDOW = 64,      /* large transfers tested in one poll */
     CHUNK_BYTES = 1 << 30, /* a transfer of more goes in several messages: MPI counts with ints */
     SMALL_TAG = 1
@@ -64,6 +63,7 @@ struct mpi_transport {
     unsigned head; /* the oldest posted receive */
     char *ring_memory;
     uint64_t *sent, received; /* small messages: by rank, and from all */
+    int *pending;             /* of nsending, by rank */
     struct buffer *free_buffers;
     struct buffer *sending; /* sends MPI has not finished with */
     int nsending;
@@ -118,10 +118,12 @@ static void no_yield_end(struct mpi_transport *m, bool yielded)
 
 /* ---- small messages ---- */
 
-static void *small_buffer(struct orr_transport *t, bool urgent)
+/* No rank has more than are left: one that takes nothing gets half of them, two a third each, and there are
+ * always some for the next. */
+static void *small_buffer(struct orr_transport *t, int peer, bool urgent)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
-    if (m->nsending >= SENDING_MAX + (urgent ? URGENT_MAX : 0)) return NULL;
+    if (m->pending[peer] >= SENDING_MAX + (urgent ? URGENT_MAX : 0) - m->nsending) return NULL;
     struct buffer *b = m->free_buffers;
     if (b)
         m->free_buffers = b->next;
@@ -166,6 +168,7 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
     b->next = m->sending;
     m->sending = b;
     m->nsending++;
+    m->pending[peer]++;
 }
 
 static void test_sending(struct mpi_transport *m, const struct orr_transport_sink *sink)
@@ -175,6 +178,7 @@ static void test_sending(struct mpi_transport *m, const struct orr_transport_sin
         if (failed(m, MPI_Test(&b->request, &done, MPI_STATUS_IGNORE), "MPI_Test") || done) {
             *p = b->next;
             m->nsending--;
+            m->pending[b->peer]--;
             if (sink && sink->left) sink->left(sink->arg, b->peer);
             recycle(m, b);
         } else {
@@ -531,6 +535,7 @@ static void free_memory(struct mpi_transport *m)
     }
     orr_free(m->ring_memory);
     orr_free(m->sent);
+    orr_free(m->pending);
     orr_free(m);
 }
 
@@ -591,7 +596,8 @@ static struct mpi_transport *make_memory(int ranks)
     struct mpi_transport *m = orr_calloc(1, sizeof *m);
     if (m) m->ring_memory = orr_malloc_aligned(64, (size_t)RING * SMALL_MAX);
     if (m) m->sent = orr_calloc((size_t)ranks, sizeof *m->sent);
-    if (m && m->ring_memory && m->sent) return m;
+    if (m) m->pending = orr_calloc((size_t)ranks, sizeof *m->pending);
+    if (m && m->ring_memory && m->sent && m->pending) return m;
     orr_error("starpu_mpi_init: out of memory for the messages to other ranks");
     if (m) free_memory(m);
     return NULL;

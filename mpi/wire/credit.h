@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* credit.h: how much a rank may send to another before it is received there.
+ * Threads: one at a time (the engine's lock). Owns: the rule, which both ends compute from the header.
+ * Not here: who asks first and who tells when (engine.c).
+ *
+ * A message that comes before its receive has to be kept, by the engine or by MPI. So each rank has a credit
+ * at each other one: a share of what that one keeps for all. Who has none left announces the message and
+ * sends the bytes when they are wanted: headers always get through, and nothing ever waits for credit, which
+ * comes back with any message, or by itself when much has gathered. */
+#ifndef ORR_MPI_CREDIT_H
+#define ORR_MPI_CREDIT_H
+
+#include "mpi/wire/request.h"
+#include "mpi/wire/wire.h"
+
+enum {
+    ORR_CREDIT_FREE = 128, /* a payload of so many bytes costs nothing: its announcement would take as much */
+    ORR_CREDIT_BULK = 4096, /* what MPI may keep of a large one */
+    ORR_CREDIT_PARTS = 4    /* of a share: so much goes back by itself */
+};
+
+/* Of a message with a payload of so many bytes. */
+static inline uint32_t orr_credit_price(uint32_t context, bool large, size_t bytes)
+{
+    if (context & ORR_CONTEXT_UNCOUNTED) return 0; /* the layer's own sums always get through */
+    return large ? ORR_CREDIT_BULK : bytes > ORR_CREDIT_FREE ? (uint32_t)bytes : 0;
+}
+
+/* The same, at the other end. */
+static inline uint32_t orr_credit_of(const struct orr_wire_header *h)
+{
+    bool large = h->kind == ORR_WIRE_ANNOUNCE;
+    if (h->flags & ORR_WIRE_ASKS || (!large && h->kind != ORR_WIRE_EAGER)) return 0;
+    return orr_credit_price(h->context, large, (size_t)h->bytes);
+}
+
+#endif
