@@ -56,8 +56,8 @@ static int wait_for_all(struct orr_comm *c, unsigned ctx)
     struct orr_cluster *cl = c->cluster;
     int home = orr_moves_home_all(c), r = orr_redux_gather_all(c), failed = drain(&cl->progress, ctx),
         s = orr_stream_meet(c, false);
+    if (!s) orr_placed_met(c);
     if (!s) s = orr_messages_take_failure(cl->value);
-    orr_placed_met(c);
     if (ctx == ALL_CONTEXTS && orr_lb_step(c) && !r) r = -EIO;
     if (!r) r = failed ? failed : home;
     return s ? s : r;

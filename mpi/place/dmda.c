@@ -137,6 +137,8 @@ static int set_up_ranks(struct dmda *s, const struct orr_place_setup *setup)
     if (!r) r = orr_clocks_init(&s->clocks, setup->ranks, kinds);
     if (r) return r;
     memcpy(s->lengths.kind_of, kind_of, sizeof kind_of);
+    s->lengths.seen = setup->seen;
+    s->lengths.seen_arg = setup->seen_arg;
     for (int rank = 0; rank < setup->ranks; rank++)
         for (int type = 0; type < STARPU_NARCH; type++)
             if (kind_of[type] != UINT8_MAX)
@@ -353,8 +355,9 @@ static void measured(void *state, const struct orr_place_measure *m)
     struct dmda *s = state;
     int kind = kind_of(s, m->kind);
     if (kind < 0) return;
-    if (m->symbol) {
-        int number = orr_lengths_of_key(&s->lengths, orr_length_key(m->symbol, m->footprint));
+    if (m->symbol || m->key) {
+        uint64_t key = m->key ? m->key : orr_length_key(m->symbol, m->footprint);
+        int number = orr_lengths_of_key(&s->lengths, key);
         if (number >= 0) orr_lengths_set(&s->lengths, number, kind, m->ns);
     } else if (m->rank >= 0 && m->rank < s->clocks.ranks) {
         orr_lengths_set_slow(&s->lengths, m->rank, kind, m->slow);
@@ -373,6 +376,7 @@ static void met(void *state)
 const struct orr_place_ops orr_place_dmda = { .name = "dmda",
                                               .for_all = true,
                                               .moves_data = true,
+                                              .learns = true,
                                               .begin = begin,
                                               .choose = choose,
                                               .measured = measured,

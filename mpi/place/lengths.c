@@ -123,8 +123,11 @@ int orr_lengths_number(struct orr_lengths *l, const struct starpu_codelet *cl, u
     if (l->recent[at].key == key) return l->recent[at].number;
     int number = orr_lengths_of_key(l, key);
     if (number < 0) return -1;
-    if (!l->known[number].seen) l->known[number].kinds = kinds_of(l, cl);
-    l->known[number].seen = true;
+    if (!l->known[number].seen) {
+        l->known[number].kinds = kinds_of(l, cl);
+        l->known[number].seen = true;
+        if (l->seen) l->seen(l->seen_arg, cl, footprint);
+    }
     l->recent[at].key = key;
     l->recent[at].number = number;
     return number;

@@ -32,7 +32,9 @@ struct orr_lengths {
     int count, room;
     int32_t *slots; /* open addressing: numbers + 1 */
     uint32_t mask;
-    uint32_t *slow;      /* [rank * kinds + kind]: how many times the length, of ORR_SPEED_UNIT */
+    uint32_t *slow; /* [rank * kinds + kind]: how many times the length, of ORR_SPEED_UNIT */
+    void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint); /* place.h; or NULL */
+    void *seen_arg;
     uint64_t unknown_ns; /* what stands for a length that is not known */
     struct {             /* where the latest were found */
         uint64_t key;

@@ -36,12 +36,13 @@ struct orr_place_view {
 /* What ranks measured and agreed on. */
 struct orr_place_measure {
     uint64_t position;  /* told before this insertion, on every rank */
-    const char *symbol; /* NULL: it is the slowness of a rank */
+    uint64_t key;       /* of what tasks do (orr_length_key); 0: symbol and footprint say it */
+    const char *symbol; /* NULL without a key: it is the slowness of a rank */
     uint32_t footprint;
-    int rank;      /* with symbol NULL */
+    int rank;      /* of a slowness */
     int kind;      /* of worker: enum starpu_worker_archtype */
-    uint64_t ns;   /* how long it takes where nothing is slow; 0 with symbol NULL */
-    uint32_t slow; /* with symbol NULL: how many times that it takes there, of 1000 */
+    uint64_t ns;   /* how long it takes where nothing is slow; 0: a slowness */
+    uint32_t slow; /* how many times that it takes there, of 1000 */
 };
 
 struct orr_machines;
@@ -51,6 +52,9 @@ struct orr_place_setup {
     int ranks;
     const char *argument; /* what the setting says behind the name and a colon; NULL: nothing */
     const struct orr_machines *machines; /* what the ranks compute with; lasts longer. NULL: not known */
+    /* To be called when the stream has a codelet with a footprint for the first time. NULL: nobody asks. */
+    void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint);
+    void *seen_arg; /* lasts longer */
 };
 
 struct orr_place_ops {
@@ -62,6 +66,8 @@ struct orr_place_ops {
     /* With for_all: what is written stays on the rank that wrote it, and goes to its owner only where the
      * program needs it there. */
     bool moves_data;
+    /* With for_all and measured: it wants to know what tasks take, on all ranks, as the job goes on. */
+    bool learns;
     /* With for_all: state for a communicator of so many ranks; must not grow with their number more than by
      * something for each. 0, -ENOMEM or -EINVAL (said why). */
     int (*begin)(const struct orr_place_setup *setup, void **state_out);

@@ -10,6 +10,8 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "mpi/live/stream.h"
+#include "mpi/place/feedback.h"
+#include "mpi/wire/cluster.h"
 
 #define ORR_PLACEMENT(name) extern const struct orr_place_ops orr_place_##name;
 #include "mpi/place/builtin.def"
@@ -27,8 +29,10 @@ enum { BUILTIN = sizeof builtin / sizeof builtin[0] };
 struct orr_placed {
     const struct orr_place_ops *ops;
     void *state;
-    uint64_t position;
-    struct orr_thread *thread; /* who inserts */
+    uint64_t position, turn;       /* turn: the position at which the feedback wants one */
+    struct orr_feedback *feedback; /* NULL: it learns nothing */
+    struct orr_thread *thread;     /* who inserts */
+    bool begun;
 };
 
 /* ---- by number ---- */
@@ -149,30 +153,55 @@ void orr_placed_drop(struct orr_comm *c)
     struct orr_placed *d = c->placed;
     c->placed = NULL;
     if (!d) return;
-    d->ops->end(d->state);
+    if (d->begun) d->ops->end(d->state);
+    if (d->feedback) orr_feedback_destroy(d->feedback);
     orr_free(d);
+}
+
+static void tell(void *placed, const struct orr_place_measure *m)
+{
+    const struct orr_placed *d = placed;
+    d->ops->measured(d->state, m);
+}
+
+static void seen(void *placed, const struct starpu_codelet *cl, uint32_t footprint)
+{
+    const struct orr_placed *d = placed;
+    if (d->feedback) orr_feedback_seen(d->feedback, cl, footprint);
+}
+
+/* 0 or -ENOMEM: it is to learn, and cannot. */
+static int begin_feedback(struct orr_comm *c, struct orr_placed *d)
+{
+    d->turn = UINT64_MAX;
+    if (!d->ops->learns || !c->cluster->started || !orr_comm_is_base(c) || c->size == 1) return 0;
+    d->feedback = orr_feedback_create(c, tell, d);
+    if (!d->feedback) return -ENOMEM;
+    d->turn = orr_feedback_next(d->feedback);
+    return 0;
 }
 
 static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *ops, int *status_out)
 {
     orr_placed_drop(c);
     const struct orr_place *p = c->cluster->place;
+    struct orr_placed *d = orr_calloc(1, sizeof *d);
     const struct orr_place_setup setup = { .ranks = c->size,
                                            .argument = p->argument[0] ? p->argument : NULL,
-                                           .machines = p->machines };
-    struct orr_placed *d = orr_malloc(sizeof *d);
-    void *state = NULL;
-    int r = d ? orr_stream_need_whole(c) : -ENOMEM;
-    if (!r) r = ops->begin(&setup, &state);
-    if (r == -ENOMEM) orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
-    if (r) {
-        orr_free(d);
-        *status_out = r;
-        return NULL;
-    }
-    *d = (struct orr_placed){ .ops = ops, .state = state, .thread = orr_self() };
+                                           .machines = p->machines,
+                                           .seen = seen,
+                                           .seen_arg = d };
+    if (d) *d = (struct orr_placed){ .ops = ops, .thread = orr_self() };
     c->placed = d;
-    return d;
+    int r = d ? orr_stream_need_whole(c) : -ENOMEM;
+    if (!r) r = ops->begin(&setup, &d->state);
+    if (d) d->begun = r == 0;
+    if (!r) r = begin_feedback(c, d);
+    if (r == -ENOMEM) orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
+    if (!r) return d;
+    orr_placed_drop(c);
+    *status_out = r;
+    return NULL;
 }
 
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
@@ -190,6 +219,10 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
             ops->name);
         return -EINVAL;
     }
+    if (orr_unlikely(d->position >= d->turn)) {
+        orr_feedback_turn(d->feedback, d->position);
+        d->turn = orr_feedback_next(d->feedback);
+    }
     v->position = d->position++;
     int rank = ops->choose(d->state, v);
     return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);
@@ -204,5 +237,10 @@ void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m)
 void orr_placed_met(struct orr_comm *c)
 {
     struct orr_placed *d = c->placed;
-    if (d && d->ops->met) d->ops->met(d->state);
+    if (!d) return;
+    if (d->feedback) {
+        orr_feedback_meet(d->feedback, d->position);
+        d->turn = orr_feedback_next(d->feedback);
+    }
+    if (d->ops->met) d->ops->met(d->state);
 }
