@@ -193,7 +193,8 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
                                            .seen_arg = d };
     if (d) *d = (struct orr_placed){ .ops = ops, .thread = orr_self() };
     c->placed = d;
-    int r = d ? orr_stream_need_whole(c) : -ENOMEM;
+    int r = d ? 0 : -ENOMEM;
+    if (!r && c->cluster->started) r = orr_stream_need_whole(c); /* else it is tried alone */
     if (!r) r = ops->begin(&setup, &d->state);
     if (d) d->begun = r == 0;
     if (!r) r = begin_feedback(c, d);
