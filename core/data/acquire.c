@@ -96,8 +96,24 @@ static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn 
     return orr_partition_join(h, a, how);
 }
 
+int orr_data_use_slow(struct orr_data *h, uint32_t how)
+{
+    if (orr_acting(orr_self())->depth || !orr_data_hooks.use) return 0;
+    return orr_data_hooks.use(h, how);
+}
+
+static uint32_t use_of(const struct orr_access *a)
+{
+    return a->flags & ORR_ACCESS_ENDS      ? ORR_USE_ENDS
+           : a->flags & ORR_ACCESS_EMPTIES ? ORR_USE_EMPTIES
+           : a->group == ORR_GROUP_READ    ? ORR_USE_READS
+                                           : ORR_USE_WRITES;
+}
+
 int orr_data_join(struct orr_data *h, struct orr_access *a)
 {
+    int r = orr_data_use(h, use_of(a));
+    if (orr_unlikely(r)) return r;
     return join(h, a, join_locked);
 }
 
@@ -320,7 +336,8 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
     int r = check_acquire(h, mode, node, "starpu_data_acquire_try");
     if (r) return r;
     struct orr_access a = { .group = orr_access_group(mode) };
-    r = join(h, &a, join_if_free_locked);
+    r = orr_data_use(h, use_of(&a) | ORR_USE_TRIES);
+    if (!r) r = join(h, &a, join_if_free_locked);
     if (r < 0) return r;
     return fetch_acquired(h, node, mode, "starpu_data_acquire_try");
 }
@@ -419,6 +436,11 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     }
     struct callback_acquire *c = orr_block_calloc(sizeof *c);
     if (!c) return -ENOMEM;
+    if (exempt) r = orr_data_use(h, mode & STARPU_W || mode & ~STARPU_RW ? ORR_USE_WRITES : ORR_USE_READS);
+    if (r) {
+        orr_block_free(c, sizeof *c);
+        return r;
+    }
     c->access.group = orr_access_group(mode);
     c->access.waiter.granted = callback_granted;
     c->handle = h;

@@ -73,6 +73,7 @@ struct orr_data {
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
     bool partitioned;
+    _Atomic bool away;    /* orr_data_hooks.use is to be asked before the program uses it [any] */
     bool formats;         /* its copies are in one layout or several (layouts.h) [const] */
     _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
                            * between submitters and workers [written: lock] */
@@ -125,6 +126,15 @@ bool orr_data_name_now(struct orr_data *h, char *name_out, size_t bytes);
 ORR_EXPORT void orr_data_visit_waiting(void (*fn)(struct orr_data *h, struct orr_access *a, void *arg),
                                        void *arg);
 
+/* How the program is about to use h. */
+enum orr_use {
+    ORR_USE_READS = 1,
+    ORR_USE_WRITES = 2,
+    ORR_USE_EMPTIES = 4,
+    ORR_USE_ENDS = 8,
+    ORR_USE_TRIES = 16
+};
+
 /* What the layers above lend to this one; set once at start-up by core/task. */
 struct orr_data_hooks {
     /* Has a task give h the neutral value of its init codelet (orr_data_join_first). */
@@ -143,8 +153,29 @@ struct orr_data_hooks {
     /* Of handles with h->mpi; set by liborrery-mpi. */
     void (*forget)(struct orr_data *h); /* it ends */
     void (*leaves)(struct orr_data *h); /* starpu_data_unregister_submit: it will */
+    /* Brings in what the program is about to use: h->away. 0, -EAGAIN (ORR_USE_TRIES), or -EDEADLK (said);
+     * set by liborrery-mpi. */
+    int (*use)(struct orr_data *h, uint32_t how);
+    /* Tasks that the calling thread inserted are submitted now, if they were put off; the same. */
+    void (*settle)(void);
 };
 extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
+
+/* What the layers above keep for a thread that uses data for them. */
+struct orr_acting {
+    uint64_t depth; /* [own] not 0: orr_data_hooks.use has nothing to do */
+};
+static inline struct orr_acting *orr_acting(struct orr_thread *t)
+{
+    return orr_thread_room(t, acting, struct orr_acting);
+}
+
+/* Before a use by the program; no lock is held. As orr_data_hooks.use. */
+int orr_data_use_slow(struct orr_data *h, uint32_t how);
+static inline int orr_data_use(struct orr_data *h, uint32_t how)
+{
+    return orr_likely(!orr_load_relaxed(&h->away)) ? 0 : orr_data_use_slow(h, how);
+}
 
 /* Joins, the lock taken here, after switching the plans that h is part of (partition.h): the way in for every
  * use that is no task. 1: granted at once; 0: a is granted later;

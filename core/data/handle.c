@@ -405,7 +405,7 @@ static void join_end(struct orr_data *h)
 
 static void submit_end(struct orr_data *h, const char *fn)
 {
-    if (!check(h, fn) || !may_end(h, fn)) return;
+    if (!check(h, fn) || !may_end(h, fn) || orr_data_use(h, ORR_USE_ENDS)) return;
     if (h->mpi && orr_data_hooks.leaves) orr_data_hooks.leaves(h);
     if (orr_exchange_acq_rel(&h->lazy_unregister, true)) /* by another thread, just now */
         may_end(h, fn);

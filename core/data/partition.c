@@ -149,6 +149,7 @@ static bool cut(struct orr_data_block *plan, unsigned i, const struct starpu_dat
 static void inherit(struct orr_data *child, struct orr_data *parent, unsigned i)
 {
     child->parent = parent;
+    orr_store_relaxed(&child->away, orr_load_relaxed(&parent->away));
     child->root = parent->root;
     child->child_index = i;
     child->sequential_consistency = parent->sequential_consistency;

@@ -58,6 +58,15 @@ static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsign
     return -EINVAL;
 }
 
+/* Its value may have to be brought in first, for a task of the program's own. */
+static int use_away(struct orr_task *t, struct orr_data *h, int mode)
+{
+    if (t->flags & ORR_TF_INTERNAL || mode & STARPU_SCRATCH) return 0;
+    return orr_data_use_slow(h, (mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) == STARPU_R
+                                    ? ORR_USE_READS
+                                    : ORR_USE_WRITES);
+}
+
 static int no_mode(struct orr_task *t, unsigned i, int mode)
 {
     orr_error("task %s: datum %u has access mode %d, none of STARPU_R, STARPU_W, STARPU_RW, STARPU_SCRATCH, "
@@ -167,6 +176,8 @@ static int build_accesses(struct orr_task *t, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
+        if (orr_unlikely(orr_load_relaxed(&handles[i]->away)) && (r = use_away(t, handles[i], mode)) != 0)
+            return r;
         if (orr_unlikely(orr_load_relaxed(&handles[i]->planned))) {
             orr_data_announce_above(handles[i]);
             t->flags |= ORR_TF_PLANNED;

@@ -14,6 +14,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/data/data.h"
 #include "core/worker/jobpool.h"
 #include "core/worker/member.h"
 #include "core/worker/park.h"
@@ -158,6 +159,7 @@ static int failures(unsigned first, unsigned last)
 int starpu_task_wait_for_all(void)
 {
     unsigned own = orr_worker_own()->sched_ctx;
+    if (orr_unlikely(orr_data_hooks.settle != NULL)) orr_data_hooks.settle();
     int r = wait_in_own_ctx(0, "starpu_task_wait_for_all");
     return r ? r : failures(own, own ? own : STARPU_NMAX_SCHED_CTXS - 1);
 }
@@ -169,6 +171,7 @@ int starpu_task_wait_for_n_submitted(unsigned n)
 
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 {
+    if (orr_unlikely(orr_data_hooks.settle != NULL)) orr_data_hooks.settle();
     int r = wait_in_ctx(sched_ctx, 0, "starpu_task_wait_for_all_in_ctx");
     return r ? r : failures(sched_ctx, sched_ctx);
 }

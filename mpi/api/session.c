@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "mpi/place/replay.h"
+#include "mpi/value/away.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
@@ -97,11 +98,15 @@ static int begin(struct orr_session *s, const struct orr_session_setup *setup, s
     r = -ENOMEM;
     if (!cl->comm) goto end_engine;
     wire_up(s, setup);
-    r = orr_progress_start(&cl->progress, &cl->bells);
+    r = orr_away_start(&s->value, &s->live.controls);
     if (r) goto end_comms;
+    r = orr_progress_start(&cl->progress, &cl->bells);
+    if (r) goto end_away;
     if (orr_stuck_start(&s->live.stuck, &orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
     return 0;
+end_away:
+    orr_away_end(&s->value);
 end_comms:
     orr_comms_fini(&cl->comms);
 end_engine:
@@ -136,6 +141,7 @@ static void take_down(struct orr_session *s)
     s->cluster.started = false;
     orr_engine_fini(&s->cluster.engine); /* a worker that comes late finds it closed */
     orr_messages_end(&s->value);
+    orr_away_end(&s->value);
     t->ops->destroy(t);
     orr_bells_close(&s->cluster.bells);
     orr_owned_let_go(&s->value);

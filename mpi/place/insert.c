@@ -17,6 +17,7 @@
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
+#include "mpi/value/away.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
@@ -267,7 +268,7 @@ struct moving {
 static int one_at_home(struct moving *m, const struct starpu_data_descr *d,
                        int (*one)(struct orr_comm *, struct orr_data *, int, int, int), int rank)
 {
-    int r = orr_actions_settle(&m->list, d->handle);
+    int r = orr_away_settle(&m->list, d->handle);
     return r ? r : one(m->c, d->handle, d->mode, rank, m->a->priority);
 }
 
@@ -279,7 +280,7 @@ static int before_moving(struct moving *m, const struct starpu_data_descr *d)
     bool can = orr_moves_can(m->c, h);
     if (can && reduction) orr_moves_return(&m->list, h, m->a->priority);
     if (can && !reduction && h->mpi_flags & ORR_MPI_REDUX) {
-        r = orr_actions_settle(&m->list, h);
+        r = orr_away_settle(&m->list, h);
         if (!r) r = orr_redux_gather(m->c, h, m->a->priority, 0);
     }
     for (int i = 0; i < m->count && !r; i++) {
@@ -327,7 +328,7 @@ static int act(struct moving *m, struct starpu_codelet *cl, va_list ap)
     orr_moves_begin(&m->list, m->c);
     int r = each(m, before_moving);
     if (!r && m->here) r = add_task(m, cl, ap);
-    int after = each(m, after_moving), done = orr_actions_do(&m->list);
+    int after = each(m, after_moving), done = orr_away_do(&m->list);
     orr_actions_fini(&m->list);
     return r ? r : after ? after : done;
 }

@@ -55,6 +55,7 @@ static int message(struct orr_comm *c, const struct orr_action *a)
                                         .inferred = true,
                                         .position = a->position,
                                         .hash = a->hash,
+                                        .away = a->away,
                                         .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
@@ -66,7 +67,7 @@ static int submit(struct starpu_task *task)
     return r;
 }
 
-static int carry_out(struct orr_comm *c, const struct orr_action *a)
+int orr_action_carry_out(struct orr_comm *c, const struct orr_action *a)
 {
     switch ((enum orr_action_kind)a->kind) {
     case ORR_ACT_SEND:
@@ -76,22 +77,6 @@ static int carry_out(struct orr_comm *c, const struct orr_action *a)
     case ORR_ACT_NONE: break;
     }
     return 0;
-}
-
-int orr_actions_do(struct orr_actions *l)
-{
-    for (int i = 0; i < l->count; i++) {
-        int r = carry_out(l->comm, &l->list[i]);
-        if (r && !l->status) l->status = r;
-    }
-    l->count = 0;
-    return l->status;
-}
-
-int orr_actions_settle(struct orr_actions *l, struct orr_data *h)
-{
-    (void)h;
-    return orr_actions_do(l);
 }
 
 void orr_actions_fini(struct orr_actions *l)

@@ -50,10 +50,8 @@ static inline void orr_actions_init(struct orr_actions *l, struct orr_comm *c, u
 
 /* Appends one. Out of memory: said, and in l->status. */
 void orr_actions_add(struct orr_actions *l, const struct orr_action *a);
-/* Does what is in the list, in order, and empties it. What failed first, also of the list's making (said). */
-int orr_actions_do(struct orr_actions *l);
-/* The same, and nothing of h is left to be done. */
-int orr_actions_settle(struct orr_actions *l, struct orr_data *h);
+/* Does one, now. 0 or a negative errno (said). */
+int orr_action_carry_out(struct orr_comm *c, const struct orr_action *a);
 /* The list ends: tasks that were not submitted go. */
 void orr_actions_fini(struct orr_actions *l);
 

@@ -54,7 +54,8 @@ void orr_messages_begin(struct orr_value *v, bool counting)
 {
     orr_store_relaxed(&v->failed, 0);
     orr_messages_count(v, counting);
-    v->moves.position = v->moves.away = v->moves.on = 0;
+    orr_store_relaxed(&v->moves.away, (size_t)0);
+    v->moves.on = false;
 }
 
 void orr_messages_count(struct orr_value *v, bool counting)
@@ -388,7 +389,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     orr_request_init(&m->request);
     m->request.foreign = !sends && orr_comm_is_foreign(s->comm, s->peer);
     orr_comm_hold(s->comm);
-    m->request.node = (struct orr_match_node){ .context = s->comm->context,
+    m->request.node = (struct orr_match_node){ .context = s->comm->context | (s->away ? ORR_CONTEXT_AWAY : 0),
                                                .peer = orr_comm_peer(s->comm, s->peer),
                                                .tag = s->tag };
     m->request.kind = s->kind;

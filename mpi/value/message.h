@@ -33,6 +33,9 @@ struct orr_message {
     struct orr_message *next; /* free list */
 };
 
+/* Messages of calls that only home sees have a context of their own beside that of their communicator. */
+#define ORR_CONTEXT_AWAY 0x40000000u
+
 struct orr_message_spec {
     enum orr_request_kind kind;
     struct orr_data *handle;
@@ -44,6 +47,7 @@ struct orr_message_spec {
     bool detached;
     bool inferred;           /* made by a task: when it does not fit, the ranks differ */
     uint64_t position, hash; /* of the stream, where it was made; hash 0: not known */
+    bool away;               /* of data away from home, for a call that only home sees (away.h) */
     bool unordered;          /* not in the handle's queue */
     bool will_wait;          /* the calling thread waits for it at once, and polls */
     void (*callback)(void *);

@@ -7,6 +7,7 @@
 #include <starpu.h>
 
 #include "core/base/log.h"
+#include "mpi/value/away.h"
 #include "mpi/value/cache.h"
 #include "mpi/wire/cluster.h"
 
@@ -98,8 +99,8 @@ static void set_holder(struct orr_comm *c, struct orr_data *h, int rank)
     struct orr_owned *o = orr_owned_of(h);
     int32_t now = rank == h->mpi_rank ? -1 : rank;
     struct orr_value *v = c->cluster->value;
-    if (o->holder < 0 && now >= 0) v->moves.away++;
-    if (o->holder >= 0 && now < 0) v->moves.away--;
+    if (o->holder < 0 && now >= 0) orr_add_relaxed(&v->moves.away, (size_t)1);
+    if (o->holder >= 0 && now < 0) orr_sub_acq_rel(&v->moves.away, (size_t)1);
     o->holder = now;
 }
 
@@ -133,10 +134,12 @@ void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool s
 void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority)
 {
     bool sync = mode & STARPU_SSEND;
+    int me = l->comm->rank, home = h->mpi_rank;
+    orr_away_watch(l->comm, h, me != home && (xrank < 0 || xrank == me), l->position);
     int first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? l->comm->size - 1 : xrank;
     if (mode & NO_READER) return;
     if (!(mode & STARPU_R)) {
-        if (first <= l->comm->rank && l->comm->rank <= last) add_gate(l, h);
+        if (first <= me && me <= last) add_gate(l, h);
         return;
     }
     for (int node = first; node <= last; node++) orr_moves_bring(l, h, node, sync, priority);
@@ -173,6 +176,7 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
 {
     struct orr_comm *c = l->comm;
     int holder = holder_of(h), home = h->mpi_rank;
+    orr_away_watch(c, h, false, 0);
     if (holder == home || c->rank != holder) add_gate(l, h);
     if (holder == home) return;
     if (!has(h, home)) {
@@ -201,7 +205,10 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
 {
     struct orr_data *h = piece->root;
     if (h == piece || h->mpi_flags & ORR_MPI_PINNED) return;
-    if (orr_owned_of(h) && orr_moves_can(l->comm, h)) {
+    if (orr_moves_can(l->comm, h)) {
+        add_gate(l, h);
+        orr_away_settle(l, h);
+        orr_away_forget_change(h);
         set_holder(l->comm, h, h->mpi_rank);
         forget_copies(orr_owned_of(h));
         mark(l->comm, h);
@@ -211,14 +218,21 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
 
 /* ---- all of them ---- */
 
+/* The program gave it up (starpu_data_unregister_submit): its last value went home then. */
+static bool has_ended(const struct orr_owned *o)
+{
+    return orr_load_relaxed(&o->handle->lazy_unregister);
+}
+
 static void return_one(struct orr_owned *o, void *l)
 {
-    if (o->holder >= 0) orr_moves_return(l, o->handle, 0);
+    if (o->holder >= 0 && !has_ended(o)) orr_moves_return(l, o->handle, 0);
 }
 
 static void flush_one(struct orr_owned *o, void *list)
 {
     struct orr_actions *l = list;
+    if (has_ended(o)) return;
     if (orr_moves_can(l->comm, o->handle))
         orr_moves_flush(l, o->handle);
     else
@@ -234,16 +248,16 @@ static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list)
 {
     struct orr_actions l;
     orr_moves_begin(&l, c);
-    orr_owned_visit(c->cluster->value, fn, &l);
-    int r = orr_actions_do(&l);
+    if (fn != return_one || orr_load_relaxed(&c->cluster->value->moves.away))
+        orr_owned_visit(c->cluster->value, fn, &l);
+    int r = orr_away_do(&l);
     orr_actions_fini(&l);
     return r;
 }
 
 int orr_moves_home_all(struct orr_comm *c)
 {
-    if (!is_seen(c)) return 0;
-    return visit(c, return_one);
+    return is_seen(c) ? visit(c, return_one) : 0;
 }
 
 bool orr_moves_flush_all(struct orr_comm *c)
@@ -259,7 +273,7 @@ int orr_moves_home(struct orr_comm *c, struct orr_data *h)
     if (!is_seen(c)) return 0;
     orr_moves_begin(&l, c);
     if (orr_moves_can(c, h)) orr_moves_return(&l, h, 0);
-    int r = orr_actions_do(&l);
+    int r = orr_away_do(&l);
     orr_actions_fini(&l);
     return r;
 }
@@ -273,5 +287,5 @@ void orr_moves_begin(struct orr_actions *l, struct orr_comm *c)
         orr_cache_flush_all(c); /* who has what was known to owners and receivers alone until here */
         v->moves.on = true;
     }
-    orr_actions_init(l, c, v->moves.position++);
+    orr_actions_init(l, c, orr_away_begin(c));
 }

@@ -149,6 +149,7 @@ static void forget(struct orr_data *h)
     leaves(h);
     orr_owned_forget_old(o);
     pthread_mutex_lock(&v->records_lock);
+    if (o->holder >= 0) orr_sub_acq_rel(&v->moves.away, (size_t)1);
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&v->records_lock);
@@ -237,6 +238,12 @@ static void let_go(struct orr_owned *o, void *unused)
     if (o->comm && h->mpi_rank >= 0) h->mpi_rank = orr_comm_peer(o->comm, h->mpi_rank);
     h->mpi_flags &= ~(uint32_t)ORR_MPI_OTHER_COMM;
     orr_owned_end_redux(o);
+    h->mpi_flags &= ~(uint32_t)(ORR_MPI_AWAY | ORR_MPI_PINNED);
+    orr_store_relaxed(&h->away, false);
+    o->holder = -1;
+    o->version = o->asked = o->served = 0;
+    o->is_guest = o->changed = false;
+    orr_store_relaxed(&o->put_off, 0u);
     o->comm = NULL;
     o->ready_ns = 0;
 }

@@ -74,8 +74,14 @@ struct orr_owned {
                        * submits] */
     uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
     uint64_t ready_ns; /* when its value will be there, by a placement's virtual time [own: who submits] */
+    /* away.c */
+    _Atomic uint32_t put_off; /* actions with it that wait to be done [any] */
+    uint32_t asked,
+        served;    /* 1 + the version that home asked for, and that this rank sent home [lock: away] */
+    bool is_guest; /* a value of it is here, or was, though its home is elsewhere [own: who submits] */
+    bool changed;  /* home has, or may have, changed what others hold [lock: away] */
 };
-_Static_assert(sizeof(struct orr_owned) <= 128, "a handle costs no more, whatever the number of ranks");
+_Static_assert(sizeof(struct orr_owned) <= 144, "a handle costs no more, whatever the number of ranks");
 
 bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this

@@ -14,6 +14,7 @@
 
 struct orr_message;
 struct orr_owned;
+struct orr_away;
 struct orr_tag_range;
 
 /* Begins as ORR_VALUE_INITIALIZER: the program may name data before the layer starts. */
@@ -35,10 +36,10 @@ struct orr_value {
     _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
     /* moves.c [own: who submits] */
     struct {
-        uint64_t position; /* places of the stream so far: insertions, and what else all ranks see */
-        size_t away;       /* data that are away from home */
-        bool on;           /* a placement moves data, from some insertion on */
+        _Atomic size_t away; /* data that are away from home */
+        bool on;             /* a placement moves data, from some insertion on */
     } moves;
+    struct orr_away *away; /* away.c [const while running] */
     /* tags.c */
     ORR_SPIN(tags) tags_lock; /* protects tags; leaf */
     struct orr_tag_range *tags;

@@ -21,8 +21,8 @@
 /* Whether somebody has to come by: messages move only if somebody polls. */
 static bool is_needed(struct orr_mpi_progress *p)
 {
-    return orr_load_seq(&p->outstanding) > 0 || orr_load_relaxed(&p->engine->unsent) ||
-           orr_load_seq(&p->aside.any);
+    return orr_load_seq(&p->outstanding) > 0 || orr_load_relaxed(&p->attentive) ||
+           orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any);
 }
 
 enum {
@@ -356,6 +356,13 @@ void orr_progress_needed(struct orr_mpi_progress *p)
     if (orr_exchange_acq_rel(&p->own.asleep, 0u)) orr_futex_wake(&p->own.asleep, 1);
 }
 
+void orr_progress_attend(struct orr_mpi_progress *p, bool now)
+{
+    if (orr_load_relaxed(&p->attentive) == now) return;
+    orr_store_seq(&p->attentive, now);
+    if (now) orr_progress_needed(p);
+}
+
 /* Somebody does: there is no need to poll. */
 static bool is_listened(struct orr_mpi_progress *p)
 {
@@ -465,7 +472,8 @@ static void take_bell_down(struct orr_mpi_progress *p)
 
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
 {
-    if (p->engine != e) p->engine = e;          /* a worker may be late, from the start before this one */
+    if (p->engine != e) p->engine = e; /* a worker may be late, from the start before this one */
+    orr_store_relaxed(&p->attentive, false);
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
 }
 

@@ -18,6 +18,7 @@ struct orr_mpi_progress {
     struct orr_engine *engine; /* [const] */
     ORR_ALIGNED_LINE _Atomic int64_t
         outstanding;            /* messages posted and not over [atomic: pairs with waiters] */
+    _Atomic bool attentive;     /* others may ask something although nothing is outstanding [any] */
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
     _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
@@ -69,6 +70,8 @@ bool orr_progress_may_call(struct orr_mpi_progress *p);
 
 /* Messages are outstanding and the caller goes on with other things: the progress thread wakes up. */
 void orr_progress_needed(struct orr_mpi_progress *p);
+/* Others may ask something at any time, or not any more. */
+void orr_progress_attend(struct orr_mpi_progress *p, bool now);
 /* A message is over: wakes those who sleep in orr_progress_wait. */
 void orr_progress_signal(struct orr_mpi_progress *p);
 /* Polls until done(arg), or until no message is outstanding. Blocks; not in callbacks. */

@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* away.c: see away.h.
+ *
+ * A place of the stream is begun by each rank in its own time. Home may use its datum between two places, and
+ * nobody else sees it. If the value is elsewhere, home asks the holder for it (FETCH, with its position), and
+ * goes on: the value is received in the datum's queue, ahead of the use. If it may change it, it sends the
+ * new value, before it begins the next place, to all that have the old one (CHANGED). So that they can
+ * follow, whoever has a value of another's does nothing with it at a position that home has not begun (gate):
+ * it puts that off, and all behind it, and asks home once to tell (WATCH, REACHED). Home waits for nobody
+ * ahead of it, so all this ends. FETCH and CHANGED take their place among what was put off, by position.
+ *
+ * Threads: decisions on the thread that submits; news on any. One thread at a time carries actions out.
+ * Owns: see away.h. Not here: see away.h. */
+#include "mpi/value/away.h"
+
+#include <errno.h>
+#include <starpu.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/data/partition.h"
+#include "core/task/task.h"
+#include "mpi/value/message.h"
+
+/* An action that was put off. */
+struct orr_later {
+    struct orr_later *next;
+    struct orr_comm *comm;
+    uint64_t position;
+    struct orr_action action;
+};
+
+/* What another rank said. */
+struct orr_news {
+    struct orr_news *next;
+    enum orr_control what;
+    int source;
+    int64_t tag;
+    uint64_t position;
+    uint32_t version;
+};
+
+static struct orr_cluster *cluster_of(const struct orr_away *a)
+{
+    return a->value->cluster;
+}
+
+static void begin_acting(void)
+{
+    orr_acting(orr_self())->depth++;
+}
+
+static void end_acting(void)
+{
+    orr_acting(orr_self())->depth--;
+}
+
+/* Sends one; a buffer is free soon. */
+static void tell(struct orr_away *a, int peer, enum orr_control what, int64_t tag, uint64_t position,
+                 uint32_t version)
+{
+    while (!orr_control_send(a->controls, peer, what, tag, position, version, NULL, 0)) {
+        orr_progress_pass(&cluster_of(a)->progress);
+        sched_yield();
+    }
+}
+
+/* ---- guests: data of other ranks that are here, by tag ---- */
+
+static uint32_t slot_of(const struct orr_away *a, int64_t tag)
+{
+    return (uint32_t)((uint64_t)tag * 0x9e3779b97f4a7c15u >> 32) & (a->guests_room - 1);
+}
+
+static struct orr_guest *find_guest(const struct orr_away *a, int64_t tag)
+{
+    if (!a->guests_room) return NULL;
+    for (uint32_t i = slot_of(a, tag); a->guests[i].owned; i = (i + 1) & (a->guests_room - 1))
+        if (a->guests[i].owned->tag == tag) return &a->guests[i];
+    return NULL;
+}
+
+static void put_guest(struct orr_away *a, struct orr_guest g)
+{
+    uint32_t i = slot_of(a, g.owned->tag);
+    while (a->guests[i].owned) i = (i + 1) & (a->guests_room - 1);
+    a->guests[i] = g;
+}
+
+static bool grow_guests(struct orr_away *a)
+{
+    uint32_t old_room = a->guests_room, room = old_room ? old_room * 2 : 64;
+    struct orr_guest *old = a->guests, *table = orr_calloc(room, sizeof *table);
+    if (!table) return false;
+    orr_spin_lock(&a->lock);
+    a->guests = table;
+    a->guests_room = room;
+    for (uint32_t i = 0; i < old_room; i++)
+        if (old[i].owned) put_guest(a, old[i]);
+    orr_spin_unlock(&a->lock);
+    orr_free(old);
+    return true;
+}
+
+static void add_guest(struct orr_away *a, struct orr_owned *o, uint64_t position)
+{
+    if ((a->nguests + 1) * 2 > a->guests_room && !grow_guests(a))
+        orr_fatal("out of memory: the data with tag %lld, which is away from its owner, could not be found "
+                  "again; set ORRERY_MPI_SCHED=owner on all ranks",
+                  (long long)o->tag);
+    orr_spin_lock(&a->lock);
+    if (!find_guest(a, o->tag)) {
+        put_guest(a, (struct orr_guest){ o, position });
+        a->nguests++;
+    }
+    orr_spin_unlock(&a->lock);
+}
+
+/* With the lock. Those behind it move up. */
+static void remove_guest(struct orr_away *a, struct orr_owned *o)
+{
+    struct orr_guest *g = find_guest(a, o->tag);
+    if (!g || g->owned != o) return;
+    uint32_t mask = a->guests_room - 1, hole = (uint32_t)(g - a->guests);
+    a->nguests--;
+    for (uint32_t i = (hole + 1) & mask; a->guests[i].owned; i = (i + 1) & mask) {
+        uint32_t wanted = slot_of(a, a->guests[i].owned->tag);
+        if (((i - wanted) & mask) < ((i - hole) & mask)) continue;
+        a->guests[hole] = a->guests[i];
+        hole = i;
+    }
+    a->guests[hole].owned = NULL;
+}
+
+/* ---- who has what: as all ranks know ---- */
+
+static int holder_of(const struct orr_owned *o)
+{
+    return o->holder >= 0 ? o->holder : o->handle->mpi_rank;
+}
+
+/* ---- carrying out, and putting off ---- */
+
+static void one_less(struct orr_data *h)
+{
+    if (!orr_owned_of(h)) return; /* out of memory for it: said */
+    orr_sub_acq_rel(&orr_owned_of(h)->put_off, 1u);
+}
+
+/* Calls fn for each datum of an action; those of a task that the layer does not know yet get a record. */
+static void each_datum(struct orr_away *a, const struct orr_action *act, void (*fn)(struct orr_data *h))
+{
+    if (act->handle) fn(act->handle);
+    for (unsigned i = 0; act->task && i < (unsigned)orr_task_nbuffers(act->task); i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(act->task, i);
+        if (orr_owned_get(a->value, h)) fn(h);
+    }
+}
+
+static void one_more(struct orr_data *h)
+{
+    orr_add_relaxed(&orr_owned_of(h)->put_off, 1u);
+    orr_store_relaxed(&h->away, true);
+}
+
+static int carry_out(struct orr_comm *c, const struct orr_action *act)
+{
+    begin_acting();
+    int r = orr_action_carry_out(c, act);
+    end_acting();
+    return r;
+}
+
+/* Its data may be let go of as soon as it is done, and then be gone: they are noted before. */
+static void carry_out_later(struct orr_away *a, struct orr_later *l)
+{
+    enum { DATA = 8 };
+    unsigned n = l->action.task ? (unsigned)orr_task_nbuffers(l->action.task) : 0;
+    struct orr_data *some[DATA], **data = n <= DATA ? some : orr_malloc(n * sizeof *data);
+    if (!data) orr_fatal("out of memory: a task that was put off cannot be submitted");
+    for (unsigned i = 0; i < n; i++) data[i] = STARPU_TASK_GET_HANDLE(l->action.task, i);
+    int r = carry_out(l->comm, &l->action), none = 0;
+    if (r)
+        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
+                                                memory_order_relaxed);
+    for (unsigned i = 0; i < n; i++) one_less(data[i]);
+    if (l->action.handle) one_less(l->action.handle);
+    if (data != some) orr_free(data);
+    orr_free(l);
+    orr_progress_over(&cluster_of(a)->progress, false);
+}
+
+/* With the lock. */
+static bool is_open(const struct orr_away *a, int32_t home, uint64_t position)
+{
+    return home < 0 || (a->reached && a->reached[home] > position);
+}
+
+static struct orr_later *make_later(struct orr_away *a, struct orr_comm *c, uint64_t position,
+                                    const struct orr_action *act)
+{
+    struct orr_later *l = orr_malloc(sizeof *l);
+    if (!l) orr_fatal("out of memory: what tasks need cannot be remembered until it may be done");
+    *l = (struct orr_later){ .comm = c, .position = position, .action = *act };
+    each_datum(a, act, one_more);
+    orr_progress_begun(&cluster_of(a)->progress);
+    return l;
+}
+
+/* With the lock. */
+static void append(struct orr_away *a, struct orr_later *first, struct orr_later **last)
+{
+    *a->tail = first;
+    a->tail = last;
+}
+
+/* With the lock: what home asks at a position comes before this rank's own part in it, and as it was asked.
+ */
+static void insert(struct orr_away *a, struct orr_later *l)
+{
+    struct orr_later **at = &a->head;
+    while (*at && ((*at)->position < l->position || ((*at)->position == l->position && (*at)->action.away)))
+        at = &(*at)->next;
+    if (!(l->next = *at)) a->tail = &l->next;
+    *at = l;
+}
+
+/* ---- news ---- */
+
+static void advance(struct orr_away *a);
+
+static void advance_aside(struct orr_waiter *w)
+{
+    struct orr_away *a = (struct orr_away *)((char *)w - offsetof(struct orr_away, waiter));
+    orr_spin_lock(&a->lock);
+    a->queued = false;
+    orr_spin_unlock(&a->lock);
+    advance(a);
+}
+
+/* While messages are moved, this is only kept. */
+static void on_news(void *arg, int source, const struct orr_wire_header *h, const void *data)
+{
+    (void)data;
+    struct orr_away *a = arg;
+    struct orr_news *n = orr_malloc(sizeof *n);
+    if (!n) orr_fatal("out of memory for what rank %d asks of data that are away from their owner", source);
+    *n = (struct orr_news){ .what = (enum orr_control)h->type,
+                            .source = source,
+                            .tag = h->tag,
+                            .position = h->id,
+                            .version = h->bulk_tag };
+    orr_spin_lock(&a->lock);
+    *a->last_news = n;
+    a->last_news = &n->next;
+    bool call = !a->queued;
+    a->queued = true;
+    orr_spin_unlock(&a->lock);
+    if (call && !orr_waiter_put_off(&a->waiter, advance_aside)) {
+        orr_spin_lock(&a->lock);
+        a->queued = false; /* whoever comes by looks */
+        orr_spin_unlock(&a->lock);
+    }
+}
+
+/* A new value for data that is not registered any more: it is taken and forgotten. */
+struct sink {
+    struct orr_request request; /* first */
+    struct orr_mpi_progress *progress;
+    void *bytes;
+};
+
+static void *sink_room(struct orr_request *r, size_t bytes)
+{
+    return ((struct sink *)r)->bytes = orr_malloc(bytes ? bytes : 1);
+}
+
+static void sink_done(struct orr_request *r)
+{
+    struct sink *s = (struct sink *)r;
+    struct orr_mpi_progress *p = s->progress;
+    orr_free(s->bytes);
+    orr_free(s);
+    orr_progress_over(p, true);
+}
+
+static void sink(struct orr_away *a, const struct orr_news *n)
+{
+    struct orr_cluster *cl = cluster_of(a);
+    struct sink *s = orr_calloc(1, sizeof *s);
+    if (!s) orr_fatal("out of memory for a value that is not needed any more");
+    orr_request_init(&s->request);
+    s->progress = &cl->progress;
+    s->request.node = (struct orr_match_node){ .context = cl->comm->context | ORR_CONTEXT_AWAY,
+                                               .peer = n->source,
+                                               .tag = n->tag };
+    s->request.kind = ORR_RECV;
+    s->request.done = sink_done;
+    s->request.make_room = sink_room;
+    s->request.payload = (struct orr_payload){ .any_size = true };
+    orr_progress_begun(&cl->progress);
+    orr_engine_post(&cl->engine, &s->request, true);
+    orr_progress_pass(&cl->progress);
+}
+
+/* Its place in what is to be done here. A datum that is gone, or came since, was sent home when it went. */
+static void take_question(struct orr_away *a, const struct orr_news *n)
+{
+    struct orr_action act = { .kind = n->what == ORR_CONTROL_FETCH ? ORR_ACT_SEND : ORR_ACT_RECEIVE,
+                              .away = true,
+                              .gate = -1,
+                              .peer = n->source };
+    orr_spin_lock(&a->lock);
+    struct orr_guest *g = find_guest(a, n->tag);
+    if (g && n->position > g->since) act.handle = g->owned->handle;
+    if (act.handle && n->what == ORR_CONTROL_FETCH) g->owned->served = n->version + 1;
+    if (act.handle) one_more(act.handle); /* so that it stays */
+    orr_spin_unlock(&a->lock);
+    if (!act.handle) {
+        if (n->what == ORR_CONTROL_CHANGED) sink(a, n);
+        return;
+    }
+    struct orr_later *l = make_later(a, cluster_of(a)->comm, n->position, &act);
+    orr_spin_lock(&a->lock);
+    insert(a, l);
+    orr_spin_unlock(&a->lock);
+    one_less(act.handle);
+}
+
+static bool allocate_ranks(struct orr_away *a)
+{
+    size_t size = (size_t)cluster_of(a)->size;
+    if (a->reached) return true;
+    uint64_t *reached = orr_calloc(2 * size, sizeof *reached);
+    if (!reached) return false;
+    orr_spin_lock(&a->lock);
+    a->reached = reached;
+    a->watched = reached + size;
+    orr_spin_unlock(&a->lock);
+    return true;
+}
+
+static bool add_watcher(struct orr_away *a, int peer, uint64_t position)
+{
+    uint32_t room = a->watchers_room ? a->watchers_room * 2 : 8;
+    if (a->nwatchers == a->watchers_room) {
+        struct orr_watcher *more = orr_realloc(a->watchers, room * sizeof *more);
+        if (!more) return false;
+        a->watchers = more;
+        a->watchers_room = room;
+    }
+    a->watchers[a->nwatchers++] = (struct orr_watcher){ peer, position };
+    return true;
+}
+
+/* With the lock: one of the news whose time has come; those of positions to come wait. */
+static struct orr_news *next_news(struct orr_away *a)
+{
+    struct orr_news *n = a->early;
+    if (n && n->position <= a->decided) {
+        a->early = n->next;
+        return n;
+    }
+    while ((n = a->news)) {
+        if (!(a->news = n->next)) a->last_news = &a->news;
+        if (n->what == ORR_CONTROL_WATCH || n->what == ORR_CONTROL_REACHED || n->position <= a->decided)
+            return n;
+        struct orr_news **at = &a->early;
+        while (*at && (*at)->position <= n->position) at = &(*at)->next;
+        n->next = *at;
+        *at = n;
+    }
+    return NULL;
+}
+
+static void take_news(struct orr_away *a, const struct orr_news *n)
+{
+    uint64_t answer = 0;
+    if (n->what == ORR_CONTROL_FETCH || n->what == ORR_CONTROL_CHANGED) {
+        take_question(a, n);
+        return;
+    }
+    bool failed = !allocate_ranks(a);
+    orr_spin_lock(&a->lock);
+    if (n->what == ORR_CONTROL_REACHED && !failed) {
+        if (a->reached[n->source] < n->position) a->reached[n->source] = n->position;
+    } else if (a->position > n->position) {
+        answer = a->position;
+    } else {
+        failed = failed || !add_watcher(a, n->source, n->position);
+    }
+    orr_spin_unlock(&a->lock);
+    if (failed) orr_fatal("out of memory for what ranks know of each other");
+    if (answer) tell(a, n->source, ORR_CONTROL_REACHED, 0, answer, 0);
+}
+
+/* With the lock: whether the head must be asked for; then it counts as asked. */
+static bool must_ask(struct orr_away *a)
+{
+    const struct orr_later *l = a->head;
+    if (!l || is_open(a, l->action.gate, l->position)) return false;
+    if (!a->watched || a->watched[l->action.gate] > l->position) return !a->watched;
+    a->watched[l->action.gate] = l->position + 1;
+    return true;
+}
+
+static struct orr_later *pop_open(struct orr_away *a)
+{
+    struct orr_later *l = a->head;
+    if (!l || !is_open(a, l->action.gate, l->position)) return NULL;
+    if (!(a->head = l->next)) a->tail = &a->head;
+    return l;
+}
+
+static void ask(struct orr_away *a)
+{
+    if (!a->watched) { /* once: then it is looked at again */
+        if (!allocate_ranks(a)) orr_fatal("out of memory for what ranks know of each other");
+        return;
+    }
+    orr_spin_lock(&a->lock);
+    int32_t home = a->head ? a->head->action.gate : -1;
+    uint64_t position = home >= 0 ? a->watched[home] - 1 : 0;
+    orr_spin_unlock(&a->lock);
+    if (home >= 0) tell(a, home, ORR_CONTROL_WATCH, 0, position, 0);
+}
+
+/* Busy, with the lock, which is let go in between: all that can be done now. */
+static void go_on(struct orr_away *a)
+{
+    for (;;) {
+        struct orr_news *n = next_news(a);
+        struct orr_later *l = n ? NULL : pop_open(a);
+        bool asks = !n && !l && must_ask(a);
+        if (!n && !l && !asks) return;
+        orr_spin_unlock(&a->lock);
+        if (n) take_news(a, n);
+        if (l) carry_out_later(a, l);
+        if (asks) ask(a);
+        orr_free(n);
+        orr_spin_lock(&a->lock);
+    }
+}
+
+/* If another thread does, it sees what this one wants before it stops. */
+static void advance(struct orr_away *a)
+{
+    orr_spin_lock(&a->lock);
+    if (!a->busy) {
+        a->busy = true;
+        go_on(a);
+        a->busy = false;
+    }
+    orr_spin_unlock(&a->lock);
+}
+
+/* ---- lists ---- */
+
+/* From to on; last: nothing more of this place follows. */
+static void do_at_once(struct orr_away *a, struct orr_actions *l, int from, int to, bool last)
+{
+    for (int i = from; i < to; i++) {
+        int r = carry_out(l->comm, &l->list[i]);
+        if (r && !l->status) l->status = r;
+    }
+    orr_spin_lock(&a->lock);
+    if (last) a->decided = a->position;
+    go_on(a);
+    a->busy = false;
+    orr_spin_unlock(&a->lock);
+}
+
+static void put_off(struct orr_away *a, struct orr_actions *l, int from, int to, bool is_last)
+{
+    struct orr_later *first = NULL, **last = &first;
+    for (int i = from; i < to; i++) {
+        *last = make_later(a, l->comm, l->position, &l->list[i]);
+        last = &(*last)->next;
+    }
+    orr_spin_lock(&a->lock);
+    if (first) append(a, first, last);
+    if (is_last) a->decided = a->position;
+    orr_spin_unlock(&a->lock);
+    advance(a);
+}
+
+static void do_some(struct orr_actions *l, int from, int to, bool last)
+{
+    struct orr_away *a = l->comm->cluster->value->away;
+    orr_spin_lock(&a->lock);
+    bool now = !a->busy && !a->head && !a->news;
+    for (int i = from; i < to && now; i++) now = is_open(a, l->list[i].gate, l->position);
+    if (now) a->busy = true;
+    orr_spin_unlock(&a->lock);
+    if (now)
+        do_at_once(a, l, from, to, last);
+    else
+        put_off(a, l, from, to, last);
+}
+
+/* ---- waiting ---- */
+
+static bool nothing_of(void *h)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    return !o || orr_load_acquire(&o->put_off) == 0;
+}
+
+static void settle(struct orr_away *a, struct orr_data *h)
+{
+    if (nothing_of(h)) return;
+    advance(a);
+    orr_progress_wait(&cluster_of(a)->progress, nothing_of, h);
+}
+
+static bool nothing_is_left(void *arg)
+{
+    struct orr_away *a = arg;
+    orr_spin_lock(&a->lock);
+    bool none = !a->head && !a->busy;
+    orr_spin_unlock(&a->lock);
+    return none;
+}
+
+static void settle_all(struct orr_away *a)
+{
+    advance(a);
+    orr_progress_wait(&cluster_of(a)->progress, nothing_is_left, a);
+}
+
+/* A task that is waited for where it is submitted is not put off: what is ahead of it is waited for, too. */
+static void do_synchronous(struct orr_actions *l, int at)
+{
+    do_some(l, 0, at, false);
+    settle_all(l->comm->cluster->value->away);
+    int r = carry_out(l->comm, &l->list[at]);
+    if (r && !l->status) l->status = r;
+}
+
+static int do_list(struct orr_actions *l, bool last)
+{
+    int from = 0;
+    for (int i = 0; i < l->count; i++)
+        if (orr_unlikely(l->list[i].task && l->list[i].task->synchronous)) do_synchronous(l, i), from = i + 1;
+    do_some(l, from, l->count, last);
+    l->count = 0;
+    return l->status;
+}
+
+int orr_away_do(struct orr_actions *l)
+{
+    return do_list(l, true);
+}
+
+int orr_away_settle(struct orr_actions *l, struct orr_data *h)
+{
+    int r = do_list(l, false);
+    settle(l->comm->cluster->value->away, h);
+    if (h->root != h) settle(l->comm->cluster->value->away, h->root);
+    return r;
+}
+
+/* ---- home: what it changed ---- */
+
+static bool wants_change(const struct orr_owned *o, int rank)
+{
+    return rank != o->handle->mpi_rank && (holder_of(o) == rank || orr_rank_set_has(&o->sent, rank));
+}
+
+static void send_change(struct orr_away *a, struct orr_owned *o, int rank, uint64_t position)
+{
+    const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = rank, .handle = o->handle };
+    tell(a, rank, ORR_CONTROL_CHANGED, o->tag, position, o->version);
+    carry_out(cluster_of(a)->comm, &act);
+}
+
+/* To all that have the value. */
+static void send_changes(struct orr_away *a, struct orr_owned *o, uint64_t position)
+{
+    const struct orr_rank_set *s = &o->sent;
+    int size = cluster_of(a)->size, holder = holder_of(o);
+    if (holder != o->handle->mpi_rank) send_change(a, o, holder, position);
+    for (uint32_t i = 0; !s->bits && i < s->count; i++)
+        if (s->inline_ranks[i] != holder && wants_change(o, s->inline_ranks[i]))
+            send_change(a, o, s->inline_ranks[i], position);
+    for (int rank = 0; s->bits && rank < size; rank++)
+        if (rank != holder && wants_change(o, rank)) send_change(a, o, rank, position);
+}
+
+/* With the lock. */
+static void remove_change(struct orr_away *a, struct orr_owned *o)
+{
+    for (uint32_t i = 0; o->changed && i < a->nchanged; i++)
+        if (a->changed[i] == o) a->changed[i] = a->changed[--a->nchanged];
+    o->changed = false;
+}
+
+/* Partitioned ones wait until they are put together. */
+static struct orr_owned *take_changed(struct orr_away *a)
+{
+    struct orr_owned *o = NULL;
+    orr_spin_lock(&a->lock);
+    for (uint32_t i = 0; i < a->nchanged && !o; i++)
+        if (!a->changed[i]->handle->partitioned) o = a->changed[i];
+    if (o) remove_change(a, o);
+    orr_spin_unlock(&a->lock);
+    return o;
+}
+
+static void note_change(struct orr_away *a, struct orr_owned *o)
+{
+    uint32_t room = a->changed_room ? a->changed_room * 2 : 16;
+    orr_spin_lock(&a->lock);
+    bool full = a->nchanged == a->changed_room;
+    struct orr_owned **more = full ? orr_realloc(a->changed, room * sizeof *more) : a->changed;
+    if (more && !o->changed) {
+        if (full) a->changed_room = room;
+        a->changed = more;
+        a->changed[a->nchanged++] = o;
+        o->changed = true;
+    }
+    orr_spin_unlock(&a->lock);
+    if (!more) orr_fatal("out of memory: what is changed at home cannot be told to others");
+}
+
+void orr_away_forget_change(struct orr_data *h)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    struct orr_away *a = o->value->away;
+    if (!o->changed) return;
+    orr_spin_lock(&a->lock);
+    remove_change(a, o);
+    orr_spin_unlock(&a->lock);
+}
+
+/* ---- the stream ---- */
+
+/* Those that wait for this place. With the lock; one that is to be told. */
+static bool next_watcher(struct orr_away *a, struct orr_watcher *out)
+{
+    for (uint32_t i = 0; i < a->nwatchers; i++) {
+        if (a->watchers[i].position >= a->position) continue;
+        *out = a->watchers[i];
+        a->watchers[i] = a->watchers[--a->nwatchers];
+        return true;
+    }
+    return false;
+}
+
+uint64_t orr_away_begin(struct orr_comm *c)
+{
+    enum { LOOK_EACH = 16 };
+    struct orr_away *a = c->cluster->value->away;
+    struct orr_watcher w;
+    uint64_t position = a->position;
+    if (orr_unlikely(a->nchanged))
+        for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position);
+    a->inserter = orr_self();
+    orr_progress_attend(&c->cluster->progress, true);
+    if (position % LOOK_EACH == 0) orr_progress_pass(&c->cluster->progress);
+    orr_spin_lock(&a->lock);
+    a->decided = position;
+    a->position = position + 1;
+    while (orr_unlikely(a->nwatchers) && next_watcher(a, &w)) {
+        orr_spin_unlock(&a->lock);
+        tell(a, w.peer, ORR_CONTROL_REACHED, 0, position + 1, 0);
+        orr_spin_lock(&a->lock);
+    }
+    orr_spin_unlock(&a->lock);
+    return position;
+}
+
+static void set_away(struct orr_data *h, void *unused)
+{
+    (void)unused;
+    orr_store_relaxed(&h->away, true);
+}
+
+void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t position)
+{
+    if (!orr_load_relaxed(&h->away)) {
+        set_away(h, NULL);
+        if (h->partitioned || orr_load_relaxed(&h->planned)) orr_partition_relatives(h, set_away, NULL);
+    }
+    if (!here || orr_owned_of(h)->is_guest) return;
+    orr_owned_of(h)->is_guest = true;
+    add_guest(c->cluster->value->away, orr_owned_of(h), position);
+}
+
+/* ---- uses by the program ---- */
+
+/* Home asks the holder for the value, and takes it ahead of the use. */
+static void fetch(struct orr_away *a, struct orr_owned *o)
+{
+    const struct orr_action act = {
+        .kind = ORR_ACT_RECEIVE, .away = true, .peer = o->holder, .handle = o->handle
+    };
+    orr_spin_lock(&a->lock);
+    bool asked = o->asked == o->version + 1;
+    o->asked = o->version + 1;
+    uint64_t position = a->position;
+    orr_spin_unlock(&a->lock);
+    if (asked) return;
+    carry_out(cluster_of(a)->comm, &act);
+    tell(a, o->holder, ORR_CONTROL_FETCH, o->tag, position, o->version);
+}
+
+static void use_at_home(struct orr_away *a, struct orr_owned *o, uint32_t how)
+{
+    bool mine = o->holder < 0 || orr_rank_set_has(&o->sent, o->handle->mpi_rank);
+    if (how & ORR_USE_EMPTIES) return; /* what it has is the program's no more, wherever it is */
+    if (!mine) fetch(a, o);
+    if (how & ORR_USE_WRITES && (o->holder >= 0 || o->sent.count)) note_change(a, o);
+    if (how & ORR_USE_ENDS) orr_away_forget_change(o->handle);
+}
+
+/* A value that home does not have yet goes there: home asks, and perhaps too late. */
+static void end_as_guest(struct orr_away *a, struct orr_owned *o)
+{
+    struct orr_data *h = o->handle;
+    int me = cluster_of(a)->rank;
+    o->is_guest = false;
+    orr_spin_lock(&a->lock);
+    remove_guest(a, o);
+    bool owes = o->holder == me && !orr_rank_set_has(&o->sent, h->mpi_rank) && o->served != o->version + 1;
+    orr_spin_unlock(&a->lock);
+    const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = h };
+    if (owes) carry_out(cluster_of(a)->comm, &act);
+}
+
+static int refuse(const struct orr_data *h, uint32_t how)
+{
+    if (how & ORR_USE_TRIES) return -EAGAIN;
+    orr_error(
+        "the data with tag %lld is used in a task or a callback, and tasks that were inserted before and "
+        "use it wait for another rank: use it from the thread that inserts, or call "
+        "starpu_mpi_wait_for_all before",
+        (long long)orr_owned_tag(h));
+    return -EDEADLK;
+}
+
+static int use(struct orr_data *h, uint32_t how)
+{
+    struct orr_owned *o = orr_owned_of(h), *root = orr_owned_of(h->root);
+    struct orr_value *v = o ? o->value : root ? root->value : NULL;
+    if (!v || !v->moves.on) return 0;
+    struct orr_away *a = v->away;
+    if (!nothing_of(h) || !nothing_of(h->root)) {
+        advance(a);
+        bool left = !nothing_of(h) || !nothing_of(h->root);
+        if (left && (how & ORR_USE_TRIES || orr_task_inside() || orr_engine_in_callback()))
+            return refuse(h, how);
+        settle(a, h);
+        settle(a, h->root);
+    }
+    if (!root || root->handle->mpi_rank < 0 || root->comm != cluster_of(a)->comm) return 0;
+    if (h->root->mpi_rank == cluster_of(a)->rank)
+        use_at_home(a, root, how);
+    else if (how & ORR_USE_ENDS && root->is_guest)
+        end_as_guest(a, root);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static ORR_MUTEX(aways) list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct orr_away *list;
+
+/* Of the calling thread, or of the only rank of the process. */
+static struct orr_away *own(void)
+{
+    pthread_mutex_lock(&list_lock);
+    struct orr_away *a = list;
+    while (a && (list->next || !a->value->moves.on) && a->inserter != orr_self()) a = a->next;
+    if (a && !a->value->moves.on) a = NULL;
+    pthread_mutex_unlock(&list_lock);
+    return a;
+}
+
+static void settle_own(void)
+{
+    struct orr_away *a = own();
+    if (a && !orr_task_inside() && !orr_engine_in_callback()) settle_all(a);
+}
+
+static void install_hooks(void)
+{
+    orr_data_hooks.use = use;
+    orr_data_hooks.settle = settle_own;
+}
+
+int orr_away_start(struct orr_value *v, struct orr_controls *controls)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct orr_away *a = orr_calloc(1, sizeof *a);
+    if (!a) return -ENOMEM;
+    a->value = v;
+    a->controls = controls;
+    a->tail = &a->head;
+    a->last_news = &a->news;
+    v->away = a;
+    pthread_once(&once, install_hooks);
+    pthread_mutex_lock(&list_lock);
+    a->next = list;
+    list = a;
+    pthread_mutex_unlock(&list_lock);
+    orr_control_listen(controls, ORR_CONTROL_FETCH, ORR_CONTROL_REACHED, on_news, a);
+    return 0;
+}
+
+static void free_news(struct orr_news *n)
+{
+    for (struct orr_news *next; n; n = next) {
+        next = n->next;
+        orr_free(n);
+    }
+}
+
+void orr_away_end(struct orr_value *v)
+{
+    struct orr_away *a = v->away, **at = &list;
+    v->moves.on = false;
+    v->away = NULL;
+    if (!a) return;
+    pthread_mutex_lock(&list_lock);
+    while (*at != a) at = &(*at)->next;
+    *at = a->next;
+    pthread_mutex_unlock(&list_lock);
+    free_news(a->news);
+    free_news(a->early);
+    orr_free(a->reached);
+    orr_free(a->watchers);
+    orr_free(a->guests);
+    orr_free(a->changed);
+    orr_free(a);
+}

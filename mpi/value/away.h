@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* away.h: what the program does at home, unseen by the others, with data that are away; and so, when this
+ * rank may do what it decided with values of other homes.
+ * Threads: see each. Owns: struct orr_away: actions put off, questions of other ranks, what home changed.
+ * Not here: what all ranks decide alike (moves.h). The protocol: away.c, and away.pml, a model of it. */
+#ifndef ORR_MPI_AWAY_H
+#define ORR_MPI_AWAY_H
+
+#include "mpi/live/control.h"
+#include "mpi/value/actions.h"
+
+struct orr_later;
+struct orr_news;
+
+/* A datum of another rank's that is here, or was; by tag. */
+struct orr_guest {
+    struct orr_owned *owned; /* NULL: none; freed: the place is in use by nobody, look on behind it */
+    uint64_t since;          /* the position at which it came */
+};
+
+struct orr_watcher {
+    int peer;
+    uint64_t position;
+};
+
+struct orr_away {
+    struct orr_value *value;        /* [const while running] */
+    struct orr_controls *controls;  /* [const while running] */
+    struct orr_thread *inserter;    /* who inserted last [any] */
+    struct orr_away *next;          /* of those that run [lock: list in away.c] */
+    struct orr_waiter waiter;       /* to go on when messages are not moved [lock] */
+    ORR_SPIN(away) lock;            /* protects the rest; leaf */
+    uint64_t position;              /* of the stream: insertions, and what else all see, that began */
+    uint64_t decided;               /* so many of them are decided whole, and done or put off */
+    bool queued;                    /* waiter waits to be called */
+    bool busy;                      /* a thread carries out actions */
+    struct orr_later *head, **tail; /* actions put off, in order */
+    struct orr_news *news, **last_news, *early; /* what came; what concerns positions to come, by these */
+    uint64_t *reached, *watched;  /* by rank: its position, as known; what it was asked to tell */
+    struct orr_watcher *watchers; /* whom to tell */
+    uint32_t nwatchers, watchers_room;
+    struct orr_guest *guests; /* a table by tag, of a power of two */
+    uint32_t nguests, guests_room;
+    struct orr_owned **changed; /* what home changed */
+    uint32_t nchanged, changed_room;
+};
+
+/* The layer starts, or ends. -ENOMEM. */
+int orr_away_start(struct orr_value *v, struct orr_controls *controls);
+void orr_away_end(struct orr_value *v);
+
+/* On the thread that submits: the next place of the stream begins. What home changed goes to those that have
+ * it, before anybody is told. Returns the position. */
+uint64_t orr_away_begin(struct orr_comm *c);
+/* Does what is in the list, in order, and empties it; from the first on that has to wait, they are put off.
+ * What failed first, also of the list's making (said). */
+int orr_away_do(struct orr_actions *l);
+/* The same, and waits until nothing of h is left to be done. */
+int orr_away_settle(struct orr_actions *l, struct orr_data *h);
+
+/* h, which may be away, is used by insertions: the program's uses of it are looked at from now on. Here: a
+ * value of it is, or will be, that is not this rank's own. */
+void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t position);
+/* Home has not changed it: its pieces are used instead, or it is overwritten. */
+void orr_away_forget_change(struct orr_data *h);
+
+#endif
