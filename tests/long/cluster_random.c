@@ -29,7 +29,7 @@ enum {
     DOES_FLUSH = 4,     /* flushes and values fetched elsewhere */
     DOES_BEGIN_ANEW = 8 /* data end and begin again in the middle */
 };
-enum { OWNER_DOES = DOES_LOOK | DOES_CHANGE | DOES_FLUSH | DOES_BEGIN_ANEW, MOVING_DOES = DOES_FLUSH };
+enum { OWNER_DOES = DOES_LOOK | DOES_CHANGE | DOES_FLUSH | DOES_BEGIN_ANEW, MOVING_DOES = OWNER_DOES };
 
 static atomic_int wrong, failed;
 static uint64_t current_seed;
