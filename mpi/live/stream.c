@@ -559,6 +559,8 @@ static bool is_whole(const struct orr_stream *s)
 
 int orr_stream_need_whole(struct orr_comm *c)
 {
+    if (!streams_of(c))
+        return 0; /* ranks that there are not, whose placement is tried: nobody to differ from */
     if (is_pruned()) {
         orr_error(
             "the placement in use needs the same insertions on every rank, but ORRERY_MPI_PRUNED=1 says that "
