@@ -96,6 +96,7 @@ MPI_TESTS += tests/mpi/exact
 TAP_TESTS += tests/core/binding
 UNIT_TESTS += tests/core/machines
 UNIT_TESTS += tests/core/shares
+UNIT_TESTS += tests/core/waits
 UNIT_TESTS += tests/core/lock_order
 TAP_TESTS += tests/core/cpu_only
 TAP_TESTS += tests/core/recycle

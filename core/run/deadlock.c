@@ -394,6 +394,124 @@ static void print_cycle(struct waiting *all)
     }
 }
 
+/* ---- the same as a graph ---- */
+
+static void name_node(char *dst, const char *prefix, const struct orr_task *t)
+{
+    char name[200];
+    describe(name, sizeof name, t);
+    if (t->pub->execute_on_a_specific_worker)
+        snprintf(dst, ORR_WAITS_LABEL, "%stask %s on worker %u", prefix, name, t->pub->workerid);
+    else
+        snprintf(dst, ORR_WAITS_LABEL, "%stask %s", prefix, name);
+}
+
+/* The node waits for who has h, which t (or nobody of the tasks) uses. */
+static void graph_data(struct orr_waits *w, struct waiting *all, const char *prefix, const char *node,
+                       struct orr_data *h, const struct orr_task *t)
+{
+    char other[ORR_WAITS_LABEL], name[160];
+    struct orr_data *b = orr_partition_blocker(h);
+    struct orr_task *has = task_with(all, b, t);
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+    if (has)
+        name_node(other, prefix, has);
+    else if (outside && outside->node(outside, b, name, sizeof name))
+        snprintf(other, sizeof other, "%s%s", prefix, name);
+    else {
+        snprintf(other, sizeof other, "%sdata %s, acquired by the program", prefix,
+                 orr_data_label(b, name, sizeof name));
+        char program[64];
+        snprintf(program, sizeof program, "%sthe program", prefix);
+        orr_waits_for(w, other, program);
+    }
+    orr_waits_for(w, node, other);
+}
+
+/* Its turn on its worker: the task that comes next there, if there is one. */
+static void graph_order(struct orr_waits *w, struct waiting *all, const char *prefix, const char *node,
+                        struct orr_task *t)
+{
+    char turn[ORR_WAITS_LABEL], other[ORR_WAITS_LABEL];
+    if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker ||
+        t->pub->workerid >= orr_worker_count ||
+        t->pub->workerorder == orr_workers[t->pub->workerid].next_order)
+        return;
+    unsigned next = orr_workers[t->pub->workerid].next_order;
+    snprintf(turn, sizeof turn, "%sworker %u, where workerorder %u comes next", prefix, t->pub->workerid,
+             next);
+    orr_waits_for(w, node, turn);
+    for (unsigned i = 0; i < all->count; i++) {
+        struct orr_task *p = all->task[i];
+        if (p->pub->workerorder != next || p->pub->workerid != t->pub->workerid) continue;
+        name_node(other, prefix, p);
+        orr_waits_for(w, turn, other);
+    }
+}
+
+static void graph_task(struct orr_waits *w, struct waiting *all, const char *prefix, struct orr_task *t)
+{
+    char node[ORR_WAITS_LABEL], other[ORR_WAITS_LABEL];
+    uint32_t state = orr_load_acquire(&t->state);
+    name_node(node, prefix, t);
+    if (state != ORR_TASK_CREATED) orr_waits_add(w, node);
+    for (unsigned i = 0; i < all->count; i++) {
+        if (!waits_for(t, all->task[i])) continue;
+        name_node(other, prefix, all->task[i]);
+        orr_waits_for(w, node, other);
+    }
+    if (state == ORR_TASK_PUSHED) {
+        snprintf(other, sizeof other, "%sscheduling policy %s, which has it", prefix,
+                 orr_policy_name(&orr_contexts[t->sched_ctx]));
+        orr_waits_for(w, node, other);
+    }
+    if (state == ORR_TASK_READY) graph_order(w, all, prefix, node, t);
+    if (state != ORR_TASK_SUBMITTED) return;
+    for (unsigned i = 0; i < t->naccesses; i++) {
+        struct orr_access *a = &orr_task_accesses(t)[i];
+        struct orr_data *h = handle_of(t, a);
+        if (waits_in_queue(t, h, a) && !task_with(all, h, t)) graph_data(w, all, prefix, node, h, t);
+    }
+}
+
+void orr_deadlock_graph(struct orr_waits *w, const char *prefix)
+{
+    enum { GRAPHED = 200 };
+    char program[64], node[ORR_WAITS_LABEL];
+    struct waiting *all = orr_calloc(1, sizeof *all);
+    if (!all) return;
+    collect_all(all);
+    if (all->count > GRAPHED) all->count = GRAPHED;
+    snprintf(program, sizeof program, "%sthe program", prefix);
+    orr_waits_add(w, program);
+    for (unsigned i = 0; i < all->count; i++) {
+        name_node(node, prefix, all->task[i]);
+        orr_waits_for(w, program, node); /* it is blocked: for one of them at least */
+        graph_task(w, all, prefix, all->task[i]);
+    }
+    orr_free(all);
+}
+
+void orr_deadlock_graph_data(struct orr_waits *w, const char *prefix, const char *node, struct orr_data *h)
+{
+    struct waiting *all = orr_calloc(1, sizeof *all);
+    if (!all) return;
+    collect_all(all);
+    graph_data(w, all, prefix, node, h, NULL);
+    orr_free(all);
+}
+
+/* Without other ranks, who draw theirs, too. */
+static void draw_alone(void)
+{
+    const char *file = orr_env_string(ORR_SETTING(ORRERY_DEADLOCK_DOT));
+    struct orr_waits w = { 0 };
+    if (!file || orr_load_acquire(&watch.outside)) return;
+    orr_deadlock_graph(&w, "");
+    orr_waits_save(&w, file);
+    orr_waits_fini(&w);
+}
+
 static void explain_method(const struct orr_method *m, void *arg)
 {
     int worker = orr_load_relaxed(&m->worker);
@@ -449,6 +567,7 @@ static void report(uint64_t outstanding)
         say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
             "moved for 1.5 s");
     explain_all(true);
+    draw_alone();
 }
 
 /* What looks like a deadlock, and may be none because of these threads. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/export.h"
+#include "core/run/waits.h"
 
 struct orr_data;
 
@@ -34,6 +35,8 @@ struct orr_deadlock_outside {
     void (*end)(const struct orr_deadlock_outside *self);
     /* Whether h is held by something from outside; text: what ("the receive of ..."). */
     bool (*holder)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
+    /* The same, as a node of the graph is called ("receive of ..."). */
+    bool (*node)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
 };
 /* The latest counts, borrowed until it is over, and beyond by a look that has begun. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
@@ -44,5 +47,10 @@ ORR_EXPORT bool orr_deadlock_still(void);
  * "which ... has". The watching thread. */
 struct orr_data;
 ORR_EXPORT void orr_deadlock_holder(struct orr_data *h, char *text, size_t bytes);
+/* Adds the tasks that wait here, and for what; names of nodes begin with prefix. The watching thread. */
+ORR_EXPORT void orr_deadlock_graph(struct orr_waits *w, const char *prefix);
+/* Adds that the node waits for who has h. The watching thread. */
+ORR_EXPORT void orr_deadlock_graph_data(struct orr_waits *w, const char *prefix, const char *node,
+                                        struct orr_data *h);
 
 #endif

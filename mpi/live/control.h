@@ -22,6 +22,9 @@ enum orr_control {
     ORR_CONTROL_ANSWER,     /* insertions so far, the oldest known, number of hashes that follow */
     ORR_CONTROL_ASK_TEXT,   /* insertion, the asker's own hash of it, context */
     ORR_CONTROL_TEXT,       /* enum in stream.c, hash of the insertion, -; the text follows */
+    ORR_CONTROL_EDGE,       /* -, -, -; "who\nfor whom" follows (stuck.c) */
+    ORR_CONTROL_EDGES_OVER, /* - */
+    ORR_CONTROL_DRAWN,      /* - */
     ORR_CONTROL_WRITTEN,    /* which template, which instance, how it went (value/checkpoint.c) */
     ORR_CONTROL_SETTLED,    /* the same, of all ranks */
     ORR_CONTROL_FETCH,      /* tag, position, version (value/away.c) */

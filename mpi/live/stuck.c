@@ -11,22 +11,38 @@
 #include "mpi/live/stuck.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "mpi/live/stream.h"
 
-enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000 };
+enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000, PATIENCE_MS = 1500 };
 
 /* In the number of a report: unknown threads of this rank may act. */
 static const uint32_t unsure_bit = UINT32_C(1) << 31;
 
-/* A control message came: REPORT, WAVE or DEADLOCK. */
-static void heard(void *stuck, int source, const struct orr_wire_header *h, const void *none)
+/* "who\nfor whom", or "who\n" of somebody who waits for nobody. Called with the lock held. */
+static void hear_edge(struct orr_stuck *s, const char *text, size_t bytes)
+{
+    char label[2 * ORR_WAITS_LABEL];
+    snprintf(label, sizeof label, "%.*s", (int)bytes, text);
+    char *other = strchr(label, '\n');
+    if (!other) return;
+    *other++ = 0;
+    if (*other)
+        orr_waits_for(&s->waits, label, other);
+    else
+        orr_waits_add(&s->waits, label);
+}
+
+/* A control message came: of those that coordinate looks at, or of those for drawing. */
+static void heard(void *stuck, int source, const struct orr_wire_header *h, const void *text)
 {
     struct orr_stuck *s = stuck;
-    (void)none;
     orr_spin_lock(&s->lock);
     if (h->type == ORR_CONTROL_REPORT && s->reports && source < s->cluster->size)
         s->reports[source] = (struct orr_stuck_report){ .sent = (uint64_t)h->tag,
@@ -36,6 +52,10 @@ static void heard(void *stuck, int source, const struct orr_wire_header *h, cons
                                                         .here = true };
     else if (h->type == ORR_CONTROL_WAVE)
         s->wave = h->bulk_tag;
+    else if (h->type == ORR_CONTROL_EDGE)
+        hear_edge(s, text, h->bytes);
+    else if (h->type == ORR_CONTROL_EDGES_OVER || h->type == ORR_CONTROL_DRAWN)
+        s->drawn++;
     else if (h->type == ORR_CONTROL_DEADLOCK) {
         s->deadlocked = true;
         s->unsure = h->bulk_tag & unsure_bit;
@@ -103,6 +123,86 @@ static enum orr_verdict read_verdict(struct orr_stuck *s, uint32_t *wave_out)
     return v;
 }
 
+/* ---- who waits for whom ---- */
+
+/* Until drawn has that value, or a rank seems not to answer. */
+static void wait_for_drawn(struct orr_stuck *s, int wanted)
+{
+    bool come = false;
+    for (int i = 0; i < PATIENCE_MS && !come; i++) {
+        orr_progress_pass(&s->cluster->progress);
+        orr_spin_lock(&s->lock);
+        come = s->drawn >= wanted;
+        orr_spin_unlock(&s->lock);
+        if (!come) usleep(1000);
+    }
+}
+
+static void send_line(struct orr_stuck *s, const char *label, const char *other)
+{
+    char text[2 * ORR_WAITS_LABEL];
+    int length = snprintf(text, sizeof text, "%s\n%s", label, other);
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (orr_control_send(s->controls, 0, ORR_CONTROL_EDGE, 0, 0, 0, text, (size_t)length)) return;
+        orr_progress_pass(&s->cluster->progress);
+        usleep(1000);
+    }
+}
+
+static void send_own(struct orr_stuck *s, const struct orr_waits *own)
+{
+    for (unsigned i = 0; i < own->nodes; i++)
+        if (own->node[i].is_there) send_line(s, own->node[i].label, "");
+    for (unsigned i = 0; i < own->edges; i++)
+        send_line(s, own->node[own->edge[i][0]].label, own->node[own->edge[i][1]].label);
+    orr_control_send(s->controls, 0, ORR_CONTROL_EDGES_OVER, 0, 0, 0, NULL, 0);
+}
+
+/* What was not begun is so because the program of its rank waits: "rank N: ..." for "rank N: the program". */
+static void blame_programs(struct orr_waits *w)
+{
+    for (unsigned i = 0, n = w->nodes; i < n; i++) {
+        int rank;
+        char label[ORR_WAITS_LABEL], program[64];
+        if (w->node[i].is_there || sscanf(w->node[i].label, "rank %d:", &rank) != 1) continue;
+        snprintf(label, sizeof label, "%s", w->node[i].label);
+        snprintf(program, sizeof program, "rank %d: the program", rank);
+        orr_waits_lacks(w, label, program);
+    }
+}
+
+/* Rank 0 has heard all: the circle, and the file. */
+static void draw_all(struct orr_waits *w)
+{
+    char text[1600];
+    const char *file = orr_env_string(ORR_SETTING(ORRERY_DEADLOCK_DOT));
+    blame_programs(w);
+    bool circle = orr_waits_circle(w, text, sizeof text);
+    if (*text) orr_error("  %s: %s", circle ? "they wait in a circle" : "in the end they wait so", text);
+    if (file) orr_waits_save(w, file);
+}
+
+static void draw(struct orr_stuck *s)
+{
+    struct orr_cluster *cl = s->cluster;
+    struct orr_waits own = { 0 };
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "rank %d: ", cl->rank);
+    orr_deadlock_graph(&own, prefix);
+    s->story->graph(cl, &own);
+    send_own(s, &own);
+    orr_waits_fini(&own);
+    wait_for_drawn(s, cl->rank ? 1 : cl->size);
+    if (cl->rank) return;
+    orr_spin_lock(&s->lock); /* what comes later is left out */
+    struct orr_waits all = s->waits;
+    s->waits = (struct orr_waits){ 0 };
+    orr_spin_unlock(&s->lock);
+    draw_all(&all);
+    orr_waits_fini(&all);
+    for (int r = 1; r < cl->size; r++) orr_control_send(s->controls, r, ORR_CONTROL_DRAWN, 0, 0, 0, NULL, 0);
+}
+
 static void show(struct orr_stuck *s, enum orr_verdict v)
 {
     if (v == ORR_STUCK) {
@@ -120,6 +220,7 @@ static void show(struct orr_stuck *s, enum orr_verdict v)
     if (orr_engine_visit_early(&s->cluster->engine, s->story->early, "waits") == 0 &&
         orr_progress_outstanding(&s->cluster->progress) == 0)
         orr_error("  this rank waits for nothing but the others");
+    if (v == ORR_STUCK) draw(s);
     if (v == ORR_STUCK) orr_stream_explain(s->cluster->comm);
 }
 
@@ -201,8 +302,8 @@ static void look_at_message(const struct orr_request *r, void *arg)
     if (!q->found) q->found = q->story->holds(r, q->handle, q->text, q->bytes);
 }
 
-/* Data that a message holds: the program has not forgotten to release it. */
-static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes)
+/* The message that holds h's data, as it is called in the graph. */
+static bool node(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes)
 {
     struct orr_stuck *s = of_outside(self);
     struct holder q = { .handle = h, .text = text, .bytes = bytes };
@@ -216,6 +317,15 @@ static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, 
     return q.found;
 }
 
+/* Data that a message holds: the program has not forgotten to release it. */
+static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes)
+{
+    char name[100];
+    if (!node(self, h, name, sizeof name)) return false;
+    snprintf(text, bytes, "the %s holds, until its other end comes", name);
+    return true;
+}
+
 static void end(const struct orr_deadlock_outside *self)
 {
     orr_guard_end(of_outside(self)->guard);
@@ -224,7 +334,7 @@ static void end(const struct orr_deadlock_outside *self)
 void orr_stuck_init(struct orr_stuck *s, struct orr_cluster *cl, struct orr_controls *controls,
                     struct orr_guard *guard)
 {
-    s->outside = (struct orr_deadlock_outside){ movement, verdict, end, holder };
+    s->outside = (struct orr_deadlock_outside){ movement, verdict, end, holder, node };
     s->cluster = cl;
     s->controls = controls;
     s->guard = guard;
@@ -243,6 +353,8 @@ int orr_stuck_start(struct orr_stuck *s, const struct orr_stuck_story *story)
         }
     }
     orr_control_listen(s->controls, ORR_CONTROL_REPORT, ORR_CONTROL_DEADLOCK, heard, s);
+    orr_control_listen(s->controls, ORR_CONTROL_EDGE, ORR_CONTROL_DRAWN, heard, s);
+    s->drawn = 0;
     s->wave = 0;
     s->deadlocked = s->shown = s->shown_unsure = false;
     pthread_mutex_lock(&s->running);
@@ -262,7 +374,10 @@ void orr_stuck_stop(struct orr_stuck *s)
     orr_spin_lock(&s->lock);
     struct orr_stuck_report *reports = s->reports, *before = s->before;
     s->reports = s->before = NULL;
+    struct orr_waits waits = s->waits;
+    s->waits = (struct orr_waits){ 0 };
     orr_spin_unlock(&s->lock);
+    orr_waits_fini(&waits);
     orr_free(reports);
     orr_free(before);
 }

@@ -22,6 +22,9 @@ struct orr_stuck_story {
     void (*waiting)(const struct orr_cluster *cl, bool certain);
     /* Whether r holds h's data now, waiting for its other end; text: which. */
     bool (*holds)(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes);
+    /* Adds messages that wait for their other ends or their data, under the names that all ranks give them.
+     */
+    void (*graph)(const struct orr_cluster *cl, struct orr_waits *w);
 };
 
 /* What a rank reports. */
@@ -41,12 +44,14 @@ struct orr_stuck {
     ORR_MUTEX(stuck_running) running;
     bool active;
     const struct orr_stuck_story *story; /* [lock: running] */
-    ORR_SPIN(stuck) lock;                       /* protects what follows; leaf */
+    ORR_SPIN(stuck) lock;                /* protects what follows; leaf */
     struct orr_stuck_report *reports,
         *before;     /* by rank, at rank 0: of the current wave, of the one before */
     uint32_t wave;   /* which one to report */
     bool deadlocked; /* and not read yet; the next two say what kind */
     bool unsure;
+    struct orr_waits waits;            /* rank 0: who waits for whom on all ranks */
+    int drawn;                         /* rank 0: who has sent theirs; others: rank 0 has drawn it */
     bool shown, shown_unsure;          /* [lock: running] */
     struct orr_engine_counts reported; /* [lock: running] the last time */
 };

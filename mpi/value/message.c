@@ -460,14 +460,19 @@ static bool is_programs(const struct orr_request *r)
     return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
 }
 
+/* One end of a message, as all ranks call it in the graph of who waits for whom. */
+static void name_end(char *dst, size_t bytes, bool sends, int64_t tag, int peer)
+{
+    snprintf(dst, bytes, "%s of tag %lld %s rank %d", sends ? "send" : "receive", (long long)tag,
+             sends ? "to" : "from", peer);
+}
+
 static bool holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
 {
     if (!is_programs(r) || !r->ready) return false;
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (m->handle != h) return false;
-    snprintf(text, bytes, "the %s of tag %lld %s rank %d holds, until its other end comes",
-             r->kind == ORR_SEND ? "send" : "receive", (long long)m->tag, r->kind == ORR_SEND ? "to" : "from",
-             m->peer);
+    name_end(text, bytes, r->kind == ORR_SEND, m->tag, r->node.peer);
     return true;
 }
 
@@ -498,7 +503,7 @@ struct waiting_message {
     char name[64];
     size_t bytes;
     int64_t tag;
-    int peer;
+    int peer, transport_peer;
     bool sends;
 };
 
@@ -523,6 +528,7 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
                                     .bytes = h->ops->get_size(h),
                                     .tag = m->tag,
                                     .peer = m->peer,
+                                    .transport_peer = m->request.node.peer,
                                     .sends = m->mode == STARPU_R };
     char name[sizeof to->name - sizeof ", data "];
     if (orr_data_name(h, name, sizeof name)) snprintf(to->name, sizeof to->name, ", data %s", name);
@@ -543,6 +549,51 @@ static void describe_waiting(const struct orr_cluster *cl, bool certain)
     if (w.more) orr_error("  ... and %u more messages wait for their data", w.more);
 }
 
+struct drawing {
+    const struct orr_cluster *cluster;
+    struct orr_waits *waits;
+};
+
+/* Adds that this rank's end of a message, or its meeting with all, waits for the other rank's. */
+static void draw_unmatched(const struct orr_request *r, void *arg)
+{
+    struct drawing *d = arg;
+    char own[ORR_WAITS_LABEL], other[ORR_WAITS_LABEL], program[64], end[100];
+    int me = d->cluster->rank, peer = r->node.peer;
+    snprintf(program, sizeof program, "rank %d: the program", me);
+    if (!is_programs(r)) {
+        if (r->kind != ORR_RECV) return;
+        snprintf(own, sizeof own, "rank %d: a wait for all ranks", me);
+        snprintf(other, sizeof other, "rank %d: a wait for all ranks", peer);
+    } else {
+        const struct orr_message *m = of_request((struct orr_request *)r);
+        name_end(end, sizeof end, r->kind == ORR_SEND, m->tag, peer);
+        snprintf(own, sizeof own, "rank %d: %s", me, end);
+        name_end(end, sizeof end, r->kind != ORR_SEND, m->tag, me);
+        snprintf(other, sizeof other, "rank %d: %s", peer, end);
+    }
+    orr_waits_for(d->waits, program, own);
+    orr_waits_for(d->waits, own, other);
+}
+
+static void draw_waiting(const struct orr_cluster *cl, struct orr_waits *waits)
+{
+    struct waiting_messages w = { .cluster = cl };
+    struct drawing d = { cl, waits };
+    char own[ORR_WAITS_LABEL], prefix[32], end[100], program[64];
+    snprintf(prefix, sizeof prefix, "rank %d: ", cl->rank);
+    snprintf(program, sizeof program, "%sthe program", prefix);
+    orr_engine_visit_unmatched(&((struct orr_cluster *)cl)->engine, draw_unmatched, &d);
+    orr_data_visit_waiting(collect_waiting, &w);
+    for (unsigned i = 0; i < w.count; i++) {
+        const struct waiting_message *m = &w.message[i];
+        name_end(end, sizeof end, m->sends, m->tag, m->transport_peer);
+        snprintf(own, sizeof own, "%s%s", prefix, end);
+        orr_waits_for(waits, program, own);
+        orr_deadlock_graph_data(waits, prefix, own, m->handle);
+    }
+}
+
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)
 {
     unsigned long long bytes = h->bytes;
@@ -558,4 +609,4 @@ void orr_message_describe_early(const struct orr_match_node *n, const struct orr
 }
 
 const struct orr_stuck_story orr_message_story = { orr_message_describe, orr_message_describe_early,
-                                                   describe_waiting, holds };
+                                                   describe_waiting, holds, draw_waiting };

@@ -882,12 +882,29 @@ UNUSED static void streams(void)
     whole_streams();
 }
 
+/* A graph of the case "crossed": which is removed. */
+static bool drawn(const char *path)
+{
+    char text[8192] = "";
+    FILE *f = planning ? NULL : fopen(path, "r");
+    if (!f) return false;
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    remove(path);
+    return strstr(text, "label=\"rank 0\";   n") && strstr(text, "\"receive of tag 11 from rank 1\"") &&
+           strstr(text, "\"send of tag 11 to rank 0\"") && strstr(text, "[color=red]");
+}
+
 UNUSED static void messages(void)
 {
     run("receive_alone", NULL, NULL, NULL);
     ends_within(4, "a receive without a send");
     said(lines_with("a receive of tag 77 from rank 0", "waits") == 1 && has("deadlock across ranks"),
          "the receive that nobody sends for is named");
+    said(lines_with("rank 0]", "they wait in a circle: ") == 1 &&
+             lines_with("rank 0]", "rank 0: send of tag 77 to rank 1 (not begun) -> rank 0: the program") ==
+                 1,
+         "and the circle: why the other rank does not send it");
     run("receive_late", NULL, NULL, NULL);
     said(got.status == 0 && has("deadlock across ranks?") && has("late sender") &&
              !has("deadlock across ranks:"),
@@ -895,7 +912,9 @@ UNUSED static void messages(void)
     run("send_alone", NULL, NULL, NULL);
     said(lines_with("rank 0]", "tag 78 from rank 1 was never received") == 1 && has("SHUTDOWN -5"),
          "a send without a receive is named at shutdown, which returns -EIO");
-    run("crossed", NULL, NULL, NULL);
+    static char drawing[64];
+    snprintf(drawing, sizeof drawing, "/tmp/orrery-drawing-%d.dot", (int)getpid());
+    run("crossed", NULL, "ORRERY_DEADLOCK_DOT", drawing);
     ends_within(4, "a deadlock through two ranks");
     said(lines_with("rank 0]", "a receive of tag 11 from rank 1") == 1 &&
              lines_with("rank 1]",
@@ -903,6 +922,10 @@ UNUSED static void messages(void)
          "each rank says what it waits for");
     said(lines_with("rank 1]", "a send of tag 11 to rank 0 (4 bytes) waits for its data, which") == 1,
          "and which message waits for data that is in use");
+    said(lines_with("they wait in a circle: rank 1: data",
+                    "acquired by the program -> rank 1: the program") == 1,
+         "the circle is named");
+    said(drawn(drawing), "and drawn, with what each rank waits for");
     run("kept_piece", NULL, NULL, NULL);
     ends_within(4, "a piece that is kept while its parent is to be sent");
     said(lines_with("a send of tag 90 to rank 0 (48 bytes, data whole) waits for its data",
