@@ -31,24 +31,26 @@ enum {
 
 /* What moving a datum costs beyond the time that it takes: times that time; and, in thousandths of a task as
  * long as this one, for what it reads and for what it writes, which then is elsewhere for the tasks to come.
- * Found with the factorization of bench/cluster: unequal ranks send what is worth its while; equal ones at
- * most 1.15 times the messages of owner-computes, so that for them moves get dearer when many were made. */
+ * Found with tools/orrery_simulate and the factorization of bench/cluster. */
 struct price {
     uint64_t times, read, written;
 };
-static const struct price price_of_unequal = { 4, 1000, 1000 }, price_of_equal = { 16, 2000, 6000 },
-                          price_of_more = { 16, 4000, 12000 };
-enum { MOVES_OF_MESSAGES = 20 }; /* more is what is above one in so many */
+static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal = { 4, 500, 1000 };
+
+/* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
+ * send as little as that. Judged where all ranks wait for all tasks, and from so many tasks on. */
+enum { HOMES_PERCENT = 15, TASKS_OF_RANK = 64 };
 
 struct dmda {
     struct orr_clocks clocks;
     struct orr_lengths lengths;
     uint64_t latency_ns, ns_per_byte; /* the latter times 1 << SHIFT */
     struct price price;
-    bool price_is_fixed, equal; /* equal: the ranks' speeds, about */
-    uint64_t sent,
-        moved;        /* data, since all met: those that a task lacked; those written elsewhere than before */
-    uint64_t typical; /* slowness: of a rank with the mean speed */
+    bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
+    bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
+    uint64_t tasks;                 /* since all met */
+    uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
+    uint64_t typical;  /* slowness: of a rank with the mean speed */
 };
 
 /* A datum, as far as it counts. */
@@ -74,7 +76,9 @@ struct task {
 
 static int say_argument(const char *text)
 {
-    orr_error("ORRERY_MPI_SCHED: dmda takes h=PRICE,latency=NS,bandwidth=BYTES_PER_US, and not \"%s\"", text);
+    orr_error(
+        "ORRERY_MPI_SCHED: dmda takes h=PRICE,latency=NS,bandwidth=BYTES_PER_US,homes=0|1, and not \"%s\"",
+        text);
     return -EINVAL;
 }
 
@@ -88,6 +92,9 @@ static int set_option(struct dmda *s, const char *name, size_t length, uint64_t 
     if (length == 1 && *name == 'h') {
         s->price = (struct price){ .times = value };
         s->price_is_fixed = true;
+    } else if (length == 5 && !memcmp(name, "homes", length) && value <= 1) {
+        s->at_homes = value;
+        s->homes_are_fixed = true;
     } else if (length == 7 && !memcmp(name, "latency", length)) {
         s->latency_ns = value;
     } else if (length == 9 && !memcmp(name, "bandwidth", length) && value > 0) {
@@ -135,7 +142,8 @@ static int set_up_ranks(struct dmda *s, const struct orr_place_setup *setup)
     int kinds = find_kinds(setup->machines, kind_of);
     int r = orr_lengths_init(&s->lengths, setup->ranks, kinds);
     if (!r) r = orr_clocks_init(&s->clocks, setup->ranks, kinds);
-    if (r) return r;
+    s->home_ns = r ? NULL : orr_calloc((size_t)setup->ranks * (size_t)kinds, sizeof *s->home_ns);
+    if (!s->home_ns) return -ENOMEM;
     memcpy(s->lengths.kind_of, kind_of, sizeof kind_of);
     s->lengths.seen = setup->seen;
     s->lengths.seen_arg = setup->seen_arg;
@@ -152,6 +160,7 @@ static void end(void *state)
     struct dmda *s = state;
     orr_clocks_fini(&s->clocks);
     orr_lengths_fini(&s->lengths);
+    orr_free(s->home_ns);
     orr_free(s);
 }
 
@@ -160,7 +169,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
     struct dmda *s = orr_calloc(1, sizeof *s);
     if (!s) return -ENOMEM;
     s->price = price_of_equal;
-    s->equal = true;
+    s->at_homes = true;
     s->typical = ORR_SPEED_UNIT;
     s->latency_ns = LATENCY_NS;
     set_bandwidth(s, BYTES_PER_US);
@@ -273,64 +282,40 @@ static inline void add_datum(const struct dmda *s, struct task *t, const struct 
     if (w->written && t->holder < 0) t->holder = holder;
 }
 
-static void set_price(struct dmda *s)
+/* What owner-computes would have given to whom. */
+static void note_home(struct dmda *s, const struct orr_place_view *v, const struct task *t)
 {
-    bool more = s->moved * MOVES_OF_MESSAGES > s->sent;
-    if (!s->price_is_fixed) s->price = !s->equal ? price_of_unequal : more ? price_of_more : price_of_equal;
-}
-
-/* The task runs on its best rank. */
-static void note_moves(struct dmda *s, const struct task *t)
-{
-    for (int i = 0; i < t->count; i++) {
-        s->sent += t->data[i].read && !is_there(&t->data[i], t->best);
-        s->moved += t->data[i].written && t->data[i].holder != t->best;
+    int rank = v->written_on, best = -1;
+    uint64_t least = UINT64_MAX;
+    s->tasks++;
+    if (rank < 0 || rank >= s->clocks.ranks) return;
+    for (int k = 0; k < s->clocks.kinds; k++) {
+        if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
+        uint64_t ns = orr_lengths_ns(&s->lengths, t->length, rank, k);
+        if (ns < least) best = k;
+        if (ns < least) least = ns;
     }
-    set_price(s);
+    if (best < 0) return;
+    uint64_t ns = t->length->ns[best] ? t->length->ns[best] : s->lengths.unknown_ns;
+    s->home_ns[rank * s->clocks.kinds + best] += ns;
 }
 
 static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
 {
     uint64_t price, ready, sent;
-    if (v->fixed == ORR_PLACE_OPEN)
+    note_home(s, v, t);
+    if (v->fixed == ORR_PLACE_OPEN && s->at_homes && v->written_on >= 0) weigh(s, t, v->written_on);
+    if (v->fixed == ORR_PLACE_OPEN && t->best < 0)
         weigh_ranks(s, t);
     else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
         weigh(s, t, v->fixed);
     if (t->best < 0) return v->fixed != ORR_PLACE_OPEN ? v->fixed : t->holder >= 0 ? t->holder : 0;
     sent = transfers(s, t, t->best, &price, &ready);
     uint64_t length = orr_lengths_ns(&s->lengths, t->length, t->best, t->best_kind);
-    note_moves(s, t);
     uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, ready + sent, length);
     for (int i = 0; i < t->count; i++)
         if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
     return t->best;
-}
-
-static uint64_t typical_ns(const struct dmda *s, const struct orr_length *what)
-{
-    uint64_t least = UINT64_MAX;
-    for (int k = 0; k < s->clocks.kinds; k++)
-        if (what->kinds >> k & 1 && what->ns[k] && what->ns[k] < least) least = what->ns[k];
-    if (least == UINT64_MAX) least = s->lengths.unknown_ns;
-    return least * s->typical / ORR_SPEED_UNIT;
-}
-
-static int choose(void *state, const struct orr_place_view *v)
-{
-    struct dmda *s = state;
-    struct task t = { .best = -1, .best_cost = UINT64_MAX, .holder = -1 };
-    for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
-    int number = v->cl ? orr_lengths_number(&s->lengths, v->cl, orr_place_footprint(v)) : -1;
-    if (number < 0) return v->cl ? -ENOMEM : t.holder >= 0 ? t.holder : 0;
-    t.length = &s->lengths.known[number];
-    t.typical_ns = typical_ns(s, t.length);
-    return place(s, v, &t);
-}
-
-static int kind_of(const struct dmda *s, int type)
-{
-    int kind = type >= 0 && type < STARPU_NARCH ? s->lengths.kind_of[type] : UINT8_MAX;
-    return kind < s->lengths.kinds ? kind : -1;
 }
 
 /* Ranks of about the same speed keep what they have; others rather take it. */
@@ -346,8 +331,65 @@ static void find_price(struct dmda *s)
         count++;
     }
     if (speeds) s->typical = (count << 30) / speeds;
-    s->equal = most * 100 <= least * (100 + EQUAL_PERCENT);
-    set_price(s);
+    if (!s->price_is_fixed)
+        s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? price_of_equal : price_of_unequal;
+}
+
+/* Whether owners share the work about as well as it can be: for the kind of worker that has most of it. */
+static bool homes_are_even(const struct dmda *s)
+{
+    uint64_t most = 0, least = 1;
+    for (int k = 0; k < s->clocks.kinds; k++) {
+        uint64_t sum = 0, speeds = 0;
+        for (int rank = 0, i = k; rank < s->clocks.ranks; rank++, i += s->clocks.kinds) {
+            uint64_t workers = s->clocks.clock[i].workers;
+            if (!workers) continue;
+            sum += s->home_ns[i];
+            speeds += (workers << 20) / s->lengths.slow[i];
+            if (s->home_ns[i] * s->lengths.slow[i] / workers > most)
+                most = s->home_ns[i] * s->lengths.slow[i] / workers;
+        }
+        uint64_t even = speeds ? (sum / speeds << 20) : 0;
+        if (even > least) least = even;
+    }
+    return most / 100 <= least / 100 * (100 + HOMES_PERCENT) / 100;
+}
+
+/* All that follows from what was measured. */
+static void settle(struct dmda *s, bool met)
+{
+    s->stale = false;
+    find_price(s);
+    if (!s->homes_are_fixed && s->tasks && (met || s->tasks >= (uint64_t)TASKS_OF_RANK * s->clocks.ranks))
+        s->at_homes = homes_are_even(s);
+}
+
+static uint64_t typical_ns(const struct dmda *s, const struct orr_length *what)
+{
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < s->clocks.kinds; k++)
+        if (what->kinds >> k & 1 && what->ns[k] && what->ns[k] < least) least = what->ns[k];
+    if (least == UINT64_MAX) least = s->lengths.unknown_ns;
+    return least * s->typical / ORR_SPEED_UNIT;
+}
+
+static int choose(void *state, const struct orr_place_view *v)
+{
+    struct dmda *s = state;
+    if (orr_unlikely(s->stale)) settle(s, false);
+    struct task t = { .best = -1, .best_cost = UINT64_MAX, .holder = -1 };
+    for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
+    int number = v->cl ? orr_lengths_number(&s->lengths, v->cl, orr_place_footprint(v)) : -1;
+    if (number < 0) return v->cl ? -ENOMEM : t.holder >= 0 ? t.holder : 0;
+    t.length = &s->lengths.known[number];
+    t.typical_ns = typical_ns(s, t.length);
+    return place(s, v, &t);
+}
+
+static int kind_of(const struct dmda *s, int type)
+{
+    int kind = type >= 0 && type < STARPU_NARCH ? s->lengths.kind_of[type] : UINT8_MAX;
+    return kind < s->lengths.kinds ? kind : -1;
 }
 
 static void measured(void *state, const struct orr_place_measure *m)
@@ -361,15 +403,16 @@ static void measured(void *state, const struct orr_place_measure *m)
         if (number >= 0) orr_lengths_set(&s->lengths, number, kind, m->ns);
     } else if (m->rank >= 0 && m->rank < s->clocks.ranks) {
         orr_lengths_set_slow(&s->lengths, m->rank, kind, m->slow);
-        find_price(s);
+        s->stale = true;
     }
 }
 
 static void met(void *state)
 {
     struct dmda *s = state;
-    s->sent = s->moved = 0;
-    set_price(s);
+    settle(s, true);
+    s->tasks = 0;
+    memset(s->home_ns, 0, (size_t)s->clocks.ranks * (size_t)s->clocks.kinds * sizeof *s->home_ns);
     orr_clocks_meet(&s->clocks);
 }
 

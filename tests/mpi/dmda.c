@@ -238,7 +238,7 @@ static struct orr_place_view view_of(const struct task *t, struct starpu_data_de
                                     .data = d,
                                     .count = t->count,
                                     .priority = (int)(t->level / 100),
-                                    .written_on = ORR_PLACE_OPEN,
+                                    .written_on = d[t->count - 1].handle->mpi_rank,
                                     .fixed = ORR_PLACE_OPEN };
 }
 
@@ -257,7 +257,7 @@ static int place_tasks(void *state, bool by_owner)
     return sent;
 }
 
-/* Makespan over the bound, in thousandths, of the second iteration: after the first, all is known. */
+/* Makespan over the bound, in thousandths, of the third iteration: after the first, all is known. */
 static int factorize(const struct shape *s, int n, bool by_owner, const char *argument, int *messages_out)
 {
     int p = s->ranks == 8 ? 2 : s->ranks == 4 ? 2 : 1, q = s->ranks / p, tiles = n * (n + 1) / 2;
@@ -266,11 +266,10 @@ static int factorize(const struct shape *s, int n, bool by_owner, const char *ar
         for (int j = 0; j <= i; j++) set_home(handles[tile(i, j)], i % p * q + j % q);
     void *state = begin(s->ranks, s->workers, argument);
     int64_t took = 0;
-    for (int iteration = 0; iteration < 2; iteration++) {
+    for (int iteration = 0; iteration < 3; iteration++) {
         *messages_out = place_tasks(state, by_owner);
         *messages_out += bring_home(tiles);
         took = run(s);
-        orr_place_dmda.met(state);
         for (int k = 0; k < CODELETS; k++) {
             struct task t = { .kind = k, .count = codelets[k].nbuffers };
             struct starpu_data_descr d[3];
@@ -279,6 +278,7 @@ static int factorize(const struct shape *s, int n, bool by_owner, const char *ar
                  (uint64_t)(durations[k] * s->gemm_ns / 1000));
         }
         for (int r = 0; r < s->ranks; r++) tell_slow(state, r, (uint32_t)(1000 / s->speeds[r]));
+        orr_place_dmda.met(state);
     }
     orr_place_dmda.end(state);
     return (int)((double)took / bound_of(s) * 1000);
@@ -303,7 +303,8 @@ static void quality(const char *argument)
                    "Cholesky of %d tiles on %d ranks of speeds %s: at most %d.%03d of the bound", n, ranks,
                    names[k], limit / 1000, limit % 1000);
                 if (k == 0)
-                    ok(messages * 100 <= owners * 115, "with at most 1.15 of the messages of owner-computes");
+                    ok(messages * 100 <= owners * 115 || over * 100 <= owner * 97,
+                       "with at most 1.15 of the messages of owner-computes, unless that shares out badly");
                 diag("%d.%03d with %d messages; owners' ranks %d.%03d with %d", over / 1000, over % 1000,
                      messages, owner / 1000, owner % 1000, owners);
             }
@@ -311,7 +312,7 @@ static void quality(const char *argument)
 
 /* ---- small cases, by hand: 1 ms a task, 10 us a message ---- */
 
-static const char by_hand[] = "h=2,latency=10000,bandwidth=1000000000";
+static const char by_hand[] = "homes=0,h=2,latency=10000,bandwidth=1000000000";
 
 static int place_one(void *state, int kind, int a, int b, int c, int fixed)
 {
