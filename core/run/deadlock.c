@@ -187,9 +187,30 @@ static enum orr_job_obstacle obstacle(struct orr_task *t, struct orr_task *p)
                                                                                  : ORR_JOB_FREE;
 }
 
+/* The worker on whose order t has a place, or NULL. */
+static struct orr_worker *ordered_on(const struct orr_task *t)
+{
+    const struct starpu_task *p = t->pub;
+    bool has = p->workerorder && p->execute_on_a_specific_worker && p->workerid < orr_worker_count;
+    return has ? &orr_workers[p->workerid] : NULL;
+}
+
+/* Whether t, which is ready, waits for its turn on w. */
+static bool waits_for_turn(const struct orr_task *t, const struct orr_worker *w)
+{
+    return w && orr_load_acquire(&t->state) == ORR_TASK_READY && t->pub->workerorder != w->next_order;
+}
+
+/* Whether t waits because p comes next on its worker. */
+static bool waits_for_order(const struct orr_task *t, const struct orr_task *p)
+{
+    const struct orr_worker *w = ordered_on(t);
+    return waits_for_turn(t, w) && ordered_on(p) == w && p->pub->workerorder == w->next_order && p != t;
+}
+
 static bool waits_for(struct orr_task *t, struct orr_task *p)
 {
-    return waits_for_task(t, p) || obstacle(t, p) != ORR_JOB_FREE;
+    return waits_for_task(t, p) || obstacle(t, p) != ORR_JOB_FREE || waits_for_order(t, p);
 }
 
 /* ---- saying it ---- */
@@ -199,11 +220,11 @@ static void (*say)(const char *fmt, ...) __attribute__((format(printf, 1, 2))) =
 
 static void describe(char *dst, size_t bytes, const struct orr_task *t)
 {
-    if (t->pub->file)
-        snprintf(dst, bytes, "%s (job %llu, %s:%u)", orr_task_name(t), (unsigned long long)t->id,
-                 t->pub->file, t->pub->line);
-    else
-        snprintf(dst, bytes, "%s (job %llu)", orr_task_name(t), (unsigned long long)t->id);
+    char order[64] = "", where[160] = "";
+    const struct orr_worker *w = ordered_on(t);
+    if (w) snprintf(order, sizeof order, ", order %u on worker %d", t->pub->workerorder, w->id);
+    if (t->pub->file) snprintf(where, sizeof where, ", %s:%u", t->pub->file, t->pub->line);
+    snprintf(dst, bytes, "%s (job %llu%s%s)", orr_task_name(t), (unsigned long long)t->id, order, where);
 }
 
 /* The task, other than t, that has h, or NULL. */
@@ -222,7 +243,7 @@ static void print_holder(struct waiting *all, struct orr_data *h, const struct o
 {
     struct orr_data *b = orr_partition_blocker(h);
     struct orr_task *has = task_with(all, b, t);
-    char via[160] = "", label[96], name[200];
+    char via[160] = "", label[96], name[300];
     if (b != h)
         snprintf(via, sizeof via, "whose partition waits for data %s, ",
                  orr_data_label(b, label, sizeof label));
@@ -269,22 +290,31 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
     return false;
 }
 
-static bool explain_order(struct orr_task *t, const char *name)
+static bool explain_order(struct waiting *all, struct orr_task *t, const char *name)
 {
-    if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker || t->pub->workerid >= orr_worker_count)
-        return false;
-    struct orr_worker *w = &orr_workers[t->pub->workerid];
-    if (t->pub->workerorder == w->next_order) return false;
-    say("  task %s waits for its turn on worker %d: workerorder %u comes next there, and no such task "
-        "is ready",
-        name, w->id, w->next_order);
+    const struct orr_worker *w = ordered_on(t);
+    char next[300];
+    if (!waits_for_turn(t, w)) return false;
+    for (unsigned i = 0; i < all->count; i++) {
+        if (!waits_for_order(t, all->task[i])) continue;
+        describe(next, sizeof next, all->task[i]);
+        say("  task %s waits for its turn: task %s comes next on that worker", name, next);
+        return true;
+    }
+    if (all->more || all->foreign)
+        say("  task %s waits for its turn: order %u comes next on worker %d", name, w->next_order, w->id);
+    else
+        say("  worker %d waits for order %u (STARPU_WORKER_ORDER), which no task has that was submitted "
+            "here; "
+            "task %s waits behind it",
+            w->id, w->next_order, name);
     return true;
 }
 
 /* Says which job of its list t waits for. */
 static bool explain_turn(struct waiting *all, struct orr_task *t, const char *name)
 {
-    char other[200];
+    char other[300];
     if (orr_job_is_stopped(t)) {
         say("  task %s is a job of list \"%s\", which is stopped: call orrery_joblist_start", name,
             orr_job_list_name(t));
@@ -305,7 +335,7 @@ static bool explain_turn(struct waiting *all, struct orr_task *t, const char *na
 
 static void explain(struct waiting *all, struct orr_task *t)
 {
-    char name[200], other[200];
+    char name[300], other[300];
     bool said = false;
     uint32_t state = orr_load_acquire(&t->state);
     describe(name, sizeof name, t);
@@ -325,7 +355,7 @@ static void explain(struct waiting *all, struct orr_task *t)
     if (state == ORR_TASK_READY) {
         if (orr_load_relaxed(&orr_contexts[t->sched_ctx].nworkers) == 0)
             say("  task %s is ready in scheduling context %u, which has no workers", name, t->sched_ctx);
-        else if (!explain_order(t, name) && !explain_turn(all, t, name))
+        else if (!explain_order(all, t, name) && !explain_turn(all, t, name))
             say("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
     }
@@ -381,7 +411,7 @@ static void print_cycle(struct waiting *all)
         memset(seen, 0, sizeof seen);
         length = 0;
         if (!find_cycle(all, s, s, path, &length, seen)) continue;
-        char line[1024], name[200];
+        char line[2048], name[300];
         size_t used = 0;
         for (unsigned i = 0; i <= length; i++) {
             describe(name, sizeof name, all->task[path[i % length]]);

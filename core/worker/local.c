@@ -28,11 +28,17 @@ static void admit_ordered_locked(struct orr_worker *w)
     }
 }
 
+/* Whether n is above the orders of all that wait: found without looking at them. With local_lock held. */
+static bool rises(const struct orr_worker *w, unsigned n)
+{
+    return !w->ordered || w->ordered_last->pub->workerorder < n;
+}
+
 /* A task bound to w has this order already, or one has run with it. */
 bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n)
 {
     orr_spin_lock(&w->local_lock);
-    const struct orr_task *t = w->ordered;
+    const struct orr_task *t = rises(w, n) ? NULL : w->ordered;
     while (t && t->pub->workerorder < n) t = t->next;
     bool taken = n < w->next_order || (t && t->pub->workerorder == n);
     orr_spin_unlock(&w->local_lock);
@@ -42,9 +48,11 @@ bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n)
 static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_task **at = &w->ordered;
+    if (w->ordered && rises(w, t->pub->workerorder)) at = &w->ordered_last->next;
     while (*at && (*at)->pub->workerorder < t->pub->workerorder) at = &(*at)->next;
     t->next = *at;
     *at = t;
+    if (!t->next) w->ordered_last = t;
     admit_ordered_locked(w);
 }
 

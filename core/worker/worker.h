@@ -48,7 +48,7 @@ struct orr_worker {
     _Atomic uint32_t lists; /* 1: there are job lists, which are asked before the policy (jobpool.c) */
     ORR_SPIN(worker_local) local_lock; /* protects local_* and order; leaf */
     struct orr_task *local_head, *local_tail;
-    struct orr_task *ordered; /* tasks with workerorder, sorted, waiting for their turn */
+    struct orr_task *ordered, *ordered_last; /* tasks with workerorder, sorted, waiting for their turn */
     unsigned next_order;      /* the workerorder that may run next */
 
     /* the worker's own [own: worker] */

@@ -80,6 +80,28 @@ static bool hole_in_order(void)
     return true;
 }
 
+static struct starpu_task *ordered(const char *name, unsigned order)
+{
+    struct starpu_task *t = make(&plain_cl, name);
+    t->execute_on_a_specific_worker = 1;
+    t->workerid = 0;
+    t->workerorder = order;
+    return t;
+}
+
+/* The first of the order waits for the second. */
+static bool order_against_dependency(void)
+{
+    struct starpu_task *a = ordered("leader", 1), *b = ordered("follower", 2);
+    starpu_task_declare_deps_array(a, 1, &b);
+    submit(a);
+    b->file = "program.c"; /* (submit would say this file) */
+    b->line = 77;
+    if ((starpu_task_submit)(b)) exit(3);
+    starpu_task_wait_for_all();
+    return true;
+}
+
 /* A policy of the program's that says "two workers", and gives the task to one. */
 static int push_to_one(struct starpu_task *task)
 {
@@ -131,7 +153,15 @@ static const struct deadlock_case {
     { { "a dependency that was never submitted is named", never_submitted, UP | ENDS }, "forgotten" },
     { { "data that the program never released is named", never_released, UP | ENDS },
       "starpu_data_acquire without starpu_data_release" },
-    { { "a missing workerorder is named", hole_in_order, UP | ENDS }, "workerorder 1" },
+    { { "a missing workerorder is named, and that no task has it", hole_in_order, UP | ENDS },
+      "worker 0 waits for order 1 (STARPU_WORKER_ORDER), which no task has" },
+    { { "and who waits behind it, with its order", hole_in_order, UP | ENDS }, "order 2 on worker 0" },
+    { { "an order that goes against the dependencies is a circle", order_against_dependency, UP | ENDS },
+      "in a circle: leader (job 1, order 1 on worker 0, " },
+    { { "with order, worker, file and line", order_against_dependency, UP | ENDS },
+      ") -> follower (job 2, order 2 on worker 0, program.c:77) -> leader" },
+    { { "and said of the task whose turn it is not", order_against_dependency, UP | ENDS },
+      "waits for its turn: task leader" },
     { { "a parallel task that too few workers were given is named", half_a_team, UP | ENDS }, "half" },
     { { "and how many have come", half_a_team, UP | ENDS }, "on 2 workers together, and 1 have come" },
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },
