@@ -91,6 +91,7 @@ MPI_TESTS += tests/mpi/transports
 INPROC_MPI_TESTS += tests/mpi/engine_mpi
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
+MPI_TESTS += tests/mpi/plan_replay
 
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding

@@ -154,7 +154,9 @@ static int bring_up(struct starpu_conf *conf)
     int r;
     orr_log_init();
     orr_clock_init();
-    orr_data_hooks = (struct orr_data_hooks){ .initialise = orr_redux_initialise,
+    orr_data_hooks = (struct orr_data_hooks){ .forget = orr_data_hooks.forget, /* the MPI layer's stay */
+                                              .leaves = orr_data_hooks.leaves,
+                                              .initialise = orr_redux_initialise,
                                               .reduction_start = orr_redux_start,
                                               .reclaim = orr_task_reclaim,
                                               .in_task = orr_task_inside,

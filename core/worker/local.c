@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/worker/joblist.h"
 #include "core/worker/member.h"
+#include "core/worker/order.h"
 #include "core/worker/serve.h"
 
 enum { JOBS_IN_A_ROW_MAX = 64 }; /* before a policy whose context goes first is asked */
@@ -43,6 +44,15 @@ bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n)
     bool taken = n < w->next_order || (t && t->pub->workerorder == n);
     orr_spin_unlock(&w->local_lock);
     return taken;
+}
+
+unsigned orr_worker_order_next(unsigned worker)
+{
+    struct orr_worker *w = &orr_workers[worker];
+    orr_spin_lock(&w->local_lock);
+    unsigned next = w->next_order;
+    orr_spin_unlock(&w->local_lock);
+    return next;
 }
 
 static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)

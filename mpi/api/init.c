@@ -138,6 +138,14 @@ static int choose_placement(const struct orr_bootstrap *b, struct orr_place *pla
     return chosen;
 }
 
+/* Whether rank 0's environment asks for the schedule of this run: the file, there. */
+static const char *choose_history(const struct orr_bootstrap *b)
+{
+    const char *path = orr_env_string(ORR_SETTING(ORRERY_PLAN_RECORD));
+    int wanted = agree(b, b->rank ? INT_MAX : path != NULL);
+    return wanted <= 0 ? NULL : path ? path : "";
+}
+
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
 static int start(MPI_Comm comm, int status, bool free_threads)
 {
@@ -149,9 +157,11 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     orr_the_session.shows_statistics = orr_statistics_wanted();
     const struct orr_transport_ops *transport = choose_transport(&b); /* in this order on all ranks */
     int placement = choose_placement(&b, &orr_the_session.place);
+    const char *history = choose_history(&b);
     const struct orr_session_setup setup = { .bootstrap = &b,
                                              .transport = transport,
                                              .placement = placement,
+                                             .history = history,
                                              .source = &orr_comm_mpi_source,
                                              .program_comm = b.comm,
                                              .counts = orr_the_session.shows_statistics,

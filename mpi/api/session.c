@@ -128,6 +128,10 @@ static int meet_machines(struct orr_session *s, const struct orr_bootstrap *b)
 
 static void forget_machines(struct orr_session *s)
 {
+    struct orr_history *history = s->place.history;
+    orr_place_set_history(&s->place, NULL);
+    orr_history_end(history);
+    s->writes_history = false;
     s->place.machines = NULL;
     orr_machines_fini(&s->machines);
 }
@@ -159,6 +163,13 @@ static int say_other(int status)
     return status;
 }
 
+/* Who cannot takes part at the end all the same. */
+static void begin_history(struct orr_session *s, const char *path)
+{
+    s->writes_history = true;
+    orr_place_set_history(&s->place, orr_history_start(path));
+}
+
 int orr_session_start(struct orr_session *s, const struct orr_session_setup *setup)
 {
     const struct orr_bootstrap *b = setup->bootstrap;
@@ -185,6 +196,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     s->cluster.started = true;
     start_guard(s, b);
     r = orr_coll_barrier(s->cluster.comm);
+    if (!r && setup->history) begin_history(s, setup->history);
     if (!r) return 0;
     orr_error("starpu_mpi_init: the ranks do not hear each other: %s", strerror(-r));
     orr_guard_stop(&s->live.guard);

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "mpi/live/live.h"
+#include "mpi/place/history.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
@@ -25,6 +26,7 @@ struct orr_session {
     struct orr_checkpoints checkpoints;
     struct orr_machines machines; /* place.machines while it runs */
     bool shows_statistics;        /* at the end */
+    bool writes_history;          /* at the end, on all ranks */
     bool owns_mpi, owns_runtime;  /* we initialised it */
 };
 
@@ -35,8 +37,10 @@ struct orr_session_setup {
     const struct orr_comm_source *source; /* for other communicators than the first; borrowed until stop */
     int placement;            /* its number, on all ranks; -1: as the program chose; less: none (said) */
     const void *program_comm; /* what the first stands for */
-    bool counts;              /* the bytes of messages, from the beginning on */
-    bool free_threads;        /* the transport's library lets any thread call it */
+    const char
+        *history; /* rank 0: the file for the schedule (history.h); others: not NULL; NULL on all: none */
+    bool counts;  /* the bytes of messages, from the beginning on */
+    bool free_threads; /* the transport's library lets any thread call it */
 };
 
 /* Starts on all ranks of the bootstrap, or on none; each says what it lacks. Collective. Blocks. 0, -EINVAL,

@@ -178,6 +178,7 @@ int orr_shutdown(struct orr_session *s)
         status = drain_all_ranks(s);
     if (!status) status = end_of_stream(s);
     if (!status) status = orr_messages_take_failure(&s->value);
+    if (s->writes_history) orr_history_write(s->place.history, s->cluster.comm, &s->machines, status != 0);
     orr_stuck_stop(&s->live.stuck); /* its last messages are ahead of this barrier */
     orr_guard_closing(&s->live.guard);
     orr_coll_barrier(s->cluster.comm);

@@ -99,7 +99,9 @@ static struct orr_place_view view_of(const struct orr_comm *c, const struct star
                                     .count = a->count,
                                     .priority = a->priority,
                                     .written_on = l->several ? ORR_PLACE_OPEN : l->writer,
-                                    .fixed = ORR_PLACE_OPEN };
+                                    .fixed = ORR_PLACE_OPEN,
+                                    .file = a->file,
+                                    .line = a->line };
 }
 
 /* A placement that is asked for all tasks: what the program says is told to it. */
@@ -128,7 +130,7 @@ int orr_decide(struct orr_comm *c, const struct starpu_codelet *cl, const struct
     if (orr_unlikely(l.unknown))
         return bad_task(a, cl, "data without an owner; call starpu_mpi_data_register for it on every rank");
     if (orr_unlikely(l.outside)) return bad_task(a, cl, "data whose owner is no rank of the communicator");
-    if (orr_unlikely(c->cluster->place->for_all)) {
+    if (orr_unlikely(c->cluster->place->for_all && orr_comm_is_base(c))) {
         xrank = choose_for_all(c, cl, a, &l);
         *xrank_out = xrank;
         if (xrank < 0 && xrank != ORR_RANK_PER_NODE) return xrank;

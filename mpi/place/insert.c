@@ -14,6 +14,7 @@
 #include "mpi/live/stream.h"
 #include "mpi/place/arguments.h"
 #include "mpi/place/decide.h"
+#include "mpi/place/history.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
@@ -44,6 +45,15 @@ static inline void note(struct orr_comm *c, const struct starpu_codelet *cl, con
                                              .file = a->file,
                                              .line = a->line };
     orr_stream_note(c, &in);
+    struct orr_history *history = c->cluster->place->history;
+    if (orr_unlikely(history != NULL)) orr_history_note(history, c, cl, a, xrank);
+}
+
+/* A task for several ranks, or one whose transfers the program steers. */
+static void note_unsaid(const struct orr_comm *c, const char *what)
+{
+    struct orr_history *history = c->cluster->place->history;
+    if (orr_unlikely(history != NULL) && orr_comm_is_base(c)) orr_history_spoil(history, what);
 }
 
 static int exchange(struct orr_comm *c, const struct orr_arguments *a, int xrank,
@@ -79,12 +89,37 @@ int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task, uint32_t flags)
     return r;
 }
 
-/* The program named one of the cluster's workers, and it is of this rank. */
-static void bind(const struct orr_comm *c, const struct orr_arguments *a, struct starpu_task *task)
+/* Binds task to the worker that the program or a plan says, and has it noted. task may be NULL: it runs
+ * elsewhere. */
+static __attribute__((noinline)) int bind(struct orr_comm *c, const struct orr_arguments *a,
+                                          struct starpu_task *task)
 {
-    const struct orr_machines *m = c->cluster->place->machines;
-    task->workerid = (unsigned)(a->on_worker - m->first[c->cluster->rank]);
-    task->execute_on_a_specific_worker = 1;
+    const struct orr_place *p = c->cluster->place;
+    int r = 0;
+    if (!task) return 0;
+    if (a->xrank == ORR_PLACE_OF_WORKER) { /* it is of this rank */
+        task->workerid = (unsigned)(a->on_worker - p->machines->first[c->cluster->rank]);
+        task->execute_on_a_specific_worker = 1;
+    }
+    if (orr_comm_is_base(c)) r = orr_placed_bind(c, task);
+    if (orr_comm_is_base(c) && p->history && !r) orr_history_task(p->history, task);
+    return r;
+}
+
+static inline bool is_bound(const struct orr_comm *c, const struct orr_arguments *a)
+{
+    return orr_unlikely(a->xrank == ORR_PLACE_OF_WORKER || c->cluster->place->follows);
+}
+
+/* The task of an insertion, where it runs here. NULL: it cannot be (said). */
+static inline struct starpu_task *build(struct orr_comm *c, struct starpu_codelet *cl,
+                                        const struct orr_arguments *a, va_list ap)
+{
+    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
+    if (!is_bound(c, a) || !bind(c, a, task)) return task;
+    task->destroy = 0;
+    starpu_task_destroy(task);
+    return NULL;
 }
 
 /* ---- insertions ---- */
@@ -102,9 +137,7 @@ static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list a
     if (orr_likely(r >= 0)) note(c, cl, a, *xrank_out);
     if (r > 0) {
         int status = exchange(c, a, *xrank_out, orr_exchange_before);
-        if (!status && runs_here(c, *xrank_out) && !(*task_out = orr_task_build_v(cl, 0, again)))
-            status = -EINVAL;
-        if (orr_unlikely(a->xrank == ORR_PLACE_OF_WORKER) && *task_out) bind(c, a, *task_out);
+        if (!status && runs_here(c, *xrank_out) && !(*task_out = build(c, cl, a, again))) status = -EINVAL;
         if (status) r = status;
     }
     va_end(list);
@@ -218,6 +251,7 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
  * them. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap)
 {
+    note_unsaid(c, "starpu_mpi_tasks_insert makes one task for several ranks");
     if (moves(c)) return count > 0 ? insert_moving(c, cl, count, ranks, ap) : -EINVAL;
     struct orr_arguments a;
     va_list again, list;
@@ -313,7 +347,7 @@ static int each(struct moving *m, int (*one)(struct moving *m, const struct star
 
 static int add_task(struct moving *m, struct starpu_codelet *cl, va_list ap)
 {
-    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
+    struct starpu_task *task = build(m->c, cl, m->a, ap);
     if (!task) return -EINVAL;
     void (*hook)(struct starpu_task *) = orr_load_acquire(&m->c->cluster->place->pre_submit_hook);
     if (hook) hook(task);
@@ -365,6 +399,7 @@ int orr_mpi_place(struct orr_comm *c, struct orr_placement *p, int policy)
     a.count = p->count;
     a.policy = policy;
     if (p->xrank >= 0) a.xrank = p->xrank;
+    note_unsaid(c, "starpu_mpi_task_exchange_data_before_execution leaves the task to the program");
     int r = orr_decide(c, NULL, &a, &xrank);
     if (r < 0) return r;
     p->xrank = xrank;

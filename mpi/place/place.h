@@ -28,8 +28,10 @@ struct orr_place_view {
     struct starpu_data_descr *data;  /* what it accesses; a handle may be NULL: left out here */
     int count;                       /* of data */
     int priority;
-    int written_on;    /* the rank that owns all that it writes; ORR_PLACE_OPEN: several, or none */
-    int fixed;         /* the rank that the program says; ORR_PLACE_OPEN: the placement chooses */
+    int written_on;   /* the rank that owns all that it writes; ORR_PLACE_OPEN: several, or none */
+    int fixed;        /* the rank that the program says; ORR_PLACE_OPEN: the placement chooses */
+    const char *file; /* where it was inserted; NULL: not known */
+    int line;
     uint64_t position; /* insertions on the communicator since begin; 0 for who is not asked for all */
 };
 
@@ -77,6 +79,9 @@ struct orr_place_ops {
     void (*measured)(void *state, const struct orr_place_measure *m);
     /* Optional: at this place of the stream all ranks wait for all tasks. */
     void (*met)(void *state);
+    /* Optional, with for_all: the task of the insertion that was chosen last, on a rank that runs it, before
+     * it is submitted: binds it to a worker. 0, or -EINVAL (said why): it is not submitted. */
+    int (*bind)(void *state, struct starpu_task *task);
     void (*end)(void *state); /* with for_all */
 };
 

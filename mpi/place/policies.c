@@ -33,6 +33,7 @@ struct orr_placed {
     struct orr_feedback *feedback; /* NULL: it learns nothing */
     struct orr_thread *thread;     /* who inserts */
     bool begun;
+    int failed; /* why it could not begin, which was said once: turn is 0 then */
 };
 
 /* ---- by number ---- */
@@ -114,6 +115,7 @@ int orr_policy_set_current(struct orr_place *p, int policy)
     p->current = policy;
     p->for_all = ops_of(p, policy, &state)->for_all;
     p->moves = p->for_all && ops_of(p, policy, &state)->moves_data;
+    p->follows = p->history || ops_of(p, policy, &state)->bind;
     return 0;
 }
 
@@ -135,7 +137,8 @@ static int checked(const struct orr_place_ops *ops, int rank, const struct orr_c
 int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_place_view *v)
 {
     void *state;
-    if (policy < 0) policy = p->current;
+    if (policy < 0)
+        policy = p->for_all ? 0 : p->current; /* one for all acts on one communicator: not on this */
     const struct orr_place_ops *ops = ops_of(p, policy, &state);
     if (ops && !ops->for_all) return checked(ops, ops->choose(state, v), v->comm);
     orr_error(ops ? "starpu_mpi_task_insert: node selection policy %d places whole streams: make it the "
@@ -200,8 +203,10 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
     if (!r) r = begin_feedback(c, d);
     if (r == -ENOMEM) orr_error("starpu_mpi_task_insert: out of memory for the placement \"%s\"", ops->name);
     if (!r) return d;
-    orr_placed_drop(c);
     *status_out = r;
+    if (!d) return NULL;
+    if (d->begun) d->ops->end(d->state);
+    *d = (struct orr_placed){ .ops = ops, .thread = orr_self(), .failed = r };
     return NULL;
 }
 
@@ -221,18 +226,33 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
         return -EINVAL;
     }
     if (orr_unlikely(d->position >= d->turn)) {
+        if (d->failed) return d->failed;
         orr_feedback_turn(d->feedback, d->position);
         d->turn = orr_feedback_next(d->feedback);
     }
     v->position = d->position++;
     int rank = ops->choose(d->state, v);
+    if (orr_unlikely(rank == -EINVAL || rank == -ENOMEM)) return rank; /* said */
     return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);
+}
+
+int orr_placed_bind(struct orr_comm *c, struct starpu_task *task)
+{
+    struct orr_placed *d = c->placed;
+    return d && d->begun && c->cluster->place->for_all && d->ops->bind ? d->ops->bind(d->state, task) : 0;
+}
+
+void orr_place_set_history(struct orr_place *p, struct orr_history *h)
+{
+    void *state;
+    p->history = h;
+    p->follows = h || ops_of(p, p->current, &state)->bind;
 }
 
 void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m)
 {
     struct orr_placed *d = c->placed;
-    if (d && d->ops->measured) d->ops->measured(d->state, m);
+    if (d && d->begun && d->ops->measured) d->ops->measured(d->state, m);
 }
 
 void orr_placed_met(struct orr_comm *c)
@@ -243,5 +263,5 @@ void orr_placed_met(struct orr_comm *c)
         orr_feedback_meet(d->feedback, d->position);
         d->turn = orr_feedback_next(d->feedback);
     }
-    if (d->ops->met) d->ops->met(d->state);
+    if (d->begun && d->ops->met) d->ops->met(d->state);
 }

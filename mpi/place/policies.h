@@ -7,6 +7,8 @@
 
 #include "mpi/place/program.h"
 
+struct orr_history;
+
 enum { ORR_POLICIES_MAX = 63, ORR_PLACE_ARGUMENT = 1024 };
 
 struct orr_recording;
@@ -24,6 +26,8 @@ struct orr_place {
     const struct orr_machines *machines; /* [const while running] */
     bool for_all;                        /* so is the current one [read at each insertion] */
     bool moves;                          /* and it moves data [the same] */
+    bool follows;                        /* there is a history, or it binds tasks [the same] */
+    struct orr_history *history;         /* history.h; NULL: none [const while running] */
     uint32_t changes;                    /* counts those of current */
     _Atomic(struct orr_recording *)
         recording; /* replay.c: an iteration that is recorded now; NULL: none [any] */
@@ -51,6 +55,10 @@ int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_pl
 
 /* The rank for the next insertion on c, which gets its position. -EINVAL or -ENOMEM (said why). */
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v);
+/* The task of the insertion that was chosen last, where it runs here. 0 or -EINVAL (said). */
+int orr_placed_bind(struct orr_comm *c, struct starpu_task *task);
+/* From the start on, or NULL. */
+void orr_place_set_history(struct orr_place *p, struct orr_history *h);
 /* At the same place of the stream of c on every rank. */
 void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m);
 /* All ranks of c wait for all tasks at this place of its stream. */

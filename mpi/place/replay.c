@@ -188,9 +188,10 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
         return -ENOMEM;
     }
     c->replays->current = r;
-    if (c->cluster->place->for_all || c->cluster->value->moves.on) {
+    if (c->cluster->place->for_all || c->cluster->place->history || c->cluster->value->moves.on) {
         say_once(r, "is inserted each time, not replayed", NULL,
-                 "the placement in use decides anew for each task");
+                 c->cluster->place->history ? "the schedule is recorded (ORRERY_PLAN_RECORD)"
+                                            : "the placement in use decides anew for each task");
         return 0;
     }
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;

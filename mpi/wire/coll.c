@@ -3,7 +3,10 @@
  * Threads: see coll.h. Owns: nothing. Not here: matching (engine.c). */
 #include "mpi/wire/coll.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "core/base/alloc.h"
 
 struct hop {
     struct orr_request request; /* first */
@@ -24,7 +27,8 @@ static bool hop_is_over(void *h)
     return orr_load_acquire(&((struct hop *)h)->over);
 }
 
-static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t tag, int64_t *values)
+static int hop_bytes(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t tag, void *data,
+                     size_t bytes)
 {
     struct hop h;
     memset(&h, 0, sizeof h);
@@ -36,11 +40,16 @@ static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t
     h.request.kind = kind;
     h.request.foreign = kind == ORR_RECV && orr_comm_is_foreign(c, rank);
     h.request.done = hop_done;
-    h.request.payload = (struct orr_payload){ .base = values, .bytes = ORR_COLL_VALUES * sizeof *values };
+    h.request.payload = (struct orr_payload){ .base = data, .bytes = bytes };
     if (h.request.node.peer < 0 || orr_comm_introduce(c, rank, kind)) return -EIO;
     orr_engine_post(&c->cluster->engine, &h.request, true);
     orr_progress_wait(h.progress, hop_is_over, &h);
     return h.request.status;
+}
+
+static int hop(struct orr_comm *c, enum orr_request_kind kind, int rank, int64_t tag, int64_t *values)
+{
+    return hop_bytes(c, kind, rank, tag, values, ORR_COLL_VALUES * sizeof *values);
 }
 
 static int sum(struct orr_comm *c, int64_t tag, int64_t values[ORR_COLL_VALUES])
@@ -78,6 +87,42 @@ int orr_coll_barrier(struct orr_comm *c)
 {
     int64_t nothing[ORR_COLL_VALUES] = { 0 };
     return sum(c, barrier_tags + ((int64_t)orr_add_relaxed(&c->barriers, 1u) << 1), nothing);
+}
+
+/* Rank 0: one rank says how much it has, and sends it once there is room. */
+static int gather_one(struct orr_comm *c, int rank, int64_t tag,
+                      void (*take)(void *arg, int rank, const void *data, size_t bytes), void *arg)
+{
+    int64_t size[ORR_COLL_VALUES], room[ORR_COLL_VALUES] = { 0 };
+    int r = hop(c, ORR_RECV, rank, tag, size);
+    if (r) return r;
+    void *data = orr_malloc((size_t)size[0] + 1);
+    room[0] = data != NULL;
+    r = hop(c, ORR_SEND, rank, tag + 1, room);
+    if (!r && data && size[0]) r = hop_bytes(c, ORR_RECV, rank, tag, data, (size_t)size[0]);
+    if (!r && data) take(arg, rank, data, (size_t)size[0]);
+    orr_free(data);
+    return r ? r : data ? 0 : -ENOMEM;
+}
+
+int orr_coll_gather(struct orr_comm *c, const void *mine, size_t bytes,
+                    void (*take)(void *arg, int rank, const void *data, size_t bytes), void *arg)
+{
+    int64_t tag = (int64_t)orr_add_relaxed(&c->sums, 1u) << 1, room[ORR_COLL_VALUES];
+    int64_t size[ORR_COLL_VALUES] = { (int64_t)bytes };
+    int status = 0;
+    if (c->rank) {
+        status = hop(c, ORR_SEND, 0, tag, size);
+        if (!status) status = hop(c, ORR_RECV, 0, tag + 1, room);
+        if (!status && !room[0]) return -ENOMEM;
+        return status || !bytes ? status : hop_bytes(c, ORR_SEND, 0, tag, (void *)mine, bytes);
+    }
+    take(arg, 0, mine, bytes);
+    for (int rank = 1; rank < c->size; rank++) {
+        int r = gather_one(c, rank, tag, take, arg);
+        if (r) status = r;
+    }
+    return status;
 }
 
 int orr_coll_greet_root(struct orr_comm *c, int last)

@@ -15,5 +15,9 @@ int orr_coll_sum(struct orr_comm *c, int64_t values[ORR_COLL_VALUES]);
 int orr_coll_barrier(struct orr_comm *c);
 /* Ranks 1 to last tell rank 0 by which number they know c. Collective. Blocks. 0 or -EIO. */
 int orr_coll_greet_root(struct orr_comm *c, int last);
+/* Gives rank 0 what each rank has: take, for one rank after the other, its own too; the data are borrowed.
+ * Collective. Blocks. 0; or, on the rank where it failed at least, -EIO or -ENOMEM. */
+int orr_coll_gather(struct orr_comm *c, const void *mine, size_t bytes,
+                    void (*take)(void *arg, int rank, const void *data, size_t bytes), void *arg);
 
 #endif

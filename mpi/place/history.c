@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* history.c: see history.h. Threads: see history.h. Owns: see history.h. Not here: see history.h.
+ *
+ * Rank 0 keeps the stream as a plan; the others only which of their tasks has which position. Workers tell
+ * (event.h) when a body ended and how long it took; at the end both are put together by the number of the
+ * job, and sent to rank 0. Times count from the moment at which rank 0 had met the others at the start; ranks
+ * on other computers take the moment at which they had for the same. The order on a worker is that of the
+ * starts.
+ */
+#include "mpi/place/history.h"
+
+#include <errno.h>
+#include <starpu.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "core/task/task.h"
+#include "mpi/place/planfile.h"
+#include "mpi/wire/coll.h"
+#include "mpi/wire/event.h"
+
+enum { MET = 4096 };
+
+/* A body that ran. */
+struct ran {
+    uint64_t job;
+    int64_t start_ns, length_ns;
+    int32_t worker;
+};
+
+/* A task of this rank. */
+struct own {
+    uint64_t job, position;
+};
+
+/* What a rank tells rank 0; the first says when its times begin. */
+struct told {
+    uint64_t position;
+    int64_t start_ns, length_ns;
+    int64_t worker;
+};
+
+struct orr_history {
+    struct orr_observer observer; /* first */
+    char *path;
+    uint64_t zero_ns;
+    struct orr_plan plan; /* rank 0 [own: who inserts] */
+    int64_t met[MET];     /* tags + 1 of the data in it, some [own: who inserts] */
+    struct own *own;      /* [own: who inserts] */
+    size_t owns, own_room;
+    uint64_t position, hash;             /* of the next insertion; of those so far [own: who inserts] */
+    struct orr_thread *thread;           /* who inserts */
+    const struct orr_machines *machines; /* at the end */
+    const char *spoilt;                  /* why there is no plan; NULL: there is */
+    ORR_SPIN(plan_history) lock;         /* protects what follows; leaf */
+    struct ran *ran;
+    size_t rans, ran_room;
+    bool full; /* out of memory */
+};
+
+/* Room for one more; false: out of memory. */
+static bool make_room(void *array, size_t count, size_t *room, size_t bytes)
+{
+    void **a = array;
+    if (count < *room) return true;
+    size_t more = count ? 2 * count : 1024;
+    void *larger = orr_realloc(*a, more * bytes);
+    if (!larger) return false;
+    *a = larger;
+    *room = more;
+    return true;
+}
+
+/* ---- while it runs ---- */
+
+/* A body ended: on its worker. */
+static void see(struct orr_observer *o, const struct orr_seen *e)
+{
+    struct orr_history *r = (struct orr_history *)o;
+    int64_t length = (int64_t)((double)e->b * orr_ns_per_tick), now = (int64_t)orr_clock_ns();
+    orr_spin_lock(&r->lock);
+    if (make_room(&r->ran, r->rans, &r->ran_room, sizeof *r->ran))
+        r->ran[r->rans++] = (struct ran){ .job = e->c,
+                                          .start_ns = now - length - (int64_t)r->zero_ns,
+                                          .length_ns = length,
+                                          .worker = (int32_t)e->a };
+    else
+        r->full = true;
+    orr_spin_unlock(&r->lock);
+}
+
+struct orr_history *orr_history_start(const char *path)
+{
+    size_t bytes = strlen(path) + 1;
+    struct orr_history *r = orr_calloc(1, sizeof *r);
+    char *copy = orr_malloc(bytes);
+    if (!r || !copy) {
+        orr_error("ORRERY_PLAN_RECORD: out of memory");
+        orr_free(r);
+        orr_free(copy);
+        return NULL;
+    }
+    r->path = memcpy(copy, path, bytes);
+    r->observer = (struct orr_observer){ .name = "plan", .see = see, .kinds = ORR_EVENT_BIT(TASK_ENDED) };
+    r->zero_ns = orr_clock_ns();
+    if (orr_observer_add(&r->observer)) orr_history_spoil(r, "too many others observe tasks");
+    return r;
+}
+
+void orr_history_spoil(struct orr_history *r, const char *what)
+{
+    if (!r->spoilt) r->spoilt = what;
+}
+
+/* Most data come again soon: those are found. What is added again is left out at the end. */
+static bool keep_datum(struct orr_history *r, const struct orr_comm *c, const struct orr_data *h, int64_t tag)
+{
+    int64_t *met = &r->met[(uint64_t)tag * 0x9e3779b97f4a7c15u >> 52];
+    const struct orr_plan_datum d = { tag, h->ops->get_size((struct orr_data *)h), orr_owned_rank(c, h) };
+    if (*met == tag + 1) return true;
+    *met = tag + 1;
+    return !orr_plan_add_datum(&r->plan, &d);
+}
+
+/* Rank 0 keeps all of it. */
+static bool keep(struct orr_history *r, const struct orr_comm *c, const struct starpu_codelet *cl,
+                 const char *name, const struct orr_arguments *a, int xrank)
+{
+    const struct orr_place_view view = { .data = a->data, .count = a->count };
+    const char *model = cl && cl->model && cl->model->symbol ? cl->model->symbol : "";
+    int codelet = orr_plan_add_codelet(&r->plan, name, model);
+    const struct orr_plan_task t = { .codelet = codelet,
+                                     .rank = xrank >= 0 ? xrank : ORR_PLAN_EACH,
+                                     .worker = ORR_PLAN_NO_WORKER,
+                                     .priority = a->priority,
+                                     .footprint = orr_place_footprint(&view) };
+    bool good = codelet >= 0 && !orr_plan_add_task(&r->plan, &t);
+    for (int i = 0; i < a->count && good; i++) {
+        struct orr_data *h = a->data[i].handle;
+        int64_t tag = h ? orr_owned_tag(h) : -1;
+        int mode =
+            orr_plan_mode(a->data[i].mode) | (h && !h->sequential_consistency ? ORR_PLAN_UNORDERED : 0);
+        good = !orr_plan_add_access(&r->plan, tag, mode);
+        if (good && tag >= 0) good = keep_datum(r, c, h, tag);
+    }
+    return good;
+}
+
+void orr_history_note(struct orr_history *r, const struct orr_comm *c, const struct starpu_codelet *cl,
+                      const struct orr_arguments *a, int xrank)
+{
+    if (!orr_comm_is_base(c) || r->spoilt) return;
+    if (!r->thread) r->thread = orr_self();
+    if (r->thread != orr_self()) {
+        orr_history_spoil(r, "several threads insert, so there is no one order of all tasks");
+        return;
+    }
+    const char *name = cl && cl->name ? cl->name : "";
+    uint64_t hash = orr_plan_hash_begin(name);
+    for (int i = 0; i < a->count; i++)
+        hash = orr_plan_hash_add(hash, a->data[i].handle ? orr_owned_tag(a->data[i].handle) : -1,
+                                 a->data[i].mode);
+    r->hash = ((r->hash << 5 | r->hash >> 59) ^ hash ^ (uint64_t)(unsigned)xrank) * 0xbf58476d1ce4e5b9u;
+    r->position++;
+    if (c->rank == 0 && !keep(r, c, cl, name, a, xrank)) orr_history_spoil(r, "out of memory");
+}
+
+void orr_history_task(struct orr_history *r, struct starpu_task *task)
+{
+    if (r->spoilt || !r->position) return;
+    if (make_room(&r->own, r->owns, &r->own_room, sizeof *r->own))
+        r->own[r->owns++] = (struct own){ orr_task_of(task)->id, r->position - 1 };
+    else
+        orr_history_spoil(r, "out of memory");
+}
+
+/* ---- the end ---- */
+
+static int by_job(const void *a, const void *b)
+{
+    const struct ran *x = a, *y = b;
+    if (x->job != y->job) return x->job > y->job ? 1 : -1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int own_by_job(const void *a, const void *b)
+{
+    const struct own *x = a, *y = b;
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+/* What this rank ran of the stream; NULL: out of memory. Who ran on several workers has none. */
+static struct told *put_together(struct orr_history *r, size_t *count_out)
+{
+    struct told *all = orr_malloc((r->owns + 1) * sizeof *all);
+    *count_out = 1;
+    if (!all) return NULL;
+    all[0] = (struct told){ .start_ns = (int64_t)r->zero_ns };
+    if (r->owns) qsort(r->own, r->owns, sizeof *r->own, own_by_job);
+    if (r->rans) qsort(r->ran, r->rans, sizeof *r->ran, by_job);
+    for (size_t i = 0, k = 0; i < r->owns; i++) {
+        while (k < r->rans && r->ran[k].job < r->own[i].job) k++;
+        if (k == r->rans || r->ran[k].job != r->own[i].job) continue;
+        const struct ran *first = &r->ran[k];
+        struct told *t = &all[(*count_out)++];
+        *t = (struct told){ r->own[i].position, first->start_ns, first->length_ns, first->worker };
+        for (k++; k < r->rans && r->ran[k].job == first->job; k++) t->worker = -1;
+    }
+    return all;
+}
+
+/* Rank 0: what a rank told goes into the plan. */
+static void take(void *history, int rank, const void *data, size_t bytes)
+{
+    struct orr_history *r = history;
+    const struct told *t = data;
+    bool same_clock = bytes >= sizeof *t && r->machines->node[rank] == r->machines->node[0];
+    int64_t late_ns = same_clock ? t[0].start_ns - (int64_t)r->zero_ns : 0;
+    for (size_t i = 1; i < bytes / sizeof *t; i++) {
+        if (t[i].position >= r->plan.tasks) continue;
+        struct orr_plan_task *task = &r->plan.task[t[i].position];
+        if (task->rank != rank) continue; /* on each of them */
+        task->worker = (int)t[i].worker;
+        task->start_us = (double)(t[i].start_ns + late_ns) / 1e3;
+        task->length_us = (double)t[i].length_ns / 1e3;
+    }
+}
+
+/* A task on its worker. */
+struct run {
+    int worker; /* of the cluster */
+    double start_us;
+    size_t task;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct run *x = a, *y = b;
+    if (x->worker != y->worker) return x->worker > y->worker ? 1 : -1;
+    if (x->start_us != y->start_us) return x->start_us > y->start_us ? 1 : -1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+/* On each worker 1, 2, 3, ... False: out of memory. */
+static bool give_orders(struct orr_plan *p)
+{
+    struct run *all = orr_malloc((p->tasks + 1) * sizeof *all);
+    size_t count = 0;
+    unsigned order = 0;
+    for (size_t i = 0; i < p->tasks && all; i++) {
+        struct orr_plan_task *t = &p->task[i];
+        int worker = t->rank >= 0 ? orr_machines_number(&p->machines, t->rank, t->worker) : -1;
+        if (worker < 0)
+            t->worker = ORR_PLAN_NO_WORKER;
+        else
+            all[count++] = (struct run){ worker, t->start_us, i };
+    }
+    if (count) qsort(all, count, sizeof *all, by_start);
+    for (size_t i = 0; i < count; i++) {
+        order = i && all[i].worker == all[i - 1].worker ? order + 1 : 1;
+        p->task[all[i].task].order = order;
+    }
+    orr_free(all);
+    return all != NULL;
+}
+
+static int by_tag(const void *a, const void *b)
+{
+    int64_t x = ((const struct orr_plan_datum *)a)->tag, y = ((const struct orr_plan_datum *)b)->tag;
+    return (x > y) - (x < y);
+}
+
+/* Each datum once. */
+static void sort_data(struct orr_plan *p)
+{
+    size_t kept = 0;
+    if (p->data) qsort(p->datum, p->data, sizeof *p->datum, by_tag);
+    for (size_t i = 0; i < p->data; i++)
+        if (!kept || p->datum[kept - 1].tag != p->datum[i].tag) p->datum[kept++] = p->datum[i];
+    p->data = kept;
+}
+
+/* p borrows the table while fn runs. */
+static void write_file(struct orr_history *r, const struct orr_machines *m)
+{
+    char why[ORR_PLAN_TEXT] = "out of memory";
+    struct orr_plan *p = &r->plan;
+    p->machines = *m;
+    sort_data(p);
+    int status = give_orders(p) ? orr_plan_write(p, r->path, why) : -ENOMEM;
+    p->machines = (struct orr_machines){ 0 };
+    if (status) orr_error("ORRERY_PLAN_RECORD: %s cannot be written: %s", r->path, why);
+}
+
+/* What all ranks add up before they send. */
+enum { LACKING, INSERTED, HASH };
+
+/* Whether all ranks inserted the same; says why not. lacking: this one has no history to tell. Collective. */
+static bool agree(const struct orr_history *r, struct orr_comm *base, bool lacking)
+{
+    int64_t position = r ? (int64_t)r->position : 0, hash = r ? (int64_t)(r->hash & UINT32_MAX) : 0;
+    int64_t v[ORR_COLL_VALUES] = { lacking, position, hash };
+    if (orr_coll_sum(base, v)) return false;
+    int64_t differs[ORR_COLL_VALUES] = { v[INSERTED] != base->size * position ||
+                                         v[HASH] != base->size * hash };
+    if (orr_coll_sum(base, differs)) return false;
+    if (v[LACKING] == 0 && differs[0] && base->rank == 0)
+        orr_error("ORRERY_PLAN_RECORD: no plan is written: the ranks did not insert the same tasks (are "
+                  "loops pruned "
+                  "by hand?)");
+    return v[LACKING] == 0 && differs[0] == 0;
+}
+
+/* Whether this rank has nothing to tell, which is said. */
+static bool lacks(const struct orr_history *r, bool failed)
+{
+    if (r && r->spoilt)
+        orr_error("ORRERY_PLAN_RECORD: no plan is written: %s", r->spoilt);
+    else if (r && r->full)
+        orr_error("ORRERY_PLAN_RECORD: no plan is written: out of memory");
+    return !r || r->spoilt || r->full || failed;
+}
+
+void orr_history_write(struct orr_history *r, struct orr_comm *base, const struct orr_machines *m,
+                       bool failed)
+{
+    size_t count = 0;
+    if (r) orr_observer_remove(&r->observer);
+    if (!agree(r, base, lacks(r, failed))) return;
+    r->machines = m;
+    struct told *told = put_together(r, &count);
+    int status = orr_coll_gather(base, told, count * sizeof *told, take, r);
+    int64_t without[ORR_COLL_VALUES] = { status != 0 || !told };
+    orr_free(told);
+    if (orr_coll_sum(base, without)) return;
+    if (without[0] && base->rank == 0)
+        orr_error(
+            "ORRERY_PLAN_RECORD: no plan is written: the ranks could not tell each other what they ran");
+    if (!without[0] && base->rank == 0) write_file(r, m);
+}
+
+void orr_history_end(struct orr_history *r)
+{
+    if (!r) return;
+    orr_observer_remove(&r->observer);
+    orr_plan_fini(&r->plan);
+    orr_free(r->own);
+    orr_free(r->ran);
+    orr_free(r->path);
+    orr_free(r);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* planfile.h: a schedule of a whole cluster as a text file: which worker ran each insertion, in which order.
+ * Threads: any, each on a plan of its own. Owns: struct orr_plan. Not here: writing one of a run (history.c),
+ * running one (plan.c); tools/orrery_plan.c, which is compiled with this file. doc/PLANS.md describes the
+ * text. */
+#ifndef ORR_MPI_PLANFILE_H
+#define ORR_MPI_PLANFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "mpi/place/machine.h"
+
+enum { ORR_PLAN_EACH = -2, ORR_PLAN_NO_WORKER = -1 }; /* a rank: each of them; a worker: not said */
+enum { ORR_PLAN_NO_TAG = -1, ORR_PLAN_TEXT = 600 };
+
+/* Beside STARPU_R, W, ...: its tasks are in no order among each other (handles without sequential
+ * consistency). */
+enum { ORR_PLAN_UNORDERED = 1 << 30 };
+
+struct orr_plan_access {
+    int64_t tag; /* ORR_PLAN_NO_TAG */
+    int mode;    /* as orr_plan_mode makes it, and ORR_PLAN_UNORDERED */
+};
+
+struct orr_plan_task {
+    int codelet;    /* in codelet */
+    int rank;       /* ORR_PLAN_EACH */
+    int worker;     /* of that rank; ORR_PLAN_NO_WORKER */
+    unsigned order; /* on that worker, from 1; 0: none */
+    int priority;
+    uint32_t footprint;
+    double start_us, length_us; /* 0: not known */
+    size_t access;              /* its first one */
+    int accesses;
+};
+
+struct orr_plan_datum {
+    int64_t tag;
+    uint64_t bytes;
+    int home;
+};
+
+struct orr_plan_codelet {
+    char *name, *model; /* "": none */
+};
+
+/* Zero at first. Tasks are in the order of insertion. */
+struct orr_plan {
+    struct orr_machines machines;
+    struct orr_plan_codelet *codelet;
+    struct orr_plan_datum *datum; /* by rising tag, once it is read */
+    struct orr_plan_task *task;
+    struct orr_plan_access *access;
+    size_t codelets, data, tasks, accesses;
+    size_t room[4]; /* in the same order */
+};
+
+void orr_plan_fini(struct orr_plan *p);
+
+/* What is compared of a mode. */
+int orr_plan_mode(int mode);
+
+/* What an insertion is known by. begin, then each access, in order. */
+uint64_t orr_plan_hash_begin(const char *codelet);
+uint64_t orr_plan_hash_add(uint64_t hash, int64_t tag, int mode);
+uint64_t orr_plan_hash(const struct orr_plan *p, size_t task);
+uint64_t orr_plan_fingerprint(const struct orr_plan *p); /* of the stream */
+
+/* Adders; -1: out of memory. The codelet is found again by its name; access is added to the last task. */
+int orr_plan_add_codelet(struct orr_plan *p, const char *name, const char *model);
+int orr_plan_add_datum(struct orr_plan *p, const struct orr_plan_datum *d);
+int orr_plan_add_task(struct orr_plan *p, const struct orr_plan_task *t);
+int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
+
+/* Reads a file. 0; -EINVAL (why has the line and what is wrong), -ENOENT and its like, or -ENOMEM, with
+ * nothing made. What is read can be used without further checks but those of orr_plan_check. */
+int orr_plan_read(struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
+/* Under a name of its own first. 0 or a negative errno, with why. */
+int orr_plan_write(const struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
+
+/* Whether it can run: orders are complete, and go with the dependencies. 0, -EINVAL (why says what is
+ * missing, or the circle) or -ENOMEM. */
+int orr_plan_check(const struct orr_plan *p, char why[ORR_PLAN_TEXT]);
+/* Whether it was made for that cluster. 0 or -EINVAL (why). */
+int orr_plan_fits(const struct orr_plan *p, const struct orr_machines *m, char why[ORR_PLAN_TEXT]);
+/* "3 gemm (RW 12, R 13) on rank 1, worker 0, order 4". */
+void orr_plan_describe(const struct orr_plan *p, size_t task, char *text, size_t bytes);
+/* "gemm (RW 12, R 13)", of what was inserted. */
+void orr_plan_describe_accesses(const char *codelet, const struct orr_plan_access *a, int count, char *text,
+                                size_t bytes);
+
+/* What must be over before a task begins: edges to it from the tasks and meeting points (numbers from tasks
+ * on) before it. Nodes are in order: an edge that follows data leads to a higher number only at tasks. */
+struct orr_plan_graph {
+    size_t nodes, edges;
+    size_t *first;   /* nodes + 1: of each node's edges in target */
+    size_t *target;  /* who waits for it */
+    size_t *missing; /* by node: for how many it waits */
+};
+/* placed: as they are on ranks, with the orders of workers; else wherever they may be. 0 or -ENOMEM. */
+int orr_plan_graph(const struct orr_plan *p, bool placed, struct orr_plan_graph *g);
+void orr_plan_graph_fini(struct orr_plan_graph *g);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 1 2 3 */
+/*
+ * Plans: the schedule of a run is recorded, and run again exactly; one of another program, another cluster,
+ * or in which tasks wait in a circle is refused at its first difference. Threads: main of each rank inserts;
+ * workers execute. The layer is started and ended for each case. Owns: the data of each rank, and a folder
+ * for plans. Not here: the file by itself, and damaged ones (plan_files.c).
+ */
+#include <orrery.h>
+
+#include "tests/mpi/helper_mpi.h"
+
+enum { DATA = 6, STEPS = 80, MOST = 200 };
+
+static char folder[200], path[256], second[256];
+static starpu_data_handle_t handle[DATA];
+static int value[DATA];
+
+/* ---- a program ---- */
+
+static int ran[2][MOST], ran_count[2]; /* steps, by worker */
+
+static void mix_func(void *buffers[], void *arg)
+{
+    int step, worker = starpu_worker_get_id();
+    starpu_codelet_unpack_args(arg, &step);
+    int *to = (int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    *to = *to * 3 + *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]) + step;
+    if (worker >= 0 && worker < 2 && ran_count[worker] < MOST) ran[worker][ran_count[worker]++] = step;
+}
+static struct starpu_codelet mix_cl = {
+    .cpu_funcs = { mix_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "mix it"
+};
+static struct starpu_codelet other_cl = {
+    .cpu_funcs = { mix_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "other"
+};
+
+static uint64_t seed;
+
+/* One insertion; cl NULL: mix_cl. */
+static int insert(struct starpu_codelet *cl, int step)
+{
+    int to = (int)random_below(&seed, DATA), from = (int)random_below(&seed, DATA - 1);
+    if (from >= to) from++;
+    return starpu_mpi_task_insert(MPI_COMM_WORLD, cl ? cl : &mix_cl, STARPU_RW, handle[to], STARPU_R,
+                                  handle[from], STARPU_VALUE, &step, sizeof step, 0);
+}
+
+static int start(const char *sched, const char *record)
+{
+    struct starpu_conf conf;
+    if (sched)
+        setenv("ORRERY_MPI_SCHED", sched, 1);
+    else
+        unsetenv("ORRERY_MPI_SCHED");
+    if (record)
+        setenv("ORRERY_PLAN_RECORD", record, 1);
+    else
+        unsetenv("ORRERY_PLAN_RECORD");
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    conf.precedence_over_environment_variables = 1;
+    seed = 17;
+    memset(ran_count, 0, sizeof ran_count);
+    int r = starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf);
+    for (int i = 0; i < DATA && !r; i++) {
+        value[i] = i;
+        register_owned(&handle[i], &value[i], 40 + i, i % ranks);
+    }
+    return r;
+}
+
+static void unregister(void)
+{
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(handle[i]);
+}
+
+/* All of it. 0, or how many insertions failed. */
+static int run(const char *sched, const char *record, int steps)
+{
+    int failed = start(sched, record) != 0;
+    for (int i = 0; i < steps; i++) failed += insert(NULL, i) != 0;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    return failed + (starpu_mpi_shutdown() != 0);
+}
+
+static int wrong_values(void)
+{
+    int expected[DATA], wrong = 0;
+    seed = 17;
+    for (int i = 0; i < DATA; i++) expected[i] = i;
+    for (int i = 0; i < STEPS; i++) {
+        int to = (int)random_below(&seed, DATA), from = (int)random_below(&seed, DATA - 1);
+        if (from >= to) from++;
+        expected[to] = expected[to] * 3 + expected[from] + i;
+    }
+    for (int i = 0; i < DATA; i++) wrong += i % ranks == my_rank && value[i] != expected[i];
+    return wrong;
+}
+
+/* ---- files ---- */
+
+static void copy(const char *from, const char *to, const char *find, const char *replace)
+{
+    char line[1000];
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+        while (in && out && fgets(line, sizeof line, in)) {
+            char *at = find ? strstr(line, find) : NULL;
+            if (!strncmp(line, "stream", 6)) continue; /* it is changed */
+            if (at)
+                fprintf(out, "%.*s%s%s", (int)(at - line), line, replace, at + strlen(find));
+            else
+                fputs(line, out);
+        }
+        if (in) fclose(in);
+        if (out) fclose(out);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int lines_of(const char *file, const char *begin)
+{
+    char line[1000];
+    int count = 0;
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof line, f)) count += !strncmp(line, begin, strlen(begin));
+    if (f) fclose(f);
+    return count;
+}
+
+/* ---- cases ---- */
+
+static void recorded(void)
+{
+    int failed = run(NULL, path, STEPS), wrong = wrong_values();
+    fact(!failed && !wrong, "a run that is recorded computes what it should");
+    MPI_Barrier(MPI_COMM_WORLD);
+    fact(lines_of(path, "task ") == STEPS && lines_of(path, "worker ") == 2 * ranks &&
+             lines_of(path, "data ") == DATA && lines_of(path, "end 80") == 1,
+         "its plan has every insertion, the workers of all ranks, and the data");
+}
+
+/* Each worker runs what the first run gave it, in its order, whatever the policy. */
+static void replayed(void)
+{
+    char sched[300];
+    static int before[2][MOST];
+    int counts[2], wrong = 0;
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    for (int w = 0; w < 2; w++) {
+        char line[1000];
+        int rank, worker, step;
+        unsigned order;
+        FILE *f = fopen(path, "r");
+        counts[w] = 0;
+        while (f && fgets(line, sizeof line, f))
+            if (sscanf(line, "task %d mix%%20it rank %d worker %d order %u", &step, &rank, &worker, &order) ==
+                    4 &&
+                rank == my_rank && worker == w && order <= MOST) {
+                before[w][order - 1] = step;
+                counts[w]++;
+            }
+        if (f) fclose(f);
+    }
+    int failed = run(sched, NULL, STEPS), values = wrong_values();
+    for (int w = 0; w < 2; w++) {
+        wrong += ran_count[w] != counts[w];
+        for (int i = 0; i < counts[w]; i++) wrong += ran[w][i] != before[w][i];
+    }
+    fact(!failed && !values, "a plan is run, with the same results");
+    fact(!wrong, "each worker runs what the plan gives it, in its order");
+    failed = run(sched, second, STEPS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    fact(!failed && lines_of(second, "task ") == STEPS, "and recorded again, a second time in one process");
+}
+
+/* Swaps ranks 0 and 1 of every task by hand: another placement of the same program. */
+static void elsewhere(void)
+{
+    char sched[300], line[1000];
+    int failed;
+    if (ranks < 2) return;
+    MPI_Barrier(MPI_COMM_WORLD); /* the file was read */
+    if (my_rank == 0) {
+        FILE *in = fopen(path, "r"), *out = fopen(second, "w");
+        while (in && out && fgets(line, sizeof line, in)) {
+            char *at = strncmp(line, "task", 4) ? NULL : strstr(line, " rank ");
+            if (at && at[6] < '2') at[6] = (char)('0' + '1' - at[6]);
+            fputs(line, out);
+        }
+        if (in) fclose(in);
+        if (out) fclose(out);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(sched, sizeof sched, "plan:%s", second);
+    failed = run(sched, NULL, STEPS);
+    fact(!failed && !wrong_values(),
+         "a plan made by hand, with every task on another rank, gives the same results");
+}
+
+static void other_program(void)
+{
+    char sched[300];
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int failed = start(sched, NULL), refused = 0;
+    for (int i = 0; i < 10; i++) failed |= insert(NULL, i);
+    for (int i = 10; i < 14; i++) refused += insert(i == 10 ? &other_cl : NULL, i) == -EINVAL;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    starpu_mpi_shutdown();
+    fact(!failed && refused == 4, "another program is refused at its first difference, and from there on");
+    failed = start(sched, NULL);
+    for (int i = 0; i < STEPS; i++) failed |= insert(NULL, i);
+    refused = insert(NULL, STEPS) == -EINVAL;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    starpu_mpi_shutdown();
+    fact(!failed && refused, "also where it goes on behind the end of the plan");
+}
+
+/* How many of the first insertions are refused under this file. */
+static int refused_by(const char *file)
+{
+    char sched[300];
+    snprintf(sched, sizeof sched, "plan:%s", file);
+    int failed = start(sched, NULL), refused = 0;
+    for (int i = 0; i < 3; i++) refused += insert(NULL, i) == -EINVAL;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    starpu_mpi_shutdown();
+    return failed ? -1 : refused;
+}
+
+static void other_cluster(void)
+{
+    char from[40], to[40];
+    snprintf(from, sizeof from, "machine %d", ranks);
+    snprintf(to, sizeof to, "machine %d", ranks + 1);
+    copy(path, second, from, to);
+    fact(refused_by(second) == 3, "a plan whose machine is not complete is refused");
+    copy(path, second, "order 2 ", "order 999 ");
+    fact(refused_by(second) == 3, "one in which an order is missing is refused");
+    fact(refused_by("/nowhere/at all") == 3, "a file that is not there is refused");
+    fact(refused_by("") == 3, "and none at all");
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    signal(SIGALRM, out_of_time);
+    alarm(50);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    snprintf(folder, sizeof folder, "/tmp/orrery-plans.XXXXXX");
+    if (my_rank == 0 && !mkdtemp(folder)) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/first", folder);
+    snprintf(second, sizeof second, "%s/second", folder);
+    recorded();
+    replayed();
+    elsewhere();
+    other_program();
+    other_cluster();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        unlink(path);
+        unlink(second);
+        rmdir(folder);
+    }
+    if (start(NULL, NULL)) MPI_Abort(MPI_COMM_WORLD, 1);
+    unregister();
+    return mpi_finish();
+}
