@@ -64,8 +64,8 @@ int starpu_mpi_checkpoint_template_freeze(starpu_mpi_checkpoint_template_t *cp_t
 /* Takes the values as the tasks inserted before leave them; variables as they are. Does not wait for them:
  * they are copied when they are there, and written by a thread. What cannot be written on one rank is given
  * up on all, said, and told by orrery_mpi_checkpoint_wait(). Pending reductions are gathered with priority
- * `prio`. Data must have a value, or get one by tasks inserted before. Returns 0; -EINVAL: the template is
- * not frozen (said); -ENOMEM. Collective. */
+ * `prio`. Data that has no value there, or is partitioned, makes it be given up. Returns 0; -EINVAL: the
+ * template is not frozen (said); -ENOMEM. Collective. */
 int starpu_mpi_checkpoint_template_submit(starpu_mpi_checkpoint_template_t cp_template, int prio);
 
 /* Prints its entries to stderr, one line each. Returns 0 or -EINVAL. */

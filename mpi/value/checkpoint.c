@@ -2,10 +2,10 @@
 /* checkpoint.c: see checkpoint.h. Threads: see checkpoint.h. Owns: see checkpoint.h. Not here: see
  * checkpoint.h.
  *
- * Submitting reads each of this rank's data where the stream is: an access with a callback, which copies the
- * value and lets it go. A thread writes the copies. When a rank has its file, or cannot, it reports to rank
- * 0; when all have, rank 0 tells all that the instance is settled. Only then is an older one removed: so
- * there is always one of which all ranks have their files. */
+ * Submitting reads each of this rank's data where the stream is: an access in its queue; when it is
+ * granted the value is copied, and let go of. A thread writes the copies. When a rank has its file, or
+ * cannot, it reports to rank 0; when all have, rank 0 tells all that the instance is settled. Only then is an
+ * older one removed: so there is always one of which all ranks have their files. */
 #include "mpi/value/checkpoint.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/crc32c.h"
@@ -42,6 +43,8 @@ struct instance {
 enum job_kind { BEGIN, WRITE, TELL, PRUNE };
 
 struct orr_checkpoint_job {
+    struct orr_access access; /* first; WRITE: to the datum */
+    struct orr_fetch fetch;
     struct orr_checkpoint_job *next;
     enum job_kind kind;
     int status;                      /* WRITE: there is no value; TELL: how it went */
@@ -199,12 +202,15 @@ static void close_file(struct instance *i)
     struct orr_checkpoint *t = i->template;
     if (i->open && i->status) orr_snapshot_abandon(&i->out);
     if (i->open && !i->status) i->status = orr_snapshot_close(&i->out);
+    bool its_data = i->status == -ENODATA || i->status == -EBUSY;
     if (i->status)
         orr_error(
             "checkpoint %d.%d, instance %" PRIu64 ": %s could not be written (%s); it is given up on all "
-            "ranks, those before it are kept; see to room and rights in that folder, or name another "
-            "(ORRERY_CHECKPOINT_DIR)",
-            t->id, t->domain, i->when.instance, i->open ? i->out.path : t->all->folder, strerror(-i->status));
+            "ranks, those before it are kept; %s",
+            t->id, t->domain, i->when.instance, i->open ? i->out.path : t->all->folder,
+            i->status == -ENODATA ? "nobody has written a datum of it" : strerror(-i->status),
+            its_data ? "its data must have values, and not be partitioned"
+                     : "see to room and rights in that folder, or name another (ORRERY_CHECKPOINT_DIR)");
     report(t->all, 0, key_of(t), ORR_CONTROL_WRITTEN, i->when.instance, i->status);
     orr_free(i);
 }
@@ -408,17 +414,48 @@ void orr_checkpoint_freeze(struct orr_checkpoint *t)
 
 /* ---- submitting ---- */
 
-/* The value is there: it is copied, and let go of. */
-static void take_value(void *arg)
+/* The access is granted, and the value is there, or is not (status): it is copied, and let go of. */
+static void take_value(struct orr_checkpoint_job *j, int status, bool fetched)
 {
-    struct orr_checkpoint_job *j = arg;
     struct orr_checkpoint *t = j->instance->template;
-    starpu_data_handle_t h = t->entries[j->entry].handle;
-    j->status = starpu_data_pack(h, &j->data, &j->bytes);
-    j->packed = j->status == 0;
-    if (j->status) j->data = NULL;
-    starpu_data_release(h);
+    struct orr_data *h = t->entries[j->entry].handle;
+    unsigned home = orr_node_home();
+    if (!status) status = starpu_data_pack_node(h, home, &j->data, &j->bytes);
+    if (fetched) orr_fetch_end(h, home, STARPU_R);
+    j->status = status;
+    j->packed = status == 0;
+    if (status) j->data = NULL;
+    orr_data_leave(h, &j->access);
     push(t->all, j);
+}
+
+static void fetched(struct orr_fetch *f, int status)
+{
+    take_value(f->arg, status, status == 0);
+}
+
+static void granted(struct orr_waiter *w)
+{
+    struct orr_checkpoint_job *j = (struct orr_checkpoint_job *)w;
+    struct orr_data *h = j->instance->template->entries[j->entry].handle;
+    j->fetch = (struct orr_fetch){
+        .done = fetched, .handle = h, .node = (uint16_t)orr_node_home(), .mode = STARPU_R, .arg = j
+    };
+    bool alone = orr_load_acquire(&h->ready_interface) != NULL; /* it is there, and stays */
+    int r = alone ? 0 : orr_fetch_start(&j->fetch);
+    if (alone || r) take_value(j, r < 0 ? r : 0, r > 0);
+}
+
+/* Joins the queue of the entry's datum. 0 or a negative errno. */
+static int read_datum(struct orr_checkpoint_job *j, struct orr_data *h)
+{
+    if (h->partitioned) return -EBUSY;
+    j->access.waiter.granted = granted;
+    j->access.group = ORR_GROUP_READ;
+    orr_data_announce(h, STARPU_R);
+    int r = orr_data_join(h, &j->access);
+    if (r > 0) granted(&j->access.waiter);
+    return r < 0 ? r : 0;
 }
 
 static void submit_entry(struct instance *i, unsigned entry, struct orr_checkpoint_job *j)
@@ -426,8 +463,9 @@ static void submit_entry(struct instance *i, unsigned entry, struct orr_checkpoi
     const struct orr_checkpoint_entry *e = &i->template->entries[entry];
     *j = (struct orr_checkpoint_job){ .kind = WRITE, .instance = i, .entry = entry };
     if (e->kind == ORR_CHECKPOINT_DATA) {
-        j->status = starpu_data_acquire_cb(e->handle, STARPU_R, take_value, j);
-        if (!j->status) return;
+        int r = read_datum(j, e->handle);
+        if (!r) return; /* j may be gone */
+        j->status = r;
     } else {
         j->data = orr_malloc(e->bytes ? e->bytes : 1);
         j->bytes = (starpu_ssize_t)e->bytes;

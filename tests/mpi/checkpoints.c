@@ -63,6 +63,20 @@ static void iterate(starpu_data_handle_t *v, starpu_mpi_checkpoint_template_t t,
     fprintf(stderr, "WRITTEN %d\n", orrery_mpi_checkpoint_wait(t));
 }
 
+/* A datum that nobody has written, on rank 1, and one that has a value. */
+static int lacks(starpu_data_handle_t with_value)
+{
+    starpu_mpi_checkpoint_template_t t;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, -1, 0, sizeof(int));
+    starpu_mpi_data_register(h, 50, 1);
+    starpu_mpi_checkpoint_template_register(&t, 6, 0, STARPU_R, h, 0, STARPU_R, with_value, 0, 0);
+    starpu_mpi_checkpoint_template_submit(t, 0);
+    fprintf(stderr, "WRITTEN %d\n", orrery_mpi_checkpoint_wait(t));
+    starpu_data_unregister(h);
+    return -1;
+}
+
 static int rank_main(const char *how)
 {
     static unsigned memory[VECTORS][LENGTH];
@@ -83,7 +97,9 @@ static int rank_main(const char *how)
                                     length, sizeof(unsigned));
         starpu_mpi_data_register(v[i], i, i % 2);
     }
-    int r = starpu_mpi_checkpoint_template_register(&t, 5, 0, STARPU_R, v[0], 1, STARPU_DATA_ARRAY, v + 1,
+    int r = strcmp(how, "lacks") == 0 ? lacks(v[0]) : 0;
+    if (!r)
+        r = starpu_mpi_checkpoint_template_register(&t, 5, 0, STARPU_R, v[0], 1, STARPU_DATA_ARRAY, v + 1,
                                                     VECTORS - 1, 0, STARPU_VALUE, &done, sizeof done,
                                                     (starpu_mpi_tag_t)0, next_rank, 0);
     if (!r) r = orrery_mpi_checkpoint_restart(t, &instance);
@@ -268,6 +284,9 @@ int main(int argc, char **argv)
     snprintf(command, sizeof command, "rm -rf %s/*", folder);
     if (system(command)) return 99;
     full_disk(right);
+    run("lacks", 2, false);
+    said(all_of(count("WRITTEN -61") == 2, count("nobody has written a datum") == 1),
+         "data without a value: the checkpoint is given up on all ranks, and the run goes on");
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return done_testing() | system(command);
 }
