@@ -10,6 +10,7 @@
 
 #include <orrery.h>
 #include <starpu_mpi.h>
+#include <stdint.h>
 
 #if defined(STARPU_USE_MPI)
 
@@ -78,6 +79,44 @@ int orrery_mpi_iteration_end(MPI_Comm comm);
 /* Iteration id, or each (-1), is inserted and recorded anew the next time; also one that was given up because
  * it changed each time. Not the one that has begun. Returns 0; -EINVAL: the communicator is none. */
 int orrery_mpi_iteration_forget(MPI_Comm comm, int id);
+
+/* ---- where tasks run ---- */
+
+/* The number of the placement dmda, for starpu_mpi_node_selection_set_current_policy(); as
+ * ORRERY_MPI_SCHED=dmda does, from this place of the insertions on. */
+#define ORRERY_MPI_NODE_SELECTION_DMDA 1
+
+/* A task that is being inserted, as a function of the program's sees it that chooses its rank. All ranks call
+ * the function for each task, in the order of the insertions, and it must return the same on all of them. So
+ * it may look at what is here, at what the functions below tell, and at what it itself made of earlier calls;
+ * not at a clock, an address (of a handle, say), its own rank, or what a rank alone knows. */
+struct orrery_mpi_view {
+    int ranks;         /* of the communicator */
+    int priority;      /* of the task */
+    int owner;         /* the rank that owns all that it writes; -1: several do, or it writes nothing */
+    int count;         /* of data */
+    uint64_t position; /* of the insertion, from 0 */
+    const struct starpu_codelet *codelet; /* NULL: none */
+    const struct starpu_data_descr *data; /* handles and modes */
+};
+
+/* Returns the rank on which a task is to run. arg: as registered. */
+typedef int (*orrery_mpi_view_fn)(const struct orrery_mpi_view *view, void *arg);
+
+/* Adds a node selection policy, for starpu_mpi_node_selection_set_current_policy(): what tasks write stays on
+ * the rank that wrote it then, until the program needs it at its owner. On all ranks, in the same order.
+ * Returns its number; -EINVAL: fn is NULL; -ENOSPC: there are 63. */
+int orrery_mpi_node_selection_register(orrery_mpi_view_fn fn, void *arg);
+
+/* Inside of such a function. Returns the rank that has the current value of datum number `datum`; -1: no
+ * single one. */
+int orrery_mpi_view_holder(const struct orrery_mpi_view *view, int datum);
+/* Inside of such a function. Returns 1: the rank has the current value, or will have received it; 0: not. */
+int orrery_mpi_view_has(const struct orrery_mpi_view *view, int datum, int rank);
+/* Inside of such a function. Returns the nanoseconds that the task is expected to take on a worker of that
+ * type of that rank, as all ranks agreed at the last place where they did; 0: not known yet. */
+uint64_t orrery_mpi_view_expected_ns(const struct orrery_mpi_view *view, int rank,
+                                     enum starpu_worker_archtype type);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

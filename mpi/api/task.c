@@ -2,6 +2,7 @@
 /* api/task.c: the public functions that insert tasks on all ranks, and those that choose ranks.
  * Threads: those that submit. Owns: nothing. Not here: what they do (place/, value/exchange.c). */
 #include <errno.h>
+#include <orrery_mpi.h>
 
 #include "core/base/alloc.h"
 #include "core/task/task.h"
@@ -208,4 +209,9 @@ int starpu_mpi_node_selection_get_current_policy(void)
 int starpu_mpi_node_selection_set_current_policy(int policy)
 {
     return orr_policy_set_current(&orr_the_session.place, policy);
+}
+
+int orrery_mpi_node_selection_register(orrery_mpi_view_fn fn, void *arg)
+{
+    return orr_policy_add_viewer(&orr_the_session.place, fn, arg);
 }

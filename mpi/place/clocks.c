@@ -77,6 +77,7 @@ static uint64_t key_of(const struct orr_clocks *c, int rank)
 
 void orr_clocks_ready(struct orr_clocks *c)
 {
+    c->unsorted = false;
     for (int r = 0; r < c->ranks; r++) {
         c->key[r] = key_of(c, r);
         put(c, r, r);
@@ -92,9 +93,9 @@ uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_
     uint64_t from = orr_clocks_free(c, rank, kind);
     if (from < not_before) from = not_before;
     k->lane[k->earliest] = from + (k->workers > k->lanes ? length * k->lanes / k->workers : length);
-    k->busy += length;
     for (uint16_t i = 0; i < k->lanes; i++)
         if (k->lane[i] < k->lane[k->earliest]) k->earliest = i;
+    if (c->unsorted) return from + length;
     c->key[rank] = key_of(c, rank);
     sink(c, c->place[rank]);
     return from + length;

@@ -12,19 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORR_CLOCK_LANES = 6, ORR_CLOCK_KINDS = 4 };
+enum { ORR_CLOCK_LANES = 7, ORR_CLOCK_KINDS = 4 };
 
 /* The workers of one kind on one rank; a cache line. */
 struct orr_clock {
     uint64_t lane[ORR_CLOCK_LANES]; /* taken until; those that are not there: for ever */
     uint32_t workers;
     uint16_t lanes, earliest;
-    uint64_t busy; /* sum of all lengths, in nanoseconds of one worker */
 };
 _Static_assert(sizeof(struct orr_clock) == 64, "one line each");
 
 struct orr_clocks {
     int ranks, kinds;
+    bool unsorted;           /* nobody asks which ranks have least to do, until orr_clocks_ready */
     uint64_t floor;          /* nothing begins earlier */
     struct orr_clock *clock; /* [rank * kinds + kind] */
     int32_t *heap, *place;   /* ranks, those with least to do first; where each is */

@@ -115,7 +115,8 @@ static int choose_for_all(struct orr_comm *c, const struct starpu_codelet *cl, c
                         "every rank");
     if (a->xrank > ORR_PLACE_OPEN)
         v.fixed = a->xrank;
-    else if (a->xrank < ORR_PLACE_OPEN || l->per_node || a->policy >= 0)
+    else if (a->xrank < ORR_PLACE_OPEN || l->per_node ||
+             (a->policy >= 0 && a->policy != orr_policy_get_current(c->cluster->place)))
         v.fixed = choose(c, a, l, &v);
     if (v.fixed != ORR_PLACE_OPEN && v.fixed < 0 && v.fixed != ORR_RANK_PER_NODE) return v.fixed;
     return orr_placed_choose(c, &v);

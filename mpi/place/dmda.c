@@ -14,7 +14,6 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "mpi/place/lengths.h"
-#include "mpi/place/machine.h"
 #include "mpi/place/place.h"
 
 enum {
@@ -119,38 +118,17 @@ static int read_argument(struct dmda *s, const char *text)
     return 0;
 }
 
-/* Without a table of machines each rank counts as one core. */
-static unsigned count_workers(const struct orr_machines *m, int rank, int type)
-{
-    if (!m) return type == STARPU_CPU_WORKER;
-    return (unsigned)orr_machines_count(m, rank, (enum starpu_worker_archtype)type);
-}
-
-/* The kinds of workers that there are, as numbers; more than there is room for are left out. */
-static int find_kinds(const struct orr_machines *m, uint8_t kind_of[STARPU_NARCH])
-{
-    int kinds = 0;
-    memset(kind_of, UINT8_MAX, STARPU_NARCH);
-    for (int type = 0; type < STARPU_NARCH; type++)
-        if (kinds < ORR_CLOCK_KINDS && count_workers(m, -1, type)) kind_of[type] = (uint8_t)kinds++;
-    return kinds;
-}
-
 static int set_up_ranks(struct dmda *s, const struct orr_place_setup *setup)
 {
-    uint8_t kind_of[STARPU_NARCH];
-    int kinds = find_kinds(setup->machines, kind_of);
-    int r = orr_lengths_init(&s->lengths, setup->ranks, kinds);
+    int r = orr_lengths_init(&s->lengths, setup), kinds = s->lengths.kinds;
     if (!r) r = orr_clocks_init(&s->clocks, setup->ranks, kinds);
     s->home_ns = r ? NULL : orr_calloc((size_t)setup->ranks * (size_t)kinds, sizeof *s->home_ns);
     if (!s->home_ns) return -ENOMEM;
-    memcpy(s->lengths.kind_of, kind_of, sizeof kind_of);
-    s->lengths.seen = setup->seen;
-    s->lengths.seen_arg = setup->seen_arg;
     for (int rank = 0; rank < setup->ranks; rank++)
         for (int type = 0; type < STARPU_NARCH; type++)
-            if (kind_of[type] != UINT8_MAX)
-                orr_clocks_set(&s->clocks, rank, kind_of[type], count_workers(setup->machines, rank, type));
+            if (s->lengths.kind_of[type] != UINT8_MAX)
+                orr_clocks_set(&s->clocks, rank, s->lengths.kind_of[type],
+                               orr_lengths_workers(setup->machines, rank, type));
     orr_clocks_ready(&s->clocks);
     return 0;
 }
@@ -362,6 +340,8 @@ static void settle(struct dmda *s, bool met)
     find_price(s);
     if (!s->homes_are_fixed && s->tasks && (met || s->tasks >= (uint64_t)TASKS_OF_RANK * s->clocks.ranks))
         s->at_homes = homes_are_even(s);
+    if (!s->at_homes && s->clocks.unsorted) orr_clocks_ready(&s->clocks);
+    s->clocks.unsorted = s->at_homes;
 }
 
 static uint64_t typical_ns(const struct dmda *s, const struct orr_length *what)
@@ -386,34 +366,20 @@ static int choose(void *state, const struct orr_place_view *v)
     return place(s, v, &t);
 }
 
-static int kind_of(const struct dmda *s, int type)
-{
-    int kind = type >= 0 && type < STARPU_NARCH ? s->lengths.kind_of[type] : UINT8_MAX;
-    return kind < s->lengths.kinds ? kind : -1;
-}
-
 static void measured(void *state, const struct orr_place_measure *m)
 {
     struct dmda *s = state;
-    int kind = kind_of(s, m->kind);
-    if (kind < 0) return;
-    if (m->symbol || m->key) {
-        uint64_t key = m->key ? m->key : orr_length_key(m->symbol, m->footprint);
-        int number = orr_lengths_of_key(&s->lengths, key);
-        if (number >= 0) orr_lengths_set(&s->lengths, number, kind, m->ns);
-    } else if (m->rank >= 0 && m->rank < s->clocks.ranks) {
-        orr_lengths_set_slow(&s->lengths, m->rank, kind, m->slow);
-        s->stale = true;
-    }
+    s->stale |= orr_lengths_measured(&s->lengths, m);
 }
 
 static void met(void *state)
 {
     struct dmda *s = state;
+    size_t pairs = (size_t)s->clocks.ranks * (size_t)s->clocks.kinds;
+    orr_clocks_meet(&s->clocks);
     settle(s, true);
     s->tasks = 0;
-    memset(s->home_ns, 0, (size_t)s->clocks.ranks * (size_t)s->clocks.kinds * sizeof *s->home_ns);
-    orr_clocks_meet(&s->clocks);
+    memset(s->home_ns, 0, pairs * sizeof *s->home_ns);
 }
 
 const struct orr_place_ops orr_place_dmda = { .name = "dmda",

@@ -6,14 +6,36 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "mpi/place/machine.h"
 
 enum { FIRST_ROOM = 32 };
 
-int orr_lengths_init(struct orr_lengths *l, int ranks, int kinds)
+/* Without a table of machines each rank counts as one core. */
+unsigned orr_lengths_workers(const struct orr_machines *m, int rank, int type)
 {
-    size_t pairs = (size_t)ranks * (size_t)kinds;
-    *l = (struct orr_lengths){ .kinds = kinds, .ranks = ranks, .unknown_ns = ORR_LENGTH_UNKNOWN_NS };
-    memset(l->kind_of, UINT8_MAX, sizeof l->kind_of);
+    if (!m) return type == STARPU_CPU_WORKER;
+    return (unsigned)orr_machines_count(m, rank, (enum starpu_worker_archtype)type);
+}
+
+/* The kinds of workers that there are, as numbers; more than there is room for are left out. */
+static int find_kinds(const struct orr_machines *m, uint8_t kind_of[STARPU_NARCH])
+{
+    int kinds = 0;
+    memset(kind_of, UINT8_MAX, STARPU_NARCH);
+    for (int type = 0; type < STARPU_NARCH; type++)
+        if (kinds < ORR_CLOCK_KINDS && orr_lengths_workers(m, -1, type)) kind_of[type] = (uint8_t)kinds++;
+    return kinds;
+}
+
+int orr_lengths_init(struct orr_lengths *l, const struct orr_place_setup *setup)
+{
+    *l = (struct orr_lengths){ .ranks = setup->ranks,
+                               .unknown_ns = ORR_LENGTH_UNKNOWN_NS,
+                               .seen = setup->seen,
+                               .seen_arg = setup->seen_arg };
+    l->kinds = find_kinds(setup->machines, l->kind_of);
+    if (!l->kinds) l->kinds = 1;
+    size_t pairs = (size_t)l->ranks * (size_t)l->kinds;
     l->slow = orr_malloc(pairs * sizeof *l->slow);
     for (size_t i = 0; l->slow && i < pairs; i++) l->slow[i] = ORR_SPEED_UNIT;
     return l->slow ? 0 : -ENOMEM;
@@ -145,8 +167,18 @@ static void find_mean(struct orr_lengths *l)
     l->unknown_ns = count ? sum / count : ORR_LENGTH_UNKNOWN_NS;
 }
 
-void orr_lengths_set(struct orr_lengths *l, int number, int kind, uint64_t ns)
+bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure *m)
 {
-    l->known[number].ns[kind] = ns ? ns : 1;
-    find_mean(l);
+    int kind = m->kind >= 0 && m->kind < STARPU_NARCH ? l->kind_of[m->kind] : UINT8_MAX;
+    if (kind == UINT8_MAX) return false;
+    if (m->symbol || m->key) {
+        int number = orr_lengths_of_key(l, m->key ? m->key : orr_length_key(m->symbol, m->footprint));
+        if (number < 0) return false;
+        l->known[number].ns[kind] = m->ns ? m->ns : 1;
+        find_mean(l);
+        return false;
+    }
+    if (m->rank < 0 || m->rank >= l->ranks) return false;
+    l->slow[m->rank * l->kinds + kind] = m->slow ? m->slow : 1;
+    return true;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "mpi/place/clocks.h"
+#include "mpi/place/place.h"
 
 enum { ORR_SPEED_UNIT = 1000, ORR_LENGTH_UNKNOWN_NS = 100000 };
 
@@ -42,7 +43,9 @@ struct orr_lengths {
     } recent[64];
 };
 
-int orr_lengths_init(struct orr_lengths *l, int ranks, int kinds); /* 0 or -ENOMEM; then fini */
+/* For the kinds of workers that there are; without a table of machines each rank counts as one core. 0 or
+ * -ENOMEM; then fini. */
+int orr_lengths_init(struct orr_lengths *l, const struct orr_place_setup *setup);
 void orr_lengths_fini(struct orr_lengths *l);
 /* The name by which times of a codelet are kept. */
 static inline const char *orr_length_symbol(const struct starpu_codelet *cl)
@@ -56,13 +59,9 @@ uint64_t orr_length_key(const char *symbol, uint32_t footprint);
 int orr_lengths_number(struct orr_lengths *l, const struct starpu_codelet *cl, uint32_t footprint);
 /* The same by its key, made if the stream did not have it yet; -1: out of memory. */
 int orr_lengths_of_key(struct orr_lengths *l, uint64_t key);
-/* An agreed length, and an agreed slowness, from this place of the stream on. */
-void orr_lengths_set(struct orr_lengths *l, int number, int kind, uint64_t ns);
-static inline void orr_lengths_set_slow(struct orr_lengths *l, int rank, int kind, uint32_t slow)
-{
-    l->slow[rank * l->kinds + kind] = slow ? slow : 1;
-}
-
+unsigned orr_lengths_workers(const struct orr_machines *m, int rank, int type); /* rank -1: of all */
+/* Something agreed, from this place of the stream on. True: it was a slowness. */
+bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure *m);
 /* What number takes on a rank with that kind. */
 static inline uint64_t orr_lengths_ns(const struct orr_lengths *l, const struct orr_length *what, int rank,
                                       int kind)

@@ -71,12 +71,23 @@ int orr_policy_add(struct orr_place *p, const struct orr_place_ops *ops, orr_sel
     }
     for (int i = 0; i < ORR_POLICIES_MAX; i++) {
         if (p->added[i].ops) continue;
-        p->added[i] = (struct orr_policy){ ops, { fn } };
+        p->added[i] = (struct orr_policy){ ops, { .fn = fn } };
         return BUILTIN + i;
     }
     orr_error("starpu_mpi_node_selection_register_policy: no room for more than %d policies; unregister one",
               ORR_POLICIES_MAX);
     return -ENOSPC;
+}
+
+int orr_policy_add_viewer(struct orr_place *p, orr_view_fn fn, void *arg)
+{
+    if (!fn) {
+        orr_error("orrery_mpi_node_selection_register: the function is NULL");
+        return -EINVAL;
+    }
+    int number = orr_policy_add(p, &orr_place_viewer, NULL);
+    if (number >= 0) p->added[number - BUILTIN].program = (struct orr_place_program){ .see = fn, .arg = arg };
+    return number;
 }
 
 static int check(const struct orr_place *p, int policy, const char *fn)
@@ -188,10 +199,13 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
 {
     orr_placed_drop(c);
     const struct orr_place *p = c->cluster->place;
+    void *program;
+    ops_of(p, p->current, &program);
     struct orr_placed *d = orr_calloc(1, sizeof *d);
     const struct orr_place_setup setup = { .ranks = c->size,
                                            .argument = p->argument[0] ? p->argument : NULL,
                                            .machines = p->machines,
+                                           .program = program,
                                            .seen = seen,
                                            .seen_arg = d };
     if (d) *d = (struct orr_placed){ .ops = ops, .thread = orr_self() };

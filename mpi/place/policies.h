@@ -39,6 +39,8 @@ struct orr_place {
 int orr_policy_find(const char *name);
 /* Adds one: fn for the program's own, else NULL. Its number, -ENOSPC or -EINVAL (said). */
 int orr_policy_add(struct orr_place *p, const struct orr_place_ops *ops, orr_select_fn fn);
+/* The program's own that sees a view. As orr_policy_add. */
+int orr_policy_add_viewer(struct orr_place *p, orr_view_fn fn, void *arg);
 int orr_policy_remove(struct orr_place *p, int policy);
 int orr_policy_get_current(const struct orr_place *p);
 /* From this place of the stream on; the same on all ranks. -1: no change. 0 or -EINVAL (said). */

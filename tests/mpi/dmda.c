@@ -5,6 +5,7 @@
  * Threads: main. Owns: streams, and a small cluster that there is not.
  * Not here: data that moves (clusters.c), agreement on times (feedback.c).
  */
+#include <orrery_mpi.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
 
@@ -12,6 +13,7 @@
 #include "mpi/place/lengths.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/place.h"
+#include "mpi/place/program.h"
 #include "mpi/wire/cluster.h"
 #include "tests/tap.h"
 
@@ -380,6 +382,52 @@ static void arguments(void)
     orr_alloc_fail_after(-1, false);
 }
 
+/* ---- a function of the program's that sees the same ---- */
+
+static uint64_t expected[2];
+static int has[3], seen_position;
+
+/* Where what is written is; it notes what it is told. */
+static int at_holder(const struct orrery_mpi_view *v, void *arg)
+{
+    expected[0] = orrery_mpi_view_expected_ns(v, 0, STARPU_CPU_WORKER);
+    expected[1] = orrery_mpi_view_expected_ns(v, 1, STARPU_CPU_WORKER);
+    for (int i = 0; i < 3; i++) has[i] = orrery_mpi_view_has(v, 0, i);
+    seen_position = (int)v->position;
+    *(int *)arg += v->codelet == &codelets[TRSM] && v->owner == v->data[v->count - 1].handle->mpi_rank;
+    return orrery_mpi_view_holder(v, v->count - 1);
+}
+
+static void viewer(void)
+{
+    int asked = 0;
+    const struct orr_place_program program = { .see = at_holder, .arg = &asked };
+    const struct orr_place_setup setup = { .ranks = 3, .program = &program };
+    void *state = NULL;
+    struct starpu_data_descr d[3];
+    const struct task t = { .kind = TRSM, .count = 2, .data = { 0, 1 } };
+    comm.size = 3;
+    for (int i = 0; i < 3; i++) set_home(handles[i], i);
+    is_int(orr_place_viewer.begin(&setup, &state), 0, "the program's own function is a placement");
+    struct orr_place_view v = view_of(&t, d);
+    is_int(orr_place_viewer.choose(state, &v), 1, "it is told where data are");
+    ok(expected[0] == 0 && has[0] && !has[1] && !has[2], "who has them, and that a length is not known");
+    move(&v, 2);
+    const struct orr_place_measure length = {
+        .symbol = "trsm", .footprint = orr_place_footprint(&v), .kind = STARPU_CPU_WORKER, .ns = 500
+    };
+    orr_place_viewer.measured(state, &length);
+    const struct orr_place_measure slow = { .rank = 1, .kind = STARPU_CPU_WORKER, .slow = 3000 };
+    orr_place_viewer.measured(state, &slow);
+    v.position = 9;
+    is_int(orr_place_viewer.choose(state, &v), 2, "what was written is where it was written");
+    ok(has[0] && !has[1] && has[2], "what was read is there, too");
+    ok(expected[0] == 500 && expected[1] == 1500, "lengths are those that ranks agreed on, by rank");
+    is_int(seen_position, 9, "it sees the position");
+    is_int(asked, 2, "the codelet and the owner, each time");
+    orr_place_viewer.end(state);
+}
+
 /* ---- the same on all ranks ---- */
 
 static uint64_t place_randomly(int rank)
@@ -425,6 +473,7 @@ int main(int argc, char **argv)
     }
     small_cases();
     arguments();
+    viewer();
     alike();
     quality(argc > 1 ? argv[1] : NULL);
     for (int i = 0; i < DATA; i++) starpu_data_unregister(handles[i]);
