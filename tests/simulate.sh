@@ -43,7 +43,7 @@ fact 'two leave by one port, one behind the other: 3 of 1 ms and twice 5 us besi
 fact 'twice the speed takes half the time' \
     "$(column $makespan -r 1 -w 1 -s 2 -u 2000)" = "$(column $makespan -r 1 -w 1 -u 1000)"
 # FIGURE LIMIT
-is_below() { awk -v a="$1" -v b="$2" 'BEGIN { print (a < b ? "below" : a) }'; }
+is_below() { awk -v a="$1" -v b="$2" 'BEGIN { print (a > 0 && a + 0 < b + 0 ? "below" : "not " a) }'; }
 fact 'dmda finds out that ranks differ: within 1.3 of the bound' \
     "$(is_below "$(column $over -s 1,2,3,4 -x 5 dmda)" 1.3)" = below
 fact 'owner-computes does not: above twice the bound' "$(is_below "$(column $over -s 1,2,3,4 -x 5)" 2)" != below
