@@ -14,6 +14,7 @@
 #include "mpi/value/collective.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/message.h"
+#include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
 #include "mpi/value/tags.h"
 
@@ -64,6 +65,7 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
         orr_error("%s: there is no rank %d among %d; the data keeps its owner", fn, rank, c->size);
         return;
     }
+    if (handle->mpi && handle->mpi_rank >= 0) orr_moves_home(c, handle);
     orr_cache_set_owner(c, handle, rank);
 }
 
@@ -138,7 +140,9 @@ static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callba
         orr_error("%s: there is no rank %d among %d", fn, node, c->size);
         return -EINVAL;
     }
-    return orr_exchange_get(c, h, node, 0, callback, arg);
+    int r;
+    if (!orr_moves_get(c, h, node, &r)) return orr_exchange_get(c, h, node, 0, callback, arg);
+    return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
 }
 
 int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node,
@@ -201,6 +205,9 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     struct orr_comm *c = check(comm, handle, fn);
     if (!c) return;
     int old_rank = orr_owned_rank(c, handle), me = c->rank;
+    if (old_rank != new_rank && old_rank >= 0 && new_rank >= 0 && new_rank < c->size &&
+        orr_moves_migrate(c, handle, new_rank))
+        return;
     if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
     orr_owned_ends(c->cluster->value, handle, "data changed their owner");
     if (me == new_rank)
@@ -250,7 +257,10 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     static const char fn[] = "starpu_mpi_data_cpy";
     struct orr_comm *c = check(comm, dst_handle, fn);
     if (!c || !check(comm, src_handle, fn)) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
-    int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle), r = 0;
+    int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle);
+    int r = orr_moves_home(c, src_handle), home = orr_moves_home(c, dst_handle);
+    if (!r) r = home;
+    if (r) return r;
     if (src_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, src_handle, priority, 0);
     if (!r && dst_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, dst_handle, priority, 0);
     if (r) return r;
@@ -289,8 +299,9 @@ int starpu_mpi_cache_is_enabled(void)
 
 int starpu_mpi_cache_set(int enabled)
 {
-    if (!enabled && orr_cache_is_on(&orr_the_session.value) && orr_session_runs())
-        orr_cache_flush_all(orr_the_session.cluster.comm);
+    struct orr_comm *c = orr_the_session.cluster.comm;
+    if (!enabled && orr_cache_is_on(&orr_the_session.value) && orr_session_runs() && !orr_moves_flush_all(c))
+        orr_cache_flush_all(c);
     orr_cache_set(&orr_the_session.value, enabled != 0);
     return 0;
 }
@@ -299,13 +310,13 @@ void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush");
     if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on(&orr_the_session.value))
-        orr_cache_flush(c, data_handle);
+        if (!orr_moves_flush_one(c, data_handle)) orr_cache_flush(c, data_handle);
 }
 
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush_all_data");
-    if (c && orr_cache_is_on(&orr_the_session.value)) orr_cache_flush_all(c);
+    if (c && orr_cache_is_on(&orr_the_session.value) && !orr_moves_flush_all(c)) orr_cache_flush_all(c);
 }
 
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
@@ -365,8 +376,12 @@ static int collective(MPI_Comm comm, const struct orr_collective *w, const char 
 {
     struct orr_comm *c = check_comm(comm, fn);
     if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
-    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count))
-        return orr_collective_start(c, w);
+    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count)) {
+        int r = 0;
+        for (int i = 0; i < w->count && !r; i++)
+            if (w->handles[i]) r = orr_moves_home(c, w->handles[i]);
+        return r ? r : orr_collective_start(c, w);
+    }
     orr_error("%s: %s", fn,
               w->count < 0 || !w->handles ? "the list of data is not valid" : "the root does not exist");
     return -EINVAL;
@@ -395,7 +410,8 @@ int starpu_mpi_redux_data_prio_tree(MPI_Comm comm, starpu_data_handle_t data_han
         orr_error("%s: a tree of arity %d is none; give 2 or more, or 0 to have it chosen", fn, arity);
         return -EINVAL;
     }
-    return orr_redux_gather(c, data_handle, prio, arity);
+    int r = orr_moves_home(c, data_handle);
+    return r ? r : orr_redux_gather(c, data_handle, prio, arity);
 }
 
 int starpu_mpi_redux_data_tree(MPI_Comm comm, starpu_data_handle_t data_handle, int arity)

@@ -354,21 +354,35 @@ static bool add_watcher(struct orr_away *a, int peer, uint64_t position)
     return true;
 }
 
+/* With the lock. Home waits for what it asked for, so it gets it as soon as all before is decided. What it
+ * changed is taken only with the insertion that follows: a copy that the program got here stays as it is. */
+static bool is_due(const struct orr_away *a, const struct orr_news *n)
+{
+    if (n->what == ORR_CONTROL_FETCH) return n->position <= a->decided;
+    return n->what != ORR_CONTROL_CHANGED || n->position < a->position;
+}
+
+/* With the lock. */
+static struct orr_news **first_due(struct orr_away *a)
+{
+    struct orr_news **at = &a->early;
+    while (*at && !is_due(a, *at)) at = &(*at)->next;
+    return at;
+}
+
 /* With the lock: one of the news whose time has come; those of positions to come wait. */
 static struct orr_news *next_news(struct orr_away *a)
 {
-    struct orr_news *n = a->early;
-    if (n && n->position <= a->decided) {
-        a->early = n->next;
+    struct orr_news *n, **at = first_due(a);
+    if ((n = *at)) {
+        *at = n->next;
         return n;
     }
     while ((n = a->news)) {
         if (!(a->news = n->next)) a->last_news = &a->news;
-        if (n->what == ORR_CONTROL_WATCH || n->what == ORR_CONTROL_REACHED || n->position <= a->decided)
-            return n;
-        struct orr_news **at = &a->early;
-        while (*at && (*at)->position <= n->position) at = &(*at)->next;
-        n->next = *at;
+        if (is_due(a, n)) return n;
+        while (*at) at = &(*at)->next;
+        n->next = NULL;
         *at = n;
     }
     return NULL;
@@ -489,7 +503,7 @@ static void do_some(struct orr_actions *l, int from, int to, bool last)
 {
     struct orr_away *a = l->comm->cluster->value->away;
     orr_spin_lock(&a->lock);
-    bool now = !a->busy && !a->head && !a->news;
+    bool now = !a->busy && !a->head && !a->news && !*first_due(a);
     for (int i = from; i < to && now; i++) now = is_open(a, l->list[i].gate, l->position);
     if (now) a->busy = true;
     orr_spin_unlock(&a->lock);
@@ -527,6 +541,16 @@ static void settle_all(struct orr_away *a)
 {
     advance(a);
     orr_progress_wait(&cluster_of(a)->progress, nothing_is_left, a);
+}
+
+void orr_away_settle_data(struct orr_comm *c, struct orr_data *h)
+{
+    settle(c->cluster->value->away, h);
+}
+
+void orr_away_settle_all(struct orr_comm *c)
+{
+    settle_all(c->cluster->value->away);
 }
 
 /* A task that is waited for where it is submitted is not put off: what is ahead of it is waited for, too. */
@@ -723,7 +747,8 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     o->is_guest = false;
     orr_spin_lock(&a->lock);
     remove_guest(a, o);
-    bool owes = o->holder == me && !orr_rank_set_has(&o->sent, h->mpi_rank) && o->served != o->version + 1;
+    bool owes = h->mpi_rank != me && o->holder == me && !orr_rank_set_has(&o->sent, h->mpi_rank) &&
+                o->served != o->version + 1;
     orr_spin_unlock(&a->lock);
     const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = h };
     if (owes) carry_out(cluster_of(a)->comm, &act);
@@ -755,10 +780,8 @@ static int use(struct orr_data *h, uint32_t how)
         settle(a, h->root);
     }
     if (!root || root->handle->mpi_rank < 0 || root->comm != cluster_of(a)->comm) return 0;
-    if (h->root->mpi_rank == cluster_of(a)->rank)
-        use_at_home(a, root, how);
-    else if (how & ORR_USE_ENDS && root->is_guest)
-        end_as_guest(a, root);
+    if (h->root->mpi_rank == cluster_of(a)->rank) use_at_home(a, root, how);
+    if (how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
     return 0;
 }
 

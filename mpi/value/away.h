@@ -35,7 +35,7 @@ struct orr_away {
     bool queued;                    /* waiter waits to be called */
     bool busy;                      /* a thread carries out actions */
     struct orr_later *head, **tail; /* actions put off, in order */
-    struct orr_news *news, **last_news, *early; /* what came; what concerns positions to come, by these */
+    struct orr_news *news, **last_news, *early; /* what came; what concerns positions to come */
     uint64_t *reached, *watched;  /* by rank: its position, as known; what it was asked to tell */
     struct orr_watcher *watchers; /* whom to tell */
     uint32_t nwatchers, watchers_room;
@@ -57,6 +57,10 @@ uint64_t orr_away_begin(struct orr_comm *c);
 int orr_away_do(struct orr_actions *l);
 /* The same, and waits until nothing of h is left to be done. */
 int orr_away_settle(struct orr_actions *l, struct orr_data *h);
+
+/* Waits until nothing of h, or nothing at all, is left to be done. */
+void orr_away_settle_data(struct orr_comm *c, struct orr_data *h);
+void orr_away_settle_all(struct orr_comm *c);
 
 /* h, which may be away, is used by insertions: the program's uses of it are looked at from now on. Here: a
  * value of it is, or will be, that is not this rank's own. */

@@ -23,6 +23,7 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "mpi/value/cache.h"
+#include "mpi/value/moves.h"
 #include "mpi/value/crc32c.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
@@ -649,7 +650,8 @@ int orr_checkpoint_restart(struct orr_checkpoint *t, uint64_t *instance_out)
     }
     for (unsigned i = 0; i < t->count; i++)
         if (t->entries[i].kind == ORR_CHECKPOINT_DATA)
-            orr_cache_flush(all->cluster->comm, t->entries[i].handle);
+            if (!orr_moves_flush_one(all->cluster->comm, t->entries[i].handle))
+                orr_cache_flush(all->cluster->comm, t->entries[i].handle);
     char why[WHY] = "";
     struct orr_snapshot_head h = head_of(t, &when);
     status = orr_snapshot_read(all->from, &h, restore, t, why, sizeof why);

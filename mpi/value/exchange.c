@@ -156,7 +156,7 @@ static void acquire(void *p)
 }
 
 /* The value is here, or on its way: the callback waits its turn in the handle's queue. */
-static int call_when_here(struct orr_comm *c, struct orr_data *h, void (*callback)(void *), void *arg)
+int orr_exchange_call_when_here(struct orr_comm *c, struct orr_data *h, void (*callback)(void *), void *arg)
 {
     if (!callback) return 0;
     struct arrived *a = orr_malloc(sizeof *a);
@@ -181,6 +181,6 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
                    : 0;
     if (orr_owned_rank(c, h) != me) orr_cache_hold(h);
     if (source == node || orr_cache_received(c->cluster->value, h))
-        return call_when_here(c, h, callback, arg);
+        return orr_exchange_call_when_here(c, h, callback, arg);
     return receive_from(c, h, source, priority, callback, arg, false);
 }

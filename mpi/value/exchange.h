@@ -13,6 +13,8 @@
 int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
 int orr_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
 
+/* The value is here, or on its way: the callback waits its turn in the handle's queue. 0 or -ENOMEM. */
+int orr_exchange_call_when_here(struct orr_comm *c, struct orr_data *h, void (*callback)(void *), void *arg);
 /* Brings h's value to rank node; the callback runs there when it has come. */
 int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int priority, void (*callback)(void *),
                      void *arg);

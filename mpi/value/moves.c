@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "mpi/value/away.h"
 #include "mpi/value/cache.h"
+#include "mpi/value/redux.h"
 #include "mpi/wire/cluster.h"
 
 enum {
@@ -196,7 +197,11 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h)
 {
     struct orr_comm *c = l->comm;
     orr_moves_return(l, h, 0);
-    if (c->rank != h->mpi_rank) drop(l, h);
+    if (c->rank != h->mpi_rank) {
+        bool goes = orr_owned_forget_old(orr_owned_of(h)) || h->mpi_flags & ORR_MPI_HELD;
+        h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
+        if (goes && !h->partitioned) add(l, ORR_ACT_DROP, h, -1, false, 0);
+    }
     forget_copies(orr_owned_of(h));
     mark(c, h);
 }
@@ -257,25 +262,99 @@ static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list)
 
 int orr_moves_home_all(struct orr_comm *c)
 {
-    return is_seen(c) ? visit(c, return_one) : 0;
+    if (!c->cluster->value->moves.on) return 0;
+    int r = is_seen(c) ? visit(c, return_one) : 0;
+    orr_away_settle_all(c);
+    return r;
 }
 
 bool orr_moves_flush_all(struct orr_comm *c)
 {
     if (!is_seen(c)) return false;
+    orr_away_settle_all(c);
     visit(c, flush_one);
     return true;
+}
+
+/* Whether another rank than home has it, as all ranks know. */
+static bool is_elsewhere(const struct orr_comm *c, const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    return is_seen(c) && o && orr_moves_can(c, h) && (o->holder >= 0 || o->sent.count);
+}
+
+static int end(struct orr_actions *l)
+{
+    int r = orr_away_do(l);
+    orr_actions_fini(l);
+    return r;
 }
 
 int orr_moves_home(struct orr_comm *c, struct orr_data *h)
 {
     struct orr_actions l;
-    if (!is_seen(c)) return 0;
-    orr_moves_begin(&l, c);
-    if (orr_moves_can(c, h)) orr_moves_return(&l, h, 0);
-    int r = orr_away_do(&l);
-    orr_actions_fini(&l);
+    int r = 0;
+    if (is_elsewhere(c, h)) {
+        orr_moves_begin(&l, c);
+        orr_moves_return(&l, h, 0);
+        r = end(&l);
+    }
+    if (c->cluster->value->moves.on) orr_away_settle_data(c, h);
     return r;
+}
+
+bool orr_moves_flush_one(struct orr_comm *c, struct orr_data *h)
+{
+    struct orr_actions l;
+    if (c->cluster->value->moves.on) orr_away_settle_data(c, h);
+    if (!is_elsewhere(c, h)) return false;
+    orr_moves_begin(&l, c);
+    orr_moves_flush(&l, h);
+    end(&l);
+    return true;
+}
+
+bool orr_moves_get(struct orr_comm *c, struct orr_data *h, int node, int *status_out)
+{
+    struct orr_actions l;
+    *status_out = 0;
+    if (!is_seen(c) || !orr_moves_can(c, h)) return false;
+    if (h->mpi_flags & ORR_MPI_REDUX) {
+        orr_away_settle_data(c, h);
+        *status_out = orr_redux_gather(c, h, 0, 0);
+    }
+    orr_moves_begin(&l, c);
+    orr_away_watch(c, h, c->rank == node && node != h->mpi_rank, l.position);
+    orr_moves_return(&l, h, 0);
+    orr_moves_bring(&l, h, node, false, 0);
+    int r = end(&l);
+    if (!*status_out) *status_out = r;
+    return true;
+}
+
+/* Its memory is the value of rank node from now on: nobody else's is of use. */
+bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node)
+{
+    struct orr_actions l;
+    int status, old = h->mpi_rank;
+    if (!orr_moves_get(c, h, node, &status)) return false;
+    if (status) return true;
+    orr_moves_begin(&l, c);
+    if (c->rank == node)
+        add_gate(&l, h);
+    else if (c->rank != old)
+        drop(&l, h);
+    forget_copies(orr_owned_of(h));
+    mark(c, h);
+    end(&l);
+    orr_away_settle_data(c, h);
+    if (c->rank == node) orr_cache_own(h);
+    h->mpi_rank = node;
+    orr_owned_set_comm(orr_owned_of(h), c);
+    if (c->rank == old) orr_cache_hold(h);
+    if (c->rank == node) h->mpi_flags |= ORR_MPI_WRITTEN;
+    mark(c, h);
+    return true;
 }
 
 /* ---- the stream ---- */

@@ -36,7 +36,12 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h);
 int orr_moves_home_all(struct orr_comm *c);
 /* Copies elsewhere go, too. False: nothing moves here; the caller flushes what it knows. */
 bool orr_moves_flush_all(struct orr_comm *c);
-/* The same for one; then nothing of it is left to be done here. */
+/* The same for one, as far as others have it; then nothing of it is left to be done here. */
 int orr_moves_home(struct orr_comm *c, struct orr_data *h);
+/* False: it is not for this room. Copies of h elsewhere go; h's value goes to rank node besides, 0 or a
+ * negative errno; and is that one's own from now on (what failed was said). */
+bool orr_moves_flush_one(struct orr_comm *c, struct orr_data *h);
+bool orr_moves_get(struct orr_comm *c, struct orr_data *h, int node, int *status_out);
+bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node);
 
 #endif

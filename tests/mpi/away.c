@@ -7,6 +7,7 @@
  */
 #include <starpu.h>
 
+#include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
 #include "tests/mpi/in_process.h"
 
@@ -114,12 +115,14 @@ struct shared {
     starpu_data_handle_t handle[DATA], sent[RANKS];
     uint64_t value[DATA][WORDS]; /* of those that are this rank's */
     uint64_t box[RANKS][WORDS];  /* what others sent */
+    int home[DATA];
 };
 
 static void register_data(struct orr_comm *c, struct shared *d)
 {
     for (int i = 0; i < DATA; i++) {
         bool mine = i % c->size == c->rank;
+        d->home[i] = i % c->size;
         for (int k = 0; k < WORDS; k++) d->value[i][k] = (uint64_t)i;
         starpu_vector_data_register(&d->handle[i], mine ? STARPU_MAIN_RAM : -1,
                                     mine ? (uintptr_t)d->value[i] : 0, WORDS, sizeof d->value[i][0]);
@@ -240,7 +243,7 @@ static void use(struct orr_comm *c, struct shared *d, enum use u, int step, int 
 /* The other end: what comes is looked at by a task, what goes is a value that the receiver knows. */
 static void use_by_peer(struct orr_comm *c, struct shared *d, enum use u, int step, int i, uint64_t value)
 {
-    int home = i % c->size, tag = 5000 + step * DATA + i;
+    int home = d->home[i], tag = 5000 + step * DATA + i;
     starpu_data_handle_t h = d->sent[home];
     if (c->rank != (home + 1) % c->size) return;
     if (u == SENDS) {
@@ -270,6 +273,7 @@ struct script {
     int waits_each; /* of insertions: all wait; 0: never */
     bool uses;      /* at home, between them */
     int end;        /* how data are unregistered */
+    bool events;    /* that all see, between them */
 };
 
 static const struct script *script;
@@ -278,7 +282,7 @@ static void all_use(struct orr_comm *c, struct shared *d, int step, uint64_t *va
 {
     for (int i = 0; i < DATA && script->uses; i++) {
         enum use u = use_of(script->seed, step, i);
-        if (i % c->size == c->rank) use(c, d, u, step, i, values[i]);
+        if (d->home[i] == c->rank) use(c, d, u, step, i, values[i]);
         use_by_peer(c, d, u, step, i, values[i]);
         values[i] = used(u, values[i], step, i);
     }
@@ -296,6 +300,45 @@ static void one_insertion(struct orr_comm *c, struct shared *d, int step, uint64
     values[to] = mixed(overwrites ? 0 : values[to], values[from], step);
 }
 
+static void count_came(void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static atomic_int came, expected;
+
+/* What all ranks call, and see, at the same place. */
+static void one_event(struct orr_comm *c, struct shared *d, int step, uint64_t *values)
+{
+    uint64_t h = hash(script->seed + 5, (uint64_t)step, 1);
+    int i = (int)(h % DATA), node = (int)(h / 16 % (uint64_t)c->size), r = 0;
+    starpu_data_handle_t one = d->handle[i];
+    switch (h / 256 % 16) {
+    case 0:
+        if (!orr_moves_flush_one(c, one)) orr_cache_flush(c, one);
+        break;
+    case 1:
+        if (!orr_moves_flush_all(c)) orr_cache_flush_all(c);
+        break;
+    case 2:
+    case 3:
+        if (!orr_moves_get(c, one, node, &r)) return;
+        if (r) atomic_fetch_add(&failed, 1);
+        if (c->rank != node) break;
+        atomic_fetch_add(&expected, 1);
+        if (orr_exchange_call_when_here(c, one, count_came, &came)) atomic_fetch_add(&failed, 1);
+        look_now(one, values[i], false);
+        break;
+    case 4:
+        if (d->home[i] != node && orr_moves_migrate(c, one, node)) d->home[i] = node;
+        break;
+    case 5:
+        if (orr_moves_home(c, one)) atomic_fetch_add(&failed, 1);
+        break;
+    default: break;
+    }
+}
+
 static void run_script(struct job *j, int rank)
 {
     static struct shared all[RANKS];
@@ -308,10 +351,15 @@ static void run_script(struct job *j, int rank)
     for (int step = 0; step < STEPS; step++) {
         all_use(c, d, step, values);
         one_insertion(c, d, step, values);
+        if (script->events) one_event(c, d, step, values);
         if (script->waits_each && step % script->waits_each == script->waits_each - 1 && orr_wait_for_all(c))
             atomic_fetch_add(&failed, 1);
     }
     all_use(c, d, STEPS, values);
+    for (int i = 0; i < DATA; i++) { /* memory of the program's is where it was at first */
+        if (d->home[i] != i % c->size) orr_moves_migrate(c, d->handle[i], i % c->size);
+        d->home[i] = i % c->size;
+    }
     unregister_data(c, d, script->end);
     if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
     for (int i = rank; i < DATA; i += j->ranks)
@@ -349,7 +397,7 @@ static void play(const struct script *s, const char *what)
 {
     struct job j;
     script = s;
-    wrong = failed = 0;
+    wrong = failed = came = expected = 0;
     job_create(&j, RANKS, 0, 0, run_script);
     orr_inproc_destroy(j.net);
     j.net = orr_inproc_create(RANKS, s->seed, s->delays, s->refuses);
@@ -358,9 +406,20 @@ static void play(const struct script *s, const char *what)
     job_join(&j);
     for (int i = 0; i < RANKS; i++) orr_policy_remove(&sessions[i].place, j.placement);
     is_int(wrong, 0, "%s: as one program computes it", what);
-    is_int(failed, 0, "%s: nothing fails", what);
+    is_int(failed + expected - came, 0, "%s: nothing fails, and all that was asked for came", what);
 }
 
+static struct script by_seed(uint64_t seed)
+{
+    return (struct script){ .seed = seed,
+                            .delays = (unsigned)(seed % 7),
+                            .refuses = (unsigned)(seed % 30),
+                            .uses = true,
+                            .end = (int)(seed % 4),
+                            .events = seed % 3 > 0 };
+}
+
+/* Seeds from the first argument on, as many as the second says; without them a few. */
 int main(int argc, char **argv)
 {
     struct starpu_conf conf;
@@ -368,22 +427,17 @@ int main(int argc, char **argv)
     conf.ncpus = 2;
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
     if (starpu_init(&conf)) skip_all("no worker");
-    if (argc > 1) {
-        for (uint64_t seed = strtoull(argv[1], NULL, 0), i = 0;
-             i < (argc > 2 ? strtoull(argv[2], NULL, 0) : 1); i++) {
-            struct script s = { seed + i, (unsigned)((seed + i) % 7), (unsigned)((seed + i) % 30), 0,
-                                true,     (int)((seed + i) % 4) };
-            fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + i));
-            play(&s, "by seed");
-        }
-        starpu_shutdown();
-        return done_testing();
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 20,
+             count = argc > 2 ? strtoull(argv[2], NULL, 0) : 4;
+    struct script alone = { .seed = 1, .delays = 4, .refuses = 10 }, waits = alone;
+    waits.waits_each = 15;
+    play(&alone, "insertions alone");
+    play(&waits, "insertions, and all wait now and then");
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        struct script s = by_seed(seed);
+        play(&s, s.events ? "uses at home, and what all see" : "uses at home that others do not see");
+        if (wrong || failed || came != expected) diag("seed %llu", (unsigned long long)seed);
     }
-    play(&(struct script){ 1, 4, 10, 0, false, 0 }, "insertions alone");
-    play(&(struct script){ 2, 4, 10, 15, false, 0 }, "insertions, and all wait now and then");
-    for (int i = 0; i < 4; i++)
-        play(&(struct script){ 3 + (uint64_t)i, 4, 10, i % 2 * 20, true, i },
-             "uses at home that others do not see");
     starpu_shutdown();
     return done_testing();
 }
