@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mpi_raw: ping-pong between two ranks through bare MPI: what mpi_pingpong is measured against; with -x the
- * ring of mpi_stencil, one tile a rank.
+ * ring of mpi_stencil, one tile a rank; with -c MPI_Bcast, as mpi_fanout.
  * Threads: main; -t asks for MPI_THREAD_MULTIPLE.
  * Owns: the buffers.
  * Not here: any runtime. -b bytes -n hops (or steps) -r repeats; -x: -k kernel's us -m */
@@ -63,6 +63,36 @@ static void ring(int argc, char **argv)
     free(r.right);
 }
 
+/* ---- a broadcast ---- */
+
+static void broadcast(int argc, char **argv)
+{
+    int rank, ranks, repeats = option_repeats(argc, argv);
+    long bytes = option_number(argc, argv, "-b", 1 << 20), versions = option_number(argc, argv, "-n", 50);
+    double us[SAMPLES_MAX];
+    long seen = 0, total = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    char *buffer = calloc(1, (size_t)bytes);
+    for (int k = -1; k < repeats; k++) {
+        long count = k < 0 ? 2 : versions;
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = now();
+        for (long v = 0; v < count; v++) {
+            if (rank == 0) ++*(long *)buffer;
+            MPI_Bcast(buffer, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+            seen += *(long *)buffer == ++total;
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (k >= 0) us[k] = (now() - start) / (double)count * 1e6;
+    }
+    double version_us = median(us, repeats);
+    if (rank == 0)
+        printf("mpi_raw_bcast ranks=%d bytes=%ld version_us=%.1f [%.1f-%.1f] %s\n", ranks, bytes, version_us,
+               us[0], us[repeats - 1], seen == total ? "ok" : "WRONG");
+    free(buffer);
+}
+
 /* ---- ping-pong ---- */
 
 static void ping_pong(int argc, char **argv, int level)
@@ -97,6 +127,8 @@ int main(int argc, char **argv)
                     &level);
     if (option_given(argc, argv, "-x"))
         ring(argc, argv);
+    else if (option_given(argc, argv, "-c"))
+        broadcast(argc, argv);
     else
         ping_pong(argc, argv, level);
     MPI_Finalize();
