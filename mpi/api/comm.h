@@ -17,6 +17,13 @@ static inline const void *orr_comm_key(MPI_Comm comm)
     return (const void *)(intptr_t)comm;
 }
 
+/* The program's communicator that c stands for; MPI_COMM_NULL: it is freed. */
+static inline MPI_Comm orr_comm_mpi(struct orr_comm *c)
+{
+    const void *key = orr_load_acquire(&c->program_comm);
+    return key ? (MPI_Comm)(intptr_t)key : MPI_COMM_NULL;
+}
+
 extern _Atomic(struct orr_comm *) orr_comm_latest; /* [any: a hint] */
 
 static inline struct orr_comm *orr_comm_of(MPI_Comm comm)

@@ -154,7 +154,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     MPI_Comm_size(comm, &b.size);
     int r = agree(&b, status);
     if (r) return r;
-    orr_the_session.shows_statistics = orr_statistics_wanted();
+    bool counts = orr_statistics_begin(&b);
     const struct orr_transport_ops *transport = choose_transport(&b); /* in this order on all ranks */
     int placement = choose_placement(&b, &orr_the_session.place);
     const char *history = choose_history(&b);
@@ -164,12 +164,13 @@ static int start(MPI_Comm comm, int status, bool free_threads)
                                              .history = history,
                                              .source = &orr_comm_mpi_source,
                                              .program_comm = b.comm,
-                                             .counts = orr_the_session.shows_statistics,
+                                             .counts = counts,
                                              .free_threads = free_threads };
     orr_log_set_rank(b.rank);
     orr_cores_tell(comm);
     r = orr_session_start(&orr_the_session, &setup);
     if (r) {
+        orr_statistics_end();
         orr_log_set_rank(-1);
         return r;
     }
@@ -260,6 +261,7 @@ static int shutdown_after_finalize(struct orr_session *s)
 {
     orr_progress_stop(&s->cluster.progress);
     s->cluster.started = s->owns_mpi = false;
+    orr_statistics_end();
     end_ours();
     return -EIO;
 }
@@ -273,8 +275,9 @@ int starpu_mpi_shutdown(void)
     starpu_mpi_lb_shutdown();
     orr_checkpoints_stop(&s->checkpoints); /* what could not be written was said */
     int r = orr_shutdown(s);
-    if (s->shows_statistics) orr_statistics_show(&s->cluster);
+    orr_statistics_show(&s->cluster);
     orr_session_stop(s);
+    orr_statistics_end();
     orr_comms_detach();
     end_ours();
     return r;

@@ -25,7 +25,6 @@ struct orr_session {
     struct orr_place place;
     struct orr_checkpoints checkpoints;
     struct orr_machines machines; /* place.machines while it runs */
-    bool shows_statistics;        /* at the end */
     bool writes_history;          /* at the end, on all ranks */
     bool owns_mpi, owns_runtime;  /* we initialised it */
 };

@@ -3,30 +3,154 @@
  * Threads: any. Owns: see statistics.h. Not here: see statistics.h. */
 #include "mpi/api/statistics.h"
 
+#include <errno.h>
 #include <starpu_mpi.h>
 #include <stdio.h>
 
+#include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "core/base/log.h"
+#include "mpi/api/comm.h"
 #include "mpi/api/session.h"
 #include "mpi/value/message.h"
+#include "mpi/wire/event.h"
+#include "mpi/wire/request.h"
 
-bool orr_statistics_wanted(void)
+enum { MATRIX_MOST = 64 }; /* ranks: of more there are only the lines of each */
+
+struct sent {
+    _Atomic uint64_t bytes, messages; /* [any: statistic] */
+};
+
+/* Of the session that the StarPU interface means. */
+static struct sent *sent; /* by rank; NULL: nothing was counted since the start */
+static int ranks;
+static bool watches;          /* the observer is told */
+static bool shows, shows_all; /* at the end: this rank, every rank */
+
+/* ---- counting ---- */
+
+/* A message left. The layer's own do not count, nor those that were started while counting was off. */
+static void see(struct orr_observer *o, const struct orr_seen *e)
 {
-    return orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
-           orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
+    (void)o;
+    const struct orr_request *r = e->subject;
+    if (r->uncounted || r->node.context & ORR_CONTEXT_UNCOUNTED || e->b >= (uint64_t)ranks) return;
+    orr_add_relaxed(&sent[e->b].bytes, e->a);
+    orr_add_relaxed(&sent[e->b].messages, 1u);
 }
 
-void orr_statistics_show(struct orr_cluster *cl)
+static struct orr_observer observer = { .name = "messages",
+                                        .see = see,
+                                        .kinds = ORR_EVENT_BIT(MESSAGE_SENT) };
+
+/* Messages count from now on that are not marked otherwise. One thread at a time. False: they cannot (said).
+ */
+static bool watch(int size)
 {
-    const uint64_t *bytes = cl->engine.sent_bytes;
-    uint64_t total = 0;
-    for (int i = 0; i < cl->size; i++) total += bytes[i];
+    if (watches) return true;
+    if (!sent) sent = orr_calloc((size_t)size, sizeof *sent);
+    ranks = size;
+    int r = sent ? orr_observer_add(&observer) : -ENOMEM;
+    if (r)
+        orr_error("what goes to other ranks cannot be counted: %s",
+                  r == -ENOMEM ? "out of memory" : "there are too many observers");
+    return watches = r == 0;
+}
+
+bool orr_statistics_begin(const struct orr_bootstrap *b)
+{
+    shows = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
+            orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
+    shows_all = b->agree(b, shows) == 1;
+    return shows && watch(b->size);
+}
+
+void orr_statistics_end(void)
+{
+    if (watches) orr_observer_remove(&observer);
+    watches = false;
+    orr_free(sent);
+    sent = NULL;
+}
+
+/* ---- showing ---- */
+
+/* What went from one rank to another. */
+struct row {
+    uint64_t bytes, messages;
+};
+
+static struct row row_of(int to)
+{
+    if (!sent) return (struct row){ 0 };
+    return (struct row){ orr_load_relaxed(&sent[to].bytes), orr_load_relaxed(&sent[to].messages) };
+}
+
+static void show_mine(const struct orr_cluster *cl)
+{
+    struct row all = { 0 };
+    for (int i = 0; i < cl->size; i++) {
+        struct row r = row_of(i);
+        all.bytes += r.bytes;
+        all.messages += r.messages;
+    }
     fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", cl->rank,
-            (unsigned long long)total, (unsigned long long)orr_engine_get_counts(&cl->engine).sent_messages);
-    for (int i = 0; i < cl->size; i++)
-        if (bytes[i])
-            fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes\n", cl->rank, i,
-                    (unsigned long long)bytes[i]);
+            (unsigned long long)all.bytes, (unsigned long long)all.messages);
+    for (int i = 0; i < cl->size; i++) {
+        struct row r = row_of(i);
+        if (r.messages)
+            fprintf(stderr, "[mpi stats] rank %d -> %d: %llu bytes in %llu messages\n", cl->rank, i,
+                    (unsigned long long)r.bytes, (unsigned long long)r.messages);
+    }
+}
+
+static void print_cell(const struct row *r)
+{
+    char messages[24];
+    snprintf(messages, sizeof messages, "(%llu)", (unsigned long long)r->messages);
+    if (r->messages)
+        fprintf(stderr, " %9.3f %8s", (double)r->bytes / (1 << 20), messages);
+    else
+        fprintf(stderr, " %9s %8s", "-", "");
+}
+
+static void print_matrix(const struct row *all, int size)
+{
+    fprintf(stderr,
+            "[mpi stats] MiB (messages) from the rank of the line to that of the column\n[mpi stats]     ");
+    for (int to = 0; to < size; to++) fprintf(stderr, " %9d %8s", to, "");
+    for (int i = 0; i < size * size; i++) {
+        if (i % size == 0) fprintf(stderr, "\n[mpi stats] %4d", i / size);
+        print_cell(&all[i]);
+    }
+    fprintf(stderr, "\n");
+}
+
+/* Collective. Without memory on rank 0 there is none. */
+static void show_matrix(const struct orr_cluster *cl, MPI_Comm comm)
+{
+    struct row mine[MATRIX_MOST], *all = NULL;
+    int there = 1;
+    for (int i = 0; i < cl->size; i++) mine[i] = row_of(i);
+    if (cl->rank == 0) {
+        all = orr_malloc((size_t)cl->size * (size_t)cl->size * sizeof *all);
+        there = all != NULL;
+    }
+    orr_mpi_enter();
+    if (MPI_Bcast(&there, 1, MPI_INT, 0, comm) == MPI_SUCCESS && there)
+        MPI_Gather(mine, (int)((size_t)cl->size * sizeof *mine), MPI_BYTE, all,
+                   (int)((size_t)cl->size * sizeof *mine), MPI_BYTE, 0, comm);
+    orr_mpi_leave();
+    if (all) print_matrix(all, cl->size);
+    orr_free(all);
+}
+
+void orr_statistics_show(const struct orr_cluster *cl)
+{
+    MPI_Comm comm = orr_comm_mpi(cl->comm);
+    if (shows) show_mine(cl);
+    if (shows_all && cl->size <= MATRIX_MOST && comm != MPI_COMM_NULL) show_matrix(cl, comm);
 }
 
 /* ---- public ---- */
@@ -34,7 +158,8 @@ void orr_statistics_show(struct orr_cluster *cl)
 /* A message counts when it was started while counting was on, whenever it leaves. */
 void starpu_mpi_comm_stats_enable(void)
 {
-    if (orr_session_check("starpu_mpi_comm_stats_enable")) orr_messages_count(&orr_the_session.value, true);
+    if (!orr_session_check("starpu_mpi_comm_stats_enable")) return;
+    if (watch(orr_the_session.cluster.size)) orr_messages_count(&orr_the_session.value, true);
 }
 
 void starpu_mpi_comm_stats_disable(void)
@@ -45,6 +170,5 @@ void starpu_mpi_comm_stats_disable(void)
 void starpu_mpi_comm_stats_retrieve(size_t *comm_stats)
 {
     if (!comm_stats || !orr_session_check("starpu_mpi_comm_stats_retrieve")) return;
-    const uint64_t *bytes = orr_the_session.cluster.engine.sent_bytes; /* NULL once MPI is over */
-    for (int i = 0; i < orr_the_session.cluster.size; i++) comm_stats[i] = bytes ? (size_t)bytes[i] : 0;
+    for (int i = 0; i < orr_the_session.cluster.size; i++) comm_stats[i] = (size_t)row_of(i).bytes;
 }

@@ -85,16 +85,10 @@ void orr_engine_limit_early(struct orr_engine *e, uint64_t bytes)
 
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells)
 {
-    uint64_t *sent_bytes = orr_calloc((size_t)t->size, sizeof *sent_bytes);
     struct orr_peer *peers = orr_calloc((size_t)t->size, sizeof *peers);
-    if (!sent_bytes || !peers) {
-        orr_free(sent_bytes);
-        orr_free(peers);
-        return -ENOMEM;
-    }
+    if (!peers) return -ENOMEM;
     lock_blocking(e); /* it may have run before, and somebody be late: the lock and the inbox stay */
     memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
-    e->sent_bytes = sent_bytes;
     e->peers = peers;
     for (int i = 0; i < t->size; i++) list_init(&peers[i].waiting);
     e->transport = t;
@@ -131,9 +125,7 @@ void orr_engine_fini(struct orr_engine *e)
     orr_match_fini(&e->early);
     orr_match_fini(&e->unacknowledged);
     orr_match_fini(&e->names);
-    orr_free(e->sent_bytes);
     orr_free(e->peers);
-    e->sent_bytes = NULL;
     e->peers = NULL;
     e->transport = NULL; /* pairs with step_locked */
     e->cancelled = true;
@@ -375,10 +367,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
     }
     r->moved_bytes = h->bytes;
     ORR_EVENT(MESSAGE_SENT, r, h->bytes, peer, h->tag);
-    if (!(r->node.context & ORR_CONTEXT_UNCOUNTED)) {
-        if (!r->uncounted) e->sent_bytes[peer] += h->bytes;
-        e->counts.program_sent++;
-    }
+    e->counts.program_sent += !(r->node.context & ORR_CONTEXT_UNCOUNTED);
     send_small(e, peer, h, bytes);
     if (announces && !asks) start_bulk(e, r, bulk_tag, true);
     if (r->waits == 0) complete_locked(e, r, r->failure);

@@ -72,7 +72,6 @@ struct orr_engine {
     uint32_t next_bulk_tag;
     bool tags_again; /* they begin anew: some may be in use */
     uint64_t next_id;
-    uint64_t *sent_bytes; /* by peer [any: statistic] */
     struct orr_engine_counts counts;
 };
 

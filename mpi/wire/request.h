@@ -33,7 +33,7 @@ struct orr_request {
     uint8_t kind;     /* enum orr_request_kind */
     bool sync;        /* a send that ends only when it is matched */
     bool inferred;    /* made by a task; the engine only passes it on */
-    bool uncounted;   /* a send whose bytes are not counted; after init */
+    bool uncounted;   /* a send that statistics leave out; after init. The engine only passes it on */
     uint64_t position, hash; /* where in the stream it was made; hash 0: not said; after init */
     bool foreign;            /* a receive whose sender calls the context by a number of its own; after init */
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */

@@ -2,8 +2,10 @@
 /* ranks: 2 3 */
 /*
  * Counting what is sent to whom: while it is on, messages that are started count, whenever they leave; and
- * what observers are told of messages. Threads: main of each rank. Owns: the data of the case. Not here: what
- * STARPU_MPI_STATS prints.
+ * what observers are told of messages; and what STARPU_MPI_STATS prints.
+ * Threads: main of each rank.
+ * Owns: the data of the case.
+ * Not here: -.
  */
 #include "mpi/wire/event.h"
 #include "tests/mpi/helper_mpi.h"
@@ -67,6 +69,56 @@ static size_t if_sender(size_t bytes)
     return my_rank == 0 ? bytes : 0;
 }
 
+/* ---- what STARPU_MPI_STATS prints ---- */
+
+static void start_again(const char *shows)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    setenv("STARPU_MPI_STATS", shows, 1);
+    if (starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf)) exit(1);
+}
+
+/* Shuts the layer down; returns what was said meanwhile. */
+static const char *said_at_the_end(void)
+{
+    static char text[4096];
+    FILE *f = tmpfile();
+    int old = dup(2);
+    if (!f || old < 0 || dup2(fileno(f), 2) < 0) return "";
+    starpu_mpi_shutdown();
+    fflush(stderr);
+    dup2(old, 2);
+    close(old);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+static void matrix(void)
+{
+    enum { MESSAGES = 3 };
+    starpu_data_handle_t handle;
+    starpu_mpi_shutdown();
+    start_again("1");
+    starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)memory, LARGE, 1);
+    for (int i = 0; i < MESSAGES; i++) send_one(handle, 6);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(handle);
+    const char *text = said_at_the_end(),
+               *head = strstr(text, "from the rank of the line to that of the column");
+    fact(my_rank || strstr(text, "rank 0 -> 1: 150000 bytes in 3 messages"),
+         "each rank says what it sent to whom");
+    fact(my_rank ? !head : head && strstr(head, "0.143      (3)"),
+         "rank 0 alone prints the matrix of all, in MiB and messages");
+    start_again("0");
+    text = said_at_the_end();
+    fact(!strstr(text, "mpi stats"), "without it nothing is printed");
+    start_again("0");
+}
+
 int main(int argc, char **argv)
 {
     starpu_data_handle_t small, large;
@@ -101,5 +153,6 @@ int main(int argc, char **argv)
          "what was started between on and off counts, also when it leaves later; the rest does not");
     starpu_data_unregister(small);
     starpu_data_unregister(large);
+    matrix();
     return mpi_finish();
 }
