@@ -268,7 +268,9 @@ static void *write_all(void *arg)
         }
         if (!(all->first = j->next)) all->last = &all->first;
         pthread_mutex_unlock(&all->lock);
+        orr_acting_begin(); /* a slow disk is no deadlock */
         do_job(all, j);
+        orr_acting_end();
         pthread_mutex_lock(&all->lock);
     }
     pthread_mutex_unlock(&all->lock);
@@ -532,18 +534,26 @@ int orr_checkpoint_submit(struct orr_checkpoint *t, int priority)
     return 0;
 }
 
+/* Whether all are through with what was submitted; then *failed_out is what became of it, once. */
+static bool is_settled(struct orr_checkpoint *t, int *failed_out)
+{
+    pthread_mutex_lock(&t->all->lock);
+    bool over = t->settled == t->asked;
+    *failed_out = t->failed;
+    if (over) t->failed = 0;
+    pthread_mutex_unlock(&t->all->lock);
+    return over;
+}
+
 int orr_checkpoint_wait(struct orr_checkpoint *t)
 {
-    struct orr_checkpoints *all = t->all;
-    for (;;) {
-        pthread_mutex_lock(&all->lock);
-        bool over = t->settled == t->asked;
-        int failed = t->failed;
-        if (over) t->failed = 0;
-        pthread_mutex_unlock(&all->lock);
-        if (over) return failed;
-        if (!orr_progress_turn(&all->cluster->progress)) usleep(NAP_US);
-    }
+    int failed;
+    if (is_settled(t, &failed)) return failed;
+    orr_thread_blocked_begin();
+    while (!is_settled(t, &failed))
+        if (!orr_progress_turn(&t->all->cluster->progress)) usleep(NAP_US);
+    orr_thread_blocked_end();
+    return failed;
 }
 
 int orr_checkpoint_discard(struct orr_checkpoint *t)

@@ -77,6 +77,17 @@ static int lacks(starpu_data_handle_t with_value)
     return -1;
 }
 
+/* Rank 1 leaves out a submission, and waits for all. */
+static int forgets(starpu_data_handle_t v)
+{
+    starpu_mpi_checkpoint_template_t t;
+    starpu_mpi_checkpoint_template_register(&t, 7, 0, STARPU_R, v, 0, 0);
+    if (rank == 0) starpu_mpi_checkpoint_template_submit(t, 0);
+    if (rank == 0) orrery_mpi_checkpoint_wait(t);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    return 0;
+}
+
 static int rank_main(const char *how)
 {
     static unsigned memory[VECTORS][LENGTH];
@@ -97,7 +108,7 @@ static int rank_main(const char *how)
                                     length, sizeof(unsigned));
         starpu_mpi_data_register(v[i], i, i % 2);
     }
-    int r = strcmp(how, "lacks") == 0 ? lacks(v[0]) : 0;
+    int r = strcmp(how, "lacks") == 0 ? lacks(v[0]) : strcmp(how, "forgets") == 0 ? forgets(v[0]) : 0;
     if (!r)
         r = starpu_mpi_checkpoint_template_register(&t, 5, 0, STARPU_R, v[0], 1, STARPU_DATA_ARRAY, v + 1,
                                                     VECTORS - 1, 0, STARPU_VALUE, &done, sizeof done,
@@ -287,6 +298,8 @@ int main(int argc, char **argv)
     run("lacks", 2, false);
     said(all_of(count("WRITTEN -61") == 2, count("nobody has written a datum") == 1),
          "data without a value: the checkpoint is given up on all ranks, and the run goes on");
+    run("forgets", 2, false);
+    said(count("deadlock across ranks: ") == 2, "a rank that leaves out a submission: the ranks do not hang");
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return done_testing() | system(command);
 }
