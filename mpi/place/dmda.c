@@ -15,10 +15,11 @@
 #include "core/base/log.h"
 #include "mpi/place/lengths.h"
 #include "mpi/place/place.h"
+#include "mpi/value/moves.h"
 
 enum {
     ALL_RANKS = 8, /* so many are all weighed */
-    LEAST_BUSY = 3,
+    LEAST_BUSY = 2,
     COPIES = 2,
     CANDIDATES = 24,
     DATA_WEIGHED = 16, /* of a task with more, the first */
@@ -40,6 +41,13 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
  * send as little as that. Judged where all ranks wait for all tasks, and from so many tasks on. */
 enum { HOMES_PERCENT = 15, TASKS_OF_RANK = 64 };
 
+struct size {
+    uint32_t footprint;
+    bool is_known;
+    uint64_t bytes;
+};
+enum { SIZES = 32 };
+
 struct dmda {
     struct orr_clocks clocks;
     struct orr_lengths lengths;
@@ -50,25 +58,28 @@ struct dmda {
     uint64_t tasks;                 /* since all met */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
+    struct size sizes[SIZES];
 };
 
 /* A datum, as far as it counts. */
 struct weighed {
     const struct orr_rank_set *copies;
-    int holder, home;
-    bool read, written;
-    uint64_t ready_ns, move_ns;
+    uint64_t sent_ns, price; /* for a rank that does not have it */
     struct orr_owned *record;
+    int holder, home;
+    bool written;
 };
 
 struct task {
-    struct weighed data[DATA_WEIGHED];
-    int count;
     const struct orr_length *length;
-    uint64_t typical_ns; /* on a rank of the mean speed, on its best kind of worker */
+    uint64_t ns[ORR_CLOCK_KINDS]; /* on a rank of speed ORR_SPEED_UNIT */
+    uint64_t typical_ns;          /* on a rank of the mean speed, on its best kind of worker */
+    uint64_t ready_ns;            /* all that it uses is there, somewhere */
     uint64_t best_cost;
     int best, best_kind; /* -1: none yet */
     int holder;          /* of what is written first; else -1 */
+    int count;
+    struct weighed data[DATA_WEIGHED];
 };
 
 /* ---- beginning and end ---- */
@@ -168,33 +179,33 @@ static inline bool is_there(const struct weighed *d, int rank)
     return d->holder == rank || (d->copies->count && orr_rank_set_has(d->copies, rank));
 }
 
-/* What has to be sent, in time, the price of what moves, and when all that the task reads is there. */
-static inline uint64_t transfers(const struct dmda *s, const struct task *t, int rank, uint64_t *price_out,
-                                 uint64_t *ready_out)
+/* What has to be sent, in time; and the price of what moves. */
+static inline uint64_t transfers(const struct task *t, int rank, uint64_t *price_out)
 {
-    uint64_t sent = 0, moved = 0, shares = 0, ready = 0;
+    uint64_t sent = 0, price = 0;
     for (int i = 0; i < t->count; i++) {
         const struct weighed *d = &t->data[i];
-        if (d->ready_ns > ready) ready = d->ready_ns;
         if (is_there(d, rank)) continue;
-        if (d->read) sent += d->move_ns;
-        moved += d->move_ns;
-        shares += d->written ? s->price.written : s->price.read;
+        sent += d->sent_ns;
+        price += d->price;
     }
-    *price_out = moved * s->price.times + shares * t->typical_ns / 1000;
-    *ready_out = ready;
+    *price_out = price;
     return sent;
 }
 
 static inline void weigh(const struct dmda *s, struct task *t, int rank)
 {
-    uint64_t price, ready, sent = transfers(s, t, rank, &price, &ready);
-    for (int k = 0; k < s->clocks.kinds; k++) {
-        if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
-        uint64_t from = orr_clocks_free(&s->clocks, rank, k);
-        if (from < ready + sent) from = ready + sent;
-        uint64_t cost = from + orr_lengths_ns(&s->lengths, t->length, rank, k) + price;
-        if (cost > t->best_cost) continue;
+    uint64_t price, there = t->ready_ns + transfers(t, rank, &price);
+    const struct orr_clock *clock = orr_clocks_at(&s->clocks, rank, 0);
+    const uint32_t *slow = &s->lengths.slow[rank * s->lengths.kinds];
+    for (uint32_t kinds = t->length->kinds; kinds; kinds &= kinds - 1) {
+        int k = __builtin_ctz(kinds);
+        uint64_t from = clock[k].lane[clock[k].earliest];
+        if (!clock[k].workers) continue;
+        if (from < s->clocks.floor) from = s->clocks.floor;
+        if (from < there) from = there;
+        uint64_t cost = from + t->ns[k] * slow[k] / ORR_SPEED_UNIT + price;
+        if (orr_likely(cost > t->best_cost)) continue;
         if (cost == t->best_cost && (t->best == t->holder || (rank != t->holder && rank > t->best))) continue;
         t->best_cost = cost;
         t->best = rank;
@@ -238,7 +249,19 @@ static void weigh_ranks(const struct dmda *s, struct task *t)
 
 /* ---- a task ---- */
 
-static inline void add_datum(const struct dmda *s, struct task *t, const struct orr_comm *c,
+/* Bytes of h. Data of one footprint have the same size, so few are asked; it is kept by the stream alone. */
+static inline uint64_t bytes_of(struct dmda *s, struct orr_data *h)
+{
+    struct size *known = &s->sizes[h->footprint % SIZES];
+    if (orr_unlikely(known->footprint != h->footprint || !known->is_known)) {
+        *known = (struct size){ .footprint = h->footprint, .is_known = true };
+        known->bytes = h->ops->get_size(h);
+    }
+    return known->bytes;
+}
+
+/* Copies count where all ranks know them alike. */
+static inline void add_datum(struct dmda *s, struct task *t, const struct orr_comm *c,
                              const struct starpu_data_descr *d)
 {
     static const struct orr_rank_set none;
@@ -247,17 +270,18 @@ static inline void add_datum(const struct dmda *s, struct task *t, const struct 
     int holder = orr_owned_holder(c, h);
     if (holder < 0) return;
     struct orr_owned *o = orr_owned_of(h);
-    bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX);
+    bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX), written = d->mode & STARPU_W && !reduces;
+    uint64_t move_ns = s->latency_ns + (bytes_of(s, h) * s->ns_per_byte >> SHIFT);
     struct weighed *w = &t->data[t->count++];
-    *w = (struct weighed){ .copies = o ? &o->sent : &none,
-                           .holder = holder,
-                           .home = h->mpi_rank,
-                           .read = d->mode & STARPU_R && !reduces,
-                           .written = d->mode & STARPU_W && !reduces,
-                           .ready_ns = o ? o->ready_ns : 0,
-                           .move_ns = s->latency_ns + (h->ops->get_size(h) * s->ns_per_byte >> SHIFT),
-                           .record = o };
-    if (w->written && t->holder < 0) t->holder = holder;
+    w->copies = o && o->sent.count && orr_moves_can(c, h) ? &o->sent : &none;
+    w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
+    w->price = move_ns * s->price.times + (written ? s->price.written : s->price.read) * t->typical_ns / 1000;
+    w->record = o;
+    w->holder = holder;
+    w->home = h->mpi_rank;
+    w->written = written;
+    if (o && o->ready_ns > t->ready_ns) t->ready_ns = o->ready_ns;
+    if (written && t->holder < 0) t->holder = holder;
 }
 
 /* What owner-computes would have given to whom. */
@@ -280,7 +304,7 @@ static void note_home(struct dmda *s, const struct orr_place_view *v, const stru
 
 static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
 {
-    uint64_t price, ready, sent;
+    uint64_t price;
     note_home(s, v, t);
     if (v->fixed == ORR_PLACE_OPEN && s->at_homes && v->written_on >= 0) weigh(s, t, v->written_on);
     if (v->fixed == ORR_PLACE_OPEN && t->best < 0)
@@ -288,9 +312,9 @@ static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
     else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
         weigh(s, t, v->fixed);
     if (t->best < 0) return v->fixed != ORR_PLACE_OPEN ? v->fixed : t->holder >= 0 ? t->holder : 0;
-    sent = transfers(s, t, t->best, &price, &ready);
+    uint64_t there = t->ready_ns + transfers(t, t->best, &price);
     uint64_t length = orr_lengths_ns(&s->lengths, t->length, t->best, t->best_kind);
-    uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, ready + sent, length);
+    uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, there, length);
     for (int i = 0; i < t->count; i++)
         if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
     return t->best;
@@ -344,25 +368,36 @@ static void settle(struct dmda *s, bool met)
     s->clocks.unsorted = s->at_homes;
 }
 
-static uint64_t typical_ns(const struct dmda *s, const struct orr_length *what)
+/* Only data are moved: nothing runs. */
+static const struct orr_length no_task;
+
+/* How long it takes, as far as the rank does not matter. */
+static inline void find_lengths(const struct dmda *s, struct task *t)
 {
     uint64_t least = UINT64_MAX;
-    for (int k = 0; k < s->clocks.kinds; k++)
-        if (what->kinds >> k & 1 && what->ns[k] && what->ns[k] < least) least = what->ns[k];
+    for (int k = 0; k < s->clocks.kinds; k++) {
+        t->ns[k] = t->length->ns[k] ? t->length->ns[k] : s->lengths.unknown_ns;
+        if (t->length->kinds >> k & 1 && t->length->ns[k] && t->length->ns[k] < least)
+            least = t->length->ns[k];
+    }
     if (least == UINT64_MAX) least = s->lengths.unknown_ns;
-    return least * s->typical / ORR_SPEED_UNIT;
+    t->typical_ns = least * s->typical / ORR_SPEED_UNIT;
 }
 
 static int choose(void *state, const struct orr_place_view *v)
 {
     struct dmda *s = state;
+    struct task t;
     if (orr_unlikely(s->stale)) settle(s, false);
-    struct task t = { .best = -1, .best_cost = UINT64_MAX, .holder = -1 };
+    int number = v->cl ? orr_lengths_number(&s->lengths, v) : -1;
+    if (v->cl && number < 0) return -ENOMEM;
+    t.length = number >= 0 ? &s->lengths.known[number] : &no_task;
+    find_lengths(s, &t);
+    t.ready_ns = 0;
+    t.best_cost = UINT64_MAX;
+    t.best = t.holder = -1;
+    t.count = 0;
     for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
-    int number = v->cl ? orr_lengths_number(&s->lengths, v->cl, orr_place_footprint(v)) : -1;
-    if (number < 0) return v->cl ? -ENOMEM : t.holder >= 0 ? t.holder : 0;
-    t.length = &s->lengths.known[number];
-    t.typical_ns = typical_ns(s, t.length);
     return place(s, v, &t);
 }
 

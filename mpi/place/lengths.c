@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/sync.h"
 #include "mpi/place/machine.h"
 
 enum { FIRST_ROOM = 32 };
@@ -138,18 +139,30 @@ int orr_lengths_of_key(struct orr_lengths *l, uint64_t key)
     return l->count++;
 }
 
-int orr_lengths_number(struct orr_lengths *l, const struct starpu_codelet *cl, uint32_t footprint)
+static int number_of(struct orr_lengths *l, const struct orr_place_view *v)
 {
-    uint64_t key = orr_length_key(orr_length_symbol(cl), footprint);
-    uint32_t at = (uint32_t)(key >> 40) % (sizeof l->recent / sizeof l->recent[0]);
-    if (l->recent[at].key == key) return l->recent[at].number;
-    int number = orr_lengths_of_key(l, key);
+    uint32_t footprint = orr_place_footprint(v);
+    int number = orr_lengths_of_key(l, orr_length_key(orr_length_symbol(v->cl), footprint));
     if (number < 0) return -1;
     if (!l->known[number].seen) {
-        l->known[number].kinds = kinds_of(l, cl);
+        l->known[number].kinds = kinds_of(l, v->cl);
         l->known[number].seen = true;
-        if (l->seen) l->seen(l->seen_arg, cl, footprint);
+        if (l->seen) l->seen(l->seen_arg, v->cl, footprint);
     }
+    return number;
+}
+
+/* The latest are found by symbol and footprints of the data, without the footprint of the task. */
+int orr_lengths_number(struct orr_lengths *l, const struct orr_place_view *v)
+{
+    uint64_t key = orr_length_key(orr_length_symbol(v->cl), (uint32_t)v->count);
+    for (int i = 0; i < v->count; i++)
+        if (v->data[i].handle && !(v->data[i].mode & STARPU_NOFOOTPRINT))
+            key = stir(key, v->data[i].handle->footprint);
+    uint32_t at = (uint32_t)(key >> 40) % (sizeof l->recent / sizeof l->recent[0]);
+    if (orr_likely(l->recent[at].key == key)) return l->recent[at].number;
+    int number = number_of(l, v);
+    if (number < 0) return -1;
     l->recent[at].key = key;
     l->recent[at].number = number;
     return number;

@@ -56,7 +56,7 @@ static inline const char *orr_length_symbol(const struct starpu_codelet *cl)
 /* What stands for a symbol and a footprint; not 0. */
 uint64_t orr_length_key(const char *symbol, uint32_t footprint);
 /* The number of what such a task does, made now if it is new; -1: out of memory. */
-int orr_lengths_number(struct orr_lengths *l, const struct starpu_codelet *cl, uint32_t footprint);
+int orr_lengths_number(struct orr_lengths *l, const struct orr_place_view *v);
 /* The same by its key, made if the stream did not have it yet; -1: out of memory. */
 int orr_lengths_of_key(struct orr_lengths *l, uint64_t key);
 unsigned orr_lengths_workers(const struct orr_machines *m, int rank, int type); /* rank -1: of all */

@@ -46,7 +46,7 @@ static void end(void *state)
 static int choose(void *state, const struct orr_place_view *v)
 {
     struct viewer *w = state;
-    int number = v->cl ? orr_lengths_number(&w->lengths, v->cl, orr_place_footprint(v)) : -1;
+    int number = v->cl ? orr_lengths_number(&w->lengths, v) : -1;
     if (v->cl && number < 0) return -ENOMEM;
     const struct shown s = { .pub = { .ranks = v->comm->size,
                                       .priority = v->priority,
