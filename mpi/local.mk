@@ -34,6 +34,7 @@ orrery_mpi_sources += mpi/place/machine.c mpi/place/machine.h
 orrery_mpi_sources += mpi/place/planfile.c mpi/place/planfile.h mpi/place/plan.c
 orrery_mpi_sources += mpi/place/history.c mpi/place/history.h
 orrery_mpi_sources += mpi/place/owner.c mpi/place/program.c mpi/place/program.h
+orrery_mpi_sources += mpi/place/network.c mpi/place/network.h
 orrery_mpi_sources += mpi/place/clocks.c mpi/place/clocks.h
 orrery_mpi_sources += mpi/place/lengths.c mpi/place/lengths.h
 orrery_mpi_sources += mpi/place/dmda.c mpi/place/viewer.c

@@ -196,6 +196,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     s->cluster.started = true;
     start_guard(s, b);
     r = orr_coll_barrier(s->cluster.comm);
+    if (!r) orr_policy_start(&s->place, s->cluster.comm);
     if (!r && setup->history) begin_history(s, setup->history);
     if (!r) return 0;
     orr_error("starpu_mpi_init: the ranks do not hear each other: %s", strerror(-r));

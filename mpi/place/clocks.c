@@ -95,6 +95,7 @@ uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_
     k->lane[k->earliest] = from + (k->workers > k->lanes ? length * k->lanes / k->workers : length);
     for (uint16_t i = 0; i < k->lanes; i++)
         if (k->lane[i] < k->lane[k->earliest]) k->earliest = i;
+    if (from + length > c->latest) c->latest = from + length;
     if (c->unsorted) return from + length;
     c->key[rank] = key_of(c, rank);
     sink(c, c->place[rank]);
@@ -107,6 +108,7 @@ void orr_clocks_meet(struct orr_clocks *c)
     for (int i = 0; i < count; i++)
         for (int l = 0; l < c->clock[i].lanes; l++)
             if (c->clock[i].lane[l] > c->floor) c->floor = c->clock[i].lane[l];
+    if (c->latest > c->floor) c->floor = c->latest;
     for (int i = 0; i < count; i++)
         for (int l = 0; l < c->clock[i].lanes; l++) c->clock[i].lane[l] = c->floor;
     orr_clocks_ready(c);

@@ -26,6 +26,7 @@ struct orr_clocks {
     int ranks, kinds;
     bool unsorted;           /* nobody asks which ranks have least to do, until orr_clocks_ready */
     uint64_t floor;          /* nothing begins earlier */
+    uint64_t latest;         /* the last task so far is over */
     struct orr_clock *clock; /* [rank * kinds + kind] */
     int32_t *heap, *place;   /* ranks, those with least to do first; where each is */
     uint64_t *key;           /* by rank: when the first of its workers is free */

@@ -38,8 +38,9 @@ struct price {
 static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal = { 4, 500, 1000 };
 
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
- * send as little as that. Judged where all ranks wait for all tasks, and from so many tasks on. */
-enum { HOMES_PERCENT = 15, TASKS_OF_RANK = 64 };
+ * send as little as that. Neither are they left while their work is not what takes long, but a path, or
+ * messages. Judged where all ranks wait for all tasks, and from so many tasks on. */
+enum { HOMES_PERCENT = 15, LOAD_PERCENT = 50, TASKS_OF_RANK = 64 };
 
 struct size {
     uint32_t footprint;
@@ -55,7 +56,7 @@ struct dmda {
     struct price price;
     bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
-    uint64_t tasks;                 /* since all met */
+    uint64_t tasks, began_ns;       /* since all met; when that was */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
     struct size sizes[SIZES];
@@ -160,8 +161,8 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
     s->price = price_of_equal;
     s->at_homes = true;
     s->typical = ORR_SPEED_UNIT;
-    s->latency_ns = LATENCY_NS;
-    set_bandwidth(s, BYTES_PER_US);
+    s->latency_ns = setup->latency_ns ? setup->latency_ns : LATENCY_NS;
+    set_bandwidth(s, setup->bytes_per_us ? setup->bytes_per_us : BYTES_PER_US);
     int r = read_argument(s, setup->argument);
     if (!r) r = set_up_ranks(s, setup);
     if (r) {
@@ -337,7 +338,8 @@ static void find_price(struct dmda *s)
         s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? price_of_equal : price_of_unequal;
 }
 
-/* Whether owners share the work about as well as it can be: for the kind of worker that has most of it. */
+/* Whether owners share the work about as well as it can be, for the kind of worker that has most of it; or
+ * whether that is not what takes long. */
 static bool homes_are_even(const struct dmda *s)
 {
     uint64_t most = 0, least = 1;
@@ -354,6 +356,8 @@ static bool homes_are_even(const struct dmda *s)
         uint64_t even = speeds ? (sum / speeds << 20) : 0;
         if (even > least) least = even;
     }
+    uint64_t took = s->clocks.latest > s->began_ns ? s->clocks.latest - s->began_ns : 0;
+    if (most / ORR_SPEED_UNIT * 100 < took * LOAD_PERCENT) return true;
     return most / 100 <= least / 100 * (100 + HOMES_PERCENT) / 100;
 }
 
@@ -411,8 +415,10 @@ static void met(void *state)
 {
     struct dmda *s = state;
     size_t pairs = (size_t)s->clocks.ranks * (size_t)s->clocks.kinds;
-    orr_clocks_meet(&s->clocks);
     settle(s, true);
+    orr_clocks_meet(&s->clocks);
+    s->clocks.unsorted = s->at_homes;
+    s->began_ns = s->clocks.floor;
     s->tasks = 0;
     memset(s->home_ns, 0, pairs * sizeof *s->home_ns);
 }

@@ -55,6 +55,7 @@ struct orr_place_setup {
     int ranks;
     const char *argument; /* what the setting says behind the name and a colon; NULL: nothing */
     const struct orr_machines *machines;     /* what the ranks compute with; lasts longer. NULL: not known */
+    uint64_t latency_ns, bytes_per_us;       /* of messages between ranks; 0: not known */
     const struct orr_place_program *program; /* of the program's own placement, else NULL */
     /* To be called when the stream has a codelet with a footprint for the first time. NULL: nobody asks. */
     void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint);

@@ -145,6 +145,14 @@ static int checked(const struct orr_place_ops *ops, int rank, const struct orr_c
     return -EINVAL;
 }
 
+void orr_policy_start(struct orr_place *p, struct orr_comm *c)
+{
+    void *state;
+    p->network = (struct orr_network){ 0 };
+    if (c->size > 1 && ops_of(p, p->current, &state)->learns)
+        p->network = orr_network_measure(c, p->machines);
+}
+
 int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_place_view *v)
 {
     void *state;
@@ -205,6 +213,8 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
     const struct orr_place_setup setup = { .ranks = c->size,
                                            .argument = p->argument[0] ? p->argument : NULL,
                                            .machines = p->machines,
+                                           .latency_ns = p->network.latency_ns,
+                                           .bytes_per_us = p->network.bytes_per_us,
                                            .program = program,
                                            .seen = seen,
                                            .seen_arg = d };

@@ -5,6 +5,7 @@
 #ifndef ORR_MPI_POLICIES_H
 #define ORR_MPI_POLICIES_H
 
+#include "mpi/place/network.h"
 #include "mpi/place/program.h"
 
 struct orr_history;
@@ -24,6 +25,7 @@ struct orr_place {
     int current;
     char argument[ORR_PLACE_ARGUMENT];   /* of the setting; "": none [const while running] */
     const struct orr_machines *machines; /* [const while running] */
+    struct orr_network network;          /* as measured when the layer started [const while running] */
     bool for_all;                        /* so is the current one [read at each insertion] */
     bool moves;                          /* and it moves data [the same] */
     bool follows;                        /* there is a history, or it binds tasks [the same] */
@@ -48,6 +50,9 @@ int orr_policy_set_current(struct orr_place *p, int policy);
 
 /* Whether a function of the program's answers for that number; -1: the current one. */
 bool orr_policy_is_programs(const struct orr_place *p, int policy);
+
+/* The layer has started: measures what the current one wants to know. Collective. */
+void orr_policy_start(struct orr_place *p, struct orr_comm *c);
 
 /* The rank for one insertion, by a placement without state; policy -1: the current one. -EINVAL: there is
  * none of that number, or its answer is no rank (said). */

@@ -134,3 +134,12 @@ int orr_coll_greet_root(struct orr_comm *c, int last)
         if (hop(c, ORR_RECV, rank, tag, nothing)) status = -EIO;
     return status;
 }
+
+/* Beside sums and barriers: both ends count what they pass to each other. */
+static const int64_t pass_tag = INT64_C(3) << 40;
+
+int orr_coll_pass(struct orr_comm *c, int from, int to, void *data, size_t bytes)
+{
+    if (c->rank == from) return hop_bytes(c, ORR_SEND, to, pass_tag, data, bytes);
+    return c->rank == to ? hop_bytes(c, ORR_RECV, from, pass_tag, data, bytes) : 0;
+}

@@ -19,5 +19,7 @@ int orr_coll_greet_root(struct orr_comm *c, int last);
  * Collective. Blocks. 0; or, on the rank where it failed at least, -EIO or -ENOMEM. */
 int orr_coll_gather(struct orr_comm *c, const void *mine, size_t bytes,
                     void (*take)(void *arg, int rank, const void *data, size_t bytes), void *arg);
+/* Rank `from` gives rank `to` that many bytes; for others it is nothing. Blocks. 0 or -EIO. */
+int orr_coll_pass(struct orr_comm *c, int from, int to, void *data, size_t bytes);
 
 #endif
