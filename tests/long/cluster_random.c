@@ -14,6 +14,7 @@
 #include <starpu.h>
 #include <unistd.h>
 
+#include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
 #include "tests/mpi/in_process.h"
 
@@ -26,12 +27,12 @@ enum { DATA = 6, SUMS = 2, ALL = DATA + SUMS, MOST = 3, STEPS = 60, LIMIT_S = 60
 enum {
     DOES_LOOK = 1,      /* home reads its data unseen */
     DOES_CHANGE = 2,    /* and writes them */
-    DOES_FLUSH = 4,     /* flushes and values fetched elsewhere */
+    DOES_FLUSH = 4,     /* flushes, values fetched elsewhere, other homes */
     DOES_BEGIN_ANEW = 8 /* data end and begin again in the middle */
 };
 enum { OWNER_DOES = DOES_LOOK | DOES_CHANGE | DOES_FLUSH | DOES_BEGIN_ANEW, MOVING_DOES = OWNER_DOES };
 
-static atomic_int wrong, failed;
+static atomic_int wrong, failed, coming;
 static uint64_t current_seed;
 
 /* ---- numbers ---- */
@@ -133,7 +134,7 @@ struct datum {
     uint64_t *memory; /* at home */
     uint64_t value;   /* as the oracle has it */
     uint32_t count;
-    int home;
+    int home, first; /* now, and when it was registered */
 };
 
 struct program {
@@ -156,6 +157,7 @@ static void begin_datum(struct program *p, int i)
 {
     struct datum *d = &p->data[i];
     bool mine = d->home == p->rank;
+    d->first = d->home;
     if (mine)
         for (uint32_t k = 0; k < d->count; k++) d->memory[k] = d->value;
     starpu_vector_data_register(&d->handle, mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)d->memory : 0,
@@ -168,8 +170,16 @@ static void begin_datum(struct program *p, int i)
 static void end_datum(struct program *p, int i)
 {
     struct datum *d = &p->data[i];
+    bool mine = d->home == p->rank;
+    if (mine && d->home != d->first) {
+        call(starpu_data_acquire(d->handle, STARPU_R), p->step, "the last acquire");
+        check((uint64_t *)starpu_vector_get_local_ptr(d->handle), d->count, d->value, p->step, p->rank,
+              "the end of data");
+        starpu_data_release(d->handle);
+    }
     starpu_data_unregister(d->handle);
-    if (d->home == p->rank) check(d->memory, d->count, d->value, p->step, p->rank, "the end of data");
+    if (mine && d->home == d->first)
+        check(d->memory, d->count, d->value, p->step, p->rank, "the end of data");
 }
 
 /* Its own submission, without the others. */
@@ -241,6 +251,53 @@ static void flush(struct program *p)
     if (!orr_moves_flush_all(p->c)) orr_cache_flush_all(p->c);
 }
 
+/* As api/data.c does it. */
+static int get_on(struct orr_comm *c, starpu_data_handle_t h, int node, void (*callback)(void *), void *arg)
+{
+    int r;
+    if (!orr_moves_get(c, h, node, &r)) return orr_exchange_get(c, h, node, 0, callback, arg);
+    return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
+}
+
+static int migrate(struct orr_comm *c, starpu_data_handle_t h, int node)
+{
+    int old = orr_owned_rank(c, h), r;
+    if (old == node || orr_moves_migrate(c, h, node)) return 0;
+    r = orr_exchange_get(c, h, node, 0, NULL, NULL);
+    if (r) return r;
+    if (c->rank == node)
+        orr_cache_own(h);
+    else
+        orr_cache_flush(c, h);
+    h->mpi_rank = node;
+    if (c->rank == old) orr_cache_hold(h);
+    if (c->rank == node) h->mpi_flags |= ORR_MPI_WRITTEN;
+    return 0;
+}
+
+static void came(void *arg)
+{
+    atomic_fetch_sub((atomic_int *)arg, 1);
+}
+
+/* All ranks see that a value goes elsewhere: all copies go, one more rank has it, or it has another home. */
+static void elsewhere(struct program *p)
+{
+    int i = (int)draw(&p->state, DATA), to = (int)draw(&p->state, (unsigned)p->ranks);
+    struct datum *d = &p->data[i];
+    switch (draw(&p->state, 4)) {
+    case 0: flush(p); break;
+    case 1:
+        if (!orr_moves_flush_one(p->c, d->handle)) orr_cache_flush(p->c, d->handle);
+        break;
+    case 2:
+        if (p->rank == to) atomic_fetch_add(&coming, 1);
+        call(get_on(p->c, d->handle, to, p->rank == to ? came : NULL, &coming), p->step, "get_data_on_node");
+        break;
+    default: call(migrate(p->c, d->handle, to), p->step, "migrate"); d->home = to;
+    }
+}
+
 static void begin_anew(struct program *p)
 {
     int i = (int)draw(&p->state, DATA);
@@ -260,8 +317,9 @@ struct called {
 
 static void with_datum(const struct called *q)
 {
-    if (q->reads) check(q->d->memory, q->count, q->expected, q->step, q->rank, "an acquire");
-    for (uint32_t k = 0; k < q->count && q->writes; k++) q->d->memory[k] = q->salt;
+    uint64_t *here = (uint64_t *)starpu_vector_get_local_ptr(q->d->handle);
+    if (q->reads) check(here, q->count, q->expected, q->step, q->rank, "an acquire");
+    for (uint32_t k = 0; k < q->count && q->writes; k++) here[k] = q->salt;
 }
 
 static void acquired(void *arg)
@@ -363,14 +421,14 @@ static void one_step(struct program *p, bool moves)
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
     unsigned what = draw(&p->state, 32);
-    if (what < 18)
+    if (what < 16)
         some_task(p);
-    else if (what < 21)
+    else if (what < 19)
         some_sum(p);
-    else if (what == 21)
+    else if (what == 19)
         call(orr_wait_for_all(p->c), p->step, "wait_for_all");
-    else if (what == 22 && p->does & DOES_FLUSH)
-        flush(p);
+    else if (what >= 20 && what <= 22 && p->does & DOES_FLUSH)
+        elsewhere(p);
     else if (what == 23 && p->does & DOES_BEGIN_ANEW)
         begin_anew(p);
     else if (what > 23 && p->does & DOES_LOOK)
@@ -464,6 +522,7 @@ int main(int argc, char **argv)
     is_int(wrong, 0, "%llu random programs on 3 to 8 ranks find what a sequential one would: all values",
            (unsigned long long)seeds);
     is_int(failed, 0, "and no call fails");
+    is_int(coming, 0, "and who was told when a value came was told");
     starpu_shutdown();
     return done_testing();
 }
