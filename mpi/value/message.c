@@ -460,11 +460,20 @@ static bool is_programs(const struct orr_request *r)
     return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
 }
 
-/* One end of a message, as all ranks call it in the graph of who waits for whom. */
-static void name_end(char *dst, size_t bytes, bool sends, int64_t tag, int peer)
+/* ", for insertion 12" where the ranks know which value it carries: the one that this place of the stream
+ * needs; else "". */
+static const char *place_of(char *dst, size_t bytes, uint64_t position, uint64_t hash)
 {
-    snprintf(dst, bytes, "%s of tag %lld %s rank %d", sends ? "send" : "receive", (long long)tag,
-             sends ? "to" : "from", peer);
+    dst[0] = 0;
+    if (hash) snprintf(dst, bytes, ", for insertion %llu", (unsigned long long)position + 1);
+    return dst;
+}
+
+/* One end of a message, as all ranks call it in the graph of who waits for whom. place: as place_of says. */
+static void name_end(char *dst, size_t bytes, bool sends, int64_t tag, int peer, const char *place)
+{
+    snprintf(dst, bytes, "%s of tag %lld %s rank %d%s", sends ? "send" : "receive", (long long)tag,
+             sends ? "to" : "from", peer, place);
 }
 
 static bool holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
@@ -472,7 +481,9 @@ static bool holds(const struct orr_request *r, const struct orr_data *h, char *t
     if (!is_programs(r) || !r->ready) return false;
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (m->handle != h) return false;
-    name_end(text, bytes, r->kind == ORR_SEND, m->tag, r->node.peer);
+    char place[48];
+    name_end(text, bytes, r->kind == ORR_SEND, m->tag, r->node.peer,
+             place_of(place, sizeof place, r->position, r->hash));
     return true;
 }
 
@@ -505,6 +516,7 @@ struct waiting_message {
     int64_t tag;
     int peer, transport_peer;
     bool sends;
+    char place[48];
 };
 
 struct waiting_messages {
@@ -532,6 +544,7 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
                                     .sends = m->mode == STARPU_R };
     char name[sizeof to->name - sizeof ", data "];
     if (orr_data_name(h, name, sizeof name)) snprintf(to->name, sizeof to->name, ", data %s", name);
+    place_of(to->place, sizeof to->place, m->request.position, m->request.hash);
 }
 
 static void describe_waiting(const struct orr_cluster *cl, bool certain)
@@ -542,9 +555,9 @@ static void describe_waiting(const struct orr_cluster *cl, bool certain)
         const struct waiting_message *m = &w.message[i];
         char holder[512] = "";
         if (certain) orr_deadlock_holder(m->handle, holder, sizeof holder);
-        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s) waits for its data%s%s",
+        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its data%s%s",
                   m->sends ? "send" : "receive", (long long)m->tag, m->sends ? "to" : "from", m->peer,
-                  m->bytes, m->name, *holder ? ", " : "", holder);
+                  m->bytes, m->name, m->place, *holder ? ", " : "", holder);
     }
     if (w.more) orr_error("  ... and %u more messages wait for their data", w.more);
 }
@@ -567,9 +580,11 @@ static void draw_unmatched(const struct orr_request *r, void *arg)
         snprintf(other, sizeof other, "rank %d: a wait for all ranks", peer);
     } else {
         const struct orr_message *m = of_request((struct orr_request *)r);
-        name_end(end, sizeof end, r->kind == ORR_SEND, m->tag, peer);
+        char place[48];
+        place_of(place, sizeof place, r->position, r->hash);
+        name_end(end, sizeof end, r->kind == ORR_SEND, m->tag, peer, place);
         snprintf(own, sizeof own, "rank %d: %s", me, end);
-        name_end(end, sizeof end, r->kind != ORR_SEND, m->tag, me);
+        name_end(end, sizeof end, r->kind != ORR_SEND, m->tag, me, place);
         snprintf(other, sizeof other, "rank %d: %s", peer, end);
     }
     orr_waits_for(d->waits, program, own);
@@ -587,7 +602,7 @@ static void draw_waiting(const struct orr_cluster *cl, struct orr_waits *waits)
     orr_data_visit_waiting(collect_waiting, &w);
     for (unsigned i = 0; i < w.count; i++) {
         const struct waiting_message *m = &w.message[i];
-        name_end(end, sizeof end, m->sends, m->tag, m->transport_peer);
+        name_end(end, sizeof end, m->sends, m->tag, m->transport_peer, m->place);
         snprintf(own, sizeof own, "%s%s", prefix, end);
         orr_waits_for(waits, program, own);
         orr_deadlock_graph_data(waits, prefix, own, m->handle);

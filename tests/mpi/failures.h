@@ -926,6 +926,10 @@ UNUSED static void messages(void)
                     "acquired by the program -> rank 1: the program") == 1,
          "the circle is named");
     said(drawn(drawing), "and drawn, with what each rank waits for");
+    run("crossed", NULL, "ORRERY_MPI_SCHED", "dmda");
+    said(lines_with("rank 1]", "a send of tag 11 to rank 0 (4 bytes, for insertion 2) waits for its data") ==
+             1,
+         "where all ranks see all insertions: for which one a message is");
     run("kept_piece", NULL, NULL, NULL);
     ends_within(4, "a piece that is kept while its parent is to be sent");
     said(lines_with("a send of tag 90 to rank 0 (48 bytes, data whole) waits for its data",
