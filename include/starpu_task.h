@@ -431,7 +431,8 @@ void starpu_task_watchdog_set_hook(void (*hook)(void *), void *hook_arg);
 
 /* ---- For traces and schedulers ---- */
 
-/* Mark the tasks that this thread submits between push and pop with an iteration number; the calls nest. */
+/* Mark the tasks that this thread submits between push and pop with an iteration number; the calls nest. With
+ * ranks, an iteration that inserts the same tasks as the one before costs less (ORRERY_MPI_REPLAY). */
 void starpu_iteration_push(unsigned long iteration);
 void starpu_iteration_pop(void);
 

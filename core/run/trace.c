@@ -9,6 +9,7 @@
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/run/trace.h"
 
 int starpu_fxt_is_enabled(void)
 {
@@ -51,18 +52,28 @@ struct iterations {
     unsigned depth; /* may exceed ITERATIONS_NESTED: what is deeper is not kept */
 };
 
+void (*_Atomic orr_iteration_hook)(bool begins);
+
+static void tell(bool begins)
+{
+    void (*hook)(bool) = orr_load_acquire(&orr_iteration_hook); /* pairs with mpi/api/iteration.c */
+    if (hook) hook(begins);
+}
+
 void starpu_iteration_push(unsigned long iteration)
 {
     struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
     if (own->depth < ITERATIONS_NESTED) own->iteration[own->depth] = iteration;
     own->depth++;
     ORR_EVENT(ITERATION_STARTED, NULL, iteration, own->depth, 0);
+    if (own->depth == 1) tell(true);
 }
 
 void starpu_iteration_pop(void)
 {
     struct iterations *own = orr_thread_room(orr_self(), iterations, struct iterations);
     ORR_EVENT(ITERATION_ENDED, NULL, 0, own->depth, 0);
+    if (own->depth == 1) tell(false);
     if (own->depth > 0)
         own->depth--;
     else

@@ -10,6 +10,7 @@
 #include "core/base/env.h"
 #include <starpu_mpi_lb.h>
 
+#include "mpi/api/iteration.h"
 #include "mpi/api/comm.h"
 #include "mpi/api/cores.h"
 #include "mpi/api/session.h"
@@ -175,6 +176,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
         return r;
     }
     orr_comms_attach(comm);
+    orr_iterations_attach();
     heed_finalize();
     heed_exit();
     return 0;
@@ -276,6 +278,7 @@ int starpu_mpi_shutdown(void)
     orr_checkpoints_stop(&s->checkpoints); /* what could not be written was said */
     int r = orr_shutdown(s);
     orr_statistics_show(&s->cluster);
+    orr_iterations_detach();
     orr_session_stop(s);
     orr_statistics_end();
     orr_comms_detach();

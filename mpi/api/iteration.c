@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <orrery_mpi.h>
 
+#include "core/base/env.h"
+#include "core/run/trace.h"
 #include "mpi/api/comm.h"
+#include "mpi/api/iteration.h"
 #include "mpi/api/session.h"
 #include "mpi/place/replay.h"
 
@@ -44,4 +47,26 @@ int orrery_mpi_iteration_forget(MPI_Comm comm, int id)
     struct orr_comm *c = check(comm, "orrery_mpi_iteration_forget", &r);
     if (c) orr_replay_forget(c, id);
     return r;
+}
+
+/* ---- by itself ---- */
+
+static void tell(bool begins)
+{
+    if (!orr_session_runs()) return;
+    if (begins)
+        orr_replay_push(orr_the_session.cluster.comm);
+    else
+        orr_replay_pop(orr_the_session.cluster.comm);
+}
+
+void orr_iterations_attach(void)
+{
+    bool on = orr_env_long(ORR_SETTING(ORRERY_MPI_REPLAY), 1, 0, 1) != 0;
+    orr_store_release(&orr_iteration_hook, on ? tell : NULL); /* pairs with core/run/trace.c */
+}
+
+void orr_iterations_detach(void)
+{
+    orr_store_release(&orr_iteration_hook, NULL); /* pairs with core/run/trace.c */
 }

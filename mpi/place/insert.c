@@ -18,6 +18,8 @@
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
+#include "mpi/place/repeat.h"
+#include "mpi/place/script.h"
 #include "mpi/value/away.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
@@ -72,21 +74,6 @@ static int exchange(struct orr_comm *c, const struct orr_arguments *a, int xrank
 static bool runs_here(const struct orr_comm *c, int xrank)
 {
     return xrank == c->rank || xrank == ORR_RANK_PER_NODE;
-}
-
-int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task, uint32_t flags)
-{
-    void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
-    if (orr_unlikely(hook != NULL)) {
-        hook(task);
-        flags = 0;
-    }
-    int r = orr_task_submit(task, flags);
-    if (orr_unlikely(r)) {
-        task->destroy = 0;
-        starpu_task_destroy(task);
-    }
-    return r;
 }
 
 /* Binds task to the worker that the program or a plan says, and has it noted. task may be NULL: it runs
@@ -167,31 +154,28 @@ static int refuse_replayed(const struct orr_recording *rec)
 /* What is not recorded, in an iteration: 0, or -EINVAL (said): there must be no insertion now. */
 static int inside_iteration(struct orr_comm *c, const char *what)
 {
-    if (orr_likely(!c->recording)) return 0;
-    if (c->recording->state == ORR_RECORDING_READY) return refuse_replayed(c->recording);
-    orr_recording_spoil(c->recording, what);
+    struct orr_recording *rec = orr_load_acquire(&c->recording); /* pairs with replay.c */
+    if (orr_likely(!rec) || rec->by_itself) return 0;
+    if (rec->state == ORR_RECORDING_READY) return refuse_replayed(rec);
+    orr_recording_spoil(rec, what);
     return 0;
 }
 
-static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, struct starpu_codelet *cl,
-                                                         va_list ap)
+static int insert_and_note(struct orr_comm *c, struct orr_recording *rec, struct starpu_codelet *cl,
+                           va_list ap)
 {
-    struct orr_recording *rec = c->recording;
     const struct orr_task_thread *self = orr_task_self();
     uint64_t submitted = orr_load_relaxed(&self->submitted), rolling = orr_stream_rolling(c);
     struct orr_arguments a;
     struct starpu_task *task;
-    if (rec->state == ORR_RECORDING_READY) return refuse_replayed(rec);
-    if (moves(c)) { /* since just now */
-        orr_recording_spoil(rec, "starpu_mpi_node_selection_set_current_policy");
-        return insert_moving(c, cl, 0, NULL, ap);
-    }
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
-    if (r >= 0) rec->hash = orr_stream_iteration_last(c, rolling, rec->hash);
-    if (r >= 0)
+    if (r >= 0) {
+        rec->hash = orr_stream_iteration_last(c, rolling, rec->hash);
         orr_recording_note(rec, c, cl, &a, xrank, task);
-    else
+        if (rec->by_itself) orr_script_note(rec, c, cl, ap);
+    } else {
         orr_recording_spoil(rec, "an insertion failed");
+    }
     if (r > 0) {
         r = task ? orr_mpi_submit(c, task, 0) : 0;
         if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
@@ -202,10 +186,25 @@ static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, str
     return r;
 }
 
-int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+static int insert_plainly(struct orr_comm *c, struct starpu_codelet *cl, va_list ap);
+
+static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, struct orr_recording *rec,
+                                                         struct starpu_codelet *cl, va_list ap)
 {
-    if (orr_unlikely(c->recording != NULL)) return insert_in_iteration(c, cl, ap);
-    if (moves(c)) return insert_moving(c, cl, 0, NULL, ap);
+    int r;
+    if (rec->thread != orr_self()) {
+        if (rec->state == ORR_RECORDING_MAKING) orr_recording_spoil(rec, "several threads insert");
+        return insert_plainly(c, cl, ap);
+    }
+    if (rec->by_itself && rec->state == ORR_RECORDING_READY)
+        return orr_script_follow(c, rec, cl, ap, &r) ? r : insert_plainly(c, cl, ap);
+    if (rec->state == ORR_RECORDING_READY) return refuse_replayed(rec);
+    if (moves(c)) orr_recording_spoil(rec, "starpu_mpi_node_selection_set_current_policy"); /* just now */
+    return moves(c) ? insert_moving(c, cl, 0, NULL, ap) : insert_and_note(c, rec, cl, ap);
+}
+
+static inline int insert_one(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+{
     struct orr_arguments a;
     struct starpu_task *task;
     int xrank, r = begin(c, cl, ap, &a, &xrank, &task);
@@ -215,6 +214,19 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     }
     orr_arguments_fini(&a);
     return r;
+}
+
+static int insert_plainly(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+{
+    return moves(c) ? insert_moving(c, cl, 0, NULL, ap) : insert_one(c, cl, ap);
+}
+
+int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+{
+    struct orr_recording *rec = orr_load_acquire(&c->recording); /* pairs with replay.c */
+    if (orr_unlikely(rec != NULL)) return insert_in_iteration(c, rec, cl, ap);
+    if (moves(c)) return insert_moving(c, cl, 0, NULL, ap);
+    return insert_one(c, cl, ap);
 }
 
 int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct starpu_task **task_out)

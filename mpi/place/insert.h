@@ -18,10 +18,6 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
 /* On each of several ranks. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap);
 
-/* Submits a task that runs here, and shows it to the program before. On an error it is destroyed. As
- * orr_task_submit. */
-int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task, uint32_t flags);
-
 /* Where a task with these accesses runs: sets xrank (unless it is set already) and concerned. 0 or -EINVAL
  * (said why). */
 struct orr_placement {

@@ -43,9 +43,14 @@ static void clear_parts(struct orr_recording *r)
     for (size_t i = 0; i < r->nparts; i++) orr_task_model_free(r->parts[i].model);
     orr_free(r->parts);
     orr_free(r->data);
+    orr_free(r->lines);
+    orr_free(r->words);
     r->parts = NULL;
     r->data = NULL;
+    r->lines = NULL;
+    r->words = NULL;
     r->nparts = r->ndata = r->parts_room = r->data_room = 0;
+    r->nlines = r->nwords = r->lines_room = r->words_room = 0;
 }
 
 void orr_recording_clear(struct orr_recording *r)
@@ -147,13 +152,17 @@ void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struc
     uint32_t position = r->insertions++;
     if (orr_load_relaxed(&r->other)) return;
     const char *why = NULL;
-    if (!make_room(r, (size_t)a->count + 1)) why = no_memory;
-    if (!why && chosen_by_program(c, a)) why = "was placed by a node selection policy of the program's";
     struct orr_recorded p = {
         .first = (uint32_t)r->ndata, .xrank = xrank, .priority = a->priority, .position = position
     };
+    if (!make_room(r, (size_t)a->count + 1)) why = no_memory;
     if (!why && !keep_accesses(r, c->cluster->value, a)) why = no_memory;
+    if (!why && chosen_by_program(c, a)) why = "was placed by a node selection policy of the program's";
     if (!why && task) why = keep_model(&p, task);
+    if (why && why != no_memory && r->by_itself) {
+        p.once = true;
+        why = NULL;
+    }
     if (why) {
         r->task = cl && why != no_memory ? cl->name : NULL;
         orr_recording_spoil(r, why);
@@ -219,15 +228,17 @@ static bool survey(const struct orr_recording *r, const struct orr_comm *c, stru
     return all->slots != NULL;
 }
 
-/* Whether this rank does anything for the access; see orr_exchange_before and _after. */
-static bool is_kept(struct datum *d, const struct orr_comm *c, int mode, bool here)
+/* Whether this rank does anything for the access; see orr_exchange_before and _after. alone: nothing but the
+ * record gives this rank a copy during the iteration. */
+static bool is_kept(struct datum *d, const struct orr_comm *c, int mode, bool here, bool alone)
 {
     const struct orr_data *h = d->handle;
     if (h->mpi_rank == ORR_RANK_UNKNOWN || mode == STARPU_NONE) return false;
     if (here) d->clean = false;
     if (here || d->whole || orr_owned_rank(c, h) == c->rank) return true;
     if (!(mode & STARPU_W) || mode & STARPU_SCRATCH || !d->touched || d->clean) return false;
-    return d->clean = true; /* others wrote it: our copy is old, and stays so until there is another */
+    d->clean = alone; /* others wrote it: our copy is old, and stays so until there is another */
+    return true;
 }
 
 /* Plain accesses to data of its own only: no messages. */
@@ -248,14 +259,20 @@ static void throw_out(struct orr_recording *r, const struct orr_comm *c, const s
         struct orr_recorded p = r->parts[i];
         bool here = runs_here(c, p.xrank);
         uint32_t first = (uint32_t)ndata;
+        if (p.once) {
+            orr_task_model_free(p.model);
+            continue;
+        }
         for (uint32_t k = 0; k < p.count; k++) {
             const struct starpu_data_descr a = r->data[p.first + k];
-            if (is_kept(find(all, a.handle), c, a.mode, here)) r->data[ndata++] = a;
+            if (is_kept(find(all, a.handle), c, a.mode, here, !r->by_itself)) r->data[ndata++] = a;
         }
         p.first = first;
         p.count = (uint32_t)ndata - first;
         p.own = is_own(c, &p, r->data + first);
-        if (here || p.count) r->parts[nparts++] = p;
+        if (!here && !p.count) continue;
+        r->parts[nparts++] = p;
+        if (r->by_itself) r->lines[p.position].part = (uint32_t)nparts;
     }
     r->nparts = nparts;
     r->ndata = ndata;
@@ -284,7 +301,7 @@ bool orr_recording_end(struct orr_recording *r, struct orr_comm *c)
 {
     struct orr_value *v = c->cluster->value;
     struct data all = { 0 };
-    if (orr_load_relaxed(&orr_task_self()->submitted) - r->submitted_before != r->submitted)
+    if (!r->by_itself && orr_load_relaxed(&orr_task_self()->submitted) - r->submitted_before != r->submitted)
         orr_recording_spoil(r, "tasks were submitted that are this rank's alone");
     if (c->cluster->place->changes != r->changes)
         orr_recording_spoil(r, "another node selection policy was chosen meanwhile");

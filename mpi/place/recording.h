@@ -15,6 +15,23 @@
 #include "mpi/place/arguments.h"
 #include "mpi/place/policies.h"
 
+/* Of an iteration that is recognised (script.h), one argument: of data the handle, of a value its size, else
+ * what was given. */
+struct orr_script_word {
+    int kind;
+    uint64_t value;
+};
+
+/* One insertion of it. */
+struct orr_script_line {
+    struct starpu_codelet *cl;
+    uint32_t first, count; /* of its words */
+    uint32_t part;         /* 1 + its number among the parts; 0: this rank has none */
+    bool verbatim;         /* it is inserted each time: something in it is not comparable */
+    uint64_t hash;         /* in the log */
+    struct orr_stream_entry entry;
+};
+
 /* An insertion. */
 struct orr_recorded {
     struct orr_task_model *model; /* what runs here; NULL: it runs elsewhere */
@@ -22,6 +39,7 @@ struct orr_recorded {
     int32_t xrank, priority;
     uint32_t position; /* in the iteration */
     bool own;          /* it runs here, with plain accesses to data that this rank owns */
+    bool once;         /* it cannot be repeated: only noted, to know its data */
 };
 
 enum orr_recording_state {
@@ -45,6 +63,12 @@ struct orr_recording {
     uint32_t replays;  /* since it was made */
     uint32_t failures; /* records in a row that came to nothing */
     bool said;
+    /* of one that began between starpu_iteration_push and _pop (script.h) */
+    bool by_itself, strayed; /* strayed: the present iteration is another than was recorded */
+    struct orr_script_line *lines;
+    struct orr_script_word *words;
+    size_t nlines, nwords, lines_room, words_room;
+    size_t cursor; /* the line that comes next */
     /* while it is made */
     uint32_t insertions;
     uint64_t submitted;          /* tasks of this thread, by insertions */

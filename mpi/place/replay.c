@@ -11,10 +11,9 @@
 #include "core/base/log.h"
 #include "core/task/task.h"
 #include "mpi/live/stream.h"
-#include "mpi/place/insert.h"
 #include "mpi/place/recording.h"
-#include "mpi/value/cache.h"
-#include "mpi/value/exchange.h"
+#include "mpi/place/repeat.h"
+#include "mpi/place/script.h"
 
 enum { AHEAD = 2 };        /* models are fetched so many tasks before they are needed */
 enum { FAILURES_MAX = 4 }; /* records in a row that came to nothing, until none is tried any more */
@@ -23,64 +22,17 @@ struct orr_replays {
     struct orr_recording *list;    /* the latest first */
     struct orr_recording *current; /* the iteration that began, and has not ended; NULL: none */
     bool as_one;                   /* it is logged as one entry */
+    struct orr_recording pushed;   /* of iterations between starpu_iteration_push and _pop */
 };
 
 /* ---- replaying ---- */
-
-/* An access by a task here to data of its own, of which nothing is pending: what orr_exchange_before and
- * _after come to. */
-static inline bool is_quiet(const struct orr_data *h)
-{
-    return !(h->mpi_flags & (ORR_MPI_CONCERNED & ~(int)ORR_MPI_SENT));
-}
-
-static int exchange_own(const struct starpu_data_descr *data, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!(data[i].mode & STARPU_W)) continue;
-        orr_cache_written(data[i].handle);
-        data[i].handle->mpi_flags |= ORR_MPI_WRITTEN;
-    }
-    return 0;
-}
-
-static int exchange(struct orr_comm *c, const struct orr_recorded *p, const struct starpu_data_descr *data,
-                    int (*one)(struct orr_comm *, struct orr_data *, int, int, int))
-{
-    int status = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        int r = one(c, data[i].handle, data[i].mode, p->xrank, p->priority);
-        if (r) status = r;
-    }
-    return status;
-}
-
-static int submit(struct orr_comm *c, const struct orr_recorded *p, orr_replay_patch_fn patch, void *arg)
-{
-    uint32_t flags;
-    struct starpu_task *task = orr_task_from(p->model, &flags);
-    if (!task) return -ENOMEM;
-    if (patch) patch(task, p->position, arg);
-    return orr_mpi_submit(c, task, flags);
-}
-
-static int replay_one(struct orr_comm *c, const struct orr_recorded *p, const struct starpu_data_descr *data,
-                      orr_replay_patch_fn patch, void *arg)
-{
-    bool own = p->own;
-    for (uint32_t i = 0; i < p->count && own; i++) own = is_quiet(data[i].handle);
-    int r = own ? 0 : exchange(c, p, data, orr_exchange_before);
-    if (!r && p->model) r = submit(c, p, patch, arg);
-    if (r) return r;
-    return own ? exchange_own(data, p->count) : exchange(c, p, data, orr_exchange_after);
-}
 
 static int replay(struct orr_comm *c, const struct orr_recording *rec, orr_replay_patch_fn patch, void *arg)
 {
     for (size_t i = 0; i < rec->nparts; i++) {
         const struct orr_recorded *p = &rec->parts[i];
         if (i + AHEAD < rec->nparts && p[AHEAD].model) orr_task_model_prefetch(p[AHEAD].model);
-        int r = replay_one(c, p, rec->data + p->first, patch, arg);
+        int r = orr_repeat(c, p, rec->data + p->first, patch, arg);
         if (orr_likely(!r)) continue;
         orr_error(
             "orrery_mpi_iteration_begin: iteration %d was replayed up to its insertion %u, which failed "
@@ -104,11 +56,19 @@ static struct orr_recording *find(struct orr_replays *all, int id)
     return all->list = r;
 }
 
+/* NULL: out of memory. */
+static struct orr_replays *replays_of(struct orr_comm *c)
+{
+    if (c->replays) return c->replays;
+    c->replays = orr_calloc(1, sizeof *c->replays);
+    if (c->replays) c->replays->pushed.by_itself = true;
+    return c->replays;
+}
+
 static struct orr_recording *find_or_add(struct orr_comm *c, int id, bool *first_out)
 {
-    struct orr_replays *all = c->replays;
+    struct orr_replays *all = replays_of(c);
     *first_out = false;
-    if (!all) all = c->replays = orr_calloc(1, sizeof *all);
     struct orr_recording *r = all ? find(all, id) : NULL;
     if (r || !all) return r;
     *first_out = true;
@@ -129,10 +89,23 @@ static const char *why_old(const struct orr_comm *c, const struct orr_recording 
     return NULL;
 }
 
+/* A placement chooses for each task, data are not at home, or each task is noted or bound (a plan). */
+static bool is_decided_anew(const struct orr_comm *c)
+{
+    const struct orr_place *p = c->cluster->place;
+    return p->for_all || p->follows || c->cluster->value->moves.on;
+}
+
 static void say_once(struct orr_recording *r, const char *what, const char *task, const char *why)
 {
     if (r->said) return;
     r->said = true;
+    if (r->by_itself) {
+        orr_warn("iterations between starpu_iteration_push and starpu_iteration_pop were replayed, and now "
+                 "differ: %s; they are recorded anew",
+                 why);
+        return;
+    }
     bool is_function = !strncmp(why, "starpu_", 7) || !strncmp(why, "orrery_", 7);
     orr_warn("iteration %d %s: %s%s%s%s%s", r->id, what, task ? "task " : "", task ? task : "",
              task ? " " : "", why, is_function ? " is called in it" : "");
@@ -149,7 +122,7 @@ static void begin_recording(struct orr_comm *c, struct orr_recording *r)
                                                  memory_order_acq_rel, memory_order_relaxed))
         return;
     orr_recording_begin(r, c);
-    c->recording = r;
+    orr_store_release(&c->recording, r); /* pairs with orr_mpi_insert */
 }
 
 static void end_recording(struct orr_comm *c, struct orr_recording *r)
@@ -166,7 +139,7 @@ static void end_recording(struct orr_comm *c, struct orr_recording *r)
 /* What was recorded is not right any more. One that is never replayed is not recorded for ever. */
 static void discard(struct orr_recording *r, const char *why)
 {
-    say_once(r, "is recorded anew", NULL, why);
+    if (!r->by_itself || r->replays) say_once(r, "is recorded anew", NULL, why);
     uint32_t failures = r->replays ? 0 : r->failures + 1;
     orr_recording_clear(r);
     r->failures = failures;
@@ -182,13 +155,14 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
             c->replays->current->id);
         return -EINVAL;
     }
+    orr_replay_pop(c); /* what says more goes first */
     struct orr_recording *r = find_or_add(c, id, &first);
     if (!r) {
         orr_error("orrery_mpi_iteration_begin: out of memory");
         return -ENOMEM;
     }
     c->replays->current = r;
-    if (c->cluster->place->for_all || c->cluster->place->history || c->cluster->value->moves.on) {
+    if (is_decided_anew(c)) {
         say_once(r, "is inserted each time, not replayed", NULL,
                  c->cluster->place->history ? "the schedule is recorded (ORRERY_PLAN_RECORD)"
                                             : "the placement in use decides anew for each task");
@@ -205,7 +179,7 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
     r->replays++;
     int status = replay(c, r, patch, arg);
     orr_stream_iteration_replayed(c, id, r->hash);
-    c->recording = r; /* what is inserted now is refused */
+    orr_store_release(&c->recording, r); /* what is inserted now is refused; pairs with orr_mpi_insert */
     return status ? status : 1;
 }
 
@@ -217,12 +191,44 @@ int orr_replay_end(struct orr_comm *c)
         return -EINVAL;
     }
     c->replays->current = NULL;
-    bool recorded = c->recording == r && r->state == ORR_RECORDING_MAKING;
-    c->recording = NULL;
+    bool recorded = orr_load_relaxed(&c->recording) == r && r->state == ORR_RECORDING_MAKING;
+    orr_store_relaxed(&c->recording, NULL);
     if (recorded) end_recording(c, r);
     if (c->replays->as_one) r->hash = orr_stream_iteration_end(c, r->id);
     c->replays->as_one = false;
     return 0;
+}
+
+/* ---- by itself ---- */
+
+void orr_replay_push(struct orr_comm *c)
+{
+    struct orr_replays *all = replays_of(c);
+    struct orr_recording *r = all ? &all->pushed : NULL;
+    if (!r || r->state == ORR_RECORDING_GIVEN_UP || all->current || orr_load_relaxed(&c->recording)) return;
+    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
+    const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
+    if (old) discard(r, old);
+    if (r->state == ORR_RECORDING_GIVEN_UP) return;
+    if (r->state == ORR_RECORDING_READY)
+        orr_script_begin(r);
+    else
+        orr_recording_begin(r, c);
+    orr_store_release(&c->recording, r); /* pairs with orr_mpi_insert */
+}
+
+void orr_replay_pop(struct orr_comm *c)
+{
+    struct orr_recording *r = orr_load_relaxed(&c->recording);
+    if (!r || !r->by_itself || r->thread != orr_self()) return;
+    orr_store_relaxed(&c->recording, NULL);
+    if (r->state == ORR_RECORDING_READY && orr_script_end(r)) {
+        r->replays++;
+    } else if (r->state == ORR_RECORDING_READY) {
+        discard(r, "the tasks, or their arguments, are others than before");
+    } else if (!orr_recording_end(r, c) && ++r->failures >= FAILURES_MAX) {
+        r->state = ORR_RECORDING_GIVEN_UP;
+    }
 }
 
 void orr_replay_forget(struct orr_comm *c, int id)
@@ -237,9 +243,9 @@ void orr_replay_forget(struct orr_comm *c, int id)
 void orr_replay_drop(struct orr_comm *c)
 {
     struct orr_replays *all = c->replays;
-    struct orr_recording *made = c->recording;
+    struct orr_recording *made = orr_load_relaxed(&c->recording);
     c->replays = NULL;
-    c->recording = NULL;
+    orr_store_relaxed(&c->recording, NULL);
     if (!all) return;
     if (made && orr_load_relaxed(&c->cluster->place->recording) == made)
         orr_store_release(&c->cluster->place->recording, NULL); /* pairs with begin_recording */
@@ -248,5 +254,6 @@ void orr_replay_drop(struct orr_comm *c)
         orr_recording_clear(r);
         orr_free(r);
     }
+    orr_recording_clear(&all->pushed);
     orr_free(all);
 }

@@ -11,16 +11,17 @@
 
 #include <starpu_task.h>
 
-#include "mpi/wire/comm.h"
-
-/* Called for each task of this rank before it is submitted; as in orrery_mpi.h. */
-typedef void (*orr_replay_patch_fn)(struct starpu_task *task, unsigned position, void *arg);
+#include "mpi/place/repeat.h"
 
 /* Where an iteration begins: 1: it was replayed, and the program inserts nothing; 0: it inserts; a negative
  * errno (said why): iterations nest, or (then it counts as replayed) a task or message failed. */
 int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void *arg);
 int orr_replay_end(struct orr_comm *c);             /* 0, or -EINVAL: there was no beginning (said) */
 void orr_replay_forget(struct orr_comm *c, int id); /* the next one is recorded anew; -1: all of them */
-void orr_replay_drop(struct orr_comm *c);           /* c ends */
+/* An iteration begins, or ends, between starpu_iteration_push and _pop: it is replayed as far as it repeats
+ * (script.h). */
+void orr_replay_push(struct orr_comm *c);
+void orr_replay_pop(struct orr_comm *c);
+void orr_replay_drop(struct orr_comm *c); /* c ends */
 
 #endif

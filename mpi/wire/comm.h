@@ -32,13 +32,13 @@ struct orr_comm {
     int *ranks; /* [const] the other way round, -1 not a member; NULL: the same */
     _Atomic uint32_t sums, barriers; /* collective calls so far (coll.c) [any thread] */
     _Atomic uint32_t holders; /* the program's MPI_Comm, messages and data [atomic: the last ends it] */
-    _Atomic(const void *) program_comm;  /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
-    _Atomic uint8_t *met;                /* by rank: enum in comm.c; NULL: the layer's own [atomic] */
-    struct orr_comm *next;               /* [lock: comm.c] */
-    struct orr_placed *placed;           /* [own: who inserts] place/policies.h */
-    struct orr_replays *replays;         /* [own: who inserts] place/replay.h; NULL: no iterations */
-    struct orr_recording *recording;     /* [own: who inserts] inside of an iteration that is recorded, or was
-                                          * replayed; else NULL */
+    _Atomic(const void *) program_comm;        /* the MPI_Comm it stands for; NULL: freed [atomic: a key] */
+    _Atomic uint8_t *met;                      /* by rank: enum in comm.c; NULL: the layer's own [atomic] */
+    struct orr_comm *next;                     /* [lock: comm.c] */
+    struct orr_placed *placed;                 /* [own: who inserts] place/policies.h */
+    struct orr_replays *replays;               /* [own: who inserts] place/replay.h; NULL: no iterations */
+    _Atomic(struct orr_recording *) recording; /* [own: who inserts, read by others that do] inside of an
+                                                * iteration that is recorded, or was replayed; else NULL */
     _Atomic(struct orr_stream *) stream; /* what was inserted on it; NULL: nothing [atomic: publishes it] */
 };
 

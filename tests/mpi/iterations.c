@@ -144,6 +144,26 @@ static void spoiled(void)
          "then the next is inserted, and replayed after");
 }
 
+/* A sweep whose values are others each time. */
+static void marked(void)
+{
+    int failed = 0;
+    for (int step = 0; step < STEPS; step++) {
+        starpu_iteration_push((unsigned long)step);
+        for (int i = 0; i < BLOCKS; i++) {
+            int left = (i + BLOCKS - 1) % BLOCKS, right = (i + 1) % BLOCKS, value = i + step;
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &relax_cl, STARPU_RW, block[i], STARPU_R, block[left],
+                                       STARPU_R, block[right], STARPU_VALUE, &value, sizeof value, 0);
+            want[i] = want[i] * 5 + want[left] + 3 * want[right] + (unsigned)value;
+            if (step == STEPS - 3 && i == 2) break;
+        }
+        starpu_iteration_pop();
+    }
+    fact(!failed && blocks_are_right(),
+         "sweeps between starpu_iteration_push and _pop compute what they say");
+}
+
 static void own_communicator(void)
 {
     int failed = 0, replayed = 0;
@@ -174,6 +194,7 @@ int main(int argc, char **argv)
     moved();
     looked_at();
     spoiled();
+    marked();
     own_communicator();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     for (int i = 0; i < BLOCKS; i++) starpu_data_unregister(block[i]);

@@ -7,6 +7,7 @@
  */
 #include <starpu.h>
 
+#include "core/run/trace.h"
 #include "mpi/place/recording.h"
 #include "tests/mpi/in_process.h"
 
@@ -249,7 +250,7 @@ static void far_away(struct job *j, int rank)
     for (int k = 0; k < 3; k++) {
         int r = orr_replay_begin(c, 1, NULL, NULL);
         if (r == 0) far_tasks(c, &d);
-        if (r == 1 && rank == 0) atomic_store(&far_parts, (int)c->recording->nparts);
+        if (r == 1 && rank == 0) atomic_store(&far_parts, (int)orr_load_relaxed(&c->recording)->nparts);
         orr_replay_end(c);
         if (r != (k > 0)) atomic_fetch_add(&failed, 1);
     }
@@ -262,7 +263,7 @@ static void far_away(struct job *j, int rank)
     for (int k = 0; k < 3; k++) { /* it knows by now */
         r = orr_replay_begin(c, 1, NULL, NULL);
         if (r == 0) far_tasks(c, &d);
-        if (r == 1 && rank == 0) atomic_store(&kept_most, (int)c->recording->nparts);
+        if (r == 1 && rank == 0) atomic_store(&kept_most, (int)orr_load_relaxed(&c->recording)->nparts);
         orr_replay_end(c);
         read_far(c, &d, 1);
         if (r != 1) atomic_fetch_add(&failed, 1);
@@ -563,6 +564,103 @@ static void insertions(void)
     is_int(failed, 0, "nothing else fails");
 }
 
+/* ---- by itself ---- */
+
+static atomic_int followed, strayed;
+
+/* The same with insertions that go on: values differ from one to the next, and sometimes the tasks. */
+static void same_tasks(struct orr_comm *c, struct shared *d, uint64_t seed, int round, int end,
+                       uint64_t *values)
+{
+    for (int step = 0; step < end; step++) {
+        int to = (int)(random_of(&seed) % DATA), from = (int)(random_of(&seed) % DATA);
+        int where = (int)(random_of(&seed) % 6), rank = (int)(random_of(&seed) % 12), r = 0;
+        int value = step * 100 + round;
+        if (to == from) continue;
+        bool reduces = where == 4 && to < 2;
+        struct starpu_data_descr both[2];
+        if (values) {
+            values[to] =
+                reduces ? values[to] + (uint64_t)value : values[to] * 3 + values[from] + (uint64_t)value;
+            continue;
+        }
+        both[0] = (struct starpu_data_descr){ d->handle[to], STARPU_RW };
+        both[1] = (struct starpu_data_descr){ d->handle[from], STARPU_R };
+        if (reduces)
+            r = insert(c, &contribute_cl, STARPU_REDUX, d->handle[to], STARPU_VALUE, &value, sizeof value,
+                       STARPU_EXECUTE_ON_NODE, rank % c->size, 0);
+        else if (where == 0)
+            r = insert(c, &mix_cl, STARPU_RW, d->handle[to], STARPU_R, d->handle[from], STARPU_VALUE, &value,
+                       sizeof value, STARPU_EXECUTE_ON_NODE, rank % c->size, STARPU_NAME, "named", 0);
+        else if (where == 5) /* is never compared */
+            r = insert(c, &mix_cl, STARPU_DATA_MODE_ARRAY, both, 2, STARPU_VALUE, &value, sizeof value, 0);
+        else
+            r = insert(c, &mix_cl, STARPU_RW, d->handle[to], STARPU_R, d->handle[from], STARPU_VALUE, &value,
+                       sizeof value, STARPU_PRIORITY, where, STARPU_FLOPS, 1.0 * where, 0);
+        if (r) atomic_fetch_add(&failed, 1);
+        if (step % 16 == 7 && round % 3 == 1) orr_cache_flush(c, d->handle[(unsigned)round % DATA]);
+    }
+}
+
+static void pushed_iterations(struct job *j, int rank)
+{
+    struct shared d;
+    uint64_t values[DATA];
+    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
+    struct orr_comm *c = comm_of(j, rank);
+    register_data(c, &d);
+    for (int i = 0; i < DATA; i++) values[i] = (uint64_t)i;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t seed = seed_of_job + (round >= ROUNDS - 3 ? 1000 : 0), gap = seed + (uint64_t)round;
+        int count = round == ROUNDS / 2 ? TASKS / 2 : TASKS;
+        orr_replay_push(c);
+        same_tasks(c, &d, seed, round, count, NULL);
+        struct orr_recording *r = orr_load_relaxed(&c->recording);
+        bool whole = r && r->state == ORR_RECORDING_READY && r->cursor == r->nlines && !r->strayed;
+        atomic_fetch_add(whole ? &followed : &strayed, 1);
+        orr_replay_pop(c);
+        if (round == 5) between(c, &d, gap, NULL);
+        same_tasks(c, NULL, seed, round, count, values);
+        if (round == 5) between(c, NULL, gap, values);
+    }
+    if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
+    struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (s && orr_load_relaxed(&s->off)) atomic_fetch_add(&failed, 1);
+    unregister_data(&d);
+    for (int i = rank; i < DATA; i += j->ranks) atomic_fetch_add(&wrong, d.value[i] != values[i]);
+    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
+}
+
+static int begins_told, ends_told;
+
+static void count_told(bool begins)
+{
+    begins ? begins_told++ : ends_told++;
+}
+
+static void by_itself(void)
+{
+    struct job j;
+    wrong = failed = 0;
+    orr_iteration_hook = count_told;
+    starpu_iteration_push(1);
+    starpu_iteration_push(2);
+    starpu_iteration_pop();
+    starpu_iteration_pop();
+    orr_iteration_hook = NULL;
+    ok(begins_told == 1 && ends_told == 1,
+       "the layer is told of the outermost iteration that the program marks");
+    for (seed_of_job = 1; seed_of_job <= SEEDS; seed_of_job++) {
+        job_create(&j, 2 + (int)(seed_of_job % 3), 0, (unsigned)(seed_of_job % 2) * 7, pushed_iterations);
+        job_run(&j);
+        job_join(&j);
+    }
+    is_int(wrong, 0, "iterations that are recognised when they are inserted again compute the same");
+    is_int(failed, 0, "nothing fails, and the streams agree");
+    ok(followed > strayed && strayed > 0, "most are recognised, and those that differ are not (%d, %d)",
+       followed, strayed);
+}
+
 /* ---- a placement that is asked for every task ---- */
 
 static int turns_begin(const struct orr_place_setup *setup, void **state_out)
@@ -608,6 +706,7 @@ int main(void)
     arguments();
     kinds();
     insertions();
+    by_itself();
     by_turns();
     starpu_shutdown();
     return done_testing();
