@@ -20,6 +20,7 @@
 #undef starpu_insert_task
 #undef starpu_task_build
 #undef starpu_task_set
+#undef starpu_task_submit /* the task knows where it was inserted */
 
 enum { MODE_FLAGS_COMPARED = STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
 

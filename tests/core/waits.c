@@ -111,7 +111,8 @@ static void alone(pid_t child, const char *file)
     if (f) fclose(f);
     remove(file);
     ok(all_of(WIFEXITED(status), WEXITSTATUS(status) == 1, strstr(text, "label=\"task waiter"),
-              strstr(text, "acquired by the program\""), strstr(text, "[color=red]")),
+              strstr(text, "tests/core/waits.c:"), strstr(text, "acquired by the program\""),
+              strstr(text, "[color=red]")),
        "a deadlock of one process is drawn: its task, and who holds its data");
 }
 
