@@ -6,6 +6,8 @@
 #ifndef CHOLESKY_MATRIX_MARKET_H
 #define CHOLESKY_MATRIX_MARKET_H
 
+#include <stddef.h>
+
 #include "sparse_matrix.h"
 
 /* Reads `path` (coordinate format; real, integer or pattern; symmetric, or general with equal halves).

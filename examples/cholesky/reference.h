@@ -6,6 +6,8 @@
 #ifndef CHOLESKY_REFERENCE_H
 #define CHOLESKY_REFERENCE_H
 
+#include <stddef.h>
+
 #include "sparse_matrix.h"
 
 enum { REFERENCE_SIZE_MAX = 6000 };
