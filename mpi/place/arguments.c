@@ -76,6 +76,7 @@ static int read_other(struct orr_arguments *a, struct starpu_codelet *cl, int ki
     case STARPU_EXECUTE_ON_NODE: read_rank(a, va_arg(*ap, int)); return 0;
     case STARPU_NODE_SELECTION_POLICY: a->policy = va_arg(*ap, int); return 0;
     case STARPU_EXECUTE_ON_DATA: read_data(a, va_arg(*ap, starpu_data_handle_t)); return 0;
+    case STARPU_EXECUTE_ON_WORKER: a->is_bound = va_arg(*ap, int) != -1; return 0;
     case ORRERY_EXECUTE_ON_CLUSTER_WORKER: read_worker(a, va_arg(*ap, int)); return 0;
     case STARPU_DATA_ARRAY: {
         starpu_data_handle_t *handles = va_arg(*ap, starpu_data_handle_t *);

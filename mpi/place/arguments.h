@@ -28,6 +28,7 @@ struct orr_arguments {
     int line;
     struct orr_data *on_data; /* with ORR_PLACE_OF_DATA */
     int on_worker;            /* with ORR_PLACE_OF_WORKER: number in the cluster */
+    bool is_bound;            /* to a worker of its rank, by STARPU_EXECUTE_ON_WORKER */
     struct starpu_data_descr inline_data[ORR_ARGUMENTS_INLINE];
 };
 
@@ -41,6 +42,7 @@ static inline void orr_arguments_init(struct orr_arguments *a)
     a->priority = 0;
     a->file = NULL;
     a->line = 0;
+    a->is_bound = false;
 }
 
 static inline void orr_arguments_fini(struct orr_arguments *a)

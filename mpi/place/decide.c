@@ -118,6 +118,8 @@ static int choose_for_all(struct orr_comm *c, const struct starpu_codelet *cl, c
     else if (a->xrank < ORR_PLACE_OPEN || l->per_node ||
              (a->policy >= 0 && a->policy != orr_policy_get_current(c->cluster->place)))
         v.fixed = choose(c, a, l, &v);
+    else if (a->is_bound) /* workers' numbers are a rank's own: its owner's */
+        v.fixed = v.written_on >= 0 ? v.written_on : orr_policy_choose(c->cluster->place, 0, &v);
     if (v.fixed != ORR_PLACE_OPEN && v.fixed < 0 && v.fixed != ORR_RANK_PER_NODE) return v.fixed;
     return orr_placed_choose(c, &v);
 }

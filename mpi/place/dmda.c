@@ -40,7 +40,7 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. */
-enum { HOMES_PERCENT = 15, LOAD_PERCENT = 50, TASKS_OF_RANK = 64 };
+enum { HOMES_PERCENT = 15, FAR_PERCENT = 40, LOAD_PERCENT = 50, TASKS_OF_RANK = 64 };
 
 struct size {
     uint32_t footprint;
@@ -56,6 +56,8 @@ struct dmda {
     struct price price;
     bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
+    unsigned uneven;                /* so often in a row owners did not share the work evenly */
+    uint64_t guesses;               /* tasks since all met whose length was not known */
     uint64_t tasks, began_ns;       /* since all met; when that was */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
@@ -79,6 +81,7 @@ struct task {
     uint64_t best_cost;
     int best, best_kind; /* -1: none yet */
     int holder;          /* of what is written first; else -1 */
+    bool is_guessed;     /* its length is not known */
     int count;
     struct weighed data[DATA_WEIGHED];
 };
@@ -291,6 +294,7 @@ static void note_home(struct dmda *s, const struct orr_place_view *v, const stru
     int rank = v->written_on, best = -1;
     uint64_t least = UINT64_MAX;
     s->tasks++;
+    s->guesses += t->is_guessed;
     if (rank < 0 || rank >= s->clocks.ranks) return;
     for (int k = 0; k < s->clocks.kinds; k++) {
         if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
@@ -338,9 +342,9 @@ static void find_price(struct dmda *s)
         s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? price_of_equal : price_of_unequal;
 }
 
-/* Whether owners share the work about as well as it can be, for the kind of worker that has most of it; or
- * whether that is not what takes long. */
-static bool homes_are_even(const struct dmda *s)
+/* Whether owners share the work about as well as it can be, within so many percent, for the kind of worker
+ * that has most of it; or whether that is not what takes long. */
+static bool homes_are_even(const struct dmda *s, uint64_t percent)
 {
     uint64_t most = 0, least = 1;
     for (int k = 0; k < s->clocks.kinds; k++) {
@@ -358,7 +362,16 @@ static bool homes_are_even(const struct dmda *s)
     }
     uint64_t took = s->clocks.latest > s->began_ns ? s->clocks.latest - s->began_ns : 0;
     if (most / ORR_SPEED_UNIT * 100 < took * LOAD_PERCENT) return true;
-    return most / 100 <= least / 100 * (100 + HOMES_PERCENT) / 100;
+    return most / 100 <= least / 100 * (100 + percent) / 100;
+}
+
+/* What is measured trembles, and what is not yet is guessed: owners are left when it was uneven twice, or far
+ * from even. */
+static void judge_homes(struct dmda *s)
+{
+    bool guessed = s->guesses * 4 > s->tasks, even = homes_are_even(s, guessed ? FAR_PERCENT : HOMES_PERCENT);
+    s->uneven = even ? 0 : s->uneven + 1;
+    s->at_homes = even || (s->at_homes && s->uneven < 2 && homes_are_even(s, FAR_PERCENT));
 }
 
 /* All that follows from what was measured. */
@@ -367,7 +380,7 @@ static void settle(struct dmda *s, bool met)
     s->stale = false;
     find_price(s);
     if (!s->homes_are_fixed && s->tasks && (met || s->tasks >= (uint64_t)TASKS_OF_RANK * s->clocks.ranks))
-        s->at_homes = homes_are_even(s);
+        judge_homes(s);
     if (!s->at_homes && s->clocks.unsorted) orr_clocks_ready(&s->clocks);
     s->clocks.unsorted = s->at_homes;
 }
@@ -384,7 +397,8 @@ static inline void find_lengths(const struct dmda *s, struct task *t)
         if (t->length->kinds >> k & 1 && t->length->ns[k] && t->length->ns[k] < least)
             least = t->length->ns[k];
     }
-    if (least == UINT64_MAX) least = s->lengths.unknown_ns;
+    t->is_guessed = least == UINT64_MAX;
+    if (t->is_guessed) least = s->lengths.unknown_ns;
     t->typical_ns = least * s->typical / ORR_SPEED_UNIT;
 }
 
@@ -419,7 +433,7 @@ static void met(void *state)
     orr_clocks_meet(&s->clocks);
     s->clocks.unsorted = s->at_homes;
     s->began_ns = s->clocks.floor;
-    s->tasks = 0;
+    s->tasks = s->guesses = 0;
     memset(s->home_ns, 0, pairs * sizeof *s->home_ns);
 }
 

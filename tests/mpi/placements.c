@@ -17,6 +17,8 @@
 #include "mpi/wire/cluster.h"
 #include "tests/tap.h"
 
+extern const struct orr_place_ops orr_place_owner;
+
 enum { RANKS = 4096, DATA = 256, TASKS = 300, BUFFERS = 3 };
 
 static starpu_data_handle_t handles[DATA];
@@ -240,6 +242,16 @@ static void *insert_elsewhere(void *arg)
     return NULL;
 }
 
+/* Whose worker it is, where the program says a number alone. */
+static int handles_owner(const struct orr_arguments *a)
+{
+    const struct orr_place_view v = {
+        .comm = &shared.comm, .data = a->data, .count = a->count, .written_on = ORR_PLACE_OPEN
+    };
+    int first = a->data[0].handle->mpi_rank;
+    return first == a->data[1].handle->mpi_rank ? first : orr_place_owner.choose(NULL, &v);
+}
+
 static void refusals(int counted)
 {
     struct orr_arguments a;
@@ -266,6 +278,9 @@ static void refusals(int counted)
     a.policy = orr_policy_add(&place, &clocks_ops, NULL);
     ok(place_one(&second, &a) == -EINVAL, "another such cannot be asked for one task alone");
     a.policy = -1;
+    a.is_bound = true;
+    is_int(place_one(&second, &a), handles_owner(&a), "a worker's number alone means one of the owner's");
+    a.is_bound = false;
     is_int(orr_policy_remove(&place, counted), 0, "it is taken away while it is in use");
     ok(place_one(&second, &a) >= 0, "and owners count again");
     is_int(ended, 0, "its state goes with the communicator");
