@@ -288,31 +288,51 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     if (written && t->holder < 0) t->holder = holder;
 }
 
-/* What owner-computes would have given to whom. */
-static void note_home(struct dmda *s, const struct orr_place_view *v, const struct task *t)
+/* What owner-computes would have given to whom. The owner's best kind of worker for it; -1: it cannot run
+ * there. */
+static inline int note_home(struct dmda *s, const struct orr_place_view *v, const struct task *t)
 {
     int rank = v->written_on, best = -1;
     uint64_t least = UINT64_MAX;
     s->tasks++;
     s->guesses += t->is_guessed;
-    if (rank < 0 || rank >= s->clocks.ranks) return;
-    for (int k = 0; k < s->clocks.kinds; k++) {
-        if (!(t->length->kinds >> k & 1) || !orr_clocks_at(&s->clocks, rank, k)->workers) continue;
-        uint64_t ns = orr_lengths_ns(&s->lengths, t->length, rank, k);
-        if (ns < least) best = k;
-        if (ns < least) least = ns;
+    if (rank < 0 || rank >= s->clocks.ranks) return -1;
+    const struct orr_clock *clock = orr_clocks_at(&s->clocks, rank, 0);
+    const uint32_t *slow = &s->lengths.slow[rank * s->lengths.kinds];
+    for (uint32_t kinds = t->length->kinds; kinds; kinds &= kinds - 1) {
+        int k = __builtin_ctz(kinds);
+        if (!clock[k].workers || t->ns[k] * slow[k] >= least) continue;
+        least = t->ns[k] * slow[k];
+        best = k;
     }
-    if (best < 0) return;
-    uint64_t ns = t->length->ns[best] ? t->length->ns[best] : s->lengths.unknown_ns;
-    s->home_ns[rank * s->clocks.kinds + best] += ns;
+    if (best >= 0) s->home_ns[rank * s->clocks.kinds + best] += t->ns[best];
+    return best;
+}
+
+/* A task goes to the owner of what it writes: nothing is weighed, time goes on. */
+static int place_at_home(struct dmda *s, const struct orr_place_view *v, const struct task *t, int kind)
+{
+    int rank = v->written_on;
+    uint64_t ready = 0,
+             length = t->ns[kind] * s->lengths.slow[rank * s->lengths.kinds + kind] / ORR_SPEED_UNIT;
+    for (int i = 0; i < v->count; i++) {
+        const struct orr_owned *o = v->data[i].handle ? orr_owned_of(v->data[i].handle) : NULL;
+        uint64_t there =
+            !o ? 0 : o->ready_ns + (orr_owned_holder(v->comm, o->handle) == rank ? 0 : s->latency_ns);
+        if (there > ready) ready = there;
+    }
+    uint64_t over = orr_clocks_take(&s->clocks, rank, kind, ready, length);
+    for (int i = 0; i < v->count; i++) {
+        struct orr_owned *o = v->data[i].handle ? orr_owned_of(v->data[i].handle) : NULL;
+        if (o && v->data[i].mode & STARPU_W) o->ready_ns = over;
+    }
+    return rank;
 }
 
 static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
 {
     uint64_t price;
-    note_home(s, v, t);
-    if (v->fixed == ORR_PLACE_OPEN && s->at_homes && v->written_on >= 0) weigh(s, t, v->written_on);
-    if (v->fixed == ORR_PLACE_OPEN && t->best < 0)
+    if (v->fixed == ORR_PLACE_OPEN)
         weigh_ranks(s, t);
     else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
         weigh(s, t, v->fixed);
@@ -415,6 +435,9 @@ static int choose(void *state, const struct orr_place_view *v)
     t.best_cost = UINT64_MAX;
     t.best = t.holder = -1;
     t.count = 0;
+    int home_kind = note_home(s, v, &t);
+    if (s->at_homes && v->fixed == ORR_PLACE_OPEN && home_kind >= 0)
+        return place_at_home(s, v, &t, home_kind);
     for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
     return place(s, v, &t);
 }
