@@ -227,6 +227,22 @@ static void by_turns(const struct orr_place_ops *ops)
     for (int i = 0; i < RANKS; i++) orr_policy_remove(&sessions[i].place, j.placement);
 }
 
+/* The placement dmda: it moves data, and learns from the tasks of all ranks while the stream goes on. */
+static void by_dmda(void)
+{
+    for (int homes = 0; homes < 2; homes++) {
+        struct job j;
+        job_create(&j, RANKS, 0, 2, random_stream);
+        j.placement = orr_policy_find("dmda");
+        for (int i = 0; i < RANKS; i++) strcpy(sessions[i].place.argument, homes ? "" : "homes=0");
+        job_run(&j);
+        job_join(&j);
+        is_int(wrong, 0, "dmda%s computes the same", homes ? "" : " that leaves owners at once");
+        is_int(failed, 0, "and nothing fails");
+    }
+    for (int i = 0; i < RANKS; i++) orr_policy_set_current(&sessions[i].place, 0);
+}
+
 /* ---- a reduction ---- */
 
 static uint64_t sum;
@@ -355,6 +371,7 @@ int main(void)
     two_jobs();
     by_turns(&turns);
     by_turns(&moving);
+    by_dmda();
     reduction();
     different_streams();
     early_end();
