@@ -199,6 +199,8 @@ MPI_TESTS += tests/mpi/leaks
 # The programs of tools/.
 TAP_TESTS += tests/tools/tools
 tests/tools/tools.tap: $(TOOLS)
+TAP_TESTS += tests/tools/plan_files
+tests/tools/plan_files.tap: tools/orrery_plan
 
 # Private parts.
 UNIT_TESTS += tests/core/perfmodel_fit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
-	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings
+	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -29,3 +29,8 @@ tools_orrery_simulate_SOURCES = tools/simulate/simulate.c tools/simulate/engine.
 tools_orrery_simulate_LDADD = liborrery_mpi_internal.la liborrery_internal.la $(LPSOLVE_LIBS)
 tools_orrery_simulate_CFLAGS = $(PROG_CFLAGS)
 endif
+# Compiled with the part of liborrery-mpi that knows the file, which needs no MPI.
+tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/plan/heft.h tools/tool.h mpi/place/planfile.c \
+	mpi/place/planfile.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
+tools_orrery_plan_LDADD = liborrery.la -lm
+tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)

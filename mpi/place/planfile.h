@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* planfile.h: a schedule of a whole cluster as a text file: which worker ran each insertion, in which order.
  * Threads: any, each on a plan of its own. Owns: struct orr_plan. Not here: writing one of a run (history.c),
- * running one (plan.c); tools/orrery_plan.c, which is compiled with this file. doc/PLANS.md describes the
- * text. */
+ * running one (plan.c); tools/plan/, which is compiled with this file. doc/PLANS.md describes the text.
+ */
 #ifndef ORR_MPI_PLANFILE_H
 #define ORR_MPI_PLANFILE_H
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * orrery_plan: what it shows, checks, compares and makes; and files that are cut, wrong, huge or no plan at
+ * all, which it refuses with the line. The same reader runs plans (mpi/plan_replay.c). Threads: main; the
+ * program is a child. Owns: a folder for the files. Not here: running plans.
+ */
+#include <sys/wait.h>
+
+#include "tests/helper.h"
+
+static char folder[] = "/tmp/orrery-plan-files.XXXXXX", tool[2048], output[65536];
+
+static const char head[] = "orrery-plan 1\nmachine 2\nrank 0 node 0 workers 1\nrank 1 node 0 workers 1\n"
+                           "worker 0 CPU CPU%200\nworker 1 CPU CPU%200\n";
+
+/* Writes head and these lines. */
+static const char *file(const char *name, const char *first, const char *lines)
+{
+    static char path[4][300];
+    static int next;
+    char *p = path[next++ % 4];
+    snprintf(p, sizeof path[0], "%s/%s", folder, name);
+    FILE *f = fopen(p, "w");
+    if (f) {
+        fputs(first, f);
+        fputs(lines, f);
+        fclose(f);
+    }
+    return p;
+}
+
+__attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
+{
+    char line[4096];
+    va_list ap;
+    int n = snprintf(line, sizeof line, "exec 2>&1; timeout 20 %s ", tool);
+    va_start(ap, fmt);
+    vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
+    va_end(ap);
+    FILE *f = popen(line, "r");
+    size_t got = f ? fread(output, 1, sizeof output - 1, f) : 0;
+    output[got] = 0;
+    int status = f ? pclose(f) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int says(const char *text)
+{
+    if (strstr(output, text)) return 1;
+    diag("\"%s\" is not in: %.500s", text, output);
+    return 0;
+}
+
+/* Whether a file of these lines is refused, with that. */
+static int refused(const char *first, const char *lines, const char *why)
+{
+    int status = run("-c %s", file("bad", first, lines));
+    if (status != 1) diag("status %d for: %.300s", status, lines);
+    return status == 1 && says(why);
+}
+
+static void good(void)
+{
+    const char *path = file("good", head,
+                            "codelet gemm model%20name\ndata 7 home 0 bytes 1000\ndata 8 home 1 bytes 1000\n"
+                            "task 0 init rank 0 worker 0 order 1 start 0 length 100 W:7\n"
+                            "task 1 init rank 1 worker 0 order 1 start 0 length 100 W:8 # a comment\n"
+                            "\ntask 2 gemm rank 1 worker 0 order 2 start 110 length 50 RW:8 R:7\nend 3\n");
+    ok(all_of(run("-c %s", path) == 0, says("can run: 3 tasks, 3 of them")), "a plan by hand can run");
+    ok(all_of(run("%s", path) == 0, says("3 tasks of 2 codelets on 2 data, 2 ranks with 2 workers; 0.160 ms"),
+              says("62.5%")),
+       "it is shown with its length, and what share of it each worker is at work");
+    ok(all_of(run("-t %s", path) == 0, says("2 gemm (RW tag 8, R tag 7) on rank 1, worker 0, order 2")),
+       "and its tasks, if asked");
+}
+
+static void damaged(void)
+{
+    ok(all_of(refused("", "", "cut"), refused("", "something else\n", "line 1"),
+              refused("", "orrery-plan 2\n", "begins with"), run("-c %s/nothing", folder) == 1,
+              says("No such file"), run("-c %s", folder) == 1),
+       "what is no plan is refused");
+    ok(all_of(refused(head, "task 0 a rank 0\n", "cut"),
+              refused(head, "task 0 a rank 0\nend 2\n", "counts other"),
+              refused(head, "end 0\nend 0\n", "behind the end"),
+              refused(head, "task 1 a rank 0\nend 1\n", "not the next")),
+       "so is one that was cut, or has lost a task");
+    ok(all_of(refused(head, "task 0 a rank 2\nend 1\n", "line 7"),
+              refused(head, "task 0 a rank -1\nend 1\n", "line 7"),
+              refused(head, "task 0 a rank 0 worker 1\nend 1\n", "has no worker 1"),
+              refused(head, "task 0 a rank 0 worker 0 order 0\nend 1\n", "out of range"),
+              refused(head, "task 0 a rank 0 worker 0 order 99999999999999999999\nend 1\n", "out of range"),
+              refused(head, "task 0 a rank 0 order 1\nend 1\n", "needs a worker")),
+       "numbers that cannot be are refused, with the line");
+    ok(all_of(refused(head, "task 0 a worker 0\nend 1\n", "which rank"),
+              refused(head, "task 0 a rank 0 length -3\nend 1\n", "out of range"),
+              refused(head, "task 0 a rank 0 start nan\nend 1\n", "out of range")),
+       "so are times, and tasks without a rank");
+    ok(all_of(refused(head, "task 0 a rank 0 X:3\nend 1\n", "MODE:TAG"),
+              refused(head, "task 0 a rank 0 RW:\nend 1\n", "MODE:TAG"),
+              refused(head, "task 0 a rank 0 RW:1x\nend 1\n", "MODE:TAG"),
+              refused(head, "task 0 a rank 0 :\nend 1\n", "MODE:TAG"),
+              refused(head, "task 0 a%G0 rank 0\nend 1\n", "a task is"),
+              refused(head, "task 0 a rank 0 R:1 priority\nend 1\n", "MODE:TAG"),
+              refused(head, "chapter 1\n", "no word to begin")),
+       "words that say nothing are, too");
+    ok(all_of(
+           refused("orrery-plan 1\nmachine 2000000000\n", "end 0\n", "line 2"),
+           refused("orrery-plan 1\nmachine 1000000\nrank 0 node 0 workers 60000\n", "end 0\n", "of 1000000"),
+           refused("orrery-plan 1\nmachine 1\nrank 0 node 0 workers 3\n", "end 0\n", "have 3 workers"),
+           refused("orrery-plan 1\nmachine 1\nrank 0 node 0 workers 1\nworker 0 QUANTUM q\n", "end 0\n",
+                   "no type of worker"),
+           refused("orrery-plan 1\n", "task 0 a rank 0\nend 1\n", "0 ranks are described")),
+       "a cluster that is too large, or not described, is refused without making room for it");
+    ok(all_of(refused("orrery-plan 1\nstream 1 0123456789abcdef\nmachine 1\nrank 0 node 0 workers 0\n",
+                      "task 0 a rank 0\nend 1\n", "fingerprint")),
+       "one that was changed is told by its fingerprint");
+}
+
+static void orders(void)
+{
+    ok(all_of(refused(head, "task 0 a rank 0 worker 0 order 2\nend 1\n",
+                      "no task has order 1 on worker 0 of rank 0"),
+              refused(head, "task 0 a rank 0 worker 0 order 1\ntask 1 a rank 0 worker 0 order 1\nend 2\n",
+                      "two tasks have order 1")),
+       "orders with a gap, or given twice, cannot run");
+    ok(all_of(
+           refused(
+               head,
+               "task 0 a rank 0 worker 0 order 2 W:1\ntask 1 b rank 1 worker 0 order 2 W:2\n"
+               "task 2 c rank 1 worker 0 order 1 R:1 W:3\ntask 3 d rank 0 worker 0 order 1 R:2 W:4\nend 4\n",
+               "in a circle"),
+           says("0 a (W tag 1) on rank 0, worker 0, order 2"), says("rank 1, worker 0, order 1")),
+       "a circle of orders and data over two ranks is named");
+    ok(run("-c %s",
+           file(
+               "copies", head,
+               "task 0 a rank 0 worker 0 order 1 W:1\ntask 1 b rank 1 worker 0 order 2 R:1 W:5\n"
+               "task 2 c rank 0 worker 0 order 2 RW:1 W:9\ntask 3 d rank 1 worker 0 order 1 R:9\nend 4\n")) ==
+           0,
+       "who writes again does not wait for who read a copy on another rank");
+}
+
+static void compared(void)
+{
+    const char *a = file("a", head, "task 0 a rank 0 worker 0 order 1 start 0 length 10 W:1\nend 1\n");
+    const char *b = file("b", head, "task 0 a rank 1 worker 0 order 1 start 0 length 20 W:1\nend 1\n");
+    const char *c = file("c", head, "task 0 a rank 1 worker 0 order 1 start 0 length 20 W:2\nend 1\n");
+    ok(all_of(run("-d %s %s", a, b) == 0, says("(2.000 times)"), says("1 are on another rank")),
+       "two plans are compared: how long, and how many tasks are elsewhere");
+    ok(all_of(run("-d %s %s", b, c) == 0, says("different programs, from task 0 on")),
+       "those of different programs at their first difference");
+}
+
+/* Two chains of four, and a task that needs both: on two ranks the chains go beside each other. */
+static void made(void)
+{
+    char lines[2000] = "data 1 home 0 bytes 8\ndata 2 home 0 bytes 8\n", made_path[300];
+    size_t used = strlen(lines);
+    for (int i = 0; i < 8; i++)
+        used += (size_t)snprintf(lines + used, sizeof lines - used,
+                                 "task %d link rank 0 worker 0 order %d start %d length 100 RW:%d\n", i,
+                                 i + 1, i * 100, 1 + i % 2);
+    snprintf(lines + used, sizeof lines - used,
+             "task 8 join rank 0 worker 0 order 9 start 800 length 100 RW:1 R:2\nend 9\n");
+    const char *serial = file("serial", head, lines);
+    snprintf(made_path, sizeof made_path, "%s/made", folder);
+    ok(all_of(run("-H -l 10 -o %s %s", made_path, serial) == 0, says("took 0.900 ms"),
+              run("-c %s", made_path) == 0),
+       "a plan is made by HEFT, and can run");
+    ok(all_of(run("-d %s %s", serial, made_path) == 0, says("0.900 ms and 0.5"),
+              says("5 are on another rank")),
+       "the two chains run beside each other, and the last task where one of them ends");
+    ok(all_of(run("-H -r 1 -w 2 -o %s %s", made_path, serial) == 0, says("0.500 ms expected")),
+       "for another cluster too");
+    ok(all_of(run("-H %s", serial) == 2, run("-c") == 2, run("-H -r 0 -w 1 -o x %s", serial) == 2,
+              run("-z") == 2),
+       "wrong usage is told as such");
+}
+
+int main(void)
+{
+    char self[1024];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0 || !mkdtemp(folder)) skip_all("no folder");
+    self[length] = 0;
+    for (int i = 0; i < 3; i++) *strrchr(self, '/') = 0;
+    if (!strcmp(strrchr(self, '/') + 1, "tests")) *strrchr(self, '/') = 0;
+    snprintf(tool, sizeof tool, "%s/tools/orrery_plan", self);
+    if (access(tool, X_OK)) skip_all("tools/orrery_plan is not there");
+    setenv("STARPU_SILENT", "1", 1);
+    good();
+    damaged();
+    orders();
+    compared();
+    made();
+    snprintf(self, sizeof self, "rm -r %s", folder);
+    if (system(self)) diag("%s remains", folder);
+    return done_testing();
+}
