@@ -6,6 +6,7 @@
 #   INPROC_TESTS += tests/mpi/inproc_cache  .c to .tap: private functions of both libraries; INPROC_MPI_TESTS: .mpi
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
+#   OWNER_TESTS  += tests/mpi/memory        one of MPI_TESTS that make check-dmda leaves out
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS
 #   LONG_MPI_TESTS += tests/long/soak_mpi   .c to .mpi: make check-long only, under mpirun
@@ -219,6 +220,9 @@ VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/us
 VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
+
+# make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
+OWNER_TESTS += tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations
 
 # make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000

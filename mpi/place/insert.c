@@ -259,6 +259,14 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
     return r;
 }
 
+static int check_several(const struct orr_arguments *a)
+{
+    if (a->xrank != ORR_PLACE_OF_WORKER) return 0;
+    orr_error("starpu_mpi_tasks_insert: ORRERY_EXECUTE_ON_CLUSTER_WORKER names one worker, and the task runs "
+              "on several ranks; use STARPU_EXECUTE_ON_WORKER");
+    return -EINVAL;
+}
+
 /* Every rank of the group gets the inputs and runs the task; what it writes comes back from the first of
  * them. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap)
@@ -273,12 +281,7 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
     va_copy(list, ap);
     orr_arguments_init(&a);
     r = count > 0 ? orr_arguments_read(&a, cl, &list) : -EINVAL;
-    if (!r && a.xrank == ORR_PLACE_OF_WORKER) {
-        orr_error(
-            "starpu_mpi_tasks_insert: ORRERY_EXECUTE_ON_CLUSTER_WORKER names one worker, and the task runs "
-            "on several ranks; use STARPU_EXECUTE_ON_WORKER");
-        r = -EINVAL;
-    }
+    if (!r) r = check_several(&a);
     if (!r) note(c, cl, &a, ranks[0]);
     for (int i = 0; i < count && !r; i++) {
         a.xrank = ranks[i];
@@ -388,6 +391,7 @@ static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int coun
     va_copy(list, ap);
     orr_arguments_init(&a);
     int xrank = ORR_PLACE_OPEN, r = orr_arguments_read(&a, cl, &list);
+    if (!r && ranks) r = check_several(&a);
     if (ranks) a.xrank = ranks[0];
     if (!r) r = orr_decide(c, cl, &a, &xrank);
     for (int i = 1; i < count && r >= 0; i++)
