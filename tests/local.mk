@@ -66,6 +66,7 @@ INPROC_TESTS += tests/mpi/failures_living
 INPROC_TESTS += tests/mpi/failures_streams
 INPROC_TESTS += tests/mpi/failures_messages
 MPI_TESTS += tests/mpi/p2p
+MPI_TESTS += tests/mpi/away_calls
 MPI_TESTS += tests/mpi/balance
 MPI_TESTS += tests/mpi/asleep
 MPI_TESTS += tests/mpi/callbacks

@@ -8,7 +8,7 @@
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
-#include "mpi/value/exchange.h"
+#include "mpi/value/moves.h"
 #include "mpi/place/insert.h"
 #include "mpi/place/policies.h"
 
@@ -132,7 +132,7 @@ static int exchange_before(struct orr_comm *c, struct starpu_task *task, struct 
     params->exchange_needed = p.concerned || params->do_execute;
     params->priority = task->priority;
     for (int i = 0; i < count && params->exchange_needed && !r; i++)
-        r = orr_exchange_before(c, descrs[i].handle, descrs[i].mode, p.xrank, params->priority);
+        r = orr_moves_exchange_before(c, descrs[i].handle, descrs[i].mode, p.xrank, params->priority);
     return r;
 }
 
@@ -167,7 +167,7 @@ int starpu_mpi_task_exchange_data_after_execution(MPI_Comm comm, struct starpu_d
     int r = 0;
     struct orr_comm *c = check(comm, "starpu_mpi_task_exchange_data_after_execution", &r);
     for (unsigned i = 0; c && i < nb_data && !r; i++)
-        r = orr_exchange_after(c, descrs[i].handle, descrs[i].mode, params.xrank, params.priority);
+        r = orr_moves_exchange_after(c, descrs[i].handle, descrs[i].mode, params.xrank, params.priority);
     return r;
 }
 
@@ -177,7 +177,7 @@ int starpu_mpi_exchange_data_before_execution(MPI_Comm comm, starpu_data_handle_
 {
     int r;
     struct orr_comm *c = check(comm, "starpu_mpi_exchange_data_before_execution", &r);
-    return c ? orr_exchange_before(c, data, mode, params->xrank, params->priority) : r;
+    return c ? orr_moves_exchange_before(c, data, mode, params->xrank, params->priority) : r;
 }
 
 int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t data,
@@ -186,7 +186,7 @@ int starpu_mpi_exchange_data_after_execution(MPI_Comm comm, starpu_data_handle_t
 {
     int r;
     struct orr_comm *c = check(comm, "starpu_mpi_exchange_data_after_execution", &r);
-    return c ? orr_exchange_after(c, data, mode, params.xrank, params.priority) : r;
+    return c ? orr_moves_exchange_after(c, data, mode, params.xrank, params.priority) : r;
 }
 
 /* ---- node selection ---- */

@@ -31,6 +31,7 @@ enum orr_control {
     ORR_CONTROL_CHANGED,    /* tag, position, version */
     ORR_CONTROL_WATCH,      /* -, position, - */
     ORR_CONTROL_REACHED,    /* -, position, - */
+    ORR_CONTROL_COMING,     /* tag, -, - */
     ORR_CONTROL_KINDS
 };
 

@@ -61,6 +61,8 @@ static void note_unsaid(const struct orr_comm *c, const char *what)
 static int exchange(struct orr_comm *c, const struct orr_arguments *a, int xrank,
                     int (*one)(struct orr_comm *, struct orr_data *, int, int, int))
 {
+    if (orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on))) /* not all ranks see this one */
+        one = one == orr_exchange_before ? orr_moves_exchange_before : orr_moves_exchange_after;
     int status = 0;
     for (int i = 0; i < a->count; i++) {
         struct orr_data *h = a->data[i].handle;
@@ -138,7 +140,8 @@ static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int coun
 /* Whether data move: then all that follows is decided first, and done after. */
 static inline bool moves(const struct orr_comm *c)
 {
-    return orr_unlikely(c->cluster->place->moves || c->cluster->value->moves.on) && orr_comm_is_base(c);
+    return orr_unlikely(c->cluster->place->moves || orr_load_relaxed(&c->cluster->value->moves.on)) &&
+           orr_comm_is_base(c);
 }
 
 /* ---- inside of an iteration (replay.h) ---- */

@@ -388,13 +388,9 @@ static struct orr_news *next_news(struct orr_away *a)
     return NULL;
 }
 
-static void take_news(struct orr_away *a, const struct orr_news *n)
+static void take_position(struct orr_away *a, const struct orr_news *n)
 {
     uint64_t answer = 0;
-    if (n->what == ORR_CONTROL_FETCH || n->what == ORR_CONTROL_CHANGED) {
-        take_question(a, n);
-        return;
-    }
     bool failed = !allocate_ranks(a);
     orr_spin_lock(&a->lock);
     if (n->what == ORR_CONTROL_REACHED && !failed) {
@@ -407,6 +403,23 @@ static void take_news(struct orr_away *a, const struct orr_news *n)
     orr_spin_unlock(&a->lock);
     if (failed) orr_fatal("out of memory for what ranks know of each other");
     if (answer) tell(a, n->source, ORR_CONTROL_REACHED, 0, answer, 0);
+}
+
+static void take_news(struct orr_away *a, struct orr_news *n)
+{
+    if (n->what == ORR_CONTROL_COMING) {
+        orr_spin_lock(&a->lock);
+        n->next = a->coming;
+        a->coming = n;
+        orr_spin_unlock(&a->lock);
+        orr_progress_signal(&cluster_of(a)->progress);
+        return;
+    }
+    if (n->what == ORR_CONTROL_FETCH || n->what == ORR_CONTROL_CHANGED)
+        take_question(a, n);
+    else
+        take_position(a, n);
+    orr_free(n);
 }
 
 /* With the lock: whether the head must be asked for; then it counts as asked. */
@@ -452,7 +465,6 @@ static void go_on(struct orr_away *a)
         if (n) take_news(a, n);
         if (l) carry_out_later(a, l);
         if (asks) ask(a);
-        orr_free(n);
         orr_spin_lock(&a->lock);
     }
 }
@@ -658,6 +670,41 @@ void orr_away_forget_change(struct orr_data *h)
     orr_spin_unlock(&a->lock);
 }
 
+/* ---- values that home sends where not all ranks see it ---- */
+
+struct expected {
+    struct orr_away *away;
+    int64_t tag;
+    int home;
+};
+
+static bool has_come(void *arg)
+{
+    const struct expected *e = arg;
+    struct orr_away *a = e->away;
+    orr_spin_lock(&a->lock);
+    struct orr_news **at = &a->coming, *n;
+    while (*at && ((*at)->tag != e->tag || (*at)->source != e->home)) at = &(*at)->next;
+    if ((n = *at)) *at = n->next;
+    orr_spin_unlock(&a->lock);
+    orr_free(n);
+    return n != NULL;
+}
+
+void orr_away_announce(struct orr_comm *c, struct orr_data *h, int peer)
+{
+    tell(c->cluster->value->away, peer, ORR_CONTROL_COMING, orr_owned_tag(h), 0, 0);
+}
+
+void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home)
+{
+    struct orr_away *a = c->cluster->value->away;
+    struct expected e = { a, orr_owned_tag(h), home };
+    advance(a);
+    orr_progress_wait(&c->cluster->progress, has_come, &e);
+    settle(a, h);
+}
+
 /* ---- the stream ---- */
 
 /* Those that wait for this place. With the lock; one that is to be told. */
@@ -678,9 +725,8 @@ uint64_t orr_away_begin(struct orr_comm *c)
     struct orr_away *a = c->cluster->value->away;
     struct orr_watcher w;
     uint64_t position = a->position;
-    if (orr_unlikely(a->nchanged))
-        for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position);
-    a->inserter = orr_self();
+    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position);
+    orr_store_relaxed(&a->inserter, orr_self());
     orr_progress_attend(&c->cluster->progress, true);
     if (position % LOOK_EACH == 0) orr_progress_pass(&c->cluster->progress);
     orr_spin_lock(&a->lock);
@@ -769,7 +815,7 @@ static int use(struct orr_data *h, uint32_t how)
 {
     struct orr_owned *o = orr_owned_of(h), *root = orr_owned_of(h->root);
     struct orr_value *v = o ? o->value : root ? root->value : NULL;
-    if (!v || !v->moves.on) return 0;
+    if (!v || !orr_load_relaxed(&v->moves.on)) return 0;
     struct orr_away *a = v->away;
     if (!nothing_of(h) || !nothing_of(h->root)) {
         advance(a);
@@ -795,8 +841,10 @@ static struct orr_away *own(void)
 {
     pthread_mutex_lock(&list_lock);
     struct orr_away *a = list;
-    while (a && (list->next || !a->value->moves.on) && a->inserter != orr_self()) a = a->next;
-    if (a && !a->value->moves.on) a = NULL;
+    while (a && (list->next || !orr_load_relaxed(&a->value->moves.on)) &&
+           orr_load_relaxed(&a->inserter) != orr_self())
+        a = a->next;
+    if (a && !orr_load_relaxed(&a->value->moves.on)) a = NULL;
     pthread_mutex_unlock(&list_lock);
     return a;
 }
@@ -828,7 +876,7 @@ int orr_away_start(struct orr_value *v, struct orr_controls *controls)
     a->next = list;
     list = a;
     pthread_mutex_unlock(&list_lock);
-    orr_control_listen(controls, ORR_CONTROL_FETCH, ORR_CONTROL_REACHED, on_news, a);
+    orr_control_listen(controls, ORR_CONTROL_FETCH, ORR_CONTROL_COMING, on_news, a);
     return 0;
 }
 
@@ -843,7 +891,7 @@ static void free_news(struct orr_news *n)
 void orr_away_end(struct orr_value *v)
 {
     struct orr_away *a = v->away, **at = &list;
-    v->moves.on = false;
+    orr_store_relaxed(&v->moves.on, false);
     v->away = NULL;
     if (!a) return;
     pthread_mutex_lock(&list_lock);
@@ -852,6 +900,7 @@ void orr_away_end(struct orr_value *v)
     pthread_mutex_unlock(&list_lock);
     free_news(a->news);
     free_news(a->early);
+    free_news(a->coming);
     orr_free(a->reached);
     orr_free(a->watchers);
     orr_free(a->guests);

@@ -24,18 +24,19 @@ struct orr_watcher {
 };
 
 struct orr_away {
-    struct orr_value *value;        /* [const while running] */
-    struct orr_controls *controls;  /* [const while running] */
-    struct orr_thread *inserter;    /* who inserted last [any] */
-    struct orr_away *next;          /* of those that run [lock: list in away.c] */
-    struct orr_waiter waiter;       /* to go on when messages are not moved [lock] */
-    ORR_SPIN(away) lock;            /* protects the rest; leaf */
-    uint64_t position;              /* of the stream: insertions, and what else all see, that began */
-    uint64_t decided;               /* so many of them are decided whole, and done or put off */
-    bool queued;                    /* waiter waits to be called */
-    bool busy;                      /* a thread carries out actions */
-    struct orr_later *head, **tail; /* actions put off, in order */
+    struct orr_value *value;               /* [const while running] */
+    struct orr_controls *controls;         /* [const while running] */
+    _Atomic(struct orr_thread *) inserter; /* who inserted last [any] */
+    struct orr_away *next;                 /* of those that run [lock: list in away.c] */
+    struct orr_waiter waiter;              /* to go on when messages are not moved [lock] */
+    ORR_SPIN(away) lock;                   /* protects the rest; leaf */
+    uint64_t position;                     /* of the stream: insertions, and what else all see, that began */
+    uint64_t decided;                      /* so many of them are decided whole, and done or put off */
+    bool queued;                           /* waiter waits to be called */
+    bool busy;                             /* a thread carries out actions */
+    struct orr_later *head, **tail;        /* actions put off, in order */
     struct orr_news *news, **last_news, *early; /* what came; what concerns positions to come */
+    struct orr_news *coming;                    /* values that home announced */
     uint64_t *reached, *watched;  /* by rank: its position, as known; what it was asked to tell */
     struct orr_watcher *watchers; /* whom to tell */
     uint32_t nwatchers, watchers_room;
@@ -61,6 +62,12 @@ int orr_away_settle(struct orr_actions *l, struct orr_data *h);
 /* Waits until nothing of h, or nothing at all, is left to be done. */
 void orr_away_settle_data(struct orr_comm *c, struct orr_data *h);
 void orr_away_settle_all(struct orr_comm *c);
+
+/* Home sends h to a rank of the transport, as not all see: it says so once it has asked for what it lacks.
+ * The receiver waits for that, and for what it is asked: only then it may receive into the same datum.
+ * Blocks. */
+void orr_away_announce(struct orr_comm *c, struct orr_data *h, int peer);
+void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home);
 
 /* h, which may be away, is used by insertions: the program's uses of it are looked at from now on. Here: a
  * value of it is, or will be, that is not this rank's own. */

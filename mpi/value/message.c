@@ -55,7 +55,7 @@ void orr_messages_begin(struct orr_value *v, bool counting)
     orr_store_relaxed(&v->failed, 0);
     orr_messages_count(v, counting);
     orr_store_relaxed(&v->moves.away, (size_t)0);
-    v->moves.on = false;
+    orr_store_relaxed(&v->moves.on, false);
 }
 
 void orr_messages_count(struct orr_value *v, bool counting)

@@ -4,11 +4,14 @@
  * Threads: see moves.h. Owns: see moves.h. Not here: messages (actions.c). */
 #include "mpi/value/moves.h"
 
+#include <errno.h>
 #include <starpu.h>
 
 #include "core/base/log.h"
 #include "mpi/value/away.h"
 #include "mpi/value/cache.h"
+#include "mpi/value/exchange.h"
+#include "mpi/value/message.h"
 #include "mpi/value/redux.h"
 #include "mpi/wire/cluster.h"
 
@@ -221,6 +224,84 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
     h->mpi_flags |= ORR_MPI_PINNED;
 }
 
+/* ---- where not all ranks see it ---- */
+
+static bool is_unseen(const struct orr_comm *c, const struct orr_data *h)
+{
+    return orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on)) && orr_moves_can(c->cluster->comm, h);
+}
+
+static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_data *h, int peer, bool sync,
+                   int priority)
+{
+    const struct orr_message_spec s = { .kind = kind,
+                                        .handle = h,
+                                        .comm = c,
+                                        .peer = peer,
+                                        .tag = orr_owned_tag(h),
+                                        .priority = priority,
+                                        .sync = sync,
+                                        .inferred = true,
+                                        .detached = true };
+    return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
+}
+
+/* Home uses its datum by the message, which brings it in; then it says that the message comes. */
+static int send_unseen(struct orr_comm *c, struct orr_data *h, int node, bool sync, int priority)
+{
+    int home = orr_owned_rank(c, h), r = 0;
+    if (node == home) return 0;
+    if (c->rank == home) {
+        r = message(c, ORR_SEND, h, node, sync, priority);
+        orr_away_announce(c, h, orr_comm_peer(c, node));
+    } else if (c->rank == node) {
+        orr_away_expect(c, h, orr_comm_peer(c, home));
+        r = message(c, ORR_RECV, h, home, false, priority);
+    }
+    return r;
+}
+
+static int contribute_unseen(struct orr_comm *c, struct orr_data *h, int xrank)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    if (o->holder < 0 && !o->sent.count) return orr_redux_contribute(c, h, xrank);
+    orr_error(
+        "starpu_mpi_task_insert: contributions to the data with tag %lld come from another communicator "
+        "than the layer's own, and other ranks may have its value: call starpu_mpi_cache_flush for it "
+        "before, on all ranks",
+        (long long)o->tag);
+    return -ENOTSUP;
+}
+
+int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
+{
+    if (!is_unseen(c, h)) return orr_exchange_before(c, h, mode, xrank, priority);
+    int status = 0, first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? c->size - 1 : xrank;
+    orr_away_settle_data(c, h);
+    if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) return contribute_unseen(c, h, xrank);
+    if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
+    if (mode & STARPU_SCRATCH) return status;
+    if (first <= c->rank && c->rank <= last && orr_owned_rank(c, h) != c->rank) orr_cache_hold(h);
+    for (int node = first; mode & STARPU_R && node <= last && !status; node++)
+        status = send_unseen(c, h, node, mode & STARPU_SSEND, priority);
+    return status;
+}
+
+int orr_moves_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
+{
+    if (!is_unseen(c, h)) return orr_exchange_after(c, h, mode, xrank, priority);
+    int status = 0, home = orr_owned_rank(c, h), me = c->rank;
+    if (mode & NO_READER) return 0;
+    orr_away_settle_data(c, h);
+    if (mode & STARPU_W && xrank != home && xrank >= 0) {
+        if (me == xrank) status = message(c, ORR_SEND, h, home, false, priority);
+        if (me == home) status = message(c, ORR_RECV, h, xrank, false, priority);
+    }
+    if (mode & STARPU_W && me == home) h->mpi_flags |= ORR_MPI_WRITTEN;
+    if (me != home && !is_guest(c->cluster->comm, h)) orr_cache_drop(h);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 /* The program gave it up (starpu_data_unregister_submit): its last value went home then. */
@@ -246,7 +327,7 @@ static void flush_one(struct orr_owned *o, void *list)
 
 static bool is_seen(const struct orr_comm *c)
 {
-    return orr_unlikely(c->cluster->value->moves.on) && orr_comm_is_base(c);
+    return orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on)) && orr_comm_is_base(c);
 }
 
 static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list))
@@ -262,7 +343,7 @@ static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list)
 
 int orr_moves_home_all(struct orr_comm *c)
 {
-    if (!c->cluster->value->moves.on) return 0;
+    if (!orr_load_relaxed(&c->cluster->value->moves.on)) return 0;
     int r = is_seen(c) ? visit(c, return_one) : 0;
     orr_away_settle_all(c);
     return r;
@@ -299,14 +380,14 @@ int orr_moves_home(struct orr_comm *c, struct orr_data *h)
         orr_moves_return(&l, h, 0);
         r = end(&l);
     }
-    if (c->cluster->value->moves.on) orr_away_settle_data(c, h);
+    if (orr_load_relaxed(&c->cluster->value->moves.on)) orr_away_settle_data(c, h);
     return r;
 }
 
 bool orr_moves_flush_one(struct orr_comm *c, struct orr_data *h)
 {
     struct orr_actions l;
-    if (c->cluster->value->moves.on) orr_away_settle_data(c, h);
+    if (orr_load_relaxed(&c->cluster->value->moves.on)) orr_away_settle_data(c, h);
     if (!is_elsewhere(c, h)) return false;
     orr_moves_begin(&l, c);
     orr_moves_flush(&l, h);
@@ -362,9 +443,9 @@ bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node)
 void orr_moves_begin(struct orr_actions *l, struct orr_comm *c)
 {
     struct orr_value *v = c->cluster->value;
-    if (orr_unlikely(!v->moves.on)) {
+    if (orr_unlikely(!orr_load_relaxed(&v->moves.on))) {
         orr_cache_flush_all(c); /* who has what was known to owners and receivers alone until here */
-        v->moves.on = true;
+        orr_store_relaxed(&v->moves.on, true);
     }
     orr_actions_init(l, c, orr_away_begin(c));
 }

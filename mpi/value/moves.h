@@ -22,6 +22,11 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
 void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority);
 void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xrank, bool ran);
 
+/* As orr_exchange_before and _after, where not all ranks see it: on other communicators, or where the program
+ * steers the transfers. Owner-computes, and nothing is remembered: home brings in what it lacks. */
+int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
+int orr_moves_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
+
 /* What is away returns to its home, which all ranks see. */
 void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority);
 /* h's value goes to rank node besides. */

@@ -37,7 +37,7 @@ struct orr_value {
     /* moves.c [own: who submits] */
     struct {
         _Atomic size_t away; /* data that are away from home */
-        bool on;             /* a placement moves data, from some insertion on */
+        _Atomic bool on;     /* a placement moves data, from some insertion on */
     } moves;
     struct orr_away *away; /* away.c [const while running] */
     /* tags.c */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data that are away from home over MPI, by the public functions: a program's own placement that moves data
+ * deals tasks out, while the same data are used on other communicators, in tasks whose transfers the program
+ * steers, fetched, flushed, migrated, copied, reduced, gathered and scattered. ranks: 2 3
+ */
+#include <orrery_mpi.h>
+
+#include "tests/mpi/helper_mpi.h"
+
+enum { DATA = 5, STEPS = 300 };
+
+static starpu_data_handle_t handle[DATA];
+static uint64_t value[DATA], expected[DATA];
+static int home[DATA], wrong, bad;
+
+static uint64_t hash(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a + 1) * 0x9e3779b97f4a7c15u ^ (b + 1) * 0xbf58476d1ce4e5b9u;
+    h ^= h >> 31;
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
+}
+
+static void mix(void *buffers[], void *arg)
+{
+    int step;
+    starpu_codelet_unpack_args(arg, &step);
+    uint64_t *to = (uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    *to = *to * 3 + *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[1]) + (uint64_t)step;
+}
+static struct starpu_codelet mix_cl = {
+    .cpu_funcs = { mix }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "mix"
+};
+
+static void add(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+static struct starpu_codelet add_cl = {
+    .cpu_funcs = { add }, .nbuffers = 2, .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R }, .name = "add"
+};
+
+static void zero(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+static struct starpu_codelet zero_cl = {
+    .cpu_funcs = { zero }, .nbuffers = 1, .modes = { STARPU_W }, .name = "zero"
+};
+
+static void contribute(void *buffers[], void *arg)
+{
+    int step;
+    starpu_codelet_unpack_args(arg, &step);
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) += (uint64_t)step;
+}
+static struct starpu_codelet contribute_cl = {
+    .cpu_funcs = { contribute }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "contribute"
+};
+
+static int deal(const struct orrery_mpi_view *view, void *arg)
+{
+    return (int)(hash(view->position, 3) % (uint64_t) * (int *)arg);
+}
+
+static void check(int r)
+{
+    if (r) bad++;
+}
+
+/* The value of datum i is looked at where it is at home, unseen by the others. */
+static void look(int i)
+{
+    if (home[i] != my_rank) return;
+    check(starpu_data_acquire(handle[i], STARPU_R));
+    wrong += *(uint64_t *)starpu_data_get_local_ptr(handle[i]) != expected[i];
+    starpu_data_release(handle[i]);
+}
+
+static void on(MPI_Comm comm, int to, int from, int step, int rank)
+{
+    if (rank >= 0)
+        check(starpu_mpi_task_insert(comm, &mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
+                                     STARPU_VALUE, &step, sizeof step, STARPU_EXECUTE_ON_NODE, rank, 0));
+    else
+        check(starpu_mpi_task_insert(comm, &mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
+                                     STARPU_VALUE, &step, sizeof step, 0));
+    expected[to] = expected[to] * 3 + expected[from] + (uint64_t)step;
+}
+
+/* The program moves the data of a task itself. */
+static void steered(int to, int from, int step)
+{
+    struct starpu_data_descr descrs[2];
+    struct starpu_mpi_task_exchange_params params;
+    struct starpu_task *task = starpu_task_build(&mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
+                                                 STARPU_VALUE, &step, sizeof step, 0);
+    check(starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descrs, &params));
+    if (params.do_execute) {
+        check(starpu_task_submit(task));
+    } else {
+        task->destroy = 0;
+        starpu_task_destroy(task);
+    }
+    check(starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descrs, 2, params));
+    expected[to] = expected[to] * 3 + expected[from] + (uint64_t)step;
+}
+
+static void reduce(int to, int step)
+{
+    for (int rank = 0; rank < ranks; rank++)
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &contribute_cl, STARPU_REDUX, handle[to], STARPU_VALUE,
+                                     &step, sizeof step, STARPU_EXECUTE_ON_NODE, rank, 0));
+    check(starpu_mpi_redux_data(MPI_COMM_WORLD, handle[to]));
+    expected[to] += (uint64_t)(ranks * step);
+}
+
+static void fetch(int i, int rank)
+{
+    check(starpu_mpi_get_data_on_node(MPI_COMM_WORLD, handle[i], rank));
+    if (my_rank != rank) return;
+    check(starpu_data_acquire(handle[i], STARPU_R));
+    wrong += *(uint64_t *)starpu_data_get_local_ptr(handle[i]) != expected[i];
+    starpu_data_release(handle[i]);
+}
+
+static void one_step(MPI_Comm other, int step)
+{
+    uint64_t h = hash((uint64_t)step, 1);
+    int to = (int)(h % DATA), from = (to + 1 + (int)(h / 8 % (DATA - 1))) % DATA,
+        rank = (int)(h / 64 % (uint64_t)ranks);
+    switch (h / 1024 % 12) {
+    case 0: on(other, to, from, step, -1); break;
+    case 1: on(other, to, from, step, (rank + ranks - 1) % ranks); break;
+    case 2: steered(to, from, step); break;
+    case 3: fetch(to, rank); break;
+    case 4: starpu_mpi_cache_flush(MPI_COMM_WORLD, handle[to]); break;
+    case 5: starpu_mpi_cache_flush_all_data(MPI_COMM_WORLD); break;
+    case 6:
+        starpu_mpi_data_migrate(MPI_COMM_WORLD, handle[to], rank);
+        home[to] = rank;
+        break;
+    case 7:
+        check(starpu_mpi_data_cpy(handle[to], handle[from], MPI_COMM_WORLD, 1, NULL, NULL));
+        expected[to] = expected[from];
+        break;
+    case 8: reduce(to, step); break;
+    case 9:
+        check(starpu_mpi_gather_detached(handle, DATA, rank, MPI_COMM_WORLD, NULL, NULL, NULL, NULL));
+        break;
+    default: break;
+    }
+    look((int)(h / 4096 % DATA));
+    on(MPI_COMM_WORLD, from, to, step, -1);
+}
+
+static void run(MPI_Comm other)
+{
+    for (int i = 0; i < DATA; i++) {
+        value[i] = expected[i] = (uint64_t)i;
+        home[i] = i % ranks;
+        starpu_variable_data_register(&handle[i], home[i] == my_rank ? STARPU_MAIN_RAM : -1,
+                                      home[i] == my_rank ? (uintptr_t)&value[i] : 0, sizeof value[i]);
+        starpu_data_set_reduction_methods(handle[i], &add_cl, &zero_cl);
+        starpu_mpi_data_register(handle[i], 10 + i, home[i]);
+    }
+    for (int step = 0; step < STEPS; step++) one_step(other, step);
+    for (int i = 0; i < DATA; i++) look(i);
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = 0; i < DATA; i++) look(i);
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(handle[i]);
+}
+
+int main(int argc, char **argv)
+{
+    mpi_start(&argc, &argv, 1);
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    int deals = orrery_mpi_node_selection_register(deal, &ranks);
+    fact(deals >= 0 && !starpu_mpi_node_selection_set_current_policy(deals),
+         "a placement of the program's deals tasks out");
+    run(other);
+    fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
+    fact(!bad, "and nothing fails");
+    MPI_Comm_free(&other);
+    return mpi_finish();
+}
