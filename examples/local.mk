@@ -10,6 +10,7 @@ EXAMPLES += examples/basic/joblist
 EXAMPLES += examples/scheduler/own_policy
 EXAMPLES += examples/scheduler/modular
 MPI_EXAMPLES += examples/stencil/stencil_mpi
+MPI_EXAMPLES += examples/cluster/three_ways
 MPI_EXAMPLES += examples/checkpoint/long_run
 
 # The main one has several files, and needs OpenBLAS and zlib.
