@@ -363,7 +363,7 @@ static void find_price(struct dmda *s)
 }
 
 /* Whether owners share the work about as well as it can be, within so many percent, for the kind of worker
- * that has most of it; or whether that is not what takes long. */
+ * that has most of it; or, where tasks go to them already, whether that is not what takes long. */
 static bool homes_are_even(const struct dmda *s, uint64_t percent)
 {
     uint64_t most = 0, least = 1;
@@ -381,7 +381,7 @@ static bool homes_are_even(const struct dmda *s, uint64_t percent)
         if (even > least) least = even;
     }
     uint64_t took = s->clocks.latest > s->began_ns ? s->clocks.latest - s->began_ns : 0;
-    if (most / ORR_SPEED_UNIT * 100 < took * LOAD_PERCENT) return true;
+    if (s->at_homes && most / ORR_SPEED_UNIT * 100 < took * LOAD_PERCENT) return true;
     return most / 100 <= least / 100 * (100 + percent) / 100;
 }
 
