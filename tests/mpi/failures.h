@@ -513,6 +513,36 @@ static void task_behind_receive(void)
     starpu_data_unregister(h);
 }
 
+static void insert_ordered(struct starpu_codelet *cl, int to, int from, unsigned order)
+{
+    if (starpu_mpi_task_insert(MPI_COMM_WORLD, cl, STARPU_RW, handles[to], STARPU_R, handles[from],
+                               STARPU_EXECUTE_ON_WORKER, 0, STARPU_WORKER_ORDER, order, 0))
+        _exit(9);
+}
+
+/* On ranks 0 and 1 the second of the order gives what the first of the other rank needs. */
+static void orders_crossed(void)
+{
+    open_data();
+    event();
+    insert_ordered(&add_cl, 0, 2, 2);
+    insert_ordered(&add_cl, 1, 5, 2);
+    insert_ordered(&other_cl, 3, 1, 1);
+    insert_ordered(&other_cl, 4, 0, 1);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    close_data();
+}
+
+/* Rank 1 has an order that begins with 8. */
+static void order_missing(void)
+{
+    open_data();
+    event();
+    insert_ordered(&add_cl, 1, 0, 8);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    close_data();
+}
+
 static const struct {
     const char *name;
     void (*body)(void);
@@ -545,6 +575,8 @@ static const struct {
     { "own_type", own_type },
     { "unsent", unsent },
     { "task_behind_receive", task_behind_receive },
+    { "orders_crossed", orders_crossed },
+    { "order_missing", order_missing },
 };
 
 static int rank_main(const char *name)
@@ -955,6 +987,18 @@ UNUSED static void messages(void)
     said(lines_with("task one", "the receive of tag 79 from rank 2 holds") == 1 &&
              !has("without starpu_data_release"),
          "a task behind a receive that nobody sends for: the receive holds its data, not the program");
+    run("orders_crossed", NULL, NULL, NULL);
+    ends_within(4, "orders on two ranks that go against the data between them");
+    said(lines_with("they wait in a circle: rank 0", "order 2 on worker 0, ") == 1 &&
+             lines_with("they wait in a circle: rank 0", "order 1 on worker 0, ") == 1 &&
+             lines_with("they wait in a circle: rank 0", "rank 1: send of tag 11 to rank 0") == 1 &&
+             lines_with("they wait in a circle: rank 0", "rank 0: send of tag 10 to rank 1") == 1,
+         "the circle has tasks, ranks, workers and orders, and what is between them");
+    run("order_missing", NULL, NULL, NULL);
+    ends_within(4, "an order that is missing on one of three ranks");
+    said(lines_with("rank 1]", "worker 0 waits for order 1 (STARPU_WORKER_ORDER), which no task has") == 1 &&
+             lines_with("rank 1]", "order 8 on worker 0") > 0,
+         "the number is named, and who has a later one");
 }
 
 int main(int argc, char **argv)
