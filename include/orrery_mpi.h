@@ -45,11 +45,11 @@ extern "C" {
  * passed with the _NFREE kinds, names, and callbacks. A function may change them:
  * orrery_mpi_iteration_begin_patched().
  *
- * What cannot be repeated is inserted each time: a task here that is synchronous, has a tag or explicit
- * dependencies, a callback whose argument is freed with it, an argument of unknown size, or a list of its own
- * (STARPU_TASK_WORKERIDS, STARPU_HANDLES_SEQUENTIAL_CONSISTENCY, STARPU_NODE_ARRAY); a task whose rank a
- * policy of the program chose. Under a placement that decides anew for each task (dmda, plan) all is
- * inserted.
+ * What cannot be repeated is inserted each time: a task here that is synchronous, has a tag, an order on its
+ * worker (STARPU_WORKER_ORDER) or explicit dependencies, a callback whose argument is freed with it, an
+ * argument of unknown size, or a list of its own (STARPU_TASK_WORKERIDS,
+ * STARPU_HANDLES_SEQUENTIAL_CONSISTENCY, STARPU_NODE_ARRAY); a task whose rank a policy of the program chose.
+ * Under a placement that decides anew for each task (dmda, plan) all is inserted.
  *
  * When it is recorded anew: by itself, when data of the iteration were unregistered or got another owner,
  * when the node selection policy changed, and when data that other ranks shared among themselves came to this

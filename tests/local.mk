@@ -84,6 +84,7 @@ MPI_TESTS += tests/mpi/reductions
 MPI_TESTS += tests/mpi/reductions_short
 MPI_TESTS += tests/mpi/serialized
 MPI_TESTS += tests/mpi/iterations
+MPI_TESTS += tests/mpi/iterations_hostile
 MPI_TESTS += tests/mpi/migrate
 MPI_TESTS += tests/mpi/early
 MPI_TESTS += tests/mpi/plans

@@ -23,6 +23,7 @@ const char *orr_task_why_once(const struct starpu_task *p)
         (p->prologue_callback_arg_free && p->prologue_callback_arg) ||
         (p->prologue_callback_pop_arg_free && p->prologue_callback_pop_arg))
         return "has a callback whose argument is freed with it";
+    if (p->workerorder) return "has an order on its worker, which each task has for itself";
     if (p->workerids_len || p->handles_sequential_consistency)
         return "has a list of workers or of consistency that is the program's";
     if (p->bundle || p->transaction || p->profiling_info || p->sched_data || p->nb_termination_call_required)

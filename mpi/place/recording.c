@@ -24,16 +24,25 @@ void orr_recording_spoil(struct orr_recording *r, const char *why)
 /* What may be called meanwhile: it changes nothing, or is noted elsewhere. */
 static bool is_harmless(const char *fn)
 {
-    static const char *const names[] = { "starpu_mpi_task_insert", "starpu_mpi_comm_rank",
-                                         "starpu_mpi_comm_size", "orrery_mpi_iteration_end" };
+    static const char *const names[] = { "starpu_mpi_comm_rank", "starpu_mpi_comm_size",
+                                         "orrery_mpi_iteration_end" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(fn, names[i])) return true;
     return false;
 }
 
+/* Those that are not noted are on another communicator. */
+static bool is_insertion(const char *fn)
+{
+    return !strcmp(fn, "starpu_mpi_task_insert") || !strcmp(fn, "starpu_mpi_insert_task");
+}
+
 void orr_recording_called(struct orr_recording *r, const char *fn)
 {
-    if (!is_harmless(fn)) orr_recording_spoil(r, fn);
+    if (is_insertion(fn))
+        r->calls += r->thread == orr_self();
+    else if (!is_harmless(fn))
+        orr_recording_spoil(r, fn);
 }
 
 /* ---- noting ---- */
@@ -65,6 +74,7 @@ void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
     r->state = ORR_RECORDING_MAKING;
     r->changes = c->cluster->place->changes;
     r->insertions = 0;
+    r->calls = 0;
     r->hash = 0;
     r->submitted = 0;
     r->submitted_before = orr_load_relaxed(&orr_task_self()->submitted);
@@ -303,6 +313,8 @@ bool orr_recording_end(struct orr_recording *r, struct orr_comm *c)
     struct data all = { 0 };
     if (!r->by_itself && orr_load_relaxed(&orr_task_self()->submitted) - r->submitted_before != r->submitted)
         orr_recording_spoil(r, "tasks were submitted that are this rank's alone");
+    if (!r->by_itself && r->calls != r->insertions)
+        orr_recording_spoil(r, "tasks were inserted on another communicator");
     if (c->cluster->place->changes != r->changes)
         orr_recording_spoil(r, "another node selection policy was chosen meanwhile");
     if (orr_load_acquire(&v->ends) != r->ends) /* pairs with orr_owned_ends */

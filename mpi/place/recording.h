@@ -71,6 +71,7 @@ struct orr_recording {
     size_t cursor; /* the line that comes next */
     /* while it is made */
     uint32_t insertions;
+    uint32_t calls;              /* of insertions by this thread, on any communicator */
     uint64_t submitted;          /* tasks of this thread, by insertions */
     uint64_t submitted_before;   /* at the beginning, all of the thread */
     struct orr_thread *thread;   /* who inserts [const] */

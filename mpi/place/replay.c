@@ -118,10 +118,12 @@ static void begin_recording(struct orr_comm *c, struct orr_recording *r)
 {
     struct orr_recording *none = NULL;
     if (r->state == ORR_RECORDING_GIVEN_UP) return;
+    orr_recording_begin(r, c); /* first: other threads read it once it is there */
     if (!atomic_compare_exchange_strong_explicit(&c->cluster->place->recording, &none, r,
-                                                 memory_order_acq_rel, memory_order_relaxed))
+                                                 memory_order_acq_rel, memory_order_relaxed)) {
+        orr_recording_clear(r);
         return;
-    orr_recording_begin(r, c);
+    }
     orr_store_release(&c->recording, r); /* pairs with orr_mpi_insert */
 }
 
