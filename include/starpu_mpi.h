@@ -550,8 +550,9 @@ int starpu_mpi_scatter_detached(starpu_data_handle_t *data_handles, int count, i
 int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, int root, MPI_Comm comm,
                                void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
-/* Kept for programs, without effect: asks that one value for several ranks be forwarded along a tree. In this
- * version its owner sends it to each. At any time. */
+/* Asks that one large value for several ranks be forwarded along a tree: before the layer starts, and on all
+ * ranks, else it has no effect. It is, under placements that move data (ORRERY_MPI_SCHED), where all ranks
+ * see who has the value; under owner-computes its owner sends it to each. At any time. */
 void starpu_mpi_coop_sends_set_use(int use_coop_sends);
 
 /* Returns what was asked for, 1 or 0 (STARPU_MPI_COOP_SENDS; 1, if nothing was). At any time. */

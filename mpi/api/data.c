@@ -429,7 +429,7 @@ int starpu_mpi_redux_data(MPI_Comm comm, starpu_data_handle_t data_handle)
     return starpu_mpi_redux_data_prio_tree(comm, data_handle, 0, 0);
 }
 
-/* ---- settings without effect yet: every value goes from its owner to each reader ---- */
+/* ---- values for several ranks: what holds is what all ranks had when the layer started (session.c) ---- */
 
 static _Atomic int coop_use = -1;
 

@@ -166,6 +166,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
                                              .source = &orr_comm_mpi_source,
                                              .program_comm = b.comm,
                                              .counts = counts,
+                                             .wants_trees = starpu_mpi_coop_sends_get_use(),
                                              .free_threads = free_threads };
     orr_log_set_rank(b.rank);
     orr_cores_tell(comm);

@@ -118,6 +118,14 @@ say:
     return r;
 }
 
+/* Whether large values go along trees: where all ranks want it. Collective. */
+static void agree_on_trees(struct orr_session *s, const struct orr_session_setup *setup)
+{
+    enum { TREE_BYTES = 64 << 10 };
+    int all = setup->bootstrap->agree(setup->bootstrap, setup->wants_trees);
+    s->value.moves.tree_bytes = all > 0 ? TREE_BYTES : SIZE_MAX;
+}
+
 /* What all ranks compute with. Collective; 0 on all ranks or on none. */
 static int meet_machines(struct orr_session *s, const struct orr_bootstrap *b)
 {
@@ -178,6 +186,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     r = b->agree(b, r);
     if (!r) r = meet_machines(s, b);
     if (r) return r;
+    agree_on_trees(s, setup);
     struct orr_transport *t = setup->transport->open(b);
     r = b->agree(b, t ? 0 : -ENOMEM);
     if (r && t) t->ops->destroy(t);

@@ -37,8 +37,9 @@ struct orr_session_setup {
     int placement;            /* its number, on all ranks; -1: as the program chose; less: none (said) */
     const void *program_comm; /* what the first stands for */
     const char
-        *history; /* rank 0: the file for the schedule (history.h); others: not NULL; NULL on all: none */
-    bool counts;  /* the bytes of messages, from the beginning on */
+        *history;     /* rank 0: the file for the schedule (history.h); others: not NULL; NULL on all: none */
+    bool counts;      /* the bytes of messages, from the beginning on */
+    bool wants_trees; /* large values go along trees, if all ranks want it */
     bool free_threads; /* the transport's library lets any thread call it */
 };
 

@@ -115,16 +115,30 @@ static void drop(struct orr_actions *l, struct orr_data *h)
     if (goes || is_guest(l->comm, h)) add(l, goes ? ORR_ACT_DROP : ORR_ACT_NONE, h, -1, false, 0);
 }
 
+/* Who sends it to the next rank: the holder; of a large value that several have, those who have it in turn,
+ * so that it goes along a binary tree. Beyond what is kept inline the order of the copies is not known, and
+ * the first serve all. */
+static int source_of(const struct orr_comm *c, const struct orr_data *h)
+{
+    const struct orr_rank_set *copies = &orr_owned_of(h)->sent;
+    uint32_t before = copies->count / 2; /* 0: the holder; i: the i-th copy */
+    if (before == 0 || h->ops->get_size((starpu_data_handle_t)h) < c->cluster->value->moves.tree_bytes)
+        return holder_of(h);
+    int rank = copies->inline_ranks[(before - 1) % ORR_RANKS_INLINE];
+    return has(h, rank) ? rank : holder_of(h);
+}
+
 /* ---- the steps ---- */
 
 void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool sync, int priority)
 {
     struct orr_comm *c = l->comm;
-    int from = holder_of(h), me = c->rank;
+    int me = c->rank;
     if (has(h, node)) {
         if (me == node) add_gate(l, h);
         return;
     }
+    int from = source_of(c, h);
     if (me == from) add(l, ORR_ACT_SEND, h, node, sync, priority);
     if (me == node) {
         add(l, ORR_ACT_RECEIVE, h, from, false, priority);

@@ -38,6 +38,7 @@ struct orr_value {
     struct {
         _Atomic size_t away; /* data that are away from home */
         _Atomic bool on;     /* a placement moves data, from some insertion on */
+        size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
     struct orr_away *away; /* away.c [const while running] */
     /* tags.c */

@@ -439,6 +439,7 @@ static void run(struct job *j, int rank)
 {
     static uint64_t memory[IN_PROCESS_MAX][ALL][LARGE];
     call(rank_start(j, rank), 0, "start");
+    if (current_seed % 2) sessions[rank].value.moves.tree_bytes = 0; /* all data go along trees */
     struct program p = { .c = sessions[rank].cluster.comm,
                          .state = mix(current_seed, 3),
                          .rank = rank,
