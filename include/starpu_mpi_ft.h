@@ -58,14 +58,16 @@ int starpu_mpi_checkpoint_template_create(starpu_mpi_checkpoint_template_t *cp_t
  * -ENOMEM. */
 int starpu_mpi_checkpoint_template_add_entry(starpu_mpi_checkpoint_template_t *cp_template, ...);
 
-/* Ends adding: all ranks have the same entries now. Returns 0; -EINVAL: it is frozen already (said). */
+/* Ends adding: all ranks have the same entries now. Who owns data now writes them; they may change their
+ * owners later (are sent back for each instance), but a run that starts again freezes with the same owners.
+ * Returns 0; -EINVAL: it is frozen already (said). */
 int starpu_mpi_checkpoint_template_freeze(starpu_mpi_checkpoint_template_t *cp_template);
 
 /* Takes the values as the tasks inserted before leave them; variables as they are. Does not wait for them:
  * they are copied when they are there, and written by a thread. What cannot be written on one rank is given
  * up on all, said, and told by orrery_mpi_checkpoint_wait(). Pending reductions are gathered with priority
  * `prio`. Data that has no value there, or is partitioned, makes it be given up. Returns 0; -EINVAL: the
- * template is not frozen (said); -ENOMEM. Collective. */
+ * template is not frozen, data of it was unregistered (said); -ENOMEM. Collective. */
 int starpu_mpi_checkpoint_template_submit(starpu_mpi_checkpoint_template_t cp_template, int prio);
 
 /* Prints its entries to stderr, one line each. Returns 0 or -EINVAL. */
@@ -76,9 +78,9 @@ int starpu_mpi_checkpoint_template_print(starpu_mpi_checkpoint_template_t cp_tem
 /* Where ORRERY_CHECKPOINT_RESTART names a folder: gives data and variables the values of the last complete
  * instance that all ranks can read there, and sets *instance_out to its number: the program goes on as after
  * that many submissions. Otherwise sets 0. Files that are damaged or cut are named, and the instance before
- * is taken. After the template is frozen, before tasks use its data. Returns 0; -EINVAL: not frozen, NULL;
- * -ENODATA: there is none that all can use: damaged, of another program, of another number of ranks (said for
- * each file); -EIO. Collective. Blocks. */
+ * is taken. After the template is frozen, before tasks use its data. Returns 0; -EINVAL: not frozen, NULL,
+ * data changed their owners since; -ENODATA: there is none that all can use: damaged, of another program, of
+ * another number of ranks (said for each file); -EIO. Collective. Blocks. */
 int orrery_mpi_checkpoint_restart(starpu_mpi_checkpoint_template_t cp_template, unsigned long *instance_out);
 
 /* Waits until all instances that were submitted are complete or given up, on all ranks. Returns 0; -EINVAL;

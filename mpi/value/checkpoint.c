@@ -2,8 +2,10 @@
 /* checkpoint.c: see checkpoint.h. Threads: see checkpoint.h. Owns: see checkpoint.h. Not here: see
  * checkpoint.h.
  *
- * Submitting reads each of this rank's data where the stream is: an access in its queue; when it is
- * granted the value is copied, and let go of. A thread writes the copies. When a rank has its file, or
+ * Submitting reads each of this rank's data where the stream is: an access in its queue; when it is granted
+ * the value is copied, and let go of. A thread writes the copies. Data that changed their owner since are
+ * brought to the one they had when the template was frozen: so all instances have the same entries in the
+ * same files, and a run that starts again finds them where it registers them. When a rank has its file, or
  * cannot, it reports to rank 0; when all have, rank 0 tells all that the instance is settled. Only then is an
  * older one removed: so there is always one of which all ranks have their files. */
 #include "mpi/value/checkpoint.h"
@@ -23,8 +25,8 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "mpi/value/cache.h"
-#include "mpi/value/moves.h"
 #include "mpi/value/crc32c.h"
+#include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
 #include "mpi/wire/coll.h"
@@ -86,13 +88,22 @@ static struct orr_snapshot_head head_of(const struct orr_checkpoint *t, const st
     return h;
 }
 
-/* Whether this rank has a value for the entry. */
+/* Whether this rank has the entry in its files. */
 static bool is_local(const struct orr_checkpoint *t, const struct orr_checkpoint_entry *e)
 {
-    const struct orr_comm *c = t->all->cluster->comm;
-    if (e->kind == ORR_CHECKPOINT_VALUE) return true;
-    int owner = orr_owned_rank(c, e->handle);
-    return owner == c->rank || owner == ORR_RANK_PER_NODE;
+    return e->kind == ORR_CHECKPOINT_VALUE || e->writer == t->all->cluster->rank ||
+           e->writer == ORR_RANK_PER_NODE;
+}
+
+/* Whether the entry's datum is still the one that was put into the template; says it. */
+static bool is_there(const struct orr_checkpoint *t, const struct orr_checkpoint_entry *e)
+{
+    if (orr_data_valid(e->handle) && orr_owned_tag(e->handle) == e->tag) return true;
+    orr_error("checkpoint %d.%d: the datum with tag %" PRId64
+              " was unregistered, or has another tag now; a template needs its data until "
+              "starpu_mpi_checkpoint_shutdown",
+              t->id, t->domain, e->tag);
+    return false;
 }
 
 /* ---- what is said ---- */
@@ -151,7 +162,7 @@ static void settle_locked(struct orr_checkpoints *all, int64_t key, uint64_t num
     if (!t) return;
     t->settled++;
     if (status) t->failed = status;
-    struct orr_snapshot_when now = { all->run, number }, *kept = t->kept;
+    struct orr_snapshot_when now = { t->run, number }, *kept = t->kept;
     if (!status && (t->nkept == 0 || orr_snapshot_compare(&now, &kept[0]) < 0)) {
         kept[1] = kept[0];
         kept[0] = now;
@@ -232,7 +243,7 @@ static void prune(struct orr_checkpoint *t, int status, uint64_t number)
     unsigned n = t->nkept;
     memcpy(kept, t->kept, sizeof kept);
     pthread_mutex_unlock(&t->all->lock);
-    const struct orr_snapshot_when gone = { t->all->run, number };
+    const struct orr_snapshot_when gone = { t->run, number };
     struct orr_snapshot_head h = head_of(t, &gone);
     char path[PATH_MAX];
     orr_snapshot_path(t->all->folder, &h, path, sizeof path);
@@ -364,7 +375,7 @@ struct orr_checkpoint *orr_checkpoint_create(struct orr_checkpoints *all, int id
 {
     struct orr_checkpoint *t = orr_calloc(1, sizeof *t), *other;
     if (!t) return NULL;
-    *t = (struct orr_checkpoint){ .all = all, .id = id, .domain = domain };
+    *t = (struct orr_checkpoint){ .all = all, .id = id, .domain = domain, .run = all->run };
     pthread_mutex_lock(&all->lock);
     for (other = all->templates; other && (other->id != id || other->domain != domain);) other = other->next;
     if (!other) {
@@ -403,11 +414,11 @@ void orr_checkpoint_freeze(struct orr_checkpoint *t)
     t->local = 0;
     t->shape = t->count;
     for (unsigned i = 0; i < t->count; i++) {
-        const struct orr_checkpoint_entry *e = &t->entries[i];
+        struct orr_checkpoint_entry *e = &t->entries[i];
         bool data = e->kind == ORR_CHECKPOINT_DATA;
+        e->writer = data ? orr_owned_rank(t->all->cluster->comm, e->handle) : -1;
         const int64_t says[] = { e->kind, e->tag,
-                                 (int64_t)(data ? starpu_data_get_size(e->handle) : e->bytes),
-                                 data ? orr_owned_rank(t->all->cluster->comm, e->handle) : -1,
+                                 (int64_t)(data ? starpu_data_get_size(e->handle) : e->bytes), e->writer,
                                  data ? (int64_t)starpu_data_get_interface_id(e->handle) : -1 };
         t->shape = orr_crc32c(t->shape, says, sizeof says);
         t->local += is_local(t, e);
@@ -495,15 +506,30 @@ static struct orr_checkpoint_job *jobs_create(unsigned count)
     return list;
 }
 
-int orr_checkpoint_submit(struct orr_checkpoint *t, int priority)
+/* Brings the entry's value to who writes it. 0 or a negative errno. */
+static int bring(const struct orr_checkpoint *t, const struct orr_checkpoint_entry *e, int priority)
 {
     struct orr_comm *c = t->all->cluster->comm;
+    if (!is_there(t, e)) return -EINVAL;
+    int r = orr_redux_gather(c, e->handle, priority, 0), owner = orr_owned_rank(c, e->handle);
+    if (!r) r = orr_moves_home(c, e->handle);
+    if (r || owner == e->writer || owner == ORR_RANK_PER_NODE) return r;
+    if (owner < 0 || e->writer < 0) {
+        orr_error("checkpoint %d.%d: the datum with tag %" PRId64
+                  " changed its owner from %d to %d; only changes from rank to rank are possible",
+                  t->id, t->domain, e->tag, e->writer, owner);
+        return -EINVAL;
+    }
+    return orr_moves_get(c, e->handle, e->writer, &r)
+               ? r
+               : orr_exchange_get(c, e->handle, e->writer, priority, NULL, NULL);
+}
+
+int orr_checkpoint_submit(struct orr_checkpoint *t, int priority)
+{
     int status = 0;
     for (unsigned i = 0; i < t->count; i++) {
-        const struct orr_checkpoint_entry *e = &t->entries[i];
-        if (e->kind != ORR_CHECKPOINT_DATA) continue;
-        int r = orr_redux_gather(c, e->handle, priority, 0);
-        if (!r) r = orr_moves_home(c, e->handle);
+        int r = t->entries[i].kind == ORR_CHECKPOINT_DATA ? bring(t, &t->entries[i], priority) : 0;
         if (r) status = r;
     }
     t->submitted++;
@@ -517,7 +543,7 @@ int orr_checkpoint_submit(struct orr_checkpoint *t, int priority)
         return status;
     }
     i->template = t;
-    i->when = (struct orr_snapshot_when){ t->all->run, t->submitted };
+    i->when = (struct orr_snapshot_when){ t->run, t->submitted };
     i->left = t->local + 1;
     i->status = 0;
     i->open = false;
@@ -642,6 +668,24 @@ static bool find_last(struct orr_checkpoint *t, struct orr_snapshot_when *when_o
     }
 }
 
+/* Whether its data are there, and owned as the files have them: alike on all ranks. Says it. */
+static bool all_are_home(const struct orr_checkpoint *t)
+{
+    for (unsigned i = 0; i < t->count; i++) {
+        const struct orr_checkpoint_entry *e = &t->entries[i];
+        if (e->kind != ORR_CHECKPOINT_DATA) continue;
+        if (!is_there(t, e)) return false;
+        int owner = orr_owned_rank(t->all->cluster->comm, e->handle);
+        if (owner == e->writer) continue;
+        orr_error("orrery_mpi_checkpoint_restart: template %d: the datum with tag %" PRId64
+                  " changed its owner from %d to %d since the template was frozen; restart first, then move "
+                  "data",
+                  t->id, e->tag, e->writer, owner);
+        return false;
+    }
+    return true;
+}
+
 int orr_checkpoint_restart(struct orr_checkpoint *t, uint64_t *instance_out)
 {
     struct orr_checkpoints *all = t->all;
@@ -649,6 +693,7 @@ int orr_checkpoint_restart(struct orr_checkpoint *t, uint64_t *instance_out)
     int status;
     *instance_out = 0;
     if (!all->from[0]) return 0;
+    if (!all_are_home(t)) return -EINVAL;
     if (!find_last(t, &when, &status)) {
         if (status) return status;
         orr_error(
@@ -671,6 +716,7 @@ int orr_checkpoint_restart(struct orr_checkpoint *t, uint64_t *instance_out)
     if (!status && (r || failed[0])) status = r ? r : -EIO;
     if (status) return status;
     t->submitted = *instance_out = when.instance;
+    if (!t->asked && t->run <= when.run) t->run = when.run + 1; /* it is later, whatever the clock says */
     pthread_mutex_lock(&all->lock);
     t->kept[0] = when;
     t->nkept = 1;

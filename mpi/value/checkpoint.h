@@ -26,6 +26,7 @@ struct orr_checkpoint_entry {
     void *memory;            /* VALUE: of the program, on every rank its own */
     size_t bytes;
     int64_t tag; /* no two of a template have the same kind and tag */
+    int writer;  /* DATA: who owned it when the template was frozen, and has it in its file */
 };
 
 struct orr_checkpoint_job;
@@ -40,6 +41,7 @@ struct orr_checkpoint {
     unsigned count, room, local;          /* local: how many this rank writes [const once frozen] */
     uint32_t shape;                       /* [const once frozen] */
     bool frozen;                          /* [own: main thread] */
+    uint64_t run;                         /* in names of files [const once submitted] */
     uint64_t submitted;                   /* the last instance [own: main thread] */
     uint64_t asked;                       /* how many were submitted by this run [own: main thread] */
     /* [lock: lock] */

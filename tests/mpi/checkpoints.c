@@ -14,7 +14,7 @@
 
 #include "tests/helper.h"
 
-enum { VECTORS = 4, LENGTH = 500, ITERATIONS = 40, EVERY = 4, KILL_AT = 24, BYTES = 16384 };
+enum { VECTORS = 4, LENGTH = 500, ITERATIONS = 40, EVERY = 4, KILL_AT = 24, MOVE_EVERY = 10, BYTES = 16384 };
 
 static int rank;
 
@@ -47,8 +47,10 @@ static void disk_is_full(void)
 static void iterate(starpu_data_handle_t *v, starpu_mpi_checkpoint_template_t t, unsigned *done,
                     const char *how)
 {
-    bool killed = strcmp(how, "killed") == 0, full = strcmp(how, "full") == 0;
+    bool killed = strstr(how, "killed") != NULL, full = strcmp(how, "full") == 0;
     while (*done < ITERATIONS) {
+        if (strstr(how, "moves") && *done % MOVE_EVERY == 0)
+            starpu_mpi_data_migrate(MPI_COMM_WORLD, v[0], (int)(*done / MOVE_EVERY % 2));
         for (int i = 0; i < VECTORS; i++)
             starpu_mpi_task_insert(MPI_COMM_WORLD, &mix_cl, STARPU_RW, v[i], STARPU_R, v[(i + 1) % VECTORS],
                                    STARPU_VALUE, done, sizeof *done, 0);
@@ -61,6 +63,7 @@ static void iterate(starpu_data_handle_t *v, starpu_mpi_checkpoint_template_t t,
     }
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     fprintf(stderr, "WRITTEN %d\n", orrery_mpi_checkpoint_wait(t));
+    starpu_mpi_data_migrate(MPI_COMM_WORLD, v[0], 0);
 }
 
 /* A datum that nobody has written, on rank 1, and one that has a value. */
@@ -74,6 +77,7 @@ static int lacks(starpu_data_handle_t with_value)
     starpu_mpi_checkpoint_template_submit(t, 0);
     fprintf(stderr, "WRITTEN %d\n", orrery_mpi_checkpoint_wait(t));
     starpu_data_unregister(h);
+    fprintf(stderr, "WITHOUT %d\n", starpu_mpi_checkpoint_template_submit(t, 0));
     return -1;
 }
 
@@ -250,6 +254,19 @@ static void refused(void)
          "so they are by another number of ranks");
 }
 
+static void moved(unsigned right)
+{
+    run("moves", 2, false);
+    said(all_of(result() == right, count("WRITTEN 0") == 2),
+         "data may change their owners between checkpoints: it is written all the same");
+    run("moves-killed", 2, false);
+    said(result() == 0, "a rank of such a run is killed");
+    run("moves", 2, true);
+    long first = from();
+    said(all_of(first == KILL_AT / EVERY - 1 || first == KILL_AT / EVERY, result() == right),
+         "the run that starts again has the data where they were when the template was made");
+}
+
 static void full_disk(unsigned right)
 {
     char path[PATH_MAX];
@@ -295,9 +312,12 @@ int main(int argc, char **argv)
     snprintf(command, sizeof command, "rm -rf %s/*", folder);
     if (system(command)) return 99;
     full_disk(right);
+    moved(right);
     run("lacks", 2, false);
     said(all_of(count("WRITTEN -61") == 2, count("nobody has written a datum") == 1),
          "data without a value: the checkpoint is given up on all ranks, and the run goes on");
+    said(all_of(count("WITHOUT -22") == 2, count("the datum with tag 50 was unregistered") == 2),
+         "data that are unregistered before the template ends: it is said");
     run("forgets", 2, false);
     said(count("deadlock across ranks: ") == 2, "a rank that leaves out a submission: the ranks do not hang");
     snprintf(command, sizeof command, "rm -rf %s", folder);
