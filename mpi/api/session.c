@@ -134,8 +134,12 @@ static int meet_machines(struct orr_session *s, const struct orr_bootstrap *b)
     return r;
 }
 
+/* What the ranks agreed on before the transport. A placement that the environment chose does not outlast it.
+ */
 static void forget_machines(struct orr_session *s)
 {
+    if (s->imposed > 0 && s->place.current == s->imposed) orr_policy_set_current(&s->place, 0);
+    s->imposed = 0;
     struct orr_history *history = s->place.history;
     orr_place_set_history(&s->place, NULL);
     orr_history_end(history);
@@ -183,6 +187,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     const struct orr_bootstrap *b = setup->bootstrap;
     int r = setup->transport && setup->placement >= -1 ? 0 : -EINVAL;
     if (!r) r = orr_policy_set_current(&s->place, setup->placement);
+    if (!r) s->imposed = setup->placement;
     r = b->agree(b, r);
     if (!r) r = meet_machines(s, b);
     if (r) return r;

@@ -25,6 +25,7 @@ struct orr_session {
     struct orr_place place;
     struct orr_checkpoints checkpoints;
     struct orr_machines machines; /* place.machines while it runs */
+    int imposed;                  /* the placement that the environment chose; 0, -1: none */
     bool writes_history;          /* at the end, on all ranks */
     bool owns_mpi, owns_runtime;  /* we initialised it */
 };
