@@ -4,8 +4,8 @@
  * Rank 0 keeps the stream as a plan; the others only which of their tasks has which position. Workers tell
  * (event.h) when a body ended and how long it took; at the end both are put together by the number of the
  * job, and sent to rank 0. Times count from the moment at which rank 0 had met the others at the start; ranks
- * on other computers take the moment at which they had for the same. The order on a worker is that of the
- * starts.
+ * on other computers take the moment at which they had for the same. The order on a worker is that in which
+ * its bodies ended; the starts are made to fit.
  */
 #include "mpi/place/history.h"
 
@@ -193,6 +193,24 @@ static int own_by_job(const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
+/* A worker's bodies end in the order in which they run, and none begins before the one before it has ended. A
+ * length that was measured a little too long would have it begin earlier, and get the earlier order. */
+static void part_bodies(struct orr_history *r)
+{
+    int64_t ended[STARPU_NMAXWORKERS];
+    for (int w = 0; w < STARPU_NMAXWORKERS; w++) ended[w] = INT64_MIN;
+    for (size_t i = 0; i < r->rans; i++) {
+        struct ran *b = &r->ran[i];
+        if (b->worker < 0 || b->worker >= STARPU_NMAXWORKERS) continue;
+        int64_t end = b->start_ns + b->length_ns;
+        if (b->start_ns <= ended[b->worker]) {
+            b->start_ns = ended[b->worker] + 1;
+            b->length_ns = end > b->start_ns ? end - b->start_ns : 0;
+        }
+        ended[b->worker] = b->start_ns + b->length_ns;
+    }
+}
+
 /* What this rank ran of the stream; NULL: out of memory. Who ran on several workers has none. */
 static struct told *put_together(struct orr_history *r, size_t *count_out)
 {
@@ -201,6 +219,7 @@ static struct told *put_together(struct orr_history *r, size_t *count_out)
     if (!all) return NULL;
     all[0] = (struct told){ .start_ns = (int64_t)r->zero_ns };
     if (r->owns) qsort(r->own, r->owns, sizeof *r->own, own_by_job);
+    part_bodies(r);
     if (r->rans) qsort(r->ran, r->rans, sizeof *r->ran, by_job);
     for (size_t i = 0, k = 0; i < r->owns; i++) {
         while (k < r->rans && r->ran[k].job < r->own[i].job) k++;

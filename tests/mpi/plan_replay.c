@@ -7,7 +7,9 @@
  * for plans. Not here: the file by itself, and damaged ones (plan_files.c).
  */
 #include <orrery.h>
+#include <unistd.h>
 
+#include "core/base/clock.h"
 #include "tests/mpi/helper_mpi.h"
 
 enum { DATA = 6, STEPS = 80, MOST = 200 };
@@ -33,6 +35,18 @@ static struct starpu_codelet mix_cl = {
 };
 static struct starpu_codelet other_cl = {
     .cpu_funcs = { mix_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "other"
+};
+
+/* Every other one is long. */
+static void rest_func(void *buffers[], void *arg)
+{
+    int step;
+    starpu_codelet_unpack_args(arg, &step);
+    if (step % 2) usleep(2000);
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet rest_cl = {
+    .cpu_funcs = { rest_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "rest"
 };
 
 static uint64_t seed;
@@ -247,6 +261,31 @@ static void other_cluster(void)
     fact(refused_by("") == 3, "and none at all");
 }
 
+/* A chain of short and long tasks. 0, or how many insertions failed. */
+static int run_chain(const char *sched, const char *record)
+{
+    int failed = start(sched, record) != 0;
+    for (int i = 0; i < 12; i++)
+        failed += starpu_mpi_task_insert(MPI_COMM_WORLD, &rest_cl, STARPU_RW, handle[0], STARPU_VALUE, &i,
+                                         sizeof i, 0) != 0;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    return failed + (starpu_mpi_shutdown() != 0);
+}
+
+/* As where the clock was compared with the counter while the machine was busy. */
+static void badly_measured(void)
+{
+    char sched[300];
+    orr_ns_per_tick *= 2;
+    int failed = run_chain(NULL, path);
+    orr_ns_per_tick /= 2;
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    failed += run_chain(sched, NULL);
+    fact(!failed, "lengths that were measured too long do not turn the order of a recorded run around");
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -265,6 +304,9 @@ int main(int argc, char **argv)
     elsewhere();
     other_program();
     other_cluster();
+    fact(!run(NULL, NULL, STEPS) && !wrong_values(),
+         "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
+    badly_measured();
     MPI_Barrier(MPI_COMM_WORLD);
     if (my_rank == 0) {
         unlink(path);
