@@ -36,9 +36,10 @@ extern "C" {
  * What an iteration may be. Between beginning and end there are insertions on this communicator, by
  * starpu_mpi_task_insert() and of the same tasks each time, and nothing else of the runtime that counts:
  * no waiting, no messages, no tasks of this rank's alone, no data acquired, registered or given up. Most of
- * that is noticed, and then the iteration is inserted each time, which is said once with the reason; what the
- * program does without the runtime (an MPI_Allreduce, a variable that it sets) is not noticed, and must stand
- * outside.
+ * that is noticed, and then the iteration is inserted each time, which is said once with the reason. What is
+ * not noticed must stand outside: data acquired and starpu_task_wait_for_all(), which find all tasks of a
+ * replayed iteration done; and what the program does without the runtime (an MPI_Allreduce, a variable that
+ * it sets).
  *
  * What is repeated. A task is submitted with the arguments of the recorded one: its STARPU_VALUEs and its
  * STARPU_CL_ARGS are copied (bytes; what they point to is the program's, and must last), as must what is
