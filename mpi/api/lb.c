@@ -87,6 +87,12 @@ static int choose(const struct orr_comm *c, const int64_t *load)
     return chosen;
 }
 
+/* Data of other communicators may have the same tags: only those of the layer's own move. */
+static bool is_ours(const struct orr_data *h)
+{
+    return !(h->mpi_flags & ORR_MPI_OTHER_COMM);
+}
+
 /* The tags of a unit for that rank, of data that may go; NULL: none. */
 static int64_t *ask_for_unit(const struct orr_comm *c, int receiver, int *count_out)
 {
@@ -96,14 +102,14 @@ static int64_t *ask_for_unit(const struct orr_comm *c, int receiver, int *count_
     balancer.conf.get_data_unit_to_migrate(&unit, &n, receiver);
     int64_t *tags = n > 0 ? orr_malloc((size_t)n * sizeof *tags) : NULL;
     for (int i = 0; i < n && tags; i++) {
-        bool may =
-            orr_data_valid(unit[i]) && orr_owned_tag(unit[i]) >= 0 && orr_owned_rank(c, unit[i]) == c->rank;
+        bool may = orr_data_valid(unit[i]) && orr_owned_tag(unit[i]) >= 0 &&
+                   orr_owned_rank(c, unit[i]) == c->rank && is_ours(unit[i]) && !unit[i]->partitioned;
         if (may)
             tags[(*count_out)++] = orr_owned_tag(unit[i]);
         else
-            orr_warn("load balancer: get_data_unit_to_migrate gives data that this rank does not own, or "
-                     "that has no "
-                     "tag; it stays");
+            orr_warn(
+                "load balancer: get_data_unit_to_migrate gives data that this rank does not own, that "
+                "has no tag, that is partitioned, or of another communicator than the layer's; it stays");
     }
     free(unit);
     return tags;
@@ -133,7 +139,7 @@ static void find_handle(struct orr_owned *o, void *arg)
     struct moves *m = arg;
     const struct move key = { .tag = o->tag };
     struct move *found = bsearch(&key, m->move, m->count, sizeof *m->move, by_tag);
-    if (found && o->handle->mpi_rank >= 0) found->handle = o->handle;
+    if (found && o->handle->mpi_rank >= 0 && is_ours(o->handle)) found->handle = o->handle;
 }
 
 static void migrate(struct orr_comm *c, struct moves *m)

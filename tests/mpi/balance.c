@@ -13,6 +13,7 @@ enum { UNITS = 12, ROUNDS = 16 };
 
 static starpu_data_handle_t unit[UNITS];
 static int value[UNITS], asked, wrong;
+static starpu_data_handle_t cut; /* in pieces on the rank that gives it */
 
 static void work(void *buffers[], void *arg UNUSED)
 {
@@ -35,7 +36,11 @@ static void give(starpu_data_handle_t **handles, int *count, int receiver)
 {
     *count = 0;
     *handles = malloc(sizeof **handles);
-    asked++;
+    if (cut && asked++ == 0) {
+        (*handles)[(*count)++] = cut;
+        return;
+    }
+    asked += !cut;
     wrong += receiver == my_rank || receiver < 0 || receiver >= ranks;
     for (int i = 0; i < UNITS && !*count; i++)
         if (starpu_mpi_data_get_rank(unit[i]) == my_rank) (*handles)[(*count)++] = unit[i];
@@ -75,6 +80,41 @@ static void finish(void)
     for (int i = 0; i < UNITS; i++) starpu_data_unregister(unit[i]);
 }
 
+/* Others have data with the same tags on a communicator of their own; the first unit that is given is in
+ * pieces. */
+static void hostile(struct starpu_mpi_lb_conf *conf)
+{
+    static int pieces[2], twins[UNITS];
+    starpu_data_handle_t twin[UNITS];
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    MPI_Comm own;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    starpu_mpi_comm_register(own);
+    for (int i = 0; i < UNITS; i++) {
+        register_int(&twin[i], &twins[i]);
+        starpu_mpi_data_register_comm(twin[i], 10 + i, ranks - 1, own);
+    }
+    starpu_vector_data_register(&cut, my_rank ? -1 : STARPU_MAIN_RAM, my_rank ? 0 : (uintptr_t)pieces, 2,
+                                sizeof(int));
+    starpu_mpi_data_register(cut, 90, 0);
+    if (my_rank == 0) starpu_data_partition(cut, &halves);
+    asked = 0;
+    starpu_mpi_lb_init("heat", conf);
+    fact(run() && owned(0) < UNITS, "data with the tags of others', on another communicator, stay apart");
+    fact(starpu_mpi_data_get_rank(cut) == 0, "data in pieces stay with their owner");
+    starpu_mpi_lb_shutdown();
+    int kept = 0;
+    for (int i = 0; i < UNITS; i++) kept += starpu_mpi_data_get_rank(twin[i]) == ranks - 1;
+    fact(kept == UNITS, "those of the other communicator keep their owner");
+    if (my_rank == 0) starpu_data_unpartition(cut, STARPU_MAIN_RAM);
+    starpu_data_unregister(cut);
+    cut = NULL;
+    for (int i = 0; i < UNITS; i++) starpu_data_unregister(twin[i]);
+    finish();
+    MPI_Comm_free(&own);
+    asked = 0;
+}
+
 int main(int argc, char **argv)
 {
     struct starpu_mpi_lb_conf conf = { neighbours, give };
@@ -94,7 +134,7 @@ int main(int argc, char **argv)
     fact(wrong == 0 && (my_rank > 0 || asked > 0), "units are asked for by the rank that has too much to do");
     starpu_mpi_lb_shutdown();
     finish();
-    asked = 0;
+    hostile(&conf);
     fact(run() && owned(0) == UNITS && asked == 0, "after its shutdown nothing moves");
     finish();
     struct starpu_mpi_lb_conf none = { NULL, NULL };
