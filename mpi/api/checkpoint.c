@@ -199,8 +199,11 @@ int starpu_mpi_checkpoint_template_print(starpu_mpi_checkpoint_template_t cp_tem
     for (unsigned i = 0; i < t->count; i++) {
         const struct orr_checkpoint_entry *e = &t->entries[i];
         bool data = e->kind == ORR_CHECKPOINT_DATA;
-        fprintf(stderr, "  %s with tag %lld, %zu bytes\n", data ? "data" : "value", (long long)e->tag,
-                data ? starpu_data_get_size(e->handle) : e->bytes);
+        if (data && !orr_data_valid(e->handle))
+            fprintf(stderr, "  data with tag %lld, unregistered since\n", (long long)e->tag);
+        else
+            fprintf(stderr, "  %s with tag %lld, %zu bytes\n", data ? "data" : "value", (long long)e->tag,
+                    data ? starpu_data_get_size(e->handle) : e->bytes);
     }
     return 0;
 }
