@@ -797,6 +797,7 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
                 o->served != o->version + 1;
     orr_spin_unlock(&a->lock);
     const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = h };
+    settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
     if (owes) carry_out(cluster_of(a)->comm, &act);
 }
 
