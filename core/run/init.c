@@ -148,21 +148,25 @@ static void doubt(const struct starpu_conf *conf)
     if (orr_topo_is_first()) orr_settings_check(); /* the ranks of a node have the same environment */
 }
 
+/* What core/task and this folder do for core/data. The rest of the table is the MPI layer's, and stays. */
+static void lend_to_data(void)
+{
+    orr_data_hooks.initialise = orr_redux_initialise;
+    orr_data_hooks.reduction_start = orr_redux_start;
+    orr_data_hooks.reclaim = orr_task_reclaim;
+    orr_data_hooks.in_task = orr_task_inside;
+    orr_data_hooks.where = where;
+    orr_data_hooks.no_wait = no_wait;
+    orr_data_hooks.convert = orr_convert_here;
+}
+
 /* Called with init_lock held. */
 static int bring_up(struct starpu_conf *conf)
 {
     int r;
     orr_log_init();
     orr_clock_init();
-    orr_data_hooks = (struct orr_data_hooks){ .forget = orr_data_hooks.forget, /* the MPI layer's stay */
-                                              .leaves = orr_data_hooks.leaves,
-                                              .initialise = orr_redux_initialise,
-                                              .reduction_start = orr_redux_start,
-                                              .reclaim = orr_task_reclaim,
-                                              .in_task = orr_task_inside,
-                                              .where = where,
-                                              .no_wait = no_wait,
-                                              .convert = orr_convert_here };
+    lend_to_data();
     if ((r = orr_topo_init()) != 0) return r;
     doubt(conf);
     orr_nodes_init();

@@ -439,5 +439,9 @@ int main(int argc, char **argv)
         if (wrong || failed || came != expected) diag("seed %llu", (unsigned long long)seed);
     }
     starpu_shutdown();
+    if (starpu_init(&conf)) return 1;
+    struct script again = by_seed(first);
+    play(&again, "the same in a runtime that was started again");
+    starpu_shutdown();
     return done_testing();
 }
