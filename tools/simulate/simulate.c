@@ -258,12 +258,13 @@ static int run_placement(struct simulation *s, const char *name)
 {
     const struct options *o = s->options;
     struct sim_machine m = o->machine;
-    int policy = orr_policy_find(name), status;
+    int policy = orr_policy_find(name), status = 0;
     if (policy < 0) return policy;
     snprintf(s->place.argument, sizeof s->place.argument, "%s",
              strchr(name, ':') ? strchr(name, ':') + 1 : "");
     orr_policy_set_current(&s->place, policy);
-    m.moves = s->value.moves.on = s->place.moves;
+    m.moves = s->place.moves;
+    orr_store_relaxed(&s->value.moves.on, s->place.moves);
     struct sim_engine *e = sim_engine_create(&s->graph, &m, o->bytes);
     if (!e) return -ENOMEM;
     for (int k = 1; k <= o->iterations; k++) {
