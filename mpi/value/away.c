@@ -677,19 +677,23 @@ struct expected {
     struct orr_away *away;
     int64_t tag;
     int home;
+    bool come;
 };
 
+/* Takes the news of it, and may be asked again. */
 static bool has_come(void *arg)
 {
-    const struct expected *e = arg;
+    struct expected *e = arg;
     struct orr_away *a = e->away;
+    if (e->come) return true;
     orr_spin_lock(&a->lock);
     struct orr_news **at = &a->coming, *n;
     while (*at && ((*at)->tag != e->tag || (*at)->source != e->home)) at = &(*at)->next;
     if ((n = *at)) *at = n->next;
     orr_spin_unlock(&a->lock);
+    e->come = n != NULL;
     orr_free(n);
-    return n != NULL;
+    return e->come;
 }
 
 void orr_away_announce(struct orr_comm *c, struct orr_data *h, int peer)
@@ -700,7 +704,7 @@ void orr_away_announce(struct orr_comm *c, struct orr_data *h, int peer)
 void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home)
 {
     struct orr_away *a = c->cluster->value->away;
-    struct expected e = { a, orr_owned_tag(h), home };
+    struct expected e = { .away = a, .tag = orr_owned_tag(h), .home = home };
     advance(a);
     orr_progress_wait(&c->cluster->progress, has_come, &e);
     settle(a, h);
