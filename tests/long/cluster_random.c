@@ -144,15 +144,6 @@ struct program {
     int step, rank, ranks, does;
 };
 
-static int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
-{
-    va_list ap;
-    va_start(ap, cl);
-    int r = orr_mpi_insert(c, cl, ap);
-    va_end(ap);
-    return r;
-}
-
 static void begin_datum(struct program *p, int i)
 {
     struct datum *d = &p->data[i];

@@ -13,20 +13,6 @@
 
 enum { DATA = 7, STEPS = 90, RANKS = 3, WORDS = 4 };
 
-static struct orr_comm *comm_of(const struct job *j, int rank)
-{
-    return sessions[j->first + rank].cluster.comm;
-}
-
-static int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
-{
-    va_list ap;
-    va_start(ap, cl);
-    int r = orr_mpi_insert(c, cl, ap);
-    va_end(ap);
-    return r;
-}
-
 static uint64_t hash(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t h =

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "tests/helper.h"
+#include "tests/mpi/launches.h"
 
 enum { VECTORS = 4, LENGTH = 500, ITERATIONS = 40, EVERY = 4, KILL_AT = 24, MOVE_EVERY = 10, BYTES = 16384 };
 
@@ -289,19 +290,7 @@ int main(int argc, char **argv)
     char command[128];
     if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_main(argv[2]);
     program = argv[0];
-    const char *sanitizer = getenv("ORR_SANITIZER");
-    if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0) {
-        skip_all("sanitizers and ranks that die, or many at once, do not go together");
-        return 0;
-    }
-    if (system("${ORR_MPIRUN:-mpirun} --version >/dev/null 2>&1") != 0) {
-        skip_all("there is no mpirun");
-        return 0;
-    }
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-    setenv("OMPI_MCA_plm_rsh_agent", "false", 0);
+    if (!may_launch()) return 0;
     strcpy(folder, "/tmp/orrery-checkpoints-XXXXXX");
     if (!mkdtemp(folder)) return 99;
     run("plain", 2, false);

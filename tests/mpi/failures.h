@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "tests/helper.h"
+#include "tests/mpi/launches.h"
 
 enum { RANKS = 3, OUTPUT_BYTES = 1 << 17, LIMIT_S = 40, CASES_MAX = 24, AT_A_TIME = 3 };
 
@@ -663,10 +664,6 @@ static void mpirun(const char *name, const char *option, int fd)
     setpgid(0, 0);
     dup2(fd, 1);
     dup2(fd, 2);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-    setenv("OMPI_MCA_plm_rsh_agent", "false", 0);
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     if (!launcher || !*launcher) launcher = "mpirun";
     if (option)
@@ -1004,16 +1001,8 @@ UNUSED static void messages(void)
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--case") == 0) return rank_main(argv[2]);
-    const char *sanitizer = getenv("ORR_SANITIZER");
     program = argv[0];
-    if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0) {
-        skip_all("sanitizers and ranks that die do not go together");
-        return 0;
-    }
-    if (system("${ORR_MPIRUN:-mpirun} --version >/dev/null 2>&1") != 0) {
-        skip_all("there is no mpirun");
-        return 0;
-    }
+    if (!may_launch()) return 0;
     if (getenv("ORR_SLACK")) slack = atof(getenv("ORR_SLACK"));
     planning = true;
     FAILURES();

@@ -166,4 +166,20 @@ static void job_join(struct job *j)
     orr_inproc_destroy(j->net);
 }
 
+/* ---- what their programs use ---- */
+
+static inline struct orr_comm *comm_of(const struct job *j, int rank)
+{
+    return sessions[j->first + rank].cluster.comm;
+}
+
+static inline int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = orr_mpi_insert(c, cl, ap);
+    va_end(ap);
+    return r;
+}
+
 #endif

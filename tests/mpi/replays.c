@@ -10,65 +10,11 @@
 #include "core/run/trace.h"
 #include "mpi/place/recording.h"
 #include "tests/mpi/in_process.h"
+#include "tests/mpi/in_process_tasks.h"
 
 enum { DATA = 8, TASKS = 40, KINDS = 3, ROUNDS = 24, SEEDS = SCALED(12, 3) };
 
-static struct orr_comm *comm_of(const struct job *j, int rank)
-{
-    return sessions[j->first + rank].cluster.comm;
-}
-
-static int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
-{
-    va_list ap;
-    va_start(ap, cl);
-    int r = orr_mpi_insert(c, cl, ap);
-    va_end(ap);
-    return r;
-}
-
 /* ---- tasks ---- */
-
-/* to = to * 3 + from + step */
-static void mix(void *buffers[], void *arg)
-{
-    uint64_t *to = (uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]);
-    const uint64_t *from = (const uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[1]);
-    int step;
-    starpu_codelet_unpack_args(arg, &step);
-    *to = *to * 3 + *from + (uint64_t)step;
-}
-static struct starpu_codelet mix_cl = {
-    .cpu_funcs = { mix }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "mix"
-};
-
-static void zero(void *buffers[], void *arg)
-{
-    (void)arg;
-    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
-}
-static struct starpu_codelet zero_cl = {
-    .cpu_funcs = { zero }, .nbuffers = 1, .modes = { STARPU_W }, .name = "zero"
-};
-
-static void add(void *buffers[], void *arg)
-{
-    (void)arg;
-    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[1]);
-}
-static struct starpu_codelet add_cl = {
-    .cpu_funcs = { add }, .nbuffers = 2, .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R }, .name = "add"
-};
-
-static void contribute(void *buffers[], void *arg)
-{
-    int value;
-    starpu_codelet_unpack_args(arg, &value);
-    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]) += (uint64_t)value;
-}
-static struct starpu_codelet contribute_cl = {
-    .cpu_funcs = { contribute }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "contribute"
-};
 
 /* value = value * 10 + digit, and nothing when it is waited for */
 static void digit(void *buffers[], void *arg)

@@ -9,6 +9,7 @@
 #include <starpu_mpi.h>
 
 #include "tests/helper.h"
+#include "tests/mpi/launches.h"
 
 enum { CASES = 8, BYTES = 16384 };
 
@@ -82,20 +83,7 @@ static void said(int i, int cond, const char *fact)
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_main(argv[2]);
-    const char *sanitizer = getenv("ORR_SANITIZER");
-    if (sanitizer && *sanitizer && strcmp(sanitizer, "none") != 0) {
-        skip_all("sanitizers and ranks that die, or many at once, do not go together");
-        return 0;
-    }
-    if (system("${ORR_MPIRUN:-mpirun} --version >/dev/null 2>&1") != 0) {
-        skip_all("there is no mpirun");
-        return 0;
-    }
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-    setenv("OMPI_MCA_plm_rsh_agent", "false", 0);
-    unsetenv("STARPU_SILENT");
+    if (!may_launch()) return 0;
     for (int i = 0; i < CASES; i++) begin(i, argv[0]);
     for (int i = 0; i < CASES; i++) end(i);
     said(0,

@@ -4,11 +4,10 @@
  * all, which it refuses with the line. The same reader runs plans (mpi/plan_replay.c). Threads: main; the
  * program is a child. Owns: a folder for the files. Not here: running plans.
  */
-#include <sys/wait.h>
-
 #include "tests/helper.h"
+#include "tests/tools/runs.h"
 
-static char folder[] = "/tmp/orrery-plan-files.XXXXXX", tool[2048], output[65536];
+static char folder[] = "/tmp/orrery-plan-files.XXXXXX", tool[2048];
 
 static const char head[] = "orrery-plan 1\nmachine 2\nrank 0 node 0 workers 1\nrank 1 node 0 workers 1\n"
                            "worker 0 CPU CPU%200\nworker 1 CPU CPU%200\n";
@@ -27,28 +26,6 @@ static const char *file(const char *name, const char *first, const char *lines)
         fclose(f);
     }
     return p;
-}
-
-__attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
-{
-    char line[4096];
-    va_list ap;
-    int n = snprintf(line, sizeof line, "exec 2>&1; timeout 20 %s ", tool);
-    va_start(ap, fmt);
-    vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
-    va_end(ap);
-    FILE *f = popen(line, "r");
-    size_t got = f ? fread(output, 1, sizeof output - 1, f) : 0;
-    output[got] = 0;
-    int status = f ? pclose(f) : -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int says(const char *text)
-{
-    if (strstr(output, text)) return 1;
-    diag("\"%s\" is not in: %.500s", text, output);
-    return 0;
 }
 
 /* Whether a file of these lines is refused, with that. */
@@ -188,6 +165,7 @@ int main(void)
     if (!strcmp(strrchr(self, '/') + 1, "tests")) *strrchr(self, '/') = 0;
     snprintf(tool, sizeof tool, "%s/tools/orrery_plan", self);
     if (access(tool, X_OK)) skip_all("tools/orrery_plan is not there");
+    snprintf(before, sizeof before, "timeout 20 %s ", tool);
     setenv("STARPU_SILENT", "1", 1);
     good();
     damaged();

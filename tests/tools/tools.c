@@ -10,34 +10,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "tests/core/sim_helper.h"
+#include "tests/tools/runs.h"
 
-enum { OUTPUT_BYTES = 65536, SIZES = 3 };
+enum { SIZES = 3 };
 
-static char tools[2048], output[OUTPUT_BYTES];
 static const char symbol[] = "orrery_test_tools";
-
-/* Runs a command line; what it prints, errors included, is in output. Returns its exit status. */
-__attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
-{
-    char line[4096];
-    va_list ap;
-    int n = snprintf(line, sizeof line, "exec 2>&1; %s/", tools);
-    va_start(ap, fmt);
-    vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
-    va_end(ap);
-    FILE *f = popen(line, "r");
-    size_t got = f ? fread(output, 1, sizeof output - 1, f) : 0;
-    output[got] = 0;
-    int status = f ? pclose(f) : -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int says(const char *text)
-{
-    if (strstr(output, text)) return 1;
-    diag("\"%s\" is not in: %.600s", text, output);
-    return 0;
-}
 
 static int lines(void)
 {
@@ -311,7 +288,7 @@ static void find_tools(void)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     for (int i = 0; i < 3 && strrchr(self, '/'); i++) *strrchr(self, '/') = 0; /* tests/tools/tools.tap */
-    snprintf(tools, sizeof tools, "%s/tools", build ? build : self);
+    snprintf(before, sizeof before, "%s/tools/", build ? build : self);
 }
 
 static void settings(void)
@@ -328,8 +305,8 @@ static void settings(void)
 
 int main(void)
 {
-    static const char *const names[] = { "starpu_sched_display", "starpu_machine_display",
-                                         "starpu_calibrate_bus", "starpu_perfmodel_display",
+    static const char *const names[] = { "starpu_sched_display",  "starpu_machine_display",
+                                         "starpu_calibrate_bus",  "starpu_perfmodel_display",
                                          "starpu_perfmodel_plot", "orrery_settings" };
     char folder[] = "/tmp/orrery-tools.XXXXXX", home[64], remove[64];
     alarm(300);
