@@ -50,13 +50,13 @@ static int combine(int whole, int part)
 }
 
 /* A copy through a piece of main memory, for device pairs without a direct link; synchronous. */
-static int copy_by_ram(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes)
+static int copy_by_ram(const struct orr_location *src, const struct orr_location *dst, size_t bytes)
 {
     void *bounce = orr_malloc(bytes);
     if (!bounce) return -ENOMEM;
-    int r = orr_nodes[src_node].ops->copy(src, src_node, (uintptr_t)bounce, STARPU_MAIN_RAM, bytes, NULL);
-    if (r == 0)
-        r = orr_nodes[dst_node].ops->copy((uintptr_t)bounce, STARPU_MAIN_RAM, dst, dst_node, bytes, NULL);
+    const struct orr_location stop = { .base = (uintptr_t)bounce, .node = STARPU_MAIN_RAM };
+    int r = orr_nodes[src->node].ops->copy(src, &stop, bytes, NULL);
+    if (r == 0) r = orr_nodes[dst->node].ops->copy(&stop, dst, bytes, NULL);
     orr_free(bounce);
     return r;
 }
@@ -75,49 +75,72 @@ static int note(struct orr_async *async, const struct orr_copy_event *event, uns
     return r;
 }
 
-static int copy_rows(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
-                     size_t ld_dst, size_t bytes, size_t rows, struct orr_async *async)
+/* A box with as few rows and planes as it can be: those that follow each other are one. */
+static struct orr_box flatten(struct orr_box b)
 {
-    if (bytes == 0 || rows == 0) return 0;
-    if (!nodes_exist(src_node, dst_node)) return note(async, NULL, 0, -EINVAL);
-    ORR_EVENT(BYTES_COPIED, NULL, bytes * rows, src_node, dst_node);
-    const struct orr_node_ops *ops = link_ops(src_node, dst_node);
-    if (rows > 1 && ld_src == bytes && ld_dst == bytes) {
-        bytes *= rows;
-        rows = 1;
+    if (b.rows == 1) {
+        b.rows = b.planes;
+        b.src_row = b.src_plane;
+        b.dst_row = b.dst_plane;
+        b.planes = 1;
     }
-    struct orr_copy_event event = { 0 };
-    if (async && async->pending) event = async->last;
-    if (ops && rows > 1 && ops->copy2d && orr_nodes_reach(src_node, dst_node))
-        return note(
-            async, &event, link_node(src_node, dst_node),
-            ops->copy2d(src, src_node, ld_src, dst, dst_node, ld_dst, bytes, rows, async ? &event : NULL));
+    if (b.rows > 1 && b.src_row == b.bytes && b.dst_row == b.bytes) {
+        b.bytes *= b.rows;
+        b.rows = 1;
+    } else if (b.planes > 1 && b.src_plane == b.rows * b.src_row && b.dst_plane == b.rows * b.dst_row) {
+        b.rows *= b.planes;
+        b.planes = 1;
+    }
+    return b.rows == 1 && b.planes > 1 ? flatten(b) : b;
+}
+
+static int copy_row(const struct orr_node_ops *ops, bool reached, const struct orr_location *src,
+                    const struct orr_location *dst, size_t bytes, struct orr_copy_event *event)
+{
+    if (ops) return reached ? ops->copy(src, dst, bytes, event) : copy_by_ram(src, dst, bytes);
+    memcpy((void *)(dst->base + dst->offset), (const void *)(src->base + src->offset), bytes);
+    return 0;
+}
+
+static int copy_box(struct orr_location src, struct orr_location dst, const struct orr_box *whole_box,
+                    struct orr_async *async)
+{
+    if (whole_box->bytes == 0 || whole_box->rows == 0 || whole_box->planes == 0) return 0;
+    if (!nodes_exist(src.node, dst.node)) return note(async, NULL, 0, -EINVAL);
+    struct orr_box box = flatten(*whole_box);
+    ORR_EVENT(BYTES_COPIED, NULL, box.bytes * box.rows * box.planes, src.node, dst.node);
+    const struct orr_node_ops *ops = link_ops(src.node, dst.node);
+    unsigned whose = link_node(src.node, dst.node);
+    bool reached = orr_nodes_reach(src.node, dst.node);
+    struct orr_copy_event last = { 0 }, *event = async ? &last : NULL;
+    if (async && async->pending) last = async->last;
+    if (box.rows > 1 && ops && ops->copy_box && reached)
+        return note(async, event, whose, ops->copy_box(&src, &dst, &box, event));
     int whole = 0;
-    for (size_t row = 0; row < rows; row++, src += ld_src, dst += ld_dst) {
-        int r = 0;
-        if (!ops)
-            memcpy((void *)dst, (void *)src, bytes);
-        else if (!orr_nodes_reach(src_node, dst_node))
-            r = copy_by_ram(src, src_node, dst, dst_node, bytes);
-        else
-            r = ops->copy(src, src_node, dst, dst_node, bytes, async ? &event : NULL);
-        whole = combine(whole, note(async, &event, link_node(src_node, dst_node), r));
-    }
+    for (size_t p = 0; p < box.planes; p++)
+        for (size_t i = 0; i < box.rows; i++) {
+            struct orr_location from = src, to = dst;
+            from.offset += p * box.src_plane + i * box.src_row;
+            to.offset += p * box.dst_plane + i * box.dst_row;
+            int r = copy_row(ops, reached, &from, &to, box.bytes, event);
+            whole = combine(whole, note(async, event, whose, r));
+        }
     return whole;
 }
 
 int starpu_interface_copy(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                           size_t dst_offset, unsigned dst_node, size_t size, void *async_data)
 {
-    return copy_rows(src + src_offset, src_node, size, dst + dst_offset, dst_node, size, size, 1, async_data);
+    return starpu_interface_copy3d(src, src_offset, src_node, dst, dst_offset, dst_node, size, 1, size, size,
+                                   1, size, size, async_data);
 }
 
 int starpu_interface_copy2d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                             size_t dst_offset, unsigned dst_node, size_t blocksize, size_t numblocks,
                             size_t ld_src, size_t ld_dst, void *async_data)
 {
-    return copy_rows(src + src_offset, src_node, ld_src, dst + dst_offset, dst_node, ld_dst, blocksize,
-                     numblocks, async_data);
+    return starpu_interface_copy3d(src, src_offset, src_node, dst, dst_offset, dst_node, blocksize, numblocks,
+                                   ld_src, ld_dst, 1, ld_src, ld_dst, async_data);
 }
 
 int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
@@ -125,15 +148,15 @@ int starpu_interface_copy3d(uintptr_t src, size_t src_offset, unsigned src_node,
                             size_t ld1_src, size_t ld1_dst, size_t numblocks2, size_t ld2_src, size_t ld2_dst,
                             void *async_data)
 {
-    if (ld2_src == numblocks1 * ld1_src && ld2_dst == numblocks1 * ld1_dst)
-        return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, blocksize,
-                                       numblocks1 * numblocks2, ld1_src, ld1_dst, async_data);
-    int whole = 0;
-    for (size_t i = 0; i < numblocks2; i++)
-        whole = combine(whole, starpu_interface_copy2d(src, src_offset + i * ld2_src, src_node, dst,
-                                                       dst_offset + i * ld2_dst, dst_node, blocksize,
-                                                       numblocks1, ld1_src, ld1_dst, async_data));
-    return whole;
+    const struct orr_box box = { .bytes = blocksize,
+                                 .rows = numblocks1,
+                                 .planes = numblocks2,
+                                 .src_row = ld1_src,
+                                 .dst_row = ld1_dst,
+                                 .src_plane = ld2_src,
+                                 .dst_plane = ld2_dst };
+    return copy_box((struct orr_location){ src, src_offset, src_node },
+                    (struct orr_location){ dst, dst_offset, dst_node }, &box, async_data);
 }
 
 int starpu_interface_copy4d(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
@@ -163,6 +186,10 @@ int starpu_interface_copynd(uintptr_t src, size_t src_offset, unsigned src_node,
     if (ndim == 2)
         return starpu_interface_copy2d(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize,
                                        nn[1], ldn_src[1] * elemsize, ldn_dst[1] * elemsize, async_data);
+    if (ndim == 3)
+        return starpu_interface_copy3d(src, src_offset, src_node, dst, dst_offset, dst_node, nn[0] * elemsize,
+                                       nn[1], ldn_src[1] * elemsize, ldn_dst[1] * elemsize, nn[2],
+                                       ldn_src[2] * elemsize, ldn_dst[2] * elemsize, async_data);
     int whole = 0;
     for (size_t i = 0; i < nn[ndim - 1]; i++)
         whole = combine(whole,

@@ -17,6 +17,20 @@
 #include "core/base/export.h"
 #include "core/base/sync.h"
 
+/* A place in a node's memory: what its alloc answered, or an address in main memory, and how far into it. The
+ * two are apart because the first may be a handle (cl_mem, an object in a store). */
+struct orr_location {
+    uintptr_t base;
+    size_t offset;
+    unsigned node;
+};
+
+/* Planes of rows of bytes, and how far apart rows and planes begin at both ends. */
+struct orr_box {
+    size_t bytes, rows, planes;
+    size_t src_row, dst_row, src_plane, dst_plane; /* bytes */
+};
+
 /* A copy under way; the caller's memory. */
 struct orr_copy_event {
     unsigned node;     /* whose ops test it */
@@ -42,19 +56,19 @@ struct orr_node_ops {
     /* Copies bytes; event NULL: before returning; else may return -EAGAIN, the copy goes on. 0 done, -EIO. An
      * event is all 0, or that of an earlier copy for the same datum, between the same nodes: filled in, it
      * stands for both, and has ended when both have. Any thread. */
-    int (*copy)(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+    int (*copy)(const struct orr_location *src, const struct orr_location *dst, size_t bytes,
                 struct orr_copy_event *event);
+    /* The same for a box of more than one row. NULL: row by row. */
+    int (*copy_box)(const struct orr_location *src, const struct orr_location *dst, const struct orr_box *box,
+                    struct orr_copy_event *event);
     /* 0: all copies that the event stands for have ended well; -EAGAIN: not yet; -EIO: they are over, as far
      * as the device will go, and one failed: what they were to write may be anything, and is touched no more.
      * Any thread; must not block. */
     int (*test)(struct orr_copy_event *event);
     double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
-    /* Same as copy for rows of bytes, ld_ bytes apart. NULL: row by row. */
-    int (*copy2d)(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
-                  size_t ld_dst, size_t bytes, size_t rows, struct orr_copy_event *event);
-    bool (*reaches)(unsigned src_node,
-                    unsigned dst_node); /* between two devices without main memory; NULL: never */
+    /* Whether copies go between two devices without main memory; NULL: never. */
+    bool (*reaches)(unsigned src_node, unsigned dst_node);
 };
 
 /* What opens stores at start-up. The list ends with NULL (drivers/builtin.c). Main thread, before workers

@@ -89,10 +89,11 @@ static void end_free(struct end *e)
 static double shortest_us(const struct end *src, const struct end *dst, size_t bytes, int n)
 {
     const struct orr_node_ops *ops = link_ops(src->node, dst->node);
+    const struct orr_location from = { src->at, 0, src->node }, to = { dst->at, 0, dst->node };
     double least = INFINITY;
     for (int i = 0; i < n; i++) {
         uint64_t start = orr_clock_ns();
-        int r = ops ? ops->copy(src->at, src->node, dst->at, dst->node, bytes, NULL) : 0;
+        int r = ops ? ops->copy(&from, &to, bytes, NULL) : 0;
         if (!ops) memcpy((void *)dst->at, (const void *)src->at, bytes);
         double us = (double)(orr_clock_ns() - start) * 1e-3;
         if (r == 0 && us < least) least = us;

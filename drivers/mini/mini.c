@@ -33,13 +33,11 @@ static void mini_free(unsigned node, uintptr_t addr, size_t bytes)
     orr_free((void *)addr);
 }
 
-static int mini_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+static int mini_copy(const struct orr_location *src, const struct orr_location *dst, size_t bytes,
                      struct orr_copy_event *event)
 {
-    (void)src_node;
-    (void)dst_node;
     (void)event;
-    memcpy((void *)dst, (const void *)src, bytes);
+    memcpy((void *)(dst->base + dst->offset), (const void *)(src->base + src->offset), bytes);
     return 0;
 }
 

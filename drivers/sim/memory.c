@@ -21,7 +21,7 @@ enum { POISON = 0xdb };
 struct sim_copy {
     struct sim_copy *next;
     uintptr_t src, dst;
-    size_t bytes, rows, ld_src, ld_dst;
+    struct orr_box box;
     uint64_t end_ns, number;
     bool fails;
 };
@@ -74,8 +74,11 @@ static bool sim_reaches(unsigned src, unsigned dst)
 
 static void move_bytes(const struct sim_copy *c)
 {
-    for (size_t row = 0; row < c->rows; row++)
-        memcpy((void *)(c->dst + row * c->ld_dst), (const void *)(c->src + row * c->ld_src), c->bytes);
+    const struct orr_box *b = &c->box;
+    for (size_t plane = 0; plane < b->planes; plane++)
+        for (size_t row = 0; row < b->rows; row++)
+            memcpy((void *)(c->dst + plane * b->dst_plane + row * b->dst_row),
+                   (const void *)(c->src + plane * b->src_plane + row * b->src_row), b->bytes);
 }
 
 static bool is_dead(unsigned node)
@@ -91,7 +94,10 @@ static bool fails(unsigned node)
 /* What a copy that failed leaves is nothing that anybody wrote. */
 static void spoil(const struct sim_copy *c)
 {
-    for (size_t row = 0; row < c->rows; row++) memset((void *)(c->dst + row * c->ld_dst), POISON, c->bytes);
+    const struct orr_box *b = &c->box;
+    for (size_t plane = 0; plane < b->planes; plane++)
+        for (size_t row = 0; row < b->rows; row++)
+            memset((void *)(c->dst + plane * b->dst_plane + row * b->dst_row), POISON, b->bytes);
 }
 
 /* Ends the copies whose time has come. Called with the engine's lock held. */
@@ -133,24 +139,21 @@ static int sim_test(struct orr_copy_event *event)
     return event->words[FAILS] || is_dead(src) || is_dead(dst) ? -EIO : 0;
 }
 
-static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t dst, unsigned dst_node,
-                      size_t ld_dst, size_t bytes, size_t rows, struct orr_copy_event *event)
+static int sim_copy_box(const struct orr_location *src, const struct orr_location *dst,
+                        const struct orr_box *box, struct orr_copy_event *event)
 {
     struct sim_copy *c = orr_malloc(sizeof *c);
     if (!c) return -ENOMEM;
-    struct sim_engine *e = engine_of(src_node, dst_node);
-    const struct sim_memory *m = link_of(src_node, dst_node);
-    bool src_fails = fails(src_node), fault = fails(dst_node) || src_fails;
-    *c = (struct sim_copy){ .src = src,
-                            .dst = dst,
-                            .bytes = bytes,
-                            .rows = rows,
-                            .ld_src = ld_src,
-                            .ld_dst = ld_dst,
-                            .fails = fault };
+    struct sim_engine *e = engine_of(src->node, dst->node);
+    const struct sim_memory *m = link_of(src->node, dst->node);
+    bool src_fails = fails(src->node), fault = fails(dst->node) || src_fails;
+    *c = (struct sim_copy){
+        .src = src->base + src->offset, .dst = dst->base + dst->offset, .box = *box, .fails = fault
+    };
+    double bytes = (double)(box->bytes * box->rows * box->planes);
     pthread_mutex_lock(&e->lock);
     uint64_t now = orr_clock_ns(), begin = e->free_at_ns > now ? e->free_at_ns : now;
-    e->free_at_ns = begin + (uint64_t)((double)(bytes * rows) / m->bandwidth_MB_per_s * 1e3);
+    e->free_at_ns = begin + (uint64_t)(bytes / m->bandwidth_MB_per_s * 1e3);
     c->end_ns = e->free_at_ns + (uint64_t)(m->latency_us * 1e3);
     uint64_t number = c->number = ++e->started;
     if (e->first)
@@ -162,7 +165,7 @@ static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t
     struct orr_copy_event own = { .words = { [ENGINE] = (uintptr_t)e,
                                              [NUMBER] = number,
                                              [FAILS] = fault || (event && event->words[FAILS]),
-                                             [NODES] = src_node * STARPU_MAXNODES + dst_node } };
+                                             [NODES] = src->node * STARPU_MAXNODES + dst->node } };
     if (event) {
         memcpy(event->words, own.words, sizeof own.words);
         return -EAGAIN;
@@ -172,10 +175,10 @@ static int sim_copy2d(uintptr_t src, unsigned src_node, size_t ld_src, uintptr_t
     return r;
 }
 
-static int sim_copy(uintptr_t src, unsigned src_node, uintptr_t dst, unsigned dst_node, size_t bytes,
+static int sim_copy(const struct orr_location *src, const struct orr_location *dst, size_t bytes,
                     struct orr_copy_event *event)
 {
-    return sim_copy2d(src, src_node, bytes, dst, dst_node, bytes, bytes, 1, event);
+    return sim_copy_box(src, dst, &(struct orr_box){ .bytes = bytes, .rows = 1, .planes = 1 }, event);
 }
 
 static const struct orr_node_ops sim_node_ops = {
@@ -183,10 +186,10 @@ static const struct orr_node_ops sim_node_ops = {
     .alloc = sim_alloc,
     .free = sim_free,
     .copy = sim_copy,
+    .copy_box = sim_copy_box,
     .test = sim_test,
     .latency_us = sim_latency_us,
     .bandwidth_MB_per_s = sim_bandwidth,
-    .copy2d = sim_copy2d,
     .reaches = sim_reaches,
 };
 
