@@ -347,6 +347,12 @@ void starpu_data_set_ooc_flag(starpu_data_handle_t handle, unsigned flag);
 /* Returns what the data has, 1 or 0. */
 unsigned starpu_data_get_ooc_flag(starpu_data_handle_t handle);
 
+/* ---- Plans ---- */
+
+/* Says on which memory node the pieces of plans are gathered (main memory unless said) when that is not said
+ * otherwise: by starpu_data_unpartition_submit() with -1, and when a use of the data does it by itself. */
+void starpu_data_set_gathering_node(starpu_data_handle_t handle, unsigned node);
+
 /* ---- Reductions ---- */
 
 /* Gives the codelets of STARPU_REDUX accesses: `redux_cl` (first buffer RW, second R) adds the

@@ -112,8 +112,9 @@ void starpu_data_partition_readwrite_upgrade_submit(starpu_data_handle_t initial
 void starpu_data_partition_readonly_downgrade_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                                      starpu_data_handle_t *children);
 
-/* From here the parent may be used and the children not. The pieces are brought together in main memory,
- * whatever `gathering_node` says. */
+/* From here the parent may be used and the children not. The pieces are brought together in main memory, and
+ * from there to memory node `gathering_node`, where the parent is before anybody uses it, if there is room.
+ * -1: that of starpu_data_set_gathering_node(). */
 void starpu_data_unpartition_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                     starpu_data_handle_t *children, int gathering_node);
 
@@ -121,12 +122,12 @@ void starpu_data_unpartition_submit(starpu_data_handle_t initial_handle, unsigne
 void starpu_data_unpartition_submit_r(starpu_data_handle_t initial_handle, int gathering_node);
 
 /* From here parent and children may both be read: the same as
- * starpu_data_partition_readonly_downgrade_submit(). */
+ * starpu_data_partition_readonly_downgrade_submit(), but for `gathering_node`, as above. */
 void starpu_data_unpartition_readonly_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                              starpu_data_handle_t *children, int gathering_node);
 
 /* The next four do as their names say without "sequential_consistency": switches are always in order, and
- * `sequential_consistency` is ignored, as is the node. Like starpu_data_partition_submit(). */
+ * `sequential_consistency` is ignored. Like starpu_data_partition_submit(). */
 void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t initial_handle, unsigned nparts,
                                                          starpu_data_handle_t *children,
                                                          int sequential_consistency);
@@ -156,7 +157,7 @@ void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle
 void starpu_data_partition_clean(starpu_data_handle_t root_data, unsigned nparts,
                                  starpu_data_handle_t *children);
 
-/* Same; `gather_node` is ignored. */
+/* Same, and gathers it on memory node `gather_node`; -1: that of starpu_data_set_gathering_node(). */
 void starpu_data_partition_clean_node(starpu_data_handle_t root_data, unsigned nparts,
                                       starpu_data_handle_t *children, int gather_node);
 

@@ -226,6 +226,9 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
  * functions after they set its addresses. */
 void starpu_data_ptr_register(starpu_data_handle_t handle, unsigned node);
 
+/* Same for a piece of data that is cut; other data is refused with a message. */
+void starpu_subdata_ptr_register(starpu_data_handle_t handle, unsigned node);
+
 /* Registers new data with the shape of `handlesrc`, without home. Nothing of its value is copied. Sets
  * *handledst; to NULL on an error, which is said. */
 void starpu_data_register_same(starpu_data_handle_t *handledst, starpu_data_handle_t handlesrc);

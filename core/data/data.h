@@ -50,6 +50,7 @@ struct orr_data_rare {
     unsigned dimensions;
     void (*unregister_hook)(starpu_data_handle_t);
     struct orr_data_block *children; /* see partition.c */
+    unsigned gathering_node;         /* where plans gather it unless told otherwise [lock: plans] */
     starpu_data_handle_t *pieces;    /* of starpu_data_partition, while they stand for it [lock: registry] */
 };
 

@@ -207,6 +207,16 @@ void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
     if (node == main_home(h)) orr_registry_set_pointer(h, pointer_of(h, (int)node));
 }
 
+void starpu_subdata_ptr_register(starpu_data_handle_t h, unsigned node)
+{
+    static const char fn[] = "starpu_subdata_ptr_register";
+    if (!check(h, fn)) return;
+    if (h->parent)
+        starpu_data_ptr_register(h, node);
+    else
+        orr_error("%s: the data is no piece of other data; call starpu_data_ptr_register", fn);
+}
+
 static bool copy_shape_now(struct orr_data *h, void *itf_out)
 {
     bool found = false;

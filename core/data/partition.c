@@ -19,6 +19,7 @@
  * waits. */
 #include "core/data/partition.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include <starpu.h>
@@ -43,7 +44,7 @@ struct orr_data_block {
     bool ending;                      /* its children are taken away at the next switch [lock: plans] */
     bool valid;                       /* the parent had a value when it was cut [own: switch] */
     bool parent_pinned;               /* orr_fetch_end is due [own: switch] */
-    ORR_SPIN(plan_newest) lock;                    /* protects newest; leaf */
+    ORR_SPIN(plan_newest) lock;       /* protects newest; leaf */
     struct plan_switch *newest;       /* the last one submitted, until it ends */
     void *placed_at;       /* where the parent's memory was when the children's addresses were computed [own:
                               switch] */
@@ -70,7 +71,9 @@ struct plan_switch {
     struct plan_switch *after; /* the next one of the plan, which ends later [lock: the plan's] */
     struct orr_data_block *plan;
     enum plan_state to, from;
-    void (*done)(void *); /* NULL: nobody wants to know */
+    unsigned gather;        /* of one to the parent: the node where its value is to be afterwards */
+    struct orr_fetch bring; /* there */
+    void (*done)(void *);   /* NULL: nobody wants to know */
     void *done_arg;
     _Atomic uint32_t left; /* moves not over, and the switch before this one */
     struct orr_move moves[];
@@ -398,10 +401,6 @@ static struct plan_switch *detach(struct plan_switch *s)
 static void end_switch(struct plan_switch *s)
 {
     struct orr_data *parent = s->to == PLAN_OFF ? s->plan->parent : NULL;
-    if (parent)
-        switch_to_parent(s);
-    else
-        switch_to_children(s);
     struct plan_switch *after = detach(s);
     plan_unref(s->plan);
     if (parent) orr_data_leave(parent, NULL);
@@ -412,6 +411,36 @@ static void end_switch(struct plan_switch *s)
         orr_callback_end();
     }
     orr_block_free(s, switch_bytes(s->count));
+}
+
+/* Where there is no room, or no value, the parent stays as it is. */
+static void gathered(struct orr_fetch *f, int status)
+{
+    struct plan_switch *s = (struct plan_switch *)((char *)f - offsetof(struct plan_switch, bring));
+    if (status >= 0) orr_fetch_end(f->handle, f->node, f->mode);
+    end_switch(s);
+}
+
+/* All that s waits for is in main memory. From there the parent goes where it is to be gathered, before
+ * anybody uses it. */
+static void carry_out(struct plan_switch *s)
+{
+    if (s->to != PLAN_OFF) {
+        switch_to_children(s);
+    } else {
+        switch_to_parent(s);
+        if (s->gather != orr_node_home()) {
+            s->bring = (struct orr_fetch){ .done = gathered,
+                                           .handle = s->plan->parent,
+                                           .quiet = true,
+                                           .node = (uint16_t)s->gather,
+                                           .mode = STARPU_R };
+            int r = orr_fetch_start(&s->bring);
+            if (r) gathered(&s->bring, r);
+            return;
+        }
+    }
+    end_switch(s);
 }
 
 /* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are
@@ -433,7 +462,7 @@ static void switch_ended(struct plan_switch *s)
     while (own->first) {
         struct plan_switch *now = own->first;
         own->first = now->next;
-        end_switch(now);
+        carry_out(now);
     }
     own->ending = false;
 }
@@ -559,9 +588,11 @@ static void follow_previous(struct plan_switch *s)
 }
 
 /* Submits a switch of a plan. The children are always held for writing: whatever they read must not change,
- * and copies on devices must not outlive the switch. 0 or -ENOMEM. With the plans' mutex. */
+ * and copies on devices must not outlive the switch. gather: of one to the parent, the node where that is to
+ * be then; GATHER_AS_SET: as was said of the parent. 0 or -ENOMEM. With the plans' mutex. */
+enum { GATHER_AS_SET = -1 };
 static int submit_switch(struct orr_partition_use *u, struct orr_data_block *plan, enum plan_state to,
-                         void (*done)(void *), void *arg)
+                         int gather, void (*done)(void *), void *arg)
 {
     unsigned count = to == PLAN_OFF ? plan->count : 1;
     struct plan_switch *s = orr_block_calloc(switch_bytes(count));
@@ -572,6 +603,7 @@ static int submit_switch(struct orr_partition_use *u, struct orr_data_block *pla
     s->plan = plan;
     s->count = count;
     s->to = to;
+    s->gather = gather >= 0 ? (unsigned)gather : orr_data_rare(plan->parent)->gathering_node;
     s->from = plan->state;
     s->done = done;
     s->done_arg = arg;
@@ -586,27 +618,28 @@ static int submit_switch(struct orr_partition_use *u, struct orr_data_block *pla
     return 0;
 }
 
-/* Switches everything below h off, h's own plans last. */
-static int end_plans(struct orr_partition_use *u, struct orr_data *h)
+/* Switches everything below h off, h's own plans last. What is below need not be gathered elsewhere, since it
+ * goes to main memory again. */
+static int end_plans(struct orr_partition_use *u, struct orr_data *h, int gather)
 {
     int r = 0;
     for (struct orr_data_block *p = plans_of(h); p && !r; p = p->next) {
         if (p->at_once || p->state == PLAN_OFF) continue;
-        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i]);
-        if (!r) r = submit_switch(u, p, PLAN_OFF, NULL, NULL);
+        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i], (int)orr_node_home());
+        if (!r) r = submit_switch(u, p, PLAN_OFF, gather, NULL, NULL);
     }
     return r;
 }
 
 /* Plans under which children of h may be written go over to reading. */
-static int downgrade_plans(struct orr_partition_use *u, struct orr_data *h)
+static int downgrade_plans(struct orr_partition_use *u, struct orr_data *h, int gather)
 {
     int r = 0;
     for (struct orr_data_block *p = plans_of(h); p && !r; p = p->next) {
         if (p->at_once || p->state != PLAN_WRITE) continue;
-        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i]);
-        if (!r) r = submit_switch(u, p, PLAN_OFF, NULL, NULL);
-        if (!r) r = submit_switch(u, p, PLAN_READ, NULL, NULL);
+        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(u, p->children[i], (int)orr_node_home());
+        if (!r) r = submit_switch(u, p, PLAN_OFF, gather, NULL, NULL);
+        if (!r) r = submit_switch(u, p, PLAN_READ, GATHER_AS_SET, NULL, NULL);
     }
     return r;
 }
@@ -615,7 +648,7 @@ static int downgrade_plans(struct orr_partition_use *u, struct orr_data *h)
 static int begin_plan(struct orr_partition_use *u, struct orr_data_block *plan, enum plan_state state)
 {
     int r = orr_partition_switch(u, plan->parent, state == PLAN_WRITE ? STARPU_RW : STARPU_R);
-    return r ? r : submit_switch(u, plan, state, NULL, NULL);
+    return r ? r : submit_switch(u, plan, state, GATHER_AS_SET, NULL, NULL);
 }
 
 int orr_partition_switch(struct orr_partition_use *u, struct orr_data *h, int mode)
@@ -626,7 +659,7 @@ int orr_partition_switch(struct orr_partition_use *u, struct orr_data *h, int mo
     if (above && !above->at_once && (above->state == PLAN_OFF || (write && above->state == PLAN_READ)))
         r = begin_plan(u, above, write ? PLAN_WRITE : PLAN_READ);
     if (r) return r;
-    return write ? end_plans(u, h) : downgrade_plans(u, h);
+    return write ? end_plans(u, h, GATHER_AS_SET) : downgrade_plans(u, h, GATHER_AS_SET);
 }
 
 int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn join)
@@ -658,14 +691,14 @@ static bool is_expecting(struct orr_data *h)
 
 /* Switches a plan off for the last time and drops it. Tasks without order that will yet join its children
  * find them open: the last switch lets them go first. */
-static int end_plan(struct orr_partition_use *u, struct orr_data_block *plan)
+static int end_plan(struct orr_partition_use *u, struct orr_data_block *plan, int gather)
 {
     bool expecting = false;
     for (unsigned i = 0; i < plan->count; i++) expecting |= is_expecting(plan->children[i]);
     int r = expecting && plan->state != PLAN_WRITE ? begin_plan(u, plan, PLAN_WRITE) : 0;
     if (r) return r;
     plan->ending = true;
-    if (plan->state != PLAN_OFF) r = submit_switch(u, plan, PLAN_OFF, NULL, NULL);
+    if (plan->state != PLAN_OFF) r = submit_switch(u, plan, PLAN_OFF, gather, NULL, NULL);
     plan->ending = r == 0;
     if (!r) plan_drop(u, plan);
     return r;
@@ -677,7 +710,7 @@ static int drop_plans(struct orr_partition_use *u, struct orr_data *h)
     int r = 0;
     for (struct orr_data_block *p; !r && (p = plans_of(h));) {
         for (unsigned i = 0; i < p->count && !r; i++) r = drop_plans(u, p->children[i]);
-        if (!r) r = end_plan(u, p);
+        if (!r) r = end_plan(u, p, (int)orr_node_home());
     }
     return r;
 }
@@ -811,7 +844,7 @@ static int submit_gathering(struct orr_data_block *plan, struct orr_event *gathe
     orr_partition_begin(&u);
     for (unsigned i = 0; i < plan->count && !r; i++) r = drop_plans(&u, plan->children[i]);
     plan->ending = r == 0;
-    if (!r) r = submit_switch(&u, plan, PLAN_OFF, set_event, gathered);
+    if (!r) r = submit_switch(&u, plan, PLAN_OFF, (int)orr_node_home(), set_event, gathered);
     end_use(&u);
     return r;
 }
@@ -957,9 +990,34 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
     plan_link(plan);
 }
 
-/* From a plan that is in state `from` to state `to`. */
+/* The node that the program names for gathering; one that is not there is said. */
+static int gathering(const struct orr_data *h, int node, const char *fn)
+{
+    if (node < 0) return GATHER_AS_SET;
+    if ((unsigned)node < h->nnodes) return node;
+    orr_error("%s%s: there is no memory node %d (there are %u); the data is gathered in main memory", fn,
+              where(), node, h->nnodes);
+    return (int)orr_node_home();
+}
+
+void starpu_data_set_gathering_node(starpu_data_handle_t h, unsigned node)
+{
+    if (!check(h, __func__)) return;
+    struct orr_data_rare *rare = orr_data_rare_get(h);
+    if (!rare) {
+        orr_error("%s: out of memory; the data is gathered in main memory", __func__);
+        return;
+    }
+    int checked = gathering(h, (int)(node & INT_MAX), __func__);
+    pthread_mutex_lock(&plans);
+    rare->gathering_node = (unsigned)checked;
+    pthread_mutex_unlock(&plans);
+}
+
+/* From a plan that is in state `from` to state `to`; gather: the node that the program names, if that is over
+ * the parent. */
 static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, enum plan_state from,
-                   enum plan_state to, const char *fn)
+                   enum plan_state to, int gather, const char *fn)
 {
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
     struct orr_partition_use u;
@@ -971,7 +1029,7 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
     if (plan && plan->state != from)
         orr_error("%s%s: the plan is %s here, and must be %s", fn, where(), names[plan->state], names[from]);
     else if (plan && from == PLAN_WRITE && to == PLAN_READ)
-        downgrade_plans(&u, h);
+        downgrade_plans(&u, h, gather);
     else if (plan)
         begin_plan(&u, plan, to);
     end_use(&u);
@@ -979,32 +1037,32 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
 
 void starpu_data_partition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
 {
-    change(h, nparts, children, PLAN_OFF, PLAN_WRITE, __func__);
+    change(h, nparts, children, PLAN_OFF, PLAN_WRITE, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_partition_readonly_submit(starpu_data_handle_t h, unsigned nparts,
                                            starpu_data_handle_t *children)
 {
-    change(h, nparts, children, PLAN_OFF, PLAN_READ, __func__);
+    change(h, nparts, children, PLAN_OFF, PLAN_READ, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_partition_readwrite_upgrade_submit(starpu_data_handle_t h, unsigned nparts,
                                                     starpu_data_handle_t *children)
 {
-    change(h, nparts, children, PLAN_READ, PLAN_WRITE, __func__);
+    change(h, nparts, children, PLAN_READ, PLAN_WRITE, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_partition_readonly_downgrade_submit(starpu_data_handle_t h, unsigned nparts,
                                                      starpu_data_handle_t *children)
 {
-    change(h, nparts, children, PLAN_WRITE, PLAN_READ, __func__);
+    change(h, nparts, children, PLAN_WRITE, PLAN_READ, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_unpartition_readonly_submit(starpu_data_handle_t h, unsigned nparts,
                                              starpu_data_handle_t *children, int gathering_node)
 {
-    (void)gathering_node;
-    change(h, nparts, children, PLAN_WRITE, PLAN_READ, __func__);
+    if (!check(h, __func__)) return;
+    change(h, nparts, children, PLAN_WRITE, PLAN_READ, gathering(h, gathering_node, __func__), __func__);
 }
 
 /* Switches are ordered by the queues of the data whatever the program says. */
@@ -1024,26 +1082,26 @@ void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_ha
     starpu_data_partition_readonly_submit(h, nparts, children);
 }
 
-/* Pieces are always gathered in main memory; from there they go where they are needed. */
 void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle_t h, unsigned nparts,
                                                               starpu_data_handle_t *children, int gather_node,
                                                               int sequential_consistency,
                                                               void (*callback_func)(void *),
                                                               void *callback_arg)
 {
-    (void)gather_node;
     (void)sequential_consistency;
     static const char fn[] = "starpu_data_unpartition_submit";
     struct orr_partition_use u;
     int r = 0;
     if (!check(h, fn)) return;
+    int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
     if (plan && plan->state == PLAN_OFF) {
         orr_error("%s%s: the plan is not active here; call starpu_data_partition_submit first", fn, where());
     } else if (plan) {
-        for (unsigned i = 0; i < plan->count && !r; i++) r = end_plans(&u, plan->children[i]);
-        if (!r) submit_switch(&u, plan, PLAN_OFF, callback_func, callback_arg);
+        for (unsigned i = 0; i < plan->count && !r; i++)
+            r = end_plans(&u, plan->children[i], (int)orr_node_home());
+        if (!r) submit_switch(&u, plan, PLAN_OFF, gather, callback_func, callback_arg);
     }
     end_use(&u);
 }
@@ -1066,10 +1124,10 @@ void starpu_data_unpartition_submit(starpu_data_handle_t h, unsigned nparts, sta
 void starpu_data_unpartition_submit_r(starpu_data_handle_t h, int gathering_node)
 {
     struct orr_partition_use u;
-    (void)gathering_node;
     if (!check(h, __func__)) return;
+    int gather = gathering(h, gathering_node, __func__);
     orr_partition_begin(&u);
-    end_plans(&u, h);
+    end_plans(&u, h, gather);
     end_use(&u);
 }
 
@@ -1089,17 +1147,17 @@ void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, s
 {
     static const char fn[] = "starpu_data_partition_clean";
     struct orr_partition_use u;
-    (void)gather_node;
     if (!check(h, fn)) return;
+    int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
-    if (plan && is_lowest(plan, fn)) end_plan(&u, plan);
+    if (plan && is_lowest(plan, fn)) end_plan(&u, plan, gather);
     end_use(&u);
 }
 
 void starpu_data_partition_clean(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
 {
-    starpu_data_partition_clean_node(h, nparts, children, orr_node_home());
+    starpu_data_partition_clean_node(h, nparts, children, GATHER_AS_SET);
 }
 
 int starpu_data_partition_get_nplans(starpu_data_handle_t h)

@@ -2,6 +2,7 @@
 /*
  * Plans beside a device: what a plan pins it lets go of, however it was switched; what its pieces have on a
  * device is freed before their parent's unregistration returns; requests bring pieces and parents to devices.
+ * Pieces are gathered on the node that is asked for.
  * And an acquisition that goes over from writing to reading writes through.
  * Threads: main and the workers. Owns: the data of each case. Not here: plans in main memory (plans_uses.c),
  * places of copies in general (coherency_places.c).
@@ -155,6 +156,94 @@ static void freed_in_time(void)
     is_int(other_than(2), 0, "and their values are home");
 }
 
+/* ---- gathering ---- */
+
+static atomic_int refuse;
+static starpu_ssize_t allocate_or_not(void *interface, unsigned node)
+{
+    if (node != STARPU_MAIN_RAM && atomic_load(&refuse)) return -ENOMEM;
+    return starpu_interface_vector_ops.allocate_data_on_node(interface, node);
+}
+
+/* Writes pieces on both kinds of workers. */
+static int write_pieces(void)
+{
+    int failed = 0;
+    for (int i = 0; i < PIECES; i++) failed |= submit(&add_cl, piece[i], NULL, i % 2 ? sim_worker(0) : -1);
+    return failed;
+}
+
+static void end_gathering(void)
+{
+    starpu_data_partition_clean(whole, PIECES, piece);
+    starpu_data_unregister(whole);
+}
+
+static void gathered(void)
+{
+    unsigned node = sim_node(0);
+    begin(&starpu_interface_vector_ops);
+    int failed = write_pieces();
+    starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
+    starpu_task_wait_for_all();
+    failed |= starpu_data_acquire_on_node(whole, STARPU_ACQUIRE_NO_NODE, STARPU_R);
+    ok(all_of(!failed, starpu_data_is_on_node(whole, node), other_than(2) == 0),
+       "pieces are gathered on the device that is asked for");
+    starpu_data_release_on_node(whole, STARPU_ACQUIRE_NO_NODE);
+    failed |= write_pieces();
+    starpu_data_unpartition_readonly_submit(whole, PIECES, piece, (int)node);
+    failed |= submit(&expect_cl, piece[0], (void *)3, 0);
+    failed |= submit(&expect_cl, whole, (void *)3, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, starpu_data_is_on_node(whole, node), atomic_load(&surprises) == 0),
+       "also to be read beside them");
+    failed |= write_pieces();
+    starpu_data_unpartition_submit(whole, PIECES, piece, STARPU_MAIN_RAM);
+    failed |= submit(&expect_cl, whole, (void *)4, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, !starpu_data_is_on_node(whole, node), atomic_load(&surprises) == 0),
+       "or in main memory alone");
+    starpu_data_set_gathering_node(whole, node);
+    failed |= write_pieces();
+    failed |= submit(&expect_cl, whole, (void *)5, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, starpu_data_is_on_node(whole, node), atomic_load(&surprises) == 0),
+       "a use that gathers by itself does it where starpu_data_set_gathering_node says");
+    failed |= write_pieces();
+    starpu_data_partition_clean_node(whole, PIECES, piece, STARPU_MAIN_RAM);
+    failed |= submit(&expect_cl, whole, (void *)6, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, !starpu_data_is_on_node(whole, node), atomic_load(&surprises) == 0),
+       "the end of a plan does it where it is told");
+    starpu_data_unregister(whole);
+}
+
+static void gathered_nowhere(void)
+{
+    static struct starpu_data_interface_ops ops;
+    ops = starpu_interface_vector_ops;
+    ops.allocate_data_on_node = allocate_or_not;
+    begin(&ops);
+    int failed = 0;
+    for (int i = 0; i < PIECES; i++) failed |= submit(&add_cl, piece[i], NULL, -1);
+    starpu_task_wait_for_all();
+    atomic_store(&refuse, 1);
+    starpu_data_unpartition_submit(whole, PIECES, piece, (int)sim_node(0));
+    failed |= submit(&expect_cl, whole, (void *)2, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, !starpu_data_is_on_node(whole, sim_node(0)), atomic_load(&surprises) == 0),
+       "where a device has no room the data stay in main memory");
+    atomic_store(&refuse, 0);
+    starpu_data_unpartition_submit_r(whole, (int)sim_node(0));
+    failed |= submit(&add_cl, piece[0], NULL, -1);
+    starpu_data_unpartition_submit(whole, PIECES, piece, 77);
+    starpu_data_set_gathering_node(whole, 77);
+    end_gathering();
+    int wrong = 0;
+    for (int i = 0; i < N; i++) wrong += v[i] != 2 + (i < N / PIECES);
+    ok(all_of(!failed, wrong == 0), "a node that is not there is said, and the values are home");
+}
+
 static void write_through(void)
 {
     starpu_data_handle_t h;
@@ -180,6 +269,8 @@ int main(void)
     pins();
     requests();
     freed_in_time();
+    gathered();
+    gathered_nowhere();
     write_through();
     starpu_shutdown();
     return done_testing();
