@@ -50,6 +50,7 @@ orrery_mpi_sources += mpi/place/script.c mpi/place/script.h
 orrery_mpi_sources += mpi/place/replay.c mpi/place/replay.h
 orrery_mpi_sources += mpi/api/iteration.c mpi/api/iteration.h
 orrery_mpi_sources += mpi/value/collective.c mpi/value/collective.h
+orrery_mpi_sources += mpi/value/calls.c mpi/value/calls.h
 orrery_mpi_sources += mpi/value/tags.c mpi/value/tags.h
 orrery_mpi_sources += mpi/value/crc32c.c mpi/value/crc32c.h
 orrery_mpi_sources += mpi/value/snapshot.c mpi/value/snapshot.h

@@ -51,6 +51,7 @@ INPROC_TESTS += tests/mpi/bringup
 INPROC_TESTS += tests/mpi/clusters
 INPROC_TESTS += tests/mpi/cluster_random_short
 INPROC_TESTS += tests/mpi/away
+INPROC_TESTS += tests/mpi/moved
 INPROC_TESTS += tests/mpi/placements
 INPROC_TESTS += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/feedback

@@ -11,11 +11,7 @@
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
 #include "mpi/value/cache.h"
-#include "mpi/value/collective.h"
-#include "mpi/value/exchange.h"
-#include "mpi/value/message.h"
-#include "mpi/value/moves.h"
-#include "mpi/value/redux.h"
+#include "mpi/value/calls.h"
 #include "mpi/value/tags.h"
 
 static bool check_handle(struct orr_data *h, const char *fn)
@@ -65,8 +61,7 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
         orr_error("%s: there is no rank %d among %d; the data keeps its owner", fn, rank, c->size);
         return;
     }
-    if (handle->mpi && handle->mpi_rank >= 0) orr_moves_home(c, handle);
-    orr_cache_set_owner(c, handle, rank);
+    orr_call_set_owner(c, handle, rank);
 }
 
 void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,
@@ -140,9 +135,7 @@ static int get_on(MPI_Comm comm, starpu_data_handle_t h, int node, void (*callba
         orr_error("%s: there is no rank %d among %d", fn, node, c->size);
         return -EINVAL;
     }
-    int r;
-    if (!orr_moves_get(c, h, node, &r)) return orr_exchange_get(c, h, node, 0, callback, arg);
-    return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
+    return orr_call_get(c, h, node, callback, arg);
 }
 
 int starpu_mpi_get_data_on_node_detached(MPI_Comm comm, starpu_data_handle_t data_handle, int node,
@@ -204,51 +197,13 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     static const char fn[] = "starpu_mpi_data_migrate";
     struct orr_comm *c = check(comm, handle, fn);
     if (!c) return;
-    int old_rank = orr_owned_rank(c, handle), me = c->rank;
-    if (old_rank != new_rank && old_rank >= 0 && new_rank >= 0 && new_rank < c->size &&
-        orr_moves_migrate(c, handle, new_rank))
-        return;
-    if (old_rank == new_rank || old_rank < 0 || get_on(comm, handle, new_rank, NULL, NULL, fn)) return;
-    orr_owned_ends(c->cluster->value, handle, "data changed their owner");
-    if (me == new_rank)
-        orr_cache_own(handle); /* what it received is the value now */
+    if (new_rank < 0 || new_rank >= c->size)
+        orr_error("%s: there is no rank %d among %d", fn, new_rank, c->size);
     else
-        orr_cache_flush(c, handle);
-    handle->mpi_rank = new_rank;
-    if (orr_owned_of(handle)) orr_owned_set_comm(orr_owned_of(handle), c);
-    if (me == old_rank) orr_cache_hold(handle);
-    if (me == new_rank) handle->mpi_flags |= ORR_MPI_WRITTEN;
+        orr_call_migrate(c, handle, new_rank); /* what failed was said */
 }
 
 /* ---- copies ---- */
-
-static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_data *src, int priority,
-                        void (*callback)(void *), void *arg)
-{
-    struct orr_message_spec s = {
-        .comm = c, .tag = orr_owned_tag(src), .priority = priority, .detached = true
-    };
-    int r = 0, from = orr_owned_rank(c, src), to = orr_owned_rank(c, dst);
-    if (c->rank == from) {
-        s.kind = ORR_SEND;
-        s.handle = src;
-        s.peer = to;
-        r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
-    } else if (c->rank == to) {
-        s.kind = ORR_RECV;
-        s.handle = dst;
-        s.peer = from;
-        s.callback = callback;
-        s.arg = arg;
-        r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
-        dst->mpi_flags |= ORR_MPI_WRITTEN;
-    }
-    if (c->rank == to)
-        orr_cache_written(dst);
-    else
-        orr_cache_superseded(dst);
-    return r;
-}
 
 int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle,
                                  MPI_Comm comm, int asynchronous, void (*callback_func)(void *),
@@ -257,30 +212,7 @@ int starpu_mpi_data_cpy_priority(starpu_data_handle_t dst_handle, starpu_data_ha
     static const char fn[] = "starpu_mpi_data_cpy";
     struct orr_comm *c = check(comm, dst_handle, fn);
     if (!c || !check(comm, src_handle, fn)) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
-    int from = orr_owned_rank(c, src_handle), to = orr_owned_rank(c, dst_handle);
-    int r = orr_moves_home(c, src_handle), home = orr_moves_home(c, dst_handle);
-    if (!r) r = home;
-    if (r) return r;
-    if (src_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, src_handle, priority, 0);
-    if (!r && dst_handle->mpi_flags & ORR_MPI_REDUX) r = orr_redux_gather(c, dst_handle, priority, 0);
-    if (r) return r;
-    if (from == to || from == STARPU_MPI_PER_NODE) {
-        bool here = to == c->rank || to == STARPU_MPI_PER_NODE;
-        if (here)
-            orr_cache_written(dst_handle);
-        else
-            orr_cache_superseded(dst_handle);
-        if (here)
-            r = starpu_data_cpy_priority(dst_handle, src_handle, asynchronous, callback_func, callback_arg,
-                                         priority);
-        return r;
-    }
-    r = copy_between(c, dst_handle, src_handle, priority, callback_func, callback_arg);
-    if (r || asynchronous || (c->rank != from && c->rank != to)) return r;
-    starpu_data_handle_t mine = c->rank == to ? dst_handle : src_handle;
-    r = starpu_data_acquire(mine, c->rank == to ? STARPU_R : STARPU_W | STARPU_R);
-    if (!r) starpu_data_release(mine);
-    return r;
+    return orr_call_copy(c, dst_handle, src_handle, asynchronous, callback_func, callback_arg, priority);
 }
 
 int starpu_mpi_data_cpy(starpu_data_handle_t dst_handle, starpu_data_handle_t src_handle, MPI_Comm comm,
@@ -299,24 +231,23 @@ int starpu_mpi_cache_is_enabled(void)
 
 int starpu_mpi_cache_set(int enabled)
 {
-    struct orr_comm *c = orr_the_session.cluster.comm;
-    if (!enabled && orr_cache_is_on(&orr_the_session.value) && orr_session_runs() && !orr_moves_flush_all(c))
-        orr_cache_flush_all(c);
-    orr_cache_set(&orr_the_session.value, enabled != 0);
+    if (orr_session_runs())
+        orr_call_set_cache(orr_the_session.cluster.comm, enabled);
+    else
+        orr_cache_set(&orr_the_session.value, enabled != 0);
     return 0;
 }
 
 void starpu_mpi_cache_flush(MPI_Comm comm, starpu_data_handle_t data_handle)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush");
-    if (c && check_handle(data_handle, "starpu_mpi_cache_flush") && orr_cache_is_on(&orr_the_session.value))
-        if (!orr_moves_flush_one(c, data_handle)) orr_cache_flush(c, data_handle);
+    if (c && check_handle(data_handle, "starpu_mpi_cache_flush")) orr_call_flush(c, data_handle);
 }
 
 void starpu_mpi_cache_flush_all_data(MPI_Comm comm)
 {
     struct orr_comm *c = check_comm(comm, "starpu_mpi_cache_flush_all_data");
-    if (c && orr_cache_is_on(&orr_the_session.value) && !orr_moves_flush_all(c)) orr_cache_flush_all(c);
+    if (c) orr_call_flush_all(c);
 }
 
 int starpu_mpi_cached_receive(starpu_data_handle_t data_handle)
@@ -376,12 +307,8 @@ static int collective(MPI_Comm comm, const struct orr_collective *w, const char 
 {
     struct orr_comm *c = check_comm(comm, fn);
     if (!c) return orr_session_runs() ? -EINVAL : -ESHUTDOWN;
-    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count)) {
-        int r = 0;
-        for (int i = 0; i < w->count && !r; i++)
-            if (w->handles[i]) r = orr_moves_home(c, w->handles[i]);
-        return r ? r : orr_collective_start(c, w);
-    }
+    if (w->root >= 0 && w->root < c->size && w->count >= 0 && (w->handles || !w->count))
+        return orr_call_collective(c, w);
     orr_error("%s: %s", fn,
               w->count < 0 || !w->handles ? "the list of data is not valid" : "the root does not exist");
     return -EINVAL;
@@ -410,8 +337,7 @@ int starpu_mpi_redux_data_prio_tree(MPI_Comm comm, starpu_data_handle_t data_han
         orr_error("%s: a tree of arity %d is none; give 2 or more, or 0 to have it chosen", fn, arity);
         return -EINVAL;
     }
-    int r = orr_moves_home(c, data_handle);
-    return r ? r : orr_redux_gather(c, data_handle, prio, arity);
+    return orr_call_gather_sums(c, data_handle, prio, arity);
 }
 
 int starpu_mpi_redux_data_tree(MPI_Comm comm, starpu_data_handle_t data_handle, int arity)

@@ -68,12 +68,22 @@ static void add_gate(struct orr_actions *l, struct orr_data *h)
     if (is_guest(l->comm, h)) add(l, ORR_ACT_NONE, h, -1, false, 0);
 }
 
+/* A guest is read: from here on it counts as received, also where this rank made it, as under
+ * owner-computes. */
+static void use_guest(struct orr_actions *l, struct orr_data *h)
+{
+    if (!is_guest(l->comm, h)) return;
+    add_gate(l, h);
+    h->mpi_flags |= ORR_MPI_RECEIVED;
+}
+
 /* The flags of this rank follow from who has it. */
 static void mark(const struct orr_comm *c, struct orr_data *h)
 {
     const struct orr_owned *o = orr_owned_of(h);
+    bool made = o->holder == c->rank && !(h->mpi_flags & ORR_MPI_RECEIVED);
     uint32_t f = h->mpi_flags & ~(uint32_t)(ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_AWAY);
-    if (is_guest(c, h)) f |= ORR_MPI_RECEIVED;
+    if (is_guest(c, h)) f |= made ? ORR_MPI_MADE : ORR_MPI_RECEIVED;
     if (o->sent.count) f |= ORR_MPI_SENT;
     if (o->holder >= 0) f |= ORR_MPI_AWAY;
     h->mpi_flags = f;
@@ -135,7 +145,7 @@ void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool s
     struct orr_comm *c = l->comm;
     int me = c->rank;
     if (has(h, node)) {
-        if (me == node) add_gate(l, h);
+        if (me == node) use_guest(l, h);
         return;
     }
     int from = source_of(c, h);
@@ -169,6 +179,7 @@ static void written(struct orr_comm *c, struct orr_data *h, int xrank)
     struct orr_owned *o = orr_owned_of(h);
     int home = h->mpi_rank;
     o->version++;
+    h->mpi_flags &= ~(uint32_t)ORR_MPI_RECEIVED;
     forget_copies(o);
     set_holder(c, h, xrank < 0 ? home : xrank);
     if (c->rank == home || c->rank == xrank) h->mpi_flags |= ORR_MPI_WRITTEN;

@@ -14,23 +14,36 @@
 #include <starpu.h>
 #include <unistd.h>
 
-#include "mpi/value/exchange.h"
-#include "mpi/value/moves.h"
+#include "mpi/value/calls.h"
 #include "tests/mpi/in_process.h"
 
 #ifndef SEEDS
 #define SEEDS SCALED(10000, 1000)
 #endif
-enum { DATA = 6, SUMS = 2, ALL = DATA + SUMS, MOST = 3, STEPS = 60, LIMIT_S = 60, LARGE = 3000 };
+enum {
+    DATA = 6, /* neighbours, 0 and 1, 2 and 3..., are of one size */
+    SUMS = 2,
+    OWN = DATA + SUMS, /* and one that is every rank's own */
+    ALL,
+    MOST = 3,
+    STEPS = 60,
+    LIMIT_S = 60,
+    LARGE = 3000
+};
 
 /* What a program may do, in bits. */
 enum {
-    DOES_LOOK = 1,      /* home reads its data unseen */
-    DOES_CHANGE = 2,    /* and writes them */
-    DOES_FLUSH = 4,     /* flushes, values fetched elsewhere, other homes */
-    DOES_BEGIN_ANEW = 8 /* data end and begin again in the middle */
+    DOES_LOOK = 1,       /* home reads its data unseen */
+    DOES_CHANGE = 2,     /* and writes them */
+    DOES_FLUSH = 4,      /* flushes, values fetched elsewhere, other homes */
+    DOES_BEGIN_ANEW = 8, /* data end and begin again in the middle */
+    DOES_COPY = 16,
+    DOES_COLLECT = 32, /* scatters and gathers */
+    DOES_OWN = 64,     /* tasks that every rank runs, on data that are every rank's own */
+    DOES_ALL = 127
 };
-enum { OWNER_DOES = DOES_LOOK | DOES_CHANGE | DOES_FLUSH | DOES_BEGIN_ANEW, MOVING_DOES = OWNER_DOES };
+
+static int does = DOES_ALL; /* --does */
 
 static atomic_int wrong, failed, coming;
 static uint64_t current_seed;
@@ -144,16 +157,21 @@ struct program {
     int step, rank, ranks, does;
 };
 
+static bool is_mine(const struct program *p, const struct datum *d)
+{
+    return d->home == p->rank || d->home == ORR_RANK_PER_NODE;
+}
+
 static void begin_datum(struct program *p, int i)
 {
     struct datum *d = &p->data[i];
-    bool mine = d->home == p->rank;
+    bool mine = is_mine(p, d);
     d->first = d->home;
     if (mine)
         for (uint32_t k = 0; k < d->count; k++) d->memory[k] = d->value;
     starpu_vector_data_register(&d->handle, mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)d->memory : 0,
                                 d->count, sizeof *d->memory);
-    if (i >= DATA) starpu_data_set_reduction_methods(d->handle, &add_cl, &zero_cl);
+    if (i >= DATA && i < OWN) starpu_data_set_reduction_methods(d->handle, &add_cl, &zero_cl);
     call(orr_owned_set_tag(p->c->cluster->value, d->handle, 100 + i), p->step, "set_tag");
     call(orr_cache_set_owner(p->c, d->handle, d->home), p->step, "set_rank");
 }
@@ -161,7 +179,7 @@ static void begin_datum(struct program *p, int i)
 static void end_datum(struct program *p, int i)
 {
     struct datum *d = &p->data[i];
-    bool mine = d->home == p->rank;
+    bool mine = is_mine(p, d);
     if (mine && d->home != d->first) {
         call(starpu_data_acquire(d->handle, STARPU_R), p->step, "the last acquire");
         check((uint64_t *)starpu_vector_get_local_ptr(d->handle), d->count, d->value, p->step, p->rank,
@@ -214,6 +232,32 @@ static void some_task(struct program *p)
              p->step, "task_insert on a rank");
 }
 
+/* On data of each rank's own: one rank looks at its own, or changes it, or all change theirs; with a datum
+ * that all read, or that gets a value from there. */
+static void task_on_own(struct program *p)
+{
+    static const int modes[] = { STARPU_R, STARPU_RW, STARPU_W };
+    struct datum *own = &p->data[OWN], *d = &p->data[draw(&p->state, DATA)];
+    int mode = modes[draw(&p->state, 3)], other = modes[draw(&p->state, 3)];
+    int on = draw(&p->state, 2) ? -1 : (int)draw(&p->state, (unsigned)p->ranks);
+    struct work w = { .salt = mix(p->state, 15),
+                      .expected = { own->value, d->value },
+                      .count = 2,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { mode, other } };
+    if (mode == STARPU_R && on < 0) on = (int)(w.salt % (uint64_t)p->ranks);
+    if (mode != STARPU_R && (on < 0 || on == p->rank)) own->value = mix(w.salt, 0);
+    if (other != STARPU_R) d->value = mix(w.salt, 1);
+    if (on < 0)
+        call(insert(p->c, &work_cl, mode, own->handle, other, d->handle, STARPU_VALUE, &w, sizeof w, 0),
+             p->step, "a task on all ranks");
+    else
+        call(insert(p->c, &work_cl, mode, own->handle, other, d->handle, STARPU_VALUE, &w, sizeof w,
+                    STARPU_EXECUTE_ON_NODE, on, 0),
+             p->step, "a task on a rank's own");
+}
+
 /* Some contributions, and perhaps a look at the sum. */
 static void some_sum(struct program *p)
 {
@@ -224,6 +268,10 @@ static void some_sum(struct program *p)
         call(insert(p->c, &work_cl, STARPU_REDUX, d->handle, STARPU_VALUE, &w, sizeof w,
                     STARPU_EXECUTE_ON_NODE, (int)draw(&p->state, (unsigned)p->ranks), 0),
              p->step, "a contribution");
+    }
+    if (draw(&p->state, 4) == 0) {
+        int arity = (int)draw(&p->state, 4);
+        call(orr_call_gather_sums(p->c, d->handle, 0, arity == 1 ? 0 : arity), p->step, "redux_data");
     }
     if (draw(&p->state, 2)) return;
     struct work w = { .salt = mix(p->state, 9),
@@ -237,33 +285,13 @@ static void some_sum(struct program *p)
          p->step, "a look at a sum");
 }
 
+/* Nobody has a copy, and nothing is away. Without the cache nobody has copies. */
 static void flush(struct program *p)
 {
-    if (!orr_moves_flush_all(p->c)) orr_cache_flush_all(p->c);
-}
-
-/* As api/data.c does it. */
-static int get_on(struct orr_comm *c, starpu_data_handle_t h, int node, void (*callback)(void *), void *arg)
-{
-    int r;
-    if (!orr_moves_get(c, h, node, &r)) return orr_exchange_get(c, h, node, 0, callback, arg);
-    return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
-}
-
-static int migrate(struct orr_comm *c, starpu_data_handle_t h, int node)
-{
-    int old = orr_owned_rank(c, h), r;
-    if (old == node || orr_moves_migrate(c, h, node)) return 0;
-    r = orr_exchange_get(c, h, node, 0, NULL, NULL);
-    if (r) return r;
-    if (c->rank == node)
-        orr_cache_own(h);
+    if (orr_cache_is_on(p->c->cluster->value))
+        orr_call_flush_all(p->c);
     else
-        orr_cache_flush(c, h);
-    h->mpi_rank = node;
-    if (c->rank == old) orr_cache_hold(h);
-    if (c->rank == node) h->mpi_flags |= ORR_MPI_WRITTEN;
-    return 0;
+        call(orr_wait_for_all(p->c), p->step, "wait_for_all");
 }
 
 static void came(void *arg)
@@ -278,15 +306,56 @@ static void elsewhere(struct program *p)
     struct datum *d = &p->data[i];
     switch (draw(&p->state, 4)) {
     case 0: flush(p); break;
-    case 1:
-        if (!orr_moves_flush_one(p->c, d->handle)) orr_cache_flush(p->c, d->handle);
-        break;
+    case 1: orr_call_flush(p->c, d->handle); break;
     case 2:
         if (p->rank == to) atomic_fetch_add(&coming, 1);
-        call(get_on(p->c, d->handle, to, p->rank == to ? came : NULL, &coming), p->step, "get_data_on_node");
+        call(orr_call_get(p->c, d->handle, to, p->rank == to ? came : NULL, &coming), p->step,
+             "get_data_on_node");
         break;
-    default: call(migrate(p->c, d->handle, to), p->step, "migrate"); d->home = to;
+    default: call(orr_call_migrate(p->c, d->handle, to), p->step, "migrate"); d->home = to;
     }
+}
+
+/* All ranks: a datum gets its neighbour's value. */
+static void copy(struct program *p)
+{
+    int i = (int)draw(&p->state, DATA);
+    struct datum *to = &p->data[i], *from = &p->data[i ^ 1];
+    bool waits = draw(&p->state, 2), called = p->rank == to->home;
+    if (called) atomic_fetch_add(&coming, 1);
+    if (p->does & DOES_FLUSH && draw(&p->state, 8) == 0) flush(p);
+    call(orr_call_copy(p->c, to->handle, from->handle, !waits, called ? came : NULL, &coming, 0), p->step,
+         "data_cpy");
+    to->value = from->value;
+}
+
+/* All ranks: values of some data go to one rank, which looks at them; or come from there. */
+static void collect(struct program *p)
+{
+    starpu_data_handle_t handles[DATA];
+    bool gathers = draw(&p->state, 2);
+    struct orr_collective w = { .handles = handles,
+                                .root = (int)draw(&p->state, (unsigned)p->ranks),
+                                .gather = gathers,
+                                .sent = came,
+                                .sent_arg = &coming,
+                                .received = came,
+                                .received_arg = &coming };
+    unsigned first = draw(&p->state, DATA);
+    uint64_t salt = mix(p->state, 13);
+    w.count = 1 + (int)draw(&p->state, DATA);
+    if (!gathers) flush(p); /* the root puts a value where it may have a copy */
+    for (int i = 0; i < w.count; i++) {
+        struct datum *d = &p->data[(first + (unsigned)i) % DATA];
+        handles[i] = d->handle;
+        if (gathers) continue;
+        if (p->rank == w.root) own_task(p, d->handle, STARPU_W, 0, salt);
+        d->value = mix(salt, 0);
+    }
+    atomic_fetch_add(&coming, 1);
+    call(orr_call_collective(p->c, &w), p->step, gathers ? "gather" : "scatter");
+    for (int i = 0; i < w.count && gathers && p->rank == w.root; i++)
+        own_task(p, handles[i], STARPU_R, p->data[(first + (unsigned)i) % DATA].value, salt);
 }
 
 static void begin_anew(struct program *p)
@@ -414,6 +483,8 @@ static void one_step(struct program *p, bool moves)
     unsigned what = draw(&p->state, 32);
     if (what < 16)
         some_task(p);
+    else if (what == 16 && p->does & DOES_OWN)
+        task_on_own(p);
     else if (what < 19)
         some_sum(p);
     else if (what == 19)
@@ -422,8 +493,12 @@ static void one_step(struct program *p, bool moves)
         elsewhere(p);
     else if (what == 23 && p->does & DOES_BEGIN_ANEW)
         begin_anew(p);
-    else if (what > 23 && p->does & DOES_LOOK)
+    else if (what > 25 && p->does & DOES_LOOK)
         at_home(p, moves);
+    else if (what == 24 && p->does & DOES_COLLECT)
+        collect(p);
+    else if (what == 25 && p->does & DOES_COPY)
+        copy(p);
 }
 
 static void run(struct job *j, int rank)
@@ -435,12 +510,15 @@ static void run(struct job *j, int rank)
                          .state = mix(current_seed, 3),
                          .rank = rank,
                          .ranks = j->ranks,
-                         .does = j->placement >= 0 ? MOVING_DOES : OWNER_DOES };
+                         .does = does };
+    if (current_seed / 2 % 4 == 0) orr_call_set_cache(p.c, false);
     for (int i = 0; i < ALL; i++) {
-        p.data[i] = (struct datum){ .memory = memory[rank][i],
-                                    .value = i < DATA ? (uint64_t)i : 0,
-                                    .count = draw(&p.state, 8) ? 1 + draw(&p.state, 8) : LARGE,
-                                    .home = (int)draw(&p.state, (unsigned)j->ranks) };
+        p.data[i] =
+            (struct datum){ .memory = memory[rank][i],
+                            .value = i < DATA ? (uint64_t)i : 0,
+                            .count = draw(&p.state, 8) ? 1 + draw(&p.state, 8) : LARGE,
+                            .home = i == OWN ? ORR_RANK_PER_NODE : (int)draw(&p.state, (unsigned)j->ranks) };
+        if (i % 2 && i < DATA) p.data[i].count = p.data[i - 1].count;
         begin_datum(&p, i);
     }
     for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p, j->placement >= 0);
@@ -502,6 +580,7 @@ int main(int argc, char **argv)
     uint64_t seeds = SEEDS, first = 1, bad = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seeds")) seeds = strtoull(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--does")) does = atoi(argv[i + 1]);
         if (!strcmp(argv[i], "--seed")) first = strtoull(argv[i + 1], NULL, 10);
     }
     struct starpu_conf conf;

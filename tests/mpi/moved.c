@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a placement moves data, on three ranks of one process: the marks that the program can ask for, memory
+ * of copies (given back when they are old, flushed or the layer ends), and calls at home in tasks and
+ * callbacks that would have to wait for another rank: they are refused. Threads: one for each rank inserts;
+ * workers execute. Owns: the data of each rank. Not here: values (away.c, tests/long/cluster_random.c).
+ */
+#include <semaphore.h>
+#include <starpu.h>
+#include <unistd.h>
+
+#include "mpi/value/calls.h"
+#include "tests/mpi/in_process.h"
+
+enum { RANKS = 3, N = 12, LARGE = 256 << 10, SMALL = 1 << 10 };
+
+static atomic_int failed;
+
+static void call(int status)
+{
+    if (status) atomic_fetch_add(&failed, 1);
+}
+
+static void nothing(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+}
+static struct starpu_codelet one_cl = { .cpu_funcs = { nothing },
+                                        .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                        .name = "one" };
+
+/* Tag i, owned by rank 0, without memory of the program's. */
+static void begin_data(struct orr_comm *c, starpu_data_handle_t *h, int count, uint32_t bytes)
+{
+    for (int i = 0; i < count; i++) {
+        starpu_vector_data_register(&h[i], -1, 0, bytes, 1);
+        call(orr_owned_set_tag(c->cluster->value, h[i], i));
+        call(orr_cache_set_owner(c, h[i], 0));
+    }
+}
+
+static void end_data(starpu_data_handle_t *h, int count)
+{
+    for (int i = 0; i < count; i++) starpu_data_unregister(h[i]);
+}
+
+static void task(struct orr_comm *c, int mode, starpu_data_handle_t h, int on)
+{
+    call(insert(c, &one_cl, mode, h, STARPU_EXECUTE_ON_NODE, on, 0));
+}
+
+static int allocated(const starpu_data_handle_t *h, int count)
+{
+    int sum = 0;
+    for (int i = 0; i < count; i++) {
+        int is_allocated, is_valid, is_requested;
+        starpu_data_query_status(h[i], STARPU_MAIN_RAM, &is_allocated, &is_valid, &is_requested);
+        sum += is_allocated;
+    }
+    return sum;
+}
+
+/* ---- marks ---- */
+
+static bool marks[5];
+
+static void ask_marks(struct job *j, int rank)
+{
+    static const int modes[] = { STARPU_R, STARPU_RW, STARPU_R, STARPU_R, STARPU_W };
+    starpu_data_handle_t h;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    begin_data(c, &h, 1, 8);
+    task(c, STARPU_W, h, 0);
+    for (int i = 0; i < 5; i++) {
+        task(c, modes[i], h, 1);
+        if (rank == 1) marks[i] = h->mpi_flags & ORR_MPI_RECEIVED;
+    }
+    call(orr_wait_for_all(c));
+    end_data(&h, 1);
+    call(rank_end(j, rank));
+}
+
+/* ---- memory ---- */
+
+/* By rank, of so many: after the writer's rank changed, and all read it; after a flush of one, of all. */
+static int with_old[RANKS], with_copies[RANKS], after_one[RANKS], after_all[RANKS], small_left[RANKS];
+static size_t old_left[RANKS], records_left[RANKS];
+
+static void use_memory(struct job *j, int rank)
+{
+    starpu_data_handle_t h[N], small[N];
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    begin_data(c, h, N, LARGE);
+    for (int i = 0; i < N; i++) {
+        task(c, STARPU_W, h[i], 0);
+        task(c, STARPU_R, h[i], 1);
+        task(c, STARPU_R, h[i], 2);
+        task(c, STARPU_RW, h[i], 2); /* rank 1 has what is old; the owner's, too, is the owner's */
+    }
+    starpu_task_wait_for_all(); /* nothing returns home */
+    pthread_barrier_wait(&j->barrier);
+    with_old[rank] = allocated(h, N);
+    pthread_barrier_wait(&j->barrier);
+    for (int i = 0; i < N; i++) task(c, STARPU_R, h[i], 1);
+    call(orr_wait_for_all(c));
+    with_copies[rank] = allocated(h, N);
+    orr_call_flush(c, h[0]);
+    call(orr_wait_for_all(c));
+    after_one[rank] = allocated(h, N);
+    orr_call_flush_all(c);
+    call(orr_wait_for_all(c));
+    after_all[rank] = allocated(h, N);
+    end_data(h, N);
+    begin_data(c, small, N, SMALL);
+    for (int i = 0; i < N; i++) {
+        task(c, STARPU_W, small[i], 1);
+        task(c, STARPU_R, small[i], 2);
+        task(c, STARPU_W, small[i], 0);
+    }
+    orr_call_flush_all(c);
+    call(orr_wait_for_all(c));
+    small_left[rank] = allocated(small, N);
+    old_left[rank] = orr_load_relaxed(&c->cluster->value->old_bytes);
+    end_data(small, N);
+    call(rank_end(j, rank));
+    records_left[rank] = sessions[rank].value.records != NULL;
+}
+
+/* ---- refusals ---- */
+
+/* Rank 1 has a copy of rank 0's datum, and a task with it that may not begin before rank 0 has inserted as
+ * much. What it calls meanwhile, in a task and in its callback. */
+static sem_t home_goes_on;
+static int in_task, tried_in_task, in_callback, in_message, after;
+static starpu_data_handle_t stuck;
+static atomic_int messages;
+
+static void call_in_task(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+    in_task = starpu_data_acquire_cb(stuck, STARPU_R, free, NULL);
+    tried_in_task = starpu_data_acquire_try(stuck, STARPU_R);
+}
+static struct starpu_codelet caller_cl = { .cpu_funcs = { call_in_task }, .name = "caller" };
+
+static void call_back(void *unused)
+{
+    (void)unused;
+    in_callback = starpu_data_acquire_cb(stuck, STARPU_R, free, NULL);
+}
+
+static void call_back_of_message(void *unused)
+{
+    (void)unused;
+    in_message = starpu_data_acquire_cb(stuck, STARPU_R, free, NULL);
+    atomic_store(&messages, 1);
+}
+
+static void use_in_tasks(struct orr_comm *c)
+{
+    starpu_data_handle_t own;
+    starpu_vector_data_register(&own, -1, 0, 8, 1);
+    const struct orr_message_spec m = { .kind = ORR_RECV,
+                                        .handle = own,
+                                        .comm = c,
+                                        .peer = 2,
+                                        .tag = 77,
+                                        .detached = true,
+                                        .callback = call_back_of_message };
+    struct starpu_task *t = starpu_task_create();
+    t->cl = &caller_cl;
+    t->callback_func = call_back;
+    t->detach = 0;
+    t->destroy = 0;
+    call(starpu_task_submit(t));
+    call(starpu_task_wait(t));
+    starpu_task_destroy(t);
+    call(orr_message_start(&m, "message", NULL));
+    while (!atomic_load(&messages)) usleep(100);
+    sem_post(&home_goes_on);
+    after = starpu_data_acquire(stuck, STARPU_R);
+    if (!after) starpu_data_release(stuck);
+    starpu_data_unregister(own);
+}
+
+static void send_to_it(struct orr_comm *c)
+{
+    starpu_data_handle_t own;
+    starpu_vector_data_register(&own, -1, 0, 8, 1);
+    const struct orr_message_spec m = {
+        .kind = ORR_SEND, .handle = own, .comm = c, .peer = 1, .tag = 77, .detached = true
+    };
+    call(starpu_task_insert(&one_cl, STARPU_W, own, 0));
+    call(orr_message_start(&m, "message", NULL));
+    starpu_data_unregister(own);
+}
+
+static void use_before_home(struct job *j, int rank)
+{
+    starpu_data_handle_t h;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    begin_data(c, &h, 1, 8);
+    task(c, STARPU_W, h, 0);
+    task(c, STARPU_R, h, 1);
+    if (rank == 0) sem_wait(&home_goes_on);
+    task(c, STARPU_R, h, 1);
+    if (rank == 1) stuck = h;
+    if (rank == 1) use_in_tasks(c);
+    if (rank == 2) send_to_it(c);
+    call(orr_wait_for_all(c));
+    end_data(&h, 1);
+    call(rank_end(j, rank));
+}
+
+/* ---- the whole ---- */
+
+static int begin(const struct orr_place_setup *setup, void **state_out)
+{
+    (void)setup;
+    *state_out = NULL;
+    return 0;
+}
+
+static int choose(void *state, const struct orr_place_view *v)
+{
+    (void)state;
+    return v->written_on >= 0 ? v->written_on : 0;
+}
+
+static void end(void *state)
+{
+    (void)state;
+}
+
+/* Where the program says. */
+static const struct orr_place_ops as_said = {
+    .name = "as said", .for_all = true, .moves_data = true, .begin = begin, .choose = choose, .end = end
+};
+
+static void on_ranks(void (*body)(struct job *, int))
+{
+    struct job j;
+    job_create(&j, RANKS, 0, 3, body);
+    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, &as_said, NULL);
+    job_run(&j);
+    job_join(&j);
+    for (int i = 0; i < RANKS; i++) orr_policy_remove(&sessions[i].place, j.placement);
+}
+
+int main(void)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
+    sem_init(&home_goes_on, 0, 0);
+    if (starpu_init(&conf)) skip_all("no worker");
+
+    on_ranks(ask_marks);
+    ok(all_of(marks[0], !marks[1], marks[2], marks[3], !marks[4]),
+       "a value counts as received when it is read, not when it is written, wherever it stays");
+
+    on_ranks(use_memory);
+    is_int(with_old[1], 0, "copies are given back once somebody else has written the value anew");
+    ok(all_of(with_old[2] == N, with_copies[1] == N, with_copies[0] == N),
+       "the writer's is kept, and so is what a reader and the owner got of it");
+    ok(all_of(after_one[1] == N - 1, after_one[2] == N - 1, after_one[0] == N),
+       "a flush of one gives its copies back, and leaves the owner's");
+    ok(all_of(after_all[1] == 0, after_all[2] == 0, after_all[0] == N), "a flush of all those of all");
+    ok(all_of(small_left[1] == 0, small_left[2] == 0, old_left[1] == 0, old_left[2] == 0),
+       "and small ones that were kept for the next value");
+    ok(all_of(!records_left[0], !records_left[1], !records_left[2]), "nothing is kept of data that ended");
+
+    on_ranks(use_before_home);
+    is_int(in_task, -EDEADLK, "in a task, what would wait for another rank is refused");
+    is_int(in_callback, -EDEADLK, "so it is in a task's callback");
+    is_int(in_message, -EDEADLK, "and in a message's");
+    is_int(tried_in_task, -EAGAIN, "who only tries is told to try again");
+    is_int(after, 0, "who inserts may wait");
+    is_int(failed, 0, "nothing else fails");
+    starpu_shutdown();
+    return done_testing();
+}
