@@ -9,6 +9,16 @@ EXAMPLES += examples/hypervisor/two_contexts
 EXAMPLES += examples/basic/joblist
 EXAMPLES += examples/scheduler/own_policy
 EXAMPLES += examples/scheduler/modular
+EXAMPLES += examples/devices/scale
+EXAMPLES += examples/devices/gemm
+EXAMPLES += examples/devices/lu
+EXAMPLES += examples/devices/heat
+EXAMPLES += examples/devices/spmv
+EXAMPLES += examples/devices/cg
+if HAVE_PNG
+EXAMPLES += examples/devices/mandelbrot
+examples/devices/mandelbrot: PROGRAM_LIBS = $(PNG_LIBS)
+endif
 MPI_EXAMPLES += examples/stencil/stencil_mpi
 MPI_EXAMPLES += examples/cluster/three_ways
 MPI_EXAMPLES += examples/checkpoint/long_run

@@ -223,6 +223,7 @@ VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/us
 VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
+SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
 OWNER_TESTS += tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the examples for all kinds of devices on those that this machine has: CPUs, simulated ones that run the CPUs'
+# functions on a memory apart, and OpenCL on the CPUs where it is installed. Prints TAP; each example checks its result.
+set -u
+top=$(cd "${ORR_SRCDIR:-.}" && pwd) build=$(cd "${ORR_BUILDDIR:-.}" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export STARPU_HOME=$scratch STARPU_SILENT=1 STARPU_OPENCL_PROGRAM_DIR=$top STARPU_HOSTNAME=examples
+count=0 failures=0
+
+# fact TEXT COMMAND...: it ends well and says that it is right.
+fact() {
+    local text=$1
+    shift
+    count=$((count + 1))
+    if timeout -k 5 "${ORR_TEST_LIMIT:-60}" "$@" > "$scratch/said" 2>&1 && grep -q '; right$' "$scratch/said"; then
+        echo "ok $count - $text"
+    else
+        failures=$((failures + 1))
+        echo "not ok $count - $text"
+        sed 's/^/#   /' "$scratch/said" | head -n 20
+    fi
+}
+
+programs='scale gemm lu heat spmv cg'
+[ -x "$build/examples/devices/mandelbrot" ] && programs+=' mandelbrot'
+for program in $programs; do
+    run=$build/examples/devices/$program
+    fact "$program is right on CPUs" env STARPU_NCPU=2 "$run"
+    fact "$program is right on a CPU and two simulated devices without links between them, by models" \
+        env STARPU_NCPU=1 ORRERY_SIM_DEVICES=2 STARPU_SCHED=dmda "$run"
+done
+[ -x "$build/examples/devices/mandelbrot" ] &&
+    fact 'mandelbrot writes an image' bash -c '"$0" "$1" 64 48 && [ "$(head -c 4 "$1" | tail -c 3)" = PNG ] &&
+        echo "; right"' "$build/examples/devices/mandelbrot" "$scratch/image.png"
+fact 'cg is right where its data do not fit into the device' env STARPU_NCPU=1 ORRERY_SIM_DEVICES=1 \
+    ORRERY_SIM_MEM_MB=0.1 STARPU_SCHED=dmda "$build/examples/devices/cg"
+echo "1..$count"
+[ $failures -eq 0 ]
