@@ -182,6 +182,7 @@ TAP_TESTS += tests/sched/components_devices
 TAP_TESTS += tests/sched/interface_data
 TAP_TESTS += tests/sched/every_policy
 UNIT_TESTS += tests/core/coherency_places
+TAP_TESTS += tests/core/copies_random
 UNIT_TESTS += tests/core/plans_devices
 UNIT_TESTS += tests/core/interfaces
 UNIT_TESTS += tests/core/many_data
