@@ -283,7 +283,7 @@ int starpu_asynchronous_tcpip_sc_copy_disabled(void);
 #define starpu_asynchronous_mpi_ms_copy_disabled starpu_asynchronous_mpi_sc_copy_disabled
 #define starpu_asynchronous_tcpip_ms_copy_disabled starpu_asynchronous_tcpip_sc_copy_disabled
 
-/* May devices use data of main memory in place? Returns 0: no device of this version does. */
+/* May devices that can use data of main memory in place (STARPU_ENABLE_MAP)? Returns 1 or 0. */
 int starpu_map_enabled(void);
 
 /* Writes the version of the StarPU interface that the library was built with. At any time. */

@@ -311,7 +311,8 @@ void starpu_data_query_status2(starpu_data_handle_t handle, int memory_node, int
 /* Returns 1 if `memory_node` has a buffer for the data, else 0. */
 unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t handle, unsigned memory_node);
 
-/* Returns 1 if the copy of `memory_node` is a mapping of another node's: always 0 in this version. */
+/* Returns 1 if the copy of `memory_node` is no copy but main memory, used in place (STARPU_ENABLE_MAP); else
+ * 0. */
 unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t handle, unsigned memory_node);
 
 /* Writes back and frees some of the copies that `memory_node` is unlikely to need, if it is nearly

@@ -350,16 +350,19 @@ void starpu_interface_data_copy(unsigned src_node, unsigned dst_node, size_t siz
  * tell that they are not: no such node; main memory that is not there. */
 void starpu_check_on_node(unsigned node, uintptr_t addr, size_t size);
 
-/* Maps `size` bytes of `src_node` into `dst_node` and returns their address there. *ret: 0, or a
- * negative errno. In this version nothing can be mapped: 0, and -ENOSYS in *ret. */
+/* For map methods: has `dst_node` use `size` bytes of main memory `src_node` in place, and returns their
+ * address there, until starpu_interface_unmap(). *ret: 0, or with address 0: -ENOSYS (not enabled, or no such
+ * device), -EIO (not these bytes). */
 uintptr_t starpu_interface_map(uintptr_t src, size_t src_offset, unsigned src_node, unsigned dst_node,
                                size_t size, int *ret);
 
-/* Undoes starpu_interface_map(). Returns -ENOSYS: nothing can be mapped. */
+/* Undoes starpu_interface_map(), with the same arguments and the address it returned. Returns 0, or -ENOSYS.
+ */
 int starpu_interface_unmap(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                            unsigned dst_node, size_t size);
 
-/* Makes writes on the source side visible on the mapped one. Returns -ENOSYS: nothing can be mapped. */
+/* Has what was written on one side seen on the other: one is main memory, the other where it was mapped.
+ * Returns 0, -EIO, or -ENOSYS. */
 int starpu_interface_update_map(uintptr_t src, size_t src_offset, unsigned src_node, uintptr_t dst,
                                 size_t dst_offset, unsigned dst_node, size_t size);
 

@@ -184,6 +184,7 @@ TAP_TESTS += tests/sched/every_policy
 UNIT_TESTS += tests/core/coherency_places
 TAP_TESTS += tests/core/copies_random
 TAP_TESTS += tests/core/data_together
+UNIT_TESTS += tests/core/data_map
 UNIT_TESTS += tests/core/plans_devices
 UNIT_TESTS += tests/core/interfaces
 UNIT_TESTS += tests/core/many_data

@@ -138,7 +138,7 @@ static void own(const struct orr_fetch *f)
     unsigned node = f->node;
     for (unsigned n = 0; n < h->nnodes; n++) {
         struct orr_replicate *r = &h->replicates[n];
-        r->before = n != node && r->state != ORR_INVALID && !h->formats;
+        r->before = n != node && r->state != ORR_INVALID && !h->formats && !h->has_mapped;
         r->state = n == node ? ORR_OWNED : ORR_INVALID;
     }
     h->replicates[node].writing = h->nnodes > 1;
@@ -483,7 +483,7 @@ void orr_data_invalidate_copies(struct orr_data *h)
         orr_eviction_begin_locked(out[n], h, n);
     }
     orr_spin_unlock(&h->queue.lock);
-    for (unsigned n = 0; n < h->nnodes; n++) {
+    for (unsigned n = h->nnodes; n-- > 0;) { /* main memory last: others may see it */
         if (!out[n]) continue;
         orr_waiters_tell(orr_eviction_run(out[n]), n, -EAGAIN);
         orr_memory_feed(n);

@@ -22,6 +22,7 @@ struct orr_replicate {
     uint8_t state;   /* enum orr_msi */
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
+    bool mapped;     /* the interface points at main memory, as this node sees it (map.c) */
     bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
     bool before;     /* while one writes elsewhere: the copy here, if there is one still, has the value from
                       * before */
@@ -85,7 +86,8 @@ struct orr_data {
     ORR_ALIGNED_LINE bool initialized; /* somebody wrote, or it was registered with memory [lock] */
     bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
     bool is_not_important;
-    bool ooc; /* may leave main memory for a store [lock] */
+    bool has_mapped; /* one of its copies is or was mapped [lock] */
+    bool ooc;        /* may leave main memory for a store [lock] */
     uint8_t reading_stopped;
     bool end_taken, end_due; /* `end` is in use; starpu_data_unregister_submit comes after that [lock] */
     uint32_t wt_mask;        /* write-through nodes */

@@ -90,7 +90,7 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
     unsigned node = t->dst;
     struct orr_replicate *r = &h->replicates[node];
     ORR_EVENT(DATA_EVICTED, h, 0, node, 0);
-    h->ops->free_data_on_node(r->interface, node);
+    orr_replicate_free(h, node);
     orr_spin_lock(&h->queue.lock);
     struct orr_chunk *c = orr_chunk_detach_locked(r, node);
     r->allocated = r->ours = false;
@@ -282,7 +282,7 @@ static void forget_chunk(struct orr_chunk *c, unsigned node)
     struct orr_replicate *r = &h->replicates[node];
     if (node != orr_node_home()) {
         if (only_valid(h, node)) h->initialized = false;
-        h->ops->free_data_on_node(r->interface, node);
+        orr_replicate_free(h, node);
         r->state = ORR_INVALID;
         r->allocated = r->ours = false;
     }

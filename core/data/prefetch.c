@@ -286,7 +286,7 @@ unsigned starpu_data_get_ooc_flag(starpu_data_handle_t h)
 /* ---- where it is ---- */
 
 struct place {
-    bool allocated, valid, loading, needed;
+    bool allocated, valid, loading, needed, mapped;
 };
 
 static struct place place_of(struct orr_data *h, unsigned node)
@@ -296,7 +296,7 @@ static struct place place_of(struct orr_data *h, unsigned node)
     struct orr_transfer *t = r->incoming;
     bool comes = t && !t->eviction;
     struct place p = { r->allocated, r->state != ORR_INVALID, comes,
-                       comes && orr_load_relaxed(&t->urgency) != ORR_PREFETCH };
+                       comes && orr_load_relaxed(&t->urgency) != ORR_PREFETCH, r->mapped };
     orr_spin_unlock(&h->queue.lock);
     return p;
 }
@@ -339,9 +339,7 @@ unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t h, unsigned 
 
 unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t h, unsigned node)
 {
-    (void)h;
-    (void)node;
-    return 0; /* no memory of this build is mapped into another */
+    return check(h, node, "starpu_data_test_if_mapped_on_node") && place_of(h, node).mapped;
 }
 
 void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, int **valid, unsigned *n)

@@ -39,6 +39,8 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
     void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
     memset(async, 0, sizeof *async);
     int r = 0;
+    if (orr_unlikely(h->replicates[src].mapped || h->replicates[dst].mapped))
+        return orr_map_update(h, src, dst);
     bool foreground = orr_foreground_kinds & (1u << orr_nodes[src].kind | 1u << orr_nodes[dst].kind);
     if (m && m->any_to_any) {
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
@@ -59,6 +61,8 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
 {
     const struct starpu_data_copy_methods *m = h->ops->copy_methods;
     if (!orr_nodes_reach(src, dst)) return false;
+    if (orr_unlikely(h->replicates[src].mapped || h->replicates[dst].mapped))
+        return orr_node_is_cpu(src) || orr_node_is_cpu(dst); /* the other is main memory itself */
     if (orr_unlikely(h->formats) && !orr_layouts_fit(h, src, dst)) return false;
     bool by_cpu = orr_node_is_cpu(src) || orr_node_is_cpu(dst);
     if (by_cpu || !m || m->any_to_any) {
@@ -232,7 +236,8 @@ int orr_transfer_allocate(struct orr_transfer *t)
     struct orr_replicate *r = &h->replicates[t->dst];
     struct orr_chunk *c = NULL;
     if (orr_node_lists(t->dst) && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
-    starpu_ssize_t bytes = h->ops->allocate_data_on_node(r->interface, t->dst);
+    bool mapped = orr_map_instead(h, t->dst);
+    starpu_ssize_t bytes = mapped ? 0 : h->ops->allocate_data_on_node(r->interface, t->dst);
     if (bytes < 0) {
         orr_free(c);
         return -ENOMEM;

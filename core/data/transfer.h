@@ -170,6 +170,14 @@ void orr_memory_tidy(unsigned node);
 /* Allocates t's destination: 0 or -ENOMEM. No locks held. */
 int orr_transfer_allocate(struct orr_transfer *t);
 
+/* Maps h's main memory into a node, which has no memory for h, instead of allocating there (map.c). False:
+ * that cannot be. No locks held. */
+bool orr_map_instead(struct orr_data *h, unsigned node);
+/* Between main memory and a mapped copy: what was written at src is seen at dst. 0 or -errno. */
+int orr_map_update(struct orr_data *h, unsigned src, unsigned dst);
+/* Gives back the memory of a copy, or unmaps it. No locks held. */
+void orr_replicate_free(struct orr_data *h, unsigned node);
+
 /* A name for messages. */
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes);
 

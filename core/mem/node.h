@@ -67,6 +67,12 @@ struct orr_node_ops {
     int (*test)(struct orr_copy_event *event);
     double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
+    /* Of devices that can use main memory in place; NULL: they cannot. map: where these bytes of it are for
+     * the device's kernels, 0: not these. update_map: what was written at src is seen at dst, of which one is
+     * main memory and the other what map answered; 0 or -EIO; NULL: both sides see it anyway. */
+    uintptr_t (*map)(const struct orr_location *src, unsigned node, size_t bytes);
+    void (*unmap)(const struct orr_location *src, unsigned node, uintptr_t addr, size_t bytes); /* or NULL */
+    int (*update_map)(const struct orr_location *src, const struct orr_location *dst, size_t bytes);
     /* Whether copies go between two devices without main memory; NULL: never. */
     bool (*reaches)(unsigned src_node, unsigned dst_node);
 };
@@ -182,6 +188,11 @@ void orr_node_release(unsigned node, size_t bytes);
 /* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
  * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;
+
+/* Whether the program wants data to be mapped, and whether a node can do it. [const between init and
+ * shutdown] */
+extern bool orr_map_wanted;
+bool orr_node_maps(unsigned node);
 
 /* Whether bytes go from one node to another without a stop in main memory. */
 bool orr_nodes_reach(unsigned src_node, unsigned dst_node);

@@ -47,12 +47,21 @@ static int mini_test(struct orr_copy_event *event)
     return 0;
 }
 
+/* Where it is asked for, bodies use main memory in place. */
+static uintptr_t mini_map(const struct orr_location *src, unsigned node, size_t bytes)
+{
+    (void)node;
+    (void)bytes;
+    return src->base + src->offset;
+}
+
 static const struct orr_node_ops mini_node_ops = {
     .name = "mini",
     .alloc = mini_alloc,
     .free = mini_free,
     .copy = mini_copy,
     .test = mini_test,
+    .map = mini_map,
 };
 
 /* ---- workers ---- */

@@ -346,6 +346,9 @@ int main(void)
     two.peers = "1";
     all_kinds("devices that reach each other", &two, "0");
     all_kinds("and those of another kind", &two, "1");
+    setenv("STARPU_ENABLE_MAP", "1", 1);
+    all_kinds("in place where that can be", &two, "1");
+    unsetenv("STARPU_ENABLE_MAP");
     two.devices = "0";
     all_kinds("the smallest driver's alone", &two, "2");
     return done_testing();

@@ -124,6 +124,53 @@ void orr_arrays_free(void *itf, unsigned node)
     free_first(itf, node, ORR_ARRAYS_MAX);
 }
 
+/* ---- mapping ---- */
+
+static void unmap_first(void *from, unsigned from_node, void *to, unsigned to_node, unsigned count)
+{
+    size_t bytes[ORR_ARRAYS_MAX];
+    kind_of(from)->bytes(from, to_node, bytes);
+    for (unsigned i = 0; i < count; i++) {
+        if (get_addr(to, i))
+            starpu_interface_unmap(get_addr(from, i), 0, from_node, get_addr(to, i), to_node, bytes[i]);
+        set_addr(to, i, 0);
+    }
+}
+
+int orr_arrays_map(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    size_t bytes[ORR_ARRAYS_MAX];
+    kind_of(from)->bytes(from, to_node, bytes);
+    for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
+        int r = 0;
+        if (bytes[i] == 0) continue;
+        set_addr(to, i, starpu_interface_map(get_addr(from, i), 0, from_node, to_node, bytes[i], &r));
+        if (r) {
+            unmap_first(from, from_node, to, to_node, i);
+            return r;
+        }
+    }
+    return 0;
+}
+
+int orr_arrays_unmap(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    unmap_first(from, from_node, to, to_node, ORR_ARRAYS_MAX);
+    return 0;
+}
+
+int orr_arrays_update_map(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    size_t bytes[ORR_ARRAYS_MAX];
+    int r = 0;
+    kind_of(from)->bytes(from, to_node, bytes);
+    for (unsigned i = 0; i < ORR_ARRAYS_MAX && r == 0; i++)
+        if (bytes[i])
+            r = starpu_interface_update_map(get_addr(from, i), 0, from_node, get_addr(to, i), 0, to_node,
+                                            bytes[i]);
+    return r;
+}
+
 void *orr_arrays_to_pointer(void *itf, unsigned node)
 {
     (void)node;

@@ -50,6 +50,9 @@ void orr_arrays_data_register(starpu_data_handle_t *handle_out, int home_node, v
 void orr_arrays_register_handle(starpu_data_handle_t h, unsigned home_node, void *itf);
 starpu_ssize_t orr_arrays_allocate(void *itf, unsigned node);
 void orr_arrays_free(void *itf, unsigned node);
+int orr_arrays_map(void *from, unsigned from_node, void *to, unsigned to_node);
+int orr_arrays_unmap(void *from, unsigned from_node, void *to, unsigned to_node);
+int orr_arrays_update_map(void *from, unsigned from_node, void *to, unsigned to_node);
 void *orr_arrays_to_pointer(void *itf, unsigned node);
 int orr_arrays_pointer_is_inside(void *itf, unsigned node, void *ptr);
 size_t orr_arrays_get_size(starpu_data_handle_t h);
@@ -64,7 +67,8 @@ extern const struct starpu_data_copy_methods orr_arrays_copy_methods;
 
 #define ORR_ARRAYS_METHODS                                                                                   \
     .register_data_handle = orr_arrays_register_handle, .allocate_data_on_node = orr_arrays_allocate,        \
-    .free_data_on_node = orr_arrays_free, .copy_methods = &orr_arrays_copy_methods,                          \
+    .free_data_on_node = orr_arrays_free, .map_data = orr_arrays_map, .unmap_data = orr_arrays_unmap,        \
+    .update_map = orr_arrays_update_map, .copy_methods = &orr_arrays_copy_methods,                           \
     .to_pointer = orr_arrays_to_pointer, .pointer_is_inside = orr_arrays_pointer_is_inside,                  \
     .get_size = orr_arrays_get_size, .footprint = orr_arrays_footprint, .compare = orr_arrays_compare,       \
     .display = orr_arrays_display, .describe = orr_arrays_describe, .pack_data = orr_arrays_pack_data,       \

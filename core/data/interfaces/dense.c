@@ -313,6 +313,43 @@ void orr_dense_free(void *itf, unsigned node)
     head->ptr = head->dev_handle = 0;
 }
 
+/* ---- mapping: the device sees the elements where main memory has them, gaps and all ---- */
+
+int orr_dense_map(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    struct orr_dense_head *src = from, *dst = to;
+    struct orr_dense_view v;
+    int r;
+    orr_dense_read(from, &v);
+    uintptr_t there =
+        starpu_interface_map(src->dev_handle, src->offset, from_node, to_node, span_bytes(&v), &r);
+    if (r) return r;
+    dst->ptr = dst->dev_handle = there;
+    dst->offset = 0;
+    write_ld(to, &v);
+    return 0;
+}
+
+int orr_dense_unmap(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    struct orr_dense_head *src = from, *dst = to;
+    struct orr_dense_view v;
+    orr_dense_read(to, &v);
+    int r = starpu_interface_unmap(src->dev_handle, src->offset, from_node, dst->dev_handle, to_node,
+                                   span_bytes(&v));
+    dst->ptr = dst->dev_handle = 0;
+    return r;
+}
+
+int orr_dense_update_map(void *from, unsigned from_node, void *to, unsigned to_node)
+{
+    struct orr_dense_head *src = from, *dst = to;
+    struct orr_dense_view v;
+    orr_dense_read(from, &v);
+    return starpu_interface_update_map(src->dev_handle, src->offset, from_node, dst->dev_handle, dst->offset,
+                                       to_node, span_bytes(&v));
+}
+
 /* Moves the addresses; the layout is packed, as of all memory of ours. */
 void orr_dense_cache(void *cached, void *itf, unsigned node)
 {

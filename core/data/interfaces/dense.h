@@ -109,6 +109,9 @@ const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface
 void orr_dense_register_handle(starpu_data_handle_t h, unsigned home_node, void *itf);
 starpu_ssize_t orr_dense_allocate(void *itf, unsigned node);
 void orr_dense_free(void *itf, unsigned node);
+int orr_dense_map(void *from, unsigned from_node, void *to, unsigned to_node);
+int orr_dense_unmap(void *from, unsigned from_node, void *to, unsigned to_node);
+int orr_dense_update_map(void *from, unsigned from_node, void *to, unsigned to_node);
 void orr_dense_cache(void *cached, void *itf, unsigned node);
 void orr_dense_reuse(void *itf, const void *cached, unsigned node);
 void *orr_dense_to_pointer(void *itf, unsigned node);
@@ -133,7 +136,8 @@ extern const struct starpu_data_copy_methods orr_dense_copy_methods;
 #define ORR_DENSE_METHODS                                                                                    \
     .register_data_handle = orr_dense_register_handle, .allocate_data_on_node = orr_dense_allocate,          \
     .free_data_on_node = orr_dense_free, .cache_data_on_node = orr_dense_cache,                              \
-    .reuse_data_on_node = orr_dense_reuse, .copy_methods = &orr_dense_copy_methods,                          \
+    .reuse_data_on_node = orr_dense_reuse, .map_data = orr_dense_map, .unmap_data = orr_dense_unmap,         \
+    .update_map = orr_dense_update_map, .copy_methods = &orr_dense_copy_methods,                             \
     .to_pointer = orr_dense_to_pointer, .pointer_is_inside = orr_dense_pointer_is_inside,                    \
     .get_size = orr_dense_get_size, .get_alloc_size = orr_dense_get_alloc_size,                              \
     .get_max_size = orr_dense_get_max_size, .footprint = orr_dense_footprint,                                \
