@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <starpu.h>
 
+#include "core/base/log.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/message.h"
@@ -20,10 +21,22 @@ int orr_call_get(struct orr_comm *c, struct orr_data *h, int node, void (*callba
     return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
 }
 
+/* The ranks that are not in the communicator would not know. */
+static int refuse_owner(const struct orr_data *h)
+{
+    orr_error(
+        "starpu_mpi_data_migrate: the data with tag %lld cannot get another owner on a communicator other "
+        "than the layer's own while a placement moves data; migrate it there, on all ranks",
+        (long long)orr_owned_tag(h));
+    return -ENOTSUP;
+}
+
 int orr_call_migrate(struct orr_comm *c, struct orr_data *h, int node)
 {
     int old = orr_owned_rank(c, h), me = c->rank;
-    if (old == node || old < 0 || orr_moves_migrate(c, h, node)) return 0;
+    if (old == node || old < 0) return 0;
+    if (orr_moves_unseen(c, h)) return refuse_owner(h);
+    if (orr_moves_migrate(c, h, node)) return 0;
     int r = orr_call_get(c, h, node, NULL, NULL);
     if (r) return r;
     orr_owned_ends(c->cluster->value, h, "data changed their owner");
@@ -53,9 +66,11 @@ static int bring_home(struct orr_comm *c, struct orr_data *h, int priority)
     return r || !(h->mpi_flags & ORR_MPI_REDUX) ? r : orr_redux_gather(c, h, priority, 0);
 }
 
-/* dst gets another value: on its owner, or wherever everybody has his own (here), and nobody else has it. */
-static void overwrite(struct orr_data *dst, bool here)
+/* dst gets another value: on its owner, or wherever everybody has his own (here), and nobody else has it.
+ * Where not all ranks see that, the owner tells them (away.h). */
+static void overwrite(const struct orr_comm *c, struct orr_data *dst, bool here)
 {
+    if (orr_moves_unseen(c, dst)) return;
     if (here)
         orr_cache_written(dst);
     else
@@ -67,7 +82,7 @@ static int copy_here(struct orr_comm *c, struct orr_data *dst, struct orr_data *
 {
     int to = orr_owned_rank(c, dst);
     bool here = to == c->rank || to == ORR_RANK_PER_NODE;
-    overwrite(dst, here);
+    overwrite(c, dst, here);
     return here ? starpu_data_cpy_priority(dst, src, asynchronous, callback, arg, priority) : 0;
 }
 
@@ -92,7 +107,7 @@ static int copy_between(struct orr_comm *c, struct orr_data *dst, struct orr_dat
         r = orr_message_start(&s, "starpu_mpi_data_cpy", NULL);
         dst->mpi_flags |= ORR_MPI_WRITTEN;
     }
-    overwrite(dst, c->rank == to);
+    overwrite(c, dst, c->rank == to);
     return r;
 }
 

@@ -256,6 +256,11 @@ static bool is_unseen(const struct orr_comm *c, const struct orr_data *h)
     return orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on)) && orr_moves_can(c->cluster->comm, h);
 }
 
+bool orr_moves_unseen(const struct orr_comm *c, const struct orr_data *h)
+{
+    return !orr_comm_is_base(c) && is_unseen(c, h);
+}
+
 static int message(struct orr_comm *c, enum orr_request_kind kind, struct orr_data *h, int peer, bool sync,
                    int priority)
 {
@@ -424,6 +429,10 @@ bool orr_moves_get(struct orr_comm *c, struct orr_data *h, int node, int *status
 {
     struct orr_actions l;
     *status_out = 0;
+    if (orr_moves_unseen(c, h)) {
+        *status_out = orr_moves_exchange_before(c, h, STARPU_R, node, 0);
+        return true;
+    }
     if (!is_seen(c) || !orr_moves_can(c, h)) return false;
     if (h->mpi_flags & ORR_MPI_REDUX) {
         orr_away_settle_data(c, h);

@@ -22,8 +22,10 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
 void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority);
 void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xrank, bool ran);
 
-/* As orr_exchange_before and _after, where not all ranks see it: on other communicators, or where the program
- * steers the transfers. Owner-computes, and nothing is remembered: home brings in what it lacks. */
+/* Where not all ranks see it: on other communicators (orr_moves_unseen), or where the program steers the
+ * transfers. As orr_exchange_before and _after: owner-computes, and nothing is remembered; home brings in
+ * what it lacks. */
+bool orr_moves_unseen(const struct orr_comm *c, const struct orr_data *h);
 int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
 int orr_moves_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority);
 

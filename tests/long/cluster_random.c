@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random programs on whole clusters in one process, against a sequential oracle: 3 to 8 ranks over a network
- * that delays and reorders, under owner-computes and under a placement that moves data wherever it likes (by
- * a hash of the place in the stream). Tasks of all modes, priorities, fixed ranks, reductions, flushes,
- * waits, handles that end and begin again; and what home does to its own data unseen by the others (acquire
- * in all forms, tasks of its own, messages of the program's own, pieces). Every task and every call checks
- * what it finds. Threads: one for each rank inserts; workers execute. Owns: the data of each rank. Not here:
- * single cases (tests/mpi/clusters.c), real messages (soak_mpi.c). Usage: cluster_random.tap [--seeds N]
- * [--seed S]: N programs from seed S on; a failure names its seed.
+ * that delays and reorders, under owner-computes and a placement that moves data by a hash of the place.
+ * Tasks of all modes, data of each rank's own, reductions, flushes, copies, collectives, other communicators,
+ * no cache; and what home does to its data unseen (acquire, tasks, messages, pieces). Every task and call
+ * checks what it finds. Threads: one for each rank inserts; workers execute. Owns: the data of each rank. Not
+ * here: single cases (tests/mpi/clusters.c), real messages (soak_mpi.c). Usage: cluster_random.tap [--seeds
+ * N] [--seed S]
+ * [--limit SECONDS of one] [--does BITS]: N programs from seed S on; a failure names its seed.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -40,10 +40,12 @@ enum {
     DOES_COPY = 16,
     DOES_COLLECT = 32, /* scatters and gathers */
     DOES_OWN = 64,     /* tasks that every rank runs, on data that are every rank's own */
-    DOES_ALL = 127
+    DOES_COMMS = 128,  /* on other communicators */
+    DOES_ALL = 255
 };
 
-static int does = DOES_ALL; /* --does */
+static int does = DOES_ALL;                             /* --does */
+static unsigned limit_s = SCALED(LIMIT_S, 4 * LIMIT_S); /* --limit: of one program */
 
 static atomic_int wrong, failed, coming;
 static uint64_t current_seed;
@@ -150,10 +152,19 @@ struct datum {
     int home, first; /* now, and when it was registered */
 };
 
+/* Another communicator: some ranks, in some order. */
+struct group {
+    struct orr_inproc_comm comm;
+    int ranks[IN_PROCESS_MAX], rank_in[IN_PROCESS_MAX]; /* -1: it is not part of it */
+};
+
+enum { GROUPS = 3 };
+static struct group groups[GROUPS]; /* of the program that runs */
+
 struct program {
-    struct orr_comm *c;
-    struct datum data[ALL]; /* the last of them are summed up */
-    uint64_t state;         /* of what all ranks draw alike */
+    struct orr_comm *c, *others[GROUPS]; /* NULL: this rank is not part of it */
+    struct datum data[ALL];              /* the last of them are summed up */
+    uint64_t state;                      /* of what all ranks draw alike */
     int step, rank, ranks, does;
 };
 
@@ -474,6 +485,118 @@ static void at_home(struct program *p, bool moves)
     }
 }
 
+/* ---- on other communicators: not all ranks see it ---- */
+
+/* A datum whose home is part of the group, from a drawn one on. */
+static struct datum *datum_in(struct program *p, const struct group *g)
+{
+    unsigned first = draw(&p->state, DATA);
+    for (unsigned i = 0; i < DATA; i++) {
+        struct datum *d = &p->data[(first + i) % DATA];
+        if (g->rank_in[d->home] >= 0) return d;
+    }
+    return NULL;
+}
+
+/* Reads one, and perhaps writes another or the same. */
+static void task_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+{
+    static const int modes[] = { STARPU_RW, STARPU_W, STARPU_R };
+    struct datum *from = datum_in(p, g), *to = datum_in(p, g);
+    int mode = modes[draw(&p->state, 3)], on = (int)draw(&p->state, (unsigned)g->comm.size);
+    if (!from) return;
+    struct work w = { .salt = mix(p->state, 17),
+                      .expected = { to->value, from->value },
+                      .count = from == to ? 1 : 2,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { mode, STARPU_R } };
+    if (mode != STARPU_R) flush(p); /* who is not part of it does not hear of it */
+    if (mode != STARPU_R) to->value = mix(w.salt, 0);
+    struct starpu_data_descr descr[] = { { to->handle, (enum starpu_data_access_mode)mode },
+                                         { from->handle, STARPU_R } };
+    if (c)
+        call(insert(c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
+                    STARPU_EXECUTE_ON_NODE, on, 0),
+             p->step, "a task in a group");
+}
+
+static void get_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+{
+    struct datum *d = datum_in(p, g);
+    int to = (int)draw(&p->state, (unsigned)g->comm.size);
+    if (!d || !c) return;
+    if (c->rank == to) atomic_fetch_add(&coming, 1);
+    call(orr_call_get(c, d->handle, to, c->rank == to ? came : NULL, &coming), p->step,
+         "get_data_on_node in a group");
+    if (c->rank == to) own_task(p, d->handle, STARPU_R, d->value, 0);
+}
+
+static void copy_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+{
+    struct datum *from = datum_in(p, g), *to = from ? &p->data[(from - p->data) ^ 1] : NULL;
+    bool waits = draw(&p->state, 2);
+    if (!to || g->rank_in[to->home] < 0) return;
+    flush(p);
+    if (p->rank == to->home) atomic_fetch_add(&coming, 1);
+    if (c)
+        call(
+            orr_call_copy(c, to->handle, from->handle, !waits, p->rank == to->home ? came : NULL, &coming, 0),
+            p->step, "data_cpy in a group");
+    to->value = from->value;
+}
+
+static void sum_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+{
+    struct datum *d = &p->data[DATA + draw(&p->state, SUMS)];
+    if (g->rank_in[d->home] < 0) return;
+    call(orr_call_gather_sums(p->c, d->handle, 0, 0), p->step, "redux_data before a group's");
+    flush(p);
+    for (unsigned n = draw(&p->state, 4); n > 0; n--) {
+        struct work w = { .salt = mix(p->state, n), .count = 1, .step = p->step, .mode = { STARPU_REDUX } };
+        int on = (int)draw(&p->state, (unsigned)g->comm.size);
+        d->value += w.salt;
+        if (c)
+            call(insert(c, &work_cl, STARPU_REDUX, d->handle, STARPU_VALUE, &w, sizeof w,
+                        STARPU_EXECUTE_ON_NODE, on, 0),
+                 p->step, "a contribution in a group");
+    }
+    if (c) call(orr_call_gather_sums(c, d->handle, 0, 0), p->step, "redux_data in a group");
+}
+
+static void in_group(struct program *p)
+{
+    int i = (int)draw(&p->state, GROUPS);
+    const struct group *g = &groups[i];
+    struct orr_comm *c = p->others[i];
+    switch (draw(&p->state, 8)) {
+    case 0: get_in_group(p, c, g); break;
+    case 1: copy_in_group(p, c, g); break;
+    case 2: sum_in_group(p, c, g); break;
+    case 3:
+        if (draw(&p->state, 2) == 0 && c) call(orr_coll_barrier(c), p->step, "a barrier in a group");
+        break;
+    default: task_in_group(p, c, g);
+    }
+}
+
+/* Some of the ranks, or all, in another order. */
+static void make_groups(uint64_t state, int ranks)
+{
+    for (int i = 0; i < GROUPS; i++) {
+        struct group *g = &groups[i];
+        g->comm = (struct orr_inproc_comm){ .ranks = g->ranks };
+        unsigned first = draw(&state, (unsigned)ranks),
+                 few = i ? 2 + draw(&state, (unsigned)ranks - 1) : (unsigned)ranks;
+        for (int r = 0; r < IN_PROCESS_MAX; r++) g->rank_in[r] = -1;
+        for (unsigned k = 0; k < few; k++) {
+            int r = (int)((first + (unsigned)ranks - k) % (unsigned)ranks);
+            g->rank_in[r] = g->comm.size;
+            g->ranks[g->comm.size++] = r;
+        }
+    }
+}
+
 /* ---- programs ---- */
 
 static void one_step(struct program *p, bool moves)
@@ -493,6 +616,8 @@ static void one_step(struct program *p, bool moves)
         elsewhere(p);
     else if (what == 23 && p->does & DOES_BEGIN_ANEW)
         begin_anew(p);
+    else if (what == 26 && p->does & DOES_COMMS)
+        in_group(p);
     else if (what > 25 && p->does & DOES_LOOK)
         at_home(p, moves);
     else if (what == 24 && p->does & DOES_COLLECT)
@@ -511,6 +636,9 @@ static void run(struct job *j, int rank)
                          .rank = rank,
                          .ranks = j->ranks,
                          .does = does };
+    for (int i = 0; i < GROUPS; i++)
+        if (groups[i].rank_in[rank] >= 0)
+            p.others[i] = orr_comm_meet(&sessions[rank].cluster.comms, &groups[i].comm);
     if (current_seed / 2 % 4 == 0) orr_call_set_cache(p.c, false);
     for (int i = 0; i < ALL; i++) {
         p.data[i] =
@@ -565,7 +693,8 @@ static bool one_program(uint64_t seed, bool moves)
     uint64_t state = mix(seed, 5);
     int before = wrong + failed, ranks = 3 + (int)draw(&state, IN_PROCESS_MAX - 2);
     current_seed = seed;
-    alarm(SCALED(LIMIT_S, 4 * LIMIT_S));
+    alarm(limit_s);
+    make_groups(mix(seed, 21), ranks);
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
     for (int i = 0; i < ranks && moves; i++)
         j.placement = orr_policy_add(&sessions[i].place, &anywhere, NULL);
@@ -580,6 +709,7 @@ int main(int argc, char **argv)
     uint64_t seeds = SEEDS, first = 1, bad = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seeds")) seeds = strtoull(argv[i + 1], NULL, 10);
+        if (!strcmp(argv[i], "--limit")) limit_s = (unsigned)atoi(argv[i + 1]);
         if (!strcmp(argv[i], "--does")) does = atoi(argv[i + 1]);
         if (!strcmp(argv[i], "--seed")) first = strtoull(argv[i + 1], NULL, 10);
     }

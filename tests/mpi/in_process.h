@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "mpi/api/session.h"
 #include "mpi/api/shutdown.h"
 #include "mpi/api/wait.h"
@@ -73,11 +74,22 @@ static struct orr_transport *job_open(const struct orr_bootstrap *b)
     return b->rank == job_of(b)->fails_to_open ? NULL : orr_inproc_rank(job_of(b)->net, b->rank);
 }
 
-static int no_other(struct orr_comm *c, const void *program_comm)
+/* Other communicators are struct orr_inproc_comm, the same for all their ranks. */
+static int ask_comm(struct orr_comm *c, const void *program_comm)
 {
-    (void)c;
-    (void)program_comm;
-    return -EINVAL;
+    const struct orr_inproc_comm *of = program_comm;
+    int size = c->cluster->size, me = c->cluster->rank;
+    c->size = of->size;
+    c->peers = orr_malloc((size_t)of->size * sizeof *c->peers);
+    c->ranks = orr_malloc((size_t)size * sizeof *c->ranks);
+    c->met = orr_calloc((size_t)of->size, sizeof *c->met);
+    for (int i = 0; i < size; i++) c->ranks[i] = -1;
+    for (int i = 0; i < of->size; i++) {
+        c->peers[i] = of->ranks[i];
+        c->ranks[of->ranks[i]] = i;
+    }
+    c->rank = c->ranks[me];
+    return 0;
 }
 
 static void forget_none(const void *program_comm)
@@ -102,7 +114,7 @@ static void comm_ended(struct orr_comm *c)
     orr_replay_drop(c);
 }
 
-static const struct orr_comm_source job_source = { no_other, forget_none, never_over, comm_ended, any_tag };
+static const struct orr_comm_source job_source = { ask_comm, forget_none, never_over, comm_ended, any_tag };
 
 extern const struct orr_transport_ops orr_transport_inproc;
 

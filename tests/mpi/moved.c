@@ -2,8 +2,9 @@
 /*
  * Where a placement moves data, on three ranks of one process: the marks that the program can ask for, memory
  * of copies (given back when they are old, flushed or the layer ends), and calls at home in tasks and
- * callbacks that would have to wait for another rank: they are refused. Threads: one for each rank inserts;
- * workers execute. Owns: the data of each rank. Not here: values (away.c, tests/long/cluster_random.c).
+ * callbacks that would have to wait for another rank: they are refused; what some ranks do on another
+ * communicator. Threads: one for each rank inserts; workers execute. Owns: the data of each rank. Not here:
+ * values (away.c, tests/long/cluster_random.c).
  */
 #include <semaphore.h>
 #include <starpu.h>
@@ -217,6 +218,57 @@ static void use_before_home(struct job *j, int rank)
     call(rank_end(j, rank));
 }
 
+/* ---- on another communicator ---- */
+
+/* What ranks 0 and 1 do there rank 2 does not see. */
+static int migrated[2], came_right, copied_right;
+
+static void set(void *buffers[], void *arg)
+{
+    char value;
+    starpu_codelet_unpack_args(arg, &value);
+    memset((void *)STARPU_VECTOR_GET_PTR(buffers[0]), value, STARPU_VECTOR_GET_NX(buffers[0]));
+}
+static struct starpu_codelet set_cl = {
+    .cpu_funcs = { set }, .nbuffers = 1, .modes = { STARPU_W }, .name = "set"
+};
+
+static bool holds(starpu_data_handle_t h, char value)
+{
+    call(starpu_data_acquire(h, STARPU_R));
+    bool is = *(char *)starpu_vector_get_local_ptr(h) == value;
+    starpu_data_release(h);
+    return is;
+}
+
+static void meet_aside(struct job *j, int rank)
+{
+    static const int ranks[] = { 1, 0 };
+    static const struct orr_inproc_comm pair = { .size = 2, .ranks = ranks };
+    starpu_data_handle_t h[2];
+    char value = 7;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank),
+                    *aside = rank < 2 ? orr_comm_meet(&sessions[rank].cluster.comms, &pair) : NULL;
+    begin_data(c, h, 2, 8);
+    call(
+        insert(c, &set_cl, STARPU_W, h[0], STARPU_EXECUTE_ON_NODE, 2, STARPU_VALUE, &value, sizeof value, 0));
+    task(c, STARPU_W, h[1], 0);
+    task(c, STARPU_R, h[1], 2);
+    if (aside) {
+        call(orr_call_get(aside, h[0], 0, NULL, NULL)); /* rank 1 here */
+        if (rank == 1) came_right = holds(h[0], 7);
+        call(orr_call_copy(aside, h[1], h[0], false, NULL, NULL, 0));
+        migrated[rank] = orr_call_migrate(aside, h[0], 0);
+    }
+    task(c, STARPU_R, h[0], 1);
+    task(c, STARPU_R, h[1], 2);
+    call(orr_wait_for_all(c));
+    if (rank == 2) copied_right = holds(h[1], 7);
+    end_data(h, 2);
+    call(rank_end(j, rank));
+}
+
 /* ---- the whole ---- */
 
 static int begin(const struct orr_place_setup *setup, void **state_out)
@@ -282,6 +334,11 @@ int main(void)
     is_int(in_message, -EDEADLK, "and in a message's");
     is_int(tried_in_task, -EAGAIN, "who only tries is told to try again");
     is_int(after, 0, "who inserts may wait");
+
+    on_ranks(meet_aside);
+    ok(came_right, "a value that is away comes on another communicator");
+    ok(copied_right, "what is copied there reaches those who have the old value and are not part of it");
+    ok(all_of(migrated[0] == -ENOTSUP, migrated[1] == -ENOTSUP), "another owner is refused there");
     is_int(failed, 0, "nothing else fails");
     starpu_shutdown();
     return done_testing();

@@ -26,6 +26,15 @@ struct pair {
     struct buffer *head, **tail;
 };
 
+/* What a rank calls a communicator, on its way to another of its ranks. */
+struct greeting {
+    struct greeting *next;
+    const void *comm;
+    int from, to; /* ranks of the network */
+    uint32_t name;
+    uint64_t due;
+};
+
 struct rank {
     struct orr_transport transport; /* first */
     struct orr_inproc *net;
@@ -34,6 +43,7 @@ struct rank {
     struct buffer *free_buffers;
     struct orr_bulk *posted; /* receives and sends without their other end; words[0]: due */
     struct orr_bulk *ended;
+    struct orr_hello *hellos; /* that nobody answered yet; word: whom they wait for */
 };
 
 struct orr_inproc {
@@ -42,7 +52,8 @@ struct orr_inproc {
     bool alone; /* it goes with its only rank [const] */
     uint64_t random;
     unsigned max_delay, refuse_percent;
-    struct pair *pairs; /* [source * size + destination] */
+    struct pair *pairs;                          /* [source * size + destination] */
+    struct greeting *greetings, **last_greeting; /* in order */
     struct rank ranks[];
 };
 
@@ -171,6 +182,77 @@ static void match_bulk(struct rank *r)
     }
 }
 
+/* ---- names of communicators ---- */
+
+static int rank_in_network(const struct orr_foreign *f)
+{
+    return ((const struct orr_inproc_comm *)f->comm)->ranks[f->rank];
+}
+
+static int greet(struct orr_transport *t, const struct orr_foreign *to, uint32_t name)
+{
+    struct orr_inproc *net = rank_of(t)->net;
+    struct greeting *g = orr_malloc(sizeof *g);
+    if (!g) return -ENOMEM;
+    *g = (struct greeting){ .comm = to->comm, .from = t->rank, .to = rank_in_network(to), .name = name };
+    pthread_mutex_lock(&net->lock);
+    g->due = net->ranks[g->to].now + (net->max_delay ? next_random(net) % net->max_delay : 0);
+    *net->last_greeting = g;
+    net->last_greeting = &g->next;
+    pthread_mutex_unlock(&net->lock);
+    return 0;
+}
+
+static int listen_to(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *h)
+{
+    struct rank *r = rank_of(t);
+    h->from = *from;
+    h->word = (uint64_t)rank_in_network(from);
+    pthread_mutex_lock(&r->net->lock);
+    h->next = r->hellos;
+    r->hellos = h;
+    pthread_mutex_unlock(&r->net->lock);
+    return 0;
+}
+
+static void unlisten(struct orr_transport *t, struct orr_hello *h)
+{
+    struct rank *r = rank_of(t);
+    pthread_mutex_lock(&r->net->lock);
+    struct orr_hello **p = &r->hellos;
+    while (*p && *p != h) p = &(*p)->next;
+    if (*p) *p = h->next;
+    pthread_mutex_unlock(&r->net->lock);
+}
+
+/* The first that answers h; it is taken off. */
+static struct greeting *take_greeting(struct rank *r, const struct orr_hello *h)
+{
+    struct orr_inproc *net = r->net;
+    struct greeting **p = &net->greetings, *g;
+    while ((g = *p) && !(g->comm == h->from.comm && g->from == (int)h->word && g->to == r->transport.rank))
+        p = &g->next;
+    if (!g || g->due > r->now) return NULL;
+    if (!(*p = g->next)) net->last_greeting = p;
+    return g;
+}
+
+static bool hear_one(struct rank *r, const struct orr_transport_sink *sink)
+{
+    for (struct orr_hello **p = &r->hellos, *h; (h = *p); p = &h->next) {
+        struct greeting *g = take_greeting(r, h);
+        if (!g) continue;
+        *p = h->next;
+        h->name = g->name;
+        orr_free(g);
+        pthread_mutex_unlock(&r->net->lock); /* the sink may send */
+        sink->heard(sink->arg, h);
+        pthread_mutex_lock(&r->net->lock);
+        return true;
+    }
+    return false;
+}
+
 /* ---- polling ---- */
 
 static bool deliver_one(struct rank *r, const struct orr_transport_sink *sink)
@@ -201,6 +283,7 @@ static bool poll_rank(struct orr_transport *t, const struct orr_transport_sink *
     pthread_mutex_lock(&r->net->lock);
     r->now++;
     for (int i = 0; i < DELIVERIES_PER_POLL && deliver_one(r, sink); i++) moved = true;
+    while (r->hellos && hear_one(r, sink)) moved = true;
     match_bulk(r);
     while (r->ended) {
         struct orr_bulk *b = r->ended;
@@ -238,6 +321,7 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
                                 .max_delay = max_delay,
                                 .refuse_percent = refuse_percent,
                                 .pairs = pairs };
+    net->last_greeting = &net->greetings;
     pthread_mutex_init(&net->lock, NULL);
     for (int i = 0; i < ranks * ranks; i++) pairs[i].tail = &pairs[i].head;
     for (int i = 0; i < ranks; i++)
@@ -273,6 +357,10 @@ void orr_inproc_destroy(struct orr_inproc *net)
             next = b->next;
             orr_free(b);
         }
+    for (struct greeting *g = net->greetings, *next; g; g = next) {
+        next = g->next;
+        orr_free(g);
+    }
     pthread_mutex_destroy(&net->lock);
     orr_free(net->pairs);
     orr_free(net);
@@ -314,5 +402,8 @@ const struct orr_transport_ops orr_transport_inproc = {
     .bulk_recv = post_bulk,
     .poll = poll_rank,
     .unsent = unsent,
+    .greet = greet,
+    .listen = listen_to,
+    .unlisten = unlisten,
     .destroy = destroy_rank,
 };

@@ -13,6 +13,13 @@
 
 struct orr_inproc;
 
+/* A communicator of the program on such a network, as struct orr_foreign knows it: the same for all its
+ * ranks. */
+struct orr_inproc_comm {
+    int size;
+    const int *ranks; /* its ranks, as the network counts them */
+};
+
 /* NULL: no memory. max_delay: in polls of the receiving rank; refuse_percent: of requests for a buffer. */
 struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_delay, unsigned refuse_percent);
 struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank);
