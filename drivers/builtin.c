@@ -15,6 +15,6 @@ const struct orr_driver orr_drivers[] = {
     { NULL, NULL },
 };
 
-extern const struct orr_store_ops orr_sim_store;
+extern const struct orr_store_ops orr_sim_store, orr_disk_store;
 
-const struct orr_store_ops *const orr_stores[] = { &orr_sim_store, NULL };
+const struct orr_store_ops *const orr_stores[] = { &orr_sim_store, &orr_disk_store, NULL };

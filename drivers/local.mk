@@ -5,3 +5,4 @@ liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
 liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h drivers/sim/faults.c drivers/sim/faults.h
 liborrery_la_SOURCES += drivers/sim/store.c
+liborrery_la_SOURCES += drivers/disk/disk.c drivers/disk/disk.h drivers/disk/jobs.c drivers/disk/files.c drivers/disk/hdf5.c

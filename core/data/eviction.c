@@ -105,10 +105,26 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
 }
 
 /* Whether c's copy may ever leave the node. Multiformat data stay in main memory, which alone has room for
- * all of their layouts. Called with the handle's lock held. */
+ * all of their layouts, and what was registered before there was a store. Called with the handle's lock held.
+ */
 static bool may_leave(const struct orr_chunk *c, unsigned node)
 {
-    return !orr_node_is_cpu(node) || (c->handle->ooc && !c->handle->formats);
+    const struct orr_data *h = c->handle;
+    return !orr_node_is_cpu(node) || (h->ooc && !h->formats && orr_node_below(node) < h->nnodes);
+}
+
+/* The store to which h goes: where it has room already, else the first that has some. Called with the
+ * handle's lock held. */
+static unsigned store_for_locked(const struct orr_data *h, unsigned node, size_t bytes)
+{
+    unsigned first = (unsigned)orr_node_below(node);
+    int with_room = -1;
+    for (unsigned n = first; n < h->nnodes; n++) {
+        if (!orr_node_is_above(node, n)) continue;
+        if (h->replicates[n].allocated) return n;
+        if (with_room < 0 && orr_node_has_room(n, bytes)) with_room = (int)n;
+    }
+    return with_room < 0 ? first : (unsigned)with_room;
 }
 
 /* Prepares the write-back of the only valid copy. False: one is under way already. Called with the handle's
@@ -118,7 +134,8 @@ static bool begin_write_back_locked(struct orr_chunk *c, unsigned node, bool evi
 {
     struct orr_data *h = c->handle;
     unsigned below = (unsigned)orr_node_below(node);
-    int place = orr_node_is_cpu(below) ? orr_data_main_place_locked(h, below) : -1;
+    int place = orr_node_is_cpu(below) ? orr_data_main_place_locked(h, below)
+                                       : (int)store_for_locked(h, node, c->bytes);
     if (place >= 0) below = (unsigned)place;
     if (h->replicates[below].incoming) return false;
     memset(&c->out, 0, sizeof c->out);

@@ -235,7 +235,8 @@ int orr_transfer_allocate(struct orr_transfer *t)
     struct orr_data *h = t->handle;
     struct orr_replicate *r = &h->replicates[t->dst];
     struct orr_chunk *c = NULL;
-    if (orr_node_lists(t->dst) && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
+    bool listed = orr_node_lists(t->dst) && h->nnodes > 1; /* else it stays, and its users are not counted */
+    if (listed && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
     bool mapped = orr_map_instead(h, t->dst);
     starpu_ssize_t bytes = mapped ? 0 : h->ops->allocate_data_on_node(r->interface, t->dst);
     if (bytes < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* node.c: the table of memory nodes, what each holds and may hold, and the public questions about them.
- * Threads: registration by the main thread before workers start; the rest any.
+ * Threads: registration by the main thread before workers start, of stores later; the rest any.
  * Owns: orr_nodes, and those who wait for room in a limited node.
  * Not here: allocating (malloc.c), copying (copy.c), evicting to make room (core/data/eviction.c). */
 #include "core/mem/node.h"
@@ -21,8 +21,9 @@
 
 /* Main memory is there before starpu_init. */
 struct orr_node orr_nodes[STARPU_MAXNODES] = { [STARPU_MAIN_RAM] = { .below = -1, .numa = -1 } };
-unsigned orr_node_count;
+_Atomic unsigned orr_node_count;
 unsigned orr_main_memories = 1;
+void (*_Atomic orr_store_added)(unsigned node);
 
 enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 
@@ -38,7 +39,7 @@ static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const st
     node->kind = kind;
     node->role = !ops ? ORR_MAIN_MEMORY : orr_kind_of_memory(kind) ? ORR_DEVICE_MEMORY : ORR_STORE;
     node->main_memory = ops ? STARPU_MAIN_RAM : (uint8_t)n;
-    node->below = node->role == ORR_DEVICE_MEMORY ? STARPU_MAIN_RAM : -1;
+    orr_store_relaxed(&node->below, (int8_t)(node->role == ORR_DEVICE_MEMORY ? STARPU_MAIN_RAM : -1));
     node->numa = -1;
     orr_store_relaxed(&node->failures, 0u);
     node->devid = devid;
@@ -101,15 +102,15 @@ void orr_nodes_init(void)
     orr_store_relaxed(&orr_nodes[0].used_bytes, used);
     for (unsigned n = 0; n < orr_main_memories; n++) limited |= orr_nodes[n].limit_bytes > 0;
     orr_recycle_init(!limited); /* with a limit, unused memory is to be free for others */
-    orr_node_count = orr_main_memories;
+    orr_store_relaxed(&orr_node_count, orr_main_memories);
 }
 
 /* Data leave main memory for the first store that there is. */
 static void put_below_main_memory(unsigned store)
 {
     for (unsigned n = 0; n < store; n++)
-        if (orr_nodes[n].role == ORR_MAIN_MEMORY && orr_nodes[n].below < 0)
-            orr_nodes[n].below = (int8_t)store;
+        if (orr_nodes[n].role == ORR_MAIN_MEMORY && !orr_node_evicts(n))
+            orr_store_relaxed(&orr_nodes[n].below, (int8_t)store);
 }
 
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
@@ -122,15 +123,17 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
     }
     unsigned n = orr_node_count;
     node_set(n, kind, devid, ops, limit_bytes, name);
-    orr_node_count = n + 1;
+    orr_store_release(&orr_node_count, n + 1);
     if (orr_nodes[n].role == ORR_STORE) put_below_main_memory(n);
+    void (*added)(unsigned) = orr_load_acquire(&orr_store_added);
+    if (added) added(n);
     return (int)n;
 }
 
 void orr_node_attach(unsigned node, unsigned main_memory)
 {
     orr_nodes[node].main_memory = (uint8_t)main_memory;
-    orr_nodes[node].below = (int8_t)main_memory;
+    orr_store_relaxed(&orr_nodes[node].below, (int8_t)main_memory);
 }
 
 int orr_stores_open(void)
@@ -145,9 +148,10 @@ void orr_nodes_fini(void)
     for (int i = 0; orr_stores[i]; i++) orr_stores[i]->close();
     orr_recycle_fini();
     for (unsigned n = 1; n < orr_node_count; n++) memset(&orr_nodes[n], 0, sizeof orr_nodes[n]);
-    orr_nodes[STARPU_MAIN_RAM].below = orr_nodes[STARPU_MAIN_RAM].numa = -1;
+    orr_nodes[STARPU_MAIN_RAM].numa = -1;
+    orr_store_relaxed(&orr_nodes[STARPU_MAIN_RAM].below, (int8_t)-1);
     orr_main_memories = 1;
-    orr_node_count = orr_node_count ? 1 : 0;
+    orr_store_relaxed(&orr_node_count, orr_node_count ? 1u : 0u);
 }
 
 /* ---- accounting ---- */
@@ -207,6 +211,11 @@ void orr_node_release(unsigned n, size_t bytes)
     pthread_mutex_lock(&room_mutex);
     pthread_cond_broadcast(&room_freed);
     pthread_mutex_unlock(&room_mutex);
+}
+
+bool orr_node_has_room(unsigned node, size_t bytes)
+{
+    return has_room(&orr_nodes[node], bytes);
 }
 
 size_t orr_node_used_below(unsigned node)
@@ -366,7 +375,7 @@ int starpu_memory_node_get_name(unsigned node, char *name, size_t size)
 int starpu_node_needs_offset(unsigned node)
 {
     const struct orr_kind *k = orr_kind_of_memory(starpu_node_get_kind(node));
-    return k && k->needs_offset;
+    return k ? k->needs_offset : node_at(node) && orr_nodes[node].role == ORR_STORE;
 }
 
 enum starpu_node_kind starpu_worker_get_memory_node_kind(enum starpu_worker_archtype type)

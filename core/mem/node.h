@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* node.h: the tree of memory nodes: main memory (node 0, or several), the memories of devices above it,
- * stores below it; allocating on them and copying between them. Threads: registration at start-up by the main
- * thread; the rest any. Owns: the table of nodes and their accounting. Not here: what is valid where
- * (core/data/coherency.h), how fast a link is (core/perf/bus.h).
+ * stores below it; allocating on them and copying between them. Threads: registration by the main thread at
+ * start-up, of a store by any later; the rest any. Owns: the table of nodes and their accounting. Not here:
+ * what is valid where (core/data/coherency.h), how fast a link is (core/perf/bus.h).
  *
  * A node has a role and perhaps a node below it, where its data go when it is full. Who wants to know what a
  * node is asks the questions below: no file outside core/mem compares with STARPU_MAIN_RAM (scripts/lint). */
@@ -89,10 +89,11 @@ enum orr_node_role { ORR_MAIN_MEMORY, ORR_DEVICE_MEMORY, ORR_STORE };
 
 struct orr_node {
     enum starpu_node_kind kind;
-    uint8_t role; /* enum orr_node_role */
-    int8_t below; /* the node where data go that make room here; -1: none, and what is full stays full */
-    uint8_t main_memory; /* the nearest */
-    int numa;            /* of main memory: the NUMA node in topo.h's numbers; -1: not one only */
+    uint8_t role;         /* enum orr_node_role */
+    _Atomic int8_t below; /* the node where data go that make room here; -1: none, and what is full stays
+                           * full. Set once [atomic: a store may come while the runtime runs] */
+    uint8_t main_memory;  /* the nearest */
+    int numa;             /* of main memory: the NUMA node in topo.h's numbers; -1: not one only */
     int devid;
     const struct orr_node_ops *ops; /* NULL for main memory */
     size_t limit_bytes;             /* 0: none */
@@ -103,18 +104,23 @@ struct orr_node {
 
 extern struct orr_node orr_nodes[STARPU_MAXNODES];
 _Static_assert(STARPU_MAXNODES <= 32, "sets of nodes are words of 32 bits");
-extern unsigned orr_node_count;    /* [const between init and shutdown]; 1: coherency costs nothing */
+/* 1: coherency costs nothing. [const between init and shutdown, but that a store may be added; atomic, so
+ * that who sees a node sees what is known of it] */
+extern _Atomic unsigned orr_node_count;
 extern unsigned orr_main_memories; /* the first nodes of them [the same] */
 
 /* Main memory becomes node 0, or with STARPU_USE_NUMA the first nodes; the others follow. Reads
  * STARPU_LIMIT_CPU_MEM and its relatives. Main thread, when the topology is known. */
 void orr_nodes_init(void);
 /* The new node's number, or -ENOSPC. What is no memory of a kind of devices (kind.h) is a store, below main
- * memory; the others are above. Main thread, before workers start. */
+ * memory; the others are above. Main thread, before workers start; a store at any time, by one thread at a
+ * time: data that were registered before know nothing of it, and stay above. */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name);
 /* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering. */
 void orr_node_attach(unsigned node, unsigned main_memory);
+/* Told of a store that was added while the runtime runs; NULL: it does not. Set by core/run. */
+extern void (*_Atomic orr_store_added)(unsigned node);
 /* Opens all stores (orr_stores), after devices: 0 or -errno. */
 int orr_stores_open(void);
 /* Closes the stores, and forgets all nodes but main memory. Main thread, after workers stopped. */
@@ -137,13 +143,13 @@ static inline bool orr_node_is_cpu(unsigned node)
 /* Where its data go when they make room for others; -1: they stay. */
 static inline int orr_node_below(unsigned node)
 {
-    return orr_nodes[node].below;
+    return orr_load_relaxed(&orr_nodes[node].below);
 }
 
 /* Whether data make room there: then who wants memory on it may wait for some. */
 static inline bool orr_node_evicts(unsigned node)
 {
-    return orr_nodes[node].below >= 0;
+    return orr_node_below(node) >= 0;
 }
 
 /* Whether data's memory there is on a list (orr_memory), to be taken back: where data make room, and where
@@ -174,8 +180,11 @@ static inline unsigned orr_nodes_meet(unsigned src, unsigned dst)
 /* Whether data of a node may go to another to make room: it is of the level below. */
 static inline bool orr_node_is_above(unsigned node, unsigned other)
 {
-    return orr_node_evicts(node) && orr_nodes[orr_nodes[node].below].role == orr_nodes[other].role;
+    return orr_node_evicts(node) && orr_nodes[orr_node_below(node)].role == orr_nodes[other].role;
 }
+
+/* Whether so many bytes are free there, or it has no limit. */
+bool orr_node_has_room(unsigned node, size_t bytes);
 
 /* What is in use of the nodes to which the data of a node go: less of it says that there may be room. */
 size_t orr_node_used_below(unsigned node);

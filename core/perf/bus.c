@@ -35,8 +35,9 @@ static struct link {
     struct figures used; /* for predictions */
     struct figures said; /* by the driver */
     bool measured;
-} links[STARPU_MAXNODES][STARPU_MAXNODES]; /* [const between init and fini] */
-static unsigned known_nodes;               /* [const between init and fini] links among these are known */
+} links[STARPU_MAXNODES][STARPU_MAXNODES]; /* [const between init and fini, but those of a node that comes] */
+static _Atomic unsigned
+    known_nodes; /* links among these are known [const between init and fini, but grows] */
 
 /* ---- what drivers say ---- */
 
@@ -69,7 +70,7 @@ static bool end_alloc(struct end *e, unsigned node, size_t bytes)
 {
     const struct orr_node *n = &orr_nodes[node];
     *e = (struct end){ .node = node, .bytes = bytes };
-    if (n->limit_bytes && bytes > n->limit_bytes / 2) return false;
+    if (n->ops && n->limit_bytes && bytes > n->limit_bytes / 2) return false;
     e->at = n->ops ? n->ops->alloc(node, bytes) : (uintptr_t)orr_malloc(bytes);
     if (e->at && !n->ops) memset((void *)e->at, 1, bytes); /* its pages exist */
     return e->at != 0;
@@ -259,19 +260,38 @@ void orr_bus_init(int conf_calibrate, bool conf_wins)
         }
     if (changed) save();
     limit_bandwidth();
-    known_nodes = orr_node_count;
+    orr_store_release(&known_nodes, orr_node_count);
+}
+
+/* Measured each time: what is behind the name of a store is another folder in the next run. */
+static void learn_link(unsigned src, unsigned dst)
+{
+    links[src][dst].used = links[src][dst].said = said_of(src, dst);
+    if (link_ops(src, dst) && links[src][dst].said.bandwidth <= 0) measure_link(src, dst);
+    links[src][dst].measured = false; /* not to be saved */
+}
+
+void orr_bus_add(unsigned node)
+{
+    for (unsigned n = 0; n <= node; n++) {
+        learn_link(n, node);
+        if (n < node) learn_link(node, n);
+    }
+    limit_bandwidth();
+    orr_store_release(&known_nodes, node + 1); /* pairs with figures_of */
 }
 
 void orr_bus_fini(void)
 {
-    known_nodes = 0;
+    orr_store_relaxed(&known_nodes, 0u);
 }
 
 /* ---- asking ---- */
 
 static struct figures figures_of(unsigned src, unsigned dst)
 {
-    if (orr_likely(src < known_nodes && dst < known_nodes)) return links[src][dst].used;
+    unsigned known = orr_load_acquire(&known_nodes);
+    if (orr_likely(src < known && dst < known)) return links[src][dst].used;
     return said_of(src, dst);
 }
 

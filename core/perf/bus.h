@@ -16,6 +16,8 @@
 void orr_bus_init(int conf_calibrate, bool conf_wins);
 /* Before nodes are forgotten. */
 void orr_bus_fini(void);
+/* A store has come: its links are measured. One thread at a time, between init and fini. */
+void orr_bus_add(unsigned node);
 
 /* In microseconds; 0 within a node. */
 double orr_bus_predict_us(unsigned src_node, unsigned dst_node, size_t bytes);

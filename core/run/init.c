@@ -30,6 +30,7 @@
 #include "core/task/task.h"
 #include "core/task/tag.h"
 #include "core/topo/topo.h"
+#include "core/worker/bus_profile.h"
 #include "core/worker/convert.h"
 #include "core/worker/combined.h"
 #include "core/worker/crash.h"
@@ -131,6 +132,29 @@ static int open_main_context(const struct starpu_conf *conf)
 }
 
 static struct orr_progress transfers_progress = { .poll = poll_transfers };
+static bool transfers_polled; /* [init_lock, then own: who adds stores] */
+
+static void poll_for_transfers(void)
+{
+    if (transfers_polled || orr_node_count == 1) return;
+    transfers_polled = orr_progress_register(transfers_progress) == 0;
+}
+
+/* With a second node copies begin. */
+static void store_added(unsigned node)
+{
+    orr_workers_drive_transfers();
+    poll_for_transfers();
+    orr_bus_profile_watch();
+    orr_bus_add(node);
+}
+
+static void stop_polling(void)
+{
+    orr_store_release(&orr_store_added, NULL);
+    orr_progress_unregister(transfers_progress);
+    transfers_polled = false;
+}
 
 /* Says what of conf cannot be had as it is; init goes on. */
 static void doubt(const struct starpu_conf *conf)
@@ -185,7 +209,7 @@ static int bring_up(struct starpu_conf *conf)
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
     orr_observers_start();
-    if (orr_node_count > 1) orr_progress_register(transfers_progress);
+    poll_for_transfers();
     void (*policy_ready)(unsigned) =
         conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
     if (policy_ready) policy_ready(0);
@@ -193,10 +217,11 @@ static int bring_up(struct starpu_conf *conf)
     if ((r = orr_workers_start()) != 0) goto undo_context;
     orr_deadlock_start();
     orr_watchdog_start();
+    orr_store_release(&orr_store_added, store_added);
     return 0;
 undo_context:
     orr_crash_stop();
-    orr_progress_unregister(transfers_progress);
+    stop_polling();
     orr_ctx_close(0);
     orr_observers_stop();
 undo_lib:
@@ -263,7 +288,7 @@ static void bring_down(void)
     orr_watchdog_stop();
     orr_workers_stop();
     orr_crash_stop();
-    orr_progress_unregister(transfers_progress);
+    stop_polling();
     for (unsigned id = STARPU_NMAX_SCHED_CTXS; id-- > 0;) orr_ctx_close(id);
     orr_sched_ctx_fini();
     orr_sched_lib_close();

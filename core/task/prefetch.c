@@ -51,7 +51,7 @@ int orr_task_prefetch(struct starpu_task *p, unsigned node, int prio, bool idle)
         struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
         int mode = STARPU_TASK_GET_MODE(p, i);
         if ((mode & STARPU_R) && !(mode & (STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX)) &&
-            orr_data_valid(h))
+            orr_data_valid(h) && to < (int)h->nnodes)
             request(h, orr_data_place(h, (unsigned)to), prio, idle);
     }
     p->prefetched = 1;

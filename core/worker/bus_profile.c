@@ -38,6 +38,11 @@ static void start(struct orr_observer *o)
     orr_observer_want(o, orr_node_count > 1 ? ORR_EVENT_BIT(BYTES_COPIED) : 0);
 }
 
+void orr_bus_profile_watch(void)
+{
+    start(&orr_bus_profile_observer);
+}
+
 static void stop(struct orr_observer *o)
 {
     orr_observer_want(o, 0);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 /* Bytes copied from one node to another since the process began, where there are several nodes. */
+/* A second node has come: looks at copies from now on. Any thread. */
+void orr_bus_profile_watch(void);
 uint64_t orr_bus_moved_bytes(unsigned src, unsigned dst);
 
 #endif

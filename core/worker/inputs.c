@@ -49,8 +49,10 @@ static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct
         return (int)(!valid_on(h, w->node) && valid_on(h, cpu) ? cpu : w->node);
     case STARPU_SPECIFIC_NODE_CPU:
     case STARPU_SPECIFIC_NODE_SLOW: return (int)cpu;
-    default: return orr_task_datum_node(t->pub, i, w->node);
+    default: break;
     }
+    int node = orr_task_datum_node(t->pub, i, w->node);
+    return node < (int)h->nnodes ? node : (int)w->node; /* a store that came after h */
 }
 
 /* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */

@@ -80,6 +80,11 @@ static void wake_drivers(void)
         if (drives(&orr_workers[i])) orr_wake_worker(&orr_workers[i]);
 }
 
+void orr_workers_drive_transfers(void)
+{
+    orr_store_release(&orr_transfers_started, wake_drivers);
+}
+
 static void cpu_loop(struct orr_worker *w)
 {
     uint64_t since = 0;
@@ -172,7 +177,7 @@ int orr_workers_start(void)
 {
     init_shared();
     orr_jobpool_workers_start();
-    orr_store_release(&orr_transfers_started, orr_node_count > 1 ? wake_drivers : NULL);
+    if (orr_node_count > 1) orr_workers_drive_transfers();
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         w->next_order = 1;

@@ -198,6 +198,8 @@ ORR_EXPORT unsigned orr_cores_wanted(const struct starpu_conf *conf);
 
 /* Threads of all workers: start (after policies exist) and stop (drains nothing; call when quiescent). */
 int orr_workers_start(void);
+/* There are copies between nodes from now on: idle workers that may drive them are woken when one starts. */
+void orr_workers_drive_transfers(void);
 void orr_workers_stop(void);
 /* Workers take no more tasks until as many calls of resume. */
 void orr_workers_pause(void);
