@@ -37,6 +37,7 @@
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/tell.h"
+#include "sched/cost.h"
 #include "sched/dm.h"
 #include "sched/pool.h"
 #include "sched/watchman.h"
@@ -78,9 +79,8 @@ struct slot {                                 /* a worker, as this policy sees i
 struct kind { /* workers that a model cannot tell apart */
     int comb;
     unsigned node;
-    _Atomic uint64_t link_free_at; /* ticks when what is to be brought to the node will be there */
-    _Atomic unsigned count;        /* publishes the members below it */
-    _Atomic unsigned active;       /* of these, in the context */
+    _Atomic unsigned count;  /* publishes the members below it */
+    _Atomic unsigned active; /* of these, in the context */
     struct slot *member[STARPU_NMAXWORKERS];
     struct orr_queue calibration; /* tasks that this kind runs to be measured */
 };
@@ -88,8 +88,8 @@ struct kind { /* workers that a model cannot tell apart */
 struct dm {
     struct orr_ctx *ctx;
     unsigned traits;
-    double alpha, beta, gamma, idle_watt; /* [const] */
-    bool prefetch;                        /* [const] */
+    struct orr_weights weights;
+    bool prefetch; /* [const] */
     struct orr_pool *pool;
     struct orr_watchman watchman;
     _Atomic unsigned kind_count; /* publishes the kinds below it */
@@ -216,6 +216,7 @@ struct offer {
     unsigned fastest;
     double us[STARPU_MAXIMPLEMENTATIONS];
     double transfer_us, conversion_us;
+    double room_us; /* to make room for it */
 };
 
 static void note_uncalibrated(struct decision *c, struct kind *k, unsigned impl)
@@ -264,25 +265,8 @@ static bool fastest_for(struct decision *c, struct slot *s, const struct offer *
  * by gamma. */
 static double energy_cost(struct dm *d, struct decision *c, int comb, unsigned impl, double end_ns)
 {
-    struct starpu_perfmodel *m = c->t->pub->cl->energy_model;
-    double joules = m ? orr_task_expected(c->t, m, comb, impl, -1) : 0;
-    if (isnan(joules)) joules = 0;
-    if (d->idle_watt > 0 && end_ns > (double)c->latest_ns)
-        joules += d->idle_watt * (end_ns - (double)c->latest_ns) * 1e-9;
-    return d->gamma * joules * 1e3;
-}
-
-/* What is on its way to a node already, and how long it takes, in ns. */
-static int64_t link_busy_ns(struct kind *k, uint64_t now)
-{
-    uint64_t free_at = orr_load_relaxed(&k->link_free_at);
-    return free_at > now ? (int64_t)((double)(free_at - now) * orr_ns_per_tick) : 0;
-}
-
-static void occupy_link(struct kind *k, uint64_t now, double us)
-{
-    uint64_t before = orr_load_relaxed(&k->link_free_at), ticks = orr_us_to_ticks(us);
-    while (!orr_cas_weak_acq_rel(&k->link_free_at, &before, (before > now ? before : now) + ticks)) continue;
+    double longer_us = (end_ns - (double)c->latest_ns) * 1e-3;
+    return orr_cost_energy_us(&d->weights, c->t->pub, comb, impl, -1, longer_us) * 1e3;
 }
 
 static void weigh_slot(struct dm *d, struct decision *c, struct kind *k, struct slot *s,
@@ -290,17 +274,14 @@ static void weigh_slot(struct dm *d, struct decision *c, struct kind *k, struct 
 {
     unsigned impl;
     if (!orr_load_relaxed(&s->active) || !fastest_for(c, s, o, &impl)) return;
-    int64_t start = load_ns(s, c->self, c->now);
-    if (orr_unlikely(d->traits & SORTED_DECISION)) start = load_ahead_ns(s, c->t->priority, start);
-    if (orr_unlikely(o->transfer_us > 0 && !orr_node_is_cpu(k->node))) {
-        /* alpha weighs when the task can start; beta weighs its copies, be they hidden behind other tasks or
-         * not. */
-        int64_t arrival = link_busy_ns(k, c->now) + (int64_t)(o->transfer_us * 1e3);
-        if (arrival > start) start = arrival;
-    }
-    double us = o->us[impl] + o->conversion_us, end = (double)start + us * 1e3;
-    double cost = d->alpha * end + d->beta * o->transfer_us * 1e3;
-    if (orr_unlikely(c->t->pub->cl->energy_model || d->idle_watt > 0))
+    int64_t load = load_ns(s, c->self, c->now);
+    if (orr_unlikely(d->traits & SORTED_DECISION)) load = load_ahead_ns(s, c->t->priority, load);
+    double start = (double)load, bring = (o->transfer_us + o->room_us) * 1e3;
+    if (orr_unlikely(bring > 0 && !orr_node_is_cpu(k->node)))
+        start = orr_cost_start(start, orr_link_busy_us(k->node, c->now) * 1e3, bring);
+    double us = o->us[impl] + o->conversion_us, end = start + us * 1e3;
+    double cost = orr_cost_time(&d->weights, end, bring);
+    if (orr_unlikely(c->t->pub->cl->energy_model || d->weights.idle_watt > 0))
         cost += energy_cost(d, c, k->comb, impl, end);
     if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
     c->best = s;
@@ -313,7 +294,7 @@ static void weigh_slot(struct dm *d, struct decision *c, struct kind *k, struct 
 static void weigh_all(struct dm *d, struct decision *c)
 {
     unsigned kinds = orr_load_acquire(&d->kind_count);
-    for (unsigned i = 0; d->idle_watt > 0 && i < kinds; i++)
+    for (unsigned i = 0; d->weights.idle_watt > 0 && i < kinds; i++)
         for (unsigned m = 0, n = orr_load_acquire(&d->kinds[i]->count); m < n; m++) {
             int64_t ns = load_ns(d->kinds[i]->member[m], c->self, c->now);
             if (ns > c->latest_ns) c->latest_ns = ns;
@@ -323,6 +304,9 @@ static void weigh_all(struct dm *d, struct decision *c)
         struct offer o;
         if (orr_unlikely(orr_load_relaxed(&k->active) == 0) || !ask_models(c, k, &o)) continue;
         bool counts = orr_node_count > 1 && (d->traits & DATA_AWARE);
+        o.room_us = orr_node_count > 1 ? orr_task_room_us(c->t, k->node) : 0;
+        if (orr_unlikely(isinf(o.room_us))) continue; /* it never fits there */
+        if (!counts) o.room_us = 0;
         o.transfer_us = counts ? orr_task_transfer_us(c->t, k->node) : 0;
         o.conversion_us = counts ? orr_task_conversion_us(c->t, k->node) : 0;
         for (unsigned m = 0, n = orr_load_acquire(&k->count); m < n; m++)
@@ -403,7 +387,7 @@ static void push_to_best(struct dm *d, struct decision *c)
     t->nimpl = (uint8_t)c->best_impl;
     t->nimpl_valid = 1;
     p->predicted_transfer = c->best_transfer_us;
-    if (orr_unlikely(c->best_transfer_us > 0)) occupy_link(s->kind, c->now, c->best_transfer_us);
+    if (orr_unlikely(c->best_transfer_us > 0)) orr_link_promise(s->kind->node, c->now, c->best_transfer_us);
     add_load(s, t, c->best_us);
     if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))
@@ -691,10 +675,7 @@ static void *dm_create(struct orr_ctx *ctx, unsigned traits)
     if (!d) return NULL;
     d->ctx = d->watchman.ctx = ctx;
     d->traits = traits;
-    d->alpha = orr_env_double(ORR_SETTING(STARPU_SCHED_ALPHA), 1, 0, 1e9);
-    d->beta = orr_env_double(ORR_SETTING(STARPU_SCHED_BETA), 1, 0, 1e9);
-    d->gamma = orr_env_double(ORR_SETTING(STARPU_SCHED_GAMMA), 1000, 0, 1e12);
-    d->idle_watt = orr_env_double(ORR_SETTING(STARPU_IDLE_POWER), 0, 0, 1e9);
+    orr_weights_read(&d->weights);
     d->prefetch = starpu_get_prefetch_flag() != 0;
     d->pool = orr_pool_create();
     if (d->pool) return d;
@@ -859,11 +840,12 @@ struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const st
         o.nimpl = i;
     }
     if (isnan(o.us)) return o;
-    all.latest_ns = d->idle_watt > 0 ? latest_ns(d, NULL, all.now) : 0;
+    all.latest_ns = d->weights.idle_watt > 0 ? latest_ns(d, NULL, all.now) : 0;
     double end = (double)latest_ns(d, orr_combined_single() ? NULL : c, all.now) + o.us * 1e3;
     double transfer_us = orr_node_count > 1 ? orr_task_bring_us(t, orr_workers[c->members[0]].node) : 0;
-    o.cost = d->alpha * end + d->beta * transfer_us * 1e3;
-    if (t->pub->cl->energy_model || d->idle_watt > 0) o.cost += energy_cost(d, &all, c->comb, o.nimpl, end);
+    o.cost = orr_cost_time(&d->weights, end, transfer_us * 1e3);
+    if (t->pub->cl->energy_model || d->weights.idle_watt > 0)
+        o.cost += energy_cost(d, &all, c->comb, o.nimpl, end);
     return o;
 }
 

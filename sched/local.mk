@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Scheduling policies: one line each.
-liborrery_la_SOURCES += sched/queue.c sched/queue.h sched/pool.c sched/pool.h sched/draw.h sched/watchman.c sched/watchman.h sched/builtin.c sched/builtin.def
+liborrery_la_SOURCES += sched/queue.c sched/queue.h sched/pool.c sched/pool.h sched/draw.h sched/cost.c sched/cost.h sched/watchman.c sched/watchman.h sched/builtin.c sched/builtin.def
 liborrery_la_SOURCES += sched/user.c sched/predefined.c
 liborrery_la_SOURCES += sched/eager.c
 liborrery_la_SOURCES += sched/random.c

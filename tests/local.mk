@@ -179,6 +179,7 @@ TAP_TESTS += tests/core/memory_hungry
 TAP_TESTS += tests/core/memory_random
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices
+TAP_TESTS += tests/sched/room
 TAP_TESTS += tests/sched/components_devices
 TAP_TESTS += tests/sched/interface_data
 TAP_TESTS += tests/sched/every_policy

@@ -98,6 +98,10 @@ extern void (*_Atomic orr_transfers_started)(
 bool orr_memory_load_begin(unsigned node, const struct orr_fetch *fetches, unsigned count);
 void orr_memory_load_end(unsigned node);
 
+/* How much of about so many bytes, which are wanted of a node that has no room, would have to be written back
+ * first. A guess: what is being used just now counts as nothing. */
+size_t orr_memory_write_back(unsigned node, size_t bytes);
+
 /* Writes back what only a device has and throws out the rest, as far as nobody uses it just now; does not
  * wait. */
 void orr_memory_empty(unsigned node);

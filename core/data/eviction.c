@@ -172,6 +172,23 @@ int orr_memory_evict(struct orr_data *h, unsigned node)
 
 /* ---- making room ---- */
 
+size_t orr_memory_write_back(unsigned node, size_t bytes)
+{
+    enum { LOOKS = 16 };
+    struct orr_memory *m = &orr_memories[node];
+    size_t seen = 0, back = 0;
+    unsigned looks = 0;
+    orr_spin_lock(&m->lock);
+    for (struct orr_chunk *c = m->first; c && seen < bytes && looks < LOOKS; c = c->next, looks++) {
+        seen += c->bytes;
+        if (!orr_spin_try(&c->handle->queue.lock)) continue; /* the other order of locks: never wait */
+        if (only_valid(c->handle, node)) back += c->bytes;
+        orr_spin_unlock(&c->handle->queue.lock);
+    }
+    orr_spin_unlock(&m->lock);
+    return seen && seen < bytes ? (size_t)((double)back * ((double)bytes / (double)seen)) : back;
+}
+
 bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsigned node)
 {
     for (unsigned i = 0; s->fetches && i < s->count; i++)

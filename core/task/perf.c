@@ -285,6 +285,37 @@ static double transfer_us(struct starpu_task *p, unsigned node)
     return us;
 }
 
+/* What a datum of a task takes on a node; *new_out: whether it has no memory there yet. */
+static size_t bytes_on(struct orr_data *h, unsigned node, bool *new_out)
+{
+    orr_spin_lock(&h->queue.lock);
+    const struct orr_replicate *r = &h->replicates[node];
+    *new_out = !r->allocated && !r->incoming;
+    orr_spin_unlock(&h->queue.lock);
+    return starpu_data_get_size(h);
+}
+
+double orr_task_room_us(struct orr_task *t, unsigned node)
+{
+    struct starpu_task *p = t->pub;
+    size_t limit = orr_nodes[node].limit_bytes, all = 0, more = 0;
+    unsigned n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
+    if (limit == 0 || orr_node_is_cpu(node) || orr_node_maps(node)) return 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+        bool is_new;
+        if (!orr_data_valid(h) || orr_task_datum_node(p, i, node) != (int)node) continue;
+        size_t bytes = bytes_on(h, node, &is_new);
+        all += bytes;
+        if (is_new) more += bytes;
+    }
+    if (all > limit) return INFINITY;
+    size_t used = orr_load_relaxed(&orr_nodes[node].used_bytes), left = used < limit ? limit - used : 0;
+    if (orr_likely(more <= left)) return 0;
+    size_t back = orr_memory_write_back(node, more - left);
+    return back ? orr_bus_predict_us(node, (unsigned)orr_node_below(node), back) : 0;
+}
+
 /* ---- conversions of multiformat data ---- */
 
 /* An architecture that runs them on a node, with comb itself if it does; -1: none. */

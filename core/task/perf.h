@@ -27,7 +27,10 @@ double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int com
 /* Time to bring t's inputs to a memory node, in us.
  * Not to be called while there is one node only (it is 0). */
 double orr_task_transfer_us(struct orr_task *t, unsigned node);
-/* The same of converting what is multiformat, as far as models know; and both together. */
+/* Time to make room for t's data on a memory node with a limit, by writing back what others have there, in
+ * us; infinite: they never fit. */
+double orr_task_room_us(struct orr_task *t, unsigned node);
+/* Time to convert what is multiformat, as far as models know; and that with the copies. */
 double orr_task_conversion_us(struct orr_task *t, unsigned node);
 static inline double orr_task_bring_us(struct orr_task *t, unsigned node)
 {

@@ -70,7 +70,6 @@ struct orr_tree {
     struct starpu_sched_component *stealing;       /* the first work_stealing component [const then] */
     struct orr_flow *entry;                        /* what the root had no room for [const] */
     _Atomic uint32_t changing;                     /* one changes workers: nobody else enters */
-    _Atomic double link_free_us[STARPU_MAXNODES];  /* when the copies to that node will have been made */
     struct orr_component *open[ORR_TREE_OPEN_MAX]; /* those that are [const for push and pull] */
     unsigned nopen;
     struct orr_component *guarded; /* [const for push and pull] */

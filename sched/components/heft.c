@@ -120,7 +120,7 @@ static bool try_push(struct starpu_sched_component *c, struct starpu_task *p, co
     if (orr_component_give(c->children[choice->child], p) != 0) return false;
     orr_store_seq(&h->full[choice->child], false);
     h->wants[choice->child]--;
-    orr_mct_pushed(c, &h->outlook, choice);
+    orr_mct_pushed(choice);
     return true;
 }
 

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "core/base/env.h"
+#include "core/base/clock.h"
 #include "core/mem/node.h"
 #include "core/perf/perfmodel.h"
 #include "core/task/perf.h"
@@ -25,10 +25,7 @@ void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_
         *w = (struct orr_weights){ d->alpha, d->beta, d->_gamma, d->idle_power };
         return;
     }
-    w->alpha = orr_env_double(ORR_SETTING(STARPU_SCHED_ALPHA), 1, 0, 1e9);
-    w->beta = orr_env_double(ORR_SETTING(STARPU_SCHED_BETA), 1, 0, 1e9);
-    w->gamma = orr_env_double(ORR_SETTING(STARPU_SCHED_GAMMA), 1000, 0, 1e12);
-    w->idle_watt = orr_env_double(ORR_SETTING(STARPU_IDLE_POWER), 0, 0, 1e9);
+    orr_weights_read(w);
 }
 
 /* ---- looking ---- */
@@ -46,8 +43,8 @@ static bool is_combined(struct starpu_sched_component *child)
 
 void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, const struct starpu_task *p)
 {
-    struct orr_tree *tree = orr_tree_of(c);
     bool alone = p && is_for_one(p);
+    uint64_t ticks = orr_node_count > 1 ? orr_ticks() : 0;
     o->now = o->latest = orr_call()->now_us = starpu_timing_now();
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         o->end[i] =
@@ -56,7 +53,7 @@ void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, c
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         if (o->end[i] > o->latest) o->latest = o->end[i];
     for (unsigned n = 0; n < orr_node_count && n < STARPU_MAXNODES; n++)
-        o->link[n] = orr_load_relaxed(&tree->link_free_us[n]);
+        o->link[n] = o->now + orr_link_busy_us(n, ticks);
 }
 
 void orr_outlook_count(struct orr_outlook *o, const struct orr_choice *choice)
@@ -67,13 +64,9 @@ void orr_outlook_count(struct orr_outlook *o, const struct orr_choice *choice)
         o->link[choice->node] = fmax(o->now, o->link[choice->node]) + choice->transfer_us;
 }
 
-void orr_mct_pushed(struct starpu_sched_component *c, const struct orr_outlook *o,
-                    const struct orr_choice *choice)
+void orr_mct_pushed(const struct orr_choice *choice)
 {
-    if (choice->transfer_us <= 0) return;
-    _Atomic double *link = &orr_tree_of(c)->link_free_us[choice->node];
-    double before = orr_load_relaxed(link);
-    while (!orr_cas_weak_acq_rel(link, &before, fmax(o->now, before) + choice->transfer_us)) continue;
+    if (choice->transfer_us > 0) orr_link_promise(choice->node, orr_ticks(), choice->transfer_us);
 }
 
 /* ---- choosing ---- */
@@ -83,7 +76,7 @@ struct offer {
     int comb;
     unsigned node;
     struct orr_bid bid;
-    double transfer_us;
+    double transfer_us, room_us;
 };
 
 struct offers {
@@ -107,17 +100,8 @@ static const struct offer *offer_of(struct offers *all, struct starpu_sched_comp
     if (!orr_bid_settled(child, p, &o->bid)) orr_component_bid(child, p, &o->bid);
     if (o->bid.can && !alike) o->node = o->bid.node;
     o->transfer_us = o->bid.can ? starpu_sched_component_transfer_length(child, p) : 0;
+    o->room_us = o->bid.can && orr_node_count > 1 ? orr_task_room_us(orr_task_of(p), o->node) : 0;
     return o;
-}
-
-static double energy_us(const struct orr_weights *w, const struct orr_outlook *o, struct starpu_task *p,
-                        const struct orr_bid *bid, double end)
-{
-    struct starpu_perfmodel *m = p->cl->energy_model;
-    double joules = m ? orr_task_expected(orr_task_of(p), m, bid->comb, bid->impl, bid->worker) : 0;
-    if (isnan(joules)) joules = 0;
-    if (w->idle_watt > 0 && end > o->latest) joules += w->idle_watt * (end - o->latest) * 1e-6;
-    return w->gamma * joules;
 }
 
 static double later(double a, double b) /* fmax minds NaN, and is a call */
@@ -128,11 +112,14 @@ static double later(double a, double b) /* fmax minds NaN, and is a call */
 static double cost(const struct orr_weights *w, const struct orr_outlook *o, struct starpu_task *p,
                    struct orr_choice *c)
 {
-    double start = later(o->now, o->end[c->child]);
-    if (c->transfer_us > 0) start = later(start, later(o->now, o->link[c->node]) + c->transfer_us);
-    c->end = start + c->bid.us;
-    return w->alpha * (c->end - o->now) + w->beta * c->transfer_us +
-           (p->cl->energy_model || w->idle_watt > 0 ? energy_us(w, o, p, &c->bid, c->end) : 0);
+    double bring = c->transfer_us + c->room_us;
+    double start =
+        orr_cost_start(later(0, o->end[c->child] - o->now), later(0, o->link[c->node] - o->now), bring);
+    double end = start + c->bid.us, value = orr_cost_time(w, end, bring);
+    c->end = o->now + end;
+    if (p->cl->energy_model || w->idle_watt > 0)
+        value += orr_cost_energy_us(w, p, c->bid.comb, c->bid.impl, c->bid.worker, c->end - o->latest);
+    return value;
 }
 
 /* What a child is worth to p, the less the better; of those where its time is not known, by load. */
@@ -185,7 +172,7 @@ static bool choose_first_free(struct starpu_sched_component *c, const struct orr
     if (child < 0) return false;
     out->child = (unsigned)child;
     out->node = out->bid.node;
-    out->transfer_us = 0;
+    out->transfer_us = out->room_us = 0;
     out->end = later(o->now, o->end[child]) + out->bid.us;
     return true;
 }
@@ -202,9 +189,11 @@ bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *
         if (alone && is_combined(c->children[i])) continue;
         const struct offer *offer = offer_of(&offers, c->children[i], p, &room);
         if (!offer->bid.can) continue;
-        struct orr_choice choice = {
-            .child = i, .bid = offer->bid, .node = offer->node, .transfer_us = offer->transfer_us
-        };
+        struct orr_choice choice = { .child = i,
+                                     .bid = offer->bid,
+                                     .node = offer->node,
+                                     .transfer_us = offer->transfer_us,
+                                     .room_us = offer->room_us };
         bool is_known = offer->bid.known && !offer->bid.uncalibrated;
         double value = weigh(c->children[i], w, o, p, &choice);
         if (found && !is_better(c->children[i], is_known, value, known, best)) continue;
@@ -238,7 +227,7 @@ static int mct_push_task(struct starpu_sched_component *c, struct starpu_task *p
     if (choice.bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
         orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
     int r = orr_component_give(c->children[choice.child], p);
-    if (r == 0) orr_mct_pushed(c, &o, &choice);
+    if (r == 0) orr_mct_pushed(&choice);
     return r;
 }
 

@@ -6,12 +6,9 @@
 #define ORR_COMPONENTS_MCT_H
 
 #include "sched/components/component.h"
+#include "sched/cost.h"
 
 enum { ORR_MCT_CHILDREN = STARPU_BITMAP_SIZE };
-
-struct orr_weights {
-    double alpha, beta, gamma, idle_watt;
-};
 
 /* What is expected, as known to a component while it decides. */
 struct orr_outlook {
@@ -26,7 +23,8 @@ struct orr_choice {
     struct orr_bid bid;
     unsigned node;
     double transfer_us;
-    double end; /* when the task ends there */
+    double room_us; /* to make room for it; infinite: it never fits */
+    double end;     /* when the task ends there */
 };
 
 void orr_weights_set(struct orr_weights *w, const struct starpu_sched_component_mct_data *d);
@@ -40,7 +38,6 @@ void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice);
 /* Counts the choice in the outlook. */
 void orr_outlook_count(struct orr_outlook *o, const struct orr_choice *choice);
 /* The task was pushed: its data will occupy the link. */
-void orr_mct_pushed(struct starpu_sched_component *c, const struct orr_outlook *o,
-                    const struct orr_choice *choice);
+void orr_mct_pushed(const struct orr_choice *choice);
 
 #endif

@@ -23,6 +23,7 @@ static double energy_cost(struct starpu_task *task UNUSED, struct starpu_perfmod
     return number[arch->devices[0].type == STARPU_CPU_WORKER ? CPU_JOULES : CUDA_JOULES];
 }
 static struct starpu_perfmodel time_model = { .type = STARPU_PER_ARCH, .arch_cost_function = time_cost };
-static struct starpu_perfmodel energy_model = { .type = STARPU_PER_ARCH, .arch_cost_function = energy_cost };
+UNUSED static struct starpu_perfmodel energy_model = { .type = STARPU_PER_ARCH,
+                                                       .arch_cost_function = energy_cost };
 
 #endif
