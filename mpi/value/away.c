@@ -493,6 +493,7 @@ static void do_at_once(struct orr_away *a, struct orr_actions *l, int from, int 
     }
     orr_spin_lock(&a->lock);
     if (last) a->decided = a->position;
+    a->deciding = false;
     go_on(a);
     a->busy = false;
     orr_spin_unlock(&a->lock);
@@ -508,6 +509,7 @@ static void put_off(struct orr_away *a, struct orr_actions *l, int from, int to,
     orr_spin_lock(&a->lock);
     if (first) append(a, first, last);
     if (is_last) a->decided = a->position;
+    a->deciding = false;
     orr_spin_unlock(&a->lock);
     advance(a);
 }
@@ -566,12 +568,51 @@ void orr_away_settle_all(struct orr_comm *c)
     settle_all(c->cluster->value->away);
 }
 
+/* ---- the inserting thread decides, or others look at what is known ---- */
+
+static void pause_unlocked(struct orr_away *a)
+{
+    orr_spin_unlock(&a->lock);
+    sched_yield();
+    orr_spin_lock(&a->lock);
+}
+
+/* With the lock; from here until a list is done. Those that look do not wait for anybody. */
+static void decide(struct orr_away *a)
+{
+    while (orr_unlikely(a->users)) pause_unlocked(a);
+    a->deciding = true;
+}
+
+static void decide_again(struct orr_away *a)
+{
+    orr_spin_lock(&a->lock);
+    decide(a);
+    orr_spin_unlock(&a->lock);
+}
+
+static void look(struct orr_away *a)
+{
+    orr_spin_lock(&a->lock);
+    while (a->deciding && orr_load_relaxed(&a->inserter) != orr_self()) pause_unlocked(a);
+    a->users++;
+    orr_spin_unlock(&a->lock);
+}
+
+static void end_look(struct orr_away *a)
+{
+    orr_spin_lock(&a->lock);
+    a->users--;
+    orr_spin_unlock(&a->lock);
+}
+
 /* A task that is waited for where it is submitted is not put off: what is ahead of it is waited for, too. */
 static void do_synchronous(struct orr_actions *l, int at)
 {
     do_some(l, 0, at, false);
     settle_all(l->comm->cluster->value->away);
     int r = carry_out(l->comm, &l->list[at]);
+    decide_again(l->comm->cluster->value->away);
     if (r && !l->status) l->status = r;
 }
 
@@ -595,6 +636,7 @@ int orr_away_settle(struct orr_actions *l, struct orr_data *h)
     int r = do_list(l, false);
     settle(l->comm->cluster->value->away, h);
     if (h->root != h) settle(l->comm->cluster->value->away, h->root);
+    decide_again(l->comm->cluster->value->away);
     return r;
 }
 
@@ -736,6 +778,7 @@ uint64_t orr_away_begin(struct orr_comm *c)
     if (position % LOOK_EACH == 0) orr_progress_pass(&c->cluster->progress);
     orr_spin_lock(&a->lock);
     a->decided = position;
+    decide(a);
     a->position = position + 1;
     while (orr_unlikely(a->nwatchers) && next_watcher(a, &w)) {
         orr_spin_unlock(&a->lock);
@@ -817,23 +860,35 @@ static int refuse(const struct orr_data *h, uint32_t how)
     return -EDEADLK;
 }
 
+/* Any thread of the program, and callbacks: as soon as nothing of h is left to be done. False: it would have
+ * to wait for other ranks, and must not. */
+static bool look_when_settled(struct orr_away *a, struct orr_data *h, uint32_t how)
+{
+    for (;;) {
+        if (!nothing_of(h) || !nothing_of(h->root)) {
+            advance(a);
+            bool left = !nothing_of(h) || !nothing_of(h->root);
+            if (left && (how & ORR_USE_TRIES || orr_task_inside() || orr_engine_in_callback())) return false;
+            settle(a, h);
+            settle(a, h->root);
+        }
+        look(a);
+        if (nothing_of(h) && nothing_of(h->root)) return true;
+        end_look(a); /* the thread that inserts was faster */
+    }
+}
+
 static int use(struct orr_data *h, uint32_t how)
 {
     struct orr_owned *o = orr_owned_of(h), *root = orr_owned_of(h->root);
     struct orr_value *v = o ? o->value : root ? root->value : NULL;
     if (!v || !orr_load_relaxed(&v->moves.on)) return 0;
     struct orr_away *a = v->away;
-    if (!nothing_of(h) || !nothing_of(h->root)) {
-        advance(a);
-        bool left = !nothing_of(h) || !nothing_of(h->root);
-        if (left && (how & ORR_USE_TRIES || orr_task_inside() || orr_engine_in_callback()))
-            return refuse(h, how);
-        settle(a, h);
-        settle(a, h->root);
-    }
-    if (!root || root->handle->mpi_rank < 0 || root->comm != cluster_of(a)->comm) return 0;
-    if (h->root->mpi_rank == cluster_of(a)->rank) use_at_home(a, root, how);
-    if (how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
+    if (!look_when_settled(a, h, how)) return refuse(h, how);
+    bool moves = root && root->handle->mpi_rank >= 0 && root->comm == cluster_of(a)->comm;
+    if (moves && h->root->mpi_rank == cluster_of(a)->rank) use_at_home(a, root, how);
+    end_look(a);
+    if (moves && how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
     return 0;
 }
 

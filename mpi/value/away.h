@@ -34,7 +34,9 @@ struct orr_away {
     uint64_t decided;                      /* so many of them are decided whole, and done or put off */
     bool queued;                           /* waiter waits to be called */
     bool busy;                             /* a thread carries out actions */
-    struct orr_later *head, **tail;        /* actions put off, in order */
+    bool deciding;  /* the inserting thread is in an insertion: what is known of data changes */
+    uint32_t users; /* threads that look at it, for uses of the program's */
+    struct orr_later *head, **tail;             /* actions put off, in order */
     struct orr_news *news, **last_news, *early; /* what came; what concerns positions to come */
     struct orr_news *coming;                    /* values that home announced */
     uint64_t *reached, *watched;  /* by rank: its position, as known; what it was asked to tell */

@@ -21,12 +21,27 @@ int orr_call_get(struct orr_comm *c, struct orr_data *h, int node, void (*callba
     return r || c->rank != node ? r : orr_exchange_call_when_here(c, h, callback, arg);
 }
 
-/* The ranks that are not in the communicator would not know. */
-static int refuse_owner(const struct orr_data *h)
+static bool has_all_ranks(const struct orr_comm *c)
 {
+    return c->size == c->cluster->size && orr_comm_includes(c, c->cluster->comm);
+}
+
+/* On another communicator, where h may be away. All ranks are in it, so that all know; or h is nowhere else,
+ * as far as all know. 1: done; 0: to be done as under owner-computes; or a negative errno (said). */
+static int migrate_unseen(struct orr_comm *c, struct orr_data *h, int node)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    if (has_all_ranks(c)) {
+        orr_moves_migrate(c->cluster->comm, h, orr_comm_peer(c, node));
+        h->mpi_rank = node;
+        orr_owned_set_comm(o, c);
+        return 1;
+    }
+    if (o->holder < 0 && !o->sent.count) return 0;
     orr_error(
-        "starpu_mpi_data_migrate: the data with tag %lld cannot get another owner on a communicator other "
-        "than the layer's own while a placement moves data; migrate it there, on all ranks",
+        "starpu_mpi_data_migrate: the data with tag %lld is moved on another communicator than the layer's "
+        "own, and ranks that are not part of it may have its value: call starpu_mpi_cache_flush for it "
+        "before, on all ranks",
         (long long)orr_owned_tag(h));
     return -ENOTSUP;
 }
@@ -35,9 +50,10 @@ int orr_call_migrate(struct orr_comm *c, struct orr_data *h, int node)
 {
     int old = orr_owned_rank(c, h), me = c->rank;
     if (old == node || old < 0) return 0;
-    if (orr_moves_unseen(c, h)) return refuse_owner(h);
+    int r = orr_moves_unseen(c, h) ? migrate_unseen(c, h, node) : 0;
+    if (r) return r < 0 ? r : 0;
     if (orr_moves_migrate(c, h, node)) return 0;
-    int r = orr_call_get(c, h, node, NULL, NULL);
+    r = orr_call_get(c, h, node, NULL, NULL);
     if (r) return r;
     orr_owned_ends(c->cluster->value, h, "data changed their owner");
     if (me == node)

@@ -259,13 +259,63 @@ static void meet_aside(struct job *j, int rank)
         call(orr_call_get(aside, h[0], 0, NULL, NULL)); /* rank 1 here */
         if (rank == 1) came_right = holds(h[0], 7);
         call(orr_call_copy(aside, h[1], h[0], false, NULL, NULL, 0));
-        migrated[rank] = orr_call_migrate(aside, h[0], 0);
+        migrated[rank] = orr_call_migrate(aside, h[0], 0); /* rank 2 has it */
     }
     task(c, STARPU_R, h[0], 1);
     task(c, STARPU_R, h[1], 2);
     call(orr_wait_for_all(c));
     if (rank == 2) copied_right = holds(h[1], 7);
     end_data(h, 2);
+    call(rank_end(j, rank));
+}
+
+/* ---- a second thread at home, while the first inserts ---- */
+
+enum { INSERTIONS = SCALED(400, 100) };
+static int seen_wrong, last_seen;
+static atomic_bool inserted_all;
+
+static void count(void *buffers[], void *arg)
+{
+    (void)arg;
+    ++*(uint32_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet count_cl = {
+    .cpu_funcs = { count }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "count"
+};
+
+static void *look_on(void *arg)
+{
+    starpu_data_handle_t h = arg;
+    for (bool last = false; !last;) {
+        last = atomic_load(&inserted_all);
+        call(starpu_data_acquire(h, STARPU_R));
+        int now = (int)*(uint32_t *)starpu_vector_get_local_ptr(h);
+        starpu_data_release(h);
+        if (now < last_seen) seen_wrong++;
+        last_seen = now;
+    }
+    return NULL;
+}
+
+static void with_second(struct job *j, int rank)
+{
+    static uint32_t number;
+    pthread_t second;
+    starpu_data_handle_t h;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    starpu_vector_data_register(&h, rank ? -1 : STARPU_MAIN_RAM, rank ? 0 : (uintptr_t)&number, 4, 1);
+    call(orr_owned_set_tag(c->cluster->value, h, 5));
+    call(orr_cache_set_owner(c, h, 0));
+    task(c, STARPU_RW, h, 1);
+    if (rank == 0) pthread_create(&second, NULL, look_on, h);
+    for (int i = 0; i < INSERTIONS; i++)
+        call(insert(c, &count_cl, STARPU_RW, h, STARPU_EXECUTE_ON_NODE, i % RANKS, 0));
+    atomic_store(&inserted_all, rank == 0 || atomic_load(&inserted_all));
+    if (rank == 0) pthread_join(second, NULL);
+    call(orr_wait_for_all(c));
+    starpu_data_unregister(h);
     call(rank_end(j, rank));
 }
 
@@ -338,7 +388,11 @@ int main(void)
     on_ranks(meet_aside);
     ok(came_right, "a value that is away comes on another communicator");
     ok(copied_right, "what is copied there reaches those who have the old value and are not part of it");
-    ok(all_of(migrated[0] == -ENOTSUP, migrated[1] == -ENOTSUP), "another owner is refused there");
+    ok(all_of(migrated[0] == -ENOTSUP, migrated[1] == -ENOTSUP),
+       "another owner is refused there, while others have the value");
+    on_ranks(with_second);
+    ok(all_of(!seen_wrong, last_seen == INSERTIONS),
+       "a second thread at home sees the values in order while the first inserts");
     is_int(failed, 0, "nothing else fails");
     starpu_shutdown();
     return done_testing();
