@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
+#include "mpi/place/insert.h"
 #include "mpi/place/replay.h"
 #include "mpi/value/away.h"
 #include "mpi/value/cache.h"
@@ -162,6 +163,7 @@ static void take_down(struct orr_session *s)
     orr_bells_close(&s->cluster.bells);
     orr_owned_let_go(&s->value);
     if (s->cluster.comm) orr_replay_drop(s->cluster.comm);
+    orr_mpi_forget_built(&s->place);
     orr_comms_fini(&s->cluster.comms);
     orr_streams_fini(&s->live.streams);
     orr_tag_ranges_fini(&s->value);

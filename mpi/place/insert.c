@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/task/insert.h"
 #include "core/task/task.h"
@@ -232,18 +233,116 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
     return insert_one(c, cl, ap);
 }
 
+/* ---- tasks that the program submits itself ---- */
+
+/* One that was built under a placement that is asked once for each task, and not posted yet. */
+struct orr_built {
+    struct orr_built *next;
+    const struct starpu_codelet *cl;
+    int xrank, count;
+    struct orr_data *data[];
+};
+
+static bool is_asked_once(const struct orr_comm *c)
+{
+    return orr_unlikely(c->cluster->place->for_all) && orr_comm_is_base(c);
+}
+
+static int keep_built(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
+                      int xrank)
+{
+    struct orr_built *b = orr_malloc(sizeof *b + (size_t)a->count * sizeof b->data[0]);
+    if (!b) {
+        orr_error("starpu_mpi_task_build: out of memory");
+        return -ENOMEM;
+    }
+    *b = (struct orr_built){ .cl = cl, .xrank = xrank, .count = a->count };
+    for (int i = 0; i < a->count; i++) b->data[i] = a->data[i].handle;
+    struct orr_built **end = &c->cluster->place->built;
+    while (*end) end = &(*end)->next;
+    *end = b;
+    return 0;
+}
+
+static bool is_of(const struct orr_built *b, const struct starpu_codelet *cl, const struct orr_arguments *a)
+{
+    if (b->cl != cl || b->count != a->count) return false;
+    for (int i = 0; i < b->count; i++)
+        if (b->data[i] != a->data[i].handle) return false;
+    return true;
+}
+
+/* The rank of the first such task that was built; -EINVAL (said): none was. */
+static int take_built(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
+                      int *xrank_out)
+{
+    struct orr_built **at = &c->cluster->place->built, *b;
+    while ((b = *at) && !is_of(b, cl, a)) at = &b->next;
+    if (!b) {
+        orr_error("starpu_mpi_task_post_build: no task with this codelet and these data was built; call "
+                  "starpu_mpi_task_build with the same arguments before, on every rank");
+        return -EINVAL;
+    }
+    *xrank_out = b->xrank;
+    *at = b->next;
+    orr_free(b);
+    return 0;
+}
+
+void orr_mpi_forget_built(struct orr_place *p)
+{
+    for (struct orr_built *b; (b = p->built);) {
+        p->built = b->next;
+        orr_free(b);
+    }
+}
+
+/* The program submits the task when it likes, so what it uses stays at its home: it returns there first,
+ * which all ranks see, and the task gets it from there and gives it back, as where the program moves the data
+ * of a task itself. */
+static int build_once(struct orr_comm *c, struct starpu_codelet *cl, va_list ap,
+                      struct starpu_task **task_out)
+{
+    struct orr_arguments a;
+    va_list list;
+    int xrank;
+    va_copy(list, ap);
+    int r = read_and_place(c, cl, &a, &list, &xrank);
+    if (r >= 0) {
+        note(c, cl, &a, xrank);
+        r = keep_built(c, cl, &a, xrank);
+        for (int i = 0; i < a.count && !r; i++)
+            if (a.data[i].handle) orr_moves_flush_one(c, a.data[i].handle);
+        if (!r) r = exchange(c, &a, xrank, orr_exchange_before);
+        if (!r && runs_here(c, xrank) && !(*task_out = build(c, cl, &a, ap))) r = -EINVAL;
+    }
+    va_end(list);
+    orr_arguments_fini(&a);
+    return r;
+}
+
+static int post_build_once(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
+{
+    struct orr_arguments a;
+    int xrank;
+    va_list list;
+    va_copy(list, ap);
+    orr_arguments_init(&a);
+    int r = orr_arguments_read(&a, cl, &list);
+    if (!r) r = take_built(c, cl, &a, &xrank);
+    if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
+    va_end(list);
+    orr_arguments_fini(&a);
+    return r;
+}
+
 int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct starpu_task **task_out)
 {
     struct orr_arguments a;
     *task_out = NULL;
-    if (c->cluster->place->for_all) {
-        orr_error(
-            "starpu_mpi_task_build: the placement in use decides once for each task, and not again after "
-            "it was submitted; use starpu_mpi_task_insert");
-        return -ENOTSUP;
-    }
     int xrank, r = inside_iteration(c, "starpu_mpi_task_build");
     if (r) return r;
+    if (is_asked_once(c)) return build_once(c, cl, ap, task_out);
     r = begin(c, cl, ap, &a, &xrank, task_out);
     orr_arguments_fini(&a);
     return r > 0 ? 0 : r;
@@ -254,6 +353,8 @@ int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap
     struct orr_arguments a;
     int xrank;
     va_list list;
+    if (orr_comm_is_base(c) && (c->cluster->place->built || is_asked_once(c)))
+        return post_build_once(c, cl, ap);
     va_copy(list, ap);
     int r = read_and_place(c, cl, &a, &list, &xrank);
     if (r > 0) r = exchange(c, &a, xrank, orr_exchange_after);

@@ -15,6 +15,9 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap);
 /* Its two halves: *task_out is the task where it runs, else NULL. */
 int orr_mpi_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap, struct starpu_task **task_out);
 int orr_mpi_post_build(struct orr_comm *c, struct starpu_codelet *cl, va_list ap);
+/* The layer ends: tasks that were built and never posted. */
+struct orr_place;
+void orr_mpi_forget_built(struct orr_place *p);
 /* On each of several ranks. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap);
 

@@ -8,6 +8,7 @@
 #include "mpi/place/network.h"
 #include "mpi/place/program.h"
 
+struct orr_built;
 struct orr_history;
 
 enum { ORR_POLICIES_MAX = 63, ORR_PLACE_ARGUMENT = 1024 };
@@ -30,7 +31,8 @@ struct orr_place {
     bool moves;                          /* and it moves data [the same] */
     bool follows;                        /* there is a history, or it binds tasks [the same] */
     struct orr_history *history;         /* history.h; NULL: none [const while running] */
-    uint32_t changes;                    /* counts those of current */
+    struct orr_built *built; /* insert.c: tasks that the program has to submit [own: who inserts] */
+    uint32_t changes;        /* counts those of current */
     _Atomic(struct orr_recording *)
         recording; /* replay.c: an iteration that is recorded now; NULL: none [any] */
     void (*_Atomic pre_submit_hook)(struct starpu_task *task); /* insert.c [atomic] */

@@ -12,7 +12,7 @@ enum { DATA = 5, STEPS = 300 };
 
 static starpu_data_handle_t handle[DATA];
 static uint64_t value[DATA], expected[DATA];
-static int home[DATA], wrong, bad;
+static int home[DATA], wrong, bad, tasks_built;
 
 static uint64_t hash(uint64_t a, uint64_t b)
 {
@@ -109,6 +109,18 @@ static void steered(int to, int from, int step)
     expected[to] = expected[to] * 3 + expected[from] + (uint64_t)step;
 }
 
+/* The program submits the task itself, in two halves. */
+static void built(int to, int from, int step)
+{
+    struct starpu_task *task = starpu_mpi_task_build(MPI_COMM_WORLD, &mix_cl, STARPU_RW, handle[to], STARPU_R,
+                                                     handle[from], STARPU_VALUE, &step, sizeof step, 0);
+    tasks_built += task != NULL;
+    if (task) check(starpu_task_submit(task));
+    check(starpu_mpi_task_post_build(MPI_COMM_WORLD, &mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
+                                     STARPU_VALUE, &step, sizeof step, 0));
+    expected[to] = expected[to] * 3 + expected[from] + (uint64_t)step;
+}
+
 static void reduce(int to, int step)
 {
     for (int rank = 0; rank < ranks; rank++)
@@ -132,7 +144,7 @@ static void one_step(MPI_Comm other, int step)
     uint64_t h = hash((uint64_t)step, 1);
     int to = (int)(h % DATA), from = (to + 1 + (int)(h / 8 % (DATA - 1))) % DATA,
         rank = (int)(h / 64 % (uint64_t)ranks);
-    switch (h / 1024 % 12) {
+    switch (h / 1024 % 13) {
     case 0: on(other, to, from, step, -1); break;
     case 1: on(other, to, from, step, (rank + ranks - 1) % ranks); break;
     case 2: steered(to, from, step); break;
@@ -148,6 +160,7 @@ static void one_step(MPI_Comm other, int step)
         expected[to] = expected[from];
         break;
     case 8: reduce(to, step); break;
+    case 12: built(to, from, step); break;
     case 9:
         check(starpu_mpi_gather_detached(handle, DATA, rank, MPI_COMM_WORLD, NULL, NULL, NULL, NULL));
         break;
@@ -185,6 +198,11 @@ int main(int argc, char **argv)
     run(other);
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
+    int all = 0;
+    MPI_Allreduce(&tasks_built, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    fact(all > 2, "tasks that were built run on the rank that the placement chose, each on one");
+    fact(starpu_mpi_task_post_build(MPI_COMM_WORLD, &mix_cl, 0) == -EINVAL,
+         "the second half of a task that was not built is refused");
     MPI_Comm_free(&other);
     return mpi_finish();
 }
