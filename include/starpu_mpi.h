@@ -551,8 +551,9 @@ int starpu_mpi_gather_detached(starpu_data_handle_t *data_handles, int count, in
                                void (*scallback)(void *), void *sarg, void (*rcallback)(void *), void *rarg);
 
 /* Asks that one large value for several ranks be forwarded along a tree: before the layer starts, and on all
- * ranks, else it has no effect. It is, under placements that move data (ORRERY_MPI_SCHED), where all ranks
- * see who has the value; under owner-computes its owner sends it to each. At any time. */
+ * ranks, else it has no effect. Under placements that move data (ORRERY_MPI_SCHED) all ranks see who has the
+ * value, and who sends it next; under owner-computes its owner makes a tree of those whose sends, of tasks,
+ * wait for the value when it is made, and who wait for it themselves. At any time. */
 void starpu_mpi_coop_sends_set_use(int use_coop_sends);
 
 /* Returns what was asked for, 1 or 0 (STARPU_MPI_COOP_SENDS; 1, if nothing was). At any time. */

@@ -199,7 +199,7 @@ void orr_data_kick_reduction(struct orr_data *h);
 void orr_data_reduction_done(struct orr_data *h);
 
 /* From write access down to read access: others may read as well. */
-void orr_data_downgrade(struct orr_data *h);
+ORR_EXPORT void orr_data_downgrade(struct orr_data *h);
 
 /* Joins, and blocks the calling thread until granted. 0, or -ENOMEM as orr_data_join. */
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a);

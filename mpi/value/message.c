@@ -187,11 +187,51 @@ static bool prepare(struct orr_message *m)
     return true;
 }
 
+static void granted(struct orr_waiter *w);
+
+/* Sends that tasks made of one large value become ready together: the engine is told of all at once, and may
+ * leave most to those who receive it. Not where all ranks decide who sends (moves.c). */
+static bool may_spread(const struct orr_message *m)
+{
+    const struct orr_value *v = m->cluster->value;
+    return m->mode == STARPU_R && m->request.inferred && !m->request.sync && orr_comm_is_base(m->comm) &&
+           !orr_load_relaxed(&v->moves.on) && m->handle->ops->get_size(m->handle) >= v->moves.tree_bytes;
+}
+
+static struct orr_ready_batch *batch_of_thread(void)
+{
+    return orr_thread_room(orr_self(), spreading, struct orr_ready_batch);
+}
+
+/* granted() for another send of the same value follows at once, on this thread. */
+static bool is_followed(const struct orr_message *m)
+{
+    const struct orr_message *next = (const struct orr_message *)m->access.waiter.next;
+    return next && next->access.waiter.granted == granted && next->handle == m->handle && may_spread(next);
+}
+
+/* One of several of a value, or the last of them. */
+static void say_ready_together(struct orr_message *m, bool ready, bool followed)
+{
+    struct orr_cluster *cl = m->cluster;
+    struct orr_ready_batch *b = batch_of_thread();
+    if (ready) {
+        m->request.spreads = !m->packed;
+        orr_ready_batch_add(b, &m->request);
+    }
+    if (followed) return;
+    orr_engine_ready_all(&cl->engine, b); /* m may be gone from here on */
+    orr_progress_pass(&cl->progress);
+}
+
 static void granted(struct orr_waiter *w)
 {
     struct orr_message *m = (struct orr_message *)w;
-    if (!prepare(m)) return;
-    say_ready(m);
+    bool followed = orr_unlikely(w->next != NULL) && may_spread(m) && is_followed(m);
+    if (orr_unlikely(followed || batch_of_thread()->first))
+        say_ready_together(m, prepare(m), followed);
+    else if (prepare(m))
+        say_ready(m);
 }
 
 /* ---- the end ---- */
@@ -327,6 +367,15 @@ static void end(struct orr_waiter *w)
         call_and_end(&m->access.waiter);
 }
 
+/* The value is here and goes on to other ranks: those who read it need not wait for that. */
+static void arrived(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    if (m->fetched || m->access.group != ORR_GROUP_WRITE) return; /* its end comes first */
+    m->access.group = ORR_GROUP_READ;
+    orr_data_downgrade(m->handle);
+}
+
 /* Functions of the program are put off: its callback, and the interface's own that unpack. */
 static void done(struct orr_request *r)
 {
@@ -399,6 +448,8 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.hash = s->hash;
     m->request.priority = s->priority;
     m->request.uncounted = !orr_load_relaxed(&cl->value->counting);
+    m->request.relays = !sends && s->inferred && orr_comm_is_base(s->comm);
+    m->request.arrived = arrived;
     m->request.done = done;
     m->request.make_room = make_room;
     orr_progress_begun(p);

@@ -10,7 +10,9 @@
  * (credit.h). Sends for which there is no buffer wait, those to each rank by themselves.
  * Sends with the same key leave in the order in which they were posted, whichever is ready first; receives
  * are matched in the order in which they were posted. A receive on a communicator that its sender numbers by
- * itself waits first, if need be, until it knows that number (names.c). */
+ * itself waits first, if need be, until it knows that number (names.c).
+ * Of several large sends of the same bytes that are ready together most are left to those who receive them
+ * (spread.h). */
 #include "mpi/wire/engine.h"
 
 #include <string.h>
@@ -21,10 +23,12 @@
 #include "mpi/wire/credit.h"
 #include "mpi/wire/event.h"
 #include "mpi/wire/names.h"
+#include "mpi/wire/spread.h"
 
 struct orr_early {
     struct orr_match_node node; /* first */
     struct orr_wire_header header;
+    int source; /* who sent it; node.peer: whose it is */
     char data[];
 };
 
@@ -98,6 +102,7 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct 
     orr_match_init(&e->receives);
     orr_match_init(&e->early);
     orr_match_init(&e->unacknowledged);
+    orr_match_init(&e->relayed);
     orr_match_init(&e->names);
     list_init(&e->outgoing);
     list_init(&e->stalled);
@@ -124,6 +129,7 @@ void orr_engine_fini(struct orr_engine *e)
     orr_match_fini(&e->receives);
     orr_match_fini(&e->early);
     orr_match_fini(&e->unacknowledged);
+    orr_match_fini(&e->relayed);
     orr_match_fini(&e->names);
     orr_free(e->peers);
     e->peers = NULL;
@@ -134,12 +140,18 @@ void orr_engine_fini(struct orr_engine *e)
 
 /* ---- the inbox ---- */
 
-static void push(struct orr_engine *e, struct orr_inbox_item *item)
+/* Those from latest to first, linked by next. */
+static void push_all(struct orr_engine *e, struct orr_inbox_item *latest, struct orr_inbox_item *first)
 {
     struct orr_inbox_item *head = orr_load_relaxed(&e->inbox);
-    do item->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&e->inbox, &head, item, memory_order_seq_cst,
+    do first->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&e->inbox, &head, latest, memory_order_seq_cst,
                                                   memory_order_relaxed));
+}
+
+static void push(struct orr_engine *e, struct orr_inbox_item *item)
+{
+    push_all(e, item, item);
 }
 
 void orr_request_init(struct orr_request *r)
@@ -152,6 +164,9 @@ void orr_request_init(struct orr_request *r)
     r->moved_bytes = 0;
     r->position = r->hash = 0;
     r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
+    r->spreads = r->relays = r->relayed = false;
+    r->relay = NULL;
+    r->to = NULL;
 }
 
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready)
@@ -166,11 +181,43 @@ void orr_engine_ready(struct orr_engine *e, struct orr_request *r)
     push(e, &r->items[1]);
 }
 
+void orr_ready_batch_add(struct orr_ready_batch *b, struct orr_request *r)
+{
+    struct orr_inbox_item *item = &r->items[1];
+    item->next = b->latest;
+    b->latest = item;
+    if (!b->first) b->first = item;
+}
+
+void orr_engine_ready_all(struct orr_engine *e, struct orr_ready_batch *b)
+{
+    if (b->first) push_all(e, b->latest, b->first);
+    b->latest = b->first = NULL;
+}
+
 /* ---- completion ---- */
+
+static void release_send_locked(struct orr_engine *e, struct orr_request *r)
+{
+    if (r->priority) e->priorities = true;
+    list_append(&e->outgoing, r);
+}
+
+/* What r has received, or that it failed, goes on to others. */
+static void pass_on_locked(struct orr_engine *e, struct orr_request *r)
+{
+    for (uint32_t i = 0; i < r->relay->branches; i++) {
+        struct orr_request *s = &r->relay->sends[i];
+        s->payload = r->payload;
+        s->failure = r->status;
+        release_send_locked(e, s);
+    }
+}
 
 static void complete_locked(struct orr_engine *e, struct orr_request *r, int status)
 {
     if (status && !r->status) r->status = status;
+    if (orr_unlikely(r->relay != NULL) && r->kind == ORR_RECV) pass_on_locked(e, r);
     e->counts.ended++;
     if (r->kind == ORR_RECV) ORR_EVENT(MESSAGE_RECEIVED, r, r->moved_bytes, r->node.peer, r->node.tag);
     list_append(&e->completed, r);
@@ -277,23 +324,23 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
         h->bytes = 0;
         h->status = r->failure;
     }
+    if (orr_unlikely(r->to != NULL)) return sizeof *h + orr_spread_write(h, r->to);
     return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
 }
 
-static void start_bulk(struct orr_engine *e, struct orr_request *r, uint32_t tag, bool sending)
+static void start_bulk(struct orr_engine *e, struct orr_request *r, int peer, uint32_t tag, bool sending)
 {
     r->asks = false;
     r->waits++;
     e->counts.bulk_receives += !sending;
     e->counts.bulk_sends += sending;
     link_under_way(e, r);
-    r->bulk =
-        (struct orr_bulk){ .payload = &r->payload, .peer = r->node.peer, .tag = tag, .sending = sending };
+    r->bulk = (struct orr_bulk){ .payload = &r->payload, .peer = peer, .tag = tag, .sending = sending };
     if (sending)
         e->transport->ops->bulk_send(e->transport, &r->bulk);
     else
         e->transport->ops->bulk_recv(e->transport, &r->bulk);
-    ring(e, r->node.peer);
+    ring(e, peer);
 }
 
 struct tag_use {
@@ -343,6 +390,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
     bool large = !r->failure && !is_small(e, r);
     uint32_t price = r->failure ? 0 : orr_credit_price(r->node.context, large, r->payload.bytes);
     bool asks = (int64_t)price > e->peers[peer].credit;
+    if (orr_unlikely(r->relay != NULL) && large) asks = true; /* who does not wait for it says no */
     if ((large || asks) && !choose_tag(e, peer, &bulk_tag)) {
         e->spare_buffer = h;
         return false;
@@ -369,7 +417,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
     ORR_EVENT(MESSAGE_SENT, r, h->bytes, peer, h->tag);
     e->counts.program_sent += !(r->node.context & ORR_CONTEXT_UNCOUNTED);
     send_small(e, peer, h, bytes);
-    if (announces && !asks) start_bulk(e, r, bulk_tag, true);
+    if (announces && !asks) start_bulk(e, r, peer, bulk_tag, true);
     if (r->waits == 0) complete_locked(e, r, r->failure);
     return true;
 }
@@ -457,24 +505,121 @@ static void wait_for_buffer_locked(struct orr_engine *e, struct orr_peer *p, str
     p->unsorted = true;
 }
 
-/* A rank for which there is no buffer holds up its own sends alone. */
+/* One with the same key is made by another rank: r waits until that is matched. */
+static bool is_behind_relayed_locked(struct orr_engine *e, struct orr_request *r)
+{
+    if (orr_likely(e->relayed.nodes == 0) || r->relay) return false;
+    if (!orr_match_first(&e->relayed, r->node.context, r->node.peer, r->node.tag)) return false;
+    orr_match_append(&e->relayed, &r->node);
+    return true;
+}
+
+/* A rank for which there is no buffer holds up its own sends alone. False: r waits. */
+static bool emit_or_wait_locked(struct orr_engine *e, struct orr_request *r)
+{
+    struct orr_peer *p = &e->peers[r->node.peer];
+    if (orr_likely(!p->waiting.head) && orr_likely(emit_locked(e, r))) return true;
+    wait_for_buffer_locked(e, p, r);
+    return false;
+}
+
+/* The same bytes for n ranks: the first gets them from here, and passes them on to the others. */
+static void emit_branch_locked(struct orr_engine *e, struct orr_request **list, uint32_t n)
+{
+    int32_t ranks[ORR_SPREAD_MAX];
+    for (; n > 1; list++, n--) {
+        struct orr_spread to = { e->transport->rank, n - 1, ranks };
+        for (uint32_t i = 1; i < n; i++) ranks[i - 1] = list[i]->node.peer;
+        list[0]->to = &to;
+        bool sent = !e->peers[list[0]->node.peer].waiting.head && emit_locked(e, list[0]);
+        list[0]->to = NULL;
+        if (sent) break;
+        wait_for_buffer_locked(e, &e->peers[list[0]->node.peer], list[0]);
+    }
+    if (n == 1) emit_or_wait_locked(e, list[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        list[i]->relayed = true;
+        list[i]->waits++;
+        e->counts.relayed++;
+        orr_match_append(&e->relayed, &list[i]->node);
+    }
+}
+
+static bool has_same_bytes(const struct orr_request *a, const struct orr_request *b)
+{
+    return b->spreads && !b->failure && a->payload.base == b->payload.base &&
+           a->payload.bytes == b->payload.bytes && a->node.tag == b->node.tag &&
+           a->node.context == b->node.context;
+}
+
+/* Sends r and those behind it that send the same, each to another rank, along a tree. Returns what is behind
+ * them. */
+static struct orr_request *emit_spread_locked(struct orr_engine *e, struct orr_request *r)
+{
+    struct orr_request *list[ORR_SPREAD_MAX], *first = r, *next;
+    uint32_t n = 0, room = orr_spread_room(e->transport->ops->small_max), half;
+    e->spreads++;
+    for (; r && n < room && has_same_bytes(first, r); r = next) {
+        struct orr_peer *p = &e->peers[r->node.peer];
+        if (p->spread == e->spreads) break;
+        p->spread = e->spreads;
+        next = r->next;
+        if (!is_behind_relayed_locked(e, r)) list[n++] = r;
+    }
+    half = orr_spread_half(n);
+    if (half) emit_branch_locked(e, list, half);
+    if (half < n) emit_branch_locked(e, list + half, n - half);
+    return r;
+}
+
 static void emit_all_locked(struct orr_engine *e)
 {
     if (orr_unlikely(e->blocked != NULL)) emit_blocked_locked(e);
     if (e->priorities) order(&e->outgoing);
     e->priorities = false;
     for (struct orr_request *r = list_take_all(&e->outgoing), *next; r; r = next) {
-        struct orr_peer *p = &e->peers[r->node.peer];
         next = r->next;
-        if (orr_unlikely(p->waiting.head != NULL) || orr_unlikely(!emit_locked(e, r)))
-            wait_for_buffer_locked(e, p, r);
+        if (orr_unlikely(r->spreads) && !r->failure && !is_small(e, r))
+            next = emit_spread_locked(e, r);
+        else if (!is_behind_relayed_locked(e, r))
+            emit_or_wait_locked(e, r);
     }
 }
 
-static void release_send_locked(struct orr_engine *e, struct orr_request *r)
+/* Those that waited behind one that was relayed, up to the next. */
+static void release_followers_locked(struct orr_engine *e, uint32_t context, int32_t peer, int64_t tag)
 {
-    if (r->priority) e->priorities = true;
-    list_append(&e->outgoing, r);
+    struct orr_request *r;
+    while ((r = (struct orr_request *)orr_match_first(&e->relayed, context, peer, tag)) && !r->relayed) {
+        orr_match_pop(&e->relayed, context, peer, tag);
+        release_send_locked(e, r);
+    }
+}
+
+/* The first of this key that another rank was to make; NULL: there is none. */
+static struct orr_request *take_relayed_locked(struct orr_engine *e, uint32_t context, int peer, int64_t tag)
+{
+    struct orr_request *r = (struct orr_request *)orr_match_first(&e->relayed, context, peer, tag);
+    if (!r || !r->relayed) {
+        e->counts.bad_messages++;
+        return NULL;
+    }
+    orr_match_pop(&e->relayed, context, peer, tag);
+    r->relayed = false;
+    return r;
+}
+
+/* A rank does not pass on what it got. */
+static void returned_locked(struct orr_engine *e, const struct orr_wire_header *h, const int32_t *ranks,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct orr_request *r = take_relayed_locked(e, h->context, ranks[i], h->tag);
+        if (!r) continue;
+        r->waits--;
+        release_send_locked(e, r);
+    }
+    for (size_t i = 0; i < n; i++) release_followers_locked(e, h->context, ranks[i], h->tag);
 }
 
 /* Lets go of the sends at the head of a key's list that are ready. */
@@ -514,6 +659,21 @@ static void send_ack_locked(struct orr_engine *e, int peer, uint32_t context, ui
     send_small(e, peer, buffer, sizeof *buffer);
 }
 
+/* What came by way of another rank is matched: its origin may go on. */
+static void tell_origin_locked(struct orr_engine *e, int origin, const struct orr_wire_header *h,
+                               struct orr_wire_header *buffer)
+{
+    fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = h->context, .tag = h->tag });
+    buffer->flags = ORR_WIRE_SPREAD;
+    e->counts.program_sent++;
+    send_small(e, origin, buffer, sizeof *buffer);
+}
+
+static void release_buffer(struct orr_engine *e, void *buffer)
+{
+    if (buffer) e->transport->ops->small_release(e->transport, buffer);
+}
+
 static int check_receive(struct orr_request *r, const struct orr_wire_header *h)
 {
     if (orr_unlikely(h->hash != r->hash) && h->hash && r->hash) {
@@ -548,24 +708,30 @@ static bool make_room(struct orr_request *r, const struct orr_wire_header *h)
     return true;
 }
 
-/* Gives message h (and its data, when eager) to the ready request r, which is on no list. False: no memory or
- * no buffer, and nothing was done that cannot be done again. */
-static bool deliver_locked(struct orr_engine *e, struct orr_request *r, const struct orr_wire_header *h,
-                           const void *data)
+/* Gives message h from source (and its data, when eager) to the ready request r, which is on no list. False:
+ * no memory or no buffer, and nothing was done that cannot be done again. */
+static bool deliver_locked(struct orr_engine *e, struct orr_request *r, int source,
+                           const struct orr_wire_header *h, const void *data)
 {
-    void *ack = NULL;
-    bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK;
-    if (wants_ack && !(ack = take_buffer(e, r->node.peer, true))) return false;
-    if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
-    if (!make_room(r, h)) {
-        if (ack) e->spare_buffer = ack;
+    void *ack = NULL, *word = NULL;
+    bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK, was_relayed = source != r->node.peer;
+    if (wants_ack && !(ack = take_buffer(e, source, true))) return false;
+    if (orr_unlikely(was_relayed) && !(word = take_buffer(e, r->node.peer, true))) {
+        release_buffer(e, ack);
         return false;
     }
-    taken_locked(e, r->node.peer, h); /* before the acknowledgement, which tells it */
-    if (wants_ack) send_ack_locked(e, r->node.peer, r->node.context, h->id, ack);
+    if (!r->status && h->kind != ORR_WIRE_FAILED) r->status = check_receive(r, h);
+    if (!make_room(r, h)) {
+        release_buffer(e, ack);
+        release_buffer(e, word);
+        return false;
+    }
+    taken_locked(e, source, h); /* before the acknowledgement, which tells it */
+    if (wants_ack) send_ack_locked(e, source, r->node.context, h->id, ack);
+    if (orr_unlikely(was_relayed)) tell_origin_locked(e, r->node.peer, h, word);
     r->moved_bytes = h->bytes;
     if (h->kind == ORR_WIRE_ANNOUNCE) {
-        start_bulk(e, r, h->bulk_tag, false);
+        start_bulk(e, r, source, h->bulk_tag, false);
         return true;
     }
     int status = h->kind == ORR_WIRE_FAILED ? h->status : 0;
@@ -590,7 +756,7 @@ static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
 {
     struct orr_early *m = r->early;
     r->early = NULL;
-    if (deliver_locked(e, r, &m->header, m->data)) {
+    if (deliver_locked(e, r, m->source, &m->header, m->data)) {
         free_early(e, m);
         return;
     }
@@ -598,13 +764,15 @@ static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
     list_append(&e->stalled, r);
 }
 
-static struct orr_early *copy_early(struct orr_engine *e, const struct orr_wire_header *h, int source,
-                                    const void *data, size_t bytes)
+static struct orr_early *copy_early(struct orr_engine *e, const struct orr_wire_header *h, int origin,
+                                    int source, const void *data, size_t bytes)
 {
+    if (h->kind != ORR_WIRE_EAGER) bytes = 0; /* whom to pass it on to was looked at */
     struct orr_early *m = orr_malloc(sizeof *m + bytes);
     if (!m) return NULL;
-    m->node = (struct orr_match_node){ .tag = h->tag, .peer = source, .context = h->context };
+    m->node = (struct orr_match_node){ .tag = h->tag, .peer = origin, .context = h->context };
     m->header = *h;
+    m->source = source;
     if (bytes) memcpy(m->data, data, bytes);
     e->counts.kept_bytes += kept_bytes(m);
     if (e->counts.kept_bytes > e->counts.kept_most) e->counts.kept_most = e->counts.kept_bytes;
@@ -627,12 +795,12 @@ static void discard_locked(struct orr_engine *e, struct orr_early *m)
             r->kind = ORR_RECV;
             r->ready = true;
             r->node = (struct orr_match_node){ .context = m->node.context | ORR_CONTEXT_UNCOUNTED,
-                                               .peer = m->node.peer,
+                                               .peer = m->source,
                                                .tag = m->node.tag };
             r->payload = (struct orr_payload){ .base = bytes, .bytes = m->header.bytes };
             r->early = bytes; /* freed when the transfer ends */
             r->done = free_discarded;
-            start_bulk(e, r, m->header.bulk_tag, false);
+            start_bulk(e, r, m->source, m->header.bulk_tag, false);
         } else {
             orr_free(r);
             orr_free(bytes);
@@ -641,27 +809,26 @@ static void discard_locked(struct orr_engine *e, struct orr_early *m)
     free_early(e, m);
 }
 
-/* A message for a receive. */
-static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
-                          size_t bytes)
+/* A message of origin's for a receive; r: the first that may be for it, or NULL. */
+static bool arrive_locked(struct orr_engine *e, int origin, int source, struct orr_request *r,
+                          const struct orr_wire_header *h, const void *data, size_t bytes)
 {
-    struct orr_request *r = (struct orr_request *)orr_match_first(&e->receives, h->context, source, h->tag);
     if (r && r->ready) {
-        if (!deliver_locked(e, r, h, data)) {
-            struct orr_early *copy = copy_early(e, h, source, data, bytes);
+        if (!deliver_locked(e, r, source, h, data)) {
+            struct orr_early *copy = copy_early(e, h, origin, source, data, bytes);
             if (!copy) return false;
-            orr_match_pop(&e->receives, h->context, source, h->tag);
+            orr_match_pop(&e->receives, h->context, origin, h->tag);
             r->early = copy;
             list_append(&e->stalled, r);
             return true;
         }
-        orr_match_pop(&e->receives, h->context, source, h->tag);
+        orr_match_pop(&e->receives, h->context, origin, h->tag);
         return true;
     }
-    struct orr_early *m = copy_early(e, h, source, data, bytes);
+    struct orr_early *m = copy_early(e, h, origin, source, data, bytes);
     if (!m) return false;
     if (r) {
-        orr_match_pop(&e->receives, h->context, source, h->tag);
+        orr_match_pop(&e->receives, h->context, origin, h->tag);
         r->early = m;
         link_under_way(e, r);
     } else if (orr_unlikely(e->cancelled)) {
@@ -673,25 +840,105 @@ static bool arrive_locked(struct orr_engine *e, int source, const struct orr_wir
     return true;
 }
 
+static struct orr_request *receive_for(struct orr_engine *e, int origin, const struct orr_wire_header *h)
+{
+    return (struct orr_request *)orr_match_first(&e->receives, h->context, origin, h->tag);
+}
+
+/* The ranks of a message, without its origin's; own: and this one. */
+static void send_return_locked(struct orr_engine *e, int origin, const struct orr_wire_header *what,
+                               const char *ranks, uint32_t count, bool own, struct orr_wire_header *buffer)
+{
+    int32_t me = e->transport->rank;
+    char *to = (char *)(buffer + 1);
+    fill_header(buffer, ORR_WIRE_RETURN,
+                &(struct orr_match_node){ .context = what->context, .tag = what->tag });
+    memcpy(to, &me, own ? sizeof me : 0);
+    memcpy(to + (own ? sizeof me : 0), ranks + sizeof me, count * sizeof me);
+    e->counts.program_sent++;
+    send_small(e, origin, buffer, sizeof *buffer + (count + own) * sizeof me);
+}
+
+/* Nobody waits for it here now: it is to come from its origin, and who would have passed it on is rid of it.
+ */
+static bool decline_locked(struct orr_engine *e, int source, int origin, const struct orr_wire_header *h,
+                           const void *ranks, uint32_t count)
+{
+    struct orr_wire_header *no = take_buffer(e, source, true),
+                           *back = no ? take_buffer(e, origin, true) : NULL;
+    if (!back) {
+        release_buffer(e, no);
+        return false;
+    }
+    fill_header(no, ORR_WIRE_ACK, &(struct orr_match_node){ .context = h->context });
+    no->flags = ORR_WIRE_SPREAD;
+    no->id = h->id;
+    e->counts.program_sent++;
+    send_small(e, source, no, sizeof *no);
+    send_return_locked(e, origin, h, ranks, count, true, back);
+    return true;
+}
+
+/* A message that is to be passed on, or was: by who waits for it now, and only then. Nothing was done that
+ * cannot be done again where this is false. */
+static bool arrive_spread_locked(struct orr_engine *e, int source, const struct orr_wire_header *h,
+                                 const void *data, size_t bytes)
+{
+    int32_t origin = 0;
+    uint32_t count = 0;
+    void *back = NULL;
+    orr_spread_read(data, bytes, e->transport->size, &origin, &count);
+    struct orr_request *r = receive_for(e, origin, h);
+    if (h->flags & ORR_WIRE_ASKS && source != origin && !(r && r->ready))
+        return decline_locked(e, source, origin, h, data, count);
+    if (count && r && r->ready && r->relays && !r->payload.any_size && check_receive(r, h) == 0)
+        r->relay = orr_relay_new(r, data, count);
+    struct orr_relay *relay = count && r ? r->relay : NULL;
+    if (count && !relay && !(back = take_buffer(e, origin, true))) return false;
+    if (!arrive_locked(e, origin, source, r, h, data, bytes)) {
+        release_buffer(e, back);
+        if (relay) r->relay = NULL;
+        orr_free(relay);
+        return false;
+    }
+    if (back) send_return_locked(e, origin, h, data, count, false, back);
+    return true;
+}
+
 static void acknowledged_locked(struct orr_engine *e, int source, const struct orr_wire_header *h)
 {
+    if (orr_unlikely(h->flags & ORR_WIRE_SPREAD) && h->id == 0) {
+        struct orr_request *relayed = take_relayed_locked(e, h->context, source, h->tag);
+        if (!relayed) return;
+        relayed->moved_bytes = relayed->payload.bytes;
+        one_end_locked(e, relayed, 0);
+        release_followers_locked(e, h->context, source, h->tag);
+        return;
+    }
     struct orr_request *r =
         (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
     if (!r) {
         e->counts.bad_messages++;
         return;
     }
-    if (r->asks) start_bulk(e, r, r->bulk.tag, true);
+    if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) start_bulk(e, r, source, r->bulk.tag, true);
+    r->asks = false;
     one_end_locked(e, r, 0);
 }
 
-static bool header_is_sound(const struct orr_wire_header *h, size_t bytes)
+static bool header_is_sound(const struct orr_wire_header *h, size_t bytes, int size, const void *data)
 {
+    int32_t rank;
+    uint32_t count;
     if (bytes < sizeof *h || h->magic != ORR_WIRE_MAGIC || h->version != ORR_WIRE_VERSION) return false;
+    size_t more = bytes - sizeof *h;
+    bool list_fits =
+        h->flags & ORR_WIRE_SPREAD ? orr_spread_read(data, more, size, &rank, &count) : more == 0;
     switch (h->kind) {
-    case ORR_WIRE_EAGER: return bytes - sizeof *h == h->bytes;
-    case ORR_WIRE_FAILED: return bytes == sizeof *h && h->status < 0 && h->bytes == 0;
-    case ORR_WIRE_ANNOUNCE: return bytes == sizeof *h && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
+    case ORR_WIRE_EAGER: return more == h->bytes && !(h->flags & ORR_WIRE_SPREAD);
+    case ORR_WIRE_FAILED: return list_fits && h->status < 0 && h->bytes == 0;
+    case ORR_WIRE_ANNOUNCE: return list_fits && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
+    case ORR_WIRE_RETURN: return orr_spread_read(data, more, size, &rank, &count);
     case ORR_WIRE_ACK:
     case ORR_WIRE_CREDIT: return bytes == sizeof *h;
     case ORR_WIRE_CONTROL: return bytes - sizeof *h == h->bytes;
@@ -704,7 +951,8 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     struct orr_engine *e = arg;
     struct orr_wire_header h;
     memcpy(&h, message, bytes < sizeof h ? bytes : sizeof h);
-    if (!header_is_sound(&h, bytes)) {
+    const char *data = (const char *)message + sizeof h;
+    if (!header_is_sound(&h, bytes, e->transport->size, data)) {
         if (e->counts.bad_messages++ == 0)
             orr_error("rank %d received a message of %zu bytes from rank %d that it does not understand: do "
                       "all ranks run the same "
@@ -717,14 +965,18 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
         return true;
     }
     if (h.kind == ORR_WIRE_CONTROL) {
-        if (e->on_control) e->on_control(e->on_control_arg, source, &h, (const char *)message + sizeof h);
+        if (e->on_control) e->on_control(e->on_control_arg, source, &h, data);
         return true;
     }
     bool taken = true;
     if (h.kind == ORR_WIRE_ACK)
         acknowledged_locked(e, source, &h);
+    else if (orr_unlikely(h.kind == ORR_WIRE_RETURN))
+        returned_locked(e, &h, (const int32_t *)(const void *)data, (bytes - sizeof h) / sizeof(int32_t));
+    else if (orr_unlikely(h.flags & ORR_WIRE_SPREAD))
+        taken = arrive_spread_locked(e, source, &h, data, bytes - sizeof h);
     else
-        taken = arrive_locked(e, source, &h, (const char *)message + sizeof h, bytes - sizeof h);
+        taken = arrive_locked(e, source, source, receive_for(e, source, &h), &h, data, bytes - sizeof h);
     if (!taken) return false;
     if (orr_unlikely(h.credit) && h.kind != ORR_WIRE_FAILED) e->peers[source].credit += h.credit;
     e->counts.received_messages++;
@@ -852,6 +1104,7 @@ static bool step_locked(struct orr_engine *e)
         }
     if (e->outgoing.head || orr_unlikely(e->blocked != NULL)) emit_all_locked(e);
     moved |= e->transport->ops->poll(e->transport, &sink);
+    if (orr_unlikely(e->outgoing.head != NULL)) emit_all_locked(e); /* what is passed on, or came back */
     bool unsent = e->transport->ops->unsent(e->transport);
     if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
     bool moving = unsent || e->counts.bulk_receives + e->counts.bulk_sends > 0;
@@ -859,12 +1112,27 @@ static bool step_locked(struct orr_engine *e)
     return moved;
 }
 
+/* A receive that is passed on, or a send that does so: the last to end ends the receive. */
+static void end_relay(struct orr_request *r)
+{
+    struct orr_relay *y = r->relay;
+    struct orr_request *of = y->of;
+    if (r == of && !r->status && r->arrived) r->arrived(r);
+    if (orr_sub_acq_rel(&y->left, 1u) != 1) return;
+    of->relay = NULL;
+    orr_free(y);
+    of->done(of);
+}
+
 static void run_done(struct orr_request *r)
 {
     *in_callback() = true;
     while (r) {
         struct orr_request *next = r->next;
-        r->done(r);
+        if (orr_unlikely(r->relay != NULL))
+            end_relay(r);
+        else
+            r->done(r);
         r = next;
     }
     *in_callback() = false;
@@ -975,10 +1243,15 @@ struct visit {
     void *arg;
 };
 
+/* Sends that pass on are part of a receive, which is visited. */
+static void visit_one(const struct orr_request *r, const struct visit *v)
+{
+    if (orr_likely(!r->relay || r->relay->of == r)) v->fn(r, v->arg);
+}
+
 static void visit_request(struct orr_match_node *n, void *arg)
 {
-    struct visit *v = arg;
-    v->fn((struct orr_request *)n, v->arg);
+    visit_one((struct orr_request *)n, arg);
 }
 
 void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct orr_request *r, void *arg),
@@ -989,6 +1262,7 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
     drain_inbox_locked(e);
     orr_match_visit(&e->receives, visit_request, &v);
     orr_match_visit(&e->unacknowledged, visit_request, &v);
+    orr_match_visit(&e->relayed, visit_request, &v);
     orr_names_visit(&e->names, fn, arg);
     unlock(e);
 }
@@ -1026,7 +1300,7 @@ void orr_engine_visit_under_way(struct orr_engine *e, void (*fn)(const struct or
     struct visit v = { fn, arg };
     lock_blocking(e);
     drain_inbox_locked(e);
-    for (struct orr_request *r = e->under_way; r; r = r->next) fn(r, arg);
+    for (struct orr_request *r = e->under_way; r; r = r->next) visit_one(r, &v);
     orr_match_visit(&e->held, visit_request, &v);
     unlock(e);
 }
@@ -1057,6 +1331,7 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
     orr_match_visit(&e->names, cancel_waiting, e);
     while ((n = orr_match_pop_any(&e->unacknowledged)))
         one_end_locked(e, (struct orr_request *)n, -ECANCELED);
+    while ((n = orr_match_pop_any(&e->relayed))) give_up_locked(e, (struct orr_request *)n);
     for (struct orr_request *r = e->under_way, *next; r; r = next) {
         next = r->next;
         if (r->ready || !r->early) continue; /* a large transfer */

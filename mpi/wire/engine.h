@@ -28,6 +28,7 @@ struct orr_engine_counts {
     uint32_t waiting_data;                   /* requests that are not ready now */
     uint64_t asked;                          /* sends that had no credit */
     uint64_t kept_bytes, kept_most;          /* payload that came before its receive: now, and ever */
+    uint64_t relayed;                        /* sends that were left to others (spread.h) */
     bool queued;                             /* some have to wait for memory or a buffer */
 };
 
@@ -38,6 +39,7 @@ struct orr_peer {
     bool priorities, unsorted;       /* some request there has one; was put there since they were sorted */
     int64_t credit;                  /* what may still be sent there before it is received (credit.h) */
     uint64_t owed;                   /* what was taken of it and it was not told yet */
+    uint64_t spread;                 /* the latest tree that it is in, by number */
 };
 
 struct orr_engine {
@@ -58,20 +60,22 @@ struct orr_engine {
     struct orr_match_table receives;       /* posted receives without a message */
     struct orr_match_table early;          /* messages without a receive */
     struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
-    struct orr_match_table names;          /* what other ranks call contexts of ours (names.h) */
-    struct orr_request_list outgoing;      /* ready sends */
-    struct orr_peer *blocked;              /* those that have some in waiting */
-    struct orr_peer *peers;                /* by rank */
-    int64_t share;                         /* of memory for early messages, for each rank */
-    struct orr_request_list stalled;       /* receives that could not go on for want of memory or buffers */
-    struct orr_request_list completed;     /* done is to be called */
-    struct orr_request *under_way;         /* large transfers, and receives whose message waits for ready */
+    struct orr_match_table relayed;    /* sends that others make, and those with the same key behind them */
+    struct orr_match_table names;      /* what other ranks call contexts of ours (names.h) */
+    struct orr_request_list outgoing;  /* ready sends */
+    struct orr_peer *blocked;          /* those that have some in waiting */
+    struct orr_peer *peers;            /* by rank */
+    int64_t share;                     /* of memory for early messages, for each rank */
+    struct orr_request_list stalled;   /* receives that could not go on for want of memory or buffers */
+    struct orr_request_list completed; /* done is to be called */
+    struct orr_request *under_way;     /* large transfers, and receives whose message waits for ready */
     void *spare_buffer;
     bool priorities; /* some request in outgoing has one */
     bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
     uint32_t next_bulk_tag;
     bool tags_again; /* they begin anew: some may be in use */
     uint64_t next_id;
+    uint64_t spreads; /* trees so far */
     struct orr_engine_counts counts;
 };
 
@@ -91,6 +95,12 @@ void orr_request_init(struct orr_request *r);
 void orr_engine_post(struct orr_engine *e, struct orr_request *r, bool ready);
 /* Once for each request posted without ready; may come before the post itself was seen. */
 void orr_engine_ready(struct orr_engine *e, struct orr_request *r);
+/* The same for several, which nobody sees before all of them are. Zero is none; ready_all empties it. */
+struct orr_ready_batch {
+    struct orr_inbox_item *latest, *first;
+};
+void orr_ready_batch_add(struct orr_ready_batch *b, struct orr_request *r);
+void orr_engine_ready_all(struct orr_engine *e, struct orr_ready_batch *b);
 /* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at
  * once. */
 bool orr_engine_poll(struct orr_engine *e);

@@ -11,6 +11,8 @@
 #include "mpi/wire/transport.h"
 
 struct orr_early;
+struct orr_relay;
+struct orr_spread;
 
 /* Contexts with this bit are the layer's own: their bytes are not counted. */
 #define ORR_CONTEXT_UNCOUNTED 0x80000000u
@@ -36,6 +38,11 @@ struct orr_request {
     bool uncounted;   /* a send that statistics leave out; after init. The engine only passes it on */
     uint64_t position, hash; /* where in the stream it was made; hash 0: not said; after init */
     bool foreign;            /* a receive whose sender calls the context by a number of its own; after init */
+    bool spreads; /* a send whose bytes may come from another rank that gets the same; after init, before
+                   * ready */
+    bool relays;  /* a receive that may pass its bytes on; after init, before ready */
+    /* Of one that relays: its bytes are here, and go on being read until done is called. No lock held. */
+    void (*arrived)(struct orr_request *r);
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
@@ -49,11 +56,14 @@ struct orr_request {
     struct orr_inbox_item items[2];
     struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */
     struct orr_early *early;           /* matched by this message, which waits for ready */
+    struct orr_relay *relay;           /* a receive that passes it on, and its sends (spread.h); else NULL */
+    const struct orr_spread *to;       /* a send: whom its receiver is to pass it on to; else NULL */
     struct orr_bulk bulk;
     uint64_t id;
     uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
     bool posted, ready;
     bool asks;     /* a send whose bytes follow when the receiver wants them */
+    bool relayed;  /* a send that another rank makes; its receiver tells when it is matched */
     bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 2 };
+enum { ORR_WIRE_VERSION = 3 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -20,13 +20,18 @@ enum orr_wire_kind {
      * the header */
     ORR_WIRE_CONTROL,
     ORR_WIRE_CREDIT, /* the header alone, for what it says of credit */
+    ORR_WIRE_RETURN, /* the ranks behind it (int32_t) do not get the value of that tag from who says so */
     ORR_WIRE_KINDS
 };
 
 enum orr_wire_flag {
     ORR_WIRE_WANTS_ACK = 1 << 0,
     ORR_WIRE_INFERRED = 1 << 1, /* a task made the message, not the program */
-    ORR_WIRE_ASKS = 1 << 2      /* ANNOUNCE: the payload comes only when this was acknowledged */
+    ORR_WIRE_ASKS = 1 << 2,     /* ANNOUNCE: the payload comes only when this was acknowledged */
+    /* ANNOUNCE, FAILED: a list of ranks is behind the header (spread.h). ACK: with an id, that message is not
+     * wanted from who passes it on; else the one of that tag, which another rank has passed on, was matched
+     */
+    ORR_WIRE_SPREAD = 1 << 3
 };
 
 struct orr_wire_header {
