@@ -357,8 +357,8 @@ void starpu_data_set_gathering_node(starpu_data_handle_t handle, unsigned node);
 /* ---- Reductions ---- */
 
 /* Gives the codelets of STARPU_REDUX accesses: `redux_cl` (first buffer RW, second R) adds the
- * second to the first, `init_cl` (one buffer W) sets the neutral value. Borrowed until the data is
- * unregistered. */
+ * second to the first, `init_cl` (one buffer W) sets the neutral value, by an implementation for
+ * CPUs or else for the workers that contribute. Borrowed until the data is unregistered. */
 void starpu_data_set_reduction_methods(starpu_data_handle_t handle, struct starpu_codelet *redux_cl,
                                        struct starpu_codelet *init_cl);
 

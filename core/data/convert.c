@@ -44,7 +44,7 @@ static int convert(struct orr_transfer *t)
     struct orr_data *h = t->handle;
     unsigned from = orr_layouts(h, t->dst), to = t->converts;
     struct starpu_codelet *cl = orr_layout_codelet(h, from, to);
-    int r = !cl ? -ENOSYS : orr_data_hooks.convert ? orr_data_hooks.convert(h, t->dst, cl) : -ENODEV;
+    int r = !cl ? -ENOSYS : orr_data_hooks.convert ? orr_data_hooks.convert(h, t->dst, cl, NULL) : -ENODEV;
     if (r == 0) {
         orr_layouts_set(h, t->dst, from | to);
         return 0;

@@ -75,8 +75,9 @@ struct orr_data {
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
     bool partitioned;
-    _Atomic bool away;    /* orr_data_hooks.use is to be asked before the program uses it [any] */
-    bool formats;         /* its copies are in one layout or several (layouts.h) [const] */
+    _Atomic bool away; /* orr_data_hooks.use is to be asked before the program uses it [any] */
+    bool formats;      /* its copies are in one layout or several (layouts.h) [const] */
+    bool neutral_due;  /* of a contribution: its worker still gives it the neutral value [own: that worker] */
     _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
                            * between submitters and workers [written: lock] */
     _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
@@ -152,7 +153,7 @@ struct orr_data_hooks {
     /* Why the calling thread, in a task or callback, must not wait for h's turn; NULL: it may. */
     const char *(*no_wait)(struct orr_data *h);
     /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
-    int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
+    int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl, void *cl_arg);
     /* Of handles with h->mpi; set by liborrery-mpi. */
     void (*forget)(struct orr_data *h); /* it ends */
     void (*leaves)(struct orr_data *h); /* starpu_data_unregister_submit: it will */

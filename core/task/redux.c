@@ -104,24 +104,26 @@ void orr_redux_initialise(struct orr_data *h)
     }
 }
 
-/* Gives c its neutral value with h's init codelet, in a main memory. */
-static int initialise(struct orr_data *h, struct orr_data *c, unsigned node)
+/* Gives c its neutral value with h's init codelet, in a main memory, or leaves it to the worker: then c has
+ * memory there, and nothing in it. */
+static int initialise(struct orr_data *h, struct orr_data *c, unsigned node, bool own_init)
 {
     struct starpu_codelet *init = orr_data_rare(h)->init_cl;
-    if (!init || !init->cpu_funcs[0]) {
-        orr_error("reduction: the init codelet has no CPU implementation; starpu_data_set_reduction_methods "
-                  "needs one");
+    c->neutral_due = init && !init->cpu_funcs[0] && own_init;
+    if (!init || (!init->cpu_funcs[0] && !own_init)) {
+        orr_error("reduction: the init codelet has no implementation for CPUs, nor for the worker that "
+                  "contributes; starpu_data_set_reduction_methods needs one");
         return -EINVAL;
     }
     int r = orr_fetch_blocking(c, node, STARPU_W);
     if (r) return r;
     void *itf = c->replicates[node].interface;
-    init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
+    if (!c->neutral_due) init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
     orr_fetch_end(c, node, STARPU_W);
     return 0;
 }
 
-struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
+struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id, bool own_init)
 {
     struct orr_data **slot = contributions(h, worker_id);
     if (!slot) return NULL;
@@ -132,7 +134,7 @@ struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id)
         if (!c) return NULL;
     }
     if (orr_codelet_check(orr_data_rare(h)->init_cl) < 0 ||
-        initialise(h, c, orr_node_main_of(orr_perf_workers[worker_id].node))) {
+        initialise(h, c, orr_node_main_of(orr_perf_workers[worker_id].node), own_init)) {
         if (!*slot) orr_data_destroy(c);
         return NULL;
     }
@@ -235,7 +237,8 @@ static void sum_next(struct orr_task *done, void *arg)
     }
     for (; s->next < r->redux_count; s->next++) {
         struct orr_data *c = r->redux_per_worker[s->next];
-        if (!c || !c->initialized) continue;
+        if (!c || !c->initialized || c->neutral_due)
+            continue; /* the last: whoever was to use it did not run */
         s->next++;
         if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) != 0) give_up(s);
         return;

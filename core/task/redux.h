@@ -8,8 +8,10 @@
 
 #include "core/task/task.h"
 
-/* The contribution of worker id to h, initialised with the init codelet; NULL with a message on failure. */
-struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id);
+/* The contribution of worker id to h, initialised with the init codelet; NULL with a message on failure. If
+ * that has no implementation for CPUs, and the worker has one (own_init), its worker has to run that on it
+ * once it is fetched: while neutral_due is set. */
+struct orr_data *orr_redux_contribution(struct orr_data *h, unsigned worker_id, bool own_init);
 /* For a task with a codelet of a reduction: modes of its own when the codelet gives STARPU_REDUX or
  * STARPU_MPI_REDUX for what it works on, which would make it one more contribution. 0 or -ENOMEM. */
 ORR_EXPORT int orr_redux_set_modes(struct starpu_task *task);

@@ -174,7 +174,8 @@ enum orr_task_flag {
     ORR_TF_FIRST = 1 << 22,     /* some of its data had no value yet when it was submitted */
     ORR_TF_FAILED = 1 << 23,    /* it could not do its work: orr_task_fail */
     ORR_TF_NODES = 1 << 24,     /* rare->nodes says where its data are wanted */
-    ORR_TF_FORMATS = 1 << 25,   /* multiformat data was fetched for it: to be converted before it runs */
+    ORR_TF_FORMATS = 1 << 25,   /* multiformat data, or a contribution without its neutral value, was fetched
+  for   it: to be seen to before it runs */
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
     ORR_TF_SORTED = 1 << 28     /* at submission: from a model, its accesses are in order (model.h) */

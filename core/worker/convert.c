@@ -41,7 +41,7 @@ static int run_here(struct orr_task *t)
     return 0;
 }
 
-int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl)
+int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl, void *cl_arg)
 {
     struct orr_task_thread *self = orr_task_self();
     struct orr_worker *w = orr_worker_self();
@@ -53,6 +53,7 @@ int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *c
     struct orr_task *t = orr_task_of(p);
     int r = -ENODEV;
     p->cl = cl;
+    p->cl_arg = cl_arg;
     p->handles[0] = h;
     p->interfaces[0] = h->replicates[node].interface;
     self->current = t;
@@ -61,6 +62,7 @@ int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *c
     else if (orr_node_is_cpu(node))
         r = run_here(t);
     self->current = outer;
+    p->cl_arg = NULL; /* the caller's */
     starpu_task_destroy(p);
     return r;
 }

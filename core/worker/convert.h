@@ -9,8 +9,8 @@
 
 struct orr_data;
 
-/* Runs codelet cl on the copy of h on a node, which nobody throws out meanwhile. 0, -ENODEV: it cannot be run
- * on this thread for that node, or -ENOMEM. */
-int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl);
+/* Runs codelet cl with this argument on the copy of h on a node, which nobody throws out meanwhile. 0,
+ * -ENODEV: it cannot be run on this thread for that node, or -ENOMEM. */
+int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl, void *cl_arg);
 
 #endif

@@ -20,6 +20,7 @@
 #include "core/data/layouts.h"
 #include "core/mem/node.h"
 #include "core/task/redux.h"
+#include "core/worker/convert.h"
 
 /* ---- what a task uses, and where ---- */
 
@@ -103,7 +104,8 @@ static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsign
         out->data = orr_data_scratch(h, (unsigned)w->id);
         out->mode = STARPU_SCRATCH;
     } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
-        out->data = orr_redux_contribution(h, (unsigned)w->id);
+        struct starpu_codelet *init = orr_data_rare(h) ? orr_data_rare(h)->init_cl : NULL;
+        out->data = orr_redux_contribution(h, (unsigned)w->id, init && orr_worker_function(w, init, 0));
         out->mode = STARPU_RW;
     }
     if (!out->data) return -ENOMEM;
@@ -176,7 +178,7 @@ int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct or
         }
         itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
         if (in.node < 0) continue;
-        if (orr_unlikely(in.data->formats)) t->flags |= ORR_TF_FORMATS;
+        if (orr_unlikely(in.data->formats || in.data->neutral_due)) t->flags |= ORR_TF_FORMATS;
         l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
                                                      .handle = in.data,
                                                      .node = (uint16_t)in.node,
@@ -294,15 +296,30 @@ static int convert_input(struct orr_worker *w, struct orr_task *t, const struct 
     return 0;
 }
 
-/* Multiformat data that were fetched are put into the layout that t uses, here, on its worker; that needs no
- * memory and waits for other conversions only. On an error the uses are ended. */
+/* Gives a contribution, which was fetched for datum i of t, its neutral value. */
+static int make_neutral(struct orr_task *t, unsigned i, const struct input *in)
+{
+    const struct orr_data_rare *r = orr_data_rare(STARPU_TASK_GET_HANDLE(t->pub, i));
+    int status = orr_convert_here(in->data, (unsigned)in->node, r->init_cl, r->init_cl_arg);
+    in->data->neutral_due = status != 0;
+    if (status)
+        orr_error("reduction: the init codelet could not be run for task %s (%s)", orr_task_name(t),
+                  strerror(-status));
+    return status;
+}
+
+/* Multiformat data that were fetched are put into the layout that t uses, and contributions get their
+ * neutral value, here, on t's worker; that needs no memory and waits for other conversions only. On an error
+ * the uses are ended. */
 static int convert_inputs(struct orr_worker *w, struct orr_task *t)
 {
     unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
     int r = 0;
     for (unsigned i = 0; i < n && r == 0; i++) {
         struct input in;
-        if (was_fetched(w, t, i, n, &in) && in.data->formats) r = convert_input(w, t, &in);
+        if (!was_fetched(w, t, i, n, &in)) continue;
+        if (in.data->neutral_due) r = make_neutral(t, i, &in);
+        if (r == 0 && in.data->formats) r = convert_input(w, t, &in);
     }
     if (r == 0) return 0;
     orr_task_inputs_undo(w, t, true); /* some may be in another layout already */

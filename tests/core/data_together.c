@@ -100,6 +100,14 @@ static struct starpu_codelet contribute_cl = { .cpu_funcs = { contribute_func },
                                                .nbuffers = 1,
                                                .modes = { STARPU_REDUX } };
 
+static struct starpu_codelet zero_on_device_cl = {
+    .cuda_funcs = { zero_func }, .mini_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W }
+};
+static struct starpu_codelet sum_on_device_cl = { .cuda_funcs = { sum_func },
+                                                  .mini_funcs = { sum_func },
+                                                  .nbuffers = 2,
+                                                  .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R } };
+
 static int contribute(starpu_data_handle_t h, int k, int want[], size_t n)
 {
     unsigned worker = (unsigned)k % starpu_worker_get_count();
@@ -132,6 +140,29 @@ static void reducing(void)
        "contributions of all kinds of workers to a whole and its pieces are added up");
 }
 
+static void reducing_on_devices(void)
+{
+    starpu_data_handle_t h;
+    int failed = 0, wrong = 0;
+    unsigned cpus = starpu_cpu_worker_get_count(), all = starpu_worker_get_count();
+    memset(want, 0, sizeof want);
+    starpu_vector_data_register(&h, -1, 0, N, sizeof total[0]);
+    starpu_data_set_reduction_methods(h, &sum_on_device_cl, &zero_on_device_cl);
+    for (int k = 0; k < SUMS; k++) {
+        int worker = (int)(cpus + (unsigned)k % (all - cpus));
+        for (int i = 0; i < N; i++) want[i] += k + i;
+        failed |= starpu_task_insert(&contribute_cl, STARPU_REDUX, h, STARPU_EXECUTE_ON_WORKER, worker,
+                                     STARPU_CL_ARGS_NFREE, (void *)(intptr_t)k, (size_t)0, 0);
+        if (k % 16 == 15) failed |= starpu_data_prefetch_on_node(h, (unsigned)k % 3, 1);
+    }
+    failed |= starpu_data_acquire(h, STARPU_R);
+    int *v = starpu_data_get_local_ptr(h);
+    for (int i = 0; i < N; i++) wrong += v[i] != want[i];
+    starpu_data_release(h);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, wrong == 0), "also where only devices can make neutral values and add up");
+}
+
 int main(void)
 {
     static const struct sim_config two = {
@@ -143,6 +174,7 @@ int main(void)
     commuting(false);
     commuting(true);
     reducing();
+    reducing_on_devices();
     starpu_shutdown();
     return done_testing();
 }
