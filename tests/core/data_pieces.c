@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ready-made filters: every element of every piece is where the filter says, for each shape, with overlaps,
- * with picks, for sparse matrices; and what filters refuse.
+ * with picks, for sparse matrices; and what filters refuse. Then all of it again with each piece written on a
+ * device, from where it comes back to its place.
  * Threads: main. Owns: the arrays cut, whose
  * elements hold their own index. Not here: tasks on pieces (data_filters.c), plans (data_plans.c).
  */
-#include "tests/helper.h"
+#include "tests/core/sim_helper.h"
 
 enum { ELEMENTS = 4096 };
 static int cells[ELEMENTS];
@@ -27,6 +28,21 @@ static int next_expected(const struct shape *s, size_t at[5])
     return 0;
 }
 
+static int device = -1; /* a worker's number: pieces are written there before they are looked at */
+
+static void touch_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+static struct starpu_codelet touch_cl = { .cpu_funcs = { touch_func },
+                                          .nbuffers = 1,
+                                          .modes = { STARPU_RW } };
+
+/* Its only valid copy is on the device afterwards. */
+static void touch(starpu_data_handle_t h)
+{
+    if (device >= 0) starpu_task_insert(&touch_cl, STARPU_RW, h, STARPU_EXECUTE_ON_WORKER, device, 0);
+}
+
 /* Whether the handle's packed elements are those of the shape. */
 static int has_elements(starpu_data_handle_t h, const struct shape *s)
 {
@@ -35,6 +51,7 @@ static int has_elements(starpu_data_handle_t h, const struct shape *s)
     if (starpu_data_get_size(h) != count * sizeof(int)) return 0;
     void *packed;
     starpu_ssize_t bytes;
+    touch(h);
     starpu_data_acquire(h, STARPU_R);
     starpu_data_pack(h, &packed, &bytes);
     starpu_data_release(h);
@@ -334,11 +351,8 @@ static void refused(void)
     starpu_data_unregister(h);
 }
 
-int main(void)
+static void all_cases(void)
 {
-    alarm(30);
-    runtime_start(1, NULL);
-    for (int i = 0; i < ELEMENTS; i++) cells[i] = i;
     named_shapes();
     any_dimensions();
     slice_bases();
@@ -346,6 +360,22 @@ int main(void)
     csr_rows(1);
     bcsr_blocks();
     refused();
+}
+
+int main(void)
+{
+    static const struct sim_config one = { .devices = "1", .bandwidth_MB_s = "100000", .latency_us = "1" };
+    int wrong = 0;
+    alarm(30);
+    for (int i = 0; i < ELEMENTS; i++) cells[i] = i;
+    runtime_start(1, NULL);
+    all_cases();
     starpu_shutdown();
+    sim_start(1, &one);
+    device = sim_worker(0);
+    all_cases();
+    starpu_shutdown();
+    for (int i = 0; i < ELEMENTS; i++) wrong += cells[i] != i;
+    is_int(wrong, 0, "what was written on a device came back to its place");
     return done_testing();
 }
