@@ -263,6 +263,11 @@ double starpu_data_expected_transfer_time(starpu_data_handle_t handle, unsigned 
     unsigned nodes = handle->nnodes;
     const struct orr_replicate *to = memory_node < nodes ? &handle->replicates[memory_node] : NULL;
     bool there = to && (to->state != ORR_INVALID || orr_load_relaxed(&to->promised) > 0);
+    if (orr_unlikely(orr_map_wanted) && !there && orr_node_maps(memory_node) && handle->ops->map_data &&
+        !handle->formats && handle->replicates[orr_node_home()].allocated) {
+        memory_node = orr_node_home(); /* it will be used there */
+        there = handle->replicates[memory_node].state != ORR_INVALID;
+    }
     for (unsigned n = 0; !there && n < nodes; n++) {
         if (handle->replicates[n].state == ORR_INVALID) continue;
         double us = orr_bus_predict_us(n, memory_node, bytes);

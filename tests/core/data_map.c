@@ -63,6 +63,7 @@ static void in_place(void)
 {
     unsigned node = sim_node(0);
     starpu_data_handle_t h = begin(&starpu_interface_vector_ops);
+    ok(starpu_data_expected_transfer_time(h, node, STARPU_R) == 0, "no time is expected for a copy");
     int failed = add(h, sim_worker(0));
     starpu_task_wait_for_all();
     ok(all_of(!failed, starpu_map_enabled(), atomic_load(&seen) == (void *)v,
