@@ -8,3 +8,4 @@ liborrery_la_SOURCES += core/worker/counters.c core/worker/member.c core/worker/
 liborrery_la_SOURCES += core/worker/profile.c core/worker/bus_profile.c core/worker/bus_profile.h core/worker/bound.c
 liborrery_la_SOURCES += core/worker/joblist.c core/worker/joblist.h core/worker/jobpool.c core/worker/jobpool.h
 liborrery_la_SOURCES += core/worker/tell.c core/worker/tell.h core/worker/hooked.c core/worker/hooked.h core/worker/expected_end.c
+liborrery_la_SOURCES += core/worker/lending.c core/worker/lending.h

@@ -263,6 +263,7 @@ static bool must_leave(struct orr_worker *w)
 {
     if (orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_parking.paused) || orr_member_called(w))
         return true;
+    if (w->direct && orr_load_seq(&orr_parking.lenders)) return true; /* pairs with orr_lend_call */
     return orr_node_evicts(w->node) && orr_load_seq(&orr_transfers_active) > 0;
 }
 

@@ -15,7 +15,9 @@ struct orr_parking {
     _Atomic uint32_t sentry;    /* 1 + the parked worker that looks every millisecond, 0: nobody need */
     ORR_ALIGNED_LINE _Atomic uint64_t who[STARPU_NMAXWORKERS / 64]; /* bit: parked */
     ORR_ALIGNED_LINE _Atomic uint32_t stopping;                     /* workers leave when they find nothing */
-    _Atomic uint32_t attention;   /* what workers are to look at between tasks: a pause, changes asked for */
+    _Atomic uint32_t attention;   /* what workers are to look at between tasks: a pause, changes asked for,
+                                     lenders */
+    _Atomic uint32_t lenders;     /* who wants a worker to come by (lending.h) */
     _Atomic uint32_t paused;      /* 1: workers take nothing */
     _Atomic uint32_t pause_epoch; /* futex of paused workers */
     _Atomic uint32_t running;     /* workers have threads */

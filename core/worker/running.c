@@ -25,6 +25,12 @@ static bool known_short(struct orr_worker *w, const struct starpu_codelet *cl)
     return w->recent[i].cl == cl && w->recent[i].ticks < short_ticks;
 }
 
+double orr_worker_recent_ns(const struct orr_worker *w, const struct starpu_codelet *cl)
+{
+    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    return w->recent[i].cl == cl ? orr_ticks_to_us(w->recent[i].ticks) * 1000 : 0;
+}
+
 static void note_duration(struct orr_worker *w, const struct starpu_codelet *cl, uint64_t ticks)
 {
     unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;

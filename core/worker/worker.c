@@ -16,6 +16,7 @@
 #include "core/worker/driver.h"
 #include "core/worker/inputs.h"
 #include "core/worker/joblist.h"
+#include "core/worker/lending.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
@@ -47,6 +48,7 @@ void orr_worker_attend(struct orr_worker *w)
 {
     if (orr_load_seq(&orr_parking.paused)) wait_while_paused(w);
     if (orr_member_called(w)) orr_member_change(w);
+    if (orr_load_seq(&orr_parking.lenders)) orr_lend_serve(w);
 }
 
 /* What it keeps for itself, or the next one; after what it is called for: a task that was submitted once the

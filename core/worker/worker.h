@@ -170,6 +170,10 @@ void orr_worker_finish(struct orr_worker *w, struct orr_task *t);
 void orr_worker_will_run(struct orr_worker *w, const struct starpu_codelet *cl);
 void orr_worker_ran(struct orr_worker *w, const struct starpu_codelet *cl);
 
+/* How long tasks of that codelet took on w lately, with what w did between them; 0: not known. On w's thread.
+ */
+ORR_EXPORT double orr_worker_recent_ns(const struct orr_worker *w, const struct starpu_codelet *cl);
+
 /* The next task for w (its own queue, then the policy), or NULL. On w's thread. */
 struct orr_task *orr_worker_next(struct orr_worker *w);
 /* About how many tasks wait that w could get: its policy's, and jobs of lists. On w's thread. */
@@ -204,8 +208,8 @@ void orr_workers_stop(void);
 /* Workers take no more tasks until as many calls of resume. */
 void orr_workers_pause(void);
 void orr_workers_resume(void);
-/* Does what orr_parking.attention may be about: stays while workers are paused, changes contexts. On w's
- * thread, between tasks. */
+/* Does what orr_parking.attention may be about: stays while workers are paused, changes contexts, serves
+ * lenders. On w's thread, between tasks. */
 void orr_worker_attend(struct orr_worker *w);
 
 /* Gives the context's workers the tasks that became ready while it had none. */

@@ -159,6 +159,8 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     const struct orr_transport_ops *transport = choose_transport(&b); /* in this order on all ranks */
     int placement = choose_placement(&b, &orr_the_session.place);
     const char *history = choose_history(&b);
+    /* a schedule that is recorded says who ran each task */
+    bool lends = !history && orr_env_long(ORR_SETTING(ORRERY_MPI_LEND), 0, 0, 1);
     const struct orr_session_setup setup = { .bootstrap = &b,
                                              .transport = transport,
                                              .placement = placement,
@@ -167,6 +169,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
                                              .program_comm = b.comm,
                                              .counts = counts,
                                              .wants_trees = starpu_mpi_coop_sends_get_use(),
+                                             .lends = lends ? ORR_LENDS_AND_ASKS : ORR_LENDS_NOT,
                                              .free_threads = free_threads };
     orr_log_set_rank(b.rank);
     orr_cores_tell(comm);

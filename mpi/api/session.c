@@ -16,6 +16,7 @@
 #include "mpi/place/replay.h"
 #include "mpi/value/away.h"
 #include "mpi/value/cache.h"
+#include "mpi/value/hungry.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
 #include "mpi/value/tags.h"
@@ -127,6 +128,25 @@ static void agree_on_trees(struct orr_session *s, const struct orr_session_setup
     s->value.moves.tree_bytes = all > 0 ? TREE_BYTES : SIZE_MAX;
 }
 
+/* Ready tasks are lent where all ranks want it, and can. *asks_out: and asked for by themselves. Collective.
+ */
+static int begin_lending(struct orr_session *s, const struct orr_session_setup *setup, bool *asks_out)
+{
+    const struct orr_bootstrap *b = setup->bootstrap;
+    int wish = b->agree(b, setup->free_threads ? (int)setup->lends : 0);
+    s->lend.on = false;
+    *asks_out = b->size > 1 && wish == ORR_LENDS_AND_ASKS;
+    if (b->size == 1 || wish == ORR_LENDS_NOT) return 0;
+    return b->agree(b, orr_lend_begin(&s->lend, &s->cluster, &s->live.controls));
+}
+
+/* All ranks answer. */
+static void begin_asking(struct orr_session *s)
+{
+    int r = orr_hungry_start(&s->lend);
+    if (r) orr_warn("ORRERY_MPI_LEND: this rank asks for no tasks: %s", strerror(-r));
+}
+
 /* What all ranks compute with. Collective; 0 on all ranks or on none. */
 static int meet_machines(struct orr_session *s, const struct orr_bootstrap *b)
 {
@@ -154,6 +174,8 @@ static void take_down(struct orr_session *s)
 {
     struct orr_transport *t = s->cluster.engine.transport;
     orr_stuck_stop(&s->live.stuck);
+    orr_hungry_stop(&s->lend);
+    orr_lend_end(&s->lend);
     orr_progress_stop(&s->cluster.progress);
     s->cluster.started = false;
     orr_engine_fini(&s->cluster.engine); /* a worker that comes late finds it closed */
@@ -211,8 +233,11 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     if (r) return mine ? mine : say_other(r);
     s->cluster.started = true;
     start_guard(s, b);
-    r = orr_coll_barrier(s->cluster.comm);
+    bool asks;
+    r = begin_lending(s, setup, &asks);
+    if (!r) r = orr_coll_barrier(s->cluster.comm);
     if (!r) orr_policy_start(&s->place, s->cluster.comm);
+    if (!r && asks) begin_asking(s);
     if (!r && setup->history) begin_history(s, setup->history);
     if (!r) return 0;
     orr_error("starpu_mpi_init: the ranks do not hear each other: %s", strerror(-r));

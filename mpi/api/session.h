@@ -13,6 +13,7 @@
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
 #include "mpi/value/checkpoint.h"
+#include "mpi/value/lend.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
@@ -24,11 +25,15 @@ struct orr_session {
     struct orr_value value;
     struct orr_place place;
     struct orr_checkpoints checkpoints;
+    struct orr_lend lend;
     struct orr_machines machines; /* place.machines while it runs */
     int imposed;                  /* the placement that the environment chose; 0, -1: none */
     bool writes_history;          /* at the end, on all ranks */
     bool owns_mpi, owns_runtime;  /* we initialised it */
 };
+
+/* Whether ready tasks go to ranks that have none. */
+enum orr_lends { ORR_LENDS_NOT, ORR_LENDS_WHEN_ASKED, ORR_LENDS_AND_ASKS };
 
 /* What a start needs to know. */
 struct orr_session_setup {
@@ -41,7 +46,8 @@ struct orr_session_setup {
         *history;     /* rank 0: the file for the schedule (history.h); others: not NULL; NULL on all: none */
     bool counts;      /* the bytes of messages, from the beginning on */
     bool wants_trees; /* large values go along trees, if all ranks want it */
-    bool free_threads; /* the transport's library lets any thread call it */
+    enum orr_lends lends; /* the least of all ranks counts */
+    bool free_threads;    /* the transport's library lets any thread call it */
 };
 
 /* Starts on all ranks of the bootstrap, or on none; each says what it lacks. Collective. Blocks. 0, -EINVAL,

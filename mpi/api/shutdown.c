@@ -14,6 +14,8 @@
 #include "core/base/thread.h"
 #include "core/worker/worker.h"
 #include "mpi/api/wait.h"
+#include "mpi/value/borrow.h"
+#include "mpi/value/hungry.h"
 #include "mpi/value/message.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
@@ -174,8 +176,11 @@ static int end_of_stream(struct orr_session *s)
 
 int orr_shutdown(struct orr_session *s)
 {
+    orr_hungry_stop(&s->lend);
+    orr_borrow_settle(&s->lend);
     int home = orr_moves_home_all(s->cluster.comm), r = orr_redux_gather_all(s->cluster.comm),
         status = drain_all_ranks(s);
+    orr_lend_end(&s->lend); /* no rank has tasks */
     if (!status) status = end_of_stream(s);
     if (!status) status = orr_messages_take_failure(&s->value);
     if (s->writes_history) orr_history_write(s->place.history, s->cluster.comm, &s->machines, status != 0);

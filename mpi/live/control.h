@@ -32,6 +32,7 @@ enum orr_control {
     ORR_CONTROL_WATCH,      /* -, position, - */
     ORR_CONTROL_REACHED,    /* -, position, - */
     ORR_CONTROL_COMING,     /* tag, -, - */
+    ORR_CONTROL_LEND,       /* -, how many tasks, - (value/borrow.c) */
     ORR_CONTROL_KINDS
 };
 

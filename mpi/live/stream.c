@@ -40,6 +40,15 @@ uint32_t orr_stream_fold_tag(int64_t tag)
     return fold == ORR_STREAM_NO_TAG ? fold - 1 : fold;
 }
 
+static void free_stream(struct orr_stream *s)
+{
+    for (uint32_t i = 1; i < orr_load_relaxed(&s->nnames); i++) orr_free((void *)s->names[i].text);
+    orr_free(s->codelets);
+    orr_free(s->names);
+    orr_free(s->log);
+    orr_free(s);
+}
+
 struct orr_stream *orr_stream_create(struct orr_comm *c)
 {
     struct orr_streams *all = streams_of(c);
@@ -47,14 +56,13 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     if (!s) return NULL;
     s->log = orr_malloc_aligned(64, ORR_STREAM_LOG * sizeof *s->log);
     s->names = orr_calloc(ORR_STREAM_NAMES, sizeof *s->names);
-    if (!s->log || !s->names) {
-        orr_free(s->log);
-        orr_free(s->names);
-        orr_free(s);
+    s->codelets = orr_calloc(ORR_STREAM_NAMES, sizeof *s->codelets);
+    if (!s->log || !s->names || !s->codelets) {
+        free_stream(s);
         return NULL;
     }
     s->names[0].text = "(one of very many)";
-    s->nnames = 1;
+    orr_store_relaxed(&s->nnames, 1u);
     s->step = 1;
     s->owner = orr_self();
     s->context = c->context;
@@ -68,18 +76,8 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
     }
     pthread_mutex_unlock(&all->lock);
     if (!old) return s;
-    orr_free(s->log);
-    orr_free(s->names);
-    orr_free(s);
+    free_stream(s);
     return old;
-}
-
-static void free_stream(struct orr_stream *s)
-{
-    for (uint32_t i = 1; i < s->nnames; i++) orr_free((void *)s->names[i].text);
-    orr_free(s->names);
-    orr_free(s->log);
-    orr_free(s);
 }
 
 void orr_stream_drop(struct orr_comm *c)
@@ -112,23 +110,72 @@ static uint64_t hash_of(const char *name)
     return h * 0xa0761d6478bd642fu;
 }
 
-/* Finds the text, or adds it. */
-const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name)
+/* Adds a name, which cl has. False: there are too many, or no memory. */
+static bool add_name(struct orr_stream *s, uint32_t k, const char *name, const struct starpu_codelet *cl)
 {
-    uint32_t k = 1;
-    while (k < s->nnames && strcmp(s->names[k].text, name)) k++;
-    if (k == s->nnames) {
-        size_t bytes = strlen(name) + 1;
-        char *copy = k < ORR_STREAM_NAMES ? orr_malloc(bytes) : NULL;
-        if (!copy) return &s->names[0];
-        memcpy(copy, name, bytes);
-        s->names[k] = (struct orr_stream_name){ .text = copy, .hash = hash_of(name), .index = k };
-        s->nnames++;
+    size_t bytes = strlen(name) + 1;
+    char *copy = k < ORR_STREAM_NAMES ? orr_malloc(bytes) : NULL;
+    if (!copy) return false;
+    memcpy(copy, name, bytes);
+    uint64_t hash = hash_of(name);
+    s->names[k] = (struct orr_stream_name){
+        .text = copy, .hash = hash, .index = k, .codelet = (uint32_t)(uintptr_t)cl
+    };
+    s->codelets[k].first = (struct orr_stream_first){ hash, orr_load_relaxed(&s->count), s->rolling };
+    orr_store_relaxed(&s->codelets[k].cl, cl);
+    if (cl) memcpy(s->codelets[k].cpu_funcs, cl->cpu_funcs, sizeof cl->cpu_funcs);
+    orr_store_release(&s->nnames, k + 1); /* pairs with orr_stream_codelet_... */
+    return true;
+}
+
+/* Finds the text, or adds it. What several codelets are called is no name for one. */
+const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name,
+                                                   const struct starpu_codelet *cl)
+{
+    uint32_t k = 1, n = orr_load_relaxed(&s->nnames);
+    while (k < n && strcmp(s->names[k].text, name)) k++;
+    if (k == n && !add_name(s, k, name, cl)) return &s->names[0];
+    if (s->names[k].codelet != (uint32_t)(uintptr_t)cl) {
+        s->names[k].codelet = 0;
+        orr_store_relaxed(&s->codelets[k].cl, NULL);
     }
     struct orr_stream_name *cached = &s->cache[orr_stream_slot(name)];
     *cached = s->names[k];
     cached->pointer = name;
     return cached;
+}
+
+/* Whether places of c's stream mean the same on all ranks, as far as this one knows. */
+static const struct orr_stream *ordered_stream(const struct orr_comm *c)
+{
+    const struct orr_stream *s = orr_load_acquire(&c->stream);
+    return s && !(orr_load_relaxed(&s->off) & (ORR_STREAM_MIXED | ORR_STREAM_LOST)) ? s : NULL;
+}
+
+bool orr_stream_codelet_first(const struct orr_comm *c, const struct starpu_codelet *cl,
+                              struct orr_stream_first *first_out)
+{
+    const struct orr_stream *s = ordered_stream(c);
+    uint32_t k = 1, n = s ? orr_load_acquire(&s->nnames) : 0;
+    while (k < n && orr_load_relaxed(&s->codelets[k].cl) != cl) k++;
+    if (k >= n) return false;
+    *first_out = s->codelets[k].first;
+    return true;
+}
+
+starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct orr_stream_first *first,
+                                          unsigned nimpl)
+{
+    const struct orr_stream *s = ordered_stream(c);
+    uint32_t n = s ? orr_load_acquire(&s->nnames) : 0;
+    for (uint32_t k = 1; k < n; k++) {
+        const struct orr_stream_codelet *it = &s->codelets[k];
+        if (it->first.name != first->name || it->first.position != first->position ||
+            it->first.rolling != first->rolling || !orr_load_relaxed(&it->cl))
+            continue;
+        return nimpl < STARPU_MAXIMPLEMENTATIONS ? it->cpu_funcs[nimpl] : NULL;
+    }
+    return NULL;
 }
 
 void orr_stream_lose(struct orr_stream *s)

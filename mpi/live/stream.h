@@ -40,6 +40,20 @@ struct orr_stream_name {
     const char *text;    /* our copy */
     uint64_t hash;
     uint32_t index;
+    uint32_t codelet; /* the lower half of its codelet's address; 0: several codelets have that name */
+};
+
+/* Where the stream had a codelet first: what all ranks know it by. */
+struct orr_stream_first {
+    uint64_t name;              /* hash of its name */
+    uint64_t position, rolling; /* how many insertions were before, and their hash */
+};
+
+/* Beside a name; published by nnames. */
+struct orr_stream_codelet {
+    _Atomic(const struct starpu_codelet *) cl;              /* NULL: none, or several */
+    struct orr_stream_first first;                          /* [const] */
+    starpu_cpu_func_t cpu_funcs[STARPU_MAXIMPLEMENTATIONS]; /* [const] the codelet may be gone here */
 };
 
 enum orr_stream_off {
@@ -61,8 +75,9 @@ struct orr_stream {
     _Atomic uint64_t count;        /* insertions [atomic: publishes the entries before] */
     struct orr_stream_entry *log;  /* ORR_STREAM_LOG entries [own: owner; published by count] */
     struct orr_stream_name *names; /* ORR_STREAM_NAMES [own: owner; published by count] */
-    uint32_t nnames;               /* [own: owner] */
-    struct orr_stream *next;       /* [lock: streams] */
+    struct orr_stream_codelet *codelets;            /* of each name */
+    _Atomic uint32_t nnames;                        /* [own: owner; publishes codelets] */
+    struct orr_stream *next;                        /* [lock: streams] */
     struct orr_stream_name cache[ORR_STREAM_CACHE]; /* [own: owner] by pointer; text NULL: empty */
 };
 
@@ -114,7 +129,8 @@ void orr_streams_fini(struct orr_streams *all);
 
 /* The stream of c, made on first use; NULL: out of memory, nothing is logged. On the thread that submits. */
 struct orr_stream *orr_stream_create(struct orr_comm *c);
-const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name);
+const struct orr_stream_name *orr_stream_name_slow(struct orr_stream *s, const char *name,
+                                                   const struct starpu_codelet *cl);
 /* An insertion is not logged. */
 void orr_stream_lose(struct orr_stream *s);
 /* Another thread than before inserts. */
@@ -159,8 +175,9 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
     }
     const char *text = in->cl && in->cl->name ? in->cl->name : "";
     const struct orr_stream_name *name = &s->cache[orr_stream_slot(text)];
-    if (orr_unlikely(name->pointer != text || !orr_stream_same_text(name->text, text)))
-        name = orr_stream_name_slow(s, text);
+    if (orr_unlikely(name->pointer != text || !orr_stream_same_text(name->text, text) ||
+                     (name->codelet != (uint32_t)(uintptr_t)in->cl && name->codelet)))
+        name = orr_stream_name_slow(s, text, in->cl);
     uint64_t n = orr_load_relaxed(&s->count),
              h = name->hash ^ ((uint64_t)(uint32_t)in->xrank << 32 | (uint32_t)in->priority);
     struct orr_stream_entry *e = &s->log[n % ORR_STREAM_LOG];
@@ -211,6 +228,15 @@ static inline uint64_t orr_stream_rolling(const struct orr_comm *c)
     const struct orr_stream *s = orr_load_acquire(&c->stream);
     return s ? s->rolling : 0;
 }
+
+/* What all ranks know a codelet of this rank's stream on c by. False: it was not inserted, another one has
+ * its name, or several threads insert. Any thread. */
+bool orr_stream_codelet_first(const struct orr_comm *c, const struct starpu_codelet *cl,
+                              struct orr_stream_first *first_out);
+/* Implementation nimpl for CPUs of the codelet that is known by that; NULL: there is none (yet), or the
+ * streams differ. Any thread. */
+starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct orr_stream_first *first,
+                                          unsigned nimpl);
 
 /* From here on all ranks of c must insert the same, every one: a difference ends the job. 0; -EINVAL: the
  * program says that its loops are pruned (said), -ENOMEM. On the thread that submits. */

@@ -52,6 +52,13 @@ static bool describe(const struct orr_data *h, const void *interface, struct orr
     return describe_strided(p, &v);
 }
 
+bool orr_handle_payload_dense(const struct orr_data *h, const void *interface, struct orr_payload *out)
+{
+    size_t elemsize = 0;
+    unsigned id = (unsigned)h->ops->interfaceid;
+    return id < STARPU_MAX_INTERFACE_ID && orr_dense_kinds[id] && describe(h, interface, out, &elemsize);
+}
+
 bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload *out)
 {
     size_t elemsize = 0;

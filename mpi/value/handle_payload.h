@@ -11,6 +11,8 @@
 /* Describes h's value in interface (on main memory). Returns true when that is possible; false: the interface
  * has to pack. */
 bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload *out);
+/* The same for dense arrays alone, whatever types the program has: BYTES or STRIDED, nothing is taken. */
+bool orr_handle_payload_dense(const struct orr_data *h, const void *interface, struct orr_payload *out);
 /* Frees what describing took. */
 void orr_handle_payload_end(struct orr_payload *p);
 

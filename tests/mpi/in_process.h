@@ -39,6 +39,7 @@ struct job {
     int values[IN_PROCESS_MAX];
     int fails_to_open; /* that rank; -1: none */
     int placement;     /* -1: as it is */
+    bool lends;
     void (*body)(struct job *j, int rank);
     pthread_t threads[IN_PROCESS_MAX];
 };
@@ -130,6 +131,7 @@ static int rank_start(struct job *j, int rank)
                                              .transport = &transport,
                                              .source = &job_source,
                                              .placement = j->placement,
+                                             .lends = j->lends ? ORR_LENDS_WHEN_ASKED : ORR_LENDS_NOT,
                                              .free_threads = true };
     return orr_session_start(&sessions[j->first + rank], &setup);
 }

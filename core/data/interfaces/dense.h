@@ -78,13 +78,13 @@ ORR_EXPORT void orr_dense_read(const void *itf, struct orr_dense_view *view_out)
 /* Writes them; its number of dimensions must be that of the structure's kind (any for ndim). allocsize is set
  * to the packed size. An ndim structure must be followed by room for the arrays (orr_ndim_ops has it in
  * interface_size). */
-void orr_dense_write(void *itf, const struct orr_dense_view *view);
+ORR_EXPORT void orr_dense_write(void *itf, const struct orr_dense_view *view);
 
 /* Bytes of the elements. */
 ORR_EXPORT size_t orr_dense_bytes(const struct orr_dense_view *view);
 
 /* Sets the leading dimensions to those of an array without gaps. */
-void orr_dense_pack(struct orr_dense_view *view);
+ORR_EXPORT void orr_dense_pack(struct orr_dense_view *view);
 
 /* Whether the data of a structure may take the shape of another of the same interface and as many bytes. */
 bool orr_dense_may_take(const void *itf, const void *other);

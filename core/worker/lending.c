@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lending.c: see lending.h.
+ * Threads: see lending.h. Owns: the list of who waits. Not here: see lending.h.
+ *
+ * Who wants to lend raises orr_parking.attention, which workers read between tasks anyway: so nothing is
+ * added to their way while nobody lends. A worker that sleeps is woken for it (must_leave in park.c). */
+#include "core/worker/lending.h"
+
+#include <starpu.h>
+
+#include "core/base/clock.h"
+#include "core/worker/inputs.h"
+#include "core/worker/park.h"
+#include "core/worker/policy.h"
+#include "core/worker/tell.h"
+
+enum { SKIPPED_MOST = 4 };
+
+static struct {
+    ORR_SPIN(lenders) lock; /* protects list; leaf */
+    struct orr_lender *list;
+    _Atomic uint32_t serving; /* workers inside of a serve */
+} lenders;
+
+/* Whether w pops for the main context, from a policy of ours. */
+static bool can_serve(const struct orr_worker *w)
+{
+    return w->direct && !(orr_contexts[0].policy->flags & ORR_POLICY_USER) &&
+           orr_ctx_has(&orr_contexts[0], (unsigned)w->id);
+}
+
+static struct orr_worker *first_who_can(unsigned *count_out)
+{
+    struct orr_worker *first = NULL;
+    *count_out = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        if (!can_serve(&orr_workers[i])) continue;
+        if (!first) first = &orr_workers[i];
+        ++*count_out;
+    }
+    return first;
+}
+
+/* How many tasks wait in the policy of the main context; w: one who can serve, or NULL. */
+static uint32_t backlog(struct orr_worker *w)
+{
+    struct orr_ctx *ctx = &orr_contexts[0];
+    return w && ctx->policy->backlog ? ctx->policy->backlog(ctx->instance, w) : 0;
+}
+
+uint32_t orr_lend_surplus(void)
+{
+    unsigned workers;
+    uint32_t n = backlog(first_who_can(&workers));
+    return n > workers ? n - workers : 0;
+}
+
+void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
+{
+    uint64_t now_ns = orr_clock_ns();
+    *out = (struct orr_lend_look){ 0 };
+    out->backlog = backlog(first_who_can(&out->workers));
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        const struct orr_worker *w = &orr_workers[i];
+        if (!can_serve(w)) continue;
+        uint64_t since_ns = orr_load_acquire(&w->idle_since_ns);
+        out->run += orr_load_relaxed(&w->tasks_run);
+        out->idle += since_ns != 0;
+        out->hungry += since_ns != 0 && now_ns > since_ns && now_ns - since_ns > longer_than_ns;
+    }
+}
+
+/* ---- calling a worker ---- */
+
+bool orr_lend_call(struct orr_lender *l)
+{
+    unsigned workers;
+    struct orr_worker *w = first_who_can(&workers);
+    if (!w) return false;
+    orr_spin_lock(&lenders.lock);
+    bool waited = l->waits;
+    if (!waited) {
+        l->waits = true;
+        l->next = lenders.list;
+        lenders.list = l;
+        orr_add_seq(&orr_parking.lenders, 1); /* before who is parked is read: pairs with must_leave */
+        orr_add_seq(&orr_parking.attention, 1);
+    }
+    orr_spin_unlock(&lenders.lock);
+    if (!waited) orr_wake_worker(w);
+    return true;
+}
+
+/* With the lock held: l waits no more. */
+static void forget_locked(struct orr_lender *l)
+{
+    l->waits = false;
+    orr_sub_seq(&orr_parking.lenders, 1);
+    orr_sub_seq(&orr_parking.attention, 1);
+}
+
+void orr_lend_recall(struct orr_lender *l)
+{
+    orr_spin_lock(&lenders.lock);
+    struct orr_lender **p = &lenders.list;
+    while (*p && *p != l) p = &(*p)->next;
+    if (*p) {
+        *p = l->next;
+        forget_locked(l);
+    }
+    orr_spin_unlock(&lenders.lock);
+    while (orr_load_seq(&lenders.serving) > 0) sched_yield();
+}
+
+static struct orr_lender *next_lender(void)
+{
+    orr_spin_lock(&lenders.lock);
+    struct orr_lender *l = lenders.list;
+    if (l) {
+        lenders.list = l->next;
+        forget_locked(l);
+        orr_add_seq(&lenders.serving, 1);
+    }
+    orr_spin_unlock(&lenders.lock);
+    return l;
+}
+
+void orr_lend_serve(struct orr_worker *w)
+{
+    if (!w->direct) return;
+    for (struct orr_lender *l; (l = next_lender()) != NULL;) {
+        l->serve(l, w);
+        orr_sub_seq(&lenders.serving, 1);
+    }
+}
+
+/* ---- a task ---- */
+
+/* What only this process can run, or what its runtime has to know more of. */
+static bool is_ordinary(const struct orr_task *t)
+{
+    static const uint32_t not_flags = ORR_TF_INTERNAL | ORR_TF_NO_QUEUE | ORR_TF_REDUX | ORR_TF_TEAM |
+                                      ORR_TF_PART | ORR_TF_LISTED | ORR_TF_NODES | ORR_TF_TRIED;
+    const struct starpu_task *p = t->pub;
+    return (t->flags & ORR_TF_PLAIN) && !(t->flags & not_flags) && t->sched_ctx == 0 &&
+           p->cl->type == STARPU_SEQ && !p->cl->can_execute && !p->workerids_len && !p->cl->specific_nodes &&
+           !p->execute_on_a_specific_worker && p->cl->cpu_funcs[0];
+}
+
+/* Back to the policy, as after orr_task_did_not_run. */
+static void make_ready(struct orr_task *t)
+{
+    t->nimpl_valid = 0;
+    t->worker = -1;
+    t->pub->status = STARPU_TASK_READY;
+    orr_store_relaxed(&t->state, ORR_TASK_READY);
+    orr_task_hooks.push(t);
+}
+
+/* It begins on w, as far as anybody can see, and its body is never told of. */
+static bool begin(struct orr_worker *w, struct orr_task *t)
+{
+    orr_worker_begin(w, t);
+    if (orr_worker_observes(t)) {
+        orr_tell_popped(t, w);
+        orr_worker_popped(w, t);
+        orr_worker_gave_up(w, t, false);
+    }
+    if (orr_fetch_task_inputs(w, t) == 0) return true;
+    orr_lend_refused(t); /* who runs it finds why */
+    return false;
+}
+
+struct orr_task *orr_lend_take(struct orr_worker *w, bool (*may)(struct orr_task *t, void *arg), void *arg)
+{
+    struct orr_task *skipped[SKIPPED_MOST], *t = NULL;
+    unsigned n = 0;
+    if (!can_serve(w) || w->ctx != &orr_contexts[0]) return NULL;
+    while (n < SKIPPED_MOST && (t = w->ctx->policy->pop(w->ctx->instance, w)) != NULL) {
+        if (is_ordinary(t) && may(t, arg)) break;
+        skipped[n++] = t;
+        t = NULL;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        skipped[i]->nimpl_valid = 0;
+        orr_task_hooks.push(skipped[i]);
+    }
+    return t && begin(w, t) ? t : NULL;
+}
+
+void orr_lend_returned(struct orr_task *t)
+{
+    if (t->flags & ORR_TF_FETCHED) {
+        orr_task_inputs_done(&orr_workers[t->worker], t);
+        t->flags &= ~(uint32_t)ORR_TF_FETCHED;
+    }
+    if (orr_task_body_done(t)) orr_task_complete(t);
+}
+
+void orr_lend_refused(struct orr_task *t)
+{
+    struct orr_worker *w = &orr_workers[t->worker];
+    orr_task_inputs_undo(w, t, false);
+    t->flags |= ORR_TF_UNCOUNTED; /* it was, for w, whose count others must not write */
+    make_ready(t);
+}

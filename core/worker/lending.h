@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lending.h: ready tasks of the main context that somebody else runs, as another rank does.
+ * Threads: each function says. Owns: who lends, and waits for a worker to come by. Not here: where tasks go,
+ * and how they come back (mpi/value/lend.h).
+ *
+ * A worker takes a task that is to be lent from its policy as one that it runs itself, between two tasks.
+ * For the runtime it runs then, on that worker, until it is given back. */
+#ifndef ORR_WORKER_LENDING_H
+#define ORR_WORKER_LENDING_H
+
+#include "core/base/export.h"
+#include "core/base/sync.h"
+
+struct orr_task;
+struct orr_worker;
+
+struct orr_lender {
+    /* A CPU worker came by, after orr_lend_call. On its thread, one at a time; must not block. */
+    void (*serve)(struct orr_lender *l, struct orr_worker *w);
+    struct orr_lender *next; /* [lock: lenders] */
+    bool waits;              /* [lock: lenders] */
+};
+
+/* About how many ready tasks the main context has beyond one for each of its CPU workers; 0: there are none
+ * to lend, or its policy is the program's. Any thread. */
+ORR_EXPORT uint32_t orr_lend_surplus(void);
+
+/* What the CPU workers of the main context do. */
+struct orr_lend_look {
+    unsigned workers, idle, hungry; /* hungry: idle for longer than asked */
+    uint32_t backlog;               /* ready tasks that none of them has */
+    uint64_t run;                   /* tasks that they have run */
+};
+ORR_EXPORT void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns);
+
+/* A worker that comes by calls l->serve, once for several calls until then. Any thread. False: no worker can.
+ */
+ORR_EXPORT bool orr_lend_call(struct orr_lender *l);
+/* l->serve is not called any more, and nobody is in there. Blocks. Not from there. */
+ORR_EXPORT void orr_lend_recall(struct orr_lender *l);
+
+/* From serve: a task that w takes from its policy and that may() agrees to lend; its data are in main memory
+ * and its interfaces filled in; NULL: there is none. may() is called on tasks that w holds, and calls nothing
+ * of the runtime. */
+ORR_EXPORT struct orr_task *orr_lend_take(struct orr_worker *w, bool (*may)(struct orr_task *t, void *arg),
+                                          void *arg);
+/* t was run elsewhere, and what it wrote is in place: it is over. Any thread that may call functions of the
+ * program. t may be gone. */
+ORR_EXPORT void orr_lend_returned(struct orr_task *t);
+/* t was not run, and nothing of its data was touched: it is ready again. Any thread. */
+ORR_EXPORT void orr_lend_refused(struct orr_task *t);
+
+/* Serves those who wait. On w's thread, between two tasks. */
+void orr_lend_serve(struct orr_worker *w);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* borrow.c: the borrower: asks one rank, runs the tasks that it gets, and sends back what they wrote.
+ * Threads: answers and tasks come on whoever polls; bodies run on workers. Owns: tasks of others that are
+ * here. Not here: giving (lend.c), when to ask (hungry.c).
+ *
+ * A task is run by one of this rank's own without data: its body gives the codelet's function interfaces like
+ * those at home, whose values lie in the message. */
+#include "mpi/value/borrow.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/interfaces/dense.h"
+#include "core/task/task.h"
+
+/* Any dense one whose sizes it has itself. */
+union interface {
+    struct orr_dense_head head;
+    char room[ORR_LOAN_INTERFACE];
+};
+
+struct orr_borrowed {
+    struct orr_request request; /* first: it comes, and goes back */
+    struct orr_waiter waiter;
+    struct orr_lend *lend;
+    struct orr_borrowed *next;
+    int peer;
+    uint64_t since_ns, room;
+    char *bytes; /* of the message, and room behind it */
+    starpu_cpu_func_t function;
+    void *interfaces[ORR_LOAN_DATA];
+    union interface interface[ORR_LOAN_DATA];
+};
+
+static struct orr_loan_head *head_of(const struct orr_borrowed *b)
+{
+    return (struct orr_loan_head *)b->bytes;
+}
+
+/* ---- back ---- */
+
+static void over(struct orr_request *r)
+{
+    struct orr_borrowed *b = (struct orr_borrowed *)r;
+    struct orr_lend *l = b->lend;
+    orr_spin_lock(&l->lock);
+    l->borrowed--;
+    orr_spin_unlock(&l->lock);
+    orr_free(b->bytes);
+    orr_free(b);
+    orr_loan_over(l);
+}
+
+/* failure: the lender runs it itself. */
+static void send_back(struct orr_borrowed *b, int failure)
+{
+    struct orr_lend *l = b->lend;
+    const struct orr_loan_head *h = head_of(b);
+    struct orr_loan_back *back = (struct orr_loan_back *)(b->bytes + h->back_at);
+    *back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns };
+    if (failure) {
+        orr_spin_lock(&l->lock);
+        l->counts.failed++;
+        orr_spin_unlock(&l->lock);
+    }
+    memset(&b->request, 0, sizeof b->request);
+    orr_request_init(&b->request);
+    b->request.failure = failure;
+    orr_loan_post(l, &b->request, ORR_SEND, b->peer, ORR_LOAN_TAG_BACK + (int64_t)h->id, back,
+                  h->end - h->back_at, over);
+}
+
+/* ---- running ---- */
+
+static void body(void *buffers[], void *borrowed)
+{
+    struct orr_borrowed *b = borrowed;
+    const struct orr_loan_head *h = head_of(b);
+    (void)buffers;
+    b->function(b->interfaces, h->args_bytes ? b->bytes + h->args_at : NULL);
+}
+
+static void ended(void *borrowed)
+{
+    send_back(borrowed, 0);
+}
+
+static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body }, .name = "borrowed" };
+
+/* Whether the value of d lies inside of the room, and it is an interface that we make. */
+static bool is_sound(const struct orr_borrowed *b, const struct orr_loan_datum *d)
+{
+    const struct orr_dense_kind *k =
+        d->interface < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[d->interface] : NULL;
+    if (!k || k->by_pointer || d->ndim != k->ndim || d->ndim > ORR_LOAN_DIMS) return false;
+    unsigned __int128 bytes = d->elemsize;
+    for (uint32_t i = 0; i < d->ndim; i++) bytes *= d->nn[i] < b->room ? d->nn[i] : b->room;
+    return d->at <= b->room && bytes <= b->room - d->at;
+}
+
+static bool make_interface(struct orr_borrowed *b, unsigned i, const struct orr_loan_datum *d)
+{
+    struct orr_dense_view v = { .ndim = d->ndim, .elemsize = d->elemsize };
+    if (!is_sound(b, d)) return false;
+    for (uint32_t k = 0; k < d->ndim; k++) v.nn[k] = d->nn[k];
+    orr_dense_pack(&v);
+    memset(&b->interface[i], 0, sizeof b->interface[i]);
+    b->interface[i].head.id = (enum starpu_data_interface_id)d->interface;
+    b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)(b->bytes + d->at);
+    orr_dense_write(&b->interface[i], &v);
+    b->interfaces[i] = &b->interface[i];
+    return true;
+}
+
+/* 0; -ENODEV: the codelet is not known here, or has no function for CPUs; -EPROTO. */
+static int prepare(struct orr_borrowed *b, size_t bytes)
+{
+    const struct orr_loan_head *h = head_of(b);
+    const struct orr_loan_datum *d = (const struct orr_loan_datum *)(h + 1);
+    if (h->ndata > ORR_LOAN_DATA || sizeof *h + h->ndata * sizeof *d > bytes || h->args_at > bytes ||
+        h->args_bytes > bytes - h->args_at)
+        return -EPROTO;
+    for (unsigned i = 0; i < h->ndata; i++)
+        if (!make_interface(b, i, &d[i])) return -EPROTO;
+    b->function = orr_stream_codelet_find(b->lend->cluster->comm, &h->codelet, h->nimpl);
+    return b->function ? 0 : -ENODEV;
+}
+
+static int submit(struct orr_borrowed *b)
+{
+    struct starpu_task *t = starpu_task_create();
+    if (!t) return -ENOMEM;
+    t->cl = &borrowed_cl;
+    t->cl_arg = b;
+    t->priority = head_of(b)->priority;
+    t->callback_func = ended;
+    t->callback_arg = b;
+    t->sched_ctx = 0;
+    int r = orr_task_submit(t, 0);
+    if (r) starpu_task_destroy(t);
+    return r;
+}
+
+static void run(struct orr_waiter *w)
+{
+    struct orr_borrowed *b = (struct orr_borrowed *)((char *)w - offsetof(struct orr_borrowed, waiter));
+    int r = prepare(b, b->request.moved_bytes);
+    if (!r) r = submit(b);
+    if (r) send_back(b, r);
+}
+
+/* ---- here ---- */
+
+static void *make_room(struct orr_request *r, size_t bytes)
+{
+    struct orr_borrowed *b = (struct orr_borrowed *)r;
+    if (b->bytes) return b->bytes;
+    if (b->room < bytes) b->room = bytes;
+    return b->bytes = orr_malloc_aligned(ORR_LOAN_ALIGN, b->room);
+}
+
+static void came(struct orr_request *r)
+{
+    struct orr_borrowed *b = (struct orr_borrowed *)r;
+    const struct orr_loan_head *h = head_of(b);
+    bool usable = !r->status && r->moved_bytes >= sizeof *h && h->back_at % ORR_LOAN_ALIGN == 0 &&
+                  h->end <= b->room && h->back_at <= h->end &&
+                  h->end - h->back_at >= sizeof(struct orr_loan_back);
+    b->since_ns = orr_clock_ns();
+    if (!usable)
+        over(r); /* the layer gave up */
+    else if (!orr_waiter_put_off(&b->waiter, run))
+        run(&b->waiter);
+}
+
+static void receive(struct orr_lend *l, struct orr_borrowed *b, int peer, uint64_t room)
+{
+    b->lend = l;
+    b->peer = peer;
+    b->room = room;
+    orr_request_init(&b->request);
+    b->request.make_room = make_room;
+    b->request.payload.any_size = true;
+    orr_loan_post(l, &b->request, ORR_RECV, peer, ORR_LOAN_TAG_TASK, NULL, 0, came);
+}
+
+/* ---- the question ---- */
+
+static void drop_spare(struct orr_lend *l)
+{
+    for (struct orr_borrowed *b = l->question.spare, *next; b; b = next) {
+        next = b->next;
+        orr_free(b);
+    }
+    l->question.spare = NULL;
+}
+
+/* The answer is here: what was given is on its way. */
+static void answered(struct orr_waiter *w)
+{
+    struct orr_lend *l = (struct orr_lend *)((char *)w - offsetof(struct orr_lend, question.waiter));
+    const struct orr_loan_answer a =
+        l->question.request.status ? (struct orr_loan_answer){ 0 } : l->question.answer;
+    int peer = l->question.request.node.peer;
+    uint32_t n = 0;
+    for (struct orr_borrowed *b; n < a.given && n < ORR_LEND_AT_ONCE && (b = l->question.spare); n++) {
+        l->question.spare = b->next;
+        orr_add_seq(&l->open, 1);
+        orr_spin_lock(&l->lock);
+        l->borrowed++;
+        orr_spin_unlock(&l->lock);
+        receive(l, b, peer, a.room[n]);
+    }
+    drop_spare(l);
+    orr_spin_lock(&l->lock);
+    l->waits_for_answer = false;
+    l->answers++;
+    l->answered_by = peer;
+    l->answered_ns = orr_clock_ns();
+    l->given = n;
+    l->surplus = a.surplus;
+    l->counts.refused += n == 0;
+    l->counts.borrowed += n;
+    orr_spin_unlock(&l->lock);
+    orr_loan_over(l);
+}
+
+static void answer_came(struct orr_request *r)
+{
+    struct orr_lend *l = (struct orr_lend *)((char *)r - offsetof(struct orr_lend, question.request));
+    if (!orr_waiter_put_off(&l->question.waiter, answered)) answered(&l->question.waiter);
+}
+
+static bool begin_question(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    bool may = !l->waits_for_answer;
+    l->waits_for_answer = true;
+    orr_spin_unlock(&l->lock);
+    return may;
+}
+
+static void unask(struct orr_lend *l)
+{
+    drop_spare(l);
+    orr_spin_lock(&l->lock);
+    l->waits_for_answer = false;
+    orr_spin_unlock(&l->lock);
+}
+
+/* What is given must be taken: the records for it are made before. */
+static uint32_t make_spare(struct orr_lend *l, uint32_t count)
+{
+    uint32_t n = 0;
+    for (struct orr_borrowed *b; n < count && n < ORR_LEND_AT_ONCE && (b = orr_calloc(1, sizeof *b)); n++) {
+        b->next = l->question.spare;
+        l->question.spare = b;
+    }
+    return n;
+}
+
+bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count)
+{
+    if (!l->on || peer == l->cluster->rank || !begin_question(l)) return false;
+    count = make_spare(l, count);
+    if (count == 0 || !orr_control_send(l->controls, peer, ORR_CONTROL_LEND, 0, count, 0, NULL, 0)) {
+        unask(l);
+        return false;
+    }
+    orr_add_seq(&l->open, 1);
+    orr_spin_lock(&l->lock);
+    l->counts.asked++;
+    orr_spin_unlock(&l->lock);
+    memset(&l->question.request, 0, sizeof l->question.request);
+    orr_request_init(&l->question.request);
+    orr_loan_post(l, &l->question.request, ORR_RECV, peer, ORR_LOAN_TAG_ANSWER, &l->question.answer,
+                  sizeof l->question.answer, answer_came);
+    return true;
+}
+
+static bool has_no_wish(void *lend)
+{
+    struct orr_lend *l = lend;
+    orr_spin_lock(&l->lock);
+    bool none = !l->waits_for_answer && l->borrowed == 0;
+    orr_spin_unlock(&l->lock);
+    return none;
+}
+
+void orr_borrow_settle(struct orr_lend *l)
+{
+    if (!l->on) return;
+    orr_progress_wait(&l->cluster->progress, has_no_wish, l);
+}

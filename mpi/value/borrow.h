@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* borrow.h: asking another rank for tasks, and running what it gives.
+ * Threads: stated below. Owns: nothing. Not here: the state (loan.h), when to ask (hungry.h). */
+#ifndef ORR_MPI_BORROW_H
+#define ORR_MPI_BORROW_H
+
+#include "mpi/value/loan.h"
+
+/* Asks peer for so many tasks, ORR_LEND_AT_ONCE at most. False: an answer is awaited already, there is no
+ * buffer just now, or no memory. Not in the engine, one thread at a time. */
+bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count);
+/* Nobody asks any more: waits for what was asked for and borrowed. Blocks. */
+void orr_borrow_settle(struct orr_lend *l);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hungry.c: see hungry.h. Threads: see hungry.h. Owns: see hungry.h. Not here: see hungry.h.
+ *
+ * Tasks end at different times, so each rank idles now and then, however well they are shared out: a gap
+ * that is no longer than a task of this rank's, or than a question took to be answered, says nothing. Who
+ * idles for longer asks the rank that gave last, else the one that is known to have most, else one after
+ * another; each refusal makes the next question later. As long as tasks are given the rank asks again when it
+ * is about to run out of them, without idling first. */
+#include "mpi/value/hungry.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "mpi/value/borrow.h"
+
+enum { LOOK_IDLE_NS = 1000000, LOOK_BUSY_NS = 4000000, LATELY = 4 };
+
+struct orr_hungry {
+    struct orr_lend *lend;
+    pthread_t thread;
+    _Atomic uint32_t stop;        /* futex */
+    struct orr_appetite appetite; /* the rest: [own: the thread] */
+    uint32_t *surplus;            /* by rank: what it said last */
+    uint64_t answers, asked_ns, looked_ns;
+};
+
+/* ---- rules ---- */
+
+uint64_t orr_appetite_gap_ns(const struct orr_appetite *a)
+{
+    double gap = ORR_HUNGRY_GAP_NS;
+    if (a->length_ns > gap) gap = a->length_ns;
+    if (a->answer_ns > gap) gap = a->answer_ns;
+    return (uint64_t)gap;
+}
+
+void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
+{
+    a->busy_ns += busy_ns;
+    uint64_t ended = run - a->run;
+    if (ended == 0) { /* at least so long */
+        if (a->busy_ns > a->length_ns) a->length_ns = a->busy_ns;
+        return;
+    }
+    double each = a->busy_ns / (double)ended;
+    a->length_ns = a->run ? a->length_ns + (each - a->length_ns) / LATELY : each;
+    a->busy_ns = 0;
+    a->run = run;
+}
+
+void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
+                           uint64_t now_ns)
+{
+    a->last = peer;
+    if (given) {
+        a->giver = peer;
+        a->refusals = 0;
+        a->pause_ns = a->not_before_ns = 0;
+        a->answer_ns =
+            a->answer_ns > 0 ? a->answer_ns + ((double)after_ns - a->answer_ns) / LATELY : (double)after_ns;
+        return;
+    }
+    if (a->giver == peer) a->giver = -1;
+    uint64_t gap = orr_appetite_gap_ns(a);
+    bool quick = ++a->refusals < ORR_HUNGRY_QUICK;
+    a->pause_ns = quick || a->pause_ns < gap ? gap : a->pause_ns * 2;
+    if (a->pause_ns > ORR_HUNGRY_PAUSE_MOST_NS) a->pause_ns = ORR_HUNGRY_PAUSE_MOST_NS;
+    a->not_before_ns = now_ns + a->pause_ns;
+}
+
+int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus)
+{
+    int most = -1, next = (a->last + 1) % size;
+    if (a->giver >= 0) return a->giver;
+    for (int i = 0; i < size; i++)
+        if (i != rank && surplus[i] > 1 && (most < 0 || surplus[i] > surplus[most])) most = i;
+    if (most >= 0) return most;
+    return next == rank ? (next + 1) % size : next;
+}
+
+/* ---- the thread ---- */
+
+static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
+{
+    struct orr_lend *l = g->lend;
+    orr_spin_lock(&l->lock);
+    bool news = l->answers != g->answers;
+    int peer = l->answered_by;
+    uint32_t given = l->given, surplus = l->surplus;
+    uint64_t at_ns = l->answered_ns;
+    g->answers = l->answers;
+    orr_spin_unlock(&l->lock);
+    if (!news) return;
+    g->surplus[peer] = given ? surplus : 0;
+    orr_appetite_answered(&g->appetite, peer, given, at_ns - g->asked_ns, now_ns);
+}
+
+/* For how many tasks to ask now; 0: it does not. */
+static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uint64_t now_ns)
+{
+    struct orr_lend *l = g->lend;
+    orr_spin_lock(&l->lock);
+    bool waits = l->waits_for_answer;
+    uint32_t borrowed = l->borrowed, most = 2 * look->workers;
+    orr_spin_unlock(&l->lock);
+    if (waits || now_ns < g->appetite.not_before_ns || borrowed >= most) return 0;
+    bool dry =
+        g->appetite.giver >= 0 ? borrowed < look->workers && look->backlog == 0 : look->hungry > borrowed;
+    return dry ? most - borrowed : 0;
+}
+
+/* Returns for how long nothing need be looked at. */
+static int64_t look_around(struct orr_hungry *g)
+{
+    struct orr_lend_look look;
+    uint64_t now_ns = orr_clock_ns();
+    hear_answers(g, now_ns);
+    orr_lend_look(&look, orr_appetite_gap_ns(&g->appetite));
+    orr_appetite_worked(&g->appetite, (double)(look.workers - look.idle) * (double)(now_ns - g->looked_ns),
+                        look.run);
+    g->looked_ns = now_ns;
+    uint32_t count = wish(g, &look, now_ns);
+    if (count > 0) {
+        int peer =
+            orr_appetite_whom(&g->appetite, g->lend->cluster->rank, g->lend->cluster->size, g->surplus);
+        g->asked_ns = now_ns;
+        orr_borrow_ask(g->lend, peer, count);
+    }
+    return look.idle > 0 || g->appetite.giver >= 0 ? LOOK_IDLE_NS : LOOK_BUSY_NS;
+}
+
+static void *run(void *hungry)
+{
+    struct orr_hungry *g = hungry;
+    orr_thread_is_internal();
+    g->looked_ns = orr_clock_ns();
+    while (!orr_load_acquire(&g->stop)) {
+        int64_t ns = look_around(g);
+        orr_futex_wait(&g->stop, 0, ns);
+    }
+    return NULL;
+}
+
+int orr_hungry_start(struct orr_lend *l)
+{
+    struct orr_hungry *g = orr_calloc(1, sizeof *g);
+    uint32_t *surplus = orr_calloc((size_t)l->cluster->size, sizeof *surplus);
+    int r = g && surplus ? 0 : -ENOMEM;
+    if (r) goto fail;
+    g->lend = l;
+    g->surplus = surplus;
+    g->appetite.giver = -1;
+    g->appetite.last = l->cluster->rank;
+    r = -pthread_create(&g->thread, NULL, run, g);
+    if (r) goto fail;
+    pthread_setname_np(g->thread, "orr-lend");
+    l->hungry = g;
+    return 0;
+fail:
+    orr_free(surplus);
+    orr_free(g);
+    return r;
+}
+
+void orr_hungry_stop(struct orr_lend *l)
+{
+    struct orr_hungry *g = l->hungry;
+    if (!g) return;
+    orr_store_release(&g->stop, 1u);
+    orr_futex_wake(&g->stop, 1);
+    pthread_join(g->thread, NULL);
+    l->hungry = NULL;
+    orr_free(g->surplus);
+    orr_free(g);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hungry.h: when a rank that has nothing to do asks for tasks, and whom.
+ * Threads: start and stop by the main thread; it has a thread of its own. Owns: struct orr_hungry. Not here:
+ * the question itself (borrow.c). */
+#ifndef ORR_MPI_HUNGRY_H
+#define ORR_MPI_HUNGRY_H
+
+#include <stdint.h>
+
+struct orr_lend;
+
+/* From now on l asks. 0, -ENOMEM or -EAGAIN (no thread). */
+int orr_hungry_start(struct orr_lend *l);
+/* No more. Blocks. */
+void orr_hungry_stop(struct orr_lend *l);
+
+/* ---- the rules, for tests as well: nothing but numbers ---- */
+
+enum { ORR_HUNGRY_GAP_NS = 2000000, ORR_HUNGRY_PAUSE_MOST_NS = 256000000, ORR_HUNGRY_QUICK = 4 };
+
+/* What the thread knows. Zero at first, but giver -1. */
+struct orr_appetite {
+    double length_ns; /* of tasks here: mean of late; 0: none ran yet */
+    double busy_ns;   /* of workers, since a task ended */
+    double answer_ns; /* from question to answer, where something was given */
+    uint64_t run;     /* tasks */
+    uint64_t pause_ns, not_before_ns;
+    uint32_t refusals; /* in a row */
+    int giver;         /* who gave last, and has not refused since; -1: nobody */
+    int last;          /* who was asked last */
+};
+
+/* How long a worker is to have been idle: a shorter gap is none worth a question. */
+uint64_t orr_appetite_gap_ns(const struct orr_appetite *a);
+/* busy workers for so long; run: tasks ever run. */
+void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run);
+/* An answer came, after so long: given tasks by peer. */
+void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
+                           uint64_t now_ns);
+/* Whom this rank asks next; surplus: what each is known to have. */
+int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus);
+
+#endif

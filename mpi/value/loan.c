@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loan.c: see loan.h. Threads: see loan.h. Owns: nothing. Not here: see loan.h. */
+#include "mpi/value/loan.h"
+
+void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_kind kind, int peer,
+                   int64_t tag, void *bytes, size_t count, void (*done)(struct orr_request *r))
+{
+    struct orr_cluster *cl = l->cluster;
+    r->node = (struct orr_match_node){ .context = cl->comm->context | ORR_CONTEXT_UNCOUNTED,
+                                       .peer = peer,
+                                       .tag = tag };
+    r->kind = (uint8_t)kind;
+    r->uncounted = true;
+    r->done = done;
+    r->payload.base = bytes;
+    r->payload.bytes = count;
+    orr_engine_post(&cl->engine, r, true);
+    orr_progress_pass(&cl->progress);
+}
+
+void orr_loan_over(struct orr_lend *l)
+{
+    struct orr_mpi_progress *p = &l->cluster->progress;
+    orr_sub_seq(&l->open, 1);
+    orr_progress_signal(p);
+}
+
+struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    struct orr_lend_counts c = l->counts;
+    orr_spin_unlock(&l->lock);
+    return c;
+}

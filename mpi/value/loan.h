@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loan.h: what lender and borrower share: the state of both on one rank, and what they say to each other.
+ * Threads: any; fields say more. Owns: struct orr_lend, and the formats. Not here: giving (lend.c), running
+ * (borrow.c), when to ask (hungry.c).
+ *
+ * An answer, then that many tasks, each one message: head, data, arguments, values; behind the values that
+ * are read there is room for those that are only written. The message back has the values that were written,
+ * which lie together, and in front of them how long the task was there. */
+#ifndef ORR_MPI_LOAN_H
+#define ORR_MPI_LOAN_H
+
+#include "core/data/access.h"
+#include "core/worker/lending.h"
+#include "mpi/live/control.h"
+#include "mpi/live/stream.h"
+#include "mpi/wire/cluster.h"
+
+enum { ORR_LEND_AT_ONCE = 8, ORR_LEND_UNKNOWN = 16 };
+
+/* What was lent and borrowed. */
+struct orr_lend_counts {
+    uint64_t asked, refused;   /* by this rank: how often; how often there was nothing */
+    uint64_t lent, undone;     /* tasks; of those, how many came back as they were */
+    uint64_t borrowed, failed; /* tasks of others that came here; of those, how many could not be run */
+    uint64_t bytes;            /* of lent tasks, to and fro */
+};
+
+struct orr_borrowed;
+struct orr_hungry;
+
+struct orr_loan_answer {
+    uint32_t given, surplus;
+    uint64_t room[ORR_LEND_AT_ONCE]; /* bytes of each task, with values that are only written */
+};
+
+struct orr_lend {
+    struct orr_lender lender;      /* first */
+    struct orr_cluster *cluster;   /* [const while on] */
+    struct orr_controls *controls; /* [const while on] */
+    bool on;                       /* [own: main thread] between begin and end */
+    _Atomic int64_t open;          /* questions without answer, and loans of either side [atomic] */
+    _Atomic bool closing;          /* it lends no more [atomic] */
+    struct orr_waiter waiter;      /* for who answers; used while answering */
+    /* The one question that is out [own: who asks, then the answer's way] */
+    struct {
+        struct orr_request request;
+        struct orr_waiter waiter;
+        struct orr_loan_answer answer;
+        struct orr_borrowed *spare; /* room for what may be given */
+    } question;
+    struct orr_hungry *hungry; /* hungry.c; NULL: nobody asks [own: main thread] */
+    ORR_SPIN(lend) lock;       /* protects what follows; leaf */
+    uint64_t next_id;
+    struct {
+        int peer;
+        uint32_t count;
+    } * asks; /* of others, in order; one of each rank at most */
+    uint32_t nasks;
+    bool answering; /* somebody is about to look at them */
+    struct {
+        const struct starpu_codelet *cl;
+        int peer;
+    } unknown[ORR_LEND_UNKNOWN]; /* who does not know which codelet: the latest */
+    uint32_t nunknown;
+    double transfer_ns, transfer_bytes; /* of recent loans, to and fro: means; 0: not known */
+    bool waits_for_answer;
+    uint32_t borrowed;       /* tasks that are here, or on their way */
+    uint64_t answers;        /* to this rank's questions */
+    int answered_by;         /* the last of them */
+    uint64_t answered_ns;    /* when */
+    uint32_t given, surplus; /* and what it said */
+    struct orr_lend_counts counts;
+};
+
+/* ---- messages ---- */
+
+enum { ORR_LOAN_DATA = 32, ORR_LOAN_ALIGN = 64, ORR_LOAN_DIMS = 4, ORR_LOAN_INTERFACE = 256 };
+
+/* Tags beside those of coll.c. */
+#define ORR_LOAN_TAG_ANSWER (INT64_C(5) << 40)
+#define ORR_LOAN_TAG_TASK (INT64_C(6) << 40)
+#define ORR_LOAN_TAG_BACK (INT64_C(7) << 40) /* + id */
+
+struct orr_loan_head {
+    uint64_t id;
+    struct orr_stream_first codelet;
+    uint64_t args_at, args_bytes;
+    uint64_t back_at, end; /* offsets: sizeof(struct orr_loan_back) before what is written; of the end */
+    uint32_t ndata, nimpl;
+    int32_t priority;
+    uint32_t unused;
+};
+
+/* One datum, a dense array. */
+struct orr_loan_datum {
+    uint64_t at; /* offset of its value */
+    uint64_t elemsize, nn[ORR_LOAN_DIMS];
+    uint32_t interface, ndim;
+};
+
+struct orr_loan_back {
+    uint64_t held_ns; /* from when it came until it was over */
+    uint64_t unused[7];
+};
+
+/* One request of the layer's own, on its communicator. */
+void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_kind kind, int peer,
+                   int64_t tag, void *bytes, size_t count, void (*done)(struct orr_request *r));
+/* One thing less is under way. */
+void orr_loan_over(struct orr_lend *l);
+struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l);
+
+#endif

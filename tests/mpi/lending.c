@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ready tasks that are lent: ranks in one process ask another for tasks, run them, and the results are where
+ * they belong; a codelet that the borrower does not know comes back; what cannot be sent is not lent; and a
+ * rank that has nothing says so. Threads: one for each rank, and workers. Owns: the data of each rank. Not
+ * here: when ranks ask (lending_mpi.c).
+ */
+#include <starpu.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "mpi/value/borrow.h"
+#include "tests/mpi/in_process.h"
+
+enum { RANKS = 3, CHAINS = 12, STEPS = 40, WIDTH = 37, ASKS = 150 };
+
+/* ---- tasks ---- */
+
+static atomic_int borrowed_bodies, own_bodies, called_back;
+
+/* to[i] = to[i] * 3 + from[i] + step; made = from[0] */
+static void mix(void *buffers[], void *arg)
+{
+    uint64_t *to = (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    const uint64_t *from = (const uint64_t *)STARPU_MATRIX_GET_PTR(buffers[1]);
+    size_t nx = STARPU_MATRIX_GET_NX(buffers[1]), ld = STARPU_MATRIX_GET_LD(buffers[1]);
+    int step;
+    starpu_codelet_unpack_args(arg, &step);
+    for (size_t i = 0; i < WIDTH; i++) to[i] = to[i] * 3 + from[i % nx + i / nx * ld] + (uint64_t)step;
+    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[2]) = to[0];
+    atomic_fetch_add(strcmp(starpu_task_get_current()->cl->name, "mix") ? &borrowed_bodies : &own_bodies, 1);
+    usleep(200);
+}
+static struct starpu_codelet mix_cl = {
+    .cpu_funcs = { mix }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_W }, .name = "mix"
+};
+
+static void count_callback(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&called_back, 1);
+}
+
+/* ---- the program ---- */
+
+/* All owned by rank 0: chains of tasks that change a vector, read a matrix with gaps, and make a number. */
+struct shared {
+    uint64_t vector[CHAINS][WIDTH], matrix[10 * 8], made[CHAINS];
+    starpu_data_handle_t vectors[CHAINS], table, numbers[CHAINS];
+};
+
+static struct shared all[RANKS];
+
+static void own(struct orr_comm *c, starpu_data_handle_t h, int64_t tag)
+{
+    orr_owned_set_tag(c->cluster->value, h, tag);
+    orr_cache_set_owner(c, h, 0);
+}
+
+static void register_all(struct orr_comm *c, struct shared *d)
+{
+    int home = c->rank == 0 ? STARPU_MAIN_RAM : -1;
+    for (int i = 0; i < 80; i++) d->matrix[i] = (uint64_t)i * 7;
+    starpu_matrix_data_register(&d->table, home, home < 0 ? 0 : (uintptr_t)d->matrix, 10, 8, 8,
+                                sizeof d->matrix[0]);
+    own(c, d->table, 1);
+    for (int i = 0; i < CHAINS; i++) {
+        for (int k = 0; k < WIDTH; k++) d->vector[i][k] = (uint64_t)(i * WIDTH + k);
+        d->made[i] = 0;
+        starpu_vector_data_register(&d->vectors[i], home, home < 0 ? 0 : (uintptr_t)d->vector[i], WIDTH,
+                                    sizeof d->vector[0][0]);
+        own(c, d->vectors[i], 10 + i);
+        starpu_variable_data_register(&d->numbers[i], home, home < 0 ? 0 : (uintptr_t)&d->made[i],
+                                      sizeof d->made[0]);
+        own(c, d->numbers[i], 1000 + i);
+    }
+}
+
+static void unregister_all(struct shared *d)
+{
+    starpu_data_unregister(d->table);
+    for (int i = 0; i < CHAINS; i++) starpu_data_unregister(d->vectors[i]);
+    for (int i = 0; i < CHAINS; i++) starpu_data_unregister(d->numbers[i]);
+}
+
+/* How many values are not what one thread alone computes. */
+static int count_wrong(const struct shared *d)
+{
+    int wrong = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        uint64_t v[WIDTH];
+        for (int k = 0; k < WIDTH; k++) v[k] = (uint64_t)(i * WIDTH + k);
+        for (int step = 0; step < STEPS; step++)
+            for (int k = 0; k < WIDTH; k++)
+                v[k] = v[k] * 3 + (uint64_t)(k % 8 + k / 8 * 10) * 7 + (uint64_t)step;
+        for (int k = 0; k < WIDTH; k++) wrong += v[k] != d->vector[i][k];
+        wrong += d->made[i] != v[0];
+    }
+    return wrong;
+}
+
+static atomic_int wrong, failed;
+static struct orr_lend_counts counts[RANKS];
+
+static void stream(struct orr_comm *c, struct shared *d)
+{
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 0; i < CHAINS; i++)
+            insert(c, &mix_cl, STARPU_RW, d->vectors[i], STARPU_R, d->table, STARPU_W, d->numbers[i],
+                   STARPU_VALUE, &step, sizeof step, STARPU_CALLBACK, count_callback, 0);
+}
+
+static void ask_often(struct job *j, int rank)
+{
+    for (int i = 0; i < ASKS; i++) {
+        orr_borrow_ask(&sessions[j->first + rank].lend, 0, 1 + (uint32_t)i % 5);
+        usleep(300);
+    }
+}
+
+static void asks(struct job *j, int rank)
+{
+    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
+    struct orr_comm *c = comm_of(j, rank);
+    struct shared *d = &all[rank];
+    register_all(c, d);
+    stream(c, d);
+    if (rank) ask_often(j, rank);
+    if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
+    unregister_all(d);
+    if (rank == 0) atomic_fetch_add(&wrong, count_wrong(d));
+    struct orr_lend *l = &sessions[j->first + rank].lend;
+    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
+    counts[rank] = orr_lend_get_counts(l);
+}
+
+static void forget(void)
+{
+    wrong = failed = borrowed_bodies = own_bodies = called_back = 0;
+}
+
+static void tasks_go_out(unsigned delays)
+{
+    struct job j;
+    forget();
+    job_create(&j, RANKS, 0, delays, asks);
+    j.lends = true;
+    job_run(&j);
+    job_join(&j);
+    printf("# %d of %d tasks were lent, %llu came back undone; %llu questions, %llu refused\n",
+           (int)counts[0].lent, CHAINS * STEPS, (unsigned long long)counts[0].undone,
+           (unsigned long long)(counts[1].asked + counts[2].asked),
+           (unsigned long long)(counts[1].refused + counts[2].refused));
+    is_int(wrong, 0, "what was lent, over a network that delays by %u, has the right results", delays);
+    is_int(failed, 0, "ranks that lend start, wait and end");
+    ok(counts[0].lent > 0, "tasks were lent");
+    is_int((int)(counts[1].borrowed + counts[2].borrowed), (int)counts[0].lent, "to those who borrowed them");
+    is_int(borrowed_bodies, (int)(counts[0].lent - counts[0].undone), "who ran them");
+    is_int(borrowed_bodies + own_bodies, CHAINS * STEPS, "each task ran once");
+    is_int(called_back, CHAINS * STEPS, "and called back once");
+}
+
+int main(void)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 2;
+    setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
+    if (starpu_init(&conf)) skip_all("no runtime");
+    tasks_go_out(0);
+    tasks_go_out(9);
+    starpu_shutdown();
+    return done_testing();
+}
