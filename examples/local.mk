@@ -9,6 +9,8 @@ EXAMPLES += examples/hypervisor/two_contexts
 EXAMPLES += examples/basic/joblist
 EXAMPLES += examples/scheduler/own_policy
 EXAMPLES += examples/scheduler/modular
+examples/devices/scale examples/devices/gemm examples/devices/lu examples/devices/heat examples/devices/spmv \
+	examples/devices/cg: PROGRAM_LIBS = $(OPENCL_LIBS)
 EXAMPLES += examples/devices/scale
 EXAMPLES += examples/devices/gemm
 EXAMPLES += examples/devices/lu
@@ -17,7 +19,7 @@ EXAMPLES += examples/devices/spmv
 EXAMPLES += examples/devices/cg
 if HAVE_PNG
 EXAMPLES += examples/devices/mandelbrot
-examples/devices/mandelbrot: PROGRAM_LIBS = $(PNG_LIBS)
+examples/devices/mandelbrot: PROGRAM_LIBS = $(PNG_LIBS) $(OPENCL_LIBS)
 endif
 MPI_EXAMPLES += examples/stencil/stencil_mpi
 MPI_EXAMPLES += examples/cluster/three_ways

@@ -4,8 +4,9 @@
  * device. Empty where the runtime is built without OpenCL.
  * Threads: any, between starpu_init() and starpu_shutdown(); the _current_ functions in task bodies on OpenCL
  *   workers. Building programs takes seconds: before the tasks.
- * Results: a function that returns int or cl_int returns CL_SUCCESS (0) or the OpenCL error that stopped it,
- *   without a message (starpu_opencl_display_error() prints it); what it was to set is then undefined.
+ * Results: a function that returns int or cl_int returns CL_SUCCESS (0) or the OpenCL error that stopped it
+ *   (starpu_opencl_display_error() prints its name); what it was to set is then undefined. What is made of
+ *   programs, sources and kernels says why not.
  *   Objects that the get_ functions set are the runtime's: not to be released.
  * Not here: how data is read (starpu_data_interfaces.h: dev_handle is the cl_mem).
  */
@@ -57,9 +58,8 @@ void starpu_opencl_get_current_queue(cl_command_queue *queue);
  * number of arguments set; *err: 0, or the OpenCL error of the next one. */
 int starpu_opencl_set_kernel_args(cl_int *err, cl_kernel *kernel, ...);
 
-/* ---- Programs. Sources are looked for where the program runs, in STARPU_OPENCL_PROGRAM_DIR, and
- * beside the installed examples. Functions that return int return 0 (CL_SUCCESS), or an OpenCL error
- * ---- */
+/* ---- Programs. Sources are looked for where the program runs, and in STARPU_OPENCL_PROGRAM_DIR. Functions
+ * that return int return 0 (CL_SUCCESS), or an OpenCL error ---- */
 
 /* Reads a source file into the three buffers: its path, its folder, its text. Each must be large
  * enough (path and folder 1024 bytes, text 65536). */
@@ -83,7 +83,7 @@ int starpu_opencl_compile_opencl_from_string(const char *opencl_program_source, 
 int starpu_opencl_load_binary_opencl(const char *kernel_id, struct starpu_opencl_program *opencl_programs);
 
 /* Builds a source file for every device into a program, which starpu_opencl_unload_opencl() frees. Returns 0,
- * or an OpenCL error; what the compiler says goes to stderr. */
+ * or an OpenCL error, with a message that has what the compiler says. */
 int starpu_opencl_load_opencl_from_file(const char *source_file_name,
                                         struct starpu_opencl_program *opencl_programs,
                                         const char *build_options);
@@ -106,8 +106,8 @@ int starpu_opencl_load_kernel(cl_kernel *kernel, cl_command_queue *queue,
 /* Frees a kernel; one that was put into a queue runs to its end. Returns 0, or an OpenCL error. */
 int starpu_opencl_release_kernel(cl_kernel kernel);
 
-/* Counts the cycles and power of a kernel, which is over when the event says so, into the calling task's
- * profile. In a task body. Returns 0. */
+/* Has no effect in this version: it takes the event of a kernel, which stays the caller's. In a task body.
+ * Returns 0. */
 int starpu_opencl_collect_stats(cl_event event);
 
 /* ---- Errors ---- */

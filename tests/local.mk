@@ -197,6 +197,12 @@ UNIT_TESTS += tests/core/many_data
 UNIT_TESTS += tests/core/events
 UNIT_TESTS += tests/core/events_runtime
 
+# OpenCL devices, on PoCL.
+if HAVE_OPENCL
+TAP_TESTS += tests/opencl/vector
+tests/opencl/vector.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
+endif
+
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
 TAP_TESTS += tests/core/misuse
 TAP_TESTS += tests/core/misuse_init

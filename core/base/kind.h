@@ -46,6 +46,12 @@ extern const enum starpu_worker_archtype orr_any_accelerator;
 /* How many of the kind the program or the environment wants, max at most; -1: neither says. */
 long orr_kind_wanted(const struct orr_kind *k, const struct starpu_conf *conf, long max);
 
+/* The numbers of the devices that the program or the environment lists, in that order, max at most: returns
+ * how many; 0: neither does. They may be numbers of no device. */
+unsigned orr_kind_ids(const struct orr_kind *k, const struct starpu_conf *conf, int *ids_out, unsigned max);
+/* How many bytes of a device's memory are to be used; 0: nobody says. */
+size_t orr_kind_memory_limit(const struct orr_kind *k, int number);
+
 /* Its implementations in a codelet. Of a kind that has some. */
 static inline const starpu_cpu_func_t *orr_kind_functions(size_t offset, const struct starpu_codelet *cl)
 {

@@ -62,6 +62,9 @@ enum { NAME_MAX_BYTES = 64, FAR = 4, TOLD_MAX = 5 };
 static bool is_setting(const char *name)
 {
     if (fnmatch("STARPU_LIMIT_CPU_NUMA_[0-9]*_MEM", name, 0) == 0) return true;
+#define LISTED(NAME, unused)                                                                                 \
+    if (fnmatch("STARPU_LIMIT_" #NAME "_[0-9]*_MEM", name, 0) == 0) return true;
+#include "core/base/kind.def"
     for (int i = 0; i < ORR_SETTINGS; i++)
         if (strcmp(orr_settings[i].name, name) == 0) return true;
     return false;

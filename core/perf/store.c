@@ -112,6 +112,11 @@ static int directory_of(const char *of, char *path, size_t maxlen, bool make)
     return make ? make_folders(path) : 0;
 }
 
+int orr_store_folder(const char *of, char *path, size_t maxlen, bool make)
+{
+    return directory_of(of, path, maxlen, make);
+}
+
 int orr_store_directory(char *path, size_t maxlen, bool make)
 {
     return directory_of("codelets", path, maxlen, make);

@@ -15,6 +15,9 @@ struct orr_perfmodel_state;
 /* The folder that models are written to, made if need be. 0 or -errno. */
 int orr_store_directory(char *path, size_t maxlen, bool make);
 
+/* A folder beside it, for other things that are kept from one run to the next. 0 or -errno. */
+int orr_store_folder(const char *of, char *path, size_t maxlen, bool make);
+
 /* The file of symbol for this machine in that folder. 0; -ENAMETOOLONG or the folder's error. */
 int orr_store_path(const char *symbol, char *path, size_t maxlen);
 /* The file to read: the same, or one of that name in a folder of STARPU_PERF_MODEL_PATH. 0; -ENOENT: there is
