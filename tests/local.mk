@@ -200,7 +200,15 @@ UNIT_TESTS += tests/core/events_runtime
 # OpenCL devices, on PoCL.
 if HAVE_OPENCL
 TAP_TESTS += tests/opencl/vector
+TAP_TESTS += tests/opencl/failures
+LONG_TESTS += tests/long/opencl_failures
 tests/opencl/vector.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
+tests/opencl/failures.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
+tests/opencl/failures.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
+tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) \
+	  -shared -fPIC -o $@ $(srcdir)/tests/opencl/shim.c -ldl
+CLEANFILES += tests/opencl/shim.so
 endif
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.

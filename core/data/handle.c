@@ -333,6 +333,9 @@ static bool may_end(struct orr_data *h, const char *fn)
     return false;
 }
 
+/* What is not brought home now is lost, so a copy that fails is made again. */
+enum { BRING_HOME_TRIES = 3 };
+
 /* Waits until nobody uses h, nor will (tasks without sequential consistency join late), brings the bytes home
  * if asked, and destroys it. */
 static void unregister(struct orr_data *h, bool bring_home, const char *fn)
@@ -342,11 +345,13 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
     struct orr_access a = { .group = ORR_GROUP_WRITE, .flags = ORR_ACCESS_ENDS };
     if (orr_data_acquire_blocking(h, &a) != 0) return;
     if (bring_home && h->home_node >= 0 && !orr_load_relaxed(&h->ready_interface)) {
-        int r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
+        int r = -EIO;
+        for (int tries = 0; r == -EIO && tries < BRING_HOME_TRIES; tries++)
+            r = orr_fetch_blocking(h, (unsigned)h->home_node, STARPU_R);
         if (r == 0)
             orr_fetch_end(h, (unsigned)h->home_node, STARPU_R);
         else if (r != -ENODATA) /* else its contents were given up: there is nothing to bring home */
-            orr_warn("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
+            orr_error("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
     }
     orr_registry_remove(h);
     orr_data_destroy(h);

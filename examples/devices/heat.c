@@ -56,7 +56,7 @@ static void step_opencl(void *buffers[], void *args)
            below = (cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffers[3]);
     size_t sizes[2] = { STARPU_MATRIX_GET_NX(buffers[0]), STARPU_MATRIX_GET_NY(buffers[0]) };
     (void)args;
-    START_OPENCL("step", 2, sizes, ARG(after), ARG(before), ARG(above), ARG(below));
+    START_OPENCL("heat_step", 2, sizes, ARG(after), ARG(before), ARG(above), ARG(below));
 }
 
 static void halos_opencl(void *buffers[], void *args)

@@ -2,7 +2,7 @@
 /* heat.cl: a step of a band of rows, and its halos, as heat.c has them for CPUs. */
 #pragma OPENCL FP_CONTRACT OFF
 
-__kernel void step(__global float *after, __global const float *before, __global const float *above,
+__kernel void heat_step(__global float *after, __global const float *before, __global const float *above,
                    __global const float *below)
 {
     size_t i = get_global_id(0), j = get_global_id(1), width = get_global_size(0), rows = get_global_size(1);

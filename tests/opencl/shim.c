@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An OpenCL library that passes calls on to the real one, and has some of them fail: those that the test asks
+ * for by their number. With ORRERY_OPENCL_LIBRARY the driver takes it for OpenCL.
+ * Threads: any. Owns: the count of calls. Not here: what is to follow (tests/opencl/failures.c).
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tests/opencl/shim.h"
+
+static atomic_long calls, first = LONG_MAX, last, failed;
+static const char *_Atomic name_of_first;
+static atomic_int silent;
+
+static void shim_fail(long from, long to)
+{
+    atomic_store(&calls, 0);
+    atomic_store(&failed, 0);
+    atomic_store(&name_of_first, NULL);
+    atomic_store(&first, from);
+    atomic_store(&last, to);
+}
+
+static long shim_failed(const char **name_out)
+{
+    *name_out = atomic_load(&name_of_first);
+    return atomic_load(&failed);
+}
+
+static void shim_silent(int now)
+{
+    atomic_store(&silent, now);
+}
+
+const struct shim shim_control = { shim_fail, shim_failed, shim_silent };
+
+static int fails(const char *name)
+{
+    long n = atomic_fetch_add(&calls, 1) + 1;
+    if (n < atomic_load(&first) || n > atomic_load(&last)) return 0;
+    if (atomic_fetch_add(&failed, 1) == 0) atomic_store(&name_of_first, name);
+    return 1;
+}
+
+static void *real(const char *name)
+{
+    static void *_Atomic library;
+    void *l = atomic_load(&library);
+    if (!l) atomic_store(&library, l = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL));
+    return dlsym(l, name);
+}
+
+/* A call that returns its status; one that returns an object, and its status by err. */
+#define STATUS(name, parameters, arguments)                                                                  \
+    cl_int name parameters                                                                                   \
+    {                                                                                                        \
+        static __typeof__(&name) _Atomic fn;                                                                 \
+        if (fails(#name)) return CL_OUT_OF_RESOURCES;                                                        \
+        if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&name))real(#name));                            \
+        return atomic_load(&fn) arguments;                                                                   \
+    }
+#define OBJECT(type, name, parameters, arguments)                                                            \
+    type name parameters                                                                                     \
+    {                                                                                                        \
+        static __typeof__(&name) _Atomic fn;                                                                 \
+        if (fails(#name)) {                                                                                  \
+            if (err) *err = CL_OUT_OF_RESOURCES;                                                             \
+            return NULL;                                                                                     \
+        }                                                                                                    \
+        if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&name))real(#name));                            \
+        return atomic_load(&fn) arguments;                                                                   \
+    }
+#define WAIT cl_uint n, const cl_event *list, cl_event *event
+
+STATUS(clGetPlatformIDs, (cl_uint max, cl_platform_id *out, cl_uint *n), (max, out, n))
+STATUS(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint max, cl_device_id *out, cl_uint *n),
+       (p, t, max, out, n))
+STATUS(clGetDeviceInfo, (cl_device_id d, cl_device_info i, size_t s, void *v, size_t *r), (d, i, s, v, r))
+OBJECT(cl_context, clCreateContext,
+       (const cl_context_properties *p, cl_uint n, const cl_device_id *d,
+        void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *a, cl_int *err),
+       (p, n, d, f, a, err))
+STATUS(clReleaseContext, (cl_context c), (c))
+OBJECT(cl_command_queue, clCreateCommandQueue,
+       (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *err), (c, d, p, err))
+STATUS(clReleaseCommandQueue, (cl_command_queue q), (q))
+OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *err),
+       (c, f, s, p, err))
+STATUS(clReleaseMemObject, (cl_mem m), (m))
+STATUS(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, void *p, WAIT),
+       (q, m, b, at, s, p, n, list, event))
+STATUS(clEnqueueReadBufferRect,
+       (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r, size_t br,
+        size_t bs, size_t hr, size_t hs, void *p, WAIT),
+       (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+STATUS(clEnqueueWriteBuffer,
+       (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, const void *p, WAIT),
+       (q, m, b, at, s, p, n, list, event))
+STATUS(clEnqueueWriteBufferRect,
+       (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r, size_t br,
+        size_t bs, size_t hr, size_t hs, const void *p, WAIT),
+       (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem f, cl_mem t, size_t fo, size_t to, size_t s, WAIT),
+       (q, f, t, fo, to, s, n, list, event))
+STATUS(clEnqueueCopyBufferRect,
+       (cl_command_queue q, cl_mem f, cl_mem t, const size_t *fo, const size_t *to, const size_t *r,
+        size_t fr, size_t fs, size_t tr, size_t ts, WAIT),
+       (q, f, t, fo, to, r, fr, fs, tr, ts, n, list, event))
+STATUS(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT), (q, n, list, event))
+STATUS(clReleaseEvent, (cl_event e), (e))
+STATUS(clFlush, (cl_command_queue q), (q))
+STATUS(clFinish, (cl_command_queue q), (q))
+OBJECT(cl_program, clCreateProgramWithSource,
+       (cl_context c, cl_uint n, const char **t, const size_t *l, cl_int *err), (c, n, t, l, err))
+OBJECT(cl_program, clCreateProgramWithBinary,
+       (cl_context c, cl_uint n, const cl_device_id *d, const size_t *l, const unsigned char **b, cl_int *s,
+        cl_int *err),
+       (c, n, d, l, b, s, err))
+STATUS(clBuildProgram,
+       (cl_program p, cl_uint n, const cl_device_id *d, const char *o,
+        void(CL_CALLBACK *f)(cl_program, void *), void *a),
+       (p, n, d, o, f, a))
+STATUS(clGetProgramInfo, (cl_program p, cl_program_info i, size_t s, void *v, size_t *r), (p, i, s, v, r))
+STATUS(clGetProgramBuildInfo,
+       (cl_program p, cl_device_id d, cl_program_build_info i, size_t s, void *v, size_t *r),
+       (p, d, i, s, v, r))
+STATUS(clReleaseProgram, (cl_program p), (p))
+OBJECT(cl_kernel, clCreateKernel, (cl_program p, const char *name, cl_int *err), (p, name, err))
+STATUS(clSetKernelArg, (cl_kernel k, cl_uint i, size_t s, const void *v), (k, i, s, v))
+STATUS(clReleaseKernel, (cl_kernel k), (k))
+
+/* A device that does not answer ends nothing. */
+cl_int clGetEventInfo(cl_event e, cl_event_info i, size_t s, void *v, size_t *r)
+{
+    static __typeof__(&clGetEventInfo) _Atomic fn;
+    if (fails("clGetEventInfo")) return CL_OUT_OF_RESOURCES;
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clGetEventInfo))real("clGetEventInfo"));
+    cl_int status = atomic_load(&fn)(e, i, s, v, r);
+    if (atomic_load(&silent) && i == CL_EVENT_COMMAND_EXECUTION_STATUS && s == sizeof(cl_int))
+        *(cl_int *)v = CL_RUNNING;
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shim.h: what a test asks of tests/opencl/shim.c, by its symbol shim_control.
+ * Threads: main. Owns: nothing. Not here: the calls themselves. */
+#ifndef ORR_TESTS_OPENCL_SHIM_H
+#define ORR_TESTS_OPENCL_SHIM_H
+
+struct shim {
+    /* Counts from 1 on again: these calls fail, and none else. */
+    void (*fail)(long first, long last);
+    /* How many have failed since; the name of the first. */
+    long (*failed)(const char **name_out);
+    /* Whether commands seem to go on for ever. */
+    void (*silent)(int now);
+};
+
+#endif
