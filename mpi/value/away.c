@@ -238,6 +238,9 @@ static void advance_aside(struct orr_waiter *w)
     a->queued = false;
     orr_spin_unlock(&a->lock);
     advance(a);
+    orr_spin_lock(&a->lock);
+    a->asides--; /* a may be gone from here on */
+    orr_spin_unlock(&a->lock);
 }
 
 /* While messages are moved, this is only kept. */
@@ -257,10 +260,12 @@ static void on_news(void *arg, int source, const struct orr_wire_header *h, cons
     a->last_news = &n->next;
     bool call = !a->queued;
     a->queued = true;
+    a->asides += call;
     orr_spin_unlock(&a->lock);
     if (call && !orr_waiter_put_off(&a->waiter, advance_aside)) {
         orr_spin_lock(&a->lock);
         a->queued = false; /* whoever comes by looks */
+        a->asides--;
         orr_spin_unlock(&a->lock);
     }
 }
@@ -949,6 +954,14 @@ static void free_news(struct orr_news *n)
     }
 }
 
+/* Nobody moves messages any more; a worker that did just before may be on its way out. */
+static void wait_for_asides(struct orr_away *a)
+{
+    orr_spin_lock(&a->lock);
+    while (a->asides) pause_unlocked(a);
+    orr_spin_unlock(&a->lock);
+}
+
 void orr_away_end(struct orr_value *v)
 {
     struct orr_away *a = v->away, **at = &list;
@@ -959,6 +972,7 @@ void orr_away_end(struct orr_value *v)
     while (*at != a) at = &(*at)->next;
     *at = a->next;
     pthread_mutex_unlock(&list_lock);
+    wait_for_asides(a);
     free_news(a->news);
     free_news(a->early);
     free_news(a->coming);

@@ -33,6 +33,7 @@ struct orr_away {
     uint64_t position;                     /* of the stream: insertions, and what else all see, that began */
     uint64_t decided;                      /* so many of them are decided whole, and done or put off */
     bool queued;                           /* waiter waits to be called */
+    uint32_t asides;                       /* calls of it that wait or are on the way */
     bool busy;                             /* a thread carries out actions */
     bool deciding;  /* the inserting thread is in an insertion: what is known of data changes */
     uint32_t users; /* threads that look at it, for uses of the program's */

@@ -41,7 +41,9 @@ enum {
     DOES_COLLECT = 32, /* scatters and gathers */
     DOES_OWN = 64,     /* tasks that every rank runs, on data that are every rank's own */
     DOES_COMMS = 128,  /* on other communicators */
-    DOES_ALL = 255
+    DOES_PIECES = 256, /* insertions with pieces of data */
+    DOES_OTHERS = 512, /* a task on several ranks, owners that are set anew, another placement */
+    DOES_ALL = 1023
 };
 
 static int does = DOES_ALL;                             /* --does */
@@ -142,6 +144,23 @@ static struct starpu_codelet add_cl = {
     .cpu_funcs = { add }, .nbuffers = 2, .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R }, .name = "add"
 };
 
+/* On a datum whose halves have values of their own. */
+static void work_on_both(void *buffers[], void *arg)
+{
+    struct work w;
+    starpu_codelet_unpack_args(arg, &w);
+    uint64_t *p = (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    uint32_t half = STARPU_VECTOR_GET_NX(buffers[0]) / 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (w.mode[0] & STARPU_R)
+            check(p + i * half, half, w.expected[i], w.step, w.rank, "a task on both halves");
+        for (uint32_t k = 0; k < half && w.mode[0] & STARPU_W; k++) p[i * half + k] = mix(w.salt, i);
+    }
+}
+static struct starpu_codelet both_cl = { .cpu_funcs = { work_on_both },
+                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                         .name = "both" };
+
 /* ---- a rank's program ---- */
 
 struct datum {
@@ -164,8 +183,14 @@ static struct group groups[GROUPS]; /* of the program that runs */
 struct program {
     struct orr_comm *c, *others[GROUPS]; /* NULL: this rank is not part of it */
     struct datum data[ALL];              /* the last of them are summed up */
-    uint64_t state;                      /* of what all ranks draw alike */
-    int step, rank, ranks, does;
+    struct {
+        starpu_data_handle_t whole, half[2];
+        uint64_t *memory, value[2];
+        uint32_t count; /* of a half */
+        int home;
+    } cut;                                  /* a datum that is used in pieces, and whole */
+    uint64_t state;                         /* of what all ranks draw alike */
+    int step, rank, ranks, does, placement; /* -1: none that moves data */
 };
 
 static bool is_mine(const struct program *p, const struct datum *d)
@@ -367,6 +392,112 @@ static void collect(struct program *p)
     call(orr_call_collective(p->c, &w), p->step, gathers ? "gather" : "scatter");
     for (int i = 0; i < w.count && gathers && p->rank == w.root; i++)
         own_task(p, handles[i], STARPU_R, p->data[(first + (unsigned)i) % DATA].value, salt);
+}
+
+/* The same task on several ranks; what it writes counts on the first. */
+static void task_on_several(struct program *p)
+{
+    struct datum *to = &p->data[draw(&p->state, DATA)], *from = &p->data[draw(&p->state, DATA)];
+    int ranks[IN_PROCESS_MAX], count = 1 + (int)draw(&p->state, (unsigned)p->ranks),
+                               first = (int)draw(&p->state, (unsigned)p->ranks);
+    bool writes = draw(&p->state, 2);
+    if (to == from) return;
+    for (int i = 0; i < count; i++) ranks[i] = (first + i) % p->ranks;
+    struct work w = { .salt = mix(p->state, 19),
+                      .expected = { to->value, from->value },
+                      .count = 2,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { writes ? STARPU_RW : STARPU_R, STARPU_R } };
+    if (writes) to->value = mix(w.salt, 0);
+    struct starpu_data_descr descr[] = { { to->handle, (enum starpu_data_access_mode)w.mode[0] },
+                                         { from->handle, STARPU_R } };
+    call(insert_on(p->c, &work_cl, count, ranks, STARPU_DATA_MODE_ARRAY, descr, 2, STARPU_VALUE, &w, sizeof w,
+                   0),
+         p->step, "a task on several ranks");
+}
+
+static void begin_cut(struct program *p)
+{
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    bool mine = p->cut.home == p->rank;
+    for (uint32_t k = 0; k < 2 * p->cut.count && mine; k++) p->cut.memory[k] = p->cut.value[k / p->cut.count];
+    starpu_vector_data_register(&p->cut.whole, mine ? STARPU_MAIN_RAM : -1,
+                                mine ? (uintptr_t)p->cut.memory : 0, 2 * p->cut.count, sizeof *p->cut.memory);
+    call(orr_owned_set_tag(p->c->cluster->value, p->cut.whole, 200), p->step, "set_tag");
+    call(orr_call_set_owner(p->c, p->cut.whole, p->cut.home), p->step, "set_rank");
+    starpu_data_partition_plan(p->cut.whole, &halves, p->cut.half);
+    for (int i = 0; i < 2; i++) {
+        call(orr_owned_set_tag(p->c->cluster->value, p->cut.half[i], 201 + i), p->step, "set_tag");
+        call(orr_call_set_owner(p->c, p->cut.half[i], p->cut.home), p->step, "set_rank");
+    }
+}
+
+static void end_cut(struct program *p)
+{
+    starpu_data_partition_clean(p->cut.whole, 2, p->cut.half);
+    starpu_data_unregister(p->cut.whole);
+    for (int i = 0; i < 2 && p->cut.home == p->rank; i++)
+        check(p->cut.memory + (uint32_t)i * p->cut.count, p->cut.count, p->cut.value[i], p->step, p->rank,
+              "the end of a half");
+}
+
+/* A task on one half, or on the whole, with a datum that it reads, or that gets a value from it. */
+static void task_on_pieces(struct program *p)
+{
+    static const int modes[] = { STARPU_R, STARPU_RW, STARPU_W };
+    int i = (int)draw(&p->state, 3), mode = modes[draw(&p->state, 3)];
+    struct datum *d = &p->data[draw(&p->state, DATA)];
+    int on = draw(&p->state, 2) ? -1 : (int)draw(&p->state, (unsigned)p->ranks);
+    struct work w = { .salt = mix(p->state, 25),
+                      .expected = { p->cut.value[i % 2], d->value },
+                      .count = 2,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { mode, draw(&p->state, 2) ? STARPU_R : STARPU_RW } };
+    struct starpu_data_descr descr[] = { { i < 2 ? p->cut.half[i] : p->cut.whole,
+                                           (enum starpu_data_access_mode)mode },
+                                         { d->handle, (enum starpu_data_access_mode)w.mode[1] } };
+    if (on < 0 && mode == STARPU_R && (i == 2 || w.mode[1] == STARPU_R))
+        on = (int)(w.salt % (uint64_t)p->ranks);
+    if (i == 2) {
+        memcpy(w.expected, p->cut.value, sizeof p->cut.value);
+        w.count = 1;
+    } else if (w.mode[1] == STARPU_RW) {
+        d->value = mix(w.salt, 1);
+    }
+    for (int k = 0; k < 2 && mode != STARPU_R; k++)
+        if (i == 2 || i == k) p->cut.value[k] = mix(w.salt, i == 2 ? (uint64_t)k : 0);
+    struct starpu_codelet *cl = i == 2 ? &both_cl : &work_cl;
+    if (on < 0)
+        call(insert(p->c, cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w, 0), p->step,
+             "a task on pieces");
+    else
+        call(insert(p->c, cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
+                    STARPU_EXECUTE_ON_NODE, on, 0),
+             p->step, "a task on pieces on a rank");
+}
+
+/* Another rank owns a datum from here on, and its value is written anew. */
+static void give_away(struct program *p)
+{
+    struct datum *d = &p->data[draw(&p->state, DATA)];
+    int to = (int)draw(&p->state, (unsigned)p->ranks);
+    struct work w = { .salt = mix(p->state, 23), .count = 1, .step = p->step, .mode = { STARPU_W } };
+    call(orr_call_set_owner(p->c, d->handle, to), p->step, "set_rank");
+    d->home = to;
+    d->value = mix(w.salt, 0);
+    call(insert(p->c, &work_cl, STARPU_W, d->handle, STARPU_VALUE, &w, sizeof w, 0), p->step,
+         "a task on a new owner");
+}
+
+static void other_placement(struct program *p)
+{
+    struct orr_place *place = &sessions[p->rank].place;
+    if (orr_policy_get_current(place) == 0)
+        call(orr_policy_set_current(place, p->placement), p->step, "set_current_policy");
+    else
+        call(orr_policy_set_current(place, 0), p->step, "set_current_policy");
 }
 
 static void begin_anew(struct program *p)
@@ -599,12 +730,23 @@ static void make_groups(uint64_t state, int ranks)
 
 /* ---- programs ---- */
 
+static void others(struct program *p)
+{
+    switch (draw(&p->state, 5)) {
+    case 0: give_away(p); break;
+    case 1:
+        if (p->placement >= 0 && draw(&p->state, 2)) other_placement(p);
+        break;
+    default: task_on_several(p);
+    }
+}
+
 static void one_step(struct program *p, bool moves)
 {
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
     unsigned what = draw(&p->state, 32);
-    if (what < 16)
+    if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) || (what == 15 && !(p->does & DOES_OTHERS)))
         some_task(p);
     else if (what == 16 && p->does & DOES_OWN)
         task_on_own(p);
@@ -616,6 +758,10 @@ static void one_step(struct program *p, bool moves)
         elsewhere(p);
     else if (what == 23 && p->does & DOES_BEGIN_ANEW)
         begin_anew(p);
+    else if (what == 14 && p->does & DOES_PIECES)
+        task_on_pieces(p);
+    else if (what == 15 && p->does & DOES_OTHERS)
+        others(p);
     else if (what == 26 && p->does & DOES_COMMS)
         in_group(p);
     else if (what > 25 && p->does & DOES_LOOK)
@@ -628,14 +774,15 @@ static void one_step(struct program *p, bool moves)
 
 static void run(struct job *j, int rank)
 {
-    static uint64_t memory[IN_PROCESS_MAX][ALL][LARGE];
+    static uint64_t memory[IN_PROCESS_MAX][ALL + 1][LARGE];
     call(rank_start(j, rank), 0, "start");
     if (current_seed % 2) sessions[rank].value.moves.tree_bytes = 0; /* all data go along trees */
     struct program p = { .c = sessions[rank].cluster.comm,
                          .state = mix(current_seed, 3),
                          .rank = rank,
                          .ranks = j->ranks,
-                         .does = does };
+                         .does = does,
+                         .placement = j->placement };
     for (int i = 0; i < GROUPS; i++)
         if (groups[i].rank_in[rank] >= 0)
             p.others[i] = orr_comm_meet(&sessions[rank].cluster.comms, &groups[i].comm);
@@ -649,9 +796,14 @@ static void run(struct job *j, int rank)
         if (i % 2 && i < DATA) p.data[i].count = p.data[i - 1].count;
         begin_datum(&p, i);
     }
+    p.cut.home = (int)draw(&p.state, (unsigned)j->ranks);
+    p.cut.count = draw(&p.state, 4) ? 1 + draw(&p.state, 8) : LARGE / 2;
+    p.cut.memory = memory[rank][ALL];
+    if (p.does & DOES_PIECES) begin_cut(&p);
     for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p, j->placement >= 0);
     call(orr_wait_for_all(p.c), p.step, "the last wait_for_all");
     for (int i = 0; i < ALL; i++) end_datum(&p, i);
+    if (p.does & DOES_PIECES) end_cut(&p);
     call(rank_end(j, rank), p.step, "shutdown");
 }
 

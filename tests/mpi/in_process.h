@@ -196,4 +196,13 @@ static inline int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
     return r;
 }
 
+static inline int insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, ...)
+{
+    va_list ap;
+    va_start(ap, ranks);
+    int r = orr_mpi_insert_on(c, cl, count, ranks, ap);
+    va_end(ap);
+    return r;
+}
+
 #endif
