@@ -7,6 +7,7 @@ orrery_mpi_sources += mpi/wire/bells.c mpi/wire/bells.h mpi/wire/host.c mpi/wire
 orrery_mpi_sources += mpi/wire/engine.c mpi/wire/engine.h mpi/wire/event.h mpi/wire/request.h mpi/wire/credit.h
 orrery_mpi_sources += mpi/wire/names.c mpi/wire/names.h
 orrery_mpi_sources += mpi/wire/spread.c mpi/wire/spread.h
+orrery_mpi_sources += mpi/wire/builtin.c mpi/wire/builtin.h
 orrery_mpi_sources += mpi/wire/transports/builtin.c mpi/wire/transports/builtin.h mpi/wire/transports/builtin.def
 orrery_mpi_sources += mpi/wire/transports/mpi.c
 orrery_mpi_sources += mpi/wire/transports/inproc.c mpi/wire/transports/inproc.h

@@ -63,7 +63,7 @@ struct orr_place_setup {
 };
 
 struct orr_place_ops {
-    const char *name;
+    const char *name; /* first (builtin.h) */
     /* It is asked for every task of the stream, those that the program places too (fixed), in order. False:
      * it has no state, and is asked only where neither the program nor the owner of what is written says it.
      */

@@ -3,7 +3,6 @@
 #include "mpi/place/policies.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,6 +10,7 @@
 #include "core/base/thread.h"
 #include "mpi/live/stream.h"
 #include "mpi/place/feedback.h"
+#include "mpi/wire/builtin.h"
 #include "mpi/wire/cluster.h"
 
 #define ORR_PLACEMENT(name) extern const struct orr_place_ops orr_place_##name;
@@ -40,17 +40,8 @@ struct orr_placed {
 
 int orr_policy_find(const char *name)
 {
-    char names[200] = "";
-    size_t used = 0, length = name ? strcspn(name, ":") : 0;
-    if (!name) return 0;
-    for (int i = 0; i < BUILTIN; i++) {
-        if (!strncmp(name, builtin[i]->name, length) && !builtin[i]->name[length]) return i;
-        if (used < sizeof names)
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", builtin[i]->name);
-    }
-    orr_error("ORRERY_MPI_SCHED: there is no placement \"%s\"; choose one of %s", name, names);
-    return -EINVAL;
+    return orr_builtin_find((const void *const *)builtin, BUILTIN, "ORRERY_MPI_SCHED", "placement", name,
+                            name ? strcspn(name, ":") : 0);
 }
 
 /* state_out: what its choose gets, where it keeps none of its own. NULL: there is none of that number. */

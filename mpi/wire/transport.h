@@ -64,7 +64,7 @@ struct orr_bootstrap {
 };
 
 struct orr_transport_ops {
-    const char *name;
+    const char *name; /* first (builtin.h) */
     /* Connects the ranks of b, which is borrowed for the call. NULL: it cannot be (said why on the rank that
      * knows), and then on no rank. Collective; ended by destroy, on all ranks. */
     struct orr_transport *(*open)(const struct orr_bootstrap *b);

@@ -2,11 +2,9 @@
 /* builtin.c: see builtin.h. Threads: see builtin.h. Owns: see builtin.h. Not here: see builtin.h. */
 #include "mpi/wire/transports/builtin.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/base/log.h"
+#include "mpi/wire/builtin.h"
 
 #define ORR_TRANSPORT(name) extern const struct orr_transport_ops orr_transport_##name;
 #include "mpi/wire/transports/builtin.def"
@@ -22,17 +20,8 @@ enum { COUNT = sizeof builtin / sizeof builtin[0] };
 
 int orr_transport_find(const char *name)
 {
-    char names[200] = "";
-    size_t used = 0;
-    if (!name) return 0;
-    for (int i = 0; i < COUNT; i++) {
-        if (!strcmp(name, builtin[i]->name)) return i;
-        if (used < sizeof names)
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", builtin[i]->name);
-    }
-    orr_error("ORRERY_MPI_TRANSPORT: there is no transport \"%s\"; choose one of %s", name, names);
-    return -EINVAL;
+    return orr_builtin_find((const void *const *)builtin, COUNT, "ORRERY_MPI_TRANSPORT", "transport", name,
+                            name ? strlen(name) : 0);
 }
 
 const struct orr_transport_ops *orr_transport_at(int number)
