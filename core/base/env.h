@@ -32,7 +32,7 @@ extern ORR_EXPORT const struct orr_env orr_settings[ORR_SETTINGS];
 ORR_EXPORT const char *orr_env_string(const struct orr_env *e);
 /* Its value, or fallback when unset; nonsense or a value outside [min, max] is one warning, and fallback. */
 ORR_EXPORT long orr_env_long(const struct orr_env *e, long fallback, long min, long max);
-double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
+ORR_EXPORT double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
 
 /* Says, the first time, that the variable's text is not what it takes, and what is used instead. */
 void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used);

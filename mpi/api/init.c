@@ -132,6 +132,8 @@ static int choose_placement(const struct orr_bootstrap *b, struct orr_place *pla
         if (!b->rank) mine = -EINVAL;
     }
     int chosen = agree(b, mine);
+    double worth = orr_env_double(ORR_SETTING(STARPU_SCHED_GAMMA), 1000, 0, 1e9);
+    place->us_per_joule = (uint64_t)agree(b, b->rank ? INT_MAX : (int)worth);
     memset(place->argument, 0, sizeof place->argument);
     if (!b->rank && argument && chosen >= 0) strcpy(place->argument, argument);
     if (chosen >= 0)

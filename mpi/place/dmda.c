@@ -4,8 +4,9 @@
  * lengths (lengths.h), what was measured (feedback.h).
  *
  * The cost of a rank: when the best of its kinds of workers would be done (behind what was placed there, and
- * behind its data, those it lacks being sent), and H times what newly moves there. Without that price equal
- * ranks would take work from each other for nothing; the more the ranks differ, the lower it is. */
+ * behind its data, those it lacks being sent), and H times what newly moves there; and what its energy is
+ * worth. Without that price equal ranks would take work from each other for nothing; the more the ranks
+ * differ, the lower it is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,8 @@ struct dmda {
     struct orr_clocks clocks;
     struct orr_lengths lengths;
     uint64_t latency_ns, ns_per_byte; /* the latter times 1 << SHIFT */
+    uint64_t us_per_joule;
+    bool weighs_energy; /* it is worth something, and some is known */
     struct price price;
     bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
@@ -75,9 +78,10 @@ struct weighed {
 
 struct task {
     const struct orr_length *length;
-    uint64_t ns[ORR_CLOCK_KINDS]; /* on a rank of speed ORR_SPEED_UNIT */
-    uint64_t typical_ns;          /* on a rank of the mean speed, on its best kind of worker */
-    uint64_t ready_ns;            /* all that it uses is there, somewhere */
+    uint64_t ns[ORR_CLOCK_KINDS];        /* on a rank of speed ORR_SPEED_UNIT */
+    uint64_t energy_ns[ORR_CLOCK_KINDS]; /* what its energy is worth; set where that is weighed */
+    uint64_t typical_ns;                 /* on a rank of the mean speed, on its best kind of worker */
+    uint64_t ready_ns;                   /* all that it uses is there, somewhere */
     uint64_t best_cost;
     int best, best_kind; /* -1: none yet */
     int holder;          /* of what is written first; else -1 */
@@ -90,9 +94,10 @@ struct task {
 
 static int say_argument(const char *text)
 {
-    orr_error(
-        "ORRERY_MPI_SCHED: dmda takes h=PRICE,latency=NS,bandwidth=BYTES_PER_US,homes=0|1, and not \"%s\"",
-        text);
+    orr_error("ORRERY_MPI_SCHED: dmda takes "
+              "h=PRICE,latency=NS,bandwidth=BYTES_PER_US,homes=0|1,gamma=US_PER_JOULE, "
+              "and not \"%s\"",
+              text);
     return -EINVAL;
 }
 
@@ -109,6 +114,8 @@ static int set_option(struct dmda *s, const char *name, size_t length, uint64_t 
     } else if (length == 5 && !memcmp(name, "homes", length) && value <= 1) {
         s->at_homes = value;
         s->homes_are_fixed = true;
+    } else if (length == 5 && !memcmp(name, "gamma", length)) {
+        s->us_per_joule = value;
     } else if (length == 7 && !memcmp(name, "latency", length)) {
         s->latency_ns = value;
     } else if (length == 9 && !memcmp(name, "bandwidth", length) && value > 0) {
@@ -166,6 +173,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
     s->typical = ORR_SPEED_UNIT;
     s->latency_ns = setup->latency_ns ? setup->latency_ns : LATENCY_NS;
     set_bandwidth(s, setup->bytes_per_us ? setup->bytes_per_us : BYTES_PER_US);
+    s->us_per_joule = setup->us_per_joule;
     int r = read_argument(s, setup->argument);
     if (!r) r = set_up_ranks(s, setup);
     if (r) {
@@ -209,6 +217,7 @@ static inline void weigh(const struct dmda *s, struct task *t, int rank)
         if (from < s->clocks.floor) from = s->clocks.floor;
         if (from < there) from = there;
         uint64_t cost = from + t->ns[k] * slow[k] / ORR_SPEED_UNIT + price;
+        if (orr_unlikely(s->weighs_energy)) cost += t->energy_ns[k];
         if (orr_likely(cost > t->best_cost)) continue;
         if (cost == t->best_cost && (t->best == t->holder || (rank != t->holder && rank > t->best))) continue;
         t->best_cost = cost;
@@ -422,6 +431,17 @@ static inline void find_lengths(const struct dmda *s, struct task *t)
     t->typical_ns = least * s->typical / ORR_SPEED_UNIT;
 }
 
+/* 1 us of a joule is a thousandth of a ns of a nJ. */
+static void find_energies(const struct dmda *s, struct task *t)
+{
+    enum { NJ_MOST_LOG2 = 34 };
+    for (int k = 0; k < s->clocks.kinds; k++) {
+        uint64_t nj = t->length->nj[k], worth = s->us_per_joule;
+        bool exactly = nj >> NJ_MOST_LOG2 == 0; /* us_per_joule has 30 bits */
+        t->energy_ns[k] = exactly ? nj * worth / 1000000 : nj / 1000000 * worth;
+    }
+}
+
 static int choose(void *state, const struct orr_place_view *v)
 {
     struct dmda *s = state;
@@ -436,6 +456,7 @@ static int choose(void *state, const struct orr_place_view *v)
     t.best = t.holder = -1;
     t.count = 0;
     int home_kind = note_home(s, v, &t);
+    if (orr_unlikely(s->weighs_energy)) find_energies(s, &t);
     if (s->at_homes && v->fixed == ORR_PLACE_OPEN && home_kind >= 0)
         return place_at_home(s, v, &t, home_kind);
     for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
@@ -446,6 +467,11 @@ static void measured(void *state, const struct orr_place_measure *m)
 {
     struct dmda *s = state;
     s->stale |= orr_lengths_measured(&s->lengths, m);
+    if (orr_likely(!s->lengths.has_energy || !s->us_per_joule || s->weighs_energy)) return;
+    s->weighs_energy = s->stale = true;
+    if (s->homes_are_fixed) return;
+    s->at_homes = false; /* owners know nothing of it */
+    s->homes_are_fixed = true;
 }
 
 static void met(void *state)

@@ -101,20 +101,28 @@ static void see(struct orr_observer *o, const struct orr_seen *e)
                       (uint64_t)(orr_ticks_to_us(e->b) * 1e3) + 1);
 }
 
-void orr_feedback_seen(struct orr_feedback *f, const struct starpu_codelet *cl, uint32_t footprint)
+/* What a model of this rank's says, for each type of worker, in so many parts of its unit. */
+static void say_model(struct orr_feedback *f, uint64_t key, struct starpu_perfmodel *model,
+                      uint32_t footprint, uint32_t first_type, double parts)
 {
-    uint64_t key = orr_length_key(orr_length_symbol(cl), footprint);
-    if (!cl->model ||
-        (cl->model->type != STARPU_HISTORY_BASED && cl->model->type != STARPU_REGRESSION_BASED &&
-         cl->model->type != STARPU_NL_REGRESSION_BASED))
+    if (!model || (model->type != STARPU_HISTORY_BASED && model->type != STARPU_REGRESSION_BASED &&
+                   model->type != STARPU_NL_REGRESSION_BASED))
         return;
     for (int type = 0; type < STARPU_NARCH; type++) {
         int worker = starpu_worker_get_by_type((enum starpu_worker_archtype)type, 0);
         if (worker < 0) continue;
         struct starpu_perfmodel_arch *arch = starpu_worker_get_perf_archtype(worker, STARPU_NMAX_SCHED_CTXS);
-        double us = starpu_perfmodel_history_based_expected_perf(cl->model, arch, footprint);
-        if (us > 0 && us < 1e12) orr_feedback_took(f, key, (uint32_t)type, (uint64_t)(us * 1e3) + 1);
+        double value = starpu_perfmodel_history_based_expected_perf(model, arch, footprint);
+        if (value > 0 && value * parts < 1e15)
+            orr_feedback_took(f, key, first_type + (uint32_t)type, (uint64_t)(value * parts) + 1);
     }
+}
+
+void orr_feedback_seen(struct orr_feedback *f, const struct starpu_codelet *cl, uint32_t footprint)
+{
+    uint64_t key = orr_length_key(orr_length_symbol(cl), footprint);
+    say_model(f, key, cl->model, footprint, 0, 1e3);
+    say_model(f, key, cl->energy_model, footprint, STARPU_NARCH, 1e9);
 }
 
 /* What was measured since the last round. */
@@ -332,6 +340,13 @@ static void begin(struct orr_feedback *f)
 static bool apply_one(struct orr_feedback *f, const struct orr_time_record *r)
 {
     struct orr_place_measure m = { .key = r->key, .rank = r->rank, .kind = (int)r->type };
+    if (r->type >= STARPU_NARCH && r->type < 2 * STARPU_NARCH && r->key) {
+        m.kind -= STARPU_NARCH;
+        m.is_energy = true;
+        m.ns = r->ns;
+        f->measured(f->arg, &m);
+        return false;
+    }
     if (r->type >= STARPU_NARCH || (!r->key && (r->rank < 0 || r->rank >= f->comm->size))) return false;
     if (r->key) {
         m.ns = r->ns;

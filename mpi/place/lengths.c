@@ -187,6 +187,11 @@ bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure 
     if (m->symbol || m->key) {
         int number = orr_lengths_of_key(l, m->key ? m->key : orr_length_key(m->symbol, m->footprint));
         if (number < 0) return false;
+        if (m->is_energy) {
+            l->known[number].nj[kind] = m->ns;
+            l->has_energy = true;
+            return false;
+        }
         l->known[number].ns[kind] = m->ns ? m->ns : 1;
         find_mean(l);
         return false;

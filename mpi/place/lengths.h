@@ -24,6 +24,7 @@ struct orr_length {
     uint32_t kinds;               /* of the cluster's, that can do it; a bit each */
     bool seen;                    /* in the stream: until then kinds is not known */
     uint64_t ns[ORR_CLOCK_KINDS]; /* on a rank of speed ORR_SPEED_UNIT; 0: not known */
+    uint64_t nj[ORR_CLOCK_KINDS]; /* nanojoules that it takes; 0: not known */
 };
 
 struct orr_lengths {
@@ -31,7 +32,8 @@ struct orr_lengths {
     uint8_t kind_of[STARPU_NARCH]; /* type of worker -> kind of the cluster; UINT8_MAX: no rank has one */
     struct orr_length *known;      /* by number */
     int count, room;
-    int32_t *slots; /* open addressing: numbers + 1 */
+    bool has_energy; /* something's is known */
+    int32_t *slots;  /* open addressing: numbers + 1 */
     uint32_t mask;
     uint32_t *slow; /* [rank * kinds + kind]: how many times the length, of ORR_SPEED_UNIT */
     void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint); /* place.h; or NULL */

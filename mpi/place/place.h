@@ -41,10 +41,11 @@ struct orr_place_measure {
     uint64_t key;       /* of what tasks do (orr_length_key); 0: symbol and footprint say it */
     const char *symbol; /* NULL without a key: it is the slowness of a rank */
     uint32_t footprint;
-    int rank;      /* of a slowness */
-    int kind;      /* of worker: enum starpu_worker_archtype */
-    uint64_t ns;   /* how long it takes where nothing is slow; 0: a slowness */
-    uint32_t slow; /* how many times that it takes there, of 1000 */
+    int rank;       /* of a slowness */
+    int kind;       /* of worker: enum starpu_worker_archtype */
+    uint64_t ns;    /* how long it takes where nothing is slow; 0: a slowness */
+    uint32_t slow;  /* how many times that it takes there, of 1000 */
+    bool is_energy; /* what it consumes, in ns as nanojoules */
 };
 
 struct orr_machines;
@@ -56,6 +57,7 @@ struct orr_place_setup {
     const char *argument; /* what the setting says behind the name and a colon; NULL: nothing */
     const struct orr_machines *machines;     /* what the ranks compute with; lasts longer. NULL: not known */
     uint64_t latency_ns, bytes_per_us;       /* of messages between ranks; 0: not known */
+    uint64_t us_per_joule;                   /* what energy is worth; 0: nothing */
     const struct orr_place_program *program; /* of the program's own placement, else NULL */
     /* To be called when the stream has a codelet with a footprint for the first time. NULL: nobody asks. */
     void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint);

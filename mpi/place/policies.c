@@ -206,6 +206,7 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
                                            .machines = p->machines,
                                            .latency_ns = p->network.latency_ns,
                                            .bytes_per_us = p->network.bytes_per_us,
+                                           .us_per_joule = p->us_per_joule,
                                            .program = program,
                                            .seen = seen,
                                            .seen_arg = d };

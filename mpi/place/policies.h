@@ -24,7 +24,8 @@ struct orr_policy {
 struct orr_place {
     struct orr_policy added[ORR_POLICIES_MAX]; /* numbered after those of builtin.def */
     int current;
-    char argument[ORR_PLACE_ARGUMENT];   /* of the setting; "": none [const while running] */
+    char argument[ORR_PLACE_ARGUMENT]; /* of the setting; "": none [const while running] */
+    uint64_t us_per_joule; /* what energy is worth, the same on all ranks; 0: nothing [const while running] */
     const struct orr_machines *machines; /* [const while running] */
     struct orr_network network;          /* as measured when the layer started [const while running] */
     bool for_all;                        /* so is the current one [read at each insertion] */

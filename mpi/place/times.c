@@ -2,8 +2,8 @@
 /* times.c: see times.h. What is known keeps its length while ranks change their speed: a slowness is what a
  * rank's tasks took, over what they should have taken. What is new gets its length from the ranks'
  * slownesses, and where nothing is known, both are found by turns. Lengths follow what is measured slowly,
- * slownesses at once where they change by much. Threads: see times.h. Owns: see times.h. Not here: see
- * times.h. */
+ * slownesses at once where they change by much. Energy is merged as lengths are, and has no slowness.
+ * Threads: see times.h. Owns: see times.h. Not here: see times.h. */
 #include "mpi/place/times.h"
 
 #include <errno.h>
@@ -89,10 +89,15 @@ static bool add_if_new(struct orr_times *t, const struct orr_time_record *r)
     return true;
 }
 
+static bool is_energy(const struct orr_time_record *r)
+{
+    return r->type >= STARPU_NARCH;
+}
+
 /* From another rank: nothing of it is trusted to be in range. */
 static bool is_sound(const struct orr_times *t, const struct orr_time_record *r)
 {
-    return r->key && r->count && r->ns && r->rank >= 0 && r->rank < t->ranks && r->type < STARPU_NARCH &&
+    return r->key && r->count && r->ns && r->rank >= 0 && r->rank < t->ranks && r->type < 2 * STARPU_NARCH &&
            r->count < UINT32_MAX && r->ns < UINT64_MAX / ORR_SPEED_UNIT / SLOW_MAX;
 }
 
@@ -116,7 +121,7 @@ static void find_lengths(struct orr_times *t, const struct orr_time_record *reco
         const struct orr_time_record *r = &records[i];
         if (!is_sound(t, r)) continue;
         struct orr_time_known *k = find(t, r);
-        k->sum += r->ns * ORR_SPEED_UNIT / slow_of(t, pair_of(r));
+        k->sum += is_energy(r) ? r->ns : r->ns * ORR_SPEED_UNIT / slow_of(t, pair_of(r));
         k->count += r->count;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -144,7 +149,7 @@ static void find_slownesses(struct orr_times *t, const struct orr_time_record *r
     uint64_t *took = t->sums, *should = t->sums + pairs;
     for (size_t i = 0; i < 2 * pairs; i++) t->sums[i] = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_sound(t, &records[i])) continue;
+        if (!is_sound(t, &records[i]) || is_energy(&records[i])) continue;
         uint64_t ns = find(t, &records[i])->ns;
         if (!ns) continue;
         took[pair_of(&records[i])] += records[i].ns;

@@ -13,9 +13,9 @@
 struct orr_time_record {
     uint64_t key; /* orr_length_key; 0: it is the slowness of a rank */
     int32_t rank;
-    uint32_t type;  /* of worker */
+    uint32_t type;  /* of worker; from STARPU_NARCH on: what it consumes on one of that type less so many */
     uint64_t count; /* of measures; 0 in what follows from them */
-    uint64_t ns;    /* all measures together; then: a length, or a slowness of ORR_SPEED_UNIT */
+    uint64_t ns; /* all measures together, of energy in nJ; then: a length, or a slowness of ORR_SPEED_UNIT */
 };
 
 struct orr_time_known;

@@ -40,6 +40,8 @@ static struct starpu_codelet codelets[CODELETS] = {
 
 /* ---- a placement, and what follows from its choices for data ---- */
 
+static bool has_cuda; /* the first worker of rank 1 is one */
+
 static void *begin(int ranks, int workers, const char *argument)
 {
     static int each[RANKS_MAX];
@@ -48,6 +50,7 @@ static void *begin(int ranks, int workers, const char *argument)
     for (int i = 0; i < ranks; i++) each[i] = workers;
     orr_machines_fini(&machines);
     if (orr_machines_make(&machines, ranks, each)) return NULL;
+    if (has_cuda) machines.worker[machines.first[1]].type = STARPU_CUDA_WORKER;
     const struct orr_place_setup setup = { .ranks = ranks, .argument = argument, .machines = &machines };
     comm.size = ranks;
     if (orr_place_dmda.begin(&setup, &state)) return NULL;
@@ -370,6 +373,55 @@ static void small_cases(void)
     orr_place_dmda.end(s);
 }
 
+static void tell_energy(void *state, int kind, uint64_t nj)
+{
+    struct starpu_data_descr d[3];
+    const struct task t = { .kind = POTRF, .count = codelets[POTRF].nbuffers };
+    const struct orr_place_view v = view_of(&t, d);
+    const struct orr_place_measure m = {
+        .symbol = "potrf", .footprint = orr_place_footprint(&v), .kind = kind, .ns = nj, .is_energy = true
+    };
+    orr_place_dmda.measured(state, &m);
+}
+
+/* Rank 0 has a CPU, rank 1 a faster device that consumes more: 1 ms and 2 J, 0.5 ms and 8 J. */
+static int place_by_energy(const char *argument)
+{
+    has_cuda = true;
+    codelets[POTRF].where = STARPU_CPU | STARPU_CUDA;
+    void *s = begin(2, 1, argument);
+    for (int i = 0; i < DATA; i++) set_home(handles[i], 1);
+    struct starpu_data_descr d[3];
+    const struct task t = { .kind = POTRF, .count = codelets[POTRF].nbuffers };
+    const struct orr_place_view v = view_of(&t, d);
+    struct orr_place_measure m = {
+        .symbol = "potrf", .footprint = orr_place_footprint(&v), .kind = STARPU_CPU_WORKER, .ns = 1000000
+    };
+    orr_place_dmda.measured(s, &m);
+    m.kind = STARPU_CUDA_WORKER;
+    m.ns = 500000;
+    orr_place_dmda.measured(s, &m);
+    tell_energy(s, STARPU_CPU_WORKER, UINT64_C(2000000000));
+    tell_energy(s, STARPU_CUDA_WORKER, UINT64_C(8000000000));
+    int rank = place_one(s, POTRF, 1, -1, -1, ORR_PLACE_OPEN);
+    orr_place_dmda.end(s);
+    has_cuda = false;
+    codelets[POTRF].where = 0;
+    return rank;
+}
+
+static void energy(void)
+{
+    is_int(place_by_energy("homes=0,h=2,latency=10000,bandwidth=1000000000,gamma=0"), 1,
+           "where energy is worth nothing the faster device gets the task");
+    is_int(place_by_energy("homes=0,h=2,latency=10000,bandwidth=1000000000,gamma=50"), 1,
+           "where the 6 J that it consumes more are worth less than the time, too");
+    is_int(place_by_energy("homes=0,h=2,latency=10000,bandwidth=1000000000,gamma=200"), 0,
+           "where they are worth more, the CPU");
+    is_int(place_by_energy("h=2,latency=10000,bandwidth=1000000000,gamma=200"), 0,
+           "also where owners would have kept it");
+}
+
 static void arguments(void)
 {
     static const char *const wrong[] = { "h", "h=", "h=-1", "speed=3", "h=3,,", "bandwidth=0", "latency=1x" };
@@ -473,6 +525,7 @@ int main(int argc, char **argv)
         orr_owned_set_tag(&value, handles[i], i);
     }
     small_cases();
+    energy();
     arguments();
     viewer();
     alike();

@@ -16,15 +16,20 @@ enum { RANKS = 4, POSITIONS = 3000, PLACES = 200 };
 
 /* ---- from measures to lengths ---- */
 
-static uint64_t told(const struct orr_times *t, uint64_t key, int rank)
+static uint64_t told_of(const struct orr_times *t, uint64_t key, int rank, uint32_t type)
 {
     struct orr_time_record *out = calloc(orr_times_room(t), sizeof *out);
     size_t n = orr_times_tell(t, out);
     uint64_t ns = 0;
     for (size_t i = 0; i < n; i++)
-        if (out[i].key == key && out[i].type == STARPU_CPU_WORKER && out[i].rank == rank) ns = out[i].ns;
+        if (out[i].key == key && out[i].type == type && out[i].rank == rank) ns = out[i].ns;
     free(out);
     return ns;
+}
+
+static uint64_t told(const struct orr_times *t, uint64_t key, int rank)
+{
+    return told_of(t, key, rank, STARPU_CPU_WORKER);
 }
 
 static struct orr_time_record took(uint64_t key, int rank, uint64_t count, uint64_t each)
@@ -55,6 +60,13 @@ static void learns(void)
     ok(near(told(&t, 0, 1), 3 * slow), "a rank that is three times slower is found at once");
     ok(near(told(&t, 7, -1), length), "and what it does is not taken for longer");
     ok(near(told(&t, 9, -1), 2 * length), "what is new is measured by its speed");
+    struct orr_time_record joules[] = { took(8, 0, 1, 5000), took(8, 2, 1, 7000) };
+    uint64_t speed = told(&t, 0, 1), before = told(&t, 8, -1);
+    joules[0].type = joules[1].type = STARPU_CPU_WORKER + STARPU_NARCH;
+    orr_times_learn(&t, joules, 2);
+    ok(told_of(&t, 8, -1, STARPU_CPU_WORKER + STARPU_NARCH) == 6000,
+       "what a task consumes is the mean of what the ranks say");
+    ok(told(&t, 8, -1) == before && told(&t, 0, 1) == speed, "and has nothing to do with how long it takes");
     const struct orr_time_record bad[] = { { .key = 7, .rank = 900, .count = 1, .ns = 1 },
                                            { .key = 7, .type = 900, .count = 1, .ns = 1 },
                                            { .key = 0, .count = 1, .ns = 1 },
