@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
+#include "core/data/layouts.h"
 #include "core/data/partition.h"
 #include "core/mem/node.h"
 
@@ -284,11 +285,54 @@ static int fetch_failed(struct orr_data *h, int status, const char *fn, void (*s
     return why ? -EINVAL : status;
 }
 
+/* Whether multiformat data, which is held on a device's node to be read, is not in the device's layout, and
+ * can be. */
+static bool lacks_layout(struct orr_data *h, int node, int mode)
+{
+    if (orr_likely(!h->formats) || orr_node_is_cpu((unsigned)node) || !(mode & STARPU_R)) return false;
+    unsigned own = orr_layout_of_node(h, (unsigned)node);
+    return !(orr_layouts(h, (unsigned)node) & own) && orr_layout_codelet(h, ORR_LAYOUT_CPU, own);
+}
+
+/* It is now, or it could not be: 0, or the error, with the use of the copy ended. */
+static int laid_out(struct orr_data *h, int node, int mode, int status)
+{
+    if (status)
+        orr_fetch_end(h, (unsigned)node, mode);
+    else if (mode & STARPU_W) /* the others are no longer true */
+        orr_layouts_set(h, (unsigned)node, orr_layout_of_node(h, (unsigned)node));
+    return status;
+}
+
+struct blocked_conversion {
+    struct orr_event done;
+    int status;
+};
+
+static void wake_converted(void *arg, int status)
+{
+    struct blocked_conversion *b = arg;
+    b->status = status;
+    orr_event_set(&b->done);
+}
+
+static int convert_blocking(struct orr_data *h, int node, int mode)
+{
+    struct blocked_conversion b;
+    if (orr_data_hooks.in_task && orr_data_hooks.in_task())
+        return 0; /* this may be the thread that would do it */
+    orr_event_init(&b.done);
+    if (orr_layout_on_device(h, (unsigned)node, wake_converted, &b) != 0) return 0; /* as it is */
+    orr_transfers_wait(&b.done);
+    return laid_out(h, node, mode, b.status);
+}
+
 /* Brings the bytes to the node (< 0: none is wanted), blocking. On an error h is given back. */
 static int fetch_acquired(struct orr_data *h, int node, int mode, const char *fn)
 {
     if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
     int r = orr_fetch_blocking(h, (unsigned)node, mode);
+    if (r == 0 && orr_unlikely(lacks_layout(h, node, mode))) r = convert_blocking(h, node, mode);
     return r ? fetch_failed(h, r, fn, orr_error) : 0;
 }
 
@@ -379,9 +423,23 @@ static void finish(struct callback_acquire *c, int status)
     }
 }
 
+static void converted(void *arg, int status)
+{
+    struct callback_acquire *c = arg;
+    finish(c, laid_out(c->handle, c->node, c->mode, status));
+}
+
+static void there(struct callback_acquire *c, int status)
+{
+    if (status == 0 && orr_unlikely(lacks_layout(c->handle, c->node, c->mode)) &&
+        orr_layout_on_device(c->handle, (unsigned)c->node, converted, c) == 0)
+        return;
+    finish(c, status);
+}
+
 static void fetched(struct orr_fetch *f, int status)
 {
-    finish((struct callback_acquire *)((char *)f - offsetof(struct callback_acquire, fetch)), status);
+    there((struct callback_acquire *)((char *)f - offsetof(struct callback_acquire, fetch)), status);
 }
 
 static void start_fetch(struct callback_acquire *c)
@@ -394,10 +452,7 @@ static void start_fetch(struct callback_acquire *c)
         .done = fetched, .handle = c->handle, .node = (uint16_t)c->node, .mode = (uint16_t)c->mode
     };
     int r = orr_fetch_start(&c->fetch);
-    if (r == 1)
-        finish(c, 0);
-    else if (r < 0)
-        finish(c, r);
+    if (r) there(c, r < 0 ? r : 0);
 }
 
 static void callback_granted(struct orr_waiter *w)

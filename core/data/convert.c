@@ -12,6 +12,9 @@
 #include "core/data/layouts.h"
 #include "core/data/transfer.h"
 
+int (*orr_layout_on_device)(struct orr_data *h, unsigned node, void (*done)(void *arg, int status),
+                            void *arg);
+
 void orr_layouts_own(const struct orr_fetch *f)
 {
     unsigned nodes = orr_layout_of_node(f->handle, f->node);

@@ -48,6 +48,11 @@ unsigned orr_layout_missing(const struct orr_fetch *f);
 /* Carries on a transfer that converts: on this thread, or later on one that may call the program. */
 void orr_convert(struct orr_transfer *t);
 
+/* Has a worker of a device's node put h's copy there, which the caller holds, into the device's layout, and
+ * calls done, on any thread. 0, or -errno: it is not called. Lent by core/worker (convert.h) at start-up. */
+extern int (*orr_layout_on_device)(struct orr_data *h, unsigned node, void (*done)(void *arg, int status),
+                                   void *arg);
+
 /* One codelet that has to run before a worker of some node can read h, and where. */
 struct orr_conversion {
     struct starpu_codelet *codelet; /* NULL: there is none */

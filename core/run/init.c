@@ -15,6 +15,7 @@
 #include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
+#include "core/data/layouts.h"
 #include "core/data/transfer.h"
 #include "core/mem/node.h"
 #include "core/perf/bus.h"
@@ -182,6 +183,7 @@ static void lend_to_data(void)
     orr_data_hooks.where = where;
     orr_data_hooks.no_wait = no_wait;
     orr_data_hooks.convert = orr_convert_here;
+    orr_layout_on_device = orr_convert_there;
 }
 
 /* Called with init_lock held. */

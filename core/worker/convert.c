@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* convert.c: running the codelets that convert multiformat data.
- * Threads: see convert.h. Owns: nothing. Not here: when one is due (core/data/convert.c). */
+ * Threads: see convert.h. Owns: requests under way. Not here: when one is due (core/data/convert.c). */
 #include "core/worker/convert.h"
 
 #include <errno.h>
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/data.h"
 #include "core/mem/node.h"
@@ -64,5 +65,66 @@ int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *c
     self->current = outer;
     p->cl_arg = NULL; /* the caller's */
     starpu_task_destroy(p);
+    return r;
+}
+
+/* ---- for who is no worker of the node ---- */
+
+static void look(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+}
+
+/* Whoever reads data on a device finds them in its layout. */
+static struct starpu_codelet look_cl = {
+#define WITH_FUNCTIONS(PREFIX, NAME, name) .name##_funcs = { look },
+#include "core/base/kind.def"
+    .nbuffers = 1,
+    .modes = { STARPU_R },
+    .name = "convert",
+};
+
+struct request {
+    void (*done)(void *arg, int status);
+    void *arg;
+};
+
+static void looked(struct orr_task *t, void *arg)
+{
+    struct request q = *(struct request *)arg;
+    int status = t->flags & ORR_TF_FAILED ? -EIO : 0;
+    orr_free(arg);
+    q.done(q.arg, status);
+}
+
+static int worker_of(unsigned node)
+{
+    for (unsigned w = 0; w < orr_worker_count; w++)
+        if (orr_workers[w].node == node) return (int)w;
+    return -1;
+}
+
+int orr_convert_there(struct orr_data *h, unsigned node, void (*done)(void *arg, int status), void *arg)
+{
+    int worker = worker_of(node), r = -ENOMEM;
+    if (worker < 0) return -ENODEV;
+    struct request *q = orr_malloc(sizeof *q);
+    struct starpu_task *p = q ? starpu_task_create() : NULL;
+    struct orr_task_rare *rare = p ? orr_task_rare_get(orr_task_of(p)) : NULL;
+    if (rare) {
+        *q = (struct request){ done, arg };
+        p->cl = &look_cl;
+        p->handles[0] = h;
+        p->execute_on_a_specific_worker = 1;
+        p->workerid = (unsigned)worker;
+        p->type = STARPU_TASK_TYPE_INTERNAL;
+        rare->internal_done = looked;
+        rare->internal_arg = q;
+        r = orr_task_submit(p, ORR_TF_INTERNAL | ORR_TF_NO_QUEUE);
+    }
+    if (r == 0) return 0;
+    starpu_task_destroy(p);
+    orr_free(q);
     return r;
 }

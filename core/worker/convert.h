@@ -13,4 +13,9 @@ struct orr_data;
  * -ENODEV: it cannot be run on this thread for that node, or -ENOMEM. */
 int orr_convert_here(struct orr_data *h, unsigned node, struct starpu_codelet *cl, void *cl_arg);
 
+/* Has a worker of a device's node convert the copy of h there, which is held meanwhile, into the device's
+ * layout. 0: done is called with 0 or -EIO, on any thread; -ENODEV: the node has no worker; or -ENOMEM. Any
+ * thread. */
+int orr_convert_there(struct orr_data *h, unsigned node, void (*done)(void *arg, int status), void *arg);
+
 #endif

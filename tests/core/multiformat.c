@@ -256,6 +256,57 @@ static void halves(void *father, void *child, struct starpu_data_filter *f UNUSE
     if (from->cpu_ptr) to->cpu_ptr = (struct point *)from->cpu_ptr + i * to->nx;
 }
 
+/* Elements on the device, all x and then all y, of value v; each becomes one more. */
+static bool next_on_device(starpu_data_handle_t h, int v, bool write)
+{
+    int *p = STARPU_MULTIFORMAT_GET_CUDA_PTR(starpu_data_get_interface_on_node(h, sim_node(0)));
+    bool same = true;
+    for (int i = 0; i < N; i++) {
+        same &= p[i] == v + i && p[N + i] == v - i;
+        if (write) p[i]++, p[N + i]++;
+    }
+    return same;
+}
+
+static void check_there(void *arg)
+{
+    starpu_data_handle_t h = arg;
+    if (!next_on_device(h, 13, false)) wrong++;
+    starpu_data_release_on_node(h, (int)sim_node(0));
+    called++;
+}
+
+static void acquired_there(void)
+{
+    struct point memory[N];
+    sim_start(1, &(struct sim_config){ .devices = "1" });
+    int node = (int)sim_node(0), failed = 0;
+    forget();
+    called = 0;
+    starpu_data_handle_t h = points(memory, 11);
+    failed |= starpu_data_acquire_on_node(h, node, STARPU_R);
+    ok(all_of(!failed, next_on_device(h, 11, false), to_cuda == 1, misplaced == 0),
+       "what the program acquires on a device's node is in the device's layout, made on its worker");
+    starpu_data_release_on_node(h, node);
+    failed |= starpu_data_acquire_on_node(h, node, STARPU_RW);
+    ok(all_of(!failed, next_on_device(h, 11, true), to_cuda == 1), "and made once");
+    starpu_data_release_on_node(h, node);
+    use(&update_cl, cpu_worker(), h, 12);
+    ok(all_of(all_right(), from_cuda == 1), "what it writes there comes back in the CPU's");
+    failed |= starpu_data_acquire_on_node_cb(h, node, STARPU_R, check_there, h);
+    for (int i = 0; i < 10000 && !called; i++) usleep(1000);
+    ok(all_of(!failed, all_right(), called == 1, to_cuda == 2), "a callback finds it so, too");
+    use(&update_cl, cpu_worker(), h, 13);
+    failed |= starpu_task_wait_for_all();
+    failed |= starpu_data_acquire_on_node(h, node, STARPU_RW);
+    failed |= !next_on_device(h, 14, true);
+    starpu_data_release_on_node(h, node);
+    use(&read_cl, sim_worker(0), h, 15);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, all_right(), has(memory, 15)), "after a task on a CPU it is made anew, and goes home");
+    starpu_shutdown();
+}
+
 static void other_ways(void)
 {
     struct point memory[N], copied[N];
@@ -552,6 +603,7 @@ int main(void)
     round_trips("cuda");
     round_trips("opencl");
     other_ways();
+    acquired_there();
     two_devices("0");
     two_devices("1");
     both_kinds("0");
