@@ -290,14 +290,38 @@ static double transfer_us(struct starpu_task *p, unsigned node)
     return us;
 }
 
-/* What a datum of a task takes on a node; *new_out: whether it has no memory there yet. */
-static size_t bytes_on(struct orr_data *h, unsigned node, bool *new_out)
+/* The datum that a task uses as its i-th on a node of a device; NULL: it is elsewhere. */
+static struct orr_data *datum_on(struct starpu_task *p, unsigned i, unsigned node)
+{
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+    return orr_data_valid(h) && orr_task_datum_node(p, i, node) == (int)node ? h : NULL;
+}
+
+static bool was_named(struct starpu_task *p, unsigned i)
+{
+    for (unsigned j = 0; j < i; j++)
+        if (STARPU_TASK_GET_HANDLE(p, j) == STARPU_TASK_GET_HANDLE(p, i)) return true;
+    return false;
+}
+
+static bool has_memory(struct orr_data *h, unsigned node)
 {
     orr_spin_lock(&h->queue.lock);
     const struct orr_replicate *r = &h->replicates[node];
-    *new_out = !r->allocated && !r->incoming;
+    bool has = r->allocated || r->incoming;
     orr_spin_unlock(&h->queue.lock);
-    return starpu_data_get_size(h);
+    return has;
+}
+
+/* What t's data take there in all (more than that where one is named twice). */
+static size_t bytes_on(struct starpu_task *p, unsigned n, unsigned node)
+{
+    size_t all = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = datum_on(p, i, node);
+        if (h) all += starpu_data_get_size(h);
+    }
+    return all;
 }
 
 double orr_task_room_us(struct orr_task *t, unsigned node)
@@ -306,17 +330,17 @@ double orr_task_room_us(struct orr_task *t, unsigned node)
     size_t limit = orr_nodes[node].limit_bytes, all = 0, more = 0;
     unsigned n = p->cl ? STARPU_TASK_GET_NBUFFERS(p) : 0;
     if (limit == 0 || orr_node_is_cpu(node) || orr_node_maps(node)) return 0;
+    size_t used = orr_load_relaxed(&orr_nodes[node].used_bytes), left = used < limit ? limit - used : 0;
+    if (orr_likely(bytes_on(p, n, node) <= left)) return 0;
     for (unsigned i = 0; i < n; i++) {
-        struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
-        bool is_new;
-        if (!orr_data_valid(h) || orr_task_datum_node(p, i, node) != (int)node) continue;
-        size_t bytes = bytes_on(h, node, &is_new);
+        struct orr_data *h = datum_on(p, i, node);
+        if (!h || was_named(p, i)) continue;
+        size_t bytes = starpu_data_get_size(h);
         all += bytes;
-        if (is_new) more += bytes;
+        if (!has_memory(h, node)) more += bytes;
     }
     if (all > limit) return INFINITY;
-    size_t used = orr_load_relaxed(&orr_nodes[node].used_bytes), left = used < limit ? limit - used : 0;
-    if (orr_likely(more <= left)) return 0;
+    if (more <= left) return 0;
     size_t back = orr_memory_write_back(node, more - left);
     return back ? orr_bus_predict_us(node, (unsigned)orr_node_below(node), back) : 0;
 }

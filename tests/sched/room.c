@@ -23,6 +23,12 @@ static struct starpu_codelet write_cl = { .cpu_funcs = { count_func },
                                           .modes = { STARPU_W },
                                           .model = &time_model };
 
+static struct starpu_codelet twice_cl = { .cpu_funcs = { count_func },
+                                          .cuda_funcs = { count_func },
+                                          .nbuffers = 2,
+                                          .modes = { STARPU_W, STARPU_R },
+                                          .model = &time_model };
+
 /* Writes data anew: nothing is to be brought. Where it ran: 1 on the device, 0 on the CPU. */
 static int writes(starpu_data_handle_t h)
 {
@@ -64,6 +70,12 @@ static void room(const char *policy)
     for (unsigned i = 0; i < BLOCKS + 2; i++) h[i] = vector(HALF);
     ok(all_of(writes(large) == 0, atomic_load(&attempts) == 0),
        "%s: what never fits the device is not sent there, though it is faster", policy);
+    starpu_data_handle_t half = vector(MIB + HALF);
+    writes(half);
+    starpu_task_insert(&twice_cl, STARPU_W, half, STARPU_R, half, 0);
+    starpu_task_wait_for_all();
+    is_int(on_device, 2, "%s: what is named twice takes its place once", policy);
+    starpu_data_unregister(half);
     int there = 0;
     for (unsigned i = 0; i < BLOCKS; i++) there += writes(h[i]);
     is_int(there, BLOCKS, "%s: while there is room the device has all", policy);
@@ -75,6 +87,7 @@ static void room(const char *policy)
     for (unsigned i = 0; i < BLOCKS + 2; i++) starpu_data_unregister(h[i]);
     starpu_data_unregister(large);
     atomic_store(&attempts, 0);
+    atomic_store(&on_device, 0);
     starpu_shutdown();
 }
 
