@@ -46,6 +46,13 @@ struct orr_async {
     int error;    /* the first error, 0 if none: interfaces may report it as -EAGAIN */
 };
 
+/* Whose addresses those of a node are: who else but its driver reads and writes there. */
+enum orr_addresses {
+    ORR_ADDRESSES_NONE,  /* nobody: handles, or the driver's alone */
+    ORR_ADDRESSES_HOST,  /* CPUs */
+    ORR_ADDRESSES_DEVICE /* libraries that know devices of this kind */
+};
+
 /* Methods of a kind of memory other than main memory. A copy always has at least one end on such a node; the
  * ops of that end are called (of the destination when both are devices). Required: name, alloc, free, copy,
  * test. */
@@ -75,6 +82,9 @@ struct orr_node_ops {
     int (*update_map)(const struct orr_location *src, const struct orr_location *dst, size_t bytes);
     /* Whether copies go between two devices without main memory; NULL: never. */
     bool (*reaches)(unsigned src_node, unsigned dst_node);
+    /* Messages between ranks go straight from and to such memory, where the network takes it. NULL: nobody's.
+     * The same from registration on. */
+    enum orr_addresses (*addresses)(unsigned node);
 };
 
 /* What opens stores at start-up. The list ends with NULL (drivers/builtin.c). Main thread, before workers
@@ -193,6 +203,14 @@ size_t orr_node_used_below(unsigned node);
  * the same, STARPU_MEMORY_WAIT blocks until there is room. Any thread. */
 int orr_node_reserve(unsigned node, size_t bytes, int flags);
 void orr_node_release(unsigned node, size_t bytes);
+
+/* Whose addresses base + offset is on a node. */
+static inline enum orr_addresses orr_node_addresses(unsigned node)
+{
+    const struct orr_node_ops *ops = orr_nodes[node].ops;
+    if (!ops) return ORR_ADDRESSES_HOST;
+    return ops->addresses ? ops->addresses(node) : ORR_ADDRESSES_NONE;
+}
 
 /* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
  * [const between init and shutdown] */

@@ -188,6 +188,11 @@ static uintptr_t sim_map(const struct orr_location *src, unsigned node, size_t b
     return is_dead(node) ? 0 : src->base + src->offset;
 }
 
+static enum orr_addresses sim_addresses(unsigned node)
+{
+    return memories[node] && memories[node]->shown ? ORR_ADDRESSES_HOST : ORR_ADDRESSES_NONE;
+}
+
 static const struct orr_node_ops sim_node_ops = {
     .name = "simulated",
     .alloc = sim_alloc,
@@ -199,6 +204,7 @@ static const struct orr_node_ops sim_node_ops = {
     .latency_us = sim_latency_us,
     .bandwidth_MB_per_s = sim_bandwidth,
     .reaches = sim_reaches,
+    .addresses = sim_addresses,
 };
 
 static void engine_init(struct sim_engine *e)

@@ -25,6 +25,7 @@ struct sim_memory {
     unsigned node;
     double latency_us, bandwidth_MB_per_s;
     bool peers;                /* other devices are reached directly */
+    bool shown;                /* others are told that they may read and write it: it is real memory */
     struct sim_faults *faults; /* NULL: nothing fails */
     struct sim_engine to, from;
 };

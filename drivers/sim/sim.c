@@ -106,6 +106,7 @@ static int sim_open(struct orr_device *device)
     d->memory.bandwidth_MB_per_s = orr_env_double(ORR_SETTING(ORRERY_SIM_BANDWIDTH_MB_S), 10000, 1e-3, 1e9);
     d->memory.latency_us = orr_env_double(ORR_SETTING(ORRERY_SIM_LATENCY_US), 10, 0, 1e9);
     d->memory.peers = orr_env_long(ORR_SETTING(ORRERY_SIM_PEERS), 0, 0, 1) != 0;
+    d->memory.shown = orr_env_long(ORR_SETTING(ORRERY_SIM_DIRECT), 0, 0, 1) != 0;
     snprintf(name, sizeof name, "%s %d", device->kind->title, device->number);
     orr_sim_faults_init(&d->faults, device->number);
     d->memory.faults = &d->faults;
