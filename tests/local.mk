@@ -70,6 +70,7 @@ INPROC_TESTS += tests/mpi/failures_streams
 INPROC_TESTS += tests/mpi/failures_messages
 MPI_TESTS += tests/mpi/p2p
 MPI_TESTS += tests/mpi/coop
+MPI_TESTS += tests/mpi/direct
 MPI_TESTS += tests/mpi/away_calls
 MPI_TESTS += tests/mpi/balance
 MPI_TESTS += tests/mpi/asleep

@@ -98,6 +98,23 @@ int orr_transfer_source_locked(struct orr_data *h, unsigned dst, uint32_t failed
     return best;
 }
 
+unsigned orr_data_only_on(struct orr_data *h, uint32_t nodes)
+{
+    int found = -1;
+    orr_spin_lock(&h->queue.lock);
+    for (unsigned n = 0; n < h->nnodes; n++) {
+        if (h->replicates[n].state == ORR_INVALID) continue;
+        if (orr_node_is_cpu(n)) {
+            found = -1;
+            break;
+        }
+        /* what fails may be gone: then its copy is asked for, and the failure told */
+        if (found < 0 && nodes >> n & 1 && !orr_load_relaxed(&orr_nodes[n].failures)) found = (int)n;
+    }
+    orr_spin_unlock(&h->queue.lock);
+    return found < 0 ? orr_node_home() : (unsigned)found;
+}
+
 bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, unsigned dst, bool with_bytes)
 {
     if (with_bytes && orr_transfer_source_locked(h, dst, 0) < 0) return false;

@@ -41,6 +41,10 @@ struct orr_fetch {
  * after eviction; -ENODATA: nobody ever wrote it). */
 ORR_EXPORT int orr_fetch_start(struct orr_fetch *f);
 
+/* One of these nodes (a bit each) that has a valid copy of h while no main memory has; else the home node.
+ * What it says may be over at once: copies come and go. */
+ORR_EXPORT unsigned orr_data_only_on(struct orr_data *h, uint32_t nodes);
+
 /* Ends a use begun by a successful fetch: unpins, and after a write makes this node the owner (the write
  * itself was announced at fetch time: other copies are invalid from then on). */
 ORR_EXPORT void orr_fetch_end(struct orr_data *h, unsigned node, int mode);

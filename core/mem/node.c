@@ -130,6 +130,17 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
     return (int)n;
 }
 
+uint32_t orr_nodes_addressed(bool (*knows)(void *arg, const char *kind), void *arg)
+{
+    uint32_t nodes = 0;
+    for (unsigned n = orr_main_memories; n < orr_node_count; n++) {
+        enum orr_addresses a = orr_node_addresses(n);
+        const struct orr_kind *k = a == ORR_ADDRESSES_DEVICE ? orr_kind_of_memory(orr_nodes[n].kind) : NULL;
+        if (a == ORR_ADDRESSES_HOST || (k && knows(arg, k->word))) nodes |= UINT32_C(1) << n;
+    }
+    return nodes;
+}
+
 void orr_node_attach(unsigned node, unsigned main_memory)
 {
     orr_nodes[node].main_memory = (uint8_t)main_memory;

@@ -212,6 +212,10 @@ static inline enum orr_addresses orr_node_addresses(unsigned node)
     return ops->addresses ? ops->addresses(node) : ORR_ADDRESSES_NONE;
 }
 
+/* The nodes (a bit each) but main memory with addresses that CPUs, or those who know such devices, use:
+ * whether somebody does, knows says by the kind's word (kind.h). After start-up. */
+ORR_EXPORT uint32_t orr_nodes_addressed(bool (*knows)(void *arg, const char *kind), void *arg);
+
 /* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
  * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;

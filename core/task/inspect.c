@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inspect.c: who waits for a task, and names of what a task is doing.
+/* inspect.c: who waits for a task or comes after it, and where; names of what a task is doing.
  * Threads: any that keeps the task from ending meanwhile, as its scheduler or its body. Owns: nothing.
  * Not here: the queues of data (core/data/access.h). */
 #include <starpu.h>
 
+#include "core/base/kind.h"
+#include "core/mem/node.h"
 #include "core/task/deps.h"
 #include "core/task/task.h"
 
@@ -80,4 +82,36 @@ char *starpu_task_status_get_as_string(enum starpu_task_status status)
                                 "STARPU_TASK_STOPPED" };
     static char unknown[] = "STARPU_TASK_UNKNOWN";
     return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : unknown;
+}
+
+/* Those of nodes (a bit each) on which t can run; 0: it may run on a CPU, too. */
+static uint32_t can_run_on(const struct orr_task *t, uint32_t nodes)
+{
+    uint32_t some = 0, where = t->pub->cl ? orr_task_where(t->pub) : STARPU_CPU;
+    if (where & STARPU_CPU) return 0;
+    if (t->pub->execute_on_a_specific_worker)
+        return nodes & UINT32_C(1) << starpu_worker_get_memory_node(t->pub->workerid);
+    for (unsigned n = 0; n < orr_node_count; n++) {
+        const struct orr_kind *k = nodes >> n & 1 ? orr_kind_of_memory(orr_nodes[n].kind) : NULL;
+        if (k && where & STARPU_WORKER_TO_MASK(k->type)) some |= UINT32_C(1) << n;
+    }
+    return some;
+}
+
+static bool is_one(uint32_t nodes)
+{
+    return nodes && !(nodes & (nodes - 1));
+}
+
+unsigned orr_data_next_on(struct orr_data *h, uint32_t nodes)
+{
+    uint32_t with_memory = 0;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_task *t = h->queue.head ? orr_access_task(h->queue.head) : NULL;
+    uint32_t some = t ? can_run_on(t, nodes) : 0;
+    for (unsigned n = 0; n < h->nnodes; n++)
+        if (h->replicates[n].allocated) with_memory |= UINT32_C(1) << n;
+    orr_spin_unlock(&h->queue.lock);
+    if (!is_one(some)) some &= with_memory;
+    return is_one(some) ? (unsigned)__builtin_ctz(some) : orr_node_home();
 }

@@ -225,6 +225,10 @@ static inline struct orr_task *orr_task_of(const struct starpu_task *t)
 struct orr_task *orr_task_private(struct starpu_task *t);
 struct orr_task_rare *orr_task_rare_get(struct orr_task *t);
 
+/* The one of these devices' nodes (a bit each) on which the task uses h that has it next, when it is certain
+ * now: it can run on no CPU, and on one of them alone, or one alone has memory for h. Else the home node. */
+ORR_EXPORT unsigned orr_data_next_on(struct orr_data *h, uint32_t nodes);
+
 /* Whether the codelet, or the task itself, says on which memory nodes its data are wanted; and where datum i
  * is then: a node, or STARPU_SPECIFIC_NODE_... */
 static inline bool orr_task_has_nodes(const struct starpu_task *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* message.c: a send is a read access and a receive a write access in the handle's queue. They join when the
  * program calls, so that tasks before and after see the right value; the engine is told that the request is
- * ready when the access is granted and the bytes are in main memory.
+ * ready when the access is granted and the bytes are in place.
  * Threads: start from any; granted, fetched and done on whoever causes them, none blocks. Owns: its part of
  * struct orr_value. Not here: the protocol (engine.c). */
 #include "mpi/value/message.h"
@@ -15,6 +15,7 @@
 #include "core/data/interfaces/dense.h"
 #include "core/mem/node.h"
 #include "core/run/deadlock.h"
+#include "mpi/value/direct.h"
 #include "mpi/value/handle_payload.h"
 #include "mpi/live/stream.h"
 
@@ -56,6 +57,7 @@ void orr_messages_begin(struct orr_value *v, bool counting)
     orr_messages_count(v, counting);
     orr_store_relaxed(&v->moves.away, (size_t)0);
     orr_store_relaxed(&v->moves.on, false);
+    orr_direct_begin(v);
 }
 
 void orr_messages_count(struct orr_value *v, bool counting)
@@ -162,28 +164,49 @@ static void fetch_done(struct orr_fetch *f, int status)
     if (status)
         fail(m, status);
     else
-        describe(m, m->handle->replicates[orr_node_home()].interface);
+        describe(m, m->handle->replicates[m->node].interface);
     say_ready(m);
 }
 
-/* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
-static bool prepare(struct orr_message *m)
+/* Has the bytes brought to a node, or memory for them there: true when they are described; false: fetch_done
+ * follows. */
+static bool fetch(struct orr_message *m, unsigned node)
 {
-    void *interface = orr_load_acquire(&m->handle->ready_interface);
-    if (interface) {
-        describe(m, interface);
-        return true;
-    }
-    m->fetch = (struct orr_fetch){
-        .done = fetch_done, .handle = m->handle, .node = orr_node_home(), .mode = m->mode
-    };
+    m->node = (uint8_t)node;
+    m->fetch =
+        (struct orr_fetch){ .done = fetch_done, .handle = m->handle, .node = m->node, .mode = m->mode };
     int r = orr_fetch_start(&m->fetch);
     if (r == 0) return false;
     m->fetched = r > 0;
     if (r < 0)
         fail(m, r);
     else
-        describe(m, m->handle->replicates[orr_node_home()].interface);
+        describe(m, m->handle->replicates[m->node].interface);
+    return true;
+}
+
+/* The message is there: its bytes go where they are used next. Only now, because who waits for a message must
+ * not hold memory of a device that a task may need so that the message can be sent. */
+static void place(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    if (fetch(m, orr_direct_target(m->cluster->value, m->handle))) say_ready(m);
+}
+
+/* The access is granted: describes the bytes. False: they are on their way, fetch_done follows. */
+static bool prepare(struct orr_message *m)
+{
+    const struct orr_value *v = m->cluster->value;
+    void *interface = orr_load_acquire(&m->handle->ready_interface);
+    if (interface) {
+        describe(m, interface);
+        return true;
+    }
+    if (!orr_direct_may(v, m->handle) || m->access.group == ORR_GROUP_NONE) return fetch(m, orr_node_home());
+    if (m->mode == STARPU_R) return fetch(m, orr_direct_source(v, m->handle));
+    describe(m, m->handle->replicates[orr_node_home()].interface);
+    m->request.place = place;
+    m->request.relays = false; /* where its bytes are, or will be, is said too late for that */
     return true;
 }
 
@@ -354,7 +377,7 @@ static void end(struct orr_waiter *w)
     struct orr_message *m = of_waiter(w);
     struct orr_request *r = &m->request;
     end_payload(m);
-    if (m->fetched) orr_fetch_end(m->handle, orr_node_home(), m->mode);
+    if (m->fetched) orr_fetch_end(m->handle, m->node, m->mode);
     if (r->status) take_failure(m);
     if (is_fatal(m)) { /* the guard ends this process */
         orr_stream_blame(m->comm, r->node.peer);

@@ -22,7 +22,8 @@ struct orr_message {
     int peer;     /* rank in comm */
     uint8_t mode; /* STARPU_R or STARPU_W */
     bool detached;
-    bool fetched;     /* the copy in main memory is pinned */
+    bool fetched;     /* the copy on node is pinned */
+    uint8_t node;     /* whose memory the bytes are in, or come to */
     bool packed;      /* by the interface's pack_data */
     uint32_t session; /* of the layer, when it was started */
     void *packed_bytes;

@@ -41,6 +41,9 @@ struct orr_value {
         size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
     struct orr_away *away; /* away.c [const while running] */
+    /* direct.c [const while running] */
+    uint32_t direct_nodes; /* devices (a bit each) whose memory the network takes */
+    size_t direct_bytes;   /* of messages larger than this */
     /* tags.c */
     ORR_SPIN(tags) tags_lock; /* protects tags; leaf */
     struct orr_tag_range *tags;

@@ -159,6 +159,7 @@ void orr_request_init(struct orr_request *r)
     r->items[0].says_ready = false;
     r->items[1].says_ready = true;
     r->early = NULL;
+    r->place = NULL;
     r->waits = 0;
     r->status = r->failure = 0;
     r->moved_bytes = 0;
@@ -751,10 +752,38 @@ static void free_early(struct orr_engine *e, struct orr_early *m)
     orr_free(m);
 }
 
+/* Whether r is still to be told where its bytes go. */
+static bool must_place(const struct orr_request *r, const struct orr_wire_header *h)
+{
+    return orr_unlikely(r->place != NULL) && h->kind == ORR_WIRE_ANNOUNCE && r->status == 0 &&
+           h->bytes == r->payload.bytes;
+}
+
+/* r has its early message, is on no list, and goes on when it is ready once more. */
+static void ask_place_locked(struct orr_engine *e, struct orr_request *r)
+{
+    r->ready = false;
+    e->counts.waiting_data++;
+    link_under_way(e, r);
+    r->next_to_place = e->to_place;
+    e->to_place = r;
+}
+
+static struct orr_request *take_to_place_locked(struct orr_engine *e)
+{
+    struct orr_request *all = e->to_place;
+    if (orr_unlikely(all != NULL)) e->to_place = NULL;
+    return all;
+}
+
 /* Tries to go on with a request that has its early message; otherwise puts it aside for the next poll. */
 static void deliver_early_locked(struct orr_engine *e, struct orr_request *r)
 {
     struct orr_early *m = r->early;
+    if (must_place(r, &m->header)) {
+        ask_place_locked(e, r);
+        return;
+    }
     r->early = NULL;
     if (deliver_locked(e, r, m->source, &m->header, m->data)) {
         free_early(e, m);
@@ -813,7 +842,8 @@ static void discard_locked(struct orr_engine *e, struct orr_early *m)
 static bool arrive_locked(struct orr_engine *e, int origin, int source, struct orr_request *r,
                           const struct orr_wire_header *h, const void *data, size_t bytes)
 {
-    if (r && r->ready) {
+    bool place = r && r->ready && must_place(r, h);
+    if (r && r->ready && !place) {
         if (!deliver_locked(e, r, source, h, data)) {
             struct orr_early *copy = copy_early(e, h, origin, source, data, bytes);
             if (!copy) return false;
@@ -830,7 +860,10 @@ static bool arrive_locked(struct orr_engine *e, int origin, int source, struct o
     if (r) {
         orr_match_pop(&e->receives, h->context, origin, h->tag);
         r->early = m;
-        link_under_way(e, r);
+        if (place)
+            ask_place_locked(e, r);
+        else
+            link_under_way(e, r);
     } else if (orr_unlikely(e->cancelled)) {
         discard_locked(e, m);
     } else {
@@ -1138,6 +1171,19 @@ static void run_done(struct orr_request *r)
     *in_callback() = false;
 }
 
+static void run_place(struct orr_request *r)
+{
+    *in_callback() = true;
+    while (r) {
+        struct orr_request *next = r->next_to_place; /* it may be over before place returns */
+        void (*place)(struct orr_request *) = r->place;
+        r->place = NULL;
+        place(r);
+        r = next;
+    }
+    *in_callback() = false;
+}
+
 bool orr_engine_poll(struct orr_engine *e)
 {
     bool moved = false;
@@ -1149,9 +1195,10 @@ bool orr_engine_poll(struct orr_engine *e)
         /* with busy held, and before the look: who asks later is seen below, who asked before has it now */
         if (orr_unlikely(orr_load_relaxed(&e->again))) orr_exchange_acq_rel(&e->again, false);
         moved |= step_locked(e);
-        struct orr_request *ended = list_take_all(&e->completed);
+        struct orr_request *ended = list_take_all(&e->completed), *placing = take_to_place_locked(e);
         orr_store_seq(&e->busy, 0); /* before the look at the inbox; pairs with push and the exchange above */
         if (ended) run_done(ended);
+        if (orr_unlikely(placing != NULL)) run_place(placing);
         if (orr_unlikely(orr_load_seq(&e->again))) continue;
         if (!orr_load_seq(&e->inbox) || round >= POLL_ROUNDS_MAX) return moved;
     }
@@ -1342,9 +1389,10 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
         discard_locked(e, m);
     }
     while ((n = orr_match_pop_any(&e->early))) discard_locked(e, (struct orr_early *)n);
-    struct orr_request *ended = list_take_all(&e->completed);
+    struct orr_request *ended = list_take_all(&e->completed), *placing = take_to_place_locked(e);
     unlock(e);
     run_done(ended);
+    run_place(placing);
 }
 
 struct orr_engine_counts orr_engine_get_counts(struct orr_engine *e)

@@ -68,6 +68,7 @@ struct orr_engine {
     int64_t share;                     /* of memory for early messages, for each rank */
     struct orr_request_list stalled;   /* receives that could not go on for want of memory or buffers */
     struct orr_request_list completed; /* done is to be called */
+    struct orr_request *to_place;      /* place is to be called, chained by next_to_place */
     struct orr_request *under_way;     /* large transfers, and receives whose message waits for ready */
     void *spare_buffer;
     bool priorities; /* some request in outgoing has one */

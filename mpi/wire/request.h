@@ -46,6 +46,10 @@ struct orr_request {
     void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
+    /* A receive, optional, before it is ready: that may then be said before payload.base is known, and place
+     * is called once a large message is there that fits: it says ready again when the base is. Not called for
+     * messages that are not put there. No lock held, as done. After init. */
+    void (*place)(struct orr_request *r);
     /* results, valid in done */
     int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EILSEQ (made elsewhere in the stream), -EIO,
                    -ECANCELED, or the sender's failure */
@@ -58,6 +62,7 @@ struct orr_request {
     struct orr_early *early;           /* matched by this message, which waits for ready */
     struct orr_relay *relay;           /* a receive that passes it on, and its sends (spread.h); else NULL */
     const struct orr_spread *to;       /* a send: whom its receiver is to pass it on to; else NULL */
+    struct orr_request *next_to_place;
     struct orr_bulk bulk;
     uint64_t id;
     uint8_t waits; /* ends that are still to come: bulk, acknowledgement */

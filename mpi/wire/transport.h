@@ -93,6 +93,9 @@ struct orr_transport_ops {
     int (*greet)(struct orr_transport *t, const struct orr_foreign *to, uint32_t name);
     int (*listen)(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *hello);
     void (*unlisten)(struct orr_transport *t, struct orr_hello *hello);
+    /* Whether large transfers may go from and to the memory of devices of that kind (its word in kind.h).
+     * NULL: of none. */
+    bool (*knows)(struct orr_transport *t, const char *kind);
     void (*destroy)(struct orr_transport *t); /* nothing is under way */
     void (*abort)(struct orr_transport *t);   /* optional: ends all ranks at once; any thread; may return */
 };

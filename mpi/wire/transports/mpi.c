@@ -17,6 +17,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -517,6 +518,17 @@ static uint32_t highest_tag(MPI_Comm comm)
     return (uint32_t) * (int *)value;
 }
 
+/* An MPI library that knows such devices has a function that says so. */
+static bool knows(struct orr_transport *t, const char *kind)
+{
+    char name[64];
+    int (*ask)(void);
+    (void)t;
+    snprintf(name, sizeof name, "MPIX_Query_%s_support", kind);
+    *(void **)&ask = dlsym(RTLD_DEFAULT, name);
+    return ask && ask();
+}
+
 /* Collective. */
 static void count_start(struct mpi_transport *m)
 {
@@ -656,6 +668,7 @@ const struct orr_transport_ops orr_transport_mpi = {
     .greet = greet,
     .listen = listen_to,
     .unlisten = unlisten,
+    .knows = knows,
     .destroy = destroy,
     .abort = abort_job,
 };
