@@ -87,8 +87,12 @@ inline give_back(moved)
     if
     :: listening > 0 ->
        if
-       :: !wanted -> wanted = true; look(moved)
-       :: else
+       :: searching > 0 /* who looks says it when it stops */
+       :: else ->
+          if
+          :: !wanted -> wanted = true; look(moved)
+          :: else
+          fi
        fi
     :: else
     fi

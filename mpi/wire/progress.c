@@ -13,6 +13,7 @@
 #include "mpi/wire/progress.h"
 
 #include <errno.h>
+#include <starpu.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -32,6 +33,7 @@ enum {
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
     NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
+    LOOKS_PER_COUNT = 32, /* of who waits for all: then it asks again whether there are tasks */
     LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
     POLLED_US = 200,      /* in vain, before a thread that waits sleeps until a ring */
@@ -48,6 +50,8 @@ struct idler {
     uint32_t looks;  /* in vain, ever */
     bool shared;     /* when it yielded last somebody else had the core */
     bool looking;    /* counted in orr_bell_lookers */
+    bool counted;    /* tasks were; */
+    bool alone;      /* there were none */
 };
 
 static bool must_stop(struct orr_mpi_progress *p)
@@ -156,6 +160,17 @@ static void moved(struct idler *i)
     i->period = 0;
     i->since = 0;
     if (i->nap_us) i->nap_us = NAP_MIN_US;
+}
+
+/* Whether a thread that polls is enough, so that workers need not search: it waits for one message; or for
+ * all, and there are no tasks, which a worker that looks itself runs sooner than one that is woken. */
+static bool may_look(struct idler *i, bool for_all)
+{
+    if (i->shared || i->nap_us) return false;
+    if (!for_all) return true;
+    if (!i->counted || i->looks % LOOKS_PER_COUNT == 0) i->alone = starpu_task_nsubmitted() == 0;
+    i->counted = true;
+    return i->alone;
 }
 
 void orr_progress_signal(struct orr_mpi_progress *p)
@@ -336,7 +351,7 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
             continue;
         }
         idle(p, &i, done, arg);
-        set_looking(&i, done != none_is_left && !i.shared && !i.nap_us);
+        set_looking(&i, may_look(&i, done == none_is_left));
     }
     if (i.looking)
         set_looking(&i, false);

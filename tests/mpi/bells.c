@@ -235,6 +235,40 @@ static bool hammer(const struct orr_bootstrap *b)
     return all_taken();
 }
 
+/* ---- nobody is woken for nothing ---- */
+
+static bool is_needed(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static bool finds_nothing(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* One listens, another posts something while a third looks. */
+static bool one_looks(const struct orr_bootstrap *b)
+{
+    struct orr_bell own = { .wanted = 0 };
+    struct orr_bell_watch watch = { .bell = &own, .needed = is_needed, .look = finds_nothing };
+    uint32_t seen;
+    bool moved;
+    if (b->rank > 0) return true;
+    if (!orr_bell_hang(&watch)) return false;
+    orr_bell_looks_begin();
+    struct orr_bell *bell = orr_bell_enter(ORR_LISTEN_WAITER, &seen, &moved);
+    orr_bell_give_back();
+    bool good = bell == &own && !orr_load_seq(&own.wanted);
+    orr_bell_looks_end();
+    good &= orr_load_seq(&own.wanted) != 0;
+    orr_bell_leave(bell, ORR_LISTEN_WAITER);
+    orr_bell_take_down();
+    return good;
+}
+
 int main(void)
 {
     pthread_barrierattr_t attr;
@@ -248,6 +282,8 @@ int main(void)
     is_int(on_all_ranks(rank_0_cannot), RANKS, "without room for the memory all do without");
     is_int(on_all_ranks(cannot_talk), RANKS, "and so do ranks that cannot talk");
     is_int(shared_files(), before, "no file is left");
+    is_int(on_all_ranks(one_looks), RANKS,
+           "who sleeps beside a thread that looks is not rung for until that stops");
     for (listeners = 1; listeners <= LISTENERS_MAX; listeners += 2) {
         burst = listeners > 1 ? 2 : 1;
         memset(shared->sent, 0, sizeof shared->sent);
