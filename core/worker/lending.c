@@ -48,13 +48,6 @@ static uint32_t backlog(struct orr_worker *w)
     return w && ctx->policy->backlog ? ctx->policy->backlog(ctx->instance, w) : 0;
 }
 
-uint32_t orr_lend_surplus(void)
-{
-    unsigned workers;
-    uint32_t n = backlog(first_who_can(&workers));
-    return n > workers ? n - workers : 0;
-}
-
 void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
 {
     uint64_t now_ns = orr_clock_ns();

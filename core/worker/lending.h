@@ -21,10 +21,6 @@ struct orr_lender {
     bool waits;              /* [lock: lenders] */
 };
 
-/* About how many ready tasks the main context has beyond one for each of its CPU workers; 0: there are none
- * to lend, or its policy is the program's. Any thread. */
-ORR_EXPORT uint32_t orr_lend_surplus(void);
-
 /* What the CPU workers of the main context do. */
 struct orr_lend_look {
     unsigned workers, idle, hungry; /* hungry: idle for longer than asked */

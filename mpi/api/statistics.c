@@ -105,6 +105,18 @@ static void show_mine(const struct orr_cluster *cl)
     }
 }
 
+/* What this rank did for others, and they for it. */
+static void show_loans(const struct orr_cluster *cl)
+{
+    struct orr_lend_counts c = orr_lend_get_counts(&orr_the_session.lend);
+    if (c.asked + c.lent + c.borrowed == 0) return;
+    fprintf(stderr,
+            "[mpi stats] rank %d: lent %llu tasks (%llu came back undone), %llu bytes to and fro; borrowed "
+            "%llu; asked %llu times, %llu for nothing\n",
+            cl->rank, (unsigned long long)c.lent, (unsigned long long)c.undone, (unsigned long long)c.bytes,
+            (unsigned long long)c.borrowed, (unsigned long long)c.asked, (unsigned long long)c.refused);
+}
+
 static void print_cell(const struct row *r)
 {
     char messages[24];
@@ -150,6 +162,7 @@ void orr_statistics_show(const struct orr_cluster *cl)
 {
     MPI_Comm comm = orr_comm_mpi(cl->comm);
     if (shows) show_mine(cl);
+    if (shows) show_loans(cl);
     if (shows_all && cl->size <= MATRIX_MOST && comm != MPI_COMM_NULL) show_matrix(cl, comm);
 }
 

@@ -30,7 +30,7 @@ struct orr_borrowed {
     struct orr_lend *lend;
     struct orr_borrowed *next;
     int peer;
-    uint64_t since_ns, room;
+    uint64_t since_ns, body_ns, room;
     char *bytes; /* of the message, and room behind it */
     starpu_cpu_func_t function;
     void *interfaces[ORR_LOAN_DATA];
@@ -62,7 +62,7 @@ static void send_back(struct orr_borrowed *b, int failure)
     struct orr_lend *l = b->lend;
     const struct orr_loan_head *h = head_of(b);
     struct orr_loan_back *back = (struct orr_loan_back *)(b->bytes + h->back_at);
-    *back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns };
+    *back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns, .body_ns = b->body_ns };
     if (failure) {
         orr_spin_lock(&l->lock);
         l->counts.failed++;
@@ -82,7 +82,9 @@ static void body(void *buffers[], void *borrowed)
     struct orr_borrowed *b = borrowed;
     const struct orr_loan_head *h = head_of(b);
     (void)buffers;
+    uint64_t began_ns = orr_clock_ns();
     b->function(b->interfaces, h->args_bytes ? b->bytes + h->args_at : NULL);
+    b->body_ns = orr_clock_ns() - began_ns;
 }
 
 static void ended(void *borrowed)

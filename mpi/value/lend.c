@@ -3,11 +3,10 @@
  * Threads: questions and results come on whoever polls; a worker takes the tasks. Owns: loans of this rank's
  * tasks. Not here: running others' tasks (borrow.c), when to ask (hungry.c).
  *
- * Who asks is told at once that there is nothing, where the policy has no more tasks than the workers are
- * about to take. Else a worker that comes by gives up to half of the others: those that cost less to send
- * than the time until a worker here would get to them. A loan is one message each way, with copies of the
- * values; the task keeps its accesses until the results are in place. If the borrower cannot run it, it is
- * ready again. */
+ * Who asks is told at once that there is nothing, where no task waits for a worker. Else a worker that comes
+ * by gives a share of the others (half, to a rank that is as fast): those that are back before what waits
+ * here would be over. A loan is one message each way, with copies of the values; the task keeps its accesses
+ * until the results are in place. If the borrower cannot run it, it is ready again. */
 #include "mpi/value/lend.h"
 
 #include <errno.h>
@@ -37,6 +36,7 @@ struct loan {
     int peer;
     _Atomic int left; /* messages under way */
     uint64_t since_ns;
+    double here_ns;                /* what it would have taken here; 0: not known */
     struct orr_loan_head *message; /* bytes to send */
     size_t bytes;
     char *results; /* of head.end - head.back_at bytes */
@@ -53,7 +53,9 @@ struct asked {
     struct orr_lend *lend;
     struct orr_worker *worker;
     int peer;
-    double queued; /* tasks before this one, for each worker */
+    double queued;   /* when the last task that waits here would be over, in lengths of tasks */
+    double slowness; /* of peer */
+    double here_ns;
     struct orr_stream_first codelet;
 };
 
@@ -97,11 +99,11 @@ static double transfer_ns(struct orr_lend *l, double bytes)
     return bytes > mean ? ns * bytes / mean : ns;
 }
 
-/* Whether it is over sooner there: a worker here gets to it later than its data get there and back. */
-static bool pays(const struct asked *a, const struct orr_task *t, double bytes)
+/* Whether it is over there, and back, before all that waits here would be. */
+static bool pays(struct asked *a, const struct orr_task *t, double bytes)
 {
-    double ns = orr_worker_recent_ns(a->worker, t->pub->cl);
-    return ns == 0 || transfer_ns(a->lend, bytes) < ns * a->queued;
+    double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl);
+    return ns == 0 || transfer_ns(a->lend, bytes) + ns * a->slowness < ns * a->queued;
 }
 
 static bool may_lend(struct orr_task *t, void *asked)
@@ -216,6 +218,7 @@ static struct loan *make_loan(const struct asked *a, struct orr_task *t)
     n->lend = a->lend;
     n->task = t;
     n->peer = a->peer;
+    n->here_ns = a->here_ns;
     fill(n, &h, data);
     return n;
 }
@@ -242,6 +245,12 @@ static void learn_locked(struct orr_lend *l, double ns, double bytes)
     l->transfer_bytes += first ? bytes : (bytes - l->transfer_bytes) / LATELY;
 }
 
+static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, double body_ns)
+{
+    double *slowness = &l->slowness[n->peer], now = body_ns / n->here_ns;
+    *slowness += *slowness == 0 ? now : (now - *slowness) / LATELY;
+}
+
 static void note_result(struct loan *n, int status)
 {
     struct orr_lend *l = n->lend;
@@ -255,6 +264,7 @@ static void note_result(struct loan *n, int status)
         l->unknown[l->nunknown % ORR_LEND_UNKNOWN].cl = n->task->pub->cl;
         l->unknown[l->nunknown++ % ORR_LEND_UNKNOWN].peer = n->peer;
     }
+    if (!status && n->here_ns > 0) learn_slowness_locked(l, n, (double)back->body_ns);
     if (!status && took > (double)back->held_ns) learn_locked(l, took - (double)back->held_ns, bytes);
     orr_spin_unlock(&l->lock);
 }
@@ -323,6 +333,15 @@ static void send_reply(struct reply *r, int peer)
                   reply_sent);
 }
 
+/* Ready tasks that no worker has; *workers_out: who could take them. */
+static uint32_t backlog_now(unsigned *workers_out)
+{
+    struct orr_lend_look look;
+    orr_lend_look(&look, 0);
+    if (workers_out) *workers_out = look.workers;
+    return look.backlog;
+}
+
 /* Until there is memory: who asked waits for it. */
 static struct reply *make_reply(struct orr_lend *l)
 {
@@ -330,7 +349,7 @@ static struct reply *make_reply(struct orr_lend *l)
     while (!(r = orr_calloc(1, sizeof *r))) sched_yield();
     orr_request_init(&r->request);
     r->lend = l;
-    r->answer.surplus = orr_lend_surplus();
+    r->answer.surplus = backlog_now(NULL);
     orr_add_seq(&l->open, 1);
     return r;
 }
@@ -355,16 +374,34 @@ static void refuse_all(struct orr_lend *l)
     while (next_ask(l, &peer, &count)) send_reply(make_reply(l), peer);
 }
 
+static double slowness_of(struct orr_lend *l, int peer)
+{
+    orr_spin_lock(&l->lock);
+    double slowness = l->slowness[peer];
+    orr_spin_unlock(&l->lock);
+    return slowness > 0 ? slowness : 1;
+}
+
+/* Of what the workers here do not begin at once, a rank as fast gets half; a faster one more, and of less. */
+static uint32_t share(double slowness, uint32_t backlog, unsigned workers)
+{
+    double surplus = (double)backlog - (slowness < 1 ? slowness : 1) * workers;
+    double part = surplus / (1 + slowness);
+    return part >= 1 ? (uint32_t)part : 0;
+}
+
 /* Takes up to count tasks for peer; how many. */
 static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count,
                      struct loan *loans[ORR_LEND_AT_ONCE])
 {
-    uint32_t surplus = orr_lend_surplus(), n = 0;
-    if (count > surplus / 2) count = surplus / 2;
+    unsigned workers;
+    uint32_t backlog = backlog_now(&workers), n = 0;
+    struct asked a = { .lend = l, .worker = w, .peer = peer, .slowness = slowness_of(l, peer) };
+    uint32_t part = share(a.slowness, backlog, workers);
+    if (count > part) count = part;
     if (count > ORR_LEND_AT_ONCE) count = ORR_LEND_AT_ONCE;
     for (; n < count; n++) {
-        struct asked a = { .lend = l, .worker = w, .peer = peer };
-        a.queued = 1 + (double)(surplus - n) / (double)starpu_cpu_worker_get_count();
+        a.queued = 1 + (double)(backlog - n) / workers;
         struct orr_task *t = orr_lend_take(w, may_lend, &a);
         if (!t) break;
         if ((loans[n] = make_loan(&a, t)) != NULL) continue;
@@ -405,7 +442,7 @@ static void answer(struct orr_waiter *w)
     orr_spin_lock(&l->lock);
     l->answering = false;
     orr_spin_unlock(&l->lock);
-    if (orr_load_seq(&l->closing) || orr_lend_surplus() < 2 || !orr_lend_call(&l->lender)) refuse_all(l);
+    if (orr_load_seq(&l->closing) || backlog_now(NULL) == 0 || !orr_lend_call(&l->lender)) refuse_all(l);
 }
 
 /* ASK came. */
@@ -426,11 +463,23 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
 
 /* ---- beginning and end ---- */
 
+static void forget(struct orr_lend *l)
+{
+    orr_free(l->slowness);
+    orr_free(l->asks);
+    l->slowness = NULL;
+    l->asks = NULL;
+}
+
 int orr_lend_begin(struct orr_lend *l, struct orr_cluster *cl, struct orr_controls *controls)
 {
     *l = (struct orr_lend){ .lender.serve = serve, .cluster = cl, .controls = controls };
     l->asks = orr_calloc((size_t)cl->size, sizeof *l->asks);
-    if (!l->asks) return -ENOMEM;
+    l->slowness = orr_calloc((size_t)cl->size, sizeof *l->slowness);
+    if (!l->asks || !l->slowness) {
+        forget(l);
+        return -ENOMEM;
+    }
     l->on = true;
     orr_control_listen(controls, ORR_CONTROL_LEND, ORR_CONTROL_LEND, heard, l);
     orr_progress_attend(&cl->progress, true);
@@ -451,6 +500,5 @@ void orr_lend_end(struct orr_lend *l)
     refuse_all(l); /* of a rank that does not end as it should */
     orr_progress_wait(&l->cluster->progress, is_over, l);
     l->on = false;
-    orr_free(l->asks);
-    l->asks = NULL;
+    forget(l);
 }

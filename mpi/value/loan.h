@@ -29,7 +29,7 @@ struct orr_borrowed;
 struct orr_hungry;
 
 struct orr_loan_answer {
-    uint32_t given, surplus;
+    uint32_t given, surplus;         /* surplus: what waits for a worker there */
     uint64_t room[ORR_LEND_AT_ONCE]; /* bytes of each task, with values that are only written */
 };
 
@@ -62,6 +62,7 @@ struct orr_lend {
         int peer;
     } unknown[ORR_LEND_UNKNOWN]; /* who does not know which codelet: the latest */
     uint32_t nunknown;
+    double *slowness;                   /* by rank: how long tasks take there, over here; 0: not known */
     double transfer_ns, transfer_bytes; /* of recent loans, to and fro: means; 0: not known */
     bool waits_for_answer;
     uint32_t borrowed;       /* tasks that are here, or on their way */
@@ -100,7 +101,8 @@ struct orr_loan_datum {
 
 struct orr_loan_back {
     uint64_t held_ns; /* from when it came until it was over */
-    uint64_t unused[7];
+    uint64_t body_ns; /* its function alone */
+    uint64_t unused[6];
 };
 
 /* One request of the layer's own, on its communicator. */

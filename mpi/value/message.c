@@ -17,6 +17,7 @@
 #include "core/run/deadlock.h"
 #include "mpi/value/direct.h"
 #include "mpi/value/handle_payload.h"
+#include "mpi/value/loan.h"
 #include "mpi/live/stream.h"
 
 static struct orr_message *take_message(struct orr_value *v)
@@ -509,7 +510,7 @@ void orr_message_describe(const struct orr_request *r, void *when)
 {
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
-        if (when && r->kind == ORR_RECV)
+        if (when && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_ANSWER)
             orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mpi/value/borrow.h"
+#include "mpi/value/hungry.h"
 #include "tests/mpi/in_process.h"
 
 enum { RANKS = 3, CHAINS = 12, STEPS = 40, WIDTH = 37, ASKS = 150 };
@@ -160,6 +161,72 @@ static void tasks_go_out(unsigned delays)
     is_int(called_back, CHAINS * STEPS, "and called back once");
 }
 
+/* ---- who does not know the codelet ---- */
+
+/* Rank 1 asks before it has inserted anything: what is lent comes back, and is run at home. */
+static void asks_too_early(struct job *j, int rank)
+{
+    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
+    struct orr_comm *c = comm_of(j, rank);
+    struct shared *d = &all[rank];
+    register_all(c, d);
+    if (rank) ask_often(j, rank);
+    stream(c, d);
+    if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
+    unregister_all(d);
+    if (rank == 0) atomic_fetch_add(&wrong, count_wrong(d));
+    struct orr_lend *l = &sessions[j->first + rank].lend;
+    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
+    counts[rank] = orr_lend_get_counts(l);
+}
+
+static void unknown_come_back(void)
+{
+    struct job j;
+    forget();
+    job_create(&j, 2, 0, 3, asks_too_early);
+    j.lends = true;
+    job_run(&j);
+    job_join(&j);
+    printf("# %d lent, %d came back undone\n", (int)counts[0].lent, (int)counts[0].undone);
+    ok(counts[0].undone > 0, "tasks come back undone from a rank that does not know their codelet");
+    is_int((int)counts[0].undone, (int)counts[1].failed, "as many as it could not run");
+    ok(counts[0].undone <= ORR_LEND_AT_ONCE * 2, "and it is given no more of them");
+    is_int(borrowed_bodies + own_bodies, CHAINS * STEPS, "each task ran once all the same");
+    is_int(called_back, CHAINS * STEPS, "and called back once");
+    is_int(wrong + failed, 0, "with the right results");
+}
+
+/* ---- when to ask ---- */
+
+static void rules(void)
+{
+    enum { MS = 1000000 };
+    struct orr_appetite a = { .giver = -1, .last = 0 };
+    uint32_t surplus[4] = { 0 };
+    is_int((int)orr_appetite_gap_ns(&a), 2 * MS, "a gap of less than 2 ms is none");
+    orr_appetite_worked(&a, 30.0 * MS, 1);
+    ok(orr_appetite_gap_ns(&a) == 30 * MS, "nor is one shorter than a task");
+    is_int(orr_appetite_whom(&a, 2, 4, surplus), 1, "who knows nothing asks one after another");
+    a.last = 1;
+    is_int(orr_appetite_whom(&a, 2, 4, surplus), 3, "itself left out");
+    surplus[0] = 3;
+    surplus[1] = 9;
+    is_int(orr_appetite_whom(&a, 2, 4, surplus), 1, "else the one that has most");
+    orr_appetite_answered(&a, 0, 2, MS, 100 * MS);
+    is_int(orr_appetite_whom(&a, 2, 4, surplus), 0, "but first the one that gave last");
+    ok(a.not_before_ns == 0, "at once");
+    uint64_t now = 1000 * (uint64_t)MS, first = 0, late = 0;
+    for (int i = 0; i < 12; i++) {
+        orr_appetite_answered(&a, i % 4, 0, MS, now);
+        late = a.not_before_ns - now;
+        if (i == 0) first = late;
+    }
+    ok(first == orr_appetite_gap_ns(&a) && late == ORR_HUNGRY_PAUSE_MOST_NS,
+       "refusals make it wait, longer and longer, up to 0.256 s");
+    is_int(a.giver, -1, "and it does not cling to who refused");
+}
+
 int main(void)
 {
     struct starpu_conf conf;
@@ -169,6 +236,8 @@ int main(void)
     if (starpu_init(&conf)) skip_all("no runtime");
     tasks_go_out(0);
     tasks_go_out(9);
+    unknown_come_back();
+    rules();
     starpu_shutdown();
     return done_testing();
 }
