@@ -15,6 +15,7 @@
 #include "mpi/place/insert.h"
 #include "mpi/place/replay.h"
 #include "mpi/value/away.h"
+#include "mpi/value/borrow.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/hungry.h"
 #include "mpi/value/message.h"
@@ -137,7 +138,9 @@ static int begin_lending(struct orr_session *s, const struct orr_session_setup *
     s->lend.on = false;
     *asks_out = b->size > 1 && wish == ORR_LENDS_AND_ASKS;
     if (b->size == 1 || wish == ORR_LENDS_NOT) return 0;
-    return b->agree(b, orr_lend_begin(&s->lend, &s->cluster, &s->live.controls));
+    int r = orr_lend_begin(&s->lend, &s->cluster, &s->live.controls);
+    if (!r) orr_borrow_begin(&s->lend);
+    return b->agree(b, r);
 }
 
 /* All ranks answer. */

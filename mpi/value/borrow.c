@@ -206,9 +206,8 @@ static void drop_spare(struct orr_lend *l)
 static void answered(struct orr_waiter *w)
 {
     struct orr_lend *l = (struct orr_lend *)((char *)w - offsetof(struct orr_lend, question.waiter));
-    const struct orr_loan_answer a =
-        l->question.request.status ? (struct orr_loan_answer){ 0 } : l->question.answer;
-    int peer = l->question.request.node.peer;
+    const struct orr_loan_answer a = l->question.answer;
+    int peer = l->question.peer;
     uint32_t n = 0;
     for (struct orr_borrowed *b; n < a.given && n < ORR_LEND_AT_ONCE && (b = l->question.spare); n++) {
         l->question.spare = b->next;
@@ -232,17 +231,30 @@ static void answered(struct orr_waiter *w)
     orr_loan_over(l);
 }
 
-static void answer_came(struct orr_request *r)
+/* LENT came. */
+static void heard(void *lend, int source, const struct orr_wire_header *h, const void *room)
 {
-    struct orr_lend *l = (struct orr_lend *)((char *)r - offsetof(struct orr_lend, question.request));
+    struct orr_lend *l = lend;
+    orr_spin_lock(&l->lock);
+    bool awaited = l->waits_for_answer && source == l->question.peer;
+    orr_spin_unlock(&l->lock);
+    if (!awaited || h->bytes != sizeof l->question.answer.room) return;
+    l->question.answer = (struct orr_loan_answer){ .given = (uint32_t)h->id, .surplus = (uint32_t)h->tag };
+    memcpy(l->question.answer.room, room, sizeof l->question.answer.room);
     if (!orr_waiter_put_off(&l->question.waiter, answered)) answered(&l->question.waiter);
 }
 
-static bool begin_question(struct orr_lend *l)
+void orr_borrow_begin(struct orr_lend *l)
+{
+    orr_control_listen(l->controls, ORR_CONTROL_LENT, ORR_CONTROL_LENT, heard, l);
+}
+
+static bool begin_question(struct orr_lend *l, int peer)
 {
     orr_spin_lock(&l->lock);
     bool may = !l->waits_for_answer;
     l->waits_for_answer = true;
+    if (may) l->question.peer = peer;
     orr_spin_unlock(&l->lock);
     return may;
 }
@@ -252,6 +264,7 @@ static void unask(struct orr_lend *l)
     drop_spare(l);
     orr_spin_lock(&l->lock);
     l->waits_for_answer = false;
+    l->counts.asked--;
     orr_spin_unlock(&l->lock);
 }
 
@@ -268,21 +281,19 @@ static uint32_t make_spare(struct orr_lend *l, uint32_t count)
 
 bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count)
 {
-    if (!l->on || peer == l->cluster->rank || !begin_question(l)) return false;
+    if (!l->on || peer == l->cluster->rank || !begin_question(l, peer)) return false;
     count = make_spare(l, count);
-    if (count == 0 || !orr_control_send(l->controls, peer, ORR_CONTROL_LEND, 0, count, 0, NULL, 0)) {
-        unask(l);
-        return false;
-    }
-    orr_add_seq(&l->open, 1);
+    orr_add_seq(&l->open, 1); /* the answer may be quick */
     orr_spin_lock(&l->lock);
     l->counts.asked++;
     orr_spin_unlock(&l->lock);
-    memset(&l->question.request, 0, sizeof l->question.request);
-    orr_request_init(&l->question.request);
-    orr_loan_post(l, &l->question.request, ORR_RECV, peer, ORR_LOAN_TAG_ANSWER, &l->question.answer,
-                  sizeof l->question.answer, answer_came);
-    return true;
+    if (count > 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND, 0, count, 0, NULL, 0)) {
+        orr_progress_pass(&l->cluster->progress);
+        return true;
+    }
+    unask(l);
+    orr_loan_over(l);
+    return false;
 }
 
 static bool has_no_wish(void *lend)

@@ -6,6 +6,8 @@
 
 #include "mpi/value/loan.h"
 
+/* After orr_lend_begin: hears answers. */
+void orr_borrow_begin(struct orr_lend *l);
 /* Asks peer for so many tasks, ORR_LEND_AT_ONCE at most. False: an answer is awaited already, there is no
  * buffer just now, or no memory. Not in the engine, one thread at a time. */
 bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count);

@@ -313,26 +313,6 @@ static void start(struct loan *n)
 
 /* ---- answers ---- */
 
-struct reply {
-    struct orr_request request; /* first */
-    struct orr_lend *lend;
-    struct orr_loan_answer answer;
-};
-
-static void reply_sent(struct orr_request *r)
-{
-    struct reply *reply = (struct reply *)r;
-    struct orr_lend *l = reply->lend;
-    orr_free(reply);
-    orr_loan_over(l);
-}
-
-static void send_reply(struct reply *r, int peer)
-{
-    orr_loan_post(r->lend, &r->request, ORR_SEND, peer, ORR_LOAN_TAG_ANSWER, &r->answer, sizeof r->answer,
-                  reply_sent);
-}
-
 /* Ready tasks that no worker has; *workers_out: who could take them. */
 static uint32_t backlog_now(unsigned *workers_out)
 {
@@ -342,16 +322,16 @@ static uint32_t backlog_now(unsigned *workers_out)
     return look.backlog;
 }
 
-/* Until there is memory: who asked waits for it. */
-static struct reply *make_reply(struct orr_lend *l)
+/* Until there is a buffer for it: who asked waits. There is none any more when the program ended MPI. */
+static void send_answer(struct orr_lend *l, int peer, const struct orr_loan_answer *a)
 {
-    struct reply *r;
-    while (!(r = orr_calloc(1, sizeof *r))) sched_yield();
-    orr_request_init(&r->request);
-    r->lend = l;
-    r->answer.surplus = backlog_now(NULL);
-    orr_add_seq(&l->open, 1);
-    return r;
+    enum { TRIES = 1 << 20 };
+    for (int i = 0; i < TRIES; i++) {
+        bool sent = orr_control_send(l->controls, peer, ORR_CONTROL_LENT, a->surplus, a->given, 0, a->room,
+                                     sizeof a->room);
+        if (!orr_progress_pass(&l->cluster->progress) && !sent) sched_yield();
+        if (sent) return;
+    }
 }
 
 static bool next_ask(struct orr_lend *l, int *peer_out, uint32_t *count_out)
@@ -371,7 +351,8 @@ static void refuse_all(struct orr_lend *l)
 {
     int peer;
     uint32_t count;
-    while (next_ask(l, &peer, &count)) send_reply(make_reply(l), peer);
+    const struct orr_loan_answer nothing = { .surplus = backlog_now(NULL) };
+    while (next_ask(l, &peer, &count)) send_answer(l, peer, &nothing);
 }
 
 static double slowness_of(struct orr_lend *l, int peer)
@@ -414,15 +395,15 @@ static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_
 static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count)
 {
     struct loan *loans[ORR_LEND_AT_ONCE];
-    struct reply *r = make_reply(l);
-    uint32_t n = take(l, w, peer, count, loans);
-    r->answer.given = n;
-    for (uint32_t i = 0; i < n; i++) r->answer.room[i] = loans[i]->message->end;
+    struct orr_loan_answer a = { .given = take(l, w, peer, count, loans) };
+    uint32_t n = a.given;
+    for (uint32_t i = 0; i < n; i++) a.room[i] = loans[i]->message->end;
+    a.surplus = backlog_now(NULL);
     orr_spin_lock(&l->lock);
     l->counts.lent += n;
     orr_spin_unlock(&l->lock);
     orr_add_seq(&l->open, (int64_t)n);
-    send_reply(r, peer);
+    send_answer(l, peer, &a);
     for (uint32_t i = 0; i < n; i++) start(loans[i]);
 }
 
@@ -451,7 +432,7 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
     struct orr_lend *l = lend;
     (void)none;
     orr_spin_lock(&l->lock);
-    bool first = !l->answering, fits = l->nasks < (uint32_t)l->cluster->size;
+    bool first = !l->answering, fits = l->asks && l->nasks < (uint32_t)l->cluster->size;
     if (fits) {
         l->asks[l->nasks].peer = source;
         l->asks[l->nasks++].count = (uint32_t)h->id;
@@ -465,10 +446,13 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
 
 static void forget(struct orr_lend *l)
 {
-    orr_free(l->slowness);
-    orr_free(l->asks);
-    l->slowness = NULL;
+    orr_spin_lock(&l->lock); /* a rank that could not end with the others may still ask */
+    void *asks = l->asks, *slowness = l->slowness;
     l->asks = NULL;
+    l->slowness = NULL;
+    orr_spin_unlock(&l->lock);
+    orr_free(slowness);
+    orr_free(asks);
 }
 
 int orr_lend_begin(struct orr_lend *l, struct orr_cluster *cl, struct orr_controls *controls)

@@ -3,9 +3,10 @@
  * Threads: any; fields say more. Owns: struct orr_lend, and the formats. Not here: giving (lend.c), running
  * (borrow.c), when to ask (hungry.c).
  *
- * An answer, then that many tasks, each one message: head, data, arguments, values; behind the values that
- * are read there is room for those that are only written. The message back has the values that were written,
- * which lie together, and in front of them how long the task was there. */
+ * An answer (a control message, as the question is: so who is stuck and asks does not seem to move), then
+ * that many tasks, each one message: head, data, arguments, values; behind the values that are read there is
+ * room for those that are only written. The message back has the values that were written, which lie
+ * together, and in front of them how long the task was there. */
 #ifndef ORR_MPI_LOAN_H
 #define ORR_MPI_LOAN_H
 
@@ -43,9 +44,9 @@ struct orr_lend {
     struct orr_waiter waiter;      /* for who answers; used while answering */
     /* The one question that is out [own: who asks, then the answer's way] */
     struct {
-        struct orr_request request;
         struct orr_waiter waiter;
         struct orr_loan_answer answer;
+        int peer;
         struct orr_borrowed *spare; /* room for what may be given */
     } question;
     struct orr_hungry *hungry; /* hungry.c; NULL: nobody asks [own: main thread] */
@@ -78,9 +79,8 @@ struct orr_lend {
 enum { ORR_LOAN_DATA = 32, ORR_LOAN_ALIGN = 64, ORR_LOAN_DIMS = 4, ORR_LOAN_INTERFACE = 256 };
 
 /* Tags beside those of coll.c. */
-#define ORR_LOAN_TAG_ANSWER (INT64_C(5) << 40)
-#define ORR_LOAN_TAG_TASK (INT64_C(6) << 40)
-#define ORR_LOAN_TAG_BACK (INT64_C(7) << 40) /* + id */
+#define ORR_LOAN_TAG_TASK (INT64_C(5) << 40)
+#define ORR_LOAN_TAG_BACK (INT64_C(6) << 40) /* + id */
 
 struct orr_loan_head {
     uint64_t id;

@@ -510,7 +510,7 @@ void orr_message_describe(const struct orr_request *r, void *when)
 {
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
-        if (when && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_ANSWER)
+        if (when && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_TASK)
             orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }
