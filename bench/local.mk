@@ -3,6 +3,10 @@
 # also compiled with the tree's own flags ("make bench" builds them first), so that they cannot rot.
 BENCHES += bench/tasks bench/chain bench/fan bench/memory bench/insert bench/joblist bench/schedules bench/decision
 MPI_BENCHES += bench/mpi_pingpong bench/mpi_insert bench/mpi_fanout bench/mpi_replay bench/mpi_stencil bench/cluster
+if HAVE_OPENCL
+BENCHES += bench/opencl
+bench/opencl: PROGRAM_LIBS = $(OPENCL_LIBS)
+endif
 if HAVE_OPENBLAS
 BENCHES += bench/cholesky
 MPI_BENCHES += bench/mpi_cholesky

@@ -201,9 +201,10 @@ UNIT_TESTS += tests/core/events_runtime
 # OpenCL devices, on PoCL.
 if HAVE_OPENCL
 TAP_TESTS += tests/opencl/vector
+TAP_TESTS += tests/opencl/shapes
 TAP_TESTS += tests/opencl/failures
 LONG_TESTS += tests/long/opencl_failures
-tests/opencl/vector.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
+tests/opencl/vector.tap tests/opencl/shapes.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
 tests/opencl/failures.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
 tests/opencl/failures.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
 tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h

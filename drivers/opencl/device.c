@@ -27,7 +27,7 @@ enum { DEVICES_MAX = STARPU_MAXOPENCLDEVS > 0 ? STARPU_MAXOPENCLDEVS : 1, PLATFO
 /* [own: main thread while no worker runs; const while some do] */
 static cl_device_id found[DEVICES_MAX];
 static struct orr_opencl_device *opened[DEVICES_MAX];
-static bool told; /* that cores are used twice */
+static _Atomic bool told; /* that cores are used twice: once in a process */
 
 struct orr_opencl_device *orr_opencl_device(int number)
 {
@@ -211,7 +211,6 @@ static int opencl_open(struct orr_device *device)
     device->state = d;
     device->node = d->node = (unsigned)node;
     opened[d->number] = d;
-    told = false;
     return 0;
 }
 
@@ -230,8 +229,7 @@ static void opencl_enter(struct orr_worker *w)
 {
     struct orr_opencl_device *d = w->device->state;
     unsigned cpus = starpu_cpu_worker_get_count();
-    if (!d->is_cpu || cpus == 0 || told) return;
-    told = true; /* [own] such devices are one a platform; twice would do no harm */
+    if (!d->is_cpu || cpus == 0 || orr_exchange_acq_rel(&told, true)) return;
     orr_note(
         "%s consists of cores of this machine, which %u CPU workers use as well: both are slower for it; "
         "STARPU_NCPU=0 leaves the cores to the device, POCL_MAX_PTHREAD_COUNT gives it fewer",
