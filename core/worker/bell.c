@@ -18,8 +18,8 @@
  *
  * While a worker searches it looks for messages, too, and so does a thread that waits for one: who falls
  * asleep meanwhile wants no rings. The last one to stop says for all what they want, when it falls asleep
- * itself or gives back. So beside one that looks nobody else gives back either: each message of a thread that
- * waits for many would else have its answer wake a sleeper.
+ * itself or gives back. So beside a thread that waits nobody else gives back either: each message that it
+ * posted before would else have its answer wake a sleeper.
  *
  * A wish that nobody has any more costs its sender one ring in vain.
  *
@@ -105,13 +105,6 @@ void orr_bell_leave(struct orr_bell *b, enum orr_listener kind)
     orr_sub_seq(&orr_bell_listeners, 1u); /* last: the bell may be taken down now */
 }
 
-/* Somebody looks, and will say what those want who sleep when it stops: it is counted no more then, and looks
- * afterwards who listens and what is to come. */
-static bool is_searched(void)
-{
-    return orr_load_seq(&orr_parking.searching) + orr_load_seq(&orr_bell_lookers) > orr_load_seq(&deaf);
-}
-
 struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out)
 {
     *moved_out = false;
@@ -124,7 +117,9 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
     }
     /* pairs with orr_bell_give_back of who makes it needed, or stops searching: that counts first, and then
      * looks who listens */
-    bool needed = !is_searched() && w->needed(w->arg);
+    bool searched =
+             orr_load_seq(&orr_parking.searching) + orr_load_seq(&orr_bell_lookers) > orr_load_seq(&deaf),
+         needed = !searched && w->needed(w->arg);
     *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
     if (needed) want_rings(w->bell);
     orr_fence();
@@ -147,10 +142,13 @@ static bool with_bell(bool (*fn)(const struct orr_bell_watch *w, uint32_t bits),
     return r;
 }
 
+/* Beside a thread that looks nothing is said: it says so itself when it stops, counted no more. A worker that
+ * searches may have lost its core, and is not relied on. */
 static bool give_back(const struct orr_bell_watch *w, uint32_t unused)
 {
     (void)unused;
-    if (is_searched() || !w->needed(w->arg) || !want_rings(w->bell)) return false;
+    if (orr_load_seq(&orr_bell_lookers) > orr_load_seq(&deaf)) return false;
+    if (!w->needed(w->arg) || !want_rings(w->bell)) return false;
     orr_fence(); /* as in orr_bell_enter */
     return w->look(w->arg);
 }

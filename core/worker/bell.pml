@@ -87,8 +87,8 @@ inline give_back(moved)
     if
     :: listening > 0 ->
        if
-       :: searching > 0 /* who looks says it when it stops */
-       :: else ->
+       :: searching > 0 /* of orr_bell_lookers: it says it when it stops */
+       :: true ->
           if
           :: !wanted -> wanted = true; look(moved)
           :: else
