@@ -934,6 +934,8 @@ UNUSED static void messages(void)
              lines_with("rank 0]", "rank 0: send of tag 77 to rank 1 (not begun) -> rank 0: the program") ==
                  1,
          "and the circle: why the other rank does not send it");
+    run("receive_alone", NULL, "ORRERY_MPI_LEND", "1");
+    said(has("deadlock across ranks"), "also among ranks that ask each other for tasks meanwhile");
     run("receive_late", NULL, NULL, NULL);
     said(got.status == 0 && has("deadlock across ranks?") && has("late sender") &&
              !has("deadlock across ranks:"),
