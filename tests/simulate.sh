@@ -47,6 +47,8 @@ is_below() { awk -v a="$1" -v b="$2" 'BEGIN { print (a > 0 && a + 0 < b + 0 ? "b
 fact 'dmda finds out that ranks differ: within 1.3 of the bound' \
     "$(is_below "$(column $over -s 1,2,3,4 -x 5 dmda)" 1.3)" = below
 fact 'owner-computes does not: above twice the bound' "$(is_below "$(column $over -s 1,2,3,4 -x 5)" 2)" != below
+fact 'and stays with owners of equal ranks where messages and the longest path take long, not the load' \
+    "$(column $messages -r 128 -w 4 -n 50 -i 4 dmda)" = "$(column $messages -r 128 -w 4 -n 50 -i 4 owner)"
 fact 'the same options give the same table' \
     "$(table -g random,cholesky -n 30 -r 16 -x 20 -S 7 owner dmda)" = \
     "$(table -g random,cholesky -n 30 -r 16 -x 20 -S 7 owner dmda)"

@@ -41,7 +41,7 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. */
-enum { HOMES_PERCENT = 15, FAR_PERCENT = 40, LOAD_PERCENT = 50, TASKS_OF_RANK = 64 };
+enum { HOMES_PERCENT = 15, FAR_PERCENT = 40, LOAD_PERCENT = 65, TASKS_OF_RANK = 64 };
 
 struct size {
     uint32_t footprint;
