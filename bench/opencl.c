@@ -87,9 +87,10 @@ int main(int argc, char **argv)
     one_at_a_time(n / 50 + 1, 1);
     double bare = one_at_a_time(n / 50 + 1, 0), task = one_at_a_time(n / 50 + 1, 1);
     double bare_stream = stream(n, 0), task_stream = stream(n, 1);
-    printf("one at a time: bare %.2f us, task %.2f us: %.2f times\n", bare, task, task / bare);
-    printf("a stream of %d: bare %.2f us, tasks %.2f us: %.2f times\n", n, bare_stream, task_stream,
-           task_stream / bare_stream);
+    printf("bench=opencl single_bare_us=%.2f single_task_us=%.2f single_ratio=%.2f stream=%d "
+           "stream_bare_us=%.2f "
+           "stream_task_us=%.2f stream_ratio=%.2f ok\n",
+           bare, task, task / bare, n, bare_stream, task_stream, task_stream / bare_stream);
     starpu_opencl_release_kernel(kernel);
     starpu_opencl_unload_opencl(&program);
     starpu_shutdown();
