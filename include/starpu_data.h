@@ -315,6 +315,21 @@ unsigned starpu_data_test_if_allocated_on_node(starpu_data_handle_t handle, unsi
  * 0. */
 unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t handle, unsigned memory_node);
 
+/* A function of the program's, most often of its policy, that chooses which data leave `node` for `toload`
+ * (NULL: for none in particular). It returns data with a buffer there, STARPU_DATA_NO_VICTIM (who wants
+ * memory waits, and asks again), or NULL: what was used longest ago goes. Any thread of the runtime's calls
+ * it, maybe several, while others wait for the node: it must not block, nor use functions that wait. */
+typedef starpu_data_handle_t starpu_data_victim_selector(starpu_data_handle_t toload, unsigned node,
+                                                         enum starpu_is_prefetch is_prefetch, void *data);
+/* Told when data that were chosen cannot leave now: somebody uses them, or there is no room below. Then what
+ * was used longest ago goes. */
+typedef void starpu_data_victim_eviction_failed(starpu_data_handle_t victim, void *data);
+#define STARPU_DATA_NO_VICTIM ((starpu_data_handle_t)-1)
+/* Registers both, for all nodes where data make room, until shutdown; NULL: none any more. `data` is handed
+ * to them. From a policy's init_sched, or while no data are in use. */
+void starpu_data_register_victim_selector(starpu_data_victim_selector selector,
+                                          starpu_data_victim_eviction_failed evicted, void *data);
+
 /* Writes back and frees some of the copies that `memory_node` is unlikely to need, if it is nearly
  * full; does not wait for the writing. In main memory (0): frees the memory that is kept for data to come. */
 void starpu_memchunk_tidy(unsigned memory_node);

@@ -106,9 +106,18 @@ void orr_memory_load_end(unsigned node);
  * first. A guess: what is being used just now counts as nothing. */
 size_t orr_memory_write_back(unsigned node, size_t bytes);
 
+/* Reads the settings of making room. Main thread, at start-up. */
+void orr_memory_init(void);
+
 /* Writes back what only a device has and throws out the rest, as far as nobody uses it just now; does not
  * wait. */
 void orr_memory_empty(unsigned node);
+/* For a counted allocation of the program's that found no room: throws data out, or goes on with that. False:
+ * there is nothing that could go. No locks held. */
+bool orr_memory_make_room(unsigned node, size_t bytes);
+/* By a worker of the node that has nothing to do: keeps some of it free, and some copies clean, as the
+ * settings ask, if nothing is under way. */
+void orr_memory_idle(unsigned node);
 
 /* At shutdown, after workers stopped and before nodes are forgotten: forgets what is known of devices'
  * memories. */

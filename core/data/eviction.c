@@ -4,13 +4,35 @@
  * Threads: any. Owns: the order of eviction. Not here: who waits for memory (hungry.c); the program's own
  * memory, which is never taken; the copies themselves (transfer.c). */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/env.h"
 #include "core/base/event.h"
 #include "core/data/transfer.h"
+#include "core/data/victim.h"
+
+/* What idle workers keep free, and clean, and to how much they go then. [const between init and shutdown] */
+static struct {
+    unsigned free, free_target, clean, clean_target;
+} percents;
+
+static unsigned percent(const struct orr_env *e, long otherwise)
+{
+    return (unsigned)orr_env_long(e, otherwise, 0, 100);
+}
+
+void orr_memory_init(void)
+{
+    percents.free = percent(ORR_SETTING(STARPU_MINIMUM_AVAILABLE_MEM), 0);
+    percents.free_target = percent(ORR_SETTING(STARPU_TARGET_AVAILABLE_MEM), 0);
+    percents.clean = percent(ORR_SETTING(STARPU_MINIMUM_CLEAN_BUFFERS), 5);
+    percents.clean_target = percent(ORR_SETTING(STARPU_TARGET_CLEAN_BUFFERS), 10);
+    if (percents.free_target < percents.free) percents.free_target = percents.free;
+}
 
 /* ---- the order ---- */
 
@@ -46,6 +68,8 @@ void orr_chunk_touch_locked(struct orr_replicate *r, unsigned node, bool first)
         else
             m->last = c;
     }
+    m->chunks += !c->listed;
+    c->listed = true;
     orr_spin_unlock(&m->lock);
 }
 
@@ -55,6 +79,7 @@ struct orr_chunk *orr_chunk_detach_locked(struct orr_replicate *r, unsigned node
     if (!c) return NULL;
     orr_spin_lock(&orr_memories[node].lock);
     unlink_locked(&orr_memories[node], c);
+    orr_memories[node].chunks--;
     orr_spin_unlock(&orr_memories[node].lock);
     r->chunk = NULL;
     return c;
@@ -200,6 +225,7 @@ struct victims {
     struct orr_transfer *evictions, *write_backs; /* chained by next */
     size_t bytes;
     bool leaving, in_use;
+    bool evict_after; /* what is written back is thrown out then, whoever looks */
 };
 
 /* It could not be written below, and there is no more room now. */
@@ -231,7 +257,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
         v->evictions = &c->out;
     } else if (is_stuck(c, node)) {
         return;
-    } else if (begin_write_back_locked(c, node, false)) {
+    } else if (begin_write_back_locked(c, node, v->evict_after)) {
         c->out.next = v->write_backs;
         v->write_backs = &c->out;
         v->leaving = true;
@@ -241,22 +267,80 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
     v->bytes += c->bytes;
 }
 
-static struct victims choose_victims(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently)
+/* Whether h, chosen by the program, is a victim now. */
+static bool take_chosen(struct orr_data *h, unsigned node, const struct orr_own_set *own, struct victims *v)
 {
-    struct orr_memory *m = &orr_memories[node];
-    struct victims v = { NULL, NULL, 0, false, false };
+    size_t before = v->bytes;
+    if (!orr_data_valid(h) || node >= h->nnodes || orr_own_set_has(own, h, node)) return false;
+    orr_spin_lock(&h->queue.lock);
+    struct orr_chunk *c = h->replicates[node].chunk;
+    if (c) consider_locked(c, node, false, v);
+    orr_spin_unlock(&h->queue.lock);
+    return v->bytes > before;
+}
+
+/* Asks the program's function, if there is one. True: it has decided. */
+static bool program_chooses(const struct orr_wish *w, struct victims *v)
+{
+    if (orr_likely(!orr_load_relaxed(&orr_victim_selector))) return false;
+    while (v->bytes < w->bytes) {
+        bool left = v->leaving;
+        struct orr_data *h = orr_victim_choose(w->handle, w->node, w->gently);
+        if (h == STARPU_DATA_NO_VICTIM) {
+            struct orr_memory *m = &orr_memories[w->node];
+            orr_spin_lock(&m->lock);
+            m->retry = v->in_use = true; /* it may think better of it */
+            orr_spin_unlock(&m->lock);
+            return true;
+        }
+        if (!h) return false;
+        if (!take_chosen(h, w->node, w->own, v)) {
+            orr_victim_stays(h);
+            return false;
+        }
+        if (v->leaving != left) return true;
+    }
+    return true;
+}
+
+/* The least of the first copies in the order are to be clean, so that they make room at once: begins to write
+ * back those that are not. Called with the memory's lock held. */
+static void write_ahead_locked(struct orr_memory *m, unsigned node, unsigned first, struct victims *v)
+{
+    struct orr_chunk *c = m->first;
+    for (unsigned i = 0; c && i < first; i++, c = c->next) {
+        struct orr_data *h = c->handle;
+        if (!orr_spin_try(&h->queue.lock)) continue;
+        struct orr_replicate *r = &h->replicates[node];
+        if (r->users == 0 && !r->incoming && may_leave(c, node) && only_valid(h, node) &&
+            !is_stuck(c, node) && orr_node_evicts(node) && begin_write_back_locked(c, node, false)) {
+            c->out.next = v->write_backs;
+            v->write_backs = &c->out;
+        }
+        orr_spin_unlock(&h->queue.lock);
+    }
+}
+
+static unsigned clean_target(const struct orr_memory *m)
+{
+    return m->chunks * percents.clean_target / 100;
+}
+
+static void follow_order(const struct orr_wish *w, struct victims *v)
+{
+    struct orr_memory *m = &orr_memories[w->node];
     orr_spin_lock(&m->lock);
-    for (struct orr_chunk *c = m->first; c && v.bytes < bytes; c = c->next) {
-        if (orr_own_set_has(own, c->handle, node)) continue;
+    for (struct orr_chunk *c = m->first; c && v->bytes < w->bytes; c = c->next) {
+        if (orr_own_set_has(w->own, c->handle, w->node)) continue;
         if (!orr_spin_try(&c->handle->queue.lock)) { /* the other order of locks: never wait */
-            v.in_use = m->retry = true;
+            v->in_use = m->retry = true;
             continue;
         }
-        consider_locked(c, node, gently, &v);
+        consider_locked(c, w->node, w->gently, v);
         orr_spin_unlock(&c->handle->queue.lock);
     }
+    if (!w->gently) write_ahead_locked(m, w->node, clean_target(m), v);
     orr_spin_unlock(&m->lock);
-    return v;
 }
 
 static struct orr_fetch *join(struct orr_fetch *a, struct orr_fetch *b)
@@ -268,10 +352,10 @@ static struct orr_fetch *join(struct orr_fetch *a, struct orr_fetch *b)
     return a;
 }
 
-enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently,
-                                    struct orr_aftermath *after)
+enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_aftermath *after)
 {
-    struct victims v = choose_victims(node, own, bytes, gently);
+    struct victims v = { .evict_after = w->evict_after };
+    if (!program_chooses(w, &v)) follow_order(w, &v);
     bool freed = v.evictions != NULL;
     while (v.evictions) {
         struct orr_transfer *out = v.evictions;
@@ -287,26 +371,77 @@ enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own
     return freed ? ORR_FREED : v.leaving ? ORR_LEAVING : v.in_use ? ORR_IN_USE : ORR_NOTHING;
 }
 
-void orr_memory_empty(unsigned node)
+static enum orr_outcome reclaim_and_go_on(unsigned node, size_t bytes, bool evict_after)
 {
     struct orr_own_set own = { NULL, 0 };
     struct orr_aftermath after = { .write_backs = NULL };
-    orr_memory_reclaim(node, &own, SIZE_MAX, false, &after);
+    enum orr_outcome o = orr_memory_reclaim(
+        &(struct orr_wish){ .node = node, .own = &own, .bytes = bytes, .evict_after = evict_after }, &after);
     orr_aftermath_run(&after, node);
     orr_memory_feed(node);
+    return o;
+}
+
+void orr_memory_empty(unsigned node)
+{
+    reclaim_and_go_on(node, SIZE_MAX, false);
+}
+
+/* Makes room until so much of the limit is in use. */
+static void reduce(unsigned node, unsigned to_percent)
+{
+    size_t enough = orr_nodes[node].limit_bytes / 100 * to_percent,
+           used = orr_load_relaxed(&orr_nodes[node].used_bytes);
+    if (used > enough) reclaim_and_go_on(node, used - enough, true);
 }
 
 void orr_memory_tidy(unsigned node)
 {
     enum { NEARLY_FULL_PERCENT = 90 };
-    size_t enough = orr_nodes[node].limit_bytes / 100 * NEARLY_FULL_PERCENT,
-           used = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    struct orr_own_set own = { NULL, 0 };
+    if (orr_nodes[node].limit_bytes) reduce(node, NEARLY_FULL_PERCENT);
+}
+
+bool orr_memory_make_room(unsigned node, size_t bytes)
+{
+    if (!orr_node_evicts(node) || bytes > orr_nodes[node].limit_bytes) return false;
+    enum orr_outcome o = reclaim_and_go_on(node, bytes, false);
+    if (o == ORR_LEAVING && !orr_transfers_poll()) sched_yield();
+    return o == ORR_FREED || o == ORR_LEAVING;
+}
+
+/* Whether more than half of the node is in use, and less of it clean than is wanted. */
+static bool wants_cleaning(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
+    bool dirty = false;
+    if (orr_load_relaxed(&orr_nodes[node].used_bytes) <= orr_nodes[node].limit_bytes / 2) return false;
+    orr_spin_lock(&m->lock);
+    unsigned least = m->chunks * percents.clean / 100;
+    struct orr_chunk *c = m->first;
+    for (unsigned i = 0; c && i < least && !dirty; i++, c = c->next) {
+        if (!orr_spin_try(&c->handle->queue.lock)) continue;
+        dirty = only_valid(c->handle, node) && c->handle->replicates[node].users == 0 && may_leave(c, node);
+        orr_spin_unlock(&c->handle->queue.lock);
+    }
+    orr_spin_unlock(&m->lock);
+    return dirty;
+}
+
+void orr_memory_idle(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
     struct orr_aftermath after = { .write_backs = NULL };
-    if (!enough || used <= enough) return;
-    orr_memory_reclaim(node, &own, used - enough, false, &after);
+    struct victims v = { .bytes = 0 };
+    size_t limit = orr_nodes[node].limit_bytes, used = orr_load_relaxed(&orr_nodes[node].used_bytes);
+    if (!limit || orr_load_relaxed(&orr_transfers_active) > 0) return;
+    if (percents.free > 0 && used > limit / 100 * (100 - percents.free))
+        reduce(node, 100 - percents.free_target);
+    if (!wants_cleaning(node)) return;
+    orr_spin_lock(&m->lock);
+    write_ahead_locked(m, node, clean_target(m), &v);
+    orr_spin_unlock(&m->lock);
+    after.write_backs = v.write_backs;
     orr_aftermath_run(&after, node);
-    orr_memory_feed(node);
 }
 
 /* The value of data that is nowhere else goes with the node; but main memory stays. */
@@ -331,4 +466,5 @@ void orr_transfers_fini(void)
         memset(m, 0, sizeof *m);
     }
     orr_store_release(&orr_transfers_started, NULL);
+    orr_victim_forget();
 }

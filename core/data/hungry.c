@@ -139,7 +139,10 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
     for (;;) {
         if (orr_transfer_allocate(t) == 0) return FED;
         bool gently = orr_load_relaxed(&t->urgency) == ORR_PREFETCH;
-        enum orr_outcome o = orr_memory_reclaim(t->dst, &own, t->bytes, gently, after);
+        const struct orr_wish wish = {
+            .node = t->dst, .own = &own, .bytes = t->bytes, .gently = gently, .handle = t->handle
+        };
+        enum orr_outcome o = orr_memory_reclaim(&wish, after);
         if (o == ORR_FREED) continue;
         if (gently) return DROPPED;
         if (o == ORR_LEAVING || after->write_backs) return LEAVES;

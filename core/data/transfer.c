@@ -267,7 +267,8 @@ static void allocate_now(struct orr_transfer *t)
     enum orr_outcome o = ORR_FREED;
     int r;
     while ((r = orr_transfer_allocate(t)) != 0 && orr_node_lists(t->dst) && o == ORR_FREED)
-        o = orr_memory_reclaim(t->dst, &own, bytes, false, &after);
+        o = orr_memory_reclaim(&(struct orr_wish){ .node = t->dst, .own = &own, .bytes = bytes, .handle = h },
+                               &after);
     if (r == 0) {
         after.fed = t;
     } else {

@@ -47,6 +47,7 @@ struct orr_chunk {
     size_t bytes;                  /* [const] */
     size_t stuck;  /* [lock: handle] its write-back failed: 1 + what was in use below then; 0: it may
                     * be tried */
+    bool listed;   /* [lock: memory] counted among the node's */
     bool unwanted; /* [lock: handle] the program said so: even a prefetch may take its place */
     struct orr_transfer out; /* its write-back, then its eviction */
 };
@@ -61,6 +62,7 @@ struct orr_own_set {
 struct orr_memory {
     ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
     struct orr_chunk *first, *last;         /* least recently used first */
+    unsigned chunks;                        /* how many */
     struct orr_transfer *copying;           /* under way in the driver */
     struct {
         struct orr_transfer *first, *last;
@@ -162,8 +164,15 @@ bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsi
  * of no use to anybody. LEAVING: write-backs have to end first; IN_USE: and others hold the rest; NOTHING:
  * the rest is the set's own. */
 enum orr_outcome { ORR_FREED, ORR_LEAVING, ORR_IN_USE, ORR_NOTHING };
-enum orr_outcome orr_memory_reclaim(unsigned node, const struct orr_own_set *own, size_t bytes, bool gently,
-                                    struct orr_aftermath *after);
+struct orr_wish {
+    unsigned node;
+    const struct orr_own_set *own;
+    size_t bytes;
+    bool gently;
+    struct orr_data *handle; /* what is to come; NULL: nothing in particular */
+    bool evict_after;        /* dirty victims go when they are written, without another look */
+};
+enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_aftermath *after);
 /* Starts to make a node that is nearly full less so. */
 void orr_memory_tidy(unsigned node);
 

@@ -78,12 +78,20 @@ static int ram_alloc_counted(unsigned node, void **p_out, size_t bytes, int flag
     return 0;
 }
 
+/* Data make room for what the program counts, where they can. */
+static void make_room(size_t bytes)
+{
+    bool (*make)(unsigned, size_t) = orr_load_acquire(&orr_make_room);
+    while (make && !orr_node_has_room(STARPU_MAIN_RAM, bytes) && make(STARPU_MAIN_RAM, bytes)) continue;
+}
+
 int starpu_malloc_flags(void **A, size_t dim, int flags)
 {
     if (!A) {
         orr_error("starpu_malloc: the place for the address is NULL");
         return -EINVAL;
     }
+    if ((flags & STARPU_MALLOC_COUNT) && !(flags & STARPU_MALLOC_NORECLAIM)) make_room(dim);
     return ram_alloc_counted(STARPU_MAIN_RAM, A, dim, flags, ram_alloc);
 }
 

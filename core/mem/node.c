@@ -24,6 +24,7 @@ struct orr_node orr_nodes[STARPU_MAXNODES] = { [STARPU_MAIN_RAM] = { .below = -1
 _Atomic unsigned orr_node_count;
 unsigned orr_main_memories = 1;
 void (*_Atomic orr_store_added)(unsigned node);
+bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
 
 enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 

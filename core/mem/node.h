@@ -216,6 +216,10 @@ static inline enum orr_addresses orr_node_addresses(unsigned node)
  * whether somebody does, knows says by the kind's word (kind.h). After start-up. */
 ORR_EXPORT uint32_t orr_nodes_addressed(bool (*knows)(void *arg, const char *kind), void *arg);
 
+/* Throws out data for the program's own memory (core/data/coherency.h); NULL: nothing can go. Set by
+ * core/run. */
+extern bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
+
 /* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
  * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;

@@ -184,6 +184,7 @@ static void lend_to_data(void)
     orr_data_hooks.no_wait = no_wait;
     orr_data_hooks.convert = orr_convert_here;
     orr_layout_on_device = orr_convert_there;
+    orr_store_release(&orr_make_room, orr_memory_make_room);
 }
 
 /* Called with init_lock held. */
@@ -196,6 +197,7 @@ static int bring_up(struct starpu_conf *conf)
     if ((r = orr_topo_init()) != 0) return r;
     doubt(conf);
     orr_nodes_init();
+    orr_memory_init();
     orr_async_copy_init(conf);
     if ((r = orr_workers_setup(conf)) != 0) goto undo_workers;
     if ((r = orr_stores_open()) != 0) goto undo_workers;

@@ -268,6 +268,7 @@ static struct orr_event *not_loaded(struct pipeline *p)
 static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
     if (p->waiting) return true;
+    if (orr_node_evicts(w->node)) orr_memory_idle(w->node);
     struct orr_task *t = orr_worker_idle(w);
     if (t) orr_tell_popped(t, w);
     if (t) p->waiting = t;

@@ -96,6 +96,7 @@ static void cpu_loop(struct orr_worker *w)
             orr_worker_run(w, t);
             continue;
         }
+        if (orr_unlikely(drives(w))) orr_memory_idle(w->node);
         w->kept = orr_worker_idle(w);
         if (w->kept)
             since = 0;
