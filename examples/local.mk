@@ -34,6 +34,7 @@ examples_cholesky_mpi_cholesky_SOURCES = \
 	examples/cholesky/mpi_cholesky.c \
 	examples/cholesky/factorisation.c examples/cholesky/factorisation.h \
 	examples/cholesky/kernels.c examples/cholesky/kernels.h \
+	examples/cholesky/kernels_opencl.c examples/cholesky/kernels_cuda.c examples/cholesky/kernels_devices.h \
 	examples/cholesky/matrix_market.c examples/cholesky/matrix_market.h \
 	examples/cholesky/options.c examples/cholesky/options.h \
 	examples/cholesky/reference.c examples/cholesky/reference.h \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The codelets of the program, over OpenBLAS with one thread.
+/* The codelets of the program, over OpenBLAS with one thread, and what runs on GPUs as well.
  * Threads: the functions run on workers, several at once.
  * Owns: this process's count of executed tasks and its first failed pivot.
- * Not here: which tasks there are, and in what order (factorisation.c).
+ * Not here: which tasks there are, and in what order (factorisation.c), the functions for GPUs
+ * (kernels_devices.h).
  *
  * A tile that cannot be factorised is noted and replaced by the identity: the rest of the graph then runs
  * with harmless numbers. Everything before the lowest failed row is right, so the lowest one is the matrix's
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "kernels_devices.h"
 #include "sparse_matrix.h"
 
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
@@ -38,7 +40,7 @@ long kernels_failed_pivot(void)
     return atomic_load(&failed_pivot);
 }
 
-static void count_task(void)
+void kernels_count_task(void)
 {
     atomic_fetch_add_explicit(&executed, 1, memory_order_relaxed);
 }
@@ -98,7 +100,7 @@ static void run_assemble(void *buffers[], void *args)
             column[matrix->row[e] - first_row] = matrix->value[e];
         }
     }
-    count_task();
+    kernels_count_task();
 }
 
 /* LAPACK lets a NaN pass as a pivot; this does not. Returns the failing row from 1, 0 when all is well. */
@@ -131,7 +133,7 @@ static void run_potrf(void *buffers[], void *args)
         note_failed_pivot((long)first_row + info);
         set_identity(&tile);
     }
-    count_task();
+    kernels_count_task();
 }
 
 static void run_trsm(void *buffers[], void *args)
@@ -140,7 +142,7 @@ static void run_trsm(void *buffers[], void *args)
     struct operand l = tile_operand(buffers[0]), a = tile_operand(buffers[1]);
     cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, a.rows, a.columns, 1.0,
                 l.values, l.stride, a.values, a.stride);
-    count_task();
+    kernels_count_task();
 }
 
 static void run_syrk(void *buffers[], void *args)
@@ -149,7 +151,7 @@ static void run_syrk(void *buffers[], void *args)
     struct operand a = tile_operand(buffers[0]), c = tile_operand(buffers[1]);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, c.rows, a.columns, -1.0, a.values, a.stride, 1.0,
                 c.values, c.stride);
-    count_task();
+    kernels_count_task();
 }
 
 static void run_gemm(void *buffers[], void *args)
@@ -158,7 +160,7 @@ static void run_gemm(void *buffers[], void *args)
     struct operand a = tile_operand(buffers[0]), b = tile_operand(buffers[1]), c = tile_operand(buffers[2]);
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, c.rows, c.columns, a.columns, -1.0, a.values,
                 a.stride, b.values, b.stride, 1.0, c.values, c.stride);
-    count_task();
+    kernels_count_task();
 }
 
 static void run_set_rhs(void *buffers[], void *args)
@@ -167,7 +169,7 @@ static void run_set_rhs(void *buffers[], void *args)
     int first_row;
     starpu_codelet_unpack_args(args, &rhs, &first_row);
     memcpy(piece_values(buffers[0]), rhs + first_row, STARPU_VECTOR_GET_NX(buffers[0]) * sizeof *rhs);
-    count_task();
+    kernels_count_task();
 }
 
 static void solve(void *buffers[], CBLAS_TRANSPOSE transpose)
@@ -175,7 +177,7 @@ static void solve(void *buffers[], CBLAS_TRANSPOSE transpose)
     struct operand l = tile_operand(buffers[0]);
     cblas_dtrsv(CblasColMajor, CblasLower, transpose, CblasNonUnit, l.rows, l.values, l.stride,
                 piece_values(buffers[1]), 1);
-    count_task();
+    kernels_count_task();
 }
 
 static void run_solve_forward(void *buffers[], void *args)
@@ -195,7 +197,7 @@ static void update(void *buffers[], CBLAS_TRANSPOSE transpose)
     struct operand l = tile_operand(buffers[0]);
     cblas_dgemv(CblasColMajor, transpose, l.rows, l.columns, -1.0, l.values, l.stride,
                 piece_values(buffers[1]), 1, 1.0, piece_values(buffers[2]), 1);
-    count_task();
+    kernels_count_task();
 }
 
 static void run_update_forward(void *buffers[], void *args)
@@ -216,7 +218,7 @@ static void run_diagonal(void *buffers[], void *args)
     struct operand l = tile_operand(buffers[0]);
     double *piece = piece_values(buffers[1]);
     for (int k = 0; k < l.rows; k++) piece[k] = l.values[(size_t)k * (size_t)l.stride + (size_t)k];
-    count_task();
+    kernels_count_task();
 }
 
 /* Policies of the dm family learn the times of the four large kernels. */
@@ -232,17 +234,17 @@ struct starpu_codelet kernel_potrf = {
     .cpu_funcs = { run_potrf }, .nbuffers = 1, .modes = { STARPU_RW }, .model = &model_potrf, .name = "potrf"
 };
 struct starpu_codelet kernel_trsm = { .cpu_funcs = { run_trsm },
-                                      .nbuffers = 2,
+                                      ON_OPENCL(opencl_trsm) ON_CUDA(cuda_trsm).nbuffers = 2,
                                       .modes = { STARPU_R, STARPU_RW },
                                       .model = &model_trsm,
                                       .name = "trsm" };
 struct starpu_codelet kernel_syrk = { .cpu_funcs = { run_syrk },
-                                      .nbuffers = 2,
+                                      ON_OPENCL(opencl_syrk) ON_CUDA(cuda_syrk).nbuffers = 2,
                                       .modes = { STARPU_R, STARPU_RW },
                                       .model = &model_syrk,
                                       .name = "syrk" };
 struct starpu_codelet kernel_gemm = { .cpu_funcs = { run_gemm },
-                                      .nbuffers = 3,
+                                      ON_OPENCL(opencl_gemm) ON_CUDA(cuda_gemm).nbuffers = 3,
                                       .modes = { STARPU_R, STARPU_R, STARPU_RW },
                                       .model = &model_gemm,
                                       .name = "gemm" };

@@ -23,6 +23,9 @@ extern struct starpu_codelet kernel_diagonal;        /* R diagonal tile, W piece
 /* Makes the BLAS run in the calling thread only. */
 void kernels_init(void);
 
+/* A task was executed; called by its function. */
+void kernels_count_task(void);
+
 /* Tasks that this process has executed since kernels_init(). */
 long kernels_tasks_executed(void);
 

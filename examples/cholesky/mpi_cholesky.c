@@ -20,6 +20,7 @@
 
 #include "factorisation.h"
 #include "kernels.h"
+#include "kernels_devices.h"
 #include "matrix_market.h"
 #include "options.h"
 #include "reference.h"
@@ -267,12 +268,17 @@ static int run_job(struct job *job)
         if (!error) starpu_mpi_shutdown();
         return -1;
     }
+    if (agree(job, kernels_devices_open(), "a rank's devices could not be prepared")) {
+        starpu_mpi_shutdown();
+        return -1;
+    }
     tile_matrix_register(&job->tiles, job->comm);
     int result = run_all(job);
     struct rank_figures mine = { .workers = starpu_worker_get_count(),
                                  .tasks_executed = job->tasks_executed,
                                  .local_bytes = (int64_t)job->tiles.local_bytes };
     tile_matrix_unregister(&job->tiles);
+    kernels_devices_close();
     starpu_mpi_shutdown();
     if (result) return -1;
     MPI_Gather(&mine, 3, MPI_INT64_T, job->figures, 3, MPI_INT64_T, 0, job->comm);
