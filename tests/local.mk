@@ -7,6 +7,7 @@
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
 #   OWNER_TESTS  += tests/mpi/memory        one of MPI_TESTS that make check-dmda leaves out
+#   ONE_THREAD   += tests/core/env         also one that check-tsan leaves out: it is about what one thread does
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS
 #   LONG_MPI_TESTS += tests/long/soak_mpi   .c to .mpi: make check-long only, under mpirun
@@ -105,7 +106,9 @@ MPI_TESTS += tests/mpi/plan_replay
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding
 UNIT_TESTS += tests/core/machines
+ONE_THREAD += tests/core/machines
 UNIT_TESTS += tests/core/shares
+ONE_THREAD += tests/core/shares
 UNIT_TESTS += tests/core/waits
 UNIT_TESTS += tests/core/lock_order
 TAP_TESTS += tests/core/cpu_only
@@ -219,9 +222,11 @@ endif
 TAP_TESTS += tests/core/misuse
 TAP_TESTS += tests/core/misuse_init
 TAP_TESTS += tests/core/env
+ONE_THREAD += tests/core/misuse_init tests/core/env
 TAP_TESTS += tests/core/settings
 TAP_TESTS += tests/core/perfmodel_home
 UNIT_TESTS += tests/core/alloc_failures
+ONE_THREAD += tests/core/alloc_failures
 
 # That sanitizers see what they should; skipped in other builds.
 UNIT_TESTS += tests/core/sanitizers
@@ -229,6 +234,7 @@ MPI_TESTS += tests/mpi/leaks
 
 # The programs of tools/.
 TAP_TESTS += tests/tools/tools
+ONE_THREAD += tests/tools/tools
 tests/tools/tools.tap: $(TOOLS)
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
