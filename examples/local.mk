@@ -45,7 +45,7 @@ examples_cholesky_mpi_cholesky_SOURCES = \
 examples_cholesky_mpi_cholesky_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS) $(ZLIB_CFLAGS)
 examples_cholesky_mpi_cholesky_CFLAGS = $(PROG_CFLAGS)
 examples_cholesky_mpi_cholesky_LDFLAGS = $(AM_LDFLAGS) -no-install
-examples_cholesky_mpi_cholesky_LDADD = liborrery-mpi.la liborrery.la $(MPI_LIBS) $(OPENBLAS_LIBS) $(ZLIB_LIBS) \
+examples_cholesky_mpi_cholesky_LDADD = liborrery-mpi.la liborrery.la $(MPI_LIBS) $(OPENBLAS_LIBS) $(ZLIB_LIBS) $(OPENCL_LIBS) \
 	-lpthread -lm
 endif
 endif
