@@ -2,6 +2,9 @@
 # Drivers: one folder for each kind of device.
 liborrery_la_SOURCES += drivers/builtin.c drivers/libraries.c
 liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
+liborrery_la_SOURCES += drivers/cuda/device.c drivers/cuda/device.h drivers/cuda/mark.c drivers/cuda/memory.c
+liborrery_la_SOURCES += drivers/cuda/kernel.c drivers/cuda/kernel.h drivers/cuda/interface.c drivers/cuda/interface.h
+liborrery_la_SOURCES += drivers/cuda/library.c drivers/cuda/library.h drivers/cuda/api.h drivers/cuda/math.c
 liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h drivers/sim/faults.c drivers/sim/faults.h
 liborrery_la_SOURCES += drivers/sim/store.c

@@ -218,6 +218,13 @@ tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h
 CLEANFILES += tests/opencl/shim.so
 endif
 
+# CUDA on a double of its driver library, which runs on the host.
+TAP_TESTS += tests/core/cuda tests/core/cuda_faults
+tests/core/cuda.tap tests/core/cuda_faults.tap: tests/double/cuda.so
+tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
+CLEANFILES += tests/double/cuda.so
+
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
 TAP_TESTS += tests/core/misuse
 TAP_TESTS += tests/core/misuse_init
@@ -256,6 +263,7 @@ VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/us
 VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
+SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.

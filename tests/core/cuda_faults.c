@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CUDA driver when the library fails: each of the first calls in turn, a device that ends nothing any
+ * more, no memory. Results are right, or it is said that there are none; nothing hangs, nothing is left
+ * behind. Threads: main and the workers. Owns: the data of each case. Not here: what works (cuda.c).
+ */
+#include <orrery.h>
+#include "tests/core/cuda_helper.h"
+
+enum { N = 64, VECTORS = 4, ROUNDS = 2, CALLS = 300, STRIDE = SCALED(3, 15), RUNS = CALLS / STRIDE };
+
+static atomic_int said;
+
+static void note(const char *message UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&said, 1);
+}
+
+/* ---- y = 2 x, and then x = y + 1, on whatever there is ---- */
+
+struct lines {
+    const float *x;
+    float *y, factor, plus;
+};
+
+static void line_kernel(void *arg)
+{
+    struct lines *l = arg;
+    for (int i = 0; i < N; i++) l->y[i] = l->factor * l->x[i] + l->plus;
+}
+
+static struct lines lines_of(void *buffers[], void *arg)
+{
+    struct lines l = { .x = (const float *)STARPU_VECTOR_GET_PTR(buffers[0]),
+                       .y = (float *)STARPU_VECTOR_GET_PTR(buffers[1]) };
+    starpu_codelet_unpack_args(arg, &l.factor, &l.plus);
+    return l;
+}
+
+static void line_cpu(void *buffers[], void *arg)
+{
+    struct lines l = lines_of(buffers, arg);
+    line_kernel(&l);
+}
+
+static void line_cuda(void *buffers[], void *arg)
+{
+    struct lines l = lines_of(buffers, arg);
+    cuda_launch(line_kernel, &l, sizeof l);
+}
+
+static struct starpu_codelet line_cl = {
+    .cpu_funcs = { line_cpu },
+    .cuda_funcs = { line_cuda },
+    .cuda_flags = { STARPU_CUDA_ASYNC },
+    .nbuffers = 2,
+    .modes = { STARPU_R, STARPU_W },
+    .name = "line",
+};
+
+static int line(starpu_data_handle_t from, starpu_data_handle_t to, float factor, float plus)
+{
+    return starpu_task_insert(&line_cl, STARPU_R, from, STARPU_W, to, STARPU_VALUE, &factor, sizeof factor,
+                              STARPU_VALUE, &plus, sizeof plus, 0);
+}
+
+/* How many numbers are wrong after some rounds. */
+static int run_graph(void)
+{
+    static float x[VECTORS][N], y[VECTORS][N];
+    starpu_data_handle_t hx[VECTORS], hy[VECTORS];
+    int wrong = 0;
+    for (int v = 0; v < VECTORS; v++) {
+        for (int i = 0; i < N; i++) x[v][i] = (float)(v + i);
+        starpu_vector_data_register(&hx[v], STARPU_MAIN_RAM, (uintptr_t)x[v], N, sizeof(float));
+        starpu_vector_data_register(&hy[v], STARPU_MAIN_RAM, (uintptr_t)y[v], N, sizeof(float));
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (int v = 0; v < VECTORS; v++) {
+            line(hx[v], hy[v], 2, 0);
+            line(hy[v], hx[v], 1, 1);
+        }
+    starpu_task_wait_for_all();
+    for (int v = 0; v < VECTORS; v++) {
+        bool there = starpu_data_acquire(hx[v], STARPU_R) == 0;
+        if (there)
+            starpu_data_release(hx[v]);
+        else
+            atomic_fetch_add(&said, 1); /* by the status */
+        starpu_data_unregister(hx[v]);
+        starpu_data_unregister(hy[v]);
+        for (int i = 0; i < N; i++) wrong += x[v][i] != 4 * (float)(v + i) + 3;
+    }
+    return wrong;
+}
+
+/* ---- each call in turn ---- */
+
+/* From one after the other of the first few on, so that runs of this program meet all of them. */
+static void each_call(int first)
+{
+    int silent = 0, not_started = 0, runs_with_rest = 0, right = 0, rest = 0;
+    char text[16];
+    for (int n = 1 + first; n <= CALLS; n += STRIDE) {
+        snprintf(text, sizeof text, "%d", n);
+        cuda_setting("ORR_DOUBLE_CUDA_FAIL", text);
+        atomic_store(&said, 0);
+        if (cuda_try_start(1, "eager") != 0) {
+            not_started++;
+            continue;
+        }
+        int wrong = run_graph();
+        if (wrong && !atomic_load(&said))
+            diag("call %d: %d numbers are wrong, and nothing was said", n, wrong);
+        silent += wrong && !atomic_load(&said);
+        right += !wrong;
+        starpu_shutdown();
+        runs_with_rest += cuda_double.left() > rest;
+        rest = cuda_double.left();
+    }
+    cuda_setting("ORR_DOUBLE_CUDA_FAIL", NULL);
+    is_int(not_started, 0, "with one of the first %d calls failing the runtime starts", CALLS);
+    is_int(silent, 0, "no result is wrong that was not said to be");
+    ok(right > RUNS * 9 / 10, "and most are right: %d of %d", right, RUNS);
+    ok(runs_with_rest < RUNS / 5, "what was not given back is what that failed for: in %d runs",
+       runs_with_rest);
+}
+
+int main(void)
+{
+    orrery_set_error_hook(note, NULL);
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
+    each_call((int)(getpid() % STRIDE));
+    return done_testing();
+}
