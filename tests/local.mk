@@ -120,7 +120,6 @@ TAP_TESTS += tests/core/set_beside
 TAP_TESTS += tests/core/memory_store
 TAP_TESTS += tests/core/disk
 TAP_TESTS += tests/core/disk_own
-TAP_TESTS += tests/core/memory_rate
 TAP_TESTS += tests/core/memory_numa
 TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime
@@ -273,6 +272,7 @@ OWNER_TESTS += tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mp
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000
 LONG_TESTS += tests/long/soak
 LONG_TESTS += tests/long/joblist_soak
+LONG_TESTS += tests/long/memory_rate
 LONG_TESTS += tests/long/memory_random
 LONG_TESTS += tests/long/many_dependencies
 LONG_TESTS += tests/long/cluster_random
