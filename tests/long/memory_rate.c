@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Working sets many times larger than a memory: the result is right, and the time is not far from what the
- * link needs for the bytes. The links are simulated ones and slow, so the figures hold on a loaded machine,
- * and the best of a few runs counts. Threads: main; workers. Owns: data. Not here: which copies go
+ * link needs for the bytes: where nothing else runs, so not in make check. The best of a few runs counts.
+ * Threads: main; workers. Owns: data. Not here: which copies go
  * (memory_store.c, memory_limit.c).
  */
 #include "tests/core/sim_helper.h"
