@@ -63,17 +63,26 @@ static void set(void *itf, uint16_t at, size_t value)
     *(size_t *)((char *)itf + at) = value;
 }
 
-void orr_dense_read(const void *itf, struct orr_dense_view *v)
+/* What stays as it was registered: what asks for size and footprint does so while memory in another place is
+ * allocated, which sets the leading dimensions. */
+static void read_shape(const void *itf, struct orr_dense_view *v)
 {
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     const struct starpu_ndim_interface *n = itf;
     v->elemsize = orr_dense_member(itf, k->elemsize);
     v->ndim = k->by_pointer ? n->ndim : k->ndim;
-    v->ld[0] = k->by_pointer && n->ndim > 0 && n->ldn[0] > 0 ? n->ldn[0] : 1;
-    for (size_t i = 0; i < v->ndim; i++) {
+    for (size_t i = 0; i < v->ndim; i++)
         v->nn[i] = k->by_pointer ? n->nn[i] : orr_dense_member(itf, k->nn[i]);
-        if (i > 0) v->ld[i] = k->by_pointer ? n->ldn[i] : orr_dense_member(itf, k->ld[i]);
-    }
+}
+
+void orr_dense_read(const void *itf, struct orr_dense_view *v)
+{
+    const struct orr_dense_kind *k = orr_dense_kind_of(itf);
+    const struct starpu_ndim_interface *n = itf;
+    read_shape(itf, v);
+    v->ld[0] = k->by_pointer && n->ndim > 0 && n->ldn[0] > 0 ? n->ldn[0] : 1;
+    for (size_t i = 1; i < v->ndim; i++)
+        v->ld[i] = k->by_pointer ? n->ldn[i] : orr_dense_member(itf, k->ld[i]);
 }
 
 /* The leading dimensions alone. */
@@ -151,7 +160,7 @@ static size_t alloc_bytes(const void *itf)
     const struct orr_dense_kind *k = orr_dense_kind_of(itf);
     struct orr_dense_view v;
     if (k->allocsize) return orr_dense_member(itf, k->allocsize);
-    orr_dense_read(itf, &v);
+    read_shape(itf, &v);
     return orr_dense_bytes(&v);
 }
 
@@ -401,7 +410,7 @@ static void *main_interface(starpu_data_handle_t h)
 size_t orr_dense_get_size(starpu_data_handle_t h)
 {
     struct orr_dense_view v;
-    orr_dense_read(main_interface(h), &v);
+    read_shape(main_interface(h), &v);
     return orr_dense_bytes(&v);
 }
 
@@ -418,7 +427,7 @@ starpu_ssize_t orr_dense_get_max_size(starpu_data_handle_t h)
 uint32_t orr_dense_footprint(starpu_data_handle_t h)
 {
     struct orr_dense_view v;
-    orr_dense_read(main_interface(h), &v);
+    read_shape(main_interface(h), &v);
     uint32_t sum = starpu_hash_crc32c_be((uint32_t)h->ops->interfaceid, 0);
     sum = starpu_hash_crc32c_be_n(&v.elemsize, sizeof v.elemsize, sum);
     return starpu_hash_crc32c_be_n(v.nn, v.ndim * sizeof v.nn[0], sum);
