@@ -21,6 +21,25 @@ if HAVE_PNG
 EXAMPLES += examples/devices/mandelbrot
 examples/devices/mandelbrot: PROGRAM_LIBS = $(PNG_LIBS) $(OPENCL_LIBS)
 endif
+if CUDA_EXAMPLES
+CUDA_KERNELS = examples/devices/scale.cu.o examples/devices/gemm.cu.o examples/devices/lu.cu.o \
+	examples/devices/heat.cu.o examples/devices/sparse.cu.o
+examples/devices/scale examples/devices/gemm examples/devices/lu examples/devices/heat examples/devices/spmv \
+examples/devices/cg: PROGRAM_FLAGS = $(CUDA_CFLAGS)
+examples/devices/scale: PROGRAM_LIBS = examples/devices/scale.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/gemm: PROGRAM_LIBS = examples/devices/gemm.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/lu: PROGRAM_LIBS = examples/devices/lu.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/heat: PROGRAM_LIBS = examples/devices/heat.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/spmv examples/devices/cg: PROGRAM_LIBS = examples/devices/sparse.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/scale: examples/devices/scale.cu.o
+examples/devices/gemm: examples/devices/gemm.cu.o
+examples/devices/lu: examples/devices/lu.cu.o
+examples/devices/heat: examples/devices/heat.cu.o
+examples/devices/spmv examples/devices/cg: examples/devices/sparse.cu.o
+$(CUDA_KERNELS): %.cu.o: %.cu
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(NVCC) -O2 -DSTARPU_USE_CUDA=1 -Iinclude -I$(srcdir)/include -c -o $@ $<
+CLEANFILES += $(CUDA_KERNELS)
+endif
 MPI_EXAMPLES += examples/stencil/stencil_mpi
 MPI_EXAMPLES += examples/cluster/three_ways
 MPI_EXAMPLES += examples/checkpoint/long_run
@@ -42,11 +61,11 @@ examples_cholesky_mpi_cholesky_SOURCES = \
 	examples/cholesky/sparse_matrix.c examples/cholesky/sparse_matrix.h \
 	examples/cholesky/tile_matrix.c examples/cholesky/tile_matrix.h \
 	examples/cholesky/traffic.c examples/cholesky/traffic.h
-examples_cholesky_mpi_cholesky_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS) $(ZLIB_CFLAGS)
+examples_cholesky_mpi_cholesky_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS) $(OPENBLAS_CFLAGS) $(ZLIB_CFLAGS)
 examples_cholesky_mpi_cholesky_CFLAGS = $(PROG_CFLAGS)
 examples_cholesky_mpi_cholesky_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_cholesky_mpi_cholesky_LDADD = liborrery-mpi.la liborrery.la $(MPI_LIBS) $(OPENBLAS_LIBS) $(ZLIB_LIBS) $(OPENCL_LIBS) \
-	-lpthread -lm
+	$(CUBLAS_LIBS) $(CUDA_LIBS) -lpthread -lm
 endif
 endif
 endif

@@ -27,5 +27,11 @@ fact 1 'the driver declares what CUDA does' \
 fact 2 'a codelet with a kernel and all headers compiles' \
     "$ORR_NVCC" -DSTARPU_USE_CUDA=1 -I"$builddir/include" -I"$srcdir/include" -c -o "$scratch/codelet.o" \
     "$srcdir/tests/double/codelet.cu"
-echo 1..2
+for kernels in "$srcdir"/examples/devices/*.cu; do echo "#include \"$kernels\""; done >"$scratch/kernels.cu"
+fact 3 'the kernels of the examples compile' \
+    "$ORR_NVCC" -DSTARPU_USE_CUDA=1 -I"$builddir/include" -I"$srcdir/include" -c -o "$scratch/kernels.o" "$scratch/kernels.cu"
+fact 4 'so do those of mpi_cholesky' \
+    gcc -std=gnu11 -Wall -Wextra -Werror -DSTARPU_USE_CUDA=1 -DWITH_CUDA_KERNELS -I"$builddir/include" -I"$srcdir/include" \
+    -isystem "$cuda" -c -o "$scratch/cholesky.o" "$srcdir/examples/cholesky/kernels_cuda.c"
+echo 1..4
 exit $failures

@@ -115,9 +115,12 @@ static double product(struct system *s, struct vector *a, struct vector *b)
     for (unsigned i = 0; i < s->blocks; i++)
         s->error |=
             starpu_task_insert(&dot, STARPU_REDUX, s->sum, STARPU_R, a->block[i], STARPU_R, b->block[i], 0);
-    s->error |= starpu_data_acquire(s->sum, STARPU_R);
-    if (!s->error) value = *(double *)starpu_data_get_local_ptr(s->sum);
-    if (!s->error) starpu_data_release(s->sum);
+    int held = starpu_data_acquire(s->sum, STARPU_R);
+    s->error |= held;
+    if (!held) {
+        value = *(double *)starpu_data_get_local_ptr(s->sum);
+        starpu_data_release(s->sum);
+    }
     return value;
 }
 
