@@ -105,7 +105,8 @@ static int input_of(struct orr_worker *w, struct orr_task *t, unsigned i, unsign
         out->mode = STARPU_SCRATCH;
     } else if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) {
         struct starpu_codelet *init = orr_data_rare(h) ? orr_data_rare(h)->init_cl : NULL;
-        out->data = orr_redux_contribution(h, (unsigned)w->id, init && orr_worker_function(w, init, 0));
+        bool own_init = init && orr_codelet_check(init) >= 0 && orr_worker_function(w, init, 0);
+        out->data = orr_redux_contribution(h, (unsigned)w->id, own_init);
         out->mode = STARPU_RW;
     }
     if (!out->data) return -ENOMEM;
