@@ -180,7 +180,6 @@ static int fit_out(struct cuda_device *d, const struct orr_kind *kind)
 static int take_context(struct cuda_device *d)
 {
     int r = orr_cuda.device_get(&d->handle, d->number);
-    if (r == CUDA_OK) r = orr_cuda.device_bus_id(d->bus_id, sizeof d->bus_id, d->handle);
     if (r == CUDA_OK) r = orr_cuda.context_retain(&d->context, d->handle);
     if (r == CUDA_OK) return 0;
     orr_cuda_failed(d, "opening it", r);

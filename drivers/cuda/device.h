@@ -15,7 +15,7 @@ struct orr_kind;
 struct orr_worker;
 struct cuda_mark;
 
-enum { CUDA_WORKERS_MAX = 16, CUDA_BUS_ID_BYTES = 32 };
+enum { CUDA_WORKERS_MAX = 16 };
 
 /* A queue of the device's, in order. */
 struct cuda_queue {
@@ -29,7 +29,7 @@ struct cuda_device {
     cuda_device_handle handle;
     cuda_context context;
     unsigned node, workers;
-    char name[40], bus_id[CUDA_BUS_ID_BYTES];
+    char name[40];
     uint64_t patience_ns;                        /* how long it may answer nothing; 0: for ever */
     struct cuda_queue in, out, peer;             /* copies from main memory, to it, from other devices */
     struct cuda_queue kernels[CUDA_WORKERS_MAX]; /* by worker */

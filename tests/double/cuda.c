@@ -175,13 +175,6 @@ API int cuDeviceGetName(char *out, int bytes, cuda_device_handle d)
     return CUDA_OK;
 }
 
-API int cuDeviceGetPCIBusId(char *out, int bytes, cuda_device_handle d)
-{
-    MAY_FAIL;
-    snprintf(out, (size_t)bytes, "0000:%02X:00.0", index_of(d) + 1);
-    return CUDA_OK;
-}
-
 API int cuDeviceCanAccessPeer(int *out, cuda_device_handle d, cuda_device_handle to)
 {
     MAY_FAIL;
