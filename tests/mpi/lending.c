@@ -119,20 +119,27 @@ static void ask_often(struct job *j, int rank)
     }
 }
 
-static void asks(struct job *j, int rank)
+/* One rank of a job; early: it asks before it has inserted anything. */
+static void ask_and_work(struct job *j, int rank, bool early)
 {
     if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
     struct orr_comm *c = comm_of(j, rank);
     struct shared *d = &all[rank];
     register_all(c, d);
+    if (rank && early) ask_often(j, rank);
     stream(c, d);
-    if (rank) ask_often(j, rank);
+    if (rank && !early) ask_often(j, rank);
     if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
     unregister_all(d);
     if (rank == 0) atomic_fetch_add(&wrong, count_wrong(d));
     struct orr_lend *l = &sessions[j->first + rank].lend;
     if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
     counts[rank] = orr_lend_get_counts(l);
+}
+
+static void asks(struct job *j, int rank)
+{
+    ask_and_work(j, rank, false);
 }
 
 static void forget(void)
@@ -166,18 +173,7 @@ static void tasks_go_out(unsigned delays)
 /* Rank 1 asks before it has inserted anything: what is lent comes back, and is run at home. */
 static void asks_too_early(struct job *j, int rank)
 {
-    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
-    struct orr_comm *c = comm_of(j, rank);
-    struct shared *d = &all[rank];
-    register_all(c, d);
-    if (rank) ask_often(j, rank);
-    stream(c, d);
-    if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
-    unregister_all(d);
-    if (rank == 0) atomic_fetch_add(&wrong, count_wrong(d));
-    struct orr_lend *l = &sessions[j->first + rank].lend;
-    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
-    counts[rank] = orr_lend_get_counts(l);
+    ask_and_work(j, rank, true);
 }
 
 static void unknown_come_back(void)
