@@ -78,6 +78,13 @@ static void shuffle(int n)
     }
 }
 
+/* A simulated device borrows the function for the CPU: what a task wrote may lie with it. */
+static void bring_home(int n)
+{
+    for (int i = 0; i < n; i++)
+        if (starpu_data_acquire(handles[i], STARPU_R) == 0) starpu_data_release(handles[i]);
+}
+
 static void one_task(void)
 {
     register_all(DATA);
@@ -88,6 +95,7 @@ static void one_task(void)
     shuffle(DATA);
     double shuffled = submit(&add_cl, DATA);
     starpu_task_wait_for_all();
+    bring_home(DATA);
     int right = 1;
     for (int i = 0; i < DATA; i++) right &= values[i] == 2;
     ok(all_of(right, !wrong), "a task gets its %d data in the order it gave them", DATA);
