@@ -475,14 +475,21 @@ static int add_task(struct moving *m, struct starpu_codelet *cl, va_list ap)
 }
 
 /* What every rank knows of the insertion changes on each, whether it has a part in it or not. */
-static int act(struct moving *m, struct starpu_codelet *cl, va_list ap)
+static int act(struct orr_comm *c, const struct orr_arguments *a, const int *ranks, int count,
+               struct starpu_codelet *cl, va_list ap)
 {
-    for (int i = 0; i < m->count; i++) m->here |= runs_here(m->c, m->ranks[i]);
-    orr_moves_begin(&m->list, m->c);
-    int r = each(m, before_moving);
-    if (!r && m->here) r = add_task(m, cl, ap);
-    int after = each(m, after_moving), done = orr_away_do(&m->list);
-    orr_actions_fini(&m->list);
+    struct moving m; /* field by field: the list is long */
+    m.c = c;
+    m.a = a;
+    m.ranks = ranks;
+    m.count = count;
+    m.here = false;
+    for (int i = 0; i < count; i++) m.here |= runs_here(c, ranks[i]);
+    orr_moves_begin(&m.list, c);
+    int r = each(&m, before_moving);
+    if (!r && m.here) r = add_task(&m, cl, ap);
+    int after = each(&m, after_moving), done = orr_away_do(&m.list);
+    orr_actions_fini(&m.list);
     return r ? r : after ? after : done;
 }
 
@@ -502,8 +509,8 @@ static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int coun
         if (ranks[i] < 0 || ranks[i] >= c->size) r = -EINVAL;
     if (r >= 0) {
         note(c, cl, &a, xrank);
-        struct moving m = { .c = c, .a = &a, .ranks = ranks ? ranks : &xrank, .count = ranks ? count : 1 };
-        r = act(&m, cl, ap);
+        bool passes = !ranks && orr_moves_pass(c, a.data, a.count, xrank);
+        r = passes ? 0 : act(c, &a, ranks ? ranks : &xrank, ranks ? count : 1, cl, ap);
     }
     va_end(list);
     orr_arguments_fini(&a);

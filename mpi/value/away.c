@@ -771,9 +771,28 @@ static bool next_watcher(struct orr_away *a, struct orr_watcher *out)
     return false;
 }
 
+enum { LOOK_EACH = 16 }; /* places: then messages are moved */
+
+/* Actions that were put off are no hindrance: who lets them go on is whoever hears of their homes. */
+bool orr_away_pass_begin(struct orr_comm *c)
+{
+    struct orr_away *a = c->cluster->value->away;
+    if (a->position % LOOK_EACH == 0) return false;
+    orr_spin_lock(&a->lock);
+    if (orr_likely(!a->nchanged && !a->users && !a->nwatchers && !a->news && !a->early)) return true;
+    orr_spin_unlock(&a->lock);
+    return false;
+}
+
+void orr_away_pass_end(struct orr_comm *c)
+{
+    struct orr_away *a = c->cluster->value->away;
+    a->decided = ++a->position;
+    orr_spin_unlock(&a->lock);
+}
+
 uint64_t orr_away_begin(struct orr_comm *c)
 {
-    enum { LOOK_EACH = 16 };
     struct orr_away *a = c->cluster->value->away;
     struct orr_watcher w;
     uint64_t position = a->position;

@@ -56,6 +56,10 @@ void orr_away_end(struct orr_value *v);
 /* On the thread that submits: the next place of the stream begins. What home changed goes to those that have
  * it, before anybody is told. Returns the position. */
 uint64_t orr_away_begin(struct orr_comm *c);
+/* The same for a place at which this rank has nothing to do, but for what all ranks know of its data: that
+ * changes until orr_away_pass_end, and nobody looks meanwhile. False: it has to begin as any other. */
+bool orr_away_pass_begin(struct orr_comm *c);
+void orr_away_pass_end(struct orr_comm *c);
 /* Does what is in the list, in order, and empties it; from the first on that has to wait, they are put off.
  * What failed first, also of the list's making (said). */
 int orr_away_do(struct orr_actions *l);

@@ -201,6 +201,39 @@ void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xr
     }
 }
 
+/* ---- insertions of others ---- */
+
+/* A datum of one in which this rank has no part: none of it is here, and all ranks follow it already. */
+static inline bool is_elsewhere_alone(const struct orr_comm *c, const struct orr_data *h, int mode)
+{
+    enum { HERE = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD | ORR_MPI_REDUX };
+    const struct orr_owned *o = orr_owned_of(h);
+    return h->mpi_rank >= 0 && h->mpi_rank != c->rank && !(h->mpi_flags & (HERE | NEVER_AWAY)) &&
+           !(mode & NO_READER) && !h->parent && orr_load_relaxed(&h->away) && o && o->tag != -1;
+}
+
+bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank)
+{
+    if (xrank < 0 || xrank == c->rank || !orr_load_relaxed(&c->cluster->value->moves.on)) return false;
+    for (int i = 0; i < count; i++)
+        if (data[i].handle && data[i].handle->mpi_rank != ORR_RANK_UNKNOWN &&
+            !is_elsewhere_alone(c, data[i].handle, (int)data[i].mode))
+            return false;
+    if (!orr_away_pass_begin(c)) return false;
+    for (int i = 0; i < count; i++) {
+        struct orr_data *h = data[i].handle;
+        if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
+        if (data[i].mode & STARPU_W) {
+            written(c, h, xrank);
+        } else if (!has(h, xrank) && orr_cache_is_on(c->cluster->value)) {
+            join_copies(c, h, xrank);
+            mark(c, h);
+        }
+    }
+    orr_away_pass_end(c);
+    return true;
+}
+
 void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
 {
     struct orr_comm *c = l->comm;

@@ -22,6 +22,10 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
 void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority);
 void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xrank, bool ran);
 
+/* The whole of an insertion that runs on rank xrank, where this one has no part in it: nothing of its data is
+ * here, nor theirs is this home. False: it has, or may have, and nothing was done. */
+bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank);
+
 /* Where not all ranks see it: on other communicators (orr_moves_unseen), or where the program steers the
  * transfers. As orr_exchange_before and _after: owner-computes, and nothing is remembered; home brings in
  * what it lacks. */
