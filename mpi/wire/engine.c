@@ -399,6 +399,7 @@ static bool emit_locked(struct orr_engine *e, struct orr_request *r)
     r->asks = asks;
     size_t bytes = fill_message(e, r, h);
     bool announces = h->kind == ORR_WIRE_ANNOUNCE;
+    if (h->kind != ORR_WIRE_EAGER) e->peers[peer].announced++;
     h->bulk_tag = bulk_tag;
     if (asks) {
         h->flags |= ORR_WIRE_ASKS;
@@ -527,10 +528,13 @@ static bool emit_or_wait_locked(struct orr_engine *e, struct orr_request *r)
 /* The same bytes for n ranks: the first gets them from here, and passes them on to the others. */
 static void emit_branch_locked(struct orr_engine *e, struct orr_request **list, uint32_t n)
 {
-    int32_t ranks[ORR_SPREAD_MAX];
+    struct orr_spread_rank ranks[ORR_SPREAD_MAX];
     for (; n > 1; list++, n--) {
-        struct orr_spread to = { e->transport->rank, n - 1, ranks };
-        for (uint32_t i = 1; i < n; i++) ranks[i - 1] = list[i]->node.peer;
+        struct orr_spread to = { { e->transport->rank, 0 }, n - 1, ranks };
+        for (uint32_t i = 1; i < n; i++) {
+            int32_t rank = list[i]->node.peer;
+            ranks[i - 1] = (struct orr_spread_rank){ rank, e->peers[rank].announced };
+        }
         list[0]->to = &to;
         bool sent = !e->peers[list[0]->node.peer].waiting.head && emit_locked(e, list[0]);
         list[0]->to = NULL;
@@ -565,7 +569,11 @@ static struct orr_request *emit_spread_locked(struct orr_engine *e, struct orr_r
         if (p->spread == e->spreads) break;
         p->spread = e->spreads;
         next = r->next;
-        if (!is_behind_relayed_locked(e, r)) list[n++] = r;
+        if (is_behind_relayed_locked(e, r)) continue;
+        if (p->waiting.head)
+            wait_for_buffer_locked(e, p, r); /* one of the same name may be among them */
+        else
+            list[n++] = r;
     }
     half = orr_spread_half(n);
     if (half) emit_branch_locked(e, list, half);
@@ -611,16 +619,17 @@ static struct orr_request *take_relayed_locked(struct orr_engine *e, uint32_t co
 }
 
 /* A rank does not pass on what it got. */
-static void returned_locked(struct orr_engine *e, const struct orr_wire_header *h, const int32_t *ranks,
+static void returned_locked(struct orr_engine *e, const struct orr_wire_header *h, const void *ranks,
                             size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct orr_request *r = take_relayed_locked(e, h->context, ranks[i], h->tag);
+        struct orr_request *r = take_relayed_locked(e, h->context, orr_spread_at(ranks, i).rank, h->tag);
         if (!r) continue;
         r->waits--;
         release_send_locked(e, r);
     }
-    for (size_t i = 0; i < n; i++) release_followers_locked(e, h->context, ranks[i], h->tag);
+    for (size_t i = 0; i < n; i++)
+        release_followers_locked(e, h->context, orr_spread_at(ranks, i).rank, h->tag);
 }
 
 /* Lets go of the sends at the head of a key's list that are ready. */
@@ -880,14 +889,14 @@ static struct orr_request *receive_for(struct orr_engine *e, int origin, const s
 
 /* The ranks of a message, without its origin's; own: and this one. */
 static void send_return_locked(struct orr_engine *e, int origin, const struct orr_wire_header *what,
-                               const char *ranks, uint32_t count, bool own, struct orr_wire_header *buffer)
+                               const void *ranks, uint32_t count, bool own, struct orr_wire_header *buffer)
 {
-    int32_t me = e->transport->rank;
-    char *to = (char *)(buffer + 1);
+    const struct orr_spread_rank me = { e->transport->rank, 0 };
+    struct orr_spread_rank *to = (struct orr_spread_rank *)(buffer + 1);
     fill_header(buffer, ORR_WIRE_RETURN,
                 &(struct orr_match_node){ .context = what->context, .tag = what->tag });
-    memcpy(to, &me, own ? sizeof me : 0);
-    memcpy(to + (own ? sizeof me : 0), ranks + sizeof me, count * sizeof me);
+    if (own) *to++ = me;
+    memcpy(to, (const struct orr_spread_rank *)ranks + 1, count * sizeof me);
     e->counts.program_sent++;
     send_small(e, origin, buffer, sizeof *buffer + (count + own) * sizeof me);
 }
@@ -912,17 +921,24 @@ static bool decline_locked(struct orr_engine *e, int source, int origin, const s
     return true;
 }
 
+/* By way of others it is here before what its origin sent itself: that may be of the same name. */
+static bool is_early_locked(const struct orr_engine *e, const struct orr_spread_rank *first)
+{
+    return (int32_t)(e->peers[first->rank].heard - first->behind) < 0;
+}
+
 /* A message that is to be passed on, or was: by who waits for it now, and only then. Nothing was done that
  * cannot be done again where this is false. */
 static bool arrive_spread_locked(struct orr_engine *e, int source, const struct orr_wire_header *h,
                                  const void *data, size_t bytes)
 {
-    int32_t origin = 0;
+    struct orr_spread_rank first = { 0, 0 };
     uint32_t count = 0;
     void *back = NULL;
-    orr_spread_read(data, bytes, e->transport->size, &origin, &count);
+    orr_spread_read(data, bytes, e->transport->size, &first, &count);
+    int32_t origin = first.rank;
     struct orr_request *r = receive_for(e, origin, h);
-    if (h->flags & ORR_WIRE_ASKS && source != origin && !(r && r->ready))
+    if (h->flags & ORR_WIRE_ASKS && source != origin && (!(r && r->ready) || is_early_locked(e, &first)))
         return decline_locked(e, source, origin, h, data, count);
     if (count && r && r->ready && r->relays && !r->payload.any_size && check_receive(r, h) == 0)
         r->relay = orr_relay_new(r, data, count);
@@ -961,7 +977,7 @@ static void acknowledged_locked(struct orr_engine *e, int source, const struct o
 
 static bool header_is_sound(const struct orr_wire_header *h, size_t bytes, int size, const void *data)
 {
-    int32_t rank;
+    struct orr_spread_rank rank;
     uint32_t count;
     if (bytes < sizeof *h || h->magic != ORR_WIRE_MAGIC || h->version != ORR_WIRE_VERSION) return false;
     size_t more = bytes - sizeof *h;
@@ -1005,12 +1021,13 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     if (h.kind == ORR_WIRE_ACK)
         acknowledged_locked(e, source, &h);
     else if (orr_unlikely(h.kind == ORR_WIRE_RETURN))
-        returned_locked(e, &h, (const int32_t *)(const void *)data, (bytes - sizeof h) / sizeof(int32_t));
+        returned_locked(e, &h, data, (bytes - sizeof h) / sizeof(struct orr_spread_rank));
     else if (orr_unlikely(h.flags & ORR_WIRE_SPREAD))
         taken = arrive_spread_locked(e, source, &h, data, bytes - sizeof h);
     else
         taken = arrive_locked(e, source, source, receive_for(e, source, &h), &h, data, bytes - sizeof h);
     if (!taken) return false;
+    if (h.kind == ORR_WIRE_ANNOUNCE || h.kind == ORR_WIRE_FAILED) e->peers[source].heard++;
     if (orr_unlikely(h.credit) && h.kind != ORR_WIRE_FAILED) e->peers[source].credit += h.credit;
     e->counts.received_messages++;
     e->counts.program_received += !(h.context & ORR_CONTEXT_UNCOUNTED);

@@ -40,6 +40,7 @@ struct orr_peer {
     int64_t credit;                  /* what may still be sent there before it is received (credit.h) */
     uint64_t owed;                   /* what was taken of it and it was not told yet */
     uint64_t spread;                 /* the latest tree that it is in, by number */
+    uint32_t announced, heard; /* of messages that are not eager: sent there, come from there (spread.h) */
 };
 
 struct orr_engine {

@@ -8,46 +8,49 @@
 
 uint32_t orr_spread_room(size_t small_max)
 {
-    size_t ranks = (small_max - sizeof(struct orr_wire_header)) / sizeof(int32_t) - 1;
+    size_t ranks = (small_max - sizeof(struct orr_wire_header)) / sizeof(struct orr_spread_rank) - 1;
     return ranks < ORR_SPREAD_MAX ? (uint32_t)ranks : ORR_SPREAD_MAX;
 }
 
 size_t orr_spread_write(struct orr_wire_header *h, const struct orr_spread *s)
 {
-    char *to = (char *)(h + 1);
+    struct orr_spread_rank *to = (struct orr_spread_rank *)(h + 1);
     h->flags |= ORR_WIRE_SPREAD;
-    memcpy(to, &s->origin, sizeof s->origin);
-    memcpy(to + sizeof s->origin, s->ranks, s->count * sizeof *s->ranks);
-    return sizeof s->origin + s->count * sizeof *s->ranks;
+    to[0] = s->origin;
+    memcpy(to + 1, s->ranks, s->count * sizeof *to);
+    return (1 + s->count) * sizeof *to;
 }
 
-static int32_t rank_at(const void *data, size_t i)
+struct orr_spread_rank orr_spread_at(const void *data, size_t i)
 {
-    int32_t rank;
-    memcpy(&rank, (const char *)data + i * sizeof rank, sizeof rank);
-    return rank;
+    struct orr_spread_rank it;
+    memcpy(&it, (const char *)data + i * sizeof it, sizeof it);
+    return it;
 }
 
-bool orr_spread_read(const void *data, size_t bytes, int size, int32_t *origin_out, uint32_t *count_out)
+bool orr_spread_read(const void *data, size_t bytes, int size, struct orr_spread_rank *first_out,
+                     uint32_t *count_out)
 {
-    size_t n = bytes / sizeof(int32_t);
-    if (n < 1 || bytes % sizeof(int32_t)) return false;
+    size_t n = bytes / sizeof(struct orr_spread_rank);
+    if (n < 1 || bytes % sizeof(struct orr_spread_rank)) return false;
     for (size_t i = 0; i < n; i++)
-        if (rank_at(data, i) < 0 || rank_at(data, i) >= size) return false;
-    *origin_out = rank_at(data, 0);
+        if (orr_spread_at(data, i).rank < 0 || orr_spread_at(data, i).rank >= size) return false;
+    *first_out = orr_spread_at(data, 0);
     *count_out = (uint32_t)n - 1;
     return true;
 }
 
 /* Its first rank gets it from here, and passes it on to the others. */
-static void add_branch(struct orr_relay *y, int32_t origin, const int32_t *ranks, uint32_t count)
+static void add_branch(struct orr_relay *y, int32_t origin, const struct orr_spread_rank *ranks,
+                       uint32_t count)
 {
     const struct orr_request *r = y->of;
     struct orr_request *s = &y->sends[y->branches];
-    y->to[y->branches] = (struct orr_spread){ origin, count - 1, ranks + 1 };
+    y->to[y->branches] = (struct orr_spread){ { origin, ranks[0].behind }, count - 1, ranks + 1 };
     /* zero else: it is never posted */
     s->kind = ORR_SEND;
-    s->node = (struct orr_match_node){ .context = r->node.context, .peer = ranks[0], .tag = r->node.tag };
+    s->node =
+        (struct orr_match_node){ .context = r->node.context, .peer = ranks[0].rank, .tag = r->node.tag };
     s->inferred = r->inferred;
     s->uncounted = r->uncounted;
     s->priority = r->priority;
@@ -63,9 +66,9 @@ struct orr_relay *orr_relay_new(struct orr_request *r, const void *data, uint32_
     struct orr_relay *y = orr_calloc(1, sizeof *y + count * sizeof y->ranks[0]);
     if (!y) return NULL;
     y->of = r;
-    memcpy(y->ranks, (const char *)data + sizeof(int32_t), count * sizeof y->ranks[0]);
-    add_branch(y, rank_at(data, 0), y->ranks, half);
-    if (half < count) add_branch(y, rank_at(data, 0), y->ranks + half, count - half);
+    for (uint32_t i = 0; i < count; i++) y->ranks[i] = orr_spread_at(data, 1 + i);
+    add_branch(y, orr_spread_at(data, 0).rank, y->ranks, half);
+    if (half < count) add_branch(y, orr_spread_at(data, 0).rank, y->ranks + half, count - half);
     atomic_init(&y->left, y->branches + 1);
     return y;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 3 };
+enum { ORR_WIRE_VERSION = 4 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -20,7 +20,7 @@ enum orr_wire_kind {
      * the header */
     ORR_WIRE_CONTROL,
     ORR_WIRE_CREDIT, /* the header alone, for what it says of credit */
-    ORR_WIRE_RETURN, /* the ranks behind it (int32_t) do not get the value of that tag from who says so */
+    ORR_WIRE_RETURN, /* the ranks behind it (spread.h) do not get the value of that tag from who says so */
     ORR_WIRE_KINDS
 };
 
