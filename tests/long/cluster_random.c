@@ -3,10 +3,10 @@
  * Random programs on whole clusters in one process, against a sequential oracle: 3 to 8 ranks over a network
  * that delays and reorders, under owner-computes and a placement that moves data by a hash of the place.
  * Tasks of all modes, data of each rank's own, reductions, flushes, copies, collectives, other communicators,
- * no cache; and what home does to its data unseen (acquire, tasks, messages, pieces). Every task and call
- * checks what it finds. Threads: one for each rank inserts; workers execute. Owns: the data of each rank. Not
- * here: single cases (tests/mpi/clusters.c), real messages (soak_mpi.c). Usage: cluster_random.tap [--seeds
- * N] [--seed S]
+ * no cache; tasks that ranks lend each other; and what home does to its data unseen (acquire, tasks,
+ * messages, pieces). Every task and call checks what it finds. Threads: one for each rank inserts; workers
+ * execute. Owns: the data of each rank. Not here: single cases (tests/mpi/clusters.c), real messages
+ * (soak_mpi.c). Usage: cluster_random.tap [--seeds N] [--seed S]
  * [--limit SECONDS of one] [--does BITS]: N programs from seed S on; a failure names its seed.
  */
 #include <pthread.h>
@@ -14,6 +14,7 @@
 #include <starpu.h>
 #include <unistd.h>
 
+#include "mpi/value/borrow.h"
 #include "mpi/value/calls.h"
 #include "tests/mpi/in_process.h"
 
@@ -50,6 +51,7 @@ static int does = DOES_ALL;                             /* --does */
 static unsigned limit_s = SCALED(LIMIT_S, 4 * LIMIT_S); /* --limit: of one program */
 
 static atomic_int wrong, failed, coming;
+static _Atomic uint64_t lent;
 static uint64_t current_seed;
 
 /* ---- numbers ---- */
@@ -741,10 +743,31 @@ static void others(struct program *p)
     }
 }
 
+/* As if the network took no time, and other ranks were fast: so short tasks are lent, too. */
+static void lend_gladly(struct program *p)
+{
+    struct orr_lend *l = &sessions[p->rank].lend;
+    orr_spin_lock(&l->lock);
+    l->transfer_ns = 1;
+    l->transfer_bytes = 1e12;
+    for (int i = 0; i < p->ranks; i++) l->slowness[i] = 1e-3;
+    orr_spin_unlock(&l->lock);
+}
+
+/* Unseen by others: it asks one of them for tasks. */
+static void borrow(struct program *p)
+{
+    uint64_t how = mix(p->state, 200 + (uint64_t)p->rank);
+    lend_gladly(p);
+    if (how % 4)
+        orr_borrow_ask(&sessions[p->rank].lend, (int)(how / 4 % (uint64_t)p->ranks), 1 + how / 64 % 8);
+}
+
 static void one_step(struct program *p, bool moves)
 {
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
+    if (sessions[p->rank].lend.on) borrow(p);
     unsigned what = draw(&p->state, 32);
     if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) || (what == 15 && !(p->does & DOES_OTHERS)))
         some_task(p);
@@ -804,7 +827,10 @@ static void run(struct job *j, int rank)
     call(orr_wait_for_all(p.c), p.step, "the last wait_for_all");
     for (int i = 0; i < ALL; i++) end_datum(&p, i);
     if (p.does & DOES_PIECES) end_cut(&p);
+    struct orr_lend *l = &sessions[rank].lend;
+    bool lends = l->on;
     call(rank_end(j, rank), p.step, "shutdown");
+    if (lends) atomic_fetch_add(&lent, orr_lend_get_counts(l).lent);
 }
 
 /* ---- a placement that moves data wherever it likes ---- */
@@ -848,6 +874,7 @@ static bool one_program(uint64_t seed, bool moves)
     alarm(limit_s);
     make_groups(mix(seed, 21), ranks);
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
+    j.lends = seed % 3 > 0;
     for (int i = 0; i < ranks && moves; i++)
         j.placement = orr_policy_add(&sessions[i].place, &anywhere, NULL);
     job_run(&j);
@@ -876,6 +903,7 @@ int main(int argc, char **argv)
            (unsigned long long)seeds);
     is_int(failed, 0, "and no call fails");
     is_int(coming, 0, "and who was told when a value came was told");
+    ok(lent > 0 || seeds < 8, "ranks ran tasks of others (%llu)", (unsigned long long)lent);
     starpu_shutdown();
     return done_testing();
 }
