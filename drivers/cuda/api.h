@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api.h: what is used of CUDA's driver interface, declared here so that the driver is built and tested on
- * machines without CUDA's headers; tests/core/cuda_headers.c compares with them where they are.
+ * machines without CUDA's headers; tests/double/headers.c compares with them where they are.
  * Threads: any. Owns: the declarations. Not here: loading the library (library.h). */
 #ifndef ORR_DRIVERS_CUDA_API_H
 #define ORR_DRIVERS_CUDA_API_H
@@ -16,11 +16,14 @@ typedef struct CUevent_st *cuda_event;
 enum {
     CUDA_OK = 0,
     CUDA_NO_MEMORY = 2,
+    CUDA_GONE = 4, /* the library is closed, as the process ends */
     CUDA_NO_DEVICE = 100,
     CUDA_INVALID_CONTEXT = 201,
     CUDA_NOT_READY = 600,
+    CUDA_BAD_ADDRESS = 700, /* of a kernel: the context answers nothing else from then on */
     CUDA_PEER_ALREADY = 704,
     CUDA_ALREADY_REGISTERED = 712,
+    CUDA_NOT_REGISTERED = 713,
     CUDA_UNKNOWN = 999
 };
 enum { CUDA_STREAM_DEFAULT = 0, CUDA_STREAM_NON_BLOCKING = 1 };

@@ -226,11 +226,19 @@ static void cuda_close(struct orr_device *device)
     orr_free(d);
 }
 
+/* How many of the device's workers come before it. Another driver may have one with the same number. */
+static unsigned place_among(const struct orr_worker *w)
+{
+    unsigned n = 0;
+    for (const struct orr_worker *e = orr_workers; e < w; e++) n += e->device == w->device;
+    return n;
+}
+
 /* What this cannot do, each task does for itself (orr_cuda_enter). */
 static void cuda_enter(struct orr_worker *w)
 {
     struct cuda_device *d = w->device->state;
-    queue_by_worker[w->id] = &d->kernels[starpu_worker_get_subworkerid(w->id)];
+    queue_by_worker[w->id] = &d->kernels[place_among(w)];
     orr_cuda.context_set(d->context);
 }
 

@@ -73,8 +73,8 @@ int orr_cuda_copy_in(cuda_stream stream, const struct orr_location *src, const s
 
 /* A mark of nothing yet; NULL: none can be made. */
 struct cuda_mark *orr_cuda_mark_get(struct cuda_device *d, struct cuda_queue *q);
-/* It now stands for all that the queue was given until now. failed: part of that could not be given to it, so
- * it ends with -EIO. */
+/* It now stands for all that the queue was given until now. failed: part of that could not be given to it, as
+ * was said, so it ends with -EIO. Enters the context itself. */
 void orr_cuda_mark_set(struct cuda_mark *m, bool failed);
 /* 0: the queue has come there; -EAGAIN: not yet; -EIO: it has, or never will, and something failed: why_out
  * says what. When it is over, the mark is given back. Enters the context itself; does not block. */

@@ -6,7 +6,8 @@
  * A function is called on the worker's thread, in the device's context, and launches what it likes in the
  * worker's stream. The task is over when the stream has come to the mark behind that. So it makes no
  * difference here whether the function said STARPU_CUDA_ASYNC: one that does not has waited itself, and its
- * mark is reached at once; one that forgot both is right nevertheless. */
+ * mark is reached at once; one that forgot both is right nevertheless. A function may leave another context
+ * behind (cudaSetDevice): the mark is set in the device's, and the next one begins there. */
 #include <errno.h>
 
 #include "core/base/log.h"
@@ -18,22 +19,29 @@
 
 enum { MARK, TASK }; /* of an orr_kernel's words */
 
+/* The worker's own context, whatever functions made of it. */
+static int come_home(struct cuda_device *d)
+{
+    cuda_context now = NULL;
+    int r = orr_cuda.context_get(&now);
+    if (orr_likely(r == CUDA_OK && now == d->context)) return 0;
+    r = orr_cuda.context_set(d->context);
+    return r == CUDA_OK ? 0 : orr_cuda_failed(d, "cuCtxSetCurrent", r);
+}
+
 int orr_cuda_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k)
 {
     struct cuda_device *d = w->device->state;
     struct starpu_task *p = t->pub;
-    struct cuda_visit v;
-    if (orr_load_relaxed(&d->lost) || orr_cuda_enter(d, &v)) return -EIO;
+    if (orr_load_relaxed(&d->lost) || come_home(d)) return -EIO;
     struct cuda_mark *m = orr_cuda_mark_get(d, orr_cuda_queue_of(w));
-    if (m) {
-        orr_cuda_reports_begin(w);
-        orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
-        orr_cuda_mark_set(m, orr_cuda_reports_end(w));
-        k->words[MARK] = (uintptr_t)m;
-        k->words[TASK] = (uintptr_t)t;
-    }
-    orr_cuda_leave(&v);
-    return m ? -EAGAIN : -EIO;
+    if (!m) return -EIO;
+    orr_cuda_reports_begin(w);
+    orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
+    orr_cuda_mark_set(m, orr_cuda_reports_end(w));
+    k->words[MARK] = (uintptr_t)m;
+    k->words[TASK] = (uintptr_t)t;
+    return -EAGAIN;
 }
 
 int orr_cuda_test(struct orr_worker *w, struct orr_kernel *k)

@@ -64,9 +64,14 @@ static void gone_wrong(struct cuda_mark *m, int result)
 
 void orr_cuda_mark_set(struct cuda_mark *m, bool failed)
 {
+    struct cuda_visit v;
     m->failed |= failed;
     if (m->device->patience_ns) m->since_ns = orr_clock_ns();
-    int r = orr_cuda.event_record(m->event, m->queue->stream);
+    int r = orr_cuda_enter(m->device, &v) ? CUDA_INVALID_CONTEXT : CUDA_OK;
+    if (r == CUDA_OK) {
+        r = orr_cuda.event_record(m->event, m->queue->stream);
+        orr_cuda_leave(&v);
+    }
     if (r != CUDA_OK) gone_wrong(m, r);
 }
 
@@ -93,7 +98,10 @@ static int ask(const struct cuda_mark *m)
 static int over(struct cuda_mark *m, struct cuda_text *why_out)
 {
     int r = m->failed ? -EIO : 0;
-    if (m->failed) *why_out = orr_cuda_text(m->result);
+    if (m->failed && m->result != CUDA_OK)
+        *why_out = orr_cuda_text(m->result);
+    else if (m->failed)
+        *why_out = (struct cuda_text){ "as was said before" };
     if (m->device->patience_ns) orr_store_relaxed(&m->queue->moved_ns, orr_clock_ns());
     orr_cuda_mark_put(m);
     return r;

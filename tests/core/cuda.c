@@ -34,6 +34,43 @@ static struct starpu_codelet scale_cl = {
     .modes = { STARPU_RW },
     .name = "scale",
 };
+/* As programs that never heard of streams have it: it waits for nothing, and says nothing. */
+static struct starpu_codelet forgetful_cl = {
+    .cuda_funcs = { scale_func },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .name = "forgetful",
+};
+
+/* In the default stream, as <<<>>> without more is. */
+static void usual_func(void *buffers[], void *arg)
+{
+    struct scale s = { .at = (float *)STARPU_VECTOR_GET_PTR(buffers[0]),
+                       .n = STARPU_VECTOR_GET_NX(buffers[0]) };
+    starpu_codelet_unpack_args(arg, &s.factor);
+    cuda_launch_in(NULL, scale_kernel, &s, sizeof s);
+}
+static struct starpu_codelet usual_cl = {
+    .cuda_funcs = { usual_func },
+    .cuda_flags = { STARPU_CUDA_ASYNC },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .name = "usual",
+};
+
+/* Looks at the other device, and stays there. */
+static void stray_func(void *buffers[], void *arg)
+{
+    scale_func(buffers, arg);
+    starpu_cuda_set_device(!starpu_worker_get_devid(starpu_worker_get_id_check()));
+}
+static struct starpu_codelet stray_cl = {
+    .cuda_funcs = { stray_func },
+    .cuda_flags = { STARPU_CUDA_ASYNC },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .name = "stray",
+};
 
 static void fill(float *v)
 {
@@ -47,29 +84,116 @@ static int wrong(const float *v, float factor)
     return count;
 }
 
-static void vector(void)
+/* Runs some of them on the devices in turn: how many numbers are wrong, -1: a task was refused. */
+static int scaled(struct starpu_codelet *cl, int tasks, float *v)
 {
-    float v[N], two = 2;
-    int failed = 0;
+    float two = 2;
+    int failed = 0, devices = (int)starpu_cuda_worker_get_count();
     starpu_data_handle_t h;
     fill(v);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof *v);
+    for (int i = 0; i < tasks; i++)
+        failed |= starpu_task_insert(cl, STARPU_RW, h, STARPU_VALUE, &two, sizeof two,
+                                     STARPU_EXECUTE_ON_WORKER, cuda_worker(i / 5 % devices), 0);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_unregister(h);
+    return failed ? -1 : wrong(v, (float)(1 << tasks));
+}
+
+static void vector(void)
+{
+    float v[N];
     cuda_start(1, NULL);
     is_int(starpu_cuda_worker_get_count(), 2, "the double has two devices, with a worker each");
     is_int(starpu_memory_nodes_get_count(), 3, "and a memory each");
-    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof *v);
-    for (int i = 0; i < TASKS; i++)
-        failed |= starpu_task_insert(&scale_cl, STARPU_RW, h, STARPU_VALUE, &two, sizeof two,
-                                     STARPU_EXECUTE_ON_WORKER, cuda_worker(i / 5 % 2), 0);
-    failed |= starpu_task_wait_for_all();
-    starpu_data_unregister(h);
-    is_int(failed ? -1 : wrong(v, (float)(1 << TASKS)), 0,
-           "%d asynchronous kernels on two devices in turn scale a vector", TASKS);
+    is_int(scaled(&scale_cl, TASKS, v), 0, "%d asynchronous kernels on two devices in turn scale a vector",
+           TASKS);
+    is_int(scaled(&forgetful_cl, TASKS, v), 0,
+           "so do functions that neither wait for their kernels nor say STARPU_CUDA_ASYNC");
+    is_int(scaled(&usual_cl, TASKS, v), 0, "and those that launch in the default stream");
+    is_int(scaled(&stray_cl, TASKS, v), 0, "and those that leave another device current");
     starpu_shutdown();
     is_int(cuda_double.left(), 0, "at the end nothing is left of contexts, streams, events and memory");
+}
+
+/* ---- other machines ---- */
+
+static void delayed(void)
+{
+    float v[N];
+    int all = 0, left = 0;
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", "200");
+    for (int peers = 0; peers < 2; peers++) {
+        cuda_setting("ORR_DOUBLE_CUDA_PEERS", peers ? "1" : "0");
+        cuda_start(1, "eager");
+        all |= scaled(&scale_cl, TASKS, v) | scaled(&usual_cl, TASKS, v);
+        starpu_shutdown();
+        left += cuda_double.left();
+    }
+    is_int(all, 0, "whatever streams take, with and without access from device to device, results are right");
+    is_int(left, 0, "and nothing is left");
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", NULL);
+    cuda_setting("ORR_DOUBLE_CUDA_PEERS", NULL);
+}
+
+/* ---- several workers of a device, and a simulated device with the number of a real one ---- */
+
+static struct CUstream_st *_Atomic streams[STARPU_NMAXWORKERS];
+
+static void stream_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_store(&streams[starpu_worker_get_id()], starpu_cuda_get_local_stream());
+}
+static struct starpu_codelet stream_cl = { .cuda_funcs = { stream_func }, .name = "stream" };
+
+static void shared(void)
+{
+    int twice = 0, missing = 0, cuda[STARPU_NMAXWORKERS];
+    cuda_setting("STARPU_NWORKER_PER_CUDA", "2");
+    cuda_setting("ORRERY_SIM_DEVICES", "1");
+    cuda_start(1, NULL);
+    int n = (int)starpu_worker_get_ids_by_type(STARPU_CUDA_WORKER, cuda, STARPU_NMAXWORKERS);
+    for (int i = 0; i < n; i++) {
+        atomic_store(&streams[cuda[i]], NULL);
+        starpu_task_insert(&stream_cl, STARPU_EXECUTE_ON_WORKER, cuda[i], 0);
+    }
+    starpu_task_wait_for_all();
+    for (int i = 0; i < n; i++) {
+        missing += !atomic_load(&streams[cuda[i]]);
+        for (int j = 0; j < i; j++)
+            twice += atomic_load(&streams[cuda[i]]) && streams[cuda[i]] == streams[cuda[j]];
+    }
+    is_int(n, 5, "two workers for each of two devices, and a simulated device");
+    ok(all_of(twice == 0, missing == 1),
+       "each has a stream of its own, but the simulated one, which has none");
+    starpu_shutdown();
+    cuda_setting("STARPU_NWORKER_PER_CUDA", NULL);
+    cuda_setting("ORRERY_SIM_DEVICES", NULL);
+}
+
+/* ---- again and again ---- */
+
+static void again(void)
+{
+    float v[N];
+    int all = 0, left = 0;
+    for (int round = 0; round < 4; round++) {
+        cuda_setting("ORR_DOUBLE_CUDA_DEVICES", round % 2 ? "3" : "1");
+        cuda_start(1, "dmda");
+        all |= scaled(&scale_cl, 6, v);
+        starpu_shutdown();
+        left += cuda_double.left();
+    }
+    is_int(all, 0, "the runtime starts and stops again and again, with other devices");
+    is_int(left, 0, "and leaves nothing each time");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", NULL);
 }
 
 int main(void)
 {
     vector();
+    delayed();
+    shared();
+    again();
     return done_testing();
 }

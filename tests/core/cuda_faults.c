@@ -104,6 +104,8 @@ static void each_call(int first)
     for (int n = 1 + first; n <= CALLS; n += STRIDE) {
         snprintf(text, sizeof text, "%d", n);
         cuda_setting("ORR_DOUBLE_CUDA_FAIL", text);
+        cuda_setting("ORR_DOUBLE_CUDA_DEVICES", n / STRIDE % 2 ? "2" : "1");
+        cuda_setting("ORR_DOUBLE_CUDA_PEERS", n / STRIDE % 4 < 2 ? "1" : "0");
         atomic_store(&said, 0);
         if (cuda_try_start(1, "eager") != 0) {
             not_started++;
@@ -126,10 +128,104 @@ static void each_call(int first)
        runs_with_rest);
 }
 
+/* ---- a device that goes wrong, or answers nothing, and a library that is closed ---- */
+
+/* Runs with a setting of the double's: whether results are right or it was said that they are not. */
+static bool comes_through(const char *name, const char *value)
+{
+    cuda_setting(name, value);
+    atomic_store(&said, 0);
+    if (cuda_try_start(1, "eager") != 0) return false;
+    int wrong = run_graph();
+    bool through = !wrong || atomic_load(&said);
+    if (!through) diag("%s=%s: %d numbers are wrong, and nothing was said", name, value, wrong);
+    starpu_shutdown();
+    cuda_setting(name, NULL);
+    return through;
+}
+
+static void goes_wrong(void)
+{
+    int through = 0, runs = 0, rest = cuda_double.left();
+    char text[16];
+    for (int n = 1; n <= 8; n++, runs++) {
+        snprintf(text, sizeof text, "%d", n);
+        through += comes_through("ORR_DOUBLE_CUDA_SPOIL", text);
+    }
+    is_int(through, runs, "a kernel that ruins the context makes no wrong result that is not said");
+    through = runs = 0;
+    for (int n = 20; n <= 200; n += 20, runs++) {
+        snprintf(text, sizeof text, "%d", n);
+        through += comes_through("ORR_DOUBLE_CUDA_GONE", text);
+    }
+    is_int(through, runs, "nor does a library that is closed under way, as when the process ends");
+    diag("%d things were not given back, of contexts that answer errors", cuda_double.left() - rest);
+}
+
+/* More data than the device has memory, all used in turn. */
+static void no_room(void)
+{
+    enum { MANY = 64, LENGTH_EACH = 4096 };
+    static float x[MANY][LENGTH_EACH];
+    starpu_data_handle_t h[MANY], other[MANY];
+    int wrong = 0;
+    cuda_setting("ORR_DOUBLE_CUDA_MEM_KB", "128");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
+    cuda_start(0, "eager");
+    for (int v = 0; v < MANY; v++) {
+        for (int i = 0; i < LENGTH_EACH; i++) x[v][i] = (float)v;
+        starpu_vector_data_register(&h[v], STARPU_MAIN_RAM, (uintptr_t)x[v], LENGTH_EACH, sizeof(float));
+        starpu_vector_data_register(&other[v], -1, 0, LENGTH_EACH, sizeof(float));
+    }
+    for (int v = 0; v < MANY; v++) line(h[v], other[v], 2, 0);
+    for (int v = 0; v < MANY; v++) line(other[v], h[v], 1, 1);
+    int status = starpu_task_wait_for_all();
+    for (int v = 0; v < MANY; v++) {
+        starpu_data_unregister(h[v]);
+        starpu_data_unregister(other[v]);
+        for (int i = 0; i < N; i++) wrong += x[v][i] != (float)(2 * v + 1);
+    }
+    starpu_shutdown();
+    ok(all_of(status == 0, wrong == 0), "two MiB of data go through 128 KiB of a device");
+    cuda_setting("ORR_DOUBLE_CUDA_MEM_KB", NULL);
+}
+
+/* Data that were asked for and that nobody waits for. */
+static void leaves_early(void)
+{
+    static float x[VECTORS * 8][N * 64];
+    starpu_data_handle_t h[VECTORS * 8];
+    int rest = cuda_double.left();
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", "2000");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "2");
+    cuda_start(1, "eager");
+    for (size_t v = 0; v < LENGTH(h); v++) {
+        starpu_vector_data_register(&h[v], STARPU_MAIN_RAM, (uintptr_t)x[v], N * 64, sizeof(float));
+        starpu_data_prefetch_on_node(h[v], cuda_node((int)v % 2), 1);
+        starpu_data_idle_prefetch_on_node(h[v], cuda_node(!(v % 2)), 1);
+        starpu_data_unregister_submit(h[v]);
+    }
+    starpu_shutdown();
+    is_int(cuda_double.left() - rest, 0, "a runtime that stops while copies are under way leaves nothing");
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", NULL);
+}
+
+static void answers_nothing(void)
+{
+    cuda_setting("ORRERY_DEVICE_PATIENCE", "0.2");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
+    ok(comes_through("ORR_DOUBLE_CUDA_HANG", "3"),
+       "a kernel that never ends is given up, and the others go on");
+    cuda_setting("ORRERY_DEVICE_PATIENCE", NULL);
+}
+
 int main(void)
 {
     orrery_set_error_hook(note, NULL);
-    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
     each_call((int)(getpid() % STRIDE));
+    no_room();
+    leaves_early();
+    goes_wrong();
+    answers_nothing(); /* last: something of the double's hangs from then on */
     return done_testing();
 }

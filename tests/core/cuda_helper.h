@@ -13,8 +13,9 @@
 #include "tests/double/cuda.h"
 #include "tests/helper.h"
 
-/* As starpu_cuda.h declares it where CUDA's headers are. */
+/* As starpu_cuda.h declares them where CUDA's headers are. */
 void starpu_cuda_report_error(const char *func, const char *file, int line, int status);
+void starpu_cuda_set_device(int devid);
 
 static struct {
     void (*reset)(void);
@@ -113,15 +114,20 @@ static void cuda_run_launch(void *arg)
     l->fn(l->bytes);
     free(l);
 }
-UNUSED static void cuda_launch(void (*fn)(void *), const void *arguments, size_t bytes)
+UNUSED static void cuda_launch_in(struct CUstream_st *stream, void (*fn)(void *), const void *arguments,
+                                  size_t bytes)
 {
     struct cuda_launch *l = malloc(sizeof *l + bytes);
     l->fn = fn;
     memcpy(l->bytes, arguments, bytes);
-    if (cuda_double.launch(starpu_cuda_get_local_stream(), cuda_run_launch, l) != 0) {
+    if (cuda_double.launch(stream, cuda_run_launch, l) != 0) {
         free(l);
         cuda_not_launched();
     }
+}
+UNUSED static void cuda_launch(void (*fn)(void *), const void *arguments, size_t bytes)
+{
+    cuda_launch_in(starpu_cuda_get_local_stream(), fn, arguments, bytes);
 }
 
 #endif

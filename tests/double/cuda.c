@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A test double of CUDA's driver library: devices whose memory is host memory apart, streams that are queues
- * worked off by a thread each. What CUDA leaves undefined ends the process here: copies out of bounds or of
- * freed memory, streams of another context, host memory where a device's is due. Faults come from the
- * environment, read at the first call and by double_cuda_reset (tests/double/cuda.h says which).
+ * worked off by a thread each, the default stream in order with all but those that do not block. Copies of
+ * memory that is not registered keep their caller waiting, as CUDA's do. What CUDA leaves undefined or
+ * refuses ends the process here: copies out of bounds or of freed memory, use without a context or after the
+ * end, host memory where a device's is due. Faults come from the environment, read at the first call and by
+ * double_cuda_reset (tests/double/cuda.h says which).
  * Threads: any, as CUDA's. Owns: devices, memory, streams, counters. Not here: what tests ask of it (cuda.h).
  */
 #include "tests/double/cuda.h"
@@ -39,10 +41,10 @@ static long number(const char *name, long usual)
 static struct {
     int devices, peers;
     size_t memory;
-    long fail_first, fail_last, delay_us, hang_at;
+    long fail_first, fail_last, delay_us, hang_at, hang_copy_at, spoil_at, gone_at;
     char fail_name[64];
 } asked;
-static atomic_long calls, named_calls, items;
+static atomic_long calls, named_calls, kernels, copies;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void read_environment(void)
@@ -52,6 +54,9 @@ static void read_environment(void)
     asked.memory = (size_t)number("ORR_DOUBLE_CUDA_MEM_KB", 65536) << 10;
     asked.delay_us = number("ORR_DOUBLE_CUDA_DELAY_US", 0);
     asked.hang_at = number("ORR_DOUBLE_CUDA_HANG", 0);
+    asked.hang_copy_at = number("ORR_DOUBLE_CUDA_HANG_COPY", 0);
+    asked.spoil_at = number("ORR_DOUBLE_CUDA_SPOIL", 0);
+    asked.gone_at = number("ORR_DOUBLE_CUDA_GONE", 0);
     asked.fail_first = asked.fail_last = 0;
     asked.fail_name[0] = '\0';
     const char *s = getenv("ORR_DOUBLE_CUDA_FAIL");
@@ -68,7 +73,8 @@ API void double_cuda_reset(void)
     read_environment();
     atomic_store(&calls, 0);
     atomic_store(&named_calls, 0);
-    atomic_store(&items, 0);
+    atomic_store(&kernels, 0);
+    atomic_store(&copies, 0);
     pthread_mutex_unlock(&lock);
 }
 
@@ -88,19 +94,26 @@ __attribute__((format(printf, 1, 2), noreturn)) static void misuse(const char *f
     abort();
 }
 
-/* Counts a call; whether it is to fail. */
-static bool fails(const char *name)
+static atomic_bool initialised;
+
+/* Counts a call: what it is to fail with, or CUDA_OK. */
+static int fault(const char *name)
 {
     pthread_once(&once, read_environment);
     long n = atomic_fetch_add(&calls, 1) + 1;
+    if (asked.gone_at && n >= asked.gone_at) return CUDA_GONE;
+    if (strcmp(name, "cuInit") != 0 && !atomic_load(&initialised)) misuse("%s before cuInit", name);
     if (asked.fail_name[0]) {
-        if (strcmp(name, asked.fail_name) != 0) return false;
+        if (strcmp(name, asked.fail_name) != 0) return CUDA_OK;
         n = atomic_fetch_add(&named_calls, 1) + 1;
     }
-    return asked.fail_first <= n && n <= asked.fail_last;
+    return asked.fail_first <= n && n <= asked.fail_last ? CUDA_UNKNOWN : CUDA_OK;
 }
 #define MAY_FAIL                                                                                             \
-    if (fails(__func__)) return CUDA_UNKNOWN
+    do {                                                                                                     \
+        int fault_ = fault(__func__);                                                                        \
+        if (fault_ != CUDA_OK) return fault_;                                                                \
+    } while (0)
 
 /* ---- devices and contexts ---- */
 
@@ -108,7 +121,9 @@ struct CUctx_st {
     int device, retained;
     size_t used;
     int streams, events, blocks;
-    struct CUstream_st *usual;
+    unsigned peers;                       /* bit: it has access to that device's memory */
+    struct CUstream_st *usual, *blocking; /* the default stream; those that are in order with it */
+    atomic_bool spoilt;                   /* a kernel went wrong: all that is asked of it fails from now on */
 };
 static struct CUctx_st contexts[DEVICES_MAX];
 static __thread struct CUctx_st *stack[CONTEXTS_DEEP];
@@ -127,10 +142,19 @@ static struct CUctx_st *needed(const char *name)
     return c;
 }
 
+/* An error that stays: every later call in the context answers it. */
+#define MAY_BE_SPOILT(context)                                                                               \
+    do {                                                                                                     \
+        if (atomic_load(&(context)->spoilt)) return CUDA_BAD_ADDRESS;                                        \
+    } while (0)
+
 API int cuInit(unsigned flags)
 {
     MAY_FAIL;
-    return flags == 0 ? asked.devices > 0 ? CUDA_OK : CUDA_NO_DEVICE : CUDA_UNKNOWN;
+    if (flags) misuse("cuInit: flags %u", flags);
+    if (asked.devices <= 0) return CUDA_NO_DEVICE;
+    atomic_store(&initialised, true);
+    return CUDA_OK;
 }
 
 API int cuGetErrorName(int error, const char **out)
@@ -200,7 +224,10 @@ API int cuDevicePrimaryCtxRelease_v2(cuda_device_handle d)
     pthread_mutex_lock(&lock);
     struct CUctx_st *c = &contexts[index_of(d)];
     if (c->retained <= 0) misuse("the context of device %d is given back twice", c->device);
-    c->retained--;
+    if (--c->retained == 0) {
+        c->peers = 0;
+        atomic_store(&c->spoilt, false);
+    }
     pthread_mutex_unlock(&lock);
     return CUDA_OK;
 }
@@ -238,8 +265,15 @@ API int cuCtxPopCurrent_v2(cuda_context *out)
 API int cuCtxEnablePeerAccess(cuda_context to, unsigned flags)
 {
     MAY_FAIL;
-    needed(__func__);
-    return flags == 0 && asked.peers && to ? CUDA_OK : 217;
+    struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
+    if (flags || !to || !to->retained || to == c) misuse("cuCtxEnablePeerAccess: no context, or flags");
+    if (!asked.peers) return 217;
+    pthread_mutex_lock(&lock);
+    bool already = c->peers >> to->device & 1;
+    c->peers |= 1u << to->device;
+    pthread_mutex_unlock(&lock);
+    return already ? CUDA_PEER_ALREADY : CUDA_OK;
 }
 
 /* ---- memory ---- */
@@ -279,8 +313,12 @@ static struct block *take_locked(uintptr_t at, bool host)
 API int cuMemGetInfo_v2(size_t *free_out, size_t *total_out)
 {
     MAY_FAIL;
+    struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
+    pthread_mutex_lock(&lock);
     *total_out = asked.memory;
-    *free_out = asked.memory - needed(__func__)->used;
+    *free_out = asked.memory - c->used;
+    pthread_mutex_unlock(&lock);
     return CUDA_OK;
 }
 
@@ -288,6 +326,7 @@ API int cuMemAlloc_v2(cuda_address *out, size_t bytes)
 {
     MAY_FAIL;
     struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
     if (bytes == 0) misuse("cuMemAlloc of nothing");
     pthread_mutex_lock(&lock);
     bool fits = bytes <= asked.memory - c->used;
@@ -310,6 +349,7 @@ API int cuMemFree_v2(cuda_address p)
 {
     MAY_FAIL;
     struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
     pthread_mutex_lock(&lock);
     struct block *b = take_locked((uintptr_t)p, false);
     if (!b || b->context != c)
@@ -329,7 +369,7 @@ API int cuMemFree_v2(cuda_address p)
 API int cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
 {
     MAY_FAIL;
-    needed(__func__);
+    MAY_BE_SPOILT(needed(__func__));
     if (flags != CUDA_REGISTER_PORTABLE || bytes == 0)
         misuse("cuMemHostRegister: %zu bytes, flags %u", bytes, flags);
     uintptr_t first = (uintptr_t)p / PAGE * PAGE, last = ((uintptr_t)p + bytes + PAGE - 1) / PAGE * PAGE;
@@ -346,12 +386,12 @@ API int cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
 API int cuMemHostUnregister(void *p)
 {
     MAY_FAIL;
-    needed(__func__);
+    MAY_BE_SPOILT(needed(__func__));
     pthread_mutex_lock(&lock);
     struct block *b = take_locked((uintptr_t)p, true);
     pthread_mutex_unlock(&lock);
     free(b);
-    return b ? CUDA_OK : 713;
+    return b ? CUDA_OK : CUDA_NOT_REGISTERED;
 }
 
 API size_t double_cuda_pinned(const void *p)
@@ -388,11 +428,23 @@ static void check(const struct CUctx_st *c, uintptr_t at, size_t bytes, const ch
     pthread_mutex_unlock(&lock);
 }
 
+/* Whether copies of host memory go on behind the caller's back: it is registered, all of it. */
+static bool is_registered(uintptr_t at, size_t bytes)
+{
+    bool all = false;
+    pthread_mutex_lock(&lock);
+    for (struct block *b = blocks; b && !all; b = b->next)
+        all = !b->context && b->at <= at && at + bytes <= b->at + b->bytes;
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
 /* ---- streams ---- */
 
 struct CUevent_st {
     struct CUctx_st *context;
     atomic_long recorded, reached, users;
+    atomic_bool destroyed;
 };
 
 struct place {
@@ -403,7 +455,7 @@ struct place {
 
 struct item {
     struct item *next;
-    enum { COPY, CALL, MARK } what;
+    enum { COPY, CALL, MARK, AWAIT } what;
     struct place src, dst;
     size_t bytes, rows, planes;
     void (*fn)(void *);
@@ -414,11 +466,13 @@ struct item {
 
 struct CUstream_st {
     struct CUctx_st *context;
+    struct CUstream_st *next; /* of the context's that block [the tables' lock] */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t moved;
     struct item *first, *last; /* [lock] */
     bool busy, ends;           /* [lock] */
+    unsigned flags;
 };
 
 static void leave_event(struct CUevent_st *e)
@@ -443,28 +497,47 @@ static void copy_box(const struct item *i)
                    (const void *)(i->src.at + plane * i->src.plane + row * i->src.row), i->bytes);
 }
 
-static void dawdle(void)
+/* Takes its time, or never ends; whether it goes wrong, and the context with it. */
+static bool dawdle(bool kernel)
 {
     static atomic_uint seed;
-    long n = atomic_fetch_add(&items, 1) + 1;
+    long n = atomic_fetch_add(kernel ? &kernels : &copies, 1) + 1;
     if (asked.delay_us > 0) {
         unsigned x = atomic_fetch_add(&seed, 0x9e3779b9u);
         x ^= x >> 15;
         x *= 0x85ebca6bu;
         usleep((x >> 8) % (unsigned)asked.delay_us);
     }
-    while (n == asked.hang_at) pause();
+    while (n == (kernel ? asked.hang_at : asked.hang_copy_at)) pause();
+    return kernel && n == asked.spoil_at;
 }
 
-static void work(struct item *i)
+static pthread_mutex_t mark_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t mark_reached = PTHREAD_COND_INITIALIZER;
+
+static void reach_mark(struct CUevent_st *e, long n)
 {
-    if (i->what != MARK) dawdle();
-    if (i->what == COPY) copy_box(i);
+    pthread_mutex_lock(&mark_lock);
+    atomic_store(&e->reached, n);
+    pthread_cond_broadcast(&mark_reached);
+    pthread_mutex_unlock(&mark_lock);
+}
+
+static void await_mark(struct CUevent_st *e, long n)
+{
+    pthread_mutex_lock(&mark_lock);
+    while (atomic_load(&e->reached) < n) pthread_cond_wait(&mark_reached, &mark_lock);
+    pthread_mutex_unlock(&mark_lock);
+}
+
+static void work(struct CUctx_st *c, struct item *i)
+{
+    if ((i->what == COPY || i->what == CALL) && dawdle(i->what == CALL)) atomic_store(&c->spoilt, true);
+    if (i->what == COPY && !atomic_load(&c->spoilt)) copy_box(i);
     if (i->what == CALL) i->fn(i->data);
-    if (i->what == MARK) {
-        atomic_store(&i->event->reached, i->number);
-        leave_event(i->event);
-    }
+    if (i->what == MARK) reach_mark(i->event, i->number);
+    if (i->what == AWAIT) await_mark(i->event, i->number);
+    if (i->event) leave_event(i->event);
 }
 
 static void *stream_thread(void *arg)
@@ -478,7 +551,7 @@ static void *stream_thread(void *arg)
         s->first = i->next;
         s->busy = true;
         pthread_mutex_unlock(&s->lock);
-        work(i);
+        work(s->context, i);
         free(i);
         pthread_mutex_lock(&s->lock);
         s->busy = false;
@@ -487,67 +560,77 @@ static void *stream_thread(void *arg)
     return NULL;
 }
 
-static struct CUstream_st *stream_new(struct CUctx_st *c)
+static struct CUstream_st *stream_new(struct CUctx_st *c, unsigned flags)
 {
     struct CUstream_st *s = calloc(1, sizeof *s);
     s->context = c;
+    s->flags = flags;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->moved, NULL);
     pthread_create(&s->thread, NULL, stream_thread, s);
     return s;
 }
 
+/* A stream of the calling thread's context, or its default stream for NULL. */
+static struct CUstream_st *stream_of(cuda_stream s, const char *name)
+{
+    struct CUctx_st *c = needed(name);
+    if (s && s->context != c)
+        misuse("%s: a stream of device %d in the context of device %d", name, s->context->device, c->device);
+    if (s && s->ends) misuse("%s: a stream that was destroyed", name);
+    if (s) return s;
+    pthread_mutex_lock(&lock);
+    if (!c->usual) c->usual = stream_new(c, CUDA_STREAM_DEFAULT);
+    pthread_mutex_unlock(&lock);
+    return c->usual;
+}
+
 API int cuStreamCreate(cuda_stream *out, unsigned flags)
 {
     MAY_FAIL;
     struct CUctx_st *c = needed(__func__);
-    if (flags > CUDA_STREAM_NON_BLOCKING) return CUDA_UNKNOWN;
-    *out = stream_new(c);
+    MAY_BE_SPOILT(c);
+    if (flags > CUDA_STREAM_NON_BLOCKING) misuse("cuStreamCreate: flags %u", flags);
+    struct CUstream_st *s = stream_new(c, flags);
     pthread_mutex_lock(&lock);
     c->streams++;
+    if (flags == CUDA_STREAM_DEFAULT) {
+        s->next = c->blocking;
+        c->blocking = s;
+    }
     pthread_mutex_unlock(&lock);
+    *out = s;
     return CUDA_OK;
 }
+
+static struct CUstream_st *graves; /* destroyed streams, so that their use is noticed [lock] */
 
 API int cuStreamDestroy_v2(cuda_stream s)
 {
     MAY_FAIL;
-    needed(__func__);
+    struct CUctx_st *c = stream_of(s, __func__)->context;
+    pthread_mutex_lock(&lock);
+    struct CUstream_st **to = &c->blocking;
+    while (*to && *to != s) to = &(*to)->next;
+    if (*to) *to = s->next;
+    s->next = graves;
+    graves = s;
+    c->streams--;
+    pthread_mutex_unlock(&lock);
     pthread_mutex_lock(&s->lock);
     s->ends = true;
     pthread_cond_signal(&s->moved);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
-    pthread_mutex_lock(&lock);
-    s->context->streams--;
-    pthread_mutex_unlock(&lock);
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->moved);
-    free(s);
     return CUDA_OK;
 }
 
-/* The default stream of the current context for NULL; it is not in order with the others here. */
-static struct CUstream_st *stream_of(cuda_stream s, const char *name)
-{
-    struct CUctx_st *c = needed(name);
-    if (s) {
-        if (s->context != c)
-            misuse("%s: a stream of device %d in the context of device %d", name, s->context->device,
-                   c->device);
-        return s;
-    }
-    pthread_mutex_lock(&lock);
-    if (!c->usual) c->usual = stream_new(c);
-    pthread_mutex_unlock(&lock);
-    return c->usual;
-}
-
-static void put(struct CUstream_st *s, const struct item *like)
+static void put_alone(struct CUstream_st *s, const struct item *like)
 {
     struct item *i = malloc(sizeof *i);
     *i = *like;
     i->next = NULL;
+    if (i->event) atomic_fetch_add(&i->event->users, 1);
     pthread_mutex_lock(&s->lock);
     if (s->first)
         s->last->next = i;
@@ -558,10 +641,47 @@ static void put(struct CUstream_st *s, const struct item *like)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* What then is put into one stream comes after all that is in the other now. */
+static void put_after(struct CUstream_st *s, struct CUstream_st *before)
+{
+    struct CUevent_st *e = calloc(1, sizeof *e);
+    atomic_store(&e->users, 1);
+    put_alone(before, &(struct item){ .what = MARK, .event = e, .number = 1 });
+    put_alone(s, &(struct item){ .what = AWAIT, .event = e, .number = 1 });
+    leave_event(e);
+}
+
+/* What the default stream is given comes after all that blocking streams have, and before what comes later.
+ */
+static void put(struct CUstream_st *s, const struct item *like)
+{
+    struct CUctx_st *c = s->context;
+    if (s != c->usual) {
+        put_alone(s, like);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    for (struct CUstream_st *b = c->blocking; b; b = b->next) put_after(s, b);
+    put_alone(s, like);
+    for (struct CUstream_st *b = c->blocking; b; b = b->next) put_after(b, s);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Waits until the stream has come as far as it is filled now. */
+static void drain(struct CUstream_st *s)
+{
+    struct CUevent_st *e = calloc(1, sizeof *e);
+    atomic_store(&e->users, 1);
+    put_alone(s, &(struct item){ .what = MARK, .event = e, .number = 1 });
+    await_mark(e, 1);
+    leave_event(e);
+}
+
 API int cuStreamQuery(cuda_stream stream)
 {
     MAY_FAIL;
     struct CUstream_st *s = stream_of(stream, __func__);
+    MAY_BE_SPOILT(s->context);
     pthread_mutex_lock(&s->lock);
     bool idle = !s->first && !s->busy;
     pthread_mutex_unlock(&s->lock);
@@ -571,6 +691,7 @@ API int cuStreamQuery(cuda_stream stream)
 API int cuLaunchHostFunc(cuda_stream stream, void (*fn)(void *), void *data)
 {
     MAY_FAIL;
+    MAY_BE_SPOILT(needed(__func__));
     put(stream_of(stream, __func__), &(struct item){ .what = CALL, .fn = fn, .data = data });
     return CUDA_OK;
 }
@@ -581,6 +702,7 @@ API int cuEventCreate(cuda_event *out, unsigned flags)
 {
     MAY_FAIL;
     struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
     if (flags != CUDA_EVENT_NO_TIMING) misuse("cuEventCreate: flags %u", flags);
     struct CUevent_st *e = calloc(1, sizeof *e);
     e->context = c;
@@ -595,6 +717,7 @@ API int cuEventCreate(cuda_event *out, unsigned flags)
 API int cuEventDestroy_v2(cuda_event e)
 {
     MAY_FAIL;
+    if (atomic_exchange(&e->destroyed, true)) misuse("%s: an event that was destroyed", __func__);
     pthread_mutex_lock(&lock);
     e->context->events--;
     pthread_mutex_unlock(&lock);
@@ -606,8 +729,9 @@ API int cuEventRecord(cuda_event e, cuda_stream stream)
 {
     MAY_FAIL;
     struct CUstream_st *s = stream_of(stream, __func__);
+    MAY_BE_SPOILT(s->context);
     if (e->context != s->context) misuse("cuEventRecord: an event and a stream of two contexts");
-    atomic_fetch_add(&e->users, 1);
+    if (atomic_load(&e->destroyed)) misuse("%s: an event that was destroyed", __func__);
     put(s, &(struct item){ .what = MARK, .event = e, .number = atomic_fetch_add(&e->recorded, 1) + 1 });
     return CUDA_OK;
 }
@@ -615,6 +739,9 @@ API int cuEventRecord(cuda_event e, cuda_stream stream)
 API int cuEventQuery(cuda_event e)
 {
     MAY_FAIL;
+    MAY_BE_SPOILT(e->context);
+    if (atomic_load(&e->destroyed)) misuse("%s: an event that was destroyed", __func__);
+    if (atomic_load(&e->recorded) == 0) misuse("%s: an event that was never recorded", __func__);
     return atomic_load(&e->reached) == atomic_load(&e->recorded) ? CUDA_OK : CUDA_NOT_READY;
 }
 
@@ -623,10 +750,14 @@ API int cuEventQuery(cuda_event e)
 static int copy(cuda_stream stream, struct item i, const char *name)
 {
     struct CUstream_st *s = stream_of(stream, name);
+    MAY_BE_SPOILT(s->context);
     i.what = COPY;
     check_box(&i.src, &i, name);
     check_box(&i.dst, &i, name);
     put(s, &i);
+    const struct place *host = !i.src.context ? &i.src : !i.dst.context ? &i.dst : NULL;
+    size_t reach = host ? (i.planes - 1) * host->plane + (i.rows - 1) * host->row + i.bytes : 0;
+    if (host && !is_registered(host->at, reach)) drain(s);
     return CUDA_OK;
 }
 
@@ -663,6 +794,9 @@ API int cuMemcpyPeerAsync(cuda_address dst, cuda_context to, cuda_address src, c
                           size_t bytes, cuda_stream s)
 {
     MAY_FAIL;
+    if (!to || !from || !to->retained || !from->retained) misuse("%s: without a context", __func__);
+    MAY_BE_SPOILT(to);
+    MAY_BE_SPOILT(from);
     return copy_row(s, to, (uintptr_t)dst, from, (uintptr_t)src, bytes, __func__);
 }
 
@@ -674,6 +808,7 @@ static struct place place_of(const struct cuda_end *e, const struct cuda_copy3d 
         misuse("a copy of a box: memory %u", e->memory);
     if (e->pitch < c->width_bytes || (c->depth > 1 && e->height < c->height))
         misuse("a copy of a box whose rows overlap");
+    if (c->width_bytes == 0 || c->height == 0 || c->depth == 0) misuse("a copy of an empty box");
     return (struct place){ .context = e->memory == CUDA_DEVICE_MEMORY ? context : NULL,
                            .at = e->memory == CUDA_DEVICE_MEMORY ? (uintptr_t)e->device : (uintptr_t)e->host,
                            .row = e->pitch,
@@ -703,5 +838,6 @@ API int cuMemcpy3DAsync_v2(const struct cuda_copy3d *c, cuda_stream s)
 API int cuMemcpy3DPeerAsync(const struct cuda_copy3d *c, cuda_stream s)
 {
     MAY_FAIL;
+    if (!c->src.context || !c->dst.context) misuse("%s: without a context", __func__);
     return copy3d(c, c->src.context, c->dst.context, s, __func__);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What tests ask of the double of CUDA's driver library (tests/double/cuda.so), and of how it fails:
- *   ORR_DOUBLE_CUDA_DEVICES   how many (2); ORR_DOUBLE_CUDA_PEERS: 0 or 1; ORR_DOUBLE_CUDA_MEM_KB of each
- *   ORR_DOUBLE_CUDA_FAIL      "7": the seventh call fails, "7-9", "cuMemAlloc_v2:2": the second of that
- * function ORR_DOUBLE_CUDA_DELAY_US  what streams do takes up to so long; ORR_DOUBLE_CUDA_HANG: their N-th
- * never ends Threads: any. Owns: nothing. Not here: loading it (tests/core/cuda_helper.h).
+ *   ORR_DOUBLE_CUDA_DEVICES how many (2); _PEERS: 0 or 1 (1); _MEM_KB of each
+ *   _FAIL      "7": the seventh call fails, "7-9", "cuMemAlloc_v2:2": its second call
+ *   _DELAY_US  what streams do takes up to so long
+ *   _HANG, _HANG_COPY  the N-th kernel, or copy, never ends
+ *   _SPOIL     the N-th kernel goes wrong, and the context answers errors from then on
+ *   _GONE      from the N-th call on the library is closed
+ * Threads: any. Owns: nothing. Not here: loading it (tests/core/cuda_helper.h).
  */
 #ifndef ORR_TESTS_DOUBLE_CUDA_H
 #define ORR_TESTS_DOUBLE_CUDA_H
