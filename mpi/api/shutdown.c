@@ -51,16 +51,28 @@ static bool settled(void *arg)
     return true;
 }
 
-static void count_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *inferred)
+struct left_over {
+    int64_t inferred[ORR_COLL_VALUES]; /* the first: how many tasks made */
+    struct orr_unmatched told;
+};
+
+static void count_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg)
 {
-    if (h->flags & ORR_WIRE_INFERRED) ++*(int64_t *)inferred;
-    orr_message_describe_early(n, h, NULL);
+    struct left_over *l = arg;
+    if (h->flags & ORR_WIRE_INFERRED) l->inferred[0]++;
+    orr_message_describe_early(n, h, &l->told);
 }
 
-static void count_unmatched(const struct orr_request *r, void *inferred)
+static void count_unmatched(const struct orr_request *r, void *arg)
 {
-    *(int64_t *)inferred += r->inferred;
-    orr_message_describe(r, NULL);
+    struct left_over *l = arg;
+    l->inferred[0] += r->inferred;
+    orr_message_describe(r, &l->told);
+}
+
+static void tell_more(const struct left_over *l)
+{
+    if (l->told.more) orr_error("starpu_mpi_shutdown: ... and %u more such messages", l->told.more);
 }
 
 /* Messages that tasks made and that do not fit the tasks of another rank: what was computed is wrong.
@@ -147,11 +159,12 @@ static int drain_all_ranks(struct orr_session *s)
     struct orr_cluster *cl = &s->cluster;
     int status;
     if (wait_for_messages(cl, &status)) return status;
-    int64_t inferred[ORR_COLL_VALUES] = { 0 };
-    orr_engine_visit_unmatched(&cl->engine, count_unmatched, inferred);
-    orr_engine_visit_early(&cl->engine, count_early, inferred);
+    struct left_over left = { .told.at_end = true };
+    orr_engine_visit_unmatched(&cl->engine, count_unmatched, &left);
+    orr_engine_visit_early(&cl->engine, count_early, &left);
+    tell_more(&left);
     orr_engine_visit_under_way(&cl->engine, count_left, NULL);
-    if (orr_coll_sum(cl->comm, inferred) == 0) end_with_difference(s, inferred[0]);
+    if (orr_coll_sum(cl->comm, left.inferred) == 0) end_with_difference(s, left.inferred[0]);
     orr_progress_aside(&cl->progress, cancel_unmatched, &cl->engine);
     /* MPI uses the memory: every rank takes what was sent to it */
     orr_progress_wait(&cl->progress, nothing_under_way, &cl->engine);
@@ -166,10 +179,11 @@ static int drain_all_ranks(struct orr_session *s)
 static int end_of_stream(struct orr_session *s)
 {
     struct orr_cluster *cl = &s->cluster;
-    int64_t early[ORR_COLL_VALUES] = { 0 };
-    size_t here = orr_engine_visit_early(&cl->engine, count_early, early);
-    int r = orr_coll_sum(cl->comm, early);
-    if (!r) end_with_difference(s, early[0]);
+    struct left_over early = { .told.at_end = true };
+    size_t here = orr_engine_visit_early(&cl->engine, count_early, &early);
+    tell_more(&early);
+    int r = orr_coll_sum(cl->comm, early.inferred);
+    if (!r) end_with_difference(s, early.inferred[0]);
     if (!r) r = orr_stream_meet(cl->comm, true);
     return here ? -EIO : r;
 }

@@ -215,10 +215,12 @@ static void show(struct orr_stuck *s, enum orr_verdict v)
             "deadlock across ranks? On every rank all threads that the runtime knows wait and all workers "
             "are idle, no message is under way; but some ranks have threads that may still act, and say so");
     }
-    orr_engine_visit_unmatched(&s->cluster->engine, s->story->unmatched, "waits");
+    struct orr_unmatched messages = { 0 };
+    orr_engine_visit_unmatched(&s->cluster->engine, s->story->unmatched, &messages);
     s->story->waiting(s->cluster, v == ORR_STUCK);
-    if (orr_engine_visit_early(&s->cluster->engine, s->story->early, "waits") == 0 &&
-        orr_progress_outstanding(&s->cluster->progress) == 0)
+    size_t early = orr_engine_visit_early(&s->cluster->engine, s->story->early, &messages);
+    if (messages.more) orr_error("  ... and %u more messages that wait for their other ends", messages.more);
+    if (early == 0 && orr_progress_outstanding(&s->cluster->progress) == 0)
         orr_error("  this rank waits for nothing but the others");
     if (v == ORR_STUCK) draw(s);
     if (v == ORR_STUCK) orr_stream_explain(s->cluster->comm);

@@ -13,11 +13,19 @@
 #include "mpi/live/guard.h"
 #include "mpi/wire/cluster.h"
 
+/* How messages without their other end are told: so many of them, and how many more there are. */
+enum { ORR_UNMATCHED_SHOWN = 16 };
+struct orr_unmatched {
+    bool at_end; /* the layer ends; else all wait */
+    unsigned shown, more;
+};
+
 /* Who knows what the engine's requests are for, and can tell the program. */
 struct orr_stuck_story {
-    /* Print a request that waits for its other end, and a message that nobody receives; when: "waits". */
-    void (*unmatched)(const struct orr_request *r, void *when);
-    void (*early)(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
+    /* Print a request that waits for its other end, and a message that nobody receives, or count it. arg: a
+     * struct orr_unmatched. */
+    void (*unmatched)(const struct orr_request *r, void *arg);
+    void (*early)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
     /* Prints those that wait for their data. certain: nobody moves, and who has it is told. */
     void (*waiting)(const struct orr_cluster *cl, bool certain);
     /* Whether r holds h's data now, waiting for its other end; text: which. */

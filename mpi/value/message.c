@@ -506,19 +506,29 @@ int orr_message_wait(struct orr_message *m)
     return m->request.status;
 }
 
-void orr_message_describe(const struct orr_request *r, void *when)
+/* The first few are; the others are counted. */
+static bool is_told(struct orr_unmatched *u)
 {
+    bool told = u->shown < ORR_UNMATCHED_SHOWN;
+    *(told ? &u->shown : &u->more) += 1;
+    return told;
+}
+
+void orr_message_describe(const struct orr_request *r, void *arg)
+{
+    struct orr_unmatched *u = arg;
     const struct orr_message *m = of_request((struct orr_request *)r);
     if (r->node.context & ORR_CONTEXT_UNCOUNTED) {
-        if (when && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_TASK)
+        if (!u->at_end && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_TASK)
             orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }
+    if (!is_told(u)) return;
     char name[100];
     if (!orr_data_name(m->handle, name, sizeof name)) name[0] = '\0';
     const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive",
                *to = r->kind == ORR_SEND ? "to" : "from";
-    if (when)
+    if (!u->at_end)
         orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what,
                   (long long)m->tag, to, m->peer, m->handle->ops->get_size(m->handle), *name ? ", data " : "",
                   name);
@@ -684,10 +694,12 @@ static void draw_waiting(const struct orr_cluster *cl, struct orr_waits *waits)
     }
 }
 
-void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when)
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg)
 {
+    struct orr_unmatched *u = arg;
     unsigned long long bytes = h->bytes;
-    if (when)
+    if (!is_told(u)) return;
+    if (!u->at_end)
         orr_error(
             "  a message of %llu bytes with tag %lld came from rank %d, and no receive was started for it",
             bytes, (long long)n->tag, n->peer);

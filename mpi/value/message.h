@@ -77,13 +77,12 @@ static inline bool orr_message_is_current(const struct orr_message *m)
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
 
-/* Print one that was never matched, or never received. when: "waits" (a deadlock), otherwise it is shutdown.
- * */
-void orr_message_describe(const struct orr_request *r, void *when);
+/* Print one that is not matched, or not received, or count it. arg: a struct orr_unmatched. */
+void orr_message_describe(const struct orr_request *r, void *arg);
 /* Print one that is not over, but matched or not ready; at shutdown, and when it is given up. */
 void orr_message_describe_under_way(const struct orr_request *r);
 void orr_message_describe_left(const struct orr_request *r);
-void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *when);
+void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
 extern const struct orr_stuck_story orr_message_story;
 /* The layer ends: messages that were given up end later, without their communicator. The memory of free ones
  * is given back. */

@@ -397,6 +397,19 @@ static void send_alone(void)
     starpu_data_unregister(h);
 }
 
+enum { MANY_SENDS = 40 };
+
+static void sends_alone(void)
+{
+    int x = 0;
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    event();
+    for (int i = 0; i < MANY_SENDS && my_rank == 1; i++)
+        starpu_mpi_isend_detached(h, 0, 100 + i, MPI_COMM_WORLD, NULL, NULL);
+    starpu_data_unregister(h);
+}
+
 /* Rank 0 waits for a value of rank 1 whose task waits for data that rank 1's program holds. */
 static void crossed(void)
 {
@@ -569,6 +582,7 @@ static const struct {
     { "receive_alone", receive_alone },
     { "receive_late", receive_late },
     { "send_alone", send_alone },
+    { "sends_alone", sends_alone },
     { "crossed", crossed },
     { "kept_piece", kept_piece },
     { "other_type", other_type },
@@ -943,6 +957,10 @@ UNUSED static void messages(void)
     run("send_alone", NULL, NULL, NULL);
     said(lines_with("rank 0]", "tag 78 from rank 1 was never received") == 1 && has("SHUTDOWN -5"),
          "a send without a receive is named at shutdown, which returns -EIO");
+    run("sends_alone", NULL, NULL, NULL);
+    said(lines_with("rank 0]", "from rank 1 was never received") == 16 &&
+             lines_with("rank 0]", "and 24 more such messages") == 1,
+         "of %d of them sixteen are named, and the others counted", MANY_SENDS);
     static char drawing[64];
     snprintf(drawing, sizeof drawing, "/tmp/orrery-drawing-%d.dot", (int)getpid());
     run("crossed", NULL, "ORRERY_DEADLOCK_DOT", drawing);
