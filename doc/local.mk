@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Manual pages and HTML, made from the headers, from what the programs of tools/ say, and from doc/handbook; installed by make install.
+if DOCS
+DOCUMENTS = doc/built/stamp
+doc/built/stamp: scripts/reference $(pkginclude_HEADERS) $(bin_PROGRAMS)
+	$(AM_V_GEN)rm -rf $(@D) && $(MKDIR_P) $(@D) && $(PYTHON) $(srcdir)/scripts/reference --out $(@D) $(REFERENCE_FLAGS) \
+	  --tools $(bin_PROGRAMS) && touch $@
+
+install-data-local: doc/built/stamp
+	@$(MKDIR_P) '$(DESTDIR)$(mandir)' '$(DESTDIR)$(htmldir)'
+	@(cd doc/built/man && tar -cf - man1 man3 man7) | (cd '$(DESTDIR)$(mandir)' && tar --no-same-owner -xf -)
+	@(cd doc/built/html && tar -cf - .) | (cd '$(DESTDIR)$(htmldir)' && tar --no-same-owner -xf -)
+uninstall-local:
+	@cd doc/built/man && find . -name '*.[137]' | (cd '$(DESTDIR)$(mandir)' 2>/dev/null && xargs rm -f) || :
+	@cd doc/built/html && find . ! -type d | (cd '$(DESTDIR)$(htmldir)' 2>/dev/null && xargs rm -f) || :
+	@cd doc/built/html && find . -depth -type d | (cd '$(DESTDIR)$(htmldir)' 2>/dev/null && xargs rmdir 2>/dev/null) || :
+clean-local:
+	rm -rf doc/built
+endif
