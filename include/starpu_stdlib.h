@@ -53,8 +53,10 @@ typedef int (*starpu_malloc_hook)(unsigned dst_node, void **A, size_t dim, int f
 typedef int (*starpu_free_hook)(unsigned dst_node, void *A, size_t dim, int flags);
 void starpu_malloc_set_hooks(starpu_malloc_hook malloc_hook, starpu_free_hook free_hook);
 
-/* Pin memory that the program allocated, and undo that. Return 0: no device of this version profits, and
- * nothing is done. */
+/* Pin memory that the program allocated, and undo that before it is freed; at the end of the runtime nothing
+ * is pinned any more. Return 0, also where no device profits and nothing is done, and for what is pinned
+ * already (undone as often) or was never; -ENOMEM, -EIO: it could not be pinned, and copies of it are slower.
+ */
 int starpu_memory_pin(void *addr, size_t size);
 int starpu_memory_unpin(void *addr, size_t size);
 

@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/mem/pin.h"
 #include "core/mem/recycle.h"
 
 enum { DEFAULT_ALIGNMENT = ORR_CACHE_LINE };
@@ -45,15 +46,32 @@ static void *ram_alloc(unsigned node, size_t bytes, int flags)
         void *p = NULL;
         return malloc_hook(node, &p, bytes, flags) == 0 ? p : NULL;
     }
-    void *p = orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+    void *(*get)(size_t, size_t) =
+        flags & STARPU_MALLOC_PINNED && orr_pin_is_worth(bytes) ? orr_pin_malloc : orr_malloc_aligned;
+    void *p = get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
     if (p || orr_recycle_bytes() == 0) return p;
     orr_recycle_drain();
-    return orr_malloc_aligned(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+    return get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+}
+
+/* Pins a new block, if that is asked for and can be: it is of use without. */
+static void pin_new(void *p, size_t bytes, int flags)
+{
+    if (p && flags & STARPU_MALLOC_PINNED && orr_pin_is_worth(bytes) && !malloc_hook) orr_pin(p, bytes);
+}
+
+/* The program's own. */
+static void *program_alloc(unsigned node, size_t bytes, int flags)
+{
+    void *p = ram_alloc(node, bytes, flags);
+    pin_new(p, bytes, flags);
+    return p;
 }
 
 static void ram_free(unsigned node, void *p, size_t bytes, int flags)
 {
     if (!p) return;
+    orr_unpin(p);
     if (free_hook)
         free_hook(node, p, bytes, flags);
     else
@@ -92,7 +110,7 @@ int starpu_malloc_flags(void **A, size_t dim, int flags)
         return -EINVAL;
     }
     if ((flags & STARPU_MALLOC_COUNT) && !(flags & STARPU_MALLOC_NORECLAIM)) make_room(dim);
-    return ram_alloc_counted(STARPU_MAIN_RAM, A, dim, flags, ram_alloc);
+    return ram_alloc_counted(STARPU_MAIN_RAM, A, dim, flags, program_alloc);
 }
 
 int starpu_malloc(void **A, size_t dim)
@@ -118,18 +136,15 @@ int starpu_free(void *A)
     return starpu_free_flags(A, 0, STARPU_MALLOC_PINNED);
 }
 
-/* No device of this build reaches main memory faster when it is pinned. */
 int starpu_memory_pin(void *addr, size_t size)
 {
-    (void)addr;
-    (void)size;
-    return 0;
+    return orr_pin(addr, size);
 }
 
 int starpu_memory_unpin(void *addr, size_t size)
 {
-    (void)addr;
     (void)size;
+    orr_unpin(addr);
     return 0;
 }
 
@@ -160,6 +175,7 @@ static void *data_alloc(unsigned node, size_t bytes, int flags)
     if (p) return p;
     p = ram_alloc(node, bytes, flags);
     if (p && !hooked) orr_block_bind(node, p, bytes);
+    pin_new(p, bytes, flags); /* now that its pages have their place */
     return p;
 }
 
@@ -167,6 +183,7 @@ static void data_free(unsigned node, void *p, size_t bytes, int flags)
 {
     bool hooked = malloc_hook || free_hook;
     if (hooked || !orr_recycle_keep(node, p, bytes)) {
+        orr_unpin(p);
         if (!hooked) orr_block_unbind(p, bytes);
         ram_free(node, p, bytes, flags);
     }

@@ -80,6 +80,11 @@ struct orr_node_ops {
     uintptr_t (*map)(const struct orr_location *src, unsigned node, size_t bytes);
     void (*unmap)(const struct orr_location *src, unsigned node, uintptr_t addr, size_t bytes); /* or NULL */
     int (*update_map)(const struct orr_location *src, const struct orr_location *dst, size_t bytes);
+    /* Of devices that copy from and to main memory faster, and behind the caller's back, when it stays where
+     * it is; NULL: it makes no difference. pin: 0; -EALREADY: somebody else did; -EIO. Any thread; one at a
+     * time. */
+    int (*pin)(unsigned node, void *p, size_t bytes);
+    void (*unpin)(unsigned node, void *p);
     /* Whether copies go between two devices without main memory; NULL: never. */
     bool (*reaches)(unsigned src_node, unsigned dst_node);
     /* Messages between ranks go straight from and to such memory, where the network takes it. NULL: nobody's.

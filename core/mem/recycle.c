@@ -18,6 +18,7 @@
 #include "core/base/env.h"
 #include "core/base/sync.h"
 #include "core/mem/node.h"
+#include "core/mem/pin.h"
 #include "core/topo/topo.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -114,6 +115,7 @@ static void free_all(struct block *b)
 {
     for (struct block *next; b; b = next) {
         next = b->by_age.after;
+        orr_unpin(b);
         orr_block_unbind(b, b->bytes);
         orr_free(b);
     }

@@ -18,6 +18,7 @@
 #include "core/data/layouts.h"
 #include "core/data/transfer.h"
 #include "core/mem/node.h"
+#include "core/mem/pin.h"
 #include "core/perf/bus.h"
 #include "core/perf/perfmodel.h"
 #include "core/run/async_copy.h"
@@ -200,6 +201,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_memory_init();
     orr_async_copy_init(conf);
     if ((r = orr_workers_setup(conf)) != 0) goto undo_workers;
+    orr_pins_start();
     if ((r = orr_stores_open()) != 0) goto undo_workers;
     if ((r = orr_driven_choose(conf)) != 0) goto undo_workers;
     orr_combined_init(conf);
@@ -233,6 +235,7 @@ undo_lib:
 undo_perf:
     orr_perf_fini();
 undo_workers:
+    orr_pins_stop();
     orr_workers_teardown();
     orr_bus_fini();
     orr_nodes_fini();
@@ -301,6 +304,7 @@ static void bring_down(void)
     orr_observers_stop();
     orr_transfers_fini();
     orr_data_retired_free();
+    orr_pins_stop();
     orr_workers_teardown();
     orr_bus_fini();
     orr_nodes_fini();

@@ -29,6 +29,8 @@ enum {
 enum { CUDA_STREAM_DEFAULT = 0, CUDA_STREAM_NON_BLOCKING = 1 };
 enum { CUDA_EVENT_NO_TIMING = 2 };
 enum { CUDA_REGISTER_PORTABLE = 1 };
+enum { CUDA_ALLOC_PORTABLE = 1 };
+enum { CUDA_POINTER_MEMORY = 2 }; /* what cuPointerGetAttribute is asked for: one of these */
 enum { CUDA_HOST_MEMORY = 1, CUDA_DEVICE_MEMORY = 2 };
 
 /* One end of a copy of planes of rows. */
@@ -66,6 +68,9 @@ struct cuda_copy3d {
     FUNCTION(alloc, cuMemAlloc_v2, (cuda_address * out, size_t bytes))                                       \
     FUNCTION(free, cuMemFree_v2, (cuda_address p))                                                           \
     FUNCTION(host_register, cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))                   \
+    FUNCTION(host_alloc, cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))                         \
+    FUNCTION(host_free, cuMemFreeHost, (void *p))                                                            \
+    FUNCTION(pointer_is, cuPointerGetAttribute, (void *out, int attribute, cuda_address p))                  \
     FUNCTION(host_unregister, cuMemHostUnregister, (void *p))                                                \
     FUNCTION(copy_to, cuMemcpyHtoDAsync_v2,                                                                  \
              (cuda_address dst, const void *src, size_t bytes, cuda_stream s))                               \

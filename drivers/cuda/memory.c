@@ -40,6 +40,29 @@ static void cuda_free(unsigned node, uintptr_t addr, size_t bytes)
     orr_cuda_leave(&v);
 }
 
+/* ---- pinning ---- */
+
+static int cuda_pin(unsigned node, void *p, size_t bytes)
+{
+    struct cuda_device *d = orr_cuda_of_node(node);
+    struct cuda_visit v;
+    if (orr_load_relaxed(&d->lost) || orr_cuda_enter(d, &v)) return -EIO;
+    int r = orr_cuda.host_register(p, bytes, CUDA_REGISTER_PORTABLE);
+    orr_cuda_leave(&v);
+    if (r == CUDA_OK) return 0;
+    return r == CUDA_ALREADY_REGISTERED ? -EALREADY : orr_cuda_failed(d, "cuMemHostRegister", r);
+}
+
+static void cuda_unpin(unsigned node, void *p)
+{
+    struct cuda_device *d = orr_cuda_of_node(node);
+    struct cuda_visit v;
+    if (orr_load_relaxed(&d->hangs) || orr_cuda_enter(d, &v)) return;
+    int r = orr_cuda.host_unregister(p);
+    if (r != CUDA_OK) orr_cuda_failed(d, "cuMemHostUnregister", r);
+    orr_cuda_leave(&v);
+}
+
 /* ---- copying ---- */
 
 /* A copy as it is given to a queue. */
@@ -204,6 +227,8 @@ static const struct orr_node_ops cuda_node_ops = {
     .copy = cuda_copy,
     .copy_box = cuda_copy_box,
     .test = cuda_test,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
     .reaches = cuda_reaches,
 };
 

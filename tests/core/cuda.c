@@ -189,11 +189,70 @@ static void again(void)
     cuda_setting("ORR_DOUBLE_CUDA_DEVICES", NULL);
 }
 
+/* ---- pinned memory ---- */
+
+enum { LARGE = 1 << 20 };
+
+static void pinned(void)
+{
+    static char own[3 * 4096];
+    void *a, *b, *c;
+    cuda_start(1, NULL);
+    size_t before = cuda_double.pinned(NULL);
+    starpu_malloc(&a, LARGE);
+    ok(cuda_double.pinned(a) >= LARGE, "what starpu_malloc gives is pinned");
+    starpu_free_noflag(a, LARGE);
+    starpu_malloc_flags(&b, LARGE, STARPU_MALLOC_COUNT);
+    ok(all_of(cuda_double.pinned(NULL) == before, cuda_double.pinned(b) == 0),
+       "and not any more when it is freed, nor is what is allocated without STARPU_MALLOC_PINNED");
+    starpu_free_flags(b, LARGE, STARPU_MALLOC_COUNT);
+    int r = starpu_memory_pin(own, sizeof own) | starpu_memory_pin(own, sizeof own);
+    r |= starpu_memory_unpin(own, sizeof own);
+    bool once = cuda_double.pinned(own) == sizeof own;
+    r |= starpu_memory_unpin(own, sizeof own) | starpu_memory_unpin(own, sizeof own);
+    ok(all_of(r == 0, once, cuda_double.pinned(NULL) == before),
+       "the program's own is as long as it is pinned more often than unpinned");
+
+    starpu_data_handle_t h;
+    starpu_vector_data_register(&h, -1, 0, LARGE, 1);
+    starpu_data_acquire(h, STARPU_W);
+    ok(cuda_double.pinned(starpu_data_get_local_ptr(h)) >= LARGE,
+       "so is what data without memory of their own get");
+    starpu_data_release(h);
+    starpu_data_unregister(h);
+    starpu_malloc(&c, LARGE);
+    starpu_memory_pin(own, sizeof own);
+    starpu_shutdown();
+    is_int((long long)cuda_double.pinned(NULL), 0, "at the end nothing is pinned, freed or not");
+    starpu_free_noflag(c, LARGE);
+
+    cuda_setting("STARPU_DISABLE_PINNING", "1");
+    cuda_start(1, NULL);
+    starpu_malloc(&a, LARGE);
+    r = starpu_memory_pin(own, sizeof own);
+    ok(all_of(r == 0, cuda_double.pinned(a) == 0, cuda_double.pinned(own) == 0),
+       "STARPU_DISABLE_PINNING=1: nothing is");
+    starpu_free_noflag(a, LARGE);
+    starpu_shutdown();
+    cuda_setting("STARPU_DISABLE_PINNING", NULL);
+
+    cuda_setting("ORR_DOUBLE_CUDA_FAIL", "cuMemHostRegister_v2:1-1000");
+    cuda_start(1, NULL);
+    r = starpu_malloc(&a, LARGE);
+    int own_r = starpu_memory_pin(own, sizeof own);
+    ok(all_of(r == 0, a != NULL, own_r == -EIO), "where it cannot be pinned, memory is memory nevertheless");
+    starpu_memory_unpin(own, sizeof own);
+    starpu_free_noflag(a, LARGE);
+    starpu_shutdown();
+    cuda_setting("ORR_DOUBLE_CUDA_FAIL", NULL);
+}
+
 int main(void)
 {
     vector();
     delayed();
     shared();
     again();
+    pinned();
     return done_testing();
 }

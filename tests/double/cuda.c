@@ -41,7 +41,8 @@ static long number(const char *name, long usual)
 static struct {
     int devices, peers;
     size_t memory;
-    long fail_first, fail_last, delay_us, hang_at, hang_copy_at, spoil_at, gone_at;
+    long fail_first, fail_last, gone_at;
+    _Atomic long delay_us, hang_at, hang_copy_at, spoil_at; /* read by streams, which may outlive a run */
     char fail_name[64];
 } asked;
 static atomic_long calls, named_calls, kernels, copies;
@@ -394,6 +395,48 @@ API int cuMemHostUnregister(void *p)
     return b ? CUDA_OK : CUDA_NOT_REGISTERED;
 }
 
+API int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
+{
+    MAY_FAIL;
+    struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
+    if (flags != CUDA_ALLOC_PORTABLE || bytes == 0)
+        misuse("cuMemHostAlloc: %zu bytes, flags %u", bytes, flags);
+    unsigned char *p = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    pthread_mutex_lock(&lock);
+    add_locked(NULL, (uintptr_t)p, bytes, p);
+    c->blocks++;
+    pthread_mutex_unlock(&lock);
+    *out = p;
+    return CUDA_OK;
+}
+
+API int cuMemFreeHost(void *p)
+{
+    MAY_FAIL;
+    struct CUctx_st *c = needed(__func__);
+    MAY_BE_SPOILT(c);
+    pthread_mutex_lock(&lock);
+    struct block *b = take_locked((uintptr_t)p, true);
+    if (!b || !b->whole) misuse("cuMemFreeHost of %p, which is no such memory", p);
+    c->blocks--;
+    pthread_mutex_unlock(&lock);
+    free(b->whole);
+    free(b);
+    return CUDA_OK;
+}
+
+API int cuPointerGetAttribute(void *out, int attribute, cuda_address p)
+{
+    MAY_FAIL;
+    if (attribute != CUDA_POINTER_MEMORY) misuse("%s: attribute %d", __func__, attribute);
+    pthread_mutex_lock(&lock);
+    struct block *b = block_at_locked((uintptr_t)p, 1);
+    if (b) *(unsigned *)out = b->context ? CUDA_DEVICE_MEMORY : CUDA_HOST_MEMORY;
+    pthread_mutex_unlock(&lock);
+    return b ? CUDA_OK : 1;
+}
+
 API size_t double_cuda_pinned(const void *p)
 {
     size_t bytes = 0;
@@ -502,11 +545,12 @@ static bool dawdle(bool kernel)
 {
     static atomic_uint seed;
     long n = atomic_fetch_add(kernel ? &kernels : &copies, 1) + 1;
-    if (asked.delay_us > 0) {
+    long delay_us = asked.delay_us;
+    if (delay_us > 0) {
         unsigned x = atomic_fetch_add(&seed, 0x9e3779b9u);
         x ^= x >> 15;
         x *= 0x85ebca6bu;
-        usleep((x >> 8) % (unsigned)asked.delay_us);
+        usleep((x >> 8) % (unsigned)delay_us);
     }
     while (n == (kernel ? asked.hang_at : asked.hang_copy_at)) pause();
     return kernel && n == asked.spoil_at;
