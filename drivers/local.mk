@@ -11,5 +11,5 @@ liborrery_la_SOURCES += drivers/sim/store.c
 liborrery_la_SOURCES += drivers/disk/disk.c drivers/disk/disk.h drivers/disk/jobs.c drivers/disk/files.c drivers/disk/hdf5.c
 if HAVE_OPENCL
 liborrery_la_SOURCES += drivers/opencl/opencl.h drivers/opencl/kernel.h drivers/opencl/library.c drivers/opencl/device.c \
-	drivers/opencl/memory.c drivers/opencl/kernel.c drivers/opencl/program.c drivers/opencl/calls.c
+	drivers/opencl/memory.c drivers/opencl/kernel.c drivers/opencl/marks.c drivers/opencl/program.c drivers/opencl/calls.c
 endif

@@ -5,9 +5,11 @@
  *
  * A device worker keeps a short pipeline of tasks, in order: the first ones are on the device, the next have
  * their data, the inputs of the last come in. It waits for nothing but the next thing to happen: a kernel
- * that ends, data that have come, a copy of anybody's. What the device works on at a time is one kernel: of
- * those that are submitted the first has begun for models, profiling and policies when the one before it has
- * ended. */
+ * that ends, data that have come, a copy of anybody's. Where a driver says so and the program says nothing,
+ * brief tasks may be more at a time, as many as take a quarter of a millisecond: else the device would wait
+ * for its worker, and the worker be woken for each of them. What the device works on at a time is one kernel:
+ * of those that are submitted the first has begun for models, profiling and policies when the one before it
+ * has ended. */
 #include "core/worker/device.h"
 
 #include <errno.h>
@@ -28,6 +30,7 @@
 #include "core/worker/wait.h"
 
 enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
+enum { BRIEF_US = 250, MEAN_SHIFT = 6 }; /* brief kernels under way, in time; tasks in a mean: 2^6 */
 
 /* A task in the pipeline. */
 struct stage {
@@ -40,24 +43,45 @@ struct stage {
 };
 
 struct pipeline {
-    struct stage stages[PIPELINE_MAX];
-    unsigned first, count, depth;
+    unsigned first, count;
+    unsigned depth, room;     /* tasks at a time; brief ones at most */
+    unsigned reach;           /* between the two: tasks at a time now */
     unsigned submitted;       /* the first ones are on the device */
+    int64_t mean_ticks;       /* how long they took lately */
     struct orr_task *waiting; /* popped, but its load cannot start yet */
+    struct stage stages[];
 };
 
 /* ---- loading ---- */
 
-static unsigned pipeline_depth(const struct orr_worker *w)
+/* NULL: out of memory. */
+static struct pipeline *pipeline_new(const struct orr_worker *w)
 {
     const struct orr_env *e = orr_kinds[w->type].pipeline_setting;
     long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
-    return depth < 1 ? 1 : (unsigned)depth;
+    unsigned brief = orr_env_string(e) ? 0 : w->device->ops->brief_depth;
+    if (depth < 1) depth = 1;
+    if (brief < depth) brief = (unsigned)depth;
+    struct pipeline *p = orr_calloc(1, sizeof *p + brief * sizeof p->stages[0]);
+    if (!p) return NULL;
+    p->depth = p->reach = (unsigned)depth;
+    p->room = brief;
+    p->mean_ticks = (int64_t)orr_us_to_ticks(BRIEF_US);
+    return p;
+}
+
+/* A task took so long: how many there may be at a time now. */
+static void pipeline_learn(struct pipeline *p, uint64_t ticks)
+{
+    if (p->room == p->depth) return;
+    p->mean_ticks += ((int64_t)ticks - p->mean_ticks) / (1 << MEAN_SHIFT);
+    uint64_t many = orr_us_to_ticks(BRIEF_US) / (uint64_t)(p->mean_ticks + 1);
+    p->reach = many < p->depth ? p->depth : many > p->room ? p->room : (unsigned)many;
 }
 
 static struct stage *stage_at(struct pipeline *p, unsigned i)
 {
-    return &p->stages[(p->first + i) % PIPELINE_MAX];
+    return &p->stages[(p->first + i) % p->room];
 }
 
 /* Whether another task may be loaded: the one before it must have all it needs. */
@@ -65,7 +89,7 @@ static bool has_place(struct pipeline *p)
 {
     if (p->count == 0) return true;
     struct orr_input_load *last = &stage_at(p, p->count - 1)->load;
-    return p->count < p->depth && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
+    return p->count < p->reach && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
 }
 
 /* Starts loading t. False: another worker loads on the node just now. */
@@ -156,7 +180,7 @@ static void begins(struct stage *s, struct orr_worker *w)
 
 static void leave(struct pipeline *p)
 {
-    p->first = (p->first + 1) % PIPELINE_MAX;
+    p->first = (p->first + 1) % p->room;
     p->count--;
     p->submitted--;
 }
@@ -185,6 +209,7 @@ static void end_first(struct pipeline *p, struct orr_worker *w)
     const struct starpu_codelet *cl = t->pub->cl;
     uint64_t ticks = s->kernel.us > 0 ? orr_us_to_ticks(s->kernel.us) : orr_ticks() - s->start;
     orr_device_worked(w->device);
+    pipeline_learn(p, ticks);
     if (s->observed) orr_worker_ended(w, t, ticks);
     if (t->flags & ORR_TF_FETCHED) {
         orr_task_inputs_done(w, t);
@@ -208,7 +233,7 @@ static void submit_next(struct pipeline *p, struct orr_worker *w)
     self->current = t;
     s->observed = orr_worker_observes(t);
     if (s->observed) orr_worker_popped(w, t);
-    s->kernel = (struct orr_kernel){ .us = 0 };
+    s->kernel = (struct orr_kernel){ .timed = s->observed };
     s->trouble = ORR_NO_INPUTS;
     s->status = orr_fetch_task_inputs(w, t);
     if (s->status == 0) {
@@ -264,6 +289,22 @@ static struct orr_event *not_loaded(struct pipeline *p)
 
 /* ---- the loop ---- */
 
+/* Something is under way: until more of it happens. */
+static void wait_a_little(struct pipeline *p, struct orr_worker *w, uint64_t *since)
+{
+    struct orr_event *(*alarm)(struct orr_worker *, struct orr_kernel *) = w->device->ops->alarm;
+    struct orr_event *e = not_loaded(p);
+    bool many = p->submitted > p->depth;
+    if (!e && p->submitted > 0 && alarm && (many || orr_inputs_would_nap(*since))) {
+        e = alarm(w, &stage_at(p, 0)->kernel);
+        if (e && many) {
+            orr_inputs_nap(orr_progress_poll, e, p->count == p->reach);
+            return;
+        }
+    }
+    orr_inputs_wait(w, orr_progress_poll, e, p->submitted > 0, since);
+}
+
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
 static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 {
@@ -277,12 +318,11 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
 
 void orr_device_loop(struct orr_worker *w)
 {
-    struct pipeline *p = orr_calloc(1, sizeof *p);
+    struct pipeline *p = pipeline_new(w);
     if (!p) {
         orr_fatal("worker %d: out of memory for its pipeline", w->id);
         return;
     }
-    p->depth = pipeline_depth(w);
     uint64_t since = 0;
     for (;;) {
         if (is_called(w) && p->count == 0) attend(p, w);
@@ -294,7 +334,7 @@ void orr_device_loop(struct orr_worker *w)
         if (p->count == 0 && since == 0) orr_wait_check(); /* it may have ended the last task */
         if (p->count > 0 || (p->waiting && !orr_load_relaxed(&orr_parking.paused)) ||
             orr_load_relaxed(&orr_transfers_active))
-            orr_inputs_wait(w, orr_progress_poll, not_loaded(p), p->submitted > 0, &since);
+            wait_a_little(p, w, &since);
         else if (!wait_for_work(p, w))
             break;
         else

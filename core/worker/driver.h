@@ -39,6 +39,7 @@ struct orr_device {
 struct orr_kernel {
     uint64_t words[4]; /* [own: driver] */
     double us;         /* how long it took, when the driver knows that; 0: the worker's clock says */
+    bool timed;        /* before submit: somebody wants to know that */
 };
 
 struct orr_driver_ops {
@@ -67,6 +68,11 @@ struct orr_driver_ops {
      * may have written anything where it was to write. On w's thread; must not block. Optional: where submit
      * never says -EAGAIN. */
     int (*test)(struct orr_worker *w, struct orr_kernel *k);
+    /* What is set when the first of those kernels is over, or may be, once test said that it goes on: w is
+     * about to sleep. NULL: nothing. On w's thread. Optional. */
+    struct orr_event *(*alarm)(struct orr_worker *w, struct orr_kernel *k);
+    /* How many brief kernels it takes at once where the program does not say how many; 0: as many as any. */
+    unsigned brief_depth;
 };
 
 struct orr_driver {

@@ -216,10 +216,21 @@ int orr_inputs_finish(struct orr_input_load *l)
     return status;
 }
 
+enum { NAP_NS = 50000, LONG_NAP_NS = 200000, LOOK_US = 200 };
+
+bool orr_inputs_would_nap(uint64_t since)
+{
+    return since != 0 && orr_ticks() - since >= orr_us_to_ticks(LOOK_US);
+}
+
+void orr_inputs_nap(bool (*poll)(void), struct orr_event *e, bool full)
+{
+    if (!poll()) orr_event_nap(e, full && !orr_load_relaxed(&orr_transfers_active) ? LONG_NAP_NS : NAP_NS);
+}
+
 void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, bool computes,
                      uint64_t *since)
 {
-    enum { NAP_NS = 50000 };
     uint64_t now = orr_ticks();
     bool moved = poll();
     if (moved || *since == 0) {
@@ -227,7 +238,7 @@ void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event 
         return;
     }
     orr_store_relaxed(&w->waits_for_data, !computes);
-    if (now - *since < orr_us_to_ticks(200))
+    if (now - *since < orr_us_to_ticks(LOOK_US))
         sched_yield();
     else if (e)
         orr_event_nap(e, NAP_NS);

@@ -55,5 +55,10 @@ int orr_inputs_finish(struct orr_input_load *l);
  * meanwhile. *since: 0 after each movement. */
 void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event *e, bool computes,
                      uint64_t *since);
+/* Whether who waits since then would sleep, not look again at once. */
+bool orr_inputs_would_nap(uint64_t since);
+/* Polls once, and unless something moved sleeps until e is set, but not for long. For who has enough under
+ * way to come late; full: and takes nothing more before e. */
+void orr_inputs_nap(bool (*poll)(void), struct orr_event *e, bool full);
 
 #endif

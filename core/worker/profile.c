@@ -105,6 +105,22 @@ static double joules_of(int worker, struct orr_task *t)
     return joules > 0 ? joules : 0; /* NaN: the model does not know */
 }
 
+static uint64_t ns_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * STARPU_NS_PER_S + (uint64_t)t->tv_nsec;
+}
+
+/* A task's body took so long, as its device says, and its worker may have seen it end late. */
+static void stamp_body(struct starpu_profiling_task_info *info, uint64_t ns)
+{
+    struct timespec now;
+    stamp(&now);
+    uint64_t end = ns_of(&info->start_time) + ns;
+    if (end > ns_of(&now)) end = ns_of(&now);
+    info->end_time = timespec_of(end);
+    info->start_time = timespec_of(end - ns);
+}
+
 static void ended(struct orr_task *t, int worker, uint64_t ticks)
 {
     struct record *r = &records[worker];
@@ -115,7 +131,7 @@ static void ended(struct orr_task *t, int worker, uint64_t ticks)
     double joules = orr_unlikely(p->cl->energy_model != NULL) ? joules_of(worker, t) : 0;
     orr_own_add(&r->joules, joules);
     if (!p->profiling_info) return;
-    stamp(&p->profiling_info->end_time);
+    stamp_body(p->profiling_info, (uint64_t)(orr_ticks_to_us(ticks) * 1e3));
     p->profiling_info->release_data_start_time = p->profiling_info->release_data_end_time =
         p->profiling_info->end_time; /* it follows at once, in no time that would tell anything */
     p->profiling_info->energy_consumed = joules;

@@ -219,7 +219,7 @@ static void opencl_close(struct orr_device *device)
 {
     struct orr_opencl_device *d = device->state;
     opened[d->number] = NULL;
-    if (orr_load_relaxed(&d->silent)) return;
+    if (orr_load_relaxed(&d->silent) || !orr_opencl_bell_rests(d)) return;
     close_queues(d);
     orr_free(d);
 }
@@ -244,4 +244,6 @@ const struct orr_driver_ops orr_opencl_driver = {
     .enter = opencl_enter,
     .submit = orr_opencl_submit,
     .test = orr_opencl_test,
+    .alarm = orr_opencl_alarm,
+    .brief_depth = ORR_OPENCL_BRIEF,
 };

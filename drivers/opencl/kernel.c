@@ -3,9 +3,9 @@
  * Threads: see core/worker/driver.h; asking an event any. Owns: nothing. Not here: what functions call
  * (starpu_opencl_*, program.c, calls.c).
  *
- * A function puts kernels into its device's queue. With STARPU_OPENCL_ASYNC it may return then, and a marker
- * behind them says when they are over; without, they are over when it has returned, so the queue is
- * emptied here. */
+ * A function puts kernels into its device's queue. They are over when the queue has come to a mark behind
+ * them (marks.c), so it makes no difference whether the function says STARPU_OPENCL_ASYNC: one that does not
+ * has waited itself, and one that forgot both is right nevertheless. */
 #include "drivers/opencl/kernel.h"
 
 #include <errno.h>
@@ -18,9 +18,10 @@
 #include "core/worker/worker.h"
 #include "drivers/opencl/opencl.h"
 
+enum { KERNEL_NUMBER };     /* of an orr_kernel's words */
 enum { QUESTIONS_MAX = 3 }; /* that fail in a row, until the device counts as silent */
 
-static int is_silent(struct orr_opencl_device *d, const char *why)
+int orr_opencl_is_silent(struct orr_opencl_device *d, const char *why)
 {
     if (!orr_exchange_acq_rel(&d->silent, true))
         orr_warn("%s %s: what it does is given up, and its memory is not touched again", d->name, why);
@@ -36,7 +37,7 @@ static bool is_late(struct orr_opencl_device *d, uint64_t *since)
     return now > from && now - from > d->patience_ns;
 }
 
-int orr_opencl_ask(uint64_t words[4])
+int orr_opencl_look(uint64_t words[4])
 {
     struct orr_opencl_device *d = (struct orr_opencl_device *)(uintptr_t)words[OPENCL_DEVICE];
     cl_event event = (cl_event)(uintptr_t)words[OPENCL_EVENT];
@@ -44,18 +45,27 @@ int orr_opencl_ask(uint64_t words[4])
     if (orr_load_relaxed(&d->silent)) return -EIO;
     if (orr_cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) !=
         CL_SUCCESS)
-        return ++words[OPENCL_MISSED] < QUESTIONS_MAX ? -EAGAIN : is_silent(d, "cannot be asked any more");
+        return ++words[OPENCL_MISSED] < QUESTIONS_MAX ? -EAGAIN
+                                                      : orr_opencl_is_silent(d, "cannot be asked any more");
     words[OPENCL_MISSED] = 0;
     if (status > CL_COMPLETE) {
         if (d->patience_ns == 0 || !is_late(d, &words[OPENCL_SINCE])) return -EAGAIN;
-        return is_silent(d, "has not answered for as long as ORRERY_DEVICE_PATIENCE says");
+        return orr_opencl_is_silent(d, "has not answered for as long as ORRERY_DEVICE_PATIENCE says");
     }
-    orr_cl.ReleaseEvent(event);
-    words[OPENCL_EVENT] = 0;
     if (d->patience_ns) orr_store_relaxed(&d->answered_ns, orr_clock_ns());
     if (status == CL_COMPLETE) return 0;
     orr_warn("%s: a command ended with %s (%d)", d->name, orr_opencl_error(status), (int)status);
     return -EIO;
+}
+
+int orr_opencl_ask(uint64_t words[4])
+{
+    struct orr_opencl_device *d = (struct orr_opencl_device *)(uintptr_t)words[OPENCL_DEVICE];
+    int r = orr_opencl_look(words);
+    if (r == -EAGAIN || orr_load_relaxed(&d->silent)) return r;
+    orr_cl.ReleaseEvent((cl_event)(uintptr_t)words[OPENCL_EVENT]);
+    words[OPENCL_EVENT] = 0;
+    return r;
 }
 
 int orr_opencl_wait(struct orr_opencl_device *d, cl_event event)
@@ -68,33 +78,26 @@ int orr_opencl_wait(struct orr_opencl_device *d, cl_event event)
     return r;
 }
 
-/* Empties the queue. What went wrong then is what has begun: it is for test to tell. */
-static int finish(struct orr_opencl_device *d)
-{
-    cl_int r = orr_cl.Finish(d->kernels);
-    if (r == CL_SUCCESS) return 0;
-    orr_warn("%s: clFinish says %s (%d)", d->name, orr_opencl_error(r), (int)r);
-    return -EAGAIN; /* without an event */
-}
-
 int orr_opencl_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel *k)
 {
     struct orr_opencl_device *d = w->device->state;
     struct starpu_task *p = t->pub;
-    cl_event event;
+    cl_event before = NULL;
     if (orr_unlikely(orr_load_relaxed(&d->silent))) return -EIO;
+    if (orr_unlikely(k->timed) &&
+        orr_cl.EnqueueMarkerWithWaitList(d->kernels, 0, NULL, &before) != CL_SUCCESS)
+        before = NULL; /* then the worker's clock says */
     orr_worker_function(w, p->cl, t->nimpl)(STARPU_TASK_GET_INTERFACES(p), p->cl_arg);
-    if (!(p->cl->opencl_flags[t->nimpl] & STARPU_OPENCL_ASYNC) ||
-        orr_cl.EnqueueMarkerWithWaitList(d->kernels, 0, NULL, &event) != CL_SUCCESS)
-        return finish(d);
-    orr_cl.Flush(d->kernels); /* what it does not start now starts when it is asked */
-    k->words[OPENCL_EVENT] = (uintptr_t)event;
-    k->words[OPENCL_DEVICE] = (uintptr_t)d;
+    k->words[KERNEL_NUMBER] = orr_opencl_mark(d, before);
     return -EAGAIN;
 }
 
 int orr_opencl_test(struct orr_worker *w, struct orr_kernel *k)
 {
-    (void)w;
-    return k->words[OPENCL_EVENT] ? orr_opencl_ask(k->words) : -EIO;
+    return orr_opencl_mark_test(w->device->state, k->words[KERNEL_NUMBER], &k->us);
+}
+
+struct orr_event *orr_opencl_alarm(struct orr_worker *w, struct orr_kernel *k)
+{
+    return orr_opencl_mark_bell(w->device->state, k->words[KERNEL_NUMBER]);
 }

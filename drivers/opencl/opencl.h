@@ -35,6 +35,8 @@ struct orr_device;
     F(EnqueueCopyBufferRect)                                                                                 \
     F(EnqueueMarkerWithWaitList)                                                                             \
     F(GetEventInfo)                                                                                          \
+    F(GetEventProfilingInfo)                                                                                 \
+    F(SetEventCallback)                                                                                      \
     F(ReleaseEvent)                                                                                          \
     F(Flush)                                                                                                 \
     F(Finish)                                                                                                \
@@ -62,6 +64,27 @@ const char *orr_opencl_error(cl_int status);
 
 /* ---- devices ---- */
 
+enum { ORR_OPENCL_BRIEF = 256 }; /* so many brief kernels are under way at most */
+
+/* A marker behind kernels of a device (marks.c). */
+struct orr_opencl_mark {
+    uint64_t words[4]; /* as below */
+    uint64_t upto;     /* the last kernel before it */
+    cl_event before;   /* what was over when that kernel began; NULL: nobody wants its time */
+    bool rings;        /* the bell is rung at its end */
+};
+
+/* [own: the device's worker] */
+struct orr_opencl_marks {
+    uint64_t submitted, marked, over, ended; /* kernels by number, from 1 on: given to the queue; with a mark
+                                              * behind them; before a mark that is over; told to be over */
+    int status;                              /* of the last mark that is over */
+    double us;                               /* and how long its last kernel took; 0: unknown */
+    unsigned missed;                         /* marks that could not be put, in a row */
+    unsigned first, count;
+    struct orr_opencl_mark ring[ORR_OPENCL_BRIEF];
+};
+
 struct orr_opencl_device {
     /* [const after open] */
     int number;
@@ -75,6 +98,9 @@ struct orr_opencl_device {
     /* [any thread] */
     _Atomic uint64_t answered_ns; /* when a copy last ended */
     _Atomic bool silent;          /* it does not answer: nothing of it is touched again */
+    _Atomic unsigned rings;       /* calls that the library still owes us */
+    struct orr_event bell;        /* a mark is over */
+    struct orr_opencl_marks marks;
 };
 
 /* The open device of a number or a memory node; NULL: there is none. Any thread. */
@@ -91,9 +117,26 @@ enum { OPENCL_EVENT, OPENCL_DEVICE, OPENCL_SINCE, OPENCL_MISSED };
 /* How it goes: 0, -EAGAIN or -EIO, with the event released unless it goes on. since: when it began, for the
  * device's patience. Any thread, one at a time for an event. */
 int orr_opencl_ask(uint64_t words[4]);
+/* The same; the event stays. */
+int orr_opencl_look(uint64_t words[4]);
+/* The device is given up; -EIO. Any thread. */
+int orr_opencl_is_silent(struct orr_opencl_device *d, const char *why);
 
 /* Waits for one that was enqueued: 0 or -EIO. Any thread; blocks. */
 int orr_opencl_wait(struct orr_opencl_device *d, cl_event event);
+
+/* ---- marks (marks.c). The device's worker ---- */
+
+/* What was put into the queue for kernels until now is a kernel with a number, which this returns. before: a
+ * marker that was put there first, so that the kernel's time is known at its end, or NULL; it is taken over.
+ */
+uint64_t orr_opencl_mark(struct orr_opencl_device *d, cl_event before);
+/* Whether that kernel, the first that was not told to be over, is: 0, -EAGAIN or -EIO. */
+int orr_opencl_mark_test(struct orr_opencl_device *d, uint64_t number, double *us_out);
+/* What is set when that kernel is over, or may be; NULL: look. */
+struct orr_event *orr_opencl_mark_bell(struct orr_opencl_device *d, uint64_t number);
+/* Waits until the bell is rung no more. False: the library never did what it was to do. Main thread. */
+bool orr_opencl_bell_rests(struct orr_opencl_device *d);
 
 /* ---- copies (memory.c) ---- */
 

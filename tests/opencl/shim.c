@@ -10,13 +10,16 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/opencl/shim.h"
 
 static atomic_long calls, first = LONG_MAX, last, failed;
 static const char *_Atomic name_of_first;
-static atomic_int silent;
+static atomic_int silent, late;
+static atomic_long events, markers, rings;
 
 static void shim_fail(long from, long to)
 {
@@ -38,7 +41,19 @@ static void shim_silent(int now)
     atomic_store(&silent, now);
 }
 
-const struct shim shim_control = { shim_fail, shim_failed, shim_silent };
+static void shim_late(int now)
+{
+    atomic_store(&late, now);
+}
+
+static struct shim_counts shim_counts(void)
+{
+    return (struct shim_counts){ .events = atomic_load(&events),
+                                 .markers = atomic_load(&markers),
+                                 .rings = atomic_load(&rings) };
+}
+
+const struct shim shim_control = { shim_fail, shim_failed, shim_silent, shim_late, shim_counts };
 
 static int fails(const char *name)
 {
@@ -76,6 +91,18 @@ static void *real(const char *name)
         if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&name))real(#name));                            \
         return atomic_load(&fn) arguments;                                                                   \
     }
+/* One that may make an event. */
+#define COMMAND(name, parameters, arguments)                                                                 \
+    cl_int name parameters                                                                                   \
+    {                                                                                                        \
+        static __typeof__(&name) _Atomic fn;                                                                 \
+        if (fails(#name)) return CL_OUT_OF_RESOURCES;                                                        \
+        if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&name))real(#name));                            \
+        cl_int status = atomic_load(&fn) arguments;                                                          \
+        if (status == CL_SUCCESS && event) atomic_fetch_add(&events, 1);                                     \
+        if (#name[9] == 'M') atomic_fetch_add(&markers, 1);                                                  \
+        return status;                                                                                       \
+    }
 #define WAIT cl_uint n, const cl_event *list, cl_event *event
 
 STATUS(clGetPlatformIDs, (cl_uint max, cl_platform_id *out, cl_uint *n), (max, out, n))
@@ -93,27 +120,26 @@ STATUS(clReleaseCommandQueue, (cl_command_queue q), (q))
 OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *err),
        (c, f, s, p, err))
 STATUS(clReleaseMemObject, (cl_mem m), (m))
-STATUS(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, void *p, WAIT),
-       (q, m, b, at, s, p, n, list, event))
-STATUS(clEnqueueReadBufferRect,
-       (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r, size_t br,
-        size_t bs, size_t hr, size_t hs, void *p, WAIT),
-       (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
-STATUS(clEnqueueWriteBuffer,
-       (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, const void *p, WAIT),
-       (q, m, b, at, s, p, n, list, event))
-STATUS(clEnqueueWriteBufferRect,
-       (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r, size_t br,
-        size_t bs, size_t hr, size_t hs, const void *p, WAIT),
-       (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
-STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem f, cl_mem t, size_t fo, size_t to, size_t s, WAIT),
-       (q, f, t, fo, to, s, n, list, event))
-STATUS(clEnqueueCopyBufferRect,
-       (cl_command_queue q, cl_mem f, cl_mem t, const size_t *fo, const size_t *to, const size_t *r,
-        size_t fr, size_t fs, size_t tr, size_t ts, WAIT),
-       (q, f, t, fo, to, r, fr, fs, tr, ts, n, list, event))
-STATUS(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT), (q, n, list, event))
-STATUS(clReleaseEvent, (cl_event e), (e))
+COMMAND(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, void *p, WAIT),
+        (q, m, b, at, s, p, n, list, event))
+COMMAND(clEnqueueReadBufferRect,
+        (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r,
+         size_t br, size_t bs, size_t hr, size_t hs, void *p, WAIT),
+        (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+COMMAND(clEnqueueWriteBuffer,
+        (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, const void *p, WAIT),
+        (q, m, b, at, s, p, n, list, event))
+COMMAND(clEnqueueWriteBufferRect,
+        (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r,
+         size_t br, size_t bs, size_t hr, size_t hs, const void *p, WAIT),
+        (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+COMMAND(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem f, cl_mem t, size_t fo, size_t to, size_t s, WAIT),
+        (q, f, t, fo, to, s, n, list, event))
+COMMAND(clEnqueueCopyBufferRect,
+        (cl_command_queue q, cl_mem f, cl_mem t, const size_t *fo, const size_t *to, const size_t *r,
+         size_t fr, size_t fs, size_t tr, size_t ts, WAIT),
+        (q, f, t, fo, to, r, fr, fs, tr, ts, n, list, event))
+COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT), (q, n, list, event))
 STATUS(clFlush, (cl_command_queue q), (q))
 STATUS(clFinish, (cl_command_queue q), (q))
 OBJECT(cl_program, clCreateProgramWithSource,
@@ -135,7 +161,48 @@ OBJECT(cl_kernel, clCreateKernel, (cl_program p, const char *name, cl_int *err),
 STATUS(clSetKernelArg, (cl_kernel k, cl_uint i, size_t s, const void *v), (k, i, s, v))
 STATUS(clReleaseKernel, (cl_kernel k), (k))
 
-/* A device that does not answer ends nothing. */
+STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info i, size_t s, void *v, size_t *r),
+       (e, i, s, v, r))
+
+cl_int clReleaseEvent(cl_event e)
+{
+    static __typeof__(&clReleaseEvent) _Atomic fn;
+    if (fails("clReleaseEvent")) return CL_OUT_OF_RESOURCES;
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clReleaseEvent))real("clReleaseEvent"));
+    atomic_fetch_sub(&events, 1);
+    return atomic_load(&fn)(e);
+}
+
+/* ---- what is told later ---- */
+
+typedef void(CL_CALLBACK *told_fn)(cl_event, cl_int, void *);
+struct told {
+    told_fn fn;
+    void *arg;
+};
+
+static void CL_CALLBACK tell(cl_event e, cl_int status, void *arg)
+{
+    struct told t = *(struct told *)arg;
+    free(arg);
+    if (atomic_load(&late)) usleep(20000);
+    t.fn(e, status, t.arg);
+}
+
+/* A device that does not answer ends nothing, and tells nobody. */
+cl_int clSetEventCallback(cl_event e, cl_int when, told_fn f, void *a)
+{
+    static __typeof__(&clSetEventCallback) _Atomic fn;
+    if (fails("clSetEventCallback")) return CL_OUT_OF_RESOURCES;
+    if (atomic_load(&silent)) return CL_SUCCESS;
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clSetEventCallback))real("clSetEventCallback"));
+    atomic_fetch_add(&rings, 1);
+    struct told *t = malloc(sizeof *t);
+    if (!t) return CL_OUT_OF_HOST_MEMORY;
+    *t = (struct told){ f, a };
+    return atomic_load(&fn)(e, when, tell, t);
+}
+
 cl_int clGetEventInfo(cl_event e, cl_event_info i, size_t s, void *v, size_t *r)
 {
     static __typeof__(&clGetEventInfo) _Atomic fn;

@@ -4,6 +4,11 @@
 #ifndef ORR_TESTS_OPENCL_SHIM_H
 #define ORR_TESTS_OPENCL_SHIM_H
 
+struct shim_counts {
+    long events;         /* made, less given back */
+    long markers, rings; /* put into queues; calls asked for at the end of an event */
+};
+
 struct shim {
     /* Counts from 1 on again: these calls fail, and none else. */
     void (*fail)(long first, long last);
@@ -11,6 +16,10 @@ struct shim {
     long (*failed)(const char **name_out);
     /* Whether commands seem to go on for ever. */
     void (*silent)(int now);
+    /* Whether who asked to be told of the end of an event is told late. */
+    void (*late)(int now);
+    /* Since the library was loaded. */
+    struct shim_counts (*counts)(void);
 };
 
 #endif
