@@ -266,6 +266,7 @@ SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
 SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/reference.sh
+SCRIPT_TESTS += tests/handbook.sh
 SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
