@@ -99,6 +99,7 @@ MPI_TESTS += tests/mpi/types
 MPI_TESTS += tests/mpi/transports
 INPROC_MPI_TESTS += tests/mpi/engine_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_mpi
+INPROC_MPI_TESTS += tests/mpi/lending_hostile
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
 MPI_TESTS += tests/mpi/plan_replay

@@ -4,12 +4,36 @@
  * (core/worker/tally.h), waiting (core/worker/wait.h). */
 #include "core/task/task.h"
 
+/* Guests: counted after their submission is, and before their completion is. So who reads completions of all,
+ * then of guests, then submissions of guests, then of all, takes none too many away. */
+static struct {
+    _Atomic uint64_t submitted, ending;
+} guests;
+
+void orr_guest_counted(void)
+{
+    orr_add_seq(&guests.submitted, 1);
+}
+
+void orr_guest_ends(void)
+{
+    orr_add_seq(&guests.ending, 1);
+}
+
+/* Between the sums of completions and of submissions. */
+static uint64_t guests_outstanding(void)
+{
+    uint64_t ending = orr_load_seq(&guests.ending);
+    return orr_load_seq(&guests.submitted) - ending;
+}
+
 uint64_t orr_tasks_outstanding(void)
 {
     uint64_t completed = 0, submitted = 0;
     struct orr_thread *threads = orr_threads_lock();
     for (struct orr_thread *t = threads; t; t = t->next)
         completed += orr_load_acquire(&orr_task_thread(t)->completed);
+    completed += guests_outstanding();
     for (struct orr_thread *t = threads; t; t = t->next)
         submitted += orr_load_acquire(&orr_task_thread(t)->submitted);
     orr_threads_unlock();
@@ -26,6 +50,7 @@ uint64_t orr_tasks_outstanding_main(void)
         completed += orr_load_acquire(&orr_task_thread(t)->completed);
     for (struct orr_thread *t = threads; t; t = t->next)
         completed -= orr_load_acquire(&orr_task_thread(t)->completed_elsewhere);
+    completed += guests_outstanding();
     for (struct orr_thread *t = threads; t; t = t->next)
         submitted -= orr_load_acquire(&orr_task_thread(t)->submitted_elsewhere);
     for (struct orr_thread *t = threads; t; t = t->next)

@@ -79,10 +79,13 @@ static inline bool orr_task_inside(void)
     return orr_task_thread((struct orr_thread *)self)->current || self->callback_depth;
 }
 
-/* Tasks submitted and not yet completed, over all threads; exact when it returns 0. The second: those of the
- * main context. */
+/* Tasks submitted and not yet completed, over all threads, without guests (core/worker/lending.h); exact when
+ * it returns 0. The second: those of the main context. */
 uint64_t orr_tasks_outstanding(void);
 uint64_t orr_tasks_outstanding_main(void);
+/* A guest, of the main context, was submitted; the calling thread will complete one. */
+void orr_guest_counted(void);
+void orr_guest_ends(void);
 
 /* The bits of a mode that say what a task does with its data. */
 enum { ORR_TASK_MODES = STARPU_RW | STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };

@@ -6,6 +6,7 @@
  * added to their way while nobody lends. A worker that sleeps is woken for it (must_leave in park.c). */
 #include "core/worker/lending.h"
 
+#include <errno.h>
 #include <starpu.h>
 
 #include "core/base/clock.h"
@@ -13,6 +14,7 @@
 #include "core/worker/park.h"
 #include "core/worker/policy.h"
 #include "core/worker/tell.h"
+#include "core/worker/wait.h"
 
 enum { SKIPPED_MOST = 4 };
 
@@ -61,6 +63,7 @@ void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
         out->idle += since_ns != 0;
         out->hungry += since_ns != 0 && now_ns > since_ns && now_ns - since_ns > longer_than_ns;
     }
+    if (orr_load_seq(&orr_parking.paused)) out->workers = out->idle = out->hungry = 0;
 }
 
 /* ---- calling a worker ---- */
@@ -196,4 +199,27 @@ void orr_lend_refused(struct orr_task *t)
     orr_task_inputs_undo(w, t, false);
     t->flags |= ORR_TF_UNCOUNTED; /* it was, for w, whose count others must not write */
     make_ready(t);
+}
+
+/* ---- guests ---- */
+
+int orr_guest_submit(struct starpu_task *t)
+{
+    if (orr_load_seq(&orr_parking.paused)) return -EBUSY;
+    int r = orr_task_submit(t, ORR_TF_INTERNAL);
+    if (r) return r;
+    orr_guest_counted();
+    orr_wait_check(); /* somebody may have counted it as the program's */
+    return 0;
+}
+
+/* A worker that goes from the program's last task to a guest does not rest in between. */
+void orr_guest_begins(void)
+{
+    orr_wait_check();
+}
+
+void orr_guest_is_over(void)
+{
+    orr_guest_ends();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lending.h: ready tasks of the main context that somebody else runs, as another rank does.
- * Threads: each function says. Owns: who lends, and waits for a worker to come by. Not here: where tasks go,
- * and how they come back (mpi/value/lend.h).
+/* lending.h: ready tasks of the main context that somebody else runs, as another rank does; and guests, which
+ * are tasks of somebody else's that are run here. Threads: each function says. Owns: who lends, and waits for
+ * a worker to come by. Not here: where tasks go, and how they come back (mpi/value/lend.h).
  *
  * A worker takes a task that is to be lent from its policy as one that it runs itself, between two tasks.
  * For the runtime it runs then, on that worker, until it is given back. */
@@ -13,6 +13,7 @@
 
 struct orr_task;
 struct orr_worker;
+struct starpu_task;
 
 struct orr_lender {
     /* A CPU worker came by, after orr_lend_call. On its thread, one at a time; must not block. */
@@ -48,5 +49,15 @@ ORR_EXPORT void orr_lend_refused(struct orr_task *t);
 
 /* Serves those who wait. On w's thread, between two tasks. */
 void orr_lend_serve(struct orr_worker *w);
+
+/* ---- guests ---- */
+
+/* Submits t as a guest: waits for tasks do not wait for it, and limits of them do not count it. 0; -EBUSY:
+ * workers are paused; what submitting returns. Any thread. */
+ORR_EXPORT int orr_guest_submit(struct starpu_task *t);
+/* In its body, first. */
+ORR_EXPORT void orr_guest_begins(void);
+/* In its callback. */
+ORR_EXPORT void orr_guest_is_over(void);
 
 #endif

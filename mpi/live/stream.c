@@ -152,19 +152,25 @@ static const struct orr_stream *ordered_stream(const struct orr_comm *c)
     return s && !(orr_load_relaxed(&s->off) & (ORR_STREAM_MIXED | ORR_STREAM_LOST)) ? s : NULL;
 }
 
+/* Whether that is cl, and not what was in its memory before. */
+static bool is_still(const struct orr_stream_codelet *it, const struct starpu_codelet *cl)
+{
+    return orr_load_relaxed(&it->cl) == cl && !memcmp(it->cpu_funcs, cl->cpu_funcs, sizeof cl->cpu_funcs);
+}
+
 bool orr_stream_codelet_first(const struct orr_comm *c, const struct starpu_codelet *cl,
                               struct orr_stream_first *first_out)
 {
     const struct orr_stream *s = ordered_stream(c);
     uint32_t k = 1, n = s ? orr_load_acquire(&s->nnames) : 0;
-    while (k < n && orr_load_relaxed(&s->codelets[k].cl) != cl) k++;
+    while (k < n && !is_still(&s->codelets[k], cl)) k++;
     if (k >= n) return false;
     *first_out = s->codelets[k].first;
     return true;
 }
 
 starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct orr_stream_first *first,
-                                          unsigned nimpl)
+                                          unsigned nimpl, const char **name_out)
 {
     const struct orr_stream *s = ordered_stream(c);
     uint32_t n = s ? orr_load_acquire(&s->nnames) : 0;
@@ -173,6 +179,7 @@ starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct
         if (it->first.name != first->name || it->first.position != first->position ||
             it->first.rolling != first->rolling || !orr_load_relaxed(&it->cl))
             continue;
+        *name_out = s->names[k].text;
         return nimpl < STARPU_MAXIMPLEMENTATIONS ? it->cpu_funcs[nimpl] : NULL;
     }
     return NULL;

@@ -230,13 +230,13 @@ static inline uint64_t orr_stream_rolling(const struct orr_comm *c)
 }
 
 /* What all ranks know a codelet of this rank's stream on c by. False: it was not inserted, another one has
- * its name, or several threads insert. Any thread. */
+ * its name, it has other functions by now, or several threads insert. Any thread. */
 bool orr_stream_codelet_first(const struct orr_comm *c, const struct starpu_codelet *cl,
                               struct orr_stream_first *first_out);
-/* Implementation nimpl for CPUs of the codelet that is known by that; NULL: there is none (yet), or the
- * streams differ. Any thread. */
+/* Implementation nimpl for CPUs of the codelet that is known by that, and its name, as long as the stream is
+ * kept; NULL: there is none (yet), or the streams differ. Any thread. */
 starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct orr_stream_first *first,
-                                          unsigned nimpl);
+                                          unsigned nimpl, const char **name_out);
 
 /* From here on all ranks of c must insert the same, every one: a difference ends the job. 0; -EINVAL: the
  * program says that its loops are pruned (said), -ENOMEM. On the thread that submits. */

@@ -33,6 +33,7 @@ struct orr_borrowed {
     uint64_t since_ns, body_ns, room;
     char *bytes; /* of the message, and room behind it */
     starpu_cpu_func_t function;
+    const char *name; /* of its codelet */
     void *interfaces[ORR_LOAN_DATA];
     union interface interface[ORR_LOAN_DATA];
 };
@@ -77,22 +78,38 @@ static void send_back(struct orr_borrowed *b, int failure)
 
 /* ---- running ---- */
 
+/* What a function may ask its task. */
+static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_bytes)
+{
+    t->nbuffers = nbuffers;
+    t->cl_arg = args;
+    t->cl_arg_size = args_bytes;
+}
+
 static void body(void *buffers[], void *borrowed)
 {
     struct orr_borrowed *b = borrowed;
     const struct orr_loan_head *h = head_of(b);
+    struct starpu_task *t = starpu_task_get_current();
+    void *args = h->args_bytes ? b->bytes + h->args_at : NULL;
     (void)buffers;
+    orr_guest_begins();
     uint64_t began_ns = orr_clock_ns();
-    b->function(b->interfaces, h->args_bytes ? b->bytes + h->args_at : NULL);
+    show(t, (int)h->ndata, args, h->args_bytes);
+    b->function(b->interfaces, args);
+    show(t, 0, b, 0);
     b->body_ns = orr_clock_ns() - began_ns;
 }
 
 static void ended(void *borrowed)
 {
+    orr_guest_is_over();
     send_back(borrowed, 0);
 }
 
-static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body }, .name = "borrowed" };
+static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body },
+                                             .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                             .name = "borrowed" };
 
 /* Whether the value of d lies inside of the room, and it is an interface that we make. */
 static bool is_sound(const struct orr_borrowed *b, const struct orr_loan_datum *d)
@@ -129,7 +146,7 @@ static int prepare(struct orr_borrowed *b, size_t bytes)
         return -EPROTO;
     for (unsigned i = 0; i < h->ndata; i++)
         if (!make_interface(b, i, &d[i])) return -EPROTO;
-    b->function = orr_stream_codelet_find(b->lend->cluster->comm, &h->codelet, h->nimpl);
+    b->function = orr_stream_codelet_find(b->lend->cluster->comm, &h->codelet, h->nimpl, &b->name);
     return b->function ? 0 : -ENODEV;
 }
 
@@ -138,12 +155,13 @@ static int submit(struct orr_borrowed *b)
     struct starpu_task *t = starpu_task_create();
     if (!t) return -ENOMEM;
     t->cl = &borrowed_cl;
+    t->name = b->name;
     t->cl_arg = b;
     t->priority = head_of(b)->priority;
     t->callback_func = ended;
     t->callback_arg = b;
     t->sched_ctx = 0;
-    int r = orr_task_submit(t, 0);
+    int r = orr_guest_submit(t);
     if (r) starpu_task_destroy(t);
     return r;
 }

@@ -367,7 +367,7 @@ static double slowness_of(struct orr_lend *l, int peer)
 static uint32_t share(double slowness, uint32_t backlog, unsigned workers)
 {
     double surplus = (double)backlog - (slowness < 1 ? slowness : 1) * workers;
-    double part = surplus / (1 + slowness);
+    double part = workers ? surplus / (1 + slowness) : 0;
     return part >= 1 ? (uint32_t)part : 0;
 }
 

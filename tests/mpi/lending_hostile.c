@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2
+ *
+ * Lending beside what a program may do meanwhile: the borrower waits for its own tasks, pauses its workers,
+ * and its kernels ask what they are called with; a codelet's memory becomes another codelet. Threads: main of
+ * each rank, workers. Owns: the data. Not here: that tasks are lent (lending_mpi.c).
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "mpi/api/session.h"
+#include "tests/mpi/helper_mpi.h"
+
+enum { TASKS = 60, VALUES = 64, NAP_US = 3000, GIVE_UP_MS = 5000 };
+
+static int value[TASKS][VALUES];
+static starpu_data_handle_t handle[TASKS];
+static atomic_int inside, gave_up, mistaken;
+static atomic_bool gated, open_gate;
+
+static void nap_ms(void)
+{
+    usleep(1000);
+}
+
+/* Whether it comes true. */
+static int soon(atomic_int *count, int at_least)
+{
+    int ms = 0;
+    for (; atomic_load(count) < at_least && ms < GIVE_UP_MS; ms++) nap_ms();
+    return ms < GIVE_UP_MS;
+}
+
+/* value[0] += the argument; value[1]: the rank. On rank 1 it waits until the program lets it go. */
+static void work(void *buffers[], void *arg)
+{
+    int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), step;
+    const struct starpu_task *t = starpu_task_get_current();
+    starpu_codelet_unpack_args(arg, &step);
+    if (STARPU_TASK_GET_NBUFFERS(t) != 1 || t->cl_arg != arg ||
+        strcmp(starpu_task_get_name(starpu_task_get_current()), "work"))
+        atomic_fetch_add(&mistaken, 1);
+    usleep(NAP_US);
+    if (my_rank == 1 && atomic_load(&gated)) {
+        atomic_fetch_add(&inside, 1);
+        for (int ms = 0; !atomic_load(&open_gate); ms++) {
+            if (ms == GIVE_UP_MS) {
+                atomic_fetch_add(&gave_up, 1);
+                break;
+            }
+            nap_ms();
+        }
+    }
+    v[0] += step;
+    v[1] = my_rank;
+}
+static struct starpu_codelet work_cl = { .cpu_funcs = { work },
+                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                         .name = "work" };
+
+static void begin_values(void)
+{
+    for (int i = 0; i < TASKS; i++) {
+        memset(value[i], 0, sizeof value[i]);
+        starpu_vector_data_register(&handle[i], my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                    my_rank == 0 ? (uintptr_t)value[i] : 0, VALUES, sizeof value[i][0]);
+        starpu_mpi_data_register(handle[i], i, 0);
+    }
+}
+
+/* All run on rank 0, or are lent. */
+static void insert_all(struct starpu_codelet *cl, int step)
+{
+    for (int i = 0; i < TASKS; i++)
+        starpu_mpi_task_insert(MPI_COMM_WORLD, cl, STARPU_RW, handle[i], STARPU_VALUE, &step, sizeof step, 0);
+}
+
+/* Whether each value is the sum; *elsewhere_out: so many were made by rank 1 last. */
+static int end_values(int sum, int *elsewhere_out)
+{
+    int right = 1;
+    *elsewhere_out = 0;
+    for (int i = 0; i < TASKS; i++) starpu_data_unregister(handle[i]);
+    for (int i = 0; i < TASKS && my_rank == 0; i++) {
+        right &= value[i][0] == sum;
+        *elsewhere_out += value[i][1] == 1;
+    }
+    return right;
+}
+
+/* What is borrowed is nothing that the borrower's program waits for. */
+static void waits(void)
+{
+    int elsewhere;
+    begin_values();
+    atomic_store(&gated, true);
+    insert_all(&work_cl, 1);
+    if (my_rank == 1) {
+        fact(soon(&inside, 1), "a rank without work borrows tasks");
+        int left = starpu_task_nsubmitted();
+        starpu_task_wait_for_all();
+        fact(left == 0 && gave_up == 0 && atomic_load(&inside) > 0,
+             "who waits for all tasks of its own does not wait for those that it borrowed");
+    } else {
+        fact(1, "a rank without work borrows tasks");
+        fact(1, "who waits for all tasks of its own does not wait for those that it borrowed");
+    }
+    atomic_store(&open_gate, true);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    atomic_store(&gated, false);
+    fact(end_values(1, &elsewhere), "and they end");
+    fact(mistaken == 0,
+         "kernels see how many data a task has, its arguments and name, where they were lent (%d do not)",
+         mistaken);
+}
+
+/* Workers that are paused borrow nothing, and what comes nevertheless goes back. */
+static void pauses(void)
+{
+    int elsewhere, none = 0;
+    begin_values();
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (my_rank == 1) starpu_pause();
+    insert_all(&work_cl, 2);
+    if (my_rank == 0) {
+        starpu_task_wait_for_all();
+        MPI_Send(&none, 1, MPI_INT, 1, 77, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&none, 1, MPI_INT, 0, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        starpu_resume();
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(2, &elsewhere), "a rank whose workers are paused holds up nobody's tasks");
+}
+
+/* ---- a codelet that becomes another ---- */
+
+static void add(void *buffers[], void *arg)
+{
+    int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), step;
+    starpu_codelet_unpack_args(arg, &step);
+    usleep(NAP_US);
+    v[0] += step;
+    v[1] = my_rank;
+}
+
+static void subtract(void *buffers[], void *arg)
+{
+    int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), step;
+    starpu_codelet_unpack_args(arg, &step);
+    usleep(NAP_US);
+    v[0] -= step;
+    v[1] = my_rank;
+}
+
+static void becomes_another(void)
+{
+    static struct starpu_codelet cl;
+    int elsewhere, before;
+    starpu_codelet_init(&cl);
+    cl.cpu_funcs[0] = add;
+    cl.nbuffers = 1;
+    cl.modes[0] = STARPU_RW;
+    cl.name = "add";
+    begin_values();
+    insert_all(&cl, 5);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(5, &before), "a codelet's tasks are lent");
+    cl.cpu_funcs[0] = subtract;
+    cl.name = "subtract";
+    begin_values();
+    insert_all(&cl, 5);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(-5, &elsewhere), "another one in the same memory is not taken for it");
+    fact(my_rank == 1 || (before > 0 && elsewhere > 0), "tasks of both are lent (%d, %d)", before, elsewhere);
+    cl.cpu_funcs[0] = add;
+    begin_values();
+    insert_all(&cl, 5);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(5, &elsewhere), "nor is one that was given another function");
+}
+
+int main(int argc, char **argv)
+{
+    setenv("ORRERY_MPI_LEND", "1", 1);
+    mpi_start(&argc, &argv, 2);
+    becomes_another();
+    pauses();
+    waits(); /* last: rank 1 seems slow from then on */
+    return mpi_finish();
+}
