@@ -6,10 +6,12 @@
  * one lock is held around every call. Its types are those of 1.10 and later, checked by H5get_libversion. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +27,14 @@ typedef int64_t id; /* hid_t */
 typedef int status; /* herr_t; negative: an error */
 typedef unsigned long long extent;
 
-enum { FILE_NEW = 2, FILE_WRITE = 1, SELECT_SET = 0, DEFAULT = 0, ALL = 0, DEFAULT_ERRORS = 0 };
+enum {
+    FILE_NEW = 2 /* empties one */,
+    FILE_WRITE = 1,
+    SELECT_SET = 0,
+    DEFAULT = 0,
+    ALL = 0,
+    DEFAULT_ERRORS = 0
+};
 
 /* name, what it returns, parameters */
 #define FUNCTIONS(F)                                                                                         \
@@ -58,7 +67,6 @@ static ORR_MUTEX(hdf5) lock = PTHREAD_MUTEX_INITIALIZER; /* protects the library
 
 struct file {
     id file;
-    char *path; /* to be removed at the end; NULL: the program's */
     unsigned long made;
 };
 
@@ -217,15 +225,29 @@ static int hdf5_write(void *base, void *obj, const void *buf, off_t offset, size
 
 /* ---- files ---- */
 
-/* A folder: a new file in it, which is removed at the end. Else the program's file. Called with the lock. */
-static id open_file_locked(struct file *f, const char *path)
+/* A new file, which has no name any more once it is open: it goes with the process, whatever ends that. */
+static id new_file_locked(const char *folder)
+{
+    static const char ending[] = ".h5";
+    char *name = orr_printf_alloc("%s/orrery-XXXXXX%s", folder, ending);
+    int fd = name ? mkostemps(name, sizeof ending - 1, O_CLOEXEC) : -1;
+    id file = fd < 0 ? -1 : h5.H5Fcreate(name, FILE_NEW, DEFAULT, DEFAULT);
+    if (fd >= 0) {
+        unlink(name);
+        close(fd);
+    }
+    orr_free(name);
+    return file;
+}
+
+/* A folder: a new file in it. Else the program's file. Called with the lock. */
+static id open_file_locked(const char *path)
 {
     struct stat s;
     bool there = stat(path, &s) == 0;
     if (there && !S_ISDIR(s.st_mode)) return h5.H5Fopen(path, FILE_WRITE, DEFAULT);
     if (!there) mkdir(path, 0777);
-    f->path = orr_printf_alloc("%s/orrery-%ld.h5", path, (long)getpid());
-    return f->path ? h5.H5Fcreate(f->path, FILE_NEW, DEFAULT, DEFAULT) : -1;
+    return new_file_locked(path);
 }
 
 static void *hdf5_plug(void *parameter, starpu_ssize_t size)
@@ -235,12 +257,11 @@ static void *hdf5_plug(void *parameter, starpu_ssize_t size)
     if (!f) return NULL;
     pthread_mutex_lock(&lock);
     const char *why = load_locked();
-    f->file = why ? -1 : open_file_locked(f, parameter);
+    f->file = why ? -1 : open_file_locked(parameter);
     pthread_mutex_unlock(&lock);
     if (f->file >= 0) return f;
     orr_error("HDF5 cannot keep data in %s: %s", (const char *)parameter,
               why ? why : "it is no folder that may be written, nor an HDF5 file");
-    orr_free(f->path);
     orr_free(f);
     return NULL;
 }
@@ -251,8 +272,6 @@ static void hdf5_unplug(void *base)
     pthread_mutex_lock(&lock);
     h5.H5Fclose(f->file);
     pthread_mutex_unlock(&lock);
-    if (f->path) unlink(f->path);
-    orr_free(f->path);
     orr_free(f);
 }
 
