@@ -2,8 +2,8 @@
 /* starpu_stdlib.h: main memory that devices reach fast, and what memory each node has.
  *
  * Threads: any, while the runtime is up, task bodies and callbacks too; starpu_malloc() and
- * starpu_free_noflag() at any time. What waits for room (STARPU_MEMORY_WAIT) is not refused in task bodies,
- * and must not wait there for what the task itself uses.
+ * starpu_free_noflag() at any time. What waits for room (STARPU_MEMORY_WAIT) gets that of data that can go to
+ * a store; it is not refused in task bodies, and must not wait there for what the task itself uses.
  * Owns: nothing.
  * Not here: memory of data handles (starpu_data_interfaces.h).
  */

@@ -33,6 +33,13 @@ static ORR_MUTEX(room) room_mutex = PTHREAD_MUTEX_INITIALIZER; /* protects sleep
 static pthread_cond_t room_freed = PTHREAD_COND_INITIALIZER;
 static _Atomic unsigned room_waiters; /* [atomic: read by orr_node_release after it lowered used_bytes] */
 
+static void tell_waiters(void)
+{
+    pthread_mutex_lock(&room_mutex);
+    pthread_cond_broadcast(&room_freed);
+    pthread_mutex_unlock(&room_mutex);
+}
+
 static void node_set(unsigned n, enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                      size_t limit, const char *name)
 {
@@ -112,6 +119,7 @@ static void put_below_main_memory(unsigned store)
     for (unsigned n = 0; n < store; n++)
         if (orr_nodes[n].role == ORR_MAIN_MEMORY && !orr_node_evicts(n))
             orr_store_relaxed(&orr_nodes[n].below, (int8_t)store);
+    tell_waiters(); /* data may go now */
 }
 
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
@@ -188,17 +196,38 @@ static bool has_room(struct orr_node *node, size_t bytes)
     return node->limit_bytes == 0 || (bytes <= node->limit_bytes && used <= node->limit_bytes - bytes);
 }
 
-/* Blocks until there seems to be room; false when there never can be. */
-static bool wait_for_room(struct orr_node *node, size_t bytes)
+/* Sleeps until memory is given back, or not longer than a moment where data that are released may go: that
+ * tells nobody. Perhaps there is room then. */
+static void sleep_for_room(struct orr_node *node, size_t bytes, bool looks)
 {
-    if (node->limit_bytes && bytes > node->limit_bytes) return false;
-    orr_thread_blocked_begin();
+    enum { MOMENT_NS = 1000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MOMENT_NS;
+    until.tv_sec += until.tv_nsec / STARPU_NS_PER_S;
+    until.tv_nsec %= STARPU_NS_PER_S;
     pthread_mutex_lock(&room_mutex);
     orr_add_seq(&room_waiters,
                 1); /* pairs with the load in orr_node_release: either it sees us, or we see the room */
-    while (!has_room(node, bytes)) pthread_cond_wait(&room_freed, &room_mutex);
+    if (!has_room(node, bytes) && looks)
+        pthread_cond_timedwait(&room_freed, &room_mutex, &until);
+    else if (!has_room(node, bytes))
+        pthread_cond_wait(&room_freed, &room_mutex);
     orr_sub_seq(&room_waiters, 1);
     pthread_mutex_unlock(&room_mutex);
+}
+
+/* Blocks until there seems to be room, which data make where they can; false when there never can be. */
+static bool wait_for_room(unsigned n, size_t bytes)
+{
+    struct orr_node *node = &orr_nodes[n];
+    bool (*make)(unsigned, size_t) = orr_load_acquire(&orr_make_room);
+    if (node->limit_bytes && bytes > node->limit_bytes) return false;
+    orr_thread_blocked_begin();
+    while (!has_room(node, bytes)) {
+        bool evicts = make && orr_node_evicts(n);
+        if (!evicts || !make(n, bytes)) sleep_for_room(node, bytes, evicts);
+    }
     orr_thread_blocked_end();
     return true;
 }
@@ -211,7 +240,7 @@ int orr_node_reserve(unsigned n, size_t bytes, int flags)
             orr_add_relaxed(&node->used_bytes, bytes);
             return 0;
         }
-        if (!(flags & STARPU_MEMORY_WAIT) || !wait_for_room(node, bytes)) return -ENOMEM;
+        if (!(flags & STARPU_MEMORY_WAIT) || !wait_for_room(n, bytes)) return -ENOMEM;
     }
     return 0;
 }
@@ -220,9 +249,7 @@ void orr_node_release(unsigned n, size_t bytes)
 {
     orr_sub_seq(&orr_nodes[n].used_bytes, bytes);
     if (orr_likely(orr_load_seq(&room_waiters) == 0)) return; /* pairs with wait_for_room */
-    pthread_mutex_lock(&room_mutex);
-    pthread_cond_broadcast(&room_freed);
-    pthread_mutex_unlock(&room_mutex);
+    tell_waiters();
 }
 
 bool orr_node_has_room(unsigned node, size_t bytes)
@@ -276,7 +303,7 @@ void starpu_memory_deallocate(unsigned node, size_t size)
 void starpu_memory_wait_available(unsigned node, size_t size)
 {
     struct orr_node *n = node_at(node);
-    if (n && !has_room(n, size) && !wait_for_room(n, size))
+    if (n && !has_room(n, size) && !wait_for_room(node, size))
         orr_error("starpu_memory_wait_available: node %s will never have %zu bytes, its limit is %zu",
                   n->name, size, n->limit_bytes);
 }
