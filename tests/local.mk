@@ -121,6 +121,7 @@ TAP_TESTS += tests/core/set_beside
 TAP_TESTS += tests/core/memory_store
 TAP_TESTS += tests/core/disk
 TAP_TESTS += tests/core/disk_own
+TAP_TESTS += tests/core/disk_faults
 TAP_TESTS += tests/core/memory_numa
 TAP_TESTS += tests/core/task_dup
 TAP_TESTS += tests/core/task_lifetime

@@ -226,6 +226,7 @@ struct victims {
     size_t bytes;
     bool leaving, in_use;
     bool evict_after; /* what is written back is thrown out then, whoever looks */
+    bool pressed;     /* what the store has refused is tried again */
 };
 
 /* It could not be written below, and there is no more room now. */
@@ -255,7 +256,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
         orr_eviction_begin_locked(&c->out, c->handle, node);
         c->out.next = v->evictions;
         v->evictions = &c->out;
-    } else if (is_stuck(c, node)) {
+    } else if (is_stuck(c, node) && !v->pressed) {
         return;
     } else if (begin_write_back_locked(c, node, v->evict_after)) {
         c->out.next = v->write_backs;
@@ -354,7 +355,7 @@ static struct orr_fetch *join(struct orr_fetch *a, struct orr_fetch *b)
 
 enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_aftermath *after)
 {
-    struct victims v = { .evict_after = w->evict_after };
+    struct victims v = { .evict_after = w->evict_after, .pressed = w->pressed };
     if (!program_chooses(w, &v)) follow_order(w, &v);
     bool freed = v.evictions != NULL;
     while (v.evictions) {

@@ -136,17 +136,23 @@ static struct orr_own_set set_of(struct orr_transfer *t)
 static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
 {
     struct orr_own_set own = set_of(t);
+    bool press = false;
     for (;;) {
         if (orr_transfer_allocate(t) == 0) return FED;
         bool gently = orr_load_relaxed(&t->urgency) == ORR_PREFETCH;
-        const struct orr_wish wish = {
-            .node = t->dst, .own = &own, .bytes = t->bytes, .gently = gently, .handle = t->handle
-        };
+        const struct orr_wish wish = { .node = t->dst,
+                                       .own = &own,
+                                       .bytes = t->bytes,
+                                       .gently = gently,
+                                       .handle = t->handle,
+                                       .pressed = press };
         enum orr_outcome o = orr_memory_reclaim(&wish, after);
         if (o == ORR_FREED) continue;
         if (gently) return DROPPED;
         if (o == ORR_LEAVING || after->write_backs) return LEAVES;
-        return o == ORR_NOTHING ? NEVER : WAITS;
+        if (o != ORR_NOTHING) return WAITS;
+        if (t->pressed) return NEVER;
+        t->pressed = press = true; /* whatever the store refused was not for ever, perhaps */
     }
 }
 

@@ -117,9 +117,22 @@ static void count_result(int src, unsigned dst, int r)
         orr_store_relaxed(&n->failures, 0u);
 }
 
+/* Whether to make the same copy again: a disk, other than a device, may fail now and then. */
+static bool worth_another_try(struct orr_transfer *t, int r)
+{
+    enum { TRIES = 3 };
+    bool store = t->src >= 0 && (orr_nodes[t->src].role == ORR_STORE || orr_nodes[t->dst].role == ORR_STORE);
+    return r == -EIO && store && ++t->tries < TRIES;
+}
+
 /* Nothing of the copy is under way any more. */
 static void copy_over(struct orr_transfer *t, int r)
 {
+    if (orr_unlikely(r) && worth_another_try(t, r)) {
+        ORR_EVENT(TRANSFER_ENDED, t->handle, r, t->src, t->dst);
+        start_copy(t);
+        return;
+    }
     if (r && !(r == -ENOMEM && t->quiet)) {
         char label[64];
         orr_error("data %s could not be copied from memory node %d (%s) to %u (%s): %s",

@@ -27,6 +27,8 @@ struct orr_transfer {
     bool eviction;           /* [const] dst's copy is thrown out; nothing is brought */
     bool in_chunk;           /* [const] belongs to a chunk: not to be freed */
     uint32_t failed_sources; /* bit: the copy there could not be brought */
+    uint8_t tries;           /* how often a store failed it */
+    bool pressed;            /* hungry: what the store had refused was tried once more for it */
     bool has_turn;           /* [lock: memory] counts among the prefetches under way */
     bool hungry;             /* [lock: memory] waits for memory */
     bool arrived;            /* [lock: memory] its copy has ended */
@@ -171,6 +173,7 @@ struct orr_wish {
     bool gently;
     struct orr_data *handle; /* what is to come; NULL: nothing in particular */
     bool evict_after;        /* dirty victims go when they are written, without another look */
+    bool pressed;            /* also those that the store has refused */
 };
 enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_aftermath *after);
 /* Starts to make a node that is nearly full less so. */
