@@ -118,6 +118,8 @@ bool orr_memory_make_room(unsigned node, size_t bytes);
 /* By a worker of the node that has nothing to do: keeps some of it free, and some copies clean, as the
  * settings ask, if nothing is under way. */
 void orr_memory_idle(unsigned node);
+/* Copies were under way when a worker of the node looked: one of them looks again before it sleeps. [any] */
+extern _Atomic bool orr_memory_untidy[STARPU_MAXNODES];
 
 /* At shutdown, after workers stopped and before nodes are forgotten: forgets what is known of devices'
  * memories. */

@@ -20,6 +20,8 @@ static struct {
     unsigned free, free_target, clean, clean_target;
 } percents;
 
+_Atomic bool orr_memory_untidy[STARPU_MAXNODES];
+
 static unsigned percent(const struct orr_env *e, long otherwise)
 {
     return (unsigned)orr_env_long(e, otherwise, 0, 100);
@@ -434,15 +436,23 @@ void orr_memory_idle(unsigned node)
     struct orr_aftermath after = { .write_backs = NULL };
     struct victims v = { .bytes = 0 };
     size_t limit = orr_nodes[node].limit_bytes, used = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    if (!limit || orr_load_relaxed(&orr_transfers_active) > 0) return;
+    if (!limit) return;
+    orr_store_seq(&orr_memory_untidy[node], false); /* before it looks: who begins something says so after */
+    if (orr_load_seq(&orr_transfers_active) > 0) {
+        orr_store_seq(&orr_memory_untidy[node], true);
+        return;
+    }
     if (percents.free > 0 && used > limit / 100 * (100 - percents.free))
         reduce(node, 100 - percents.free_target);
-    if (!wants_cleaning(node)) return;
-    orr_spin_lock(&m->lock);
-    write_ahead_locked(m, node, clean_target(m), &v);
-    orr_spin_unlock(&m->lock);
+    if (wants_cleaning(node)) {
+        orr_spin_lock(&m->lock);
+        write_ahead_locked(m, node, clean_target(m), &v);
+        orr_spin_unlock(&m->lock);
+    }
     after.write_backs = v.write_backs;
     orr_aftermath_run(&after, node);
+    if (orr_load_seq(&orr_transfers_active) > 0)
+        orr_store_seq(&orr_memory_untidy[node], true); /* what was in use meanwhile may be next */
 }
 
 /* The value of data that is nowhere else goes with the node; but main memory stays. */
@@ -465,6 +475,7 @@ void orr_transfers_fini(void)
         struct orr_memory *m = &orr_memories[n];
         while (m->first) forget_chunk(m->first, n);
         memset(m, 0, sizeof *m);
+        orr_store_relaxed(&orr_memory_untidy[n], false);
     }
     orr_store_release(&orr_transfers_started, NULL);
     orr_victim_forget();

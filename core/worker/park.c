@@ -264,7 +264,8 @@ static bool must_leave(struct orr_worker *w)
     if (orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_parking.paused) || orr_member_called(w))
         return true;
     if (w->direct && orr_load_seq(&orr_parking.lenders)) return true; /* pairs with orr_lend_call */
-    return orr_node_evicts(w->node) && orr_load_seq(&orr_transfers_active) > 0;
+    return orr_node_evicts(w->node) &&
+           (orr_load_seq(&orr_transfers_active) > 0 || orr_load_seq(&orr_memory_untidy[w->node]));
 }
 
 /* Who has the core while a worker yields it. Another thread that works for a moment, as one of another rank
