@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <starpu_tree.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -231,6 +232,34 @@ void orr_topo_bind_self_to(const unsigned *list, unsigned count)
     for (unsigned i = 0; i < count; i++) hwloc_bitmap_or(set, set, cores[list[i] % core_count]);
     bind_self(set);
     hwloc_bitmap_free(set);
+}
+
+static bool is_home(int processor)
+{
+    for (unsigned i = 0; i < core_count; i++)
+        if (hwloc_bitmap_isset(cores[i], (unsigned)processor)) return true;
+    return false;
+}
+
+static bool move_into(hwloc_cpuset_t before, hwloc_cpuset_t home)
+{
+    if (hwloc_get_cpubind(topology, before, HWLOC_CPUBIND_THREAD)) return false;
+    for (unsigned i = 0; i < core_count; i++) hwloc_bitmap_or(home, home, cores[i]);
+    hwloc_bitmap_and(home, home, before);
+    if (hwloc_bitmap_iszero(home) || hwloc_set_cpubind(topology, home, HWLOC_CPUBIND_THREAD)) return false;
+    hwloc_set_cpubind(topology, before, HWLOC_CPUBIND_THREAD); /* the system leaves it where it is */
+    return true;
+}
+
+bool orr_topo_come_home(void)
+{
+    int processor = sched_getcpu();
+    if (!bind_threads || processor < 0 || is_home(processor)) return false;
+    hwloc_cpuset_t before = hwloc_bitmap_alloc(), home = hwloc_bitmap_alloc();
+    bool moved = before && home && move_into(before, home);
+    hwloc_bitmap_free(before);
+    hwloc_bitmap_free(home);
+    return moved;
 }
 
 int orr_topo_object_above(unsigned i, int type)

@@ -37,6 +37,9 @@ unsigned orr_topo_cores(void);
 void orr_topo_bind_self(unsigned i);
 /* Binds the calling thread to all of these cores: threads that it makes inherit that. */
 void orr_topo_bind_self_to(const unsigned *list, unsigned count);
+/* If the calling thread runs on a core that is not ours, and may run on ours: moves it there; its binding
+ * stays as it is. True if it was moved. */
+ORR_EXPORT bool orr_topo_come_home(void);
 /* The logical number of the object of this type (hwloc_obj_type_t) that core i is in; -1: no such object has
  * it. */
 int orr_topo_object_above(unsigned i, int type);

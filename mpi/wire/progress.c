@@ -17,6 +17,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
 /* Whether somebody has to come by: messages move only if somebody polls. */
@@ -32,14 +33,15 @@ enum {
     LOOKS_PER_YIELD = 8, /* while nobody else wants the core: a yield costs as much as a message */
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
-    NAPS_MAX = 64,        /* before a yield is tried again: 1 at first, doubled each time it is long */
-    LOOKS_PER_COUNT = 32, /* of who waits for all: then it asks again whether there are tasks */
-    LOOKS_PER_CHECK = 64, /* of so many polls of the progress thread ... */
-    OTHERS_ENOUGH = 8,    /* ... this many met polls of others: they do it */
-    POLLED_US = 200,      /* in vain, before a thread that waits sleeps until a ring */
-    LISTENED_US = 10000,  /* a sleep of who listens: only to be safe */
-    BESIDE_US = 3000,     /* a nap of the progress thread beside one that listens, and may go to work */
-    QUIET_NAPS = 20       /* with nothing outstanding, before sleeping for good */
+    NAPS_MAX = 64,           /* before a yield is tried again: 1 at first, doubled each time it is long */
+    LOOKS_PER_COUNT = 32,    /* of who waits for all: then it asks again whether there are tasks */
+    LOOKS_PER_CHECK = 64,    /* of so many polls of the progress thread ... */
+    OTHERS_ENOUGH = 8,       /* ... this many met polls of others: they do it */
+    POLLED_US = 200,         /* in vain, before a thread that waits sleeps until a ring */
+    LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
+    BESIDE_US = 3000,        /* a nap of the progress thread beside one that listens, and may go to work */
+    BETWEEN_MOVES_US = 1000, /* from core to core */
+    QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
 
 struct idler {
@@ -117,6 +119,16 @@ static void set_looking(struct idler *i, bool looking)
         orr_bell_looks_end();
 }
 
+/* The system may put the waiting threads of two ranks on one core, and leave them there, while the worker of
+ * one has the other core for itself. Those who wait go to their rank's own cores then. */
+static void leave_strangers(struct orr_mpi_progress *p)
+{
+    uint64_t now = orr_ticks(), last = orr_load_relaxed(&p->left_strangers);
+    if (orr_ticks_to_us(now - last) < BETWEEN_MOVES_US) return;
+    orr_store_relaxed(&p->left_strangers, now);
+    orr_topo_come_home();
+}
+
 /* Lets others have the core after a poll in vain. done is asked once more before sleeping, so that no signal
  * is missed. A long yield may be chance, as when a thread of our own ran here for a moment: the first nap is
  * short, and only a core that stays busy is left for longer. */
@@ -134,9 +146,12 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         return;
     }
     if (i->nap_us == 0) {
+        uint64_t polls = orr_load_relaxed(&p->engine->polls);
         sched_yield();
         double us = orr_ticks_to_us(orr_ticks() - before);
         i->shared = us > WORK_YIELD_US;
+        if (orr_unlikely(i->shared && done && orr_load_relaxed(&p->engine->polls) == polls))
+            leave_strangers(p);
         if (us < LONG_YIELD_US) {
             i->period = 0;
             return;

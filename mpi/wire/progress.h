@@ -39,9 +39,10 @@ struct orr_mpi_progress {
         _Atomic uint32_t napping;                 /* futex: 1 while it naps */
         _Atomic uint32_t stop;
     } own;
-    struct orr_bell_watch watch; /* what is listened for */
-    _Atomic bool listens;        /* it is, at a bell [read by threads that may be late] */
-    _Atomic bool bells_suffice;  /* and all that comes, comes with a ring [the same] */
+    struct orr_bell_watch watch;     /* what is listened for */
+    _Atomic bool listens;            /* it is, at a bell [read by threads that may be late] */
+    _Atomic bool bells_suffice;      /* and all that comes, comes with a ring [the same] */
+    _Atomic uint64_t left_strangers; /* ticks when a thread that waits last looked where it runs [any] */
 };
 
 /* Before anything else; nobody progresses yet, nothing is outstanding. Borrows the engine. */
