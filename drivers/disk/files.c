@@ -47,6 +47,7 @@ enum way { BY_FD, DIRECT, BY_FILE };
 struct folder {
     char *path;
     enum way way;
+    bool made; /* here, not found: it goes with the storage if nobody put anything into it */
     struct file spill;
     ORR_MUTEX(disk_room) lock; /* protects the rest; leaf */
     struct gap *gaps;          /* in order */
@@ -162,7 +163,7 @@ static void *folder_plug(const char *path, enum way way)
     }
     d->way = way;
     pthread_mutex_init(&d->lock, NULL);
-    mkdir(path, 0777); /* if it cannot be made, opening says so */
+    d->made = mkdir(path, 0777) == 0; /* if it cannot be made, opening says so */
     int fd = open_spill(path), r = fd < 0 ? -errno : file_init(&d->spill, fd, way);
     if (r == 0) return d;
     orr_error("folder %s cannot hold data: %s; name one that is there and may be written", path,
@@ -181,6 +182,7 @@ static void folder_unplug(void *base)
         d->gaps = g->next;
         orr_free(g);
     }
+    if (d->made) rmdir(d->path);
     pthread_mutex_destroy(&d->lock);
     orr_free(d->path);
     orr_free(d);

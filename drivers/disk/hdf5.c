@@ -67,6 +67,7 @@ static ORR_MUTEX(hdf5) lock = PTHREAD_MUTEX_INITIALIZER; /* protects the library
 
 struct file {
     id file;
+    char *folder; /* made for it, and removed with it; or NULL */
     unsigned long made;
 };
 
@@ -241,12 +242,12 @@ static id new_file_locked(const char *folder)
 }
 
 /* A folder: a new file in it. Else the program's file. Called with the lock. */
-static id open_file_locked(const char *path)
+static id open_file_locked(const char *path, char **made_out)
 {
     struct stat s;
     bool there = stat(path, &s) == 0;
     if (there && !S_ISDIR(s.st_mode)) return h5.H5Fopen(path, FILE_WRITE, DEFAULT);
-    if (!there) mkdir(path, 0777);
+    if (!there && mkdir(path, 0777) == 0) *made_out = orr_strdup(path);
     return new_file_locked(path);
 }
 
@@ -257,11 +258,12 @@ static void *hdf5_plug(void *parameter, starpu_ssize_t size)
     if (!f) return NULL;
     pthread_mutex_lock(&lock);
     const char *why = load_locked();
-    f->file = why ? -1 : open_file_locked(parameter);
+    f->file = why ? -1 : open_file_locked(parameter, &f->folder);
     pthread_mutex_unlock(&lock);
     if (f->file >= 0) return f;
     orr_error("HDF5 cannot keep data in %s: %s", (const char *)parameter,
               why ? why : "it is no folder that may be written, nor an HDF5 file");
+    orr_free(f->folder);
     orr_free(f);
     return NULL;
 }
@@ -272,6 +274,8 @@ static void hdf5_unplug(void *base)
     pthread_mutex_lock(&lock);
     h5.H5Fclose(f->file);
     pthread_mutex_unlock(&lock);
+    if (f->folder) rmdir(f->folder);
+    orr_free(f->folder);
     orr_free(f);
 }
 

@@ -84,6 +84,22 @@ static void more_than_memory(struct starpu_disk_ops *ops, const char *kind)
     starpu_shutdown();
 }
 
+static void path_of(char path[128], const char *name)
+{
+    snprintf(path, 128, "%s/%s", folder, name);
+}
+
+static void made_folder_goes(struct starpu_disk_ops *ops, const char *kind)
+{
+    char path[128];
+    path_of(path, "made");
+    void *base = ops->plug(path, -1);
+    bool there = access(path, F_OK) == 0;
+    if (base) ops->unplug(base);
+    ok(all_of(base, there, access(path, F_OK) != 0), "%s: a folder that was made for a disk goes with it",
+       kind);
+}
+
 static void by_hdf5(void)
 {
     void *base = starpu_disk_hdf5_ops.plug(folder, -1);
@@ -92,12 +108,8 @@ static void by_hdf5(void)
         return;
     }
     starpu_disk_hdf5_ops.unplug(base);
+    made_folder_goes(&starpu_disk_hdf5_ops, "HDF5");
     more_than_memory(&starpu_disk_hdf5_ops, "HDF5");
-}
-
-static void path_of(char path[128], const char *name)
-{
-    snprintf(path, 128, "%s/%s", folder, name);
 }
 
 /* Writes, or reads and compares, value + i. */
@@ -156,6 +168,8 @@ int main(void)
 {
     snprintf(folder, sizeof folder, "/tmp/orrery-disk-XXXXXX");
     if (!mkdtemp(folder)) return 99;
+    made_folder_goes(&starpu_disk_unistd_ops, "unistd");
+    made_folder_goes(&starpu_disk_stdio_ops, "stdio");
     more_than_memory(&starpu_disk_unistd_ops, "unistd");
     more_than_memory(&starpu_disk_stdio_ops, "stdio");
     more_than_memory(&starpu_disk_unistd_o_direct_ops, "O_DIRECT");
