@@ -64,7 +64,9 @@ struct starpu_data_copy_methods {
     int (*can_copy)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
                     unsigned handling_node);
     /* `async_data` is NULL for a synchronous copy, otherwise passed on to starpu_interface_copy().
-     * Returns 0 or -EAGAIN. */
+     * Returns 0 or -EAGAIN. Without it, and without the method for two kinds below, data go to a store
+     * (starpu_disk_register()) by pack_data, into the object that to_pointer answers there, which must have
+     * room for that, and come back by unpack_data or peek_data; starpu_data_cpy() does likewise. */
     int (*any_to_any)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
                       void *async_data);
 

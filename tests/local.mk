@@ -121,6 +121,7 @@ TAP_TESTS += tests/core/plans_memory
 TAP_TESTS += tests/core/memory_limit
 TAP_TESTS += tests/core/set_beside
 TAP_TESTS += tests/core/memory_store
+TAP_TESTS += tests/core/data_packed
 TAP_TESTS += tests/core/disk
 TAP_TESTS += tests/core/disk_own
 TAP_TESTS += tests/core/disk_faults

@@ -30,6 +30,7 @@ struct orr_replicate {
         promised;   /* prefetches asked for that are not over; predictions count the copy as there */
     uint32_t users; /* tasks and transfers that use the memory: not to be evicted */
     struct orr_transfer *incoming; /* a copy to this node under way, else NULL (core/data/coherency.c) */
+    size_t packed; /* of a copy in a store that was packed: its bytes (packed.c) [own: the transfer] */
     struct orr_chunk
         *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */
 };

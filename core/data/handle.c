@@ -24,7 +24,8 @@ static _Atomic bool default_sequential_consistency = true;
 static _Atomic(struct orr_data *) retired[RETIRED]; /* the handles that ended last */
 static _Atomic unsigned next_retired;
 
-static ORR_SPIN(names) names; /* protects the name of every handle, which anybody may read to say something */
+static ORR_SPIN(names) names; /* protects the name of every handle, which anybody may read to say something,
+                               * and the numbers that interfaces get */
 
 struct orr_data_hooks orr_data_hooks;
 
@@ -186,6 +187,7 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
                   home_node);
         return;
     }
+    starpu_data_register_ops(ops);
     struct orr_data *h = orr_data_create(ops, home_node, data_interface);
     if (!h) {
         orr_error("starpu_data_register: out of memory for a handle");
@@ -826,6 +828,8 @@ int starpu_data_interface_get_next_id(void)
 
 void starpu_data_register_ops(struct starpu_data_interface_ops *ops)
 {
+    orr_spin_lock(&names); /* several threads may register the first data of an interface */
     if (ops->interfaceid == STARPU_UNKNOWN_INTERFACE_ID)
         ops->interfaceid = (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
+    orr_spin_unlock(&names);
 }

@@ -48,6 +48,8 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
         orr_copy_method_fn fn = m ? orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
         if (fn)
             r = fn(from, src, to, dst);
+        else if (orr_packed_possible(h, src, dst))
+            r = orr_packed_copy(h, src, dst);
         else if (h->ops->get_size && h->ops->get_size(h) > 0)
             r = -ENOSYS;
     }

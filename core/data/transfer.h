@@ -190,6 +190,11 @@ int orr_map_update(struct orr_data *h, unsigned src, unsigned dst);
 /* Gives back the memory of a copy, or unmaps it. No locks held. */
 void orr_replicate_free(struct orr_data *h, unsigned node);
 
+/* Whether the copy of h between main memory and a store, for which its interface has no method, can be made
+ * by packing; and makes it before it returns: 0 or -errno (packed.c). */
+bool orr_packed_possible(const struct orr_data *h, unsigned src, unsigned dst);
+int orr_packed_copy(struct orr_data *h, unsigned src, unsigned dst);
+
 /* A name for messages. */
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes);
 

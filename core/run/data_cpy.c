@@ -2,17 +2,34 @@
 /* data_cpy.c: copying one datum to another, as a task in main memory.
  * Threads: any. Owns: the codelet of such tasks. Not here: copies of one datum between memories
  * (core/data/transfer.c). */
+#include <errno.h>
+#include <string.h>
+
 #include <starpu.h>
 
 #include "core/base/log.h"
+#include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/data/interfaces/dense.h"
 #include "core/mem/node.h"
 #include "core/task/task.h"
 
+/* By the bytes of a message, where there is no method that copies. */
+static int copy_packed(struct orr_data *dst, struct orr_data *src)
+{
+    unsigned own = starpu_worker_get_local_memory_node();
+    unsigned from = orr_data_place(src, own), to = orr_data_place(dst, own);
+    starpu_ssize_t count = 0;
+    void *bytes = NULL;
+    if (!src->ops->pack_data || !dst->ops->unpack_data) return -ENOSYS;
+    int r = src->ops->pack_data(src, from, &bytes, &count);
+    return r ? r : dst->ops->unpack_data(dst, to, bytes, (size_t)count);
+}
+
 static void copy_body(void *buffers[], void *arg)
 {
     struct orr_data *dst = STARPU_TASK_GET_HANDLE(starpu_task_get_current(), 0);
+    struct orr_data *src = STARPU_TASK_GET_HANDLE(starpu_task_get_current(), 1);
     const struct starpu_data_copy_methods *m = dst->ops->copy_methods;
     int r = -ENOSYS;
     (void)arg;
@@ -20,10 +37,13 @@ static void copy_body(void *buffers[], void *arg)
         r = m->any_to_any(buffers[1], orr_node_home(), buffers[0], orr_node_home(), NULL);
     else if (m && m->ram_to_ram)
         r = m->ram_to_ram(buffers[1], orr_node_home(), buffers[0], orr_node_home());
+    else
+        r = copy_packed(dst, src);
     if (!r) return;
     orr_task_fail(orr_task_of(starpu_task_get_current()), r);
     orr_fatal("starpu_data_cpy: the copy failed (%s), and its destination has no value",
-              r == -ENOSYS ? "the interface needs any_to_any or ram_to_ram" : strerror(-r));
+              r == -ENOSYS ? "the interface needs any_to_any, ram_to_ram, or pack_data and unpack_data"
+                           : strerror(-r));
 }
 
 static struct starpu_codelet copy_cl = {
@@ -43,7 +63,8 @@ static const char *shape_refusal(struct orr_data *dst, struct orr_data *src)
     void *to = dst->replicates[orr_node_home()].interface, *from = src->replicates[orr_node_home()].interface;
     bool dense = dst->ops->copy_methods == &orr_dense_copy_methods;
     if (starpu_data_get_size(dst) != starpu_data_get_size(src)) return "the sizes differ";
-    if (dst->ops->interfaceid >= STARPU_MAX_INTERFACE_ID || dst->ops->compare(to, from)) return NULL;
+    bool of_program = dst->ops->interfaceid >= STARPU_MAX_INTERFACE_ID || !dst->ops->compare;
+    if (of_program || dst->ops->compare(to, from)) return NULL;
     return dense && orr_dense_may_take(to, from) ? NULL : "the shapes differ";
 }
 
