@@ -213,9 +213,10 @@ if HAVE_OPENCL
 TAP_TESTS += tests/opencl/vector
 TAP_TESTS += tests/opencl/shapes
 TAP_TESTS += tests/opencl/failures
+TAP_TESTS += tests/opencl/hostile
 TAP_TESTS += tests/opencl/stream
 LONG_TESTS += tests/long/opencl_failures
-tests/opencl/vector.tap tests/opencl/shapes.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
+tests/opencl/vector.tap tests/opencl/shapes.tap tests/opencl/hostile.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
 tests/opencl/failures.tap tests/opencl/stream.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
 tests/opencl/failures.tap tests/opencl/stream.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
 tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h

@@ -194,10 +194,11 @@ int orr_store_each(void (*fn)(const char *symbol, void *arg), void *arg)
 
 /* ---- reading ---- */
 
-static uint64_t checksum(const char *p, size_t n)
+uint64_t orr_store_checksum(const void *bytes, size_t n)
 {
+    const unsigned char *p = bytes;
     uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 0x100000001b3u;
     return h;
 }
 
@@ -243,7 +244,7 @@ static const char *check_frame(char *text, size_t *length, const char *magic)
     while (start > 0 && text[start - 1] != '\n') start--;
     char last_line[32];
     int expected = snprintf(last_line, sizeof last_line, "checksum %016llx\n",
-                            (unsigned long long)checksum(text, start));
+                            (unsigned long long)orr_store_checksum(text, start));
     if (n - start != (size_t)expected || strncmp(text + start, "checksum ", 9) != 0) return "it is truncated";
     if (memcmp(text + start, last_line, n - start) != 0) return "its checksum does not match";
     text[start] = 0;
@@ -537,7 +538,8 @@ static int format(struct orr_perfmodel_state *s, struct text *t)
     if (s->symbol && !encode(s->symbol, name, sizeof name)) strcpy(name, "-");
     append(t, "%s\nsymbol %s\ntype %d\n", first_line, name, (int)s->type);
     orr_perfmodel_each(s, append_arch, t);
-    if (!t->failed) append(t, "checksum %016llx\n", (unsigned long long)checksum(t->bytes, t->length));
+    if (!t->failed)
+        append(t, "checksum %016llx\n", (unsigned long long)orr_store_checksum(t->bytes, t->length));
     c_locale_end(c, before);
     return t->failed ? -ENOMEM : 0;
 }
@@ -596,7 +598,7 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-static int replace_file(const char *path, const char *bytes, size_t length)
+int orr_store_replace(const char *path, const void *bytes, size_t length)
 {
     char temporary[4200];
     struct stat st;
@@ -616,8 +618,8 @@ static int replace_file(const char *path, const char *bytes, size_t length)
 int orr_store_write_numbers(const char *path, const char *lines)
 {
     struct text t = { 0 };
-    append(&t, "%schecksum %016llx\n", lines, (unsigned long long)checksum(lines, strlen(lines)));
-    int status = t.failed ? -ENOMEM : replace_file(path, t.bytes, t.length);
+    append(&t, "%schecksum %016llx\n", lines, (unsigned long long)orr_store_checksum(lines, strlen(lines)));
+    int status = t.failed ? -ENOMEM : orr_store_replace(path, t.bytes, t.length);
     orr_free(t.bytes);
     return status;
 }
@@ -627,7 +629,7 @@ int orr_store_save(struct orr_perfmodel_state *s, const char *path)
     struct text t = { 0 };
     if (file_is_newer(path)) return -EEXIST; /* was said when it was loaded */
     int status = format(s, &t);
-    if (status == 0) status = replace_file(path, t.bytes, t.length);
+    if (status == 0) status = orr_store_replace(path, t.bytes, t.length);
     orr_free(t.bytes);
     if (status == -EPERM)
         orr_warn(

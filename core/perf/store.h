@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <starpu_perfmodel.h>
 
@@ -43,6 +44,12 @@ typedef bool (*orr_store_line_fn)(const char *line, void *arg);
 int orr_store_read_numbers(const char *path, const char *magic, orr_store_line_fn line_fn, void *arg);
 /* Writes such a file: lines holds all but the checksum. 0 or -errno. */
 int orr_store_write_numbers(const char *path, const char *lines);
+
+/* Puts a file in the place of what is there, if that is a regular file of this user (else -EPERM): nobody
+ * reads half of it, and who does so at the same time does it before or after. 0 or -errno. */
+int orr_store_replace(const char *path, const void *bytes, size_t length);
+/* FNV-1a, 64 bits. */
+uint64_t orr_store_checksum(const void *bytes, size_t n);
 
 /* Calls fn with the symbol of each file of this machine, in no order. 0 or -errno. */
 int orr_store_each(void (*fn)(const char *symbol, void *arg), void *arg);

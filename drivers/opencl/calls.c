@@ -65,7 +65,8 @@ int starpu_opencl_set_kernel_args(cl_int *err, cl_kernel *kernel, ...)
 {
     va_list args;
     int set = 0;
-    *err = CL_SUCCESS;
+    *err = *kernel ? CL_SUCCESS : CL_INVALID_KERNEL;
+    if (!*kernel) return 0;
     va_start(args, kernel);
     for (size_t bytes; (bytes = (unsigned)va_arg(args, size_t)) != 0; set++) {
         const void *value = va_arg(args, const void *);
@@ -121,6 +122,14 @@ static cl_int copy(const struct orr_location *src, const struct orr_location *ds
     struct orr_opencl_device *to = orr_opencl_device_of_node(dst->node);
     cl_event own;
     cl_int r;
+    if (src->node >= orr_node_count || dst->node >= orr_node_count || (!from && !to)) {
+        orr_error("an OpenCL copy of %zu bytes from memory node %u to %u: one must be of an OpenCL device, "
+                  "the other "
+                  "too, or main memory",
+                  size, src->node, dst->node);
+        if (ret) *ret = -EINVAL;
+        return CL_INVALID_MEM_OBJECT;
+    }
     if (from != to && from && to) {
         if (event) *event = NULL;
         r = copy_by_main_memory(src, dst, size);

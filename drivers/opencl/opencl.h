@@ -39,7 +39,6 @@ struct orr_device;
     F(SetEventCallback)                                                                                      \
     F(ReleaseEvent)                                                                                          \
     F(Flush)                                                                                                 \
-    F(Finish)                                                                                                \
     F(CreateProgramWithSource)                                                                               \
     F(CreateProgramWithBinary)                                                                               \
     F(BuildProgram)                                                                                          \

@@ -74,8 +74,12 @@ static void folder_of(const char *path, char folder_out[PATH_BYTES])
 static char *load_source(const char *name, char path_out[PATH_BYTES], char folder_out[PATH_BYTES])
 {
     size_t bytes;
+    path_out[0] = folder_out[0] = 0;
     FILE *f = open_source(name, path_out);
-    if (!f) return NULL;
+    if (!f) {
+        path_out[0] = 0;
+        return NULL;
+    }
     char *text = read_all(f, &bytes);
     if (!text) orr_error("the OpenCL source %s cannot be read, or is too large", path_out);
     fclose(f);
@@ -257,18 +261,40 @@ static cl_int get_binary(cl_program program, unsigned char **bytes_out, size_t *
     return r;
 }
 
-/* Beside the file, then in its place, so that nobody reads half of one. */
-static bool write_file(const char *path, const void *bytes, size_t size)
+/* What stands before a binary in its file: libraries believe what they are given, and crash on what is
+ * damaged. */
+struct binary_head {
+    char magic[24];
+    uint64_t bytes, checksum;
+};
+static const char binary_magic[24] = "Orrery OpenCL binary 1\n";
+
+static bool write_binary(const char *path, const void *bytes, size_t size)
 {
-    char *beside = orr_printf_alloc("%s.%d", path, (int)getpid());
-    FILE *f = beside ? fopen(beside, "w") : NULL;
-    bool well = f && fwrite(bytes, 1, size, f) == size;
-    if (f) well = fclose(f) == 0 && well;
-    well = well && rename(beside, path) == 0;
-    if (!well) orr_error("the OpenCL binary %s cannot be written: %s", path, strerror(errno));
-    if (f && !well) remove(beside);
-    orr_free(beside);
-    return well;
+    struct binary_head head = { .bytes = size, .checksum = orr_store_checksum(bytes, size) };
+    char *all = orr_malloc(sizeof head + size);
+    int r = -ENOMEM;
+    if (all) {
+        memcpy(head.magic, binary_magic, sizeof head.magic);
+        memcpy(all, &head, sizeof head);
+        memcpy(all + sizeof head, bytes, size);
+        r = orr_store_replace(path, all, sizeof head + size);
+    }
+    orr_free(all);
+    if (r) orr_error("the OpenCL binary %s cannot be written: %s", path, strerror(-r));
+    return r == 0;
+}
+
+/* The binary in what a file holds; NULL: it is damaged. */
+static const unsigned char *binary_in(const char *all, size_t size, size_t *size_out)
+{
+    struct binary_head head;
+    if (size < sizeof head) return NULL;
+    memcpy(&head, all, sizeof head);
+    *size_out = size - sizeof head;
+    bool well = memcmp(head.magic, binary_magic, sizeof head.magic) == 0 && head.bytes == *size_out &&
+                head.checksum == orr_store_checksum(all + sizeof head, *size_out);
+    return well ? (const unsigned char *)all + sizeof head : NULL;
 }
 
 static cl_int store_binary(const struct orr_opencl_device *d, void *arg, cl_program *program_out)
@@ -284,7 +310,15 @@ static cl_int store_binary(const struct orr_opencl_device *d, void *arg, cl_prog
         orr_error("the OpenCL program %s has no binary for %s: %s (%d)", s->name, d->name,
                   orr_opencl_error(r), (int)r);
     } else {
-        if (!binary_path(d, s->name, true, path) || !write_file(path, bytes, size)) r = CL_OUT_OF_RESOURCES;
+        if (!binary_path(d, s->name, true, path)) {
+            orr_error("the OpenCL program %s cannot be stored: there is no folder for programs that are "
+                      "stored (it is "
+                      "beside that of models, STARPU_PERF_MODEL_DIR or STARPU_HOME), or the name is too long",
+                      s->name);
+            r = CL_OUT_OF_RESOURCES;
+        } else if (!write_binary(path, bytes, size)) {
+            r = CL_OUT_OF_RESOURCES;
+        }
         orr_free(bytes);
     }
     if (r != CL_SUCCESS) {
@@ -330,7 +364,14 @@ static cl_int load_binary(const struct orr_opencl_device *d, void *arg, cl_progr
             id, d->name);
         return CL_INVALID_BINARY;
     }
-    const unsigned char *binary = (const unsigned char *)bytes;
+    const unsigned char *binary = binary_in(bytes, size, &size);
+    if (!binary) {
+        orr_free(bytes);
+        orr_error("the stored OpenCL binary %s is damaged, or of another version of this library; "
+                  "starpu_opencl_compile_opencl_from_file() makes it again",
+                  path);
+        return CL_INVALID_BINARY;
+    }
     cl_program program = orr_cl.CreateProgramWithBinary(d->context, 1, &d->id, &size, &binary, &status, &r);
     orr_free(bytes);
     if (program) return build(d, program, id, NULL, program_out);
@@ -364,5 +405,5 @@ int starpu_opencl_load_kernel(cl_kernel *kernel, cl_command_queue *queue,
 
 int starpu_opencl_release_kernel(cl_kernel kernel)
 {
-    return orr_cl.ReleaseKernel(kernel);
+    return kernel ? orr_cl.ReleaseKernel(kernel) : CL_INVALID_KERNEL;
 }
