@@ -271,6 +271,7 @@ VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
 SCRIPT_TESTS += tests/cuda.sh
+SCRIPT_TESTS += tests/double.sh
 SCRIPT_TESTS += tests/reference.sh
 SCRIPT_TESTS += tests/handbook.sh
 SCRIPT_TESTS += tests/examples/devices.sh

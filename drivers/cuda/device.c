@@ -117,6 +117,7 @@ static void describe(struct orr_device *d, int number)
     if (orr_cuda.device_get(&h, number) == CUDA_OK) orr_cuda.device_name(name, sizeof name, h);
     d->number = number;
     d->workers = (unsigned)orr_env_long(ORR_SETTING(STARPU_NWORKER_PER_CUDA), 1, 1, CUDA_WORKERS_MAX);
+    d->runs_cpu = orr_cuda_runs_cpu_functions();
     snprintf(d->name, sizeof d->name, "%s %d (%s)", d->kind->title, number, name);
 }
 

@@ -25,7 +25,8 @@ static const struct {
 #undef ROW
 };
 
-static char *loaded_from; /* the file whose functions are in the table; NULL: none */
+static int (*runs_cpu_functions)(void); /* of a double; NULL: it is CUDA's */
+static char *loaded_from;               /* the file whose functions are in the table; NULL: none */
 
 /* Fills in the table from an open library. False: it lacks something, said where a person asked for it. */
 static bool take_functions(void *library, const char *file)
@@ -40,7 +41,13 @@ static bool take_functions(void *library, const char *file)
         memcpy((char *)&found + functions[i].offset, &f, sizeof f);
     }
     orr_cuda = found;
+    runs_cpu_functions = (int (*)(void))dlsym(library, "double_cuda_runs_cpu_functions");
     return true;
+}
+
+bool orr_cuda_runs_cpu_functions(void)
+{
+    return runs_cpu_functions && runs_cpu_functions();
 }
 
 static bool load_file(const char *file, bool named)

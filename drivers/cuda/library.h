@@ -18,6 +18,10 @@ struct cuda_library {
 
 extern struct cuda_library orr_cuda; /* [const once orr_cuda_load said yes] */
 
+/* Whether functions for CPUs run on its devices, whose memory is the host's: only a double of the library,
+ * for tests, says so. */
+bool orr_cuda_runs_cpu_functions(void);
+
 /* Loads the library, or the file that ORRERY_CUDA_LIBRARY names, and initialises it. False: there is none, or
  * it has no device. */
 bool orr_cuda_load(void);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the tests with simulated devices share: starting the runtime with some, and finding their workers.
+ * Where ORR_TEST_CUDA names the double of CUDA's library, its devices take their place (tests/double.sh):
+ * links are not slow then.
  * Threads: main. Owns: nothing. Not here: TAP and gates (tests/helper.h).
  */
 #ifndef ORR_TESTS_SIM_HELPER_H
 #define ORR_TESTS_SIM_HELPER_H
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include "tests/helper.h"
 
@@ -21,6 +24,29 @@ UNUSED static void sim_setting(const char *name, const char *value)
         unsetenv(name);
 }
 
+/* Before starpu_init: has the double's devices stand in for simulated ones of CUDA's kind. */
+UNUSED static void sim_stand_ins(void)
+{
+    static char mem_kb[24];
+    const char *library = getenv("ORR_TEST_CUDA"), *kinds = getenv("ORRERY_SIM_TYPE"),
+               *devices = getenv("ORRERY_SIM_DEVICES"), *mem_mb = getenv("ORRERY_SIM_MEM_MB"),
+               *funcs = getenv("ORRERY_SIM_RUN_CPU_FUNCS");
+    if (!library) return;
+    bool mine = devices && atoi(devices) > 0 && (!kinds || strcmp(kinds, "cuda") == 0);
+    sim_setting("ORRERY_CUDA_LIBRARY", mine ? library : "none");
+    if (!mine) return;
+    snprintf(mem_kb, sizeof mem_kb, "%.0f", (mem_mb ? atof(mem_mb) : 512) * 1024 * 10 / 9 + 1);
+    sim_setting("ORR_DOUBLE_CUDA_DEVICES", devices);
+    sim_setting("ORR_DOUBLE_CUDA_MEM_KB", mem_kb);
+    sim_setting("ORR_DOUBLE_CUDA_PEERS", getenv("ORRERY_SIM_PEERS") ? getenv("ORRERY_SIM_PEERS") : "0");
+    sim_setting("ORR_DOUBLE_CUDA_RUN_CPU_FUNCS", funcs ? funcs : "1");
+    sim_setting("STARPU_NWORKER_PER_CUDA", getenv("ORRERY_SIM_WORKERS_PER_DEVICE"));
+    sim_setting("ORRERY_SIM_DEVICES", NULL);
+    void *double_library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void (*reset)(void) = double_library ? (void (*)(void))dlsym(double_library, "double_cuda_reset") : NULL;
+    if (reset) reset();
+}
+
 /* Starts with CPU workers and simulated devices of these kinds (NULL: CUDA) under a policy (NULL: the usual).
  */
 UNUSED static void sim_start_as(int cpus, const struct sim_config *c, const char *kinds, const char *policy)
@@ -32,6 +58,7 @@ UNUSED static void sim_start_as(int cpus, const struct sim_config *c, const char
     sim_setting("ORRERY_SIM_KERNEL_US", c->kernel_us);
     sim_setting("ORRERY_SIM_PEERS", c->peers);
     sim_setting("ORRERY_SIM_TYPE", kinds);
+    sim_stand_ins();
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = cpus;

@@ -79,9 +79,19 @@ API void double_cuda_reset(void)
     pthread_mutex_unlock(&lock);
 }
 
+__attribute__((destructor)) static void say_calls(void)
+{
+    if (number("ORR_DOUBLE_CUDA_SAY", 0)) fprintf(stderr, "CUDA's double: %ld calls\n", atomic_load(&calls));
+}
+
 API long double_cuda_calls(void)
 {
     return atomic_load(&calls);
+}
+
+API int double_cuda_runs_cpu_functions(void)
+{
+    return number("ORR_DOUBLE_CUDA_RUN_CPU_FUNCS", 0) == 1;
 }
 
 __attribute__((format(printf, 1, 2), noreturn)) static void misuse(const char *fmt, ...)

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include "tests/sched/device_models.h"
+#include "tests/core/sim_helper.h"
 #include "tests/stream.h"
 
 static const struct {
@@ -44,6 +45,7 @@ static void start(const char *name)
     starpu_conf_init(&conf);
     conf.ncpus = 2;
     conf.ncuda = 2;
+    sim_stand_ins();
     conf.nopencl = 0;
     conf.sched_policy_name = name;
     conf.precedence_over_environment_variables = 1;

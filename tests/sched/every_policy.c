@@ -51,6 +51,7 @@ static void start(int cpus, const char *devices)
 {
     struct starpu_conf conf;
     sim_setting("ORRERY_SIM_DEVICES", devices);
+    sim_stand_ins();
     starpu_conf_init(&conf);
     conf.ncpus = cpus;
     conf.sched_policy_name = policy;

@@ -62,6 +62,7 @@ static int run_beside_device(struct starpu_codelet *cl, int tasks, float factor)
     atomic_store(&on_device, 0);
     setenv("ORRERY_SIM_DEVICES", "1", 1);
     setenv("ORRERY_SIM_RUN_CPU_FUNCS", "0", 1);
+    sim_stand_ins();
     int status = starpu_init(&conf);
     unsetenv("ORRERY_SIM_DEVICES");
     if (status != 0) return status;

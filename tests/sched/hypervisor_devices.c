@@ -7,7 +7,7 @@
 #include <sc_hypervisor.h>
 #include <sched_ctx_hypervisor.h>
 
-#include "tests/helper.h"
+#include "tests/core/sim_helper.h"
 
 enum { CPUS = 4, DEVICES = 2 };
 
@@ -35,6 +35,7 @@ int main(void)
     setenv("SC_HYPERVISOR_STOP_PRINT", "1", 1);
     setenv("SC_HYPERVISOR_LAZY_RESIZE", "0", 1);
     setenv("ORRERY_SIM_DEVICES", "2", 1);
+    sim_stand_ins();
     starpu_conf_init(&conf);
     conf.ncpus = CPUS;
     if (starpu_init(&conf) != 0) skip_all("the workers cannot be had here");
