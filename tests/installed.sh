@@ -128,6 +128,47 @@ else
     fact "nor is there a starpu_mpi.h" test ! -e "$includedir/orrery/starpu_mpi.h"
 fi
 
+# CMake's find_package, in the same ways. with_cmake TEXT: a project with
+# that in its CMakeLists.txt is configured and built, and its program outside runs.
+if command -v cmake >/dev/null 2>&1; then
+    with_cmake() {
+        rm -rf "$scratch/project" && mkdir -p "$scratch/project/build" && cp "$scratch"/*.c "$scratch/project" || return 1
+        { echo 'cmake_minimum_required(VERSION 3.16)'; echo 'project(outside C)'; echo "$1"; } >"$scratch/project/CMakeLists.txt"
+        (cd "$scratch/project/build" && CC="${CC##* }" cmake -DCMAKE_PREFIX_PATH="$libdir" -DOrrery_DIR="$libdir/cmake/Orrery" \
+            -DSTARPU_DIR="$libdir/cmake/STARPU" .. && make && timeout 60 ./outside)
+    }
+    fact "CMake: find_package(Orrery) and Orrery::Orrery: a program is built and runs" with_cmake \
+        'find_package(Orrery 0.1 REQUIRED)
+         add_executable(outside program.c)
+         target_link_libraries(outside Orrery::Orrery)'
+    fact "CMake: a version that there is not is refused" not with_cmake \
+        'find_package(Orrery 99 REQUIRED)
+         add_executable(outside program.c)
+         target_link_libraries(outside Orrery::Orrery)'
+    if [ -e "$libdir/liborrery-mpi.so" ]; then
+        fact "CMake: component MPI and Orrery::MPI: an MPI program is built" with_cmake \
+            'find_package(Orrery REQUIRED COMPONENTS MPI)
+             add_executable(ranks mpi.c)
+             target_link_libraries(ranks Orrery::MPI)
+             add_executable(outside program.c)
+             target_link_libraries(outside Orrery::Orrery)'
+    fi
+    if [ -e "$libdir/cmake/STARPU" ]; then
+        fact "CMake: find_package(STARPU 1.3) and its variables: a program is built and runs" with_cmake \
+            'find_package(STARPU 1.3 REQUIRED CONFIG COMPONENTS HWLOC)
+             include_directories(${STARPU_INCLUDE_DIRS})
+             add_executable(outside program.c)
+             target_link_libraries(outside ${STARPU_LIBRARIES})'
+        fact "CMake: MORSE::STARPU, as Chameleon's modules name it: a program is built and runs" with_cmake \
+            'find_package(STARPU REQUIRED CONFIG)
+             add_executable(outside program.c)
+             target_link_libraries(outside MORSE::STARPU)'
+        fact "CMake: a component of STARPU that there is not is refused" not with_cmake \
+            'find_package(STARPU REQUIRED CONFIG COMPONENTS SIMGRID)
+             add_executable(outside program.c)'
+    fi
+fi
+
 # Every header, those of StarPU 1.3's starpu.h by name too.
 of_starpu='bitmap bound clusters config cublas cusparse cuda data data_filters data_interfaces disk driver expert fxt
     hash helper openmp perfmodel profiling rand sched_ctx scheduler simgrid_wrap stdlib task task_bundle task_dep
@@ -205,6 +246,9 @@ if [ -e "$libdir/liborrery.a" ]; then
     fact "and with a simulated device" env ORRERY_SIM_DEVICES=1 STARPU_SCHED=dmda timeout 60 "$scratch/static"
 fi
 
+if command -v man >/dev/null 2>&1 && [ -d "${mandir:-none}/man3" ]; then
+    fact "man starpu_task_submit finds its page" sh -c "man -M '$mandir' -w starpu_task_submit && man -M '$mandir' -w 7 orrery-settings"
+fi
 for tool in starpu_machine_display starpu_sched_display; do
     fact "$tool runs where it is installed" timeout 60 "$bindir/$tool"
 done
