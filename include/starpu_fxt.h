@@ -85,7 +85,7 @@ struct starpu_fxt_options {
     long dumped_codelets_count;
 };
 
-/* ---- Recording. Where starpu_fxt_is_enabled() returns 0, as in this version, these do nothing ---- */
+/* ---- Recording. Where starpu_fxt_is_enabled() returns 0 these do nothing ---- */
 
 /* Says, before starpu_init(), whether recording starts with the runtime (the default). */
 void starpu_fxt_autostart_profiling(int autostart);
@@ -96,7 +96,7 @@ void starpu_fxt_start_profiling(void);
 /* Stops recording. */
 void starpu_fxt_stop_profiling(void);
 
-/* Returns 1 if this process can record. */
+/* Returns 1 if a file is named in which the run is recorded (ORRERY_TRACE, or STARPU_FXT_TRACE=1), else 0. */
 int starpu_fxt_is_enabled(void);
 
 /* Records a mark with a number. */
@@ -105,7 +105,7 @@ void starpu_fxt_trace_user_event(unsigned long code);
 /* Records a mark with a text (copied, cut where it is too long). */
 void starpu_fxt_trace_user_event_string(const char *s);
 
-/* Records a text about the whole run. */
+/* Records a text about the whole run, as starpu_fxt_trace_user_event_string() does. */
 void starpu_fxt_trace_user_meta_string(const char *s);
 
 #pragma GCC visibility pop

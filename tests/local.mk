@@ -207,6 +207,8 @@ UNIT_TESTS += tests/core/interfaces
 UNIT_TESTS += tests/core/many_data
 UNIT_TESTS += tests/core/events
 UNIT_TESTS += tests/core/events_runtime
+UNIT_TESTS += tests/core/tape
+UNIT_TESTS += tests/core/recording
 
 # OpenCL devices, on PoCL.
 if HAVE_OPENCL
@@ -250,6 +252,8 @@ MPI_TESTS += tests/mpi/leaks
 TAP_TESTS += tests/tools/tools
 ONE_THREAD += tests/tools/tools
 tests/tools/tools.tap: $(TOOLS)
+TAP_TESTS += tests/tools/report
+tests/tools/report.tap: tools/orrery_report
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
 

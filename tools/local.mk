@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
-	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan
+	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
+	tools/orrery_report
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -34,3 +35,7 @@ tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/pla
 	mpi/place/planfile.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
+tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/model.c tools/report/text.c \
+	tools/report/report.h tools/tool.h core/base/otrace.h
+tools_orrery_report_LDADD = liborrery.la -lm
+tools_orrery_report_CFLAGS = $(PROG_CFLAGS)

@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/recorder.h"
+#include "core/base/tape.h"
 
 _Thread_local struct orr_thread *orr_thread_own __attribute__((tls_model("initial-exec")));
 
@@ -60,6 +61,7 @@ static void unregister(void *record)
 {
     struct orr_thread *t = record;
     orr_recorders_let_go(t);
+    orr_tape_let_go(t);
     orr_slab_flush(t->caches);
     pthread_mutex_lock(&registry);
     keep_counters(t);

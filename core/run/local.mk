@@ -7,3 +7,4 @@ liborrery_la_SOURCES += core/run/starving.c core/run/starving.h
 liborrery_la_SOURCES += core/run/parallel_worker.c
 liborrery_la_SOURCES += core/run/joblist.c
 liborrery_la_SOURCES += core/run/observers.c core/run/observers.h core/run/observers.def
+liborrery_la_SOURCES += core/run/record.c core/run/record_file.c core/run/record.h

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.c: what programs say for traces: where iterations begin and end, when to record. Nothing records yet,
- * so starpu_fxt_is_enabled() says no, and marks go nowhere.
- * Threads: any; iterations belong to the calling thread. Owns: its stack of iterations. Not here: profiling
- * (core/worker). */
+/* trace.c: what programs say for recordings: where iterations begin and end, when to record, marks.
+ * Threads: any; iterations belong to the calling thread. Owns: its stack of iterations. Not here: recording
+ * (record.c), profiling (core/worker). */
 #include <starpu.h>
 #include <starpu_fxt.h>
 
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/run/record.h"
 #include "core/run/trace.h"
 
 int starpu_fxt_is_enabled(void)
 {
-    return 0;
+    return orr_record_possible();
 }
 
 void starpu_fxt_autostart_profiling(int autostart)
 {
-    (void)autostart;
+    orr_record_switch(autostart != 0);
 }
 
 void starpu_fxt_start_profiling(void)
 {
+    orr_record_switch(true);
 }
 
 void starpu_fxt_stop_profiling(void)
 {
+    orr_record_switch(false);
 }
 
 void starpu_fxt_trace_user_event(unsigned long code)
@@ -41,7 +43,7 @@ void starpu_fxt_trace_user_event_string(const char *s)
 
 void starpu_fxt_trace_user_meta_string(const char *s)
 {
-    (void)s;
+    ORR_EVENT(USER_TEXT, s, 0, 0, 0);
 }
 
 /* ---- iterations ---- */

@@ -75,6 +75,14 @@ static void share_from_launcher(void)
     share_count = (unsigned)size;
 }
 
+int orr_topo_launched_rank(void)
+{
+    static const char *const rank_names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+                                              NULL };
+    static const char *const size_names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL };
+    return first_number(size_names) == 1 ? -1 : (int)first_number(rank_names);
+}
+
 /* Whether the launcher gave this process a part of the machine's cores: then that part is ours alone. */
 static bool bound_to_part(hwloc_const_cpuset_t allowed)
 {

@@ -24,6 +24,9 @@ ORR_EXPORT void orr_topo_take(const struct orr_processors *mine);
 ORR_EXPORT int orr_topo_claim(struct orr_share_claim *claim_out);
 /* Whether it is the first of the sharers, or alone. */
 bool orr_topo_is_first(void);
+/* The number of this process among all that its launcher started, as that says; -1: it is the only one, or
+ * nobody says it. Any thread. */
+int orr_topo_launched_rank(void);
 /* Its part of so many devices that all sharers see: see orr_share_slice. */
 unsigned orr_topo_devices(unsigned total, long wanted, unsigned *first_out);
 

@@ -154,12 +154,21 @@ static void pass_on(unsigned which, siginfo_t *info, void *context)
     if (info->si_code <= 0) raise(signal); /* sent: it does not come again by itself, but when this returns */
 }
 
+void (*_Atomic orr_crash_save)(void);
+
+static void save(void)
+{
+    void (*fn)(void) = orr_load_acquire(&orr_crash_save);
+    if (fn) fn();
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int error = errno;
     for (unsigned i = 0; i < SIGNALS; i++) {
         if (caught[i].signal != signal) continue;
         say(i, info);
+        save();
         pass_on(i, info, context);
     }
     errno = error;

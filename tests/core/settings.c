@@ -51,12 +51,12 @@ static void what_is_said(void)
     ok(says(&o, 1, "STARPU_NCPUU is set and is no setting; STARPU_NCPU is"), "the nearest name is said");
     o = run("ORRERY_QUITE_DIFFERENT=1");
     ok(says(&o, 1, "ORRERY_QUITE_DIFFERENT is set and is no setting (orrery_settings"), "if there is one");
-    o = run("STARPU_FXT_TRACE=1");
-    ok(says(&o, 1, "STARPU_FXT_TRACE is set and has no effect: traces"),
+    o = run("STARPU_GENERATE_TRACE=1");
+    ok(says(&o, 1, "STARPU_GENERATE_TRACE is set and has no effect: recordings"),
        "why one of StarPU has no effect is said");
     o = run("STARPU_LIMIT_HIP_3_MEM=10");
     ok(says(&o, 1, "STARPU_LIMIT_HIP_3_MEM is set and has no effect"), "of one for each device too");
-    o = run("STARPU_FXT_TRACE=");
+    o = run("STARPU_GENERATE_TRACE=");
     ok(says(&o, 0, ""), "an empty variable is not set");
     o = run("STARPU_FXT_TRACE=1", "STARPU_SILENT=1");
     ok(says(&o, 0, ""), "STARPU_SILENT silences it");

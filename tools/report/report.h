@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.h: what orrery_report knows of a run: its files, its events, and what follows from them.
+ * Threads: main. Owns: nothing. Not here: the form of the files (core/base/otrace.h). */
+#ifndef ORR_REPORT_REPORT_H
+#define ORR_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/otrace.h"
+
+/* ---- memory: ends the program when there is none ---- */
+
+void *report_alloc(size_t count, size_t bytes);
+void *report_grow(void *p, size_t count, size_t *room, size_t bytes); /* room for count + 1 at least */
+#define REPORT_PUSH(array, count, room)                                                                      \
+    ((array) = report_grow((array), (count), &(room), sizeof *(array)), &(array)[(count)++])
+
+/* ---- read.c: files ---- */
+
+struct report_worker {
+    unsigned id, node;
+    int type;
+    char *name;
+};
+
+struct report_event {
+    double ns;             /* on the common clock, from the start of the run */
+    const uint64_t *words; /* the record */
+    uint32_t rank;         /* index of its file */
+    uint32_t ring;
+};
+
+struct report_name {
+    uint32_t hash;
+    char *text;
+};
+
+struct report_file {
+    const char *path;
+    char *program, *policy, *host;
+    int rank;
+    unsigned pid;
+    uint64_t *words; /* the whole file */
+    size_t count;
+    struct otrace_file head;
+    double ns_per_tick;
+    double shift_ns; /* added to its own clock, that of its host */
+    uint64_t last_ticks, last_mono_ns;
+    uint64_t blocks, damaged, lost;
+    bool ended; /* in order */
+    struct report_worker *workers;
+    size_t nworkers, workers_room;
+    char **nodes;
+    size_t nnodes, nodes_room;
+    struct report_event *events; /* of all rings, in the order of time */
+    size_t nevents, events_room;
+};
+
+struct report_run {
+    struct report_file *files;
+    size_t nfiles;
+    struct report_name *names; /* sorted by hash */
+    size_t nnames, names_room;
+    struct report_event *events; /* of all files, in the order of time */
+    size_t nevents;
+};
+
+/* Reads the files, the name of each by who calls. 0; -1: one cannot be read at all, which was said. */
+int report_read(struct report_run *run, char *const *paths, size_t n,
+                void (*complain)(const char *path, const char *what));
+/* "?" where it is not known. */
+const char *report_name_of(const struct report_run *run, uint32_t hash);
+
+/* ---- model.c: what happened ---- */
+
+enum { REPORT_NONE = UINT32_MAX };
+
+struct report_task {
+    uint64_t job;
+    double submitted, ready, taken, started, ended; /* ns; NAN: it was not seen */
+    uint32_t file, name;                            /* name: index in codelets */
+    int32_t worker;                                 /* index in workers; -1: none */
+    int16_t priority;
+    uint8_t flags; /* enum otrace_task_flag */
+    bool failed;
+    uint32_t first_dep, ndeps; /* in deps: what it waits for */
+    double path_ns;            /* the longest way to its end */
+    uint32_t before;           /* the task before it on that way */
+    bool critical;
+};
+
+enum report_state { REPORT_RUNS, REPORT_FETCHES, REPORT_IDLE, REPORT_OVERHEAD, REPORT_STATES };
+enum report_cause { REPORT_NO_READY, REPORT_READY_ELSEWHERE, REPORT_OUTSIDE, REPORT_NOTHING, REPORT_CAUSES };
+
+struct report_lane { /* a worker of a rank */
+    uint32_t file;
+    const struct report_worker *worker;
+    size_t tasks;
+    double ns[REPORT_STATES], cause_ns[REPORT_CAUSES], asleep_ns;
+};
+
+struct report_span { /* idle */
+    double from, to;
+    uint32_t lane;
+    uint8_t cause; /* the one that lasted longest */
+};
+
+struct report_codelet {
+    uint32_t hash;
+    const char *name;
+    size_t count, ended;
+    double total, square, min, max, critical; /* ns */
+    size_t critical_count;
+};
+
+struct report_copy {
+    double started, ended;
+    uint64_t handle, bytes;
+    uint32_t file;
+    uint16_t from, to;
+    int status;
+};
+
+struct report_model {
+    const struct report_run *run;
+    struct report_task *tasks;
+    size_t ntasks, tasks_room;
+    uint32_t *deps;
+    size_t ndeps, deps_room;
+    struct report_lane *lanes;
+    size_t nlanes;
+    struct report_span *idle;
+    size_t nidle, idle_room;
+    struct report_codelet *codelets;
+    size_t ncodelets, codelets_room;
+    struct report_copy *copies;
+    size_t ncopies, copies_room;
+    size_t evictions;
+    double from, to; /* of the run: first submission, last end */
+    size_t unended, internal, failed;
+    double critical_ns;
+    size_t critical_count;
+    uint32_t critical_last;
+    double area_ns; /* of all bodies */
+};
+
+void report_model(struct report_model *m, const struct report_run *run);
+
+/* ---- what is made of it; false: it could not be written ---- */
+
+bool report_text(FILE *out, const struct report_model *m);
+
+#endif

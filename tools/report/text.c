@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* text.c: a run in a page of text.
+ * Threads: main. Owns: nothing. Not here: what the figures are made of (model.c). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tools/report/report.h"
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void print_files(FILE *out, const struct report_run *run)
+{
+    for (size_t i = 0; i < run->nfiles; i++) {
+        const struct report_file *f = &run->files[i];
+        fprintf(out, "%s: %s, process %u on %s", f->path, f->program ? f->program : "?", f->pid,
+                f->host ? f->host : "?");
+        if (f->rank >= 0) fprintf(out, ", rank %d", f->rank);
+        fprintf(out, ", policy %s\n", f->policy ? f->policy : "?");
+        if (!f->ended) fprintf(out, "  the recording was cut off: the program did not end it\n");
+        if (f->damaged)
+            fprintf(out, "  %llu places of the file are damaged and left out\n",
+                    (unsigned long long)f->damaged);
+        if (f->lost)
+            fprintf(out, "  %llu records were lost: ORRERY_TRACE_BUFFER makes room for more\n",
+                    (unsigned long long)f->lost);
+    }
+}
+
+static void print_sums(FILE *out, const struct report_model *m)
+{
+    double makespan = m->to - m->from, area = m->nlanes ? m->area_ns / (double)m->nlanes : 0;
+    double bound = m->critical_ns > area ? m->critical_ns : area, runs = 0;
+    for (size_t i = 0; i < m->nlanes; i++) runs += m->lanes[i].ns[REPORT_RUNS];
+    fprintf(out, "\n%-28s %12zu", "tasks", m->ntasks);
+    if (m->internal) fprintf(out, "   %zu of them the runtime's own", m->internal);
+    if (m->unended) fprintf(out, "   %zu had not ended", m->unended);
+    if (m->failed) fprintf(out, "   %zu failed", m->failed);
+    fprintf(out, "\n%-28s %12.3f ms\n", "makespan", makespan * 1e-6);
+    fprintf(out, "%-28s %12.1f %%\n", "utilisation", percent(runs, makespan * (double)m->nlanes));
+    fprintf(out, "%-28s %12.3f ms   %zu tasks\n", "critical path", m->critical_ns * 1e-6, m->critical_count);
+    fprintf(out, "%-28s %12.3f ms   %.3f ms of bodies on %zu workers\n", "area", area * 1e-6,
+            m->area_ns * 1e-6, m->nlanes);
+    fprintf(out, "%-28s %12.3f ms   the run took %.2f times as long\n", "lower bound", bound * 1e-6,
+            bound > 0 ? makespan / bound : 0);
+}
+
+static void print_workers(FILE *out, const struct report_model *m)
+{
+    double makespan = m->to - m->from;
+    fprintf(out, "\n%-28s %9s %9s %9s %9s %9s %9s\n", "worker", "tasks", "running%", "fetching%", "idle%",
+            "overhead%", "asleep%");
+    for (size_t i = 0; i < m->nlanes; i++) {
+        const struct report_lane *l = &m->lanes[i];
+        char name[100];
+        if (m->run->nfiles > 1)
+            snprintf(name, sizeof name, "%d: %s", m->run->files[l->file].rank, l->worker->name);
+        else
+            snprintf(name, sizeof name, "%s", l->worker->name);
+        fprintf(out, "%-28s %9zu", name, l->tasks);
+        for (int s = 0; s < REPORT_STATES; s++) fprintf(out, " %9.1f", percent(l->ns[s], makespan));
+        fprintf(out, " %9.1f\n", percent(l->asleep_ns, makespan));
+    }
+}
+
+static void print_idle(FILE *out, const struct report_model *m)
+{
+    static const char *const why[REPORT_CAUSES] = {
+        [REPORT_NO_READY] = "what is left waits for tasks that run",
+        [REPORT_READY_ELSEWHERE] = "tasks were ready, but not here",
+        [REPORT_OUTSIDE] = "nothing ran: all wait for messages, data or the program",
+        [REPORT_NOTHING] = "nothing else was submitted"
+    };
+    double cause_ns[REPORT_CAUSES] = { 0 }, all = 0;
+    for (size_t i = 0; i < m->nlanes; i++) {
+        all += m->lanes[i].ns[REPORT_IDLE];
+        for (int c = 0; c < REPORT_CAUSES; c++) cause_ns[c] += m->lanes[i].cause_ns[c];
+    }
+    fprintf(out, "\n%-58s %12s %7s\n", "workers were idle because", "ms", "share%");
+    for (int c = 0; c < REPORT_CAUSES; c++)
+        fprintf(out, "%-58s %12.3f %7.1f\n", why[c], cause_ns[c] * 1e-6, percent(cause_ns[c], all));
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct report_codelet *x = *(const struct report_codelet *const *)a,
+                                *y = *(const struct report_codelet *const *)b;
+    return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
+}
+
+static void print_codelets(FILE *out, const struct report_model *m)
+{
+    const struct report_codelet **sorted = report_alloc(m->ncodelets, sizeof *sorted);
+    size_t n = 0;
+    for (size_t i = 0; i < m->ncodelets; i++)
+        if (m->codelets[i].count) sorted[n++] = &m->codelets[i];
+    qsort(sorted, n, sizeof *sorted, by_total);
+    fprintf(out, "\n%-28s %9s %11s %7s %10s %10s %10s %10s %9s\n", "codelet", "tasks", "total ms", "share%",
+            "mean us", "sd us", "min us", "max us", "critical%");
+    for (size_t i = 0; i < n; i++) {
+        const struct report_codelet *c = sorted[i];
+        double count = (double)c->ended, mean = count > 0 ? c->total / count : 0;
+        double variance = count > 0 ? c->square / count - mean * mean : 0;
+        fprintf(out, "%-28s %9zu %11.3f %7.1f %10.2f %10.2f %10.2f %10.2f %9.1f\n", c->name, c->count,
+                c->total * 1e-6, percent(c->total, m->area_ns), mean * 1e-3,
+                variance > 0 ? sqrt(variance) * 1e-3 : 0, count > 0 ? c->min * 1e-3 : 0, c->max * 1e-3,
+                percent(c->critical, m->critical_ns));
+    }
+    free(sorted);
+}
+
+static void print_copies(FILE *out, const struct report_model *m)
+{
+    enum { NODES = 32 };
+    static struct {
+        uint64_t bytes, count;
+        double ns;
+    } link[NODES][NODES];
+    if (!m->ncopies && !m->evictions) return;
+    for (size_t i = 0; i < m->ncopies; i++) {
+        const struct report_copy *c = &m->copies[i];
+        if (c->from >= NODES || c->to >= NODES || c->status) continue;
+        link[c->from][c->to].bytes += c->bytes;
+        link[c->from][c->to].count++;
+        if (!isnan(c->ended)) link[c->from][c->to].ns += c->ended - c->started;
+    }
+    fprintf(out, "\n%-28s %9s %12s %12s\n", "copies from node to node", "copies", "MB", "MB/s");
+    for (int a = 0; a < NODES; a++)
+        for (int b = 0; b < NODES; b++)
+            if (link[a][b].count)
+                fprintf(out, "%-3d to %-21d %9llu %12.3f %12.1f\n", a, b,
+                        (unsigned long long)link[a][b].count, (double)link[a][b].bytes * 1e-6,
+                        link[a][b].ns > 0 ? (double)link[a][b].bytes * 1e3 / link[a][b].ns : 0);
+    fprintf(out, "%-28s %9zu\n", "evictions", m->evictions);
+}
+
+bool report_text(FILE *out, const struct report_model *m)
+{
+    print_files(out, m->run);
+    print_sums(out, m);
+    print_workers(out, m);
+    print_idle(out, m);
+    print_codelets(out, m);
+    print_copies(out, m);
+    return fflush(out) == 0 && !ferror(out);
+}
