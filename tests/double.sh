@@ -5,9 +5,9 @@
 # want slow links, failures, maps or stores of the simulated device, and what measures. Prints TAP; status 1 if a fact fails.
 set -u
 srcdir=${ORR_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)} builddir=${ORR_BUILDDIR:-.}
-few='core/data_pieces core/data_own_interface core/task_failed core/disk core/multiformat'
-more='core/coherency_places core/coherency_random core/codelet_constant core/contexts_devices core/copies_random
-core/data_requests core/data_together core/disk_own core/many_data core/plans_devices sched/components_devices
+few='core/data_pieces core/data_own_interface core/task_failed core/coherency_places core/multiformat'
+more='core/coherency_random core/codelet_constant core/contexts_devices core/copies_random
+core/data_requests core/data_together core/many_data core/plans_devices sched/components_devices
 sched/every_policy sched/heteroprio sched/hypervisor_devices'
 [ "${ORR_DOUBLE:-few}" = all ] && few="$few $more"
 ORR_TEST_CUDA=$builddir/tests/double/cuda.so
