@@ -220,8 +220,8 @@ static void reversed(void)
 static void flushed_in_part(void)
 {
     MPI_Comm pair;
-    int value[5] = { 3, 0, 0, 0, 0 }, right = 1, failed = 0;
-    starpu_data_handle_t a, to[4];
+    int value[1 + RANKS_MOST] = { 3 }, right = 1, failed = 0;
+    starpu_data_handle_t a, to[RANKS_MOST];
     MPI_Comm_split(MPI_COMM_WORLD, my_rank < 2 ? 0 : MPI_UNDEFINED, 0, &pair);
     register_owned(&a, &value[0], 70, 0);
     for (int r = 0; r < ranks; r++) register_owned(&to[r], &value[1 + r], 71 + r, r);

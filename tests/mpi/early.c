@@ -150,8 +150,8 @@ static void receiver_busy(void)
 static void many_both_ways(void)
 {
     enum { N = 30 };
-    int out[N], in[4][N], failed = 0, wrong = 0;
-    starpu_data_handle_t out_handles[N], in_handles[4][N];
+    int out[N], in[RANKS_MOST][N], failed = 0, wrong = 0;
+    starpu_data_handle_t out_handles[N], in_handles[RANKS_MOST][N];
     uint64_t seed = (uint64_t)my_rank + 1;
     int place[N];
     for (int i = 0; i < N; i++) {

@@ -25,7 +25,7 @@ static uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-enum { RANKS_MAX = 4, TAGS = 3, LARGE_MAX = 20000, STRIDE = 7 };
+enum { RANKS_MAX = 8, TAGS = 3, LARGE_MAX = 20000, STRIDE = 7 };
 
 /* Where the engines are: all of them in this process, or one in each. */
 static struct {

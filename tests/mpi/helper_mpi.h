@@ -13,6 +13,7 @@
 #include "tests/helper.h"
 
 #define FACTS_MOST 200
+#define RANKS_MOST 8 /* that tables of tests are for */
 
 #if defined(__SANITIZE_ADDRESS__)
 /* LeakSanitizer tells Open MPI's leaks from ours by the library that allocated: its plug-ins must not be

@@ -13,8 +13,8 @@
 
 enum { STEPS = 4, TAG = 500 };
 
-static starpu_data_handle_t own[3], other[3]; /* of each rank */
-static unsigned value[2][3], want[2][3];
+static starpu_data_handle_t own[RANKS_MOST], other[RANKS_MOST]; /* of each rank */
+static unsigned value[2][RANKS_MOST], want[2][RANKS_MOST];
 
 static void add(void *buffers[], void *arg)
 {

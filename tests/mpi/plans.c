@@ -176,8 +176,8 @@ static void register_vector(starpu_data_handle_t *h, int *v, size_t n, int tag, 
  */
 static void inferred(void)
 {
-    int v[8][N], failed = 0, wrong = 0, one = 1;
-    starpu_data_handle_t h[8], piece[8][PIECES];
+    int v[RANKS_MOST][N], failed = 0, wrong = 0, one = 1;
+    starpu_data_handle_t h[RANKS_MOST], piece[RANKS_MOST][PIECES];
     for (int r = 0; r < ranks; r++) {
         for (int i = 0; i < N; i++) v[r][i] = r;
         starpu_vector_data_register(&h[r], STARPU_MAIN_RAM, (uintptr_t)v[r], N, sizeof v[r][0]);
@@ -213,8 +213,8 @@ static void inferred(void)
 static void kept_copies(void)
 {
     enum { ROUNDS = 4 };
-    int v[N], sum[8][N], failed = 0, one = 1, wrong;
-    starpu_data_handle_t h, piece[PIECES], part_sum[8], whole_sum[8];
+    int v[N], sum[2 * RANKS_MOST][N], failed = 0, one = 1, wrong;
+    starpu_data_handle_t h, piece[PIECES], part_sum[RANKS_MOST], whole_sum[RANKS_MOST];
     for (int i = 0; i < N; i++) v[i] = 0;
     memset(sum, 0, sizeof sum);
     register_vector(&h, v, N, TAG + 500, 0);

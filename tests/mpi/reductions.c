@@ -137,8 +137,8 @@ static void pending_elsewhere(void)
 static void read_elsewhere(void)
 {
     int failed = 0, right = 1;
-    long value = 1, copies[4] = { 0 }, total = 1;
-    starpu_data_handle_t handle = make(&value, 30, 0, MPI_COMM_WORLD), copy[4];
+    long value = 1, copies[RANKS_MOST] = { 0 }, total = 1;
+    starpu_data_handle_t handle = make(&value, 30, 0, MPI_COMM_WORLD), copy[RANKS_MOST];
     for (int r = 0; r < ranks; r++) copy[r] = make(&copies[r], 31 + r, r, MPI_COMM_WORLD);
     for (int round = 0; round < 6; round++) {
         int from = round % ranks, add = 1 + round;
