@@ -219,6 +219,7 @@ int orr_session_start(struct orr_session *s, const struct orr_session_setup *set
     if (!r) r = meet_machines(s, b);
     if (r) return r;
     agree_on_trees(s, setup);
+    if (setup->placement >= 0) orr_policy_agree(&s->place, b);
     struct orr_transport *t = setup->transport->open(b);
     r = b->agree(b, t ? 0 : -ENOMEM);
     if (r && t) t->ops->destroy(t);

@@ -48,8 +48,11 @@ struct orr_place_measure {
     bool is_energy; /* what it consumes, in ns as nanojoules */
 };
 
+struct orr_bootstrap;
 struct orr_machines;
 struct orr_place_program;
+
+enum { ORR_PLACE_TEXT = 600 }; /* what is said of a difference */
 
 /* What a placement that is asked for all tasks begins with; borrowed for the call, but for machines. */
 struct orr_place_setup {
@@ -78,6 +81,9 @@ struct orr_place_ops {
     /* With for_all: state for a communicator of so many ranks; must not grow with their number more than by
      * something for each. 0, -ENOMEM or -EINVAL (said why). */
     int (*begin)(const struct orr_place_setup *setup, void **state_out);
+    /* Optional, with begin: whether all ranks have alike what the argument names. Collective, when the layer
+     * starts. 0, or a negative errno: ranks differ, and why says how (-EINVAL). */
+    int (*agree)(const struct orr_bootstrap *b, const char *argument, char why[ORR_PLACE_TEXT]);
     /* The rank; with view->fixed that one. A negative errno: it cannot say (said why). */
     int (*choose)(void *state, const struct orr_place_view *view);
     /* Optional: a time, or a slowness, is known from this place of the stream on. */

@@ -172,10 +172,13 @@ static int bind(void *state, struct starpu_task *task)
     return 0;
 }
 
+_Static_assert((int)ORR_PLAN_TEXT <= (int)ORR_PLACE_TEXT, "what differs is said there");
+
 const struct orr_place_ops orr_place_plan = { .name = "plan",
                                               .for_all = true,
                                               .moves_data = true,
                                               .begin = begin,
+                                              .agree = orr_plan_agree,
                                               .choose = choose,
                                               .bind = bind,
                                               .end = end };

@@ -13,6 +13,8 @@
 
 #include "mpi/place/machine.h"
 
+struct orr_bootstrap;
+
 enum { ORR_PLAN_EACH = -2, ORR_PLAN_NO_WORKER = -1 }; /* a rank: each of them; a worker: not said */
 enum { ORR_PLAN_NO_TAG = -1, ORR_PLAN_TEXT = 600 };
 
@@ -80,6 +82,10 @@ int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
 int orr_plan_read(struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
 /* Under a name of its own first. 0 or a negative errno, with why. */
 int orr_plan_write(const struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
+
+/* Whether all ranks find the same file there. Collective. 0, -EINVAL (why has both sides), -ENOMEM or -EIO
+ * (planagree.c). */
+int orr_plan_agree(const struct orr_bootstrap *b, const char *path, char why[ORR_PLAN_TEXT]);
 
 /* Whether it can run: orders are complete, and go with the dependencies. 0, -EINVAL (why says what is
  * missing, or the circle) or -ENOMEM. */

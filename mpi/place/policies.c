@@ -3,6 +3,7 @@
 #include "mpi/place/policies.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -144,6 +145,18 @@ void orr_policy_start(struct orr_place *p, struct orr_comm *c)
         p->network = orr_network_measure(c, p->machines);
 }
 
+void orr_policy_agree(struct orr_place *p, const struct orr_bootstrap *b)
+{
+    void *state;
+    const struct orr_place_ops *ops = ops_of(p, p->current, &state);
+    p->refusal[0] = 0;
+    if (!ops->agree || !p->argument[0]) return;
+    int r = ops->agree(b, p->argument, p->refusal);
+    if (r && r != -EINVAL)
+        snprintf(p->refusal, sizeof p->refusal, "the ranks could not compare \"%.200s\": %s", p->argument,
+                 strerror(-r));
+}
+
 int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_place_view *v)
 {
     void *state;
@@ -214,6 +227,10 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
     c->placed = d;
     int r = d ? 0 : -ENOMEM;
     if (!r && c->cluster->started) r = orr_stream_need_whole(c); /* else it is tried alone */
+    if (!r && ops->agree && p->refusal[0]) {
+        orr_error("ORRERY_MPI_SCHED: %s", p->refusal);
+        r = -EINVAL;
+    }
     if (!r) r = ops->begin(&setup, &d->state);
     if (d) d->begun = r == 0;
     if (!r) r = begin_feedback(c, d);

@@ -25,6 +25,7 @@ struct orr_place {
     struct orr_policy added[ORR_POLICIES_MAX]; /* numbered after those of builtin.def */
     int current;
     char argument[ORR_PLACE_ARGUMENT]; /* of the setting; "": none [const while running] */
+    char refusal[ORR_PLACE_TEXT];      /* how ranks differ in that; "": they do not [const while running] */
     uint64_t us_per_joule; /* what energy is worth, the same on all ranks; 0: nothing [const while running] */
     const struct orr_machines *machines; /* [const while running] */
     struct orr_network network;          /* as measured when the layer started [const while running] */
@@ -53,6 +54,10 @@ int orr_policy_set_current(struct orr_place *p, int policy);
 
 /* Whether a function of the program's answers for that number; -1: the current one. */
 bool orr_policy_is_programs(const struct orr_place *p, int policy);
+
+/* The layer starts with one that the environment chose, on all ranks: whether they have its argument alike.
+ * What it says keeps it from beginning, on all ranks. Collective. */
+void orr_policy_agree(struct orr_place *p, const struct orr_bootstrap *b);
 
 /* The layer has started: measures what the current one wants to know. Collective. */
 void orr_policy_start(struct orr_place *p, struct orr_comm *c);

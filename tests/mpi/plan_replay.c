@@ -7,6 +7,7 @@
  * for plans. Not here: the file by itself, and damaged ones (plan_files.c).
  */
 #include <orrery.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -261,6 +262,25 @@ static void other_cluster(void)
     fact(refused_by("") == 3, "and none at all");
 }
 
+/* The ranks have folders of their own: rank 1's has no plan, or another one. */
+static void not_on_all(void)
+{
+    char own[300], plan[320], from[300];
+    if (ranks < 2) return;
+    snprintf(own, sizeof own, "%s/of-%d", folder, my_rank);
+    snprintf(plan, sizeof plan, "%s/plan", own);
+    if (mkdir(own, 0700) || !getcwd(from, sizeof from) || chdir(own)) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (my_rank != 1 && link(path, plan)) MPI_Abort(MPI_COMM_WORLD, 1);
+    fact(refused_by("plan") == 3, "a file that one rank cannot read is refused on all of them");
+    copy(path, second, "order 2 ", "order 2  ");
+    if (my_rank == 1 && link(second, plan)) MPI_Abort(MPI_COMM_WORLD, 1);
+    fact(refused_by("plan") == 3, "and so is one that is not the same on all");
+    MPI_Barrier(MPI_COMM_WORLD);
+    unlink(plan);
+    if (chdir(from)) MPI_Abort(MPI_COMM_WORLD, 1);
+    rmdir(own);
+}
+
 /* A chain of short and long tasks. 0, or how many insertions failed. */
 static int run_chain(const char *sched, const char *record)
 {
@@ -304,6 +324,7 @@ int main(int argc, char **argv)
     elsewhere();
     other_program();
     other_cluster();
+    not_on_all();
     fact(!run(NULL, NULL, STEPS) && !wrong_values(),
          "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
     badly_measured();
