@@ -35,7 +35,7 @@ tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/pla
 	mpi/place/planfile.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
-tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/model.c tools/report/text.c \
+tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/text.c \
 	tools/report/report.h tools/tool.h core/base/otrace.h
 tools_orrery_report_LDADD = liborrery.la -lm
 tools_orrery_report_CFLAGS = $(PROG_CFLAGS)

@@ -98,7 +98,7 @@ enum otrace_kind {
     OTRACE_UNREGISTERED = 21,  /* handle, hash of its name or 0 */
     OTRACE_ALLOCATED = 22,     /* handle, (bytes, node) */
     OTRACE_EVICTED = 23,       /* handle, (0, node) */
-    OTRACE_COPY_STARTED = 24,  /* handle, (bytes, from node), (0, to node) */
+    OTRACE_COPY_STARTED = 24,  /* handle, (bytes, from node), (cause, to node) */
     OTRACE_COPY_ENDED = 25,    /* handle, (status, from node), (0, to node) */
     OTRACE_MESSAGE = 26,       /* request, (rank, it is a send), tag */
     OTRACE_SENT = 27,          /* request, bytes, rank, tag */
@@ -108,6 +108,13 @@ enum otrace_kind {
     OTRACE_ITERATION = 31,     /* number, depth */
     OTRACE_ITERATION_END = 32, /* number, depth */
     OTRACE_KINDS
+};
+
+enum otrace_cause { /* of a copy */
+                    OTRACE_PREFETCHED = 1,
+                    OTRACE_ASKED = 2,       /* the program waits for it */
+                    OTRACE_LOADED = 3,      /* a task does */
+                    OTRACE_WRITTEN_BACK = 4 /* to make room where it comes from */
 };
 
 enum otrace_access {

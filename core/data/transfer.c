@@ -150,10 +150,16 @@ static void copy_over(struct orr_transfer *t, int r)
         orr_transfer_finish(t, r && r != -ENOMEM ? -EIO : r);
 }
 
+/* As event.def says. */
+static unsigned why(struct orr_transfer *t)
+{
+    return t->in_chunk || t->evict_after ? ORR_COPY_MAKES_ROOM : orr_load_relaxed(&t->urgency);
+}
+
 static void copy(struct orr_transfer *t)
 {
     ORR_EVENT(TRANSFER_STARTED, t->handle, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 0,
-              t->src, t->dst);
+              t->src, t->dst | why(t) << ORR_COPY_CAUSE_SHIFT);
     int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
     if (r != -EAGAIN) {
         copy_over(t, r);

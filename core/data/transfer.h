@@ -14,6 +14,8 @@
 
 /* Who needs a transfer, least first: nobody yet (it may be dropped), the program, a task that is loading. */
 enum orr_urgency { ORR_PREFETCH, ORR_NEEDED, ORR_LOADING, ORR_URGENCIES };
+/* What observers are told beside that: it goes where it makes room for others whence it came. */
+enum { ORR_COPY_MAKES_ROOM = ORR_URGENCIES, ORR_COPY_CAUSE_SHIFT = 16 };
 
 /* A copy on its way to a node, or one being thrown out of it: replicates[dst].incoming points here until it
  * ends. It pins its destination; its source only once it has memory there. */

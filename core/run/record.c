@@ -22,6 +22,7 @@
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/otrace.h"
+#include "core/data/transfer.h"
 #include "core/mem/node.h"
 #include "core/task/tag.h"
 #include "core/worker/worker.h"
@@ -172,6 +173,16 @@ static void task_seen(struct orr_task *t, const struct orr_seen *e)
 
 /* ---- the rest ---- */
 
+static uint64_t copy_target(uint64_t c)
+{
+    static const uint8_t causes[] = { [ORR_PREFETCH] = OTRACE_PREFETCHED,
+                                      [ORR_NEEDED] = OTRACE_ASKED,
+                                      [ORR_LOADING] = OTRACE_LOADED,
+                                      [ORR_COPY_MAKES_ROOM] = OTRACE_WRITTEN_BACK };
+    uint64_t why = c >> ORR_COPY_CAUSE_SHIFT;
+    return OTRACE_PAIR(why < sizeof causes ? causes[why] : 0, c & UINT16_MAX);
+}
+
 static void data_seen(const struct orr_seen *e)
 {
     uint64_t h = (uintptr_t)e->subject;
@@ -185,7 +196,7 @@ static void data_seen(const struct orr_seen *e)
     case ORR_EVENT_DATA_ALLOCATED: put2(OTRACE_ALLOCATED, h, OTRACE_PAIR(e->a, e->b)); break;
     case ORR_EVENT_DATA_EVICTED: put2(OTRACE_EVICTED, h, OTRACE_PAIR(0, e->b)); break;
     case ORR_EVENT_TRANSFER_STARTED:
-        put(OTRACE_COPY_STARTED, (uint64_t[]){ h, OTRACE_PAIR(e->a, e->b), OTRACE_PAIR(0, e->c) }, 3);
+        put(OTRACE_COPY_STARTED, (uint64_t[]){ h, OTRACE_PAIR(e->a, e->b), copy_target(e->c) }, 3);
         break;
     case ORR_EVENT_TRANSFER_ENDED:
         put(OTRACE_COPY_ENDED, (uint64_t[]){ h, OTRACE_PAIR(e->a, e->b), OTRACE_PAIR(0, e->c) }, 3);

@@ -4,8 +4,10 @@
  * Threads: main; programs of their own record. Owns: files in the working folder. Not here: recording
  * (tests/core/recording.c).
  */
+#include <math.h>
 #include <unistd.h>
 
+#include "core/base/otrace.h"
 #include "tests/helper.h"
 #include "tests/tools/runs.h"
 
@@ -60,6 +62,70 @@ static int program(const char *which)
     return 0;
 }
 
+/* ---- recordings by hand: a tick is a nanosecond ---- */
+
+static struct {
+    FILE *file;
+    uint64_t words[1 << 14];
+    size_t count;
+    double offset, rate; /* of its clock against the true one */
+} hand;
+
+static uint64_t its_time(double true_ns)
+{
+    return (uint64_t)(hand.offset + true_ns * hand.rate);
+}
+
+static void put_block(uint32_t type, double true_ns, const void *bytes, size_t n)
+{
+    enum { SUMMED = sizeof(struct otrace_block) / 8 - 1 };
+    union {
+        struct otrace_block b;
+        uint64_t w[SUMMED + 1];
+    } h = { .b = { .magic = OTRACE_BLOCK_MAGIC, .type = type, .bytes = n } };
+    h.b.ticks = h.b.mono_ns = its_time(true_ns);
+    h.b.checksum = otrace_sum(otrace_sum(0, h.w, SUMMED), bytes, n / 8);
+    fwrite(&h, sizeof h, 1, hand.file);
+    fwrite(bytes, 1, n, hand.file);
+}
+
+static void begin_by_hand(const char *path, int rank, const char *meta, double offset, double rate,
+                          double clock_of_day)
+{
+    static char text[512] __attribute__((aligned(8)));
+    hand.file = fopen(path, "wb");
+    hand.offset = offset;
+    hand.rate = rate;
+    hand.count = 0;
+    struct otrace_file h = { .magic = OTRACE_FILE_MAGIC,
+                             .version = OTRACE_VERSION,
+                             .header_bytes = sizeof h,
+                             .ns_per_tick = 1,
+                             .start_ticks = its_time(0),
+                             .start_mono_ns = its_time(0),
+                             .start_real_ns = (uint64_t)(1e18 + clock_of_day),
+                             .rank = rank };
+    fwrite(&h, sizeof h, 1, hand.file);
+    memset(text, '\n', sizeof text);
+    memcpy(text, meta, strlen(meta));
+    put_block(OTRACE_META, 0, text, sizeof text);
+}
+
+static void put_record(unsigned kind, double true_ns, const uint64_t *words, unsigned n)
+{
+    hand.words[hand.count++] = OTRACE_HEAD(kind, n + 1, its_time(true_ns));
+    for (unsigned i = 0; i < n; i++) hand.words[hand.count++] = words[i];
+}
+#define PUT(kind, ns, ...)                                                                                   \
+    put_record((kind), (ns), (const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8)
+
+static void end_by_hand(double true_ns)
+{
+    put_block(OTRACE_RECORDS, true_ns, hand.words, hand.count * 8);
+    put_block(OTRACE_END, true_ns, hand.words, 0);
+    fclose(hand.file);
+}
+
 static double figure(const char *name)
 {
     const char *at = strstr(output, name);
@@ -72,6 +138,76 @@ static long tasks_after(const char *name)
 {
     const char *at = strstr(output, name), *ms = at ? strstr(at, " ms ") : NULL;
     return ms ? atol(ms + 4) : -1;
+}
+
+/* Two hosts, whose clocks differ by 5 s and a ten thousandth; what they think of the day by 3 ms. */
+static void clocks(void)
+{
+    static const char *const path[] = { "report-clock.0.otrace", "report-clock.1.otrace" };
+    double least, mean;
+    for (int rank = 0; rank < 2; rank++) {
+        begin_by_hand(path[rank], rank, rank ? "host b\n" : "host a\n", rank ? 5e9 : 0, rank ? 1.0001 : 1,
+                      rank ? 3e6 : 0);
+        for (int i = 0; i < 100; i++) {
+            double t = i * 1e7;
+            PUT(rank ? OTRACE_RECEIVED : OTRACE_SENT, t + (rank ? 1e4 : 0), 1, 8, !rank, 7);
+            PUT(rank ? OTRACE_SENT : OTRACE_RECEIVED, t + 5e6 + (rank ? 0 : 1e4), 1, 8, !rank, 9);
+        }
+        end_by_hand(1.1e9);
+    }
+    run("tools/orrery_report %s %s", path[0], path[1]);
+    const char *at = strstr(output, "0   to 1");
+    int good = at && sscanf(at, "0 to 1 %*d %*f %lf %lf", &least, &mean) == 2;
+    if (!ok(all_of(good, fabs(least - 10) < 1, fabs(mean - 10) < 1),
+            "clocks of two hosts are put right by their messages, offset and drift"))
+        diag("%s", output);
+    unlink(path[0]), unlink(path[1]);
+}
+
+static double share_after(const char *why)
+{
+    const char *at = strstr(output, why);
+    double ms = -1;
+    if (at) sscanf(at + strlen(why), "%lf", &ms);
+    return ms;
+}
+
+/* 0..1 ms: worker 1 runs, the other has nothing. 1..3 ms: another task waits for the first, which ends at 3.
+ * 3..4 ms: it is ready, and starts at 4. 5..6 ms: a third waits for nobody who runs; it runs until 7. */
+static void causes(void)
+{
+    static const char *const path = "report-causes.otrace";
+    const double ms = 1e6;
+    begin_by_hand(path, -1, "host a\nworker 0 0 0 left\nworker 1 0 0 right\n", 1e9, 1, 0);
+    PUT(OTRACE_IDLE, 0.5, 0, 0);
+    PUT(OTRACE_SUBMITTED, 1, 1, 0, 64 | OTRACE_WRITE);
+    PUT(OTRACE_READY, 2, 1);
+    PUT(OTRACE_STARTED, 3, OTRACE_PAIR(1, 1));
+    PUT(OTRACE_SUBMITTED, 1 * ms, 2, 0, 64 | OTRACE_WRITE);
+    PUT(OTRACE_ENDED, 3 * ms, OTRACE_PAIR(1, 1), 3 * ms - 3);
+    PUT(OTRACE_READY, 3 * ms, 2);
+    PUT(OTRACE_STARTED, 4 * ms, OTRACE_PAIR(2, 1));
+    PUT(OTRACE_SUBMITTED, 4 * ms + 1, 3, 0, 128 | OTRACE_READ);
+    PUT(OTRACE_ENDED, 5 * ms, OTRACE_PAIR(2, 1), 1 * ms);
+    PUT(OTRACE_READY, 6 * ms, 3);
+    PUT(OTRACE_BUSY, 6 * ms, 0);
+    PUT(OTRACE_STARTED, 6 * ms, OTRACE_PAIR(3, 0));
+    PUT(OTRACE_ENDED, 7 * ms, OTRACE_PAIR(3, 0), 1 * ms);
+    PUT(255, 7 * ms, 1, 2, 3); /* of a later version */
+    end_by_hand(8 * ms);
+    run("tools/orrery_report %s", path);
+    double nothing = share_after("nothing else was submitted "),
+           waits = share_after("waits for tasks that run ");
+    double elsewhere = share_after("ready, but not here "), outside = share_after("data or the program ");
+    if (!ok(all_of(fabs(nothing - 1) < 0.01, fabs(waits - 3) < 0.01, fabs(elsewhere - 1) < 0.01,
+                   fabs(outside - 1) < 0.01),
+            "why a worker was idle is told from what tasks did meanwhile"))
+        diag("%s", output);
+    ok(all_of(fabs(figure("\nmakespan") - 7) < 0.01, tasks_after("\ncritical path") == 2,
+              fabs(figure("\ncritical path") - 4) < 0.01, fabs(figure("\narea") - 2.5) < 0.01,
+              fabs(figure("\nutilisation") - 35.7) < 0.1),
+       "and all figures are those of the recording");
+    unlink(path);
 }
 
 static void break_file(void)
@@ -114,5 +250,7 @@ int main(int argc, char **argv)
     ok(says("it is no recording"), "and that is said");
     is_int(run("tools/orrery_report report-no-such-file"), 1, "so is what is not there");
     unlink("report-run.otrace");
+    clocks();
+    causes();
     return done_testing();
 }

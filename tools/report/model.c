@@ -275,7 +275,8 @@ static void copy_seen(struct maker *k, const struct report_event *e)
                                   .bytes = otrace_low(w[2]),
                                   .file = e->rank,
                                   .from = (uint16_t)otrace_high(w[2]),
-                                  .to = (uint16_t)otrace_high(w[3]) };
+                                  .to = (uint16_t)otrace_high(w[3]),
+                                  .cause = (uint8_t)w[3] };
         return;
     }
     uint32_t i = table_get(&k->copies, e->rank, key);

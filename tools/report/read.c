@@ -268,19 +268,15 @@ static void digest(struct report_run *run, struct report_file *f)
     if (f->nevents) qsort(f->events, f->nevents, sizeof *f->events, by_time);
 }
 
-/* All events on the clock of the first file's host, in order. */
+/* All events in order. */
 static void merge(struct report_run *run)
 {
     size_t n = 0;
-    for (size_t i = 0; i < run->nfiles; i++) {
-        struct report_file *f = &run->files[i];
-        f->shift_ns = (double)(int64_t)(f->head.start_mono_ns - run->files[0].head.start_mono_ns);
-        n += f->nevents;
-    }
+    report_align(run);
+    for (size_t i = 0; i < run->nfiles; i++) n += run->files[i].nevents;
     run->events = report_alloc(n, sizeof *run->events);
     for (size_t i = 0; i < run->nfiles; i++) {
         struct report_file *f = &run->files[i];
-        for (size_t j = 0; j < f->nevents; j++) f->events[j].ns += f->shift_ns;
         memcpy(run->events + run->nevents, f->events, f->nevents * sizeof *f->events);
         run->nevents += f->nevents;
         free(f->events);

@@ -47,7 +47,8 @@ struct report_file {
     size_t count;
     struct otrace_file head;
     double ns_per_tick;
-    double shift_ns; /* added to its own clock, that of its host */
+    double shift_ns;             /* to be added to its own clock, and then */
+    double drift, drift_from_ns; /* so much for each ns since then (clocks.c) */
     uint64_t last_ticks, last_mono_ns;
     uint64_t blocks, damaged, lost;
     bool ended; /* in order */
@@ -59,9 +60,17 @@ struct report_file {
     size_t nevents, events_room;
 };
 
+struct report_message {
+    uint32_t from, to; /* files */
+    uint64_t tag, bytes;
+    double sent, received;
+};
+
 struct report_run {
     struct report_file *files;
     size_t nfiles;
+    struct report_message *messages; /* with both ends */
+    size_t nmessages, messages_room;
     struct report_name *names; /* sorted by hash */
     size_t nnames, names_room;
     struct report_event *events; /* of all files, in the order of time */
@@ -73,6 +82,11 @@ int report_read(struct report_run *run, char *const *paths, size_t n,
                 void (*complain)(const char *path, const char *what));
 /* "?" where it is not known. */
 const char *report_name_of(const struct report_run *run, uint32_t hash);
+
+/* ---- clocks.c ---- */
+
+/* The times of all files' events on the clock of the first, and the messages between them. */
+void report_align(struct report_run *run);
 
 /* ---- model.c: what happened ---- */
 
@@ -121,6 +135,7 @@ struct report_copy {
     uint64_t handle, bytes;
     uint32_t file;
     uint16_t from, to;
+    uint8_t cause; /* enum otrace_cause */
     int status;
 };
 

@@ -111,6 +111,21 @@ static void print_codelets(FILE *out, const struct report_model *m)
     free(sorted);
 }
 
+static void print_causes(FILE *out, const struct report_model *m)
+{
+    static const char *const why[] = { [OTRACE_PREFETCHED] = "prefetched",
+                                       [OTRACE_ASKED] = "the program waits",
+                                       [OTRACE_LOADED] = "a task waits",
+                                       [OTRACE_WRITTEN_BACK] = "to make room" };
+    for (unsigned c = 1; c < sizeof why / sizeof why[0]; c++) {
+        uint64_t count = 0, bytes = 0;
+        for (size_t i = 0; i < m->ncopies; i++)
+            if (m->copies[i].cause == c && !m->copies[i].status) count++, bytes += m->copies[i].bytes;
+        if (count)
+            fprintf(out, "%-28s %9llu %12.3f\n", why[c], (unsigned long long)count, (double)bytes * 1e-6);
+    }
+}
+
 static void print_copies(FILE *out, const struct report_model *m)
 {
     enum { NODES = 32 };
@@ -133,7 +148,32 @@ static void print_copies(FILE *out, const struct report_model *m)
                 fprintf(out, "%-3d to %-21d %9llu %12.3f %12.1f\n", a, b,
                         (unsigned long long)link[a][b].count, (double)link[a][b].bytes * 1e-6,
                         link[a][b].ns > 0 ? (double)link[a][b].bytes * 1e3 / link[a][b].ns : 0);
+    print_causes(out, m);
     fprintf(out, "%-28s %9zu\n", "evictions", m->evictions);
+}
+
+static void print_messages(FILE *out, const struct report_run *run)
+{
+    if (!run->nmessages) return;
+    fprintf(out, "\n%-28s %9s %12s %12s %12s\n", "messages from rank to rank", "messages", "MB", "least us",
+            "mean us");
+    for (uint32_t a = 0; a < run->nfiles; a++)
+        for (uint32_t b = 0; b < run->nfiles; b++) {
+            double least = INFINITY, sum = 0, bytes = 0;
+            size_t count = 0;
+            for (size_t i = 0; i < run->nmessages; i++) {
+                const struct report_message *m = &run->messages[i];
+                if (m->from != a || m->to != b) continue;
+                double took = m->received - m->sent;
+                count++;
+                sum += took;
+                bytes += (double)m->bytes;
+                if (took < least) least = took;
+            }
+            if (count)
+                fprintf(out, "%-3d to %-21d %9zu %12.3f %12.1f %12.1f\n", run->files[a].rank,
+                        run->files[b].rank, count, bytes * 1e-6, least * 1e-3, sum / (double)count * 1e-3);
+        }
 }
 
 bool report_text(FILE *out, const struct report_model *m)
@@ -144,5 +184,6 @@ bool report_text(FILE *out, const struct report_model *m)
     print_idle(out, m);
     print_codelets(out, m);
     print_copies(out, m);
+    print_messages(out, m->run);
     return fflush(out) == 0 && !ferror(out);
 }
