@@ -169,6 +169,12 @@ void orr_history_note(struct orr_history *r, const struct orr_comm *c, const str
     if (c->rank == 0 && !keep(r, c, cl, name, a, xrank)) orr_history_spoil(r, "out of memory");
 }
 
+void orr_history_met(struct orr_history *r, const struct orr_comm *c)
+{
+    if (!orr_comm_is_base(c) || r->spoilt || c->rank != 0 || r->thread != orr_self()) return;
+    if (orr_plan_add_wait(&r->plan)) orr_history_spoil(r, "out of memory");
+}
+
 void orr_history_task(struct orr_history *r, struct starpu_task *task)
 {
     if (r->spoilt || !r->position) return;

@@ -17,6 +17,8 @@ struct orr_history *orr_history_start(const char *path);
 /* An insertion on c that was decided, and its task, where it runs here (NULL: it does not). */
 void orr_history_note(struct orr_history *r, const struct orr_comm *c, const struct starpu_codelet *cl,
                       const struct orr_arguments *a, int xrank);
+/* All ranks wait for all tasks here. */
+void orr_history_met(struct orr_history *r, const struct orr_comm *c);
 void orr_history_task(struct orr_history *r, struct starpu_task *task);
 /* Something that a plan cannot say was inserted: there will be no file, and what is why. A literal. */
 void orr_history_spoil(struct orr_history *r, const char *what);

@@ -19,7 +19,7 @@
 #include "core/base/alloc.h"
 
 enum { RANKS_MAX = 1 << 20, WORKERS_MAX = 1 << 16, TOKENS_MAX = 4096, CODELETS_MAX = 4096 };
-enum { CODELETS, DATA, TASKS, ACCESSES }; /* in room */
+enum { CODELETS, DATA, TASKS, ACCESSES, WAITS }; /* in room */
 
 __attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *fmt, ...)
 {
@@ -48,6 +48,7 @@ void orr_plan_fini(struct orr_plan *p)
     orr_free(p->datum);
     orr_free(p->task);
     orr_free(p->access);
+    orr_free(p->wait);
     orr_machines_fini(&p->machines);
     memset(p, 0, sizeof *p);
 }
@@ -109,6 +110,14 @@ int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode)
     if (!make_room(p, ACCESSES, &p->access, p->accesses, sizeof *p->access)) return -1;
     p->access[p->accesses++] = (struct orr_plan_access){ tag, mode };
     p->task[p->tasks - 1].accesses++;
+    return 0;
+}
+
+int orr_plan_add_wait(struct orr_plan *p)
+{
+    if (p->waits && p->wait[p->waits - 1] == p->tasks) return 0;
+    if (!make_room(p, WAITS, &p->wait, p->waits, sizeof *p->wait)) return -1;
+    p->wait[p->waits++] = p->tasks;
     return 0;
 }
 
@@ -475,6 +484,16 @@ static int read_task(struct reader *r)
     return status;
 }
 
+/* wait POSITION */
+static int read_wait(struct reader *r)
+{
+    int64_t position;
+    if (r->tokens != 2 || !number(r->token[1], 0, INT64_MAX, &position) ||
+        (uint64_t)position != r->plan->tasks)
+        return wrong(r, "a wait is: wait POSITION, before the task of that number: %zu", r->plan->tasks);
+    return orr_plan_add_wait(r->plan) ? no_memory(r->why) : 0;
+}
+
 /* end TASKS */
 static int read_end(struct reader *r)
 {
@@ -506,7 +525,7 @@ static int read_line(struct reader *r, char *line)
         int (*read)(struct reader *);
     } kinds[] = { { "task", read_task },       { "worker", read_worker }, { "data", read_datum },
                   { "codelet", read_codelet }, { "rank", read_rank },     { "machine", read_machine },
-                  { "stream", read_stream },   { "end", read_end } };
+                  { "stream", read_stream },   { "wait", read_wait },     { "end", read_end } };
     char *save = NULL;
     line[strcspn(line, "#\r")] = 0;
     r->tokens = 0;
@@ -634,7 +653,10 @@ static void print_plan(FILE *f, const struct orr_plan *p)
     for (size_t i = 0; i < p->data; i++)
         fprintf(f, "data %" PRId64 " home %d bytes %" PRIu64 "\n", p->datum[i].tag, p->datum[i].home,
                 p->datum[i].bytes);
-    for (size_t i = 0; i < p->tasks; i++) print_task(f, p, i);
+    for (size_t i = 0, w = 0; i < p->tasks; i++) {
+        if (w < p->waits && p->wait[w] == i) fprintf(f, "wait %zu\n", p->wait[w++]);
+        print_task(f, p, i);
+    }
     fprintf(f, "end %zu\n", p->tasks);
 }
 
@@ -883,10 +905,28 @@ static void add_orders(struct builder *b)
     orr_free(all);
 }
 
+/* What is inserted behind a wait begins when all before it are over. */
+static void add_waits(struct builder *b)
+{
+    size_t before = none, first = 0;
+    for (size_t w = 0; w <= b->plan->waits && b->plan->waits; w++) {
+        bool last = w == b->plan->waits;
+        size_t end = last ? b->plan->tasks : b->plan->wait[w], meets = last ? none : b->nodes++;
+        for (size_t t = first; t < end; t++) {
+            if (before != none) add_edge(b, before, t);
+            if (!last) add_edge(b, t, meets);
+        }
+        if (before != none && !last) add_edge(b, before, meets);
+        before = meets;
+        first = end;
+    }
+}
+
 int orr_plan_graph(const struct orr_plan *p, bool placed, struct orr_plan_graph *g)
 {
     struct builder b = { .plan = p, .nodes = p->tasks, .placed = placed };
     add_data(&b);
+    add_waits(&b);
     if (placed) add_orders(&b);
     *g = (struct orr_plan_graph){ .nodes = b.nodes, .edges = b.edges };
     g->first = orr_calloc(b.nodes + 2, sizeof *g->first);
@@ -932,7 +972,7 @@ static int check_orders(const struct orr_plan *p, char *why)
 static void say_circle(const struct orr_plan *p, const struct orr_plan_graph *g, char *why)
 {
     size_t *from = orr_malloc((g->nodes + 1) * sizeof *from), at = 0;
-    size_t used = (size_t)snprintf(why, ORR_PLAN_TEXT, "tasks wait in a circle, by orders and data:");
+    size_t used = (size_t)snprintf(why, ORR_PLAN_TEXT, "tasks wait in a circle, by orders, data and waits:");
     if (!from) return;
     for (size_t i = 0; i <= g->nodes; i++) from[i] = SIZE_MAX;
     for (size_t i = 0; i < g->nodes; i++)

@@ -56,8 +56,9 @@ struct orr_plan {
     struct orr_plan_datum *datum; /* by rising tag, once it is read */
     struct orr_plan_task *task;
     struct orr_plan_access *access;
-    size_t codelets, data, tasks, accesses;
-    size_t room[4]; /* in the same order */
+    size_t *wait; /* before which tasks the program waits for all that it inserted, on all ranks; rising */
+    size_t codelets, data, tasks, accesses, waits;
+    size_t room[5]; /* in the same order */
 };
 
 void orr_plan_fini(struct orr_plan *p);
@@ -76,6 +77,7 @@ int orr_plan_add_codelet(struct orr_plan *p, const char *name, const char *model
 int orr_plan_add_datum(struct orr_plan *p, const struct orr_plan_datum *d);
 int orr_plan_add_task(struct orr_plan *p, const struct orr_plan_task *t);
 int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
+int orr_plan_add_wait(struct orr_plan *p); /* here; once for several */
 
 /* Reads a file. 0; -EINVAL (why has the line and what is wrong), -ENOENT and its like, or -ENOMEM, with
  * nothing made. What is read can be used without further checks but those of orr_plan_check. */

@@ -11,6 +11,7 @@
 #include "core/base/thread.h"
 #include "mpi/live/stream.h"
 #include "mpi/place/feedback.h"
+#include "mpi/place/history.h"
 #include "mpi/wire/builtin.h"
 #include "mpi/wire/cluster.h"
 
@@ -291,6 +292,8 @@ void orr_placed_measured(struct orr_comm *c, const struct orr_place_measure *m)
 void orr_placed_met(struct orr_comm *c)
 {
     struct orr_placed *d = c->placed;
+    struct orr_history *h = c->cluster->place->history;
+    if (orr_unlikely(h != NULL)) orr_history_met(h, c);
     if (!d) return;
     if (d->feedback) {
         orr_feedback_meet(d->feedback, d->position);

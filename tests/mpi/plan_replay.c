@@ -293,6 +293,27 @@ static int run_chain(const char *sched, const char *record)
     return failed + (starpu_mpi_shutdown() != 0);
 }
 
+/* The program waits in the middle for all that it inserted. */
+static void waited(void)
+{
+    char sched[300];
+    int failed = 0;
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    for (int again = 0; again < 2; again++) {
+        failed |= start(again ? sched : NULL, again ? NULL : path);
+        for (int i = 0; i < STEPS; i++) {
+            if (i == 30) failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+            failed |= insert(NULL, i);
+        }
+        failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+        unregister();
+        failed |= starpu_mpi_shutdown();
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    fact(!failed && !wrong_values() && lines_of(path, "wait ") == 1 && lines_of(path, "wait 30") == 1,
+         "a plan says where the program waited for all");
+}
+
 /* As where the clock was compared with the counter while the machine was busy. */
 static void badly_measured(void)
 {
@@ -327,6 +348,7 @@ int main(int argc, char **argv)
     not_on_all();
     fact(!run(NULL, NULL, STEPS) && !wrong_values(),
          "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
+    waited();
     badly_measured();
     MPI_Barrier(MPI_COMM_WORLD);
     if (my_rank == 0) {

@@ -155,6 +155,32 @@ static void made(void)
        "wrong usage is told as such");
 }
 
+/* A long task behind a wait would come first where nobody waited. */
+static void waits(void)
+{
+    static const char lines[] = "task 0 brief rank 0 worker 0 order %d start 0 length 10 RW:1\n"
+                                "task 1 brief rank 1 worker 0 order 1 start 0 length 10 RW:2\n%s"
+                                "task 2 long rank 0 worker 0 order %d start 10 length 500 RW:3\nend 3\n";
+    char with[600], turned[600], made_path[300];
+    snprintf(with, sizeof with, lines, 1, "wait 2\n", 2);
+    snprintf(turned, sizeof turned, lines, 2, "wait 2\n", 1);
+    ok(all_of(refused(head, turned, "circle"), run("-c %s", file("with", head, with)) == 0),
+       "an order that has a task behind a wait of the program before one in front of it is refused");
+    snprintf(turned, sizeof turned, lines, 2, "", 1);
+    ok(run("-c %s", file("without", head, turned)) == 0, "without the wait it is not");
+    ok(all_of(refused(head, "wait 1\nend 0\n", "a wait is"), refused(head, "wait\nend 0\n", "a wait is")),
+       "a wait says before which task it is");
+    snprintf(made_path, sizeof made_path, "%s/waits", folder);
+    ok(all_of(run("-H -r 1 -w 1 -o %s %s", made_path, file("with", head, with)) == 0,
+              run("-t %s", made_path) == 0, says("2 long (RW tag 3) on rank 0, worker 0, order 3"),
+              run("-H -r 1 -w 1 -o %s %s", made_path, made_path) == 0, run("-t %s", made_path) == 0,
+              says("order 3")),
+       "HEFT moves no task across, nor when its plan is taken again");
+    ok(all_of(run("-H -r 1 -w 1 -o %s %s", made_path, file("without", head, turned)) == 0,
+              run("-t %s", made_path) == 0, says("2 long (RW tag 3) on rank 0, worker 0, order 1")),
+       "without the wait it does");
+}
+
 int main(void)
 {
     char self[1024];
@@ -172,6 +198,7 @@ int main(void)
     orders();
     compared();
     made();
+    waits();
     snprintf(self, sizeof self, "rm -r %s", folder);
     if (system(self)) diag("%s remains", folder);
     return done_testing();
