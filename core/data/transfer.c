@@ -32,6 +32,20 @@ void orr_transfers_count(int by)
 
 /* ---- the copy itself ---- */
 
+/* By a method of the interface that starts the copy, and that only a device's driver knows; -ENOSYS: there is
+ * none. */
+static int copy_by_driver(const struct starpu_data_copy_methods *m, void *from, unsigned src, void *to,
+                          unsigned dst, struct orr_async *async)
+{
+    unsigned node = orr_nodes[dst].ops ? dst : src;
+    const struct orr_node_ops *ops = orr_nodes[node].ops;
+    if (!ops || !ops->copy_by || orr_node_is_cpu(src) == orr_node_is_cpu(dst)) return -ENOSYS;
+    int r = ops->copy_by(m, from, src, to, dst, &async->last);
+    async->last.node = node;
+    async->pending = r == -EAGAIN;
+    return r;
+}
+
 /* Starts or makes the copy between two nodes: 0, -EAGAIN with an event in async, or an error. */
 static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct orr_async *async)
 {
@@ -45,6 +59,9 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
     if (m && m->any_to_any) {
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
     } else {
+        r = m && !foreground ? copy_by_driver(m, from, src, to, dst, async) : -ENOSYS;
+        if (r != -ENOSYS) return r;
+        r = 0;
         orr_copy_method_fn fn = m ? orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
         if (fn)
             r = fn(from, src, to, dst);

@@ -72,6 +72,10 @@ struct orr_node_ops {
      * as the device will go, and one failed: what they were to write may be anything, and is touched no more.
      * Any thread; must not block. */
     int (*test)(struct orr_copy_event *event);
+    /* A whole interface by a method that it has for this kind alone, such as its asynchronous ones, between
+     * main memory and this node: as copy says, or -ENOSYS: it has none. NULL: there are no such methods. */
+    int (*copy_by)(const struct starpu_data_copy_methods *m, void *src_interface, unsigned src_node,
+                   void *dst_interface, unsigned dst_node, struct orr_copy_event *event);
     double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
     /* Of devices that can use main memory in place; NULL: they cannot. map: where these bytes of it are for

@@ -190,6 +190,7 @@ static int opencl_open(struct orr_device *device)
 {
     char name[32];
     cl_device_type type = 0;
+    cl_bool unified = CL_FALSE;
     struct orr_opencl_device *d = orr_calloc(1, sizeof *d);
     if (!d) return -ENOMEM;
     d->number = device->number;
@@ -198,6 +199,8 @@ static int opencl_open(struct orr_device *device)
     d->patience_ns = (uint64_t)(orr_env_double(ORR_SETTING(ORRERY_DEVICE_PATIENCE), 0, 0, 1e6) * 1e9);
     orr_cl.GetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     d->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+    orr_cl.GetDeviceInfo(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
+    d->in_place = d->is_cpu && unified;
     snprintf(name, sizeof name, "%s %d", device->kind->title, device->number);
     int node = open_queues(d);
     if (node == 0)

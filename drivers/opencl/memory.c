@@ -5,7 +5,8 @@
  * A place is a cl_mem and an offset. Copies to a device and from it have a queue each, in order; an event
  * stands for those before it of the same datum, too, because each is told to wait for the one before: if
  * that fails, so does the next. Boxes are rectangles of OpenCL where their pitches allow, else rows.
- * Between two devices core makes a stop in main memory: they have contexts of their own. */
+ * Between two devices core makes a stop in main memory: they have contexts of their own. Devices that are
+ * cores of this machine use main memory in place where the program wants that (STARPU_ENABLE_MAP). */
 #include <errno.h>
 #include <string.h>
 
@@ -187,6 +188,62 @@ static int opencl_test(struct orr_copy_event *event)
     return orr_opencl_ask(event->words);
 }
 
+/* ---- interfaces that copy themselves ---- */
+
+static int opencl_copy_by(const struct starpu_data_copy_methods *m, void *src_interface, unsigned src_node,
+                          void *dst_interface, unsigned dst_node, struct orr_copy_event *event)
+{
+    cl_event own = NULL;
+    struct link l = link_of(src_node, dst_node);
+    if (!l.device || orr_load_relaxed(&l.device->silent)) return -EIO;
+    __typeof__(m->ram_to_opencl_async) method = l.to_device ? m->ram_to_opencl_async : m->opencl_to_ram_async;
+    if (!method) return -ENOSYS;
+    int r = method(src_interface, src_node, dst_interface, dst_node, &own);
+    if (r != -EAGAIN) return r;
+    if (!own) return 0; /* it has waited itself */
+    *event = (struct orr_copy_event){
+        .words = { [OPENCL_EVENT] = (uintptr_t)own, [OPENCL_DEVICE] = (uintptr_t)l.device }
+    };
+    return r;
+}
+
+/* ---- main memory in place ---- */
+
+/* A buffer over it; only for devices that are cores of this machine and see it anyway. */
+static uintptr_t opencl_map(const struct orr_location *src, unsigned node, size_t bytes)
+{
+    struct orr_opencl_device *d = orr_opencl_device_of_node(node);
+    if (!d || !d->in_place || bytes == 0 || orr_load_relaxed(&d->silent)) return 0;
+    return (uintptr_t)orr_cl.CreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes,
+                                          address(src), NULL);
+}
+
+static void opencl_unmap(const struct orr_location *src, unsigned node, uintptr_t handle, size_t bytes)
+{
+    (void)src;
+    opencl_free(node, handle, bytes);
+}
+
+/* OpenCL wants to hear who uses the memory next: main memory is up to date while the buffer is mapped, and
+ * what it holds is the device's once the buffer is unmapped. */
+static int opencl_update_map(const struct orr_location *src, const struct orr_location *dst, size_t bytes)
+{
+    bool down = !orr_node_is_cpu(src->node);
+    const struct orr_location *there = down ? src : dst;
+    struct orr_opencl_device *d = orr_opencl_device_of_node(there->node);
+    cl_map_flags flags = down ? CL_MAP_READ : CL_MAP_WRITE_INVALIDATE_REGION;
+    cl_event mapped, unmapped;
+    cl_int r;
+    if (!d || orr_load_relaxed(&d->silent)) return -EIO;
+    void *at = orr_cl.EnqueueMapBuffer(d->in, (cl_mem)there->base, CL_FALSE, flags, there->offset, bytes, 0,
+                                       NULL, &mapped, &r);
+    if (!at) return -EIO;
+    r = orr_cl.EnqueueUnmapMemObject(d->in, (cl_mem)there->base, at, 1, &mapped, &unmapped);
+    int first = orr_opencl_wait(d, mapped);
+    int second = r == CL_SUCCESS ? orr_opencl_wait(d, unmapped) : -EIO;
+    return first ? first : second;
+}
+
 const struct orr_node_ops orr_opencl_node_ops = {
     .name = "OpenCL",
     .alloc = opencl_alloc,
@@ -194,4 +251,8 @@ const struct orr_node_ops orr_opencl_node_ops = {
     .copy = opencl_copy,
     .copy_box = opencl_copy_box,
     .test = opencl_test,
+    .copy_by = opencl_copy_by,
+    .map = opencl_map,
+    .unmap = opencl_unmap,
+    .update_map = opencl_update_map,
 };

@@ -33,6 +33,8 @@ struct orr_device;
     F(EnqueueWriteBufferRect)                                                                                \
     F(EnqueueCopyBuffer)                                                                                     \
     F(EnqueueCopyBufferRect)                                                                                 \
+    F(EnqueueMapBuffer)                                                                                      \
+    F(EnqueueUnmapMemObject)                                                                                 \
     F(EnqueueMarkerWithWaitList)                                                                             \
     F(GetEventInfo)                                                                                          \
     F(GetEventProfilingInfo)                                                                                 \
@@ -93,6 +95,7 @@ struct orr_opencl_device {
     unsigned node;
     char name[64];
     bool is_cpu;          /* it consists of cores of this machine */
+    bool in_place;        /* it can use main memory where that is */
     uint64_t patience_ns; /* how long it may take to answer; 0: any time */
     /* [any thread] */
     _Atomic uint64_t answered_ns; /* when a copy last ended */

@@ -19,7 +19,7 @@
 static atomic_long calls, first = LONG_MAX, last, failed;
 static const char *_Atomic name_of_first;
 static atomic_int silent, late;
-static atomic_long events, markers, rings;
+static atomic_long events, markers, copies, rings;
 
 static void shim_fail(long from, long to)
 {
@@ -50,6 +50,7 @@ static struct shim_counts shim_counts(void)
 {
     return (struct shim_counts){ .events = atomic_load(&events),
                                  .markers = atomic_load(&markers),
+                                 .copies = atomic_load(&copies),
                                  .rings = atomic_load(&rings) };
 }
 
@@ -100,7 +101,8 @@ static void *real(const char *name)
         if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&name))real(#name));                            \
         cl_int status = atomic_load(&fn) arguments;                                                          \
         if (status == CL_SUCCESS && event) atomic_fetch_add(&events, 1);                                     \
-        if (#name[9] == 'M') atomic_fetch_add(&markers, 1);                                                  \
+        atomic_fetch_add(#name[9] == 'M' ? &markers : &copies,                                               \
+                         strcmp(#name, "clEnqueueUnmapMemObject") != 0);                                     \
         return status;                                                                                       \
     }
 #define WAIT cl_uint n, const cl_event *list, cl_event *event
@@ -139,6 +141,7 @@ COMMAND(clEnqueueCopyBufferRect,
         (cl_command_queue q, cl_mem f, cl_mem t, const size_t *fo, const size_t *to, const size_t *r,
          size_t fr, size_t fs, size_t tr, size_t ts, WAIT),
         (q, f, t, fo, to, r, fr, fs, tr, ts, n, list, event))
+COMMAND(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, WAIT), (q, m, p, n, list, event))
 COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT), (q, n, list, event))
 STATUS(clFlush, (cl_command_queue q), (q))
 STATUS(clFinish, (cl_command_queue q), (q))
@@ -163,6 +166,20 @@ STATUS(clReleaseKernel, (cl_kernel k), (k))
 
 STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info i, size_t s, void *v, size_t *r),
        (e, i, s, v, r))
+
+void *clEnqueueMapBuffer(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t at, size_t s, WAIT,
+                         cl_int *err)
+{
+    static __typeof__(&clEnqueueMapBuffer) _Atomic fn;
+    if (fails("clEnqueueMapBuffer")) {
+        if (err) *err = CL_OUT_OF_RESOURCES;
+        return NULL;
+    }
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clEnqueueMapBuffer))real("clEnqueueMapBuffer"));
+    void *mapped = atomic_load(&fn)(q, m, b, f, at, s, n, list, event, err);
+    if (mapped && event) atomic_fetch_add(&events, 1);
+    return mapped;
+}
 
 cl_int clReleaseEvent(cl_event e)
 {

@@ -6,6 +6,7 @@
 
 struct shim_counts {
     long events;         /* made, less given back */
+    long copies;         /* and boxes of them, put into queues */
     long markers, rings; /* put into queues; calls asked for at the end of an event */
 };
 
