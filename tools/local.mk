@@ -2,7 +2,7 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report
+	tools/orrery_report tools/orrery_doctor
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -22,6 +22,9 @@ tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_settings_SOURCES = tools/orrery_settings.c tools/tool.h
 tools_orrery_settings_LDADD = liborrery.la
 tools_orrery_settings_CFLAGS = $(PROG_CFLAGS)
+tools_orrery_doctor_SOURCES = tools/orrery_doctor.c tools/tool.h
+tools_orrery_doctor_LDADD = liborrery.la -ldl
+tools_orrery_doctor_CFLAGS = $(PROG_CFLAGS)
 if HAVE_MPI
 # It runs the placements of the library, which are private: so it has both libraries in it.
 bin_PROGRAMS += tools/orrery_simulate
