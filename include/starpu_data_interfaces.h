@@ -192,7 +192,7 @@ struct starpu_data_interface_ops {
     void (*display)(starpu_data_handle_t handle, FILE *f);                /* prints the shape on one line */
     /* Writes the shape into `buf` of `size` bytes, as snprintf() does, and returns its length. */
     starpu_ssize_t (*describe)(void *data_interface, char *buf, size_t size);
-    char is_multiformat; /* has get_mf_ops */
+    char is_multiformat; /* has get_mf_ops: copies go to a device in the CPU's layout, and back in its own */
     char dontcache;      /* freed buffers must not be kept for other data */
     struct starpu_multiformat_data_interface_ops *(*get_mf_ops)(void *data_interface);
     /* Packs the data on `node` for a message: with `ptr` NULL only sets `count` to the bytes it takes

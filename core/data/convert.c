@@ -25,7 +25,9 @@ void orr_layouts_own(const struct orr_fetch *f)
 
 bool orr_layouts_fit(const struct orr_data *h, unsigned src, unsigned dst)
 {
-    return orr_node_is_cpu(dst) || (orr_layouts(h, src) & (ORR_LAYOUT_CPU | orr_layout_of_node(h, dst)));
+    if (orr_node_is_cpu(dst)) return true;
+    if (orr_layouts_by_program(h)) return orr_node_is_cpu(src) && (orr_layouts(h, src) & ORR_LAYOUT_CPU);
+    return (orr_layouts(h, src) & (ORR_LAYOUT_CPU | orr_layout_of_node(h, dst)));
 }
 
 unsigned orr_layout_wanted(const struct orr_fetch *f)

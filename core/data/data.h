@@ -22,10 +22,12 @@ struct orr_replicate {
     uint8_t state;   /* enum orr_msi */
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
-    bool mapped;     /* the interface points at main memory, as this node sees it (map.c) */
-    bool writing;    /* a task or an acquisition writes here now: others are not to be brought copies */
-    bool before;     /* while one writes elsewhere: the copy here, if there is one still, has the value from
-                      * before */
+    _Atomic uint8_t
+        layouts;  /* of data with formats and an interface of the program (layouts.h); 0: the CPU's */
+    bool mapped;  /* the interface points at main memory, as this node sees it (map.c) */
+    bool writing; /* a task or an acquisition writes here now: others are not to be brought copies */
+    bool before;  /* while one writes elsewhere: the copy here, if there is one still, has the value from
+                   * before */
     _Atomic uint16_t
         promised;   /* prefetches asked for that are not over; predictions count the copy as there */
     uint32_t users; /* tasks and transfers that use the memory: not to be evicted */

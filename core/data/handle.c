@@ -89,6 +89,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
     h->mpi_tag = UINT32_MAX;
     h->root = h;
     h->magic = ORR_DATA_MAGIC;
+    h->formats = ops->is_multiformat && ops->get_mf_ops;
     h->sequential_consistency = orr_load_relaxed(&default_sequential_consistency);
     for (unsigned n = 0; ops->init && n < nodes; n++) ops->init(h->replicates[n].interface);
     if (ops->register_data_handle) ops->register_data_handle(h, home_node, (void *)interface_on_home);

@@ -23,6 +23,12 @@ enum orr_layout { ORR_LAYOUT_CPU = 1, ORR_LAYOUT_ANY = 128 };
 
 /* All of these are for data with h->formats only. */
 
+/* Interfaces of the program that say is_multiformat copy by the peer's rule: from main memory to a device in
+ * the CPU's layout, back in the device's, and between devices not at all. */
+bool orr_layouts_by_program(const struct orr_data *h);
+/* Notes in which layout such a copy comes; others note it themselves. */
+void orr_layouts_copied(struct orr_data *h, unsigned src, unsigned dst);
+
 /* The layout in which workers of a node use h: the CPU's where a device has none of its own. */
 unsigned orr_layout_of_node(const struct orr_data *h, unsigned node);
 const char *orr_layout_title(unsigned layout); /* whose it is, for people */

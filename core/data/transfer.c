@@ -55,6 +55,7 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
     int r = 0;
     if (orr_unlikely(h->replicates[src].mapped || h->replicates[dst].mapped))
         return orr_map_update(h, src, dst);
+    if (orr_unlikely(h->formats)) orr_layouts_copied(h, src, dst); /* nobody uses dst before it has ended */
     bool foreground = orr_foreground_kinds & (1u << orr_nodes[src].kind | 1u << orr_nodes[dst].kind);
     if (m && m->any_to_any) {
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
@@ -229,7 +230,8 @@ static void copy_by_ram(struct orr_transfer *t)
 {
     struct orr_data *h = t->handle;
     unsigned src = (unsigned)t->src;
-    bool as_it_is = !h->formats || (orr_layouts(h, src) & orr_layout_of_node(h, t->dst));
+    bool as_it_is =
+        !h->formats || (!orr_layouts_by_program(h) && (orr_layouts(h, src) & orr_layout_of_node(h, t->dst)));
     orr_spin_lock(&h->queue.lock);
     h->replicates[src].users--;
     orr_spin_unlock(&h->queue.lock);

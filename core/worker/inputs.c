@@ -320,6 +320,30 @@ static int make_neutral(struct orr_task *t, unsigned i, const struct input *in)
     return status;
 }
 
+/* Whether t writes, in the CPU's layout, what comes back from the device in the device's only: a CPU's
+ * function on a simulated device, and an interface of the program. It is left there in the device's. */
+static bool cannot_come_back(struct orr_worker *w, struct orr_task *t, const struct input *in)
+{
+    unsigned node = (unsigned)in->node, own = orr_layout_of_node(in->data, node);
+    if (!orr_layouts_by_program(in->data) || !(in->mode & STARPU_W)) return false;
+    if (layout_for(w, t, in->data, node) == own) return false;
+    if (in->mode & STARPU_R) orr_fetch_layout(in->data, node, own);
+    return true;
+}
+
+/* Such a task goes elsewhere. */
+static bool none_comes_back(struct orr_worker *w, struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    bool none = false;
+    for (unsigned i = 0; i < n; i++) {
+        struct input in;
+        if (was_fetched(w, t, i, n, &in) && in.data->formats) none |= cannot_come_back(w, t, &in);
+    }
+    if (none) orr_task_inputs_undo(w, t, false);
+    return none;
+}
+
 /* Multiformat data that were fetched are put into the layout that t uses, and contributions get their
  * neutral value, here, on t's worker; that needs no memory and waits for other conversions only. On an error
  * the uses are ended. */
@@ -327,6 +351,7 @@ static int convert_inputs(struct orr_worker *w, struct orr_task *t)
 {
     unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
     int r = 0;
+    if (none_comes_back(w, t)) return -ENOTSUP;
     for (unsigned i = 0; i < n && r == 0; i++) {
         struct input in;
         if (!was_fetched(w, t, i, n, &in)) continue;

@@ -598,6 +598,236 @@ static void predictions(void)
     unsetenv("ORRERY_SIM_RUN_CPU_FUNCS");
 }
 
+/* ---- an interface of the program ---- */
+
+/* Copies as StarPU's programs do: to a device in the CPU's layout, back in the device's, with methods for
+ * pairs of kinds, none between devices. */
+struct shape {
+    struct point *cpu_ptr;
+    void *device_ptr;
+    size_t nx;
+};
+
+static void shape_register(starpu_data_handle_t h, unsigned home, void *itf)
+{
+    for (unsigned n = 0; n < STARPU_MAXNODES; n++) {
+        struct shape *to = starpu_data_get_interface_on_node(h, n);
+        *to = *(struct shape *)itf;
+        if (n != home) to->cpu_ptr = NULL;
+    }
+}
+
+static size_t room(const struct shape *s)
+{
+    return s->nx * sizeof(struct wide); /* the largest of the three */
+}
+
+static void shape_free(void *itf, unsigned node)
+{
+    struct shape *s = itf;
+    starpu_free_on_node(node, (uintptr_t)s->cpu_ptr, room(s));
+    if (s->device_ptr) starpu_free_on_node(node, (uintptr_t)s->device_ptr, room(s));
+    s->cpu_ptr = s->device_ptr = NULL;
+}
+
+static starpu_ssize_t shape_allocate(void *itf, unsigned node)
+{
+    struct shape *s = itf;
+    s->cpu_ptr = (void *)starpu_malloc_on_node(node, room(s));
+    s->device_ptr = (void *)starpu_malloc_on_node(node, room(s));
+    if (s->cpu_ptr && s->device_ptr) return (starpu_ssize_t)(2 * room(s));
+    shape_free(s, node);
+    return -12; /* ENOMEM */
+}
+
+static void *rooms[64]; /* of a device's layout in main memory, for data in the program's memory */
+static int rooms_used;
+
+static int shape_down(void *src, unsigned src_node, void *dst, unsigned dst_node)
+{
+    struct shape *from = src, *to = dst;
+    if (!to->device_ptr) to->device_ptr = rooms[rooms_used++] = malloc(room(to));
+    return starpu_interface_copy((uintptr_t)from->device_ptr, 0, src_node, (uintptr_t)to->device_ptr, 0,
+                                 dst_node, room(from), NULL);
+}
+
+static int shape_up(void *src, unsigned src_node, void *dst, unsigned dst_node)
+{
+    struct shape *from = src, *to = dst;
+    return starpu_interface_copy((uintptr_t)from->cpu_ptr, 0, src_node, (uintptr_t)to->cpu_ptr, 0, dst_node,
+                                 from->nx * sizeof(struct point), NULL);
+}
+
+static size_t shape_size(starpu_data_handle_t h)
+{
+    const struct shape *s = starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+    return s->nx * sizeof(struct point);
+}
+
+static uint32_t shape_footprint(starpu_data_handle_t h)
+{
+    return (uint32_t)shape_size(h);
+}
+
+static void *shape_pointer(void *itf, unsigned node)
+{
+    struct shape *s = itf;
+    return starpu_node_get_kind(node) == STARPU_CPU_RAM ? (void *)s->cpu_ptr : s->device_ptr;
+}
+
+#define AS_MULTIFORMAT(layout)                                                                               \
+    const struct shape *s = buffers[0];                                                                      \
+    struct starpu_multiformat_interface m = { .id = STARPU_MULTIFORMAT_INTERFACE_ID,                         \
+                                              .cpu_ptr = s->cpu_ptr,                                         \
+                                              .layout##_ptr = s->device_ptr,                                 \
+                                              .nx = s->nx };                                                 \
+    void *as_it_is[] = { &m }
+
+static void shape_to_cuda(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(cuda);
+    cpu_to_cuda_func(as_it_is, arg);
+}
+static void shape_from_cuda(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(cuda);
+    cuda_to_cpu_func(as_it_is, arg);
+}
+static void shape_to_opencl(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(opencl);
+    cpu_to_opencl_func(as_it_is, arg);
+}
+static void shape_from_opencl(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(opencl);
+    opencl_to_cpu_func(as_it_is, arg);
+}
+static void shape_cpu(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(cuda);
+    cpu_func(as_it_is, arg);
+}
+static void shape_cuda(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(cuda);
+    cuda_func(as_it_is, arg);
+}
+static void shape_opencl(void *buffers[], void *arg)
+{
+    AS_MULTIFORMAT(opencl);
+    opencl_func(as_it_is, arg);
+}
+
+static struct starpu_codelet to_cuda_cl = { .cuda_funcs = { shape_to_cuda },
+                                            .nbuffers = 1,
+                                            .modes = { STARPU_RW } };
+static struct starpu_codelet from_cuda_cl = { .cpu_funcs = { shape_from_cuda },
+                                              .nbuffers = 1,
+                                              .modes = { STARPU_RW } };
+static struct starpu_codelet to_opencl_cl = { .opencl_funcs = { shape_to_opencl },
+                                              .nbuffers = 1,
+                                              .modes = { STARPU_RW } };
+static struct starpu_codelet from_opencl_cl = { .cpu_funcs = { shape_from_opencl },
+                                                .nbuffers = 1,
+                                                .modes = { STARPU_RW } };
+static struct starpu_multiformat_data_interface_ops shape_formats = {
+    .cpu_elemsize = sizeof(struct point),
+    .cuda_elemsize = 2 * sizeof(int),
+    .opencl_elemsize = sizeof(struct wide),
+    .cpu_to_cuda_cl = &to_cuda_cl,
+    .cuda_to_cpu_cl = &from_cuda_cl,
+    .cpu_to_opencl_cl = &to_opencl_cl,
+    .opencl_to_cpu_cl = &from_opencl_cl,
+};
+
+static struct starpu_multiformat_data_interface_ops *shape_formats_of(void *itf UNUSED)
+{
+    return &shape_formats;
+}
+
+static const struct starpu_data_copy_methods shape_copies = {
+    .ram_to_cuda = shape_up,
+    .cuda_to_ram = shape_down,
+    .ram_to_opencl = shape_up,
+    .opencl_to_ram = shape_down,
+};
+static struct starpu_data_interface_ops shape_ops = {
+    .register_data_handle = shape_register,
+    .allocate_data_on_node = shape_allocate,
+    .free_data_on_node = shape_free,
+    .copy_methods = &shape_copies,
+    .get_size = shape_size,
+    .footprint = shape_footprint,
+    .to_pointer = shape_pointer,
+    .interfaceid = STARPU_UNKNOWN_INTERFACE_ID,
+    .interface_size = sizeof(struct shape),
+    .is_multiformat = 1,
+    .get_mf_ops = shape_formats_of,
+};
+
+#define SHAPE_CODELET(mode)                                                                                  \
+    {                                                                                                        \
+        .cpu_funcs = { shape_cpu }, .cuda_funcs = { shape_cuda }, .opencl_funcs = { shape_opencl },          \
+        .nbuffers = 1, .modes = {                                                                            \
+            mode                                                                                             \
+        }                                                                                                    \
+    }
+static struct starpu_codelet shape_read_cl = SHAPE_CODELET(STARPU_R);
+static struct starpu_codelet shape_write_cl = SHAPE_CODELET(STARPU_W);
+static struct starpu_codelet shape_update_cl = SHAPE_CODELET(STARPU_RW);
+static struct starpu_codelet shape_borrowed_cl = { .cpu_funcs = { shape_cpu },
+                                                   .nbuffers = 1,
+                                                   .modes = { STARPU_RW } };
+
+static starpu_data_handle_t shaped(struct point *at, int v)
+{
+    starpu_data_handle_t h;
+    if (at) fill(at, v);
+    starpu_data_register(&h, at ? STARPU_MAIN_RAM : -1, &(struct shape){ .cpu_ptr = at, .nx = N },
+                         &shape_ops);
+    return h;
+}
+
+static void interface_of_the_program(const char *peers)
+{
+    struct point memory[N];
+    sim_start_as(1, &(struct sim_config){ .devices = "3", .peers = peers }, "cuda,opencl,cuda", NULL);
+    int cuda = sim_worker(0), other = sim_worker(2) >= 0 ? sim_worker(2) : sim_worker(1);
+    starpu_data_handle_t h = shaped(memory, 1);
+    forget();
+    use(&shape_read_cl, cuda, h, 1);
+    use(&shape_update_cl, cuda, h, 1);
+    ok(all_of(all_right(), to_cuda == 1, from_cuda == 0),
+       "data of an interface of the program that is multiformat come to a device in its layout");
+    use(&shape_update_cl, cpu_worker(), h, 2);
+    ok(all_of(all_right(), from_cuda == 1), "and back in the CPU's");
+    use(&shape_update_cl, opencl_worker(), h, 3);
+    use(&shape_update_cl, cuda, h, 4);
+    use(&shape_read_cl, other, h, 5);
+    use(&shape_update_cl, other, h, 5);
+    use(&shape_read_cl, opencl_worker(), h, 6);
+    acquire_and_check(h, 6);
+    ok(all_right(), "they go from one kind of device to another, and to another of the kind");
+    ok(starpu_data_acquire_on_node(h, (int)sim_node(0), STARPU_R) == 0, "they are acquired on a device");
+    starpu_data_release_on_node(h, (int)sim_node(0));
+    for (int v = 6; v < 30; v++) {
+        struct starpu_task *task = use_task(&shape_borrowed_cl, 0, h, v);
+        task->execute_on_a_specific_worker = 0;
+        if (starpu_task_submit(task) != 0) wrong++;
+    }
+    starpu_data_unregister(h);
+    ok(all_of(all_right(), has(memory, 30)), "and go home in the CPU's, whoever ran functions for CPUs");
+    h = shaped(NULL, 0);
+    use(&shape_write_cl, opencl_worker(), h, 10);
+    use(&shape_update_cl, cuda, h, 11);
+    use(&shape_read_cl, cpu_worker(), h, 12);
+    ok(all_right(), "so do those that a device writes first");
+    starpu_data_unregister(h);
+    starpu_shutdown();
+    while (rooms_used > 0) free(rooms[--rooms_used]);
+}
+
 int main(void)
 {
     round_trips("cuda");
@@ -613,5 +843,7 @@ int main(void)
     at_random("1");
     failures();
     predictions();
+    interface_of_the_program("0");
+    interface_of_the_program("1");
     return done_testing();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* multiformat.c: the interface of elements that have one layout for CPUs and one for each kind of device.
+/* multiformat.c: the interface of elements that have one layout for CPUs and one for each kind of device, and
+ * the layouts of interfaces of the program that say is_multiformat.
  * Threads: any, as the tables say. Owns: its method table, and in which layouts each copy is. Not here: the
  * methods of all interfaces of several arrays (arrays.c), converting (core/data/layouts.h).
  *
@@ -48,11 +49,16 @@ struct copy {
     void *room[FORMATS];     /* of devices' layouts in main memory, NULL until needed */
 };
 
-static size_t bytes_of(const multiformat_itf *m, unsigned format)
+static size_t element_bytes(const struct starpu_multiformat_data_interface_ops *table, unsigned format)
 {
     size_t element;
-    memcpy(&element, (const char *)m->ops + formats[format].bytes, sizeof element);
-    return orr_bytes_times(m->nx, element);
+    memcpy(&element, (const char *)table + formats[format].bytes, sizeof element);
+    return element;
+}
+
+static size_t bytes_of(const multiformat_itf *m, unsigned format)
+{
+    return orr_bytes_times(m->nx, element_bytes(m->ops, format));
 }
 
 static void *array_of(const multiformat_itf *m, unsigned format)
@@ -68,12 +74,17 @@ static void set_array(multiformat_itf *m, unsigned format, void *array)
 }
 
 /* The layout that workers of a node use: the CPU's where there is no other for them. */
-static unsigned own_format(const multiformat_itf *m, unsigned node)
+static unsigned format_on(const struct starpu_multiformat_data_interface_ops *table, unsigned node)
 {
     enum starpu_node_kind memory = starpu_node_get_kind(node);
-    for (unsigned f = 1; f < FORMATS; f++)
-        if (formats[f].memory == memory && bytes_of(m, f)) return f;
+    for (unsigned f = 1; table && f < FORMATS; f++)
+        if (formats[f].memory == memory && element_bytes(table, f)) return f;
     return FORMAT_CPU;
+}
+
+static unsigned own_format(const multiformat_itf *m, unsigned node)
+{
+    return m->nx > 0 ? format_on(m->ops, node) : (unsigned)FORMAT_CPU;
 }
 
 static unsigned shape(const void *itf, size_t numbers[ORR_ARRAYS_MAX_SHAPE])
@@ -106,14 +117,40 @@ const struct orr_arrays_kind orr_multiformat_kind = {
 
 /* ---- layouts ---- */
 
+static struct starpu_data_interface_ops multiformat_ops;
+
+bool orr_layouts_by_program(const struct orr_data *h)
+{
+    return h->ops != &multiformat_ops;
+}
+
+/* NULL: the program gave none. */
+static const struct starpu_multiformat_data_interface_ops *table_of(const struct orr_data *h)
+{
+    return h->ops->get_mf_ops(h->replicates[orr_node_home()].interface);
+}
+
+/* Where it is kept in which layouts a copy is. */
+static _Atomic uint8_t *layouts_at(const struct orr_data *h, unsigned node)
+{
+    struct orr_replicate *r = &h->replicates[node];
+    return orr_layouts_by_program(h) ? &r->layouts : &((struct copy *)r->interface)->layouts;
+}
+
+static unsigned read_layouts(_Atomic uint8_t *at)
+{
+    uint8_t layouts = orr_load_acquire(at);
+    return layouts ? layouts : ORR_LAYOUT_CPU;
+}
+
 static unsigned layouts_of(struct copy *c)
 {
-    uint8_t layouts = orr_load_acquire(&c->layouts);
-    return layouts ? layouts : ORR_LAYOUT_CPU;
+    return read_layouts(&c->layouts);
 }
 
 unsigned orr_layout_of_node(const struct orr_data *h, unsigned node)
 {
+    if (orr_layouts_by_program(h)) return 1u << format_on(table_of(h), node);
     return 1u << own_format(h->replicates[node].interface, node);
 }
 
@@ -125,23 +162,29 @@ const char *orr_layout_title(unsigned layout)
 
 unsigned orr_layouts(const struct orr_data *h, unsigned node)
 {
-    return layouts_of(h->replicates[node].interface);
+    return read_layouts(layouts_at(h, node));
 }
 
 void orr_layouts_set(struct orr_data *h, unsigned node, unsigned layouts)
 {
-    struct copy *c = h->replicates[node].interface;
-    orr_store_release(&c->layouts, (uint8_t)layouts);
+    orr_store_release(layouts_at(h, node), (uint8_t)layouts);
+}
+
+void orr_layouts_copied(struct orr_data *h, unsigned src, unsigned dst)
+{
+    bool up = orr_node_is_cpu(src);
+    if (orr_layouts_by_program(h))
+        orr_layouts_set(h, dst, up ? (unsigned)ORR_LAYOUT_CPU : orr_layout_of_node(h, src));
 }
 
 struct starpu_codelet *orr_layout_codelet(const struct orr_data *h, unsigned from, unsigned to)
 {
-    const multiformat_itf *m = h->replicates[orr_node_home()].interface;
+    const struct starpu_multiformat_data_interface_ops *table = table_of(h);
     bool to_cpu = to == ORR_LAYOUT_CPU;
-    if (!to_cpu && !(from & ORR_LAYOUT_CPU)) return NULL;
+    if (!table || (!to_cpu && !(from & ORR_LAYOUT_CPU))) return NULL;
     const struct format *f = &formats[__builtin_ctz(to_cpu ? from & ~(unsigned)ORR_LAYOUT_CPU : to)];
     struct starpu_codelet *cl;
-    memcpy(&cl, (const char *)m->ops + (to_cpu ? f->to_cpu : f->to_this), sizeof cl);
+    memcpy(&cl, (const char *)table + (to_cpu ? f->to_cpu : f->to_this), sizeof cl);
     return cl;
 }
 
@@ -174,13 +217,13 @@ static void free_on_node(void *itf, unsigned node)
 size_t orr_layouts_bytes(const struct orr_data *h, unsigned node)
 {
     const multiformat_itf *m = h->replicates[node].interface;
+    if (orr_layouts_by_program(h)) return h->ops->get_size ? h->ops->get_size((struct orr_data *)h) : 1;
     unsigned own = own_format(m, node);
     return orr_bytes_plus(bytes_of(m, FORMAT_CPU), own == FORMAT_CPU ? 0 : bytes_of(m, own));
 }
 
 static void register_handle(starpu_data_handle_t h, unsigned home_node, void *itf)
 {
-    h->formats = true;
     orr_arrays_register_handle(h, home_node, itf);
     for (unsigned n = 0; n < h->nnodes; n++) { /* what it was made after has more than a shape */
         struct copy *c = h->replicates[n].interface;
