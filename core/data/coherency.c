@@ -217,6 +217,7 @@ static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *st
         r->users++;
     }
     if (write) own(f);
+    if (f->awaited && r->chunk) r->chunk->awaited = true;
     return STEP_DONE;
 }
 
@@ -400,7 +401,7 @@ void orr_fetch_end(struct orr_data *h, unsigned node, int mode)
     if (mode & STARPU_SCRATCH) r->state = ORR_INVALID;
     uint32_t through = mode & STARPU_W ? h->wt_mask : 0;
     if (r->chunk) {
-        r->chunk->stuck = false;
+        r->chunk->stuck = r->chunk->awaited = false;
         orr_chunk_touch_locked(r, node, h->is_not_important);
     }
     orr_spin_unlock(&h->queue.lock);

@@ -22,6 +22,7 @@ struct orr_fetch {
     bool prefetch; /* may be dropped (done() is called all the same); does not pin; STARPU_W announces no
                       write */
     bool idle;     /* only when the bus is idle */
+    bool awaited;  /* of a prefetch: a task that is queued is to use the copy there */
     int prio;
     bool quiet;     /* the caller says itself why it failed */
     uint8_t layout; /* of multiformat data (layouts.h): 0: as the program uses it, in main memory the CPU's

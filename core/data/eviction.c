@@ -13,6 +13,7 @@
 #include "core/base/env.h"
 #include "core/base/event.h"
 #include "core/data/transfer.h"
+#include "core/mem/kept.h"
 #include "core/data/victim.h"
 
 /* What idle workers keep free, and clean, and to how much they go then. [const between init and shutdown] */
@@ -56,6 +57,7 @@ void orr_chunk_touch_locked(struct orr_replicate *r, unsigned node, bool first)
     struct orr_memory *m = &orr_memories[node];
     struct orr_chunk *c = r->chunk;
     c->unwanted = first;
+    if (first) c->awaited = false;
     orr_spin_lock(&m->lock);
     if (c != (first ? m->first : m->last)) {
         unlink_locked(m, c);
@@ -329,19 +331,28 @@ static unsigned clean_target(const struct orr_memory *m)
     return m->chunks * percents.clean_target / 100;
 }
 
-static void follow_order(const struct orr_wish *w, struct victims *v)
+/* In their order, those that a queued task awaits, or the others. Called with the memory's lock held. */
+static void consider_all_locked(struct orr_memory *m, const struct orr_wish *w, bool awaited,
+                                struct victims *v)
 {
-    struct orr_memory *m = &orr_memories[w->node];
-    orr_spin_lock(&m->lock);
     for (struct orr_chunk *c = m->first; c && v->bytes < w->bytes; c = c->next) {
         if (orr_own_set_has(w->own, c->handle, w->node)) continue;
         if (!orr_spin_try(&c->handle->queue.lock)) { /* the other order of locks: never wait */
             v->in_use = m->retry = true;
             continue;
         }
-        consider_locked(c, w->node, w->gently, v);
+        if ((c->awaited && c->handle->replicates[w->node].state != ORR_INVALID) == awaited)
+            consider_locked(c, w->node, w->gently, v);
         orr_spin_unlock(&c->handle->queue.lock);
     }
+}
+
+static void follow_order(const struct orr_wish *w, struct victims *v)
+{
+    struct orr_memory *m = &orr_memories[w->node];
+    orr_spin_lock(&m->lock);
+    consider_all_locked(m, w, false, v);
+    if (!w->gently) consider_all_locked(m, w, true, v);
     if (!w->gently) write_ahead_locked(m, w->node, clean_target(m), v);
     orr_spin_unlock(&m->lock);
 }
@@ -475,6 +486,7 @@ void orr_transfers_fini(void)
         struct orr_memory *m = &orr_memories[n];
         while (m->first) forget_chunk(m->first, n);
         memset(m, 0, sizeof *m);
+        orr_kept_drain(n);
         orr_store_relaxed(&orr_memory_untidy[n], false);
     }
     orr_store_release(&orr_transfers_started, NULL);

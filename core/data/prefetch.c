@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/data/partition.h"
 #include "core/data/transfer.h"
+#include "core/mem/kept.h"
 #include "core/mem/recycle.h"
 
 struct request {
@@ -374,6 +375,9 @@ void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, in
 void starpu_memchunk_tidy(unsigned node)
 {
     if (node >= orr_node_count) return;
-    if (orr_node_is_cpu(node)) orr_recycle_drain();
+    if (orr_node_is_cpu(node))
+        orr_recycle_drain();
+    else
+        orr_kept_drain(node);
     orr_memory_tidy(node);
 }

@@ -477,6 +477,7 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
     r->users--;
     struct orr_fetch *waiters = t->waiters;
     for (struct orr_fetch *f = waiters; f && status == 0; f = f->next) {
+        if (f->awaited && f->node == t->dst && r->chunk) r->chunk->awaited = true;
         if (f->node != t->dst || f->prefetch || f->pinned) continue;
         f->pinned = true;
         r->users++;

@@ -52,6 +52,7 @@ struct orr_chunk {
     size_t stuck;  /* [lock: handle] its write-back failed: 1 + what was in use below then; 0: it may
                     * be tried */
     bool listed;   /* [lock: memory] counted among the node's */
+    bool awaited;  /* [lock: handle] brought for a task that is queued, and not used since */
     bool unwanted; /* [lock: handle] the program said so: even a prefetch may take its place */
     struct orr_transfer out; /* its write-back, then its eviction */
 };

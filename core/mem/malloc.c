@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/mem/kept.h"
 #include "core/mem/node.h"
 #include "core/mem/pin.h"
 #include "core/mem/recycle.h"
@@ -206,7 +207,7 @@ uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
         return ram_alloc_counted(node, &p, size, flags, data_alloc) == 0 ? (uintptr_t)p : 0;
     }
     if (orr_node_reserve(node, size, flags) != 0) return 0;
-    uintptr_t addr = orr_nodes[node].ops->alloc(node, size ? size : 1);
+    uintptr_t addr = orr_kept_alloc(node, size ? size : 1);
     if (!addr) orr_node_release(node, size);
     return addr;
 }
@@ -218,7 +219,7 @@ void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int f
         data_free(node, (void *)addr, size, flags);
         return;
     }
-    orr_nodes[node].ops->free(node, addr, size ? size : 1);
+    orr_kept_free(node, addr, size ? size : 1);
     orr_node_release(node, size);
 }
 

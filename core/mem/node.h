@@ -84,6 +84,7 @@ struct orr_node_ops {
     uintptr_t (*map)(const struct orr_location *src, unsigned node, size_t bytes);
     void (*unmap)(const struct orr_location *src, unsigned node, uintptr_t addr, size_t bytes); /* or NULL */
     int (*update_map)(const struct orr_location *src, const struct orr_location *dst, size_t bytes);
+    bool costly; /* alloc and free take long, or wait for the device: blocks are kept (kept.h) */
     /* Of devices that copy from and to main memory faster, and behind the caller's back, when it stays where
      * it is; NULL: it makes no difference. pin: 0; -EALREADY: somebody else did; -EIO. Any thread; one at a
      * time. */

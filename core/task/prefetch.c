@@ -34,7 +34,7 @@ static void request(struct orr_data *h, unsigned node, int prio, bool idle)
     f->handle = h;
     f->node = (uint16_t)node;
     f->mode = STARPU_R;
-    f->prefetch = true;
+    f->prefetch = f->awaited = true;
     f->idle = idle;
     f->prio = prio;
     orr_add_relaxed(&h->replicates[node].promised, 1); /* read by starpu_data_expected_transfer_time */

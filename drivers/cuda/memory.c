@@ -224,6 +224,7 @@ static const struct orr_node_ops cuda_node_ops = {
     .name = "CUDA",
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .costly = true,
     .copy = cuda_copy,
     .copy_box = cuda_copy_box,
     .test = cuda_test,

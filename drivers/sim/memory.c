@@ -15,6 +15,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/env.h"
 
 enum { POISON = 0xdb };
 
@@ -207,6 +208,17 @@ static const struct orr_node_ops sim_node_ops = {
     .addresses = sim_addresses,
 };
 
+/* The same, with blocks kept: then what is freed is not always overwritten. */
+static struct orr_node_ops sim_keeping_ops;
+
+static const struct orr_node_ops *ops_wanted(void)
+{
+    if (!orr_env_long(ORR_SETTING(ORRERY_SIM_KEEP), 0, 0, 1)) return &sim_node_ops;
+    sim_keeping_ops = sim_node_ops;
+    sim_keeping_ops.costly = true;
+    return &sim_keeping_ops;
+}
+
 static void engine_init(struct sim_engine *e)
 {
     memset(e, 0, sizeof *e);
@@ -216,7 +228,7 @@ static void engine_init(struct sim_engine *e)
 int orr_sim_memory_init(struct sim_memory *m, enum starpu_node_kind kind, int devid, size_t limit_bytes,
                         const char *name)
 {
-    int node = orr_node_register(kind, devid, &sim_node_ops, limit_bytes, name);
+    int node = orr_node_register(kind, devid, ops_wanted(), limit_bytes, name);
     if (node < 0) return node;
     m->node = (unsigned)node;
     if (kind != STARPU_DISK_RAM) orr_node_attach(m->node, (unsigned)devid % orr_main_memories);
