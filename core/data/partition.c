@@ -983,7 +983,8 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
     }
     struct orr_data_block *plan = plan_create(h, f, __func__);
     if (!plan) {
-        for (unsigned i = 0; i < f->nchildren; i++) children[i] = NULL;
+        unsigned count = f->get_nchildren ? f->get_nchildren(f, h) : f->nchildren;
+        for (unsigned i = 0; i < count; i++) children[i] = NULL;
         return;
     }
     for (unsigned i = 0; i < plan->count; i++) children[i] = plan->children[i];

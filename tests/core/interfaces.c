@@ -180,6 +180,38 @@ static void footprints(void)
     is_int(same, 0, "footprints of other shapes are others");
 }
 
+static struct starpu_multiformat_data_interface_ops one_too_large = { .cpu_elemsize = 8,
+                                                                      .cuda_elemsize = SIZE_MAX / 16 };
+
+static unsigned two_pieces(struct starpu_data_filter *f UNUSED, starpu_data_handle_t h UNUSED)
+{
+    return 2;
+}
+
+/* Of a matrix whose rows are not in order. */
+static void cuts_refused(void)
+{
+    starpu_data_handle_t h, piece[3] = { (void *)1, (void *)1, (void *)1 };
+    uint32_t columns[4] = { 0, 1, 2, 3 }, rows[3] = { 0, 3, 1 };
+    struct starpu_data_filter f = { .filter_func = starpu_csr_filter_vertical_block,
+                                    .get_nchildren = two_pieces,
+                                    .nchildren = 3 };
+    starpu_csr_data_register(&h, STARPU_MAIN_RAM, 4, 2, (uintptr_t)memory, columns, rows, 0, 4);
+    starpu_data_partition_plan(h, &f, piece);
+    ok(all_of(!piece[0], !piece[1]), "a sparse matrix whose rows do not come in order is not cut");
+    ok(piece[2] == (void *)1, "and as many handles are NULL as get_nchildren says, not more");
+    rows[1] = 1;
+    rows[2] = 5;
+    starpu_data_partition_plan(h, &f, piece);
+    ok(all_of(!piece[0], !piece[1]), "nor one whose rows end behind its entries");
+    rows[2] = 4;
+    f.nchildren = 0;
+    starpu_data_partition_plan(h, &f, piece);
+    ok(all_of(piece[0], piece[1], starpu_csr_get_nnz(piece[1]) == 3), "a right one is");
+    starpu_data_partition_clean(h, 2, piece);
+    starpu_data_unregister(h);
+}
+
 static void refused(void)
 {
     starpu_data_handle_t h = (void *)1;
@@ -208,6 +240,12 @@ static void refused(void)
     h = (void *)1;
     starpu_coo_data_register(&h, -1, 1, 1, UINT32_MAX, NULL, NULL, 0, SIZE_MAX / 8);
     ok(!h, "so is a sparse matrix whose values overflow");
+    h = (void *)1;
+    starpu_matrix_data_register_allocsize(&h, -1, 0, 4, 4, 4, 4, SIZE_MAX - 3);
+    ok(!h, "so is an allocsize beyond the address space");
+    h = (void *)1;
+    starpu_multiformat_data_register(&h, -1, 0, 100, &one_too_large);
+    ok(!h, "so is multiformat data of which a device's layout overflows");
     h = NULL;
     starpu_matrix_data_register(&h, -1, 0, 0, 4, 5, 4);
     ok(all_of(h, starpu_matrix_get_local_ld(h) == 4), "a matrix without a home needs no leading dimension");
@@ -317,6 +355,7 @@ int main(void)
     sparse_interfaces();
     footprints();
     refused();
+    cuts_refused();
     shapes_that_change();
     meta();
     without_memory();

@@ -13,9 +13,9 @@ struct rows {
     uint32_t firstentry;
 };
 
-/* False when the row pointers are not in main memory. */
-static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t firstentry, const uint32_t *rowptr,
-                       struct rows *out)
+/* False when the row pointers are not in main memory, or are none. */
+static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t nnz, uint32_t firstentry,
+                       const uint32_t *rowptr, struct rows *out)
 {
     size_t start, count;
     if (!rowptr) {
@@ -24,11 +24,20 @@ static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t firstent
         return false;
     }
     starpu_filter_nparts_compute_chunk_size_and_offset(nrow, c->nparts, 1, c->part, 1, &count, &start);
+    uint32_t begin = rowptr[start], end = rowptr[start + count];
+    if (begin < firstentry || end < begin || end - firstentry > nnz) {
+        orr_filter_fail(
+            "%s: rows %zu to %zu begin at entry %u and end before %u, and there are %u from %u on; "
+            "rows come in order in rowptr, whose first number is firstentry; write the matrix before "
+            "it is cut",
+            c->fn, start, start + count, begin, end, nnz, firstentry);
+        return false;
+    }
     out->first = (uint32_t)start;
     out->count = (uint32_t)count;
-    out->firstentry = rowptr[start];
-    out->skipped = rowptr[start] - firstentry;
-    out->nnz = rowptr[start + count] - rowptr[start];
+    out->firstentry = begin;
+    out->skipped = begin - firstentry;
+    out->nnz = end - begin;
     return true;
 }
 
@@ -50,7 +59,7 @@ static void csr_rows(const struct orr_cut *c)
     const struct starpu_csr_interface *parent = c->parent;
     struct starpu_csr_interface *child = c->child;
     struct rows rows;
-    if (!share_rows(c, parent->nrow, parent->firstentry, parent->ram_rowptr, &rows)) return;
+    if (!share_rows(c, parent->nrow, parent->nnz, parent->firstentry, parent->ram_rowptr, &rows)) return;
     *child = *parent;
     TAKE_ROWS(child, rows, child->elemsize);
 }
@@ -60,7 +69,7 @@ static void bcsr_rows(const struct orr_cut *c)
     const struct starpu_bcsr_interface *parent = c->parent;
     struct starpu_bcsr_interface *child = c->child;
     struct rows rows;
-    if (!share_rows(c, parent->nrow, parent->firstentry, parent->ram_rowptr, &rows)) return;
+    if (!share_rows(c, parent->nrow, parent->nnz, parent->firstentry, parent->ram_rowptr, &rows)) return;
     *child = *parent;
     TAKE_ROWS(child, rows, (size_t)child->r * child->c * child->elemsize);
 }

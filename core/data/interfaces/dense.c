@@ -212,6 +212,11 @@ static bool check_sizes(const void *itf, int home_node, const char *fn)
                       v.ld[i], v.nn[0]);
             return false;
         }
+    if (k->allocsize && orr_dense_member(itf, k->allocsize) > PTRDIFF_MAX) {
+        orr_error("%s: allocsize is %zu bytes, larger than the address space; check the sizes given", fn,
+                  orr_dense_member(itf, k->allocsize));
+        return false;
+    }
     if (k->allocsize && orr_dense_member(itf, k->allocsize) < orr_dense_bytes(&v)) {
         orr_error("%s: allocsize is %zu bytes, but %s elements of %zu bytes need %zu", fn,
                   orr_dense_member(itf, k->allocsize), sizes, v.elemsize, orr_dense_bytes(&v));

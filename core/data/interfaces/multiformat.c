@@ -343,17 +343,27 @@ static struct starpu_data_interface_ops multiformat_ops = {
     .name = (char *)"STARPU_MULTIFORMAT_INTERFACE",
 };
 
+/* Whether all layouts together can be counted: main memory may come to hold each. */
+static bool layouts_fit(const multiformat_itf *m)
+{
+    size_t total = 0;
+    for (unsigned f = 0; f < FORMATS; f++) total = orr_bytes_plus(total, bytes_of(m, f));
+    return total <= PTRDIFF_MAX;
+}
+
 void starpu_multiformat_data_register(starpu_data_handle_t *handle, int home_node, void *ptr, size_t nx,
                                       struct starpu_multiformat_data_interface_ops *format_ops)
 {
     struct copy c = {
         .itf = { .id = STARPU_MULTIFORMAT_INTERFACE_ID, .cpu_ptr = ptr, .nx = nx, .ops = format_ops }
     };
-    if (!format_ops || home_node > (int)orr_node_home()) {
+    if (!format_ops || home_node > (int)orr_node_home() || !layouts_fit(&c.itf)) {
         orr_error("starpu_multiformat_data_register: %s",
                   !format_ops ? "the table of formats is NULL"
-                              : "the home node is a device's, where there is no room for all layouts; use "
-                                "STARPU_MAIN_RAM, or -1 for data that the runtime allocates");
+                  : !layouts_fit(&c.itf)
+                      ? "the layouts are larger than the address space; check the sizes given"
+                      : "the home node is a device's, where there is no room for all layouts; use "
+                        "STARPU_MAIN_RAM, or -1 for data that the runtime allocates");
         if (handle) *handle = NULL;
         return;
     }
