@@ -255,7 +255,8 @@ TAP_TESTS += tests/tools/tools
 ONE_THREAD += tests/tools/tools
 tests/tools/tools.tap: $(TOOLS)
 TAP_TESTS += tests/tools/report
-tests/tools/report.tap: tools/orrery_report
+TAP_TESTS += tests/tools/page
+tests/tools/report.tap tests/tools/page.tap: tools/orrery_report
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
 

@@ -246,7 +246,7 @@ static int start_thread(struct orr_record_file *f)
 
 static size_t ring_words(void)
 {
-    enum { DEFAULT_MIB = 2, MOST_MIB = 1024 };
+    enum { DEFAULT_MIB = 4, MOST_MIB = 1024 };
     long fallback = orr_env_long(ORR_SETTING(STARPU_TRACE_BUFFER_SIZE), DEFAULT_MIB, 1, MOST_MIB);
     size_t bytes = (size_t)orr_env_long(ORR_SETTING(ORRERY_TRACE_BUFFER), fallback, 1, MOST_MIB) << 20;
     size_t words = 1;

@@ -242,6 +242,19 @@ int main(int argc, char **argv)
     ok(all_of(says("in_turn"), says("reader"), says("declared"), says("CPU 0"), says("CPU 1")),
        "codelets and workers have their names");
     ok(!strstr(output, "cut off") && !strstr(output, "damaged"), "nothing is missing");
+    is_int(
+        run("tools/orrery_report -o report-run.json -o report-run.csv -o report-run.dot report-run.otrace"),
+        0, "it becomes files of other forms");
+    run("python3 -c 'import json; e = json.load(open(\"report-run.json\"))[\"traceEvents\"]; "
+        "print(sum(x[\"ph\"] == \"X\" and x[\"dur\"] >= 0 for x in e))'");
+    is_int(atol(output), 2 * CHAIN + TAGS + WIDE, "trace events, one for each task");
+    run("python3 -c 'import csv; print(sum(float(r[\"submitted_us\"]) <= float(r[\"ready_us\"]) <= "
+        "float(r[\"ended_us\"]) for r in csv.DictReader(open(\"report-run.csv\"))))'");
+    is_int(atol(output), 2 * CHAIN + TAGS + WIDE, "a table, with times in order");
+    run("grep -c -- '->' report-run.dot");
+    is_int(atol(output), CHAIN - 1 + WIDE + CHAIN - 1 + TAGS - 1, "a graph with all dependencies");
+    is_int(run("tools/orrery_report -o report-run.xyz report-run.otrace"), 2, "an unknown form is refused");
+    unlink("report-run.json"), unlink("report-run.csv"), unlink("report-run.dot");
     break_file();
     ok(all_of(run("tools/orrery_report report-run.otrace") == 0, says("cut off"), says("damaged")),
        "of a damaged recording it says so, and shows the rest");

@@ -167,5 +167,9 @@ void report_model(struct report_model *m, const struct report_run *run);
 /* ---- what is made of it; false: it could not be written ---- */
 
 bool report_text(FILE *out, const struct report_model *m);
+bool report_html(FILE *out, const struct report_model *m);   /* a page for a browser */
+bool report_chrome(FILE *out, const struct report_model *m); /* JSON for Perfetto and Chrome */
+bool report_csv(FILE *out, const struct report_model *m);    /* a line for each task */
+bool report_dot(FILE *out, const struct report_model *m);    /* the graph of tasks, for Graphviz */
 
 #endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* export.c: a run in the forms of other programs.
+ * Threads: main. Owns: nothing. Not here: our own page (html.c). */
+#include <math.h>
+
+#include "tools/report/report.h"
+
+static double since_start(const struct report_model *m, double ns)
+{
+    return isnan(ns) ? NAN : ns - m->from;
+}
+
+static void put_text(FILE *out, const char *s)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            putc(c, out);
+    }
+}
+
+/* ---- the trace event format, of Chrome and Perfetto: microseconds; a process for each rank ---- */
+
+static void chrome_names(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->run->nfiles; i++) {
+        fprintf(out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%zu,\"tid\":0,\"args\":{\"name\":\"",
+                i);
+        put_text(out, m->run->files[i].program ? m->run->files[i].program : "?");
+        fprintf(out, " %d\"}},\n", m->run->files[i].rank);
+    }
+    for (size_t i = 0; i < m->nlanes; i++) {
+        fprintf(out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"",
+                m->lanes[i].file, m->lanes[i].worker->id);
+        put_text(out, m->lanes[i].worker->name);
+        fputs("\"}},\n", out);
+    }
+}
+
+bool report_chrome(FILE *out, const struct report_model *m)
+{
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out);
+    chrome_names(out, m);
+    for (size_t i = 0; i < m->ntasks; i++) {
+        const struct report_task *t = &m->tasks[i];
+        if (t->worker < 0 || isnan(t->started)) continue;
+        const struct report_lane *l = &m->lanes[t->worker];
+        double end = isnan(t->ended) ? m->to : t->ended;
+        fputs("{\"ph\":\"X\",\"cat\":\"task\",\"name\":\"", out);
+        put_text(out, m->codelets[t->name].name);
+        fprintf(
+            out,
+            "\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"job\":%llu,\"priority\":%d}},\n",
+            l->file, l->worker->id, since_start(m, t->started) * 1e-3, (end - t->started) * 1e-3,
+            (unsigned long long)t->job, t->priority);
+    }
+    for (size_t i = 0; i < m->run->nmessages; i++) {
+        const struct report_message *g = &m->run->messages[i];
+        fprintf(out,
+                "{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":%zu,\"pid\":%u,\"tid\":0,"
+                "\"ts\":%.3f},\n",
+                i, g->from, since_start(m, g->sent) * 1e-3);
+        fprintf(out,
+                "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":%zu,\"pid\":%u,"
+                "\"tid\":0,\"ts\":%.3f},\n",
+                i, g->to, since_start(m, g->received) * 1e-3);
+    }
+    fprintf(out, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"end\",\"pid\":0,\"tid\":0,\"ts\":%.3f}\n]}\n",
+            (m->to - m->from) * 1e-3);
+    return fflush(out) == 0 && !ferror(out);
+}
+
+/* ---- a table: one line a task, times in us; what is not known is empty ---- */
+
+static void put_us(FILE *out, double ns)
+{
+    if (isnan(ns))
+        putc(',', out);
+    else
+        fprintf(out, ",%.3f", ns * 1e-3);
+}
+
+static void put_quoted(FILE *out, const char *s)
+{
+    putc('"', out);
+    for (; *s; s++) {
+        if (*s == '"') putc('"', out);
+        putc(*s, out);
+    }
+    putc('"', out);
+}
+
+bool report_csv(FILE *out, const struct report_model *m)
+{
+    fputs("rank,job,codelet,worker,priority,submitted_us,ready_us,started_us,ended_us,critical\n", out);
+    for (size_t i = 0; i < m->ntasks; i++) {
+        const struct report_task *t = &m->tasks[i];
+        fprintf(out, "%d,%llu,", m->run->files[t->file].rank, (unsigned long long)t->job);
+        put_quoted(out, m->codelets[t->name].name);
+        if (t->worker >= 0)
+            fprintf(out, ",%u,%d", m->lanes[t->worker].worker->id, t->priority);
+        else
+            fprintf(out, ",,%d", t->priority);
+        put_us(out, since_start(m, t->submitted));
+        put_us(out, since_start(m, t->ready));
+        put_us(out, since_start(m, t->started));
+        put_us(out, since_start(m, t->ended));
+        fprintf(out, ",%d\n", t->critical);
+    }
+    return fflush(out) == 0 && !ferror(out);
+}
+
+/* ---- the graph, for Graphviz ---- */
+
+bool report_dot(FILE *out, const struct report_model *m)
+{
+    fputs("digraph tasks {\n", out);
+    for (size_t i = 0; i < m->ntasks; i++) {
+        const struct report_task *t = &m->tasks[i];
+        fprintf(out, "t%zu [label=\"", i);
+        for (const char *s = m->codelets[t->name].name; *s; s++) {
+            if (*s == '"' || *s == '\\') putc('\\', out);
+            putc(*s, out);
+        }
+        fprintf(out, " %llu\"%s];\n", (unsigned long long)t->job, t->critical ? ",color=red,penwidth=2" : "");
+    }
+    for (size_t i = 0; i < m->ntasks; i++)
+        for (uint32_t d = 0; d < m->tasks[i].ndeps; d++)
+            fprintf(out, "t%u -> t%zu;\n", m->deps[m->tasks[i].first_dep + d], i);
+    fputs("}\n", out);
+    return fflush(out) == 0 && !ferror(out);
+}
