@@ -30,6 +30,7 @@ static const struct shim *shim;
 static int vectors[VECTORS][N];
 static atomic_int called, told;
 static long now;         /* the call that fails */
+static bool lasting;     /* what fails goes on to do so */
 static const char *name; /* of the first that failed */
 
 static void count_called(void *arg UNUSED)
@@ -139,9 +140,9 @@ static bool run(long first, long last, bool anywhere)
             else
                 refused++;
     for (int i = 0; i < VECTORS; i++) {
-        if (last == LONG_MAX && starpu_data_acquire(h[i], STARPU_R) != 0)
+        if (lasting && starpu_data_acquire(h[i], STARPU_R) != 0)
             told++;
-        else if (last == LONG_MAX)
+        else if (lasting)
             starpu_data_release(h[i]);
         starpu_data_unregister(h[i]); /* a copy that fails once is made again */
     }
@@ -172,10 +173,49 @@ static void each_call(bool anywhere)
 static void all_calls(void)
 {
     long wrong = 0;
+    lasting = true;
     for (long n = 1; n <= CALLS; n += 3 * STEP)
         if (!run(n, LONG_MAX, n % 2) && wrong++ < 5)
             diag("from call %ld: %d called, %d told", n, (int)called, (int)told);
     ok(wrong == 0, "with all calls failing from one on, tasks end right, or their failure is told");
+}
+
+/* ---- all calls of one function ---- */
+
+static void each_function(void)
+{
+    static const char *const functions[] = { "clGetPlatformIDs",
+                                             "clGetDeviceIDs",
+                                             "clGetDeviceInfo",
+                                             "clCreateContext",
+                                             "clReleaseContext",
+                                             "clCreateCommandQueue",
+                                             "clReleaseCommandQueue",
+                                             "clCreateBuffer",
+                                             "clReleaseMemObject",
+                                             "clEnqueueReadBuffer",
+                                             "clEnqueueWriteBuffer",
+                                             "clEnqueueMarkerWithWaitList",
+                                             "clGetEventInfo",
+                                             "clGetEventProfilingInfo",
+                                             "clSetEventCallback",
+                                             "clReleaseEvent",
+                                             "clFlush",
+                                             "clCreateProgramWithSource",
+                                             "clBuildProgram",
+                                             "clReleaseProgram",
+                                             "clCreateKernel",
+                                             "clReleaseKernel" };
+    int wrong = 0;
+    for (size_t i = 0; i < 2 * sizeof functions / sizeof functions[0]; i++) {
+        shim->fail_always(functions[i / 2]);
+        bool right = run(LONG_MAX, 0, i % 2);
+        if (!right && wrong++ < 5)
+            diag("%s always fails: %d called, %d told", functions[i / 2], (int)called, (int)told);
+    }
+    shim->fail_always(NULL);
+    lasting = false;
+    ok(wrong == 0, "with all calls of one function failing, each in turn, too");
 }
 
 /* ---- a device that does not answer ---- */
@@ -224,6 +264,7 @@ int main(void)
     each_call(true);
     each_call(false);
     all_calls();
+    each_function();
     no_answer();
     return done_testing();
 }

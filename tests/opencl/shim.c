@@ -17,7 +17,7 @@
 #include "tests/opencl/shim.h"
 
 static atomic_long calls, first = LONG_MAX, last, failed;
-static const char *_Atomic name_of_first;
+static const char *_Atomic name_of_first, *_Atomic always;
 static atomic_int silent, late;
 static atomic_long events, markers, copies, rings;
 
@@ -41,6 +41,11 @@ static void shim_silent(int now)
     atomic_store(&silent, now);
 }
 
+static void shim_fail_always(const char *name)
+{
+    atomic_store(&always, name);
+}
+
 static void shim_late(int now)
 {
     atomic_store(&late, now);
@@ -54,11 +59,21 @@ static struct shim_counts shim_counts(void)
                                  .rings = atomic_load(&rings) };
 }
 
-const struct shim shim_control = { shim_fail, shim_failed, shim_silent, shim_late, shim_counts };
+const struct shim shim_control = { .fail = shim_fail,
+                                   .fail_always = shim_fail_always,
+                                   .failed = shim_failed,
+                                   .silent = shim_silent,
+                                   .late = shim_late,
+                                   .counts = shim_counts };
 
 static int fails(const char *name)
 {
     long n = atomic_fetch_add(&calls, 1) + 1;
+    const char *a = atomic_load(&always);
+    if (a && strcmp(a, name) == 0) {
+        atomic_fetch_add(&failed, 1);
+        return 1;
+    }
     if (n < atomic_load(&first) || n > atomic_load(&last)) return 0;
     if (atomic_fetch_add(&failed, 1) == 0) atomic_store(&name_of_first, name);
     return 1;

@@ -13,6 +13,8 @@ struct shim_counts {
 struct shim {
     /* Counts from 1 on again: these calls fail, and none else. */
     void (*fail)(long first, long last);
+    /* All calls of that function fail; NULL: none does for its name. */
+    void (*fail_always)(const char *name);
     /* How many have failed since; the name of the first. */
     long (*failed)(const char **name_out);
     /* Whether commands seem to go on for ever. */
