@@ -27,6 +27,7 @@ pkginclude_HEADERS += include/starpu_hip.h
 pkginclude_HEADERS += include/starpu_hipblas.h
 pkginclude_HEADERS += include/starpu_hipsolver.h
 pkginclude_HEADERS += include/starpu_max_fpga.h
+pkginclude_HEADERS += include/starpu_mic.h
 pkginclude_HEADERS += include/starpu_mpi_lb.h
 pkginclude_HEADERS += include/starpu_opencl.h
 pkginclude_HEADERS += include/starpu_openmp.h
