@@ -2,7 +2,8 @@
 # Drivers: one folder for each kind of device.
 liborrery_la_SOURCES += drivers/builtin.c drivers/libraries.c
 liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
-liborrery_la_SOURCES += drivers/cuda/device.c drivers/cuda/device.h drivers/cuda/mark.c drivers/cuda/memory.c
+liborrery_la_SOURCES += drivers/cuda/device.c drivers/cuda/device.h drivers/cuda/mark.c drivers/cuda/memory.c \
+	drivers/cuda/staging.c drivers/cuda/staging.h
 liborrery_la_SOURCES += drivers/cuda/kernel.c drivers/cuda/kernel.h drivers/cuda/interface.c drivers/cuda/interface.h
 liborrery_la_SOURCES += drivers/cuda/library.c drivers/cuda/library.h drivers/cuda/api.h drivers/cuda/math.c
 liborrery_la_SOURCES += drivers/mini/mini.c

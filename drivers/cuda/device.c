@@ -19,6 +19,7 @@
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
 #include "drivers/cuda/kernel.h"
+#include "drivers/cuda/staging.h"
 
 static struct cuda_device *by_node[STARPU_MAXNODES];           /* [const while workers run] */
 static struct cuda_queue *queue_by_worker[STARPU_NMAXWORKERS]; /* [own: the worker] */
@@ -219,6 +220,7 @@ static void cuda_close(struct orr_device *device)
     by_node[d->node] = NULL;
     bool inside = !orr_load_relaxed(&d->hangs) && orr_cuda_enter(d, &v) == 0;
     orr_cuda_marks_free(d);
+    orr_cuda_buffers_free(d, inside);
     if (inside) {
         destroy_queues(d);
         orr_cuda_leave(&v);

@@ -13,6 +13,7 @@
 
 struct orr_kind;
 struct orr_worker;
+struct cuda_buffer;
 struct cuda_mark;
 
 enum { CUDA_WORKERS_MAX = 16 };
@@ -36,10 +37,12 @@ struct cuda_device {
     /* written by the main thread while devices are opened [const while workers run] */
     uint32_t reaches; /* bit: it reads that node's memory directly */
     /* the rest */
-    _Atomic bool lost;         /* nothing of it is used again */
-    _Atomic bool hangs;        /* and not even given back: that might never end */
-    ORR_SPIN(cuda_marks) lock; /* protects marks; leaf */
-    struct cuda_mark *marks;   /* that nobody uses */
+    _Atomic bool lost;           /* nothing of it is used again */
+    _Atomic bool hangs;          /* and not even given back: that might never end */
+    ORR_SPIN(cuda_marks) lock;   /* protects marks and buffers; leaf */
+    struct cuda_mark *marks;     /* that nobody uses */
+    struct cuda_buffer *buffers; /* the same, of those for copies with a stop (staging.c) */
+    unsigned buffer_count;       /* of all of these */
 };
 
 /* The device of a node, or NULL: it is none of ours. Any thread. */

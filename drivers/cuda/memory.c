@@ -3,16 +3,21 @@
  * Threads: any. Owns: nothing. Not here: the end of a copy (mark.c), which copies are made (core/data).
  *
  * A copy's event holds a mark. A later copy for the same datum goes to the same queue, whose order makes one
- * mark stand for both. What was given to a queue is over only when the mark is reached, even if a later part
- * could not be given to it: so a copy of which something has begun never ends at once. */
+ * mark stand for both; copies with a stop are a list besides (staging.c). What was given to a queue is over
+ * only when the mark is reached, even if a later part could not be given to it: so a copy of which something
+ * has begun never ends at once. */
 #include <errno.h>
 #include <sched.h>
 
 #include "core/base/kind.h"
 #include "core/base/log.h"
-#include "drivers/cuda/device.h"
+#include "drivers/cuda/staging.h"
 
-enum { MARK }; /* of an orr_copy_event's words */
+enum {
+    MARK,
+    STAGED,
+    FAILED
+}; /* of an orr_copy_event's words: a mark, copies with a stop, whether one failed */
 
 /* ---- allocating ---- */
 
@@ -65,25 +70,17 @@ static void cuda_unpin(unsigned node, void *p)
 
 /* ---- copying ---- */
 
-/* A copy as it is given to a queue. */
-struct job {
-    struct cuda_device *device; /* in whose context */
-    struct cuda_queue *queue;
-    struct cuda_device *from, *to; /* NULL: main memory */
-    uintptr_t src, dst;
-};
-
-static struct job job_of(const struct orr_location *src, const struct orr_location *dst)
+static struct cuda_job job_of(const struct orr_location *src, const struct orr_location *dst)
 {
     struct cuda_device *from = orr_cuda_of_node(src->node), *to = orr_cuda_of_node(dst->node);
-    struct job j = { .device = to ? to : from, .from = from, .to = to };
+    struct cuda_job j = { .device = to ? to : from, .from = from, .to = to };
     j.queue = !from ? &to->in : !to ? &from->out : &to->peer;
     j.src = src->base + src->offset;
     j.dst = dst->base + dst->offset;
     return j;
 }
 
-static int give_row(const struct job *j, uintptr_t src, uintptr_t dst, size_t bytes)
+static int give_row(const struct cuda_job *j, uintptr_t src, uintptr_t dst, size_t bytes)
 {
     cuda_stream s = j->queue->stream;
     if (!j->from) return orr_cuda.copy_to(dst, (const void *)src, bytes, s);
@@ -112,7 +109,7 @@ static bool is_regular(size_t bytes, size_t rows, size_t row, size_t plane)
 }
 
 /* Some planes in one call. */
-static int give_planes(const struct job *j, const struct orr_box *b, size_t first, size_t planes)
+static int give_planes(const struct cuda_job *j, const struct orr_box *b, size_t first, size_t planes)
 {
     bool peer = j->from && j->to && j->from != j->to;
     struct cuda_copy3d c = { .width_bytes = b->bytes, .height = b->rows, .depth = planes };
@@ -125,7 +122,7 @@ static int give_planes(const struct job *j, const struct orr_box *b, size_t firs
 }
 
 /* Gives a plane to the queue: 0, or what the library says; *begun_out: part of it was taken. */
-static int give_plane(const struct job *j, const struct orr_box *b, size_t plane, bool *begun_out)
+static int give_plane(const struct cuda_job *j, const struct orr_box *b, size_t plane, bool *begun_out)
 {
     int r = CUDA_OK;
     if (b->src_row >= b->bytes && b->dst_row >= b->bytes && b->src_row <= INT32_MAX &&
@@ -142,7 +139,7 @@ static int give_plane(const struct job *j, const struct orr_box *b, size_t plane
     return r;
 }
 
-static int give_box(const struct job *j, const struct orr_box *b, bool *begun_out)
+int orr_cuda_give_box(const struct cuda_job *j, const struct orr_box *b, bool *begun_out)
 {
     int r = CUDA_OK;
     if (b->planes > 1 && is_regular(b->bytes, b->rows, b->src_row, b->src_plane) &&
@@ -155,37 +152,85 @@ static int give_box(const struct job *j, const struct orr_box *b, bool *begun_ou
     return r;
 }
 
+/* Whether the copy was begun with a stop. In the context. */
+static bool stage(const struct cuda_job *j, const struct orr_box *box, struct orr_copy_event *event)
+{
+    struct cuda_staged *s = orr_cuda_needs_stop(j, box) ? orr_cuda_stage(j, box) : NULL;
+    if (!s) return false;
+    s->next = (struct cuda_staged *)(uintptr_t)event->words[STAGED];
+    event->words[STAGED] = (uintptr_t)s;
+    return true;
+}
+
+/* Nothing of a copy could be begun: what was begun for the event goes on, and ends as failed. */
+static int fail(struct orr_copy_event *event)
+{
+    if (!event->words[STAGED]) return -EIO;
+    event->words[FAILED] = 1;
+    return -EAGAIN;
+}
+
 /* In the context. */
-static int start(const struct job *j, const struct orr_box *box, struct orr_copy_event *event)
+static int start(const struct cuda_job *j, const struct orr_box *box, struct orr_copy_event *event)
 {
     struct cuda_mark *m = (struct cuda_mark *)(uintptr_t)event->words[MARK];
     bool begun = m != NULL;
-    if (!m && !(m = orr_cuda_mark_get(j->device, j->queue))) return -EIO;
-    int r = give_box(j, box, &begun);
+    if (stage(j, box, event)) return -EAGAIN;
+    if (!m && !(m = orr_cuda_mark_get(j->device, j->queue))) return fail(event);
+    int r = orr_cuda_give_box(j, box, &begun);
     if (r != CUDA_OK) orr_cuda_failed(j->device, "copying", r);
     if (!begun) {
         orr_cuda_mark_put(m);
-        return -EIO;
+        return fail(event);
     }
     orr_cuda_mark_set(m, r != CUDA_OK);
     event->words[MARK] = (uintptr_t)m;
     return -EAGAIN;
 }
 
-static int cuda_test(struct orr_copy_event *event)
+static void note_failure(struct orr_copy_event *event, const struct cuda_text *why)
+{
+    orr_warn("a copy to or from memory node %s failed: %s", orr_nodes[event->node].name, why->chars);
+    event->words[FAILED] = 1;
+}
+
+static void test_mark(struct orr_copy_event *event)
 {
     struct cuda_text why;
     struct cuda_mark *m = (struct cuda_mark *)(uintptr_t)event->words[MARK];
-    int r = orr_cuda_mark_test(m, &why);
-    if (r == -EIO)
-        orr_warn("a copy to or from memory node %s failed: %s", orr_nodes[event->node].name, why.chars);
-    return r;
+    int r = m ? orr_cuda_mark_test(m, &why) : 0;
+    if (r == -EIO) note_failure(event, &why);
+    if (r != -EAGAIN) event->words[MARK] = 0;
+}
+
+/* Takes all of them further; the list is left with those that go on. */
+static void test_staged(struct orr_copy_event *event)
+{
+    struct cuda_staged *s = (struct cuda_staged *)(uintptr_t)event->words[STAGED], *left = NULL;
+    for (struct cuda_staged *next; s; s = next) {
+        struct cuda_text why;
+        next = s->next;
+        int r = orr_cuda_staged_test(s, &why);
+        if (r == -EIO) note_failure(event, &why);
+        if (r != -EAGAIN) continue;
+        s->next = left;
+        left = s;
+    }
+    event->words[STAGED] = (uintptr_t)left;
+}
+
+static int cuda_test(struct orr_copy_event *event)
+{
+    if (event->words[MARK]) test_mark(event);
+    if (event->words[STAGED]) test_staged(event);
+    if (event->words[MARK] || event->words[STAGED]) return -EAGAIN;
+    return event->words[FAILED] ? -EIO : 0;
 }
 
 static int cuda_copy_box(const struct orr_location *src, const struct orr_location *dst,
                          const struct orr_box *box, struct orr_copy_event *event)
 {
-    struct job j = job_of(src, dst);
+    struct cuda_job j = job_of(src, dst);
     struct orr_copy_event own = { .node = j.device->node };
     struct cuda_visit v;
     if (orr_load_relaxed(&j.device->lost) || (j.from && orr_load_relaxed(&j.from->lost)) ||
@@ -208,10 +253,10 @@ int orr_cuda_copy_in(cuda_stream stream, const struct orr_location *src, const s
                      const struct orr_box *box)
 {
     struct cuda_queue q = { .stream = stream };
-    struct job j = job_of(src, dst);
+    struct cuda_job j = job_of(src, dst);
     bool begun = false;
     j.queue = &q;
-    return give_box(&j, box, &begun);
+    return orr_cuda_give_box(&j, box, &begun);
 }
 
 static bool cuda_reaches(unsigned src, unsigned dst)

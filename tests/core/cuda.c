@@ -247,6 +247,83 @@ static void pinned(void)
     cuda_setting("ORR_DOUBLE_CUDA_FAIL", NULL);
 }
 
+/* ---- memory that is not pinned ---- */
+
+enum { MANY = 12, ROW = 3 << 20, ROWS = 300, GAP = 100 };
+
+static void invert_rows(void *arg)
+{
+    struct {
+        unsigned char *at;
+        size_t bytes, rows, row;
+    } *m = arg;
+    for (size_t y = 0; y < m->rows; y++)
+        for (size_t i = 0; i < m->bytes; i++) m->at[y * m->row + i] ^= 0xff;
+}
+
+static void invert_func(void *buffers[], void *arg UNUSED)
+{
+    struct {
+        unsigned char *at;
+        size_t bytes, rows, row;
+    } m = { (unsigned char *)STARPU_MATRIX_GET_PTR(buffers[0]), STARPU_MATRIX_GET_NX(buffers[0]),
+            STARPU_MATRIX_GET_NY(buffers[0]), STARPU_MATRIX_GET_LD(buffers[0]) };
+    cuda_launch(invert_rows, &m, sizeof m);
+}
+static struct starpu_codelet invert_cl = {
+    .cuda_funcs = { invert_func },
+    .cuda_flags = { STARPU_CUDA_ASYNC },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .name = "invert",
+};
+
+static unsigned char byte_of(size_t i)
+{
+    return (unsigned char)(i * 2654435761u >> 13);
+}
+
+/* Inverts it on a device: how many bytes are not what they should be, those between rows too. */
+static size_t inverted(unsigned char *at, size_t bytes, size_t rows, size_t row)
+{
+    size_t bad = 0;
+    starpu_data_handle_t h;
+    for (size_t i = 0; i < rows * row; i++) at[i] = byte_of(i);
+    starpu_matrix_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)at, (uint32_t)row, (uint32_t)bytes,
+                                (uint32_t)rows, 1);
+    starpu_task_insert(&invert_cl, STARPU_RW, h, 0);
+    starpu_data_unregister(h);
+    for (size_t i = 0; i < rows * row; i++)
+        bad += at[i] != (unsigned char)(i % row < bytes ? ~byte_of(i) : byte_of(i));
+    return bad;
+}
+
+static void pageable(void)
+{
+    unsigned char *at = malloc((size_t)MANY * ROW);
+    starpu_data_handle_t h[MANY];
+    size_t bad = 0;
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", "500");
+    cuda_start(0, "eager");
+    is_int((long long)inverted(at, ROW, 2, ROW), 0, "rows larger than a stop come and go in parts");
+    is_int((long long)inverted(at, 8192, ROWS, 8192 + GAP), 0, "rows of a matrix with gaps some at a time");
+    for (size_t i = 0; i < MANY; i++) {
+        memset(at + i * ROW, (int)i, ROW);
+        starpu_matrix_data_register(&h[i], STARPU_MAIN_RAM, (uintptr_t)(at + i * ROW), ROW, ROW, 1, 1);
+    }
+    for (size_t i = 0; i < MANY; i++) starpu_data_prefetch_on_node(h[i], cuda_node((int)i % 2), 1);
+    for (size_t i = 0; i < MANY; i++) starpu_task_insert(&invert_cl, STARPU_RW, h[i], 0);
+    for (size_t i = 0; i < MANY; i++) {
+        starpu_data_unregister(h[i]);
+        for (size_t k = 0; k < ROW; k++) bad += at[i * ROW + k] != (unsigned char)~i;
+    }
+    is_int((long long)bad, 0, "more copies at a time than there are stops wait for each other");
+    starpu_shutdown();
+    is_int(cuda_double.left(), 0, "and nothing is left");
+    cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", NULL);
+    free(at);
+}
+
 int main(void)
 {
     vector();
@@ -254,5 +331,6 @@ int main(void)
     shared();
     again();
     pinned();
+    pageable();
     return done_testing();
 }

@@ -216,6 +216,8 @@ static void answers_nothing(void)
     cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
     ok(comes_through("ORR_DOUBLE_CUDA_HANG", "3"),
        "a kernel that never ends is given up, and the others go on");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "2");
+    ok(comes_through("ORR_DOUBLE_CUDA_HANG_COPY", "3"), "so is a copy");
     cuda_setting("ORRERY_DEVICE_PATIENCE", NULL);
 }
 

@@ -79,11 +79,6 @@ API void double_cuda_reset(void)
     pthread_mutex_unlock(&lock);
 }
 
-__attribute__((destructor)) static void say_calls(void)
-{
-    if (number("ORR_DOUBLE_CUDA_SAY", 0)) fprintf(stderr, "CUDA's double: %ld calls\n", atomic_load(&calls));
-}
-
 API long double_cuda_calls(void)
 {
     return atomic_load(&calls);
@@ -163,6 +158,7 @@ API int cuInit(unsigned flags)
 {
     MAY_FAIL;
     if (flags) misuse("cuInit: flags %u", flags);
+    if (number("ORR_DOUBLE_CUDA_SAY", 0)) fprintf(stderr, "CUDA's double is used\n");
     if (asked.devices <= 0) return CUDA_NO_DEVICE;
     atomic_store(&initialised, true);
     return CUDA_OK;

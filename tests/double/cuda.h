@@ -6,7 +6,7 @@
  *   _DELAY_US  what streams do takes up to so long; _HANG, _HANG_COPY: the N-th kernel, or copy, never ends
  *   _SPOIL     the N-th kernel goes wrong, and the context answers errors from then on
  *   _GONE      from the N-th call on the library is closed
- *   _SAY       1: the end of the process is told how many calls there were
+ *   _SAY       1: that it is used
  * Threads: any. Owns: nothing. Not here: loading it (tests/core/cuda_helper.h).
  */
 #ifndef ORR_TESTS_DOUBLE_CUDA_H
