@@ -22,6 +22,7 @@ pkginclude_HEADERS += include/starpu_deprecated_api.h
 pkginclude_HEADERS += include/starpu_disk.h
 pkginclude_HEADERS += include/starpu_driver.h
 pkginclude_HEADERS += include/starpu_expert.h
+pkginclude_HEADERS += include/starpu_fortran.h
 pkginclude_HEADERS += include/starpu_fxt.h
 pkginclude_HEADERS += include/starpu_hip.h
 pkginclude_HEADERS += include/starpu_hipblas.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What others' build systems and package managers find: CMake's packages.
+# What others' build systems, package managers and languages find.
 cmakedir = $(libdir)/cmake/Orrery
 nodist_cmake_DATA = packages/cmake/OrreryConfig.cmake packages/cmake/OrreryConfigVersion.cmake
 CLEANFILES += packages/cmake/OrreryConfig.cmake packages/cmake/OrreryConfigVersion.cmake
@@ -22,3 +22,7 @@ packages/cmake/OrreryConfigVersion.cmake: packages/cmake/Version.cmake.in Makefi
 	$(fill_cmake) -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' $(srcdir)/packages/cmake/Version.cmake.in >$@
 packages/cmake/STARPUConfigVersion.cmake: packages/cmake/Version.cmake.in Makefile
 	$(fill_cmake) -e 's|@PACKAGE_VERSION[@]|$(STARPU_INTERFACE_VERSION)|g' $(srcdir)/packages/cmake/Version.cmake.in >$@
+
+# The module for Fortran: a source, as modules of compilers differ. Where StarPU's programs look for it.
+fortrandir = $(pkgincludedir)
+fortran_DATA = packages/fortran/fstarpu_mod.f90

@@ -246,6 +246,13 @@ if [ -e "$libdir/liborrery.a" ]; then
     fact "and with a simulated device" env ORRERY_SIM_DEVICES=1 STARPU_SCHED=dmda timeout 60 "$scratch/static"
 fi
 
+if command -v gfortran >/dev/null 2>&1; then
+    printf 'program one\nuse fstarpu_mod\nif (fstarpu_init(C_NULL_PTR) /= 0) stop 77\ncall fstarpu_shutdown()\nend program\n' >"$scratch/one.f90"
+    fortran() {
+        (cd "$scratch" && gfortran "$includedir/orrery/fstarpu_mod.f90" one.f90 -o one -L"$libdir" -lorrery && timeout 60 ./one)
+    }
+    fact "Fortran: a program uses fstarpu_mod.f90 from beside the headers" fortran
+fi
 if command -v man >/dev/null 2>&1 && [ -d "${mandir:-none}/man3" ]; then
     fact "man starpu_task_submit finds its page" sh -c "man -M '$mandir' -w starpu_task_submit && man -M '$mandir' -w 7 orrery-settings"
 fi
