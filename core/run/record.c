@@ -251,9 +251,12 @@ static void record_see(struct orr_observer *o, const struct orr_seen *e)
 
 static void listen(void)
 {
+    static ORR_MUTEX(recording) lock = PTHREAD_MUTEX_INITIALIZER; /* the last of several has seen all */
+    pthread_mutex_lock(&lock);
     uint64_t more = orr_node_count > 1 ? ORR_EVENT_BIT(TASK_TAKEN) : 0;
     bool on = orr_load_acquire(&running) && orr_load_acquire(&wanted);
     orr_observer_want(&orr_record_observer, on ? kinds | more : 0);
+    pthread_mutex_unlock(&lock);
 }
 
 bool orr_record_possible(void)

@@ -330,6 +330,30 @@ static void lost(void)
     unlink(pipe_name), unlink(file);
 }
 
+/* Named as StarPU does; and by a launcher's rank. */
+static void names(void)
+{
+    static const char *const file[] = { "prof_file_tester_0.x", "recording-rank.3.otrace" };
+    setenv("STARPU_FXT_TRACE", "1", 1);
+    setenv("STARPU_FXT_PREFIX", ".", 1);
+    setenv("STARPU_FXT_SUFFIX", ".x", 1);
+    setenv("USER", "tester", 1);
+    pid_t peers = start("tasks", NULL, NULL);
+    unsetenv("STARPU_FXT_TRACE");
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    pid_t ranks = start("tasks", "recording-rank.otrace", NULL);
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    status_of(peers);
+    status_of(ranks);
+    read_file(file[0]);
+    ok(r.ended && jobs_in_order() == TASKS, "STARPU_FXT_TRACE records under StarPU's name");
+    read_file(file[1]);
+    ok(r.ended && jobs_in_order() == TASKS, "a rank's file has its number in its name");
+    unlink(file[0]), unlink(file[1]);
+}
+
 static void off(void)
 {
     unsetenv("ORRERY_TRACE");
@@ -346,6 +370,7 @@ int main(int argc, char **argv)
     if (argc > 1) return program(argv[1]);
     off();
     ends_of_programs();
+    names();
     killed();
     lost();
     return done_testing();

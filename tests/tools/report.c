@@ -242,9 +242,9 @@ int main(int argc, char **argv)
     ok(all_of(says("in_turn"), says("reader"), says("declared"), says("CPU 0"), says("CPU 1")),
        "codelets and workers have their names");
     ok(!strstr(output, "cut off") && !strstr(output, "damaged"), "nothing is missing");
-    is_int(
-        run("tools/orrery_report -o report-run.json -o report-run.csv -o report-run.dot report-run.otrace"),
-        0, "it becomes files of other forms");
+    is_int(run("tools/orrery_report -o report-run.json -o report-run.csv -o report-run.dot -o report-run.rec "
+               "-o report-run.paje report-run.otrace"),
+           0, "it becomes files of other forms");
     run("python3 -c 'import json; e = json.load(open(\"report-run.json\"))[\"traceEvents\"]; "
         "print(sum(x[\"ph\"] == \"X\" and x[\"dur\"] >= 0 for x in e))'");
     is_int(atol(output), 2 * CHAIN + TAGS + WIDE, "trace events, one for each task");
@@ -253,8 +253,20 @@ int main(int argc, char **argv)
     is_int(atol(output), 2 * CHAIN + TAGS + WIDE, "a table, with times in order");
     run("grep -c -- '->' report-run.dot");
     is_int(atol(output), CHAIN - 1 + WIDE + CHAIN - 1 + TAGS - 1, "a graph with all dependencies");
+    run("grep -c '^JobId: ' report-run.rec; grep -c '^EndTime: ' report-run.rec");
+    long jobs = atol(output);
+    const char *second = strchr(output, '\n');
+    ok(all_of(jobs == 2 * CHAIN + TAGS + WIDE, second && atol(second) == jobs), "records, one for each task");
+    /* what Paje wants: containers that are there, times that do not go back, states of their type */
+    run("awk '/^%%/ {next} $1 == 2 {value[$2] = 1} $1 == 4 {there[$3] = 1} $1 == 6 {bad += !there[$4] || "
+        "!value[$5] || $2 < at; "
+        "at = $2; n += $5 ~ /^c/} $1 == 5 {delete there[$4]} END {for (c in there) bad++; print n + 0, bad + "
+        "0}' report-run.paje");
+    ok(all_of(atol(output) == jobs, strchr(output, ' ') && atol(strchr(output, ' ')) == 0),
+       "a trace of Paje, whose containers and states are defined and whose times do not go back");
     is_int(run("tools/orrery_report -o report-run.xyz report-run.otrace"), 2, "an unknown form is refused");
-    unlink("report-run.json"), unlink("report-run.csv"), unlink("report-run.dot");
+    unlink("report-run.json"), unlink("report-run.csv"), unlink("report-run.dot"), unlink("report-run.rec"),
+        unlink("report-run.paje");
     break_file();
     ok(all_of(run("tools/orrery_report report-run.otrace") == 0, says("cut off"), says("damaged")),
        "of a damaged recording it says so, and shows the rest");

@@ -132,3 +132,32 @@ bool report_dot(FILE *out, const struct report_model *m)
     fputs("}\n", out);
     return fflush(out) == 0 && !ferror(out);
 }
+
+/* ---- tasks.rec, as StarPU's tools name its fields: times in ms ---- */
+
+static void put_ms(FILE *out, const char *field, double ns)
+{
+    if (!isnan(ns)) fprintf(out, "%s: %.6f\n", field, ns * 1e-6);
+}
+
+bool report_rec(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->ntasks; i++) {
+        const struct report_task *t = &m->tasks[i];
+        fprintf(out, "Name: %s\nJobId: %llu\nSubmitOrder: %zu\n", m->codelets[t->name].name,
+                (unsigned long long)t->job, i + 1);
+        if (t->ndeps) fputs("DependsOn:", out);
+        for (uint32_t d = 0; d < t->ndeps; d++)
+            fprintf(out, " %llu", (unsigned long long)m->tasks[m->deps[t->first_dep + d]].job);
+        if (t->ndeps) putc('\n', out);
+        fprintf(out, "Priority: %d\nMPIRank: %d\n", t->priority, m->run->files[t->file].rank);
+        if (t->worker >= 0)
+            fprintf(out, "WorkerId: %u\nMemoryNode: %u\n", m->lanes[t->worker].worker->id,
+                    m->lanes[t->worker].worker->node);
+        put_ms(out, "SubmitTime", since_start(m, t->submitted));
+        put_ms(out, "StartTime", since_start(m, t->started));
+        put_ms(out, "EndTime", since_start(m, t->ended));
+        putc('\n', out);
+    }
+    return fflush(out) == 0 && !ferror(out);
+}

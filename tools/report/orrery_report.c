@@ -26,6 +26,8 @@ static const struct tool tool = {
     "                         .json  trace events, for Perfetto (ui.perfetto.dev) and Chrome\n"
     "                         .csv   a table with a line for each task\n"
     "                         .dot   the graph of tasks, for Graphviz\n"
+    "                         .rec   tasks in records, as StarPU's tasks.rec\n"
+    "                         .paje, .trace   a trace of Paje, for ViTE\n"
     "                         .txt   what is printed otherwise\n"
     "    -h, --help           this text\n"
     "    -v, --version        the version\n"
@@ -42,11 +44,9 @@ static void complain(const char *path, const char *what)
 static const struct form {
     const char *ending;
     bool (*write)(FILE *out, const struct report_model *m);
-} forms[] = { { ".html", report_html },
-              { ".json", report_chrome },
-              { ".csv", report_csv },
-              { ".dot", report_dot },
-              { ".txt", report_text } };
+} forms[] = { { ".html", report_html },  { ".json", report_chrome }, { ".csv", report_csv },
+              { ".dot", report_dot },    { ".rec", report_rec },     { ".paje", report_paje },
+              { ".trace", report_paje }, { ".txt", report_text } };
 
 /* By the name of the file; NULL: nothing is known that ends so. */
 static const struct form *form_of(const char *path)
@@ -93,8 +93,10 @@ int main(int argc, char **argv)
         if (c == 'v') return tool_version(&tool);
         if (c != 'o') return tool_usage(&tool);
         if (!form_of(optarg) || noutputs == MOST_OUTPUTS) {
-            tool_complain(&tool, "%s: outputs are up to 8 files that end in .html, .json, .csv, .dot or .txt",
-                          optarg);
+            tool_complain(
+                &tool,
+                "%s: outputs are up to 8 files that end in .html, .json, .csv, .dot, .rec, .paje or .txt",
+                optarg);
             return tool_usage(&tool);
         }
         outputs[noutputs++] = optarg;

@@ -171,5 +171,7 @@ bool report_html(FILE *out, const struct report_model *m);   /* a page for a bro
 bool report_chrome(FILE *out, const struct report_model *m); /* JSON for Perfetto and Chrome */
 bool report_csv(FILE *out, const struct report_model *m);    /* a line for each task */
 bool report_dot(FILE *out, const struct report_model *m);    /* the graph of tasks, for Graphviz */
+bool report_rec(FILE *out, const struct report_model *m);    /* tasks, as tasks.rec of StarPU */
+bool report_paje(FILE *out, const struct report_model *m);   /* a trace of Paje, for ViTE */
 
 #endif
