@@ -100,6 +100,69 @@ static void many_values(void)
     starpu_data_unregister(h);
 }
 
+/* ---- data with gaps, of some MiB; who has it from another lets go of it at once ---- */
+
+enum { NX = 500, NY = 300, LD = 507, ROUNDS = 4 };
+
+static void write_matrix(void *buffers[], void *arg)
+{
+    uint64_t *v = (uint64_t *)STARPU_MATRIX_GET_PTR(buffers[0]), step;
+    size_t ld = STARPU_MATRIX_GET_LD(buffers[0]);
+    starpu_codelet_unpack_args(arg, &step);
+    if (step == 0) gate_pass(&gate);
+    for (size_t y = 0; y < NY; y++)
+        for (size_t x = 0; x < NX; x++) v[y * ld + x] = step * 7 + y * 1000 + x;
+}
+static struct starpu_codelet write_matrix_cl = {
+    .cpu_funcs = { write_matrix }, .nbuffers = 1, .modes = { STARPU_W }, .name = "write matrix"
+};
+
+static void read_matrix(void *buffers[], void *arg)
+{
+    const uint64_t *v = (const uint64_t *)STARPU_MATRIX_GET_PTR(buffers[0]);
+    size_t ld = STARPU_MATRIX_GET_LD(buffers[0]);
+    uint64_t step;
+    starpu_codelet_unpack_args(arg, &step);
+    for (size_t y = 0; y < NY; y++)
+        for (size_t x = 0; x < NX; x++)
+            if (v[y * ld + x] != step * 7 + y * 1000 + x) atomic_fetch_add(&wrong, 1);
+}
+static struct starpu_codelet read_matrix_cl = {
+    .cpu_funcs = { read_matrix }, .nbuffers = 1, .modes = { STARPU_R }, .name = "read matrix"
+};
+
+/* Every other rank has gaps of its own. */
+static void with_gaps(void)
+{
+    uint64_t *own = calloc(LD * NY, sizeof *own);
+    starpu_data_handle_t h;
+    int gaps = my_rank % 2 == 0;
+    for (size_t i = 0; i < LD * NY; i++) own[i] = 99;
+    starpu_matrix_data_register(&h, gaps ? STARPU_MAIN_RAM : -1, gaps ? (uintptr_t)own : 0, gaps ? LD : NX,
+                                NX, NY, sizeof *own);
+    starpu_mpi_data_register(h, 60, 0);
+    for (uint64_t step = 0; step < ROUNDS; step++) {
+        atomic_store(&gate.open, step > 0);
+        if (my_rank == 0)
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &write_matrix_cl, STARPU_W, h, STARPU_VALUE, &step,
+                                   sizeof step, 0);
+        else if (step > 0)
+            starpu_mpi_cache_flush(MPI_COMM_WORLD, h);
+        for (int rank = 1; rank < ranks; rank++)
+            if (my_rank == 0 || my_rank == rank)
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &read_matrix_cl, STARPU_R, h, STARPU_VALUE, &step,
+                                       sizeof step, STARPU_EXECUTE_ON_NODE, rank, 0);
+        if (step == 0) MPI_Barrier(MPI_COMM_WORLD);
+        atomic_store(&gate.open, 1);
+    }
+    starpu_data_unregister_submit(h);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    int kept = 1;
+    for (size_t y = 0; y < NY; y++) kept &= own[y * LD + NX] == 99;
+    fact(!atomic_load(&wrong) && kept, "a value with gaps is passed on, and what is between stays");
+    free(own);
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -113,6 +176,7 @@ int main(int argc, char **argv)
     fact(sum == all, "the others get it from those, and each gets it once");
     fact(small == (my_rank ? 0 : all), "a small one comes from its owner");
     many_values();
+    with_gaps();
     starpu_mpi_shutdown();
     starpu_mpi_coop_sends_set_use(0);
     fact(starpu_mpi_init_conf(&argc, &argv, 0, MPI_COMM_WORLD, NULL) == 0, "the layer starts again");

@@ -178,6 +178,55 @@ static void more_than_fits(void)
     fact(!failed && wrong == 0, "receives that wait keep no memory of the device from tasks");
 }
 
+static void fill_matrix_func(void *buffers[], void *args UNUSED)
+{
+    unsigned char *p = (unsigned char *)STARPU_MATRIX_GET_PTR(buffers[0]);
+    size_t ld = STARPU_MATRIX_GET_LD(buffers[0]);
+    for (size_t y = 0; y < STARPU_MATRIX_GET_NY(buffers[0]); y++)
+        for (size_t x = 0; x < STARPU_MATRIX_GET_NX(buffers[0]); x++)
+            p[y * ld + x] = (unsigned char)(x * 3 + y);
+}
+static void raise_matrix_func(void *buffers[], void *args UNUSED)
+{
+    unsigned char *p = (unsigned char *)STARPU_MATRIX_GET_PTR(buffers[0]);
+    size_t ld = STARPU_MATRIX_GET_LD(buffers[0]);
+    for (size_t y = 0; y < STARPU_MATRIX_GET_NY(buffers[0]); y++)
+        for (size_t x = 0; x < STARPU_MATRIX_GET_NX(buffers[0]); x++) p[y * ld + x]++;
+}
+
+/* Rows that lie apart in main memory, of odd sizes, on either rank; on devices they may lie otherwise. */
+static void with_gaps(void)
+{
+    enum { NX = 301, NY = 203, LD = 307 };
+    static unsigned char memory[LD * NY];
+    static struct starpu_codelet fill = { .cuda_funcs = { fill_matrix_func },
+                                          .nbuffers = 1,
+                                          .modes = { STARPU_W } },
+                                 raise = { .cuda_funcs = { raise_matrix_func },
+                                           .nbuffers = 1,
+                                           .modes = { STARPU_RW } };
+    starpu_data_handle_t h;
+    int bad = 0;
+    memset(memory, 250, sizeof memory);
+    starpu_matrix_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)memory, LD, NX, NY, 1);
+    if (my_rank == 1) {
+        bad |= starpu_mpi_irecv_detached(h, 0, 31, MPI_COMM_WORLD, NULL, NULL);
+        bad |= starpu_task_insert(&raise, STARPU_RW, h, 0);
+        bad |= starpu_mpi_isend_detached(h, 0, 32, MPI_COMM_WORLD, NULL, NULL);
+    } else {
+        bad |= starpu_task_insert(&fill, STARPU_W, h, 0);
+        bad |= starpu_mpi_isend_detached(h, 1, 31, MPI_COMM_WORLD, NULL, NULL);
+        bad |= starpu_mpi_irecv_detached(h, 1, 32, MPI_COMM_WORLD, NULL, NULL);
+        bad |= starpu_task_insert(&raise, STARPU_RW, h, 0);
+    }
+    bad |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(h);
+    for (int y = 0; y < NY; y++)
+        for (int x = 0; x < LD; x++)
+            bad |= memory[y * LD + x] != (x < NX ? (unsigned char)(x * 3 + y + 2 - my_rank) : 250);
+    fact(!bad, "rows that lie apart come and go, and what is between them stays");
+}
+
 static void another_size(void)
 {
     starpu_data_handle_t h = make(my_rank ? 2 * LARGE : LARGE);
@@ -213,6 +262,7 @@ int main(int argc, char **argv)
     small();
     to_and_fro();
     more_than_fits();
+    with_gaps();
     another_size();
     starpu_mpi_shutdown();
     fact(start("0", "1"), "once more");

@@ -100,8 +100,9 @@ int main(int argc, char **argv)
     world.settle = settle;
     world.tell = tell;
     single_facts();
-    for (int i = 0; i < SEEDS; i++) wrong += run(1 + (uint64_t)i);
-    is_int(wrong, 0, "%d seeds: every message of %d ranks arrives once, whole, in order", SEEDS, world.ranks);
+    int seeds = world.ranks > 3 ? SEEDS / 10 + 1 : SEEDS;
+    for (int i = 0; i < seeds; i++) wrong += run(1 + (uint64_t)i);
+    is_int(wrong, 0, "%d seeds: every message of %d ranks arrives once, whole, in order", seeds, world.ranks);
     MPI_Finalize();
     return done_testing();
 }
