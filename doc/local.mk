@@ -2,7 +2,7 @@
 # Manual pages and HTML, made from the headers, from what the programs of tools/ say, and from doc/handbook; installed by make install.
 if DOCS
 DOCUMENTS = doc/built/stamp
-handbook_pages = README start tasks data policies models cluster memory seeing joblists contexts extending starpu faq
+handbook_pages = README start tasks data policies models cluster memory seeing joblists contexts extending languages starpu faq
 doc/built/stamp: scripts/reference $(handbook_pages:%=doc/handbook/%.md) $(pkginclude_HEADERS) $(bin_PROGRAMS)
 	$(AM_V_GEN)rm -rf $(@D) && $(MKDIR_P) $(@D) && $(PYTHON) $(srcdir)/scripts/reference --out $(@D) --cmark '$(CMARK)' $(REFERENCE_FLAGS) \
 	  --tools $(bin_PROGRAMS) && touch $@

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compiles and runs each program of doc/handbook, compares what it prints with the page, and looks up the names on the pages.
 
-A program is a block that begins with ```c program NAME [ranks=N] [status=N] [VARIABLE=VALUE ...]; what it prints is the block
+A program is a block that begins with ```c program (or ```python program) NAME [ranks=N] [status=N] [VARIABLE=VALUE ...]; what it prints is the block
 ```text output after it, and ```text says has lines that it says on stderr. Run by tests/handbook.sh. Prints TAP."""
 import concurrent.futures
 import fnmatch
@@ -28,8 +28,8 @@ def make_variable(name):
 
 
 class Program:
-    def __init__(self, page, words, text):
-        self.page, self.text, self.output, self.says = page, text, None, None
+    def __init__(self, page, words, text, language="c"):
+        self.page, self.text, self.output, self.says, self.language = page, text, None, None, language
         self.name, self.ranks, self.status, self.env = words[0], 0, 0, {}
         for word in words[1:]:
             key, _, value = word.partition("=")
@@ -42,8 +42,8 @@ class Program:
 def programs_of(page):
     found = []
     for language, kind, words, text in BLOCK.findall(read(os.path.join(PAGES, page))):
-        if kind == "program" and language == "c":
-            found.append(Program(page, words.split(), text))
+        if kind == "program":
+            found.append(Program(page, words.split(), text, language))
         elif found and kind == "output":
             found[-1].output = text
         elif found and kind == "says":
@@ -62,16 +62,23 @@ def try_program(program, folder):
     """Returns what is wrong with it, as lines."""
     home = os.path.join(folder, program.name)
     os.mkdir(home)
-    source, binary = os.path.join(home, program.name + ".c"), os.path.join(home, program.name)
+    ending = ".py" if program.language == "python" else ".c"
+    source, binary = os.path.join(home, program.name + ending), os.path.join(home, program.name)
     with open(source, "w", encoding="utf-8") as file:
         file.write(program.text)
-    before, after = flags(bool(program.ranks))
-    built = subprocess.run([*make_variable("CC")[-1:], *before, source, "-o", binary, *after], capture_output=True, text=True, check=False)
-    if built.returncode:
-        return ["does not compile"] + built.stderr.split("\n")[:8]
+    if program.language == "c":
+        before, after = flags(bool(program.ranks))
+        built = subprocess.run([*make_variable("CC")[-1:], *before, source, "-o", binary, *after], capture_output=True, text=True,
+                               check=False)
+        if built.returncode:
+            return ["does not compile"] + built.stderr.split("\n")[:8]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("STARPU_", "ORRERY_", "SC_HYPERVISOR_"))}
     env.update({"STARPU_HOME": home, "STARPU_NCPU": "2", "ORRERY_CUDA_LIBRARY": "none", **program.env})
-    command = [binary] if not program.ranks else [os.environ.get("ORR_MPIRUN") or "mpirun", "-n", str(program.ranks), binary]
+    if program.language == "python":
+        env.update(PYORRERY_LIBRARY=f"{BUILD}/.libs/liborrery.so", PYTHONPATH=f"{SOURCE}/packages/python", PYTHONDONTWRITEBYTECODE="1")
+    command = [sys.executable, source] if program.language == "python" else [binary]
+    if program.ranks:
+        command = [os.environ.get("ORR_MPIRUN") or "mpirun", "-n", str(program.ranks), *command]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=env, cwd=home, timeout=50)
     except subprocess.TimeoutExpired:
@@ -103,6 +110,7 @@ def unknown_names():
         folders[:] = [f for f in folders if not f.startswith((".", "build"))]
         known.update(os.path.splitext(f)[0] for f in files)
         known.update(folders)
+    known.update(re.findall(r"\w+", read(os.path.join(SOURCE, "packages", "fortran", "fstarpu_mod.f90"))))
     known.update(re.findall(r"\btools/(\w+)", read(os.path.join(SOURCE, "tools", "local.mk"))))
     found = []
     for page in sorted(os.listdir(PAGES)):

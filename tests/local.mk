@@ -281,6 +281,7 @@ SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/double.sh
 SCRIPT_TESTS += tests/tools/doctor.sh
 SCRIPT_TESTS += tests/languages/fortran.sh
+SCRIPT_TESTS += tests/languages/python.sh
 SCRIPT_TESTS += tests/reference.sh
 SCRIPT_TESTS += tests/handbook.sh
 SCRIPT_TESTS += tests/examples/devices.sh
