@@ -294,10 +294,10 @@ static void wait_a_little(struct pipeline *p, struct orr_worker *w, uint64_t *si
 {
     struct orr_event *(*alarm)(struct orr_worker *, struct orr_kernel *) = w->device->ops->alarm;
     struct orr_event *e = not_loaded(p);
-    bool many = p->submitted > p->depth;
-    if (!e && p->submitted > 0 && alarm && (many || orr_inputs_would_nap(*since))) {
+    bool at_once = p->submitted > p->depth || w->device->uses_cores;
+    if (!e && p->submitted > 0 && alarm && (at_once || orr_inputs_would_nap(*since))) {
         e = alarm(w, &stage_at(p, 0)->kernel);
-        if (e && many) {
+        if (e && at_once) {
             orr_inputs_nap(orr_progress_poll, e, p->count == p->reach);
             return;
         }

@@ -26,6 +26,7 @@ struct orr_device {
     int number;       /* among the devices of its kind that this machine has; from 0 on */
     unsigned workers; /* how many share it; 1 */
     bool runs_cpu;    /* its workers also run what has functions for CPUs only; false */
+    bool uses_cores;  /* it computes on cores of this machine: who waits for it leaves them to it; false */
     char name[64];    /* for people; the kind's title and the number */
     /* set by open [const while workers run] */
     unsigned node; /* its memory: the main memory, or the node that open registers */

@@ -58,7 +58,7 @@ void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event 
 /* Whether who waits since then would sleep, not look again at once. */
 bool orr_inputs_would_nap(uint64_t since);
 /* Polls once, and unless something moved sleeps until e is set, but not for long. For who has enough under
- * way to come late; full: and takes nothing more before e. */
+ * way to come late, or whose device needs the core; full: and takes nothing more before e. */
 void orr_inputs_nap(bool (*poll)(void), struct orr_event *e, bool full);
 
 #endif

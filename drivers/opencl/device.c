@@ -201,6 +201,7 @@ static int opencl_open(struct orr_device *device)
     d->is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
     orr_cl.GetDeviceInfo(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
     d->in_place = d->is_cpu && unified;
+    device->uses_cores = d->is_cpu;
     snprintf(name, sizeof name, "%s %d", device->kind->title, device->number);
     int node = open_queues(d);
     if (node == 0)
