@@ -102,6 +102,20 @@ def programs():
     return found
 
 
+def not_completed():
+    """What bash offers for "PROGRAM --" is what --help lists."""
+    if not shutil.which("bash"):
+        return []
+    found, folder = [], f"{BUILT}/completion"
+    for program in sorted(os.listdir(folder)):
+        text = run(f"{BUILD}/tools/{program}", "--help").stdout
+        script = f"source {folder}/{program}; COMP_WORDS=({program} --); COMP_CWORD=1; _{program}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        offered = set(run("bash", "-c", script).stdout.split())
+        wanted = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
+        found += [f"{program}: {', '.join(sorted(offered ^ wanted))}"] if offered != wanted or not wanted else []
+    return found or ([] if os.listdir(folder) else ["there are no completions"])
+
+
 def dead_links():
     found, marks, links = [], {}, []
     for folder, _, files in os.walk(f"{BUILT}/html"):
@@ -147,6 +161,7 @@ def main():
         fact("mandoc -T lint finds nothing in the pages", (said.stdout + said.stderr).strip().split("\n") if said.stdout.strip() else [])
     else:
         fact("mandoc -T lint finds nothing in the pages # SKIP there is no mandoc", [])
+    fact("bash completes each program's options", not_completed())
     fact("each link in the HTML leads to a place", dead_links())
     print(f"1..{facts}")
     return 1 if failures else 0
