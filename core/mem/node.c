@@ -273,12 +273,16 @@ unsigned orr_node_with_room(unsigned main_memory, size_t bytes)
     return main_memory;
 }
 
-unsigned orr_node_of_core(int core)
+unsigned orr_node_of_numa(int numa)
 {
-    int numa = orr_main_memories > 1 && core >= 0 ? orr_topo_numa_of((unsigned)core) : -1;
     for (unsigned n = 0; n < orr_main_memories; n++)
         if (orr_nodes[n].numa == numa) return n;
     return STARPU_MAIN_RAM;
+}
+
+unsigned orr_node_of_core(int core)
+{
+    return orr_node_of_numa(orr_main_memories > 1 && core >= 0 ? orr_topo_numa_of((unsigned)core) : -1);
 }
 
 static struct orr_node *node_at(unsigned n)

@@ -139,6 +139,8 @@ int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_no
                       size_t limit_bytes, const char *name);
 /* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering. */
 void orr_node_attach(unsigned node, unsigned main_memory);
+/* The main memory on a NUMA node (topo.h's number); the first where they are not told apart. */
+unsigned orr_node_of_numa(int numa);
 /* Told of a store that was added while the runtime runs; NULL: it does not. Set by core/run. */
 extern void (*_Atomic orr_store_added)(unsigned node);
 /* Opens all stores (orr_stores), after devices: 0 or -errno. */

@@ -126,10 +126,10 @@ static void take_part(void)
 }
 
 /* hwloc itself knows HWLOC_XMLFILE. Threads are not bound on a machine that is another one. */
-static void read_another_machine(void)
+static void read_another_machine(hwloc_topology_t t)
 {
     const char *file = orr_env_string(ORR_SETTING(STARPU_HWLOC_INPUT));
-    if (file && hwloc_topology_set_xml(topology, file) != 0)
+    if (file && hwloc_topology_set_xml(t, file) != 0)
         orr_warn("STARPU_HWLOC_INPUT=%s is ignored: it takes a file that \"lstopo FILE.xml\" wrote (%s)",
                  file, strerror(errno));
 }
@@ -139,7 +139,7 @@ static int load(void)
 {
     if (topology) return 0;
     if (hwloc_topology_init(&topology) != 0) goto failed;
-    read_another_machine();
+    read_another_machine(topology);
     if (hwloc_topology_load(topology) == 0) return 0;
     hwloc_topology_destroy(topology);
 failed:
@@ -336,6 +336,30 @@ int orr_topo_numa_os_index(unsigned numa)
 {
     hwloc_obj_t obj = topology ? hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, numa) : NULL;
     return obj ? (int)obj->os_index : -1;
+}
+
+/* The number here of the NUMA node above an object of a topology that was read anew. */
+static int numa_above(hwloc_topology_t t, hwloc_obj_t device)
+{
+    hwloc_obj_t above = hwloc_get_non_io_ancestor_obj(t, device);
+    int os = above && above->nodeset ? hwloc_bitmap_first(above->nodeset) : -1;
+    hwloc_obj_t node = os >= 0 ? hwloc_get_numanode_obj_by_os_index(topology, (unsigned)os) : NULL;
+    return node && hwloc_bitmap_weight(above->nodeset) == 1 ? (int)node->logical_index : -1;
+}
+
+int orr_topo_numa_near_pci(const char *bus)
+{
+    hwloc_topology_t t;
+    int numa = -1;
+    if (!topology || hwloc_topology_init(&t) != 0) return -1;
+    read_another_machine(t);
+    hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (hwloc_topology_load(t) == 0) {
+        hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(t, bus);
+        if (device) numa = numa_above(t, device);
+    }
+    hwloc_topology_destroy(t);
+    return numa;
 }
 
 void orr_topo_bind_memory(int numa, void *p, size_t bytes)

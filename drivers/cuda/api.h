@@ -56,6 +56,7 @@ struct cuda_copy3d {
     FUNCTION(device_count, cuDeviceGetCount, (int *out))                                                     \
     FUNCTION(device_get, cuDeviceGet, (cuda_device_handle * out, int number))                                \
     FUNCTION(device_name, cuDeviceGetName, (char *out, int bytes, cuda_device_handle d))                     \
+    FUNCTION(device_bus, cuDeviceGetPCIBusId, (char *out, int bytes, cuda_device_handle d))                  \
     FUNCTION(device_reaches, cuDeviceCanAccessPeer, (int *out, cuda_device_handle d, cuda_device_handle to)) \
     FUNCTION(context_retain, cuDevicePrimaryCtxRetain, (cuda_context * out, cuda_device_handle d))           \
     FUNCTION(context_release, cuDevicePrimaryCtxRelease_v2, (cuda_device_handle d))                          \

@@ -34,12 +34,20 @@ static struct starpu_codelet scale_cl = {
     .modes = { STARPU_RW },
     .name = "scale",
 };
+/* Whatever is there counts as written. */
+static void stay_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
 /* As programs that never heard of streams have it: it waits for nothing, and says nothing. */
 static struct starpu_codelet forgetful_cl = {
     .cuda_funcs = { scale_func },
     .nbuffers = 1,
     .modes = { STARPU_RW },
     .name = "forgetful",
+};
+
+static struct starpu_codelet fill_cl = {
+    .cuda_funcs = { stay_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "fill"
 };
 
 /* In the default stream, as <<<>>> without more is. */
@@ -324,6 +332,42 @@ static void pageable(void)
     free(at);
 }
 
+/* ---- the main memory that a device is near ---- */
+
+enum { GPUS = 4 };
+
+static void near_memory(void)
+{
+    char path[PATH_MAX];
+    const char *top = getenv("ORR_SRCDIR"), *file = __FILE__;
+    int right = 0;
+    if (top)
+        snprintf(path, sizeof path, "%s/tests/machines/server.xml", top);
+    else
+        snprintf(path, sizeof path, "%.*s../machines/server.xml", (int)(strrchr(file, '/') + 1 - file), file);
+    cuda_setting("HWLOC_XMLFILE", path);
+    cuda_setting("STARPU_USE_NUMA", "1");
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "4");
+    cuda_start(1, "eager");
+    ok(all_of(starpu_memory_nodes_get_numa_count() == GPUS, starpu_cuda_worker_get_count() == GPUS),
+       "a machine with %d NUMA nodes and a GPU near each", GPUS);
+    for (unsigned i = 0; i < GPUS; i++) {
+        starpu_data_handle_t h;
+        starpu_vector_data_register(&h, -1, 0, N, sizeof(float));
+        starpu_task_insert(&fill_cl, STARPU_W, h, STARPU_EXECUTE_ON_WORKER, cuda_worker((int)i), 0);
+        starpu_task_wait_for_all();
+        starpu_data_evict_from_node(h, cuda_node((int)i));
+        while (starpu_data_is_on_node(h, cuda_node((int)i))) starpu_usleep(100);
+        right += starpu_data_is_on_node(h, i);
+        starpu_data_unregister(h);
+    }
+    is_int(right, GPUS, "what leaves a device goes to the main memory near it, as its place on the bus says");
+    starpu_shutdown();
+    cuda_setting("HWLOC_XMLFILE", NULL);
+    cuda_setting("STARPU_USE_NUMA", NULL);
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", NULL);
+}
+
 int main(void)
 {
     vector();
@@ -332,5 +376,6 @@ int main(void)
     again();
     pinned();
     pageable();
+    near_memory();
     return done_testing();
 }

@@ -206,6 +206,13 @@ API int cuDeviceGetName(char *out, int bytes, cuda_device_handle d)
     return CUDA_OK;
 }
 
+API int cuDeviceGetPCIBusId(char *out, int bytes, cuda_device_handle d)
+{
+    MAY_FAIL;
+    snprintf(out, (size_t)bytes, "0000:%02X:00.0", 32 * (index_of(d) + 1)); /* in capitals, as CUDA has it */
+    return CUDA_OK;
+}
+
 API int cuDeviceCanAccessPeer(int *out, cuda_device_handle d, cuda_device_handle to)
 {
     MAY_FAIL;
@@ -494,7 +501,9 @@ struct CUevent_st {
     struct CUctx_st *context;
     atomic_long recorded, reached, users;
     atomic_bool destroyed;
+    struct CUevent_st *next; /* of those that are not destroyed [lock] */
 };
+static struct CUevent_st *events; /* so that what the driver may not destroy any more is no leak [lock] */
 
 struct place {
     struct CUctx_st *context; /* NULL: the host */
@@ -759,6 +768,8 @@ API int cuEventCreate(cuda_event *out, unsigned flags)
     atomic_store(&e->users, 1);
     pthread_mutex_lock(&lock);
     c->events++;
+    e->next = events;
+    events = e;
     pthread_mutex_unlock(&lock);
     *out = e;
     return CUDA_OK;
@@ -770,6 +781,9 @@ API int cuEventDestroy_v2(cuda_event e)
     if (atomic_exchange(&e->destroyed, true)) misuse("%s: an event that was destroyed", __func__);
     pthread_mutex_lock(&lock);
     e->context->events--;
+    struct CUevent_st **to = &events;
+    while (*to != e) to = &(*to)->next;
+    *to = e->next;
     pthread_mutex_unlock(&lock);
     leave_event(e);
     return CUDA_OK;
