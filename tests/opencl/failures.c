@@ -157,15 +157,20 @@ static bool run(long first, long last, bool anywhere)
 
 static void each_call(bool anywhere)
 {
-    long wrong = 0;
+    long wrong = 0, leaks = 0;
     for (long n = anywhere ? 1 : 2; n <= CALLS; n += STEP) {
+        long events = shim->counts().events;
         bool right = run(n, n, anywhere);
+        bool kept = shim->counts().events != events && strcmp(name ? name : "", "clReleaseEvent") != 0;
+        if (kept && leaks++ < 5)
+            diag("call %ld (%s): an event is not given back, or twice", n, name ? name : "none");
         if (!right && wrong++ < 5)
             diag("call %ld (%s): %d called, %d told", n, name ? name : "none", (int)called, (int)told);
     }
     ok(wrong == 0,
        "with one of the first calls failing, each in turn, tasks of %s end right, or their failure is told",
        anywhere ? "CPUs and OpenCL" : "OpenCL alone");
+    ok(leaks == 0, "and each event that was made is given back once");
 }
 
 /* ---- all calls ---- */
