@@ -126,8 +126,9 @@ void starpu_data_unpartition_submit_r(starpu_data_handle_t initial_handle, int g
 void starpu_data_unpartition_readonly_submit(starpu_data_handle_t initial_handle, unsigned nparts,
                                              starpu_data_handle_t *children, int gathering_node);
 
-/* The next four do as their names say without "sequential_consistency": switches are always in order, and
- * `sequential_consistency` is ignored. Like starpu_data_partition_submit(). */
+/* The next four do as their names say without "sequential_consistency". With 0 the switch waits only for
+ * those who use the data now, not for what was submitted before and waits for its turn, or for a dependency:
+ * that comes after it, when the data is usable as it needs it again. Like starpu_data_partition_submit(). */
 void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t initial_handle, unsigned nparts,
                                                          starpu_data_handle_t *children,
                                                          int sequential_consistency);

@@ -562,9 +562,11 @@ static void join_move(struct orr_partition_use *u, struct orr_move *m)
 {
     struct orr_access_queue *q = &m->handle->queue;
     if (m->access.group != ORR_GROUP_READ) orr_store_relaxed(&m->handle->written_ahead, true);
+    if (u->exempt) m->access.flags |= ORR_ACCESS_EXEMPT;
     orr_spin_lock(&q->lock);
     bool granted = m->access.flags & ORR_ACCESS_ENDS ? orr_access_join_end_locked(q, &m->access)
-                                                     : orr_access_join_locked(q, &m->access);
+                   : u->exempt ? orr_access_join_exempt_locked(q, &m->access, orr_data_hooks.reclaim)
+                               : orr_access_join_locked(q, &m->access);
     bool reduce = !granted && orr_access_start_reduction_locked(q);
     orr_spin_unlock(&q->lock);
     if (!granted && !reduce) return;
@@ -1015,10 +1017,10 @@ void starpu_data_set_gathering_node(starpu_data_handle_t h, unsigned node)
     pthread_mutex_unlock(&plans);
 }
 
-/* From a plan that is in state `from` to state `to`; gather: the node that the program names, if that is over
- * the parent. */
-static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, enum plan_state from,
-                   enum plan_state to, int gather, const char *fn)
+/* From a plan that is in state `from` to state `to`, in order or ahead of what waits; gather: the node that
+ * the program names, if that is over the parent. */
+static void change_in(bool order, struct orr_data *h, unsigned nparts, starpu_data_handle_t *children,
+                      enum plan_state from, enum plan_state to, int gather, const char *fn)
 {
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
     struct orr_partition_use u;
@@ -1026,6 +1028,7 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
     orr_data_announce(h, STARPU_R); /* pieces get their initial values with the whole */
     orr_data_announce_above(h);
     orr_partition_begin(&u);
+    u.exempt = !order;
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
     if (plan && plan->state != from)
         orr_error("%s%s: the plan is %s here, and must be %s", fn, where(), names[plan->state], names[from]);
@@ -1034,6 +1037,12 @@ static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *ch
     else if (plan)
         begin_plan(&u, plan, to);
     end_use(&u);
+}
+
+static void change(struct orr_data *h, unsigned nparts, starpu_data_handle_t *children, enum plan_state from,
+                   enum plan_state to, int gather, const char *fn)
+{
+    change_in(true, h, nparts, children, from, to, gather, fn);
 }
 
 void starpu_data_partition_submit(starpu_data_handle_t h, unsigned nparts, starpu_data_handle_t *children)
@@ -1066,21 +1075,18 @@ void starpu_data_unpartition_readonly_submit(starpu_data_handle_t h, unsigned np
     change(h, nparts, children, PLAN_WRITE, PLAN_READ, gathering(h, gathering_node, __func__), __func__);
 }
 
-/* Switches are ordered by the queues of the data whatever the program says. */
 void starpu_data_partition_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
                                                          starpu_data_handle_t *children,
                                                          int sequential_consistency)
 {
-    (void)sequential_consistency;
-    starpu_data_partition_submit(h, nparts, children);
+    change_in(sequential_consistency, h, nparts, children, PLAN_OFF, PLAN_WRITE, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_partition_readonly_submit_sequential_consistency(starpu_data_handle_t h, unsigned nparts,
                                                                   starpu_data_handle_t *children,
                                                                   int sequential_consistency)
 {
-    (void)sequential_consistency;
-    starpu_data_partition_readonly_submit(h, nparts, children);
+    change_in(sequential_consistency, h, nparts, children, PLAN_OFF, PLAN_READ, GATHER_AS_SET, __func__);
 }
 
 void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle_t h, unsigned nparts,
@@ -1089,13 +1095,13 @@ void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle
                                                               void (*callback_func)(void *),
                                                               void *callback_arg)
 {
-    (void)sequential_consistency;
     static const char fn[] = "starpu_data_unpartition_submit";
     struct orr_partition_use u;
     int r = 0;
     if (!check(h, fn)) return;
     int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
+    u.exempt = !sequential_consistency;
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
     if (plan && plan->state == PLAN_OFF) {
         orr_error("%s%s: the plan is not active here; call starpu_data_partition_submit first", fn, where());

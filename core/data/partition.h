@@ -12,6 +12,7 @@
 struct orr_partition_use { /* what start has to do [own: partition.c] */
     struct orr_move *granted, *reduce;
     struct orr_data_block *dropped;
+    bool exempt; /* its switches go ahead of what only waits in order (access.h) */
 };
 void orr_partition_begin(struct orr_partition_use *u);
 /* Submits the switches between parents and children that an access in this mode needs. 0, or -ENOMEM, which

@@ -296,6 +296,37 @@ static void many_switches(void)
        "a hundred thousand switches without a task between them end one after the other");
 }
 
+/* The whole is first for a task that waits for one on a piece: in order neither could begin. */
+static void out_of_order(void)
+{
+    int v[N];
+    starpu_data_handle_t h, piece[3];
+    reset(v, 1);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
+    starpu_data_partition_plan(h, &thirds, piece);
+    starpu_tag_declare_deps(2, 1, (starpu_tag_t)1);
+    struct starpu_task *waits = starpu_task_create(), *first = starpu_task_create();
+    waits->cl = first->cl = &add_cl;
+    waits->use_tag = first->use_tag = 1;
+    waits->tag_id = 2;
+    first->tag_id = 1;
+    waits->handles[0] = h;
+    first->handles[0] = piece[0];
+    waits->cl_arg = (void *)(intptr_t)10;
+    first->cl_arg = (void *)(intptr_t)1;
+    int failed = starpu_task_submit(waits);
+    starpu_data_partition_submit_sequential_consistency(h, 3, piece, 0);
+    failed |= starpu_task_submit(first);
+    starpu_data_unpartition_submit(h, 3, piece, STARPU_MAIN_RAM);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_partition_clean(h, 3, piece);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, v[0] == 4 * 3 + 10, v[N - 1] == 1 * 3 + 10),
+       "a switch without sequential consistency goes ahead of a task that waits for a dependency");
+    starpu_tag_remove(1);
+    starpu_tag_remove(2);
+}
+
 static void misuse(void)
 {
     int v[N];
@@ -327,6 +358,7 @@ int main(void)
     plans_of_plans();
     without_a_home();
     many_switches();
+    out_of_order();
     misuse();
     starpu_shutdown();
     return done_testing();
