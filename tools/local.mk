@@ -2,7 +2,7 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report tools/orrery_doctor
+	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -43,3 +43,7 @@ tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c t
 tools_orrery_report_LDADD = liborrery.la -lm
 tools_orrery_report_CFLAGS = $(PROG_CFLAGS) -DREPORT_PAGE='"$(abs_top_srcdir)/tools/report/page.html"'
 tools/report/tools_orrery_report-html.$(OBJEXT): $(srcdir)/tools/report/page.html
+tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c tools/report/read.c tools/report/clocks.c tools/report/model.c \
+	tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
+tools_starpu_fxt_tool_LDADD = liborrery.la -lm
+tools_starpu_fxt_tool_CFLAGS = $(PROG_CFLAGS)

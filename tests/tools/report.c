@@ -267,6 +267,12 @@ int main(int argc, char **argv)
     is_int(run("tools/orrery_report -o report-run.xyz report-run.otrace"), 2, "an unknown form is refused");
     unlink("report-run.json"), unlink("report-run.csv"), unlink("report-run.dot"), unlink("report-run.rec"),
         unlink("report-run.paje");
+    ok(all_of(run("tools/starpu_fxt_tool -no-flops -i report-run.otrace -o mine.trace -d report-folder") == 0,
+              run("cd report-folder && test -s mine.trace && test -s tasks.rec && test -s dag.dot") == 0,
+              run("tools/starpu_fxt_tool -i report-run.otrace -no-such-option") == 2,
+              run("tools/starpu_fxt_tool") == 2),
+       "starpu_fxt_tool makes the files that StarPU's does");
+    run("rm -rf report-folder");
     break_file();
     ok(all_of(run("tools/orrery_report report-run.otrace") == 0, says("cut off"), says("damaged")),
        "of a damaged recording it says so, and shows the rest");
