@@ -87,6 +87,14 @@ def main():
         orrery.wait_for_all()
         fact(True, "500 closures run and are let go")
         fact(not orrery._calls, "nothing of them is kept")
+        empty, lengths = orrery.Data(bytearray(0)), []
+        orrery.submit(lambda x: lengths.append(len(x)), orrery.RW(empty))
+        gone = orrery.Data(array.array("q", [0]))
+        gone.unregister()
+        refused = raises(OSError, orrery.submit, append_digit, orrery.RW(gone), 1)
+        orrery.wait_for_all()
+        fact(lengths == [0] and refused is not None and not orrery._calls,
+             "an empty buffer is one; data that were unregistered are refused, and nothing is left of the task")
         try:
             import numpy
             matrix = numpy.arange(12.0).reshape(3, 4)

@@ -189,9 +189,10 @@ class Data:
         if view.readonly or not view.c_contiguous:
             raise ValueError("the buffer must be writable and contiguous: pass a copy")
         self.buffer, self.bytes = buffer, view.nbytes
-        self._memory = (ctypes.c_char * self.bytes).from_buffer(view.cast("B") if self.bytes else bytearray(1))
+        self._memory = (ctypes.c_char * max(self.bytes, 1)).from_buffer(view.cast("B") if self.bytes else bytearray(1))
         self._handle = _pointer()
-        _library.starpu_vector_data_register(ctypes.byref(self._handle), 0, ctypes.addressof(self._memory), self.bytes, 1)
+        # One element of all the bytes: the number of elements has 32 bits.
+        _library.starpu_vector_data_register(ctypes.byref(self._handle), 0, ctypes.addressof(self._memory), 1, max(self.bytes, 1))
         if not self._handle:
             raise RuntimeError("the data were not registered: is the runtime started (with orrery.Runtime():)?")
         Data._registered[self._handle.value] = self
