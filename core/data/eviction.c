@@ -228,7 +228,7 @@ bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsi
 struct victims {
     struct orr_transfer *evictions, *write_backs; /* chained by next */
     size_t bytes;
-    bool leaving, in_use;
+    bool leaving, in_use, refused;
     bool evict_after; /* what is written back is thrown out then, whoever looks */
     bool pressed;     /* what the store has refused is tried again */
 };
@@ -261,6 +261,7 @@ static void consider_locked(struct orr_chunk *c, unsigned node, bool gently, str
         c->out.next = v->evictions;
         v->evictions = &c->out;
     } else if (is_stuck(c, node) && !v->pressed) {
+        v->refused = true;
         return;
     } else if (begin_write_back_locked(c, node, v->evict_after)) {
         c->out.next = v->write_backs;
@@ -382,7 +383,11 @@ enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_afterma
         out->next = after->write_backs;
         after->write_backs = out;
     }
-    return freed ? ORR_FREED : v.leaving ? ORR_LEAVING : v.in_use ? ORR_IN_USE : ORR_NOTHING;
+    return freed       ? ORR_FREED
+           : v.leaving ? ORR_LEAVING
+           : v.in_use  ? ORR_IN_USE
+           : v.refused ? ORR_REFUSED
+                       : ORR_NOTHING;
 }
 
 static enum orr_outcome reclaim_and_go_on(unsigned node, size_t bytes, bool evict_after)

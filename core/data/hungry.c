@@ -27,6 +27,9 @@
  * But when nothing has moved for a while (unstick), any transfer for which there is room gets it: what the
  * first waits for may depend on the others.
  *
+ * Where main memory and the store below are both full of data that are nowhere else, one comes up beyond the
+ * limit, and its copy in the store makes room for another (exchange): one at a time.
+ *
  * Nothing that may call the program back happens while a node is served: a callback that wanted it served
  * again would find it busy. */
 #include <errno.h>
@@ -133,6 +136,56 @@ static struct orr_own_set set_of(struct orr_transfer *t)
     return s;
 }
 
+/* Whether h would come to a node from a store, which can forget its copy then. */
+static bool comes_up(struct orr_transfer *t)
+{
+    struct orr_data *h = t->handle;
+    orr_spin_lock(&h->queue.lock);
+    int src = t->brings ? orr_transfer_source_locked(h, t->dst, 0) : -1;
+    bool up = src >= 0 && orr_nodes[src].role == ORR_STORE && h->replicates[src].chunk;
+    orr_spin_unlock(&h->queue.lock);
+    return up;
+}
+
+/* Main memory and the store are full of data that are nowhere else: one comes up beyond the limit, since its
+ * copy in the store makes room for another, then. Not when the limit is passed already. */
+static bool exchange(struct orr_transfer *t)
+{
+    struct orr_node *n = &orr_nodes[t->dst];
+    size_t used = orr_load_relaxed(&n->used_bytes), limit = n->limit_bytes;
+    if (used > limit || t->bytes > limit || !comes_up(t)) return false;
+    size_t lent = used + t->bytes > limit ? used + t->bytes - limit : 0;
+    orr_sub_seq(&n->used_bytes, lent);
+    bool got = orr_transfer_allocate(t) == 0;
+    orr_add_seq(&n->used_bytes, lent);
+    if (!got) return false;
+    struct orr_memory *m = &orr_memories[t->dst];
+    orr_spin_lock(&m->lock);
+    t->exchanged = true;
+    m->exchanging++;
+    orr_spin_unlock(&m->lock);
+    return true;
+}
+
+/* Whether one is on its way up: when it has come, there is room in the store. */
+static bool exchanging(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
+    orr_spin_lock(&m->lock);
+    bool any = m->exchanging > 0;
+    orr_spin_unlock(&m->lock);
+    return any;
+}
+
+/* Nobody takes what would have to go. */
+static enum served refused(struct orr_transfer *t)
+{
+    if (exchange(t)) return FED;
+    if (!exchanging(t->dst)) return NEVER;
+    t->pressed = false;
+    return WAITS;
+}
+
 static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
 {
     struct orr_own_set own = set_of(t);
@@ -150,8 +203,8 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
         if (o == ORR_FREED) continue;
         if (gently) return DROPPED;
         if (o == ORR_LEAVING || after->write_backs) return LEAVES;
-        if (o != ORR_NOTHING) return WAITS;
-        if (t->pressed) return NEVER;
+        if (o == ORR_IN_USE) return WAITS;
+        if (t->pressed) return o == ORR_REFUSED ? refused(t) : NEVER;
         t->pressed = press = true; /* whatever the store refused was not for ever, perhaps */
     }
 }

@@ -603,16 +603,26 @@ static void feed_above(unsigned below)
         if (orr_node_is_above(n, below)) orr_memory_feed(n);
 }
 
+/* The store may forget its copy now. */
+static void exchange_over(unsigned node)
+{
+    struct orr_memory *m = &orr_memories[node];
+    orr_spin_lock(&m->lock);
+    m->exchanging--;
+    orr_spin_unlock(&m->lock);
+}
+
 void orr_transfer_finish(struct orr_transfer *t, int status)
 {
     unsigned dst = t->dst;
     int src = t->src;
-    bool in_chunk = t->in_chunk, not_converted = t->converts && status;
+    bool in_chunk = t->in_chunk, not_converted = t->converts && status, exchanged = t->exchanged;
     struct orr_transfer *evict = NULL;
     retire(t);
     orr_add_relaxed(&orr_transfers_moved, 1);
     struct orr_fetch *waiters = publish(t, status, &evict);
     if (!in_chunk) orr_free(t);
+    if (orr_unlikely(exchanged)) exchange_over(dst);
     struct in_hand w = {
         .left.waiters = waiters, .dst = dst, .status = status, .not_converted = not_converted
     };

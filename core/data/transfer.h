@@ -30,6 +30,7 @@ struct orr_transfer {
     bool in_chunk;           /* [const] belongs to a chunk: not to be freed */
     uint32_t failed_sources; /* bit: the copy there could not be brought */
     uint8_t tries;           /* how often a store failed it */
+    bool exchanged;          /* its memory is beyond the limit (hungry.c) */
     bool pressed;            /* hungry: what the store had refused was tried once more for it */
     bool has_turn;           /* [lock: memory] counts among the prefetches under way */
     bool hungry;             /* [lock: memory] waits for memory */
@@ -83,6 +84,7 @@ struct orr_memory {
     uint64_t stuck_since;          /* ticks */
     struct orr_fetch *prefetches;  /* not started, most urgent first; they pin nothing */
     uint32_t prefetching;          /* prefetches under way */
+    uint32_t exchanging;           /* transfers under way that got memory beyond the limit */
     uint32_t incoming;             /* transfers under way to this node, but for the hungry */
 };
 extern struct orr_memory orr_memories[STARPU_MAXNODES];
@@ -166,9 +168,9 @@ struct orr_aftermath {
 void orr_aftermath_run(const struct orr_aftermath *a, unsigned node);
 bool orr_own_set_has(const struct orr_own_set *s, const struct orr_data *h, unsigned node);
 /* Throws out what nobody uses, until about so many bytes are free or on their way out; gently: only what is
- * of no use to anybody. LEAVING: write-backs have to end first; IN_USE: and others hold the rest; NOTHING:
- * the rest is the set's own. */
-enum orr_outcome { ORR_FREED, ORR_LEAVING, ORR_IN_USE, ORR_NOTHING };
+ * of no use to anybody. LEAVING: write-backs have to end first; IN_USE: and others hold the rest; REFUSED:
+ * the store does not take the rest; NOTHING: the rest is the set's own. */
+enum orr_outcome { ORR_FREED, ORR_LEAVING, ORR_IN_USE, ORR_REFUSED, ORR_NOTHING };
 struct orr_wish {
     unsigned node;
     const struct orr_own_set *own;

@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void same_folder_twice(struct starpu_disk_ops *ops, const char *kind)
 
 /* ---- a storage that fails now and then ---- */
 
-static atomic_int every_alloc, every_write, every_read, calls, objects;
+static atomic_int every_alloc, every_write, every_read, calls, objects, capacity = INT_MAX;
 
 static bool fails(atomic_int *every)
 {
@@ -121,7 +122,7 @@ static void own_unplug(void *base UNUSED)
 }
 static void *own_alloc(void *base UNUSED, size_t size)
 {
-    if (fails(&every_alloc)) return NULL;
+    if (fails(&every_alloc) || atomic_load(&objects) >= atomic_load(&capacity)) return NULL;
     atomic_fetch_add(&objects, 1);
     return malloc(size);
 }
@@ -173,6 +174,29 @@ static void now_and_then(const char *what, atomic_int *every, int n)
     atomic_store(every, 0);
     end();
     ok(all_of(failed == 0, status == 0, wrong == 0), "one %s in %d fails, and all values are right", what, n);
+}
+
+/* Main memory and the storage have room for all data, but not for one more. */
+static void exchanged(void)
+{
+    start(2, 3);
+    starpu_disk_register(&own_ops, &own_ops, -1);
+    atomic_store(&capacity, COUNT - 3);
+    register_all();
+    int wrong = 0;
+    for (int h = 0; h < COUNT; h++) fill(h, (uint32_t)h);
+    wrong += starpu_task_wait_for_all() != 0;
+    for (int h = 0; h < COUNT; h++) wrong += !has(data[h], (uint32_t)h, 1);
+    is_int(wrong, 0, "what is in a full storage comes back into full memory, in exchange for another");
+    for (int h = 0; h < COUNT; h++)
+        wrong += starpu_task_insert(&add_cl, STARPU_RW, data[h], STARPU_R, data[(h + 1) % COUNT], 0) != 0;
+    wrong += starpu_task_wait_for_all() != 0;
+    for (int h = 0; h < COUNT - 1; h++) wrong += !has(data[h], (uint32_t)(2 * h + 1), 2);
+    is_int(wrong, 0, "also for tasks that need two of them");
+    ok(starpu_memory_get_used(STARPU_MAIN_RAM) <= (size_t)starpu_memory_get_total(STARPU_MAIN_RAM) + BYTES,
+       "and no more than one passes the limit");
+    end();
+    atomic_store(&capacity, INT_MAX);
 }
 
 static void *frees(void *arg)
@@ -297,6 +321,7 @@ int main(void)
         now_and_then("write", &every_write, n);
         now_and_then("read", &every_read, n);
     }
+    exchanged();
     waits_for_data_to_go();
     many_prefetches();
     many_threads();
