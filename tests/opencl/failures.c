@@ -212,7 +212,7 @@ static void each_function(void)
                                              "clCreateKernel",
                                              "clReleaseKernel" };
     int wrong = 0;
-    for (size_t i = 0; i < 2 * sizeof functions / sizeof functions[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof functions / sizeof functions[0]; i += SCALED(1, 7)) {
         shim->fail_always(functions[i / 2]);
         bool right = run(LONG_MAX, 0, i % 2);
         if (!right && wrong++ < 5)
