@@ -210,6 +210,34 @@ static void causes(void)
     unlink(path);
 }
 
+/* What no run can have, in blocks whose sums are right: it ends before it began, waits for itself, is where
+ * nobody is. */
+static void nonsense(void)
+{
+    static const char *const path = "report-nonsense.otrace";
+    const uint64_t much = UINT64_C(1) << 60;
+    begin_by_hand(path, 7, "worker 3 0 0\nworker x\nrank\nnode\nhost a\nworker 1 0 0 right\n", 1e9, 1, 0);
+    PUT(OTRACE_ENDED, 1e6, OTRACE_PAIR(1, 1), much);
+    PUT(OTRACE_STARTED, 3e6, OTRACE_PAIR(1, 1));
+    PUT(OTRACE_ENDED, 3e6, OTRACE_PAIR(2, 60000), 1);
+    PUT(OTRACE_SUBMITTED, 4e6, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    PUT(OTRACE_DECLARED, 4e6, 1, 1);
+    PUT(OTRACE_DECLARED, 4e6, 5, 6);
+    PUT(OTRACE_DECLARED, 4e6, 6, 5);
+    PUT(OTRACE_BUSY, 4e6, 77);
+    PUT(OTRACE_NAME, 4e6, 5, UINT64_MAX);
+    PUT(OTRACE_COPY_ENDED, 4e6, 5, UINT64_MAX, UINT64_MAX);
+    PUT(OTRACE_SENT, 4e6, 1, much, UINT64_MAX, 5);
+    end_by_hand(8e6);
+    ok(all_of(run("tools/orrery_report %s", path) == 0,
+              run("tools/orrery_report -o report-n.html -o report-n.json -o report-n.paje -o report-n.csv -o "
+                  "report-n.dot -o report-n.rec %s",
+                  path) == 0),
+       "nonsense in a recording is shown as far as it can be");
+    run("rm -f report-n.*");
+    unlink(path);
+}
+
 static void break_file(void)
 {
     FILE *f = fopen("report-run.otrace", "r+b");
@@ -283,5 +311,6 @@ int main(int argc, char **argv)
     unlink("report-run.otrace");
     clocks();
     causes();
+    nonsense();
     return done_testing();
 }

@@ -73,7 +73,8 @@ static uint32_t long_as(const struct report_model *m, double ns)
 
 static double length_of(const struct report_task *t, const struct report_model *m)
 {
-    return (isnan(t->ended) ? m->to : t->ended) - t->started;
+    double ns = (isnan(t->ended) ? m->to : t->ended) - t->started;
+    return ns > 0 ? ns : 0; /* in a damaged recording */
 }
 
 static bool is_shown(const struct report_task *t)
