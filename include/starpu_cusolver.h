@@ -26,6 +26,11 @@ void starpu_cusolver_init(void);
 void starpu_cusolver_shutdown(void);
 
 #if defined(STARPU_USE_CUDA) && !defined(STARPU_DONT_INCLUDE_CUDA_HEADERS)
+/* Reports a CUSOLVER error with its place, as a task that failed. Any thread. */
+void starpu_cusolver_report_error(const char *func, const char *file, int line, cusolverStatus_t status);
+#define STARPU_CUSOLVER_REPORT_ERROR(status)                                                                 \
+    starpu_cusolver_report_error(__starpu_func__, __FILE__, __LINE__, (status))
+
 /* The handle, bound to the calling task's stream. Borrowed. */
 cusolverDnHandle_t starpu_cusolverDn_get_local_handle(void);
 cusolverSpHandle_t starpu_cusolverSp_get_local_handle(void);

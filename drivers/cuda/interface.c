@@ -32,6 +32,7 @@ bool orr_cuda_reports_end(struct orr_worker *w)
 /* As starpu_cuda.h declares them where CUDA's headers are. */
 ORR_EXPORT void starpu_cuda_report_error(const char *func, const char *file, int line, int status);
 ORR_EXPORT void starpu_cublas_report_error(const char *func, const char *file, int line, int status);
+ORR_EXPORT void starpu_cusolver_report_error(const char *func, const char *file, int line, int status);
 ORR_EXPORT const void *starpu_cuda_get_device_properties(unsigned workerid);
 ORR_EXPORT void starpu_cuda_set_device(int devid);
 ORR_EXPORT int starpu_cuda_copy_async_sync(void *src, unsigned src_node, void *dst, unsigned dst_node,
@@ -73,11 +74,22 @@ void starpu_cuda_report_error(const char *func, const char *file, int line, int 
     report("CUDA", orr_cuda_text(status).chars, func, file, line);
 }
 
-void starpu_cublas_report_error(const char *func, const char *file, int line, int status)
+/* The same for a library whose statuses are numbers of its own. */
+static void report_status(const char *library, int status, const char *func, const char *file, int line)
 {
     char what[32];
     snprintf(what, sizeof what, "status %d", status);
-    report("cuBLAS", what, func, file, line);
+    report(library, what, func, file, line);
+}
+
+void starpu_cublas_report_error(const char *func, const char *file, int line, int status)
+{
+    report_status("cuBLAS", status, func, file, line);
+}
+
+void starpu_cusolver_report_error(const char *func, const char *file, int line, int status)
+{
+    report_status("cuSOLVER", status, func, file, line);
 }
 
 /* ---- devices ---- */

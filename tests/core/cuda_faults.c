@@ -210,6 +210,35 @@ static void leaves_early(void)
     cuda_setting("ORR_DOUBLE_CUDA_DELAY_US", NULL);
 }
 
+/* ---- errors that functions report ---- */
+
+static void solver_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    starpu_cusolver_report_error(__func__, __FILE__, __LINE__, 7);
+}
+static struct starpu_codelet solver_cl = { .cuda_funcs = { solver_func }, .name = "solver" };
+
+static atomic_int names_it;
+
+static void look(const char *message, void *arg UNUSED)
+{
+    atomic_fetch_add(&said, 1);
+    if (strstr(message, "its kernel failed") && strstr(message, "task solver"))
+        atomic_store(&names_it, 1);
+}
+
+static void reported(void)
+{
+    orrery_set_error_hook(look, NULL);
+    cuda_start(1, "eager");
+    int r = starpu_task_insert(&solver_cl, 0);
+    starpu_task_wait_for_all();
+    ok(all_of(r == 0, atomic_load(&names_it)),
+       "a task whose function reports an error of a library has failed, and is named");
+    starpu_shutdown();
+    orrery_set_error_hook(note, NULL);
+}
+
 static void answers_nothing(void)
 {
     cuda_setting("ORRERY_DEVICE_PATIENCE", "0.2");
@@ -228,6 +257,7 @@ int main(void)
     no_room();
     leaves_early();
     goes_wrong();
+    reported();
     answers_nothing(); /* last: something of the double's hangs from then on */
     return done_testing();
 }

@@ -15,6 +15,7 @@
 
 /* As starpu_cuda.h declares them where CUDA's headers are. */
 void starpu_cuda_report_error(const char *func, const char *file, int line, int status);
+void starpu_cusolver_report_error(const char *func, const char *file, int line, int status);
 void starpu_cuda_set_device(int devid);
 
 static struct {

@@ -30,7 +30,8 @@ extern "C" void scale_cuda(void *buffers[], void *arg)
     if (s != CUBLAS_STATUS_SUCCESS) STARPU_CUBLAS_REPORT_ERROR(s);
     (void)starpu_cublasLt_get_local_handle();
     (void)starpu_cusparse_get_local_handle();
-    (void)starpu_cusolverDn_get_local_handle();
+    cusolverStatus_t d = cusolverDnSetStream(starpu_cusolverDn_get_local_handle(), stream);
+    if (d != CUSOLVER_STATUS_SUCCESS) STARPU_CUSOLVER_REPORT_ERROR(d);
     (void)starpu_cusolverSp_get_local_handle();
     (void)starpu_cusolverRf_get_local_handle();
 }
