@@ -218,12 +218,18 @@ static int opencl_open(struct orr_device *device)
     return 0;
 }
 
+static struct orr_opencl_device *kept; /* [own: who stops the runtime] */
+
 /* What does not answer keeps what it has: it might still use it. */
 static void opencl_close(struct orr_device *device)
 {
     struct orr_opencl_device *d = device->state;
     opened[d->number] = NULL;
-    if (orr_load_relaxed(&d->silent) || !orr_opencl_bell_rests(d)) return;
+    if (orr_load_relaxed(&d->silent) || !orr_opencl_bell_rests(d)) {
+        d->next_kept = kept;
+        kept = d;
+        return;
+    }
     close_queues(d);
     orr_free(d);
 }

@@ -103,6 +103,7 @@ struct orr_opencl_device {
     _Atomic unsigned rings;       /* calls that the library still owes us */
     struct orr_event bell;        /* a mark is over */
     struct orr_opencl_marks marks;
+    struct orr_opencl_device *next_kept; /* after it was closed: of those that keep what they have */
 };
 
 /* The open device of a number or a memory node; NULL: there is none. Any thread. */

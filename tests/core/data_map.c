@@ -18,7 +18,7 @@ static void add_func(void *buffers[], void *arg UNUSED)
 {
     int *p = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
     atomic_store(&seen, p);
-    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) p[i] = p[i] * 3 + 1;
+    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) p[i] = (int)((unsigned)p[i] * 3 + 1);
 }
 static struct starpu_codelet add_cl = {
     .cpu_funcs = { add_func }, .mini_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }

@@ -68,6 +68,7 @@ static int program(const char *what)
     }
     if (strcmp(what, "fork") == 0) {
         pid_t child = fork();
+        if (child == 0 && SANITIZED) _exit(0); /* its allocator may be locked by a thread that is not there */
         if (child == 0) exit(0);
         waitpid(child, NULL, 0);
         run_tasks();
@@ -156,8 +157,10 @@ static void read_record(const uint64_t *w, unsigned words, uint64_t ticks)
         snprintf(r.texts[r.nnames++], 32, "%.*s", (int)w[2], (const char *)(w + 3));
     }
     if (kind == OTRACE_SUBMITTED) {
-        struct job *j = job_of(w[1]);
-        *j = (struct job){ .submitted = ticks, .name = (uint32_t)w[2], .naccesses = words - 3 };
+        struct job *j = job_of(w[1]); /* of which other rings may have told already */
+        j->submitted = ticks;
+        j->name = (uint32_t)w[2];
+        j->naccesses = words - 3;
         for (unsigned i = 3; i < words; i++) j->groups |= 1u << (w[i] & OTRACE_GROUP);
     }
     if (kind == OTRACE_READY) job_of(w[1])->ready = ticks;
@@ -348,9 +351,9 @@ static void names(void)
     status_of(peers);
     status_of(ranks);
     read_file(file[0]);
-    ok(r.ended && jobs_in_order() == TASKS, "STARPU_FXT_TRACE records under StarPU's name");
+    ok(all_of(r.ended, jobs_in_order() == TASKS), "STARPU_FXT_TRACE records under StarPU's name");
     read_file(file[1]);
-    ok(r.ended && jobs_in_order() == TASKS, "a rank's file has its number in its name");
+    ok(all_of(r.ended, jobs_in_order() == TASKS), "a rank's file has its number in its name");
     unlink(file[0]), unlink(file[1]);
 }
 

@@ -151,7 +151,7 @@ static void tell(int i)
     p->where = KIND;
     p->priority = (int32_t)draw(2);
     unsigned kind = draw(5);
-    if (kind == 1) p->where = KIND << 1;
+    if (kind == 1) p->where = (uint32_t)KIND << 1;
     if (kind == 2) p->bound = (int16_t)(ID + (int)draw(2));
     p->restricted = kind == 3;
     if (kind == 3) p->capable[(ID + 1) / 64] = UINT64_C(1) << ((ID + (int)draw(2)) % 64);

@@ -27,8 +27,8 @@ static void mix_func(void *buffers[], void *arg)
 {
     int step, worker = starpu_worker_get_id();
     starpu_codelet_unpack_args(arg, &step);
-    int *to = (int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
-    *to = *to * 3 + *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]) + step;
+    unsigned *to = (unsigned *)STARPU_VARIABLE_GET_PTR(buffers[0]); /* which may overflow */
+    *to = *to * 3 + *(unsigned *)STARPU_VARIABLE_GET_PTR(buffers[1]) + (unsigned)step;
     if (worker >= 0 && worker < 2 && ran_count[worker] < MOST) ran[worker][ran_count[worker]++] = step;
 }
 static struct starpu_codelet mix_cl = {
@@ -102,15 +102,16 @@ static int run(const char *sched, const char *record, int steps)
 
 static int wrong_values(void)
 {
-    int expected[DATA], wrong = 0;
+    unsigned expected[DATA];
+    int wrong = 0;
     seed = 17;
-    for (int i = 0; i < DATA; i++) expected[i] = i;
+    for (unsigned i = 0; i < DATA; i++) expected[i] = i;
     for (int i = 0; i < STEPS; i++) {
         int to = (int)random_below(&seed, DATA), from = (int)random_below(&seed, DATA - 1);
         if (from >= to) from++;
-        expected[to] = expected[to] * 3 + expected[from] + i;
+        expected[to] = expected[to] * 3 + expected[from] + (unsigned)i;
     }
-    for (int i = 0; i < DATA; i++) wrong += i % ranks == my_rank && value[i] != expected[i];
+    for (int i = 0; i < DATA; i++) wrong += i % ranks == my_rank && (unsigned)value[i] != expected[i];
     return wrong;
 }
 
