@@ -12,6 +12,7 @@
  * A line per machine, graph and policy: ms, ratio to the bound, MB moved, and what is required where
  * something is. */
 #include <math.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <starpu.h>
 #include <starpu_bound.h>
