@@ -43,7 +43,7 @@ void orrery_set_error_hook(void (*fn)(const char *message, void *arg), void *arg
 /* ---- settings ---- */
 
 /* An environment variable that the library knows. All strings are borrowed and constant but the value, which
- * is the environment's. */
+ * is the environment's, or the runtime's until starpu_shutdown(). */
 struct orrery_setting {
     const char *theme;         /* "workers", "scheduling", ... */
     const char *name;          /* of one that has no effect: a pattern with *, as the shell takes it */
@@ -52,6 +52,8 @@ struct orrery_setting {
     const char *help;          /* what it does; why it has no effect */
     const char *value;         /* now; NULL: unset or empty, or it has no effect */
     int is_honoured;           /* 0: a variable of StarPU that has no effect here */
+    const char *source;        /* of the value, if it has an effect: "environment", "starpu_conf" (the program
+                                * gave it and started the runtime), "default" (value is NULL) */
 };
 
 /* The n-th of them, from 0: first those that have an effect, by theme, then the others, by theme. Returns 0;

@@ -2,7 +2,7 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor
+	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -19,6 +19,10 @@ tools_starpu_perfmodel_display_CFLAGS = $(PROG_CFLAGS)
 tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/tool.h
 tools_starpu_perfmodel_plot_LDADD = liborrery.la -lm
 tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
+# Not linked with the library: what is wrong with that, its programs say.
+tools_orrery_SOURCES = tools/orrery.c tools/tool.h
+tools_orrery_LDADD =
+tools_orrery_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_settings_SOURCES = tools/orrery_settings.c tools/tool.h
 tools_orrery_settings_LDADD = liborrery.la
 tools_orrery_settings_CFLAGS = $(PROG_CFLAGS)

@@ -34,6 +34,10 @@ ORR_EXPORT const char *orr_env_string(const struct orr_env *e);
 ORR_EXPORT long orr_env_long(const struct orr_env *e, long fallback, long min, long max);
 ORR_EXPORT double orr_env_double(const struct orr_env *e, double fallback, double min, double max);
 
+/* The program gave the setting this value in another way (starpu_conf): for the list alone. NULL: it does not
+ * any more. The text is copied, 31 bytes of it. While the runtime starts or ends. */
+void orr_env_give(const struct orr_env *e, const char *text);
+
 /* Says, the first time, that the variable's text is not what it takes, and what is used instead. */
 void orr_env_refuse(const struct orr_env *e, const char *wants, const char *used);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* settings.c: the list of settings, what is told of it, and a word about variables that have no effect.
- * Threads: any. Owns: the list, which is constant. Not here: reading values (env.c), what they mean (their
- * users). */
+ * Threads: any. Owns: the list, which is constant, and what programs gave. Not here: reading values (env.c),
+ * what they mean (their users). */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <orrery.h>
@@ -32,6 +33,14 @@ static const struct foreign {
 };
 enum { FOREIGNERS = sizeof foreign / sizeof foreign[0] };
 
+enum { GIVEN_BYTES = 32 };
+static char given[ORR_SETTINGS][GIVEN_BYTES]; /* [init_lock] by the program; "": nothing */
+
+void orr_env_give(const struct orr_env *e, const char *text)
+{
+    snprintf(given[e - orr_settings], GIVEN_BYTES, "%s", text ? text : "");
+}
+
 int orrery_setting_get(unsigned n, struct orrery_setting *setting_out)
 {
     if (!setting_out || n >= ORR_SETTINGS + FOREIGNERS) return -EINVAL;
@@ -49,7 +58,8 @@ int orrery_setting_get(unsigned n, struct orrery_setting *setting_out)
     setting_out->default_value = e->default_value;
     setting_out->unit = e->unit;
     setting_out->help = e->help;
-    setting_out->value = orr_env_string(e);
+    setting_out->value = given[n][0] ? given[n] : orr_env_string(e);
+    setting_out->source = given[n][0] ? "starpu_conf" : setting_out->value ? "environment" : "default";
     setting_out->is_honoured = 1;
     return 0;
 }

@@ -24,6 +24,7 @@
 #include "core/run/async_copy.h"
 #include "core/run/context.h"
 #include "core/run/deadlock.h"
+#include "core/run/given.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/observers.h"
 #include "core/run/sched_lib.h"
@@ -224,6 +225,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_deadlock_start();
     orr_watchdog_start();
     orr_store_release(&orr_store_added, store_added);
+    orr_given_start(conf);
     return 0;
 undo_context:
     orr_crash_stop();
@@ -291,6 +293,7 @@ static void bring_down(void)
 {
     orr_wait_until(0);
     orr_store_release(&up, false);
+    orr_given_stop();
     orr_deadlock_stop();
     orr_watchdog_stop();
     orr_workers_stop();

@@ -6,6 +6,6 @@ liborrery_la_SOURCES += core/run/deadlock.c core/run/deadlock.h core/run/waits.c
 liborrery_la_SOURCES += core/run/starving.c core/run/starving.h
 liborrery_la_SOURCES += core/run/parallel_worker.c
 liborrery_la_SOURCES += core/run/joblist.c
-liborrery_la_SOURCES += core/run/foreign.c
+liborrery_la_SOURCES += core/run/foreign.c core/run/given.c core/run/given.h
 liborrery_la_SOURCES += core/run/observers.c core/run/observers.h core/run/observers.def
 liborrery_la_SOURCES += core/run/record.c core/run/record_file.c core/run/record.h

@@ -81,6 +81,68 @@ static int place_of(const char *name, struct orrery_setting *s)
     return -1;
 }
 
+/* Whether the list has that value of a setting, from that source. */
+static int comes_from(const char *name, const char *value, const char *source)
+{
+    struct orrery_setting s;
+    int there = place_of(name, &s) >= 0;
+    if (there && strcmp(s.source, source) == 0 && (value ? s.value && !strcmp(s.value, value) : !s.value))
+        return 1;
+    diag("%s is %s, from %s", name, there && s.value ? s.value : "(none)", there ? s.source : "?");
+    return 0;
+}
+
+/* What the program gives in starpu_conf. */
+static void given(void)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    conf.ncuda = 0;
+    conf.sched_policy_name = "prio";
+    conf.enable_map = 1;
+    setenv("STARPU_NOPENCL", "0", 1);
+    unsetenv("STARPU_SCHED");
+    unsetenv("STARPU_NCPU");
+    if (starpu_init(&conf) != 0) {
+        ok(0, "the runtime starts");
+        return;
+    }
+    ok(all_of(comes_from("STARPU_NCPU", "1", "starpu_conf"), comes_from("STARPU_NCUDA", "0", "starpu_conf"),
+              comes_from("STARPU_SCHED", "prio", "starpu_conf"),
+              comes_from("STARPU_ENABLE_MAP", "1", "starpu_conf")),
+       "what starpu_conf gives comes from there");
+    ok(all_of(comes_from("STARPU_NOPENCL", "0", "environment"),
+              comes_from("STARPU_RESERVE_NCPU", NULL, "default"),
+              comes_from("STARPU_CATCH_SIGNALS", NULL, "default")),
+       "the rest does not");
+    starpu_shutdown();
+    ok(all_of(comes_from("STARPU_NCPU", NULL, "default"), comes_from("STARPU_SCHED", NULL, "default")),
+       "and not when the runtime has ended");
+    setenv("STARPU_SCHED", "eager", 1);
+    setenv("STARPU_NCPU", "2", 1);
+    setenv("STARPU_CATCH_SIGNALS", "0", 1);
+    if (starpu_init(&conf) == 0) {
+        ok(all_of(comes_from("STARPU_NCPU", "2", "environment"),
+                  comes_from("STARPU_SCHED", "eager", "environment"),
+                  comes_from("STARPU_CATCH_SIGNALS", "0", "environment")),
+           "the environment goes before starpu_conf");
+        starpu_shutdown();
+    }
+    conf.precedence_over_environment_variables = 1;
+    if (starpu_init(&conf) == 0) {
+        ok(all_of(comes_from("STARPU_NCPU", "1", "starpu_conf"),
+                  comes_from("STARPU_SCHED", "prio", "starpu_conf"),
+                  comes_from("STARPU_CATCH_SIGNALS", "1", "starpu_conf")),
+           "unless the program says otherwise");
+        starpu_shutdown();
+    }
+    unsetenv("STARPU_SCHED");
+    unsetenv("STARPU_NCPU");
+    unsetenv("STARPU_CATCH_SIGNALS");
+    unsetenv("STARPU_NOPENCL");
+}
+
 static void the_list(void)
 {
     struct orrery_setting s, other;
@@ -105,6 +167,7 @@ static void the_list(void)
     setenv("STARPU_CALIBRATE_MINIMUM", "12", 1);
     ok(all_of(place_of("STARPU_CALIBRATE_MINIMUM", &s) >= 0, s.value, strcmp(s.value, "12") == 0),
        "one that is set, its value");
+    given();
     setenv("STARPU_OF_THE_PROGRAM", "7", 1);
     is_int(starpu_get_env_number("STARPU_OF_THE_PROGRAM"), 7, "programs may ask for variables of their own");
     unsetenv("STARPU_OF_THE_PROGRAM");

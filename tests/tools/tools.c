@@ -6,6 +6,7 @@
  * files they write. Not here: models themselves (tests/core/perfmodel.c).
  */
 #include <ctype.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -296,11 +297,94 @@ static void settings(void)
     setenv("STARPU_SCHED", "prio", 1);
     ok(run("orrery_settings") == 0 && says("STARPU_SCHED=prio") && says("STARPU_SCHED_BETA [1]"),
        "orrery_settings shows values and defaults");
+    ok(says("STARPU_SCHED=prio (environment)") && says("STARPU_SCHED_BETA [1] (default)"),
+       "and where they come from");
     ok(run("orrery_settings --set") == 0 && says("STARPU_SCHED=prio") && !strstr(output, "SCHED_BETA"),
        "those that are set alone when asked");
     unsetenv("STARPU_SCHED");
+    setenv("STARPU_SCHED", "eager", 1);
+    int ends[2];
+    char none;
+    if (pipe2(ends, O_CLOEXEC) != 0) skip_all("no pipe");
+    pid_t other = fork();
+    if (other == 0) execlp("sleep", "sleep", "100", (char *)NULL);
+    close(ends[1]);
+    if (read(ends[0], &none, 1) != 0) diag("the process did not begin");
+    close(ends[0]);
+    setenv("STARPU_SCHED", "prio", 1);
+    ok(run("orrery_settings -p %d -s", (int)other) == 0 && says("STARPU_SCHED=eager (environment)"),
+       "also of a process that runs");
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    ok(run("orrery_settings -p %d -s", (int)other) == 1 && says("/environ cannot be read"),
+       "which is told if it does not");
+    ok(run("orrery_settings -p 12x") == 2 && says("no number of a process"), "nonsense is refused");
     ok(run("orrery_settings --foreign") == 0 && says("STARPU_FXT_*") && !strstr(output, "STARPU_SCHED "),
        "and what has no effect");
+}
+
+/* ---- one program for all ---- */
+
+/* A script in a folder; what it is called is all that makes it a program. */
+static void make_script(const char *name, int mode)
+{
+    char path[256];
+    snprintf(path, sizeof path, "a folder/%s", name);
+    FILE *f = fopen(path, "w");
+    if (!f) return;
+    fprintf(f,
+            "#!/bin/sh\n[ \"$1\" = --help ] && { echo NAME; echo '    %s - a test of %s'; exit; }\n"
+            "echo \"%s: $# <$1> <$2>\"; exit 7\n",
+            name, name, name);
+    fclose(f);
+    chmod(path, (mode_t)mode);
+}
+
+static void dispatcher(void)
+{
+    char keep[sizeof before];
+    ok(run("orrery --help") == 0 && says("NAME") && says("SYNOPSIS") && says("OPTIONS"),
+       "orrery --help is a manual page");
+    ok(run("orrery --version") == 0 && lines() == 1 && says("Orrery"),
+       "orrery --version says it in one line");
+    ok(run("orrery --nonsense") == 2 && says("--help"), "orrery refuses an unknown option");
+    ok(run("orrery help") == 0 && says("settings             list settings") && says("doctor") &&
+           says("report") && says("machine_display"),
+       "orrery help lists the programs and what they do");
+    ok(run("orrery") == 2 && says("settings"), "and orrery alone, as wrong usage");
+    ok(run("orrery settings --set") == 0 && !strstr(output, "orrery: "),
+       "orrery settings runs orrery_settings");
+    ok(run("orrery sched-display") == 0 && says("eager"), "orrery sched-display, starpu_sched_display");
+    ok(run("orrery settings --nonsense") == 2 && says("orrery_settings --help"),
+       "its status is the program's");
+    ok(run("orrery help doctor") == 0 && says("orrery_doctor - check"),
+       "orrery help NAME is the help of one");
+    ok(run("orrery setings") == 2 && says("do you mean orrery settings?") && says("doctor"),
+       "of an unknown name the nearest is told, and all");
+    ok(run("orrery help setings") == 2 && says("do you mean orrery settings?"), "by help, too");
+    ok(run("orrery ../tools/orrery_settings") == 2 && run("orrery ''") == 2 && run("orrery settings.c") == 2,
+       "what is no name is no program");
+
+    snprintf(keep, sizeof keep, "%s", before);
+    if (mkdir("a folder", 0700) != 0 || run("orrery --version; cp %sorrery 'a folder'/", keep) != 0)
+        diag("no copy: %s", output);
+    snprintf(before, sizeof before, "a' 'folder/");
+    ok(run("orrery help") == 0 && says("There are no programs in /"), "a folder without programs is told");
+    make_script("orrery_one-two", 0700);
+    make_script("orrery_sky", 0700);
+    make_script("starpu_sky", 0700);
+    make_script("orrery_deaf", 0600);
+    make_script("orrery_sky.sh", 0700);
+    if (mkdir("a folder/orrery_folder", 0700) != 0) diag("no folder");
+    ok(run("orrery help") == 0 && says("sky                  a test of orrery_sky\n") &&
+           says("a test of starpu_sky") && !strstr(output, "deaf") && !strstr(output, "one-two") &&
+           !strstr(output, ".sh") && !strstr(output, "folder    "),
+       "programs are what has a program's name and can be run");
+    ok(run("orrery sky 'a b' '*'") == 7 && says("orrery_sky: 2 <a b> <*>"),
+       "arguments and status go through, from a folder with a space");
+    ok(run("orrery deaf") == 2 && run("orrery folder") == 2, "what cannot be run is no program");
+    ok(run("orrery %0200d", 1) == 2 && says("there is no program"), "names may be long");
+    snprintf(before, sizeof before, "%s", keep);
 }
 
 int main(void)
@@ -316,6 +400,7 @@ int main(void)
     setenv("STARPU_HOME", home, 1);
     unsetenv("STARPU_PERF_MODEL_DIR");
     for (unsigned i = 0; i < LENGTH(names); i++) common(names[i]);
+    dispatcher();
     policies();
     settings();
     machine();
