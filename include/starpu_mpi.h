@@ -52,7 +52,8 @@ typedef void *starpu_mpi_req;
  * communication on `comm`, initialising MPI first if `initialize_mpi` is not 0 and it is not yet. argc and
  * argv as for MPI_Init(), may be NULL. Collective; by one thread, outside of tasks. Returns 0; or, with
  * nothing started: -EALREADY: the layer runs; -EINVAL: MPI has ended, or is not initialised, or `comm` is
- * MPI_COMM_NULL; -ENOMEM; what starpu_init() returns, if it fails on any rank. */
+ * MPI_COMM_NULL, or ranks run different versions of the library; -ENOMEM; what starpu_init() returns, if it
+ * fails on any rank. */
 int starpu_mpi_init_conf(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm,
                          struct starpu_conf *conf);
 

@@ -4,6 +4,7 @@ orrery_mpi_sources += mpi/wire/wire.h mpi/wire/transport.h
 orrery_mpi_sources += mpi/wire/payload.c mpi/wire/payload.h
 orrery_mpi_sources += mpi/wire/match.c mpi/wire/match.h
 orrery_mpi_sources += mpi/wire/bells.c mpi/wire/bells.h mpi/wire/host.c mpi/wire/host.h
+orrery_mpi_sources += mpi/wire/version.c mpi/wire/version.h mpi/wire/own_version.c
 orrery_mpi_sources += mpi/wire/engine.c mpi/wire/engine.h mpi/wire/event.h mpi/wire/request.h mpi/wire/credit.h
 orrery_mpi_sources += mpi/wire/names.c mpi/wire/names.h
 orrery_mpi_sources += mpi/wire/spread.c mpi/wire/spread.h

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/env.h"
+#include <orrery.h>
 #include <starpu_mpi_lb.h>
+
+#include "core/base/env.h"
 
 #include "mpi/api/iteration.h"
 #include "mpi/api/comm.h"
@@ -18,6 +20,7 @@
 #include "mpi/api/statistics.h"
 #include "mpi/api/wait.h"
 #include "mpi/wire/transports/builtin.h"
+#include "mpi/wire/version.h"
 
 /* ---- MPI itself ---- */
 
@@ -114,6 +117,31 @@ static int agree(const struct orr_bootstrap *b, int value)
     return r == MPI_SUCCESS ? least : -EIO;
 }
 
+static struct orr_bootstrap bootstrap_on(MPI_Comm comm)
+{
+    struct orr_bootstrap b = { .comm = orr_comm_key(comm), .all_gather = all_gather, .agree = agree };
+    MPI_Comm_rank(comm, &b.rank);
+    MPI_Comm_size(comm, &b.size);
+    return b;
+}
+
+/* Before anything else is said: ranks of other versions may say that in another way. The same on all ranks.
+ */
+static int check_versions(MPI_Comm comm)
+{
+    const struct orr_bootstrap b = bootstrap_on(comm);
+    char own[ORR_VERSION_BYTES];
+    orr_version_own(own);
+    int r = orr_version_meet(&b, own);
+    if (r || orrery_version() == ORRERY_VERSION) return r;
+    if (b.rank == 0)
+        orr_error("starpu_mpi_init: liborrery-mpi %s finds liborrery of another version: install both "
+                  "together, and "
+                  "look for an older one in LD_LIBRARY_PATH (ldd shows which is loaded)",
+                  own);
+    return -EINVAL;
+}
+
 /* As rank 0's environment says. NULL: there is none such (said there). */
 static const struct orr_transport_ops *choose_transport(const struct orr_bootstrap *b)
 {
@@ -152,9 +180,7 @@ static const char *choose_history(const struct orr_bootstrap *b)
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
 static int start(MPI_Comm comm, int status, bool free_threads)
 {
-    struct orr_bootstrap b = { .comm = orr_comm_key(comm), .all_gather = all_gather, .agree = agree };
-    MPI_Comm_rank(comm, &b.rank);
-    MPI_Comm_size(comm, &b.size);
+    const struct orr_bootstrap b = bootstrap_on(comm);
     int r = agree(&b, status);
     if (r) return r;
     bool counts = orr_statistics_begin(&b);
@@ -223,6 +249,8 @@ static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, stru
         return give_up(-EINVAL);
     }
     orr_the_session.owns_runtime = false;
+    r = check_versions(comm);
+    if (r) return give_up(r);
     bool runs = starpu_is_initialized();
     orr_cores_share(comm, conf, runs);
     if (with_runtime && !runs) {
