@@ -72,6 +72,23 @@ struct orr_request {
     bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 
+/* Sets up the engine's own fields; before anything else is done with r, and again before it is used again. */
+static inline void orr_request_init(struct orr_request *r)
+{
+    r->items[0].says_ready = false;
+    r->items[1].says_ready = true;
+    r->early = NULL;
+    r->place = NULL;
+    r->waits = 0;
+    r->status = r->failure = 0;
+    r->moved_bytes = 0;
+    r->position = r->hash = 0;
+    r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
+    r->spreads = r->relays = r->relayed = false;
+    r->relay = NULL;
+    r->to = NULL;
+}
+
 struct orr_request_list {
     struct orr_request *head, **tail;
 };

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine_state.h: what an engine remembers: its requests, what it knows of other ranks, its counts.
+ * Threads: each field says. Owns: struct orr_engine. Not here: what others may ask of it (engine.h). */
+#ifndef ORR_MPI_ENGINE_STATE_H
+#define ORR_MPI_ENGINE_STATE_H
+
+#include "core/base/sync.h"
+#include "mpi/wire/bells.h"
+#include "mpi/wire/match.h"
+#include "mpi/wire/request.h"
+#include "mpi/wire/transport.h"
+#include "mpi/wire/wire.h"
+
+struct orr_engine_counts {
+    uint64_t sent_messages, received_messages; /* without control messages */
+    uint64_t bad_messages, early_messages;
+    uint64_t ended;                          /* requests */
+    uint64_t program_sent, program_received; /* of those above, in contexts that are counted */
+    uint32_t bulk_receives, bulk_sends;      /* under way now */
+    uint32_t waiting_data;                   /* requests that are not ready now */
+    uint64_t asked;                          /* sends that had no credit */
+    uint64_t kept_bytes, kept_most;          /* payload that came before its receive: now, and ever */
+    uint64_t relayed;                        /* sends that were left to others (spread.h) */
+    bool queued;                             /* some have to wait for memory or a buffer */
+};
+
+/* What is known of another rank. */
+struct orr_peer {
+    struct orr_request_list waiting; /* ready sends for which there is no buffer */
+    struct orr_peer *next_blocked;   /* of those with something in waiting */
+    bool priorities, unsorted;       /* some request there has one; was put there since they were sorted */
+    int64_t credit;                  /* what may still be sent there before it is received (credit.h) */
+    uint64_t owed;                   /* what was taken of it and it was not told yet */
+    uint64_t spread;                 /* the latest tree that it is in, by number */
+    uint32_t announced, heard; /* of messages that are not eager: sent there, come from there (spread.h) */
+};
+
+struct orr_engine {
+    _Atomic(struct orr_inbox_item *)
+        inbox;          /* [atomic] posted and ready, latest first; pairs with drain_inbox */
+    _Atomic bool again; /* [atomic] whoever polls just now is to poll once more */
+    ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
+    _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
+    _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */
+    _Atomic bool moving;             /* large transfers go on, or unsent: polls move them */
+    struct orr_transport *transport; /* [own: who holds busy] NULL: closed */
+    const struct orr_bells *bells;   /* to wake who receives; NULL: nobody sleeps [const while open] */
+    /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
+     * the engine. [const once messages flow] */
+    void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
+    void *on_control_arg;                  /* [const once messages flow] */
+    struct orr_match_table held;           /* sends posted and not ready, in order, and those behind them */
+    struct orr_match_table receives;       /* posted receives without a message */
+    struct orr_match_table early;          /* messages without a receive */
+    struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
+    struct orr_match_table relayed;    /* sends that others make, and those with the same key behind them */
+    struct orr_match_table names;      /* what other ranks call contexts of ours (names.h) */
+    struct orr_request_list outgoing;  /* ready sends */
+    struct orr_peer *blocked;          /* those that have some in waiting */
+    struct orr_peer *peers;            /* by rank */
+    int64_t share;                     /* of memory for early messages, for each rank */
+    struct orr_request_list stalled;   /* receives that could not go on for want of memory or buffers */
+    struct orr_request_list completed; /* done is to be called */
+    struct orr_request *to_place;      /* place is to be called, chained by next_to_place */
+    struct orr_request *under_way;     /* large transfers, and receives whose message waits for ready */
+    void *spare_buffer;
+    bool priorities; /* some request in outgoing has one */
+    bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
+    uint32_t next_bulk_tag;
+    bool tags_again; /* they begin anew: some may be in use */
+    uint64_t next_id;
+    uint64_t spreads; /* trees so far */
+    struct orr_engine_counts counts;
+};
+
+#endif

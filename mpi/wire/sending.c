@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sending.c: see sending.h.
+ * Threads: who holds busy. Owns: nothing. Not here: see sending.h. */
+#include "mpi/wire/sending.h"
+
+#include "mpi/wire/credit.h"
+#include "mpi/wire/event.h"
+#include "mpi/wire/spread.h"
+#include "mpi/wire/steps.h"
+
+static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
+{
+    if (p->kind == ORR_PAYLOAD_OPAQUE) return e->transport->ops->gather(e->transport, p, to);
+    orr_payload_gather(p, to);
+    return 0;
+}
+
+/* The header's kind and, of an eager message, the payload behind it. */
+static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
+{
+    const struct orr_payload *p = &r->payload;
+    orr_step_fill_header(h, ORR_WIRE_ANNOUNCE, &r->node);
+    h->type = p->type;
+    h->bytes = p->bytes;
+    h->position = r->position;
+    h->hash = r->hash;
+    if (r->inferred) h->flags |= ORR_WIRE_INFERRED;
+    if (!r->failure && !r->asks && orr_step_is_small(e, r)) {
+        h->kind = ORR_WIRE_EAGER;
+        r->failure = gather(e, p, h + 1);
+    }
+    if (r->failure) {
+        h->kind = ORR_WIRE_FAILED;
+        h->bytes = 0;
+        h->status = r->failure;
+    }
+    if (orr_unlikely(r->to != NULL)) return sizeof *h + orr_spread_write(h, r->to);
+    return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
+}
+
+/* ---- tags of large transfers ---- */
+
+struct tag_use {
+    int peer;
+    uint32_t tag;
+    bool used;
+};
+
+static void look_for_tag(struct orr_match_node *n, void *use)
+{
+    struct tag_use *u = use;
+    const struct orr_request *r = (const struct orr_request *)n;
+    u->used |= r->asks && r->bulk.tag == u->tag && n->peer == u->peer;
+}
+
+static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
+{
+    struct tag_use u = { peer, tag, false };
+    for (const struct orr_request *r = e->under_way; r; r = r->next)
+        if (r->kind == ORR_SEND && r->bulk.tag == tag && r->node.peer == peer) return true;
+    orr_match_visit(&e->unacknowledged, look_for_tag, &u);
+    return u.used;
+}
+
+/* A tag that no transfer to this peer has. False: none was found so soon. */
+static bool choose_tag(struct orr_engine *e, int peer, uint32_t *tag_out)
+{
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t tag = e->next_bulk_tag;
+        bool last = tag >= e->transport->bulk_tag_max;
+        e->next_bulk_tag = last ? 0 : tag + 1;
+        e->tags_again |= last;
+        *tag_out = tag;
+        if (orr_likely(!e->tags_again) || !tag_is_used(e, peer, tag)) return true;
+    }
+    return false;
+}
+
+/* ---- one message ---- */
+
+/* Sends what leads the request off; false when there is no buffer, or no tag. */
+static bool emit(struct orr_engine *e, struct orr_request *r)
+{
+    uint32_t bulk_tag = 0;
+    int peer = r->node.peer;
+    struct orr_wire_header *h = orr_step_take_buffer(e, peer, false);
+    if (!h) return false;
+    bool large = !r->failure && !orr_step_is_small(e, r);
+    uint32_t price = r->failure ? 0 : orr_credit_price(r->node.context, large, r->payload.bytes);
+    bool asks = (int64_t)price > e->peers[peer].credit;
+    if (orr_unlikely(r->relay != NULL) && large) asks = true; /* who does not wait for it says no */
+    if ((large || asks) && !choose_tag(e, peer, &bulk_tag)) {
+        e->spare_buffer = h;
+        return false;
+    }
+    r->asks = asks;
+    size_t bytes = fill_message(e, r, h);
+    bool announces = h->kind == ORR_WIRE_ANNOUNCE;
+    if (h->kind != ORR_WIRE_EAGER) e->peers[peer].announced++;
+    h->bulk_tag = bulk_tag;
+    if (asks) {
+        h->flags |= ORR_WIRE_ASKS;
+        r->bulk.tag = bulk_tag;
+        e->counts.asked++;
+    } else if (h->kind != ORR_WIRE_FAILED) {
+        e->peers[peer].credit -= price;
+    }
+    if ((r->sync || asks) && !r->failure) {
+        h->flags |= ORR_WIRE_WANTS_ACK;
+        h->id = r->id = ++e->next_id;
+        r->waits++;
+        r->node.tag = (int64_t)r->id; /* from here on it is looked up by its id */
+        orr_match_append(&e->unacknowledged, &r->node);
+    }
+    r->moved_bytes = h->bytes;
+    ORR_EVENT(MESSAGE_SENT, r, h->bytes, peer, h->tag);
+    e->counts.program_sent += !(r->node.context & ORR_CONTEXT_UNCOUNTED);
+    orr_step_send_small(e, peer, h, bytes);
+    if (announces && !asks) orr_step_start_bulk(e, r, peer, bulk_tag, true);
+    if (r->waits == 0) orr_step_complete(e, r, r->failure);
+    return true;
+}
+
+/* ---- priorities ---- */
+
+/* Merge sort of a list, highest priority first, equal ones in order. */
+static struct orr_request *sort_by_priority(struct orr_request *list)
+{
+    if (!list || !list->next) return list;
+    struct orr_request *slow = list, *fast = list->next, *second, *sorted = NULL, **tail = &sorted;
+    while (fast && fast->next) slow = slow->next, fast = fast->next->next;
+    second = slow->next;
+    slow->next = NULL;
+    list = sort_by_priority(list);
+    second = sort_by_priority(second);
+    while (list && second) {
+        struct orr_request **first = second->priority > list->priority ? &second : &list;
+        *tail = *first;
+        tail = &(*tail)->next;
+        *first = (*first)->next;
+    }
+    *tail = list ? list : second;
+    return sorted;
+}
+
+/* Sends with the same key stay in order: a later one is not more urgent than an earlier one. */
+static void level_priorities(struct orr_request *list)
+{
+    struct orr_match_table keys;
+    orr_match_init(&keys);
+    for (struct orr_request *r = list; r; r = r->next) {
+        struct orr_match_node *first = orr_match_first(&keys, r->node.context, r->node.peer, r->node.tag);
+        if (first && ((struct orr_request *)first->last)->priority < r->priority)
+            r->priority = ((struct orr_request *)first->last)->priority;
+        orr_match_append(&keys, &r->node);
+    }
+    orr_match_fini(&keys);
+}
+
+static void order(struct orr_request_list *l)
+{
+    if (!l->head || !l->head->next) return;
+    level_priorities(l->head);
+    l->head = sort_by_priority(l->head);
+    l->tail = &l->head;
+    while (*l->tail) l->tail = &(*l->tail)->next;
+}
+
+/* ---- those that have to wait ---- */
+
+/* Sends what a rank's buffers allow of those that wait for them. True: none is left. */
+static bool emit_waiting(struct orr_engine *e, struct orr_peer *p)
+{
+    if (p->priorities && p->unsorted) {
+        void *b = orr_step_take_buffer(e, (int)(p - e->peers), false);
+        if (!b) return false;
+        e->spare_buffer = b;
+        order(&p->waiting);
+        p->unsorted = false;
+    }
+    for (struct orr_request *r; (r = p->waiting.head);) {
+        struct orr_request *next = r->next; /* r may be on another list afterwards */
+        if (!emit(e, r)) return false;
+        p->waiting.head = next;
+    }
+    orr_requests_init(&p->waiting);
+    p->priorities = p->unsorted = false;
+    return true;
+}
+
+static void emit_blocked(struct orr_engine *e)
+{
+    for (struct orr_peer **at = &e->blocked, *p; (p = *at);)
+        if (emit_waiting(e, p))
+            *at = p->next_blocked;
+        else
+            at = &p->next_blocked;
+}
+
+static void wait_for_buffer(struct orr_engine *e, struct orr_peer *p, struct orr_request *r)
+{
+    if (!p->waiting.head) {
+        p->next_blocked = e->blocked;
+        e->blocked = p;
+    }
+    orr_requests_append(&p->waiting, r);
+    p->priorities |= r->priority != 0;
+    p->unsorted = true;
+}
+
+/* One with the same key is made by another rank: r waits until that is matched. */
+static bool is_behind_relayed(struct orr_engine *e, struct orr_request *r)
+{
+    if (orr_likely(e->relayed.nodes == 0) || r->relay) return false;
+    if (!orr_match_first(&e->relayed, r->node.context, r->node.peer, r->node.tag)) return false;
+    orr_match_append(&e->relayed, &r->node);
+    return true;
+}
+
+/* A rank for which there is no buffer holds up its own sends alone. False: r waits. */
+static bool emit_or_wait(struct orr_engine *e, struct orr_request *r)
+{
+    struct orr_peer *p = &e->peers[r->node.peer];
+    if (orr_likely(!p->waiting.head) && orr_likely(emit(e, r))) return true;
+    wait_for_buffer(e, p, r);
+    return false;
+}
+
+/* ---- trees ---- */
+
+/* The same bytes for n ranks: the first gets them from here, and passes them on to the others. */
+static void emit_branch(struct orr_engine *e, struct orr_request **list, uint32_t n)
+{
+    struct orr_spread_rank ranks[ORR_SPREAD_MAX];
+    for (; n > 1; list++, n--) {
+        struct orr_spread to = { { e->transport->rank, 0 }, n - 1, ranks };
+        for (uint32_t i = 1; i < n; i++) {
+            int32_t rank = list[i]->node.peer;
+            ranks[i - 1] = (struct orr_spread_rank){ rank, e->peers[rank].announced };
+        }
+        list[0]->to = &to;
+        bool sent = !e->peers[list[0]->node.peer].waiting.head && emit(e, list[0]);
+        list[0]->to = NULL;
+        if (sent) break;
+        wait_for_buffer(e, &e->peers[list[0]->node.peer], list[0]);
+    }
+    if (n == 1) emit_or_wait(e, list[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        list[i]->relayed = true;
+        list[i]->waits++;
+        e->counts.relayed++;
+        orr_match_append(&e->relayed, &list[i]->node);
+    }
+}
+
+static bool has_same_bytes(const struct orr_request *a, const struct orr_request *b)
+{
+    return b->spreads && !b->failure && a->payload.base == b->payload.base &&
+           a->payload.bytes == b->payload.bytes && a->node.tag == b->node.tag &&
+           a->node.context == b->node.context;
+}
+
+/* Sends r and those behind it that send the same, each to another rank, along a tree. Returns what is behind
+ * them. */
+static struct orr_request *emit_spread(struct orr_engine *e, struct orr_request *r)
+{
+    struct orr_request *list[ORR_SPREAD_MAX], *first = r, *next;
+    uint32_t n = 0, room = orr_spread_room(e->transport->ops->small_max), half;
+    e->spreads++;
+    for (; r && n < room && has_same_bytes(first, r); r = next) {
+        struct orr_peer *p = &e->peers[r->node.peer];
+        if (p->spread == e->spreads) break;
+        p->spread = e->spreads;
+        next = r->next;
+        if (is_behind_relayed(e, r)) continue;
+        if (p->waiting.head)
+            wait_for_buffer(e, p, r); /* one of the same name may be among them */
+        else
+            list[n++] = r;
+    }
+    half = orr_spread_half(n);
+    if (half) emit_branch(e, list, half);
+    if (half < n) emit_branch(e, list + half, n - half);
+    return r;
+}
+
+/* ---- in all ---- */
+
+void orr_send_all(struct orr_engine *e)
+{
+    if (orr_unlikely(e->blocked != NULL)) emit_blocked(e);
+    if (e->priorities) order(&e->outgoing);
+    e->priorities = false;
+    for (struct orr_request *r = orr_requests_take_all(&e->outgoing), *next; r; r = next) {
+        next = r->next;
+        if (orr_unlikely(r->spreads) && !r->failure && !orr_step_is_small(e, r))
+            next = emit_spread(e, r);
+        else if (!is_behind_relayed(e, r))
+            emit_or_wait(e, r);
+    }
+}
+
+/* ---- answers ---- */
+
+/* Those that waited behind one that was relayed, up to the next. */
+static void release_followers(struct orr_engine *e, uint32_t context, int32_t peer, int64_t tag)
+{
+    struct orr_request *r;
+    while ((r = (struct orr_request *)orr_match_first(&e->relayed, context, peer, tag)) && !r->relayed) {
+        orr_match_pop(&e->relayed, context, peer, tag);
+        orr_step_release_send(e, r);
+    }
+}
+
+/* The first of this key that another rank was to make; NULL: there is none. */
+static struct orr_request *take_relayed(struct orr_engine *e, uint32_t context, int peer, int64_t tag)
+{
+    struct orr_request *r = (struct orr_request *)orr_match_first(&e->relayed, context, peer, tag);
+    if (!r || !r->relayed) {
+        e->counts.bad_messages++;
+        return NULL;
+    }
+    orr_match_pop(&e->relayed, context, peer, tag);
+    r->relayed = false;
+    return r;
+}
+
+void orr_send_returned(struct orr_engine *e, const struct orr_wire_header *h, const void *ranks, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct orr_request *r = take_relayed(e, h->context, orr_spread_at(ranks, i).rank, h->tag);
+        if (!r) continue;
+        r->waits--;
+        orr_step_release_send(e, r);
+    }
+    for (size_t i = 0; i < n; i++) release_followers(e, h->context, orr_spread_at(ranks, i).rank, h->tag);
+}
+
+void orr_send_release_held(struct orr_engine *e, uint32_t context, int32_t peer, int64_t tag)
+{
+    struct orr_request *r;
+    while ((r = (struct orr_request *)orr_match_first(&e->held, context, peer, tag)) && r->ready) {
+        orr_match_pop(&e->held, context, peer, tag);
+        orr_step_release_send(e, r);
+    }
+}
+
+void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wire_header *h)
+{
+    if (orr_unlikely(h->flags & ORR_WIRE_SPREAD) && h->id == 0) {
+        struct orr_request *relayed = take_relayed(e, h->context, source, h->tag);
+        if (!relayed) return;
+        relayed->moved_bytes = relayed->payload.bytes;
+        orr_step_one_end(e, relayed, 0);
+        release_followers(e, h->context, source, h->tag);
+        return;
+    }
+    struct orr_request *r =
+        (struct orr_request *)orr_match_pop(&e->unacknowledged, h->context, source, (int64_t)h->id);
+    if (!r) {
+        e->counts.bad_messages++;
+        return;
+    }
+    if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, r->bulk.tag, true);
+    r->asks = false;
+    orr_step_one_end(e, r, 0);
+}
+
+void orr_send_posted(struct orr_engine *e, struct orr_request *r)
+{
+    if (e->held.nodes == 0 && r->ready) {
+        orr_step_release_send(e, r);
+        return;
+    }
+    orr_match_append(&e->held, &r->node);
+    if (r->ready) orr_send_release_held(e, r->node.context, r->node.peer, r->node.tag);
+}
