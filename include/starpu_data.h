@@ -93,8 +93,8 @@ void starpu_data_unregister_submit(starpu_data_handle_t handle);
 void starpu_data_deinitialize(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned or unregistered already. Out of memory, while another one is under way:
- * orrery_set_error_hook(). */
+ * partitioned or unregistered already. Out of memory, while another one is under way
+ * and others are to use the data between the two: orrery_set_error_hook(). */
 void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 
 /* Waits for all tasks on the data, but those without sequential consistency that cannot start yet, then
@@ -103,8 +103,8 @@ void starpu_data_deinitialize_submit(starpu_data_handle_t handle);
 void starpu_data_invalidate(starpu_data_handle_t handle);
 
 /* Same, once all tasks submitted so far are done. Does not block. Refused, with a message, for data that is
- * partitioned or unregistered already. Out of memory, while another one is under way:
- * orrery_set_error_hook(). */
+ * partitioned or unregistered already. Out of memory, while another one is under way
+ * and others are to use the data between the two: orrery_set_error_hook(). */
 void starpu_data_invalidate_submit(starpu_data_handle_t handle);
 
 /* Tells the runtime whether the data should be kept in device memories rather than evicted (1, the

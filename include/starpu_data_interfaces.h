@@ -751,6 +751,8 @@ struct starpu_csr_interface {
     uint32_t *ram_rowptr; /* rowptr in main memory, NULL if there is none */
     uint32_t firstentry;  /* number of the first entry: 0 as in C, or 1 as in Fortran */
     size_t elemsize;
+    uint32_t
+        shares_rows; /* the library's: its first and last index in main memory are its neighbours', too */
 };
 
 /* Registers a sparse matrix of `nrow` rows and `nnz` entries. */
@@ -811,6 +813,8 @@ struct starpu_bcsr_interface {
     uint32_t r;           /* values of a block, contiguous dimension last */
     uint32_t c;
     size_t elemsize;
+    uint32_t
+        shares_rows; /* the library's: its first and last index in main memory are its neighbours', too */
 };
 
 /* Registers a sparse matrix of `nrow` rows of blocks and `nnz` blocks of `r` * `c` values. */

@@ -481,6 +481,15 @@ static bool may_empty(struct orr_data *h, const char *fn)
     return false;
 }
 
+/* Whether the last that waits for h is the invalidation in its place: one more would change nothing. */
+static bool empties_last(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool last = h->queue.head && h->queue.tail == &h->end && (h->end.flags & ORR_ACCESS_EMPTIES);
+    orr_spin_unlock(&h->queue.lock);
+    return last;
+}
+
 static void submit_invalidation(struct orr_data *h, const char *fn)
 {
     if (!may_empty(h, fn)) return;
@@ -488,10 +497,10 @@ static void submit_invalidation(struct orr_data *h, const char *fn)
     if (e) e->handle = h;
     if (e || place_take(h, false))
         join_invalidation(h, e);
-    else
-        orr_fatal(
-            "%s%s: out of memory while the last invalidation of the data has yet to come; it keeps its value",
-            fn, where());
+    else if (!empties_last(h))
+        orr_fatal("%s%s: out of memory while the last invalidation of the data, and what was submitted after "
+                  "it, have yet to come; it keeps its value",
+                  fn, where());
 }
 
 void starpu_data_unregister_submit(starpu_data_handle_t h)

@@ -16,7 +16,7 @@ liborrery_la_SOURCES += core/data/scratch.c
 liborrery_la_SOURCES += core/data/partition.c core/data/partition.h
 
 # Interfaces.
-liborrery_la_SOURCES += core/data/interfaces/dense.c core/data/interfaces/dense.h core/data/interfaces/interfaces.def
+liborrery_la_SOURCES += core/data/interfaces/dense.c core/data/interfaces/dense.h core/data/interfaces/interfaces.def core/data/interfaces/pack.h
 liborrery_la_SOURCES += core/data/interfaces/void.c
 liborrery_la_SOURCES += core/data/interfaces/variable.c
 liborrery_la_SOURCES += core/data/interfaces/vector.c

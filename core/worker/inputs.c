@@ -247,10 +247,10 @@ void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event 
     orr_store_relaxed(&w->waits_for_data, false);
 }
 
-static int load_blocking(struct orr_worker *w, struct orr_task *t)
+static int load_once(struct orr_worker *w, struct orr_task *t, bool quiet)
 {
     struct orr_input_load l;
-    int r = orr_inputs_prepare(&l, w, t, false);
+    int r = orr_inputs_prepare(&l, w, t, quiet);
     if (r) return r;
     do {
         uint64_t since = 0;
@@ -259,6 +259,17 @@ static int load_blocking(struct orr_worker *w, struct orr_task *t)
         while (!orr_event_is_set(&l.loaded)) orr_inputs_wait(w, orr_transfers_poll, &l.loaded, false, &since);
     } while (orr_load_relaxed(&l.status) == -EAGAIN);
     return orr_inputs_finish(&l);
+}
+
+/* Of several main memories one may be full by the time that memory is taken where there was room: then the
+ * task's places are chosen again. */
+static int load_blocking(struct orr_worker *w, struct orr_task *t)
+{
+    unsigned tries = orr_main_memories;
+    int r;
+    do r = load_once(w, t, tries > 1);
+    while (orr_unlikely(r == -ENOMEM) && --tries > 0);
+    return r;
 }
 
 /* The node whose interface a task was given; -1: none of h's. */

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <starpu.h>
@@ -78,6 +80,29 @@ struct object {
 
 /* ---- the library ---- */
 
+/* It writes whenever it sees fit, on the thread that called it. A file that grows past the process's limit is
+ * an error, not the signal that would end the program: that is kept from the thread meanwhile. */
+static void enter(sigset_t *before_out)
+{
+    sigset_t too_large;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, before_out);
+    pthread_mutex_lock(&lock);
+}
+
+static void leave(const sigset_t *before)
+{
+    sigset_t too_large, pending;
+    struct timespec at_once = { 0 };
+    pthread_mutex_unlock(&lock);
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    if (!sigismember(before, SIGXFSZ) && sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ))
+        sigtimedwait(&too_large, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 static bool find_functions(void)
 {
     bool all = true;
@@ -138,13 +163,14 @@ static id make_set_locked(struct file *f, unsigned long number, size_t size)
 
 static void *hdf5_alloc(void *base, size_t size)
 {
+    sigset_t signals;
     struct file *f = base;
     struct object *o = orr_malloc(sizeof *o);
     if (!o) return NULL;
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     o->number = ++f->made;
     o->set = make_set_locked(f, o->number, size);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     if (o->set >= 0) return o;
     orr_free(o);
     return NULL;
@@ -152,27 +178,29 @@ static void *hdf5_alloc(void *base, size_t size)
 
 static void hdf5_free(void *base, void *obj, size_t size)
 {
+    sigset_t signals;
     struct file *f = base;
     struct object *o = obj;
     char name[32];
     (void)size;
     name_of(name, o->number);
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     h5.H5Dclose(o->set);
     h5.H5Ldelete(f->file, name, DEFAULT);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     orr_free(o);
 }
 
 static void *hdf5_open(void *base, void *pos, size_t size)
 {
+    sigset_t signals;
     struct file *f = base;
     struct object *o = pos ? orr_calloc(1, sizeof *o) : NULL;
     (void)size;
     if (!o) return NULL;
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     o->set = h5.H5Dopen2(f->file, pos, DEFAULT);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     if (o->set >= 0) return o;
     orr_error("starpu_disk_open: the HDF5 file has no data set \"%s\"", (const char *)pos);
     orr_free(o);
@@ -181,12 +209,13 @@ static void *hdf5_open(void *base, void *pos, size_t size)
 
 static void hdf5_close(void *base, void *obj, size_t size)
 {
+    sigset_t signals;
     struct object *o = obj;
     (void)base;
     (void)size;
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     h5.H5Dclose(o->set);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     orr_free(o);
 }
 
@@ -203,11 +232,12 @@ static status move_locked(id set, id there, extent offset, extent bytes, void *b
 
 static int move(struct object *o, void *buf, off_t offset, size_t size, bool writes)
 {
-    pthread_mutex_lock(&lock);
+    sigset_t signals;
+    enter(&signals);
     id there = h5.H5Dget_space(o->set);
     status r = there < 0 ? -1 : move_locked(o->set, there, (extent)offset, size, buf, writes);
     if (there >= 0) h5.H5Sclose(there);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     return r < 0 ? -EIO : 0;
 }
 
@@ -253,13 +283,14 @@ static id open_file_locked(const char *path, char **made_out)
 
 static void *hdf5_plug(void *parameter, starpu_ssize_t size)
 {
+    sigset_t signals;
     struct file *f = parameter ? orr_calloc(1, sizeof *f) : NULL;
     (void)size;
     if (!f) return NULL;
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     const char *why = load_locked();
     f->file = why ? -1 : open_file_locked(parameter, &f->folder);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     if (f->file >= 0) return f;
     orr_error("HDF5 cannot keep data in %s: %s", (const char *)parameter,
               why ? why : "it is no folder that may be written, nor an HDF5 file");
@@ -270,10 +301,11 @@ static void *hdf5_plug(void *parameter, starpu_ssize_t size)
 
 static void hdf5_unplug(void *base)
 {
+    sigset_t signals;
     struct file *f = base;
-    pthread_mutex_lock(&lock);
+    enter(&signals);
     h5.H5Fclose(f->file);
-    pthread_mutex_unlock(&lock);
+    leave(&signals);
     if (f->folder) rmdir(f->folder);
     orr_free(f->folder);
     orr_free(f);

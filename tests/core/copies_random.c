@@ -245,6 +245,7 @@ enum { NNZ = 12, R = 2, C = 3 };
 static int sparse_round(void)
 {
     /* Each has its own: they are copied, and written back, like the values. */
+    static const uint32_t starts[4] = { 0, 3, 7, NNZ };
     static uint32_t columns[NNZ], rows[NNZ], columns_of[3][NNZ],
         starts_of[2][4] = { { 0, 3, 7, NNZ }, { 0, 3, 7, NNZ } };
     static int values[3][NNZ * R * C];
@@ -268,14 +269,14 @@ static int sparse_round(void)
     starpu_data_partition(h[0], &f);
     f.filter_func = starpu_bcsr_filter_vertical_block;
     starpu_data_partition(h[1], &f);
-    /* Rows that follow each other share where the one ends and the other begins: of three the outer ones. */
-    for (unsigned i = 0; i < 4; i++)
-        failed |= submit(&add_cl, starpu_data_get_sub_data(h[i % 2], 1, i / 2 * 2), 0);
+    for (unsigned i = 0; i < 6; i++)
+        failed |= submit(&add_cl, starpu_data_get_sub_data(h[i % 2], 1, i / 2), 0);
     for (int i = 0; i < 2; i++)
         starpu_data_unpartition(h[i], (unsigned)below(starpu_memory_nodes_get_count()));
     for (int i = 0; i < 3; i++) starpu_data_unregister(h[i]);
+    for (int i = 0; i < 2; i++) wrong += memcmp(starts_of[i], starts, sizeof starts) != 0;
     for (unsigned i = 0; i < NNZ; i++) {
-        int adds = uses + (i < 3 || i >= 7);
+        int adds = uses + 1;
         wrong += values[0][i] != adds * (int)(columns[i] + 1);
         wrong += values[2][i] != uses * (int)(columns[i] + rows[i]);
         for (unsigned j = 0; j < R * C; j++)

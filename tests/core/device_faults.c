@@ -64,6 +64,31 @@ static void one_copy(void)
     starpu_shutdown();
 }
 
+/* What is packed on a device goes into a buffer there, which stays with nobody when that copy fails. */
+static void packed_there(void)
+{
+    static struct starpu_multiformat_data_interface_ops formats = { .cpu_elemsize = 4, .cuda_elemsize = 4 };
+    static uint32_t colind[4] = { 0, 1, 2, 3 }, rowptr[5] = { 0, 1, 2, 3, 4 };
+    starpu_data_handle_t h[3];
+    int failed = 0;
+    start("copy:0:6-40", "1", NULL, NULL);
+    starpu_vector_data_register(&h[0], STARPU_MAIN_RAM, (uintptr_t)words, WORDS, sizeof words[0]);
+    starpu_csr_data_register(&h[1], STARPU_MAIN_RAM, 4, 4, (uintptr_t)words, colind, rowptr, 0,
+                             sizeof words[0]);
+    starpu_multiformat_data_register(&h[2], STARPU_MAIN_RAM, words, WORDS, &formats);
+    for (int i = 0; i < 3; i++) starpu_data_fetch_on_node(h[i], sim_node(0), 0);
+    size_t used = starpu_memory_get_used(sim_node(0));
+    for (int i = 0; i < 3; i++) {
+        void *buffer = NULL;
+        starpu_ssize_t count;
+        failed += starpu_data_pack_node(h[i], sim_node(0), &buffer, &count) == -EIO && !buffer;
+    }
+    is_int(failed, 3, "what cannot be packed gives no buffer");
+    is_int((int)(starpu_memory_get_used(sim_node(0)) - used), 0, "and leaves none");
+    for (int i = 0; i < 3; i++) starpu_data_unregister(h[i]);
+    starpu_shutdown();
+}
+
 /* Slices of a block that is part of a larger one: each is a copy of its own, of which the first fails. */
 static void one_part_of_a_copy(void)
 {
@@ -549,6 +574,7 @@ int main(void)
     orrery_set_error_hook(note_error, NULL);
     one_copy();
     one_part_of_a_copy();
+    packed_there();
     another_source();
     no_other_source();
     by_the_same_memory(0);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/core/sim_helper.h"
@@ -100,6 +102,38 @@ static void made_folder_goes(struct starpu_disk_ops *ops, const char *kind)
        kind);
 }
 
+/* The status of a process that runs fn and ends with what it returns; 128 + the signal that ended it. */
+static int forked(int (*fn)(void))
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(fn());
+    if (child < 0 || waitpid(child, &status, 0) != child) return 255;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* 0: writing fails, what was written before is read, and the file is closed. */
+static int past_the_file_limit(void)
+{
+    enum { PART = 256 << 10, PARTS = 16, LIMIT = 1 << 20 };
+    static char bytes[PART], back[PART];
+    const struct starpu_disk_ops *ops = &starpu_disk_hdf5_ops;
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ LIMIT, LIMIT });
+    void *base = ops->plug(folder, -1), *first = base ? ops->alloc(base, PART) : NULL;
+    bool failed = false;
+    memset(bytes, 7, sizeof bytes);
+    if (!first || ops->write(base, first, bytes, 0, PART) != 0) return 1;
+    for (int i = 0; i < PARTS && !failed; i++) {
+        void *more = ops->alloc(base, PART);
+        failed = !more || ops->write(base, more, bytes, 0, PART) != 0;
+    }
+    if (!failed) return 2;
+    if (ops->read(base, first, back, 0, PART) != PART || memcmp(bytes, back, PART) != 0) return 3;
+    ops->unplug(base);
+    return 0;
+}
+
 static void by_hdf5(void)
 {
     void *base = starpu_disk_hdf5_ops.plug(folder, -1);
@@ -108,6 +142,7 @@ static void by_hdf5(void)
         return;
     }
     starpu_disk_hdf5_ops.unplug(base);
+    is_int(forked(past_the_file_limit), 0, "HDF5: past the process's limit of files writing fails, no more");
     made_folder_goes(&starpu_disk_hdf5_ops, "HDF5");
     more_than_memory(&starpu_disk_hdf5_ops, "HDF5");
 }

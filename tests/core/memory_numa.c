@@ -212,6 +212,34 @@ static void full_ones(void)
     sim_setting("STARPU_LIMIT_CPU_NUMA_MEM", NULL);
 }
 
+/* There is room for one datum in each: workers of one node that see it at the same time get one place each.
+ */
+static void the_last_room(void)
+{
+    enum { ROUNDS = SCALED(300, 60) };
+    starpu_data_handle_t h[NUMA];
+    char mb[32];
+    int right = 0, none = 0;
+    snprintf(mb, sizeof mb, "%.7f", (BYTES + 100) / 1048576.);
+    sim_setting("STARPU_LIMIT_CPU_NUMA_MEM", mb);
+    begin("1", "0");
+    for (int i = 0; i < NUMA; i++) starpu_vector_data_register(&h[i], -1, 0, ELEMENTS, 4);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < NUMA; i++)
+            starpu_task_insert(&write_cl, STARPU_W, h[i], STARPU_VALUE, &none, sizeof none,
+                               STARPU_EXECUTE_ON_WORKER, 2 + i, 0);
+        starpu_task_wait_for_all();
+        right += starpu_data_is_on_node(h[0], 0) + starpu_data_is_on_node(h[0], 1) +
+                     starpu_data_is_on_node(h[1], 0) + starpu_data_is_on_node(h[1], 1) ==
+                 NUMA;
+        for (int i = 0; i < NUMA; i++) starpu_data_invalidate(h[i]);
+    }
+    is_int(right, ROUNDS, "two workers that find the last room at once are both served");
+    for (int i = 0; i < NUMA; i++) starpu_data_unregister(h[i]);
+    starpu_shutdown();
+    sim_setting("STARPU_LIMIT_CPU_NUMA_MEM", NULL);
+}
+
 static uint64_t total;
 static void zero_func(void *buffers[], void *arg UNUSED)
 {
@@ -266,6 +294,7 @@ int main(void)
     other_homes();
     with_devices();
     full_ones();
+    the_last_room();
     parts_of_workers();
     return done_testing();
 }

@@ -3,7 +3,9 @@
  * Threads: any. Owns: nothing. Not here: dense arrays (cut.c).
  *
  * A child of some rows uses its parent's arrays: its values and columns begin at its first row's, and its
- * firstentry is what its first row pointer says, so that row pointers need no change. */
+ * firstentry is what its first row pointer says, so that row pointers need no change. The last of one piece
+ * is the first of the next: where pieces lie in their parent these two, which the cut has fixed, are never
+ * brought back (shares_rows; core/data/interfaces/arrays.c). */
 #include "core/data/filters/cut.h"
 
 /* Which rows a child has, and which entries. */
@@ -52,6 +54,7 @@ static bool share_rows(const struct orr_cut *c, uint32_t nrow, uint32_t nnz, uin
         if ((child)->rowptr) (child)->rowptr += (rows).first;                                                \
         if ((child)->ram_colind) (child)->ram_colind += (rows).skipped;                                      \
         if ((child)->ram_rowptr) (child)->ram_rowptr += (rows).first;                                        \
+        (child)->shares_rows = (child)->rowptr != NULL;                                                      \
     } while (0)
 
 static void csr_rows(const struct orr_cut *c)

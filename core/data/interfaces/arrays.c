@@ -3,6 +3,7 @@
  * Threads: any, as the table says. Owns: nothing. Not here: where each structure keeps them (csr.c, bcsr.c,
  * ...). */
 #include "core/data/interfaces/arrays.h"
+#include "core/data/interfaces/pack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,6 +86,8 @@ void orr_arrays_register_handle(starpu_data_handle_t h, unsigned home_node, void
     for (unsigned node = 0; node < h->nnodes; node++) {
         void *to = starpu_data_get_interface_on_node(h, node);
         memcpy(to, itf, h->ops->interface_size);
+        if (kind_of(itf)->shared && node != home_node) /* no piece's place */
+            memset((char *)to + kind_of(itf)->shared, 0, sizeof(uint32_t));
         for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
             set_ram(to, i, (int)home_node >= 0 && orr_node_is_cpu(home_node) ? get_addr(itf, i) : 0);
             if (node != home_node) set_addr(to, i, 0);
@@ -240,6 +243,17 @@ void orr_arrays_display(starpu_data_handle_t h, FILE *f)
 
 /* ---- bytes ---- */
 
+/* How much, at both ends of array i, is not to be written on a node: the row pointers that a piece has in
+ * common with its neighbours, where it lies in its parent. */
+static size_t kept_at_ends(const void *itf, unsigned node, unsigned i)
+{
+    const struct orr_arrays_kind *k = kind_of(itf);
+    uint32_t shares = 0;
+    if (k->shared && i == ORR_ARRAYS_MAX - 1 && orr_node_is_cpu(node))
+        memcpy(&shares, (const char *)itf + k->shared, sizeof shares);
+    return shares ? sizeof(uint32_t) : 0;
+}
+
 /* Copies the arrays that both nodes have. Each is as long as the shape says: another shape does not fit. */
 static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async_data)
 {
@@ -254,9 +268,10 @@ static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node
     kind_of(src)->bytes(src, src_node, from);
     kind_of(dst)->bytes(dst, dst_node, to);
     for (unsigned i = 0; i < ORR_ARRAYS_MAX; i++) {
-        if (from[i] == 0 || to[i] == 0) continue;
-        int r = starpu_interface_copy(get_addr(src, i), 0, src_node, get_addr(dst, i), 0, dst_node, from[i],
-                                      async_data);
+        size_t kept = kept_at_ends(dst, dst_node, i);
+        if (from[i] <= 2 * kept || to[i] == 0) continue;
+        int r = starpu_interface_copy(get_addr(src, i), kept, src_node, get_addr(dst, i), kept, dst_node,
+                                      from[i] - 2 * kept, async_data);
         if (whole == 0 || whole == -EAGAIN) whole = r ? r : whole;
     }
     return whole;
@@ -271,10 +286,12 @@ static int copy_flat(void *itf, unsigned node, uintptr_t flat, bool into)
     size_t bytes[ORR_ARRAYS_MAX], at = 0;
     kind_of(itf)->bytes(itf, node, bytes);
     for (unsigned i = 0; i < ORR_ARRAYS_MAX; at += bytes[i++]) {
-        if (bytes[i] == 0) continue;
+        size_t kept = into ? kept_at_ends(itf, node, i) : 0;
+        if (bytes[i] <= 2 * kept) continue;
         uintptr_t addr = get_addr(itf, i);
-        int r = into ? starpu_interface_copy(flat, at, node, addr, 0, node, bytes[i], NULL)
-                     : starpu_interface_copy(addr, 0, node, flat, at, node, bytes[i], NULL);
+        int r =
+            into ? starpu_interface_copy(flat, at + kept, node, addr, kept, node, bytes[i] - 2 * kept, NULL)
+                 : starpu_interface_copy(addr, 0, node, flat, at, node, bytes[i], NULL);
         if (r) return r;
     }
     return 0;
@@ -288,8 +305,7 @@ int orr_arrays_pack_data(starpu_data_handle_t h, unsigned node, void **ptr, star
     if (!ptr) return 0;
     uintptr_t buffer = starpu_malloc_on_node_flags(node, total, 0);
     if (!buffer && total > 0) return -ENOMEM;
-    *ptr = (void *)buffer;
-    return copy_flat(itf, node, buffer, false);
+    return orr_pack_end(copy_flat(itf, node, buffer, false), node, buffer, total, ptr);
 }
 
 int orr_arrays_peek_data(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)

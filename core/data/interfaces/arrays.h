@@ -22,6 +22,7 @@ struct orr_arrays_kind {
                                       pointer */
     uint16_t
         ram[ORR_ARRAYS_MAX]; /* offsets of members that point to the same array in main memory; 0: none */
+    uint16_t shared;         /* offset of shares_rows, of which the last array is the row pointers; 0: none */
     /* Writes the numbers that make up the shape; returns how many. */
     unsigned (*shape)(const void *itf, size_t numbers_out[ORR_ARRAYS_MAX_SHAPE]);
     /* Bytes of each array on a node (0: not there); SIZE_MAX when they are too many to count. */

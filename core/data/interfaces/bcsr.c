@@ -31,6 +31,7 @@ const struct orr_arrays_kind orr_bcsr_kind = {
     .letter = 'b',
     .addr = { offsetof(bcsr_itf, nzval), offsetof(bcsr_itf, colind), offsetof(bcsr_itf, rowptr) },
     .ram = { 0, offsetof(bcsr_itf, ram_colind), offsetof(bcsr_itf, ram_rowptr) },
+    .shared = offsetof(bcsr_itf, shares_rows),
     .shape = shape,
     .bytes = bytes,
 };

@@ -30,6 +30,7 @@ const struct orr_arrays_kind orr_csr_kind = {
     .letter = 'C',
     .addr = { offsetof(csr_itf, nzval), offsetof(csr_itf, colind), offsetof(csr_itf, rowptr) },
     .ram = { 0, offsetof(csr_itf, ram_colind), offsetof(csr_itf, ram_rowptr) },
+    .shared = offsetof(csr_itf, shares_rows),
     .shape = shape,
     .bytes = bytes,
 };

@@ -7,6 +7,7 @@
  * may be packed. Leading dimensions without gaps in both layouts are merged first, so that most copies are
  * one run of bytes. */
 #include "core/data/interfaces/dense.h"
+#include "core/data/interfaces/pack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -629,8 +630,8 @@ int orr_dense_pack_data(starpu_data_handle_t h, unsigned node, void **ptr, starp
     orr_dense_pack(&to);
     uintptr_t buffer = starpu_malloc_on_node_flags(node, bytes, 0);
     if (!buffer && bytes > 0) return -ENOMEM;
-    *ptr = (void *)buffer;
-    return copy(&from, place_of(itf, node), &to, (struct place){ buffer, 0, node }, NULL);
+    return orr_pack_end(copy(&from, place_of(itf, node), &to, (struct place){ buffer, 0, node }, NULL), node,
+                        buffer, bytes, ptr);
 }
 
 int orr_dense_peek_data(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)

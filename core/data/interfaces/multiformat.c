@@ -13,6 +13,7 @@
 #include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/data/interfaces/arrays.h"
+#include "core/data/interfaces/pack.h"
 #include "core/data/layouts.h"
 #include "core/mem/node.h"
 
@@ -290,8 +291,8 @@ static int pack(starpu_data_handle_t h, unsigned node, void **ptr, starpu_ssize_
     }
     uintptr_t buffer = starpu_malloc_on_node_flags(node, size, 0);
     if (!buffer && size > 0) return -ENOMEM;
-    *ptr = (void *)buffer;
-    return starpu_interface_copy((uintptr_t)c->itf.cpu_ptr, 0, node, buffer, 0, node, size, NULL);
+    int r = starpu_interface_copy((uintptr_t)c->itf.cpu_ptr, 0, node, buffer, 0, node, size, NULL);
+    return orr_pack_end(r, node, buffer, size, ptr);
 }
 
 static int peek(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
