@@ -3,6 +3,8 @@
  * Threads: none. Owns: the lists. Not here: the drivers. */
 #include <stddef.h>
 
+#include "config.h"
+
 #include "core/mem/node.h"
 #include "core/worker/driver.h"
 

@@ -2,10 +2,12 @@
 # Drivers: one folder for each kind of device.
 liborrery_la_SOURCES += drivers/builtin.c drivers/libraries.c
 liborrery_la_SOURCES += drivers/cpu/cpu.c drivers/cpu/cpu.h
+if HAVE_CUDA
 liborrery_la_SOURCES += drivers/cuda/device.c drivers/cuda/device.h drivers/cuda/mark.c drivers/cuda/memory.c \
 	drivers/cuda/staging.c drivers/cuda/staging.h
 liborrery_la_SOURCES += drivers/cuda/kernel.c drivers/cuda/kernel.h drivers/cuda/interface.c drivers/cuda/interface.h
 liborrery_la_SOURCES += drivers/cuda/library.c drivers/cuda/library.h drivers/cuda/api.h drivers/cuda/math.c
+endif
 liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h drivers/sim/faults.c drivers/sim/faults.h
 liborrery_la_SOURCES += drivers/sim/store.c

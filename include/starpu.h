@@ -66,7 +66,9 @@
 #include <starpu_cuda.h>
 #include <starpu_cublas.h>
 #include <starpu_cublasLt.h>
-#include <starpu_cusolver.h>
+#if !defined(STARPU_USE_CUDA) || defined(STARPU_DONT_INCLUDE_CUDA_HEADERS)
+#include <starpu_cusolver.h> /* else who wants it says so: it includes cublas_v2.h, which excludes cublas.h */
+#endif
 #include <starpu_cusparse.h>
 #include <starpu_hip.h>
 #include <starpu_hipblas.h>

@@ -33,5 +33,31 @@ fact 3 'the kernels of the examples compile' \
 fact 4 'so do those of mpi_cholesky' \
     gcc -std=gnu11 -Wall -Wextra -Werror -DSTARPU_USE_CUDA=1 -DWITH_CUDA_KERNELS -I"$builddir/include" -I"$srcdir/include" \
     -isystem "$cuda" -c -o "$scratch/cholesky.o" "$srcdir/examples/cholesky/kernels_cuda.c"
-echo 1..4
+# As after configure --enable-cuda: programs see STARPU_USE_CUDA where the headers are.
+{
+    (cd "$srcdir/include" && ls starpu*.h) | grep -v -e mpi -e fortran | sed 's/.*/#include <&>/'
+    echo '#ifndef STARPU_USE_CUDA'
+    echo '#error STARPU_USE_CUDA is not defined'
+    echo '#endif'
+    echo 'static void f(void *b[], void *a) { (void)b, (void)a, STARPU_CUDA_REPORT_ERROR(cudaGetLastError()); }'
+    echo 'static struct starpu_codelet c;'
+    echo 'int main(void) { c.cuda_funcs[0] = f; return starpu_cuda_get_local_stream() != cudaStreamDefault; }'
+} >"$scratch/program.c"
+flags="-DORRERY_CUDA_FOR_PROGRAMS=1 -DSTARPU_USE_DEPRECATED_API -Wall -Wextra -Werror -I$builddir/include -I$srcdir/include"
+# shellcheck disable=SC2086
+fact 5 'programs in C see STARPU_USE_CUDA and all of its headers after --enable-cuda' \
+    gcc -std=gnu11 $flags -isystem "$cuda" -fsyntax-only "$scratch/program.c"
+# shellcheck disable=SC2086
+fact 6 'so do those in C++' g++ -std=c++17 $flags -isystem "$cuda" -fsyntax-only -x c++ "$scratch/program.c"
+# shellcheck disable=SC2086
+fact 7 'ORRERY_WITHOUT_CUDA leaves it away' \
+    sh -c "gcc -std=gnu11 -DORRERY_WITHOUT_CUDA $flags -isystem '$cuda' -fsyntax-only '$scratch/program.c' 2>&1 |
+        grep 'STARPU_USE_CUDA is not defined'"
+echo '#include <starpu.h>
+#include <cublas.h>
+cublasStatus stream(void);
+cublasStatus stream(void) { return starpu_cublas_set_stream(), cublasGetError(); }' >"$scratch/old.c"
+# shellcheck disable=SC2086
+fact 8 'programs with the older cublas.h compile' gcc -std=gnu11 $flags -isystem "$cuda" -fsyntax-only "$scratch/old.c"
+echo 1..8
 exit $failures

@@ -231,11 +231,14 @@ CLEANFILES += tests/opencl/shim.so
 endif
 
 # CUDA on a double of its driver library, which runs on the host.
+if HAVE_CUDA
 TAP_TESTS += tests/core/cuda tests/core/cuda_faults
 tests/core/cuda.tap tests/core/cuda_faults.tap: tests/double/cuda.so
 tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
 CLEANFILES += tests/double/cuda.so
+SCRIPT_TESTS += tests/double.sh
+endif
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
 TAP_TESTS += tests/core/misuse
@@ -279,7 +282,6 @@ VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
 SCRIPT_TESTS += tests/cuda.sh
-SCRIPT_TESTS += tests/double.sh
 SCRIPT_TESTS += tests/tools/doctor.sh
 SCRIPT_TESTS += tests/languages/fortran.sh
 SCRIPT_TESTS += tests/languages/python.sh
