@@ -39,7 +39,7 @@ tools_orrery_simulate_CFLAGS = $(PROG_CFLAGS)
 endif
 # Compiled with the part of liborrery-mpi that knows the file, which needs no MPI.
 tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/plan/heft.h tools/tool.h mpi/place/planfile.c \
-	mpi/place/planfile.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
+	mpi/place/planfile.h mpi/place/plangraph.c mpi/place/plangraph.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/text.c \

@@ -16,6 +16,7 @@
 #include "core/worker/order.h"
 #include "mpi/place/place.h"
 #include "mpi/place/planfile.h"
+#include "mpi/place/plangraph.h"
 
 /* An insertion. */
 struct step {

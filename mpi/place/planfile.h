@@ -80,7 +80,7 @@ int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
 int orr_plan_add_wait(struct orr_plan *p); /* here; once for several */
 
 /* Reads a file. 0; -EINVAL (why has the line and what is wrong), -ENOENT and its like, or -ENOMEM, with
- * nothing made. What is read can be used without further checks but those of orr_plan_check. */
+ * nothing made. What is read can be used without further checks but those of orr_plan_check (plangraph.h). */
 int orr_plan_read(struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
 /* Under a name of its own first. 0 or a negative errno, with why. */
 int orr_plan_write(const struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT]);
@@ -89,9 +89,6 @@ int orr_plan_write(const struct orr_plan *p, const char *path, char why[ORR_PLAN
  * (planagree.c). */
 int orr_plan_agree(const struct orr_bootstrap *b, const char *path, char why[ORR_PLAN_TEXT]);
 
-/* Whether it can run: orders are complete, and go with the dependencies. 0, -EINVAL (why says what is
- * missing, or the circle) or -ENOMEM. */
-int orr_plan_check(const struct orr_plan *p, char why[ORR_PLAN_TEXT]);
 /* Whether it was made for that cluster. 0 or -EINVAL (why). */
 int orr_plan_fits(const struct orr_plan *p, const struct orr_machines *m, char why[ORR_PLAN_TEXT]);
 /* "3 gemm (RW 12, R 13) on rank 1, worker 0, order 4". */
@@ -100,16 +97,8 @@ void orr_plan_describe(const struct orr_plan *p, size_t task, char *text, size_t
 void orr_plan_describe_accesses(const char *codelet, const struct orr_plan_access *a, int count, char *text,
                                 size_t bytes);
 
-/* What must be over before a task begins: edges to it from the tasks and meeting points (numbers from tasks
- * on) before it. Nodes are in order: an edge that follows data leads to a higher number only at tasks. */
-struct orr_plan_graph {
-    size_t nodes, edges;
-    size_t *first;   /* nodes + 1: of each node's edges in target */
-    size_t *target;  /* who waits for it */
-    size_t *missing; /* by node: for how many it waits */
-};
-/* placed: as they are on ranks, with the orders of workers; else wherever they may be. 0 or -ENOMEM. */
-int orr_plan_graph(const struct orr_plan *p, bool placed, struct orr_plan_graph *g);
-void orr_plan_graph_fini(struct orr_plan_graph *g);
+/* For who finds fault with one: writes why, of ORR_PLAN_TEXT bytes. -EINVAL, and -ENOMEM. */
+__attribute__((format(printf, 2, 3))) int orr_plan_refuse(char *why, const char *fmt, ...);
+int orr_plan_no_memory(char *why);
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/place/plangraph.h"
+
 /* The mean length of a codelet's tasks of a footprint on a type. */
 struct mean {
     int codelet, type, any; /* any: over all footprints */

@@ -3,6 +3,7 @@
  * Threads: main. Owns: nothing. Not here: the file (mpi/place/planfile.c), HEFT (heft.c). */
 #include <math.h>
 
+#include "mpi/place/plangraph.h"
 #include "tools/plan/heft.h"
 #include "tools/tool.h"
 
