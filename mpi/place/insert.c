@@ -485,8 +485,10 @@ static int act(struct orr_comm *c, const struct orr_arguments *a, const int *ran
     m.count = count;
     m.here = false;
     for (int i = 0; i < count; i++) m.here |= runs_here(c, ranks[i]);
+    int r = orr_moves_sum(c, a->data, a->count, a->priority);
     orr_moves_begin(&m.list, c);
-    int r = each(&m, before_moving);
+    int before = each(&m, before_moving);
+    if (!r) r = before;
     if (!r && m.here) r = add_task(&m, cl, ap);
     int after = each(&m, after_moving), done = orr_away_do(&m.list);
     orr_actions_fini(&m.list);

@@ -680,13 +680,15 @@ static void remove_change(struct orr_away *a, struct orr_owned *o)
     o->changed = false;
 }
 
-/* Partitioned ones wait until they are put together. */
+/* Partitioned ones wait until they are put together, and those to which contributions are pending that not
+ * all ranks see until they are added up. */
 static struct orr_owned *take_changed(struct orr_away *a)
 {
     struct orr_owned *o = NULL;
     orr_spin_lock(&a->lock);
     for (uint32_t i = 0; i < a->nchanged && !o; i++)
-        if (!a->changed[i]->handle->partitioned) o = a->changed[i];
+        if (!a->changed[i]->handle->partitioned && !(a->changed[i]->redux && a->changed[i]->redux->unseen))
+            o = a->changed[i];
     if (o) remove_change(a, o);
     orr_spin_unlock(&a->lock);
     return o;
@@ -914,6 +916,11 @@ static int use(struct orr_data *h, uint32_t how)
     end_look(a);
     if (moves && how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
     return 0;
+}
+
+int orr_away_changes(struct orr_data *h)
+{
+    return use(h, ORR_USE_READS | ORR_USE_WRITES);
 }
 
 /* ---- the whole ---- */

@@ -79,6 +79,8 @@ void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home);
 /* h, which may be away, is used by insertions: the program's uses of it are looked at from now on. Here: a
  * value of it is, or will be, that is not this rank's own. */
 void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t position);
+/* Home is about to change h, by what not all ranks see: it asks for what it lacks. As orr_data_hooks.use. */
+int orr_away_changes(struct orr_data *h);
 /* Home has not changed it: its pieces are used instead, or it is overwritten. */
 void orr_away_forget_change(struct orr_data *h);
 

@@ -100,6 +100,11 @@ void orr_cache_hold(struct orr_data *h)
 void orr_cache_own(struct orr_data *h)
 {
     orr_cache_written(h);
+    orr_cache_disown(h);
+}
+
+void orr_cache_disown(struct orr_data *h)
+{
     if (orr_owned_of(h)) orr_owned_forget_old(orr_owned_of(h));
     h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
 }

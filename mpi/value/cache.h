@@ -28,6 +28,8 @@ void orr_cache_written(struct orr_data *h);
  * the handle at this place of the stream (as orr_cache_written besides). */
 void orr_cache_hold(struct orr_data *h);
 void orr_cache_own(struct orr_data *h);
+/* The same, and who has a copy of the old value stays as it is known. */
+void orr_cache_disown(struct orr_data *h);
 void orr_cache_drop(struct orr_data *h);
 bool orr_cache_let_go(struct orr_data *h); /* the same, but for: true, and the caller gives it back */
 void orr_cache_superseded(struct orr_data *h);

@@ -154,8 +154,7 @@ int orr_call_collective(struct orr_comm *c, const struct orr_collective *what)
 
 int orr_call_gather_sums(struct orr_comm *c, struct orr_data *h, int priority, int arity)
 {
-    int r = orr_moves_home(c, h);
-    return r ? r : orr_redux_gather(c, h, priority, arity);
+    return orr_moves_gather(c, h, priority, arity);
 }
 
 /* ---- copies go ---- */

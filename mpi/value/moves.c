@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* moves.c: see moves.h. Every rank repeats every decision, for data in which it has no part as well: that is
  * why any of them may send the next value. Nothing here looks at what only one rank knows.
+ * Contributions on another communicator: its ranks alone know of them, so holder and copies stay as all know
+ * them. The contributor's memory is lost to its contribution, so home first has what it lacks, and a word to
+ * the contributor that all it asked for and told is under way (give_up_copy). The sum is one more change of
+ * home's: whoever is told of it before home's next insertion (away.c). So it is made before any insertion
+ * with h begins, or other call that all see; home and contributors see that as well, so they agree on when.
  * Threads: see moves.h. Owns: see moves.h. Not here: messages (actions.c). */
 #include "mpi/value/moves.h"
 
@@ -324,16 +329,56 @@ static int send_unseen(struct orr_comm *c, struct orr_data *h, int node, bool sy
     return r;
 }
 
+/* Rank node of c, which has a copy, is about to overwrite it: what home asked for must have gone from there
+ * before, and what home changed must have come there. Both know. */
+static void give_up_copy(struct orr_comm *c, struct orr_data *h, int node)
+{
+    const struct orr_redux_pending *p = orr_owned_of(h)->redux;
+    int home = orr_owned_rank(c, h);
+    if (node == home || !has(h, orr_comm_peer(c, node))) return;
+    if (p && p->comm == c && p->map[node]) return; /* it has */
+    if (c->rank == home) orr_away_announce(c, h, orr_comm_peer(c, node));
+    if (c->rank == node) orr_away_expect(c, h, orr_comm_peer(c, home));
+}
+
 static int contribute_unseen(struct orr_comm *c, struct orr_data *h, int xrank)
 {
-    const struct orr_owned *o = orr_owned_of(h);
-    if (o->holder < 0 && !o->sent.count) return orr_redux_contribute(c, h, xrank);
-    orr_error(
-        "starpu_mpi_task_insert: contributions to the data with tag %lld come from another communicator "
-        "than the layer's own, and other ranks may have its value: call starpu_mpi_cache_flush for it "
-        "before, on all ranks",
-        (long long)o->tag);
-    return -ENOTSUP;
+    int home = orr_owned_rank(c, h), first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? c->size - 1 : xrank;
+    if (home < 0) {
+        orr_error("starpu_mpi_task_insert: a task contributes to the data with tag %lld on a communicator "
+                  "that its owner is no rank of; insert it on one that the owner is part of",
+                  (long long)orr_owned_tag(h));
+        return -EINVAL;
+    }
+    int r = c->rank == home ? orr_away_changes(h) : 0;
+    for (int node = first; node <= last && !r; node++) give_up_copy(c, h, node);
+    return r ? r : orr_redux_contribute_unseen(c, h, xrank);
+}
+
+/* All ranks see that h is used next: the sum of what not all saw is a change that home makes before. */
+static int gather_unseen(struct orr_comm *c, struct orr_data *h, int priority, int arity)
+{
+    if (orr_likely(!orr_redux_is_unseen(h))) return 0;
+    orr_away_settle_data(c, h);
+    return orr_redux_gather(c, h, priority, arity);
+}
+
+int orr_moves_sum(struct orr_comm *c, const struct starpu_data_descr *data, int count, int priority)
+{
+    int status = 0;
+    for (int i = 0; i < count && orr_load_relaxed(&c->cluster->value->pending); i++) {
+        int r = data[i].handle ? gather_unseen(c, data[i].handle, priority, 0) : 0;
+        if (r) status = r;
+    }
+    return status;
+}
+
+int orr_moves_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity)
+{
+    bool unseen = is_unseen(c, h) && orr_redux_is_unseen(h);
+    int first = unseen ? gather_unseen(c, h, priority, arity) : 0, r = orr_moves_home(c, h);
+    if (first || r) return first ? first : r;
+    return unseen ? 0 : orr_redux_gather(c, h, priority, arity);
 }
 
 int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
@@ -345,8 +390,11 @@ int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, 
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
     if (mode & STARPU_SCRATCH) return status;
     if (first <= c->rank && c->rank <= last && orr_owned_rank(c, h) != c->rank) orr_cache_hold(h);
-    for (int node = first; mode & STARPU_R && node <= last && !status; node++)
-        status = send_unseen(c, h, node, mode & STARPU_SSEND, priority);
+    for (int node = first; node <= last && !status; node++)
+        if (mode & STARPU_R)
+            status = send_unseen(c, h, node, mode & STARPU_SSEND, priority);
+        else
+            give_up_copy(c, h, node);
     return status;
 }
 
@@ -404,17 +452,35 @@ static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list)
     return r;
 }
 
+/* As gather_unseen, of all data. */
+static int gather_all_unseen(struct orr_comm *c)
+{
+    if (!orr_load_relaxed(&c->cluster->value->pending)) return 0;
+    orr_away_settle_all(c);
+    return orr_redux_gather_unseen(c);
+}
+
 int orr_moves_home_all(struct orr_comm *c)
 {
     if (!orr_load_relaxed(&c->cluster->value->moves.on)) return 0;
-    int r = is_seen(c) ? visit(c, return_one) : 0;
+    int sums = gather_all_unseen(c), r = is_seen(c) ? visit(c, return_one) : 0;
     orr_away_settle_all(c);
-    return r;
+    return sums ? sums : r;
+}
+
+static void flush_other(struct orr_owned *o, void *c)
+{
+    if (!is_unseen(c, o->handle)) orr_cache_flush(c, o->handle);
 }
 
 bool orr_moves_flush_all(struct orr_comm *c)
 {
-    if (!is_seen(c)) return false;
+    if (!orr_load_relaxed(&c->cluster->value->moves.on)) return false;
+    if (!is_seen(c)) { /* what all ranks know stays */
+        orr_owned_visit(c->cluster->value, flush_other, c);
+        return true;
+    }
+    gather_all_unseen(c);
     orr_away_settle_all(c);
     visit(c, flush_one);
     return true;
@@ -437,11 +503,12 @@ static int end(struct orr_actions *l)
 int orr_moves_home(struct orr_comm *c, struct orr_data *h)
 {
     struct orr_actions l;
-    int r = 0;
+    int r = is_seen(c) ? gather_unseen(c, h, 0, 0) : 0;
     if (is_elsewhere(c, h)) {
         orr_moves_begin(&l, c);
         orr_moves_return(&l, h, 0);
-        r = end(&l);
+        int returned = end(&l);
+        if (!r) r = returned;
     }
     if (orr_load_relaxed(&c->cluster->value->moves.on)) orr_away_settle_data(c, h);
     return r;
@@ -451,6 +518,8 @@ bool orr_moves_flush_one(struct orr_comm *c, struct orr_data *h)
 {
     struct orr_actions l;
     if (orr_load_relaxed(&c->cluster->value->moves.on)) orr_away_settle_data(c, h);
+    if (orr_moves_unseen(c, h)) return true;
+    if (is_seen(c)) gather_unseen(c, h, 0, 0);
     if (!is_elsewhere(c, h)) return false;
     orr_moves_begin(&l, c);
     orr_moves_flush(&l, h);

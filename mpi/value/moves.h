@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* moves.h: transfers where a placement moves data: what is written stays on the rank that wrote it (its
  * holder), and goes to its owner (its home) only where all ranks see that the program needs it there.
+ * What some ranks do on another communicator changes nothing of that: to the others it is something that home
+ * did unseen.
  * Threads: the thread that submits. Owns: holder, version and sent of struct orr_owned, then alike on all
  * ranks. Not here: what the program does at home alone (away.h), owner-computes (exchange.h). */
 #ifndef ORR_MPI_MOVES_H
@@ -43,6 +45,11 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h);
 /* ---- places of the stream that all ranks of c see and that are no insertions; nothing is done under
  * owner-computes ---- */
 
+/* The contributions to these data that not all ranks saw are summed up before the insertion begins that uses
+ * them. 0 or what failed last (said). */
+int orr_moves_sum(struct orr_comm *c, const struct starpu_data_descr *data, int count, int priority);
+/* As orr_redux_gather, and what is away returns home. */
+int orr_moves_gather(struct orr_comm *c, struct orr_data *h, int priority, int arity);
 /* All that is away returns home. 0 or a negative errno (said). */
 int orr_moves_home_all(struct orr_comm *c);
 /* Copies elsewhere go, too. False: nothing moves here; the caller flushes what it knows. */

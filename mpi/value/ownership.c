@@ -103,6 +103,7 @@ void orr_owned_end_redux(struct orr_owned *o)
     orr_comm_drop(o->redux->comm);
     orr_free(o->redux);
     o->redux = NULL;
+    orr_sub_acq_rel(&o->value->pending, (size_t)1);
     o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_REDUX;
 }
 

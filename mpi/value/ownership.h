@@ -57,7 +57,8 @@ struct orr_redirection {
 /* Contributions that wait to be gathered. */
 struct orr_redux_pending {
     struct orr_comm *comm; /* on which they were inserted */
-    char map[];            /* one byte for each rank of it: whether that one contributed */
+    bool unseen; /* not all ranks know of them, and who has the old value is not changed (moves.h) */
+    char map[];  /* one byte for each rank of it: whether that one contributed */
 };
 
 struct orr_owned {

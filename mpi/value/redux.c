@@ -36,6 +36,7 @@ static int begin(struct orr_comm *c, struct orr_data *h, struct orr_owned *o)
     orr_comm_hold(c);
     p->comm = c;
     o->redux = p;
+    orr_add_relaxed(&o->value->pending, (size_t)1);
     orr_owned_reduces(c->cluster->value, h);
     h->mpi_flags |= ORR_MPI_REDUX;
     return 0;
@@ -58,8 +59,24 @@ static void note(struct orr_data *h, struct orr_owned *o, int rank)
     if (o->redux->map[rank]) return;
     o->redux->map[rank] = 1;
     if (rank != c->rank || orr_owned_rank(c, h) == rank) return;
-    orr_cache_own(h);                 /* the memory here is that of the contribution until it is sent */
+    /* the memory here is that of the contribution until it is sent */
+    if (o->redux->unseen)
+        orr_cache_disown(h);
+    else
+        orr_cache_own(h);
     starpu_data_invalidate_submit(h); /* the owner's value must not be counted a second time */
+}
+
+static int contribute(struct orr_comm *c, struct orr_data *h, struct orr_owned *o, int xrank)
+{
+    int r = 0;
+    bool all = xrank == ORR_RANK_PER_NODE;
+    for (int rank = all ? 0 : xrank; rank <= (all ? c->size - 1 : xrank); rank++) {
+        r = rank_of_pending(c, o, rank);
+        if (r < 0) return r;
+        note(h, o, r);
+    }
+    return 0;
 }
 
 int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank)
@@ -73,13 +90,18 @@ int orr_redux_contribute(struct orr_comm *c, struct orr_data *h, int xrank)
         orr_cache_written(h);
     else
         orr_cache_superseded(h);
-    bool all = xrank == ORR_RANK_PER_NODE;
-    for (int rank = all ? 0 : xrank; rank <= (all ? c->size - 1 : xrank); rank++) {
-        r = rank_of_pending(c, o, rank);
-        if (r < 0) return r;
-        note(h, o, r);
-    }
-    return 0;
+    return contribute(c, h, o, xrank);
+}
+
+int orr_redux_contribute_unseen(struct orr_comm *c, struct orr_data *h, int xrank)
+{
+    struct orr_owned *o = orr_owned_get(c->cluster->value, h);
+    if (!o) return -ENOMEM;
+    bool first = !o->redux;
+    int r = first ? begin(c, h, o) : 0;
+    if (r) return r;
+    if (first) o->redux->unseen = true;
+    return contribute(c, h, o, xrank);
 }
 
 /* ---- the tree ---- */
@@ -204,6 +226,8 @@ static int take_part(struct orr_comm *c, struct orr_data *h, struct orr_owned *o
     if (t->mine <= 0 || status) return status;
     status = message(c, ORR_SEND, h, o->tag, t->ranks[(t->mine - 1) / t->arity], priority);
     starpu_data_invalidate_submit(h);
+    if (o->redux->unseen && h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE))
+        orr_cache_hold(h); /* to all others it has a copy, and the owner sends it the sum */
     return status;
 }
 
@@ -259,6 +283,7 @@ int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int a
 
 struct pending {
     struct orr_comm *comm;
+    bool unseen_alone;
     struct orr_data **handles;
     size_t count, room;
     bool failed;
@@ -268,6 +293,7 @@ static void collect(struct orr_owned *o, void *arg)
 {
     struct pending *p = arg;
     if (!o->redux || !orr_comm_includes(p->comm, o->redux->comm)) return;
+    if (p->unseen_alone && !o->redux->unseen) return;
     if (p->count == p->room) {
         size_t room = p->room ? p->room * 2 : 16;
         struct orr_data **more = orr_realloc(p->handles, room * sizeof *more);
@@ -287,13 +313,24 @@ static int by_tag(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int orr_redux_gather_all(struct orr_comm *c)
+static int gather_some(struct orr_comm *c, bool unseen_alone)
 {
-    struct pending p = { .comm = c };
+    struct pending p = { .comm = c, .unseen_alone = unseen_alone };
     int status = 0;
+    if (!orr_load_relaxed(&c->cluster->value->pending)) return 0;
     orr_owned_visit(c->cluster->value, collect, &p);
     if (p.count) qsort(p.handles, p.count, sizeof *p.handles, by_tag);
     for (size_t i = 0; i < p.count && !status; i++) status = orr_redux_gather(c, p.handles[i], 0, 0);
     orr_free(p.handles);
     return p.failed ? -ENOMEM : status;
+}
+
+int orr_redux_gather_all(struct orr_comm *c)
+{
+    return gather_some(c, false);
+}
+
+int orr_redux_gather_unseen(struct orr_comm *c)
+{
+    return gather_some(c, true);
 }

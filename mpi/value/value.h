@@ -33,6 +33,7 @@ struct orr_value {
     /* ownership.c: protects records; recursive: what orr_owned_visit calls may end the very handle */
     ORR_MUTEX(records) records_lock;
     struct orr_owned *records;
+    _Atomic size_t pending;   /* data to which contributions are pending */
     _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
     /* moves.c [own: who submits] */
     struct {

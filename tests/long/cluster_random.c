@@ -632,7 +632,7 @@ static struct datum *datum_in(struct program *p, const struct group *g)
 }
 
 /* Reads one, and perhaps writes another or the same. */
-static void task_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+static void task_in_group(struct program *p, struct orr_comm *c, const struct group *g, bool moves)
 {
     static const int modes[] = { STARPU_RW, STARPU_W, STARPU_R };
     struct datum *from = datum_in(p, g), *to = datum_in(p, g);
@@ -644,7 +644,7 @@ static void task_in_group(struct program *p, struct orr_comm *c, const struct gr
                       .step = p->step,
                       .rank = p->rank,
                       .mode = { mode, STARPU_R } };
-    if (mode != STARPU_R) flush(p); /* who is not part of it does not hear of it */
+    if (mode != STARPU_R && !moves) flush(p); /* who is not part of it does not hear of it */
     if (mode != STARPU_R) to->value = mix(w.salt, 0);
     struct starpu_data_descr descr[] = { { to->handle, (enum starpu_data_access_mode)mode },
                                          { from->handle, STARPU_R } };
@@ -679,12 +679,14 @@ static void copy_in_group(struct program *p, struct orr_comm *c, const struct gr
     to->value = from->value;
 }
 
-static void sum_in_group(struct program *p, struct orr_comm *c, const struct group *g)
+/* Who has a copy and is not part of the group hears of it only where data move. */
+static void sum_in_group(struct program *p, struct orr_comm *c, const struct group *g, bool moves)
 {
     struct datum *d = &p->data[DATA + draw(&p->state, SUMS)];
+    bool at_once = draw(&p->state, 2);
     if (g->rank_in[d->home] < 0) return;
     call(orr_call_gather_sums(p->c, d->handle, 0, 0), p->step, "redux_data before a group's");
-    flush(p);
+    if (!moves) flush(p);
     for (unsigned n = draw(&p->state, 4); n > 0; n--) {
         struct work w = { .salt = mix(p->state, n), .count = 1, .step = p->step, .mode = { STARPU_REDUX } };
         int on = (int)draw(&p->state, (unsigned)g->comm.size);
@@ -694,10 +696,11 @@ static void sum_in_group(struct program *p, struct orr_comm *c, const struct gro
                         STARPU_EXECUTE_ON_NODE, on, 0),
                  p->step, "a contribution in a group");
     }
-    if (c) call(orr_call_gather_sums(c, d->handle, 0, 0), p->step, "redux_data in a group");
+    if (c && (at_once || !moves))
+        call(orr_call_gather_sums(c, d->handle, 0, 0), p->step, "redux_data in a group");
 }
 
-static void in_group(struct program *p)
+static void in_group(struct program *p, bool moves)
 {
     int i = (int)draw(&p->state, GROUPS);
     const struct group *g = &groups[i];
@@ -705,11 +708,11 @@ static void in_group(struct program *p)
     switch (draw(&p->state, 8)) {
     case 0: get_in_group(p, c, g); break;
     case 1: copy_in_group(p, c, g); break;
-    case 2: sum_in_group(p, c, g); break;
+    case 2: sum_in_group(p, c, g, moves); break;
     case 3:
         if (draw(&p->state, 2) == 0 && c) call(orr_coll_barrier(c), p->step, "a barrier in a group");
         break;
-    default: task_in_group(p, c, g);
+    default: task_in_group(p, c, g, moves);
     }
 }
 
@@ -786,7 +789,7 @@ static void one_step(struct program *p, bool moves)
     else if (what == 15 && p->does & DOES_OTHERS)
         others(p);
     else if (what == 26 && p->does & DOES_COMMS)
-        in_group(p);
+        in_group(p, moves);
     else if (what > 25 && p->does & DOES_LOOK)
         at_home(p, moves);
     else if (what == 24 && p->does & DOES_COLLECT)

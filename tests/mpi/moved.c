@@ -269,6 +269,130 @@ static void meet_aside(struct job *j, int rank)
     call(rank_end(j, rank));
 }
 
+/* ---- contributions on another communicator ---- */
+
+static void zero(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
+}
+static struct starpu_codelet zero_cl = { .cpu_funcs = { zero }, .nbuffers = 1, .modes = { STARPU_W } };
+
+static void sum_up(void *buffers[], void *arg)
+{
+    (void)arg;
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += *(int *)STARPU_VARIABLE_GET_PTR(buffers[1]);
+}
+static struct starpu_codelet sum_cl = { .cpu_funcs = { sum_up },
+                                        .nbuffers = 2,
+                                        .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R } };
+
+static void plus(void *buffers[], void *arg)
+{
+    int by;
+    starpu_codelet_unpack_args(arg, &by);
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) += by;
+}
+static struct starpu_codelet plus_cl = { .cpu_funcs = { plus },
+                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                         .name = "plus" };
+
+static atomic_int sums_wrong;
+
+static void compare(void *buffers[], void *arg)
+{
+    int expected;
+    starpu_codelet_unpack_args(arg, &expected);
+    int found = *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    if (found != expected) diag("a task finds %d, not %d", found, expected);
+    if (found != expected) atomic_fetch_add(&sums_wrong, 1);
+}
+static struct starpu_codelet compare_cl = { .cpu_funcs = { compare }, .nbuffers = 1, .modes = { STARPU_R } };
+
+static void add_to(struct orr_comm *c, starpu_data_handle_t h, int mode, int by, int on)
+{
+    if (c) call(insert(c, &plus_cl, mode, h, STARPU_EXECUTE_ON_NODE, on, STARPU_VALUE, &by, sizeof by, 0));
+}
+
+static void finds(struct orr_comm *c, starpu_data_handle_t h, int expected, int on)
+{
+    call(insert(c, &compare_cl, STARPU_R, h, STARPU_EXECUTE_ON_NODE, on, STARPU_VALUE, &expected,
+                sizeof expected, 0));
+}
+
+/* What ends the contributions: something that all ranks see. */
+enum end_of_sum { BY_TASK, BY_WAIT, BY_FLUSH, BY_CALL, BY_GET, BY_MIGRATION, BY_CALL_ASIDE, ENDS };
+static int last_in_task[ENDS];
+
+static void end_sum(struct orr_comm *c, struct orr_comm *aside, starpu_data_handle_t h, enum end_of_sum how)
+{
+    switch (how) {
+    case BY_TASK: break;
+    case BY_WAIT: call(orr_wait_for_all(c)); break;
+    case BY_FLUSH: orr_call_flush(c, h), orr_call_flush_all(c); break;
+    case BY_CALL: call(orr_call_gather_sums(c, h, 0, 2)); break;
+    case BY_GET: call(orr_call_get(c, h, 2, NULL, NULL)); break;
+    case BY_MIGRATION: call(orr_call_migrate(c, h, 2)); break;
+    default:
+        if (aside) call(orr_call_gather_sums(aside, h, 0, 0));
+    }
+}
+
+/* Ranks 0 (home) and 1 contribute; the value is on rank writer, and so has rank reader one. */
+static void sum_with(struct orr_comm *c, struct orr_comm *aside, int writer, int reader, enum end_of_sum how)
+{
+    static int number; /* at home */
+    starpu_data_handle_t h;
+    bool home = c->rank == 0;
+    if (home) number = 1000;
+    starpu_variable_data_register(&h, home ? STARPU_MAIN_RAM : -1, home ? (uintptr_t)&number : 0,
+                                  sizeof number);
+    starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
+    call(orr_owned_set_tag(c->cluster->value, h, 50));
+    call(orr_cache_set_owner(c, h, 0));
+    add_to(c, h, STARPU_RW, 1, writer);
+    finds(c, h, 1001, reader);
+    if (home) { /* what it changes itself is not known to the others yet */
+        call(starpu_data_acquire(h, STARPU_RW));
+        *(int *)starpu_variable_get_local_ptr(h) += 5;
+        starpu_data_release(h);
+    }
+    add_to(aside, h, STARPU_REDUX, 10, 0); /* rank 1 here */
+    add_to(aside, h, STARPU_REDUX, 20, 1);
+    add_to(aside, h, STARPU_REDUX, 40, 0);
+    starpu_data_handle_t other;
+    starpu_variable_data_register(&other, -1, 0, sizeof(int)); /* the stream goes on without it */
+    call(orr_owned_set_tag(c->cluster->value, other, 51));
+    call(orr_cache_set_owner(c, other, 1));
+    for (int i = 0; i < 3; i++) call(insert(c, &zero_cl, STARPU_W, other, STARPU_EXECUTE_ON_NODE, i, 0));
+    end_sum(c, aside, h, how);
+    finds(c, h, 1076, 2);
+    finds(c, h, 1076, 1);
+    add_to(c, h, STARPU_RW, 100, 1);
+    finds(c, h, 1176, 0);
+    call(orr_wait_for_all(c));
+    starpu_data_unregister(other);
+    starpu_data_unregister(h);
+    if (home && how != BY_MIGRATION) last_in_task[how] += number == 1176;
+}
+
+static enum end_of_sum ends_by;
+
+static void sum_aside(struct job *j, int rank)
+{
+    static const int ranks[] = { 1, 0 };
+    static const struct orr_inproc_comm pair = { .size = 2, .ranks = ranks };
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank),
+                    *aside = rank < 2 ? orr_comm_meet(&sessions[rank].cluster.comms, &pair) : NULL;
+    for (int writer = 0; writer < RANKS; writer++)
+        for (int reader = 0; reader < RANKS; reader++) {
+            sum_with(c, aside, writer, reader, ends_by);
+            call(orr_wait_for_all(c));
+        }
+    call(rank_end(j, rank));
+}
+
 /* ---- a second thread at home, while the first inserts ---- */
 
 enum { INSERTIONS = SCALED(400, 100) };
@@ -390,6 +514,11 @@ int main(void)
     ok(copied_right, "what is copied there reaches those who have the old value and are not part of it");
     ok(all_of(migrated[0] == -ENOTSUP, migrated[1] == -ENOTSUP),
        "another owner is refused there, while others have the value");
+    for (ends_by = 0; ends_by < ENDS; ends_by++) on_ranks(sum_aside);
+    is_int(sums_wrong, 0, "contributions there count in what all ranks read next, whoever had the value");
+    int sums_home = 0;
+    for (int i = 0; i < ENDS; i++) sums_home += last_in_task[i];
+    is_int(sums_home, (ENDS - 1) * RANKS * RANKS, "and they come home");
     on_ranks(with_second);
     ok(all_of(!seen_wrong, last_seen == INSERTIONS),
        "a second thread at home sees the values in order while the first inserts");
