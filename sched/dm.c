@@ -37,6 +37,7 @@
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/tell.h"
+#include "core/worker/weighed.h"
 #include "sched/cost.h"
 #include "sched/dm.h"
 #include "sched/pool.h"
@@ -208,6 +209,7 @@ struct decision {
     unsigned best_impl;
     struct kind *uncalibrated; /* lacks measures, with the shortest queue for them */
     unsigned uncalibrated_impl;
+    struct orr_weighed *weighed; /* NULL: nobody wants to know */
 };
 
 /* What models say of one kind of worker. */
@@ -283,6 +285,8 @@ static void weigh_slot(struct dm *d, struct decision *c, struct kind *k, struct 
     double cost = orr_cost_time(&d->weights, end, bring);
     if (orr_unlikely(c->t->pub->cl->energy_model || d->weights.idle_watt > 0))
         cost += energy_cost(d, c, k->comb, impl, end);
+    if (orr_unlikely(c->weighed != NULL))
+        orr_weighed_add(c->weighed, (unsigned)s->worker->id, us, o->transfer_us, cost);
     if (c->best && (cost > c->best_cost || (cost == c->best_cost && s->worker != c->self))) return;
     c->best = s;
     c->best_cost = cost;
@@ -405,6 +409,17 @@ static bool calibration_is_full(struct kind *k)
     return orr_queue_length(&k->calibration) >= orr_calibration_minimum + 2 * orr_load_relaxed(&k->count);
 }
 
+/* As weigh_all, for observers. */
+static __attribute__((cold, noinline)) void weigh_and_tell(struct dm *d, struct decision *c)
+{
+    struct orr_weighed weighed = { .count = 0 };
+    c->weighed = &weighed;
+    weigh_all(d, c);
+    c->weighed = NULL;
+    weighed.chosen = c->best ? (int)c->best->worker->id : -1;
+    ORR_EVENT(TASK_WEIGHED, c->t, c->t->id, (uintptr_t)&weighed, 0);
+}
+
 static void dm_push(void *instance, struct orr_task *t)
 {
     struct dm *d = instance;
@@ -417,7 +432,10 @@ static void dm_push(void *instance, struct orr_task *t)
                           .now = orr_ticks(),
                           .self = orr_worker_self(),
                           .picky = t->pub->cl->can_execute || t->pub->workerids_len };
-    weigh_all(d, &c);
+    if (orr_unlikely(orr_events_wanted(ORR_EVENT_BIT(TASK_WEIGHED))))
+        weigh_and_tell(d, &c);
+    else
+        weigh_all(d, &c);
     if (orr_unlikely(c.uncalibrated && orr_perfmodel_is_measured(m->type))) {
         struct orr_perfmodel_state *s = orr_perfmodel_peek(m);
         if (s) orr_perfmodel_want_calibration(s);

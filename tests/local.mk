@@ -260,7 +260,8 @@ ONE_THREAD += tests/tools/tools
 tests/tools/tools.tap: $(TOOLS)
 TAP_TESTS += tests/tools/report
 TAP_TESTS += tests/tools/page
-tests/tools/report.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
+TAP_TESTS += tests/tools/orders
+tests/tools/report.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    OTRACE_VERSION = 1,       /* another one cannot be read */
+    OTRACE_VERSION = 2,       /* a later one cannot be read */
     OTRACE_RECORD_WORDS = 96, /* at most; the first one included */
     OTRACE_TICKS_BITS = 48
 };
@@ -81,7 +81,7 @@ enum otrace_kind {
     OTRACE_ACCESSES = 4,       /* job; then more accesses of it */
     OTRACE_READY = 5,          /* job */
     OTRACE_TAKEN = 6,          /* (job, worker): its data are brought next */
-    OTRACE_STARTED = 7,        /* (job, worker) */
+    OTRACE_STARTED = 7,        /* (job, worker); perhaps the ns that it was predicted to take */
     OTRACE_ENDED = 8,          /* (job, worker), ticks that the body took */
     OTRACE_GIVEN_UP = 9,       /* (job, worker), it had started */
     OTRACE_FAILED = 10,        /* job, -errno */
@@ -101,14 +101,21 @@ enum otrace_kind {
     OTRACE_COPY_STARTED = 24,  /* handle, (bytes, from node), (cause, to node) */
     OTRACE_COPY_ENDED = 25,    /* handle, (status, from node), (0, to node) */
     OTRACE_MESSAGE = 26,       /* request, (rank, it is a send), tag */
-    OTRACE_SENT = 27,          /* request, bytes, rank, tag */
-    OTRACE_RECEIVED = 28,      /* request, bytes, rank, tag */
+    OTRACE_SENT = 27,          /* request, bytes, rank, tag, and from version 2 on context */
+    OTRACE_RECEIVED = 28,      /* the same */
     OTRACE_USER_NUMBER = 29,   /* number */
     OTRACE_USER_TEXT = 30,     /* hash */
     OTRACE_ITERATION = 31,     /* number, depth */
     OTRACE_ITERATION_END = 32, /* number, depth */
+    /* from version 2 on */
+    OTRACE_JOINED = 33,  /* (who, the first of its data), handle | access: a step in the order of tasks */
+    OTRACE_MEMORY = 34,  /* (bytes in use, node), its limit or 0 */
+    OTRACE_WEIGHED = 35, /* (job, chosen worker or OTRACE_NOBODY); of each candidate: (cost ns, worker),
+                          * (length ns, 32 bits, transfer ns, 32 bits) */
+    OTRACE_BOUND = 36,   /* ns: starpu_bound_compute */
     OTRACE_KINDS
 };
+enum { OTRACE_NOBODY = 0xffff };
 
 enum otrace_cause { /* of a copy */
                     OTRACE_PREFETCHED = 1,

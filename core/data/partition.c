@@ -26,6 +26,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/block.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
@@ -589,6 +590,15 @@ static void follow_previous(struct plan_switch *s)
     orr_spin_unlock(&plan->lock);
 }
 
+/* For observers: what comes after a switch has waited for what came before it, of all these. */
+static void tell_switch(const struct orr_data_block *plan, const void *who, bool parent_is_read)
+{
+    if (orr_likely(!orr_events_wanted(ORR_EVENT_BIT(DATA_JOINED)))) return;
+    ORR_EVENT(DATA_JOINED, plan->parent, who, parent_is_read ? ORR_GROUP_READ : ORR_GROUP_WRITE, 1);
+    for (unsigned i = 0; i < plan->count; i++)
+        ORR_EVENT(DATA_JOINED, plan->children[i], who, ORR_GROUP_WRITE, 0);
+}
+
 /* Submits a switch of a plan. The children are always held for writing: whatever they read must not change,
  * and copies on devices must not outlive the switch. gather: of one to the parent, the node where that is to
  * be then; GATHER_AS_SET: as was said of the parent. 0 or -ENOMEM. With the plans' mutex. */
@@ -612,6 +622,7 @@ static int submit_switch(struct orr_partition_use *u, struct orr_data_block *pla
     s->left = count;
     plan->state = (uint8_t)to;
     orr_add_relaxed(&plan->refs, 1);
+    tell_switch(plan, s, to == PLAN_READ || s->from == PLAN_READ);
     for (unsigned i = 0; i < count; i++)
         prepare_move(s, &s->moves[i], to == PLAN_OFF ? plan->children[i] : plan->parent, to != PLAN_READ);
     follow_previous(s);
@@ -827,6 +838,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     plan->parent_pinned = pinned;
     plan_link(plan);
     orr_registry_set_pieces(h, plan->children, plan->count);
+    tell_switch(plan, plan, false);
     release_children(plan);
 }
 

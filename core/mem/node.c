@@ -13,6 +13,7 @@
 #include <starpu.h>
 
 #include "core/base/env.h"
+#include "core/base/event.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
@@ -232,22 +233,30 @@ static bool wait_for_room(unsigned n, size_t bytes)
     return true;
 }
 
+/* Read again, so that of several who tell at the same time the last one tells what all have made of it. */
+static void tell_used(unsigned n)
+{
+    ORR_EVENT(MEMORY_USED, NULL, n, orr_load_relaxed(&orr_nodes[n].used_bytes), orr_nodes[n].limit_bytes);
+}
+
 int orr_node_reserve(unsigned n, size_t bytes, int flags)
 {
     struct orr_node *node = &orr_nodes[n];
     while (!reserve_try(node, bytes)) {
         if (flags & STARPU_MEMORY_OVERFLOW) {
             orr_add_relaxed(&node->used_bytes, bytes);
-            return 0;
+            break;
         }
         if (!(flags & STARPU_MEMORY_WAIT) || !wait_for_room(n, bytes)) return -ENOMEM;
     }
+    tell_used(n);
     return 0;
 }
 
 void orr_node_release(unsigned n, size_t bytes)
 {
     orr_sub_seq(&orr_nodes[n].used_bytes, bytes);
+    tell_used(n);
     if (orr_likely(orr_load_seq(&room_waiters) == 0)) return; /* pairs with wait_for_room */
     tell_waiters();
 }

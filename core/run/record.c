@@ -25,6 +25,7 @@
 #include "core/data/transfer.h"
 #include "core/mem/node.h"
 #include "core/task/tag.h"
+#include "core/worker/weighed.h"
 #include "core/worker/worker.h"
 
 extern struct orr_observer orr_record_observer;
@@ -39,7 +40,8 @@ static const uint64_t kinds =
     ORR_EVENT_BIT(DATA_EVICTED) | ORR_EVENT_BIT(TRANSFER_STARTED) | ORR_EVENT_BIT(TRANSFER_ENDED) |
     ORR_EVENT_BIT(MESSAGE_STARTED) | ORR_EVENT_BIT(MESSAGE_SENT) | ORR_EVENT_BIT(MESSAGE_RECEIVED) |
     ORR_EVENT_BIT(USER_NUMBER) | ORR_EVENT_BIT(USER_TEXT) | ORR_EVENT_BIT(ITERATION_STARTED) |
-    ORR_EVENT_BIT(ITERATION_ENDED);
+    ORR_EVENT_BIT(ITERATION_ENDED) | ORR_EVENT_BIT(DATA_JOINED) | ORR_EVENT_BIT(MEMORY_USED) |
+    ORR_EVENT_BIT(TASK_WEIGHED) | ORR_EVENT_BIT(BOUND_COMPUTED);
 
 static struct orr_tape tape;
 static struct orr_record_file *file; /* [own: who starts and stops the runtime] NULL: nothing is recorded */
@@ -116,15 +118,19 @@ static uint32_t name_put(const char *name)
 
 /* ---- tasks ---- */
 
-static uint64_t access_word(const struct orr_task *t, const struct orr_access *a)
+static uint64_t group_bits(uint64_t group)
 {
     static const uint8_t groups[] = { [ORR_GROUP_READ] = OTRACE_READ,
                                       [ORR_GROUP_WRITE] = OTRACE_WRITE,
                                       [ORR_GROUP_COMMUTE] = OTRACE_COMMUTE,
                                       [ORR_GROUP_REDUX] = OTRACE_REDUX,
                                       [ORR_GROUP_REDUCING] = OTRACE_WRITE };
-    uint64_t group = a->group < sizeof groups ? groups[a->group] : 0;
-    return (uintptr_t)STARPU_TASK_GET_HANDLE(t->pub, a->index) | group |
+    return group < sizeof groups ? groups[group] : 0;
+}
+
+static uint64_t access_word(const struct orr_task *t, const struct orr_access *a)
+{
+    return (uintptr_t)STARPU_TASK_GET_HANDLE(t->pub, a->index) | group_bits(a->group) |
            (a->flags & ORR_AF_LATE ? OTRACE_LATE : 0);
 }
 
@@ -154,13 +160,42 @@ static void submitted(struct orr_task *t)
     }
 }
 
+/* A number of ns, in so many bits. */
+static uint64_t ns_in(double ns, unsigned bits)
+{
+    double most = (double)((UINT64_C(1) << bits) - 1);
+    return ns > 0 ? (uint64_t)(ns < most ? ns : most) : 0; /* NAN is 0, too */
+}
+
+static void started(const struct orr_task *t, uint64_t worker)
+{
+    double us = t->pub->predicted;
+    if (us > 0)
+        put2(OTRACE_STARTED, OTRACE_PAIR(t->id, worker), ns_in(us * 1e3, 48));
+    else
+        put1(OTRACE_STARTED, OTRACE_PAIR(t->id, worker));
+}
+
+static void weighed(const struct orr_task *t, const struct orr_weighed *g)
+{
+    uint64_t words[1 + 2 * ORR_WEIGHED_MOST];
+    unsigned n = 0;
+    words[n++] = OTRACE_PAIR(t->id, g->chosen < 0 ? OTRACE_NOBODY : g->chosen);
+    for (unsigned i = 0; i < g->count; i++) {
+        words[n++] = OTRACE_PAIR(ns_in(g->candidate[i].cost_ns, 48), g->candidate[i].worker);
+        words[n++] = ns_in(g->candidate[i].us * 1e3, 32) | ns_in(g->candidate[i].transfer_us * 1e3, 32) << 32;
+    }
+    put(OTRACE_WEIGHED, words, n);
+}
+
 static void task_seen(struct orr_task *t, const struct orr_seen *e)
 {
     switch (e->kind) {
     case ORR_EVENT_TASK_SUBMITTED: submitted(t); break;
     case ORR_EVENT_TASK_READY: put1(OTRACE_READY, t->id); break;
     case ORR_EVENT_TASK_TAKEN: put1(OTRACE_TAKEN, OTRACE_PAIR(t->id, e->a)); break;
-    case ORR_EVENT_TASK_STARTED: put1(OTRACE_STARTED, OTRACE_PAIR(t->id, e->a)); break;
+    case ORR_EVENT_TASK_STARTED: started(t, e->a); break;
+    case ORR_EVENT_TASK_WEIGHED: weighed(t, (const struct orr_weighed *)(uintptr_t)e->b); break;
     case ORR_EVENT_TASK_ENDED: put2(OTRACE_ENDED, OTRACE_PAIR(t->id, e->a), e->b); break;
     case ORR_EVENT_TASK_GIVEN_UP: put2(OTRACE_GIVEN_UP, OTRACE_PAIR(t->id, e->a), e->b); break;
     case ORR_EVENT_TASK_FAILED: put2(OTRACE_FAILED, t->id, e->a); break;
@@ -195,6 +230,8 @@ static void data_seen(const struct orr_seen *e)
         break;
     case ORR_EVENT_DATA_ALLOCATED: put2(OTRACE_ALLOCATED, h, OTRACE_PAIR(e->a, e->b)); break;
     case ORR_EVENT_DATA_EVICTED: put2(OTRACE_EVICTED, h, OTRACE_PAIR(0, e->b)); break;
+    case ORR_EVENT_DATA_JOINED: put2(OTRACE_JOINED, OTRACE_PAIR(e->a, e->c), h | group_bits(e->b)); break;
+    case ORR_EVENT_MEMORY_USED: put2(OTRACE_MEMORY, OTRACE_PAIR(e->b, e->a), e->c); break;
     case ORR_EVENT_TRANSFER_STARTED:
         put(OTRACE_COPY_STARTED, (uint64_t[]){ h, OTRACE_PAIR(e->a, e->b), copy_target(e->c) }, 3);
         break;
@@ -222,12 +259,14 @@ static void rest_seen(const struct orr_seen *e)
     case ORR_EVENT_MESSAGE_STARTED:
         put(OTRACE_MESSAGE, (uint64_t[]){ subject, OTRACE_PAIR(e->b, e->a), e->c }, 3);
         break;
-    case ORR_EVENT_MESSAGE_SENT: put(OTRACE_SENT, (uint64_t[]){ subject, e->a, e->b, e->c }, 4); break;
+    case ORR_EVENT_MESSAGE_SENT:
     case ORR_EVENT_MESSAGE_RECEIVED:
-        put(OTRACE_RECEIVED, (uint64_t[]){ subject, e->a, e->b, e->c }, 4);
+        put(e->kind == ORR_EVENT_MESSAGE_SENT ? OTRACE_SENT : OTRACE_RECEIVED,
+            (uint64_t[]){ subject, e->a, (uint32_t)e->b, e->c, e->b >> 32 }, 5);
         break;
     case ORR_EVENT_USER_NUMBER: put1(OTRACE_USER_NUMBER, e->a); break;
     case ORR_EVENT_USER_TEXT: put1(OTRACE_USER_TEXT, name_put(e->subject)); break;
+    case ORR_EVENT_BOUND_COMPUTED: put1(OTRACE_BOUND, e->a); break;
     case ORR_EVENT_ITERATION_STARTED: put2(OTRACE_ITERATION, e->a, e->b); break;
     case ORR_EVENT_ITERATION_ENDED: put2(OTRACE_ITERATION_END, e->a, e->b); break;
     default: data_seen(e); break;
@@ -236,10 +275,10 @@ static void rest_seen(const struct orr_seen *e)
 
 static void record_see(struct orr_observer *o, const struct orr_seen *e)
 {
-    static const uint64_t tasks = ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) |
-                                  ORR_EVENT_BIT(TASK_TAKEN) | ORR_EVENT_BIT(TASK_STARTED) |
-                                  ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) |
-                                  ORR_EVENT_BIT(TASK_FAILED) | ORR_EVENT_BIT(TASK_DECLARED);
+    static const uint64_t tasks =
+        ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_TAKEN) |
+        ORR_EVENT_BIT(TASK_STARTED) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) |
+        ORR_EVENT_BIT(TASK_FAILED) | ORR_EVENT_BIT(TASK_DECLARED) | ORR_EVENT_BIT(TASK_WEIGHED);
     (void)o;
     if (orr_likely(tasks >> e->kind & 1))
         task_seen((struct orr_task *)e->subject, e);

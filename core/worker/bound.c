@@ -219,6 +219,7 @@ void starpu_bound_compute(double *res, double *integer_res, int integer)
     pthread_mutex_lock(&kinds_lock);
     double us = bound_us();
     *res = us * 1e-3;
+    ORR_EVENT(BOUND_COMPUTED, NULL, us * 1e3, 0, 0);
     if (integer && integer_res) *integer_res = us > 0 ? whole_us(us) * 1e-3 : 0;
     pthread_mutex_unlock(&kinds_lock);
 }

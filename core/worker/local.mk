@@ -7,5 +7,5 @@ liborrery_la_SOURCES += core/worker/driven.c core/worker/policy.c core/worker/po
 liborrery_la_SOURCES += core/worker/counters.c core/worker/member.c core/worker/member.h core/worker/serve.c core/worker/serve.h core/worker/group.c core/worker/group.h core/worker/tally.c core/worker/tally.h core/worker/binding.c core/worker/combined.c core/worker/combined.h core/worker/parallel.c core/worker/parallel.h core/worker/hooks.c core/worker/breaks.c core/worker/crash.c core/worker/crash.h
 liborrery_la_SOURCES += core/worker/profile.c core/worker/bus_profile.c core/worker/bus_profile.h core/worker/bound.c
 liborrery_la_SOURCES += core/worker/joblist.c core/worker/joblist.h core/worker/jobpool.c core/worker/jobpool.h
-liborrery_la_SOURCES += core/worker/tell.c core/worker/tell.h core/worker/hooked.c core/worker/hooked.h core/worker/expected_end.c
+liborrery_la_SOURCES += core/worker/tell.c core/worker/tell.h core/worker/weighed.h core/worker/hooked.c core/worker/hooked.h core/worker/expected_end.c
 liborrery_la_SOURCES += core/worker/lending.c core/worker/lending.h

@@ -35,9 +35,10 @@ static void see(struct orr_observer *o, const struct orr_seen *e)
 {
     (void)o;
     const struct orr_request *r = e->subject;
-    if (r->uncounted || r->node.context & ORR_CONTEXT_UNCOUNTED || e->b >= (uint64_t)ranks) return;
-    orr_add_relaxed(&sent[e->b].bytes, e->a);
-    orr_add_relaxed(&sent[e->b].messages, 1u);
+    uint32_t rank = (uint32_t)e->b;
+    if (r->uncounted || r->node.context & ORR_CONTEXT_UNCOUNTED || rank >= (uint32_t)ranks) return;
+    orr_add_relaxed(&sent[rank].bytes, e->a);
+    orr_add_relaxed(&sent[rank].messages, 1u);
 }
 
 static struct orr_observer observer = { .name = "messages",

@@ -19,6 +19,7 @@
 #include "mpi/value/handle_payload.h"
 #include "mpi/value/loan.h"
 #include "mpi/live/stream.h"
+#include "mpi/wire/event.h"
 
 static struct orr_message *take_message(struct orr_value *v)
 {
@@ -478,6 +479,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.make_room = make_room;
     orr_progress_begun(p);
     if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
+    if (!s->unordered) ORR_EVENT(DATA_JOINED, s->handle, &m->request, m->access.group, 1);
     int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
     if (granted < 0) {
         orr_message_free(m);

@@ -89,6 +89,12 @@ static inline void orr_request_init(struct orr_request *r)
     r->to = NULL;
 }
 
+/* The peer for observers, as tags are of a context. */
+static inline uint64_t orr_request_peer(const struct orr_request *r, int peer)
+{
+    return (uint32_t)peer | (uint64_t)r->node.context << 32;
+}
+
 struct orr_request_list {
     struct orr_request *head, **tail;
 };

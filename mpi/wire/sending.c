@@ -114,7 +114,7 @@ static bool emit(struct orr_engine *e, struct orr_request *r)
         orr_match_append(&e->unacknowledged, &r->node);
     }
     r->moved_bytes = h->bytes;
-    ORR_EVENT(MESSAGE_SENT, r, h->bytes, peer, h->tag);
+    ORR_EVENT(MESSAGE_SENT, r, h->bytes, orr_request_peer(r, peer), h->tag);
     e->counts.program_sent += !(r->node.context & ORR_CONTEXT_UNCOUNTED);
     orr_step_send_small(e, peer, h, bytes);
     if (announces && !asks) orr_step_start_bulk(e, r, peer, bulk_tag, true);

@@ -22,7 +22,8 @@ void orr_step_complete(struct orr_engine *e, struct orr_request *r, int status)
     if (status && !r->status) r->status = status;
     if (orr_unlikely(r->relay != NULL) && r->kind == ORR_RECV) pass_on(e, r);
     e->counts.ended++;
-    if (r->kind == ORR_RECV) ORR_EVENT(MESSAGE_RECEIVED, r, r->moved_bytes, r->node.peer, r->node.tag);
+    if (r->kind == ORR_RECV)
+        ORR_EVENT(MESSAGE_RECEIVED, r, r->moved_bytes, orr_request_peer(r, r->node.peer), r->node.tag);
     orr_requests_append(&e->completed, r);
 }
 

@@ -2,11 +2,11 @@
 /* clocks.c: finds the two ends of each message, and puts the times of all ranks on one clock.
  * Threads: main. Owns: nothing. Not here: reading files (read.c).
  *
- * The n-th message that a rank sent to another under a tag is the n-th that the other received from it under
- * that tag. Ranks of one host have one clock. Between hosts the clocks of day are a first guess; then what
- * messages took tells: the fastest each way in the first half of the run, and in the second, would have taken
- * equally long on one clock, so their difference is twice the offset, and the change of it the drift. Where
- * messages went one way only, none may arrive before it was sent. */
+ * The n-th message that a rank sent to another under a tag of a communicator is the n-th that the other
+ * received from it under that tag. Ranks of one host have one clock. Between hosts the clocks of day are a
+ * first guess; then what messages took tells: the fastest each way in the first half of the run, and in the
+ * second, would have taken equally long on one clock, so their difference is twice the offset, and the change
+ * of it the drift. Where messages went one way only, none may arrive before it was sent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,9 @@
 
 struct half {                 /* one end of a message */
     uint32_t from, to, order; /* ranks; where it was in its file */
-    uint64_t tag, bytes;
+    uint64_t tag, context, bytes;
     double ns;
+    const uint64_t *words;
 };
 
 static int by_pair(const void *a, const void *b)
@@ -24,13 +25,14 @@ static int by_pair(const void *a, const void *b)
     const struct half *x = a, *y = b;
     if (x->from != y->from) return x->from < y->from ? -1 : 1;
     if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    if (x->context != y->context) return x->context < y->context ? -1 : 1;
     if (x->tag != y->tag) return x->tag < y->tag ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static bool same_pair(const struct half *a, const struct half *b)
 {
-    return a->from == b->from && a->to == b->to && a->tag == b->tag;
+    return a->from == b->from && a->to == b->to && a->context == b->context && a->tag == b->tag;
 }
 
 static uint32_t file_of_rank(const struct report_run *run, uint64_t rank)
@@ -53,8 +55,10 @@ static void collect(const struct report_run *run, unsigned kind, struct half **e
                                              kind == OTRACE_SENT ? other : f,
                                              (uint32_t)i,
                                              e->words[4],
+                                             otrace_words(*e->words) > 5 ? e->words[5] : 0,
                                              e->words[2],
-                                             e->ns };
+                                             e->ns,
+                                             e->words };
         }
     if (*n) qsort(*ends, *n, sizeof **ends, by_pair);
 }
@@ -73,8 +77,8 @@ static void pair_messages(struct report_run *run)
             continue;
         }
         *REPORT_PUSH(run->messages, run->nmessages, run->messages_room) =
-            (struct report_message){ sent[i].from,  sent[i].to, sent[i].tag,
-                                     sent[i].bytes, sent[i].ns, got[j].ns };
+            (struct report_message){ sent[i].from, sent[i].to, sent[i].tag,   sent[i].bytes,
+                                     sent[i].ns,   got[j].ns,  sent[i].words, got[j].words };
         i++, j++;
     }
     free(sent), free(got);

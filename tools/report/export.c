@@ -94,7 +94,9 @@ static void put_quoted(FILE *out, const char *s)
 
 bool report_csv(FILE *out, const struct report_model *m)
 {
-    fputs("rank,job,codelet,worker,priority,submitted_us,ready_us,started_us,ended_us,critical\n", out);
+    fputs("rank,job,codelet,worker,priority,submitted_us,ready_us,started_us,ended_us,critical,predicted_us,"
+          "candidates\n",
+          out);
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         fprintf(out, "%d,%llu,", m->run->files[t->file].rank, (unsigned long long)t->job);
@@ -107,7 +109,9 @@ bool report_csv(FILE *out, const struct report_model *m)
         put_us(out, since_start(m, t->ready));
         put_us(out, since_start(m, t->started));
         put_us(out, since_start(m, t->ended));
-        fprintf(out, ",%d\n", t->critical);
+        fprintf(out, ",%d", t->critical);
+        put_us(out, t->predicted_ns);
+        fprintf(out, ",%u\n", t->weighed ? (otrace_words(*t->weighed) - 2) / 2 : 0);
     }
     return fflush(out) == 0 && !ferror(out);
 }
@@ -126,7 +130,9 @@ bool report_dot(FILE *out, const struct report_model *m)
         }
         fprintf(out, " %llu\"%s];\n", (unsigned long long)t->job, t->critical ? ",color=red,penwidth=2" : "");
     }
-    for (size_t i = 0; i < m->ntasks; i++)
+    for (size_t i = m->ntasks; i < m->ntasks + m->nsteps; i++)
+        if (m->tasks[i].ndeps) fprintf(out, "t%zu [shape=point];\n", i);
+    for (size_t i = 0; i < m->ntasks + m->nsteps; i++)
         for (uint32_t d = 0; d < m->tasks[i].ndeps; d++)
             fprintf(out, "t%u -> t%zu;\n", m->deps[m->tasks[i].first_dep + d], i);
     fputs("}\n", out);
@@ -142,14 +148,16 @@ static void put_ms(FILE *out, const char *field, double ns)
 
 bool report_rec(FILE *out, const struct report_model *m)
 {
+    struct report_walk walk = { .count = 0 };
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         fprintf(out, "Name: %s\nJobId: %llu\nSubmitOrder: %zu\n", m->codelets[t->name].name,
                 (unsigned long long)t->job, i + 1);
-        if (t->ndeps) fputs("DependsOn:", out);
-        for (uint32_t d = 0; d < t->ndeps; d++)
-            fprintf(out, " %llu", (unsigned long long)m->tasks[m->deps[t->first_dep + d]].job);
-        if (t->ndeps) putc('\n', out);
+        report_before(&walk, m, (uint32_t)i, SIZE_MAX);
+        if (walk.count) fputs("DependsOn:", out);
+        for (size_t d = 0; d < walk.count; d++)
+            fprintf(out, " %llu", (unsigned long long)m->tasks[walk.found[d]].job);
+        if (walk.count) putc('\n', out);
         fprintf(out, "Priority: %d\nMPIRank: %d\n", t->priority, m->run->files[t->file].rank);
         if (t->worker >= 0)
             fprintf(out, "WorkerId: %u\nMemoryNode: %u\n", m->lanes[t->worker].worker->id,
@@ -159,5 +167,6 @@ bool report_rec(FILE *out, const struct report_model *m)
         put_ms(out, "EndTime", since_start(m, t->ended));
         putc('\n', out);
     }
+    report_walk_end(&walk);
     return fflush(out) == 0 && !ferror(out);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model.c: from events to what happened: tasks and what they waited for, what workers did, and why not.
- * Threads: main. Owns: nothing. Not here: the files (read.c), what is shown (text.c and others).
+ * Threads: main. Owns: nothing. Not here: the files (read.c), dependencies (order.c), what is shown (text.c
+ * and others).
  *
- * Dependencies by data follow from the accesses in the order of submission, as the library grants them: a
- * group of tasks that may share (readers, commuting, contributing) waits for all of the group before it.
  * A worker that is idle is so because, at that moment and on its rank: nothing is submitted that has not
  * ended; or a task is ready, but not here; or tasks run that others wait for; or nothing runs, so that what
  * all wait for comes from outside (a message, data that the program has). */
@@ -11,67 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/report/report.h"
-
-/* ---- numbers by keys: open addressing, keys of two words ---- */
-
-struct slot {
-    uint64_t key;
-    uint32_t file, value; /* value: 1 + what is kept; 0: empty */
-};
-struct table {
-    struct slot *slots;
-    size_t mask, used;
-};
-
-static struct slot *table_slot(const struct table *t, uint32_t file, uint64_t key)
-{
-    uint64_t h = (key ^ (uint64_t)file << 56) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t i = (h >> 20) & t->mask;
-    while (t->slots[i].value && (t->slots[i].key != key || t->slots[i].file != file)) i = (i + 1) & t->mask;
-    return &t->slots[i];
-}
-
-static uint32_t table_get(const struct table *t, uint32_t file, uint64_t key)
-{
-    return t->slots ? table_slot(t, file, key)->value - 1 : REPORT_NONE;
-}
-
-static void table_set(struct table *t, uint32_t file, uint64_t key, uint32_t value)
-{
-    if (!t->slots || t->used * 2 > t->mask) {
-        struct table old = *t;
-        t->mask = old.slots ? old.mask * 2 + 1 : 1023;
-        t->slots = report_alloc(t->mask + 1, sizeof *t->slots);
-        for (size_t i = 0; old.slots && i <= old.mask; i++)
-            if (old.slots[i].value) *table_slot(t, old.slots[i].file, old.slots[i].key) = old.slots[i];
-        free(old.slots);
-    }
-    struct slot *s = table_slot(t, file, key);
-    t->used += !s->value;
-    *s = (struct slot){ key, file, value + 1 };
-}
+#include "tools/report/order.h"
+#include "tools/report/table.h"
 
 /* ---- what the model is made with ---- */
-
-struct list {
-    uint32_t *at;
-    size_t count, room;
-};
-
-struct datum {
-    struct list before, latest; /* tasks: the group before the latest, and that */
-    unsigned group;
-};
-
-struct tag {
-    uint32_t task;         /* the one that it was given to; REPORT_NONE: none */
-    struct list waits_for; /* tags */
-};
-
-struct edge {
-    uint32_t task, before;
-};
 
 struct lane_now {
     double since, idle_since, asleep_since;
@@ -82,15 +24,8 @@ struct lane_now {
 
 struct maker {
     struct report_model *m;
-    struct table tasks, data, tags, codelets, lanes, copies;
-    struct datum *datum;
-    size_t ndatum, datum_room;
-    struct tag *tag;
-    size_t ntag, tag_room;
-    struct edge *edges;
-    size_t nedges, edges_room;
-    struct edge *declared; /* task: its index; before: index in jobs */
-    size_t ndeclared, declared_room;
+    struct report_table tasks, codelets, lanes, copies;
+    struct order order;
     struct lane_now *now; /* of each lane */
     struct rank_now {
         double cause_ns[REPORT_CAUSES], at;
@@ -101,29 +36,36 @@ struct maker {
 static uint32_t codelet_of(struct maker *k, uint32_t hash)
 {
     struct report_model *m = k->m;
-    uint32_t i = table_get(&k->codelets, 0, hash);
+    uint32_t i = report_table_get(&k->codelets, 0, hash);
     if (i != REPORT_NONE) return i;
     i = (uint32_t)m->ncodelets;
     *REPORT_PUSH(m->codelets, m->ncodelets, m->codelets_room) =
         (struct report_codelet){ .hash = hash, .name = report_name_of(m->run, hash), .min = INFINITY };
-    table_set(&k->codelets, 0, hash, i);
+    report_table_set(&k->codelets, 0, hash, i);
     return i;
+}
+
+void report_task_clear(struct report_task *t)
+{
+    *t = (struct report_task){ .submitted = NAN,
+                               .ready = NAN,
+                               .taken = NAN,
+                               .started = NAN,
+                               .ended = NAN,
+                               .predicted_ns = NAN,
+                               .worker = -1,
+                               .before = REPORT_NONE };
 }
 
 static uint32_t task_new(struct maker *k, uint32_t file, uint64_t job)
 {
     struct report_model *m = k->m;
     uint32_t i = (uint32_t)m->ntasks;
-    *REPORT_PUSH(m->tasks, m->ntasks, m->tasks_room) = (struct report_task){ .job = job,
-                                                                             .file = file,
-                                                                             .submitted = NAN,
-                                                                             .ready = NAN,
-                                                                             .taken = NAN,
-                                                                             .started = NAN,
-                                                                             .ended = NAN,
-                                                                             .worker = -1,
-                                                                             .before = REPORT_NONE };
-    table_set(&k->tasks, file, job, i);
+    struct report_task *t = REPORT_PUSH(m->tasks, m->ntasks, m->tasks_room);
+    report_task_clear(t);
+    t->job = job;
+    t->file = file;
+    report_table_set(&k->tasks, file, job, i);
     return i;
 }
 
@@ -131,7 +73,7 @@ static uint32_t task_new(struct maker *k, uint32_t file, uint64_t job)
  */
 static struct report_task *task_of(struct maker *k, uint32_t file, uint64_t job)
 {
-    uint32_t i = table_get(&k->tasks, file, job);
+    uint32_t i = report_table_get(&k->tasks, file, job);
     if (i == REPORT_NONE) {
         i = task_new(k, file, job);
         k->m->tasks[i].name = codelet_of(k, 0);
@@ -139,88 +81,12 @@ static struct report_task *task_of(struct maker *k, uint32_t file, uint64_t job)
     return &k->m->tasks[i];
 }
 
-/* ---- dependencies ---- */
-
-static void add_edge(struct maker *k, uint32_t task, uint32_t before)
-{
-    if (task == before || task == REPORT_NONE || before == REPORT_NONE) return;
-    *REPORT_PUSH(k->edges, k->nedges, k->edges_room) = (struct edge){ task, before };
-}
-
-static void use_datum(struct maker *k, uint32_t file, uint32_t task, uint64_t word)
-{
-    uint64_t handle = word & ~(uint64_t)15;
-    unsigned group = word & OTRACE_GROUP;
-    if (word & OTRACE_LATE || !group) return;
-    uint32_t i = table_get(&k->data, file, handle);
-    if (i == REPORT_NONE) {
-        i = (uint32_t)k->ndatum;
-        *REPORT_PUSH(k->datum, k->ndatum, k->datum_room) = (struct datum){ .group = 0 };
-        table_set(&k->data, file, handle, i);
-    }
-    struct datum *d = &k->datum[i];
-    if (d->group != group || group == OTRACE_WRITE) {
-        struct list old = d->before;
-        d->before = d->latest;
-        d->latest = old;
-        d->latest.count = 0;
-        d->group = group;
-    }
-    for (size_t j = 0; j < d->before.count; j++) add_edge(k, task, d->before.at[j]);
-    *REPORT_PUSH(d->latest.at, d->latest.count, d->latest.room) = task;
-}
-
-/* A handle ends, and its address may be another's. */
-static void forget_datum(struct maker *k, uint32_t file, uint64_t handle)
-{
-    uint32_t i = table_get(&k->data, file, handle);
-    if (i != REPORT_NONE) k->datum[i].before.count = k->datum[i].latest.count = k->datum[i].group = 0;
-}
-
-static uint32_t tag_new(struct maker *k, uint32_t file, uint64_t name)
-{
-    uint32_t i = (uint32_t)k->ntag;
-    *REPORT_PUSH(k->tag, k->ntag, k->tag_room) = (struct tag){ .task = REPORT_NONE };
-    table_set(&k->tags, file, name, i);
-    return i;
-}
-
-static uint32_t tag_of(struct maker *k, uint32_t file, uint64_t name)
-{
-    uint32_t i = table_get(&k->tags, file, name);
-    return i != REPORT_NONE ? i : tag_new(k, file, name);
-}
-
-/* A tag is given to a task before it is submitted, and waits for others that are declared before or after. */
-static void tag_seen(struct maker *k, uint32_t file, const uint64_t *w)
-{
-    uint32_t i = tag_of(k, file, w[1]);
-    struct tag *t = &k->tag[i];
-    if (otrace_kind(*w) == OTRACE_TAG_FREED) {
-        tag_new(k, file, w[1]); /* what was known of the old one holds still */
-    } else if (otrace_kind(*w) == OTRACE_TAG_DECLARED) {
-        uint32_t other = tag_of(k, file, w[2]);
-        t = &k->tag[i];
-        *REPORT_PUSH(t->waits_for.at, t->waits_for.count, t->waits_for.room) = other;
-    } else {
-        t->task = table_get(&k->tasks, file, w[2]);
-        if (t->task == REPORT_NONE || !isnan(k->m->tasks[t->task].ended)) t->task = task_new(k, file, w[2]);
-    }
-}
-
-static void tag_edges(struct maker *k)
-{
-    for (size_t i = 0; i < k->ntag; i++)
-        for (size_t j = 0; j < k->tag[i].waits_for.count; j++)
-            add_edge(k, k->tag[i].task, k->tag[k->tag[i].waits_for.at[j]].task);
-}
-
 /* ---- submission ---- */
 
 static void accesses(struct maker *k, uint32_t file, uint32_t task, const uint64_t *words, unsigned n)
 {
     if (k->m->tasks[task].flags & OTRACE_NO_ORDER) return;
-    for (unsigned i = 0; i < n; i++) use_datum(k, file, task, words[i]);
+    for (unsigned i = 0; i < n; i++) order_access(&k->order, file, task, words[i]);
 }
 
 static bool is_new(const struct report_task *t)
@@ -231,7 +97,7 @@ static bool is_new(const struct report_task *t)
 static void submitted(struct maker *k, const struct report_event *e)
 {
     const uint64_t *w = e->words;
-    uint32_t i = table_get(&k->tasks, e->rank, w[1]);
+    uint32_t i = report_table_get(&k->tasks, e->rank, w[1]);
     if (i == REPORT_NONE || !is_new(&k->m->tasks[i])) i = task_new(k, e->rank, w[1]);
     struct report_task *t = &k->m->tasks[i];
     t->submitted = e->ns;
@@ -243,11 +109,19 @@ static void submitted(struct maker *k, const struct report_event *e)
 
 static void declared(struct maker *k, const struct report_event *e)
 {
-    uint32_t before = table_get(&k->tasks, e->rank, e->words[2]),
-             task = table_get(&k->tasks, e->rank, e->words[1]);
+    uint32_t before = report_table_get(&k->tasks, e->rank, e->words[2]),
+             task = report_table_get(&k->tasks, e->rank, e->words[1]);
     if (before == REPORT_NONE) before = task_new(k, e->rank, e->words[2]);
     if (task == REPORT_NONE || !is_new(&k->m->tasks[task])) task = task_new(k, e->rank, e->words[1]);
-    add_edge(k, task, before);
+    order_declared(&k->order, task, before);
+}
+
+/* A tag is given to a task before that is submitted. */
+static void tag_bound(struct maker *k, uint32_t file, const uint64_t *w)
+{
+    uint32_t task = report_table_get(&k->tasks, file, w[2]);
+    if (task == REPORT_NONE || !isnan(k->m->tasks[task].ended)) task = task_new(k, file, w[2]);
+    order_tag_bound(&k->order, file, w[1], task);
 }
 
 /* ---- first look: tasks, copies, the time it took ---- */
@@ -267,7 +141,7 @@ static void copy_seen(struct maker *k, const struct report_event *e)
     const uint64_t *w = e->words;
     uint64_t key = w[1] ^ (uint64_t)otrace_high(w[2]) << 48 ^ (uint64_t)otrace_high(w[3]) << 54;
     if (otrace_kind(*w) == OTRACE_COPY_STARTED) {
-        table_set(&k->copies, e->rank, key, (uint32_t)m->ncopies);
+        report_table_set(&k->copies, e->rank, key, (uint32_t)m->ncopies);
         *REPORT_PUSH(m->copies, m->ncopies, m->copies_room) =
             (struct report_copy){ .started = e->ns,
                                   .ended = NAN,
@@ -279,10 +153,48 @@ static void copy_seen(struct maker *k, const struct report_event *e)
                                   .cause = (uint8_t)w[3] };
         return;
     }
-    uint32_t i = table_get(&k->copies, e->rank, key);
+    uint32_t i = report_table_get(&k->copies, e->rank, key);
     if (i == REPORT_NONE || !isnan(m->copies[i].ended)) return;
     m->copies[i].ended = e->ns;
     m->copies[i].status = (int)((int64_t)(w[2] << 16) >> 16);
+}
+
+static void iteration_ends(struct report_model *m, const struct report_event *e)
+{
+    for (size_t i = m->niterations; i > 0; i--) {
+        struct report_iteration *n = &m->iterations[i - 1];
+        if (n->file != e->rank || n->ring != e->ring || n->depth != e->words[2]) continue;
+        if (isnan(n->to)) n->to = e->ns;
+        return;
+    }
+}
+
+/* What is neither of tasks nor of their data. */
+static void rest_seen(struct report_model *m, const struct report_event *e)
+{
+    const uint64_t *w = e->words;
+    switch (otrace_kind(*w)) {
+    case OTRACE_MEMORY:
+        *REPORT_PUSH(m->memory, m->nmemory, m->memory_room) =
+            (struct report_memory){ e->ns, otrace_low(w[1]), w[2], e->rank, (uint16_t)otrace_high(w[1]) };
+        break;
+    case OTRACE_USER_NUMBER:
+        *REPORT_PUSH(m->marks, m->nmarks, m->marks_room) = (struct report_mark){ e->ns, e->rank, w[1], NULL };
+        break;
+    case OTRACE_USER_TEXT:
+        *REPORT_PUSH(m->marks, m->nmarks, m->marks_room) =
+            (struct report_mark){ e->ns, e->rank, 0, report_name_of(m->run, (uint32_t)w[1]) };
+        break;
+    case OTRACE_ITERATION:
+        *REPORT_PUSH(m->iterations, m->niterations, m->iterations_room) =
+            (struct report_iteration){ e->ns, NAN, e->rank, e->ring, (uint32_t)w[2], w[1] };
+        break;
+    case OTRACE_ITERATION_END: iteration_ends(m, e); break;
+    case OTRACE_BOUND:
+        if ((double)w[1] > m->bound_ns) m->bound_ns = (double)w[1];
+        break;
+    default: break;
+    }
 }
 
 static void look(struct maker *k, const struct report_event *e)
@@ -301,19 +213,36 @@ static void look(struct maker *k, const struct report_event *e)
         t = task_of(k, e->rank, otrace_low(w[1]));
         t->started = e->ns;
         t->worker = (int32_t)otrace_high(w[1]);
+        t->predicted_ns = otrace_words(*w) > 2 ? (double)w[2] : NAN;
         break;
     case OTRACE_ENDED: took(k, e); break;
     case OTRACE_FAILED: task_of(k, e->rank, w[1])->failed = true; break;
     case OTRACE_DECLARED: declared(k, e); break;
-    case OTRACE_TAG_BOUND:
+    case OTRACE_TAG_BOUND: tag_bound(k, e->rank, w); break;
     case OTRACE_TAG_DECLARED:
-    case OTRACE_TAG_FREED: tag_seen(k, e->rank, w); break;
+    case OTRACE_TAG_FREED: order_tag(&k->order, e->rank, w); break;
     case OTRACE_REGISTERED:
-    case OTRACE_UNREGISTERED: forget_datum(k, e->rank, w[1]); break;
+    case OTRACE_UNREGISTERED: order_forget(&k->order, e->rank, w[1]); break;
+    case OTRACE_JOINED: order_joined(&k->order, e->rank, w); break;
+    case OTRACE_SENT:
+    case OTRACE_RECEIVED: order_message_end(&k->order, e->rank, w); break;
     case OTRACE_COPY_STARTED:
     case OTRACE_COPY_ENDED: copy_seen(k, e); break;
     case OTRACE_EVICTED: k->m->evictions++; break;
-    default: break;
+    case OTRACE_WEIGHED: task_of(k, e->rank, otrace_low(w[1]))->weighed = w; break;
+    default: rest_seen(k->m, e); break;
+    }
+}
+
+static void draw_bars(struct report_model *m)
+{
+    for (size_t i = 0; i < m->ntasks; i++) {
+        const struct report_task *t = &m->tasks[i];
+        struct report_codelet *c = &m->codelets[t->name];
+        if (isnan(t->ended)) continue;
+        double ns = t->ended - t->started, least = c->min > 1 ? c->min : 1;
+        double at = c->max > least && ns > least ? log(ns / least) / log(c->max / least) * REPORT_BARS : 0;
+        c->histogram[at < REPORT_BARS ? (unsigned)at : REPORT_BARS - 1]++;
     }
 }
 
@@ -340,7 +269,13 @@ static void measure(struct report_model *m)
         if (ns < c->min) c->min = ns;
         if (ns > c->max) c->max = ns;
         m->area_ns += ns;
+        if (isnan(t->predicted_ns)) continue;
+        c->predicted++;
+        c->predicted_ns += t->predicted_ns;
+        c->measured_ns += ns;
+        c->error_ns += fabs(t->predicted_ns - ns);
     }
+    draw_bars(m);
     if (!(m->from <= m->to)) m->from = m->to = 0;
 }
 
@@ -443,11 +378,11 @@ static uint32_t lane_of(struct maker *k, const struct report_event *e)
     case OTRACE_STARTED:
     case OTRACE_ENDED:
     case OTRACE_GIVEN_UP:
-    case OTRACE_PART: return table_get(&k->lanes, e->rank, otrace_high(w[1]));
+    case OTRACE_PART: return report_table_get(&k->lanes, e->rank, otrace_high(w[1]));
     case OTRACE_IDLE:
     case OTRACE_BUSY:
     case OTRACE_SLEEPS:
-    case OTRACE_WAKES: return table_get(&k->lanes, e->rank, w[1]);
+    case OTRACE_WAKES: return report_table_get(&k->lanes, e->rank, w[1]);
     default: return REPORT_NONE;
     }
 }
@@ -460,7 +395,7 @@ static void count_tasks(struct maker *k, const struct report_event *e)
     switch (otrace_kind(*w)) {
     case OTRACE_SUBMITTED: r->waiting++; break;
     case OTRACE_READY:
-        i = table_get(&k->tasks, e->rank, w[1]);
+        i = report_table_get(&k->tasks, e->rank, w[1]);
         if (i != REPORT_NONE && !isnan(k->m->tasks[i].submitted)) r->waiting--;
         if (i != REPORT_NONE && !(k->m->tasks[i].flags & OTRACE_NO_BODY)) r->ready++;
         break;
@@ -502,12 +437,12 @@ static void make_lanes(struct maker *k)
         for (size_t i = 0; i < run->files[f].nworkers; i++, n++) {
             m->lanes[n].file = (uint32_t)f;
             m->lanes[n].worker = &run->files[f].workers[i];
-            table_set(&k->lanes, (uint32_t)f, m->lanes[n].worker->id, (uint32_t)n);
+            report_table_set(&k->lanes, (uint32_t)f, m->lanes[n].worker->id, (uint32_t)n);
         }
     for (size_t i = 0; i < m->ntasks; i++)
         if (m->tasks[i].worker >= 0)
             m->tasks[i].worker =
-                (int32_t)table_get(&k->lanes, m->tasks[i].file, (uint64_t)m->tasks[i].worker);
+                (int32_t)report_table_get(&k->lanes, m->tasks[i].file, (uint64_t)m->tasks[i].worker);
 }
 
 /* What has not ended goes on until the run does; the rest of the time is the runtime's own. */
@@ -525,28 +460,6 @@ static void end_lanes(struct maker *k)
 }
 
 /* ---- the critical path ---- */
-
-static int by_task(const void *a, const void *b)
-{
-    const struct edge *x = a, *y = b;
-    if (x->task != y->task) return x->task < y->task ? -1 : 1;
-    return x->before < y->before ? -1 : x->before > y->before;
-}
-
-static void keep_edges(struct maker *k)
-{
-    struct report_model *m = k->m;
-    if (k->nedges) qsort(k->edges, k->nedges, sizeof *k->edges, by_task);
-    m->deps = report_alloc(k->nedges, sizeof *m->deps);
-    for (size_t i = 0; i < k->nedges; i++) {
-        const struct edge *e = &k->edges[i];
-        if (i && e[-1].task == e->task && e[-1].before == e->before) continue;
-        struct report_task *t = &m->tasks[e->task];
-        if (!t->ndeps) t->first_dep = (uint32_t)m->ndeps;
-        t->ndeps++;
-        m->deps[m->ndeps++] = e->before;
-    }
-}
 
 static double length_of(const struct report_task *t)
 {
@@ -569,14 +482,14 @@ static void reach(struct report_model *m, struct report_task *t)
 /* Tasks in an order in which each comes after those that it waits for. */
 static void find_paths(struct report_model *m)
 {
-    uint32_t *left = report_alloc(m->ntasks, sizeof *left),
-             *first = report_alloc(m->ntasks + 1, sizeof *first);
-    uint32_t *after = report_alloc(m->ndeps, sizeof *after), *queue = report_alloc(m->ntasks, sizeof *queue);
+    size_t nodes = m->ntasks + m->nsteps;
+    uint32_t *left = report_alloc(nodes, sizeof *left), *first = report_alloc(nodes + 1, sizeof *first);
+    uint32_t *after = report_alloc(m->ndeps, sizeof *after), *queue = report_alloc(nodes, sizeof *queue);
     size_t n = 0;
     for (size_t i = 0; i < m->ndeps; i++) first[m->deps[i] + 1]++;
-    for (size_t i = 0; i < m->ntasks; i++) first[i + 1] += first[i];
-    uint32_t *at = report_alloc(m->ntasks, sizeof *at);
-    for (size_t i = 0; i < m->ntasks; i++) {
+    for (size_t i = 0; i < nodes; i++) first[i + 1] += first[i];
+    uint32_t *at = report_alloc(nodes, sizeof *at);
+    for (size_t i = 0; i < nodes; i++) {
         const struct report_task *t = &m->tasks[i];
         left[i] = t->ndeps;
         if (!t->ndeps) queue[n++] = (uint32_t)i;
@@ -601,18 +514,37 @@ static void follow_critical(struct report_model *m)
             m->critical_ns = m->tasks[i].path_ns;
             m->critical_last = (uint32_t)i;
         }
+    uint32_t file = REPORT_NONE;
     for (uint32_t i = m->critical_last; i != REPORT_NONE; i = m->tasks[i].before) {
         struct report_task *t = &m->tasks[i];
         t->critical = true;
+        if (i >= m->ntasks) continue; /* a step */
         m->critical_count++;
+        m->critical_messages += file != REPORT_NONE && file != t->file;
+        file = t->file;
         m->codelets[t->name].critical += length_of(t);
         m->codelets[t->name].critical_count++;
+        if (t->started > t->ready) m->critical_waited_ns += t->started - t->ready;
     }
+}
+
+const char *report_node_name(const struct report_model *m, uint32_t file, unsigned node)
+{
+    static char text[120];
+    const struct report_file *f = &m->run->files[file];
+    char number[32];
+    snprintf(number, sizeof number, "memory node %u", node);
+    const char *name = node < f->nnodes && f->nodes[node] && f->nodes[node][0] ? f->nodes[node] : number;
+    if (m->run->nfiles > 1)
+        snprintf(text, sizeof text, "%d: %s", f->rank, name);
+    else
+        snprintf(text, sizeof text, "%s", name);
+    return text;
 }
 
 void report_model(struct report_model *m, const struct report_run *run)
 {
-    struct maker k = { .m = m };
+    struct maker k = { .m = m, .order = { .m = m } };
     *m = (struct report_model){ .run = run };
     codelet_of(&k, 0);
     for (size_t i = 0; i < run->nevents; i++) look(&k, &run->events[i]);
@@ -621,14 +553,10 @@ void report_model(struct report_model *m, const struct report_run *run)
     k.rank = report_alloc(run->nfiles, sizeof *k.rank);
     for (size_t i = 0; i < run->nevents; i++) look_again(&k, &run->events[i]);
     end_lanes(&k);
-    tag_edges(&k);
-    keep_edges(&k);
+    order_finish(&k.order);
     find_paths(m);
     follow_critical(m);
-    free(k.edges), free(k.now), free(k.rank);
-    for (size_t i = 0; i < k.ndatum; i++) free(k.datum[i].before.at), free(k.datum[i].latest.at);
-    for (size_t i = 0; i < k.ntag; i++) free(k.tag[i].waits_for.at);
-    free(k.datum), free(k.tag);
-    free(k.tasks.slots), free(k.data.slots), free(k.tags.slots);
-    free(k.codelets.slots), free(k.lanes.slots), free(k.copies.slots);
+    report_advise(m);
+    free(k.now), free(k.rank);
+    free(k.tasks.slots), free(k.codelets.slots), free(k.lanes.slots), free(k.copies.slots);
 }

@@ -73,6 +73,8 @@ const char *report_name_of(const struct report_run *run, uint32_t hash)
 
 /* ---- what is known of the run ---- */
 
+enum { MOST_NODES = 1024 };
+
 static void meta_line(struct report_file *f, const char *line, size_t bytes)
 {
     char *text = copy_text(line, bytes);
@@ -81,8 +83,9 @@ static void meta_line(struct report_file *f, const char *line, size_t bytes)
     if (sscanf(text, "worker %u %d %u %n", &id, &type, &node, &at) == 3 && at) {
         *REPORT_PUSH(f->workers, f->nworkers, f->workers_room) =
             (struct report_worker){ id, node, type, copy_text(text + at, strlen(text + at)) };
-    } else if (sscanf(text, "node %u %n", &id, &at) == 1 && at) {
-        *REPORT_PUSH(f->nodes, f->nnodes, f->nodes_room) = copy_text(text + at, strlen(text + at));
+    } else if (sscanf(text, "node %u %n", &id, &at) == 1 && at && id < MOST_NODES) {
+        while (f->nnodes <= id) *REPORT_PUSH(f->nodes, f->nnodes, f->nodes_room) = NULL;
+        f->nodes[id] = copy_text(text + at, strlen(text + at));
     } else if (sscanf(text, "rank %d", &type) == 1) {
         f->rank = type;
     } else if (strncmp(text, "host ", 5) == 0) {
@@ -123,17 +126,18 @@ static size_t record_words(const uint64_t *w, size_t left)
 static bool is_whole(const uint64_t *w, size_t words)
 {
     static const uint8_t least[OTRACE_KINDS] = {
-        [OTRACE_NAME] = 3,       [OTRACE_THREAD] = 2,       [OTRACE_SUBMITTED] = 3,
-        [OTRACE_ACCESSES] = 2,   [OTRACE_READY] = 2,        [OTRACE_TAKEN] = 2,
-        [OTRACE_STARTED] = 2,    [OTRACE_ENDED] = 3,        [OTRACE_GIVEN_UP] = 3,
-        [OTRACE_FAILED] = 3,     [OTRACE_PART] = 2,         [OTRACE_DECLARED] = 3,
-        [OTRACE_TAG_BOUND] = 3,  [OTRACE_TAG_DECLARED] = 3, [OTRACE_TAG_FREED] = 2,
-        [OTRACE_IDLE] = 3,       [OTRACE_BUSY] = 2,         [OTRACE_SLEEPS] = 2,
-        [OTRACE_WAKES] = 2,      [OTRACE_REGISTERED] = 3,   [OTRACE_UNREGISTERED] = 3,
-        [OTRACE_ALLOCATED] = 3,  [OTRACE_EVICTED] = 3,      [OTRACE_COPY_STARTED] = 4,
-        [OTRACE_COPY_ENDED] = 4, [OTRACE_MESSAGE] = 4,      [OTRACE_SENT] = 5,
-        [OTRACE_RECEIVED] = 5,   [OTRACE_USER_NUMBER] = 2,  [OTRACE_USER_TEXT] = 2,
-        [OTRACE_ITERATION] = 3,  [OTRACE_ITERATION_END] = 3
+        [OTRACE_NAME] = 3,       [OTRACE_THREAD] = 2,        [OTRACE_SUBMITTED] = 3,
+        [OTRACE_ACCESSES] = 2,   [OTRACE_READY] = 2,         [OTRACE_TAKEN] = 2,
+        [OTRACE_STARTED] = 2,    [OTRACE_ENDED] = 3,         [OTRACE_GIVEN_UP] = 3,
+        [OTRACE_FAILED] = 3,     [OTRACE_PART] = 2,          [OTRACE_DECLARED] = 3,
+        [OTRACE_TAG_BOUND] = 3,  [OTRACE_TAG_DECLARED] = 3,  [OTRACE_TAG_FREED] = 2,
+        [OTRACE_IDLE] = 3,       [OTRACE_BUSY] = 2,          [OTRACE_SLEEPS] = 2,
+        [OTRACE_WAKES] = 2,      [OTRACE_REGISTERED] = 3,    [OTRACE_UNREGISTERED] = 3,
+        [OTRACE_ALLOCATED] = 3,  [OTRACE_EVICTED] = 3,       [OTRACE_COPY_STARTED] = 4,
+        [OTRACE_COPY_ENDED] = 4, [OTRACE_MESSAGE] = 4,       [OTRACE_SENT] = 5,
+        [OTRACE_RECEIVED] = 5,   [OTRACE_USER_NUMBER] = 2,   [OTRACE_USER_TEXT] = 2,
+        [OTRACE_ITERATION] = 3,  [OTRACE_ITERATION_END] = 3, [OTRACE_JOINED] = 3,
+        [OTRACE_MEMORY] = 3,     [OTRACE_WEIGHED] = 2,       [OTRACE_BOUND] = 2
     };
     unsigned kind = otrace_kind(*w);
     return kind < OTRACE_KINDS && words >= least[kind];
@@ -247,8 +251,8 @@ static const char *load(struct report_file *f)
     if (f->head.magic == __builtin_bswap64(OTRACE_FILE_MAGIC))
         return "it was recorded on a machine with the other order of bytes";
     if (f->head.magic != OTRACE_FILE_MAGIC) return "it is no recording";
-    if (f->head.version != OTRACE_VERSION)
-        return "its version is another; use the orrery_report of the library that made it";
+    if (f->head.version < 1 || f->head.version > OTRACE_VERSION)
+        return "it has a later version of the form; use the orrery_report of the library that made it";
     if (f->head.header_bytes < sizeof f->head || f->head.header_bytes % sizeof(uint64_t))
         return "it is damaged";
     return NULL;

@@ -64,6 +64,7 @@ struct report_message {
     uint32_t from, to; /* files */
     uint64_t tag, bytes;
     double sent, received;
+    const uint64_t *sent_words, *received_words; /* their records */
 };
 
 struct report_run {
@@ -104,7 +105,10 @@ struct report_task {
     double path_ns;            /* the longest way to its end */
     uint32_t before;           /* the task before it on that way */
     bool critical;
+    double predicted_ns;     /* its body, when it started; NAN: nobody did */
+    const uint64_t *weighed; /* the last OTRACE_WEIGHED of it; NULL: no worker was compared for it */
 };
+void report_task_clear(struct report_task *t); /* nothing is known */
 
 enum report_state { REPORT_RUNS, REPORT_FETCHES, REPORT_IDLE, REPORT_OVERHEAD, REPORT_STATES };
 enum report_cause { REPORT_NO_READY, REPORT_READY_ELSEWHERE, REPORT_OUTSIDE, REPORT_NOTHING, REPORT_CAUSES };
@@ -122,12 +126,16 @@ struct report_span { /* idle */
     uint8_t cause; /* the one that lasted longest */
 };
 
+enum { REPORT_BARS = 24 };
 struct report_codelet {
     uint32_t hash;
     const char *name;
     size_t count, ended;
     double total, square, min, max, critical; /* ns */
     size_t critical_count;
+    size_t predicted;                           /* tasks of which the time was */
+    double predicted_ns, measured_ns, error_ns; /* sums over these; error: of the differences */
+    uint32_t histogram[REPORT_BARS];            /* from min to max, each bar the same factor wider */
 };
 
 struct report_copy {
@@ -139,10 +147,46 @@ struct report_copy {
     int status;
 };
 
+struct report_memory { /* in use, from then on */
+    double ns;
+    uint64_t bytes, limit;
+    uint32_t file;
+    uint16_t node;
+};
+
+struct report_mark { /* of the program */
+    double ns;
+    uint32_t file;
+    uint64_t number;
+    const char *text; /* NULL: it is the number */
+};
+
+struct report_iteration {
+    double from, to; /* NAN: it had not ended */
+    uint32_t file, ring, depth;
+    uint64_t number;
+};
+
+struct report_advice {
+    const char *title;
+    char *figures; /* that it rests on, and what to do */
+};
+
 struct report_model {
     const struct report_run *run;
-    struct report_task *tasks;
-    size_t ntasks, tasks_room;
+    struct report_task *tasks; /* and after them steps, which take no time (order.c) */
+    size_t ntasks, tasks_room, nsteps;
+    struct report_memory *memory;
+    size_t nmemory, memory_room;
+    struct report_mark *marks;
+    size_t nmarks, marks_room;
+    struct report_iteration *iterations;
+    size_t niterations, iterations_room;
+    struct report_advice *advice;
+    size_t nadvice, advice_room;
+    double bound_ns;           /* starpu_bound_compute; 0: it was not called */
+    size_t critical_messages;  /* on the critical path */
+    double critical_waited_ns; /* its tasks were ready and did not run */
     uint32_t *deps;
     size_t ndeps, deps_room;
     struct report_lane *lanes;
@@ -163,6 +207,21 @@ struct report_model {
 };
 
 void report_model(struct report_model *m, const struct report_run *run);
+
+/* A file's memory node, with its rank where there are several. Until the next call. */
+const char *report_node_name(const struct report_model *m, uint32_t file, unsigned node);
+void report_advise(struct report_model *m); /* the last of it (advice.c) */
+
+/* The tasks that a task waits for, up to so many: past steps, which are none. */
+struct report_walk {
+    uint32_t *found;
+    size_t count, found_room;
+    uint32_t *stack, *seen; /* seen: of each task and step, in which walk */
+    size_t depth, stack_room;
+    uint32_t number; /* of walks */
+};
+void report_before(struct report_walk *walk, const struct report_model *m, uint32_t task, size_t most);
+void report_walk_end(struct report_walk *walk);
 
 /* ---- what is made of it; false: it could not be written ---- */
 

@@ -40,9 +40,14 @@ static void print_sums(FILE *out, const struct report_model *m)
     if (m->failed) fprintf(out, "   %zu failed", m->failed);
     fprintf(out, "\n%-28s %12.3f ms\n", "makespan", makespan * 1e-6);
     fprintf(out, "%-28s %12.1f %%\n", "utilisation", percent(runs, makespan * (double)m->nlanes));
-    fprintf(out, "%-28s %12.3f ms   %zu tasks\n", "critical path", m->critical_ns * 1e-6, m->critical_count);
+    fprintf(out, "%-28s %12.3f ms   %zu tasks", "critical path", m->critical_ns * 1e-6, m->critical_count);
+    if (m->critical_messages) fprintf(out, ", %zu times from rank to rank", m->critical_messages);
+    putc('\n', out);
     fprintf(out, "%-28s %12.3f ms   %.3f ms of bodies on %zu workers\n", "area", area * 1e-6,
             m->area_ns * 1e-6, m->nlanes);
+    if (m->bound_ns > 0)
+        fprintf(out, "%-28s %12.3f ms   by models, without dependencies\n", "starpu_bound",
+                m->bound_ns * 1e-6);
     fprintf(out, "%-28s %12.3f ms   the run took %.2f times as long\n", "lower bound", bound * 1e-6,
             bound > 0 ? makespan / bound : 0);
 }
@@ -109,6 +114,76 @@ static void print_codelets(FILE *out, const struct report_model *m)
                 percent(c->critical, m->critical_ns));
     }
     free(sorted);
+}
+
+static void print_predictions(FILE *out, const struct report_model *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->ncodelets; i++) {
+        const struct report_codelet *c = &m->codelets[i];
+        if (!c->predicted) continue;
+        double n = (double)c->predicted;
+        if (!any)
+            fprintf(out, "\n%-28s %9s %12s %12s %9s\n", "predicted", "tasks", "predicted us", "measured us",
+                    "off by%");
+        any = true;
+        fprintf(out, "%-28s %9zu %12.2f %12.2f %9.1f\n", c->name, c->predicted, c->predicted_ns / n * 1e-3,
+                c->measured_ns / n * 1e-3, percent(c->error_ns, c->measured_ns));
+    }
+}
+
+/* The peak of each memory node of which anything is known. */
+static void print_memory(FILE *out, const struct report_model *m)
+{
+    enum { NODES = 64 };
+    bool any = false;
+    for (uint32_t f = 0; f < m->run->nfiles; f++)
+        for (unsigned node = 0; node < NODES; node++) {
+            uint64_t peak = 0, last = 0, limit = 0;
+            size_t changes = 0;
+            for (size_t i = 0; i < m->nmemory; i++) {
+                const struct report_memory *u = &m->memory[i];
+                if (u->file != f || u->node != node) continue;
+                changes++;
+                last = u->bytes;
+                limit = u->limit;
+                if (u->bytes > peak) peak = u->bytes;
+            }
+            if (!changes) continue;
+            if (!any)
+                fprintf(out, "\n%-28s %9s %12s %12s %12s\n", "memory that the runtime took", "changes",
+                        "most MB", "at end MB", "limit MB");
+            any = true;
+            fprintf(out, "%-28s %9zu %12.3f %12.3f ", report_node_name(m, f, node), changes,
+                    (double)peak * 1e-6, (double)last * 1e-6);
+            limit ? fprintf(out, "%12.3f\n", (double)limit * 1e-6) : fprintf(out, "%12s\n", "none");
+        }
+}
+
+static void print_iterations(FILE *out, const struct report_model *m)
+{
+    double least = INFINITY, most = 0, sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < m->niterations; i++) {
+        const struct report_iteration *t = &m->iterations[i];
+        if (isnan(t->to)) continue;
+        double ns = t->to - t->from;
+        n++;
+        sum += ns;
+        if (ns < least) least = ns;
+        if (ns > most) most = ns;
+    }
+    if (n)
+        fprintf(out, "\n%-28s %9zu   mean %.3f ms, least %.3f, most %.3f\n", "iterations", n,
+                sum / (double)n * 1e-6, least * 1e-6, most * 1e-6);
+    if (m->nmarks) fprintf(out, "%s%-28s %9zu\n", n ? "" : "\n", "marks of the program", m->nmarks);
+}
+
+static void print_advice(FILE *out, const struct report_model *m)
+{
+    if (m->nadvice) fprintf(out, "\nwhat to try\n");
+    for (size_t i = 0; i < m->nadvice; i++)
+        fprintf(out, "* %s. %s\n", m->advice[i].title, m->advice[i].figures);
 }
 
 static void print_causes(FILE *out, const struct report_model *m)
@@ -183,7 +258,11 @@ bool report_text(FILE *out, const struct report_model *m)
     print_workers(out, m);
     print_idle(out, m);
     print_codelets(out, m);
+    print_predictions(out, m);
     print_copies(out, m);
+    print_memory(out, m);
     print_messages(out, m->run);
+    print_iterations(out, m);
+    print_advice(out, m);
     return fflush(out) == 0 && !ferror(out);
 }
