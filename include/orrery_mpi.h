@@ -35,11 +35,15 @@ extern "C" {
  *
  * What an iteration may be. Between beginning and end there are insertions on this communicator, by
  * starpu_mpi_task_insert() and of the same tasks each time, and nothing else of the runtime that counts:
- * no waiting, no messages, no tasks of this rank's alone, no data acquired, registered or given up. Most of
- * that is noticed, and then the iteration is inserted each time, which is said once with the reason. What is
- * not noticed must stand outside: data acquired and starpu_task_wait_for_all(), which find all tasks of a
- * replayed iteration done; and what the program does without the runtime (an MPI_Allreduce, a variable that
- * it sets).
+ * no waiting, no messages, no tasks of this rank's alone, no data registered or given up, and none acquired
+ * but behind the last insertion. That is noticed, and then the iteration is inserted each time, which is said
+ * once with the reason. Where data are acquired, or tasks waited for, in a replayed iteration only, they are
+ * as at its end: that is said, and the iteration is inserted from then on. What is not noticed must stand
+ * outside: what the program does without the runtime (an MPI_Allreduce, a variable that it sets).
+ *
+ * Numbers. The 256 that came last are kept. A program that gives each iteration a number of its own gains
+ * nothing; when 32 were recorded and none was replayed it is told so, and new ones are recorded when they
+ * come a second time.
  *
  * What is repeated. A task is submitted with the arguments of the recorded one: its STARPU_VALUEs and its
  * STARPU_CL_ARGS are copied (bytes; what they point to is the program's, and must last), as must what is

@@ -258,6 +258,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         return -EINVAL;
     }
     orr_data_announce(h, mode);
+    orr_acting(orr_self())->looks++;
     return 0;
 }
 

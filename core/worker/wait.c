@@ -159,6 +159,7 @@ static int failures(unsigned first, unsigned last)
 int starpu_task_wait_for_all(void)
 {
     unsigned own = orr_worker_own()->sched_ctx;
+    orr_acting(orr_self())->looks++;
     if (orr_unlikely(orr_data_hooks.settle != NULL)) orr_data_hooks.settle();
     int r = wait_in_own_ctx(0, "starpu_task_wait_for_all");
     return r ? r : failures(own, own ? own : STARPU_NMAX_SCHED_CTXS - 1);
@@ -166,11 +167,13 @@ int starpu_task_wait_for_all(void)
 
 int starpu_task_wait_for_n_submitted(unsigned n)
 {
+    orr_acting(orr_self())->looks++;
     return wait_in_own_ctx(n, "starpu_task_wait_for_n_submitted");
 }
 
 int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 {
+    orr_acting(orr_self())->looks++;
     if (orr_unlikely(orr_data_hooks.settle != NULL)) orr_data_hooks.settle();
     int r = wait_in_ctx(sched_ctx, 0, "starpu_task_wait_for_all_in_ctx");
     return r ? r : failures(sched_ctx, sched_ctx);
@@ -178,6 +181,7 @@ int starpu_task_wait_for_all_in_ctx(unsigned sched_ctx)
 
 int starpu_task_wait_for_n_submitted_in_ctx(unsigned sched_ctx, unsigned n)
 {
+    orr_acting(orr_self())->looks++;
     return wait_in_ctx(sched_ctx, n, "starpu_task_wait_for_n_submitted_in_ctx");
 }
 
@@ -212,6 +216,7 @@ int starpu_task_wait_for_no_ready(void)
 {
     enum { NAP_NS = 200000 };
     bool (*poll)(void) = orr_load_acquire(&orr_blocked_poll);
+    orr_acting(orr_self())->looks++;
     int r = refuse_in_task();
     if (r) return r;
     orr_thread_blocked_begin();

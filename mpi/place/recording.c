@@ -78,10 +78,17 @@ void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
     r->hash = 0;
     r->submitted = 0;
     r->submitted_before = orr_load_relaxed(&orr_task_self()->submitted);
+    r->looks = orr_acting(orr_self())->looks;
+    r->looked = false;
     r->thread = orr_self();
     r->ends = orr_load_acquire(&c->cluster->value->ends); /* pairs with orr_owned_ends */
     r->task = NULL;
     orr_store_relaxed(&r->other, NULL);
+}
+
+bool orr_recording_looked(const struct orr_recording *r)
+{
+    return orr_acting(orr_self())->looks != r->looks;
 }
 
 /* Room for one more part with so many accesses. */
@@ -160,6 +167,8 @@ void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struc
         return;
     }
     uint32_t position = r->insertions++;
+    if (!r->by_itself && orr_recording_looked(r))
+        orr_recording_spoil(r, "data were acquired, or tasks waited for, before its last insertion");
     if (orr_load_relaxed(&r->other)) return;
     const char *why = NULL;
     struct orr_recorded p = {
@@ -324,6 +333,7 @@ bool orr_recording_end(struct orr_recording *r, struct orr_comm *c)
         orr_recording_clear(r);
         return false;
     }
+    r->looked = orr_recording_looked(r);
     r->upsets = orr_load_relaxed(&v->upsets);
     watch(&all);
     throw_out(r, c, &all);

@@ -74,6 +74,8 @@ struct orr_recording {
     uint32_t calls;              /* of insertions by this thread, on any communicator */
     uint64_t submitted;          /* tasks of this thread, by insertions */
     uint64_t submitted_before;   /* at the beginning, all of the thread */
+    uint64_t looks;              /* of the thread, at the beginning (struct orr_acting) */
+    bool looked;                 /* data were acquired, or tasks waited for, behind its last insertion */
     struct orr_thread *thread;   /* who inserts [const] */
     _Atomic(const char *) other; /* why it cannot be replayed: a literal; NULL: it can [any] */
     const char *task;            /* of which task that is said; NULL: of none */
@@ -86,6 +88,8 @@ void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struc
                         const struct orr_arguments *a, int xrank, const struct starpu_task *task);
 /* Something that a replay would leave out, or could not repeat: why, a literal. */
 void orr_recording_spoil(struct orr_recording *r, const char *why);
+/* Whether the calling thread acquired data, or waited for tasks, since the iteration began. */
+bool orr_recording_looked(const struct orr_recording *r);
 /* The public function fn was called meanwhile. */
 void orr_recording_called(struct orr_recording *r, const char *fn);
 /* Ends it: true, and it is ready; false, and it is empty (other says why). */

@@ -15,14 +15,21 @@
 #include "mpi/place/repeat.h"
 #include "mpi/place/script.h"
 
-enum { AHEAD = 2 };        /* models are fetched so many tasks before they are needed */
+enum { AHEAD = 2 }; /* models are fetched so many tasks before they are needed */
+enum {
+    RECORDS_MOST = 256, /* are kept: the one that was not used for longest goes */
+    UNREPEATED_MOST =
+        32 /* then an iteration is recorded when its number comes a second time, not the first */
+};
 enum { FAILURES_MAX = 4 }; /* records in a row that came to nothing, until none is tried any more */
 
 struct orr_replays {
     struct orr_recording *list;    /* the latest first */
     struct orr_recording *current; /* the iteration that began, and has not ended; NULL: none */
     bool as_one;                   /* it is logged as one entry */
-    struct orr_recording pushed;   /* of iterations between starpu_iteration_push and _pop */
+    size_t count;                  /* of list */
+    uint32_t unrepeated;         /* numbers in a row whose iterations were recorded, and none was replayed */
+    struct orr_recording pushed; /* of iterations between starpu_iteration_push and _pop */
 };
 
 /* ---- replaying ---- */
@@ -65,6 +72,19 @@ static struct orr_replays *replays_of(struct orr_comm *c)
     return c->replays;
 }
 
+/* The list is full. All ranks begin the same iterations in the same order, so they forget the same ones, and
+ * log alike what they do not know any more. */
+static void forget_last(struct orr_replays *all)
+{
+    struct orr_recording **p = &all->list, *r;
+    while ((*p)->next) p = &(*p)->next;
+    r = *p;
+    *p = NULL;
+    all->count--;
+    orr_recording_clear(r);
+    orr_free(r);
+}
+
 static struct orr_recording *find_or_add(struct orr_comm *c, int id, bool *first_out)
 {
     struct orr_replays *all = replays_of(c);
@@ -74,6 +94,7 @@ static struct orr_recording *find_or_add(struct orr_comm *c, int id, bool *first
     *first_out = true;
     r = orr_calloc(1, sizeof *r);
     if (!r) return NULL;
+    if (all->count++ == RECORDS_MOST) forget_last(all);
     r->id = id;
     r->next = all->list;
     return all->list = r;
@@ -148,6 +169,28 @@ static void discard(struct orr_recording *r, const char *why)
     if (failures >= FAILURES_MAX) r->state = ORR_RECORDING_GIVEN_UP;
 }
 
+/* A program that counts its iterations would have each recorded, and none replayed. */
+static bool is_worth_it(struct orr_replays *all)
+{
+    if (all->unrepeated == UNREPEATED_MOST)
+        orr_warn("orrery_mpi_iteration_begin: %u iterations were recorded, and each had a number of its own: "
+                 "none was replayed; give the same number to those that insert the same tasks",
+                 (unsigned)UNREPEATED_MOST);
+    return all->unrepeated++ < UNREPEATED_MOST;
+}
+
+/* An iteration was replayed, and the program looked at its data or waited between its beginning and its end:
+ * what the record was made of did not. So it may have meant a place in the middle, which is over. */
+static void looked_at_replayed(struct orr_recording *r)
+{
+    orr_warn(
+        "iteration %d was replayed, and data were acquired, or tasks waited for, before its end: they saw "
+        "all of it done; it is inserted each time from now on (call orrery_mpi_iteration_end before)",
+        r->id);
+    orr_recording_clear(r);
+    r->state = ORR_RECORDING_GIVEN_UP;
+}
+
 int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void *arg)
 {
     bool first;
@@ -175,10 +218,12 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
     if (r->state != ORR_RECORDING_READY) {
         c->replays->as_one = !first;
         if (!first) orr_stream_iteration_begin(c);
-        begin_recording(c, r);
+        if (!first || is_worth_it(c->replays)) begin_recording(c, r);
         return 0;
     }
     r->replays++;
+    c->replays->unrepeated = 0;
+    r->looks = orr_acting(orr_self())->looks;
     int status = replay(c, r, patch, arg);
     orr_stream_iteration_replayed(c, id, r->hash);
     orr_store_release(&c->recording, r); /* what is inserted now is refused; pairs with orr_mpi_insert */
@@ -196,6 +241,8 @@ int orr_replay_end(struct orr_comm *c)
     bool recorded = orr_load_relaxed(&c->recording) == r && r->state == ORR_RECORDING_MAKING;
     orr_store_relaxed(&c->recording, NULL);
     if (recorded) end_recording(c, r);
+    if (!recorded && r->state == ORR_RECORDING_READY && !r->looked && orr_recording_looked(r))
+        looked_at_replayed(r);
     if (c->replays->as_one) r->hash = orr_stream_iteration_end(c, r->id);
     c->replays->as_one = false;
     return 0;

@@ -57,7 +57,6 @@ void orr_messages_begin(struct orr_value *v, bool counting)
 {
     orr_store_relaxed(&v->failed, 0);
     orr_messages_count(v, counting);
-    orr_store_relaxed(&v->moves.away, (size_t)0);
     orr_store_relaxed(&v->moves.on, false);
     orr_direct_begin(v);
 }

@@ -113,16 +113,6 @@ static void join_copies(struct orr_comm *c, struct orr_data *h, int rank)
                   (long long)o->tag);
 }
 
-static void set_holder(struct orr_comm *c, struct orr_data *h, int rank)
-{
-    struct orr_owned *o = orr_owned_of(h);
-    int32_t now = rank == h->mpi_rank ? -1 : rank;
-    struct orr_value *v = c->cluster->value;
-    if (o->holder < 0 && now >= 0) orr_add_relaxed(&v->moves.away, (size_t)1);
-    if (o->holder >= 0 && now < 0) orr_sub_acq_rel(&v->moves.away, (size_t)1);
-    o->holder = now;
-}
-
 /* The memory here for a value of another rank's is not needed any more. */
 static void drop(struct orr_actions *l, struct orr_data *h)
 {
@@ -186,7 +176,7 @@ static void written(struct orr_comm *c, struct orr_data *h, int xrank)
     o->version++;
     h->mpi_flags &= ~(uint32_t)ORR_MPI_RECEIVED;
     forget_copies(o);
-    set_holder(c, h, xrank < 0 ? home : xrank);
+    orr_owned_set_holder(orr_owned_of(h), xrank < 0 ? home : xrank);
     if (c->rank == home || c->rank == xrank) h->mpi_flags |= ORR_MPI_WRITTEN;
     mark(c, h);
 }
@@ -250,7 +240,7 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
         if (c->rank == holder) add(l, ORR_ACT_SEND, h, home, false, priority);
         if (c->rank == home) add(l, ORR_ACT_RECEIVE, h, holder, false, priority);
     }
-    set_holder(c, h, home);
+    orr_owned_set_holder(orr_owned_of(h), home);
     orr_rank_set_remove(&orr_owned_of(h)->sent, home);
     if (orr_cache_is_on(c->cluster->value))
         join_copies(c, h, holder);
@@ -280,7 +270,7 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
         add_gate(l, h);
         orr_away_settle(l, h);
         orr_away_forget_change(h);
-        set_holder(l->comm, h, h->mpi_rank);
+        orr_owned_set_holder(orr_owned_of(h), h->mpi_rank);
         forget_copies(orr_owned_of(h));
         mark(l->comm, h);
     }
@@ -423,7 +413,7 @@ static bool has_ended(const struct orr_owned *o)
 
 static void return_one(struct orr_owned *o, void *l)
 {
-    if (o->holder >= 0 && !has_ended(o)) orr_moves_return(l, o->handle, 0);
+    if (!has_ended(o)) orr_moves_return(l, o->handle, 0);
 }
 
 static void flush_one(struct orr_owned *o, void *list)
@@ -445,7 +435,9 @@ static int visit(struct orr_comm *c, void (*fn)(struct orr_owned *o, void *list)
 {
     struct orr_actions l;
     orr_moves_begin(&l, c);
-    if (fn != return_one || orr_load_relaxed(&c->cluster->value->moves.away))
+    if (fn == return_one)
+        orr_owned_visit_away(c->cluster->value, fn, &l);
+    else
         orr_owned_visit(c->cluster->value, fn, &l);
     int r = orr_away_do(&l);
     orr_actions_fini(&l);

@@ -79,9 +79,9 @@ void orr_rank_set_clear(struct orr_rank_set *s)
 
 bool orr_owned_forget_old(struct orr_owned *o)
 {
-    size_t bytes = o->old_bytes;
+    uint32_t bytes = o->old_bytes;
     o->old_bytes = 0;
-    if (bytes) orr_sub_acq_rel(&o->value->old_bytes, bytes);
+    if (bytes) orr_sub_acq_rel(&o->value->old_bytes, (size_t)bytes);
     return bytes > 0;
 }
 
@@ -89,12 +89,67 @@ bool orr_owned_keep_old(struct orr_owned *o, size_t bytes)
 {
     orr_owned_forget_old(o);
     if (!bytes) bytes = 1;
+    if (bytes > OLD_BYTES_MAX) return false;
     if (orr_add_relaxed(&o->value->old_bytes, bytes) + bytes > OLD_BYTES_MAX) {
         orr_sub_acq_rel(&o->value->old_bytes, bytes);
         return false;
     }
-    o->old_bytes = bytes;
+    o->old_bytes = (uint32_t)bytes;
     return true;
+}
+
+/* ---- away from home ---- */
+
+/* With the lock. */
+static void come_home(struct orr_owned *o)
+{
+    struct orr_value *v = o->value;
+    if (!o->place_away) return;
+    struct orr_owned *last = v->moves.list[--v->moves.away];
+    v->moves.list[o->place_away - 1] = last;
+    last->place_away = o->place_away;
+    o->place_away = 0;
+}
+
+/* With the lock. */
+static void go_away(struct orr_owned *o)
+{
+    struct orr_value *v = o->value;
+    if (v->moves.away == v->moves.room) {
+        uint32_t room = v->moves.room ? 2 * v->moves.room : 64;
+        struct orr_owned **more = orr_realloc(v->moves.list, room * sizeof *more);
+        if (!more)
+            orr_fatal(
+                "out of memory: the data with tag %lld, which goes away from its owner, could not be found "
+                "again; set ORRERY_MPI_SCHED=owner on all ranks",
+                (long long)o->tag);
+        v->moves.list = more;
+        v->moves.room = room;
+    }
+    v->moves.list[v->moves.away++] = o;
+    o->place_away = v->moves.away;
+}
+
+void orr_owned_set_holder(struct orr_owned *o, int rank)
+{
+    int32_t now = rank == o->handle->mpi_rank ? -1 : rank;
+    if ((now >= 0) != (o->holder >= 0)) {
+        pthread_mutex_lock(&o->value->records_lock);
+        if (now >= 0)
+            go_away(o);
+        else
+            come_home(o);
+        pthread_mutex_unlock(&o->value->records_lock);
+    }
+    o->holder = now;
+}
+
+/* From the end: the one that comes home gives its place to one that was visited. */
+void orr_owned_visit_away(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg)
+{
+    pthread_mutex_lock(&v->records_lock);
+    for (uint32_t i = v->moves.away; i > 0; i--) fn(v->moves.list[i - 1], arg);
+    pthread_mutex_unlock(&v->records_lock);
 }
 
 void orr_owned_end_redux(struct orr_owned *o)
@@ -150,7 +205,7 @@ static void forget(struct orr_data *h)
     leaves(h);
     orr_owned_forget_old(o);
     pthread_mutex_lock(&v->records_lock);
-    if (o->holder >= 0) orr_sub_acq_rel(&v->moves.away, (size_t)1);
+    come_home(o);
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&v->records_lock);
@@ -241,6 +296,7 @@ static void let_go(struct orr_owned *o, void *unused)
     orr_owned_end_redux(o);
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_AWAY | ORR_MPI_PINNED);
     orr_store_relaxed(&h->away, false);
+    come_home(o);
     o->holder = -1;
     o->version = o->asked = o->served = 0;
     o->is_guest = o->changed = false;
@@ -252,6 +308,9 @@ static void let_go(struct orr_owned *o, void *unused)
 void orr_owned_let_go(struct orr_value *v)
 {
     orr_owned_visit(v, let_go, NULL);
+    orr_free(v->moves.list);
+    v->moves.list = NULL;
+    v->moves.room = 0;
 }
 
 /* ---- what the log of insertions asks ---- */

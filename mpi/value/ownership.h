@@ -70,7 +70,8 @@ struct orr_owned {
     struct orr_value *value;         /* whose record it is [const] */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
-    size_t old_bytes;               /* of a copy that is old, and kept for the next value; else 0 */
+    uint32_t old_bytes;             /* of a copy that is old, and kept for the next value; else 0 */
+    uint32_t place_away;            /* 1 + its place in moves.list; 0: it is not away [lock: records] */
     int32_t holder;   /* the rank with the current value, where that is not its owner; -1: its owner [own: who
                        * submits] */
     uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
@@ -160,6 +161,10 @@ static inline void orr_owned_reduces(struct orr_value *v, struct orr_data *h)
 }
 /* What the log of insertions asks; v lasts longer. */
 struct orr_stream_data orr_owned_stream_data(struct orr_value *v);
+/* Whether another rank than its owner has the value, as all ranks know; rank: that one, or the owner. */
+void orr_owned_set_holder(struct orr_owned *o, int rank);
+/* Calls fn for every record with a value that is away; fn may set the holder of the one it is given. */
+void orr_owned_visit_away(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg);
 /* Calls fn for every record of v; fn may end the one it is given, and no other. */
 void orr_owned_visit(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg);
 

@@ -37,8 +37,9 @@ struct orr_value {
     _Atomic size_t old_bytes; /* of copies that are old, and kept for the next value */
     /* moves.c [own: who submits] */
     struct {
-        _Atomic size_t away; /* data that are away from home */
-        _Atomic bool on;     /* a placement moves data, from some insertion on */
+        struct orr_owned **list; /* data that are away from home, in any order [lock: records] */
+        uint32_t away, room;     /* so many [lock: records] */
+        _Atomic bool on;         /* a placement moves data, from some insertion on */
         size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
     struct orr_away *away; /* away.c [const while running] */

@@ -144,6 +144,67 @@ static void spoiled(void)
          "then the next is inserted, and replayed after");
 }
 
+enum look { ACQUIRES, WAITS, WAITS_FOR_SOME };
+
+/* This rank alone; the first block of its own. */
+static void look(enum look how)
+{
+    if (how == WAITS) starpu_task_wait_for_all();
+    if (how == WAITS_FOR_SOME) starpu_task_wait_for_n_submitted(1000);
+    for (int i = 0; i < BLOCKS && how == ACQUIRES; i++) {
+        if (starpu_mpi_data_get_rank(block[i]) != my_rank) continue;
+        starpu_data_acquire(block[i], STARPU_R);
+        starpu_data_release(block[i]);
+    }
+}
+
+static void looked_at_inside(void)
+{
+    int failed = 0, in_the_middle = 0, at_the_end = 0, sudden[4];
+    for (int how = ACQUIRES; how <= WAITS_FOR_SOME; how++)
+        for (int step = 0; step < 3; step++) {
+            int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 10 + how);
+            if (r == 0) failed |= sweep(0);
+            look(how);
+            if (r == 0) failed |= sweep(0);
+            in_the_middle += r;
+            orrery_mpi_iteration_end(MPI_COMM_WORLD);
+            sweep(1), sweep(1);
+        }
+    fact(!failed && in_the_middle == 0 && blocks_are_right(),
+         "an iteration in whose middle a rank looks at data or waits for tasks is inserted each time");
+    for (int step = 0; step < 3; step++) {
+        int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 20);
+        if (r == 0) failed |= sweep(0);
+        sweep(1);
+        look(ACQUIRES);
+        at_the_end += r;
+        orrery_mpi_iteration_end(MPI_COMM_WORLD);
+    }
+    fact(!failed && at_the_end == 2 && blocks_are_right(), "behind the last insertion that is no hindrance");
+    for (int step = 0; step < 4; step++) {
+        sudden[step] = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 21);
+        if (sudden[step] == 0) failed |= sweep(0);
+        if (step == 1) look(WAITS);
+        failed |= orrery_mpi_iteration_end(MPI_COMM_WORLD);
+        sweep(1);
+    }
+    fact(!failed && !sudden[0] && sudden[1] == 1 && !sudden[2] && !sudden[3] && blocks_are_right(),
+         "where the record has nothing of it, the iteration is inserted from then on");
+}
+
+static void numbered(void)
+{
+    int failed = 0, first = iterate(100, &failed), second = iterate(100, &failed), many = 0;
+    for (int id = 1000; id < 1000 + 260; id++) many += iterate(id, &failed);
+    int forgotten = iterate(100, &failed), before = iterate(2000, &failed), then = iterate(2000, &failed),
+        last = iterate(2000, &failed);
+    fact(!failed && !first && second == 1 && !many && !forgotten && blocks_are_right(),
+         "of numbers that grow the records of some are kept, not of all");
+    fact(!before && !then && last == 1,
+         "and when none of many was replayed, the next is recorded when it comes again");
+}
+
 /* A sweep whose values are others each time. */
 static void marked(void)
 {
@@ -194,6 +255,8 @@ int main(int argc, char **argv)
     moved();
     looked_at();
     spoiled();
+    looked_at_inside();
+    numbered();
     marked();
     own_communicator();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
