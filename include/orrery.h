@@ -162,6 +162,13 @@ int orrery_outside_end(void);
  * Not the thread that gives the pool its work. At any time. */
 void orrery_thread_passive(int passive);
 
+/* ---- how far the run is ---- */
+
+/* This process will have submitted so many tasks when it is done, as the counts of ORRERY_PROGRESS have them:
+ * for the time that is left. 0: it is not known, as before the first call. The latest counts. At any time,
+ * starpu_init() or not. */
+void orrery_progress_expect(unsigned long tasks);
+
 /* ---- the cluster: liborrery-mpi ----
  *
  * The workers of all ranks have numbers: those of rank 0 in the order that they have there, then those of

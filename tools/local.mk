@@ -2,7 +2,7 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery
+	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -51,3 +51,7 @@ tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c tools/report/read
 	tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
 tools_starpu_fxt_tool_LDADD = liborrery.la -lm
 tools_starpu_fxt_tool_CFLAGS = $(PROG_CFLAGS)
+# Compiled with the part of the library that knows the pages, which needs nothing else of it.
+tools_orrery_top_SOURCES = tools/live/orrery_top.c tools/live/pages.h tools/tool.h core/base/livepage.c core/base/livepage.h
+tools_orrery_top_LDADD = liborrery.la
+tools_orrery_top_CFLAGS = $(PROG_CFLAGS)

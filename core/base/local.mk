@@ -8,3 +8,4 @@ liborrery_la_SOURCES += core/base/kind.c core/base/kind.h core/base/kind.def
 liborrery_la_SOURCES += core/base/settings.c core/base/settings.def core/base/export.h core/base/hash.c
 liborrery_la_SOURCES += core/base/event.c core/base/event.h core/base/event.def core/base/recorder.c core/base/recorder.h
 liborrery_la_SOURCES += core/base/otrace.h core/base/tape.c core/base/tape.h
+liborrery_la_SOURCES += core/base/livepage.c core/base/livepage.h core/base/peek.c core/base/peek.h

@@ -25,6 +25,7 @@
 #include "core/run/context.h"
 #include "core/run/deadlock.h"
 #include "core/run/given.h"
+#include "core/run/live.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/observers.h"
 #include "core/run/sched_lib.h"
@@ -224,6 +225,7 @@ static int bring_up(struct starpu_conf *conf)
     if ((r = orr_workers_start()) != 0) goto undo_context;
     orr_deadlock_start();
     orr_watchdog_start();
+    orr_live_start(conf);
     orr_store_release(&orr_store_added, store_added);
     orr_given_start(conf);
     return 0;
@@ -296,6 +298,7 @@ static void bring_down(void)
     orr_given_stop();
     orr_deadlock_stop();
     orr_watchdog_stop();
+    orr_live_stop();
     orr_workers_stop();
     orr_crash_stop();
     stop_polling();

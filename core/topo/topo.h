@@ -24,6 +24,9 @@ ORR_EXPORT void orr_topo_take(const struct orr_processors *mine);
 ORR_EXPORT int orr_topo_claim(struct orr_share_claim *claim_out);
 /* Whether it is the first of the sharers, or alone. */
 bool orr_topo_is_first(void);
+/* A number that is the same for the ranks that one launcher started on this node, and hardly for others; not
+ * 0. */
+uint64_t orr_topo_run(void);
 /* The number of this process among all that its launcher started, as that says; -1: it is the only one, or
  * nobody says it. Any thread. */
 int orr_topo_launched_rank(void);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a running process shows of itself: its page, orrery_top, and the line of ORRERY_PROGRESS; and pages
+ * that are damaged, of another version, of nobody any more. Threads: main; the programs that are looked at
+ * are children, held at a gate until they are told to go on. Owns: a folder for the pages. Not here: what
+ * tasks wait for (why.c).
+ */
+#include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <orrery.h>
+
+#include "tests/helper.h"
+#include "tests/tools/child.h"
+#include "tests/tools/runs.h"
+
+enum { SMALL = 200 };
+
+static void nothing(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+static struct starpu_codelet small = { .cpu_funcs = { nothing }, .name = "smallest" };
+
+/* Says that it is ready when a task holds its worker; goes on when it is told to, and again. */
+static int program(void)
+{
+    struct gate gate = { 0 };
+    orrery_progress_expect(SMALL + 1);
+    runtime_start(1, "eager");
+    gate_submit(&gate, -1);
+    while (!atomic_load(&gate.entered)) sched_yield();
+    child_says("ready");
+    child_waits();
+    atomic_store(&gate.open, 1);
+    for (int i = 0; i < SMALL; i++) starpu_task_insert(&small, 0);
+    starpu_task_wait_for_all();
+    child_says("done");
+    child_waits();
+    starpu_shutdown();
+    return 0;
+}
+
+/* Starts and ends again and again; each time there is a page. */
+static int again_and_again(void)
+{
+    int had = 0;
+    char name[400];
+    snprintf(name, sizeof name, "%s/orrery.%u.%d", getenv("ORRERY_LIVE"), (unsigned)geteuid(), (int)getpid());
+    for (int i = 0; i < 20; i++) {
+        runtime_start(1, NULL);
+        had += access(name, F_OK) == 0;
+        starpu_shutdown();
+        had -= access(name, F_OK) == 0;
+    }
+    return had == 20 ? 0 : 1;
+}
+
+/* A child of the program's ends while it goes on: the page stays, and one more. */
+static int with_fork(void)
+{
+    int status = 1;
+    char name[400];
+    snprintf(name, sizeof name, "%s/orrery.%u.%d", getenv("ORRERY_LIVE"), (unsigned)geteuid(), (int)getpid());
+    runtime_start(1, NULL);
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    waitpid(pid, &status, 0);
+    int stays = access(name, F_OK) == 0;
+    starpu_shutdown();
+    return stays && status == 0 && access(name, F_OK) != 0 ? 0 : 1;
+}
+
+/* ---- looking at it ---- */
+
+static char folder[] = "/tmp/orrery-live.XXXXXX";
+
+static int pages(void)
+{
+    run("ls %s | wc -l", folder);
+    return atoi(output);
+}
+
+static void looked_at(char *self)
+{
+    struct stat st = { .st_mode = 0 };
+    char name[200];
+    struct child c = child_start(self, "program");
+    if (!ok(child_hears(&c, "ready"), "a program runs")) return;
+    snprintf(name, sizeof name, "%s/orrery.%u.%d", folder, (unsigned)geteuid(), (int)c.pid);
+    ok(all_of(stat(name, &st) == 0, (st.st_mode & 0777) == 0600),
+       "it has a page that its user alone may read");
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)c.pid);
+    ok(all_of(run("tools/orrery_top") == 0, says(pid)), "orrery_top lists it");
+    ok(all_of(run("tools/orrery_top -1 -d 0.2 %d", (int)c.pid) == 0, says("of 1 tasks, 201 expected"),
+              says("gate (job "), says("100 % busy")),
+       "shows which task its worker runs, and how many there are");
+    child_tell(&c);
+    child_hears(&c, "done");
+    ok(all_of(run("tools/orrery_top -1 -d 0.2 %d", (int)c.pid) == 0, says("201 of 201 tasks"),
+              says("smallest"), says(" 200 ")),
+       "then which codelets ran, and how often");
+    child_tell(&c);
+    is_int(child_ends(&c), 0, "and does the program no harm");
+    is_int(pages(), 0, "the page goes with the runtime");
+    ok(all_of(run("tools/orrery_top -1 %d", (int)c.pid) == 1, says("there is no process")),
+       "a process that has ended is no more shown");
+}
+
+static void killed(char *self)
+{
+    struct child c = child_start(self, "program");
+    child_hears(&c, "ready");
+    int master, status = -1;
+    pid_t pid = forkpty(&master, NULL, NULL, NULL);
+    if (pid == 0) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", (int)c.pid);
+        execlp("tools/orrery_top", "orrery_top", "-d", "0.1", number, (char *)NULL);
+        _exit(127);
+    }
+    char shown[20000];
+    size_t n = terminal_until(master, shown, sizeof shown, "gate (job ");
+    kill(c.pid, SIGKILL);
+    waitpid(c.pid, NULL, 0);
+    n = terminal_until(master, shown, sizeof shown, "has ended");
+    waitpid(pid, &status, 0);
+    close(master);
+    ok(all_of(n > 0, status == 0), "a process that is killed while it is looked at is told to have ended");
+    child_forget(&c);
+    run("tools/orrery_top");
+    is_int(pages(), 0, "and its page is removed by whoever looks next");
+}
+
+static void quits(char *self)
+{
+    struct child c = child_start(self, "program");
+    int master, status = -1;
+    char shown[20000], number[16];
+    child_hears(&c, "ready");
+    snprintf(number, sizeof number, "%d", (int)c.pid);
+    pid_t pid = forkpty(&master, NULL, NULL, NULL);
+    if (pid == 0) {
+        execlp("tools/orrery_top", "orrery_top", number, (char *)NULL);
+        _exit(127);
+    }
+    size_t n = terminal_until(master, shown, sizeof shown, "gate (job ");
+    ssize_t written = write(master, "q", 1);
+    terminal_until(master, shown, sizeof shown, NULL);
+    waitpid(pid, &status, 0);
+    close(master);
+    ok(all_of(n > 0, written == 1, status == 0), "q ends it, and the program goes on");
+    child_tell(&c);
+    child_hears(&c, "done");
+    child_tell(&c);
+    is_int(child_ends(&c), 0, "to its end");
+}
+
+/* ---- pages that are none ---- */
+
+/* A page of that process, with these words at its head, locked by this one if it is to seem alive. */
+static int forged(pid_t pid, const uint64_t *words, size_t bytes, int locked)
+{
+    char name[200];
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    snprintf(name, sizeof name, "%s/orrery.%u.%d", folder, (unsigned)geteuid(), (int)pid);
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0 && (write(fd, words, bytes) < 0 || (locked && fcntl(fd, F_SETLK, &lock) != 0))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void strange_pages(void)
+{
+    uint64_t words[600] = { UINT64_C(0x6576694c7972724f), 99 };
+    int fd = forged(getpid(), words, sizeof words, 1);
+    ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("another version"),
+              run("tools/orrery_top") == 0, says("another version")),
+       "a page of another version is told as such");
+    words[1] = UINT64_C(0xffffffff00000001);
+    words[2] = words[3] = ~UINT64_C(0);
+    pwrite(fd, words, sizeof words, 0) < 0 ? diag("cannot write") : (void)0;
+    ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("damaged")),
+       "one that lies about its size is refused");
+    ftruncate(fd, 20) < 0 ? diag("cannot cut") : (void)0;
+    ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("damaged")), "so is one that was cut");
+    close(fd);
+    close(forged(getpid(), words, sizeof words, 0));
+    ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("shows nothing"), pages() == 0),
+       "one without an owner is removed, though another process has its number by now");
+    run("ln -s /etc/passwd %s/orrery.%u.%d", folder, (unsigned)geteuid(), (int)getpid());
+    ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("cannot be read")),
+       "a link is not followed");
+    run("rm %s/orrery.*", folder);
+    ok(all_of(run("tools/orrery_top -1 1") == 1, says("shows nothing"), run("tools/orrery_top x") == 2,
+              run("tools/orrery_top 1 2") == 2, run("tools/orrery_top -d 0 1") == 2,
+              run("tools/orrery_top 99999999") == 1),
+       "a process without a page, and what is no process, are refused");
+}
+
+/* ---- the line ---- */
+
+static void progress(char *self)
+{
+    char shown[20000];
+    int master, status = -1;
+    run("printf ..| ORRERY_PROGRESS=1 ORRERY_PROGRESS_INTERVAL=10 %s program", self);
+    ok(all_of(says("orrery: progress: "), says("201 of 201 tasks (100 %)"), says("CPU "), says("% busy")),
+       "ORRERY_PROGRESS says in lines how far the run is");
+    pid_t pid = forkpty(&master, NULL, NULL, NULL);
+    if (pid == 0) {
+        setenv("STARPU_TASK_PROGRESS", "1", 1);
+        execl(self, self, "program", (char *)NULL);
+        _exit(127);
+    }
+    size_t drawn = terminal_until(master, shown, sizeof shown, "0 of 201 tasks");
+    int keys = write(master, "..\n", 3) == 3;
+    size_t last = terminal_until(master, shown, sizeof shown, "201 of 201 tasks");
+    terminal_until(master, shown, sizeof shown, NULL);
+    waitpid(pid, &status, 0);
+    close(master);
+    ok(all_of(drawn > 0, last > 0, keys, status == 0), "on a terminal in one that is drawn anew");
+}
+
+static void without_pages(char *self)
+{
+    is_int(run("printf ..| ORRERY_LIVE=/nonexistent/folder ORRERY_PROGRESS=1 %s program", self), 0,
+           "without a folder for pages the runtime starts");
+    ok(says("201 of 201 tasks"), "and says how far it is nevertheless");
+    is_int(run("printf ..| sh -c 'ulimit -f 0; exec \"$0\" program' %s | cat", self), 0,
+           "nor needs it room for them");
+    ok(says("done"), "and goes on to its end");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "program") == 0) return program();
+    if (argc > 1 && strcmp(argv[1], "again") == 0) return again_and_again();
+    if (argc > 1 && strcmp(argv[1], "fork") == 0) return with_fork();
+    if (!mkdtemp(folder)) return 99;
+    setenv("ORRERY_LIVE", folder, 1);
+    unsetenv("ORRERY_PROGRESS");
+    looked_at(argv[0]);
+    killed(argv[0]);
+    quits(argv[0]);
+    strange_pages();
+    is_int(run("%s again", argv[0]), 0,
+           "a program that starts and ends the runtime again and again has one page each time");
+    is_int(run("%s fork", argv[0]), 0, "the end of a child does not take the page away");
+    progress(argv[0]);
+    without_pages(argv[0]);
+    is_int(pages(), 0, "nothing is left");
+    rmdir(folder);
+    return done_testing();
+}
