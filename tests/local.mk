@@ -262,8 +262,8 @@ TAP_TESTS += tests/tools/report
 TAP_TESTS += tests/tools/page
 TAP_TESTS += tests/tools/orders
 tests/tools/report.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
-TAP_TESTS += tests/tools/live
-tests/tools/live.tap: tools/orrery_top
+TAP_TESTS += tests/tools/live tests/tools/why
+tests/tools/live.tap tests/tools/why.tap: tools/orrery_top tools/orrery_why
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
 

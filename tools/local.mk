@@ -2,7 +2,7 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top
+	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top tools/orrery_why
 bin_PROGRAMS += $(TOOLS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
@@ -53,5 +53,8 @@ tools_starpu_fxt_tool_LDADD = liborrery.la -lm
 tools_starpu_fxt_tool_CFLAGS = $(PROG_CFLAGS)
 # Compiled with the part of the library that knows the pages, which needs nothing else of it.
 tools_orrery_top_SOURCES = tools/live/orrery_top.c tools/live/pages.h tools/tool.h core/base/livepage.c core/base/livepage.h
+tools_orrery_why_SOURCES = tools/live/orrery_why.c tools/live/pages.h tools/tool.h core/base/livepage.c core/base/livepage.h
+tools_orrery_why_LDADD = liborrery.la
+tools_orrery_why_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_top_LDADD = liborrery.la
 tools_orrery_top_CFLAGS = $(PROG_CFLAGS)

@@ -98,6 +98,8 @@ static void remove_files(pid_t pid)
     char name[NAME_BYTES];
     orr_livepage_name(name, sizeof name, pid, true);
     unlink(name);
+    strcat(name, ".new"); /* NAME_BYTES is ample: see folder */
+    unlink(name);
     orr_livepage_name(name, sizeof name, pid, false);
     unlink(name);
 }

@@ -32,6 +32,7 @@
 #include "core/data/partition.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/run/sentences.h"
 #include "core/run/starving.h"
 #include "core/run/strangers.h"
 #include "core/task/deps.h"
@@ -284,7 +285,7 @@ static bool explain_held_by_program(struct waiting *all, struct orr_task *t, con
         if (task_with(all, h, t)) continue;
         char label[64], holder[512];
         print_holder(all, h, t, holder, sizeof holder);
-        say("  task %s waits for data %s, %s", name, orr_data_label(h, label, sizeof label), holder);
+        say(ORR_SAY_FOR_DATA, name, orr_data_label(h, label, sizeof label), holder);
         return true;
     }
     return false;
@@ -354,7 +355,7 @@ static void explain(struct waiting *all, struct orr_task *t)
     }
     if (state == ORR_TASK_READY) {
         if (orr_load_relaxed(&orr_contexts[t->sched_ctx].nworkers) == 0)
-            say("  task %s is ready in scheduling context %u, which has no workers", name, t->sched_ctx);
+            say(ORR_SAY_NO_WORKERS, name, t->sched_ctx);
         else if (!explain_order(all, t, name) && !explain_turn(all, t, name))
             say("  task %s is ready, and no worker takes it (scheduling policy)", name);
         return;
@@ -365,26 +366,21 @@ static void explain(struct waiting *all, struct orr_task *t)
         struct orr_task *p = all->task[i];
         if (!waits_for_task(t, p)) continue;
         describe(other, sizeof other, p);
-        const char *note =
-            orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ", which was never submitted" : "";
-        say("  task %s %s task %s%s", name, to_end ? "has run, and its end waits for" : "waits for", other,
-            note);
+        const char *note = orr_load_acquire(&p->state) == ORR_TASK_CREATED ? ORR_SAY_NEVER_SUBMITTED : "";
+        say(to_end ? ORR_SAY_END_FOR_TASK : ORR_SAY_FOR_TASK, name, other, note);
         said = true;
     }
     if (to_end) {
-        if (!said)
-            say("  task %s has run, and its end waits for %d calls of starpu_task_end_dep_release", name,
-                orr_load_acquire(&t->rare->end_deps));
+        if (!said) say(ORR_SAY_END_RELEASE, name, orr_load_acquire(&t->rare->end_deps));
         return;
     }
     if (t->rare && t->rare->tag && !said) {
-        say("  task %s waits for tags that its tag %llu depends on", name,
-            (unsigned long long)t->pub->tag_id);
+        say(ORR_SAY_FOR_TAGS, name, (unsigned long long)t->pub->tag_id);
         said = true;
     }
     if (t->naccesses && explain_held_by_program(all, t, name)) said = true;
     if (explain_turn(all, t, name)) said = true;
-    if (!said) say("  task %s waits (%d conditions missing)", name, (int)orr_load_acquire(&t->pending));
+    if (!said) say(ORR_SAY_CONDITIONS, name, (int)orr_load_acquire(&t->pending));
 }
 
 /* Depth first along "waits for" from t; the path is a cycle when it meets start again. */

@@ -8,7 +8,11 @@
  * alone. */
 #include "core/run/live.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include <starpu.h>
 
@@ -19,6 +23,7 @@
 #include "core/base/log.h"
 #include "core/run/gather.h"
 #include "core/run/progress.h"
+#include "core/run/why.h"
 #include "core/topo/topo.h"
 #include "core/worker/own.h"
 #include "core/worker/worker.h"
@@ -32,7 +37,92 @@ static struct {
     struct orr_live_sums *numbers; /* [own: live thread] NULL until somebody looked */
     bool progress, draws;          /* [const while running] lines are wanted; of this process */
     uint64_t every_ns, drawn_ns;   /* between lines; the last one [own: live thread] */
+    uint32_t told;                 /* how often SIGUSR1 was answered [own: live thread] */
 } live;
+
+/* What the signal's handler uses. */
+static struct {
+    _Atomic(struct orr_live_page *) page; /* NULL: nobody listens */
+    _Atomic pid_t pid;
+    _Atomic uint32_t asked, inside; /* inside: handlers that use the page now */
+} signalled;
+
+/* ---- SIGUSR1 ---- */
+
+/* Wakes the thread, and nothing else. In a child that was forked off nobody listens: there the signal does
+ * what it would have done. */
+static void on_signal(int signal)
+{
+    int error = errno;
+    orr_add_seq(&signalled.inside, 1u); /* pairs with ignore_signal */
+    struct orr_live_page *page = orr_load_seq(&signalled.page);
+    if (page && orr_load_relaxed(&signalled.pid) == getpid()) {
+        orr_add_seq(&signalled.asked, 1u);
+        orr_livepage_ring(page);
+    } else if (page) {
+        struct sigaction normal = { .sa_handler = SIG_DFL };
+        sigaction(signal, &normal, NULL);
+        raise(signal);
+    }
+    orr_sub_seq(&signalled.inside, 1u);
+    errno = error;
+}
+
+/* Where the program has no handler of its own, and signals may be caught. */
+static void listen_to_signal(const struct starpu_conf *conf)
+{
+    struct sigaction before, own = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    bool wanted = conf->precedence_over_environment_variables
+                      ? conf->catch_signals != 0
+                      : orr_env_long(ORR_SETTING(STARPU_CATCH_SIGNALS), conf->catch_signals != 0, 0, 1) != 0;
+    if (!wanted || !orr_livepage_folder() || sigaction(SIGUSR1, NULL, &before) != 0) return;
+    if (before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL) return;
+    orr_store_relaxed(&signalled.pid, getpid());
+    orr_store_seq(&signalled.page, live.page);
+    sigaction(SIGUSR1, &own, NULL);
+}
+
+/* The page may go away when this returns. */
+static void ignore_signal(void)
+{
+    struct sigaction now, normal = { .sa_handler = SIG_DFL };
+    if (sigaction(SIGUSR1, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == on_signal)
+        sigaction(SIGUSR1, &normal, NULL);
+    orr_store_seq(&signalled.page, NULL);
+    while (orr_load_seq(&signalled.inside)) sched_yield();
+}
+
+/* ---- why ---- */
+
+/* Into a file that takes its name when it is complete. */
+static void write_answer(void)
+{
+    char name[320], new_name[330];
+    orr_livepage_name(name, sizeof name, live.page->pid, true);
+    snprintf(new_name, sizeof new_name, "%s.new", name);
+    unlink(new_name);
+    int fd = open(new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (f) orr_why(f, "");
+    bool good = f && !ferror(f);
+    if (f) good &= fclose(f) == 0;
+    if (!f && fd >= 0) close(fd);
+    if (!good || rename(new_name, name) != 0) unlink(new_name);
+}
+
+static void answer(void)
+{
+    uint32_t asked = orr_load_acquire(&live.page->why_asked), told = orr_load_acquire(&signalled.asked);
+    if (live.fd >= 0 && asked != orr_load_relaxed(&live.page->why_given)) {
+        write_answer();
+        orr_store_release(&live.page->why_given, asked);
+    }
+    if (told == live.told) return;
+    live.told = told;
+    char prefix[32] = "orrery: ";
+    if (orr_log_rank() >= 0) snprintf(prefix, sizeof prefix, "orrery[rank %d]: ", orr_log_rank());
+    orr_why(stderr, prefix);
+}
 
 /* ---- the thread ---- */
 
@@ -67,6 +157,7 @@ static void *run(void *unused)
     for (;;) {
         uint32_t seen = orr_load_seq(&live.page->bell); /* pairs with orr_livepage_ring */
         bool stop = orr_load_seq(&live.stop), looked = is_looked_at(orr_clock_ns());
+        answer();
         show_numbers(looked ? ORR_GATHER_CODELETS : live.progress ? ORR_GATHER_SUMS : ORR_GATHER_NOTHING);
         show_progress(orr_clock_ns(), stop);
         if (stop) break;
@@ -92,7 +183,6 @@ static bool start_thread(void)
 void orr_live_start(const struct starpu_conf *conf)
 {
     int64_t every_ms;
-    (void)conf;
     live.running = false;
     orr_livepage_set_folder(orr_env_string(ORR_SETTING(ORRERY_LIVE)));
     live.progress = orr_progress_line_start(&every_ms);
@@ -104,7 +194,9 @@ void orr_live_start(const struct starpu_conf *conf)
     if (live.page && live.fd < 0 && orr_livepage_folder())
         orr_info("this process has no page for orrery_top: no file can be made in %s (ORRERY_LIVE)",
                  orr_livepage_folder());
+    live.told = orr_load_relaxed(&signalled.asked);
     live.running = live.page && start_thread();
+    if (live.running) listen_to_signal(conf);
     if (live.page && !live.running) orr_livepage_destroy(live.page, live.fd);
     if (!live.running && live.progress)
         orr_warn("ORRERY_PROGRESS=1: there is no memory, or no thread, for it");
@@ -113,6 +205,7 @@ void orr_live_start(const struct starpu_conf *conf)
 void orr_live_stop(void)
 {
     if (!live.running) return;
+    ignore_signal();
     orr_store_seq(&live.stop, true);
     orr_livepage_ring(live.page);
     pthread_join(live.thread, NULL);

@@ -50,7 +50,7 @@ static struct orr_live_page *page_of(const struct tool *t, pid_t pid)
 }
 
 /* The numbers of a page, to be freed; NULL: out of memory. */
-static struct orr_live_sums *numbers_for(const struct orr_live_page *page)
+__attribute__((unused)) static struct orr_live_sums *numbers_for(const struct orr_live_page *page)
 {
     return calloc(page->words, sizeof(uint64_t));
 }

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* why.c: see why.h.
+ * Threads: see there. Owns: see there. Not here: see there.
+ *
+ * Tasks end, and their memory is used anew, while this looks. So nothing of them is read here: the system
+ * copies it (core/base/peek.h), for which a bad address is no crash. A task's number is used once. What was
+ * copied of a task, its data and its names is believed if the task has the same number and state after all
+ * was copied: then it was there all the time, and with it what it uses. Blocks of tasks stay tasks' while the
+ * runtime is up. Queues and lists are walked over copies and for a limited number of steps: they may change
+ * under way, and what is then said of who stands before whom may be some microseconds old. It takes no lock
+ * but that of the blocks, to list them. */
+#include "core/run/why.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <starpu.h>
+
+#include "core/base/alloc.h"
+#include "core/base/peek.h"
+#include "core/data/data.h"
+#include "core/run/sentences.h"
+#include "core/task/deps.h"
+#include "core/task/task.h"
+#include "core/worker/worker.h"
+
+enum { TASKS = 2048, ACCESSES = 32, EDGES = 8192, STEPS = 4096, NAME = 160 };
+
+struct use { /* an access: where it is, and to what */
+    const void *access;
+    const struct orr_data *handle;
+    bool waits;
+};
+struct seen {
+    struct orr_task *at; /* only a name */
+    struct orr_task_rare rare;
+    bool has_rare;
+    uint64_t id, tag_id;
+    uint32_t state;
+    int pending;
+    unsigned context, uses;
+    struct orr_edge *successors;
+    struct use use[ACCESSES];
+    char name[NAME];
+};
+struct looked {
+    FILE *f;
+    const char *prefix;
+    struct orr_task *at[TASKS];
+    struct seen *task;
+    struct {
+        unsigned waits, for_task;
+    } edge[EDGES];
+    unsigned found, more, tasks, edges;
+};
+
+/* ---- copying ---- */
+
+/* Called with the lock of the blocks held. */
+static void note_block(void *block, void *arg)
+{
+    struct looked *l = arg;
+    struct orr_task *t = block;
+    uint32_t state = orr_load_acquire(&t->state);
+    struct orr_edge *e = orr_load_acquire(&t->successors);
+    bool unsubmitted = state == ORR_TASK_CREATED && e && e != ORR_EDGES_CLOSED;
+    if (!unsubmitted && (state < ORR_TASK_SUBMITTED || state > ORR_TASK_RUNNING)) return;
+    if (l->found < TASKS)
+        l->at[l->found++] = t;
+    else
+        l->more++;
+}
+
+static void copy_name(struct seen *s, const struct orr_task *t, const struct starpu_task *pub)
+{
+    struct starpu_codelet *cl = pub->cl;
+    const char *name = pub->name;
+    char file[100] = "", text[80] = "";
+    if (!name && cl && !orr_peek(&name, &cl->name, sizeof name)) name = NULL;
+    if (!name || !orr_peek_text(text, sizeof text, name)) snprintf(text, sizeof text, "(unnamed)");
+    if (pub->file && orr_peek_text(file, sizeof file, pub->file))
+        snprintf(s->name, sizeof s->name, "%s (job %llu, %.40s:%d)", text, (unsigned long long)t->id, file,
+                 pub->line);
+    else
+        snprintf(s->name, sizeof s->name, "%s (job %llu)", text, (unsigned long long)t->id);
+}
+
+/* Where the task's accesses are, and to which data. */
+static void copy_uses(struct seen *s, const struct orr_task *t, const struct starpu_task *pub)
+{
+    const struct orr_access *first =
+        (t->flags & ORR_TF_ACCESS_HEAP)
+            ? (const struct orr_access *)((const char *)t->heap_accesses +
+                                          offsetof(struct orr_access_block, access))
+            : (const struct orr_access *)((const char *)s->at +
+                                          offsetof(struct orr_task, inline_accesses.access));
+    for (unsigned i = 0; i < t->naccesses && s->uses < ACCESSES; i++) {
+        struct orr_access a;
+        starpu_data_handle_t h;
+        if (!orr_peek(&a, first + i, sizeof a) || (!pub->dyn_handles && a.index >= STARPU_NMAXBUFS)) return;
+        if (!pub->dyn_handles)
+            h = pub->handles[a.index];
+        else if (!orr_peek(&h, &pub->dyn_handles[a.index], sizeof h))
+            return;
+        s->use[s->uses++] = (struct use){ .access = first + i, .handle = h };
+    }
+}
+
+/* Whether all of it could be copied, and the task is one that waits or runs still. */
+static bool copy_task(struct seen *s, struct orr_task *at)
+{
+    static struct starpu_task pub; /* large [own: the thread that asks why] */
+    struct orr_task t;
+    memset(s, 0, sizeof *s);
+    s->at = at;
+    if (!orr_peek(&t, at, sizeof t) || !t.pub || !orr_peek(&pub, t.pub, sizeof pub)) return false;
+    s->state = orr_load_relaxed(&t.state);
+    if (s->state > ORR_TASK_RUNNING) return false;
+    s->id = t.id;
+    s->pending = orr_load_relaxed(&t.pending);
+    s->context = t.sched_ctx;
+    s->tag_id = pub.tag_id;
+    s->successors = orr_load_relaxed(&t.successors);
+    s->has_rare = t.rare && orr_peek(&s->rare, t.rare, sizeof s->rare);
+    copy_name(s, &t, &pub);
+    if (s->state != ORR_TASK_CREATED && pub.cl) copy_uses(s, &t, &pub);
+    return true;
+}
+
+/* Whether the task is still as it was when it was copied. */
+static bool is_same(const struct seen *s)
+{
+    uint64_t id;
+    uint32_t state;
+    return orr_peek(&id, &s->at->id, sizeof id) && id == s->id &&
+           orr_peek(&state, (const void *)&s->at->state, sizeof state) && state == s->state;
+}
+
+/* Whether the access is in that list of its handle's queue. */
+static bool is_listed(const struct orr_access *a, const void *which)
+{
+    for (unsigned steps = 0; a && steps < STEPS; steps++) {
+        struct orr_waiter w;
+        if (a == which) return true;
+        if (!orr_peek(&w, a, sizeof w)) return false;
+        a = (const struct orr_access *)w.next;
+    }
+    return false;
+}
+
+static bool waits_in_queue(const struct use *u)
+{
+    struct orr_access_queue q;
+    if (!u->handle || !orr_peek(&q, &u->handle->queue, sizeof q)) return false;
+    return is_listed(q.head, u->access) || is_listed(q.commuters, u->access);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct seen *)a)->at, y = (uintptr_t)((const struct seen *)b)->at;
+    return (x > y) - (x < y);
+}
+
+/* Who waits, by declaration, for task i. */
+static void copy_edges(struct looked *l, unsigned i)
+{
+    struct orr_edge *e = l->task[i].successors, copy;
+    for (unsigned steps = 0; e && e != ORR_EDGES_CLOSED && steps < STEPS; steps++, e = copy.next) {
+        if (!orr_peek(&copy, e, sizeof copy)) return;
+        struct seen key = { .at = NULL }, *found;
+        key.at = orr_load_relaxed(&copy.waiter);
+        found = key.at ? bsearch(&key, l->task, l->tasks, sizeof key, by_address) : NULL;
+        if (!found || l->edges == EDGES) continue;
+        l->edge[l->edges].waits = (unsigned)(found - l->task);
+        l->edge[l->edges++].for_task = i;
+    }
+}
+
+static void copy_all(struct looked *l)
+{
+    orr_slab_for_each(ORR_SLAB_TASK, note_block, l);
+    orr_slab_for_each(ORR_SLAB_JOB, note_block, l);
+    for (unsigned i = 0; i < l->found; i++)
+        if (copy_task(&l->task[l->tasks], l->at[i])) l->tasks++;
+    qsort(l->task, l->tasks, sizeof *l->task, by_address);
+    for (unsigned i = 0; i < l->tasks; i++) {
+        struct seen *s = &l->task[i];
+        copy_edges(l, i);
+        for (unsigned k = 0; s->state == ORR_TASK_SUBMITTED && k < s->uses; k++)
+            s->use[k].waits = waits_in_queue(&s->use[k]);
+    }
+}
+
+/* ---- saying it ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct looked *l, const char *fmt, ...)
+{
+    va_list ap;
+    fputs(l->prefix, l->f);
+    va_start(ap, fmt);
+    vfprintf(l->f, fmt, ap);
+    va_end(ap);
+    putc('\n', l->f);
+}
+
+/* The task that has h, as far as is known; NULL: none of those looked at. */
+static const struct seen *task_with(const struct looked *l, const struct orr_data *h,
+                                    const struct seen *other)
+{
+    for (unsigned i = 0; i < l->tasks; i++) {
+        const struct seen *s = &l->task[i];
+        if (s == other || s->state == ORR_TASK_CREATED) continue;
+        for (unsigned k = 0; k < s->uses; k++)
+            if (s->use[k].handle == h && !s->use[k].waits) return s;
+    }
+    return NULL;
+}
+
+static void label_data(const struct orr_data *h, char *dst, size_t bytes)
+{
+    struct orr_data_rare *rare = NULL;
+    const char *name = NULL;
+    char text[80];
+    if (orr_peek(&rare, (const void *)&h->rare, sizeof rare) && rare &&
+        orr_peek(&name, &rare->name, sizeof name) && name && orr_peek_text(text, sizeof text, name))
+        snprintf(dst, bytes, "\"%s\"", text);
+    else
+        snprintf(dst, bytes, "%p", (const void *)h);
+}
+
+/* Of t, a line for each of the data that it waits for; whether there was one. */
+static bool explain_data(struct looked *l, const struct seen *t)
+{
+    bool said = false;
+    for (unsigned k = 0; k < t->uses; k++) {
+        char data[100], holder[NAME + 40];
+        if (!t->use[k].waits) continue;
+        const struct seen *has = task_with(l, t->use[k].handle, t);
+        label_data(t->use[k].handle, data, sizeof data);
+        if (has)
+            snprintf(holder, sizeof holder, "which task %s has", has->name);
+        else
+            snprintf(holder, sizeof holder, "which no task has%s: the program or a message holds it",
+                     l->more ? " that was looked at" : "");
+        if (!is_same(t) || (has && !is_same(has))) continue;
+        say(l, ORR_SAY_FOR_DATA, t->name, data, holder);
+        said = true;
+    }
+    return said;
+}
+
+static bool explain_edges(struct looked *l, unsigned i, bool to_end)
+{
+    bool said = false;
+    for (unsigned e = 0; e < l->edges; e++) {
+        const struct seen *t = &l->task[i], *p = &l->task[l->edge[e].for_task];
+        if (l->edge[e].waits != i || !is_same(t) || !is_same(p)) continue;
+        say(l, to_end ? ORR_SAY_END_FOR_TASK : ORR_SAY_FOR_TASK, t->name, p->name,
+            p->state == ORR_TASK_CREATED ? ORR_SAY_NEVER_SUBMITTED : "");
+        said = true;
+    }
+    return said;
+}
+
+static void explain_ready(struct looked *l, const struct seen *t)
+{
+    const struct orr_ctx *ctx = orr_ctx_get(t->context);
+    if (!is_same(t)) return;
+    if (ctx && orr_load_relaxed(&ctx->nworkers) == 0)
+        say(l, ORR_SAY_NO_WORKERS, t->name, t->context);
+    else
+        say(l, "  task %s is ready, and waits for a worker", t->name);
+}
+
+static void explain(struct looked *l, unsigned i)
+{
+    const struct seen *t = &l->task[i];
+    int left = t->has_rare && t->rare.end_deps_used ? orr_load_relaxed(&t->rare.end_deps) : 0;
+    if (t->state == ORR_TASK_READY || t->state == ORR_TASK_PUSHED) explain_ready(l, t);
+    if (t->state == ORR_TASK_RUNNING && left > 0 && !explain_edges(l, i, true) && is_same(t))
+        say(l, ORR_SAY_END_RELEASE, t->name, left);
+    if (t->state != ORR_TASK_SUBMITTED) return;
+    bool said = explain_edges(l, i, false);
+    if (explain_data(l, t)) said = true;
+    if (said || !is_same(t)) return;
+    if (t->has_rare && t->rare.tag)
+        say(l, ORR_SAY_FOR_TAGS, t->name, (unsigned long long)t->tag_id);
+    else
+        say(l, ORR_SAY_CONDITIONS, t->name, t->pending);
+}
+
+void orr_why(FILE *f, const char *prefix)
+{
+    struct looked *l = orr_calloc(1, sizeof *l);
+    struct seen *task = orr_calloc(TASKS, sizeof *task);
+    if (l && task) {
+        unsigned running = 0, ready = 0, waiting = 0;
+        l->f = f;
+        l->prefix = prefix;
+        l->task = task;
+        copy_all(l);
+        for (unsigned i = 0; i < l->tasks; i++) {
+            running += task[i].state == ORR_TASK_RUNNING;
+            ready += task[i].state == ORR_TASK_READY || task[i].state == ORR_TASK_PUSHED;
+            waiting += task[i].state == ORR_TASK_SUBMITTED;
+        }
+        say(l, "%u tasks wait for others, %u are ready, %u run%s", waiting, ready, running,
+            waiting + ready ? "; just now:" : "");
+        for (unsigned i = 0; i < l->tasks; i++) explain(l, i);
+        if (l->more) say(l, "  ... and %u more tasks, which were not looked at", l->more);
+    } else {
+        fprintf(f, "%sthere is no memory to look at the tasks\n", prefix);
+    }
+    orr_free(task);
+    orr_free(l);
+}
