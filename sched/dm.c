@@ -45,7 +45,7 @@
 
 enum trait { DATA_AWARE = 1, SORTED = 2, READY = 4, SORTED_DECISION = 8 };
 
-enum { WINDOW = 256, STEAL_MAX = 16, PUBLISH_TASKS = 64, WALK_MAX = 512 };
+enum { WINDOW = 256, STEAL_MAX = 16, PUBLISH_TASKS = 64, WALK_MAX = 512, FEW = 10 };
 static const int64_t publish_ns = 2000, long_ns = 2000, wake_ns = 20000;
 static const double steal_after_us =
     60; /* less than the time that an idle worker searches before it sleeps (park.c) */
@@ -65,6 +65,7 @@ struct slot {                                 /* a worker, as this policy sees i
     uint64_t unpublished;            /* worked off, not in done yet [own] */
     unsigned unpublished_tasks;      /* so many [own] */
     uint64_t ran[2];                 /* tasks placed without, and with, a prediction [own] */
+    uint64_t ran_without_model;      /* of these [own] */
     uint64_t idle_since;             /* ticks of the first pop that found nothing, 0: busy [own] */
     bool common_first;               /* whose turn it is: the common queues' or its own [own] */
     struct orr_worker *worker;       /* [const] */
@@ -667,7 +668,10 @@ static void dm_post_exec(void *instance, struct orr_task *t, struct orr_worker *
     uint64_t load = counted_load(t);
     if (orr_unlikely(!s)) return;
     s->idle_since = 0;
-    if (orr_likely(!t->pub->execute_on_a_specific_worker)) s->ran[load != 0]++;
+    if (orr_likely(!t->pub->execute_on_a_specific_worker)) {
+        s->ran[load != 0]++;
+        if (!load && !t->pub->cl->model) s->ran_without_model++;
+    }
     if (orr_unlikely(!load)) return;
     s->unpublished += load;
     if (orr_load_relaxed(&s->running_since)) orr_store_relaxed(&s->running_since, 0u);
@@ -701,15 +705,22 @@ static void *dm_create(struct orr_ctx *ctx, unsigned traits)
     return NULL;
 }
 
-/* For verbose runs: a low share says that models do not converge, or that codelets have none. */
+/* Without any model this is a policy like eager, at a higher price. A low share, for verbose runs, says
+ * that models do not converge, or that some codelets have none. */
 static void tell_share(const struct dm *d)
 {
-    uint64_t without = 0, with = 0;
+    uint64_t without = 0, with = 0, without_model = 0;
     for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++) {
         without += slot_of(d, i) ? slot_of(d, i)->ran[0] : 0;
         with += slot_of(d, i) ? slot_of(d, i)->ran[1] : 0;
+        without_model += slot_of(d, i) ? slot_of(d, i)->ran_without_model : 0;
     }
-    if (with + without)
+    if (!with && without >= FEW && without_model == without)
+        orr_warn("policy %s: none of %llu tasks has a performance model, so it worked as eager does: give "
+                 "the codelets "
+                 "models (starpu_codelet.model), or take a policy that needs none (STARPU_SCHED=lws)",
+                 d->ctx->policy->name, (unsigned long long)without);
+    else if (with + without)
         orr_info("policy %s: %.1f %% of %llu tasks were placed by performance models", d->ctx->policy->name,
                  100. * (double)with / (double)(with + without), (unsigned long long)(with + without));
 }

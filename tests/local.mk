@@ -101,6 +101,7 @@ INPROC_MPI_TESTS += tests/mpi/engine_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
 INPROC_MPI_TESTS += tests/mpi/versions
+MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
 MPI_TESTS += tests/mpi/plan_replay

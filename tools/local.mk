@@ -20,7 +20,7 @@ tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/tool.h
 tools_starpu_perfmodel_plot_LDADD = liborrery.la -lm
 tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
 # Not linked with the library: what is wrong with that, its programs say.
-tools_orrery_SOURCES = tools/orrery.c tools/tool.h
+tools_orrery_SOURCES = tools/orrery.c core/base/near.c core/base/near.h tools/tool.h
 tools_orrery_LDADD =
 tools_orrery_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_settings_SOURCES = tools/orrery_settings.c tools/tool.h

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/near.h"
 #include "tools/tool.h"
 
 static const struct tool tool = {
@@ -34,7 +35,7 @@ static const struct tool tool = {
 };
 
 static const char *const prefixes[] = { "orrery_", "starpu_" };
-enum { PREFIXES = 2, PROGRAMS_MAX = 128, NAME_BYTES = 64, BRIEF_BYTES = 512, FAR = 4 };
+enum { PREFIXES = 2, PROGRAMS_MAX = 128, NAME_BYTES = 64, BRIEF_BYTES = 512 };
 
 struct program {
     char name[NAME_BYTES]; /* without the prefix */
@@ -148,41 +149,15 @@ static void print_list(FILE *out, const char *folder, const struct program *foun
 
 /* ---- one of them ---- */
 
-static int least(int a, int b, int c)
-{
-    int ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-/* How many letters must be changed, added or taken away to make b of a (Levenshtein). */
-static int letters_apart(const char *a, const char *b)
-{
-    int row[NAME_BYTES + 1], columns = (int)strnlen(b, NAME_BYTES);
-    for (int j = 0; j <= columns; j++) row[j] = j;
-    for (int i = 0; a[i]; i++) {
-        int diagonal = row[0];
-        row[0] = i + 1;
-        for (int j = 0; j < columns; j++) {
-            int above = row[j + 1];
-            row[j + 1] = least(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-            diagonal = above;
-        }
-    }
-    return row[columns];
-}
-
 /* There is none of this name: says which it may have been, and which there are. */
 static int unknown(const char *name, const char *folder)
 {
     static struct program found[PROGRAMS_MAX];
-    int n = list_programs(folder, found), best = -1, best_apart = FAR;
-    for (int i = 0; i < n; i++) {
-        int apart = letters_apart(name, found[i].name);
-        if (apart < best_apart) best = i, best_apart = apart;
-    }
+    struct orr_near near = { NULL, 0 };
+    int n = list_programs(folder, found);
+    for (int i = 0; i < n; i++) orr_near_offer(&near, name, found[i].name);
     tool_complain(&tool, "there is no program \"%s\" in %s%s%s%s", name, folder,
-                  best < 0 ? "" : "; do you mean orrery ", best < 0 ? "" : found[best].name,
-                  best < 0 ? "" : "?");
+                  near.name ? "; do you mean orrery " : "", near.name ? near.name : "", near.name ? "?" : "");
     fputc('\n', stderr);
     print_list(stderr, folder, found, n);
     return TOOL_USAGE;

@@ -282,6 +282,41 @@ static void start_mpi(void)
     printf("ended 1\n");
 }
 
+static int in_path(const char *program)
+{
+    char path[PATH_MAX];
+    for (const char *p = getenv("PATH"); p && *p; p += strcspn(p, ":"), p += *p == ':') {
+        int n = snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(p, ":"), p, program);
+        if (n < (int)sizeof path && access(path, X_OK) == 0) return 1;
+    }
+    return 0;
+}
+
+static void ask_launcher(void)
+{
+    execlp("mpirun", "mpirun", "--version", (char *)NULL);
+    _exit(127);
+}
+
+/* Whether mpirun is there, and that of the library. */
+static void check_launcher(const char *library)
+{
+    char text[TEXT_BYTES];
+    int by_signal, is_open = strncmp(library, "Open MPI", 8) == 0,
+                   is_mpich = strncmp(library, "MPICH", 5) == 0;
+    if (!in_path("mpirun"))
+        return bad("install it (Debian: openmpi-bin), or add the folder of your MPI's programs to PATH",
+                   "MPI: there is no mpirun in PATH, so programs cannot be started on several ranks");
+    if (in_child(ask_launcher, text, &by_signal) != 0) return;
+    int runs_open = strstr(text, "Open MPI") || strstr(text, "OpenRTE"),
+        runs_mpich = strstr(text, "HYDRA") != NULL;
+    if ((is_open && runs_mpich) || (is_mpich && runs_open))
+        bad(is_open ? "start programs with the mpirun of Open MPI (Debian: mpirun.openmpi)"
+                    : "start programs with the mpirun of MPICH (Debian: mpirun.mpich)",
+            "MPI: mpirun is %s's and the library is %s: each rank would be alone",
+            runs_open ? "Open MPI" : "MPICH", is_open ? "Open MPI" : "MPICH");
+}
+
 /* Four levels of threads, in the order of their numbers; MPI says that they go up. */
 static void check_mpi(void)
 {
@@ -296,6 +331,7 @@ static void check_mpi(void)
             "try mpirun -n 1 orrery_doctor; is the mpirun in PATH of the MPI that Orrery was built with?",
             "MPI: a program of one rank does not start and end%s", by_signal == SIGALRM ? " in 30 s" : "");
     const char *library = strstr(text, "library: ");
+    check_launcher(library ? library + 9 : "");
     long level = value_of(text, "level");
     if (level < 2)
         bad("use an MPI that was built with threads; programs ask for MPI_THREAD_MULTIPLE",

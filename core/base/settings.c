@@ -11,6 +11,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/near.h"
 #include "core/base/sync.h"
 
 const struct orr_env orr_settings[ORR_SETTINGS] = {
@@ -66,7 +67,7 @@ int orrery_setting_get(unsigned n, struct orrery_setting *setting_out)
 
 /* ---- variables that have no effect ---- */
 
-enum { NAME_MAX_BYTES = 64, FAR = 4, TOLD_MAX = 5 };
+enum { NAME_MAX_BYTES = 64, TOLD_MAX = 5 };
 
 /* STARPU_LIMIT_CPU_NUMA_0_MEM stands for those of other nodes. */
 static bool is_setting(const char *name)
@@ -87,42 +88,12 @@ static const struct foreign *find_foreign(const char *name)
     return NULL;
 }
 
-static int least(int a, int b, int c)
-{
-    int ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-/* How many letters must be changed, added or taken away to make b of a (Levenshtein). */
-static int letters_apart(const char *a, const char *b)
-{
-    int row[NAME_MAX_BYTES + 1], columns = (int)strnlen(b, NAME_MAX_BYTES);
-    for (int j = 0; j <= columns; j++) row[j] = j;
-    for (int i = 0; a[i]; i++) {
-        int diagonal = row[0];
-        row[0] = i + 1;
-        for (int j = 0; j < columns; j++) {
-            int above = row[j + 1];
-            row[j + 1] = least(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-            diagonal = above;
-        }
-    }
-    return row[columns];
-}
-
 /* NULL: no setting has a name like this one. */
 static const char *nearest(const char *name)
 {
-    const char *best = NULL;
-    int best_apart = FAR;
-    for (int i = 0; i < ORR_SETTINGS; i++) {
-        int apart = letters_apart(name, orr_settings[i].name);
-        if (apart < best_apart) {
-            best_apart = apart;
-            best = orr_settings[i].name;
-        }
-    }
-    return best;
+    struct orr_near near = { NULL, 0 };
+    for (int i = 0; i < ORR_SETTINGS; i++) orr_near_offer(&near, name, orr_settings[i].name);
+    return near.name;
 }
 
 static void tell(const char *name)

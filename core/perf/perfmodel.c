@@ -16,7 +16,7 @@
 
 int orr_calibrate;
 static ORR_MUTEX(models) registry = PTHREAD_MUTEX_INITIALIZER; /* protects the states and their users */
-static struct orr_perfmodel_state *states;                   /* [lock: registry] */
+static struct orr_perfmodel_state *states;                     /* [lock: registry] */
 
 struct starpu_perfmodel starpu_perfmodel_nop = { .type = STARPU_PERFMODEL_INVALID };
 
@@ -259,9 +259,12 @@ static void save_state(struct orr_perfmodel_state *s)
     int status = s->path ? (strlen(s->path) < sizeof path ? (strcpy(path, s->path), 0) : -ENAMETOOLONG)
                          : orr_store_path(s->symbol, path, sizeof path);
     if (status != 0) {
-        orr_warn("the performance model of %s is not saved: %s; set STARPU_PERF_MODEL_DIR to a folder you "
-                 "can write",
-                 s->symbol ? s->symbol : s->path, strerror(-status));
+        if (s->path || orr_store_directory(path, sizeof path, false) != 0) path[0] = 0;
+        orr_warn(
+            "the performance model of %s is not saved%s%s: %s; set STARPU_HOME or STARPU_PERF_MODEL_DIR to a "
+            "folder you can write",
+            s->symbol ? s->symbol : s->path, *path ? " in " : "", path,
+            status == -ENOENT && !*path ? "neither STARPU_HOME nor HOME is set" : strerror(-status));
         return;
     }
     orr_store_relaxed(&s->dirty, false);
@@ -410,10 +413,9 @@ double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *mod
 int orr_perf_init(int conf_calibrate, bool conf_wins)
 {
     int fallback = conf_calibrate >= 0 && conf_calibrate <= 2 ? conf_calibrate : 0;
-    orr_calibrate =
-        conf_wins && conf_calibrate >= 0
-            ? fallback
-            : (int)orr_env_long(ORR_SETTING(STARPU_CALIBRATE), fallback, 0, 2);
+    orr_calibrate = conf_wins && conf_calibrate >= 0
+                        ? fallback
+                        : (int)orr_env_long(ORR_SETTING(STARPU_CALIBRATE), fallback, 0, 2);
     orr_calibration_minimum = (unsigned)orr_env_long(ORR_SETTING(STARPU_CALIBRATE_MINIMUM), 10, 1, 1000000);
     orr_history_max_error = 0.01 * orr_env_double(ORR_SETTING(STARPU_HISTORY_MAX_ERROR), 50, 0, 1e6);
     pthread_mutex_lock(&registry);

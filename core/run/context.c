@@ -14,6 +14,7 @@
 #include "core/base/env.h"
 #include "core/base/event.h"
 #include "core/base/log.h"
+#include "core/base/near.h"
 #include "core/run/collection.h"
 #include "core/run/sched_ctx.h"
 #include "core/run/sched_lib.h"
@@ -56,6 +57,18 @@ static const struct orr_policy_ops *behind(const struct starpu_sched_policy *use
     return NULL;
 }
 
+/* There is none of that name: which it may have been. */
+static void refuse_policy(const char *name)
+{
+    struct starpu_sched_policy **predefined = starpu_sched_get_predefined_policies();
+    struct orr_near near = { NULL, 0 };
+    for (unsigned i = 0; predefined[i]; i++) orr_near_offer(&near, name, predefined[i]->policy_name);
+    orr_error("there is no scheduling policy \"%s\"%s%s%s; STARPU_SCHED=help, or starpu_sched_display -l, "
+              "lists them",
+              name, near.name ? " (the nearest is \"" : "", near.name ? near.name : "",
+              near.name ? "\")" : "");
+}
+
 static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sched_policy *user)
 {
     if (!user && name) user = orr_sched_lib_find(name);
@@ -70,8 +83,7 @@ static int choose_policy(struct orr_ctx *ctx, const char *name, struct starpu_sc
         ctx->policy = orr_policy_set.adapter;
     }
     if (ctx->policy) return 0;
-    orr_error("there is no scheduling policy \"%s\"", name);
-    orr_policies_print();
+    refuse_policy(name);
     return -EINVAL;
 }
 

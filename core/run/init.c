@@ -167,6 +167,14 @@ static void doubt(const struct starpu_conf *conf)
     if (conf->ncpus > STARPU_MAXCPUS)
         orr_warn("starpu_conf.ncpus is %d; there are %d CPU workers at most (STARPU_MAXCPUS)", conf->ncpus,
                  STARPU_MAXCPUS);
+    long reserved, wanted = orr_cpus_wanted(conf, &reserved);
+    bool said = orr_env_string(ORR_SETTING(STARPU_NCPU)) || orr_env_string(ORR_SETTING(STARPU_NCPUS));
+    if (said && wanted > cores &&
+        orr_topo_launched_rank() < 0) /* ranks compare all of a node (mpi/api/cores.c) */
+        orr_warn(
+            "%ld CPU workers share %d core%s that this process may use: tasks take longer, and no time is "
+            "reliable; set STARPU_NCPU=%d, or nothing",
+            wanted, cores, cores == 1 ? "" : "s", cores);
     if (conf->ncpus < 0 && conf->reserve_ncpus >= cores)
         orr_warn("starpu_conf.reserve_ncpus is %d, but there are %d cores; one gets a worker nevertheless",
                  conf->reserve_ncpus, cores);

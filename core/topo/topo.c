@@ -88,6 +88,12 @@ static void share_from_launcher(void)
     share_count = (unsigned)size;
 }
 
+int orr_topo_launched_count(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL };
+    return (int)first_number(names);
+}
+
 int orr_topo_launched_rank(void)
 {
     static const char *const rank_names[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",

@@ -29,7 +29,9 @@ bool orr_topo_is_first(void);
 uint64_t orr_topo_run(void);
 /* The number of this process among all that its launcher started, as that says; -1: it is the only one, or
  * nobody says it. Any thread. */
-int orr_topo_launched_rank(void);
+ORR_EXPORT int orr_topo_launched_rank(void);
+/* How many processes that launcher says it started; -1: it does not. Any thread. */
+ORR_EXPORT int orr_topo_launched_count(void);
 /* Its part of so many devices that all sharers see: see orr_share_slice. */
 unsigned orr_topo_devices(unsigned total, long wanted, unsigned *first_out);
 

@@ -11,7 +11,7 @@
 #include <starpu_mpi_lb.h>
 
 #include "core/base/env.h"
-
+#include "core/topo/topo.h"
 #include "mpi/api/iteration.h"
 #include "mpi/api/comm.h"
 #include "mpi/api/cores.h"
@@ -177,6 +177,23 @@ static const char *choose_history(const struct orr_bootstrap *b)
     return wanted <= 0 ? NULL : path ? path : "";
 }
 
+/* The launcher of another MPI than the library's starts programs that do not find each other: each is alone.
+ */
+static void doubt_launcher(void)
+{
+    int size = 1, started = orr_topo_launched_count();
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 1 || started <= 1 || orr_topo_launched_rank() > 0) return;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(library, &length);
+    orr_warn("the launcher started %d processes, and each of them is a job of one rank: it belongs to "
+             "another MPI than "
+             "this program, which has %.*s; start it with the mpirun of that MPI (Debian: mpirun.openmpi, "
+             "mpirun.mpich; under Slurm: srun --mpi=pmix, or mpirun)",
+             started, (int)strcspn(library, ",\n"), library);
+}
+
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
 static int start(MPI_Comm comm, int status, bool free_threads)
 {
@@ -251,6 +268,7 @@ static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, stru
     orr_the_session.owns_runtime = false;
     r = check_versions(comm);
     if (r) return give_up(r);
+    doubt_launcher();
     bool runs = starpu_is_initialized();
     orr_cores_share(comm, conf, runs);
     if (with_runtime && !runs) {

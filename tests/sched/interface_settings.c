@@ -79,12 +79,25 @@ static void names(void)
     ok(all_of(child(is_refused), lists_all(), says("heft")),
        "STARPU_SCHED=help lists the policies, and nothing is started");
     setting("STARPU_SCHED", "no_such_policy");
-    ok(all_of(child(is_refused), lists_all(), says("no_such_policy")),
-       "an unknown name is refused, with the list");
+    ok(all_of(child(is_refused), last.lines == 1, says("no_such_policy"), says("STARPU_SCHED=help"),
+              !strstr(last.said, "nearest")),
+       "an unknown name is refused, with how to list them");
+    setting("STARPU_SCHED", "egaer");
+    ok(all_of(child(is_refused), last.lines == 1, says("the nearest is \"eager\"")),
+       "and the nearest is named");
     setting("STARPU_SCHED", "heft");
     wanted_policy = "dmda";
-    ok(all_of(child(is_used), last.lines == 1, says("deprecated")),
-       "heft is dmda, and says that it is deprecated");
+    ok(all_of(child(is_used), last.lines == 2, says("deprecated"),
+              says("policy dmda: none of 100 tasks has a performance model")),
+       "heft is dmda, and says that it is deprecated, and that it needs models");
+    setting("STARPU_SCHED", "prio");
+    wanted_policy = "prio";
+    char cpus[32];
+    snprintf(cpus, sizeof cpus, "%ld", sysconf(_SC_NPROCESSORS_ONLN) + 1);
+    setting("STARPU_NCPU", cpus);
+    ok(all_of(child(is_used), last.lines == 1, says("CPU workers share"), says("set STARPU_NCPU=")),
+       "more workers than cores are told");
+    setting("STARPU_NCPU", NULL);
     setting("STARPU_SCHED", NULL);
     wanted_policy = "eager";
     ok(all_of(child(is_used), last.lines == 0), "eager is the default");

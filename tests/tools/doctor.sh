@@ -4,6 +4,7 @@
 set -u
 [ "${ORR_SANITIZER:-none}" = none ] || { echo "1..0 # SKIP it starts MPI, whose leaks sanitizers report"; exit 0; }
 doctor=${ORR_BUILDDIR:-.}/tools/orrery_doctor
+timeout=$(command -v timeout)
 . "${ORR_SRCDIR:-.}/scripts/env.sh"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/orrery-doctor.XXXXXX") || exit 99
 trap 'rm -rf "$scratch"' EXIT
@@ -21,7 +22,7 @@ after() {
     done
     shift
     # shellcheck disable=SC2086
-    env $settings timeout 50 "$doctor" "$@" >"$scratch/said" 2>&1
+    env $settings "$timeout" 50 "$doctor" "$@" >"$scratch/said" 2>&1
     status=$?
 }
 # fact TEXT STATUS PATTERN...: it ended so, and each pattern is in some line.
@@ -59,6 +60,19 @@ after STARPU_HOME="$scratch/file" -- -q
 fact "a home that cannot be written is told, and what to do" 1 '^!!  models: ' '^      set STARPU_HOME'
 after STARPU_SCHED=nosuch -- -q
 fact "so is a policy that there is not" 1 '^!!  .*no scheduling policy "nosuch"' '^!!  runtime: starpu_init fails'
+mkdir "$scratch/bin"
+after PATH="$scratch/bin" -- -q
+case $mpi in
+?*) fact "and that there is no mpirun" 1 '^!!  MPI: there is no mpirun in PATH' ;;
+esac
+printf '#!/bin/sh\necho HYDRA build details:\n' >"$scratch/bin/mpirun"
+chmod +x "$scratch/bin/mpirun"
+case $mpi in
+*"Open MPI"*)
+    after PATH="$scratch/bin:$PATH" -- -q
+    fact "and one of another MPI" 1 "^!!  MPI: mpirun is MPICH's and the library is Open MPI" 'mpirun of Open MPI'
+    ;;
+esac
 after STARPU_NCPUU=2 --
 fact "and a misspelt setting, with the nearest name" 1 '^!!  .*STARPU_NCPUU .*STARPU_NCPU is'
 after STARPU_NCPU=$(($(nproc) + 2)) -- -q
