@@ -36,6 +36,7 @@ orrery_mpi_sources += mpi/value/redux.c mpi/value/redux.h
 orrery_mpi_sources += mpi/value/actions.c mpi/value/actions.h
 orrery_mpi_sources += mpi/value/away.c mpi/value/away.h
 orrery_mpi_sources += mpi/value/moves.c mpi/value/moves.h
+orrery_mpi_sources += mpi/value/kept.c mpi/value/kept.h
 orrery_mpi_sources += mpi/place/place.h mpi/place/builtin.def
 orrery_mpi_sources += mpi/place/machine.c mpi/place/machine.h
 orrery_mpi_sources += mpi/place/planfile.c mpi/place/planfile.h mpi/place/plangraph.c mpi/place/plangraph.h

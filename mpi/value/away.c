@@ -21,6 +21,7 @@
 #include "core/base/log.h"
 #include "core/data/partition.h"
 #include "core/task/task.h"
+#include "mpi/value/kept.h"
 #include "mpi/value/message.h"
 
 /* An action that was put off. */
@@ -320,7 +321,11 @@ static void take_question(struct orr_away *a, const struct orr_news *n)
     orr_spin_lock(&a->lock);
     struct orr_guest *g = find_guest(a, n->tag);
     if (g && n->position > g->since) act.handle = g->owned->handle;
-    if (act.handle && n->what == ORR_CONTROL_FETCH) g->owned->served = n->version + 1;
+    if (act.handle && n->what == ORR_CONTROL_FETCH) {
+        struct orr_kept *k = orr_kept_find(a->kept, g->owned, n->version);
+        g->owned->served = n->version + 1;
+        if (k) act.handle = k->value; /* the program here has written the copy since */
+    }
     if (act.handle) one_more(act.handle); /* so that it stays */
     orr_spin_unlock(&a->lock);
     if (!act.handle) {
@@ -759,6 +764,19 @@ void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home)
     settle(a, h);
 }
 
+/* Those of o, and of values that are old; o may be NULL. */
+static void drop_kept(struct orr_away *a, const struct orr_owned *o)
+{
+    for (;;) {
+        orr_spin_lock(&a->lock);
+        struct orr_kept *k = orr_kept_take_old(&a->kept, o);
+        orr_spin_unlock(&a->lock);
+        if (!k) return;
+        orr_sub_acq_rel(&a->nkept, 1u);
+        orr_kept_drop(k);
+    }
+}
+
 /* ---- the stream ---- */
 
 /* Those that wait for this place. With the lock; one that is to be told. */
@@ -799,6 +817,7 @@ uint64_t orr_away_begin(struct orr_comm *c)
     struct orr_watcher w;
     uint64_t position = a->position;
     for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position);
+    if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_store_relaxed(&a->inserter, orr_self());
     orr_progress_attend(&c->cluster->progress, true);
     if (position % LOOK_EACH == 0) orr_progress_pass(&c->cluster->progress);
@@ -859,20 +878,46 @@ static void use_at_home(struct orr_away *a, struct orr_owned *o, uint32_t how)
     if (how & ORR_USE_ENDS) orr_away_forget_change(o->handle);
 }
 
+/* With the lock: home does not have o's value, and has not asked for it yet. */
+static bool owes_locked(const struct orr_away *a, const struct orr_owned *o)
+{
+    int me = cluster_of(a)->rank, home = o->handle->mpi_rank;
+    return home != me && o->holder == me && !orr_rank_set_has(&o->sent, home) && o->served != o->version + 1;
+}
+
+/* The program writes its copy of another rank's datum, and that is the only one: home's answer is not to wait
+ * for what the copy waits for (a message from home, perhaps), nor to be what was written. */
+static void write_as_guest(struct orr_away *a, struct orr_owned *o)
+{
+    orr_spin_lock(&a->lock);
+    bool keeps = owes_locked(a, o) && !orr_kept_find(a->kept, o, o->version) && !o->handle->partitioned;
+    orr_spin_unlock(&a->lock);
+    struct orr_kept *k = keeps ? orr_kept_make(o) : NULL;
+    if (!k) return;
+    orr_spin_lock(&a->lock);
+    k->next = a->kept;
+    a->kept = k;
+    orr_add_relaxed(&a->nkept, 1u);
+    orr_spin_unlock(&a->lock);
+}
+
 /* A value that home does not have yet goes there: home asks, and perhaps too late. */
 static void end_as_guest(struct orr_away *a, struct orr_owned *o)
 {
     struct orr_data *h = o->handle;
-    int me = cluster_of(a)->rank;
     o->is_guest = false;
     orr_spin_lock(&a->lock);
     remove_guest(a, o);
-    bool owes = h->mpi_rank != me && o->holder == me && !orr_rank_set_has(&o->sent, h->mpi_rank) &&
-                o->served != o->version + 1;
+    bool owes = owes_locked(a, o);
+    const struct orr_kept *k = orr_kept_find(a->kept, o, o->version);
     orr_spin_unlock(&a->lock);
-    const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = h };
+    const struct orr_action act = {
+        .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = k ? k->value : h
+    };
     settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
+    if (k) settle(a, k->value);
     if (owes) carry_out(cluster_of(a)->comm, &act);
+    drop_kept(a, o);
 }
 
 static int refuse(const struct orr_data *h, uint32_t how)
@@ -912,7 +957,10 @@ static int use(struct orr_data *h, uint32_t how)
     struct orr_away *a = v->away;
     if (!look_when_settled(a, h, how)) return refuse(h, how);
     bool moves = root && root->handle->mpi_rank >= 0 && root->comm == cluster_of(a)->comm;
-    if (moves && h->root->mpi_rank == cluster_of(a)->rank) use_at_home(a, root, how);
+    if (moves && h->root->mpi_rank == cluster_of(a)->rank)
+        use_at_home(a, root, how);
+    else if (moves && root->is_guest && how & (ORR_USE_WRITES | ORR_USE_EMPTIES))
+        write_as_guest(a, root);
     end_look(a);
     if (moves && how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
     return 0;
@@ -999,6 +1047,10 @@ void orr_away_end(struct orr_value *v)
     *at = a->next;
     pthread_mutex_unlock(&list_lock);
     wait_for_asides(a);
+    for (struct orr_kept *k; (k = a->kept);) {
+        a->kept = k->next;
+        orr_kept_drop(k);
+    }
     free_news(a->news);
     free_news(a->early);
     free_news(a->coming);

@@ -45,6 +45,8 @@ struct orr_away {
     uint32_t nwatchers, watchers_room;
     struct orr_guest *guests; /* a table by tag, of a power of two */
     uint32_t nguests, guests_room;
+    struct orr_kept *kept;      /* values that homes may still ask for */
+    _Atomic uint32_t nkept;     /* [any] so many */
     struct orr_owned **changed; /* what home changed */
     uint32_t nchanged, changed_room;
 };

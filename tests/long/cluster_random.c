@@ -558,12 +558,17 @@ static void message(struct program *p, enum orr_request_kind kind, starpu_data_h
 }
 
 /* Home sends the datum to a neighbour, or gets a value from it: messages of the program's own. */
-static void exchange(struct program *p, struct datum *d, uint64_t salt, bool changes)
+static void exchange(struct program *p, struct datum *d, uint64_t salt, bool changes, bool moves)
 {
     int other = (d->home + 1) % p->ranks;
     starpu_data_handle_t own;
     if (p->rank == d->home) message(p, changes ? ORR_RECV : ORR_SEND, d->handle, other);
     if (p->rank != other) return;
+    if (!changes && moves && salt % 2) { /* into its copy, which may be the only one */
+        message(p, ORR_RECV, d->handle, d->home);
+        own_task(p, d->handle, STARPU_R, d->value, salt);
+        return;
+    }
     starpu_vector_data_register(&own, -1, 0, d->count, sizeof *d->memory);
     if (changes) own_task(p, own, STARPU_W, 0, salt);
     message(p, changes ? ORR_SEND : ORR_RECV, own, d->home);
@@ -608,7 +613,7 @@ static void at_home(struct program *p, bool moves)
         d->value = q.writes ? mix(q.salt, 0) : d->value;
         break;
     case 3:
-        exchange(p, d, q.salt, q.writes);
+        exchange(p, d, q.salt, q.writes, moves);
         d->value = q.writes ? mix(q.salt, 0) : d->value;
         break;
     default:
