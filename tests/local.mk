@@ -287,6 +287,7 @@ SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
 SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/tools/doctor.sh
+SCRIPT_TESTS += tests/tools/gdb.sh
 SCRIPT_TESTS += tests/languages/fortran.sh
 SCRIPT_TESTS += tests/languages/python.sh
 SCRIPT_TESTS += tests/reference.sh

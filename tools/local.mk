@@ -58,3 +58,9 @@ tools_orrery_why_LDADD = liborrery.la
 tools_orrery_why_CFLAGS = $(PROG_CFLAGS)
 tools_orrery_top_LDADD = liborrery.la
 tools_orrery_top_CFLAGS = $(PROG_CFLAGS)
+# A debugger reads it by itself, beside the library's real name, where this folder is among those it trusts: under /usr it is.
+gdbdir = $(datadir)/gdb/auto-load$(libdir)
+nodist_gdb_DATA = tools/gdb/liborrery.so.0.0.0-gdb.py
+CLEANFILES += tools/gdb/liborrery.so.0.0.0-gdb.py
+tools/gdb/liborrery.so.0.0.0-gdb.py: $(srcdir)/tools/gdb/liborrery-gdb.py
+	$(AM_V_GEN)$(MKDIR_P) tools/gdb && cp $(srcdir)/tools/gdb/liborrery-gdb.py $@
