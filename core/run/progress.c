@@ -167,7 +167,9 @@ static void put_behind(struct text *t, const struct orr_live_sums *own, uint64_t
     unsigned shown = 0, more = 0;
     for (unsigned i = 0; i <= line.peer_count; i++) {
         const struct orr_live_sums *s = i < line.peer_count ? line.peers[i].numbers : own;
-        if ((i < line.peer_count && !line.peers[i].read) || s->completed >= most - most / 10) continue;
+        bool unknown = i < line.peer_count && !line.peers[i].read;
+        bool over = s->expected ? s->completed >= s->expected : s->completed == s->submitted;
+        if (unknown || over || s->completed >= most - most / 10) continue;
         if (shown == BEHIND_SHOWN)
             more++;
         else

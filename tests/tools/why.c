@@ -215,7 +215,10 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder)) return 99;
     setenv("ORRERY_LIVE", folder, 1);
     all_stands(argv[0]);
-    by_signal(argv[0]);
+    if (SANITIZED)
+        skip("sanitizers put signals' handlers off until a thread calls the C library");
+    else
+        by_signal(argv[0]);
     asked_at_full_rate(argv[0]);
     run("ls %s | wc -l", folder);
     is_int(atoi(output), 0, "no answer is left");
