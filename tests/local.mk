@@ -194,6 +194,7 @@ TAP_TESTS += tests/core/coherency_random
 TAP_TESTS += tests/core/memory_hungry
 TAP_TESTS += tests/core/memory_random
 TAP_TESTS += tests/core/memory_policies
+TAP_TESTS += tests/core/links
 TAP_TESTS += tests/core/memory_kept
 TAP_TESTS += tests/core/soak_short
 TAP_TESTS += tests/sched/dm_devices

@@ -105,7 +105,7 @@ void orr_transfer_urge_locked(struct orr_transfer *t, enum orr_urgency u)
     m->prefetching -= t->has_turn;
     t->has_turn = false;
     if (t->hungry) unlink_locked(m, t);
-    orr_store_relaxed(&t->urgency, (uint8_t)u);
+    orr_link_urge_locked(t, u);
     if (t->hungry) {
         append_locked(m, t);
         m->look = true; /* by the next poll */
@@ -515,7 +515,7 @@ static unsigned count_waiting(struct orr_memory *m, unsigned node, bool *moves_o
     orr_spin_lock(&m->lock);
     for (int u = 0; u < ORR_URGENCIES; u++)
         for (struct orr_transfer *t = m->hungry[u].first; t; t = t->next) waiting++;
-    if (m->copying || m->serving || m->favoured ||
+    if (m->copying || m->serving || m->favoured || orr_load_relaxed(&m->queued) ||
         (waiting && (m->look || m->retry || !m->tried ||
                      orr_load_relaxed(&orr_nodes[node].used_bytes) != m->used_when_stuck)))
         *moves_out = true;

@@ -3,10 +3,10 @@
  * Threads: whoever starts or polls. Owns: the lists of copies under way and of prefetches, in orr_memories.
  * Not here: which copy is needed (coherency.c), waiting for memory on a device (hungry.c).
  *
- * A transfer goes: memory -> source -> copy, perhaps with a stop in main memory -> finish. Each stage hands
- * it to the next, or leaves it on a list from which a poll takes it. The source is chosen, and pinned, once
- * there is memory: while it waits it is in nobody's way (hungry.c). A prefetch becomes a transfer
- * only in its turn: queued it holds nothing. */
+ * A transfer goes: memory -> source -> link (links.c) -> copy, perhaps with a stop in main memory -> finish.
+ * Each stage hands it to the next, or leaves it on a list from which a poll takes it. The source is chosen,
+ * and pinned, once there is memory: while it waits it is in nobody's way (hungry.c). A prefetch becomes a
+ * transfer only in its turn: queued it holds nothing. */
 #include "core/data/transfer.h"
 
 #include <errno.h>
@@ -145,9 +145,10 @@ static bool worth_another_try(struct orr_transfer *t, int r)
     return r == -EIO && store && ++t->tries < TRIES;
 }
 
-/* Nothing of the copy is under way any more. */
+/* Nothing of the copy is under way any more. Its link goes on when the caller says so. */
 static void copy_over(struct orr_transfer *t, int r)
 {
+    orr_link_leave(t);
     if (orr_unlikely(r) && worth_another_try(t, r)) {
         ORR_EVENT(TRANSFER_ENDED, t->handle, r, t->src, t->dst);
         start_copy(t);
@@ -174,7 +175,8 @@ static unsigned why(struct orr_transfer *t)
     return t->in_chunk || t->evict_after ? ORR_COPY_MAKES_ROOM : orr_load_relaxed(&t->urgency);
 }
 
-static void copy(struct orr_transfer *t)
+/* Gives it to the driver, or makes it. */
+static void carry(struct orr_transfer *t)
 {
     ORR_EVENT(TRANSFER_STARTED, t->handle, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 0,
               t->src, t->dst | why(t) << ORR_COPY_CAUSE_SHIFT);
@@ -189,6 +191,37 @@ static void copy(struct orr_transfer *t)
     t->next = m->copying;
     m->copying = t;
     orr_spin_unlock(&m->lock);
+}
+
+static bool carry_next(unsigned dst)
+{
+    struct orr_transfer *t = orr_link_next(dst);
+    if (t) carry(t);
+    return t;
+}
+
+/* Goes on with the links to a node, unless this thread is doing so further up its stack. */
+static void links_go_on(unsigned dst)
+{
+    struct {
+        uint32_t due;
+        bool going;
+    } *own = orr_thread_room(orr_self(), links, __typeof__(*own));
+    own->due |= UINT32_C(1) << dst;
+    if (own->going) return;
+    own->going = true;
+    while (own->due) {
+        unsigned n = (unsigned)__builtin_ctz(own->due);
+        if (!carry_next(n)) own->due &= ~(UINT32_C(1) << n);
+    }
+    own->going = false;
+}
+
+static void copy(struct orr_transfer *t)
+{
+    unsigned dst = t->dst; /* t may be gone once it has its turn */
+    if (orr_link_enter(t)) carry(t);
+    links_go_on(dst);
 }
 
 static void choose_source(struct orr_transfer *t)
@@ -692,6 +725,7 @@ bool orr_transfers_poll(void)
             test_copies(m);
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) copy_over(t, t->async.error);
         }
+        while (carry_next(n)) moved = true; /* also where this thread was at it, and waits for one */
         orr_memory_poll(n);
         prefetches_go_on(m, n);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transfer.h: what coherency.c, transfer.c, hungry.c and eviction.c share: a copy under way, and the memory a
- * device lends to data. Threads: any. Owns: the shape of struct orr_transfer, struct orr_chunk and struct
- * orr_memory. Not here: what other layers may call (coherency.h).
+/* transfer.h: what coherency.c, transfer.c, links.c, hungry.c and eviction.c share: a copy under way, and the
+ * memory a device lends to data. Threads: any. Owns: the shape of struct orr_transfer, struct orr_chunk and
+ * struct orr_memory. Not here: what other layers may call (coherency.h).
  *
  * Locks: a handle's queue lock, then a node's memory lock; in the other order only by trying. Neither is held
  * over a call of an interface or a driver. A transfer is private to whoever carries it on, but for the fields
@@ -34,6 +34,9 @@ struct orr_transfer {
     bool pressed;            /* hungry: what the store had refused was tried once more for it */
     bool has_turn;           /* [lock: memory] counts among the prefetches under way */
     bool hungry;             /* [lock: memory] waits for memory */
+    bool queued;             /* [lock: memory] waits for its link */
+    uint8_t link;            /* of its copy: [own] as links.c numbers those to dst */
+    size_t link_bytes;       /* [own: who enters] what it counts there */
     bool arrived;            /* [lock: memory] its copy has ended */
     bool evict_after;        /* throw the source out when it is done */
     bool quiet;
@@ -64,28 +67,40 @@ struct orr_own_set {
     unsigned count;
 };
 
+/* In order, chained by next and prev. */
+struct orr_transfers {
+    struct orr_transfer *first, *last;
+};
+
+/* What is given to a driver for one link, and what waits for that (links.c). [lock: memory] */
+struct orr_link {
+    struct orr_transfers waiting[ORR_URGENCIES];
+    size_t bytes; /* of those under way */
+    uint32_t under_way;
+};
+
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
-    ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
-    struct orr_chunk *first, *last;         /* least recently used first */
-    unsigned chunks;                        /* how many */
-    struct orr_transfer *copying;           /* under way in the driver */
-    struct {
-        struct orr_transfer *first, *last;
-    } hungry[ORR_URGENCIES];       /* wait for memory, in order */
-    struct orr_transfer *serving;  /* one of them that somebody serves just now */
-    struct orr_own_set load;       /* of the task that has the turn to load here */
-    struct orr_transfer *favoured; /* one of them that goes first, since nothing moved otherwise */
-    bool look;                     /* something has changed since the hungry were served */
-    bool retry;                    /* nobody will say when it is worth another look: poll */
-    bool tried;                    /* unstick() did what it could since then */
-    size_t used_when_stuck;        /* used_bytes when the first hungry one found no room */
-    size_t below_when_stuck;       /* of where copies to be thrown out go */
-    uint64_t stuck_since;          /* ticks */
-    struct orr_fetch *prefetches;  /* not started, most urgent first; they pin nothing */
-    uint32_t prefetching;          /* prefetches under way */
-    uint32_t exchanging;           /* transfers under way that got memory beyond the limit */
-    uint32_t incoming;             /* transfers under way to this node, but for the hungry */
+    ORR_ALIGNED_LINE ORR_SPIN(memory) lock;     /* protects all of it; see above */
+    struct orr_chunk *first, *last;             /* least recently used first */
+    unsigned chunks;                            /* how many */
+    struct orr_transfer *copying;               /* under way in the driver */
+    struct orr_transfers hungry[ORR_URGENCIES]; /* wait for memory, in order */
+    struct orr_transfer *serving;               /* one of them that somebody serves just now */
+    struct orr_own_set load;                    /* of the task that has the turn to load here */
+    struct orr_transfer *favoured;          /* one of them that goes first, since nothing moved otherwise */
+    bool look;                              /* something has changed since the hungry were served */
+    bool retry;                             /* nobody will say when it is worth another look: poll */
+    bool tried;                             /* unstick() did what it could since then */
+    size_t used_when_stuck;                 /* used_bytes when the first hungry one found no room */
+    size_t below_when_stuck;                /* of where copies to be thrown out go */
+    uint64_t stuck_since;                   /* ticks */
+    struct orr_fetch *prefetches;           /* not started, most urgent first; they pin nothing */
+    uint32_t prefetching;                   /* prefetches under way */
+    uint32_t exchanging;                    /* transfers under way that got memory beyond the limit */
+    uint32_t incoming;                      /* transfers under way to this node, but for the hungry */
+    _Atomic uint32_t queued;                /* how many wait for a link [written: lock] */
+    struct orr_link links[STARPU_MAXNODES]; /* that end here */
 };
 extern struct orr_memory orr_memories[STARPU_MAXNODES];
 
@@ -127,6 +142,16 @@ bool orr_transfer_prepare_locked(struct orr_transfer *t, struct orr_data *h, uns
 int orr_transfer_source_locked(struct orr_data *h, unsigned dst, uint32_t failed);
 /* Chooses the copy that t brings, and pins it. Called with the handle's lock held. */
 void orr_transfer_choose_source_locked(struct orr_transfer *t);
+
+/* Whether t's copy, from its source, may go to the driver now. Else it waits with the others; orr_link_next,
+ * which the caller asks, tells which of them may. No locks held. */
+bool orr_link_enter(struct orr_transfer *t);
+/* Its copy is over. */
+void orr_link_leave(struct orr_transfer *t);
+/* The most urgent of the copies to a node that wait and may go now; NULL: none. */
+struct orr_transfer *orr_link_next(unsigned dst);
+/* Sets t's urgency, and its place among those that wait. Called with both locks. */
+void orr_link_urge_locked(struct orr_transfer *t, unsigned urgency);
 
 /* Something has changed: serves those who wait for memory of a node (hungry.c), unless this thread is doing
  * so further up its stack. No locks held. */
