@@ -216,10 +216,13 @@ static void reversed(void)
     MPI_Comm_free(&comm);
 }
 
-/* What a part of the ranks flushes, the others still have. */
+/* What a part of the ranks flushes, the others still have; where data move all ranks know who has what, so
+ * such a flush changes nothing. */
 static void flushed_in_part(void)
 {
     MPI_Comm pair;
+    const char *placement = getenv("ORRERY_MPI_SCHED");
+    int moves = placement && strcmp(placement, "owner") != 0;
     int value[1 + RANKS_MOST] = { 3 }, right = 1, failed = 0;
     starpu_data_handle_t a, to[RANKS_MOST];
     MPI_Comm_split(MPI_COMM_WORLD, my_rank < 2 ? 0 : MPI_UNDEFINED, 0, &pair);
@@ -229,7 +232,7 @@ static void flushed_in_part(void)
         for (int r = 0; r < ranks; r++)
             failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &increment_cl, STARPU_RW, to[r], STARPU_R, a, 0);
         if (my_rank < 2) starpu_mpi_cache_flush(pair, a);
-        if (my_rank == 0) right &= !starpu_mpi_cached_send(a, 1);
+        if (my_rank == 0 && !moves) right &= !starpu_mpi_cached_send(a, 1);
         for (int r = 2; r < ranks && my_rank == 0; r++) right &= starpu_mpi_cached_send(a, r);
     }
     right &= expect(to[my_rank], 1, 8);
