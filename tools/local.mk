@@ -42,12 +42,12 @@ tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/pla
 	mpi/place/planfile.h mpi/place/plangraph.c mpi/place/plangraph.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
-tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/order.c tools/report/order.h tools/report/table.h tools/report/text.c \
+tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c tools/report/order.c tools/report/order.h tools/report/table.h tools/report/text.c \
 	tools/report/html.c tools/report/page.html tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
 tools_orrery_report_LDADD = liborrery.la -lm
 tools_orrery_report_CFLAGS = $(PROG_CFLAGS) -DREPORT_PAGE='"$(abs_top_srcdir)/tools/report/page.html"'
 tools/report/tools_orrery_report-html.$(OBJEXT): $(srcdir)/tools/report/page.html
-tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/order.c tools/report/order.h tools/report/table.h \
+tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c tools/report/order.c tools/report/order.h tools/report/table.h \
 	tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
 tools_starpu_fxt_tool_LDADD = liborrery.la -lm
 tools_starpu_fxt_tool_CFLAGS = $(PROG_CFLAGS)

@@ -172,53 +172,25 @@ static void ranks(struct report_model *m, const struct whole *w)
     free(runs), free(lanes);
 }
 
-static int by_link(const void *a, const void *b)
-{
-    const struct report_copy *x = *(const struct report_copy *const *)a,
-                             *y = *(const struct report_copy *const *)b;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    if (x->from != y->from) return x->from < y->from ? -1 : 1;
-    if (x->to != y->to) return x->to < y->to ? -1 : 1;
-    return x->started < y->started ? -1 : x->started > y->started;
-}
-
-static bool same_link(const struct report_copy *a, const struct report_copy *b)
-{
-    return a->file == b->file && a->from == b->from && a->to == b->to;
-}
-
-/* How long the most used link had a copy under way. */
 static void links(struct report_model *m, const struct whole *w)
 {
-    const struct report_copy **sorted = report_alloc(m->ncopies, sizeof *sorted), *most = NULL;
-    double busy = 0, until = 0, most_busy = 0;
-    uint64_t bytes = 0, most_bytes = 0;
-    for (size_t i = 0; i < m->ncopies; i++) sorted[i] = &m->copies[i];
-    if (m->ncopies) qsort(sorted, m->ncopies, sizeof *sorted, by_link);
-    for (size_t i = 0; i < m->ncopies; i++) {
-        const struct report_copy *c = sorted[i];
-        if (!i || !same_link(sorted[i - 1], c)) busy = 0, until = m->from, bytes = 0;
-        double from = c->started > until ? c->started : until, to = isnan(c->ended) ? from : c->ended;
-        if (to > m->to) to = m->to;
-        if (to > from) busy += to - from, until = to;
-        bytes += c->bytes;
-        if (busy > most_busy) most_busy = busy, most = c, most_bytes = bytes;
-    }
-    if (most && most_busy > 0.6 * w->makespan && w->fetches > 0.1 * w->time)
+    const struct report_link *most = NULL;
+    for (size_t i = 0; i < m->nlinks; i++)
+        if (!most || m->links[i].busy_ns > most->busy_ns) most = &m->links[i];
+    if (most && most->busy_ns > 0.6 * w->makespan && w->fetches > 0.1 * w->time)
         add(m, "Less data over one link",
             "From memory node %u to %u copies were under way for %.1f %% of the run (%.3f MB), and workers "
-            "waited %.1f %% "
-            "of their time for data. Keep data where they are used (dmda, dmdar), larger tasks, or fewer "
-            "bytes.",
-            most->from, most->to, percent(most_busy, w->makespan), (double)most_bytes * 1e-6,
+            "waited "
+            "%.1f %% of their time for data. Keep data where they are used (dmda, dmdar), larger tasks, or "
+            "fewer bytes.",
+            most->from, most->to, percent(most->busy_ns, w->makespan), (double)most->bytes * 1e-6,
             percent(w->fetches, w->time));
-    else if (m->ncopies && w->fetches > 0.15 * w->time)
+    else if (most && w->fetches > 0.15 * w->time)
         add(m, "Data ahead of their tasks",
             "Workers waited %.1f %% of their time for data of tasks that they had taken. A policy that "
             "brings data "
             "ahead (dmda, dmdar, dmdas), or starpu_data_prefetch_on_node.",
             percent(w->fetches, w->time));
-    free(sorted);
 }
 
 static void room(struct report_model *m)

@@ -11,7 +11,14 @@
 
 #include "tools/report/report.h"
 
-enum { MOST_TASKS = 75000, MOST_IDLE = 60000, MOST_MESSAGES = 20000, SLICES = 2000 };
+enum { MOST_TASKS = 75000, MOST_IDLE = 60000, MOST_MESSAGES = 20000, MOST_COPIES = 20000, SLICES = 2000 };
+enum {
+    MOST_WAITS = 16,
+    MOST_WAITS_WORDS = 300000,
+    MOST_WEIGHED_WORDS = 150000,
+    MOST_MARKS = 2000,
+    MOST_POINTS = 2000
+};
 
 /* page.html, as it is, between these two. */
 __asm__(".section .rodata\n"
@@ -101,20 +108,23 @@ static double shortest_shown(const struct report_model *m)
     return shortest;
 }
 
-/* Seven numbers each: lane, start, length, codelet and flags, job, how long it waited to be ready, and then.
+/* Eight numbers each: lane, start, length, codelet and flags, job, how long it waited to be ready, and then;
+ * what was predicted. The place of each among those that are shown is kept in place, REPORT_NONE: it is not.
  */
-static void put_tasks(FILE *out, const struct report_model *m)
+static size_t put_tasks(FILE *out, const struct report_model *m, uint32_t *place)
 {
-    enum { EACH = 7, CRITICAL = 1u << 16, FAILED = 1u << 17, UNENDED = 1u << 18 };
+    enum { EACH = 8, CRITICAL = 1u << 16, FAILED = 1u << 17, UNENDED = 1u << 18 };
     double shortest = shortest_shown(m);
     uint32_t *words = report_alloc(m->ntasks * EACH, sizeof *words);
     size_t n = 0, critical = 0;
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         bool kept = t->critical && critical < MOST_TASKS;
+        place[i] = REPORT_NONE;
         if (!is_shown(t) || !(kept || length_of(t, m) > shortest)) continue;
         critical += kept;
-        uint32_t *w = &words[n];
+        place[i] = (uint32_t)n;
+        uint32_t *w = &words[n++ * EACH];
         w[0] = (uint32_t)t->worker;
         w[1] = at(m, t->started);
         w[2] = long_as(m, length_of(t, m));
@@ -123,10 +133,68 @@ static void put_tasks(FILE *out, const struct report_model *m)
         w[4] = (uint32_t)t->job;
         w[5] = long_as(m, t->ready - t->submitted);
         w[6] = long_as(m, t->started - t->ready);
-        n += EACH;
+        w[7] = isnan(t->predicted_ns) ? UINT32_MAX : long_as(m, t->predicted_ns);
+    }
+    put_base64(out, words, n * EACH);
+    fprintf(out, ",\n\"shown\":%zu", n);
+    free(words);
+    return n;
+}
+
+/* For each task that is shown: how many of those that it waits for are, and their places; few of many. */
+static void put_waits(FILE *out, const struct report_model *m, const uint32_t *place, size_t shown)
+{
+    struct report_walk walk = { .count = 0 };
+    uint32_t *words = report_alloc(shown + MOST_WAITS_WORDS + MOST_WAITS, sizeof *words);
+    size_t n = 0, deps = 0;
+    for (size_t i = 0; i < m->ntasks; i++) {
+        if (place[i] == REPORT_NONE) continue;
+        size_t head = n++;
+        if (deps < MOST_WAITS_WORDS) report_before(&walk, m, (uint32_t)i, MOST_WAITS);
+        for (size_t d = 0; d < walk.count && deps < MOST_WAITS_WORDS; d++) {
+            if (place[walk.found[d]] == REPORT_NONE) continue;
+            words[n++] = place[walk.found[d]];
+            deps++;
+        }
+        words[head] = (uint32_t)(n - head - 1);
     }
     put_base64(out, words, n);
-    fprintf(out, ",\n\"shown\":%zu", n / EACH);
+    report_walk_end(&walk);
+    free(words);
+}
+
+static uint32_t lane_at(const struct report_model *m, uint32_t file, unsigned worker)
+{
+    for (size_t i = 0; i < m->nlanes; i++)
+        if (m->lanes[i].file == file && m->lanes[i].worker->id == worker) return (uint32_t)i;
+    return REPORT_NONE;
+}
+
+/* What policies compared: the task's place, the lane that was chosen, how many; of each lane, cost, length
+ * and time for its data. */
+static void put_weighed(FILE *out, const struct report_model *m, const uint32_t *place)
+{
+    enum { MOST_EACH = 3 + 4 * OTRACE_RECORD_WORDS };
+    uint32_t *words = report_alloc(MOST_WEIGHED_WORDS + MOST_EACH, sizeof *words);
+    size_t n = 0;
+    for (size_t i = 0; i < m->ntasks && n < MOST_WEIGHED_WORDS; i++) {
+        const struct report_task *t = &m->tasks[i];
+        if (!t->weighed || place[i] == REPORT_NONE) continue;
+        size_t head = n;
+        words[n++] = place[i];
+        words[n++] = lane_at(m, t->file, otrace_high(t->weighed[1]));
+        words[n++] = 0;
+        for (unsigned k = 2; k + 1 < otrace_words(*t->weighed); k += 2) {
+            uint32_t lane = lane_at(m, t->file, otrace_high(t->weighed[k]));
+            if (lane == REPORT_NONE) continue;
+            words[n++] = lane;
+            words[n++] = long_as(m, (double)otrace_low(t->weighed[k]));
+            words[n++] = long_as(m, (double)(uint32_t)t->weighed[k + 1]);
+            words[n++] = long_as(m, (double)(t->weighed[k + 1] >> 32));
+            words[head + 2]++;
+        }
+    }
+    put_base64(out, words, n);
     free(words);
 }
 
@@ -157,6 +225,36 @@ static void put_slices(FILE *out, const struct report_model *m)
     }
     put_base64(out, words, cells);
     free(busy), free(most), free(words);
+}
+
+/* For each slice: thousandths of all workers' time that bodies ran, and that they were idle by cause. */
+static void spread(const struct report_model *m, double *part, unsigned which, double from, double to)
+{
+    double width = (m->to - m->from) / SLICES;
+    from -= m->from, to -= m->from;
+    for (size_t s = from > 0 ? (size_t)(from / width) : 0; s < SLICES && (double)s * width < to; s++) {
+        double a = (double)s * width, b = a + width;
+        part[s * (1 + REPORT_CAUSES) + which] += (to < b ? to : b) - (from > a ? from : a);
+    }
+}
+
+static void put_usage(FILE *out, const struct report_model *m)
+{
+    enum { EACH = 1 + REPORT_CAUSES };
+    double *part = report_alloc(SLICES * EACH, sizeof *part);
+    double whole = (m->to - m->from) / SLICES * (double)m->nlanes;
+    uint32_t *words = report_alloc(SLICES * EACH, sizeof *words);
+    for (size_t i = 0; whole > 0 && i < m->ntasks; i++)
+        if (is_shown(&m->tasks[i]))
+            spread(m, part, 0, m->tasks[i].started, m->tasks[i].started + length_of(&m->tasks[i], m));
+    for (size_t i = 0; whole > 0 && i < m->nidle; i++)
+        spread(m, part, 1 + m->idle[i].cause, m->idle[i].from, m->idle[i].to);
+    for (size_t i = 0; whole > 0 && i < SLICES * EACH; i++) {
+        double share = 1000 * part[i] / whole + 0.5;
+        words[i] = (uint32_t)(share < 1000 ? share : 1000);
+    }
+    put_base64(out, words, SLICES * EACH);
+    free(part), free(words);
 }
 
 /* ---- the rest of the timeline ---- */
@@ -209,7 +307,169 @@ static void put_messages(FILE *out, const struct report_model *m)
     free(words);
 }
 
+/* ---- copies: by links, which are those that had any ---- */
+
+static bool is_on(const struct report_copy *c, const struct report_link *l)
+{
+    return c->file == l->file && c->from == l->from && c->to == l->to;
+}
+
+static int longest_copy_first(const void *a, const void *b)
+{
+    const struct report_copy *x = *(const struct report_copy *const *)a,
+                             *y = *(const struct report_copy *const *)b;
+    double p = isnan(x->ended) ? INFINITY : x->ended - x->started,
+           q = isnan(y->ended) ? INFINITY : y->ended - y->started;
+    return p < q ? 1 : p > q ? -1 : 0;
+}
+
+/* Six numbers each: link, start, length, bytes, cause, that it failed. */
+static void put_copies(FILE *out, const struct report_model *m)
+{
+    enum { EACH = 6 };
+    size_t n = m->ncopies < MOST_COPIES ? m->ncopies : MOST_COPIES;
+    const struct report_copy **sorted = report_alloc(m->ncopies, sizeof *sorted);
+    uint32_t *words = report_alloc(n * EACH, sizeof *words);
+    for (size_t i = 0; i < m->ncopies; i++) sorted[i] = &m->copies[i];
+    if (m->ncopies) qsort(sorted, m->ncopies, sizeof *sorted, longest_copy_first);
+    for (size_t i = 0; i < n; i++) {
+        const struct report_copy *c = sorted[i];
+        uint32_t link = 0;
+        while (link + 1 < m->nlinks && !is_on(c, &m->links[link])) link++;
+        uint32_t *w = &words[i * EACH];
+        w[0] = link;
+        w[1] = at(m, c->started);
+        w[2] = long_as(m, (isnan(c->ended) ? m->to : c->ended) - c->started);
+        w[3] = c->bytes < UINT32_MAX ? (uint32_t)c->bytes : UINT32_MAX;
+        w[4] = c->cause;
+        w[5] = c->status != 0;
+    }
+    put_base64(out, words, n * EACH);
+    free(sorted), free(words);
+}
+
+static void put_links(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->nlinks; i++) {
+        const struct report_link *l = &m->links[i];
+        char name[256];
+        int n = snprintf(name, sizeof name, "%s", report_node_name(m, l->file, l->from));
+        if (n < (int)sizeof name)
+            snprintf(name + n, sizeof name - (size_t)n, " > %s",
+                     l->to < m->run->files[l->file].nnodes && m->run->files[l->file].nodes[l->to]
+                         ? m->run->files[l->file].nodes[l->to]
+                         : "?");
+        fprintf(out, "%s{\"name\":", i ? "," : "");
+        put_text(out, name);
+        fprintf(out, ",\"file\":%u,\"copies\":%zu,\"bytes\":%llu,\"ns\":%.0f,\"busy\":%.0f}", l->file,
+                l->copies, (unsigned long long)l->bytes, l->ns, l->busy_ns);
+    }
+}
+
+/* ---- memory: the most in use in each slice of time ---- */
+
+static void put_points(FILE *out, const struct report_model *m, uint32_t file, unsigned node, double unit)
+{
+    uint32_t *words = report_alloc(2 * (MOST_POINTS + 1), sizeof *words);
+    size_t n = 0, slice = SIZE_MAX;
+    for (size_t i = 0; i < m->nmemory; i++) {
+        const struct report_memory *u = &m->memory[i];
+        if (u->file != file || u->node != node) continue;
+        double share = m->to > m->from ? (u->ns - m->from) / (m->to - m->from) : 0;
+        size_t s = share > 0 ? (size_t)(share * MOST_POINTS) : 0;
+        uint32_t bytes = (uint32_t)((double)u->bytes / unit);
+        if (s > MOST_POINTS - 1) s = MOST_POINTS - 1;
+        if (s != slice) {
+            slice = s;
+            words[2 * n] = at(m, u->ns);
+            words[2 * n++ + 1] = bytes;
+        } else if (bytes > words[2 * n - 1]) {
+            words[2 * n - 1] = bytes;
+        }
+    }
+    put_base64(out, words, 2 * n);
+    free(words);
+}
+
+static void put_memory(FILE *out, const struct report_model *m)
+{
+    enum { NODES = 64, MOST_SHOWN = 32 };
+    unsigned shown = 0;
+    for (uint32_t f = 0; f < m->run->nfiles; f++)
+        for (unsigned node = 0; node < NODES && shown < MOST_SHOWN; node++) {
+            uint64_t peak = 0, limit = 0;
+            for (size_t i = 0; i < m->nmemory; i++) {
+                const struct report_memory *u = &m->memory[i];
+                if (u->file != f || u->node != node) continue;
+                if (u->bytes > peak) peak = u->bytes;
+                limit = u->limit;
+            }
+            if (!peak) continue;
+            double unit = (double)peak > 4e9 ? (double)peak / 4e9 : 1;
+            fprintf(out, "%s{\"name\":", shown++ ? "," : "");
+            put_text(out, report_node_name(m, f, node));
+            fprintf(out, ",\"peak\":%llu,\"limit\":%llu,\"unit\":%.9g,\"points\":", (unsigned long long)peak,
+                    (unsigned long long)limit, unit);
+            put_points(out, m, f, node, unit);
+            putc('}', out);
+        }
+}
+
+/* ---- what the program said ---- */
+
+static void put_marks(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->nmarks && i < MOST_MARKS; i++) {
+        char number[32];
+        snprintf(number, sizeof number, "%llu", (unsigned long long)m->marks[i].number);
+        fprintf(out, "%s[%u,", i ? "," : "", at(m, m->marks[i].ns));
+        put_text(out, m->marks[i].text ? m->marks[i].text : number);
+        putc(']', out);
+    }
+}
+
+static void put_iterations(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->niterations && i < MOST_MARKS; i++) {
+        const struct report_iteration *t = &m->iterations[i];
+        fprintf(out, "%s[%u,%u,%llu,%u]", i ? "," : "", at(m, t->from), at(m, isnan(t->to) ? m->to : t->to),
+                (unsigned long long)t->number, t->depth);
+    }
+}
+
 /* ---- figures ---- */
+
+static void put_traffic(FILE *out, const struct report_run *run)
+{
+    size_t n = run->nfiles;
+    struct {
+        uint64_t bytes, count;
+    } *sum = report_alloc(n * n, sizeof *sum);
+    for (size_t i = 0; i < run->nmessages; i++) {
+        size_t pair = run->messages[i].from * n + run->messages[i].to;
+        sum[pair].bytes += run->messages[i].bytes;
+        sum[pair].count++;
+    }
+    const char *comma = "";
+    for (size_t i = 0; i < n * n; i++) {
+        if (!sum[i].count) continue;
+        fprintf(out, "%s[%zu,%zu,%llu,%llu]", comma, i / n, i % n, (unsigned long long)sum[i].count,
+                (unsigned long long)sum[i].bytes);
+        comma = ",";
+    }
+    free(sum);
+}
+
+static void put_advice(FILE *out, const struct report_model *m)
+{
+    for (size_t i = 0; i < m->nadvice; i++) {
+        fprintf(out, "%s{\"title\":", i ? "," : "");
+        put_text(out, m->advice[i].title);
+        fputs(",\"figures\":", out);
+        put_text(out, m->advice[i].figures);
+        putc('}', out);
+    }
+}
 
 static void put_files(FILE *out, const struct report_run *run)
 {
@@ -234,9 +494,11 @@ static void put_lanes(FILE *out, const struct report_model *m)
         const struct report_lane *l = &m->lanes[i];
         fprintf(out, "%s{\"file\":%u,\"name\":", i ? "," : "", l->file);
         put_text(out, l->worker->name);
-        fprintf(out, ",\"tasks\":%zu,\"ns\":[%.0f,%.0f,%.0f,%.0f],\"causes\":[%.0f,%.0f,%.0f,%.0f]}",
-                l->tasks, l->ns[0], l->ns[1], l->ns[2], l->ns[3], l->cause_ns[0], l->cause_ns[1],
-                l->cause_ns[2], l->cause_ns[3]);
+        fprintf(
+            out,
+            ",\"tasks\":%zu,\"ns\":[%.0f,%.0f,%.0f,%.0f],\"causes\":[%.0f,%.0f,%.0f,%.0f],\"asleep\":%.0f}",
+            l->tasks, l->ns[0], l->ns[1], l->ns[2], l->ns[3], l->cause_ns[0], l->cause_ns[1], l->cause_ns[2],
+            l->cause_ns[3], l->asleep_ns);
     }
 }
 
@@ -246,33 +508,65 @@ static void put_codelets(FILE *out, const struct report_model *m)
         const struct report_codelet *c = &m->codelets[i];
         fprintf(out, "%s{\"name\":", i ? "," : "");
         put_text(out, c->name);
-        fprintf(out,
-                ",\"count\":%zu,\"ended\":%zu,\"total\":%.0f,\"square\":%.0f,\"min\":%.0f,\"max\":%.0f,"
-                "\"critical\":%.0f}",
-                c->count, c->ended, c->total, c->square, c->ended ? c->min : 0, c->max, c->critical);
+        fprintf(
+            out,
+            ",\"count\":%zu,\"ended\":%zu,\"total\":%.0f,\"square\":%.0f,\"min\":%.0f,\"max\":%.0f,"
+            "\"critical\":%.0f,\"predicted\":%zu,\"predictedNs\":%.0f,\"measuredNs\":%.0f,\"errorNs\":%.0f,"
+            "\"bars\":[",
+            c->count, c->ended, c->total, c->square, c->ended ? c->min : 0, c->max, c->critical, c->predicted,
+            c->predicted_ns, c->measured_ns, c->error_ns);
+        for (int b = 0; b < REPORT_BARS; b++) fprintf(out, "%s%u", b ? "," : "", c->histogram[b]);
+        fputs("]}", out);
     }
+}
+
+/* A part of the figures: its name, and what put writes between open and close. */
+static void part(FILE *out, const struct report_model *m, const char *name, const char *open,
+                 void (*put)(FILE *, const struct report_model *), const char *close)
+{
+    fprintf(out, ",\n\"%s\":%s", name, open);
+    put(out, m);
+    fputs(close, out);
+}
+
+static void put_files_of(FILE *out, const struct report_model *m)
+{
+    put_files(out, m->run);
+}
+
+static void put_traffic_of(FILE *out, const struct report_model *m)
+{
+    put_traffic(out, m->run);
 }
 
 static void put_data(FILE *out, const struct report_model *m)
 {
+    uint32_t *place = report_alloc(m->ntasks, sizeof *place);
     fprintf(out, "{\"makespan\":%.0f,\"unit\":%.9g,\"tasks\":%zu,\"critical\":%.0f,\"criticalTasks\":%zu,",
             m->to - m->from, unit_of(m), m->ntasks, m->critical_ns, m->critical_count);
-    fprintf(out, "\"area\":%.0f,\"unended\":%zu,\"failed\":%zu,\"slices\":%d,\n\"files\":[", m->area_ns,
-            m->unended, m->failed, SLICES);
-    put_files(out, m->run);
-    fputs("],\n\"lanes\":[", out);
-    put_lanes(out, m);
-    fputs("],\n\"codelets\":[", out);
-    put_codelets(out, m);
-    fputs("],\n\"work\":", out);
-    put_tasks(out, m);
-    fputs(",\n\"busy\":", out);
-    put_slices(out, m);
-    fputs(",\n\"idle\":", out);
-    put_idle(out, m);
-    fputs(",\n\"messages\":", out);
-    put_messages(out, m);
-    fputs("}", out);
+    fprintf(out, "\"criticalMessages\":%zu,\"area\":%.0f,\"bound\":%.0f,\"unended\":%zu,\"failed\":%zu,",
+            m->critical_messages, m->area_ns, m->bound_ns, m->unended, m->failed);
+    fprintf(out, "\"internal\":%zu,\"slices\":%d,\n\"work\":", m->internal, SLICES);
+    size_t shown = put_tasks(out, m, place);
+    fputs(",\n\"deps\":", out);
+    put_waits(out, m, place, shown);
+    fputs(",\n\"weighed\":", out);
+    put_weighed(out, m, place);
+    free(place);
+    part(out, m, "files", "[", put_files_of, "]");
+    part(out, m, "lanes", "[", put_lanes, "]");
+    part(out, m, "codelets", "[", put_codelets, "]");
+    part(out, m, "links", "[", put_links, "]");
+    part(out, m, "memory", "[", put_memory, "]");
+    part(out, m, "marks", "[", put_marks, "]");
+    part(out, m, "iterations", "[", put_iterations, "]");
+    part(out, m, "traffic", "[", put_traffic_of, "]");
+    part(out, m, "advice", "[", put_advice, "]");
+    part(out, m, "busy", "", put_slices, "");
+    part(out, m, "usage", "", put_usage, "");
+    part(out, m, "idle", "", put_idle, "");
+    part(out, m, "copies", "", put_copies, "");
+    part(out, m, "messages", "", put_messages, "}");
 }
 
 bool report_html(FILE *out, const struct report_model *m)

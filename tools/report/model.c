@@ -556,6 +556,7 @@ void report_model(struct report_model *m, const struct report_run *run)
     order_finish(&k.order);
     find_paths(m);
     follow_critical(m);
+    report_links(m);
     report_advise(m);
     free(k.now), free(k.rank);
     free(k.tasks.slots), free(k.codelets.slots), free(k.lanes.slots), free(k.copies.slots);

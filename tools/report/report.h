@@ -147,6 +147,14 @@ struct report_copy {
     int status;
 };
 
+struct report_link { /* from a memory node to another */
+    uint32_t file;
+    uint16_t from, to;
+    size_t copies;
+    uint64_t bytes;
+    double ns, busy_ns; /* of all copies together; in which there was any */
+};
+
 struct report_memory { /* in use, from then on */
     double ns;
     uint64_t bytes, limit;
@@ -197,6 +205,8 @@ struct report_model {
     size_t ncodelets, codelets_room;
     struct report_copy *copies;
     size_t ncopies, copies_room;
+    struct report_link *links;
+    size_t nlinks, links_room;
     size_t evictions;
     double from, to; /* of the run: first submission, last end */
     size_t unended, internal, failed;
@@ -210,6 +220,7 @@ void report_model(struct report_model *m, const struct report_run *run);
 
 /* A file's memory node, with its rank where there are several. Until the next call. */
 const char *report_node_name(const struct report_model *m, uint32_t file, unsigned node);
+void report_links(struct report_model *m);
 void report_advise(struct report_model *m); /* the last of it (advice.c) */
 
 /* The tasks that a task waits for, up to so many: past steps, which are none. */
