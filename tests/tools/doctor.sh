@@ -60,8 +60,10 @@ after STARPU_HOME="$scratch/file" -- -q
 fact "a home that cannot be written is told, and what to do" 1 '^!!  models: ' '^      set STARPU_HOME'
 after STARPU_SCHED=nosuch -- -q
 fact "so is a policy that there is not" 1 '^!!  .*no scheduling policy "nosuch"' '^!!  runtime: starpu_init fails'
-mkdir "$scratch/bin"
-after PATH="$scratch/bin" -- -q
+mkdir "$scratch/bin" "$scratch/others"
+ln -s /usr/bin/* /bin/* "$scratch/others" 2>/dev/null
+rm -f "$scratch"/others/mpirun*
+after PATH="$scratch/others" -- -q
 case $mpi in
 ?*) fact "and that there is no mpirun" 1 '^!!  MPI: there is no mpirun in PATH' ;;
 esac
