@@ -45,7 +45,7 @@
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
 
-enum { STILL_US = 2000 };
+enum { STILL_US = 2000, PRESSES_MAX = 16 /* of what a store has refused, for one transfer */ };
 
 /* ---- the lists ---- */
 
@@ -177,12 +177,13 @@ static bool exchanging(unsigned node)
     return any;
 }
 
-/* Nobody takes what would have to go. */
-static enum served refused(struct orr_transfer *t)
+/* Nobody takes what would have to go. on_its_way: one was exchanging when that was looked for, which may be
+ * over by now. */
+static enum served refused(struct orr_transfer *t, bool on_its_way)
 {
     if (exchange(t)) return FED;
-    if (!exchanging(t->dst)) return NEVER;
-    t->pressed = false;
+    if (!on_its_way && !exchanging(t->dst)) return NEVER;
+    t->presses = 0;
     return WAITS;
 }
 
@@ -199,13 +200,17 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
                                        .gently = gently,
                                        .handle = t->handle,
                                        .pressed = press };
+        /* before the look: the end of an exchange is seen by one of the two */
+        bool on_its_way = press && exchanging(t->dst);
         enum orr_outcome o = orr_memory_reclaim(&wish, after);
         if (o == ORR_FREED) continue;
         if (gently) return DROPPED;
         if (o == ORR_LEAVING || after->write_backs) return LEAVES;
         if (o == ORR_IN_USE) return WAITS;
-        if (t->pressed) return o == ORR_REFUSED ? refused(t) : NEVER;
-        t->pressed = press = true; /* whatever the store refused was not for ever, perhaps */
+        if (t->presses == PRESSES_MAX) return o == ORR_REFUSED ? refused(t, on_its_way) : NEVER;
+        /* What the store refused was not for ever, perhaps: it may be about to forget what came up. */
+        t->presses++;
+        press = true;
     }
 }
 

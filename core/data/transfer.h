@@ -31,7 +31,7 @@ struct orr_transfer {
     uint32_t failed_sources; /* bit: the copy there could not be brought */
     uint8_t tries;           /* how often a store failed it */
     bool exchanged;          /* its memory is beyond the limit (hungry.c) */
-    bool pressed;            /* hungry: what the store had refused was tried once more for it */
+    uint8_t presses;         /* hungry: how often what the store had refused was tried again for it */
     bool has_turn;           /* [lock: memory] counts among the prefetches under way */
     bool hungry;             /* [lock: memory] waits for memory */
     bool queued;             /* [lock: memory] waits for its link */
