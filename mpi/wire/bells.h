@@ -2,7 +2,7 @@
 /* bells.h: the ranks of a node share a little memory in which each has a bell: one that sleeps is woken by
  * the one that sends it a message.
  * Threads: opened and closed by one thread; ringing: any. Owns: the shared memory. Not here: who listens
- * (core/worker/bell.h), who rings when (engine.c). */
+ * (core/worker/bell.h), who rings when (steps.h). */
 #ifndef ORR_MPI_BELLS_H
 #define ORR_MPI_BELLS_H
 

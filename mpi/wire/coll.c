@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll.c: up a binomial tree to rank 0, and down again.
- * Threads: see coll.h. Owns: nothing. Not here: matching (engine.c). */
+ * Threads: see coll.h. Owns: nothing. Not here: matching (receiving.c). */
 #include "mpi/wire/coll.h"
 
 #include <errno.h>

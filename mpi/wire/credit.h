@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* credit.h: how much a rank may send to another before it is received there.
  * Threads: one at a time (the engine's lock). Owns: the rule, which both ends compute from the header.
- * Not here: who asks first and who tells when (engine.c).
+ * Not here: who asks first and who tells when (sending.c, receiving.c).
  *
  * A message that comes before its receive has to be kept, by the engine or by MPI. So each rank has a credit
  * at each other one: a share of what that one keeps for all. Who has none left announces the message and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* match.c: a hash table of lists in which the first node of a list stands for the list, so that nothing is
  * allocated for a message or a request.
- * Threads: one at a time. Owns: the bucket array. Not here: what matching means (engine.c). */
+ * Threads: one at a time. Owns: the bucket array. Not here: what matching means (receiving.c). */
 #include "mpi/wire/match.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* match.h: first-in first-out lists found by (context, peer, tag): who waits for a message, and which message
  * waits.
  * Threads: one at a time (the engine's lock). Owns: the bucket array; nodes belong to whoever embeds them.
- * Not here: what matching means (engine.c). */
+ * Not here: what matching means (receiving.c). */
 #ifndef ORR_MPI_MATCH_H
 #define ORR_MPI_MATCH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* names.c: see names.h.
- * Threads: see names.h. Owns: see names.h. Not here: when names are asked for (engine.c). */
+ * Threads: see names.h. Owns: see names.h. Not here: when names are asked for (receiving.c). */
 #include "mpi/wire/names.h"
 
 #include "core/base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spread.h: one large value for several ranks goes along a tree: who gets it passes it on.
  * Threads: those of the engine. Owns: struct orr_relay, from the announcement until all have what it passes
- * on. Not here: when (engine.c).
+ * on. Not here: when (sending.c, receiving.c).
  *
  * A sender that has several sends of the same bytes ready makes two, which say who else is to have them. The
  * others end when their receivers, who go on expecting them from the first sender, tell it that they are

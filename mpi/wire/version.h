@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* version.h: ranks that run different versions of the library find out before they say anything else to each
  * other, and none of them starts.
- * Threads: the one that starts the layer. Owns: nothing. Not here: what the versions are
- * (core/run/version.c). */
+ * Threads: the one that starts the layer. Owns: nothing. Not here: what this rank runs (own_version.c). */
 #ifndef ORR_MPI_VERSION_H
 #define ORR_MPI_VERSION_H
 
