@@ -2,8 +2,8 @@
 /* transports/mpi.c: messages over MPI: small ones into a ring of receives that are always posted, large ones
  * by plain non-blocking sends and receives of unique tags.
  * Threads: one at a time (the engine's lock); create and destroy by the main thread. Owns: two communicators
- * duplicated from the program's, buffers, MPI requests. Not here: who matches what (receiving.c), the program's
- * communicators (api/comm.c).
+ * duplicated from the program's, buffers, MPI requests. Not here: who matches what (receiving.c), the
+ * program's communicators (api/comm.c).
  *
  * The ring is served strictly in the order of posting. MPI matches receives in that order and messages of one
  * sender in the order of sending, so this keeps each sender's order even when a later receive completes
