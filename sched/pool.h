@@ -11,10 +11,10 @@
 enum { ORR_POOL_CLASSES = 8 };
 
 struct orr_pool {
-    struct orr_queue queue[ORR_POOL_CLASSES]; /* [const] layout */
-    _Atomic uint32_t where[ORR_POOL_CLASSES]; /* what the tasks of that queue may run on; 0: unused */
-    uint32_t kinds;                           /* kinds of workers in the process [const] */
-    ORR_ALIGNED_LINE ORR_SPIN(picky) picky_lock;     /* protects picky; leaf */
+    struct orr_queue queue[ORR_POOL_CLASSES];    /* [const] layout */
+    _Atomic uint32_t where[ORR_POOL_CLASSES];    /* what the tasks of that queue may run on; 0: unused */
+    uint32_t kinds;                              /* kinds of workers in the process [const] */
+    ORR_ALIGNED_LINE ORR_SPIN(picky) picky_lock; /* protects picky; leaf */
     _Atomic uint32_t picky_count;
     struct orr_picky *picky; /* one for each set of workers that is asked for */
     unsigned npicky, picky_room;

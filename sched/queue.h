@@ -40,8 +40,8 @@ static inline bool orr_heap_before(const struct orr_heap_entry *a, const struct 
 enum { ORR_QUEUE_CELLS = 2048 };
 
 struct orr_queue {
-    ORR_ALIGNED_LINE _Atomic uint64_t tail; /* producers */
-    ORR_ALIGNED_LINE _Atomic uint64_t head; /* consumers */
+    ORR_ALIGNED_LINE _Atomic uint64_t tail;       /* producers */
+    ORR_ALIGNED_LINE _Atomic uint64_t head;       /* consumers */
     ORR_ALIGNED_LINE ORR_SPIN(policy_queue) lock; /* protects all below; never held across a plug-in call */
     _Atomic uint32_t high_count, low_count, spilled_count;
     _Atomic int32_t top_priority;            /* of those above 0, while there are any [any: hint] */

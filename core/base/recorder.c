@@ -40,8 +40,8 @@ static struct own *own_of(struct orr_thread *t)
     return orr_thread_room(t, recorders, struct own);
 }
 
-static ORR_MUTEX(recorders)
-    recorders_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these, and adding rings; leaf */
+static ORR_MUTEX(recorders) recorders_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects these, and adding rings; leaf */
 static struct orr_recorder *recorders[RECORDERS];
 static uint64_t generations;
 

@@ -34,7 +34,7 @@ struct orr_recorder {
     uint64_t generation;
     _Atomic(struct orr_ring *) rings;
     _Atomic uint64_t lost;                /* records without room, or memory */
-    ORR_MUTEX(recorder_drain) drain_lock;           /* protects reading */
+    ORR_MUTEX(recorder_drain) drain_lock; /* protects reading */
     _Atomic(struct orr_thread *) drainer; /* who has it */
 };
 

@@ -16,8 +16,8 @@
 _Thread_local struct orr_thread *orr_thread_own __attribute__((tls_model("initial-exec")));
 
 static ORR_MUTEX(threads) registry = PTHREAD_MUTEX_INITIALIZER; /* rank: leaf but for slab locks */
-static struct orr_thread ended = { .exempt = true };         /* [lock: registry] counters of ended threads */
-static struct orr_thread *threads = &ended;                  /* [lock: registry] `ended` is the last */
+static struct orr_thread ended = { .exempt = true }; /* [lock: registry] counters of ended threads */
+static struct orr_thread *threads = &ended;          /* [lock: registry] `ended` is the last */
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 

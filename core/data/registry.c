@@ -14,7 +14,7 @@
 enum { FIRST_BITS = 8, MOST_BITS = 40 };
 
 static ORR_MUTEX(handles) lock = PTHREAD_MUTEX_INITIALIZER; /* rank: above queue locks */
-static struct orr_data *first_buckets[1 << FIRST_BITS];  /* [lock] */
+static struct orr_data *first_buckets[1 << FIRST_BITS];     /* [lock] */
 static struct {
     struct orr_data **buckets;  /* chains by address; as many as handles, or memory was short */
     unsigned bits;              /* 2^bits of them */

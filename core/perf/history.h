@@ -51,7 +51,7 @@ struct orr_perf_arch {
     const struct orr_perfmodel_state *model;   /* [const] */
     _Atomic(struct orr_history_table *) table; /* [atomic: publishes the table] */
     _Atomic(struct orr_fit *) fit;             /* [atomic: publishes the fit] NULL: none yet */
-    ORR_SPIN(history) lock;              /* protects entries' numbers and growing; after a cache's lock */
+    ORR_SPIN(history) lock;     /* protects entries' numbers and growing; after a cache's lock */
     unsigned count;             /* entries [lock] */
     uint64_t nsample, next_fit; /* measures so far, and when to fit again [lock] */
 };

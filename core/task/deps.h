@@ -19,7 +19,7 @@ struct orr_edge {
     void (*fire)(struct orr_edge *e);
     _Atomic(void *) waiter; /* a task or a tag; NULL: gone, or served [lock; read by any for diagnosis] */
     int32_t balance;        /* [lock] ends less rounds begun: -1 it is waited for, above 0 it came early */
-    ORR_SPIN(edge) lock;          /* protects the above; leaf */
+    ORR_SPIN(edge) lock;    /* protects the above; leaf */
     bool listed, owned;     /* [lock] which side knows it: the last frees it */
 };
 

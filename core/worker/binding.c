@@ -16,7 +16,7 @@
 enum { NO_CORE = -1 };
 
 static ORR_MUTEX(lent_cores) lent_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf */
-static bool lent[STARPU_MAXCPUS];                             /* to threads of the program */
+static bool lent[STARPU_MAXCPUS];                                   /* to threads of the program */
 static unsigned next_shared;            /* when no core is free, busy threads take turns; others share one */
 static int main_core = NO_CORE;         /* starpu_bind_thread_on_main */
 static int by_core[STARPU_NMAXWORKERS]; /* answer of starpu_bindid_get_workerids */

@@ -31,8 +31,8 @@ struct kind {
 };
 
 extern struct orr_observer orr_bound_observer;
-static ORR_MUTEX(bound_kinds)
-    kinds_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
+static ORR_MUTEX(bound_kinds) kinds_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
 static struct kind *kinds;
 static unsigned narchs, workers_of[ARCHS_MAX];
 static int sample[ARCHS_MAX],

@@ -23,7 +23,7 @@
 #include "core/worker/parallel.h"
 
 static struct {
-    ORR_MUTEX(combined) lock;                                   /* protects adding; leaf */
+    ORR_MUTEX(combined) lock;                               /* protects adding; leaf */
     _Atomic unsigned count;                                 /* publishes the entries below it */
     struct orr_combined entry[STARPU_NMAX_COMBINEDWORKERS]; /* [const below count] */
     unsigned min, max, arity;                               /* [const between init and fini] */

@@ -43,9 +43,9 @@ struct orr_ctx {
     _Atomic int workers[STARPU_NMAXWORKERS];
     _Atomic uint64_t member[STARPU_NMAXWORKERS / 64];
     struct starpu_worker_collection
-        *collection;             /* the same, for users' policies, in whose methods it is still */
+        *collection;               /* the same, for users' policies, in whose methods it is still */
     ORR_MUTEX(change) change_lock; /* protects members; held while the policy hears of a change */
-    int join_error;              /* why a worker was not taken, 0: all were [lock: change_lock] */
+    int join_error;                /* why a worker was not taken, 0: all were [lock: change_lock] */
     _Atomic uint32_t worker_priority[STARPU_NMAXWORKERS]; /* of this context on a worker of several */
     unsigned hierarchy_level;                             /* [const while open] */
     _Atomic bool closing;                                 /* it takes no workers any more */
@@ -64,7 +64,7 @@ struct orr_ctx {
     /* functions of a hypervisor that are told what happens here; NULL: none (counters.c) */
     _Atomic(const struct starpu_sched_ctx_performance_counters *) counters;
     _Atomic double sample_start_us; /* idle time before that is not told */
-    ORR_SPIN(held) held_lock;             /* protects held; leaf */
+    ORR_SPIN(held) held_lock;       /* protects held; leaf */
     struct orr_task *held;          /* ready while there was no worker, latest first */
     _Atomic uint32_t policy_holds;  /* tasks that the program's policy was given and has not given back */
     _Atomic bool gave_stale;        /* it has given some that it did not hold [any: hint] */

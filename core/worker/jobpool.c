@@ -42,8 +42,8 @@ static struct pool {
     uint64_t serials;
 } pools[STARPU_NMAX_SCHED_CTXS];
 
-static ORR_MUTEX(job_count)
-    count_lock = PTHREAD_MUTEX_INITIALIZER; /* protects lists, and orr_worker.lists; leaf */
+static ORR_MUTEX(job_count) count_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects lists, and orr_worker.lists; leaf */
 static unsigned lists;
 
 /* ---- pairing heaps ---- */

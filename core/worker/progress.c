@@ -13,7 +13,7 @@ static struct {
     _Atomic(const struct orr_progress *) entry[PROGRESS_MAX];
     struct orr_progress known[KNOWN_MAX]; /* [lock, and then const] all that there ever were */
     unsigned nknown;                      /* [lock] */
-    ORR_MUTEX(progress) lock;                 /* protects registration; leaf */
+    ORR_MUTEX(progress) lock;             /* protects registration; leaf */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool blocked_poll(void)

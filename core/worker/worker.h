@@ -49,7 +49,7 @@ struct orr_worker {
     ORR_SPIN(worker_local) local_lock; /* protects local_* and order; leaf */
     struct orr_task *local_head, *local_tail;
     struct orr_task *ordered, *ordered_last; /* tasks with workerorder, sorted, waiting for their turn */
-    unsigned next_order;      /* the workerorder that may run next */
+    unsigned next_order;                     /* the workerorder that may run next */
 
     /* the worker's own [own: worker] */
     ORR_ALIGNED_LINE struct orr_task *kept; /* released by the last task, to run next */

@@ -113,8 +113,8 @@ struct properties {
 };
 static struct properties
     properties[STARPU_MAXNODES]; /* by node [lock: properties_lock; const once filled in] */
-static ORR_MUTEX(cuda_properties)
-    properties_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the filling in; leaf */
+static ORR_MUTEX(cuda_properties) properties_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* protects the filling in; leaf */
 
 static int ask_properties(struct properties *p, int number)
 {

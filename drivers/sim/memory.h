@@ -14,7 +14,7 @@ struct sim_copy;
 
 /* Copies in one direction go one after the other: they share its bandwidth. */
 struct sim_engine {
-    ORR_MUTEX(sim_engine) lock;          /* protects all of it but completed; leaf */
+    ORR_MUTEX(sim_engine) lock;    /* protects all of it but completed; leaf */
     struct sim_copy *first, *last; /* in order of their ends */
     uint64_t free_at_ns;           /* when the link has nothing more to do */
     uint64_t started;

@@ -17,10 +17,10 @@ enum orr_flow_ready { ORR_FLOW_IN_ORDER, ORR_FLOW_LEAST_TO_BRING, ORR_FLOW_NOTHI
 
 struct orr_flow { /* what changes with each task is in the first line, what pushers look at in the last */
     ORR_ALIGNED_LINE ORR_SPIN(flow) lock; /* protects q, us, was_full; held while can_execute is asked */
-    bool was_full;                  /* since it was last low */
-    _Atomic uint32_t count;         /* q.count, to be read without the lock */
-    _Atomic uint32_t requests;      /* to pump; not 0: somebody does */
-    _Atomic double us;              /* predicted work in q; read without the lock */
+    bool was_full;                        /* since it was last low */
+    _Atomic uint32_t count;               /* q.count, to be read without the lock */
+    _Atomic uint32_t requests;            /* to pump; not 0: somebody does */
+    _Atomic double us;                    /* predicted work in q; read without the lock */
     struct orr_taskq q;
     unsigned max_count;        /* [const] 0: no limit */
     double max_us;             /* [const] 0: no limit */

@@ -146,8 +146,7 @@ static void sharing(void)
     for (int i = 0; i < 5; i++) failed |= submit_on(sim_worker(0), &read_cl, 0, &handles[0], 1);
     failed |= starpu_task_wait_for_all();
     ok(all_of(!failed, reads == 5), "several fetches and tasks at once get the data");
-    is_int((long long)(orr_bus_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK,
-           "and share one transfer");
+    is_int((long long)(orr_bus_moved_bytes(STARPU_MAIN_RAM, node) - before), BLOCK, "and share one transfer");
     unregister_blocks();
 }
 

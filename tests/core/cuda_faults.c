@@ -223,8 +223,7 @@ static atomic_int names_it;
 static void look(const char *message, void *arg UNUSED)
 {
     atomic_fetch_add(&said, 1);
-    if (strstr(message, "its kernel failed") && strstr(message, "task solver"))
-        atomic_store(&names_it, 1);
+    if (strstr(message, "its kernel failed") && strstr(message, "task solver")) atomic_store(&names_it, 1);
 }
 
 static void reported(void)

@@ -126,10 +126,9 @@ static struct starpu_codelet contribute_cl = {
 static struct starpu_codelet contribute_mpi_cl = {
     .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_MPI_REDUX }, .name = "contribute_mpi"
 };
-static struct starpu_codelet accumulate_cl = { .cpu_funcs = { add_func },
-                                               .nbuffers = 1,
-                                               .modes = { STARPU_RW | STARPU_COMMUTE },
-                                               .name = "accumulate" };
+static struct starpu_codelet accumulate_cl = {
+    .cpu_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW | STARPU_COMMUTE }, .name = "accumulate"
+};
 
 static void set_func(void *buffers[], void *arg)
 {
@@ -268,9 +267,9 @@ static void mix(struct datum *d, MPI_Comm comm, uint64_t *seed)
     uint64_t value = e->value;
     d->value = d->value * 3 + value;
     if (d->handle && said)
-        failed |= starpu_mpi_task_insert(comm, &mix_cl, STARPU_VALUE, &value, sizeof value, STARPU_RW,
-                                         d->handle, STARPU_R, e->handle, STARPU_EXECUTE_ON_NODE,
-                                         rank_in(comm, node), 0) != 0;
+        failed |=
+            starpu_mpi_task_insert(comm, &mix_cl, STARPU_VALUE, &value, sizeof value, STARPU_RW, d->handle,
+                                   STARPU_R, e->handle, STARPU_EXECUTE_ON_NODE, rank_in(comm, node), 0) != 0;
     else if (d->handle)
         failed |= starpu_mpi_task_insert(comm, &mix_cl, STARPU_VALUE, &value, sizeof value, STARPU_RW,
                                          d->handle, STARPU_R, e->handle, 0) != 0;
