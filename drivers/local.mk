@@ -10,7 +10,7 @@ liborrery_la_SOURCES += drivers/cuda/library.c drivers/cuda/library.h drivers/cu
 endif
 liborrery_la_SOURCES += drivers/mini/mini.c
 liborrery_la_SOURCES += drivers/sim/sim.c drivers/sim/memory.c drivers/sim/memory.h drivers/sim/faults.c drivers/sim/faults.h
-liborrery_la_SOURCES += drivers/sim/store.c
+liborrery_la_SOURCES += drivers/sim/store.c drivers/sim/engine.c drivers/sim/engine.h
 liborrery_la_SOURCES += drivers/disk/disk.c drivers/disk/disk.h drivers/disk/jobs.c drivers/disk/files.c drivers/disk/hdf5.c
 if HAVE_OPENCL
 liborrery_la_SOURCES += drivers/opencl/opencl.h drivers/opencl/kernel.h drivers/opencl/library.c drivers/opencl/device.c \

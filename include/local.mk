@@ -39,6 +39,7 @@ if HAVE_MPI
 pkginclude_HEADERS += include/starpu_mpi.h
 pkginclude_HEADERS += include/orrery_mpi.h
 pkginclude_HEADERS += include/starpu_mpi_ft.h
+pkginclude_HEADERS += include/starpu_mpi_fortran.h
 endif
 
 # Tasks, workers, policies, helpers.

@@ -70,6 +70,9 @@ struct starpu_data_copy_methods {
     int (*any_to_any)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
                       void *async_data);
 
+    /* For pairs of kinds, called where any_to_any is NULL. Any thread calls them, and any_to_any; where a
+     * device is at one end, starpu_worker_get_id() answers a worker of it (the destination's if both are). An
+     * _async one starts its copies in the stream, or leaves an event there, and returns -EAGAIN. */
     int (*ram_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_cuda)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_hip)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);

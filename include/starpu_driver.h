@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers that are run by threads of the program: named in starpu_conf.not_launched_drivers, they have none
- * of their own. CPU workers only; starpu_init() refuses others. Threads: one at a time for each worker. Not
- * here: workers themselves (starpu_worker.h).
+ * of their own. Threads: one at a time for each of them. Not here: workers themselves (starpu_worker.h).
  *
  * Such a worker counts as any other: tasks are given to it, and wait until the program runs it. So a program
- * that waits for tasks lets another thread run it meanwhile.
+ * that waits for tasks lets another thread run it meanwhile. Where several workers share a device, its name
+ * stands for all of them. A thread that runs a CUDA device has that device's context as its own afterwards,
+ * until starpu_driver_deinit().
  */
 #ifndef STARPU_DRIVER_H
 #define STARPU_DRIVER_H
@@ -26,7 +27,8 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Which worker. */
+/* Which worker: a CPU worker by its number, a device by the number that it has in starpu_worker_get_devid(),
+ * one that OpenCL drives by its cl_device_id. */
 struct starpu_driver {
     enum starpu_worker_archtype type;
     union {
@@ -42,12 +44,14 @@ struct starpu_driver {
 };
 
 /* Takes the worker, for the calling thread. Returns 0; -EINVAL: NULL, there is no such worker, or it is not
- * one of starpu_conf.not_launched_drivers; -EBUSY: it is taken. */
+ * one of starpu_conf.not_launched_drivers; -EBUSY: it is taken;
+ * -ENOMEM. */
 int starpu_driver_init(struct starpu_driver *d);
-/* Runs one task, if the worker has one, and looks after messages and transfers. Does not wait for one.
+/* Takes the worker one step further: a CPU runs one task, if it has one; a device is given tasks, and those
+ * that have ended there are completed. Looks after messages and transfers. Does not wait for any of that.
  * Returns 0; -EINVAL: the worker was not taken. */
 int starpu_driver_run_once(struct starpu_driver *d);
-/* Gives the worker back. Returns 0; -EINVAL: it was not taken. */
+/* Gives the worker back, once it has no task left. Returns 0; -EINVAL: it was not taken. */
 int starpu_driver_deinit(struct starpu_driver *d);
 
 /* The three in one: runs tasks until starpu_drivers_request_termination() or starpu_shutdown(). Returns as

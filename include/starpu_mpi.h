@@ -57,7 +57,8 @@ typedef void *starpu_mpi_req;
 int starpu_mpi_init_conf(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm,
                          struct starpu_conf *conf);
 
-/* Same after the program called starpu_init() itself; -EINVAL also: it did not. */
+/* Same after the program called starpu_init() itself, whose starpu_shutdown() may come before that of the
+ * layer: the runtime then ends with the layer. -EINVAL also: it did not. */
 int starpu_mpi_init_comm(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm);
 
 /* Same on MPI_COMM_WORLD. Returns the same. */

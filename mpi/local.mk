@@ -71,6 +71,6 @@ orrery_mpi_sources += mpi/api/cores.c mpi/api/cores.h
 orrery_mpi_sources += mpi/api/wait.c mpi/api/wait.h
 orrery_mpi_sources += mpi/api/statistics.c mpi/api/statistics.h
 orrery_mpi_sources += mpi/api/shutdown.c mpi/api/shutdown.h
-orrery_mpi_sources += mpi/api/init.c mpi/api/p2p.c mpi/api/data.c mpi/api/task.c mpi/api/datatype.c mpi/api/lb.c mpi/api/workers.c
+orrery_mpi_sources += mpi/api/init.c mpi/api/p2p.c mpi/api/data.c mpi/api/task.c mpi/api/foreign.c mpi/api/datatype.c mpi/api/lb.c mpi/api/workers.c
 orrery_mpi_sources += mpi/api/checkpoint.c
 orrery_mpi_sources += mpi/place/heat.c mpi/place/heat.h mpi/api/lb.h

@@ -5,7 +5,8 @@
 # want slow links, failures, maps or stores of the simulated device, and what measures. Prints TAP; status 1 if a fact fails.
 set -u
 srcdir=${ORR_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)} builddir=${ORR_BUILDDIR:-.}
-few='core/data_pieces core/data_own_interface core/task_failed core/coherency_places core/multiformat'
+few='core/data_pieces core/data_own_interface core/task_failed core/coherency_places core/multiformat
+core/driven_devices'
 more='core/coherency_random core/codelet_constant core/contexts_devices core/copies_random
 core/data_requests core/data_together core/many_data core/plans_devices sched/components_devices
 sched/every_policy sched/heteroprio sched/hypervisor_devices'

@@ -72,6 +72,8 @@ INPROC_TESTS += tests/mpi/failures_messages
 MPI_TESTS += tests/mpi/p2p
 MPI_TESTS += tests/mpi/coop
 MPI_TESTS += tests/mpi/direct
+tests/mpi/direct.mpi: tests/double/cuda.so
+tests/mpi/direct.mpi: PROGRAM_LIBS = -rdynamic
 MPI_TESTS += tests/mpi/away_calls
 MPI_TESTS += tests/mpi/balance
 MPI_TESTS += tests/mpi/asleep
@@ -100,6 +102,7 @@ MPI_TESTS += tests/mpi/transports
 INPROC_MPI_TESTS += tests/mpi/engine_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
+INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions
 MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/soak_short
@@ -184,6 +187,7 @@ TAP_TESTS += tests/sched/graph_test
 # With simulated devices.
 TAP_TESTS += tests/core/kinds
 TAP_TESTS += tests/core/sim_device
+TAP_TESTS += tests/core/driven_devices
 TAP_TESTS += tests/core/devices
 TAP_TESTS += tests/core/device_faults
 TAP_TESTS += tests/core/multiformat
@@ -222,8 +226,9 @@ TAP_TESTS += tests/opencl/failures
 TAP_TESTS += tests/opencl/links
 TAP_TESTS += tests/opencl/hostile
 TAP_TESTS += tests/opencl/stream
+TAP_TESTS += tests/opencl/driven
 LONG_TESTS += tests/long/opencl_failures
-tests/opencl/vector.tap tests/opencl/shapes.tap tests/opencl/hostile.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
+tests/opencl/vector.tap tests/opencl/shapes.tap tests/opencl/hostile.tap tests/opencl/driven.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
 tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
 tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
 tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h
@@ -234,8 +239,8 @@ endif
 
 # CUDA on a double of its driver library, which runs on the host.
 if HAVE_CUDA
-TAP_TESTS += tests/core/cuda tests/core/cuda_faults
-tests/core/cuda.tap tests/core/cuda_faults.tap: tests/double/cuda.so
+TAP_TESTS += tests/core/cuda tests/core/cuda_faults tests/core/cuda_methods
+tests/core/cuda.tap tests/core/cuda_faults.tap tests/core/cuda_methods.tap: tests/double/cuda.so
 tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
 CLEANFILES += tests/double/cuda.so

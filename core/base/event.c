@@ -4,11 +4,15 @@
  *
  * A thread says in its record (its room `observing`) in which observer it is before it looks whether that is
  * still there, and who removes one looks at the records after it took the observer away: so one of them sees
- * the other (seq_cst both), and a removed observer is called no more once nobody says to be in it. A place is
- * given away again only then. */
+ * the other, and a removed observer is called no more once nobody says to be in it. A place is given away
+ * again only then. That needs a fence on both sides. The system makes the one of those who tell, at the
+ * moment when somebody looks at the records (membarrier); where it cannot, they make one each time. */
 #include "core/base/event.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/base/thread.h"
 
@@ -24,6 +28,41 @@ static _Atomic uint32_t wanting[ORR_EVENT_KINDS]; /* bit: the observer at that p
 static _Atomic uint32_t nesting;                  /* bit: it is told of what it causes, too [lock: table] */
 static uint32_t taken;                            /* [lock: table] bit: place */
 
+/* ---- who is in an observer ---- */
+
+static _Atomic bool fences_come; /* from the system: who tells needs none of its own [set once] */
+
+static bool membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+static void ask_for_fences(void)
+{
+    if (!orr_load_relaxed(&fences_come) && membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+        orr_store_release(&fences_come, true);
+}
+
+/* A fence in every other thread. Where the system denies by now what it granted (a filter of calls), no store
+ * stays in a processor's buffer for so long. */
+static void fence_tellers(void)
+{
+    enum { LONG_US = 10000 };
+    orr_fence();
+    if (orr_load_relaxed(&fences_come) && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) usleep(LONG_US);
+}
+
+/* This thread is in the observers that `places` has, and then looks whether they are still there. */
+static inline void go_inside(_Atomic uint32_t *observing, uint32_t places)
+{
+    if (orr_unlikely(!orr_load_relaxed(&fences_come))) {
+        orr_store_seq(observing, places); /* pairs with anyone_inside */
+        return;
+    }
+    orr_store_relaxed(observing, places);
+    __asm__ volatile("" ::: "memory"); /* the compiler keeps the order; pairs with fence_tellers */
+}
+
 /* In which observers a thread is: a bit for each. [own, read by who removes one] */
 static _Atomic uint32_t *observing_of(struct orr_thread *t)
 {
@@ -34,6 +73,7 @@ static _Atomic uint32_t *observing_of(struct orr_thread *t)
 static bool anyone_inside(uint32_t places)
 {
     bool inside = false;
+    fence_tellers();
     for (struct orr_thread *t = orr_threads_lock(); t; t = t->next)
         inside |=
             t != orr_thread_own && (orr_load_seq(observing_of(t)) & places); /* pairs with orr_event_tell */
@@ -63,7 +103,7 @@ void orr_event_tell(enum orr_event_kind kind, const void *subject, uint64_t a, u
     for (uint32_t left = orr_load_relaxed(&wanting[kind]) & ~skipped; left; left &= left - 1) {
         int place = __builtin_ctz(left);
         uint32_t bit = UINT32_C(1) << place;
-        orr_store_seq(observing, outer | bit); /* pairs with anyone_inside */
+        go_inside(observing, outer | bit);
         if (orr_load_seq(&wanting[kind]) & bit) {
             struct orr_observer *o = orr_load_acquire(&observers[place]);
             o->see(o, &e);
@@ -102,6 +142,7 @@ static int free_place_locked(void)
 int orr_observer_add(struct orr_observer *o)
 {
     pthread_mutex_lock(&table_lock);
+    ask_for_fences();
     int place = free_place_locked();
     if (place >= 0) {
         uint32_t bit = UINT32_C(1) << place, nests = orr_load_relaxed(&nesting);

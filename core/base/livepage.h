@@ -102,7 +102,8 @@ enum orr_livepage_found orr_livepage_open(pid_t pid, struct orr_live_page **page
 void orr_livepage_close(struct orr_live_page *page);
 /* Whether its process lives. */
 bool orr_livepage_lives(pid_t pid);
-/* The processes of this user that have pages, at most so many. Removes pages of those that are gone. */
+/* The processes of this user that have pages, at most so many, but this one. Removes pages of those that are
+ * gone. */
 size_t orr_livepage_list(pid_t *pids_out, size_t most);
 /* Copies the numbers; false: they are being written all the time, or never were. */
 bool orr_livepage_read(struct orr_live_page *page, struct orr_live_sums *numbers_out);

@@ -7,9 +7,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
-    OTRACE_VERSION = 2,       /* a later one cannot be read */
+    OTRACE_VERSION = 3,       /* a later one cannot be read */
     OTRACE_RECORD_WORDS = 96, /* at most; the first one included */
     OTRACE_TICKS_BITS = 48
 };
@@ -113,9 +114,12 @@ enum otrace_kind {
     OTRACE_WEIGHED = 35, /* (job, chosen worker or OTRACE_NOBODY); of each candidate: (cost ns, worker),
                           * (length ns, 32 bits, transfer ns, 32 bits) */
     OTRACE_BOUND = 36,   /* ns: starpu_bound_compute */
+    /* from version 3 on */
+    OTRACE_RAN = 37, /* (job, worker), ticks that the body took, until now; perhaps ns, as STARTED has them */
+    OTRACE_RUNNING = 38, /* (job, worker): a body that RAN will tell of began then; of no ring */
     OTRACE_KINDS
 };
-enum { OTRACE_NOBODY = 0xffff };
+enum { OTRACE_NOBODY = 0xffff, OTRACE_NO_RING = 0xffff };
 
 enum otrace_cause { /* of a copy */
                     OTRACE_PREFETCHED = 1,
@@ -162,12 +166,18 @@ static inline uint64_t otrace_sum(uint64_t sum, const uint64_t *words, size_t n)
     return lane[0];
 }
 
-/* 32 bits for a name; 0 is no name's. */
+/* 32 bits for a name; 0 is no name's. Readers do not work it out again. */
 static inline uint32_t otrace_name_hash(const char *name, size_t bytes)
 {
-    uint64_t sum = bytes;
-    for (size_t i = 0; i < bytes; i++) sum = (sum ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-    sum *= UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t sum = bytes, word = 0;
+    size_t i = 0;
+    for (; i + sizeof word <= bytes; i += sizeof word) {
+        memcpy(&word, name + i, sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    for (word = 0; i < bytes; i++) word = word << 8 | (unsigned char)name[i];
+    sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     uint32_t hash = (uint32_t)(sum >> 32);
     return hash ? hash : 1;
 }

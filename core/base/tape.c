@@ -93,10 +93,12 @@ void orr_tape_let_go(struct orr_thread *t)
 
 /* ---- writing ---- */
 
-static void tell_taker(struct orr_tape_ring *ring)
+/* Once for each time that it has been here: it may have come when little was there, and the ring be half full
+ * again. */
+static void tell_taker(struct orr_tape_ring *ring, uint64_t taken)
 {
-    if (ring->asked) return;
-    ring->asked = true;
+    if (ring->asked == taken + 1) return;
+    ring->asked = taken + 1;
     if (orr_exchange_acq_rel(&ring->tape->due, 1u) == 0) orr_futex_wake(&ring->tape->due, 1);
 }
 
@@ -104,10 +106,7 @@ uint64_t *orr_tape_room_slow(struct orr_tape_ring *ring, unsigned n)
 {
     uint64_t words = ring->mask + 1, taken = orr_load_acquire(&ring->taken); /* pairs with take_ring */
     uint64_t wrap = (ring->head | ring->mask) + 1, at = ring->head + n > wrap ? wrap : ring->head;
-    if (at + n - taken >= words / 2)
-        tell_taker(ring);
-    else
-        ring->asked = false;
+    if (at + n - taken >= words / 2) tell_taker(ring, taken);
     if (at + n - taken > words) {
         orr_own_add(&ring->lost, 1);
         return NULL;

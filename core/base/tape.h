@@ -22,12 +22,12 @@ struct orr_tape_ring {
     uint32_t number;            /* [const] */
     bool owned;                 /* [lock: tapes] it has a thread */
     /* the writer's [own: the thread] */
-    ORR_ALIGNED_LINE uint64_t head;          /* words written, those that were skipped included */
-    uint64_t limit;                          /* up to there it need not look at anything else */
-    _Atomic uint64_t done;                   /* head, published */
-    _Atomic uint64_t lost;                   /* records without room [own, read by any] */
-    bool asked;                              /* the taker, since the ring was half empty */
-    uint32_t names[ORR_TAPE_NAMES];          /* for who writes: what it has written names of */
+    ORR_ALIGNED_LINE uint64_t head; /* words written, those that were skipped included */
+    uint64_t limit;                 /* up to there it need not look at anything else */
+    _Atomic uint64_t done;          /* head, published */
+    _Atomic uint64_t lost;          /* records without room [own, read by any] */
+    uint64_t asked;                 /* 1 + where `taken` was when the taker was last told; 0: never */
+    uint32_t names[ORR_TAPE_NAMES]; /* for who writes: what it has written names of */
     ORR_ALIGNED_LINE _Atomic uint64_t taken; /* [own: who takes] words before that may be overwritten */
     ORR_ALIGNED_LINE uint64_t words[];       /* from taken to done: the taker's; the others: the writer's */
 };

@@ -7,6 +7,7 @@
  * a function of the library's, which is therefore linked so that it stays (-z nodelete). */
 #include "core/base/thread.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -163,6 +164,17 @@ void orr_thread_is_internal(void)
 void orr_thread_set_passive(bool passive)
 {
     orr_store_relaxed(&orr_self()->exempt, passive);
+}
+
+int orr_thread_start(pthread_t *out, void *(*run)(void *), void *arg, const char *name)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = pthread_create(out, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (r == 0) pthread_setname_np(*out, name);
+    return -r;
 }
 
 unsigned orr_threads_numbers(int *numbers_out, unsigned max)

@@ -170,8 +170,9 @@ extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 
 /* What the layers above keep for a thread that uses data for them, and ask of one. */
 struct orr_acting {
-    uint64_t depth; /* [own] not 0: orr_data_hooks.use has nothing to do */
-    uint64_t looks; /* [own] how often it acquired data, or waited for tasks of others than its own */
+    uint64_t depth;      /* [own] not 0: orr_data_hooks.use has nothing to do */
+    uint64_t looks;      /* [own] how often it acquired data, or waited for tasks of others than its own */
+    uint64_t copies_for; /* [own] 1 + the node of a device for which an interface's method copies; 0: none */
 };
 static inline struct orr_acting *orr_acting(struct orr_thread *t)
 {

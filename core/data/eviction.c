@@ -327,9 +327,14 @@ static void write_ahead_locked(struct orr_memory *m, unsigned node, unsigned fir
     }
 }
 
+/* Where few fit, a part of them is less than it takes to write while another comes: two, of no less than
+ * eight. */
 static unsigned clean_target(const struct orr_memory *m)
 {
-    return m->chunks * percents.clean_target / 100;
+    enum { FEW = 2, SHARE = 4 };
+    unsigned part = m->chunks * percents.clean_target / 100, few = m->chunks / SHARE;
+    if (few > FEW) few = FEW;
+    return percents.clean_target == 0 || part > few ? part : few;
 }
 
 /* In their order, those that a queued task awaits, or the others. Called with the memory's lock held. */

@@ -34,6 +34,7 @@
  * again would find it busy. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <starpu.h>
 
@@ -45,7 +46,9 @@
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
 
-enum { STILL_US = 2000, PRESSES_MAX = 16 /* of what a store has refused, for one transfer */ };
+enum { STILL_US = 2000 };
+/* Of what a store has refused, for one transfer: at once, and in all, with naps between the others. */
+enum { PRESSES_AT_ONCE = 16, PRESSES_MAX = 36, PRESS_NAP_US = 500 };
 
 /* ---- the lists ---- */
 
@@ -208,7 +211,9 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
         if (o == ORR_LEAVING || after->write_backs) return LEAVES;
         if (o == ORR_IN_USE) return WAITS;
         if (t->presses == PRESSES_MAX) return o == ORR_REFUSED ? refused(t, on_its_way) : NEVER;
-        /* What the store refused was not for ever, perhaps: it may be about to forget what came up. */
+        /* What the store refused was not for ever, perhaps: it may be about to forget what came up, by a
+         * thread that has lost its core. */
+        if (o == ORR_REFUSED && t->presses >= PRESSES_AT_ONCE) usleep(PRESS_NAP_US);
         t->presses++;
         press = true;
     }

@@ -32,15 +32,20 @@ void orr_transfers_count(int by)
 
 /* ---- the copy itself ---- */
 
-/* By a method of the interface that starts the copy, and that only a device's driver knows; -ENOSYS: there is
- * none. */
-static int copy_by_driver(const struct starpu_data_copy_methods *m, void *from, unsigned src, void *to,
-                          unsigned dst, struct orr_async *async)
+/* The end whose driver makes the copy. */
+static unsigned driving_end(unsigned src, unsigned dst)
 {
-    unsigned node = orr_nodes[dst].ops ? dst : src;
+    return orr_nodes[dst].ops ? dst : src;
+}
+
+/* By a method of the interface that only a device's driver knows how to call; -ENOSYS: there is none. */
+static int copy_by_driver(const struct starpu_data_copy_methods *m, void *from, unsigned src, void *to,
+                          unsigned dst, bool foreground, struct orr_async *async)
+{
+    unsigned node = driving_end(src, dst), other = node == dst ? src : dst;
     const struct orr_node_ops *ops = orr_nodes[node].ops;
-    if (!ops || !ops->copy_by || orr_node_is_cpu(src) == orr_node_is_cpu(dst)) return -ENOSYS;
-    int r = ops->copy_by(m, from, src, to, dst, &async->last);
+    if (!ops || !ops->copy_by || (orr_nodes[other].ops && orr_nodes[other].ops != ops)) return -ENOSYS;
+    int r = ops->copy_by(m, from, src, to, dst, foreground ? NULL : &async->last);
     async->last.node = node;
     async->pending = r == -EAGAIN;
     return r;
@@ -60,7 +65,7 @@ static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct
     if (m && m->any_to_any) {
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
     } else {
-        r = m && !foreground ? copy_by_driver(m, from, src, to, dst, async) : -ENOSYS;
+        r = m ? copy_by_driver(m, from, src, to, dst, foreground, async) : -ENOSYS;
         if (r != -ENOSYS) return r;
         r = 0;
         orr_copy_method_fn fn = m ? orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
@@ -90,7 +95,9 @@ static bool direct(struct orr_data *h, unsigned src, unsigned dst)
         void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
         return m->can_copy(from, src, to, dst, dst) || m->can_copy(from, src, to, dst, src);
     }
-    return orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) != NULL;
+    const struct orr_node_ops *ops = orr_nodes[dst].ops;
+    return orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) ||
+           (ops == orr_nodes[src].ops && ops->between && ops->between(m));
 }
 
 static void start_copy(struct orr_transfer *t);
@@ -175,12 +182,25 @@ static unsigned why(struct orr_transfer *t)
     return t->in_chunk || t->evict_after ? ORR_COPY_MAKES_ROOM : orr_load_relaxed(&t->urgency);
 }
 
+/* The copy, on this thread. Methods of the program's interfaces see it as a worker of the device meanwhile:
+ * they may ask for that (orr_worker_here). */
+static int copy_for_device(struct orr_transfer *t)
+{
+    struct orr_acting *acting = orr_acting(orr_self());
+    uint64_t was = acting->copies_for;
+    unsigned node = driving_end((unsigned)t->src, t->dst);
+    acting->copies_for = orr_nodes[node].role == ORR_DEVICE_MEMORY ? 1 + node : 0;
+    int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
+    acting->copies_for = was;
+    return r;
+}
+
 /* Gives it to the driver, or makes it. */
 static void carry(struct orr_transfer *t)
 {
     ORR_EVENT(TRANSFER_STARTED, t->handle, t->handle->ops->get_size ? t->handle->ops->get_size(t->handle) : 0,
               t->src, t->dst | why(t) << ORR_COPY_CAUSE_SHIFT);
-    int r = copy_interface(t->handle, (unsigned)t->src, t->dst, &t->async);
+    int r = copy_for_device(t);
     if (r != -EAGAIN) {
         copy_over(t, r);
         return;

@@ -73,9 +73,12 @@ struct orr_node_ops {
      * Any thread; must not block. */
     int (*test)(struct orr_copy_event *event);
     /* A whole interface by a method that it has for this kind alone, such as its asynchronous ones, between
-     * main memory and this node: as copy says, or -ENOSYS: it has none. NULL: there are no such methods. */
+     * this node and main memory or another of this kind: as copy says, or -ENOSYS: it has none, or one for
+     * the pair of kinds (kind.h) that does as well. NULL: there are no such methods. */
     int (*copy_by)(const struct starpu_data_copy_methods *m, void *src_interface, unsigned src_node,
                    void *dst_interface, unsigned dst_node, struct orr_copy_event *event);
+    /* Whether there is one that copies between two devices of this kind; NULL: never. */
+    bool (*between)(const struct starpu_data_copy_methods *m);
     double (*latency_us)(unsigned src_node, unsigned dst_node);         /* NULL: 0 */
     double (*bandwidth_MB_per_s)(unsigned src_node, unsigned dst_node); /* NULL: unknown */
     /* Of devices that can use main memory in place; NULL: they cannot. map: where these bytes of it are for

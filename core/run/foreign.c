@@ -4,10 +4,12 @@
 #include <starpu_fortran.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/task/foreign_list.h"
 
 static void *pointer(intptr_t value)
 {
@@ -69,6 +71,33 @@ static const struct constant {
     CONSTANT(REGRESSION_BASED),
     CONSTANT(NL_REGRESSION_BASED),
     CONSTANT(MULTIPLE_REGRESSION_BASED),
+    CONSTANT(MPI_REDUX),
+    CONSTANT(PROLOGUE_CALLBACK),
+    CONSTANT(PROLOGUE_CALLBACK_ARG),
+    CONSTANT(PROLOGUE_CALLBACK_POP),
+    CONSTANT(PROLOGUE_CALLBACK_POP_ARG),
+    CONSTANT(NODE_SELECTION_POLICY),
+    CONSTANT(HYPERVISOR_TAG),
+    CONSTANT(POSSIBLY_PARALLEL),
+    CONSTANT(SEQUENTIAL_CONSISTENCY),
+    CONSTANT(HANDLES_SEQUENTIAL_CONSISTENCY),
+    CONSTANT(TASK_NO_SUBMITORDER),
+    CONSTANT(TASK_DEPS_ARRAY),
+    CONSTANT(TASK_END_DEP),
+    CONSTANT(TASK_SCHED_DATA),
+    CONSTANT(SCHED_CTX_POLICY_NAME),
+    CONSTANT(SCHED_CTX_POLICY_STRUCT),
+    CONSTANT(SCHED_CTX_POLICY_MIN_PRIO),
+    CONSTANT(SCHED_CTX_POLICY_MAX_PRIO),
+    CONSTANT(SCHED_CTX_POLICY_INIT),
+    CONSTANT(SCHED_CTX_HIERARCHY_LEVEL),
+    CONSTANT(SCHED_CTX_NESTED),
+    CONSTANT(SCHED_CTX_AWAKE_WORKERS),
+    CONSTANT(SCHED_CTX_USER_DATA),
+    CONSTANT(PER_WORKER),
+    CONSTANT(PER_ARCH),
+    CONSTANT(CODELET_SIMGRID_EXECUTE),
+    CONSTANT(CODELET_SIMGRID_EXECUTE_AND_INJECT),
 };
 
 void *fstarpu_get_constant(const char *name)
@@ -274,161 +303,23 @@ void fstarpu_perfmodel_set_type(struct starpu_perfmodel *model, void *type)
 
 /* ---- tasks ---- */
 
-/* What the list says that the task gets at its building, before its other fields. */
-struct inserted {
-    struct starpu_data_descr *data;
-    int count, room;
-    struct starpu_codelet_pack_arg_data values;
-    int has_values;
-};
-
-static int add_datum(struct inserted *in, starpu_data_handle_t handle, enum starpu_data_access_mode mode)
-{
-    if (in->count == in->room) {
-        int room = in->room ? 2 * in->room : 8;
-        struct starpu_data_descr *data = orr_realloc(in->data, (size_t)room * sizeof *data);
-        if (!data) return -ENOMEM;
-        in->data = data;
-        in->room = room;
-    }
-    in->data[in->count++] = (struct starpu_data_descr){ handle, mode };
-    return 0;
-}
-
-static int add_array(struct inserted *in, const struct starpu_codelet *cl, starpu_data_handle_t *handles,
-                     int nb)
-{
-    int error = 0;
-    for (int i = 0; i < nb && !error; i++) {
-        int known = cl->nbuffers > in->count;
-        error = add_datum(in, handles[i], known ? STARPU_CODELET_GET_MODE(cl, in->count) : STARPU_RW);
-    }
-    return error;
-}
-
-/* How many values follow a kind; -1: it is none that lists may have. */
-static int values_of(intptr_t kind)
-{
-    switch (kind) {
-    case STARPU_VALUE:
-    case STARPU_CL_ARGS:
-    case STARPU_CL_ARGS_NFREE:
-    case STARPU_DATA_ARRAY:
-    case STARPU_DATA_MODE_ARRAY:
-    case STARPU_CALLBACK_WITH_ARG: return 2;
-    case STARPU_CALLBACK:
-    case STARPU_CALLBACK_ARG:
-    case STARPU_PRIORITY:
-    case STARPU_EXECUTE_ON_WORKER:
-    case STARPU_EXECUTE_WHERE:
-    case STARPU_WORKER_ORDER:
-    case STARPU_SCHED_CTX:
-    case STARPU_TAG:
-    case STARPU_TAG_ONLY:
-    case STARPU_NAME:
-    case STARPU_FLOPS:
-    case STARPU_TASK_COLOR:
-    case STARPU_TASK_SYNCHRONOUS: return 1;
-    default: return kind > 0 && kind < STARPU_ACCESS_MODE_MAX ? 1 : -1;
-    }
-}
-
-/* Data and packed values of one kind with its values. */
-static int gather(struct inserted *in, const struct starpu_codelet *cl, intptr_t kind, void **v)
-{
-    if (kind < STARPU_ACCESS_MODE_MAX) return add_datum(in, v[0], (enum starpu_data_access_mode)kind);
-    if (kind == STARPU_DATA_ARRAY) return add_array(in, cl, v[0], *(int *)v[1]);
-    if (kind == STARPU_DATA_MODE_ARRAY) {
-        struct starpu_data_descr *data = v[0];
-        int error = 0;
-        for (int i = 0; i < *(int *)v[1] && !error; i++) error = add_datum(in, data[i].handle, data[i].mode);
-        return error;
-    }
-    if (kind != STARPU_VALUE) return 0;
-    if (!in->has_values) starpu_codelet_pack_arg_init(&in->values);
-    in->has_values = 1;
-    starpu_codelet_pack_arg(&in->values, v[0], (size_t)(intptr_t)v[1]);
-    return 0;
-}
-
-/* A field of the task; what gather() took is left out. */
-static void set_field(struct starpu_task *task, intptr_t kind, void **v)
-{
-    switch (kind) {
-    case STARPU_CL_ARGS:
-    case STARPU_CL_ARGS_NFREE:
-        task->cl_arg = v[0];
-        task->cl_arg_size = (size_t)(intptr_t)v[1];
-        task->cl_arg_free = kind == STARPU_CL_ARGS;
-        break;
-    case STARPU_CALLBACK_WITH_ARG: task->callback_arg = v[1]; /* fall through */
-    case STARPU_CALLBACK: memcpy(&task->callback_func, &v[0], sizeof v[0]); break;
-    case STARPU_CALLBACK_ARG: task->callback_arg = v[0]; break;
-    case STARPU_PRIORITY: task->priority = *(int *)v[0]; break;
-    case STARPU_EXECUTE_ON_WORKER:
-        task->execute_on_a_specific_worker = *(int *)v[0] >= 0;
-        task->workerid = (unsigned)*(int *)v[0];
-        break;
-    case STARPU_EXECUTE_WHERE: task->where = (int32_t) * (unsigned long long *)v[0]; break;
-    case STARPU_WORKER_ORDER: task->workerorder = *(unsigned *)v[0]; break;
-    case STARPU_SCHED_CTX: task->sched_ctx = *(unsigned *)v[0]; break;
-    case STARPU_TAG: task->use_tag = 1; /* fall through */
-    case STARPU_TAG_ONLY: task->tag_id = *(starpu_tag_t *)v[0]; break;
-    case STARPU_NAME: task->name = v[0]; break;
-    case STARPU_FLOPS: task->flops = *(double *)v[0]; break;
-    case STARPU_TASK_COLOR: task->color = *(unsigned *)v[0]; break;
-    case STARPU_TASK_SYNCHRONOUS: task->synchronous = *(int *)v[0] != 0; break;
-    default: break;
-    }
-}
-
-/* Reads the list once: with a task its fields are set, without one its data and values are gathered. */
-static int read_list(struct inserted *in, struct starpu_codelet *cl, struct starpu_task *task, void **list)
-{
-    for (void **at = list; *at;) {
-        intptr_t kind = (intptr_t)*at++;
-        int values = values_of(kind);
-        if (values < 0) {
-            orr_error("fstarpu_task_insert: %#lx, argument %td of the list, is no kind that it takes "
-                      "(starpu_fortran.h)",
-                      (unsigned long)kind, at - list);
-            return -EINVAL;
-        }
-        if (task) set_field(task, kind, at);
-        int error = task ? 0 : gather(in, cl, kind, at);
-        if (error) return error;
-        at += values;
-    }
-    return 0;
-}
-
 int fstarpu_task_insert(void **arglist)
 {
     struct starpu_codelet *cl = arglist ? arglist[0] : NULL;
-    struct inserted in = { .count = 0 };
-    struct starpu_task *task = NULL;
     if (!cl) {
         orr_error("fstarpu_task_insert: the list must begin with a codelet");
         return -EINVAL;
     }
-    int error = read_list(&in, cl, NULL, arglist + 1);
-    if (!error && !(task = starpu_task_build(cl, STARPU_DATA_MODE_ARRAY, in.data, in.count, 0)))
-        error = -EINVAL;
-    if (!error) error = read_list(&in, cl, task, arglist + 1);
-    if (in.has_values) {
-        void *values = NULL;
-        size_t bytes = 0;
-        starpu_codelet_pack_arg_fini(&in.values, &values, &bytes);
-        if (!error) {
-            task->cl_arg = values;
-            task->cl_arg_size = bytes;
-            task->cl_arg_free = 1;
-        } else
-            orr_free(values);
-    }
-    if (!error && (error = (starpu_task_submit)(task)) != 0) starpu_task_destroy(task);
-    orr_free(in.data);
+    struct orr_foreign_list list;
+    int error = orr_foreign_list_read(&list, cl, arglist + 1, "fstarpu_task_insert");
+    if (!error) error = (starpu_task_insert)(cl, ORR_FOREIGN_ARGUMENTS(&list));
+    orr_foreign_list_drop(&list);
     return error;
+}
+
+void fstarpu_tag_declare_deps_array(int id, int ndeps, starpu_tag_t *tags)
+{
+    starpu_tag_declare_deps_array((starpu_tag_t)id, (unsigned)ndeps, tags);
 }
 
 void fstarpu_unpack_arg(void *cl_arg, void **bufferlist)
@@ -468,8 +359,56 @@ READ(int, block, ldz, STARPU_BLOCK_GET_LDZ)
 READ(int, block, nx, STARPU_BLOCK_GET_NX)
 READ(int, block, ny, STARPU_BLOCK_GET_NY)
 READ(int, block, nz, STARPU_BLOCK_GET_NZ)
+READ(void *, tensor, ptr, STARPU_TENSOR_GET_PTR)
+READ(int, tensor, ldy, STARPU_TENSOR_GET_LDY)
+READ(int, tensor, ldz, STARPU_TENSOR_GET_LDZ)
+READ(int, tensor, ldt, STARPU_TENSOR_GET_LDT)
+READ(int, tensor, nx, STARPU_TENSOR_GET_NX)
+READ(int, tensor, ny, STARPU_TENSOR_GET_NY)
+READ(int, tensor, nz, STARPU_TENSOR_GET_NZ)
+READ(int, tensor, nt, STARPU_TENSOR_GET_NT)
 
 /* ---- data ---- */
+
+/* C's functions with sizes of 32 bits, as other languages count. */
+void fstarpu_vector_data_register(starpu_data_handle_t *handle, int home, void *ptr, int nx, size_t elemsize)
+{
+    starpu_vector_data_register(handle, home, (uintptr_t)ptr, (size_t)nx, elemsize);
+}
+
+void fstarpu_matrix_data_register(starpu_data_handle_t *handle, int home, void *ptr, int ld, int nx, int ny,
+                                  size_t elemsize)
+{
+    starpu_matrix_data_register(handle, home, (uintptr_t)ptr, (size_t)ld, (size_t)nx, (size_t)ny, elemsize);
+}
+
+void fstarpu_block_data_register(starpu_data_handle_t *handle, int home, void *ptr, int ldy, int ldz, int nx,
+                                 int ny, int nz, size_t elemsize)
+{
+    starpu_block_data_register(handle, home, (uintptr_t)ptr, (size_t)ldy, (size_t)ldz, (size_t)nx, (size_t)ny,
+                               (size_t)nz, elemsize);
+}
+
+void fstarpu_tensor_data_register(starpu_data_handle_t *handle, int home, void *ptr, int ldy, int ldz,
+                                  int ldt, int nx, int ny, int nz, int nt, size_t elemsize)
+{
+    starpu_tensor_data_register(handle, home, (uintptr_t)ptr, (size_t)ldy, (size_t)ldz, (size_t)ldt,
+                                (size_t)nx, (size_t)ny, (size_t)nz, (size_t)nt, elemsize);
+}
+
+void fstarpu_matrix_ptr_register(starpu_data_handle_t handle, int node, void *ptr, void *dev_handle,
+                                 size_t offset, int ld)
+{
+    starpu_matrix_ptr_register(handle, (unsigned)node, (uintptr_t)ptr, (uintptr_t)dev_handle, offset,
+                               (size_t)ld);
+}
+
+void fstarpu_block_ptr_register(starpu_data_handle_t handle, int node, void *ptr, void *dev_handle,
+                                size_t offset, int ldy, int ldz)
+{
+    starpu_block_ptr_register(handle, (unsigned)node, (uintptr_t)ptr, (uintptr_t)dev_handle, offset,
+                              (size_t)ldy, (size_t)ldz);
+}
 
 int fstarpu_data_acquire(starpu_data_handle_t handle, void *mode)
 {
@@ -492,6 +431,36 @@ FILTER(vector_filter_block)
 FILTER(matrix_filter_block)
 FILTER(matrix_filter_vertical_block)
 FILTER(block_filter_block)
+FILTER(vector_filter_block_shadow)
+FILTER(vector_filter_list)
+FILTER(matrix_filter_block_shadow)
+FILTER(matrix_filter_vertical_block_shadow)
+FILTER(block_filter_block_shadow)
+FILTER(block_filter_vertical_block)
+FILTER(block_filter_vertical_block_shadow)
+FILTER(tensor_filter_block)
+FILTER(tensor_filter_vertical_block)
+FILTER(tensor_filter_depth_block)
+FILTER(tensor_filter_time_block)
+FILTER(csr_filter_vertical_block)
+
+struct starpu_data_filter *fstarpu_df_alloc_vector_filter_divide_in_2(void)
+{
+    struct starpu_data_filter *filter = fstarpu_data_filter_allocate();
+    if (filter) filter->filter_func = starpu_vector_filter_divide_in_2;
+    if (filter) filter->nchildren = 2;
+    return filter;
+}
+
+struct starpu_data_filter *fstarpu_df_alloc_bcsr_filter_canonical_block(void)
+{
+    struct starpu_data_filter *filter = fstarpu_data_filter_allocate();
+    if (!filter) return NULL;
+    filter->filter_func = starpu_bcsr_filter_canonical_block;
+    filter->get_nchildren = starpu_bcsr_filter_canonical_block_get_nchildren;
+    filter->get_child_ops = starpu_bcsr_filter_canonical_block_child_ops;
+    return filter;
+}
 
 void fstarpu_data_filter_free(struct starpu_data_filter *filter)
 {
@@ -501,6 +470,33 @@ void fstarpu_data_filter_free(struct starpu_data_filter *filter)
 void fstarpu_data_filter_set_nchildren(struct starpu_data_filter *filter, int nchildren)
 {
     if (filter) filter->nchildren = (unsigned)nchildren;
+}
+
+void fstarpu_data_filter_set_filter_func(struct starpu_data_filter *filter, fstarpu_filter_fn func)
+{
+    if (filter) filter->filter_func = func;
+}
+
+void fstarpu_data_filter_set_get_nchildren_func(struct starpu_data_filter *filter,
+                                                fstarpu_get_nchildren_fn func)
+{
+    if (filter) filter->get_nchildren = func;
+}
+
+void fstarpu_data_filter_set_get_child_ops_func(struct starpu_data_filter *filter,
+                                                fstarpu_get_child_ops_fn func)
+{
+    if (filter) filter->get_child_ops = func;
+}
+
+void fstarpu_data_filter_set_filter_arg(struct starpu_data_filter *filter, int filter_arg)
+{
+    if (filter) filter->filter_arg = (unsigned)filter_arg;
+}
+
+void fstarpu_data_filter_set_filter_arg_ptr(struct starpu_data_filter *filter, void *filter_arg_ptr)
+{
+    if (filter) filter->filter_arg_ptr = filter_arg_ptr;
 }
 
 starpu_data_handle_t fstarpu_data_get_sub_data(starpu_data_handle_t root, int depth, const int *indices)
@@ -546,6 +542,82 @@ void fstarpu_data_descr_array_set(struct starpu_data_descr *descrs, int i, starp
         descrs[i] = (struct starpu_data_descr){ handle, (enum starpu_data_access_mode)(intptr_t)mode };
 }
 
+struct starpu_data_descr *fstarpu_data_descr_alloc(void)
+{
+    return fstarpu_data_descr_array_alloc(1);
+}
+
+void fstarpu_data_descr_set(struct starpu_data_descr *descr, starpu_data_handle_t handle, void *mode)
+{
+    fstarpu_data_descr_array_set(descr, 0, handle, mode);
+}
+
+/* ---- contexts ---- */
+
+struct foreign_ctx {
+    const char *policy_name;
+    struct starpu_sched_policy *policy;
+    void (*policy_init)(unsigned);
+    void *user_data;
+    unsigned hierarchy_level, nested;
+    struct {
+        int kind, value;
+    } optional[2];
+    int noptional;
+    int awake; /* STARPU_SCHED_CTX_AWAKE_WORKERS, or 0 */
+};
+
+/* Reads one kind with its value; the two priorities and the flag, which must not be said where they were not
+ * given, go to optional, one behind the other. Returns how many values it had; -1: it is none. */
+static int read_ctx(struct foreign_ctx *c, intptr_t kind, void *v)
+{
+    switch (kind) {
+    case STARPU_SCHED_CTX_POLICY_NAME: c->policy_name = v ? v : ""; return 1;
+    case STARPU_SCHED_CTX_POLICY_STRUCT: c->policy = v; return 1;
+    case STARPU_SCHED_CTX_POLICY_INIT: memcpy(&c->policy_init, &v, sizeof v); return 1;
+    case STARPU_SCHED_CTX_USER_DATA: c->user_data = v; return 1;
+    case STARPU_SCHED_CTX_HIERARCHY_LEVEL: c->hierarchy_level = *(unsigned *)v; return 1;
+    case STARPU_SCHED_CTX_NESTED: c->nested = *(unsigned *)v; return 1;
+    case STARPU_SCHED_CTX_POLICY_MIN_PRIO:
+    case STARPU_SCHED_CTX_POLICY_MAX_PRIO:
+        if (c->noptional == 2) return -1;
+        c->optional[c->noptional].kind = (int)kind;
+        c->optional[c->noptional++].value = *(int *)v;
+        return 1;
+    case STARPU_SCHED_CTX_AWAKE_WORKERS: c->awake = (int)kind; return 0;
+    default: return -1;
+    }
+}
+
+int fstarpu_sched_ctx_create(int *workers, int nworkers, const char *name, void **arglist)
+{
+    struct foreign_ctx c = { .noptional = 0 };
+    for (void **at = arglist; at && *at;) {
+        intptr_t kind = (intptr_t)*at++;
+        int values = read_ctx(&c, kind, *at);
+        if (values < 0) {
+            orr_error(
+                "fstarpu_sched_ctx_create: %#lx, argument %td of the list, is no kind that it takes, or "
+                "is there for the third time (starpu_fortran.h)",
+                (unsigned long)kind, at - arglist);
+            return -EINVAL;
+        }
+        at += values;
+    }
+    if (c.noptional < 2) c.optional[c.noptional].kind = c.awake; /* the list of C ends at the first 0 */
+    int last = c.noptional == 2 ? c.awake : 0;
+    return (int)starpu_sched_ctx_create(
+        workers, nworkers, name, STARPU_SCHED_CTX_POLICY_STRUCT, c.policy, STARPU_SCHED_CTX_POLICY_NAME,
+        c.policy_name, STARPU_SCHED_CTX_POLICY_INIT, c.policy_init, STARPU_SCHED_CTX_USER_DATA, c.user_data,
+        STARPU_SCHED_CTX_HIERARCHY_LEVEL, c.hierarchy_level, STARPU_SCHED_CTX_NESTED, c.nested,
+        c.optional[0].kind, c.optional[0].value, c.optional[1].kind, c.optional[1].value, last, 0);
+}
+
+void fstarpu_sched_ctx_display_workers(int ctx)
+{
+    starpu_sched_ctx_display_workers((unsigned)ctx, stderr);
+}
+
 /* ---- workers ---- */
 
 void *fstarpu_worker_get_type(int workerid)
@@ -567,4 +639,21 @@ int fstarpu_worker_get_ids_by_type(void *type, int *workerids, int maxsize)
 int fstarpu_worker_get_by_type(void *type, int num)
 {
     return starpu_worker_get_by_type((enum starpu_worker_archtype)(intptr_t)type, num);
+}
+
+int fstarpu_worker_get_by_devid(void *type, int devid)
+{
+    return starpu_worker_get_by_devid((enum starpu_worker_archtype)(intptr_t)type, devid);
+}
+
+void fstarpu_worker_get_type_as_string(void *type, char *dst, size_t maxlen)
+{
+    if (maxlen)
+        snprintf(dst, maxlen, "%s",
+                 starpu_worker_get_type_as_string((enum starpu_worker_archtype)(intptr_t)type));
+}
+
+void fstarpu_topology_print(void)
+{
+    starpu_topology_print(stderr);
 }

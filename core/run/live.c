@@ -153,6 +153,7 @@ static void *run(void *unused)
 {
     (void)unused;
     orr_thread_is_internal();
+    if (live.fd >= 0) orr_livepage_list(NULL, 0); /* removes pages of processes that were killed */
     live.drawn_ns = orr_clock_ns();
     for (;;) {
         uint32_t seen = orr_load_seq(&live.page->bell); /* pairs with orr_livepage_ring */
@@ -167,17 +168,6 @@ static void *run(void *unused)
         orr_futex_wait_shared(&live.page->bell, seen, ns, FUTEX_BITSET_MATCH_ANY);
     }
     return NULL;
-}
-
-/* With all signals blocked: they are the program's threads'. */
-static bool start_thread(void)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&live.thread, NULL, run, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
 }
 
 void orr_live_start(const struct starpu_conf *conf)
@@ -195,7 +185,7 @@ void orr_live_start(const struct starpu_conf *conf)
         orr_info("this process has no page for orrery_top: no file can be made in %s (ORRERY_LIVE)",
                  orr_livepage_folder());
     live.told = orr_load_relaxed(&signalled.asked);
-    live.running = live.page && start_thread();
+    live.running = live.page && orr_thread_start(&live.thread, run, NULL, "orr-live") == 0;
     if (live.running) listen_to_signal(conf);
     if (live.page && !live.running) orr_livepage_destroy(live.page, live.fd);
     if (!live.running && live.progress)

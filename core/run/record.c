@@ -10,7 +10,8 @@
  *
  * What is not recorded because it follows from the rest: a task that is ready is pushed at once; one is over
  * when its body has ended; which data dependencies a task has follows from the accesses of those submitted
- * before it. That a task is taken is recorded only where its data may have to be brought. */
+ * before it. That a task is taken is recorded only where its data may have to be brought. That a body began
+ * is recorded when it ends; of those that take long the thread that writes tells before (record_file.c). */
 #include "core/run/record.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@
 extern struct orr_observer orr_record_observer;
 
 static const uint64_t kinds =
-    ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_STARTED) |
+    ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_LAUNCHED) |
     ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) | ORR_EVENT_BIT(TASK_FAILED) |
     ORR_EVENT_BIT(TASK_PART_ENDED) | ORR_EVENT_BIT(TASK_DECLARED) | ORR_EVENT_BIT(TAG_BOUND) |
     ORR_EVENT_BIT(TAG_DECLARED) | ORR_EVENT_BIT(TAG_FREED) | ORR_EVENT_BIT(WORKER_IDLE) |
@@ -167,13 +168,33 @@ static uint64_t ns_in(double ns, unsigned bits)
     return ns > 0 ? (uint64_t)(ns < most ? ns : most) : 0; /* NAN is 0, too */
 }
 
-static void started(const struct orr_task *t, uint64_t worker)
+static void launched(const struct orr_task *t, uint64_t worker)
 {
     double us = t->pub->predicted;
     if (us > 0)
         put2(OTRACE_STARTED, OTRACE_PAIR(t->id, worker), ns_in(us * 1e3, 48));
     else
         put1(OTRACE_STARTED, OTRACE_PAIR(t->id, worker));
+}
+
+/* Where the worker was inside the body until now, one record has its beginning, too, and no clock is read. */
+static void ended(const struct orr_task *t, uint64_t worker, uint64_t ticks)
+{
+    uint64_t since;
+    double us = t->pub->predicted;
+    unsigned n = us > 0 ? 4 : 3;
+    if (orr_unlikely(orr_worker_body(&orr_workers[worker], &since) != t->id)) {
+        put2(OTRACE_ENDED, OTRACE_PAIR(t->id, worker), ticks);
+        return;
+    }
+    struct orr_tape_ring *ring = own_ring();
+    uint64_t *w = orr_likely(ring != NULL) ? orr_tape_room(ring, n) : NULL;
+    if (orr_unlikely(!w)) return;
+    w[0] = OTRACE_HEAD(OTRACE_RAN, n, since + ticks);
+    w[1] = OTRACE_PAIR(t->id, worker);
+    w[2] = ticks;
+    if (us > 0) w[3] = ns_in(us * 1e3, 48);
+    orr_tape_put(ring, n);
 }
 
 static void weighed(const struct orr_task *t, const struct orr_weighed *g)
@@ -194,9 +215,9 @@ static void task_seen(struct orr_task *t, const struct orr_seen *e)
     case ORR_EVENT_TASK_SUBMITTED: submitted(t); break;
     case ORR_EVENT_TASK_READY: put1(OTRACE_READY, t->id); break;
     case ORR_EVENT_TASK_TAKEN: put1(OTRACE_TAKEN, OTRACE_PAIR(t->id, e->a)); break;
-    case ORR_EVENT_TASK_STARTED: started(t, e->a); break;
+    case ORR_EVENT_TASK_LAUNCHED: launched(t, e->a); break;
     case ORR_EVENT_TASK_WEIGHED: weighed(t, (const struct orr_weighed *)(uintptr_t)e->b); break;
-    case ORR_EVENT_TASK_ENDED: put2(OTRACE_ENDED, OTRACE_PAIR(t->id, e->a), e->b); break;
+    case ORR_EVENT_TASK_ENDED: ended(t, e->a, e->b); break;
     case ORR_EVENT_TASK_GIVEN_UP: put2(OTRACE_GIVEN_UP, OTRACE_PAIR(t->id, e->a), e->b); break;
     case ORR_EVENT_TASK_FAILED: put2(OTRACE_FAILED, t->id, e->a); break;
     case ORR_EVENT_TASK_DECLARED:
@@ -277,7 +298,7 @@ static void record_see(struct orr_observer *o, const struct orr_seen *e)
 {
     static const uint64_t tasks =
         ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_TAKEN) |
-        ORR_EVENT_BIT(TASK_STARTED) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) |
+        ORR_EVENT_BIT(TASK_LAUNCHED) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) |
         ORR_EVENT_BIT(TASK_FAILED) | ORR_EVENT_BIT(TASK_DECLARED) | ORR_EVENT_BIT(TASK_WEIGHED);
     (void)o;
     if (orr_likely(tasks >> e->kind & 1))
@@ -288,13 +309,17 @@ static void record_see(struct orr_observer *o, const struct orr_seen *e)
 
 /* ---- beginning and end ---- */
 
+bool orr_record_is_on(void)
+{
+    return orr_load_acquire(&running) && orr_load_acquire(&wanted);
+}
+
 static void listen(void)
 {
     static ORR_MUTEX(recording) lock = PTHREAD_MUTEX_INITIALIZER; /* the last of several has seen all */
     pthread_mutex_lock(&lock);
     uint64_t more = orr_node_count > 1 ? ORR_EVENT_BIT(TASK_TAKEN) : 0;
-    bool on = orr_load_acquire(&running) && orr_load_acquire(&wanted);
-    orr_observer_want(&orr_record_observer, on ? kinds | more : 0);
+    orr_observer_want(&orr_record_observer, orr_record_is_on() ? kinds | more : 0);
     pthread_mutex_unlock(&lock);
 }
 

@@ -11,6 +11,8 @@
 
 /* Whether a file is being recorded, or will be when the runtime starts. Any thread. */
 bool orr_record_possible(void);
+/* Whether what happens now is recorded. Any thread. */
+bool orr_record_is_on(void);
 /* The runtime records what happens from now on, or no more. Any thread; before it starts, for then. */
 void orr_record_switch(bool on);
 

@@ -10,7 +10,6 @@
  * forked has no such thread, and leaves the file alone. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +40,8 @@ struct orr_record_file {
     pid_t pid;
     int rank_told; /* [own: who writes] */
     bool failed;   /* [own: who writes] */
+    uint64_t
+        body_told[STARPU_NMAXWORKERS]; /* [own: who writes] since when the body runs that was told last */
     _Atomic bool stop;
     _Atomic uint32_t asked;   /* how often a flush was asked for */
     _Atomic uint32_t flushed; /* futex: that was asked for before the tape was last taken */
@@ -208,16 +209,33 @@ static void write_start(struct orr_record_file *f)
     write_meta(f);
 }
 
+/* Bodies are recorded when they end. Those that run for some time by now, or all, are told of once before,
+ * for whoever reads what a process left that did not end in order. */
+static void write_running(struct orr_record_file *f, bool all)
+{
+    uint64_t now = orr_ticks(), least = all ? 0 : orr_us_to_ticks(TURN_NS / 1e3), since = 0;
+    if (!orr_record_is_on()) return;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        uint64_t job = orr_worker_body(&orr_workers[i], &since);
+        if (!job || since == f->body_told[i] || (int64_t)(now - since) < (int64_t)least) continue;
+        uint64_t record[] = { OTRACE_HEAD(OTRACE_RUNNING, 2, since), OTRACE_PAIR(job, i) };
+        f->body_told[i] = since;
+        write_block(f, OTRACE_RECORDS, OTRACE_NO_RING, 0, record, sizeof record / sizeof *record);
+    }
+}
+
 /* ---- the thread ---- */
 
 /* Takes what is on the tape; who asked before is answered. */
 static void turn(struct orr_record_file *f)
 {
     uint32_t asked = orr_load_acquire(&f->asked);
+    bool wanted = orr_load_relaxed(&f->flushed) != asked;
     orr_store_release(&f->tape->due, 0u);
     orr_tape_take(f->tape, write_run, f);
+    write_running(f, wanted);
     write_rank(f);
-    if (orr_load_relaxed(&f->flushed) == asked) return;
+    if (!wanted) return;
     orr_store_release(&f->flushed, asked);
     orr_futex_wake(&f->flushed, INT32_MAX);
 }
@@ -231,17 +249,6 @@ static void *run(void *arg)
         turn(f);
     }
     return NULL;
-}
-
-/* No handler of the program's runs on it. */
-static int start_thread(struct orr_record_file *f)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&f->thread, NULL, run, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r;
 }
 
 static size_t ring_words(void)
@@ -285,7 +292,7 @@ struct orr_record_file *orr_record_file_open(const char *name, struct orr_tape *
     f->pid = getpid();
     orr_tape_open(tape, ring_words());
     write_start(f);
-    if (start_thread(f) != 0) {
+    if (orr_thread_start(&f->thread, run, f, "orr-record") != 0) {
         orr_error("nothing is recorded: no thread can be made that writes %s", name);
         orr_tape_close(tape);
         give_up(f);

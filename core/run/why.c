@@ -23,6 +23,7 @@
 #include "core/run/sentences.h"
 #include "core/task/deps.h"
 #include "core/task/task.h"
+#include "core/worker/joblist.h"
 #include "core/worker/worker.h"
 
 enum { TASKS = 2048, ACCESSES = 32, EDGES = 8192, STEPS = 4096, NAME = 160 };
@@ -35,7 +36,7 @@ struct use { /* an access: where it is, and to what */
 struct seen {
     struct orr_task *at; /* only a name */
     struct orr_task_rare rare;
-    bool has_rare;
+    bool has_rare, listed;
     uint64_t id, tag_id;
     uint32_t state;
     int pending;
@@ -123,6 +124,7 @@ static bool copy_task(struct seen *s, struct orr_task *at)
     s->tag_id = pub.tag_id;
     s->successors = orr_load_relaxed(&t.successors);
     s->has_rare = t.rare && orr_peek(&s->rare, t.rare, sizeof s->rare);
+    s->listed = s->has_rare && t.flags & ORR_TF_LISTED;
     copy_name(s, &t, &pub);
     if (s->state != ORR_TASK_CREATED && pub.cl) copy_uses(s, &t, &pub);
     return true;
@@ -263,10 +265,28 @@ static bool explain_edges(struct looked *l, unsigned i, bool to_end)
     return said;
 }
 
+/* Of a job that waits for nothing but its list; whether it is one. */
+static bool explain_listed(struct looked *l, const struct seen *t)
+{
+    struct orrery_joblist *list;
+    const char *at;
+    char name[80];
+    bool stopped;
+    if (!t->listed || !orr_peek(&list, &t->rare.job->list, sizeof list)) return false;
+    if (!orr_peek(&stopped, &list->stopped, sizeof stopped) || !orr_peek(&at, &list->name, sizeof at))
+        return false;
+    if (!at || !orr_peek_text(name, sizeof name, at)) snprintf(name, sizeof name, "(unnamed)");
+    if (!is_same(t)) return false;
+    say(l, "  task %s waits in job list \"%s\", %s", t->name, name,
+        stopped ? "which the program has stopped" : "for its turn and a worker");
+    return true;
+}
+
 static void explain_ready(struct looked *l, const struct seen *t)
 {
     const struct orr_ctx *ctx = orr_ctx_get(t->context);
     if (!is_same(t)) return;
+    if (explain_listed(l, t)) return;
     if (ctx && orr_load_relaxed(&ctx->nworkers) == 0)
         say(l, ORR_SAY_NO_WORKERS, t->name, t->context);
     else
@@ -283,7 +303,7 @@ static void explain(struct looked *l, unsigned i)
     if (t->state != ORR_TASK_SUBMITTED) return;
     bool said = explain_edges(l, i, false);
     if (explain_data(l, t)) said = true;
-    if (said || !is_same(t)) return;
+    if (said || !is_same(t) || explain_listed(l, t)) return;
     if (t->has_rare && t->rare.tag)
         say(l, ORR_SAY_FOR_TAGS, t->name, (unsigned long long)t->tag_id);
     else

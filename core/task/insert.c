@@ -170,6 +170,28 @@ static void set_cl_arg(struct starpu_task *t, void *arg, size_t bytes, bool owne
     t->cl_arg_free = owned && arg;
 }
 
+static int add_value(struct building *b, const void *value, size_t bytes)
+{
+    if (orr_unlikely(!value && bytes > 0)) {
+        orr_error("task_insert of %s: the address of a STARPU_VALUE of %zu bytes is NULL",
+                  b->cl && b->cl->name ? b->cl->name : "(unnamed)", bytes);
+        return fail(b, -EINVAL);
+    }
+    return orr_args_add(&b->args, value, bytes) ? 0 : fail(b, -ENOMEM);
+}
+
+static void add_packed(struct building *b, const char *packed)
+{
+    int left = 0;
+    if (!packed) return;
+    memcpy(&left, packed, sizeof left);
+    packed += sizeof left;
+    for (size_t bytes; left > 0; left--, packed += sizeof bytes + bytes) {
+        memcpy(&bytes, packed, sizeof bytes);
+        add_value(b, packed + sizeof bytes, bytes);
+    }
+}
+
 static void set_worker(struct starpu_task *t, int id)
 {
     if (id < 0) return;
@@ -228,16 +250,6 @@ bool orr_insert_skip(int kind, va_list *ap)
 }
 
 /* ---- the walk ---- */
-
-static int add_value(struct building *b, const void *value, size_t bytes)
-{
-    if (orr_unlikely(!value && bytes > 0)) {
-        orr_error("task_insert of %s: the address of a STARPU_VALUE of %zu bytes is NULL",
-                  b->cl && b->cl->name ? b->cl->name : "(unnamed)", bytes);
-        return fail(b, -EINVAL);
-    }
-    return orr_args_add(&b->args, value, bytes) ? 0 : fail(b, -ENOMEM);
-}
 
 static int walk(struct building *b, va_list *ap)
 {

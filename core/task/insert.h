@@ -5,6 +5,7 @@
 #define ORR_TASK_INSERT_H
 
 #include <starpu_task.h>
+#include <starpu_task_util.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
@@ -14,6 +15,10 @@
  * is consumed. NULL after an error (said), or out of memory. The caller submits or destroys it. flags:
  * reserved, 0. */
 ORR_EXPORT struct starpu_task *orr_task_build_v(struct starpu_codelet *cl, int flags, va_list ap);
+
+/* A kind of argument that is not public: const char *, values as core/task/args.h packs them, copied;
+ * NULL: none. */
+#define ORR_INSERT_PACKED STARPU_ARGUMENT_KIND_(61)
 
 /* Steps over one argument of a kind other than data. False: the kind is unknown. For parsers that look for
  * one kind. */

@@ -83,6 +83,14 @@ bool orr_bell_hangs(void)
     return orr_load_relaxed(&bell_watch) != NULL;
 }
 
+bool orr_bell_somebody_waits(void)
+{
+    const struct orr_worker *w = orr_worker_self();
+    return (w && orr_load_relaxed(&w->idle_shown)) || orr_load_relaxed(&orr_bell_lookers) > 0 ||
+           orr_load_relaxed(&listeners_of[ORR_LISTEN_WAITER]) > 0 ||
+           orr_load_relaxed(&orr_parking.searching) > 0 || orr_load_relaxed(&orr_parking.parked) > 0;
+}
+
 static void count(enum orr_listener kind)
 {
     orr_add_seq(&listeners_of[kind], 1u);
@@ -183,6 +191,41 @@ void orr_bell_call_worker(int number)
 void orr_bell_call(enum orr_listener kind)
 {
     if (orr_load_seq(&listeners_of[kind]) > 0) with_bell(call, futex_all(kind));
+}
+
+/* ---- the attendant ---- */
+
+void orr_bell_attend_begin(struct orr_bell *b)
+{
+    orr_store_seq(&b->attended, 1u);
+    orr_fence(); /* then the look: pairs with that in orr_bell_ring */
+}
+
+void orr_bell_attend_sleep(struct orr_bell *b, int64_t timeout_ns)
+{
+    orr_futex_wait_shared(&b->attended, 1, timeout_ns, UINT32_MAX);
+}
+
+bool orr_bell_attend_end(struct orr_bell *b)
+{
+    return orr_exchange_acq_rel(&b->attended, 0u) == 0;
+}
+
+void orr_bell_ring_attendant(struct orr_bell *b)
+{
+    if (orr_exchange_acq_rel(&b->attended, 0u)) orr_futex_wake_shared(&b->attended, 1, UINT32_MAX);
+}
+
+static bool call_attendant(const struct orr_bell_watch *w, uint32_t unused)
+{
+    (void)unused;
+    orr_bell_ring_attendant(w->bell);
+    return true;
+}
+
+void orr_bell_call_attendant(void)
+{
+    with_bell(call_attendant, 0);
 }
 
 /* ---- beginning and end ---- */

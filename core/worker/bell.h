@@ -12,6 +12,7 @@
 struct orr_bell {
     ORR_ALIGNED_LINE _Atomic uint32_t wanted; /* kinds of listeners to ring for; 0: somebody is awake */
     _Atomic uint32_t rings;                   /* futex: changes whenever somebody is woken here */
+    _Atomic uint32_t attended;                /* futex: 1 while the attendant sleeps */
 };
 
 /* Who sleeps: threads that wait for one message, workers, threads that wait for everything. A ring wakes one
@@ -52,6 +53,9 @@ ORR_EXPORT void orr_bell_call(enum orr_listener kind);
 
 /* Whether there is one. Any thread. */
 bool orr_bell_hangs(void);
+/* Whether the calling worker, or another, has nothing to do, or a thread waits for one message. Any thread.
+ */
+ORR_EXPORT bool orr_bell_somebody_waits(void);
 
 /* How many threads of this process listen. */
 extern ORR_EXPORT _Atomic uint32_t orr_bell_listeners;
@@ -81,12 +85,26 @@ static inline void orr_bell_looks_end(void)
 ORR_EXPORT void orr_bell_deaf_begin(void);
 ORR_EXPORT void orr_bell_deaf_end(void);
 
-/* Rings, if somebody wants that, after something was sent to the bell's process. Any process and thread. */
+/* The attendant: one thread of the process, which sleeps while all others compute, and is woken by what needs
+ * an answer alone. It counts as no listener. It begins, looks once more for what may have come, sleeps unless
+ * something had, and ends; true: it was woken, not by time. */
+ORR_EXPORT void orr_bell_attend_begin(struct orr_bell *b);
+ORR_EXPORT void orr_bell_attend_sleep(struct orr_bell *b, int64_t timeout_ns);
+ORR_EXPORT bool orr_bell_attend_end(struct orr_bell *b);
+/* Wakes the attendant of this process, if there is one and the bell still hangs. Any thread. */
+ORR_EXPORT void orr_bell_call_attendant(void);
+
+/* Rings, if somebody wants that, after something was sent to the bell's process, which is to do something
+ * about it soon (answer), or need do so only when somebody waits for it. Any process and thread. */
 ORR_EXPORT void orr_bell_ring_slow(struct orr_bell *b);
-static inline void orr_bell_ring(struct orr_bell *b)
+ORR_EXPORT void orr_bell_ring_attendant(struct orr_bell *b);
+static inline void orr_bell_ring(struct orr_bell *b, bool answer)
 {
     orr_fence(); /* what was sent, then the look: pairs with orr_bell_enter, which looks last */
-    if (orr_unlikely(orr_load_relaxed(&b->wanted) != 0)) orr_bell_ring_slow(b);
+    if (orr_unlikely(orr_load_relaxed(&b->wanted) != 0))
+        orr_bell_ring_slow(b);
+    else if (answer && orr_unlikely(orr_load_relaxed(&b->attended) != 0))
+        orr_bell_ring_attendant(b);
 }
 
 #endif

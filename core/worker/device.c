@@ -42,7 +42,7 @@ struct stage {
     uint64_t start;           /* ticks: when it was the first on the device */
 };
 
-struct pipeline {
+struct orr_pipeline {
     unsigned first, count;
     unsigned depth, room;     /* tasks at a time; brief ones at most */
     unsigned reach;           /* between the two: tasks at a time now */
@@ -55,14 +55,14 @@ struct pipeline {
 /* ---- loading ---- */
 
 /* NULL: out of memory. */
-static struct pipeline *pipeline_new(const struct orr_worker *w)
+static struct orr_pipeline *pipeline_new(const struct orr_worker *w)
 {
     const struct orr_env *e = orr_kinds[w->type].pipeline_setting;
     long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
     unsigned brief = orr_env_string(e) ? 0 : w->device->ops->brief_depth;
     if (depth < 1) depth = 1;
     if (brief < depth) brief = (unsigned)depth;
-    struct pipeline *p = orr_calloc(1, sizeof *p + brief * sizeof p->stages[0]);
+    struct orr_pipeline *p = orr_calloc(1, sizeof *p + brief * sizeof p->stages[0]);
     if (!p) return NULL;
     p->depth = p->reach = (unsigned)depth;
     p->room = brief;
@@ -71,7 +71,7 @@ static struct pipeline *pipeline_new(const struct orr_worker *w)
 }
 
 /* A task took so long: how many there may be at a time now. */
-static void pipeline_learn(struct pipeline *p, uint64_t ticks)
+static void pipeline_learn(struct orr_pipeline *p, uint64_t ticks)
 {
     if (p->room == p->depth) return;
     p->mean_ticks += ((int64_t)ticks - p->mean_ticks) / (1 << MEAN_SHIFT);
@@ -79,13 +79,13 @@ static void pipeline_learn(struct pipeline *p, uint64_t ticks)
     p->reach = many < p->depth ? p->depth : many > p->room ? p->room : (unsigned)many;
 }
 
-static struct stage *stage_at(struct pipeline *p, unsigned i)
+static struct stage *stage_at(struct orr_pipeline *p, unsigned i)
 {
     return &p->stages[(p->first + i) % p->room];
 }
 
 /* Whether another task may be loaded: the one before it must have all it needs. */
-static bool has_place(struct pipeline *p)
+static bool has_place(struct orr_pipeline *p)
 {
     if (p->count == 0) return true;
     struct orr_input_load *last = &stage_at(p, p->count - 1)->load;
@@ -93,7 +93,7 @@ static bool has_place(struct pipeline *p)
 }
 
 /* Starts loading t. False: another worker loads on the node just now. */
-static bool pipeline_add(struct pipeline *p, struct orr_worker *w, struct orr_task *t)
+static bool pipeline_add(struct orr_pipeline *p, struct orr_worker *w, struct orr_task *t)
 {
     struct orr_input_load *l = &stage_at(p, p->count)->load;
     int r = orr_inputs_prepare(l, w, t, true);
@@ -113,7 +113,7 @@ static bool pipeline_add(struct pipeline *p, struct orr_worker *w, struct orr_ta
     return true;
 }
 
-static struct orr_task *next_task(struct pipeline *p, struct orr_worker *w)
+static struct orr_task *next_task(struct orr_pipeline *p, struct orr_worker *w)
 {
     struct orr_task *t = p->waiting ? p->waiting : w->kept;
     if (t && t == w->kept) w->kept = NULL;
@@ -131,20 +131,24 @@ static bool is_called(struct orr_worker *w)
            (orr_load_seq(&orr_parking.paused) || orr_member_called(w));
 }
 
-/* What it has prepared is run; then it does what it is called for. A task that it took, but did not load,
- * goes back where it is no longer its. */
-static void attend(struct pipeline *p, struct orr_worker *w)
+static void hand_back(struct orr_pipeline *p)
 {
-    orr_worker_attend(w);
     struct orr_task *t = p->waiting;
-    if (!t || orr_member_may_run(w, t)) return;
     p->waiting = NULL;
     t->nimpl_valid = 0;
     orr_task_hooks.push(t);
 }
 
+/* What it has prepared is run; then it does what it is called for. A task that it took, but did not load,
+ * goes back where it is no longer its. */
+static void attend(struct orr_pipeline *p, struct orr_worker *w)
+{
+    orr_worker_attend(w);
+    if (p->waiting && !orr_member_may_run(w, p->waiting)) hand_back(p);
+}
+
 /* What a device that is out is given goes to others. */
-static void hand_on(struct pipeline *p, struct orr_worker *w)
+static void hand_on(struct orr_pipeline *p, struct orr_worker *w)
 {
     for (struct orr_task *t; !is_called(w) && (t = next_task(p, w)) != NULL;) {
         ORR_EVENT(TASK_TAKEN, t, w->id, t->id, 0);
@@ -153,7 +157,7 @@ static void hand_on(struct pipeline *p, struct orr_worker *w)
     }
 }
 
-static void pipeline_fill(struct pipeline *p, struct orr_worker *w)
+static void pipeline_fill(struct orr_pipeline *p, struct orr_worker *w)
 {
     if (orr_unlikely(orr_device_is_out(w->device))) {
         hand_on(p, w);
@@ -178,7 +182,7 @@ static void begins(struct stage *s, struct orr_worker *w)
     s->start = orr_ticks();
 }
 
-static void leave(struct pipeline *p)
+static void leave(struct orr_pipeline *p)
 {
     p->first = (p->first + 1) % p->room;
     p->count--;
@@ -186,7 +190,7 @@ static void leave(struct pipeline *p)
 }
 
 /* The kernel of the first stage failed: nobody may take what it left for a result. */
-static void give_up_first(struct pipeline *p, struct orr_worker *w)
+static void give_up_first(struct orr_pipeline *p, struct orr_worker *w)
 {
     struct stage *s = stage_at(p, 0);
     struct orr_task *t = s->load.task;
@@ -202,7 +206,7 @@ static void give_up_first(struct pipeline *p, struct orr_worker *w)
 }
 
 /* The task of the first stage is over, and leaves the pipeline. */
-static void end_first(struct pipeline *p, struct orr_worker *w)
+static void end_first(struct orr_pipeline *p, struct orr_worker *w)
 {
     struct stage *s = stage_at(p, 0);
     struct orr_task *t = s->load.task;
@@ -222,7 +226,7 @@ static void end_first(struct pipeline *p, struct orr_worker *w)
 }
 
 /* The device is given the next task, whose data came; those that failed to come are fetched again, alone. */
-static void submit_next(struct pipeline *p, struct orr_worker *w)
+static void submit_next(struct orr_pipeline *p, struct orr_worker *w)
 {
     struct orr_task_thread *self = orr_task_self();
     struct stage *s = stage_at(p, p->submitted++);
@@ -246,7 +250,7 @@ static void submit_next(struct pipeline *p, struct orr_worker *w)
 }
 
 /* Whether the next task can be given to the device now. */
-static bool is_next_ready(struct pipeline *p)
+static bool is_next_ready(struct orr_pipeline *p)
 {
     if (p->submitted == p->count) return false;
     struct orr_input_load *l = &stage_at(p, p->submitted)->load;
@@ -260,7 +264,7 @@ static bool is_next_ready(struct pipeline *p)
 }
 
 /* Whether the first kernel on the device is over. */
-static bool has_ended(struct pipeline *p, struct orr_worker *w)
+static bool has_ended(struct orr_pipeline *p, struct orr_worker *w)
 {
     if (p->submitted == 0) return false;
     struct stage *s = stage_at(p, 0);
@@ -269,7 +273,7 @@ static bool has_ended(struct pipeline *p, struct orr_worker *w)
 }
 
 /* One thing that can happen now; false: nothing. */
-static bool pipeline_step(struct pipeline *p, struct orr_worker *w)
+static bool pipeline_step(struct orr_pipeline *p, struct orr_worker *w)
 {
     if (has_ended(p, w))
         (stage_at(p, 0)->status == 0 ? end_first : give_up_first)(p, w);
@@ -281,7 +285,7 @@ static bool pipeline_step(struct pipeline *p, struct orr_worker *w)
 }
 
 /* The data without which it can submit nothing, or NULL. */
-static struct orr_event *not_loaded(struct pipeline *p)
+static struct orr_event *not_loaded(struct orr_pipeline *p)
 {
     struct orr_event *e = p->count > p->submitted ? &stage_at(p, p->submitted)->load.loaded : NULL;
     return e && !orr_event_is_set(e) ? e : NULL;
@@ -290,7 +294,7 @@ static struct orr_event *not_loaded(struct pipeline *p)
 /* ---- the loop ---- */
 
 /* Something is under way: until more of it happens. */
-static void wait_a_little(struct pipeline *p, struct orr_worker *w, uint64_t *since)
+static void wait_a_little(struct orr_pipeline *p, struct orr_worker *w, uint64_t *since)
 {
     struct orr_event *(*alarm)(struct orr_worker *, struct orr_kernel *) = w->device->ops->alarm;
     struct orr_event *e = not_loaded(p);
@@ -306,7 +310,7 @@ static void wait_a_little(struct pipeline *p, struct orr_worker *w, uint64_t *si
 }
 
 /* Nothing to run and nothing on its way: sleeps until there is. False: the runtime stops. */
-static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
+static bool wait_for_work(struct orr_pipeline *p, struct orr_worker *w)
 {
     if (p->waiting) return true;
     if (orr_node_evicts(w->node)) orr_memory_idle(w->node);
@@ -316,18 +320,44 @@ static bool wait_for_work(struct pipeline *p, struct orr_worker *w)
     return t || !orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_transfers_active);
 }
 
+struct orr_pipeline *orr_device_begin(const struct orr_worker *w)
+{
+    return pipeline_new(w);
+}
+
+void orr_device_end(struct orr_pipeline *p)
+{
+    if (p->waiting) hand_back(p);
+    orr_free(p);
+}
+
+bool orr_device_is_empty(const struct orr_pipeline *p)
+{
+    return p->count == 0;
+}
+
+void orr_device_wait(struct orr_pipeline *p, struct orr_worker *w, uint64_t *since)
+{
+    wait_a_little(p, w, since);
+}
+
+bool orr_device_step(struct orr_pipeline *p, struct orr_worker *w)
+{
+    if (is_called(w) && p->count == 0) attend(p, w);
+    pipeline_fill(p, w);
+    return p->count > 0 && pipeline_step(p, w);
+}
+
 void orr_device_loop(struct orr_worker *w)
 {
-    struct pipeline *p = pipeline_new(w);
+    struct orr_pipeline *p = orr_device_begin(w);
     if (!p) {
         orr_fatal("worker %d: out of memory for its pipeline", w->id);
         return;
     }
     uint64_t since = 0;
     for (;;) {
-        if (is_called(w) && p->count == 0) attend(p, w);
-        pipeline_fill(p, w);
-        if (p->count > 0 && pipeline_step(p, w)) {
+        if (orr_device_step(p, w)) {
             since = 0;
             continue;
         }
@@ -340,5 +370,5 @@ void orr_device_loop(struct orr_worker *w)
         else
             since = 0;
     }
-    orr_free(p);
+    orr_device_end(p);
 }

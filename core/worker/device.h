@@ -7,7 +7,21 @@
 
 #include "core/worker/worker.h"
 
+struct orr_pipeline;
+
 /* The loop of a worker on a node other than main memory: data of the next tasks come in while one runs. */
 void orr_device_loop(struct orr_worker *w);
+
+/* The same in pieces, for who is the worker now and then (driven.c). Begin: NULL: out of memory. */
+struct orr_pipeline *orr_device_begin(const struct orr_worker *w);
+/* Takes tasks, and does one thing that can be done; false: there is none. Does not wait, but where workers
+ * pause and it has no task left. */
+bool orr_device_step(struct orr_pipeline *p, struct orr_worker *w);
+/* Whether it has no task whose data it has, or fetches. */
+bool orr_device_is_empty(const struct orr_pipeline *p);
+/* While it has one: waits a little for the next thing. *since: 0 after each. */
+void orr_device_wait(struct orr_pipeline *p, struct orr_worker *w, uint64_t *since);
+/* Once it is empty; a task that it took goes back. */
+void orr_device_end(struct orr_pipeline *p);
 
 #endif

@@ -72,6 +72,9 @@ struct orr_driver_ops {
     /* What is set when the first of those kernels is over, or may be, once test said that it goes on: w is
      * about to sleep. NULL: nothing. On w's thread. Optional. */
     struct orr_event *(*alarm)(struct orr_worker *w, struct orr_kernel *k);
+    /* Whether that is how a program names the device in starpu_conf.not_launched_drivers. Any thread.
+     * Optional: by its number. */
+    bool (*is_named)(const struct orr_device *d, const struct starpu_driver *name);
     /* How many brief kernels it takes at once where the program does not say how many; 0: as many as any. */
     unsigned brief_depth;
 };

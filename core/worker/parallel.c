@@ -283,6 +283,7 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
     team->failed = r != 0;
     if (r) orr_task_without_inputs(w, t, r);
     ORR_EVENT(TASK_STARTED, t, w->id, team->comb, -1);
+    ORR_EVENT(TASK_LAUNCHED, t, w->id, 0, 0);
     team->start = orr_ticks();
     announce(team, RUNNING);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/data/data.h"
 #include "core/mem/node.h"
 #include "core/worker/driver.h"
 #include "core/worker/member.h"
@@ -85,9 +86,20 @@ void starpu_worker_wait_for_initialisation(void)
 
 /* ---- facts about one ---- */
 
+struct orr_worker *orr_worker_here(void)
+{
+    struct orr_thread *self = orr_self();
+    struct orr_worker *w = orr_worker_thread(self)->worker;
+    uint64_t copies_for = orr_acting(self)->copies_for;
+    if (orr_likely(copies_for == 0) || (w && w->node == copies_for - 1)) return w;
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (orr_workers[i].node == copies_for - 1) return &orr_workers[i];
+    return w;
+}
+
 int starpu_worker_get_id(void)
 {
-    struct orr_worker *w = orr_worker_self();
+    struct orr_worker *w = orr_worker_here();
     return w ? w->id : -1;
 }
 

@@ -131,6 +131,21 @@ void orr_worker_gave_up(struct orr_worker *w, struct orr_task *t, bool started)
     if (ctx->policy->post_exec) ctx->policy->post_exec(ctx->instance, t, w);
 }
 
+/* Who sees the new time sees that it is no longer the old job's. */
+static inline void body_begins(struct orr_worker *w, const struct orr_task *t, uint64_t now)
+{
+    orr_store_release(&w->body_since, now); /* these two pair with orr_worker_body */
+    orr_store_release(&w->body_job, t->id);
+}
+
+uint64_t orr_worker_body(const struct orr_worker *w, uint64_t *since_out)
+{
+    uint64_t job = orr_load_acquire(&w->body_job), since = orr_load_acquire(&w->body_since);
+    if (orr_load_acquire(&w->body_job) != job) return 0;
+    *since_out = since;
+    return job;
+}
+
 /* Whatever needs more than calling the body: models, observers, hooks of a policy, callbacks at pop. */
 static inline int run_body_observed(struct orr_worker *w, struct orr_task *t)
 {
@@ -143,8 +158,10 @@ static inline int run_body_observed(struct orr_worker *w, struct orr_task *t)
     }
     starts(w, t);
     uint64_t start = orr_ticks();
+    body_begins(w, t, start);
     call_body(t);
     ended(w, t, orr_ticks() - start);
+    orr_store_relaxed(&w->body_job, 0);
     return 0;
 }
 
@@ -224,6 +241,7 @@ void orr_worker_popped(struct orr_worker *w, struct orr_task *t)
 void orr_worker_starts(struct orr_worker *w, struct orr_task *t)
 {
     starts(w, t);
+    ORR_EVENT(TASK_LAUNCHED, t, w->id, 0, 0);
 }
 
 void orr_worker_ended(struct orr_worker *w, struct orr_task *t, uint64_t ticks)

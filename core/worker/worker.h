@@ -69,8 +69,9 @@ struct orr_worker {
     bool driven;                 /* by a thread of the program's (driven.c): it has none of its own [const] */
     bool direct;                 /* implementations are called straight from here (CPU) [const] */
     _Atomic uint64_t tasks_run;  /* [own, read by any] */
-    uint64_t run_when_dry;       /* of tasks_run, when it last found nothing */
-    unsigned gathering;          /* how much longer it waits between looks (look_briefly in park.c) */
+    _Atomic uint64_t body_job, body_since; /* see orr_worker_body [own, read by any] */
+    uint64_t run_when_dry;                 /* of tasks_run, when it last found nothing */
+    unsigned gathering; /* how much longer it waits between looks (look_briefly in park.c) */
     unsigned yields_skipped, yields_period; /* note_yield in park.c */
     bool core_shared;                       /* the same */
     uint64_t tasks_seen;                    /* [own: the sentry of park.c] of tasks_run, at its last look */
@@ -126,6 +127,10 @@ starpu_cpu_func_t orr_worker_function_borrowed(const struct orr_worker *w, const
 /* Whether what w runs of a codelet is for CPUs, though w is none. */
 bool orr_worker_borrows(const struct orr_worker *w, const struct starpu_codelet *cl);
 
+/* Whom the program takes the calling thread for: a worker, also while a method of an interface copies for
+ * its device on another thread, or NULL. */
+struct orr_worker *orr_worker_here(void);
+
 /* What implementation nimpl of a codelet is on w; NULL: it has none. */
 static inline starpu_cpu_func_t orr_worker_function(const struct orr_worker *w,
                                                     const struct starpu_codelet *cl, unsigned nimpl)
@@ -173,6 +178,10 @@ void orr_worker_ran(struct orr_worker *w, const struct starpu_codelet *cl);
 /* How long tasks of that codelet took on w lately, with what w did between them; 0: not known. On w's thread.
  */
 ORR_EXPORT double orr_worker_recent_ns(const struct orr_worker *w, const struct starpu_codelet *cl);
+
+/* The number of the task whose body w is inside of, and since when, in ticks; 0: of none, or nobody observes
+ * it. Any thread. */
+uint64_t orr_worker_body(const struct orr_worker *w, uint64_t *since_out);
 
 /* The next task for w (its own queue, then the policy), or NULL. On w's thread. */
 struct orr_task *orr_worker_next(struct orr_worker *w);

@@ -45,7 +45,7 @@ struct cuda_queue *orr_cuda_queue_of(const struct orr_worker *w)
 
 struct cuda_device *orr_cuda_mine(struct cuda_queue **queue_out)
 {
-    struct orr_worker *w = orr_worker_self();
+    struct orr_worker *w = orr_worker_here();
     if (!w || w->device->ops != &orr_cuda_driver) return NULL;
     *queue_out = orr_cuda_queue_of(w);
     return w->device->state;

@@ -62,11 +62,11 @@ ORR_EXPORT int starpu_cuda_copy3d_async_sync_devid(void *src, int src_dev, enum 
 /* Says it, and whose body it was: that task's kernel counts as failed. */
 static void report(const char *library, const char *what, const char *func, const char *file, int line)
 {
-    struct cuda_queue *q;
+    const struct orr_worker *w = orr_worker_self();
     struct orr_task *t = orr_task_current();
     orr_error("%s:%d: %s: %s says %s%s%s", file, line, func, library, what, t ? ", in task " : "",
               t ? orr_task_name(t) : "");
-    if (orr_cuda_mine(&q)) reported[orr_worker_self()->id] = true;
+    if (w && w->device->ops == &orr_cuda_driver) reported[w->id] = true;
 }
 
 void starpu_cuda_report_error(const char *func, const char *file, int line, int status)

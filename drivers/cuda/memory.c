@@ -260,6 +260,81 @@ int orr_cuda_copy_in(cuda_stream stream, const struct orr_location *src, const s
     return orr_cuda_give_box(&j, box, &begun);
 }
 
+/* ---- interfaces that copy themselves ---- */
+
+typedef int (*stream_method_fn)(void *src_interface, unsigned src_node, void *dst_interface,
+                                unsigned dst_node, starpu_cudaStream_t stream);
+
+static stream_method_fn stream_method(const struct starpu_data_copy_methods *m, const struct cuda_job *j)
+{
+    return !j->from ? m->ram_to_cuda_async : !j->to ? m->cuda_to_ram_async : m->cuda_to_cuda_async;
+}
+
+/* Calls the method that starts its copies in a stream. What it began ends at the mark, whatever it answers.
+ * In the context. */
+static int start_method(stream_method_fn method, const struct cuda_job *j, void *src_interface,
+                        unsigned src_node, void *dst_interface, unsigned dst_node,
+                        struct orr_copy_event *event)
+{
+    struct cuda_mark *m = orr_cuda_mark_get(j->device, j->queue);
+    if (!m) return -EIO;
+    int r = method(src_interface, src_node, dst_interface, dst_node, (starpu_cudaStream_t)j->queue->stream);
+    bool failed = r != 0 && r != -EAGAIN;
+    if (failed)
+        orr_warn("an interface's method for CUDA from memory node %u to %u returned %d", src_node, dst_node,
+                 r);
+    orr_cuda_mark_set(m, failed);
+    *event = (struct orr_copy_event){ .node = event->node, .words = { [MARK] = (uintptr_t)m } };
+    return -EAGAIN;
+}
+
+/* In the context. */
+static int call_method(const struct starpu_data_copy_methods *m, const struct cuda_job *j,
+                       void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
+                       struct orr_copy_event *event)
+{
+    struct orr_copy_event own = { .node = j->device->node };
+    stream_method_fn starts = stream_method(m, j);
+    int (*copies)(void *, unsigned, void *, unsigned) = !j->from ? m->ram_to_cuda
+                                                        : !j->to ? m->cuda_to_ram
+                                                                 : m->cuda_to_cuda;
+    if (copies && !(starts && event)) {
+        int r = copies(src_interface, src_node, dst_interface, dst_node);
+        return r == -EAGAIN ? 0 : r;
+    }
+    if (!starts) return -ENOSYS;
+    int r = start_method(starts, j, src_interface, src_node, dst_interface, dst_node, event ? event : &own);
+    while (!event && r == -EAGAIN)
+        if ((r = cuda_test(&own)) == -EAGAIN) sched_yield();
+    return r;
+}
+
+static int cuda_copy_by(const struct starpu_data_copy_methods *m, void *src_interface, unsigned src_node,
+                        void *dst_interface, unsigned dst_node, struct orr_copy_event *event)
+{
+    struct cuda_job j =
+        job_of(&(struct orr_location){ .node = src_node }, &(struct orr_location){ .node = dst_node });
+    struct cuda_visit v;
+    if (orr_load_relaxed(&j.device->lost) || (j.from && orr_load_relaxed(&j.from->lost)) ||
+        orr_cuda_enter(j.device, &v))
+        return -EIO;
+    int r = call_method(m, &j, src_interface, src_node, dst_interface, dst_node, event);
+    orr_cuda_leave(&v);
+    return r;
+}
+
+static bool cuda_between(const struct starpu_data_copy_methods *m)
+{
+    return m->cuda_to_cuda_async != NULL;
+}
+
+/* What the CUDA libraries of other people know as a device's address. */
+static enum orr_addresses cuda_addresses(unsigned node)
+{
+    (void)node;
+    return ORR_ADDRESSES_DEVICE;
+}
+
 static bool cuda_reaches(unsigned src, unsigned dst)
 {
     const struct cuda_device *d = orr_cuda_of_node(dst);
@@ -274,9 +349,12 @@ static const struct orr_node_ops cuda_node_ops = {
     .copy = cuda_copy,
     .copy_box = cuda_copy_box,
     .test = cuda_test,
+    .copy_by = cuda_copy_by,
+    .between = cuda_between,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .reaches = cuda_reaches,
+    .addresses = cuda_addresses,
 };
 
 /* ---- opening ---- */

@@ -3,7 +3,6 @@
  * Threads: any hand in jobs; these run them. Owns: the threads and the jobs that wait.
  * Not here: what a job does (disk.c). */
 #include <pthread.h>
-#include <signal.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -42,17 +41,11 @@ static void *work(void *arg)
 
 bool orr_disk_threads_start(void)
 {
-    sigset_t all, before;
     unsigned wanted = (unsigned)orr_env_long(ORR_SETTING(ORRERY_DISK_THREADS), THREADS, 1, THREADS_MAX);
     if (jobs.count) return true;
     jobs.ends = false;
-    sigfillset(&all); /* the program's signals are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (jobs.count < wanted && pthread_create(&jobs.thread[jobs.count], NULL, work, NULL) == 0) {
-        pthread_setname_np(jobs.thread[jobs.count], "orr-disk");
+    while (jobs.count < wanted && orr_thread_start(&jobs.thread[jobs.count], work, NULL, "orr-disk") == 0)
         jobs.count++;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return jobs.count > 0;
 }
 

@@ -246,6 +246,11 @@ static void opencl_enter(struct orr_worker *w)
         d->name, cpus);
 }
 
+static bool opencl_is_named(const struct orr_device *d, const struct starpu_driver *name)
+{
+    return found[d->number] == name->id.opencl_id;
+}
+
 const struct orr_driver_ops orr_opencl_driver = {
     .name = "OpenCL",
     .probe = opencl_probe,
@@ -255,5 +260,6 @@ const struct orr_driver_ops orr_opencl_driver = {
     .submit = orr_opencl_submit,
     .test = orr_opencl_test,
     .alarm = orr_opencl_alarm,
+    .is_named = opencl_is_named,
     .brief_depth = ORR_OPENCL_BRIEF,
 };

@@ -196,11 +196,16 @@ static int opencl_copy_by(const struct starpu_data_copy_methods *m, void *src_in
     cl_event own = NULL;
     struct link l = link_of(src_node, dst_node);
     if (!l.device || orr_load_relaxed(&l.device->silent)) return -EIO;
-    __typeof__(m->ram_to_opencl_async) method = l.to_device ? m->ram_to_opencl_async : m->opencl_to_ram_async;
-    if (!method) return -ENOSYS;
+    bool within = l.to_device && l.from_device;
+    __typeof__(m->ram_to_opencl_async) method = within        ? m->opencl_to_opencl_async
+                                                : l.to_device ? m->ram_to_opencl_async
+                                                              : m->opencl_to_ram_async;
+    bool waits = within ? m->opencl_to_opencl : l.to_device ? m->ram_to_opencl : m->opencl_to_ram;
+    if (!method || (!event && waits)) return -ENOSYS;
     int r = method(src_interface, src_node, dst_interface, dst_node, &own);
     if (r != -EAGAIN) return r;
     if (!own) return 0; /* it has waited itself */
+    if (!event) return orr_opencl_wait(l.device, own);
     *event = (struct orr_copy_event){
         .words = { [OPENCL_EVENT] = (uintptr_t)own, [OPENCL_DEVICE] = (uintptr_t)l.device }
     };

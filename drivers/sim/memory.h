@@ -4,22 +4,11 @@
 #ifndef ORR_DRIVERS_SIM_MEMORY_H
 #define ORR_DRIVERS_SIM_MEMORY_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "core/mem/node.h"
+#include "drivers/sim/engine.h"
 #include "drivers/sim/faults.h"
-
-struct sim_copy;
-
-/* Copies in one direction go one after the other: they share its bandwidth. */
-struct sim_engine {
-    ORR_MUTEX(sim_engine) lock;    /* protects all of it but completed; leaf */
-    struct sim_copy *first, *last; /* in order of their ends */
-    uint64_t free_at_ns;           /* when the link has nothing more to do */
-    uint64_t started;
-    _Atomic uint64_t completed; /* publishes the bytes of the copies before it */
-};
 
 struct sim_memory {
     unsigned node;

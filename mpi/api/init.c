@@ -269,12 +269,10 @@ static int init(int *argc, char ***argv, int initialize_mpi, MPI_Comm comm, stru
     r = check_versions(comm);
     if (r) return give_up(r);
     doubt_launcher();
-    bool runs = starpu_is_initialized();
-    orr_cores_share(comm, conf, runs);
-    if (with_runtime && !runs) {
-        r = starpu_initialize(conf, argc, argv);
-        orr_the_session.owns_runtime = r == 0;
-    }
+    orr_cores_share(comm, conf, starpu_is_initialized());
+    /* counted where it runs: programs may call starpu_shutdown first, and it stays until the layer ends */
+    r = starpu_initialize(conf, argc, argv);
+    orr_the_session.owns_runtime = r == 0;
     r = start(comm, r, free_threads);
     return r ? give_up(r) : 0;
 }

@@ -29,7 +29,8 @@ struct orr_session {
     struct orr_machines machines; /* place.machines while it runs */
     int imposed;                  /* the placement that the environment chose; 0, -1: none */
     bool writes_history;          /* at the end, on all ranks */
-    bool owns_mpi, owns_runtime;  /* we initialised it */
+    bool owns_mpi;                /* we initialised it */
+    bool owns_runtime;            /* one count of starpu_init is ours, till the end */
 };
 
 /* Whether ready tasks go to ranks that have none. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "mpi/api/comm.h"
@@ -27,6 +28,7 @@ static struct sent *sent; /* by rank; NULL: nothing was counted since the start 
 static int ranks;
 static bool watches;          /* the observer is told */
 static bool shows, shows_all; /* at the end: this rank, every rank */
+static uint64_t began_ns;
 
 /* ---- counting ---- */
 
@@ -64,6 +66,7 @@ bool orr_statistics_begin(const struct orr_bootstrap *b)
     shows = orr_env_long(ORR_SETTING(STARPU_MPI_STATS), 0, 0, 1) ||
             orr_env_long(ORR_SETTING(STARPU_COMM_STATS), 0, 0, 1);
     shows_all = b->agree(b, shows) == 1;
+    began_ns = orr_clock_ns();
     return shows && watch(b->size);
 }
 
@@ -96,8 +99,9 @@ static void show_mine(const struct orr_cluster *cl)
         all.bytes += r.bytes;
         all.messages += r.messages;
     }
-    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages\n", cl->rank,
-            (unsigned long long)all.bytes, (unsigned long long)all.messages);
+    fprintf(stderr, "[mpi stats] rank %d: %llu bytes sent in %llu messages, in %.6f s\n", cl->rank,
+            (unsigned long long)all.bytes, (unsigned long long)all.messages,
+            (double)(orr_clock_ns() - began_ns) * 1e-9);
     for (int i = 0; i < cl->size; i++) {
         struct row r = row_of(i);
         if (r.messages)

@@ -235,7 +235,8 @@ int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 
 /* ---- tasks that the program submits itself ---- */
 
-/* One that was built under a placement that is asked once for each task, and not posted yet. */
+/* One that was built where data move, or under a placement that is asked once for each task, and not posted
+ * yet. */
 struct orr_built {
     struct orr_built *next;
     const struct starpu_codelet *cl;
@@ -245,7 +246,7 @@ struct orr_built {
 
 static bool is_asked_once(const struct orr_comm *c)
 {
-    return orr_unlikely(c->cluster->place->for_all) && orr_comm_is_base(c);
+    return (orr_unlikely(c->cluster->place->for_all) && orr_comm_is_base(c)) || moves(c);
 }
 
 static int keep_built(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
@@ -297,9 +298,9 @@ void orr_mpi_forget_built(struct orr_place *p)
     }
 }
 
-/* The program submits the task when it likes, so what it uses stays at its home: it returns there first,
- * which all ranks see, and the task gets it from there and gives it back, as where the program moves the data
- * of a task itself. */
+static int build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank);
+static int post_build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank);
+
 static int build_once(struct orr_comm *c, struct starpu_codelet *cl, va_list ap,
                       struct starpu_task **task_out)
 {
@@ -311,9 +312,7 @@ static int build_once(struct orr_comm *c, struct starpu_codelet *cl, va_list ap,
     if (r >= 0) {
         note(c, cl, &a, xrank);
         r = keep_built(c, cl, &a, xrank);
-        for (int i = 0; i < a.count && !r; i++)
-            if (a.data[i].handle) orr_moves_flush_one(c, a.data[i].handle);
-        if (!r) r = exchange(c, &a, xrank, orr_exchange_before);
+        if (!r) r = moves(c) ? build_moving(c, &a, xrank) : exchange(c, &a, xrank, orr_exchange_before);
         if (!r && runs_here(c, xrank) && !(*task_out = build(c, cl, &a, ap))) r = -EINVAL;
     }
     va_end(list);
@@ -330,7 +329,7 @@ static int post_build_once(struct orr_comm *c, struct starpu_codelet *cl, va_lis
     orr_arguments_init(&a);
     int r = orr_arguments_read(&a, cl, &list);
     if (!r) r = take_built(c, cl, &a, &xrank);
-    if (!r) r = exchange(c, &a, xrank, orr_exchange_after);
+    if (!r) r = moves(c) ? post_build_moving(c, &a, xrank) : exchange(c, &a, xrank, orr_exchange_after);
     va_end(list);
     orr_arguments_fini(&a);
     return r;
@@ -474,25 +473,76 @@ static int add_task(struct moving *m, struct starpu_codelet *cl, va_list ap)
     return 0;
 }
 
+/* field by field: the list is long */
+static void begin_moving(struct moving *m, struct orr_comm *c, const struct orr_arguments *a,
+                         const int *ranks, int count)
+{
+    m->c = c;
+    m->a = a;
+    m->ranks = ranks;
+    m->count = count;
+    m->here = false;
+    for (int i = 0; i < count; i++) m->here |= runs_here(c, ranks[i]);
+    orr_moves_begin(&m->list, c);
+}
+
+static int end_moving(struct moving *m)
+{
+    int r = orr_away_do(&m->list);
+    orr_actions_fini(&m->list);
+    return r;
+}
+
 /* What every rank knows of the insertion changes on each, whether it has a part in it or not. */
 static int act(struct orr_comm *c, const struct orr_arguments *a, const int *ranks, int count,
                struct starpu_codelet *cl, va_list ap)
 {
-    struct moving m; /* field by field: the list is long */
-    m.c = c;
-    m.a = a;
-    m.ranks = ranks;
-    m.count = count;
-    m.here = false;
-    for (int i = 0; i < count; i++) m.here |= runs_here(c, ranks[i]);
+    struct moving m;
     int r = orr_moves_sum(c, a->data, a->count, a->priority);
-    orr_moves_begin(&m.list, c);
+    begin_moving(&m, c, a, ranks, count);
     int before = each(&m, before_moving);
     if (!r) r = before;
     if (!r && m.here) r = add_task(&m, cl, ap);
-    int after = each(&m, after_moving), done = orr_away_do(&m.list);
-    orr_actions_fini(&m.list);
+    int after = each(&m, after_moving), done = end_moving(&m);
     return r ? r : after ? after : done;
+}
+
+static int settle_one(struct moving *m, const struct starpu_data_descr *d)
+{
+    orr_away_settle_data(m->c, d->handle);
+    return 0;
+}
+
+/* The program submits the task when it likes: so what it needs has been asked for, and waits for nothing that
+ * was put off, when this returns. */
+static int build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
+{
+    struct moving m;
+    int r = orr_moves_sum(c, a->data, a->count, a->priority);
+    begin_moving(&m, c, a, &xrank, 1);
+    int before = each(&m, before_moving), done = end_moving(&m);
+    if (m.here) each(&m, settle_one);
+    return r ? r : before ? before : done;
+}
+
+/* To the layer the program's task at home was a change that others do not see; now they do. */
+static int forget_change(struct moving *m, const struct starpu_data_descr *d)
+{
+    struct orr_data *h = d->handle;
+    if (d->mode & STARPU_W && h->mpi_rank == m->c->rank && orr_moves_can(m->c, h)) orr_away_forget_change(h);
+    return 0;
+}
+
+/* What it wrote stays where it ran, and nobody else has it. */
+static int post_build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
+{
+    struct moving m;
+    m.c = c;
+    m.a = a;
+    if (runs_here(c, xrank)) each(&m, forget_change);
+    begin_moving(&m, c, a, &xrank, 1);
+    int after = each(&m, after_moving), done = end_moving(&m);
+    return after ? after : done;
 }
 
 /* ranks: NULL, or on which it runs. */

@@ -65,7 +65,7 @@ static void tell(struct orr_away *a, int peer, enum orr_control what, int64_t ta
         orr_progress_pass(&cluster_of(a)->progress);
         sched_yield();
     }
-    orr_bells_ring(&cluster_of(a)->bells, peer); /* it may be asleep, and others wait for what it does then */
+    orr_bells_ring(&cluster_of(a)->bells, peer, true); /* others wait for what it does then */
 }
 
 /* ---- guests: data of other ranks that are here, by tag ---- */

@@ -211,42 +211,48 @@ static void receive(struct orr_lend *l, struct orr_borrowed *b, int peer, uint64
 
 /* ---- the question ---- */
 
-static void drop_spare(struct orr_lend *l)
+static void drop_spare(struct orr_question *q)
 {
-    for (struct orr_borrowed *b = l->question.spare, *next; b; b = next) {
+    for (struct orr_borrowed *b = q->spare, *next; b; b = next) {
         next = b->next;
         orr_free(b);
     }
-    l->question.spare = NULL;
+    q->spare = NULL;
 }
 
 /* The answer is here: what was given is on its way. */
 static void answered(struct orr_waiter *w)
 {
-    struct orr_lend *l = (struct orr_lend *)((char *)w - offsetof(struct orr_lend, question.waiter));
-    const struct orr_loan_answer a = l->question.answer;
-    int peer = l->question.peer;
+    struct orr_question *q = (struct orr_question *)w;
+    struct orr_lend *l = q->lend;
     uint32_t n = 0;
-    for (struct orr_borrowed *b; n < a.given && n < ORR_LEND_AT_ONCE && (b = l->question.spare); n++) {
-        l->question.spare = b->next;
+    for (struct orr_borrowed *b; n < q->answer.given && n < ORR_LEND_AT_ONCE && (b = q->spare); n++) {
+        q->spare = b->next;
         orr_add_seq(&l->open, 1);
         orr_spin_lock(&l->lock);
         l->borrowed++;
         orr_spin_unlock(&l->lock);
-        receive(l, b, peer, a.room[n]);
+        receive(l, b, q->peer, q->answer.room[n]);
     }
-    drop_spare(l);
+    drop_spare(q);
     orr_spin_lock(&l->lock);
-    l->waits_for_answer = false;
-    l->answers++;
-    l->answered_by = peer;
-    l->answered_ns = orr_clock_ns();
-    l->given = n;
-    l->surplus = a.surplus;
+    q->answered_ns = orr_clock_ns();
+    q->given = n;
+    q->surplus = q->answer.surplus;
+    q->out = false;
+    q->news = true;
     l->counts.refused += n == 0;
     l->counts.borrowed += n;
     orr_spin_unlock(&l->lock);
     orr_loan_over(l);
+}
+
+/* With the lock: the question to peer that is out; NULL: there is none. */
+static struct orr_question *question_to(struct orr_lend *l, int peer)
+{
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++)
+        if (l->questions[i].out && l->questions[i].peer == peer) return &l->questions[i];
+    return NULL;
 }
 
 /* LENT came. */
@@ -254,12 +260,12 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
 {
     struct orr_lend *l = lend;
     orr_spin_lock(&l->lock);
-    bool awaited = l->waits_for_answer && source == l->question.peer;
+    struct orr_question *q = question_to(l, source);
     orr_spin_unlock(&l->lock);
-    if (!awaited || h->bytes != sizeof l->question.answer.room) return;
-    l->question.answer = (struct orr_loan_answer){ .given = (uint32_t)h->id, .surplus = (uint32_t)h->tag };
-    memcpy(l->question.answer.room, room, sizeof l->question.answer.room);
-    if (!orr_waiter_put_off(&l->question.waiter, answered)) answered(&l->question.waiter);
+    if (!q || h->bytes != sizeof q->answer.room) return;
+    q->answer = (struct orr_loan_answer){ .given = (uint32_t)h->id, .surplus = (uint32_t)h->tag };
+    memcpy(q->answer.room, room, sizeof q->answer.room);
+    if (!orr_waiter_put_off(&q->waiter, answered)) answered(&q->waiter);
 }
 
 void orr_borrow_begin(struct orr_lend *l)
@@ -267,58 +273,118 @@ void orr_borrow_begin(struct orr_lend *l)
     orr_control_listen(l->controls, ORR_CONTROL_LENT, ORR_CONTROL_LENT, heard, l);
 }
 
-static bool begin_question(struct orr_lend *l, int peer)
+/* With the lock. */
+static bool is_awaited(const struct orr_lend *l)
 {
-    orr_spin_lock(&l->lock);
-    bool may = !l->waits_for_answer;
-    l->waits_for_answer = true;
-    if (may) l->question.peer = peer;
-    orr_spin_unlock(&l->lock);
-    return may;
+    bool awaited = false;
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++) awaited |= l->questions[i].out && !l->questions[i].late;
+    return awaited;
 }
 
-static void unask(struct orr_lend *l)
+/* With the lock: one that is free, of which nothing is to be heard if there is such. */
+static struct orr_question *free_question(struct orr_lend *l)
 {
-    drop_spare(l);
+    struct orr_question *found = NULL;
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++)
+        if (!l->questions[i].out && (!found || found->news)) found = &l->questions[i];
+    return found;
+}
+
+/* NULL: it must not ask now. */
+static struct orr_question *begin_question(struct orr_lend *l, int peer)
+{
     orr_spin_lock(&l->lock);
-    l->waits_for_answer = false;
+    struct orr_question *q = is_awaited(l) || question_to(l, peer) ? NULL : free_question(l);
+    if (q) {
+        q->lend = l;
+        q->peer = peer;
+        q->asked_ns = orr_clock_ns();
+        q->late = q->news = false;
+        q->out = true;
+        l->counts.asked++;
+    }
+    orr_spin_unlock(&l->lock);
+    return q;
+}
+
+static void unask(struct orr_question *q)
+{
+    struct orr_lend *l = q->lend;
+    drop_spare(q);
+    orr_spin_lock(&l->lock);
+    q->out = false;
     l->counts.asked--;
     orr_spin_unlock(&l->lock);
 }
 
 /* What is given must be taken: the records for it are made before. */
-static uint32_t make_spare(struct orr_lend *l, uint32_t count)
+static uint32_t make_spare(struct orr_question *q, uint32_t count)
 {
     uint32_t n = 0;
     for (struct orr_borrowed *b; n < count && n < ORR_LEND_AT_ONCE && (b = orr_calloc(1, sizeof *b)); n++) {
-        b->next = l->question.spare;
-        l->question.spare = b;
+        b->next = q->spare;
+        q->spare = b;
     }
     return n;
 }
 
 bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count)
 {
-    if (!l->on || peer == l->cluster->rank || !begin_question(l, peer)) return false;
-    count = make_spare(l, count);
+    struct orr_question *q = l->on && peer != l->cluster->rank ? begin_question(l, peer) : NULL;
+    if (!q) return false;
+    count = make_spare(q, count);
     orr_add_seq(&l->open, 1); /* the answer may be quick */
-    orr_spin_lock(&l->lock);
-    l->counts.asked++;
-    orr_spin_unlock(&l->lock);
     if (count > 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND, 0, count, 0, NULL, 0)) {
         orr_progress_pass(&l->cluster->progress);
         return true;
     }
-    unask(l);
+    unask(q);
     orr_loan_over(l);
     return false;
+}
+
+bool orr_borrow_awaits(struct orr_lend *l, uint64_t patience_ns)
+{
+    uint64_t now_ns = orr_clock_ns();
+    orr_spin_lock(&l->lock);
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++)
+        l->questions[i].late |= now_ns > l->questions[i].asked_ns + patience_ns;
+    bool awaited = is_awaited(l);
+    orr_spin_unlock(&l->lock);
+    return awaited;
+}
+
+bool orr_borrow_is_asked(struct orr_lend *l, int peer)
+{
+    orr_spin_lock(&l->lock);
+    bool asked = question_to(l, peer) != NULL;
+    orr_spin_unlock(&l->lock);
+    return asked;
+}
+
+bool orr_borrow_hear(struct orr_lend *l, struct orr_borrow_news *out)
+{
+    struct orr_question *q = NULL;
+    orr_spin_lock(&l->lock);
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++)
+        if (l->questions[i].news) q = &l->questions[i];
+    if (q) {
+        q->news = false;
+        *out = (struct orr_borrow_news){ .peer = q->peer,
+                                         .given = q->given,
+                                         .surplus = q->surplus,
+                                         .after_ns = q->answered_ns - q->asked_ns };
+    }
+    orr_spin_unlock(&l->lock);
+    return q != NULL;
 }
 
 static bool has_no_wish(void *lend)
 {
     struct orr_lend *l = lend;
     orr_spin_lock(&l->lock);
-    bool none = !l->waits_for_answer && l->borrowed == 0;
+    bool none = l->borrowed == 0;
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++) none &= !l->questions[i].out;
     orr_spin_unlock(&l->lock);
     return none;
 }

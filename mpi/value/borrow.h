@@ -8,9 +8,26 @@
 
 /* After orr_lend_begin: hears answers. */
 void orr_borrow_begin(struct orr_lend *l);
-/* Asks peer for so many tasks, ORR_LEND_AT_ONCE at most. False: an answer is awaited already, there is no
- * buffer just now, or no memory. Not in the engine, one thread at a time. */
+/* Asks peer for so many tasks, ORR_LEND_AT_ONCE at most. False: an answer is awaited already, or one of
+ * peer's is late, or many are; there is no buffer just now, or no memory. Not in the engine, one thread at a
+ * time. */
 bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count);
+
+/* Whether a question is out, and none of those that were asked longer ago: they are late, and their answers
+ * come while others are asked. */
+bool orr_borrow_awaits(struct orr_lend *l, uint64_t patience_ns);
+/* Whether an answer of peer's is to come. */
+bool orr_borrow_is_asked(struct orr_lend *l, int peer);
+
+/* An answer. */
+struct orr_borrow_news {
+    int peer;
+    uint32_t given, surplus;
+    uint64_t after_ns;
+};
+/* Takes one that was not heard yet; false: there is none. */
+bool orr_borrow_hear(struct orr_lend *l, struct orr_borrow_news *out);
+
 /* Nobody asks any more: waits for what was asked for and borrowed. Blocks. */
 void orr_borrow_settle(struct orr_lend *l);
 

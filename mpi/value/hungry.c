@@ -4,8 +4,9 @@
  * Tasks end at different times, so each rank idles now and then, however well they are shared out: a gap
  * that is no longer than a task of this rank's, or than a question took to be answered, says nothing. Who
  * idles for longer asks the rank that gave last, else the one that is known to have most, else one after
- * another; each refusal makes the next question later. As long as tasks are given the rank asks again when it
- * is about to run out of them, without idling first. */
+ * another; each refusal makes the next question later. A rank whose workers are all in long tasks answers
+ * when one of these ends: who asked it asks others meanwhile, and takes what then comes as well. As long as
+ * tasks are given the rank asks again when it is about to run out of them, without idling first. */
 #include "mpi/value/hungry.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@ struct orr_hungry {
     _Atomic uint32_t stop;        /* futex */
     struct orr_appetite appetite; /* the rest: [own: the thread] */
     uint32_t *surplus;            /* by rank: what it said last */
-    uint64_t answers, asked_ns, looked_ns;
+    bool *asked;                  /* by rank: its answer is to come */
+    uint64_t looked_ns;
 };
 
 /* ---- rules ---- */
@@ -51,6 +53,11 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
     a->run = run;
 }
 
+uint64_t orr_appetite_patience_ns(const struct orr_appetite *a)
+{
+    return a->length_ns > ORR_HUNGRY_GAP_NS ? (uint64_t)a->length_ns : ORR_HUNGRY_GAP_NS;
+}
+
 void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
                            uint64_t now_ns)
 {
@@ -59,6 +66,7 @@ void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uin
         a->giver = peer;
         a->refusals = 0;
         a->pause_ns = a->not_before_ns = 0;
+        if (after_ns > orr_appetite_patience_ns(a)) return; /* it was not waited for so long */
         a->answer_ns =
             a->answer_ns > 0 ? a->answer_ns + ((double)after_ns - a->answer_ns) / LATELY : (double)after_ns;
         return;
@@ -71,31 +79,30 @@ void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uin
     a->not_before_ns = now_ns + a->pause_ns;
 }
 
-int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus)
+int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus,
+                      const bool *asked)
 {
-    int most = -1, next = (a->last + 1) % size;
-    if (a->giver >= 0) return a->giver;
+    int most = -1;
+    if (a->giver >= 0 && !asked[a->giver]) return a->giver;
     for (int i = 0; i < size; i++)
-        if (i != rank && surplus[i] > 1 && (most < 0 || surplus[i] > surplus[most])) most = i;
+        if (i != rank && !asked[i] && surplus[i] > 1 && (most < 0 || surplus[i] > surplus[most])) most = i;
     if (most >= 0) return most;
-    return next == rank ? (next + 1) % size : next;
+    for (int i = 1; i <= size; i++) {
+        int next = (a->last + i) % size;
+        if (next != rank && !asked[next]) return next;
+    }
+    return -1;
 }
 
 /* ---- the thread ---- */
 
 static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
 {
-    struct orr_lend *l = g->lend;
-    orr_spin_lock(&l->lock);
-    bool news = l->answers != g->answers;
-    int peer = l->answered_by;
-    uint32_t given = l->given, surplus = l->surplus;
-    uint64_t at_ns = l->answered_ns;
-    g->answers = l->answers;
-    orr_spin_unlock(&l->lock);
-    if (!news) return;
-    g->surplus[peer] = given ? surplus : 0;
-    orr_appetite_answered(&g->appetite, peer, given, at_ns - g->asked_ns, now_ns);
+    struct orr_borrow_news n;
+    while (orr_borrow_hear(g->lend, &n)) {
+        g->surplus[n.peer] = n.given ? n.surplus : 0;
+        orr_appetite_answered(&g->appetite, n.peer, n.given, n.after_ns, now_ns);
+    }
 }
 
 /* For how many tasks to ask now; 0: it does not. */
@@ -103,13 +110,21 @@ static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uin
 {
     struct orr_lend *l = g->lend;
     orr_spin_lock(&l->lock);
-    bool waits = l->waits_for_answer;
     uint32_t borrowed = l->borrowed, most = 2 * look->workers;
     orr_spin_unlock(&l->lock);
-    if (waits || now_ns < g->appetite.not_before_ns || borrowed >= most) return 0;
+    if (orr_borrow_awaits(l, orr_appetite_patience_ns(&g->appetite)) || now_ns < g->appetite.not_before_ns ||
+        borrowed >= most)
+        return 0;
     bool dry =
         g->appetite.giver >= 0 ? borrowed < look->workers && look->backlog == 0 : look->hungry > borrowed;
     return dry ? most - borrowed : 0;
+}
+
+static int whom(struct orr_hungry *g)
+{
+    const struct orr_cluster *cl = g->lend->cluster;
+    for (int i = 0; i < cl->size; i++) g->asked[i] = orr_borrow_is_asked(g->lend, i);
+    return orr_appetite_whom(&g->appetite, cl->rank, cl->size, g->surplus, g->asked);
 }
 
 /* Returns for how long nothing need be looked at. */
@@ -123,12 +138,8 @@ static int64_t look_around(struct orr_hungry *g)
                         look.run);
     g->looked_ns = now_ns;
     uint32_t count = wish(g, &look, now_ns);
-    if (count > 0) {
-        int peer =
-            orr_appetite_whom(&g->appetite, g->lend->cluster->rank, g->lend->cluster->size, g->surplus);
-        g->asked_ns = now_ns;
-        orr_borrow_ask(g->lend, peer, count);
-    }
+    int peer = count > 0 ? whom(g) : -1;
+    if (peer >= 0) orr_borrow_ask(g->lend, peer, count);
     return look.idle > 0 || g->appetite.giver >= 0 ? LOOK_IDLE_NS : LOOK_BUSY_NS;
 }
 
@@ -148,10 +159,12 @@ int orr_hungry_start(struct orr_lend *l)
 {
     struct orr_hungry *g = orr_calloc(1, sizeof *g);
     uint32_t *surplus = orr_calloc((size_t)l->cluster->size, sizeof *surplus);
-    int r = g && surplus ? 0 : -ENOMEM;
+    bool *asked = orr_calloc((size_t)l->cluster->size, sizeof *asked);
+    int r = g && surplus && asked ? 0 : -ENOMEM;
     if (r) goto fail;
     g->lend = l;
     g->surplus = surplus;
+    g->asked = asked;
     g->appetite.giver = -1;
     g->appetite.last = l->cluster->rank;
     r = -pthread_create(&g->thread, NULL, run, g);
@@ -160,6 +173,7 @@ int orr_hungry_start(struct orr_lend *l)
     l->hungry = g;
     return 0;
 fail:
+    orr_free(asked);
     orr_free(surplus);
     orr_free(g);
     return r;
@@ -173,6 +187,7 @@ void orr_hungry_stop(struct orr_lend *l)
     orr_futex_wake(&g->stop, 1);
     pthread_join(g->thread, NULL);
     l->hungry = NULL;
+    orr_free(g->asked);
     orr_free(g->surplus);
     orr_free(g);
 }

@@ -5,6 +5,7 @@
 #ifndef ORR_MPI_HUNGRY_H
 #define ORR_MPI_HUNGRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct orr_lend;
@@ -37,7 +38,11 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run);
 /* An answer came, after so long: given tasks by peer. */
 void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
                            uint64_t now_ns);
-/* Whom this rank asks next; surplus: what each is known to have. */
-int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus);
+/* How long an answer is waited for before another rank is asked. */
+uint64_t orr_appetite_patience_ns(const struct orr_appetite *a);
+/* Whom this rank asks next; by rank: surplus, what it is known to have, and whether it was asked and has not
+ * answered. -1: nobody is left. */
+int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus,
+                      const bool *asked);
 
 #endif

@@ -16,7 +16,7 @@
 #include "mpi/live/stream.h"
 #include "mpi/wire/cluster.h"
 
-enum { ORR_LEND_AT_ONCE = 8, ORR_LEND_UNKNOWN = 16 };
+enum { ORR_LEND_AT_ONCE = 8, ORR_LEND_UNKNOWN = 16, ORR_LEND_QUESTIONS = 4 };
 
 /* What was lent and borrowed. */
 struct orr_lend_counts {
@@ -34,6 +34,21 @@ struct orr_loan_answer {
     uint64_t room[ORR_LEND_AT_ONCE]; /* bytes of each task, with values that are only written */
 };
 
+/* A question of this rank's. [own: who asks, then the answer's way; the second half: lock of struct orr_lend]
+ */
+struct orr_question {
+    struct orr_waiter waiter; /* first */
+    struct orr_lend *lend;
+    struct orr_loan_answer answer;
+    struct orr_borrowed *spare; /* room for what may be given */
+    int peer;
+    bool out;  /* it has no answer yet */
+    bool late; /* and is not waited for any more: another rank may be asked meanwhile */
+    bool news; /* the last one was answered, and that was not heard yet (orr_borrow_hear) */
+    uint64_t asked_ns, answered_ns;
+    uint32_t given, surplus; /* what the answer said */
+};
+
 struct orr_lend {
     struct orr_lender lender;      /* first */
     struct orr_cluster *cluster;   /* [const while on] */
@@ -42,15 +57,9 @@ struct orr_lend {
     _Atomic int64_t open;          /* questions without answer, and loans of either side [atomic] */
     _Atomic bool closing;          /* it lends no more [atomic] */
     struct orr_waiter waiter;      /* for who answers; used while answering */
-    /* The one question that is out [own: who asks, then the answer's way] */
-    struct {
-        struct orr_waiter waiter;
-        struct orr_loan_answer answer;
-        int peer;
-        struct orr_borrowed *spare; /* room for what may be given */
-    } question;
-    struct orr_hungry *hungry; /* hungry.c; NULL: nobody asks [own: main thread] */
-    ORR_SPIN(lend) lock;       /* protects what follows; leaf */
+    struct orr_question questions[ORR_LEND_QUESTIONS]; /* to different ranks; one at most that is not late */
+    struct orr_hungry *hungry;                         /* hungry.c; NULL: nobody asks [own: main thread] */
+    ORR_SPIN(lend) lock;                               /* protects what follows; leaf */
     uint64_t next_id;
     struct {
         int peer;
@@ -65,12 +74,7 @@ struct orr_lend {
     uint32_t nunknown;
     double *slowness;                   /* by rank: how long tasks take there, over here; 0: not known */
     double transfer_ns, transfer_bytes; /* of recent loans, to and fro: means; 0: not known */
-    bool waits_for_answer;
-    uint32_t borrowed;       /* tasks that are here, or on their way */
-    uint64_t answers;        /* to this rank's questions */
-    int answered_by;         /* the last of them */
-    uint64_t answered_ns;    /* when */
-    uint32_t given, surplus; /* and what it said */
+    uint32_t borrowed;                  /* tasks that are here, or on their way */
     struct orr_lend_counts counts;
 };
 

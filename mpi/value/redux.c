@@ -283,7 +283,7 @@ int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int a
 
 struct pending {
     struct orr_comm *comm;
-    bool unseen_alone;
+    bool (*wanted)(const struct orr_redux_pending *r); /* NULL: all */
     struct orr_data **handles;
     size_t count, room;
     bool failed;
@@ -293,7 +293,7 @@ static void collect(struct orr_owned *o, void *arg)
 {
     struct pending *p = arg;
     if (!o->redux || !orr_comm_includes(p->comm, o->redux->comm)) return;
-    if (p->unseen_alone && !o->redux->unseen) return;
+    if (p->wanted && !p->wanted(o->redux)) return;
     if (p->count == p->room) {
         size_t room = p->room ? p->room * 2 : 16;
         struct orr_data **more = orr_realloc(p->handles, room * sizeof *more);
@@ -313,9 +313,9 @@ static int by_tag(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int gather_some(struct orr_comm *c, bool unseen_alone)
+static int gather_some(struct orr_comm *c, bool (*wanted)(const struct orr_redux_pending *r))
 {
-    struct pending p = { .comm = c, .unseen_alone = unseen_alone };
+    struct pending p = { .comm = c, .wanted = wanted };
     int status = 0;
     if (!orr_load_relaxed(&c->cluster->value->pending)) return 0;
     orr_owned_visit(c->cluster->value, collect, &p);
@@ -327,10 +327,25 @@ static int gather_some(struct orr_comm *c, bool unseen_alone)
 
 int orr_redux_gather_all(struct orr_comm *c)
 {
-    return gather_some(c, false);
+    return gather_some(c, NULL);
+}
+
+static bool is_unseen(const struct orr_redux_pending *r)
+{
+    return r->unseen;
 }
 
 int orr_redux_gather_unseen(struct orr_comm *c)
 {
-    return gather_some(c, true);
+    return gather_some(c, is_unseen);
+}
+
+static bool is_aside(const struct orr_redux_pending *r)
+{
+    return !orr_comm_is_base(r->comm);
+}
+
+int orr_redux_gather_aside(struct orr_comm *c)
+{
+    return gather_some(c, is_aside);
 }

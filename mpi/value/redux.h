@@ -26,5 +26,7 @@ int orr_redux_gather(struct orr_comm *c, struct orr_data *h, int priority, int a
 int orr_redux_gather_all(struct orr_comm *c);
 /* Of these, what not all ranks know of. */
 int orr_redux_gather_unseen(struct orr_comm *c);
+/* The same, of those on other communicators than the layer's own. */
+int orr_redux_gather_aside(struct orr_comm *c);
 
 #endif

@@ -29,11 +29,11 @@ static inline struct orr_bell *orr_bells_mine(const struct orr_bells *bells)
     return bells->first ? &bells->first[bells->mine] : NULL;
 }
 
-/* Something was sent to a rank that it is to look at. */
-static inline void orr_bells_ring(const struct orr_bells *bells, int rank)
+/* Something was sent to a rank that it is to look at; answer: soon, whether or not somebody waits for it. */
+static inline void orr_bells_ring(const struct orr_bells *bells, int rank, bool answer)
 {
     if (!bells->first || bells->places[rank] < 0) return;
-    orr_bell_ring(&bells->first[bells->places[rank]]);
+    orr_bell_ring(&bells->first[bells->places[rank]], answer);
 }
 
 #endif

@@ -212,7 +212,7 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
 /* A small message that was handed over earlier has only left now. */
 static void on_left(void *arg, int peer)
 {
-    orr_step_ring(arg, peer);
+    orr_step_ring(arg, peer, true); /* whatever it is */
 }
 
 static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
@@ -222,8 +222,8 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
     e->counts.bulk_receives -= !b->sending;
     e->counts.bulk_sends -= b->sending;
     orr_step_unlink(e, r);
-    orr_step_ring(e, b->peer);     /* its end may need a look, too */
-    if (!b->sending && r->early) { /* received only to be thrown away */
+    orr_step_ring(e, b->peer, false); /* its end may need a look, too */
+    if (!b->sending && r->early) {    /* received only to be thrown away */
         orr_free(r->early);
         r->early = NULL;
     }

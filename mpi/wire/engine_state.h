@@ -35,6 +35,12 @@ struct orr_peer {
     uint32_t announced, heard; /* of messages that are not eager: sent there, come from there (spread.h) */
 };
 
+/* Of large transfers, those that one end chooses. */
+struct orr_bulk_tags {
+    uint32_t next;
+    bool again; /* they began anew: some may be in use */
+};
+
 struct orr_engine {
     _Atomic(struct orr_inbox_item *)
         inbox;          /* [atomic] posted and ready, latest first; pairs with drain_inbox */
@@ -64,10 +70,9 @@ struct orr_engine {
     struct orr_request *to_place;      /* place is to be called, chained by next_to_place */
     struct orr_request *under_way;     /* large transfers, and receives whose message waits for ready */
     void *spare_buffer;
-    bool priorities; /* some request in outgoing has one */
-    bool cancelled;  /* shutdown gave up: everything ends with -ECANCELED */
-    uint32_t next_bulk_tag;
-    bool tags_again; /* they begin anew: some may be in use */
+    bool priorities;              /* some request in outgoing has one */
+    bool cancelled;               /* shutdown gave up: everything ends with -ECANCELED */
+    struct orr_bulk_tags tags[2]; /* by enum orr_request_kind */
     uint64_t next_id;
     uint64_t spreads; /* trees so far */
     struct orr_engine_counts counts;

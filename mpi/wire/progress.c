@@ -9,7 +9,8 @@
  * Where the ranks of the node ring (bells.h), a thread that has polled for a while in vain, or lost its core,
  * sleeps until one does.
  * The progress thread leaves the polling to others as long as it sees that they poll, or listen, and sleeps
- * for good while no message is outstanding. */
+ * for good while no message is outstanding. While all others compute it polls by itself, napping; or, where
+ * ranks ring, it is the bell's attendant: kernels are interrupted for what other ranks wait for alone. */
 #include "mpi/wire/progress.h"
 
 #include <errno.h>
@@ -39,6 +40,8 @@ enum {
     OTHERS_ENOUGH = 8,       /* ... this many met polls of others: they do it */
     POLLED_US = 200,         /* in vain, before a thread that waits sleeps until a ring */
     LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
+    ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long */
+    IN_VAIN_US = 1000,       /* it leaves that to others who poll, if it was woken sooner than this */
     BESIDE_US = 3000,        /* a nap of the progress thread beside one that listens, and may go to work */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
@@ -73,6 +76,7 @@ static void nap(struct orr_mpi_progress *p, uint32_t us)
 
 static void end_nap(struct orr_mpi_progress *p)
 {
+    if (orr_load_seq(&p->own.attends)) orr_bell_call_attendant();
     if (orr_load_seq(&p->own.napping) && orr_exchange_acq_rel(&p->own.napping, 0u))
         orr_futex_wake(&p->own.napping, 1);
 }
@@ -80,7 +84,7 @@ static void end_nap(struct orr_mpi_progress *p)
 /* All that may come, comes with a ring for who listens. */
 static bool rings_suffice(struct orr_mpi_progress *p)
 {
-    return orr_load_relaxed(&p->bells_suffice) && !orr_load_relaxed(&p->engine->moving);
+    return orr_load_acquire(&p->bells_suffice) && !orr_load_relaxed(&p->engine->moving);
 }
 
 static bool none_is_left(void *progress)
@@ -283,6 +287,8 @@ static bool move(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e),
     bool moved = poll(p->engine);
     self->put_off = NULL;
     *left_out = hand_over(p, &off);
+    /* what moves now moves while somebody polls, and the caller may go to work */
+    if (orr_unlikely(orr_load_relaxed(&p->engine->moving)) && orr_load_relaxed(&p->own.attends)) end_nap(p);
     return moved;
 }
 
@@ -346,11 +352,16 @@ bool orr_progress_may_call(struct orr_mpi_progress *p)
     return orr_load_seq(&p->aside.any) || orr_load_seq(&p->aside.calling);
 }
 
-bool orr_progress_turn(struct orr_mpi_progress *p)
+static bool turn(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
 {
-    bool left = false, moved = move(p, orr_engine_poll, &left);
+    bool left = false, moved = move(p, poll, &left);
     if (orr_unlikely(orr_load_relaxed(&p->aside.any))) moved |= call_those_aside(p);
     return moved;
+}
+
+bool orr_progress_turn(struct orr_mpi_progress *p)
+{
+    return turn(p, orr_engine_poll);
 }
 
 /* ---- waiting ---- */
@@ -411,13 +422,13 @@ static void sleep_for_good(struct orr_mpi_progress *p)
     while (orr_load_seq(&p->own.asleep) && !must_stop(p)) orr_futex_wait(&p->own.asleep, 1, -1);
 }
 
-/* Polls until others do, or nothing is outstanding. */
+/* Polls until others do, or rings suffice, or nothing is outstanding. */
 static void poll_alone(struct orr_mpi_progress *p)
 {
     struct idler i = { 0 };
     const struct orr_engine *e = p->engine;
     uint64_t polls = orr_load_relaxed(&e->polls);
-    for (uint32_t by_others = 0, looks = 0; !must_stop(p) && is_needed(p); looks++) {
+    for (uint32_t by_others = 0, looks = 0; !must_stop(p) && is_needed(p) && !rings_suffice(p); looks++) {
         if (orr_progress_turn(p))
             moved(&i);
         else
@@ -427,6 +438,25 @@ static void poll_alone(struct orr_mpi_progress *p)
         polls = now;
         if (by_others > OTHERS_ENOUGH) return;
         if (looks % LOOKS_PER_CHECK == 0) by_others = 0;
+    }
+}
+
+/* Sleeps at the bell while all others compute, and answers what rings; until others have polled before it, in
+ * vain, or nothing is outstanding. */
+static void attend(struct orr_mpi_progress *p)
+{
+    while (!must_stop(p) && is_needed(p) && rings_suffice(p)) {
+        struct orr_bell *b = p->watch.bell;   /* it hangs: rings_suffice has said so */
+        orr_store_seq(&p->own.attends, true); /* pairs with end_nap */
+        orr_bell_attend_begin(b);
+        bool moved = turn(p, orr_engine_look);
+        uint64_t before = orr_ticks(), polls = orr_load_relaxed(&p->engine->polls);
+        if (!moved && !orr_load_seq(&p->aside.any) && !must_stop(p) && rings_suffice(p))
+            orr_bell_attend_sleep(b, (int64_t)ATTENDED_US * 1000);
+        bool woken = orr_bell_attend_end(b);
+        orr_store_relaxed(&p->own.attends, false);
+        if (moved || !woken || orr_load_relaxed(&p->engine->polls) == polls) continue;
+        if (orr_ticks_to_us(orr_ticks() - before) < IN_VAIN_US && !turn(p, orr_engine_look)) return;
     }
 }
 
@@ -451,7 +481,8 @@ static void *run(void *progress)
             orr_progress_turn(p); /* to be safe: something may have come without a ring */
             continue;
         }
-        poll_alone(p);
+        attend(p);
+        if (!rings_suffice(p)) poll_alone(p);
         nap_us = NAP_MIN_US;
     }
     return NULL;
@@ -488,7 +519,7 @@ static void hang_bell(struct orr_mpi_progress *p, const struct orr_bells *bells)
         .bell = orr_bells_mine(bells), .needed = bell_needed, .look = bell_look, .arg = p
     };
     if (!p->watch.bell || !orr_bell_hang(&p->watch)) return;
-    orr_store_relaxed(&p->bells_suffice, bells->all_ranks);
+    orr_store_release(&p->bells_suffice, bells->all_ranks); /* the watch is there: pairs with rings_suffice */
     orr_store_relaxed(&p->listens, true);
 }
 
@@ -535,7 +566,9 @@ void orr_progress_stop(struct orr_mpi_progress *p)
     orr_store_seq(&p->own.asleep, 0u);
     orr_futex_wake(&p->own.asleep, 1);
     end_nap(p);
+    if (p->watch.bell) orr_bell_ring_attendant(p->watch.bell); /* it hangs no more */
     pthread_join(p->own.thread, NULL);
+    p->watch.bell = NULL; /* its memory goes away */
     orr_store_seq(&p->aside.alone, true);
     call_all_aside(p);
 }

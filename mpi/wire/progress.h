@@ -37,6 +37,7 @@ struct orr_mpi_progress {
         pthread_t thread;
         ORR_ALIGNED_LINE _Atomic uint32_t asleep; /* futex: 1 while it sleeps for good */
         _Atomic uint32_t napping;                 /* futex: 1 while it naps */
+        _Atomic bool attends;                     /* it sleeps at the bell [any] */
         _Atomic uint32_t stop;
     } own;
     struct orr_bell_watch watch;     /* what is listened for */

@@ -29,11 +29,13 @@ static void taken(struct orr_engine *e, int source, const struct orr_wire_header
                                   sizeof *back); /* nobody waits for it: no ring */
 }
 
-static void send_ack(struct orr_engine *e, int peer, uint32_t context, uint64_t id,
+/* bulk_tag: for the bytes of one that asked. */
+static void send_ack(struct orr_engine *e, int peer, uint32_t context, uint64_t id, uint32_t bulk_tag,
                      struct orr_wire_header *buffer)
 {
     orr_step_fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
     buffer->id = id;
+    buffer->bulk_tag = bulk_tag;
     e->counts.program_sent += !(context & ORR_CONTEXT_UNCOUNTED);
     orr_step_send_small(e, peer, buffer, sizeof *buffer);
 }
@@ -93,12 +95,14 @@ static int scatter(struct orr_engine *e, const struct orr_payload *p, const void
 }
 
 /* Gives message h from source (and its data, when eager) to the ready request r, which is on no list. False:
- * no memory or no buffer, and nothing was done that cannot be done again. */
+ * no memory, buffer or tag, and nothing was done that cannot be done again. */
 static bool deliver(struct orr_engine *e, struct orr_request *r, int source, const struct orr_wire_header *h,
                     const void *data)
 {
     void *ack = NULL, *word = NULL;
+    uint32_t bulk_tag = h->bulk_tag;
     bool wants_ack = h->flags & ORR_WIRE_WANTS_ACK, was_relayed = source != r->node.peer;
+    if (h->flags & ORR_WIRE_ASKS && !orr_step_choose_tag(e, ORR_RECV, source, &bulk_tag)) return false;
     if (wants_ack && !(ack = orr_step_take_buffer(e, source, true))) return false;
     if (orr_unlikely(was_relayed) && !(word = orr_step_take_buffer(e, r->node.peer, true))) {
         orr_step_release_buffer(e, ack);
@@ -111,11 +115,11 @@ static bool deliver(struct orr_engine *e, struct orr_request *r, int source, con
         return false;
     }
     taken(e, source, h); /* before the acknowledgement, which tells it */
-    if (wants_ack) send_ack(e, source, r->node.context, h->id, ack);
+    if (wants_ack) send_ack(e, source, r->node.context, h->id, bulk_tag, ack);
     if (orr_unlikely(was_relayed)) tell_origin(e, r->node.peer, h, word);
     r->moved_bytes = h->bytes;
     if (h->kind == ORR_WIRE_ANNOUNCE) {
-        orr_step_start_bulk(e, r, source, h->bulk_tag, false);
+        orr_step_start_bulk(e, r, source, bulk_tag, false);
         return true;
     }
     int status = h->kind == ORR_WIRE_FAILED ? h->status : 0;

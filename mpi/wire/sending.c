@@ -38,48 +38,10 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
     return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
 }
 
-/* ---- tags of large transfers ---- */
-
-struct tag_use {
-    int peer;
-    uint32_t tag;
-    bool used;
-};
-
-static void look_for_tag(struct orr_match_node *n, void *use)
-{
-    struct tag_use *u = use;
-    const struct orr_request *r = (const struct orr_request *)n;
-    u->used |= r->asks && r->bulk.tag == u->tag && n->peer == u->peer;
-}
-
-static bool tag_is_used(const struct orr_engine *e, int peer, uint32_t tag)
-{
-    struct tag_use u = { peer, tag, false };
-    for (const struct orr_request *r = e->under_way; r; r = r->next)
-        if (r->kind == ORR_SEND && r->bulk.tag == tag && r->node.peer == peer) return true;
-    orr_match_visit(&e->unacknowledged, look_for_tag, &u);
-    return u.used;
-}
-
-/* A tag that no transfer to this peer has. False: none was found so soon. */
-static bool choose_tag(struct orr_engine *e, int peer, uint32_t *tag_out)
-{
-    enum { TRIES = 64 };
-    for (int i = 0; i < TRIES; i++) {
-        uint32_t tag = e->next_bulk_tag;
-        bool last = tag >= e->transport->bulk_tag_max;
-        e->next_bulk_tag = last ? 0 : tag + 1;
-        e->tags_again |= last;
-        *tag_out = tag;
-        if (orr_likely(!e->tags_again) || !tag_is_used(e, peer, tag)) return true;
-    }
-    return false;
-}
-
 /* ---- one message ---- */
 
-/* Sends what leads the request off; false when there is no buffer, or no tag. */
+/* Sends what leads the request off; false when there is no buffer. Without a tag the receiver is asked for
+ * one: transfers that nobody receives may have all of them, and hold up nothing. */
 static bool emit(struct orr_engine *e, struct orr_request *r)
 {
     uint32_t bulk_tag = 0;
@@ -90,10 +52,7 @@ static bool emit(struct orr_engine *e, struct orr_request *r)
     uint32_t price = r->failure ? 0 : orr_credit_price(r->node.context, large, r->payload.bytes);
     bool asks = (int64_t)price > e->peers[peer].credit;
     if (orr_unlikely(r->relay != NULL) && large) asks = true; /* who does not wait for it says no */
-    if ((large || asks) && !choose_tag(e, peer, &bulk_tag)) {
-        e->spare_buffer = h;
-        return false;
-    }
+    if (large && !asks) asks = !orr_step_choose_tag(e, ORR_SEND, peer, &bulk_tag);
     r->asks = asks;
     size_t bytes = fill_message(e, r, h);
     bool announces = h->kind == ORR_WIRE_ANNOUNCE;
@@ -101,7 +60,6 @@ static bool emit(struct orr_engine *e, struct orr_request *r)
     h->bulk_tag = bulk_tag;
     if (asks) {
         h->flags |= ORR_WIRE_ASKS;
-        r->bulk.tag = bulk_tag;
         e->counts.asked++;
     } else if (h->kind != ORR_WIRE_FAILED) {
         e->peers[peer].credit -= price;
@@ -362,7 +320,7 @@ void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wi
         e->counts.bad_messages++;
         return;
     }
-    if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, r->bulk.tag, true);
+    if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, h->bulk_tag, true);
     r->asks = false;
     orr_step_one_end(e, r, 0);
 }

@@ -53,9 +53,9 @@ static inline void orr_step_fill_header(struct orr_wire_header *h, uint8_t kind,
 }
 
 /* Something of a transfer or message went to a rank that may be asleep. */
-static inline void orr_step_ring(struct orr_engine *e, int peer)
+static inline void orr_step_ring(struct orr_engine *e, int peer, bool answer)
 {
-    if (e->bells) orr_bells_ring(e->bells, peer);
+    if (e->bells) orr_bells_ring(e->bells, peer, answer);
 }
 
 /* Tells a rank in h what was taken of what it sent. */
@@ -86,6 +86,9 @@ void orr_step_one_end(struct orr_engine *e, struct orr_request *r, int status);
 /* Puts r on the list of those that are under way, or takes it off. */
 void orr_step_link(struct orr_engine *e, struct orr_request *r);
 void orr_step_unlink(struct orr_engine *e, struct orr_request *r);
+/* A tag that no transfer to, or from, this peer has: senders choose from the lower half, receivers, for those
+ * who asked, from the upper one. False: none was found so soon. */
+bool orr_step_choose_tag(struct orr_engine *e, uint8_t kind, int peer, uint32_t *tag_out);
 /* Its bytes go, or come, under this tag of large transfers. */
 void orr_step_start_bulk(struct orr_engine *e, struct orr_request *r, int peer, uint32_t tag, bool sending);
 

@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 4 };
+enum { ORR_WIRE_VERSION = 5 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
     ORR_WIRE_ANNOUNCE,  /* the payload comes as a bulk transfer named bulk_tag */
     ORR_WIRE_FAILED,    /* the sender could not send: status says why */
-    ORR_WIRE_ACK,       /* the message called id was matched */
+    ORR_WIRE_ACK,       /* the message called id was matched; if it asked: its payload comes as bulk_tag */
     /* between the layers above the engines: type says what, tag, id and bulk_tag are its values, bytes follow
      * the header */
     ORR_WIRE_CONTROL,
@@ -27,7 +27,7 @@ enum orr_wire_kind {
 enum orr_wire_flag {
     ORR_WIRE_WANTS_ACK = 1 << 0,
     ORR_WIRE_INFERRED = 1 << 1, /* a task made the message, not the program */
-    ORR_WIRE_ASKS = 1 << 2,     /* ANNOUNCE: the payload comes only when this was acknowledged */
+    ORR_WIRE_ASKS = 1 << 2,     /* ANNOUNCE: the payload comes only when this was acknowledged, named there */
     /* ANNOUNCE, FAILED: a list of ranks is behind the header (spread.h). ACK: with an id, that message is not
      * wanted from who passes it on; else the one of that tag, which another rank has passed on, was matched
      */

@@ -48,9 +48,15 @@ static void box_free(void *itf, unsigned node)
     b->ptr = 0;
 }
 
+static atomic_int strangers; /* that copied for a device, and did not pass for a worker of it */
+
 static int box_copy(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async)
 {
     struct box *from = src, *to = dst;
+    unsigned device = starpu_node_get_kind(dst_node) != STARPU_CPU_RAM ? dst_node : src_node;
+    if (starpu_node_get_kind(device) != STARPU_CPU_RAM &&
+        starpu_worker_get_memory_node(starpu_worker_get_id_check()) != device)
+        strangers++;
     return starpu_interface_copy(from->ptr, 0, src_node, to->ptr, 0, dst_node, from->count * sizeof(int),
                                  async);
 }
@@ -290,5 +296,6 @@ int main(void)
     pieces();
     large();
     starpu_shutdown();
+    is_int(strangers, 0, "whoever copies for a device passes for a worker of it, in any_to_any too");
     return done_testing();
 }

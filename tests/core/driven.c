@@ -95,7 +95,7 @@ static void refusals(void)
     struct starpu_driver none = { .type = STARPU_CPU_WORKER, .id.cpu_id = 77 },
                          device = { .type = STARPU_CUDA_WORKER };
     is_int(start(1, &none, 1), -EINVAL, "a worker that is not there is refused");
-    is_int(start(1, &device, 1), -EINVAL, "a device's worker as well");
+    is_int(start(1, &device, 1), -EINVAL, "a device's as well");
     int failed = start(1, NULL, 0);
     is_int(failed ? 0 : starpu_driver_init(&zero), -EINVAL, "a worker with a thread of its own is not run");
     is_int(starpu_driver_init(NULL), -EINVAL, "nor is NULL");

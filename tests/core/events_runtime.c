@@ -42,7 +42,10 @@ static void life_of_a_task(void)
         ORR_EVENT_TASK_POPPED,    ORR_EVENT_TASK_TAKEN,       ORR_EVENT_TASK_STARTED,   ORR_EVENT_TASK_ENDED,
         ORR_EVENT_TASK_COMPLETED, ORR_EVENT_CALLBACK_STARTED, ORR_EVENT_CALLBACK_ENDED, ORR_EVENT_TASK_FREED,
     };
-    struct orr_observer o = { .name = "life", .see = note, .kinds = orr_events_of(ORR_EVENTS_TASKS) };
+    /* launched it is by the device alone, which may be who runs it */
+    struct orr_observer o = { .name = "life",
+                              .see = note,
+                              .kinds = orr_events_of(ORR_EVENTS_TASKS) & ~ORR_EVENT_BIT(TASK_LAUNCHED) };
     orr_observer_add(&o);
     starpu_task_insert(&cl, STARPU_CALLBACK, nothing, 0);
     starpu_task_wait_for_all();
@@ -145,10 +148,16 @@ static void copies_fail(starpu_data_handle_t h)
        counts[ORR_EVENT_TRANSFER_STARTED], counts[ORR_EVENT_TRANSFER_ENDED]);
 }
 
+/* The second device waits for the first to have been given what it cannot do. */
+static void body_after_first(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    while (starpu_worker_get_id() == sim_worker(1) && !counts[ORR_EVENT_TASK_GIVEN_UP]) usleep(100);
+}
+
 /* The first device starts three kernels, and no more: it is taken out, and hands on what it is given. */
 static void kernels_fail(void)
 {
-    static struct starpu_codelet free_cl = { .cuda_funcs = { body }, .name = "free" };
+    static struct starpu_codelet free_cl = { .cuda_funcs = { body_after_first }, .name = "free" };
     memset(counts, 0, sizeof counts);
     for (int i = 0; i < TASKS; i++) starpu_task_insert(&free_cl, 0);
     starpu_task_wait_for_all();

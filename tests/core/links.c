@@ -124,6 +124,85 @@ static void both_ways(void)
     ok(end(), "and all of them come");
 }
 
+static atomic_int entered;
+
+/* On the device's worker, which does nothing else meanwhile. */
+static void until_all_there_func(void *buffers[] UNUSED, void *arg)
+{
+    int *there = arg, valid;
+    atomic_store(&entered, 1);
+    for (int naps = 0; *there < COUNT && naps < 10000; naps++) {
+        *there = 0;
+        for (int i = 0; i < COUNT; i++) {
+            starpu_data_query_status(data[i], (int)sim_node(0), NULL, &valid, NULL);
+            *there += valid;
+        }
+        usleep(1000);
+    }
+}
+static struct starpu_codelet until_all_there_cl = { .cuda_funcs = { until_all_there_func } };
+
+/* Main sleeps outside of the runtime. */
+static void nobody_looks(void)
+{
+    int there = 0;
+    begin();
+    atomic_store(&entered, 0);
+    struct starpu_task *t = starpu_task_create();
+    t->cl = &until_all_there_cl;
+    t->cl_arg = &there;
+    t->detach = 0;
+    int r = starpu_task_submit(t);
+    while (r == 0 && !atomic_load(&entered)) usleep(500);
+    for (int i = 0; i < COUNT; i++) starpu_data_prefetch_on_node(data[i], sim_node(0), 1);
+    while (r == 0 && !starpu_task_finished(t)) usleep(500);
+    if (r == 0) r = starpu_task_wait(t);
+    ok(all_of(r == 0, there == COUNT),
+       "copies come while the device's worker is in a kernel and nobody looks (%d of %d)", there, COUNT);
+    ok(end(), "and are right");
+}
+
+static void touch_func(void *buffers[], void *arg UNUSED)
+{
+    *(uint32_t *)STARPU_VECTOR_GET_PTR(buffers[0]) += 1000;
+}
+static struct starpu_codelet touch_cl = { .cuda_funcs = { touch_func },
+                                          .nbuffers = 1,
+                                          .modes = { STARPU_RW } };
+
+static bool comes_to_main(starpu_data_handle_t h)
+{
+    int valid = 0;
+    for (int naps = 0; !valid && naps < 10000; naps++) {
+        starpu_data_query_status(h, STARPU_MAIN_RAM, NULL, &valid, NULL);
+        if (!valid) usleep(1000);
+    }
+    return valid;
+}
+
+/* One more than fit on the device: what has to leave next is written back already, so that writing and
+ * reading go on at the same time. */
+static void few_fit(void)
+{
+    enum { FIT = 8 };
+    sim_start(1, &(struct sim_config){ "1", "4.001", "1000", "1", NULL, NULL });
+    for (int i = 0; i <= FIT; i++) {
+        memory[i][0] = (uint32_t)i;
+        starpu_vector_data_register(&data[i], STARPU_MAIN_RAM, (uintptr_t)memory[i], WORDS, 4);
+        starpu_task_insert(&touch_cl, STARPU_RW, data[i], 0);
+        if (i >= FIT - 1) starpu_task_wait_for_all();
+    }
+    ok(comes_to_main(data[1]), "where few fit, what leaves next is written back while there is time");
+    ok(starpu_data_is_on_node(data[1], (int)sim_node(0)), "and stays until its room is needed");
+    bool right = true;
+    for (int i = 0; i <= FIT; i++) {
+        starpu_data_unregister(data[i]);
+        right &= memory[i][0] == (uint32_t)i + 1000;
+    }
+    ok(right, "and all come back");
+    starpu_shutdown();
+}
+
 int main(void)
 {
     alarm(50);
@@ -132,5 +211,7 @@ int main(void)
     behind_acquisitions();
     urged();
     both_ways();
+    nobody_looks();
+    few_fit();
     return done_testing();
 }

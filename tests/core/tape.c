@@ -66,6 +66,12 @@ static bool refuse(void *arg, const struct orr_tape_ring *ring, const uint64_t *
     return false;
 }
 
+static bool ignore(void *arg, const struct orr_tape_ring *ring, const uint64_t *w, size_t n)
+{
+    (void)arg, (void)ring, (void)w, (void)n;
+    return true;
+}
+
 static void write_from_threads(bool taken_meanwhile)
 {
     pthread_t threads[WRITERS];
@@ -79,8 +85,33 @@ static void write_from_threads(bool taken_meanwhile)
     orr_tape_take(&tape, take, NULL);
 }
 
+/* How often the taker is told, who comes each time, while this thread fills the ring so many times. */
+static int told_while_filling(int times)
+{
+    enum { N = 8 };
+    int told = 0;
+    bool anew = false;
+    struct orr_tape_ring *ring = orr_tape_ring(&tape, &anew);
+    for (int i = 0; ring && i < times * WORDS / N; i++) {
+        uint64_t *w = orr_tape_room(ring, N);
+        if (!w) return -1;
+        for (unsigned j = 0; j < N; j++) w[j] = OTRACE_HEAD(OTRACE_USER_NUMBER, N, i);
+        orr_tape_put(ring, N);
+        if (!orr_load_relaxed(&tape.due)) continue;
+        told++;
+        orr_store_relaxed(&tape.due, 0u);
+        orr_tape_take(&tape, ignore, NULL);
+    }
+    return told;
+}
+
 int main(void)
 {
+    orr_tape_open(&tape, WORDS);
+    int told = told_while_filling(10);
+    ok(all_of(told >= 10, told <= 40), "who takes is told each time that a ring is half full");
+    orr_tape_close(&tape);
+
     orr_tape_open(&tape, WORDS);
     write_from_threads(true);
     ok(all_of(seen.wrong == 0, seen.taken > 0),

@@ -43,7 +43,8 @@ enum {
     DOES_OWN = 64,     /* tasks that every rank runs, on data that are every rank's own */
     DOES_COMMS = 128,  /* on other communicators */
     DOES_PIECES = 256, /* insertions with pieces of data */
-    DOES_OTHERS = 512, /* a task on several ranks, owners that are set anew, another placement */
+    DOES_OTHERS = 512, /* a task on several ranks or that the program submits, owners that are set anew,
+                           another placement */
     DOES_ALL = 1023
 };
 
@@ -419,6 +420,32 @@ static void task_on_several(struct program *p)
          p->step, "a task on several ranks");
 }
 
+/* The program submits the task itself: one that writes a datum, reads another, or reads both. */
+static void built_task(struct program *p)
+{
+    static const int modes[] = { STARPU_R, STARPU_RW, STARPU_W };
+    struct datum *to = &p->data[draw(&p->state, DATA)], *from = &p->data[draw(&p->state, DATA)];
+    int mode = modes[draw(&p->state, 3)], on = (int)draw(&p->state, (unsigned)p->ranks);
+    if (to == from) return;
+    struct starpu_task *task;
+    struct work w = { .salt = mix(p->state, 27),
+                      .expected = { to->value, from->value },
+                      .count = 2,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { mode, STARPU_R } };
+    struct starpu_data_descr descr[] = { { to->handle, (enum starpu_data_access_mode)mode },
+                                         { from->handle, STARPU_R } };
+    call(build(p->c, &task, &work_cl, STARPU_DATA_MODE_ARRAY, descr, 2, STARPU_VALUE, &w, sizeof w,
+               STARPU_EXECUTE_ON_NODE, on, 0),
+         p->step, "task_build");
+    if (task) call(starpu_task_submit(task), p->step, "the submission of a task that was built");
+    call(post_build(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, 2, STARPU_VALUE, &w, sizeof w,
+                    STARPU_EXECUTE_ON_NODE, on, 0),
+         p->step, "task_post_build");
+    if (mode != STARPU_R) to->value = mix(w.salt, 0);
+}
+
 static void begin_cut(struct program *p)
 {
     struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
@@ -747,6 +774,7 @@ static void others(struct program *p)
     case 1:
         if (p->placement >= 0 && draw(&p->state, 2)) other_placement(p);
         break;
+    case 2: built_task(p); break;
     default: task_on_several(p);
     }
 }

@@ -111,7 +111,7 @@ static bool rank_0_cannot(const struct orr_bootstrap *b)
     if (b->rank == 0) setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
     orr_bells_open(&bells, b);
     bool good = !bells.first && !orr_bells_mine(&bells);
-    orr_bells_ring(&bells, 1); /* nothing happens */
+    orr_bells_ring(&bells, 1, false); /* nothing happens */
     orr_bells_close(&bells);
     return good;
 }
@@ -198,15 +198,27 @@ static void *listener(void *number)
     return NULL;
 }
 
+/* Takes what comes, as the one that is woken while all others compute. */
+static void *attendant(void *unused)
+{
+    struct orr_bell *b = orr_bells_mine(&ringers);
+    while (!all_taken()) {
+        orr_bell_attend_begin(b);
+        if (!look(NULL) && !all_taken()) orr_bell_attend_sleep(b, -1);
+        orr_bell_attend_end(b);
+    }
+    return unused;
+}
+
 static void send(int to, unsigned *seed)
 {
     orr_add_seq(&shared->sent[to], 1u);
-    orr_bells_ring(&ringers, to);
+    orr_bells_ring(&ringers, to, listeners == 0);
     pause_for(seed, 300);
 }
 
 /* Each rank sends bursts to the next one for a second, each when the last was taken, and listens with several
- * threads. */
+ * threads; or, with none, has an attendant. */
 static bool hammer(const struct orr_bootstrap *b)
 {
     pthread_t threads[LISTENERS_MAX];
@@ -216,8 +228,10 @@ static bool hammer(const struct orr_bootstrap *b)
     orr_bells_open(&ringers, b);
     struct orr_bell_watch watch = { .bell = orr_bells_mine(&ringers), .needed = needed, .look = look };
     if (!watch.bell || !orr_bell_hang(&watch)) return false;
-    for (int i = 0; i < listeners; i++)
-        pthread_create(&threads[i], NULL, listener, (void *)(uintptr_t)(i + b->rank * LISTENERS_MAX));
+    int count = listeners ? listeners : 1;
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, listeners ? listener : attendant,
+                       (void *)(uintptr_t)(i + b->rank * LISTENERS_MAX));
     uint64_t end_ns = orr_clock_ns() + SECONDS * UINT64_C(1000000000);
     int sent = 0;
     for (; sent < MESSAGES && orr_clock_ns() < end_ns; sent += burst) {
@@ -227,8 +241,8 @@ static bool hammer(const struct orr_bootstrap *b)
     }
     orr_store_seq(&shared->total[next],
                   (uint64_t)sent); /* one of its threads is told, and tells the others */
-    orr_bells_ring(&ringers, next);
-    for (int i = 0; i < listeners; i++) pthread_join(threads[i], NULL);
+    orr_bells_ring(&ringers, next, listeners == 0);
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     orr_bell_take_down();
     pthread_barrier_wait(&shared->barrier);
     orr_bells_close(&ringers);
@@ -269,6 +283,30 @@ static bool one_looks(const struct orr_bootstrap *b)
     return good;
 }
 
+/* While all others compute one thread is woken by what needs an answer. */
+static bool one_attends(const struct orr_bootstrap *b)
+{
+    struct orr_bell own = { .wanted = 0 };
+    struct orr_bell_watch watch = { .bell = &own, .needed = is_needed, .look = finds_nothing };
+    if (b->rank > 0) return true;
+    if (!orr_bell_hang(&watch)) return false;
+    orr_bell_attend_begin(&own);
+    orr_bell_ring(&own, false);
+    orr_bell_attend_sleep(&own, 1000); /* not woken */
+    bool good = !orr_bell_attend_end(&own);
+    orr_bell_attend_begin(&own);
+    orr_bell_ring(&own, true);
+    orr_bell_attend_sleep(&own, -1);
+    good &= orr_bell_attend_end(&own);
+    orr_bell_attend_begin(&own);
+    orr_bell_call_attendant();
+    orr_bell_attend_sleep(&own, -1);
+    good &= orr_bell_attend_end(&own);
+    orr_bell_take_down();
+    orr_bell_call_attendant(); /* nothing happens */
+    return good && orr_load_seq(&orr_bell_listeners) == 0;
+}
+
 int main(void)
 {
     pthread_barrierattr_t attr;
@@ -284,15 +322,16 @@ int main(void)
     is_int(shared_files(), before, "no file is left");
     is_int(on_all_ranks(one_looks), RANKS,
            "who sleeps beside a thread that looks is not rung for until that stops");
-    for (listeners = 1; listeners <= LISTENERS_MAX; listeners += 2) {
+    is_int(on_all_ranks(one_attends), RANKS, "an attendant is woken by what needs an answer, not by values");
+    for (int round = 0; round < 3; round++) {
+        listeners = round == 0 ? 0 : round == 1 ? 1 : LISTENERS_MAX;
         burst = listeners > 1 ? 2 : 1;
         memset(shared->sent, 0, sizeof shared->sent);
         memset(shared->taken, 0, sizeof shared->taken);
         memset(shared->total, 0xff, sizeof shared->total);
         is_int(on_all_ranks(hammer), RANKS,
-               "of %d threads of a rank that sleep without a time-out, none misses "
-               "one of %d messages",
-               listeners, burst);
+               "of %d %s of a rank that sleep without a time-out, none misses one of %d messages",
+               listeners ? listeners : 1, listeners ? "threads" : "attendants", burst);
     }
     return done_testing();
 }

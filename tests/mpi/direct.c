@@ -2,11 +2,13 @@
 /* ranks: 2 */
 /*
  * Messages straight from and to the memory of devices, where the network takes it: simulated ones, whose
- * memory is real.
+ * memory is real, and those of CUDA's double with an MPI that says that it knows CUDA.
  * Threads: main of each rank; the progress engine.
  * Owns: the data of each case.
  * Not here: what a device does with its memory (tests/core/memory_hungry.c).
  */
+#include <limits.h>
+
 #include "tests/mpi/helper_mpi.h"
 
 enum { LARGE = 64 * 1024, SMALL = 1024, ROUNDS = 40 };
@@ -45,14 +47,37 @@ static struct starpu_codelet
                          .modes = { STARPU_R },
                          .name = "expect_on_cpu" };
 
-/* A runtime with one device a rank. False: there is none. */
-static int start(const char *direct, const char *mib)
+/* Where an MPI that knows CUDA has its answer. The double's memory is host memory, which any MPI takes. */
+__attribute__((visibility("default"))) int MPIX_Query_cuda_support(void);
+static int knows_cuda;
+int MPIX_Query_cuda_support(void)
+{
+    return knows_cuda;
+}
+
+/* In the place of simulated devices from now on: those of CUDA's double, beside the tests in the build
+ * folder. */
+static void use_double(void)
+{
+    static char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    path[n > 0 ? n : 0] = '\0';
+    for (int up = 0; up < 2; up++) *strrchr(path, '/') = '\0';
+    strcat(path, "/double/cuda.so");
+    setenv("ORRERY_CUDA_LIBRARY", path, 1);
+    setenv("ORR_DOUBLE_CUDA_DEVICES", "2", 1);
+    setenv("ORR_DOUBLE_CUDA_MEM_KB", "1138", 1); /* of which nine tenths are used */
+    setenv("ORRERY_SIM_DEVICES", "0", 1);
+}
+
+/* A runtime with one device of 1 MiB a rank. False: there is none. */
+static int start(const char *direct)
 {
     struct starpu_conf conf;
-    setenv("ORRERY_SIM_DEVICES", "2", 1); /* they are shared out */
+    setenv("ORRERY_SIM_DEVICES", "2", 0); /* they are shared out */
     setenv("ORRERY_SIM_TYPE", "cuda", 1);
     setenv("ORRERY_SIM_DIRECT", "1", 1);
-    setenv("ORRERY_SIM_MEM_MB", mib, 1);
+    setenv("ORRERY_SIM_MEM_MB", "1", 1);
     setenv("STARPU_MPI_GPUDIRECT", direct, 1);
     starpu_conf_init(&conf);
     conf.ncpus = 1;
@@ -242,9 +267,20 @@ static void another_size(void)
 static void by_way_of_main_memory(void)
 {
     starpu_data_handle_t h = pass_on(LARGE, &expect_cl);
-    fact(wrong == 0 && is_on(h, STARPU_MAIN_RAM),
-         "with STARPU_MPI_GPUDIRECT=0 all goes by way of main memory");
+    fact(wrong == 0 && is_on(h, STARPU_MAIN_RAM), "then all goes by way of main memory");
     starpu_data_unregister(h);
+}
+
+static void all(void)
+{
+    from_device_to_device();
+    from_device_to_cpu();
+    small();
+    to_and_fro();
+    more_than_fits();
+    with_gaps();
+    another_size();
+    starpu_mpi_shutdown();
 }
 
 int main(int argc, char **argv)
@@ -256,16 +292,17 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    fact(provided == MPI_THREAD_MULTIPLE && ranks == 2 && start("1", "1"), "each rank has a device of 1 MiB");
-    from_device_to_device();
-    from_device_to_cpu();
-    small();
-    to_and_fro();
-    more_than_fits();
-    with_gaps();
-    another_size();
+    fact(provided == MPI_THREAD_MULTIPLE && ranks == 2 && start("1"), "each rank has a device of 1 MiB");
+    all();
+    fact(start("0"), "once more with STARPU_MPI_GPUDIRECT=0");
+    by_way_of_main_memory();
     starpu_mpi_shutdown();
-    fact(start("0", "1"), "once more");
+    use_double();
+    knows_cuda = 1;
+    fact(start("1"), "each rank has a CUDA device, and MPI knows those");
+    all();
+    knows_cuda = 0;
+    fact(start("1"), "and MPI does not");
     by_way_of_main_memory();
     return mpi_finish();
 }

@@ -397,8 +397,42 @@ static void giving_up(void)
     ok(!here(0) || !orr_engine_poll(&ranks[0].engine), "and who polls a closed engine finds nothing");
 }
 
+/* More large messages than the network has tags (inproc.c), which nobody receives yet. */
+static void nobody_receives(void)
+{
+    enum { N = 8 };
+    static char memory[2][N + 1][LARGE_MAX];
+    struct planned p = { .source = 0, .destination = 1, .tag = 9 },
+                   q = { .source = 0, .destination = 1, .tag = 8 };
+    struct end s[N], r[N], small[2], large[2];
+    long long ended = 0, right = 0;
+    world.open(2);
+    for (int i = 0; i < N; i++) {
+        memory[0][i][0] = (char)i;
+        post_simple(&s[i], &p, ORR_SEND, memory[0][i], world.large, 0);
+    }
+    post_simple(&small[0], &q, ORR_SEND, memory[0][N], 8, 0);
+    post_simple(&small[1], &q, ORR_RECV, memory[1][N], 8, 0);
+    world.settle();
+    is_int(times_done(&small[1]), 1, "large messages that nobody receives do not hold up a small one");
+    post_simple(&large[0], &q, ORR_SEND, memory[0][N], world.large, 0);
+    post_simple(&large[1], &q, ORR_RECV, memory[1][N], world.large, 0);
+    world.settle();
+    is_int(times_done(&large[1]), 1, "nor another large one");
+    for (int i = 0; i < N; i++) post_simple(&r[i], &p, ORR_RECV, memory[1][i], world.large, 0);
+    for (int i = 0; i < 2; i++) world.settle();
+    for (int i = 0; i < N; i++) {
+        ended += times_done(&s[i]) + times_done(&r[i]);
+        right += world.tell(1, memory[1][i][0]) == i;
+    }
+    is_int(ended, 2 * N, "and come when they are received");
+    is_int(right, N, "in their order");
+    world.close();
+}
+
 static void single_facts(void)
 {
+    nobody_receives();
     sizes_and_types();
     order();
     ahead_of_the_others();

@@ -196,6 +196,25 @@ static inline int insert(struct orr_comm *c, struct starpu_codelet *cl, ...)
     return r;
 }
 
+/* The task, here, of one that the program submits itself; NULL elsewhere. */
+static inline int build(struct orr_comm *c, struct starpu_task **task_out, struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = orr_mpi_build(c, cl, ap, task_out);
+    va_end(ap);
+    return r;
+}
+
+static inline int post_build(struct orr_comm *c, struct starpu_codelet *cl, ...)
+{
+    va_list ap;
+    va_start(ap, cl);
+    int r = orr_mpi_post_build(c, cl, ap);
+    va_end(ap);
+    return r;
+}
+
 static inline int insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, ...)
 {
     va_list ap;

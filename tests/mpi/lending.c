@@ -200,17 +200,18 @@ static void rules(void)
     enum { MS = 1000000 };
     struct orr_appetite a = { .giver = -1, .last = 0 };
     uint32_t surplus[4] = { 0 };
+    bool asked[4] = { false };
     is_int((int)orr_appetite_gap_ns(&a), 2 * MS, "a gap of less than 2 ms is none");
     orr_appetite_worked(&a, 30.0 * MS, 1);
     ok(orr_appetite_gap_ns(&a) == 30 * MS, "nor is one shorter than a task");
-    is_int(orr_appetite_whom(&a, 2, 4, surplus), 1, "who knows nothing asks one after another");
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "who knows nothing asks one after another");
     a.last = 1;
-    is_int(orr_appetite_whom(&a, 2, 4, surplus), 3, "itself left out");
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 3, "itself left out");
     surplus[0] = 3;
     surplus[1] = 9;
-    is_int(orr_appetite_whom(&a, 2, 4, surplus), 1, "else the one that has most");
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "else the one that has most");
     orr_appetite_answered(&a, 0, 2, MS, 100 * MS);
-    is_int(orr_appetite_whom(&a, 2, 4, surplus), 0, "but first the one that gave last");
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 0, "but first the one that gave last");
     ok(a.not_before_ns == 0, "at once");
     uint64_t now = 1000 * (uint64_t)MS, first = 0, late = 0;
     for (int i = 0; i < 12; i++) {
@@ -221,6 +222,14 @@ static void rules(void)
     ok(first == orr_appetite_gap_ns(&a) && late == ORR_HUNGRY_PAUSE_MOST_NS,
        "refusals make it wait, longer and longer, up to 0.256 s");
     is_int(a.giver, -1, "and it does not cling to who refused");
+    a = (struct orr_appetite){ .giver = 0, .last = 0, .answer_ns = MS };
+    asked[0] = true;
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "who does not answer is not asked again");
+    orr_appetite_answered(&a, 0, 1, 500 * MS, now);
+    ok(a.answer_ns == MS && a.giver == 0,
+       "an answer that was not waited for says little of how long they take");
+    asked[1] = asked[3] = true;
+    is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), -1, "when all were asked, nobody is");
 }
 
 int main(void)

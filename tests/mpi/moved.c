@@ -269,6 +269,47 @@ static void meet_aside(struct job *j, int rank)
     call(rank_end(j, rank));
 }
 
+/* ---- tasks that the program submits itself ---- */
+
+static void built(struct orr_comm *c, int mode, starpu_data_handle_t h, int on)
+{
+    struct starpu_task *t;
+    call(build(c, &t, &one_cl, mode, h, STARPU_EXECUTE_ON_NODE, on, 0));
+    if (t) call(starpu_task_submit(t));
+    call(post_build(c, &one_cl, mode, h, STARPU_EXECUTE_ON_NODE, on, 0));
+}
+
+/* Of what was inserted until here, on any rank. */
+static uint64_t sent(struct orr_comm *c)
+{
+    orr_progress_wait_for_all(&c->cluster->progress);
+    call(orr_coll_barrier(c));
+    return orr_engine_get_counts(&c->cluster->engine).program_sent;
+}
+
+static atomic_ullong sent_for_built;
+static atomic_int stayed;
+
+static void build_where_it_is(struct job *j, int rank)
+{
+    starpu_data_handle_t h;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    begin_data(c, &h, 1, SMALL);
+    task(c, STARPU_W, h, 1);
+    task(c, STARPU_R, h, 2);
+    uint64_t before = sent(c);
+    built(c, STARPU_R, h, 1);
+    built(c, STARPU_R, h, 2);
+    built(c, STARPU_RW, h, 1);
+    atomic_fetch_add(&sent_for_built, sent(c) - before);
+    atomic_fetch_add(&stayed, orr_owned_holder(c, h) == 1);
+    built(c, STARPU_RW, h, 0);
+    atomic_fetch_add(&stayed, orr_owned_holder(c, h) <= 0);
+    end_data(&h, 1);
+    call(rank_end(j, rank));
+}
+
 /* ---- contributions on another communicator ---- */
 
 static void zero(void *buffers[], void *arg)
@@ -393,6 +434,31 @@ static void sum_aside(struct job *j, int rank)
     call(rank_end(j, rank));
 }
 
+/* Some contribute before all insert for the first time; then rank 2, which they do not know of. */
+static void sum_before_all(struct job *j, int rank)
+{
+    static const int ranks[] = { 1, 0 };
+    static const struct orr_inproc_comm pair = { .size = 2, .ranks = ranks };
+    static int number = 1000; /* at home */
+    starpu_data_handle_t h;
+    call(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank),
+                    *aside = rank < 2 ? orr_comm_meet(&sessions[rank].cluster.comms, &pair) : NULL;
+    starpu_variable_data_register(&h, rank ? -1 : STARPU_MAIN_RAM, rank ? 0 : (uintptr_t)&number,
+                                  sizeof number);
+    starpu_data_set_reduction_methods(h, &sum_cl, &zero_cl);
+    call(orr_owned_set_tag(c->cluster->value, h, 50));
+    call(orr_cache_set_owner(c, h, 0));
+    add_to(aside, h, STARPU_REDUX, 10, 0);
+    add_to(aside, h, STARPU_REDUX, 20, 1);
+    add_to(c, h, STARPU_REDUX, 300, 2);
+    finds(c, h, 1330, 1);
+    call(orr_wait_for_all(c));
+    starpu_data_unregister(h);
+    if (!rank) is_int(number, 1330, "and those that come before anything that all ranks insert");
+    call(rank_end(j, rank));
+}
+
 /* ---- a second thread at home, while the first inserts ---- */
 
 enum { INSERTIONS = SCALED(400, 100) };
@@ -514,11 +580,16 @@ int main(void)
     ok(copied_right, "what is copied there reaches those who have the old value and are not part of it");
     ok(all_of(migrated[0] == -ENOTSUP, migrated[1] == -ENOTSUP),
        "another owner is refused there, while others have the value");
+    on_ranks(build_where_it_is);
+    is_int((long long)sent_for_built, 0, "tasks that the program submits itself use data where they are");
+    is_int(stayed, 2 * RANKS, "and leave them where they wrote them");
     for (ends_by = 0; ends_by < ENDS; ends_by++) on_ranks(sum_aside);
     is_int(sums_wrong, 0, "contributions there count in what all ranks read next, whoever had the value");
     int sums_home = 0;
     for (int i = 0; i < ENDS; i++) sums_home += last_in_task[i];
     is_int(sums_home, (ENDS - 1) * RANKS * RANKS, "and they come home");
+    on_ranks(sum_before_all);
+    is_int(sums_wrong, 0, "wherever they are wanted next");
     on_ranks(with_second);
     ok(all_of(!seen_wrong, last_seen == INSERTIONS),
        "a second thread at home sees the values in order while the first inserts");

@@ -202,6 +202,16 @@ static void from_another_context(void)
     starpu_sched_ctx_delete(context);
 }
 
+/* Programs end the runtime that they started, and the layer after. */
+static void runtime_first(void)
+{
+    if (starpu_init(NULL) || starpu_mpi_init(NULL, NULL, 0)) MPI_Abort(MPI_COMM_WORLD, 1);
+    starpu_shutdown();
+    int good = works();
+    fact(starpu_mpi_shutdown() == 0 && good && !starpu_is_initialized(),
+         "the runtime stays until the layer has ended, where the program gave it up before");
+}
+
 int main(int argc, char **argv)
 {
     setenv("STARPU_SILENT", "1", 0);
@@ -220,6 +230,7 @@ int main(int argc, char **argv)
     again_and_again();
     starpu_shutdown();
     free(memory);
+    runtime_first();
     layer_start();
     return mpi_finish();
 }

@@ -13,7 +13,7 @@
 #include "mpi/wire/version.h"
 #include "tests/mpi/helper_mpi.h"
 
-static const char *own = "0.1.0, messages of form 4";
+static const char *own = "0.1.0, messages of form 5";
 
 void orr_version_own(char text_out[ORR_VERSION_BYTES])
 {
@@ -69,15 +69,15 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
     const char *mine = own;
-    if (my_rank == ranks - 1) own = "0.2.0, messages of form 5";
-    snprintf(text, sizeof text, "; 0.2.0, messages of form 5 on rank %d (host ", ranks - 1);
+    if (my_rank == ranks - 1) own = "0.2.0, messages of form 6";
+    snprintf(text, sizeof text, "; 0.2.0, messages of form 6 on rank %d (host ", ranks - 1);
     refused(text);
-    own = my_rank ? mine : "0.2.0, messages of form 5";
-    refused("0.2.0, messages of form 5 on rank 0 (host ");
-    own = my_rank == 1 ? "0.1.1, messages of form 4" : mine;
-    refused(ranks == 2   ? "0.1.0, messages of form 4 on rank 0 (host "
-            : ranks == 3 ? "0.1.0, messages of form 4 on rank 0, 2 (host "
-                         : "0.1.0, messages of form 4 on rank 0, 2-3 (host ");
+    own = my_rank ? mine : "0.2.0, messages of form 6";
+    refused("0.2.0, messages of form 6 on rank 0 (host ");
+    own = my_rank == 1 ? "0.1.1, messages of form 5" : mine;
+    refused(ranks == 2   ? "0.1.0, messages of form 5 on rank 0 (host "
+            : ranks == 3 ? "0.1.0, messages of form 5 on rank 0, 2 (host "
+                         : "0.1.0, messages of form 5 on rank 0, 2-3 (host ");
     static const char *const all[] = { "1", "2", "3", "4" };
     own = all[my_rank % 4];
     refused("; 2 on rank 1 (host ");

@@ -18,7 +18,7 @@ enum { N = 3000, ROUNDS = 6 };
 
 static const struct shim *shim;
 static int cells[N + 3];
-static atomic_int refused, to_device, from_device;
+static atomic_int refused, to_device, from_device, strangers;
 
 static long copies(void)
 {
@@ -164,10 +164,17 @@ static void own_free(void *interface, unsigned node)
         clReleaseMemObject(own->there);
 }
 
+/* Whether the calling thread passes for the device's worker. */
+static void look(void)
+{
+    if (starpu_worker_get_id_check() != (unsigned)opencl_worker()) atomic_fetch_add(&strangers, 1);
+}
+
 static int own_ram_to_opencl(void *src, unsigned src_node, void *dst, unsigned dst_node, cl_event *event)
 {
     struct own_interface *from = src, *to = dst;
     int ret;
+    look();
     atomic_fetch_add(&to_device, 1);
     if (starpu_opencl_copy_ram_to_opencl(from->ptr, src_node, to->there, dst_node, from->n * sizeof(int), 0,
                                          event, &ret))
@@ -179,11 +186,22 @@ static int own_opencl_to_ram(void *src, unsigned src_node, void *dst, unsigned d
 {
     struct own_interface *from = src, *to = dst;
     int ret;
+    look();
     atomic_fetch_add(&from_device, 1);
     if (starpu_opencl_copy_opencl_to_ram(from->there, src_node, to->ptr, dst_node, from->n * sizeof(int), 0,
                                          event, &ret))
         return -EIO;
     return ret;
+}
+
+/* Those that wait. */
+static int own_ram_to_opencl_now(void *src, unsigned src_node, void *dst, unsigned dst_node)
+{
+    return own_ram_to_opencl(src, src_node, dst, dst_node, NULL);
+}
+static int own_opencl_to_ram_now(void *src, unsigned src_node, void *dst, unsigned dst_node)
+{
+    return own_opencl_to_ram(src, src_node, dst, dst_node, NULL);
 }
 
 static size_t own_size(starpu_data_handle_t h)
@@ -197,7 +215,9 @@ static uint32_t own_footprint(starpu_data_handle_t h)
 }
 
 static const struct starpu_data_copy_methods own_methods = { .ram_to_opencl_async = own_ram_to_opencl,
-                                                             .opencl_to_ram_async = own_opencl_to_ram };
+                                                             .opencl_to_ram_async = own_opencl_to_ram },
+                                             waiting_methods = { .ram_to_opencl = own_ram_to_opencl_now,
+                                                                 .opencl_to_ram = own_opencl_to_ram_now };
 static struct starpu_data_interface_ops own_ops = { .register_data_handle = own_register,
                                                     .allocate_data_on_node = own_allocate,
                                                     .free_data_on_node = own_free,
@@ -219,14 +239,15 @@ static struct starpu_codelet own_cl = { .opencl_funcs = { own_func },
                                         .nbuffers = 1,
                                         .modes = { STARPU_RW } };
 
-static void own_methods_copy(void)
+static void own_methods_copy(const struct starpu_data_copy_methods *methods, const char *which)
 {
     starpu_data_handle_t h;
     struct own_interface own = { .ptr = cells, .n = N };
     long events = shim->counts().events;
     bool well = true;
     memset(cells, 0, sizeof cells);
-    to_device = from_device = 0;
+    to_device = from_device = strangers = 0;
+    own_ops.copy_methods = methods;
     starpu_data_register(&h, STARPU_MAIN_RAM, &own, &own_ops);
     for (int i = 0; i < ROUNDS; i++) {
         well &= starpu_task_insert(&own_cl, STARPU_RW, h, 0) == 0;
@@ -237,8 +258,8 @@ static void own_methods_copy(void)
     starpu_data_unregister(h);
     ok(all_of(well, refused == 0, are(cells, 0, N, ROUNDS), to_device >= 3, from_device >= 3,
               shim->counts().events == events, copies() > 0),
-       "an interface's ram_to_opencl_async and opencl_to_ram_async start its copies, and their events are "
-       "awaited");
+       "an interface's %s copy it, and their events are awaited", which);
+    is_int(strangers, 0, "each as the device's worker");
 }
 
 int main(void)
@@ -255,7 +276,15 @@ int main(void)
     }
     opencl_start(1, NULL);
     bool built = opencl_build(source);
-    own_methods_copy();
+    own_methods_copy(&own_methods, "ram_to_opencl_async and opencl_to_ram_async");
+    own_methods_copy(&waiting_methods, "ram_to_opencl and opencl_to_ram");
+    setenv("STARPU_DISABLE_ASYNCHRONOUS_COPY", "1", 1);
+    starpu_opencl_unload_opencl(&cl_program_of_test);
+    starpu_shutdown();
+    opencl_start(1, NULL);
+    built = built && opencl_build(source);
+    own_methods_copy(&own_methods, "ram_to_opencl_async alone, where all copies are to be awaited,");
+    unsetenv("STARPU_DISABLE_ASYNCHRONOUS_COPY");
     starpu_opencl_unload_opencl(&cl_program_of_test);
     starpu_shutdown();
     setenv("STARPU_ENABLE_MAP", "1", 1);
