@@ -3,9 +3,10 @@
 if DOCS
 DOCUMENTS = doc/built/stamp
 handbook_pages = README start tasks data policies models cluster memory seeing joblists contexts extending languages starpu faq
-doc/built/stamp: scripts/reference $(handbook_pages:%=doc/handbook/%.md) $(pkginclude_HEADERS) $(bin_PROGRAMS)
+handbook_pictures = hetero slowbus equal
+doc/built/stamp: scripts/reference $(handbook_pages:%=doc/handbook/%.md) $(handbook_pictures:%=doc/images/schedules-%.svg) $(pkginclude_HEADERS) $(bin_PROGRAMS) $(bin_SCRIPTS)
 	$(AM_V_GEN)rm -rf $(@D) && $(MKDIR_P) $(@D) && $(PYTHON) $(srcdir)/scripts/reference --out $(@D) --cmark '$(CMARK)' $(REFERENCE_FLAGS) \
-	  --tools $(bin_PROGRAMS) && touch $@
+	  --tools $(bin_PROGRAMS) $(bin_SCRIPTS) && touch $@
 
 # Where bash-completion looks for them by the program's name.
 completiondir = $(datadir)/bash-completion/completions

@@ -166,6 +166,42 @@ if command -v cmake >/dev/null 2>&1; then
         fact "CMake: a component of STARPU that there is not is refused" not with_cmake \
             'find_package(STARPU REQUIRED CONFIG COMPONENTS SIMGRID)
              add_executable(outside program.c)'
+        # As the modules of Chameleon do: pkg-config in order of versions, then functions and members looked for by linking.
+        fact "CMake: a project that looks for functions of StarPU by pkg-config finds them, is built and runs" with_cmake \
+            'include(CheckFunctionExists)
+             include(CheckStructHasMember)
+             find_package(PkgConfig REQUIRED)
+             pkg_search_module(STARPU REQUIRED starpu-1.5 starpu-1.4 starpu-1.3)
+             if(STARPU_VERSION VERSION_LESS 1.3)
+                 message(FATAL_ERROR "StarPU ${STARPU_VERSION} is too old")
+             endif()
+             include_directories(${STARPU_INCLUDE_DIRS})
+             link_directories(${STARPU_LIBRARY_DIRS})
+             set(CMAKE_REQUIRED_INCLUDES ${STARPU_INCLUDE_DIRS})
+             set(CMAKE_REQUIRED_LIBRARIES ${STARPU_LDFLAGS})
+             foreach(name data_idle_prefetch_on_node iteration_push data_wont_use data_set_coordinates data_peek fxt_start_profiling
+                     malloc_on_node_set_default_flags cublas_get_local_handle task_declare_deps sched_ctx_create interface_copy2d)
+                 check_function_exists(starpu_${name} HAVE_${name})
+                 if(NOT HAVE_${name} AND NOT name MATCHES cublas)
+                     message(FATAL_ERROR "no starpu_${name}")
+                 endif()
+             endforeach()
+             check_struct_has_member("struct starpu_codelet" where starpu.h HAVE_WHERE)
+             check_struct_has_member("struct starpu_codelet" no_such_member starpu.h HAVE_NONE)
+             if(NOT HAVE_WHERE OR HAVE_NONE)
+                 message(FATAL_ERROR "members are not told")
+             endif()
+             add_executable(outside program.c)
+             target_link_libraries(outside ${STARPU_LDFLAGS})'
+        if [ -e "$libdir/liborrery-mpi.so" ]; then
+            fact "CMake: STARPU with the component MPI has both libraries: an MPI program is built" with_cmake \
+                'find_package(STARPU 1.3 REQUIRED CONFIG COMPONENTS MPI HWLOC)
+                 include_directories(${STARPU_INCLUDE_DIRS})
+                 add_executable(ranks mpi.c)
+                 target_link_libraries(ranks ${STARPU_LIBRARIES})
+                 add_executable(outside program.c)
+                 target_link_libraries(outside ${STARPU_LIBRARIES})'
+        fi
     fi
 fi
 
@@ -259,5 +295,26 @@ fi
 for tool in starpu_machine_display starpu_sched_display; do
     fact "$tool runs where it is installed" timeout 60 "$bindir/$tool"
 done
+
+# A shell that has sourced starpu_env finds all of it, and has it once; a script that does so keeps its arguments.
+cat >"$scratch/env.sh" <<'SCRIPT'
+. "$bindir/starpu_env" && . "$bindir/starpu_env" || exit 1
+[ "$1" = --help ] && [ "$(command -v starpu_config)" = "$bindir/starpu_config" ] || exit 2
+[ "$(echo ":$PATH:" | sed "s|:$bindir:|@|g" | tr -cd @)" = @ ] || exit 3
+[ "$(pkg-config --variable=libdir orrery)" = "$libdir" ] || exit 4
+case $LD_LIBRARY_PATH in "$libdir" | "$libdir:"*) ;; *) exit 5 ;; esac
+[ -z "$(set | grep '^orrery_env')" ] || exit 6
+SCRIPT
+export bindir libdir
+for shell in sh bash dash zsh; do
+    command -v $shell >/dev/null 2>&1 || continue
+    fact "starpu_env sourced by $shell: a shell finds what is installed" \
+        env -u LD_LIBRARY_PATH -u PKG_CONFIG_PATH $shell "$scratch/env.sh" --help
+done
+fact "starpu_env run: prints what eval sets" env -u LD_LIBRARY_PATH -u PKG_CONFIG_PATH sh -c \
+    'eval "$("$bindir/starpu_env")" && [ "$(command -v starpu_config)" = "$bindir/starpu_config" ] && pkg-config --exists orrery'
+if [ -e "$libdir/pkgconfig/starpu-1.3.pc" ]; then
+    fact "starpu_mpi_comm_matrix has StarPU's name for it, too" "$bindir/starpu_mpi_comm_matrix.py" --version
+fi
 echo "1..$facts"
 [ "$failures" -eq 0 ]

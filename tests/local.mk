@@ -11,6 +11,7 @@
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS
 #   LONG_MPI_TESTS += tests/long/soak_mpi   .c to .mpi: make check-long only, under mpirun
+#   LONG_SCRIPT_TESTS += tests/long/debian.sh  a shell script that prints TAP: make check-long only
 # Libraries for one test:  tests/core/x.tap: PROGRAM_LIBS = -lz
 
 # The public interface, without private headers: these also compile against StarPU 1.3 and pass on it.
@@ -105,6 +106,7 @@ INPROC_MPI_TESTS += tests/mpi/lending_hostile
 INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions
 MPI_TESTS += tests/mpi/launcher
+MPI_TESTS += tests/mpi/live_view
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
 MPI_TESTS += tests/mpi/plan_replay
@@ -264,13 +266,16 @@ MPI_TESTS += tests/mpi/leaks
 # The programs of tools/.
 TAP_TESTS += tests/tools/tools
 ONE_THREAD += tests/tools/tools
-tests/tools/tools.tap: $(TOOLS)
+tests/tools/tools.tap: $(TOOLS) $(bin_SCRIPTS)
 TAP_TESTS += tests/tools/report
+TAP_TESTS += tests/tools/readers
 TAP_TESTS += tests/tools/page
 TAP_TESTS += tests/tools/orders
-tests/tools/report.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
+tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
 TAP_TESTS += tests/tools/live tests/tools/why
-tests/tools/live.tap tests/tools/why.tap: tools/orrery_top tools/orrery_why
+PLAIN_TESTS += tests/tools/live_loaded
+tests/tools/live.tap tests/tools/why.tap tests/tools/live_loaded.tap tests/mpi/live_view.mpi: tools/orrery_top tools/orrery_why
+tests/mpi/counting.mpi: tools/starpu_mpi_comm_matrix
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan
 
@@ -313,3 +318,4 @@ LONG_TESTS += tests/long/many_dependencies
 LONG_TESTS += tests/long/cluster_random
 LONG_MPI_TESTS += tests/long/soak_mpi
 LONG_MPI_TESTS += tests/long/reductions_random
+LONG_SCRIPT_TESTS += tests/long/debian.sh

@@ -2,8 +2,27 @@
 # Programs that are installed, most over the public interface alone: the source is the name with .c, one line here.
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
-	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top tools/orrery_why
+	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top tools/orrery_why tools/starpu_config \
+	tools/starpu_mpi_comm_matrix
 bin_PROGRAMS += $(TOOLS)
+# A shell script, which shells read.
+bin_SCRIPTS += tools/starpu_env
+CLEANFILES += tools/starpu_env tools/starpu_config.txt
+tools/starpu_env: tools/starpu_env.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@prefix[@]|$(prefix)|g' -e 's|@bindir[@]|$(bindir)|g' -e 's|@libdir[@]|$(libdir)|g' \
+	  -e 's|@mandir[@]|$(mandir)|g' -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' \
+	  -e 's|@STARPU_INTERFACE_VERSION[@]|$(STARPU_INTERFACE_VERSION)|g' $(srcdir)/tools/starpu_env.in >$@ && chmod +x $@
+# What the header defines where nothing else is said, each constant with its value.
+tools/starpu_config.txt: include/starpu_config.h
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -dM -I include -x c include/starpu_config.h | grep -E '^#define (STARPU|ORRERY)_[A-Z0-9_]* .' | \
+	  LC_ALL=C sort >$@
+tools_starpu_config_SOURCES = tools/starpu_config.c tools/tool.h
+tools_starpu_config_LDADD =
+tools_starpu_config_CFLAGS = $(PROG_CFLAGS) -DCONFIG_LIST='"$(abs_top_builddir)/tools/starpu_config.txt"'
+tools/starpu_config-starpu_config.$(OBJEXT): tools/starpu_config.txt
+tools_starpu_mpi_comm_matrix_SOURCES = tools/starpu_mpi_comm_matrix.c tools/plot.h tools/tool.h
+tools_starpu_mpi_comm_matrix_LDADD =
+tools_starpu_mpi_comm_matrix_CFLAGS = $(PROG_CFLAGS)
 tools_starpu_calibrate_bus_SOURCES = tools/starpu_calibrate_bus.c tools/tool.h
 tools_starpu_calibrate_bus_LDADD = liborrery.la
 tools_starpu_calibrate_bus_CFLAGS = $(PROG_CFLAGS)
@@ -16,7 +35,7 @@ tools_starpu_sched_display_CFLAGS = $(PROG_CFLAGS)
 tools_starpu_perfmodel_display_SOURCES = tools/starpu_perfmodel_display.c tools/tool.h
 tools_starpu_perfmodel_display_LDADD = liborrery.la
 tools_starpu_perfmodel_display_CFLAGS = $(PROG_CFLAGS)
-tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/tool.h
+tools_starpu_perfmodel_plot_SOURCES = tools/starpu_perfmodel_plot.c tools/plot.h tools/tool.h
 tools_starpu_perfmodel_plot_LDADD = liborrery.la -lm
 tools_starpu_perfmodel_plot_CFLAGS = $(PROG_CFLAGS)
 # Not linked with the library: what is wrong with that, its programs say.

@@ -7,7 +7,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "tools/tool.h"
+#include "tools/plot.h"
 
 static const struct tool tool = {
     "starpu_perfmodel_plot",
@@ -134,15 +134,6 @@ static int write_data(FILE *data, struct starpu_perfmodel *model)
 
 /* ---- the drawing ---- */
 
-/* Text within a gnuplot string in double quotes. */
-static void write_text(FILE *f, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') fputc('\\', f);
-        if (*s != '\n') fputc(*s, f);
-    }
-}
-
 static const char *terminal_for(const char *picture)
 {
     const char *ending = strrchr(picture, '.');
@@ -168,9 +159,9 @@ static void write_drawing(FILE *gp, const char *data, const char *picture, const
     fprintf(gp,
             "#!/usr/bin/gnuplot\n# the performance model of the symbol below\nset terminal %s\nset output \"",
             terminal);
-    write_text(gp, picture);
+    plot_text(gp, picture);
     fprintf(gp, "\"\nset title \"");
-    write_text(gp, asked.symbol);
+    plot_text(gp, asked.symbol);
     fprintf(gp, "\" noenhanced\nset xlabel \"size of the data (bytes)\"\nset ylabel \"%s\"\n",
             asked.speed    ? "speed (Gflop/s)"
             : asked.energy ? "energy (J)"
@@ -180,7 +171,7 @@ static void write_drawing(FILE *gp, const char *data, const char *picture, const
         "set key top left noenhanced\nset grid\nset logscale x\nset logscale y\nset bars small\nplot \\\n");
     for (int i = 0; i < curve_count; i++) {
         fprintf(gp, "%s    \"", i ? ", \\\n" : "");
-        write_text(gp, data);
+        plot_text(gp, data);
         fprintf(gp, "\" index %d using 1:2:3 with yerrorbars lc %d pt 7 ps 0.6 title \"%s\"", i, i + 1,
                 curves[i].name);
         write_law(gp, &curves[i], i);
@@ -188,36 +179,7 @@ static void write_drawing(FILE *gp, const char *data, const char *picture, const
     fputc('\n', gp);
 }
 
-/* ---- running gnuplot ---- */
-
-static int run_gnuplot(const char *drawing)
-{
-    extern char **environ;
-    char program[] = "gnuplot", *argv[] = { program, (char *)drawing, NULL };
-    pid_t child;
-    int status;
-    int r = posix_spawnp(&child, program, NULL, NULL, argv, environ);
-    if (r) return tool_complain(&tool, "gnuplot cannot be run (%s); -n only writes %s", strerror(r), drawing);
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return tool_complain(&tool, "gnuplot was lost (%s)", strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return TOOL_OK;
-    return tool_complain(&tool, "gnuplot failed on %s", drawing);
-}
-
-static FILE *open_for_writing(const char *path)
-{
-    FILE *f = fopen(path, "we");
-    if (!f) tool_complain(&tool, "%s cannot be written: %s", path, strerror(errno));
-    return f;
-}
-
-static int close_written(FILE *f, const char *path)
-{
-    int failed = ferror(f);
-    if (fclose(f) != 0 || failed)
-        return tool_complain(&tool, "%s cannot be written: %s", path, strerror(errno));
-    return TOOL_OK;
-}
+/* ---- files ---- */
 
 static int draw(struct starpu_perfmodel *model)
 {
@@ -229,20 +191,20 @@ static int draw(struct starpu_perfmodel *model)
     snprintf(drawing, sizeof drawing, "%s.gp", stem);
     snprintf(picture, sizeof picture, "%s.png", stem);
     const char *to = asked.picture ? asked.picture : picture, *terminal = terminal_for(to);
-    FILE *f = open_for_writing(data);
+    FILE *f = plot_open(&tool, data);
     if (!f) return TOOL_FAILED;
-    int r = write_data(f, model), closed = close_written(f, data);
+    int r = write_data(f, model), closed = plot_close(&tool, f, data);
     if (r || closed) {
         remove(data);
         return TOOL_FAILED;
     }
-    if (!(f = open_for_writing(drawing))) return TOOL_FAILED;
+    if (!(f = plot_open(&tool, drawing))) return TOOL_FAILED;
     write_drawing(f, data, to, terminal);
-    if (close_written(f, drawing) != TOOL_OK) return TOOL_FAILED;
+    if (plot_close(&tool, f, drawing) != TOOL_OK) return TOOL_FAILED;
     printf("%s\n%s\n", data, drawing);
     fflush(stdout);
     if (asked.no_run) return TOOL_OK;
-    r = run_gnuplot(drawing);
+    r = plot_run(&tool, drawing);
     if (r == TOOL_OK) printf("%s\n", to);
     return r;
 }

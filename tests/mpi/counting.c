@@ -9,6 +9,7 @@
  */
 #include "mpi/wire/event.h"
 #include "tests/mpi/helper_mpi.h"
+#include "tests/tools/runs.h"
 
 enum { SMALL = 100, LARGE = 50000, TAG = 4711 };
 
@@ -80,6 +81,24 @@ static void start_again(const char *shows)
     if (starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf)) exit(1);
 }
 
+/* Whether starpu_mpi_comm_matrix finds in the text what rank 0 sent to rank 1: the second line, first column.
+ */
+static int drawn(const char *text)
+{
+    double bytes = 0, bytes_per_s = 0;
+    char name[4096];
+    snprintf(name, sizeof name, "%s/said", getenv("STARPU_HOME") ? getenv("STARPU_HOME") : "/tmp");
+    FILE *f = fopen(name, "w");
+    if (!f) return 0;
+    fputs(text, f);
+    fclose(f);
+    if (run("tools/starpu_mpi_comm_matrix -n %s", name) != 0) return diag("%s", output), 0;
+    if (run("sed -n '2s/ .*//p' %s_volume.data", name) == 0) sscanf(output, "%lf", &bytes);
+    if (run("sed -n '2s/ .*//p' %s_bw.data", name) == 0) sscanf(output, "%lf", &bytes_per_s);
+    run("rm -f %s %s_*", name, name);
+    return bytes == 150000 && bytes_per_s > 150000 / 60.0;
+}
+
 /* Shuts the layer down; returns what was said meanwhile. */
 static const char *said_at_the_end(void)
 {
@@ -111,6 +130,7 @@ static void matrix(void)
                *head = strstr(text, "from the rank of the line to that of the column");
     fact(my_rank || strstr(text, "rank 0 -> 1: 150000 bytes in 3 messages"),
          "each rank says what it sent to whom");
+    fact(my_rank || drawn(text), "starpu_mpi_comm_matrix makes a matrix of that, and one of the speed");
     fact(my_rank ? !head : head && strstr(head, "0.143      (3)"),
          "rank 0 alone prints the matrix of all, in MiB and messages");
     start_again("0");

@@ -133,6 +133,28 @@ static void killed(char *self)
     is_int(pages(), 0, "and its page is removed by whoever looks next");
 }
 
+/* Starting the runtime must not wait for that: the thread of the live view does it. */
+static void removed_at_start(char *self)
+{
+    struct child first = child_start(self, "program");
+    child_hears(&first, "ready");
+    kill(first.pid, SIGKILL);
+    waitpid(first.pid, NULL, 0);
+    child_forget(&first);
+    int left = pages();
+    struct child next = child_start(self, "program");
+    child_hears(&next, "ready");
+    for (int i = 0; i < 400 && pages() != 1; i++) usleep(5000);
+    char name[200];
+    snprintf(name, sizeof name, "%s/orrery.%u.%d", folder, (unsigned)geteuid(), (int)next.pid);
+    ok(all_of(left == 1, pages() == 1, access(name, F_OK) == 0),
+       "the page of a killed process is removed when another starts");
+    child_tell(&next);
+    child_hears(&next, "done");
+    child_tell(&next);
+    is_int(child_ends(&next), 0, "and that has its own");
+}
+
 static void quits(char *self)
 {
     struct child c = child_start(self, "program");
@@ -239,16 +261,53 @@ static void without_pages(char *self)
     ok(says("done"), "and goes on to its end");
 }
 
+/* In a namespace of its own, where the folder has room for one page and nothing else. 0: all is as it is to
+ * be; SKIPPED: there are no namespaces here. */
+enum { SKIPPED = 77 };
+static int in_little_room(char *self)
+{
+    if (run("mount -t tmpfs -o size=8k none %s", getenv("ORRERY_LIVE")) != 0) return SKIPPED;
+    snprintf(folder, sizeof folder, "%s", getenv("ORRERY_LIVE"));
+    struct child has = child_start(self, "program"), has_none;
+    if (!child_hears(&has, "ready")) return 1;
+    has_none = child_start(self, "program");
+    if (!child_hears(&has_none, "ready")) return 2;
+    if (pages() != 1 || run("tools/orrery_top -1 %d", (int)has.pid) != 0 || !says("gate (job ")) return 3;
+    if (run("tools/orrery_why %d", (int)has.pid) != 1 || !says("no room for the answer")) return 4;
+    if (run("tools/orrery_top -1 %d", (int)has_none.pid) != 1 || !says("shows nothing")) return 5;
+    if (pages() != 1) return 6;
+    struct child *both[] = { &has, &has_none };
+    for (int i = 0; i < 2; i++) {
+        child_tell(both[i]);
+        if (!child_hears(both[i], "done")) return 7;
+        child_tell(both[i]);
+        if (child_ends(both[i]) != 0) return 8;
+    }
+    return pages() == 0 ? 0 : 9;
+}
+
+static void little_room(char *self)
+{
+    int status = run("unshare -rm %s room", self);
+    if (status == SKIPPED || strstr(output, "unshare"))
+        skip("a namespace of one's own cannot be had here");
+    else if (!is_int(status, 0,
+                     "where there is room for one page, another process runs without, and answers have none"))
+        diag("%.800s", output);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "program") == 0) return program();
     if (argc > 1 && strcmp(argv[1], "again") == 0) return again_and_again();
     if (argc > 1 && strcmp(argv[1], "fork") == 0) return with_fork();
+    if (argc > 1 && strcmp(argv[1], "room") == 0) return in_little_room(argv[0]);
     if (!mkdtemp(folder)) return 99;
     setenv("ORRERY_LIVE", folder, 1);
     unsetenv("ORRERY_PROGRESS");
     looked_at(argv[0]);
     killed(argv[0]);
+    removed_at_start(argv[0]);
     quits(argv[0]);
     strange_pages();
     is_int(run("%s again", argv[0]), 0,
@@ -256,6 +315,7 @@ int main(int argc, char **argv)
     is_int(run("%s fork", argv[0]), 0, "the end of a child does not take the page away");
     progress(argv[0]);
     without_pages(argv[0]);
+    little_room(argv[0]);
     is_int(pages(), 0, "nothing is left");
     rmdir(folder);
     return done_testing();

@@ -231,7 +231,7 @@ static void advice(void)
 
 static void other_versions(void)
 {
-    for (uint32_t version = 1; version < 4; version++) {
+    for (uint32_t version = 1; version <= OTRACE_VERSION + 1; version++) {
         begin_by_hand("orders-hand.otrace", -1, "host a\nworker 0 0 0 a\n", 1e9, 1, 0);
         one_task(1, 1 * ms, 2 * ms, 0);
         end_by_hand(3 * ms);

@@ -118,6 +118,23 @@ static void orders(void)
        "who writes again does not wait for who read a copy on another rank");
 }
 
+/* Of twelve tasks all but the second are elsewhere. */
+static void many_differ(void)
+{
+    char one[1200] = "", other[1200] = "";
+    for (int i = 0, n = 0, m = 0; i < 12; i++) {
+        n += snprintf(one + n, sizeof one - (size_t)n, "task %d a%d rank 0 worker 0 W:%d\n", i, i, i);
+        m += snprintf(other + m, sizeof other - (size_t)m, "task %d a%d rank %d worker 0 W:%d\n", i, i,
+                      i != 1, i);
+    }
+    strcat(one, "end 12\n");
+    strcat(other, "end 12\n");
+    const char *a = file("many_a", head, one), *b = file("many_b", head, other);
+    ok(all_of(run("-d %s %s", a, b) == 0, says("11 are on another rank"), says("the first 10"), says("0 a0 "),
+              says("9 a9 "), says("10 a10 ")),
+       "of many differences the first ten are told");
+}
+
 static void compared(void)
 {
     const char *a = file("a", head, "task 0 a rank 0 worker 0 order 1 start 0 length 10 W:1\nend 1\n");
@@ -127,6 +144,7 @@ static void compared(void)
        "two plans are compared: how long, and how many tasks are elsewhere");
     ok(all_of(run("-d %s %s", b, c) == 0, says("different programs, from task 0 on")),
        "those of different programs at their first difference");
+    many_differ();
 }
 
 /* Two chains of four, and a task that needs both: on two ranks the chains go beside each other. */

@@ -5,6 +5,7 @@
  * (tests/core/recording.c).
  */
 #include <math.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "core/base/otrace.h"
@@ -111,25 +112,37 @@ static double share_after(const char *why)
 
 /* 0..1 ms: worker 1 runs, the other has nothing. 1..3 ms: another task waits for the first, which ends at 3.
  * 3..4 ms: it is ready, and starts at 4. 5..6 ms: a third waits for nobody who runs; it runs until 7. */
-static void causes(void)
+/* A body ends: in one record with its beginning, or in one of its own. */
+static void body_ends(bool merged, double from, double to, uint64_t job, uint64_t worker)
+{
+    uint64_t ticks = (uint64_t)(to - from);
+    if (merged)
+        PUT(OTRACE_RAN, to, OTRACE_PAIR(job, worker), ticks);
+    else
+        PUT(OTRACE_ENDED, to, OTRACE_PAIR(job, worker), ticks);
+}
+
+static void causes(bool merged)
 {
     static const char *const path = "report-causes.otrace";
     const double ms = 1e6;
+    const char *in_one = merged ? ", bodies being one record each" : "";
+    const unsigned starts = merged ? OTRACE_RUNNING : OTRACE_STARTED;
     begin_by_hand(path, -1, "host a\nworker 0 0 0 left\nworker 1 0 0 right\n", 1e9, 1, 0);
     PUT(OTRACE_IDLE, 0.5, 0, 0);
     PUT(OTRACE_SUBMITTED, 1, 1, 0, 64 | OTRACE_WRITE);
     PUT(OTRACE_READY, 2, 1);
-    PUT(OTRACE_STARTED, 3, OTRACE_PAIR(1, 1));
+    PUT(starts, 3, OTRACE_PAIR(1, 1));
     PUT(OTRACE_SUBMITTED, 1 * ms, 2, 0, 64 | OTRACE_WRITE);
-    PUT(OTRACE_ENDED, 3 * ms, OTRACE_PAIR(1, 1), 3 * ms - 3);
+    body_ends(merged, 3, 3 * ms, 1, 1);
     PUT(OTRACE_READY, 3 * ms, 2);
-    PUT(OTRACE_STARTED, 4 * ms, OTRACE_PAIR(2, 1));
+    if (!merged) PUT(starts, 4 * ms, OTRACE_PAIR(2, 1));
     PUT(OTRACE_SUBMITTED, 4 * ms + 1, 3, 0, 128 | OTRACE_READ);
-    PUT(OTRACE_ENDED, 5 * ms, OTRACE_PAIR(2, 1), 1 * ms);
+    body_ends(merged, 4 * ms, 5 * ms, 2, 1);
     PUT(OTRACE_READY, 6 * ms, 3);
     PUT(OTRACE_BUSY, 6 * ms, 0);
-    PUT(OTRACE_STARTED, 6 * ms, OTRACE_PAIR(3, 0));
-    PUT(OTRACE_ENDED, 7 * ms, OTRACE_PAIR(3, 0), 1 * ms);
+    if (!merged) PUT(starts, 6 * ms, OTRACE_PAIR(3, 0));
+    body_ends(merged, 6 * ms, 7 * ms, 3, 0);
     PUT(255, 7 * ms, 1, 2, 3); /* of a later version */
     end_by_hand(8 * ms);
     run("tools/orrery_report %s", path);
@@ -138,12 +151,35 @@ static void causes(void)
     double elsewhere = share_after("ready, but not here "), outside = share_after("data or the program ");
     if (!ok(all_of(fabs(nothing - 1) < 0.01, fabs(waits - 3) < 0.01, fabs(elsewhere - 1) < 0.01,
                    fabs(outside - 1) < 0.01),
-            "why a worker was idle is told from what tasks did meanwhile"))
+            "why a worker was idle is told from what tasks did meanwhile%s", in_one))
         diag("%s", output);
     ok(all_of(fabs(figure("\nmakespan") - 7) < 0.01, tasks_after("\ncritical path") == 2,
               fabs(figure("\ncritical path") - 4) < 0.01, fabs(figure("\narea") - 2.5) < 0.01,
               fabs(figure("\nutilisation") - 35.7) < 0.1),
-       "and all figures are those of the recording");
+       "and all figures are those of the recording%s", in_one);
+    unlink(path);
+}
+
+/* A body that was running when the process was killed. */
+static void never_ended(void)
+{
+    static const char *const path = "report-killed.otrace";
+    const double ms = 1e6;
+    begin_by_hand(path, -1, "host a\nworker 0 0 0 left\nworker 1 0 0 right\n", 1e9, 1, 0);
+    for (uint64_t job = 1; job < 3; job++) {
+        PUT(OTRACE_SUBMITTED, (double)job, job, 0, 64 * job | OTRACE_WRITE);
+        PUT(OTRACE_READY, (double)job + 1, job);
+    }
+    PUT(OTRACE_SUBMITTED, 4, 3, 0, 64 | OTRACE_WRITE);
+    PUT(OTRACE_RUNNING, 1 * ms, OTRACE_PAIR(1, 0));
+    PUT(OTRACE_IDLE, 4 * ms, 1, 0);
+    body_ends(true, 2 * ms, 10 * ms, 2, 1);
+    end_by_hand(10 * ms);
+    run("tools/orrery_report -o report-k.csv %s; cat report-k.csv; tools/orrery_report %s", path, path);
+    if (!ok(all_of(says("2 had not ended"), fabs(share_after("waits for tasks that run ") - 6) < 0.01),
+            "a body that was running at the end of the recording held up what waits for it"))
+        diag("%s", output);
+    run("rm -f report-k.csv");
     unlink(path);
 }
 
@@ -165,6 +201,10 @@ static void nonsense(void)
     PUT(OTRACE_NAME, 4e6, 5, UINT64_MAX);
     PUT(OTRACE_COPY_ENDED, 4e6, 5, UINT64_MAX, UINT64_MAX);
     PUT(OTRACE_SENT, 4e6, 1, much, UINT64_MAX, 5);
+    PUT(OTRACE_RAN, 5e6, OTRACE_PAIR(1, 1), UINT64_MAX, UINT64_MAX);
+    PUT(OTRACE_RAN, 5e6, OTRACE_PAIR(8, 60000), much);
+    PUT(OTRACE_RUNNING, 6e6, OTRACE_PAIR(1, 1));
+    PUT(OTRACE_RUNNING, 6e6, OTRACE_PAIR(9, 60000));
     end_by_hand(8e6);
     ok(all_of(run("tools/orrery_report %s", path) == 0,
               run("tools/orrery_report -o report-n.html -o report-n.json -o report-n.paje -o report-n.csv -o "
@@ -247,7 +287,9 @@ int main(int argc, char **argv)
     is_int(run("tools/orrery_report report-no-such-file"), 1, "so is what is not there");
     unlink("report-run.otrace");
     clocks();
-    causes();
+    causes(false);
+    causes(true);
+    never_ended();
     nonsense();
     return done_testing();
 }

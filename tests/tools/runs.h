@@ -34,7 +34,7 @@ __attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int says(const char *text)
+__attribute__((unused)) static int says(const char *text)
 {
     if (strstr(output, text)) return 1;
     diag("\"%s\" is not in: %.600s", text, output);

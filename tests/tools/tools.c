@@ -51,6 +51,30 @@ static void policies(void)
        "and with -l what they do");
 }
 
+static void configuration(void)
+{
+    char wanted[80];
+    snprintf(wanted, sizeof wanted, "#define STARPU_NMAXBUFS %d\n", STARPU_NMAXBUFS);
+    int others = 0, status = run("starpu_config");
+    for (const char *at = output; at && *at; at = strchr(at, '\n'), at += at != NULL)
+        others += strncmp(at, "#define STARPU_", 15) != 0 && strncmp(at, "#define ORRERY_", 15) != 0;
+    ok(all_of(status == 0, says(wanted), others == 0),
+       "starpu_config prints what the library was configured with");
+    snprintf(wanted, sizeof wanted, "%d\n%d\n", STARPU_MAXIMPLEMENTATIONS, STARPU_MAJOR_VERSION);
+    ok(all_of(run("starpu_config STARPU_MAXIMPLEMENTATIONS STARPU_MAJOR_VERSION") == 0,
+              strcmp(output, wanted) == 0),
+       "or the values that are asked for");
+    ok(all_of(run("starpu_config STARPU_NMAX") == 1, says("STARPU_NMAX is not defined")),
+       "a name that is the start of others is not defined");
+}
+
+static void environment(void)
+{
+    ok(all_of(run("starpu_env; echo status $?") == 0, says("status 1"), says("after make install"),
+              !strstr(output, "export")),
+       "starpu_env sets nothing where Orrery is not installed (where it is: tests/installed.sh)");
+}
+
 /* ---- the machine and its links ---- */
 
 static void simulate(const char *bandwidth)
@@ -280,6 +304,41 @@ static void plot(void)
        "so is a model that is not there");
 }
 
+static void matrix(void)
+{
+    FILE *f = fopen("said", "w");
+    if (!f) skip_all("no file can be made");
+    fputs("[1,0]<stderr>:[mpi stats] rank 0: 300 bytes sent in 3 messages, in 2.000000 s\n"
+          "[1,0]<stderr>:[mpi stats] rank 0 -> 1: 100 bytes in 1 messages\n"
+          "[mpi stats] rank 0 -> 2: 200 bytes in 2 messages\n[mpi stats] rank 0 -> 99999: 1 bytes\n"
+          "[mpi stats] rank -7 -> 1: 5 bytes\n[mpi stats] rank\n[starpu_comm_stats][\nanything\n"
+          "[starpu_comm_stats][2:0]\t50.000000 B\t0.000048 MB\t 25.000000 B/s\t 0.000024 MB/s\n",
+          f);
+    fclose(f);
+    ok(all_of(run("starpu_mpi_comm_matrix -n said >said.txt && cat said_volume.data") == 0,
+              strcmp(output, "0.000000 0.000000 50.000000\n100.000000 0.000000 0.000000\n"
+                             "200.000000 0.000000 0.000000\n") == 0),
+       "starpu_mpi_comm_matrix makes a matrix of what ranks sent, from our lines and StarPU's");
+    ok(all_of(run("starpu_mpi_comm_matrix -n said >said.txt && cat said_bw.data") == 0,
+              strcmp(output, "0.000000 0.000000 25.000000\n50.000000 0.000000 0.000000\n"
+                             "100.000000 0.000000 0.000000\n") == 0),
+       "and one of their speed");
+    if (system("command -v gnuplot >gnuplot.txt 2>&1") != 0)
+        skip("there is no gnuplot here: no pictures");
+    else
+        ok(all_of(run("starpu_mpi_comm_matrix -png said") == 0, file_begins("said_volume_heatmap.png", "PNG"),
+                  file_begins("said_bw_heatmap.png", "PNG"), run("starpu_mpi_comm_matrix said") == 0,
+                  file_begins("said_volume_heatmap.pdf", "%PDF")),
+           "with pictures in PNG and PDF");
+    ok(all_of(run("starpu_mpi_comm_matrix gnuplot.txt") == 1, says("STARPU_MPI_STATS=1")),
+       "a file without such lines is an error that says where they come from");
+    ok(all_of(run("starpu_mpi_comm_matrix") == 2, run("starpu_mpi_comm_matrix a b") == 2,
+              run("starpu_mpi_comm_matrix --nonsense") == 2, run("starpu_mpi_comm_matrix missing") == 1,
+              run("starpu_mpi_comm_matrix --help") == 0, says("SYNOPSIS"),
+              run("starpu_mpi_comm_matrix --version") == 0, says("Orrery")),
+       "and it is used as the others are");
+}
+
 /* ---- where things are ---- */
 
 static void find_tools(void)
@@ -389,9 +448,13 @@ static void dispatcher(void)
 
 int main(void)
 {
-    static const char *const names[] = { "starpu_sched_display",  "starpu_machine_display",
-                                         "starpu_calibrate_bus",  "starpu_perfmodel_display",
-                                         "starpu_perfmodel_plot", "orrery_settings" };
+    static const char *const names[] = { "starpu_sched_display",
+                                         "starpu_machine_display",
+                                         "starpu_calibrate_bus",
+                                         "starpu_perfmodel_display",
+                                         "starpu_perfmodel_plot",
+                                         "orrery_settings",
+                                         "starpu_env" };
     char folder[] = "/tmp/orrery-tools.XXXXXX", home[64], remove[64];
     alarm(300);
     find_tools();
@@ -402,12 +465,15 @@ int main(void)
     for (unsigned i = 0; i < LENGTH(names); i++) common(names[i]);
     dispatcher();
     policies();
+    configuration();
+    environment();
     settings();
     machine();
     calibration();
     uint32_t footprint = make_model();
     display(footprint);
     plot();
+    matrix();
     snprintf(remove, sizeof remove, "rm -rf %s", folder);
     if (chdir("/") != 0 || system(remove) != 0) diag("%s remains", folder);
     return done_testing();

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include <orrery.h>
+
 #include "tests/helper.h"
 #include "tests/tools/child.h"
 #include "tests/tools/runs.h"
@@ -55,18 +57,26 @@ static int program(void)
     tagged->use_tag = 1;
     tagged->tag_id = 7;
     starpu_tag_declare_deps(7, 1, (starpu_tag_t)8);
+    struct orrery_joblist *open = orrery_joblist_create("the open list", 0),
+                          *stopped = orrery_joblist_create("the stopped list", 0);
+    orrery_joblist_stop(stopped);
     starpu_task_declare_deps_array(third, 1, &ready);
     if (starpu_task_submit(first)) return 1;
     while (!atomic_load(&gate.entered)) sched_yield();
     if (starpu_task_submit(second) || starpu_task_submit(ready) || starpu_task_submit(third) ||
-        starpu_task_submit(tagged) || starpu_task_submit(fifth))
+        starpu_task_submit(tagged) || starpu_task_submit(fifth) ||
+        orrery_joblist_add_job(open, task(&alone, "sixth")) ||
+        orrery_joblist_add_job(stopped, task(&alone, "seventh")))
         return 1;
     child_says("ready");
     child_waits();
     starpu_data_release(held);
     starpu_tag_notify_from_apps(8);
+    orrery_joblist_start(stopped);
     atomic_store(&gate.open, 1);
     starpu_task_wait_for_all();
+    orrery_joblist_destroy(open);
+    orrery_joblist_destroy(stopped);
     starpu_data_unregister(h);
     starpu_data_unregister(held);
     starpu_shutdown();
@@ -152,7 +162,7 @@ static void all_stands(char *self)
     struct child c = child_start(self, "program");
     if (!ok(child_hears(&c, "ready"), "tasks wait in a program")) return;
     is_int(run("tools/orrery_why %d", (int)c.pid), 0, "orrery_why asks it");
-    ok(all_of(says("1 run"), says("1 are ready"), says("4 tasks wait")), "how many wait, are ready and run");
+    ok(all_of(says("1 run"), says("3 are ready"), says("4 tasks wait")), "how many wait, are ready and run");
     ok(all_of(says("task second (job "), says(" waits for data \"the value\", which task first (job "),
               says(" has\n")),
        "who waits for data, and which task has them");
@@ -161,6 +171,10 @@ static void all_stands(char *self)
     ok(all_of(says("task third (job "), says(" waits for task free (job ")), "who waits for a task");
     ok(all_of(says("task tagged (job "), says("tags that its tag 7 depends on")), "who waits for a tag");
     ok(all_of(says("task free (job "), says("is ready, and waits for a worker")), "and who for a worker");
+    ok(all_of(says("task sixth (job "), says("waits in job list \"the open list\", for its turn"),
+              says("task seventh (job "),
+              says("waits in job list \"the stopped list\", which the program has stopped")),
+       "and who in a list of jobs");
     kill(c.pid, SIGSTOP);
     run("timeout -s KILL 0.2 tools/orrery_why %d", (int)c.pid);
     kill(c.pid, SIGCONT);

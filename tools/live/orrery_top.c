@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/live/pages.h"
@@ -44,7 +43,7 @@ static const struct tool tool = {
             "    ORRERY_LIVE             where the pages are, if the process has that setting\n",
 };
 
-enum { RANKS_MOST = 4096, CODELETS_SHOWN = 12, NUMBERS_WITHIN_MS = 3000 };
+enum { CODELETS_SHOWN = 12, ASK_AGAIN_MS = 5000 };
 
 struct shown {
     pid_t pid;
@@ -54,7 +53,6 @@ struct shown {
 };
 static struct shown processes[RANKS_MOST]; /* the first is the one that was asked for */
 static unsigned count;
-static volatile sig_atomic_t stopped;
 
 /* ---- reading ---- */
 
@@ -71,21 +69,22 @@ static bool add_process(pid_t pid, struct orr_live_page *page)
     return false;
 }
 
-static void nap(long ms)
+/* The numbers that were read into the older place are those of now. */
+static void take(struct shown *s)
 {
-    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+    struct orr_live_sums *newer = s->before;
+    s->before = s->now;
+    s->has_before = s->has_now && s->now->since_ns == newer->since_ns;
+    s->now = newer;
+    s->has_now = true;
 }
 
 /* Reads numbers that are newer than those it has. */
 static void read_one(struct shown *s)
 {
-    struct orr_live_sums *older = s->before;
     uint64_t had = s->has_now ? s->now->at_ns : 0;
-    if (!orr_livepage_read(s->page, older) || older->at_ns <= had) return;
-    s->before = s->now;
-    s->has_before = s->has_now && s->now->since_ns == older->since_ns;
-    s->now = older;
-    s->has_now = true;
+    s->has_before = false; /* what is there is written over */
+    if (orr_livepage_read(s->page, s->before) && s->before->at_ns > had) take(s);
 }
 
 static void look_at_all(void)
@@ -93,40 +92,46 @@ static void look_at_all(void)
     for (unsigned i = 0; i < count; i++) orr_livepage_look(processes[i].page);
 }
 
-/* Until the process has written numbers that are younger than the question. */
+/* Until the process has written numbers that are younger than the question; else those that it had do. */
 static bool wait_for_numbers(struct shown *s)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t asked = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    for (int ms = 0; ms < NUMBERS_WITHIN_MS && !stopped; ms += 20) {
-        read_one(s);
-        if (s->has_now && s->now->at_ns >= asked) return true;
-        if (!orr_livepage_lives(s->pid)) return false;
-        nap(20);
-    }
-    return s->has_now;
+    s->has_before = false;
+    if (newest_numbers(s->page, s->pid, s->before)) take(s);
+    return s->has_now && orr_livepage_lives(s->pid);
 }
 
-/* The ranks of the same run that are not shown yet. */
+static bool is_shown(pid_t pid)
+{
+    for (unsigned k = 0; k < count; k++)
+        if (processes[k].pid == pid) return true;
+    return false;
+}
+
+/* The ranks of the same run that are not shown yet. Other processes are asked again when one has started or
+ * ended, and now and then: they may have become ranks. */
 static void find_ranks(void)
 {
-    static pid_t pids[RANKS_MOST];
+    static pid_t pids[RANKS_MOST], before[RANKS_MOST];
+    static struct rank ranks[RANKS_MOST];
+    static size_t n_before;
+    static uint64_t asked_ns;
     uint64_t group = processes[0].has_now ? processes[0].now->group : 0;
-    size_t n = group ? orr_livepage_list(pids, RANKS_MOST) : 0;
-    for (size_t i = 0; i < n; i++) {
-        struct orr_live_page *page;
-        bool known = false;
-        for (unsigned k = 0; k < count; k++) known |= processes[k].pid == pids[i];
-        if (known || orr_livepage_open(pids[i], &page) != ORR_LIVE_FOUND) continue;
-        if (!add_process(pids[i], page)) continue;
-        struct shown *s = &processes[count - 1];
-        orr_livepage_look(page);
-        if (wait_for_numbers(s) && s->now->group == group) continue;
-        free(s->now);
-        free(s->before);
-        orr_livepage_close(s->page);
-        count--;
+    size_t n = group ? orr_livepage_list(pids, RANKS_MOST) : 0, unknown = 0;
+    bool changed = n != n_before || memcmp(pids, before, n * sizeof pids[0]) != 0;
+    if (!changed && now_ns() < asked_ns + (uint64_t)ASK_AGAIN_MS * 1000000) return;
+    asked_ns = now_ns();
+    memcpy(before, pids, n * sizeof pids[0]);
+    n_before = n;
+    for (size_t i = 0; i < n; i++)
+        if (!is_shown(pids[i])) pids[unknown++] = pids[i];
+    size_t found = find_ranks_among(pids, unknown, group, ranks);
+    for (size_t i = 0; i < found; i++) {
+        if (add_process(ranks[i].pid, ranks[i].page)) {
+            struct shown *s = &processes[count - 1];
+            memcpy(s->before, ranks[i].numbers, s->page->words * sizeof(uint64_t));
+            take(s);
+        }
+        free(ranks[i].numbers);
     }
 }
 
@@ -317,10 +322,7 @@ static int show_once(long delay_ms, bool alone)
 {
     struct shown *s = &processes[0];
     look_at_all();
-    if (!wait_for_numbers(s))
-        return orr_livepage_lives(s->pid)
-                   ? tool_complain(&tool, "process %d does not answer: it is stopped, perhaps", (int)s->pid)
-                   : tool_complain(&tool, "process %d has ended", (int)s->pid);
+    if (!wait_for_numbers(s)) return no_answer(&tool, s->pid);
     if (!alone) find_ranks();
     nap(delay_ms < 500 ? delay_ms : 500); /* what is busy shows between two looks */
     look_at_all();
@@ -351,16 +353,10 @@ int main(int argc, char **argv)
         case 'V': return tool_version(&tool);
         default: return tool_usage(&tool);
         }
-    orr_livepage_set_folder(getenv("ORRERY_LIVE"));
-    if (argc - optind > 1) return tool_usage(&tool);
-    if (optind == argc) return list_processes(&tool);
-    pid_t pid = pid_of(argv[optind]);
-    if (!pid) {
-        tool_complain(&tool, "%s is no number of a process", argv[optind]);
-        return tool_usage(&tool);
-    }
-    struct orr_live_page *page = page_of(&tool, pid);
-    if (!page) return TOOL_FAILED;
+    pid_t pid;
+    int status;
+    struct orr_live_page *page = page_of_arguments(&tool, argc, argv, &pid, &status);
+    if (!page) return status;
     if (!add_process(pid, page)) return tool_complain(&tool, "out of memory");
     long ms = (long)(delay_s * 1000);
     return once || !isatty(STDOUT_FILENO) ? show_once(ms, alone) : draw(ms, alone);

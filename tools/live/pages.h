@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pages.h: what orrery_top and orrery_why share: finding a process by what the user typed, and saying why it
- * is none. Threads: main. Owns: nothing. Not here: the pages (core/base/livepage.h). */
+/* pages.h: what orrery_top and orrery_why share: finding a process by what the user typed, saying why it is
+ * none, and finding the ranks beside it. Threads: main. Owns: nothing. Not here: the pages
+ * (core/base/livepage.h). */
 #ifndef ORR_TOOLS_LIVE_PAGES_H
 #define ORR_TOOLS_LIVE_PAGES_H
 
 #include <ctype.h>
 #include <signal.h>
+#include <time.h>
 
 #include "core/base/livepage.h"
 #include "tools/tool.h"
@@ -49,11 +51,82 @@ static struct orr_live_page *page_of(const struct tool *t, pid_t pid)
     return NULL;
 }
 
+static void nap(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+/* ---- the numbers, and the ranks of a run ---- */
+
+enum { RANKS_MOST = 4096, NUMBERS_WITHIN_MS = 3000 };
+static volatile sig_atomic_t stopped; /* by a signal: waiting ends */
+
 /* The numbers of a page, to be freed; NULL: out of memory. */
-__attribute__((unused)) static struct orr_live_sums *numbers_for(const struct orr_live_page *page)
+static struct orr_live_sums *numbers_for(const struct orr_live_page *page)
 {
     return calloc(page->words, sizeof(uint64_t));
 }
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Copies numbers that the process wrote after it was asked, at that time; false: it has ended, or does not
+ * answer. */
+static bool newer_numbers(struct orr_live_page *page, pid_t pid, uint64_t asked_ns,
+                          struct orr_live_sums *numbers_out)
+{
+    while (!stopped) {
+        bool late = now_ns() > asked_ns + (uint64_t)NUMBERS_WITHIN_MS * 1000000;
+        if (orr_livepage_read(page, numbers_out) && numbers_out->at_ns >= asked_ns) return true;
+        if (late || !orr_livepage_lives(pid)) return false;
+        nap(20);
+    }
+    return false;
+}
+
+static bool newest_numbers(struct orr_live_page *page, pid_t pid, struct orr_live_sums *numbers_out)
+{
+    uint64_t asked_ns = now_ns();
+    orr_livepage_look(page);
+    return newer_numbers(page, pid, asked_ns, numbers_out);
+}
+
+struct rank {
+    pid_t pid;
+    struct orr_live_page *page;
+    struct orr_live_sums *numbers; /* to be freed */
+};
+
+/* Which of these processes belong to the run of that group; their number. All are asked before the first is
+ * waited for, so those that do not answer cost their time once. */
+static size_t find_ranks_among(const pid_t *pids, size_t n, uint64_t group, struct rank *ranks_out)
+{
+    size_t asked = 0, found = 0;
+    uint64_t asked_ns = now_ns();
+    for (size_t i = 0; i < n; i++) {
+        struct rank r = { .pid = pids[i] };
+        if (orr_livepage_open(r.pid, &r.page) != ORR_LIVE_FOUND) continue;
+        r.numbers = numbers_for(r.page);
+        orr_livepage_look(r.page);
+        ranks_out[asked++] = r;
+    }
+    for (size_t i = 0; i < asked; i++) {
+        struct rank r = ranks_out[i];
+        if (r.numbers && newer_numbers(r.page, r.pid, asked_ns, r.numbers) && r.numbers->group == group) {
+            ranks_out[found++] = r;
+        } else {
+            free(r.numbers);
+            orr_livepage_close(r.page);
+        }
+    }
+    return found;
+}
+
+/* ---- the command line ---- */
 
 /* Prints all processes of this user. */
 static int list_processes(const struct tool *t)
@@ -77,6 +150,36 @@ static int list_processes(const struct tool *t)
     }
     if (n == 0) printf("no process of this user shows what it does\n");
     return tool_end(t);
+}
+
+/* What is left of the command line: the page of the process that it names. NULL: main ends with *status_out;
+ * if it names none, all were listed. */
+static struct orr_live_page *page_of_arguments(const struct tool *t, int argc, char **argv, pid_t *pid_out,
+                                               int *status_out)
+{
+    orr_livepage_set_folder(getenv("ORRERY_LIVE"));
+    *status_out = TOOL_FAILED;
+    if (argc - optind > 1) {
+        *status_out = tool_usage(t);
+        return NULL;
+    }
+    if (optind == argc) {
+        *status_out = list_processes(t);
+        return NULL;
+    }
+    *pid_out = pid_of(argv[optind]);
+    if (*pid_out) return page_of(t, *pid_out);
+    tool_complain(t, "%s is no number of a process", argv[optind]);
+    *status_out = tool_usage(t);
+    return NULL;
+}
+
+/* Of a process that was asked, and said nothing. */
+static int no_answer(const struct tool *t, pid_t pid)
+{
+    return orr_livepage_lives(pid)
+               ? tool_complain(t, "process %d does not answer: it is stopped, perhaps", (int)pid)
+               : tool_complain(t, "process %d has ended", (int)pid);
 }
 
 #endif

@@ -26,7 +26,7 @@ static const struct tool tool = {
     "OPTIONS\n"
     "    -t, --table     every task too\n"
     "    -c, --check     whether it can run: orders complete, no circle of orders and data\n"
-    "    -d, --compare   two plans of one program: how long, what is elsewhere, and where they differ first\n"
+    "    -d, --compare   two plans of one program: how long, what is elsewhere, and where they differ\n"
     "    -H, --heft      make a plan for the tasks of FILE by upward ranks (HEFT), from what they took\n"
     "    -o, --output    where that is written\n"
     "    -r, --ranks     for so many ranks (default: those of FILE)\n"
@@ -139,18 +139,32 @@ static int check(const char *path)
 
 /* ---- comparing ---- */
 
+enum { DIFFERENCES_SHOWN = 10 };
+
+/* Task i of both; a plan may end before. */
+static void print_both(const struct orr_plan *a, const struct orr_plan *b, size_t i)
+{
+    char text[2][400] = { "nothing more", "nothing more" };
+    if (i < a->tasks) orr_plan_describe(a, i, text[0], sizeof text[0]);
+    if (i < b->tasks) orr_plan_describe(b, i, text[1], sizeof text[1]);
+    printf("  %s\n  %s\n", text[0], text[1]);
+}
+
+static bool is_elsewhere(const struct orr_plan_task *x, const struct orr_plan_task *y)
+{
+    return x->rank != y->rank || x->worker != y->worker || x->order != y->order;
+}
+
 static void print_differences(const struct orr_plan *a, const struct orr_plan *b)
 {
-    size_t rank = 0, worker = 0, order = 0, first = SIZE_MAX,
+    size_t rank = 0, worker = 0, order = 0, shown = 0, first = SIZE_MAX,
            count = a->tasks < b->tasks ? a->tasks : b->tasks;
-    char text[2][400] = { "nothing more", "nothing more" };
     for (size_t i = 0; i < count && first == SIZE_MAX; i++)
         if (orr_plan_hash(a, i) != orr_plan_hash(b, i)) first = i;
     if (first == SIZE_MAX && a->tasks != b->tasks) first = count;
     if (first != SIZE_MAX) {
-        if (first < a->tasks) orr_plan_describe(a, first, text[0], sizeof text[0]);
-        if (first < b->tasks) orr_plan_describe(b, first, text[1], sizeof text[1]);
-        printf("they are of different programs, from task %zu on:\n  %s\n  %s\n", first, text[0], text[1]);
+        printf("they are of different programs, from task %zu on:\n", first);
+        print_both(a, b, first);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -159,15 +173,20 @@ static void print_differences(const struct orr_plan *a, const struct orr_plan *b
         rank += other;
         worker += !other && x->worker != y->worker;
         order += !other && x->worker == y->worker && x->order != y->order;
-        if (first != SIZE_MAX || (!other && x->worker == y->worker && x->order == y->order)) continue;
-        first = i;
-        orr_plan_describe(a, i, text[0], sizeof text[0]);
-        orr_plan_describe(b, i, text[1], sizeof text[1]);
     }
     printf("of %zu tasks %zu are on another rank, %zu on another worker of it, %zu at another place in its "
            "order\n",
            count, rank, worker, order);
-    if (first != SIZE_MAX) printf("the first:\n  %s\n  %s\n", text[0], text[1]);
+    size_t all = rank + worker + order;
+    if (all > DIFFERENCES_SHOWN)
+        printf("the first %d:\n", (int)DIFFERENCES_SHOWN);
+    else if (all > 0)
+        printf("these:\n");
+    for (size_t i = 0; i < count && shown < DIFFERENCES_SHOWN; i++) {
+        if (!is_elsewhere(&a->task[i], &b->task[i])) continue;
+        print_both(a, b, i);
+        shown++;
+    }
 }
 
 static int compare(const char *one, const char *other)

@@ -47,7 +47,7 @@ static void collect(const struct report_run *run, unsigned kind, struct half **e
     for (uint32_t f = 0; f < run->nfiles; f++)
         for (size_t i = 0; i < run->files[f].nevents; i++) {
             const struct report_event *e = &run->files[f].events[i];
-            if (otrace_kind(*e->words) != kind) continue;
+            if (e->kind != kind) continue;
             uint32_t other = file_of_rank(run, e->words[3]);
             if (other == UINT32_MAX) continue;
             *ends = report_grow(*ends, *n, room, sizeof **ends);

@@ -146,13 +146,19 @@ static void put_ms(FILE *out, const char *field, double ns)
     if (!isnan(ns)) fprintf(out, "%s: %.6f\n", field, ns * 1e-6);
 }
 
+static void put_in_one_line(FILE *out, const char *s)
+{
+    for (; *s; s++) putc((unsigned char)*s < ' ' ? ' ' : *s, out);
+}
+
 bool report_rec(FILE *out, const struct report_model *m)
 {
     struct report_walk walk = { .count = 0 };
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
-        fprintf(out, "Name: %s\nJobId: %llu\nSubmitOrder: %zu\n", m->codelets[t->name].name,
-                (unsigned long long)t->job, i + 1);
+        fputs("Name: ", out);
+        put_in_one_line(out, m->codelets[t->name].name);
+        fprintf(out, "\nJobId: %llu\nSubmitOrder: %zu\n", (unsigned long long)t->job, i + 1);
         report_before(&walk, m, (uint32_t)i, SIZE_MAX);
         if (walk.count) fputs("DependsOn:", out);
         for (size_t d = 0; d < walk.count; d++)

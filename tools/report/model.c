@@ -126,6 +126,14 @@ static void tag_bound(struct maker *k, uint32_t file, const uint64_t *w)
 
 /* ---- first look: tasks, copies, the time it took ---- */
 
+static void started(struct report_task *t, const struct report_event *e)
+{
+    unsigned predicted = otrace_kind(*e->words) == OTRACE_RAN ? 3 : 2;
+    t->started = e->ns;
+    t->worker = (int32_t)otrace_high(e->words[1]);
+    t->predicted_ns = otrace_words(*e->words) > predicted ? (double)e->words[predicted] : NAN;
+}
+
 static void took(struct maker *k, const struct report_event *e)
 {
     struct report_task *t = task_of(k, e->rank, otrace_low(e->words[1]));
@@ -140,7 +148,7 @@ static void copy_seen(struct maker *k, const struct report_event *e)
     struct report_model *m = k->m;
     const uint64_t *w = e->words;
     uint64_t key = w[1] ^ (uint64_t)otrace_high(w[2]) << 48 ^ (uint64_t)otrace_high(w[3]) << 54;
-    if (otrace_kind(*w) == OTRACE_COPY_STARTED) {
+    if (e->kind == OTRACE_COPY_STARTED) {
         report_table_set(&k->copies, e->rank, key, (uint32_t)m->ncopies);
         *REPORT_PUSH(m->copies, m->ncopies, m->copies_room) =
             (struct report_copy){ .started = e->ns,
@@ -173,7 +181,7 @@ static void iteration_ends(struct report_model *m, const struct report_event *e)
 static void rest_seen(struct report_model *m, const struct report_event *e)
 {
     const uint64_t *w = e->words;
-    switch (otrace_kind(*w)) {
+    switch (e->kind) {
     case OTRACE_MEMORY:
         *REPORT_PUSH(m->memory, m->nmemory, m->memory_room) =
             (struct report_memory){ e->ns, otrace_low(w[1]), w[2], e->rank, (uint16_t)otrace_high(w[1]) };
@@ -201,7 +209,7 @@ static void look(struct maker *k, const struct report_event *e)
 {
     const uint64_t *w = e->words;
     struct report_task *t;
-    switch (otrace_kind(*w)) {
+    switch (e->kind) {
     case OTRACE_SUBMITTED: submitted(k, e); break;
     case OTRACE_ACCESSES:
         t = task_of(k, e->rank, w[1]);
@@ -209,12 +217,8 @@ static void look(struct maker *k, const struct report_event *e)
         break;
     case OTRACE_READY: task_of(k, e->rank, w[1])->ready = e->ns; break;
     case OTRACE_TAKEN: task_of(k, e->rank, otrace_low(w[1]))->taken = e->ns; break;
-    case OTRACE_STARTED:
-        t = task_of(k, e->rank, otrace_low(w[1]));
-        t->started = e->ns;
-        t->worker = (int32_t)otrace_high(w[1]);
-        t->predicted_ns = otrace_words(*w) > 2 ? (double)w[2] : NAN;
-        break;
+    case OTRACE_RUNNING:
+    case OTRACE_STARTED: started(task_of(k, e->rank, otrace_low(w[1])), e); break;
     case OTRACE_ENDED: took(k, e); break;
     case OTRACE_FAILED: task_of(k, e->rank, w[1])->failed = true; break;
     case OTRACE_DECLARED: declared(k, e); break;
@@ -337,6 +341,12 @@ static void asleep_ends(struct maker *k, uint32_t lane, double ns)
     n->asleep = false;
 }
 
+static bool still_runs(struct maker *k, const struct report_event *e)
+{
+    uint32_t i = report_table_get(&k->tasks, e->rank, otrace_low(e->words[1]));
+    return i != REPORT_NONE && isnan(k->m->tasks[i].ended) && k->m->tasks[i].started == e->ns;
+}
+
 /* A worker begins or ends with a task. */
 static void work(struct maker *k, uint32_t lane, const struct report_event *e)
 {
@@ -344,8 +354,11 @@ static void work(struct maker *k, uint32_t lane, const struct report_event *e)
     struct report_lane *l = &k->m->lanes[lane];
     struct lane_now *n = &k->now[lane];
     double ns = within(k->m, e->ns), rate = k->m->run->files[e->rank].ns_per_tick;
-    switch (otrace_kind(*e->words)) {
+    switch (e->kind) {
     case OTRACE_TAKEN: n->since = e->ns; break;
+    case OTRACE_RUNNING:
+        if (!still_runs(k, e)) break; /* its end says the same */
+        /* fall through */
     case OTRACE_STARTED:
         if (n->since > 0) l->ns[REPORT_FETCHES] += ns - within(k->m, n->since);
         n->since = 0;
@@ -373,9 +386,10 @@ static void work(struct maker *k, uint32_t lane, const struct report_event *e)
 static uint32_t lane_of(struct maker *k, const struct report_event *e)
 {
     const uint64_t *w = e->words;
-    switch (otrace_kind(*w)) {
+    switch (e->kind) {
     case OTRACE_TAKEN:
     case OTRACE_STARTED:
+    case OTRACE_RUNNING:
     case OTRACE_ENDED:
     case OTRACE_GIVEN_UP:
     case OTRACE_PART: return report_table_get(&k->lanes, e->rank, otrace_high(w[1]));
@@ -392,7 +406,7 @@ static void count_tasks(struct maker *k, const struct report_event *e)
     struct rank_now *r = &k->rank[e->rank];
     const uint64_t *w = e->words;
     uint32_t i;
-    switch (otrace_kind(*w)) {
+    switch (e->kind) {
     case OTRACE_SUBMITTED: r->waiting++; break;
     case OTRACE_READY:
         i = report_table_get(&k->tasks, e->rank, w[1]);
@@ -409,7 +423,7 @@ static void look_again(struct maker *k, const struct report_event *e)
     time_goes_on(k, e->rank, e->ns);
     count_tasks(k, e);
     if (lane == REPORT_NONE) return;
-    switch (otrace_kind(*e->words)) {
+    switch (e->kind) {
     case OTRACE_IDLE: idle_begins(k, lane, e->rank, e->ns); break;
     case OTRACE_BUSY: idle_ends(k, lane, e->rank, e->ns); break;
     case OTRACE_SLEEPS:

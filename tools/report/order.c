@@ -154,7 +154,8 @@ void order_tag(struct order *o, uint32_t file, const uint64_t *w)
 
 void order_tag_bound(struct order *o, uint32_t file, uint64_t tag, uint32_t task)
 {
-    o->tag[tag_of(o, file, tag)].task = task;
+    uint32_t i = tag_of(o, file, tag); /* may move o->tag */
+    o->tag[i].task = task;
 }
 
 static void tag_edges(struct order *o)

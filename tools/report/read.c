@@ -137,10 +137,22 @@ static bool is_whole(const uint64_t *w, size_t words)
         [OTRACE_COPY_ENDED] = 4, [OTRACE_MESSAGE] = 4,       [OTRACE_SENT] = 5,
         [OTRACE_RECEIVED] = 5,   [OTRACE_USER_NUMBER] = 2,   [OTRACE_USER_TEXT] = 2,
         [OTRACE_ITERATION] = 3,  [OTRACE_ITERATION_END] = 3, [OTRACE_JOINED] = 3,
-        [OTRACE_MEMORY] = 3,     [OTRACE_WEIGHED] = 2,       [OTRACE_BOUND] = 2
+        [OTRACE_MEMORY] = 3,     [OTRACE_WEIGHED] = 2,       [OTRACE_BOUND] = 2,
+        [OTRACE_RAN] = 3,        [OTRACE_RUNNING] = 2
     };
     unsigned kind = otrace_kind(*w);
     return kind < OTRACE_KINDS && words >= least[kind];
+}
+
+static void add_event(const struct report_run *run, struct report_file *f, uint32_t ring, unsigned kind,
+                      uint64_t ticks, const uint64_t *w)
+{
+    *REPORT_PUSH(f->events, f->nevents, f->events_room) =
+        (struct report_event){ .ns = ns_of(f, ticks),
+                               .words = w,
+                               .rank = (uint32_t)(f - run->files),
+                               .ring = (uint16_t)ring,
+                               .kind = (uint8_t)kind };
 }
 
 static void read_records(struct report_run *run, struct report_file *f, const struct otrace_block *b,
@@ -154,9 +166,9 @@ static void read_records(struct report_run *run, struct report_file *f, const st
         }
         if (!is_whole(w, words)) continue;
         uint64_t ticks = b->ticks - ((b->ticks - otrace_ticks(*w)) & mask);
-        *REPORT_PUSH(f->events, f->nevents, f->events_room) = (struct report_event){
-            .ns = ns_of(f, ticks), .words = w, .rank = (uint32_t)(f - run->files), .ring = b->ring
-        };
+        bool ran = otrace_kind(*w) == OTRACE_RAN;
+        if (ran) add_event(run, f, b->ring, OTRACE_STARTED, ticks - w[2], w);
+        add_event(run, f, b->ring, ran ? OTRACE_ENDED : otrace_kind(*w), ticks, w);
     }
 }
 
@@ -229,7 +241,8 @@ static int by_time(const void *a, const void *b)
     const struct report_event *x = a, *y = b;
     if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return x->words < y->words ? -1 : x->words > y->words; /* rings: the order in the file */
+    if (x->words != y->words) return x->words < y->words ? -1 : 1;    /* rings: the order in the file */
+    return (y->kind == OTRACE_STARTED) - (x->kind == OTRACE_STARTED); /* before its end */
 }
 
 static const char *load(struct report_file *f)
@@ -281,7 +294,7 @@ static void merge(struct report_run *run)
     run->events = report_alloc(n, sizeof *run->events);
     for (size_t i = 0; i < run->nfiles; i++) {
         struct report_file *f = &run->files[i];
-        memcpy(run->events + run->nevents, f->events, f->nevents * sizeof *f->events);
+        if (f->nevents) memcpy(run->events + run->nevents, f->events, f->nevents * sizeof *f->events);
         run->nevents += f->nevents;
         free(f->events);
         f->events = NULL;

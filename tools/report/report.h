@@ -30,7 +30,8 @@ struct report_event {
     double ns;             /* on the common clock, from the start of the run */
     const uint64_t *words; /* the record */
     uint32_t rank;         /* index of its file */
-    uint32_t ring;
+    uint16_t ring;
+    uint8_t kind; /* enum otrace_kind; RAN comes as STARTED and ENDED, of the same words */
 };
 
 struct report_name {
