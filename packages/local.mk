@@ -26,3 +26,6 @@ packages/cmake/STARPUConfigVersion.cmake: packages/cmake/Version.cmake.in Makefi
 # The module for Fortran: a source, as modules of compilers differ. Where StarPU's programs look for it.
 fortrandir = $(pkgincludedir)
 fortran_DATA = packages/fortran/fstarpu_mod.f90
+if HAVE_MPI
+fortran_DATA += packages/fortran/fstarpu_mpi_mod.f90
+endif

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 SOURCE, BUILD = os.environ["ORR_SRCDIR"], os.environ["ORR_BUILDDIR"]
 PAGES = os.path.join(SOURCE, "doc", "handbook")
@@ -60,8 +61,7 @@ def flags(with_mpi):
 
 def try_program(program, folder):
     """Returns what is wrong with it, as lines."""
-    home = os.path.join(folder, program.name)
-    os.mkdir(home)
+    home = tempfile.mkdtemp(prefix=program.name + "-", dir=folder)  # pages may use a name twice
     ending = ".py" if program.language == "python" else ".c"
     source, binary = os.path.join(home, program.name + ending), os.path.join(home, program.name)
     with open(source, "w", encoding="utf-8") as file:
@@ -110,7 +110,8 @@ def unknown_names():
         folders[:] = [f for f in folders if not f.startswith((".", "build"))]
         known.update(os.path.splitext(f)[0] for f in files)
         known.update(folders)
-    known.update(re.findall(r"\w+", read(os.path.join(SOURCE, "packages", "fortran", "fstarpu_mod.f90"))))
+    for name in ("fstarpu_mod", "fstarpu_mpi_mod"):
+        known.update(re.findall(r"\w+", read(os.path.join(SOURCE, "packages", "fortran", name + ".f90"))))
     known.update(re.findall(r"\btools/(\w+)", read(os.path.join(SOURCE, "tools", "local.mk"))))
     found = []
     for page in sorted(os.listdir(PAGES)):
@@ -126,13 +127,31 @@ def unknown_names():
     return found
 
 
+def wrong_pictures():
+    """Pictures that pages show and that are not there, too large, or not what scripts/pictures makes of the lines in them."""
+    found = []
+    shown = {(page, name) for page in os.listdir(PAGES) for name in re.findall(r"!\[[^\]]+\]\(\.\./images/([^)]+)\)", read(os.path.join(PAGES, page)))}
+    for page, name in sorted(shown):
+        path = os.path.join(SOURCE, "doc", "images", name)
+        if not os.path.exists(path) or os.path.getsize(path) > 50000:
+            found.append(f"{page}: {name} is not there, or larger than 50 kB")
+        elif name.startswith("schedules-"):
+            lines = xml.etree.ElementTree.parse(path).getroot().find("{http://www.w3.org/2000/svg}desc").text
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "pictures"), folder], input=lines, text=True, check=False)
+                again = os.path.join(folder, name)
+                if not os.path.exists(again) or read(again) != read(path):
+                    found.append(f"{page}: {name} is not what scripts/pictures makes of its lines")
+    return found if shown else ["no page shows a picture"]
+
+
 def main():
     pages = sorted(name for name in os.listdir(PAGES) if name.endswith(".md"))
     programs = [program for page in pages for program in programs_of(page)]
     if not re.search(r"STARPU_USE_MPI 1", read(os.path.join(BUILD, "include", "starpu_config.h"))):
         programs = [program for program in programs if not program.ranks]
     failures = 0
-    print(f"1..{len(programs) + 2}")
+    print(f"1..{len(programs) + 3}")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda program: try_program(program, folder), programs))
         wrong = Program("none", ["wrong"], 'int main(void) { return 3; }\n')
@@ -151,6 +170,11 @@ def main():
     told = any("and not 0" in line for line in noticed) and "printed" in noticed
     failures += not told
     print(f"{'ok' if told else 'not ok'} {len(programs) + 2} - a program that ends and prints otherwise is noticed")
+    pictures = wrong_pictures()
+    failures += bool(pictures)
+    print(f"{'not ok' if pictures else 'ok'} {len(programs) + 3} - the pictures are there, and those of policies show the lines in them")
+    for line in pictures:
+        print("#   " + line)
     return 1 if failures else 0
 
 

@@ -3,11 +3,15 @@
 ! bound by their own names). Compile it with the program: modules of compilers differ.
 ! Threads, errors, units: as starpu.h says. Numbers of enumerations, and sizes, are type(c_ptr): FSTARPU_RW,
 ! FSTARPU_SZ_C_INT. fstarpu_init() sets these variables, so it comes first. Strings end in C_NULL_CHAR.
-! Not here: MPI; what takes a structure of C.
+! Not here: ranks (fstarpu_mpi_mod.f90); what takes a structure of C.
 module fstarpu_mod
     use iso_c_binding
     implicit none
     private :: constant
+
+    interface operator(.ior.)
+        procedure or_cptrs
+    end interface
 
     type(c_ptr), protected, save :: FSTARPU_R = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_W = C_NULL_PTR
@@ -52,6 +56,33 @@ module fstarpu_mod
     type(c_ptr), protected, save :: FSTARPU_REGRESSION_BASED = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_NL_REGRESSION_BASED = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_MULTIPLE_REGRESSION_BASED = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_MPI_REDUX = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PROLOGUE_CALLBACK = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PROLOGUE_CALLBACK_ARG = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PROLOGUE_CALLBACK_POP = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PROLOGUE_CALLBACK_POP_ARG = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_NODE_SELECTION_POLICY = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_HYPERVISOR_TAG = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_POSSIBLY_PARALLEL = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SEQUENTIAL_CONSISTENCY = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_HANDLES_SEQUENTIAL_CONSISTENCY = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_TASK_NO_SUBMITORDER = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_TASK_DEPS_ARRAY = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_TASK_END_DEP = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_TASK_SCHED_DATA = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_POLICY_NAME = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_POLICY_STRUCT = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_POLICY_MIN_PRIO = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_POLICY_MAX_PRIO = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_POLICY_INIT = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_HIERARCHY_LEVEL = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_NESTED = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_AWAKE_WORKERS = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_SCHED_CTX_USER_DATA = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PER_WORKER = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_PER_ARCH = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_CODELET_SIMGRID_EXECUTE = C_NULL_PTR
+    type(c_ptr), protected, save :: FSTARPU_CODELET_SIMGRID_EXECUTE_AND_INJECT = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_SZ_C_DOUBLE = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_SZ_C_FLOAT = C_NULL_PTR
     type(c_ptr), protected, save :: FSTARPU_SZ_C_CHAR = C_NULL_PTR
@@ -527,7 +558,7 @@ module fstarpu_mod
         end function
 
         subroutine fstarpu_vector_data_register(dh, home_node, ptr, nx, elt_size) &
-            bind(C, name="starpu_vector_data_register")
+            bind(C, name="fstarpu_vector_data_register")
             import
             type(c_ptr), intent(out) :: dh
             integer(c_int), value, intent(in) :: home_node
@@ -553,7 +584,7 @@ module fstarpu_mod
         end function
 
         subroutine fstarpu_matrix_data_register(dh, home_node, ptr, ld, nx, ny, elt_size) &
-            bind(C, name="starpu_matrix_data_register")
+            bind(C, name="fstarpu_matrix_data_register")
             import
             type(c_ptr), intent(out) :: dh
             integer(c_int), value, intent(in) :: home_node
@@ -597,7 +628,7 @@ module fstarpu_mod
         end function
 
         subroutine fstarpu_block_data_register(dh, home_node, ptr, ldy, ldz, nx, ny, nz, elt_size) &
-            bind(C, name="starpu_block_data_register")
+            bind(C, name="fstarpu_block_data_register")
             import
             type(c_ptr), intent(out) :: dh
             integer(c_int), value, intent(in) :: home_node
@@ -843,6 +874,1294 @@ module fstarpu_mod
         end subroutine
     end interface
 
+    ! ---- Workers and memory nodes ----
+    interface
+        subroutine fstarpu_topology_print() &
+            bind(C, name="fstarpu_topology_print")
+            import
+        end subroutine
+
+        function fstarpu_asynchronous_copy_disabled() &
+            bind(C, name="starpu_asynchronous_copy_disabled")
+            import
+            integer(c_int) :: fstarpu_asynchronous_copy_disabled
+        end function
+
+        function fstarpu_asynchronous_cuda_copy_disabled() &
+            bind(C, name="starpu_asynchronous_cuda_copy_disabled")
+            import
+            integer(c_int) :: fstarpu_asynchronous_cuda_copy_disabled
+        end function
+
+        function fstarpu_asynchronous_opencl_copy_disabled() &
+            bind(C, name="starpu_asynchronous_opencl_copy_disabled")
+            import
+            integer(c_int) :: fstarpu_asynchronous_opencl_copy_disabled
+        end function
+
+        function fstarpu_combined_worker_get_count() &
+            bind(C, name="starpu_combined_worker_get_count")
+            import
+            integer(c_int) :: fstarpu_combined_worker_get_count
+        end function
+
+        function fstarpu_worker_is_combined_worker(id) &
+            bind(C, name="starpu_worker_is_combined_worker")
+            import
+            integer(c_int) :: fstarpu_worker_is_combined_worker
+            integer(c_int), value, intent(in) :: id
+        end function
+
+        function fstarpu_worker_get_bindid(id) &
+            bind(C, name="starpu_worker_get_bindid")
+            import
+            integer(c_int) :: fstarpu_worker_get_bindid
+            integer(c_int), value, intent(in) :: id
+        end function
+
+        function fstarpu_combined_worker_get_id() &
+            bind(C, name="starpu_combined_worker_get_id")
+            import
+            integer(c_int) :: fstarpu_combined_worker_get_id
+        end function
+
+        function fstarpu_combined_worker_get_size() &
+            bind(C, name="starpu_combined_worker_get_size")
+            import
+            integer(c_int) :: fstarpu_combined_worker_get_size
+        end function
+
+        function fstarpu_combined_worker_get_rank() &
+            bind(C, name="starpu_combined_worker_get_rank")
+            import
+            integer(c_int) :: fstarpu_combined_worker_get_rank
+        end function
+
+        function fstarpu_worker_get_by_devid(typeid, devid) &
+            bind(C, name="fstarpu_worker_get_by_devid")
+            import
+            integer(c_int) :: fstarpu_worker_get_by_devid
+            type(c_ptr), value, intent(in) :: typeid
+            integer(c_int), value, intent(in) :: devid
+        end function
+
+        function fstarpu_worker_get_devid(id) &
+            bind(C, name="starpu_worker_get_devid")
+            import
+            integer(c_int) :: fstarpu_worker_get_devid
+            integer(c_int), value, intent(in) :: id
+        end function
+
+        function fstarpu_worker_is_slave_somewhere(id) &
+            bind(C, name="starpu_worker_is_slave_somewhere")
+            import
+            integer(c_int) :: fstarpu_worker_is_slave_somewhere
+            integer(c_int), value, intent(in) :: id
+        end function
+
+        subroutine fstarpu_worker_get_type_as_string(typeid, dst, maxlen) &
+            bind(C, name="fstarpu_worker_get_type_as_string")
+            import
+            type(c_ptr), value, intent(in) :: typeid
+            character(c_char), intent(out) :: dst(*)
+            integer(c_size_t), value, intent(in) :: maxlen
+        end subroutine
+
+        function fstarpu_malloc_on_node(node, sz) &
+            bind(C, name="starpu_malloc_on_node")
+            import
+            integer(c_intptr_t) :: fstarpu_malloc_on_node
+            integer(c_int), value, intent(in) :: node
+            integer(c_size_t), value, intent(in) :: sz
+        end function
+
+        subroutine fstarpu_free_on_node(node, addr, sz) &
+            bind(C, name="starpu_free_on_node")
+            import
+            integer(c_int), value, intent(in) :: node
+            integer(c_intptr_t), value, intent(in) :: addr
+            integer(c_size_t), value, intent(in) :: sz
+        end subroutine
+
+        function fstarpu_worker_get_memory_node(id) &
+            bind(C, name="starpu_worker_get_memory_node")
+            import
+            integer(c_int) :: fstarpu_worker_get_memory_node
+            integer(c_int), value, intent(in) :: id
+        end function
+
+        function fstarpu_memory_nodes_get_count() &
+            bind(C, name="starpu_memory_nodes_get_count")
+            import
+            integer(c_int) :: fstarpu_memory_nodes_get_count
+        end function
+
+        subroutine fstarpu_memchunk_tidy(mem_node) &
+            bind(C, name="starpu_memchunk_tidy")
+            import
+            integer(c_int), value, intent(in) :: mem_node
+        end subroutine
+    end interface
+
+    ! ---- Codelets and tasks, tags ----
+    interface
+        subroutine fstarpu_tag_declare_deps_array(id, ndeps, tag_array) &
+            bind(C, name="fstarpu_tag_declare_deps_array")
+            import
+            integer(c_int), value, intent(in) :: id
+            integer(c_int), value, intent(in) :: ndeps
+            integer(c_long_long), intent(in) :: tag_array(*)
+        end subroutine
+
+        subroutine fstarpu_task_declare_deps_array(task, ndeps, task_array) &
+            bind(C, name="starpu_task_declare_deps_array")
+            import
+            type(c_ptr), value, intent(in) :: task
+            integer(c_int), value, intent(in) :: ndeps
+            type(c_ptr), intent(in) :: task_array(*)
+        end subroutine
+
+        function fstarpu_tag_wait_array(ntags, tag_array) &
+            bind(C, name="starpu_tag_wait_array")
+            import
+            integer(c_int) :: fstarpu_tag_wait_array
+            integer(c_int), value, intent(in) :: ntags
+            integer(c_long_long), intent(in) :: tag_array(*)
+        end function
+
+        subroutine fstarpu_tag_restart(id) &
+            bind(C, name="starpu_tag_restart")
+            import
+            integer(c_long_long), value, intent(in) :: id
+        end subroutine
+
+        function fstarpu_tag_get_task(id) &
+            bind(C, name="starpu_tag_get_task")
+            import
+            type(c_ptr) :: fstarpu_tag_get_task
+            integer(c_long_long), value, intent(in) :: id
+        end function
+
+        subroutine fstarpu_task_init(task) &
+            bind(C, name="starpu_task_init")
+            import
+            type(c_ptr), value, intent(in) :: task
+        end subroutine
+
+        subroutine fstarpu_task_clean(task) &
+            bind(C, name="starpu_task_clean")
+            import
+            type(c_ptr), value, intent(in) :: task
+        end subroutine
+
+        function fstarpu_task_submit_to_ctx(task, sched_ctx_id) &
+            bind(C, name="starpu_task_submit_to_ctx")
+            import
+            integer(c_int) :: fstarpu_task_submit_to_ctx
+            type(c_ptr), value, intent(in) :: task
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_task_finished(task) &
+            bind(C, name="starpu_task_finished")
+            import
+            integer(c_int) :: fstarpu_task_finished
+            type(c_ptr), value, intent(in) :: task
+        end function
+
+        function fstarpu_task_wait_array(task_array, ntasks) &
+            bind(C, name="starpu_task_wait_array")
+            import
+            integer(c_int) :: fstarpu_task_wait_array
+            type(c_ptr), intent(in) :: task_array(*)
+            integer(c_int), value, intent(in) :: ntasks
+        end function
+
+        subroutine fstarpu_task_wait_for_all_in_ctx(ctx) &
+            bind(C, name="starpu_task_wait_for_all_in_ctx")
+            import
+            integer(c_int), value, intent(in) :: ctx
+        end subroutine
+
+        subroutine fstarpu_task_wait_for_n_submitted_in_ctx(ctx, n) &
+            bind(C, name="starpu_task_wait_for_n_submitted_in_ctx")
+            import
+            integer(c_int), value, intent(in) :: ctx
+            integer(c_int), value, intent(in) :: n
+        end subroutine
+
+        subroutine fstarpu_codelet_init(codelet) &
+            bind(C, name="starpu_codelet_init")
+            import
+            type(c_ptr), value, intent(in) :: codelet
+        end subroutine
+
+        subroutine fstarpu_codelet_display_stats(codelet) &
+            bind(C, name="starpu_codelet_display_stats")
+            import
+            type(c_ptr), value, intent(in) :: codelet
+        end subroutine
+
+        function fstarpu_task_get_current() &
+            bind(C, name="starpu_task_get_current")
+            import
+            type(c_ptr) :: fstarpu_task_get_current
+        end function
+
+        function fstarpu_task_dup(task) &
+            bind(C, name="starpu_task_dup")
+            import
+            type(c_ptr) :: fstarpu_task_dup
+            type(c_ptr), value, intent(in) :: task
+        end function
+
+        subroutine fstarpu_task_set_implementation(task, impl) &
+            bind(C, name="starpu_task_set_implementation")
+            import
+            type(c_ptr), value, intent(in) :: task
+            integer(c_int), value, intent(in) :: impl
+        end subroutine
+
+        function fstarpu_task_get_implementation(task) &
+            bind(C, name="starpu_task_get_implementation")
+            import
+            integer(c_int) :: fstarpu_task_get_implementation
+            type(c_ptr), value, intent(in) :: task
+        end function
+    end interface
+
+    ! ---- Data: where they are, arbiters ----
+    interface
+        subroutine fstarpug_data_ptr_register(dh, node) &
+            bind(C, name="starpu_data_ptr_register")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+        end subroutine
+
+        function fstarpu_data_handle_to_pointer(dh, node) &
+            bind(C, name="starpu_data_handle_to_pointer")
+            import
+            type(c_ptr) :: fstarpu_data_handle_to_pointer
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+        end function
+
+        function fstarpu_data_pointer_is_inside(dh, node, ptr) &
+            bind(C, name="starpu_data_pointer_is_inside")
+            import
+            integer(c_int) :: fstarpu_data_pointer_is_inside
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            type(c_ptr), value, intent(in) :: ptr
+        end function
+
+        function fstarpu_data_get_local_ptr(dh) &
+            bind(C, name="starpu_data_get_local_ptr")
+            import
+            type(c_ptr) :: fstarpu_data_get_local_ptr
+            type(c_ptr), value, intent(in) :: dh
+        end function
+
+        subroutine fstarpu_block_ptr_register(dh, node, ptr, dev_handle, offset, ldy, ldz) &
+            bind(C, name="fstarpu_block_ptr_register")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            type(c_ptr), value, intent(in) :: ptr
+            type(c_ptr), value, intent(in) :: dev_handle
+            integer(c_size_t), value, intent(in) :: offset
+            integer(c_int), value, intent(in) :: ldy
+            integer(c_int), value, intent(in) :: ldz
+        end subroutine
+
+        subroutine fstarpu_matrix_ptr_register(dh, node, ptr, dev_handle, offset, ld) &
+            bind(C, name="fstarpu_matrix_ptr_register")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            type(c_ptr), value, intent(in) :: ptr
+            type(c_ptr), value, intent(in) :: dev_handle
+            integer(c_size_t), value, intent(in) :: offset
+            integer(c_int), value, intent(in) :: ld
+        end subroutine
+
+        subroutine fstarpu_vector_ptr_register(dh, node, ptr, dev_handle, offset) &
+            bind(C, name="starpu_vector_ptr_register")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            type(c_ptr), value, intent(in) :: ptr
+            type(c_ptr), value, intent(in) :: dev_handle
+            integer(c_size_t), value, intent(in) :: offset
+        end subroutine
+
+        subroutine fstarpu_variable_ptr_register(dh, node, ptr, dev_handle, offset) &
+            bind(C, name="starpu_variable_ptr_register")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            type(c_ptr), value, intent(in) :: ptr
+            type(c_ptr), value, intent(in) :: dev_handle
+            integer(c_size_t), value, intent(in) :: offset
+        end subroutine
+
+        subroutine fstarpu_data_advise_as_important(dh, is_important) &
+            bind(C, name="starpu_data_advise_as_important")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: is_important
+        end subroutine
+
+        subroutine fstarpu_data_release_on_node(dh, node) &
+            bind(C, name="starpu_data_release_on_node")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+        end subroutine
+
+        function fstarpu_arbiter_create() &
+            bind(C, name="starpu_arbiter_create")
+            import
+            type(c_ptr) :: fstarpu_arbiter_create
+        end function
+
+        subroutine fstarpu_data_assign_arbiter(dh, arbiter) &
+            bind(C, name="starpu_data_assign_arbiter")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            type(c_ptr), value, intent(in) :: arbiter
+        end subroutine
+
+        subroutine fstarpu_data_arbiter_destroy(arbiter) &
+            bind(C, name="starpu_arbiter_destroy")
+            import
+            type(c_ptr), value, intent(in) :: arbiter
+        end subroutine
+
+        subroutine fstarpu_data_request_allocation(dh, node) &
+            bind(C, name="starpu_data_request_allocation")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+        end subroutine
+
+        subroutine fstarpu_data_fetch_on_node(dh, node, async) &
+            bind(C, name="starpu_data_fetch_on_node")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            integer(c_int), value, intent(in) :: async
+        end subroutine
+
+        subroutine fstarpu_data_prefetch_on_node(dh, node, async) &
+            bind(C, name="starpu_data_prefetch_on_node")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            integer(c_int), value, intent(in) :: async
+        end subroutine
+
+        subroutine fstarpu_data_prefetch_on_node_prio(dh, node, async, prio) &
+            bind(C, name="starpu_data_prefetch_on_node_prio")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            integer(c_int), value, intent(in) :: async
+            integer(c_int), value, intent(in) :: prio
+        end subroutine
+
+        subroutine fstarpu_data_idle_prefetch_on_node(dh, node, async) &
+            bind(C, name="starpu_data_idle_prefetch_on_node")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            integer(c_int), value, intent(in) :: async
+        end subroutine
+
+        subroutine fstarpu_data_idle_prefetch_on_node_prio(dh, node, async, prio) &
+            bind(C, name="starpu_data_idle_prefetch_on_node_prio")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+            integer(c_int), value, intent(in) :: async
+            integer(c_int), value, intent(in) :: prio
+        end subroutine
+
+        function fstarpu_data_is_on_node(dh, node) &
+            bind(C, name="starpu_data_is_on_node")
+            import
+            integer(c_int) :: fstarpu_data_is_on_node
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: node
+        end function
+
+        subroutine fstarpu_data_wont_use(dh) &
+            bind(C, name="starpu_data_wont_use")
+            import
+            type(c_ptr), value, intent(in) :: dh
+        end subroutine
+
+        function fstarpu_data_test_if_allocated_on_node(dh, mem_node) &
+            bind(C, name="starpu_data_test_if_allocated_on_node")
+            import
+            integer(c_int) :: fstarpu_data_test_if_allocated_on_node
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: mem_node
+        end function
+
+        function fstarpu_data_descr_alloc() &
+            bind(C, name="fstarpu_data_descr_alloc")
+            import
+            type(c_ptr) :: fstarpu_data_descr_alloc
+        end function
+
+        subroutine fstarpu_data_descrg_free(descr) &
+            bind(C, name="fstarpu_data_descr_array_free")
+            import
+            type(c_ptr), value, intent(in) :: descr
+        end subroutine
+
+        subroutine fstarpu_data_descr_set(descr, handle, mode) &
+            bind(C, name="fstarpu_data_descr_set")
+            import
+            type(c_ptr), value, intent(in) :: descr
+            type(c_ptr), value, intent(in) :: handle
+            type(c_ptr), value, intent(in) :: mode
+        end subroutine
+    end interface
+
+    ! ---- Pieces of data: filters, plans ----
+    interface
+        function fstarpu_df_alloc_bcsr_filter_canonical_block() &
+            bind(C, name="fstarpu_df_alloc_bcsr_filter_canonical_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_bcsr_filter_canonical_block
+        end function
+
+        function fstarpu_df_alloc_csr_filter_vertical_block() &
+            bind(C, name="fstarpu_df_alloc_csr_filter_vertical_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_csr_filter_vertical_block
+        end function
+
+        function fstarpu_df_alloc_matrix_filter_block_shadow() &
+            bind(C, name="fstarpu_df_alloc_matrix_filter_block_shadow")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_matrix_filter_block_shadow
+        end function
+
+        function fstarpu_df_alloc_matrix_filter_vertical_block_shadow() &
+            bind(C, name="fstarpu_df_alloc_matrix_filter_vertical_block_shadow")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_matrix_filter_vertical_block_shadow
+        end function
+
+        function fstarpu_df_alloc_vector_filter_block_shadow() &
+            bind(C, name="fstarpu_df_alloc_vector_filter_block_shadow")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_vector_filter_block_shadow
+        end function
+
+        function fstarpu_df_alloc_vector_filter_list() &
+            bind(C, name="fstarpu_df_alloc_vector_filter_list")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_vector_filter_list
+        end function
+
+        function fstarpu_df_alloc_vector_filter_divide_in_2() &
+            bind(C, name="fstarpu_df_alloc_vector_filter_divide_in_2")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_vector_filter_divide_in_2
+        end function
+
+        function fstarpu_df_alloc_block_filter_block_shadow() &
+            bind(C, name="fstarpu_df_alloc_block_filter_block_shadow")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_block_filter_block_shadow
+        end function
+
+        function fstarpu_df_alloc_block_filter_vertical_block() &
+            bind(C, name="fstarpu_df_alloc_block_filter_vertical_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_block_filter_vertical_block
+        end function
+
+        function fstarpu_df_alloc_block_filter_vertical_block_shadow() &
+            bind(C, name="fstarpu_df_alloc_block_filter_vertical_block_shadow")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_block_filter_vertical_block_shadow
+        end function
+
+        subroutine fstarpu_data_filter_set_filter_func(filter, f_ptr) &
+            bind(C, name="fstarpu_data_filter_set_filter_func")
+            import
+            type(c_ptr), value, intent(in) :: filter
+            type(c_funptr), value, intent(in) :: f_ptr
+        end subroutine
+
+        subroutine fstarpu_data_filter_set_get_nchildren_func(filter, f_ptr) &
+            bind(C, name="fstarpu_data_filter_set_get_nchildren_func")
+            import
+            type(c_ptr), value, intent(in) :: filter
+            type(c_funptr), value, intent(in) :: f_ptr
+        end subroutine
+
+        subroutine fstarpu_data_filter_set_get_child_ops_func(filter, f_ptr) &
+            bind(C, name="fstarpu_data_filter_set_get_child_ops_func")
+            import
+            type(c_ptr), value, intent(in) :: filter
+            type(c_funptr), value, intent(in) :: f_ptr
+        end subroutine
+
+        subroutine fstarpu_data_filter_set_filter_arg(filter, filter_arg) &
+            bind(C, name="fstarpu_data_filter_set_filter_arg")
+            import
+            type(c_ptr), value, intent(in) :: filter
+            integer(c_int), value, intent(in) :: filter_arg
+        end subroutine
+
+        subroutine fstarpu_data_filter_set_filter_arg_ptr(filter, filter_arg_ptr) &
+            bind(C, name="fstarpu_data_filter_set_filter_arg_ptr")
+            import
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: filter_arg_ptr
+        end subroutine
+
+        subroutine fstarpu_data_partition_plan(dh, filter, children) &
+            bind(C, name="starpu_data_partition_plan")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), intent(out) :: children(*)
+        end subroutine
+
+        subroutine fstarpu_data_partition_submit(dh, nparts, children) &
+            bind(C, name="starpu_data_partition_submit")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+        end subroutine
+
+        subroutine fstarpu_data_partition_readonly_submit(dh, nparts, children) &
+            bind(C, name="starpu_data_partition_readonly_submit")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+        end subroutine
+
+        subroutine fstarpu_data_partition_readwrite_upgrade_submit(dh, nparts, children) &
+            bind(C, name="starpu_data_partition_readwrite_upgrade_submit")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+        end subroutine
+
+        subroutine fstarpu_data_unpartition_submit(dh, nparts, children, gathering_node) &
+            bind(C, name="starpu_data_unpartition_submit")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+            integer(c_int), value, intent(in) :: gathering_node
+        end subroutine
+
+        subroutine fstarpu_data_unpartition_readonly_submit(dh, nparts, children, gathering_node) &
+            bind(C, name="starpu_data_unpartition_readonly_submit")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+            integer(c_int), value, intent(in) :: gathering_node
+        end subroutine
+
+        subroutine fstarpu_data_partition_clean(dh, nparts, children) &
+            bind(C, name="starpu_data_partition_clean")
+            import
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: nparts
+            type(c_ptr), intent(in) :: children(*)
+        end subroutine
+
+        function fstarpu_data_get_nb_children(dh) &
+            bind(C, name="starpu_data_get_nb_children")
+            import
+            integer(c_int) :: fstarpu_data_get_nb_children
+            type(c_ptr), value, intent(in) :: dh
+        end function
+
+        function fstarpu_data_get_child(dh, i) &
+            bind(C, name="starpu_data_get_child")
+            import
+            type(c_ptr) :: fstarpu_data_get_child
+            type(c_ptr), value, intent(in) :: dh
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        subroutine fstarpu_matrix_filter_block(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_matrix_filter_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_matrix_filter_block_shadow(father_interface, child_interface, filter, id, &
+            nparts) &
+            bind(C, name="starpu_matrix_filter_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_matrix_filter_vertical_block(father_interface, child_interface, filter, id, &
+            nparts) &
+            bind(C, name="starpu_matrix_filter_vertical_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_matrix_filter_vertical_block_shadow(father_interface, child_interface, &
+            filter, id, nparts) &
+            bind(C, name="starpu_matrix_filter_vertical_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_vector_filter_block(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_vector_filter_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_vector_filter_block_shadow(father_interface, child_interface, filter, id, &
+            nparts) &
+            bind(C, name="starpu_vector_filter_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_vector_filter_list_long(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_vector_filter_list_long")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_vector_filter_list(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_vector_filter_list")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_vector_divide_in_2(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_vector_filter_divide_in_2")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_block(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_block_filter_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_block_shadow(father_interface, child_interface, filter, id, &
+            nparts) &
+            bind(C, name="starpu_block_filter_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_vertical_block(father_interface, child_interface, filter, id, &
+            nparts) &
+            bind(C, name="starpu_block_filter_vertical_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_vertical_block_shadow(father_interface, child_interface, &
+            filter, id, nparts) &
+            bind(C, name="starpu_block_filter_vertical_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_depth_block(father_interface, child_interface, filter, id, nparts) &
+            bind(C, name="starpu_block_filter_depth_block")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+
+        subroutine fstarpu_block_filter_depth_block_shadow(father_interface, child_interface, filter, &
+            id, nparts) &
+            bind(C, name="starpu_block_filter_depth_block_shadow")
+            import
+            type(c_ptr), value, intent(in) :: father_interface
+            type(c_ptr), value, intent(in) :: child_interface
+            type(c_ptr), value, intent(in) :: filter
+            type(c_ptr), value, intent(in) :: id
+            type(c_ptr), value, intent(in) :: nparts
+        end subroutine
+    end interface
+
+    ! ---- Scheduling contexts ----
+    interface
+        function fstarpu_sched_ctx_create(workers_array, nworkers, ctx_name, arglist) &
+            bind(C, name="fstarpu_sched_ctx_create")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_create
+            integer(c_int), intent(in) :: workers_array(*)
+            integer(c_int), value, intent(in) :: nworkers
+            character(c_char), intent(in) :: ctx_name
+            type(c_ptr), intent(in) :: arglist(*)
+        end function
+
+        function fstarpu_sched_ctx_create_inside_interval(policy_name, sched_ctx_name, min_ncpus, &
+            max_ncpus, min_ngpus, max_ngpus, allow_overlap) &
+            bind(C, name="starpu_sched_ctx_create_inside_interval")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_create_inside_interval
+            character(c_char), intent(in) :: policy_name
+            character(c_char), intent(in) :: sched_ctx_name
+            integer(c_int), value, intent(in) :: min_ncpus
+            integer(c_int), value, intent(in) :: max_ncpus
+            integer(c_int), value, intent(in) :: min_ngpus
+            integer(c_int), value, intent(in) :: max_ngpus
+            integer(c_int), value, intent(in) :: allow_overlap
+        end function
+
+        subroutine fstarpu_sched_ctx_register_close_callback(sched_ctx_id, close_callback, args) &
+            bind(C, name="starpu_sched_ctx_register_close_callback")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            type(c_funptr), value, intent(in) :: close_callback
+            type(c_ptr), value, intent(in) :: args
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_add_workers(workerids, nworkers, ctx) &
+            bind(C, name="starpu_sched_ctx_add_workers")
+            import
+            integer(c_int), intent(in) :: workerids(*)
+            integer(c_int), value, intent(in) :: nworkers
+            integer(c_int), value, intent(in) :: ctx
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_remove_workers(workerids, nworkers, ctx) &
+            bind(C, name="starpu_sched_ctx_remove_workers")
+            import
+            integer(c_int), intent(in) :: workerids(*)
+            integer(c_int), value, intent(in) :: nworkers
+            integer(c_int), value, intent(in) :: ctx
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_display_workers(ctx) &
+            bind(C, name="fstarpu_sched_ctx_display_workers")
+            import
+            integer(c_int), value, intent(in) :: ctx
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_delete(ctx) &
+            bind(C, name="starpu_sched_ctx_delete")
+            import
+            integer(c_int), value, intent(in) :: ctx
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_set_inheritor(ctx, inheritor) &
+            bind(C, name="starpu_sched_ctx_set_inheritor")
+            import
+            integer(c_int), value, intent(in) :: ctx
+            integer(c_int), value, intent(in) :: inheritor
+        end subroutine
+
+        function fstarpu_sched_ctx_get_inheritor(ctx) &
+            bind(C, name="starpu_sched_ctx_get_inheritor")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_inheritor
+            integer(c_int), value, intent(in) :: ctx
+        end function
+
+        function fstarpu_sched_ctx_get_hierarchy_level(ctx) &
+            bind(C, name="starpu_sched_ctx_get_hierarchy_level")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_hierarchy_level
+            integer(c_int), value, intent(in) :: ctx
+        end function
+
+        subroutine fstarpu_sched_ctx_set_context(ctx_ptr) &
+            bind(C, name="starpu_sched_ctx_set_context")
+            import
+            type(c_ptr), value, intent(in) :: ctx_ptr
+        end subroutine
+
+        function fstarpu_sched_ctx_get_context() &
+            bind(C, name="starpu_sched_ctx_get_context")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_context
+        end function
+
+        subroutine fstarpu_sched_ctx_stop_task_submission() &
+            bind(C, name="starpu_sched_ctx_stop_task_submission")
+            import
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_finished_submit(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_finished_submit")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end subroutine
+
+        function fstarpu_sched_ctx_get_nworkers(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_nworkers")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_nworkers
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_nshared_workers(sched_ctx_id, sched_ctx_id2) &
+            bind(C, name="starpu_sched_ctx_get_nshared_workers")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_nshared_workers
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: sched_ctx_id2
+        end function
+
+        function fstarpu_sched_ctx_contains_worker(workerid, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_contains_worker")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_contains_worker
+            integer(c_int), value, intent(in) :: workerid
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_contains_type_of_worker(arch, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_contains_type_of_worker")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_contains_type_of_worker
+            integer(c_int), value, intent(in) :: arch
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_worker_get_id(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_worker_get_id")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_worker_get_id
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_ctx_for_task(task) &
+            bind(C, name="starpu_sched_ctx_get_ctx_for_task")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_ctx_for_task
+            type(c_ptr), value, intent(in) :: task
+        end function
+
+        function fstarpu_sched_ctx_overlapping_ctxs_on_worker(workerid) &
+            bind(C, name="starpu_sched_ctx_overlapping_ctxs_on_worker")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_overlapping_ctxs_on_worker
+            integer(c_int), value, intent(in) :: workerid
+        end function
+
+        function fstarpu_sched_get_min_priority() &
+            bind(C, name="starpu_sched_get_min_priority")
+            import
+            integer(c_int) :: fstarpu_sched_get_min_priority
+        end function
+
+        function fstarpu_sched_get_max_priority() &
+            bind(C, name="starpu_sched_get_max_priority")
+            import
+            integer(c_int) :: fstarpu_sched_get_max_priority
+        end function
+
+        function fstarpu_sched_set_min_priority(min_prio) &
+            bind(C, name="starpu_sched_set_min_priority")
+            import
+            integer(c_int) :: fstarpu_sched_set_min_priority
+            integer(c_int), value, intent(in) :: min_prio
+        end function
+
+        function fstarpu_sched_set_max_priority(max_prio) &
+            bind(C, name="starpu_sched_set_max_priority")
+            import
+            integer(c_int) :: fstarpu_sched_set_max_priority
+            integer(c_int), value, intent(in) :: max_prio
+        end function
+
+        function fstarpu_sched_ctx_get_min_priority(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_min_priority")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_min_priority
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_max_priority(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_max_priority")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_max_priority
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_set_min_priority(sched_ctx_id, min_prio) &
+            bind(C, name="starpu_sched_ctx_set_min_priority")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_set_min_priority
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: min_prio
+        end function
+
+        function fstarpu_sched_ctx_set_max_priority(sched_ctx_id, max_prio) &
+            bind(C, name="starpu_sched_ctx_set_max_priority")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_set_max_priority
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: max_prio
+        end function
+
+        function fstarpu_sched_ctx_min_priority_is_set(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_min_priority_is_set")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_min_priority_is_set
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_max_priority_is_set(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_max_priority_is_set")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_max_priority_is_set
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_user_data(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_user_data")
+            import
+            type(c_ptr) :: fstarpu_sched_ctx_get_user_data
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        subroutine fstarpu_sched_ctx_delete_worker_collection(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_delete_worker_collection")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_set_policy_data(sched_ctx_id, policy_data) &
+            bind(C, name="starpu_sched_ctx_set_policy_data")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            type(c_ptr), value, intent(in) :: policy_data
+        end subroutine
+
+        function fstarpu_sched_ctx_get_policy_data(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_policy_data")
+            import
+            type(c_ptr) :: fstarpu_sched_ctx_get_policy_data
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_exec_parallel_code(func, param, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_exec_parallel_code")
+            import
+            type(c_ptr) :: fstarpu_sched_ctx_exec_parallel_code
+            type(c_funptr), value, intent(in) :: func
+            type(c_ptr), value, intent(in) :: param
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_nready_tasks(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_nready_tasks")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_nready_tasks
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_get_nready_flops(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_nready_flops")
+            import
+            real(c_double) :: fstarpu_sched_ctx_get_nready_flops
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        subroutine fstarpu_sched_ctx_list_task_counters_increment(sched_ctx_id, workerid) &
+            bind(C, name="starpu_sched_ctx_list_task_counters_increment")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: workerid
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_list_task_counters_decrement(sched_ctx_id, workerid) &
+            bind(C, name="starpu_sched_ctx_list_task_counters_decrement")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: workerid
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_list_task_counters_reset(sched_ctx_id, workerid) &
+            bind(C, name="starpu_sched_ctx_list_task_counters_reset")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: workerid
+        end subroutine
+
+        subroutine fstarpu_sched_ctx_list_task_counters_reset_all(task, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_list_task_counters_reset_all")
+            import
+            type(c_ptr), value, intent(in) :: task
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end subroutine
+
+        function fstarpu_sched_ctx_get_priority(worker, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_priority")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_priority
+            integer(c_int), value, intent(in) :: worker
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        subroutine fstarpu_sched_ctx_bind_current_thread_to_cpuid(cpuid) &
+            bind(C, name="starpu_sched_ctx_bind_current_thread_to_cpuid")
+            import
+            integer(c_int), value, intent(in) :: cpuid
+        end subroutine
+
+        function fstarpu_sched_ctx_book_workers_for_task(sched_ctx_id, workerids, nworkers) &
+            bind(C, name="starpu_sched_ctx_book_workers_for_task")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_book_workers_for_task
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), intent(in) :: workerids(*)
+            integer(c_int), value, intent(in) :: nworkers
+        end function
+
+        subroutine fstarpu_sched_ctx_unbook_workers_for_task(sched_ctx_id, master) &
+            bind(C, name="starpu_sched_ctx_unbook_workers_for_task")
+            import
+            integer(c_int), value, intent(in) :: sched_ctx_id
+            integer(c_int), value, intent(in) :: master
+        end subroutine
+
+        function fstarpu_sched_ctx_worker_is_master_for_child_ctx(workerid, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_worker_is_master_for_child_ctx")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_worker_is_master_for_child_ctx
+            integer(c_int), value, intent(in) :: workerid
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        function fstarpu_sched_ctx_master_get_context(masterid) &
+            bind(C, name="starpu_sched_ctx_master_get_context")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_master_get_context
+            integer(c_int), value, intent(in) :: masterid
+        end function
+
+        function fstarpu_sched_ctx_get_worker_rank(sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_get_worker_rank")
+            import
+            integer(c_int) :: fstarpu_sched_ctx_get_worker_rank
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end function
+
+        subroutine fstarpu_sched_ctx_call_pushed_task_cb(workerid, sched_ctx_id) &
+            bind(C, name="starpu_sched_ctx_call_pushed_task_cb")
+            import
+            integer(c_int), value, intent(in) :: workerid
+            integer(c_int), value, intent(in) :: sched_ctx_id
+        end subroutine
+    end interface
+
+    ! ---- What is recorded and shown ----
+    interface
+        subroutine fstarpu_display_stats() &
+            bind(C, name="starpu_display_stats")
+            import
+        end subroutine
+
+        subroutine fstarpu_display_memory_stats() &
+            bind(C, name="starpu_data_display_memory_stats")
+            import
+        end subroutine
+
+        subroutine fstarpu_fxt_autostart_profiling(autostart) &
+            bind(C, name="starpu_fxt_autostart_profiling")
+            import
+            integer(c_int), value, intent(in) :: autostart
+        end subroutine
+
+        subroutine fstarpu_fxt_start_profiling() &
+            bind(C, name="starpu_fxt_start_profiling")
+            import
+        end subroutine
+
+        subroutine fstarpu_fxt_stop_profiling() &
+            bind(C, name="starpu_fxt_stop_profiling")
+            import
+        end subroutine
+
+        subroutine fstarpu_trace_user_event(code) &
+            bind(C, name="starpu_fxt_trace_user_event")
+            import
+            integer(c_long), value, intent(in) :: code
+        end subroutine
+    end interface
+
+    ! ---- Tensors ----
+    interface
+        subroutine fstarpu_tensor_data_register(dh, home_node, ptr, ldy, ldz, ldt, nx, ny, nz, nt, elt_size) &
+            bind(C, name="fstarpu_tensor_data_register")
+            import
+            type(c_ptr), intent(out) :: dh
+            integer(c_int), value, intent(in) :: home_node
+            type(c_ptr), value, intent(in) :: ptr
+            integer(c_int), value, intent(in) :: ldy, ldz, ldt, nx, ny, nz, nt
+            integer(c_size_t), value, intent(in) :: elt_size
+        end subroutine
+
+        function fstarpu_tensor_get_ptr(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_ptr")
+            import
+            type(c_ptr) :: fstarpu_tensor_get_ptr
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_ldy(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_ldy")
+            import
+            integer(c_int) :: fstarpu_tensor_get_ldy
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_ldz(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_ldz")
+            import
+            integer(c_int) :: fstarpu_tensor_get_ldz
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_ldt(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_ldt")
+            import
+            integer(c_int) :: fstarpu_tensor_get_ldt
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_nx(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_nx")
+            import
+            integer(c_int) :: fstarpu_tensor_get_nx
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_ny(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_ny")
+            import
+            integer(c_int) :: fstarpu_tensor_get_ny
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_nz(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_nz")
+            import
+            integer(c_int) :: fstarpu_tensor_get_nz
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_tensor_get_nt(buffers, i) &
+            bind(C, name="fstarpu_tensor_get_nt")
+            import
+            integer(c_int) :: fstarpu_tensor_get_nt
+            type(c_ptr), value, intent(in) :: buffers
+            integer(c_int), value, intent(in) :: i
+        end function
+
+        function fstarpu_df_alloc_tensor_filter_block() &
+            bind(C, name="fstarpu_df_alloc_tensor_filter_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_tensor_filter_block
+        end function
+
+        function fstarpu_df_alloc_tensor_filter_vertical_block() &
+            bind(C, name="fstarpu_df_alloc_tensor_filter_vertical_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_tensor_filter_vertical_block
+        end function
+
+        function fstarpu_df_alloc_tensor_filter_depth_block() &
+            bind(C, name="fstarpu_df_alloc_tensor_filter_depth_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_tensor_filter_depth_block
+        end function
+
+        function fstarpu_df_alloc_tensor_filter_time_block() &
+            bind(C, name="fstarpu_df_alloc_tensor_filter_time_block")
+            import
+            type(c_ptr) :: fstarpu_df_alloc_tensor_filter_time_block
+        end function
+    end interface
+
 contains
 
     ! Numbers as arguments of lists, and back; the union of flags.
@@ -935,6 +2254,33 @@ contains
         FSTARPU_REGRESSION_BASED = constant("REGRESSION_BASED")
         FSTARPU_NL_REGRESSION_BASED = constant("NL_REGRESSION_BASED")
         FSTARPU_MULTIPLE_REGRESSION_BASED = constant("MULTIPLE_REGRESSION_BASED")
+        FSTARPU_MPI_REDUX = constant("MPI_REDUX")
+        FSTARPU_PROLOGUE_CALLBACK = constant("PROLOGUE_CALLBACK")
+        FSTARPU_PROLOGUE_CALLBACK_ARG = constant("PROLOGUE_CALLBACK_ARG")
+        FSTARPU_PROLOGUE_CALLBACK_POP = constant("PROLOGUE_CALLBACK_POP")
+        FSTARPU_PROLOGUE_CALLBACK_POP_ARG = constant("PROLOGUE_CALLBACK_POP_ARG")
+        FSTARPU_NODE_SELECTION_POLICY = constant("NODE_SELECTION_POLICY")
+        FSTARPU_HYPERVISOR_TAG = constant("HYPERVISOR_TAG")
+        FSTARPU_POSSIBLY_PARALLEL = constant("POSSIBLY_PARALLEL")
+        FSTARPU_SEQUENTIAL_CONSISTENCY = constant("SEQUENTIAL_CONSISTENCY")
+        FSTARPU_HANDLES_SEQUENTIAL_CONSISTENCY = constant("HANDLES_SEQUENTIAL_CONSISTENCY")
+        FSTARPU_TASK_NO_SUBMITORDER = constant("TASK_NO_SUBMITORDER")
+        FSTARPU_TASK_DEPS_ARRAY = constant("TASK_DEPS_ARRAY")
+        FSTARPU_TASK_END_DEP = constant("TASK_END_DEP")
+        FSTARPU_TASK_SCHED_DATA = constant("TASK_SCHED_DATA")
+        FSTARPU_SCHED_CTX_POLICY_NAME = constant("SCHED_CTX_POLICY_NAME")
+        FSTARPU_SCHED_CTX_POLICY_STRUCT = constant("SCHED_CTX_POLICY_STRUCT")
+        FSTARPU_SCHED_CTX_POLICY_MIN_PRIO = constant("SCHED_CTX_POLICY_MIN_PRIO")
+        FSTARPU_SCHED_CTX_POLICY_MAX_PRIO = constant("SCHED_CTX_POLICY_MAX_PRIO")
+        FSTARPU_SCHED_CTX_POLICY_INIT = constant("SCHED_CTX_POLICY_INIT")
+        FSTARPU_SCHED_CTX_HIERARCHY_LEVEL = constant("SCHED_CTX_HIERARCHY_LEVEL")
+        FSTARPU_SCHED_CTX_NESTED = constant("SCHED_CTX_NESTED")
+        FSTARPU_SCHED_CTX_AWAKE_WORKERS = constant("SCHED_CTX_AWAKE_WORKERS")
+        FSTARPU_SCHED_CTX_USER_DATA = constant("SCHED_CTX_USER_DATA")
+        FSTARPU_PER_WORKER = constant("PER_WORKER")
+        FSTARPU_PER_ARCH = constant("PER_ARCH")
+        FSTARPU_CODELET_SIMGRID_EXECUTE = constant("CODELET_SIMGRID_EXECUTE")
+        FSTARPU_CODELET_SIMGRID_EXECUTE_AND_INJECT = constant("CODELET_SIMGRID_EXECUTE_AND_INJECT")
         FSTARPU_SZ_C_DOUBLE = ip_to_p(int(storage_size(0.0_c_double)/8, kind=c_intptr_t))
         FSTARPU_SZ_C_FLOAT = ip_to_p(int(storage_size(0.0_c_float)/8, kind=c_intptr_t))
         FSTARPU_SZ_C_CHAR = ip_to_p(int(storage_size(' ')/8, kind=c_intptr_t))
