@@ -62,8 +62,8 @@ static inline bool orr_events_wanted(uint64_t kinds)
 }
 
 /* Tells who wants this kind, whether it was asked for or not. Any thread. */
-ORR_EXPORT __attribute__((cold)) void orr_event_tell(enum orr_event_kind kind, const void *subject,
-                                                     uint64_t a, uint64_t b, uint64_t c);
+ORR_EXPORT void orr_event_tell(enum orr_event_kind kind, const void *subject, uint64_t a, uint64_t b,
+                               uint64_t c);
 
 /* Something happened; the values are computed only if somebody wants to know. */
 #define ORR_EVENT(KIND, subject, a, b, c)                                                                    \

@@ -116,12 +116,12 @@ static inline void orr_callback_begin(void)
 {
     struct orr_thread *self = orr_self();
     if (self->serves) self->callback_depth++;
-    orr_acting_begin();
+    orr_own_add(&self->acting, 1);
 }
 static inline void orr_callback_end(void)
 {
     struct orr_thread *self = orr_self();
-    orr_acting_end();
+    orr_own_add(&self->acting, (uint32_t)-1);
     if (self->serves) self->callback_depth--;
 }
 
