@@ -168,9 +168,11 @@ void orr_thread_set_passive(bool passive)
 
 int orr_thread_start(pthread_t *out, void *(*run)(void *), void *arg, const char *name)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+    sigset_t others, before;
+    sigfillset(&others);
+    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&others, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     int r = pthread_create(out, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r == 0) pthread_setname_np(*out, name);

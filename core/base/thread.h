@@ -130,8 +130,9 @@ static inline void orr_callback_end(void)
 ORR_EXPORT void orr_thread_is_internal(void);
 void orr_thread_set_passive(bool passive);
 
-/* Starts a thread on which no handler of the program's runs, named so for debuggers: 0 or -errno. */
-int orr_thread_start(pthread_t *out, void *(*run)(void *), void *arg, const char *name);
+/* Starts a thread on which no handler of the program's runs but for faults of its own, named so for
+ * debuggers: 0 or -errno. */
+ORR_EXPORT int orr_thread_start(pthread_t *out, void *(*run)(void *), void *arg, const char *name);
 
 /* For slab.c. */
 long orr_threads_cached_blocks(enum orr_slab_id id);

@@ -4,7 +4,6 @@
  * Not here: making and ending handles (handle.c). */
 #include "core/data/registry.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 

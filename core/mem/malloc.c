@@ -3,7 +3,6 @@
  * Threads: any. Owns: the alignment, the program's allocation hooks, each node's default flags.
  * Not here: counting against limits (node.c), making room by eviction (core/data/eviction.c). */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -832,7 +832,7 @@ void orr_deadlock_start(void)
         orr_warn("ORRERY_ON_DEADLOCK=%s is ignored: it takes auto, exit, abort, warn or off; using auto", s);
     watch.told = s && (strcmp(s, "exit") == 0 || strcmp(s, "abort") == 0);
     orr_store_release(&watch.stop, 0u);
-    watch.running = pthread_create(&watch.thread, NULL, run, NULL) == 0;
+    watch.running = orr_thread_start(&watch.thread, run, NULL, "orr-deadlock") == 0;
     if (!watch.running) orr_warn("deadlocks will not be noticed: no thread can be made for it");
 }
 

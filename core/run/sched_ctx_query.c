@@ -8,6 +8,7 @@
 
 #include <starpu.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/run/collection.h"
 #include "core/run/context.h"
@@ -56,7 +57,7 @@ unsigned starpu_sched_ctx_get_workers_list(unsigned sched_ctx_id, int **workerid
     struct orr_ctx *ctx = orr_ctx_get(sched_ctx_id);
     int now[STARPU_NMAXWORKERS];
     unsigned n = ctx ? orr_ctx_list(ctx, now) : 0;
-    *workerids = n ? malloc(n * sizeof **workerids) : NULL; /* the caller's, to free() */
+    *workerids = n ? orr_malloc(n * sizeof **workerids) : NULL; /* the caller's, to free() */
     if (!*workerids) return 0;
     memcpy(*workerids, now, n * sizeof now[0]);
     return n;

@@ -77,7 +77,7 @@ void orr_watchdog_start(void)
     dog.delay_ns = orr_env_long(ORR_SETTING(STARPU_WATCHDOG_DELAY), 0, 0, INT32_MAX) * 1000;
     dog.crash = orr_env_long(ORR_SETTING(STARPU_WATCHDOG_CRASH), 0, 0, 1) != 0;
     orr_store_release(&dog.stop, 0u);
-    dog.running = dog.timeout_ns > 0 && pthread_create(&dog.thread, NULL, run, NULL) == 0;
+    dog.running = dog.timeout_ns > 0 && orr_thread_start(&dog.thread, run, NULL, "orr-watchdog") == 0;
     if (dog.timeout_ns > 0 && !dog.running) orr_warn("there is no watchdog: no thread can be made for it");
 }
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <hwloc.h>
-#include <pthread.h>
 #include <sched.h>
 #include <starpu_tree.h>
 #include <stdbool.h>

@@ -5,8 +5,6 @@
 #ifndef ORR_WORKER_CONTEXT_H
 #define ORR_WORKER_CONTEXT_H
 
-#include <pthread.h>
-
 #include "core/worker/policy.h"
 
 struct orr_raw_list;

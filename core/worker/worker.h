@@ -5,7 +5,6 @@
 #ifndef ORR_WORKER_WORKER_H
 #define ORR_WORKER_WORKER_H
 
-#include <pthread.h>
 #include <starpu_perfmodel.h>
 #include <starpu_worker.h>
 

@@ -5,7 +5,6 @@
 #include "drivers/cuda/interface.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include <starpu.h>

@@ -7,7 +7,6 @@
  * thread of jobs.c, which calls the storage's read and write. What belongs to one datum is one batch, to
  * which the event points: it has ended when all parts have. */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* jobs.c: a few threads that read and write, so that workers do not wait for a disk.
  * Threads: any hand in jobs; these run them. Owns: the threads and the jobs that wait.
  * Not here: what a job does (disk.c). */
-#include <pthread.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"

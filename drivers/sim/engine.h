@@ -4,7 +4,6 @@
 #ifndef ORR_DRIVERS_SIM_ENGINE_H
 #define ORR_DRIVERS_SIM_ENGINE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "core/base/sync.h"

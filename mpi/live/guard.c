@@ -83,7 +83,7 @@ static void *end_anyway(void *unused)
 static void end_in_any_case(void)
 {
     pthread_t t;
-    if (pthread_create(&t, NULL, end_anyway, NULL) == 0) pthread_detach(t);
+    if (orr_thread_start(&t, end_anyway, NULL, "orr-end") == 0) pthread_detach(t);
 }
 
 static void flush_output(void)
@@ -324,10 +324,7 @@ int orr_guard_start(struct orr_guard *g, const struct orr_guard_setup *setup)
     orr_store_relaxed(&g->told, (uint64_t)0);
     orr_store_release(&g->running, true);
     orr_control_listen(g->controls, ORR_CONTROL_BEAT, ORR_CONTROL_GONE, heard, g);
-    if (pthread_create(&g->thread, NULL, run, g) == 0) {
-        pthread_setname_np(g->thread, "orr-guard");
-        return 0;
-    }
+    if (orr_thread_start(&g->thread, run, g, "orr-guard") == 0) return 0;
     orr_store_release(&g->running, false);
     close_all(g);
     return -EAGAIN;

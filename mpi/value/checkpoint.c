@@ -311,7 +311,7 @@ int orr_checkpoints_start(struct orr_checkpoints *all, const char *folder, const
     if (status)
         orr_error("checkpoints: the name of the folder is longer than %zu bytes", sizeof all->folder - 1);
     all->ends = false;
-    if (!status && pthread_create(&all->writer, NULL, write_all, all) != 0) {
+    if (!status && orr_thread_start(&all->writer, write_all, all, "orr-checkpoint") != 0) {
         orr_error("checkpoints: there is no thread to write them");
         status = -EAGAIN;
     }
@@ -330,7 +330,6 @@ int orr_checkpoints_start(struct orr_checkpoints *all, const char *folder, const
         strcpy(all->from, from ? from : "");
         all->run = (uint64_t)v[0];
         all->runs = true;
-        pthread_setname_np(all->writer, "orr-checkpoint");
         return 0;
     }
     if (!mine) return status;

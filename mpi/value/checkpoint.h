@@ -10,8 +10,6 @@
 #ifndef ORR_MPI_CHECKPOINT_H
 #define ORR_MPI_CHECKPOINT_H
 
-#include <pthread.h>
-
 #include "core/data/data.h"
 #include "mpi/live/control.h"
 #include "mpi/value/snapshot.h"

@@ -4,8 +4,9 @@
  * follow. */
 #include "mpi/value/crc32c.h"
 
-#include <pthread.h>
 #include <string.h>
+
+#include "core/base/sync.h"
 
 enum { AT_A_TIME = 8 };
 

@@ -10,7 +10,6 @@
 #include "mpi/value/hungry.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -167,9 +166,8 @@ int orr_hungry_start(struct orr_lend *l)
     g->asked = asked;
     g->appetite.giver = -1;
     g->appetite.last = l->cluster->rank;
-    r = -pthread_create(&g->thread, NULL, run, g);
+    r = orr_thread_start(&g->thread, run, g, "orr-lend");
     if (r) goto fail;
-    pthread_setname_np(g->thread, "orr-lend");
     l->hungry = g;
     return 0;
 fail:

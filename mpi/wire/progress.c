@@ -543,12 +543,11 @@ int orr_progress_start(struct orr_mpi_progress *p, const struct orr_bells *bells
     orr_store_relaxed(&p->own.stop, 0u);
     orr_store_relaxed(&p->own.asleep, 0u);
     orr_store_relaxed(&p->own.napping, 0u);
-    int r = pthread_create(&p->own.thread, NULL, run, p);
+    int r = orr_thread_start(&p->own.thread, run, p, "orr-mpi");
     if (r) {
         orr_error("starpu_mpi_init: the progress thread cannot be started");
-        return -r;
+        return r;
     }
-    pthread_setname_np(p->own.thread, "orr-mpi");
     orr_store_seq(&p->aside.alone, false);
     r = orr_progress_register(for_others(p));
     if (r)

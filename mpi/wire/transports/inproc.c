@@ -4,7 +4,6 @@
 #include "mpi/wire/transports/inproc.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
