@@ -242,7 +242,8 @@ endif
 # CUDA on a double of its driver library, which runs on the host.
 if HAVE_CUDA
 TAP_TESTS += tests/core/cuda tests/core/cuda_faults tests/core/cuda_methods
-tests/core/cuda.tap tests/core/cuda_faults.tap tests/core/cuda_methods.tap: tests/double/cuda.so
+UNIT_TESTS += tests/core/binding_devices
+tests/core/cuda.tap tests/core/cuda_faults.tap tests/core/cuda_methods.tap tests/core/binding_devices.tap: tests/double/cuda.so
 tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
 CLEANFILES += tests/double/cuda.so

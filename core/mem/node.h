@@ -140,7 +140,8 @@ void orr_nodes_init(void);
  * time: data that were registered before know nothing of it, and stay above. */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name);
-/* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering. */
+/* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering, or who opened
+ * a device that says where it is (core/worker/setup.c). */
 void orr_node_attach(unsigned node, unsigned main_memory);
 /* The main memory on a NUMA node (topo.h's number); the first where they are not told apart. */
 unsigned orr_node_of_numa(int numa);

@@ -18,8 +18,9 @@
 #include "core/base/log.h"
 #include "core/base/sync.h"
 
-static hwloc_topology_t topology; /* [const between init and fini] */
-static hwloc_cpuset_t *cores;     /* one singlified set for each core of ours */
+static hwloc_topology_t topology;     /* [const between init and fini] */
+static hwloc_topology_t with_devices; /* the same with PCI devices; NULL: not asked for [own: who starts] */
+static hwloc_cpuset_t *cores;         /* one singlified set for each core of ours */
 static unsigned core_count;
 static bool bind_threads;
 static struct starpu_tree tree; /* [lock: tree_lock while it is made; const afterwards] */
@@ -225,7 +226,8 @@ void orr_topo_fini(void)
     cores = NULL;
     core_count = 0;
     if (topology) hwloc_topology_destroy(topology);
-    topology = NULL;
+    if (with_devices) hwloc_topology_destroy(with_devices);
+    topology = with_devices = NULL;
 }
 
 unsigned orr_topo_cores(void)
@@ -356,28 +358,48 @@ int orr_topo_numa_os_index(unsigned numa)
     return obj ? (int)obj->os_index : -1;
 }
 
-/* The number here of the NUMA node above an object of a topology that was read anew. */
-static int numa_above(hwloc_topology_t t, hwloc_obj_t device)
+/* What is above a PCI device in the machine that was read with devices; NULL: it is not known. */
+static hwloc_obj_t above_pci(const char *bus)
 {
-    hwloc_obj_t above = hwloc_get_non_io_ancestor_obj(t, device);
+    if (!topology || !bus[0]) return NULL;
+    if (!with_devices) {
+        hwloc_topology_t t;
+        if (hwloc_topology_init(&t) != 0) return NULL;
+        read_another_machine(t);
+        hwloc_topology_set_type_filter(t, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
+        if (hwloc_topology_load(t) != 0) {
+            hwloc_topology_destroy(t);
+            return NULL;
+        }
+        with_devices = t;
+    }
+    hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(with_devices, bus);
+    return device ? hwloc_get_non_io_ancestor_obj(with_devices, device) : NULL;
+}
+
+int orr_topo_numa_near_pci(const char *bus)
+{
+    hwloc_obj_t above = above_pci(bus);
     int os = above && above->nodeset ? hwloc_bitmap_first(above->nodeset) : -1;
     hwloc_obj_t node = os >= 0 ? hwloc_get_numanode_obj_by_os_index(topology, (unsigned)os) : NULL;
     return node && hwloc_bitmap_weight(above->nodeset) == 1 ? (int)node->logical_index : -1;
 }
 
-int orr_topo_numa_near_pci(const char *bus)
+static bool is_in(unsigned core, hwloc_obj_t obj)
 {
-    hwloc_topology_t t;
-    int numa = -1;
-    if (!topology || hwloc_topology_init(&t) != 0) return -1;
-    read_another_machine(t);
-    hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc_topology_load(t) == 0) {
-        hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(t, bus);
-        if (device) numa = numa_above(t, device);
-    }
-    hwloc_topology_destroy(t);
-    return numa;
+    return hwloc_bitmap_isincluded(cores[core], obj->cpuset);
+}
+
+unsigned orr_topo_cores_near_pci(const char *bus, unsigned *list, unsigned max)
+{
+    unsigned count = 0, nearest = 0;
+    hwloc_obj_t above = above_pci(bus);
+    for (unsigned i = 0; above && i < core_count; i++) nearest += is_in(i, above);
+    if (nearest == core_count) return 0;
+    for (hwloc_obj_t inner = NULL; above; inner = above, above = above->parent)
+        for (unsigned i = 0; i < core_count && count < max; i++)
+            if (is_in(i, above) && !(inner && is_in(i, inner))) list[count++] = i;
+    return count;
 }
 
 void orr_topo_bind_memory(int numa, void *p, size_t bytes)

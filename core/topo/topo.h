@@ -62,9 +62,12 @@ int orr_topo_numa_of(unsigned i);
 /* Writes the logical numbers of the NUMA nodes to which our cores belong, at most max, in the order of cores;
  * returns how many. */
 unsigned orr_topo_numa_nodes(unsigned *list, unsigned max);
-/* The logical number of the NUMA node near a device, named as "0000:3b:00.0"; -1: not known. Reads the
- * machine anew, with devices: for start-up. */
+/* The logical number of the NUMA node near a device, named as "0000:3b:00.0"; -1: not known. The first such
+ * question reads the machine anew, with devices: for the thread that starts the runtime. */
 int orr_topo_numa_near_pci(const char *bus);
+/* Writes numbers of our cores, at most max, those that are nearest to such a device first, else in their
+ * order; returns how many. 0: it is not known where the device is, or all cores are as near. */
+unsigned orr_topo_cores_near_pci(const char *bus, unsigned *list, unsigned max);
 /* What the system calls that NUMA node; -1: there is none. */
 int orr_topo_numa_os_index(unsigned numa);
 /* Has the whole pages of a memory area be on a NUMA node when they are first used (-1: on any again); other

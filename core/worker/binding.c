@@ -11,6 +11,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/topo/topo.h"
+#include "core/worker/driver.h"
 #include "core/worker/worker.h"
 
 enum { NO_CORE = -1 };
@@ -56,7 +57,37 @@ static unsigned read_cores(const struct orr_env *e, const char *list, int *cores
     return n;
 }
 
-void orr_binding_choose(const struct starpu_conf *conf, int *cores_out)
+/* Takes the first of these cores that is free; NO_CORE: none is. */
+static int take_first(const unsigned *list, unsigned n, bool *taken)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i] >= STARPU_MAXCPUS || taken[list[i]]) continue;
+        taken[list[i]] = true;
+        return (int)list[i];
+    }
+    return NO_CORE;
+}
+
+/* Workers of devices that are nearer to some cores than to others come first. Of more workers than cores some
+ * share one. */
+static void place_near_devices(struct orr_device *const *devices, unsigned workers, int *cores_out)
+{
+    unsigned list[STARPU_MAXCPUS],
+        all = orr_topo_cores() < STARPU_MAXCPUS ? orr_topo_cores() : STARPU_MAXCPUS;
+    bool taken[STARPU_MAXCPUS] = { false };
+    for (unsigned i = 0; i < workers; i++) {
+        unsigned n = orr_topo_cores_near_pci(devices[i]->bus, list, STARPU_MAXCPUS);
+        cores_out[i] = take_first(list, n, taken);
+    }
+    for (unsigned i = 0; i < all; i++) list[i] = i;
+    for (unsigned i = 0; i < workers; i++) {
+        if (cores_out[i] == NO_CORE) cores_out[i] = take_first(list, all, taken);
+        if (cores_out[i] == NO_CORE) cores_out[i] = (int)i;
+    }
+}
+
+void orr_binding_choose(const struct starpu_conf *conf, struct orr_device *const *devices, unsigned workers,
+                        int *cores_out)
 {
     int list[STARPU_NMAXWORKERS];
     const struct orr_env *e = orr_env_string(ORR_SETTING(STARPU_WORKERS_CPUID))
@@ -65,10 +96,11 @@ void orr_binding_choose(const struct starpu_conf *conf, int *cores_out)
     const char *text = orr_env_string(e);
     if (conf->use_explicit_workers_bindid && conf->precedence_over_environment_variables) text = NULL;
     unsigned n = text ? read_cores(e, text, list, STARPU_NMAXWORKERS) : 0;
-    for (unsigned i = 0; i < STARPU_NMAXWORKERS; i++)
-        cores_out[i] = n                                   ? list[i % n]
-                       : conf->use_explicit_workers_bindid ? (int)conf->workers_bindid[i]
-                                                           : (int)i;
+    if (n == 0 && !conf->use_explicit_workers_bindid) {
+        place_near_devices(devices, workers, cores_out);
+        return;
+    }
+    for (unsigned i = 0; i < workers; i++) cores_out[i] = n ? list[i % n] : (int)conf->workers_bindid[i];
 }
 
 int starpu_worker_get_bindid(int workerid)

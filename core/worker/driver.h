@@ -28,6 +28,7 @@ struct orr_device {
     bool runs_cpu;    /* its workers also run what has functions for CPUs only; false */
     bool uses_cores;  /* it computes on cores of this machine: who waits for it leaves them to it; false */
     char name[64];    /* for people; the kind's title and the number */
+    char bus[20];     /* where it is, as "0000:3b:00.0" (PCI); "": not known. Open may say it, too */
     /* set by open [const while workers run] */
     unsigned node; /* its memory: the main memory, or the node that open registers */
     void *state;   /* [own: driver] */

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/mem/node.h"
 #include "core/perf/arch.h"
+#include "core/topo/topo.h"
 #include "core/worker/combined.h"
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
@@ -40,6 +41,13 @@ static void prepare_entry(struct orr_device *d, const struct orr_driver *driver,
     snprintf(d->name, sizeof d->name, "%s %d", driver->kind->title, number);
 }
 
+/* Its memory, if it has one, to the main memory that it is nearest to. */
+static void attach(const struct orr_device *d)
+{
+    if (orr_main_memories > 1 && d->node >= orr_main_memories && d->bus[0])
+        orr_node_attach(d->node, orr_node_of_numa(orr_topo_numa_near_pci(d->bus)));
+}
+
 static void open_devices(const struct orr_driver *driver, const struct starpu_conf *conf)
 {
     struct orr_device *found = &devices[device_count];
@@ -49,6 +57,7 @@ static void open_devices(const struct orr_driver *driver, const struct starpu_co
     for (int i = 0; i < n; i++) {
         int r = found[i].ops->open ? found[i].ops->open(&found[i]) : 0;
         if (r == 0) {
+            attach(&found[i]);
             devices[device_count++] = found[i];
             continue;
         }
@@ -135,7 +144,7 @@ static void name_worker(struct orr_worker *w, const struct orr_device *d, unsign
 }
 
 /* Worker number `which` of those that share d. */
-static int add_worker(struct orr_device *d, unsigned which, const int *cores)
+static int add_worker(struct orr_device *d, unsigned which, int core)
 {
     struct orr_worker *w = &orr_workers[orr_worker_count];
     memset(w, 0, sizeof *w);
@@ -145,7 +154,7 @@ static int add_worker(struct orr_device *d, unsigned which, const int *cores)
     w->functions = d->runs_cpu ? 0 : d->kind->functions;
     w->devid = d->number;
     w->node = d->node;
-    w->bindid = cores[w->id];
+    w->bindid = core;
     if (w->type == STARPU_CPU_WORKER) w->node = orr_node_of_core(w->bindid);
     w->device = d;
     w->direct = w->type == STARPU_CPU_WORKER;
@@ -159,34 +168,39 @@ static int add_worker(struct orr_device *d, unsigned which, const int *cores)
     return 0;
 }
 
-/* Workers of the devices of one driver. */
-static int add_workers(const struct orr_driver *driver, const int *cores)
+/* The device of each worker, in the order of the drivers; returns how many. */
+static unsigned list_workers(struct orr_device **devices_out)
 {
-    for (unsigned i = 0; i < device_count; i++) {
-        struct orr_device *d = &devices[i];
-        if (d->ops != driver->ops || d->kind != driver->kind) continue;
-        for (unsigned which = 0; which < d->workers; which++) {
-            if (orr_worker_count == STARPU_NMAXWORKERS) {
-                orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
-                         STARPU_NMAXWORKERS);
-                return 0;
+    unsigned n = 0, left_out = 0;
+    for (int k = 0; orr_drivers[k].ops; k++)
+        for (unsigned i = 0; i < device_count; i++) {
+            struct orr_device *d = &devices[i];
+            if (d->ops != orr_drivers[k].ops || d->kind != orr_drivers[k].kind) continue;
+            for (unsigned which = 0; which < d->workers; which++) {
+                if (n < STARPU_NMAXWORKERS)
+                    devices_out[n++] = d;
+                else
+                    left_out++;
             }
-            int r = add_worker(d, which, cores);
-            if (r) return r;
         }
-    }
-    return 0;
+    if (left_out)
+        orr_warn("only %d workers are possible; the others are left out (STARPU_NMAXWORKERS)",
+                 STARPU_NMAXWORKERS);
+    return n;
 }
 
 int orr_workers_setup(const struct starpu_conf *conf)
 {
+    struct orr_device *of[STARPU_NMAXWORKERS];
     int cores[STARPU_NMAXWORKERS];
     orr_worker_count = 0;
     orr_perf_workers_clear();
     find_devices(conf);
-    orr_binding_choose(conf, cores);
-    for (int i = 0; orr_drivers[i].ops; i++) {
-        int r = add_workers(&orr_drivers[i], cores);
+    unsigned n = list_workers(of), which = 0;
+    orr_binding_choose(conf, of, n, cores);
+    for (unsigned i = 0; i < n; i++) {
+        which = i && of[i] == of[i - 1] ? which + 1 : 0;
+        int r = add_worker(of[i], which, cores[i]);
         if (r) return r;
     }
     if (orr_worker_count) return 0;

@@ -187,10 +187,12 @@ struct orr_task *orr_worker_next(struct orr_worker *w);
 /* About how many tasks wait that w could get: its policy's, and jobs of lists. On w's thread. */
 uint32_t orr_worker_backlog(struct orr_worker *w);
 
-/* The core of each worker that may come, by its number: as the environment says, else the program, else one
- * after another. */
+/* The core of each of so many workers, whose devices are given by their numbers: as the environment says,
+ * else the program; else workers of a device of which it is known where it is have cores near it, and the
+ * others one after another of what is left. */
 struct starpu_conf;
-void orr_binding_choose(const struct starpu_conf *conf, int *cores_out);
+void orr_binding_choose(const struct starpu_conf *conf, struct orr_device *const *devices, unsigned workers,
+                        int *cores_out);
 
 /* Runs one task, if there is one, on the calling thread, which is w's meanwhile. False: there was none. */
 bool orr_worker_step(struct orr_worker *w);

@@ -115,7 +115,10 @@ static void describe(struct orr_device *d, int number)
 {
     char name[40] = "";
     cuda_device_handle h;
-    if (orr_cuda.device_get(&h, number) == CUDA_OK) orr_cuda.device_name(name, sizeof name, h);
+    if (orr_cuda.device_get(&h, number) == CUDA_OK) {
+        orr_cuda.device_name(name, sizeof name, h);
+        if (orr_cuda.device_bus(d->bus, sizeof d->bus, h) != CUDA_OK) d->bus[0] = 0;
+    }
     d->number = number;
     d->workers = (unsigned)orr_env_long(ORR_SETTING(STARPU_NWORKER_PER_CUDA), 1, 1, CUDA_WORKERS_MAX);
     d->runs_cpu = orr_cuda_runs_cpu_functions();

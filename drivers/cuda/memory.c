@@ -11,7 +11,6 @@
 
 #include "core/base/kind.h"
 #include "core/base/log.h"
-#include "core/topo/topo.h"
 #include "drivers/cuda/staging.h"
 
 enum {
@@ -371,14 +370,6 @@ static void reach(struct cuda_device *d, struct cuda_device *other)
     orr_cuda_leave(&v);
 }
 
-/* The main memory that the device is nearest to. */
-static void attach(const struct cuda_device *d)
-{
-    char bus[32];
-    if (orr_main_memories == 1 || orr_cuda.device_bus(bus, sizeof bus, d->handle) != CUDA_OK) return;
-    orr_node_attach(d->node, orr_node_of_numa(orr_topo_numa_near_pci(bus)));
-}
-
 int orr_cuda_memory_open(struct cuda_device *d, const struct orr_kind *kind, const char *name)
 {
     size_t free_bytes, total_bytes, limit = orr_kind_memory_limit(kind, d->number);
@@ -393,7 +384,6 @@ int orr_cuda_memory_open(struct cuda_device *d, const struct orr_kind *kind, con
     if (node < 0) return node;
     d->node = (unsigned)node;
     d->reaches = UINT32_C(1) << node;
-    attach(d);
     for (unsigned n = 0; n < d->node; n++) {
         struct cuda_device *other = orr_cuda_of_node(n);
         if (!other) continue;

@@ -114,6 +114,16 @@ static void describe(struct orr_device *d, cl_device_id id)
              (double)bytes / 1073741824.);
 }
 
+/* Where a device is plugged in, if its library knows that question (cl_khr_pci_bus_info). */
+static void locate(struct orr_device *d, cl_device_id id)
+{
+    enum { PCI_BUS_INFO = 0x410F }; /* not in all headers */
+    cl_uint at[4];                  /* domain, bus, device, function */
+    if (orr_cl.GetDeviceInfo(id, PCI_BUS_INFO, sizeof at, at, NULL) == CL_SUCCESS)
+        snprintf(d->bus, sizeof d->bus, "%04x:%02x:%02x.%x", at[0] & 0xffff, at[1] & 0xff, at[2] & 0x1f,
+                 at[3] & 7);
+}
+
 static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
                         unsigned max)
 {
@@ -140,6 +150,7 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
         }
         out[count].number = ids[i];
         describe(&out[count], found[ids[i]]);
+        locate(&out[count], found[ids[i]]);
         count++;
     }
     return (int)count;
