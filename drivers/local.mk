@@ -6,6 +6,7 @@ if HAVE_CUDA
 liborrery_la_SOURCES += drivers/cuda/device.c drivers/cuda/device.h drivers/cuda/mark.c drivers/cuda/memory.c \
 	drivers/cuda/staging.c drivers/cuda/staging.h
 liborrery_la_SOURCES += drivers/cuda/kernel.c drivers/cuda/kernel.h drivers/cuda/interface.c drivers/cuda/interface.h
+liborrery_la_SOURCES += drivers/cuda/energy.c drivers/cuda/energy.h
 liborrery_la_SOURCES += drivers/cuda/library.c drivers/cuda/library.h drivers/cuda/api.h drivers/cuda/math.c
 endif
 liborrery_la_SOURCES += drivers/mini/mini.c

@@ -270,9 +270,10 @@ void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct st
 double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *model,
                                                     struct starpu_perfmodel_arch *arch, uint32_t footprint);
 
-/* Starts measuring the energy of all CPU cores: `archi` is STARPU_CPU_WORKER and workerid -1; that of
- * anything else cannot be measured here. One measurement at a time. Returns 0; -1: it cannot be measured, or
- * not on this machine. */
+/* Starts measuring energy: of all CPU cores, where `archi` is STARPU_CPU_WORKER and workerid -1; or of the
+ * device of worker `workerid`, of kind `archi`, with all that it does, whoever asked for that (CUDA's where
+ * NVIDIA's management library is, and the device counts). One measurement at a time of each. Returns 0; -1:
+ * it cannot be measured, or not on this machine. */
 int starpu_energy_start(int workerid, enum starpu_worker_archtype archi);
 
 /* Ends it and adds the energy, divided by `ntasks`, to `model` as a measure of `task` with

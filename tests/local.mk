@@ -242,11 +242,16 @@ endif
 # CUDA on a double of its driver library, which runs on the host.
 if HAVE_CUDA
 TAP_TESTS += tests/core/cuda tests/core/cuda_faults tests/core/cuda_methods
+TAP_TESTS += tests/core/cuda_energy
 UNIT_TESTS += tests/core/binding_devices
-tests/core/cuda.tap tests/core/cuda_faults.tap tests/core/cuda_methods.tap tests/core/binding_devices.tap: tests/double/cuda.so
+tests/core/cuda.tap tests/core/cuda_faults.tap tests/core/cuda_methods.tap tests/core/binding_devices.tap \
+	tests/core/cuda_energy.tap: tests/double/cuda.so
+tests/core/cuda_energy.tap: tests/double/nvml.so
+tests/double/nvml.so: tests/double/nvml.c tests/double/nvml.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/nvml.c
 tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
-CLEANFILES += tests/double/cuda.so
+CLEANFILES += tests/double/cuda.so tests/double/nvml.so
 SCRIPT_TESTS += tests/double.sh
 endif
 

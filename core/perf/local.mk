@@ -2,7 +2,6 @@
 # Performance models and transfer times.
 liborrery_la_SOURCES += core/perf/arch.c core/perf/arch.h
 liborrery_la_SOURCES += core/perf/bus.c core/perf/bus.h
-liborrery_la_SOURCES += core/perf/energy.c
 liborrery_la_SOURCES += core/perf/history.c core/perf/history.h
 liborrery_la_SOURCES += core/perf/perfmodel.c core/perf/perfmodel.h
 liborrery_la_SOURCES += core/perf/print.c

@@ -76,6 +76,9 @@ struct orr_driver_ops {
     /* Whether that is how a program names the device in starpu_conf.not_launched_drivers. Any thread.
      * Optional: by its number. */
     bool (*is_named)(const struct orr_device *d, const struct starpu_driver *name);
+    /* What the device has taken since some time in the past, in J, for all that it did. 0; or -errno, it is
+     * not known, and why is said. Any thread; may block. Optional. */
+    int (*energy)(const struct orr_device *d, double *joules_out);
     /* How many brief kernels it takes at once where the program does not say how many; 0: as many as any. */
     unsigned brief_depth;
 };

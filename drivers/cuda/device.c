@@ -18,6 +18,7 @@
 #include "core/topo/topo.h"
 #include "core/worker/driver.h"
 #include "core/worker/worker.h"
+#include "drivers/cuda/energy.h"
 #include "drivers/cuda/kernel.h"
 #include "drivers/cuda/staging.h"
 
@@ -263,4 +264,5 @@ const struct orr_driver_ops orr_cuda_driver = {
     .leave = cuda_leave,
     .submit = orr_cuda_submit,
     .test = orr_cuda_test,
+    .energy = orr_cuda_energy,
 };
