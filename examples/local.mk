@@ -23,18 +23,20 @@ examples/devices/mandelbrot: PROGRAM_LIBS = $(PNG_LIBS) $(OPENCL_LIBS)
 endif
 if CUDA_EXAMPLES
 CUDA_KERNELS = examples/devices/scale.cu.o examples/devices/gemm.cu.o examples/devices/lu.cu.o \
-	examples/devices/heat.cu.o examples/devices/sparse.cu.o
+	examples/devices/heat.cu.o examples/devices/sparse.cu.o examples/devices/mandelbrot.cu.o
 examples/devices/scale examples/devices/gemm examples/devices/lu examples/devices/heat examples/devices/spmv \
-examples/devices/cg: PROGRAM_FLAGS = $(CUDA_CFLAGS)
+examples/devices/cg examples/devices/mandelbrot: PROGRAM_FLAGS = $(CUDA_CFLAGS)
 examples/devices/scale: PROGRAM_LIBS = examples/devices/scale.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
 examples/devices/gemm: PROGRAM_LIBS = examples/devices/gemm.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
 examples/devices/lu: PROGRAM_LIBS = examples/devices/lu.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
 examples/devices/heat: PROGRAM_LIBS = examples/devices/heat.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
 examples/devices/spmv examples/devices/cg: PROGRAM_LIBS = examples/devices/sparse.cu.o $(CUDA_LIBS) $(OPENCL_LIBS)
+examples/devices/mandelbrot: PROGRAM_LIBS = examples/devices/mandelbrot.cu.o $(CUDA_LIBS) $(PNG_LIBS) $(OPENCL_LIBS)
 examples/devices/scale: examples/devices/scale.cu.o
 examples/devices/gemm: examples/devices/gemm.cu.o
 examples/devices/lu: examples/devices/lu.cu.o
 examples/devices/heat: examples/devices/heat.cu.o
+examples/devices/mandelbrot: examples/devices/mandelbrot.cu.o
 examples/devices/spmv examples/devices/cg: examples/devices/sparse.cu.o
 $(CUDA_KERNELS): %.cu.o: %.cu
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(NVCC) -O2 -DSTARPU_USE_CUDA=1 -Iinclude -I$(srcdir)/include -c -o $@ $<

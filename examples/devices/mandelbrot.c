@@ -10,14 +10,9 @@
 #include <stdlib.h>
 
 #include "devices.h"
+#include "mandelbrot.h"
 
 enum { BANDS = 24, STEPS = 200 };
-
-/* What part of the plane is drawn, and one band of it. */
-struct view {
-    double left, top, step; /* of the first point, and between points */
-    int width, first_row, rows;
-};
 
 /* How long the point (re, im) stays near 0, of STEPS. */
 static unsigned char steps_of(double re, double im)
@@ -48,20 +43,23 @@ static void band_opencl(void *buffers[], void *args)
 {
     cl_mem pixels = (cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffers[0]);
     cl_ulong offset = STARPU_VECTOR_GET_OFFSET(buffers[0]);
-    cl_int most = STEPS;
     struct view v;
     starpu_codelet_unpack_args(args, &v);
     size_t sizes[2] = { (size_t)v.width, (size_t)v.rows };
     START_OPENCL("band", 2, sizes, ARG(pixels), ARG(offset), ARG(v.left), ARG(v.top), ARG(v.step),
-                 ARG(v.first_row), ARG(most));
+                 ARG(v.first_row), ARG(v.most));
 }
+#endif
+
+#ifdef WITH_CUDA_KERNELS
+void band_cuda(void *buffers[], void *args); /* mandelbrot.cu */
 #endif
 
 static struct starpu_perfmodel band_model = { .type = STARPU_HISTORY_BASED, .symbol = "example_mandelbrot" };
 
 static struct starpu_codelet band_codelet = {
     .cpu_funcs = { band_cpu },
-    OPENCL_FUNCTION(band_opencl).nbuffers = 1,
+    OPENCL_FUNCTION(band_opencl) CUDA_FUNCTION(band_cuda).nbuffers = 1,
     .modes = { STARPU_W },
     .model = &band_model,
     .name = "band",
@@ -102,7 +100,9 @@ int main(int argc, char **argv)
         return 77;
     }
     if (devices_open("examples/devices/mandelbrot.cl")) return EXIT_FAILURE;
-    struct view v = { .step = 3.0 / width, .left = -2.25, .top = 1.5 * height / width, .width = width };
+    struct view v = {
+        .step = 3.0 / width, .left = -2.25, .top = 1.5 * height / width, .width = width, .most = STEPS
+    };
     starpu_data_handle_t bands[BANDS];
     for (int i = 0; i < BANDS; i++) {
         v.first_row = (int)((long)height * i / BANDS);
