@@ -99,18 +99,18 @@ void orr_event_tell(enum orr_event_kind kind, const void *subject, uint64_t a, u
     struct orr_seen e = { kind, subject, a, b, c };
     _Atomic uint32_t *observing = observing_of(self);
     uint32_t outer = orr_load_relaxed(observing), skipped = outer & ~orr_load_relaxed(&nesting);
-    orr_callback_begin();
     for (uint32_t left = orr_load_relaxed(&wanting[kind]) & ~skipped; left; left &= left - 1) {
         int place = __builtin_ctz(left);
         uint32_t bit = UINT32_C(1) << place;
         go_inside(observing, outer | bit);
         if (orr_load_seq(&wanting[kind]) & bit) {
             struct orr_observer *o = orr_load_acquire(&observers[place]);
+            if (orr_unlikely(o->calls_program)) orr_callback_begin();
             o->see(o, &e);
+            if (orr_unlikely(o->calls_program)) orr_callback_end();
         }
         orr_store_release(observing, outer);
     }
-    orr_callback_end();
 }
 
 /* ---- the table ---- */

@@ -80,7 +80,7 @@ enum otrace_kind {
     OTRACE_SUBMITTED = 3,      /* job, (hash 32, priority 16, flags 8, context 8); then accesses: a handle's
                                 * address, and in its lowest 4 bits enum otrace_access */
     OTRACE_ACCESSES = 4,       /* job; then more accesses of it */
-    OTRACE_READY = 5,          /* job; or no word: that of the last submission in its ring, and its time */
+    OTRACE_READY = 5,          /* job */
     OTRACE_TAKEN = 6,          /* (job, worker): its data are brought next */
     OTRACE_STARTED = 7,        /* (job, worker); perhaps the ns that it was predicted to take */
     OTRACE_ENDED = 8,          /* (job, worker), ticks that the body took */

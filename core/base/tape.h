@@ -27,9 +27,7 @@ struct orr_tape_ring {
     _Atomic uint64_t done;          /* head, published */
     _Atomic uint64_t lost;          /* records without room [own, read by any] */
     uint64_t asked;                 /* 1 + where `taken` was when the taker was last told; 0: never */
-    /* for who writes: its last submission's job, time and end; what it has written names of */
-    uint64_t submitted, submitted_ticks, submitted_head;
-    uint32_t names[ORR_TAPE_NAMES];
+    uint32_t names[ORR_TAPE_NAMES]; /* for who writes: what it has written names of */
     ORR_ALIGNED_LINE _Atomic uint64_t taken; /* [own: who takes] words before that may be overwritten */
     ORR_ALIGNED_LINE uint64_t words[];       /* from taken to done: the taker's; the others: the writer's */
 };

@@ -148,35 +148,17 @@ static void submitted(struct orr_task *t)
     struct orr_tape_ring *ring = own_ring();
     uint64_t *w = ring ? orr_tape_room(ring, n + 3) : NULL;
     if (!w) return;
-    uint64_t ticks = orr_ticks();
-    w[0] = OTRACE_HEAD(OTRACE_SUBMITTED, n + 3, ticks);
+    w[0] = OTRACE_HEAD(OTRACE_SUBMITTED, n + 3, orr_ticks());
     w[1] = t->id;
     w[2] = name | (uint64_t)(uint16_t)t->priority << 32 | flags << 48 | (uint64_t)t->sched_ctx << 56;
     for (unsigned i = 0; i < n; i++) w[3 + i] = access_word(t, &a[i]);
     orr_tape_put(ring, n + 3);
-    ring->submitted = t->id;
-    ring->submitted_head = ring->head;
-    ring->submitted_ticks = ticks;
     for (left -= n, a += n; orr_unlikely(left > 0); left -= n, a += n) {
         uint64_t more[MORE] = { t->id };
         n = left < MORE - 1 ? left : MORE - 1;
         for (unsigned i = 0; i < n; i++) more[1 + i] = access_word(t, &a[i]);
         put(OTRACE_ACCESSES, more, n + 1);
     }
-}
-
-/* What waits for nothing is ready as soon as it is submitted: one word says so, without the clock. */
-static void ready(const struct orr_task *t)
-{
-    struct orr_tape_ring *ring = own_ring();
-    if (ring && ring->submitted_head == ring->head && ring->submitted == t->id) {
-        uint64_t *w = orr_tape_room(ring, 1);
-        if (orr_unlikely(!w)) return;
-        w[0] = OTRACE_HEAD(OTRACE_READY, 1, ring->submitted_ticks);
-        orr_tape_put(ring, 1);
-        return;
-    }
-    put1(OTRACE_READY, t->id);
 }
 
 /* A number of ns, in so many bits. */
@@ -231,7 +213,7 @@ static void task_seen(struct orr_task *t, const struct orr_seen *e)
 {
     switch (e->kind) {
     case ORR_EVENT_TASK_SUBMITTED: submitted(t); break;
-    case ORR_EVENT_TASK_READY: ready(t); break;
+    case ORR_EVENT_TASK_READY: put1(OTRACE_READY, t->id); break;
     case ORR_EVENT_TASK_TAKEN: put1(OTRACE_TAKEN, OTRACE_PAIR(t->id, e->a)); break;
     case ORR_EVENT_TASK_LAUNCHED: launched(t, e->a); break;
     case ORR_EVENT_TASK_WEIGHED: weighed(t, (const struct orr_weighed *)(uintptr_t)e->b); break;

@@ -205,6 +205,8 @@ static void stop(struct orr_observer *o)
     orr_store_release(&hypervisor_exists, 0u);
 }
 
-struct orr_observer orr_counters_observer = {
-    .name = "counters for hypervisors", .see = counters_see, .nests = true, .stop = stop
-};
+struct orr_observer orr_counters_observer = { .name = "counters for hypervisors",
+                                              .see = counters_see,
+                                              .nests = true,
+                                              .calls_program = true,
+                                              .stop = stop };

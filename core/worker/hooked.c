@@ -52,6 +52,6 @@ static void hooked_see(struct orr_observer *o, const struct orr_seen *e)
     if (t->pub->cl && ctx->policy->submit_hook) ctx->policy->submit_hook(ctx->instance, t);
 }
 
-struct orr_observer orr_hooked_observer = { .name = "submit hooks of policies",
-                                            .see = hooked_see,
-                                            .nests = true };
+struct orr_observer orr_hooked_observer = {
+    .name = "submit hooks of policies", .see = hooked_see, .nests = true, .calls_program = true
+};

@@ -128,14 +128,13 @@ struct job {
 };
 
 static struct reading {
-    uint64_t kinds[KINDS], short_ready, backwards, lost, bad;
+    uint64_t kinds[KINDS], backwards, lost, bad;
     uint64_t running; /* the last job of which RUNNING told */
     bool ended, readable;
     uint32_t names[64];
     char texts[64][32];
     unsigned nnames;
     struct job jobs[1 << 16];
-    uint64_t submitted[64]; /* the last job of each ring */
 } r;
 
 static struct job *job_of(uint64_t id)
@@ -150,9 +149,8 @@ static const char *text_of(uint32_t hash)
     return "";
 }
 
-static void read_record(const uint64_t *w, unsigned words, uint64_t ticks, uint32_t ring)
+static void read_record(const uint64_t *w, unsigned words, uint64_t ticks)
 {
-    uint64_t *last = &r.submitted[ring % LENGTH(r.submitted)];
     unsigned kind = otrace_kind(*w);
     if (kind < KINDS) r.kinds[kind]++;
     if (kind == OTRACE_NAME && r.nnames < 64) {
@@ -160,15 +158,13 @@ static void read_record(const uint64_t *w, unsigned words, uint64_t ticks, uint3
         snprintf(r.texts[r.nnames++], 32, "%.*s", (int)w[2], (const char *)(w + 3));
     }
     if (kind == OTRACE_SUBMITTED) {
-        *last = w[1];
         struct job *j = job_of(w[1]); /* of which other rings may have told already */
         j->submitted = ticks;
         j->name = (uint32_t)w[2];
         j->naccesses = words - 3;
         for (unsigned i = 3; i < words; i++) j->groups |= 1u << (w[i] & OTRACE_GROUP);
     }
-    r.short_ready += kind == OTRACE_READY && words == 1;
-    if (kind == OTRACE_READY) job_of(words > 1 ? w[1] : *last)->ready = ticks;
+    if (kind == OTRACE_READY) job_of(w[1])->ready = ticks;
     if (kind == OTRACE_STARTED) job_of(otrace_low(w[1]))->started = ticks;
     if (kind == OTRACE_ENDED) job_of(otrace_low(w[1]))->ended = ticks;
     if (kind == OTRACE_RAN) {
@@ -192,7 +188,7 @@ static void read_words(const struct otrace_block *b, const uint64_t *w, size_t n
         uint64_t ticks = b->ticks - ((b->ticks - otrace_ticks(*w)) & mask);
         if (ticks < before[b->ring % 64]) r.backwards++;
         before[b->ring % 64] = ticks;
-        read_record(w, words, ticks, b->ring);
+        read_record(w, words, ticks);
         w += words;
         n -= words;
     }
@@ -251,7 +247,6 @@ static void whole(const char *file)
     is_int(jobs_in_order(), TASKS, "each task was submitted, ready, started and ended, in this order");
     ok(all_of(r.kinds[OTRACE_SUBMITTED] == TASKS, r.kinds[OTRACE_RAN] == TASKS, r.backwards == 0),
        "each once, and the time of a thread does not go back");
-    ok(r.short_ready > 0, "what waits for nothing is said to be ready in one word");
     int named = 0, used = 0;
     for (size_t i = 0; i < LENGTH(r.jobs); i++) {
         const struct job *j = &r.jobs[i];

@@ -131,10 +131,7 @@ static void causes(bool merged)
     begin_by_hand(path, -1, "host a\nworker 0 0 0 left\nworker 1 0 0 right\n", 1e9, 1, 0);
     PUT(OTRACE_IDLE, 0.5, 0, 0);
     PUT(OTRACE_SUBMITTED, 1, 1, 0, 64 | OTRACE_WRITE);
-    if (merged)
-        PUT(OTRACE_READY, 1);
-    else
-        PUT(OTRACE_READY, 2, 1);
+    PUT(OTRACE_READY, 2, 1);
     PUT(starts, 3, OTRACE_PAIR(1, 1));
     PUT(OTRACE_SUBMITTED, 1 * ms, 2, 0, 64 | OTRACE_WRITE);
     body_ends(merged, 3, 3 * ms, 1, 1);

@@ -155,29 +155,17 @@ static void add_event(const struct report_run *run, struct report_file *f, uint3
                                .kind = (uint8_t)kind };
 }
 
-enum { RINGS = 1 << 16 };
-/* Of the rings of the file that is read, until the block that is read. */
-static struct ring {
-    uint64_t lost;
-    const uint64_t *submitted; /* the last record of a submission; NULL: there was none */
-    uint64_t damaged; /* report_file.damaged, then: where blocks are missing it may not be the last */
-} rings[RINGS];
-
 static void read_records(struct report_run *run, struct report_file *f, const struct otrace_block *b,
                          const uint64_t *w, size_t n)
 {
     static const uint64_t mask = (UINT64_C(1) << OTRACE_TICKS_BITS) - 1;
-    struct ring *r = &rings[b->ring % RINGS];
     for (size_t words; n > 0 && (words = record_words(w, n)) > 0; w += words, n -= words) {
         if (otrace_kind(*w) == OTRACE_NAME && words > 3 && w[2] <= (words - 3) * sizeof *w) {
             add_name(run, (uint32_t)w[1], (const char *)(w + 3), (size_t)w[2]);
             continue;
         }
-        uint64_t ticks = b->ticks - ((b->ticks - otrace_ticks(*w)) & mask);
-        if (otrace_kind(*w) == OTRACE_READY && words == 1 && r->submitted && r->damaged == f->damaged)
-            add_event(run, f, b->ring, OTRACE_READY, ticks, r->submitted);
         if (!is_whole(w, words)) continue;
-        if (otrace_kind(*w) == OTRACE_SUBMITTED) r->submitted = w, r->damaged = f->damaged;
+        uint64_t ticks = b->ticks - ((b->ticks - otrace_ticks(*w)) & mask);
         bool ran = otrace_kind(*w) == OTRACE_RAN;
         if (ran) add_event(run, f, b->ring, OTRACE_STARTED, ticks - w[2], w);
         add_event(run, f, b->ring, ran ? OTRACE_ENDED : otrace_kind(*w), ticks, w);
@@ -229,14 +217,17 @@ static void measure_clock(struct report_run *run, struct report_file *f, const s
     f->last_mono_ns = b->mono_ns;
 }
 
+enum { RINGS = 1 << 16 };
+static uint64_t lost[RINGS]; /* of the file that is read, until the block that is read */
+
 static void read_block(struct report_run *run, struct report_file *f, const struct otrace_block *b,
                        const uint64_t *words)
 {
     if (b->type == OTRACE_META) read_meta(f, (const char *)words, b->bytes);
     if (b->type == OTRACE_RECORDS) read_records(run, f, b, words, b->bytes / sizeof(uint64_t));
-    if (b->type == OTRACE_RECORDS && b->ring < RINGS && b->lost > rings[b->ring].lost) {
-        f->lost += b->lost - rings[b->ring].lost;
-        rings[b->ring].lost = b->lost;
+    if (b->type == OTRACE_RECORDS && b->ring < RINGS && b->lost > lost[b->ring]) {
+        f->lost += b->lost - lost[b->ring];
+        lost[b->ring] = b->lost;
     }
     if (b->type != OTRACE_END) return;
     f->ended = true;
@@ -250,8 +241,8 @@ static int by_time(const void *a, const void *b)
     const struct report_event *x = a, *y = b;
     if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    if (x->words != y->words) return x->words < y->words ? -1 : 1; /* rings: the order in the file */
-    return x->kind - y->kind; /* of one record: started before ended, submitted before ready */
+    if (x->words != y->words) return x->words < y->words ? -1 : 1;    /* rings: the order in the file */
+    return (y->kind == OTRACE_STARTED) - (x->kind == OTRACE_STARTED); /* before its end */
 }
 
 static const char *load(struct report_file *f)
@@ -289,7 +280,7 @@ static void digest(struct report_run *run, struct report_file *f)
     double ticks = (double)(f->last_ticks - f->head.start_ticks);
     double ns = (double)(f->last_mono_ns - f->head.start_mono_ns);
     if (f->last_ticks > f->head.start_ticks && ns > 1e7) f->ns_per_tick = ns / ticks;
-    memset(rings, 0, sizeof rings);
+    memset(lost, 0, sizeof lost);
     each_block(run, f, read_block);
     if (f->nevents) qsort(f->events, f->nevents, sizeof *f->events, by_time);
 }
