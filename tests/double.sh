@@ -6,9 +6,9 @@
 set -u
 srcdir=${ORR_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)} builddir=${ORR_BUILDDIR:-.}
 few='core/data_pieces core/data_own_interface core/task_failed core/coherency_places core/multiformat
-core/driven_devices'
+core/driven_devices core/plans_devices'
 more='core/coherency_random core/codelet_constant core/contexts_devices core/copies_random
-core/data_requests core/data_together core/many_data core/plans_devices sched/components_devices
+core/data_requests core/data_together core/many_data sched/components_devices
 sched/every_policy sched/heteroprio sched/hypervisor_devices'
 [ "${ORR_DOUBLE:-few}" = all ] && few="$few $more"
 ORR_TEST_CUDA=$builddir/tests/double/cuda.so

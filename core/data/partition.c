@@ -36,6 +36,11 @@
 
 enum plan_state { PLAN_OFF, PLAN_READ, PLAN_WRITE };
 
+/* How pieces come to the node where they are gathered: by main memory, where they lie side by side; or within
+ * a device, from where each has its own memory there to that of the whole. Open: it is decided once all are
+ * held. */
+enum way { WAY_MAIN, WAY_OPEN, WAY_WITHIN };
+
 struct orr_data_block {
     struct orr_data_block *next;      /* of the same parent [lock: plans] */
     struct orr_data *parent;          /* [const] */
@@ -63,7 +68,8 @@ struct orr_move {
     struct plan_switch *of;
     struct orr_move
         *next;  /* of those to be started, or whose data is to be reduced first [own: who joined] */
-    int status; /* 0: its bytes are in main memory */
+    int status; /* 0: its bytes are where it fetched them */
+    bool held;  /* on the device, besides what the fetch holds */
 };
 
 struct plan_switch {
@@ -73,7 +79,8 @@ struct plan_switch {
     struct orr_data_block *plan;
     enum plan_state to, from;
     unsigned gather;        /* of one to the parent: the node where its value is to be afterwards */
-    struct orr_fetch bring; /* there */
+    enum way way;           /* there */
+    struct orr_fetch bring; /* the parent's */
     void (*done)(void *);   /* NULL: nobody wants to know */
     void *done_arg;
     _Atomic uint32_t left; /* moves not over, and the switch before this one */
@@ -133,14 +140,13 @@ static void plan_unref(struct orr_data_block *plan)
     if (orr_sub_acq_rel(&plan->refs, 1) == 1) destroy_children(plan);
 }
 
-/* Fills a child's interface structure from its parent's, both of main memory. */
+/* Fills a child's interface structure from its parent's of that node. */
 static bool cut(struct orr_data_block *plan, unsigned i, const struct starpu_data_interface_ops *ops,
-                void *itf)
+                void *itf, unsigned node)
 {
     bool built_in = ops->interfaceid >= 0 && ops->interfaceid < STARPU_MAX_INTERFACE_ID;
     if (built_in) *(enum starpu_data_interface_id *)itf = ops->interfaceid;
-    plan->filter.filter_func(plan->parent->replicates[orr_node_home()].interface, itf, &plan->filter, i,
-                             plan->count);
+    plan->filter.filter_func(plan->parent->replicates[node].interface, itf, &plan->filter, i, plan->count);
     if (orr_filter_failed()) return false;
     if (!built_in || *(enum starpu_data_interface_id *)itf == ops->interfaceid) return true;
     orr_error("partitioning: the filter makes children of another interface than their parent's; set "
@@ -171,7 +177,7 @@ static struct orr_data *create_child(struct orr_data_block *plan, unsigned i,
                                      const struct starpu_data_interface_ops *ops, void *itf)
 {
     if (ops->init) ops->init(itf);
-    if (!cut(plan, i, ops, itf)) return NULL;
+    if (!cut(plan, i, ops, itf, orr_node_home())) return NULL;
     struct orr_data *child = orr_data_create(ops, orr_node_home(), itf);
     if (!child) {
         orr_error("partitioning: out of memory for child %u of %u", i, plan->count);
@@ -315,7 +321,7 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
 {
     struct orr_data *child = plan->children[i];
     struct orr_replicate *r = &child->replicates[orr_node_home()];
-    if (moved) cut(plan, i, child->ops, r->interface);
+    if (moved) cut(plan, i, child->ops, r->interface, orr_node_home());
     orr_spin_lock(&child->queue.lock);
     for (unsigned n = 0; n < child->nnodes; n++) child->replicates[n].state = ORR_INVALID;
     r->allocated = true;
@@ -380,6 +386,7 @@ static void switch_to_parent(struct plan_switch *s)
 }
 
 static void one_less(struct plan_switch *s);
+static void start_move(struct orr_move *m);
 
 static size_t switch_bytes(unsigned count)
 {
@@ -422,26 +429,155 @@ static void gathered(struct orr_fetch *f, int status)
     end_switch(s);
 }
 
-/* All that s waits for is in main memory. From there the parent goes where it is to be gathered, before
- * anybody uses it. */
+/* Fetches the parent to the node where it is to be gathered. */
+static void bring_parent(struct plan_switch *s, int mode, void (*done)(struct orr_fetch *f, int status))
+{
+    s->bring = (struct orr_fetch){ .done = done,
+                                   .handle = s->plan->parent,
+                                   .quiet = true,
+                                   .node = (uint16_t)s->gather,
+                                   .mode = (uint16_t)mode };
+    int r = orr_fetch_start(&s->bring);
+    if (r) done(&s->bring, r);
+}
+
+/* All pieces go to main memory; then s is carried on. s may be gone on return. */
+static void start_moves_home(struct plan_switch *s)
+{
+    unsigned count = s->count;
+    s->way = WAY_MAIN;
+    orr_store_relaxed(&s->left, count);
+    for (unsigned i = 0; i < count; i++) {
+        s->moves[i].fetch.node = (uint16_t)orr_node_home();
+        start_move(&s->moves[i]);
+    }
+}
+
+/* ---- gathering within a device ----
+ *
+ * First the whole gets its memory there, while nothing is held (hungry.c); then each piece that still is
+ * there is held there, and the others come to main memory; then all are copied to their places. */
+
+/* Holds a piece in the device's memory, if it is there and stays. */
+static bool hold(struct orr_data *child, unsigned node)
+{
+    struct orr_replicate *r = &child->replicates[node];
+    orr_spin_lock(&child->queue.lock);
+    bool is_there = r->allocated && r->state != ORR_INVALID && !r->incoming;
+    if (is_there) r->users++;
+    orr_spin_unlock(&child->queue.lock);
+    return is_there;
+}
+
+/* Whether a piece would have to come to main memory first. Mapped data have no memory of their own there. */
+static bool is_there_alone(struct orr_data *child, unsigned node)
+{
+    orr_spin_lock(&child->queue.lock);
+    bool is = child->replicates[node].state != ORR_INVALID && !child->has_mapped &&
+              child->replicates[orr_node_home()].state == ORR_INVALID;
+    orr_spin_unlock(&child->queue.lock);
+    return is;
+}
+
+static void placed(struct orr_fetch *f, int status);
+
+/* Whether a device could have the whole beside its pieces, with nothing else. */
+static bool fits_twice(struct orr_data *whole, unsigned node)
+{
+    size_t limit = orr_nodes[node].limit_bytes;
+    return limit == 0 || whole->ops->get_size(whole) <= limit / 2;
+}
+
+/* It is worth it where most pieces are on the device alone. */
+static void choose_way(struct plan_switch *s)
+{
+    unsigned there = 0;
+    for (unsigned i = 0; i < s->count; i++) there += is_there_alone(s->moves[i].handle, s->gather);
+    if (there <= s->count / 2 || s->plan->parent->has_mapped || !fits_twice(s->plan->parent, s->gather)) {
+        start_moves_home(s);
+        return;
+    }
+    s->way = WAY_WITHIN;
+    bring_parent(s, STARPU_W, placed);
+}
+
+/* The parent has memory on the device, as what is to be written; or cannot. */
+static void placed(struct orr_fetch *f, int status)
+{
+    struct plan_switch *s = (struct plan_switch *)((char *)f - offsetof(struct plan_switch, bring));
+    unsigned count = s->count, node = s->gather;
+    if (status < 0) {
+        start_moves_home(s);
+        return;
+    }
+    orr_store_relaxed(&s->left, count);
+    for (unsigned i = 0; i < count; i++) {
+        struct orr_move *m = &s->moves[i];
+        m->held = hold(m->handle, node);
+        m->fetch.node = (uint16_t)(m->held ? node : orr_node_home());
+        start_move(m); /* s may be gone after the last */
+    }
+}
+
+/* Ends what placed began with each piece, the value of which stays where it is, or is in the parent now. */
+static void let_pieces_go(struct plan_switch *s, int mode)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        struct orr_move *m = &s->moves[i];
+        if (m->held) orr_fetch_end(m->handle, s->gather, STARPU_R);
+        if (m->status == 0) orr_fetch_end(m->handle, m->fetch.node, mode);
+        m->held = false;
+    }
+}
+
+/* Copies the pieces to where they belong in the parent's memory. This waits: within a device it is quick. */
+static bool copy_pieces(struct plan_switch *s)
+{
+    bool good = true;
+    for (unsigned i = 0; i < s->count && good; i++) {
+        _Alignas(16) char itf[1024] = { 0 }; /* no dense array's is larger */
+        struct orr_move *m = &s->moves[i];
+        good = m->status == 0 && m->handle->ops->interface_size <= sizeof itf &&
+               cut(s->plan, i, m->handle->ops, itf, s->gather) &&
+               orr_copy_to_place(m->handle, m->fetch.node, itf, s->gather) == 0;
+    }
+    return good;
+}
+
+static void gather_within(struct plan_switch *s)
+{
+    struct orr_data_block *plan = s->plan;
+    if (!copy_pieces(s)) {
+        orr_fetch_undo(plan->parent, s->gather, STARPU_W, true);
+        let_pieces_go(s, STARPU_R);
+        start_moves_home(s);
+        return;
+    }
+    let_pieces_go(s, STARPU_SCRATCH);
+    if (plan->parent_pinned) orr_fetch_end(plan->parent, orr_node_home(), STARPU_R);
+    plan->parent_pinned = false;
+    orr_fetch_end(plan->parent, s->gather, STARPU_W);
+    end_switch(s);
+}
+
+/* All that s waits for is in place. What is in main memory goes from there to where it is to be gathered,
+ * before anybody uses it. */
 static void carry_out(struct plan_switch *s)
 {
-    if (s->to != PLAN_OFF) {
+    if (s->way == WAY_OPEN) {
+        choose_way(s);
+    } else if (s->way == WAY_WITHIN) {
+        gather_within(s);
+    } else if (s->to != PLAN_OFF) {
         switch_to_children(s);
+        end_switch(s);
     } else {
         switch_to_parent(s);
-        if (s->gather != orr_node_home()) {
-            s->bring = (struct orr_fetch){ .done = gathered,
-                                           .handle = s->plan->parent,
-                                           .quiet = true,
-                                           .node = (uint16_t)s->gather,
-                                           .mode = STARPU_R };
-            int r = orr_fetch_start(&s->bring);
-            if (r) gathered(&s->bring, r);
-            return;
-        }
+        if (s->gather != orr_node_home())
+            bring_parent(s, STARPU_R, gathered);
+        else
+            end_switch(s);
     }
-    end_switch(s);
 }
 
 /* Every handle of s is held and in place. What s lets go may be all that the next switch waits for: those are
@@ -473,8 +609,6 @@ static void one_less(struct plan_switch *s)
     if (orr_sub_acq_rel(&s->left, 1) == 1) switch_ended(s);
 }
 
-static void start_move(struct orr_move *m);
-
 /* The bytes of m are there, or will never be. */
 static void move_ended(struct orr_move *m, int status)
 {
@@ -485,7 +619,7 @@ static void move_ended(struct orr_move *m, int status)
         start_move(m);
         return;
     }
-    if (status && (status != -ENODATA || s->to == PLAN_READ))
+    if (status && (status != -ENODATA || s->to == PLAN_READ) && s->way == WAY_MAIN)
         orr_error("partitioning: %s %s could not be brought to main memory (%s)",
                   s->to == PLAN_OFF ? "child" : "data", orr_data_label(m->handle, name, sizeof name),
                   status == -ENODATA ? "it was never written" : strerror(-status));
@@ -500,6 +634,10 @@ static void fetched(struct orr_fetch *f, int status)
 
 static void start_move(struct orr_move *m)
 {
+    if (m->of->way == WAY_OPEN) { /* where to is not known yet */
+        one_less(m->of);
+        return;
+    }
     int r = orr_fetch_start(&m->fetch);
     if (r) move_ended(m, r < 0 ? r : 0);
 }
@@ -599,6 +737,14 @@ static void tell_switch(const struct orr_data_block *plan, const void *who, bool
         ORR_EVENT(DATA_JOINED, plan->children[i], who, ORR_GROUP_WRITE, 0);
 }
 
+/* Whether pieces that may have been written are all of their parent, of which each device's can be cut. */
+static bool can_gather_within(const struct orr_data_block *plan, unsigned node)
+{
+    const struct starpu_data_copy_methods *m = plan->parent->ops->copy_methods;
+    return plan->state == PLAN_WRITE && orr_nodes[node].role == ORR_DEVICE_MEMORY &&
+           orr_cut_tiles(&plan->filter) && !plan->filter.get_child_ops && m && m->any_to_any;
+}
+
 /* Submits a switch of a plan. The children are always held for writing: whatever they read must not change,
  * and copies on devices must not outlive the switch. gather: of one to the parent, the node where that is to
  * be then; GATHER_AS_SET: as was said of the parent. 0 or -ENOMEM. With the plans' mutex. */
@@ -617,6 +763,7 @@ static int submit_switch(struct orr_partition_use *u, struct orr_data_block *pla
     s->to = to;
     s->gather = gather >= 0 ? (unsigned)gather : orr_data_rare(plan->parent)->gathering_node;
     s->from = plan->state;
+    s->way = to == PLAN_OFF && can_gather_within(plan, s->gather) ? WAY_OPEN : WAY_MAIN;
     s->done = done;
     s->done_arg = arg;
     s->left = count;
@@ -851,14 +998,14 @@ static struct orr_data_block *plan_at_once(const struct orr_data *h)
 }
 
 /* Submits the gathering of a plan made at once, after that of all plans below it, which are dropped. */
-static int submit_gathering(struct orr_data_block *plan, struct orr_event *gathered)
+static int submit_gathering(struct orr_data_block *plan, unsigned node, struct orr_event *gathered)
 {
     struct orr_partition_use u;
     int r = 0;
     orr_partition_begin(&u);
     for (unsigned i = 0; i < plan->count && !r; i++) r = drop_plans(&u, plan->children[i]);
     plan->ending = r == 0;
-    if (!r) r = submit_switch(&u, plan, PLAN_OFF, (int)orr_node_home(), set_event, gathered);
+    if (!r) r = submit_switch(&u, plan, PLAN_OFF, (int)node, set_event, gathered);
     end_use(&u);
     return r;
 }
@@ -888,7 +1035,7 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
         if (plan->children[i]->partitioned) starpu_data_unpartition(plan->children[i], orr_node_home());
     struct orr_event gathered;
     orr_event_init(&gathered);
-    if (submit_gathering(plan, &gathered) != 0) return;
+    if (submit_gathering(plan, gathering_node, &gathered) != 0) return;
     orr_event_wait(&gathered);
     orr_registry_set_pieces(h, NULL, 0);
     drop_gathered(plan);

@@ -195,6 +195,16 @@ static int copy_for_device(struct orr_transfer *t)
     return r;
 }
 
+int orr_copy_to_place(struct orr_data *h, unsigned src, void *to, unsigned dst)
+{
+    struct orr_acting *acting = orr_acting(orr_self());
+    uint64_t was = acting->copies_for;
+    acting->copies_for = 1 + dst;
+    int r = h->ops->copy_methods->any_to_any(h->replicates[src].interface, src, to, dst, NULL);
+    acting->copies_for = was;
+    return r;
+}
+
 /* Gives it to the driver, or makes it. */
 static void carry(struct orr_transfer *t)
 {

@@ -108,6 +108,9 @@ enum { ORR_PREFETCHES_AT_ONCE = 4 };
 
 /* Carries on a transfer that was just made and published. No locks held; t may be gone on return. */
 void orr_transfer_start(struct orr_transfer *t);
+/* Copies h's value from a node to a place on a device, which an interface of the same shape says: 0 or
+ * -errno, when it is over. By a thread that has pinned both. No locks held. */
+int orr_copy_to_place(struct orr_data *h, unsigned src, void *to, unsigned dst);
 /* Ends it: publishes the copy (status 0), tells or resumes who waited.
  * -EAGAIN: a prefetch that was dropped. */
 void orr_transfer_finish(struct orr_transfer *t, int status);

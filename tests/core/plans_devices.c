@@ -29,6 +29,20 @@ static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
                                         .modes = { STARPU_RW },
                                         .name = "add" };
 
+/* The same in a matrix. */
+static void raise_func(void *buffers[], void *arg UNUSED)
+{
+    int *p = (int *)STARPU_MATRIX_GET_PTR(buffers[0]);
+    for (size_t j = 0; j < STARPU_MATRIX_GET_NY(buffers[0]); j++)
+        for (size_t i = 0; i < STARPU_MATRIX_GET_NX(buffers[0]); i++)
+            p[j * STARPU_MATRIX_GET_LD(buffers[0]) + i]++;
+}
+static struct starpu_codelet raise_cl = { .cpu_funcs = { raise_func },
+                                          .cuda_funcs = { raise_func },
+                                          .nbuffers = 1,
+                                          .modes = { STARPU_RW },
+                                          .name = "raise" };
+
 static void expect_func(void *buffers[], void *arg)
 {
     int *p = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
@@ -186,10 +200,11 @@ static void gathered(void)
     int failed = write_pieces();
     starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
     starpu_task_wait_for_all();
-    failed |= starpu_data_acquire_on_node(whole, STARPU_ACQUIRE_NO_NODE, STARPU_R);
+    failed |= !starpu_data_is_on_node(whole, node);
+    failed |= starpu_data_acquire(whole, STARPU_R);
     ok(all_of(!failed, starpu_data_is_on_node(whole, node), other_than(2) == 0),
        "pieces are gathered on the device that is asked for");
-    starpu_data_release_on_node(whole, STARPU_ACQUIRE_NO_NODE);
+    starpu_data_release(whole);
     failed |= write_pieces();
     starpu_data_unpartition_readonly_submit(whole, PIECES, piece, (int)node);
     failed |= submit(&expect_cl, piece[0], (void *)3, 0);
@@ -244,6 +259,198 @@ static void gathered_nowhere(void)
     ok(all_of(!failed, wrong == 0), "a node that is not there is said, and the values are home");
 }
 
+/* ---- gathering within a device ---- */
+
+/* Bytes that went from a node to another since the last question. */
+static long long moved(unsigned src, unsigned dst)
+{
+    struct starpu_profiling_bus_info info;
+    return starpu_bus_get_profiling_info(starpu_bus_get_id((int)src, (int)dst), &info) == 0
+               ? info.transferred_bytes
+               : -1;
+}
+static bool none_moved(unsigned node)
+{
+    long long out = moved(node, STARPU_MAIN_RAM), in = moved(STARPU_MAIN_RAM, node);
+    return out == 0 && in == 0;
+}
+
+/* Adds to the pieces that the mask has a bit for, on a device (-1: by a CPU), and lets that end. */
+static int add_to(unsigned pieces, int device)
+{
+    int failed = 0;
+    for (int i = 0; i < PIECES; i++)
+        if (pieces >> i & 1) failed |= submit(&add_cl, piece[i], NULL, device < 0 ? 0 : sim_worker(device));
+    starpu_task_wait_for_all();
+    return failed;
+}
+
+/* Gathers all; whether the values are right then. */
+static bool gather_on(unsigned node, bool *there_out)
+{
+    starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
+    starpu_task_wait_for_all();
+    starpu_data_acquire_on_node(whole, STARPU_ACQUIRE_NO_NODE, STARPU_R); /* the switch is over */
+    starpu_data_release_on_node(whole, STARPU_ACQUIRE_NO_NODE);
+    *there_out = starpu_data_is_on_node(whole, node);
+    return submit(&expect_cl, whole, (void *)(intptr_t)2,
+                  (int)starpu_worker_get_by_type(STARPU_CPU_WORKER, 0)) == 0;
+}
+static bool end_right(void)
+{
+    unsigned held = 0;
+    starpu_task_wait_for_all();
+    for (unsigned n = 0; n < whole->nnodes; n++) {
+        for (int i = 0; i < PIECES; i++) held += n && piece[i]->replicates[n].users;
+        held += n && whole->replicates[n].users;
+    }
+    end_gathering();
+    return held == 0 && other_than(2) == 0 && atomic_exchange(&surprises, 0) == 0;
+}
+
+/* Of copies within a node the third fails. */
+static atomic_int not_copied;
+static int copy_or_fail(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async)
+{
+    static atomic_int count;
+    if (src_node != dst_node || atomic_fetch_add(&count, 1) != 2)
+        return starpu_interface_vector_ops.copy_methods->any_to_any(src, src_node, dst, dst_node, async);
+    atomic_fetch_add(&not_copied, 1);
+    return -EIO;
+}
+
+static void within(void)
+{
+    enum { ALL = (1 << PIECES) - 1 };
+    static struct starpu_data_interface_ops ops;
+    unsigned node = sim_node(0);
+    bool there;
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    begin(&starpu_interface_vector_ops);
+    int failed = add_to(ALL, 0);
+    none_moved(node);
+    starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
+    failed |= submit(&expect_cl, whole, (void *)2, sim_worker(0));
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, none_moved(node), starpu_data_is_on_node(whole, node), atomic_load(&surprises) == 0),
+       "pieces that are on a device are gathered there without main memory");
+    ok(end_right(), "and the value comes home from there");
+
+    begin(&starpu_interface_vector_ops);
+    failed = add_to(ALL & ~2u, 0) | add_to(2, -1);
+    none_moved(node);
+    starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
+    failed |= submit(&expect_cl, whole, (void *)2, sim_worker(0));
+    starpu_task_wait_for_all();
+    ok(all_of(!failed, moved(node, STARPU_MAIN_RAM) == 0,
+              moved(STARPU_MAIN_RAM, node) == (long long)(N / PIECES * sizeof v[0])),
+       "one that a CPU changed is all that comes from main memory");
+    ok(end_right(), "and they are right");
+
+    begin(&starpu_interface_vector_ops);
+    failed = add_to(ALL, 1);
+    ok(all_of(!failed, gather_on(node, &there), there, end_right()),
+       "pieces of another device are gathered by main memory");
+
+    ops = starpu_interface_vector_ops;
+    ops.allocate_data_on_node = allocate_or_not;
+    begin(&ops);
+    failed = add_to(ALL, 0);
+    atomic_store(&refuse, 1);
+    bool right = gather_on(node, &there);
+    ok(all_of(!failed, right, !there, end_right()),
+       "where the whole has no room beside its pieces they go to main memory");
+    atomic_store(&refuse, 0);
+
+    static struct starpu_data_copy_methods methods;
+    methods = *starpu_interface_vector_ops.copy_methods;
+    methods.any_to_any = copy_or_fail;
+    ops = starpu_interface_vector_ops;
+    ops.copy_methods = &methods;
+    begin(&ops);
+    failed = add_to(ALL, 0);
+    right = gather_on(node, &there);
+    ok(all_of(!failed, right, there, atomic_load(&not_copied) == 1, end_right()),
+       "a copy within the device that fails is made by main memory");
+    starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+}
+
+static void at_once(void)
+{
+    unsigned node = sim_node(0);
+    int failed = 0;
+    for (int i = 0; i < N; i++) v[i] = 1;
+    starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
+    starpu_data_partition(whole, &quarters);
+    for (int i = 0; i < PIECES; i++)
+        failed |= submit(&add_cl, starpu_data_get_child(whole, (unsigned)i), NULL, sim_worker(0));
+    starpu_task_wait_for_all();
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    none_moved(node);
+    starpu_data_unpartition(whole, node);
+    ok(all_of(!failed, none_moved(node), starpu_data_is_on_node(whole, node)),
+       "so they are where starpu_data_unpartition names a device");
+    starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+    starpu_data_unregister(whole);
+    is_int(other_than(2), 0, "with the right value at the end");
+}
+
+/* A matrix in bands of columns, so that no piece lies in one part of the whole. */
+static void bands(void)
+{
+    enum { ROWS = 32, COLUMNS = N / ROWS };
+    static struct starpu_data_filter columns = { .filter_func = starpu_matrix_filter_block,
+                                                 .nchildren = PIECES };
+    unsigned node = sim_node(0);
+    int failed = 0;
+    for (int i = 0; i < N; i++) v[i] = i;
+    starpu_matrix_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, COLUMNS, COLUMNS, ROWS, sizeof v[0]);
+    starpu_data_partition_plan(whole, &columns, piece);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PIECES; i++) failed |= submit(&raise_cl, piece[i], NULL, sim_worker(0));
+        starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
+        failed |= submit(&raise_cl, whole, NULL, round ? sim_worker(0) : -1);
+    }
+    end_gathering();
+    int wrong = 0;
+    for (int i = 0; i < N; i++) wrong += v[i] != i + 6;
+    ok(all_of(!failed, wrong == 0), "bands of columns find their places, in each round");
+}
+
+/* Three wholes, in turn, by tasks anywhere, gathered anywhere. */
+static void crowded(unsigned first_seed, int rounds)
+{
+    enum { WHOLES = 3 };
+    static int values[WHOLES][N];
+    starpu_data_handle_t all[WHOLES], parts[WHOLES][PIECES];
+    int failed = 0, expected[WHOLES][PIECES] = { { 0 } }, wrong = 0;
+    unsigned seed = first_seed;
+    memset(values, 0, sizeof values);
+    for (int k = 0; k < WHOLES; k++) {
+        starpu_vector_data_register(&all[k], STARPU_MAIN_RAM, (uintptr_t)values[k], N, sizeof v[0]);
+        starpu_data_partition_plan(all[k], &quarters, parts[k]);
+    }
+    for (int round = 0; round < rounds; round++) {
+        int k = rand_r(&seed) % WHOLES, where = rand_r(&seed) % 3 - 1;
+        for (int i = 0; i < PIECES; i++) {
+            if (rand_r(&seed) % 4 == 0) where = rand_r(&seed) % 3 - 1;
+            failed |= submit(&add_cl, parts[k][i], NULL, where < 0 ? -1 : sim_worker(where));
+            expected[k][i]++;
+        }
+        starpu_data_unpartition_submit(all[k], PIECES, parts[k],
+                                       rand_r(&seed) % 3 ? (int)sim_node(rand_r(&seed) % 2) : 0);
+        if (rand_r(&seed) % 3) continue;
+        failed |= submit(&add_cl, all[k], NULL, rand_r(&seed) % 2 ? -1 : sim_worker(rand_r(&seed) % 2));
+        for (int i = 0; i < PIECES; i++) expected[k][i]++;
+    }
+    for (int k = 0; k < WHOLES; k++) {
+        starpu_data_partition_clean(all[k], PIECES, parts[k]);
+        starpu_data_unregister(all[k]);
+        for (int i = 0; i < N; i++) wrong += values[k][i] != expected[k][i / (N / PIECES)];
+    }
+    ok(all_of(!failed, wrong == 0), "%d rounds on devices, seed %u", rounds, first_seed);
+}
+
 static void write_through(void)
 {
     starpu_data_handle_t h;
@@ -272,6 +479,17 @@ int main(void)
     gathered();
     gathered_nowhere();
     write_through();
+    starpu_shutdown();
+    static const struct sim_config two = { .devices = "2", .mem_mb = "64", .bandwidth_MB_s = "10000" };
+    sim_start(2, &two);
+    within();
+    at_once();
+    bands();
+    crowded(1, 300);
+    starpu_shutdown();
+    static const struct sim_config small = { .devices = "2", .mem_mb = "0.036", .bandwidth_MB_s = "10000" };
+    sim_start(2, &small); /* each has room for little more than two of them */
+    crowded(2, 300);
     starpu_shutdown();
     return done_testing();
 }

@@ -39,6 +39,20 @@ void starpu_filter_nparts_compute_chunk_size_and_offset(unsigned n, unsigned npa
     if (offset) *offset = ((size_t)id * (n / nparts) + (id < longer ? id : longer)) * blocksize * elemsize;
 }
 
+bool orr_cut_tiles(const struct starpu_data_filter *f)
+{
+    static void (*const filters[])(void *, void *, struct starpu_data_filter *, unsigned, unsigned) = {
+        starpu_vector_filter_block,          starpu_matrix_filter_block,
+        starpu_matrix_filter_vertical_block, starpu_block_filter_block,
+        starpu_block_filter_vertical_block,  starpu_block_filter_depth_block,
+        starpu_tensor_filter_block,          starpu_tensor_filter_vertical_block,
+        starpu_tensor_filter_depth_block,    starpu_tensor_filter_time_block,
+    };
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
+        if (f->filter_func == filters[i]) return true;
+    return false;
+}
+
 /* Where an even share of n begins, and how long it is; for lengths beyond those of the public function. */
 static void share(size_t n, unsigned nparts, unsigned part, size_t *start_out, size_t *count_out)
 {

@@ -54,6 +54,9 @@ void orr_cut_element(const struct orr_cut *c);
 /* The whole, seen as another interface. */
 void orr_cut_whole(const struct orr_cut *c);
 
+/* Whether the filter is one of ours that cuts all of its parent, each element once. */
+bool orr_cut_tiles(const struct starpu_data_filter *f);
+
 /* Says what is wrong (orr_error) and makes the partition under way fail. */
 void orr_filter_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Whether a filter failed on this thread since the last call. */
