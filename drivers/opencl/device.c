@@ -4,7 +4,8 @@
  * (memory.c), kernels (kernel.c).
  *
  * Devices are numbered over all platforms, those of kinds that are wanted: GPUs and accelerators, CPUs too
- * with STARPU_OPENCL_ON_CPUS. A device has one worker, whose kernels go through one queue in order; copies to
+ * with STARPU_OPENCL_ON_CPUS. Devices of one platform share a context, so that they can copy from each other.
+ * A device has one worker, whose kernels go through one queue in order; copies to
  * its memory and from it have a queue each, so that all three overlap where the device can. */
 #include "core/worker/driver.h"
 
@@ -26,7 +27,14 @@ enum { DEVICES_MAX = STARPU_MAXOPENCLDEVS > 0 ? STARPU_MAXOPENCLDEVS : 1, PLATFO
 
 /* [own: main thread while no worker runs; const while some do] */
 static cl_device_id found[DEVICES_MAX];
+static cl_platform_id platform_of[DEVICES_MAX];
+static bool chosen[DEVICES_MAX];
 static struct orr_opencl_device *opened[DEVICES_MAX];
+static struct shared_context {
+    cl_platform_id platform; /* NULL: nobody else may join */
+    cl_context context;
+    unsigned users; /* 0: the place is free */
+} contexts[DEVICES_MAX];
 static _Atomic bool told; /* that cores are used twice: once in a process */
 
 struct orr_opencl_device *orr_opencl_device(int number)
@@ -94,7 +102,7 @@ static unsigned find(cl_device_type types)
     for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX && count < DEVICES_MAX; p++) {
         r = orr_cl.GetDeviceIDs(platforms[p], types, (cl_uint)DEVICES_MAX - count, &found[count], &n);
         if (r == CL_SUCCESS)
-            count += n < DEVICES_MAX - count ? n : DEVICES_MAX - count;
+            for (cl_uint i = 0; i < n && count < DEVICES_MAX; i++) platform_of[count++] = platforms[p];
         else if (r != CL_DEVICE_NOT_FOUND)
             orr_info("the devices of OpenCL platform %u are left out: clGetDeviceIDs says %s (%d)", p,
                      orr_opencl_error(r), (int)r);
@@ -142,6 +150,7 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
         n = (unsigned)wanted;
     }
     unsigned count = 0;
+    memset(chosen, 0, sizeof chosen);
     for (unsigned i = 0; i < n && count < max; i++) {
         if ((unsigned)ids[i] >= total) {
             orr_warn("there is no %s device %d, only 0 to %u: it is left out", kind->title, ids[i],
@@ -151,6 +160,7 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
         out[count].number = ids[i];
         describe(&out[count], found[ids[i]]);
         locate(&out[count], found[ids[i]]);
+        chosen[ids[i]] = true;
         count++;
     }
     return (int)count;
@@ -175,18 +185,50 @@ static size_t memory_limit(const struct orr_kind *kind, const struct orr_opencl_
     return (size_t)(bytes / 10 * 9);
 }
 
+/* The place of a context that several devices have, or might have; NULL: it is one device's. */
+static struct shared_context *place_of(cl_context context)
+{
+    for (int i = 0; i < DEVICES_MAX; i++)
+        if (contexts[i].users > 0 && contexts[i].context == context) return &contexts[i];
+    return NULL;
+}
+
+/* A context for it and all others of its platform that are wanted; false: there can be none. */
+static bool share_context(struct orr_opencl_device *d)
+{
+    cl_platform_id platform = platform_of[d->number];
+    cl_device_id ids[DEVICES_MAX];
+    struct shared_context *place = NULL;
+    cl_uint n = 0;
+    for (int i = 0; i < DEVICES_MAX; i++) {
+        if (chosen[i] && platform_of[i] == platform) ids[n++] = found[i];
+        if (contexts[i].users == 0)
+            place = &contexts[i];
+        else if (contexts[i].platform == platform) {
+            d->context = contexts[i].context;
+            contexts[i].users++;
+            return true;
+        }
+    }
+    if (n < 2 || !place) return false;
+    d->context = orr_cl.CreateContext(NULL, n, ids, NULL, NULL, NULL);
+    if (d->context) *place = (struct shared_context){ platform, d->context, 1 };
+    return d->context != NULL;
+}
+
 static void close_queues(struct orr_opencl_device *d)
 {
+    struct shared_context *place = place_of(d->context);
     if (d->kernels) orr_cl.ReleaseCommandQueue(d->kernels);
     if (d->in) orr_cl.ReleaseCommandQueue(d->in);
     if (d->out) orr_cl.ReleaseCommandQueue(d->out);
-    if (d->context) orr_cl.ReleaseContext(d->context);
+    if (d->context && (!place || --place->users == 0)) orr_cl.ReleaseContext(d->context);
 }
 
 static int open_queues(struct orr_opencl_device *d)
 {
     cl_int r;
-    d->context = orr_cl.CreateContext(NULL, 1, &d->id, NULL, NULL, &r);
+    if (!share_context(d)) d->context = orr_cl.CreateContext(NULL, 1, &d->id, NULL, NULL, &r);
     if (!d->context) return say(d, "clCreateContext", r);
     cl_command_queue *queues[] = { &d->kernels, &d->in, &d->out };
     for (int i = 0; i < 3; i++) {
@@ -237,6 +279,8 @@ static void opencl_close(struct orr_device *device)
     struct orr_opencl_device *d = device->state;
     opened[d->number] = NULL;
     if (orr_load_relaxed(&d->silent) || !orr_opencl_bell_rests(d)) {
+        struct shared_context *place = place_of(d->context);
+        if (place) place->platform = NULL;
         d->next_kept = kept;
         kept = d;
         return;

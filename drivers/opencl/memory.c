@@ -5,7 +5,8 @@
  * A place is a cl_mem and an offset. Copies to a device and from it have a queue each, in order; an event
  * stands for those before it of the same datum, too, because each is told to wait for the one before: if
  * that fails, so does the next. Boxes are rectangles of OpenCL where their pitches allow, else rows.
- * Between two devices core makes a stop in main memory: they have contexts of their own. Devices that are
+ * Devices of one context copy from each other by the queue of the one that gets it; else core makes a stop in
+ * main memory. Devices that are
  * cores of this machine use main memory in place where the program wants that (STARPU_ENABLE_MAP). */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void opencl_free(unsigned node, uintptr_t handle, size_t bytes)
 
 /* ---- one copy ---- */
 
-/* The ends of a copy: a device at one of them, or the same at both. */
+/* The ends of a copy: a device at one of them, or at both; device: whose queue it goes through. */
 struct link {
     struct orr_opencl_device *device; /* NULL: nobody's */
     bool from_device, to_device;
@@ -44,8 +45,9 @@ struct link {
 static struct link link_of(unsigned src, unsigned dst)
 {
     struct orr_opencl_device *from = orr_opencl_device_of_node(src), *to = orr_opencl_device_of_node(dst);
-    bool strange = from && to ? from != to : !orr_node_is_cpu(from ? dst : src);
-    return (struct link){ strange ? NULL : from ? from : to, from != NULL, to != NULL };
+    bool strange = from && to ? from->context != to->context || orr_load_relaxed(&from->silent)
+                              : !orr_node_is_cpu(from ? dst : src);
+    return (struct link){ strange ? NULL : to ? to : from, from != NULL, to != NULL };
 }
 
 static void *address(const struct orr_location *at)
@@ -212,6 +214,18 @@ static int opencl_copy_by(const struct starpu_data_copy_methods *m, void *src_in
     return r;
 }
 
+static bool opencl_between(const struct starpu_data_copy_methods *m)
+{
+    return m->opencl_to_opencl_async != NULL;
+}
+
+static bool opencl_reaches(unsigned src, unsigned dst)
+{
+    const struct orr_opencl_device *from = orr_opencl_device_of_node(src),
+                                   *to = orr_opencl_device_of_node(dst);
+    return from && to && from->context == to->context;
+}
+
 /* ---- main memory in place ---- */
 
 /* A buffer over it; only for devices that are cores of this machine and see it anyway. */
@@ -257,6 +271,8 @@ const struct orr_node_ops orr_opencl_node_ops = {
     .copy_box = opencl_copy_box,
     .test = opencl_test,
     .copy_by = opencl_copy_by,
+    .between = opencl_between,
+    .reaches = opencl_reaches,
     .map = opencl_map,
     .unmap = opencl_unmap,
     .update_map = opencl_update_map,

@@ -228,6 +228,8 @@ int starpu_opencl_load_opencl_from_file(const char *source_file_name,
 
 /* ---- binaries ---- */
 
+enum { PLACES = STARPU_MAXOPENCLDEVS > 0 ? STARPU_MAXOPENCLDEVS : 1 };
+
 /* Letters, digits and what else may stand in a file's name. */
 static void plain(char *text)
 {
@@ -250,15 +252,31 @@ static bool binary_path(const struct orr_opencl_device *d, const char *id, bool 
     return snprintf(path, PATH_BYTES, "%s/%s", folder, own) < PATH_BYTES;
 }
 
-static cl_int get_binary(cl_program program, unsigned char **bytes_out, size_t *size_out)
+/* A program has a place for each device of its context, and was built for this one. */
+static cl_int get_binary(const struct orr_opencl_device *d, cl_program program, unsigned char **bytes_out,
+                         size_t *size_out)
 {
-    cl_int r = orr_cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *size_out, size_out, NULL);
+    cl_device_id devices[PLACES];
+    size_t sizes[PLACES] = { 0 }, used = 0;
+    unsigned char *binaries[PLACES] = { NULL };
+    unsigned at = 0;
+    cl_int r = orr_cl.GetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof devices, devices, &used);
     if (r != CL_SUCCESS) return r;
-    if (*size_out == 0) return CL_INVALID_BINARY;
-    if (!(*bytes_out = orr_malloc(*size_out))) return CL_OUT_OF_HOST_MEMORY;
-    r = orr_cl.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof *bytes_out, bytes_out, NULL);
-    if (r != CL_SUCCESS) orr_free(*bytes_out);
-    return r;
+    unsigned n = (unsigned)(used / sizeof devices[0]);
+    while (at < n && devices[at] != d->id) at++;
+    r = orr_cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, &used);
+    if (r != CL_SUCCESS) return r;
+    if (used == sizeof sizes[0]) at = 0; /* PoCL leaves out devices for which it was not built */
+    if (at == n || sizes[at] == 0) return CL_INVALID_BINARY;
+    if (!(binaries[at] = orr_malloc(sizes[at]))) return CL_OUT_OF_HOST_MEMORY;
+    r = orr_cl.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binaries, binaries, NULL);
+    if (r != CL_SUCCESS) {
+        orr_free(binaries[at]);
+        return r;
+    }
+    *bytes_out = binaries[at];
+    *size_out = sizes[at];
+    return CL_SUCCESS;
 }
 
 /* What stands before a binary in its file: libraries believe what they are given, and crash on what is
@@ -305,7 +323,7 @@ static cl_int store_binary(const struct orr_opencl_device *d, void *arg, cl_prog
     char path[PATH_BYTES];
     cl_int r = build_source(d, s->text, s->name, s->options, program_out);
     if (r != CL_SUCCESS) return r;
-    r = get_binary(*program_out, &bytes, &size);
+    r = get_binary(d, *program_out, &bytes, &size);
     if (r != CL_SUCCESS) {
         orr_error("the OpenCL program %s has no binary for %s: %s (%d)", s->name, d->name,
                   orr_opencl_error(r), (int)r);
