@@ -43,6 +43,8 @@ static inline uint64_t orr_events_of(enum orr_event_group wanted)
     return kinds;
 }
 
+enum { ORR_PASSED_DECLINED = UINT16_MAX }; /* MESSAGE_PASSED */
+
 /* ---- for those who tell ---- */
 
 struct orr_events {

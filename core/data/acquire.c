@@ -7,6 +7,7 @@
 #include <starpu.h>
 
 #include "core/base/block.h"
+#include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
@@ -188,6 +189,12 @@ void orr_data_downgrade(struct orr_data *h)
     let_in(granted);
 }
 
+/* For observers: the program's use is a step between tasks. */
+static void tell_acquired(const struct orr_data *h, const void *who, uint8_t group)
+{
+    ORR_EVENT(DATA_JOINED, h, (uintptr_t)who, group, 1);
+}
+
 /* ---- blocking ---- */
 
 struct blocked_acquire {
@@ -212,7 +219,8 @@ static void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b)
     if (!mine) orr_event_wait(&b->granted);
 }
 
-int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
+/* tells: it is the program that acquires. */
+static int acquire_blocking(struct orr_data *h, const struct orr_access *a, bool tells)
 {
     struct blocked_acquire b = {
         .own = { .waiter = { .granted = wake_blocked }, .group = a->group, .flags = a->flags }
@@ -220,9 +228,15 @@ int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
     orr_event_init(&b.granted);
     int r = orr_data_join(h, &b.own);
     if (r < 0) return r;
+    if (tells) tell_acquired(h, &b, a->group);
     if (!r) orr_event_wait(&b.granted);
     if (a->group == ORR_GROUP_COMMUTE) commute_turn_blocking(h, &b);
     return 0;
+}
+
+int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
+{
+    return acquire_blocking(h, a, false);
 }
 
 static const char *where(void)
@@ -348,7 +362,7 @@ static int acquire(struct orr_data *h, int node, int mode, const char *fn)
         return -EDEADLK;
     }
     struct orr_access a = { .group = orr_access_group(mode) };
-    r = orr_data_acquire_blocking(h, &a);
+    r = acquire_blocking(h, &a, true);
     return r ? r : fetch_acquired(h, node, mode, fn);
 }
 
@@ -384,6 +398,7 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
     r = orr_data_use(h, use_of(&a) | ORR_USE_TRIES);
     if (!r) r = join(h, &a, join_if_free_locked);
     if (r < 0) return r;
+    tell_acquired(h, &a, a.group);
     return fetch_acquired(h, node, mode, "starpu_data_acquire_try");
 }
 
@@ -486,6 +501,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
 {
     int r = check_acquire(h, mode, node, "starpu_data_acquire_cb");
     if (r) return r;
+    uint8_t group = orr_access_group(mode);
     if (!callback) {
         orr_error("starpu_data_acquire_cb%s: the callback is NULL", where());
         return -EINVAL;
@@ -497,7 +513,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
         orr_block_free(c, sizeof *c);
         return r;
     }
-    c->access.group = orr_access_group(mode);
+    c->access.group = group;
     c->access.waiter.granted = callback_granted;
     c->handle = h;
     c->node = node;
@@ -507,6 +523,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
     if (r > 0 && lacks_value(c)) r = fetch_failed(h, -ENODATA, "starpu_data_acquire_cb", orr_error);
     if (r < 0) orr_block_free(c, sizeof *c);
+    if (r >= 0 && !exempt) tell_acquired(h, c, group); /* they may be gone: their addresses are told */
     if (r <= 0) return r;
     c->access.waiter.next = NULL;
     let_in(&c->access.waiter);

@@ -42,7 +42,7 @@ static const uint64_t kinds =
     ORR_EVENT_BIT(MESSAGE_STARTED) | ORR_EVENT_BIT(MESSAGE_SENT) | ORR_EVENT_BIT(MESSAGE_RECEIVED) |
     ORR_EVENT_BIT(USER_NUMBER) | ORR_EVENT_BIT(USER_TEXT) | ORR_EVENT_BIT(ITERATION_STARTED) |
     ORR_EVENT_BIT(ITERATION_ENDED) | ORR_EVENT_BIT(DATA_JOINED) | ORR_EVENT_BIT(MEMORY_USED) |
-    ORR_EVENT_BIT(TASK_WEIGHED) | ORR_EVENT_BIT(BOUND_COMPUTED);
+    ORR_EVENT_BIT(TASK_WEIGHED) | ORR_EVENT_BIT(BOUND_COMPUTED) | ORR_EVENT_BIT(MESSAGE_PASSED);
 
 static struct orr_tape tape;
 static struct orr_record_file *file; /* [own: who starts and stops the runtime] NULL: nothing is recorded */
@@ -284,6 +284,10 @@ static void rest_seen(const struct orr_seen *e)
     case ORR_EVENT_MESSAGE_RECEIVED:
         put(e->kind == ORR_EVENT_MESSAGE_SENT ? OTRACE_SENT : OTRACE_RECEIVED,
             (uint64_t[]){ subject, e->a, (uint32_t)e->b, e->c, e->b >> 32 }, 5);
+        break;
+    case ORR_EVENT_MESSAGE_PASSED:
+        put(OTRACE_PASSED,
+            (uint64_t[]){ subject, e->a == ORR_PASSED_DECLINED ? OTRACE_DECLINED : e->a, e->b }, 3);
         break;
     case ORR_EVENT_USER_NUMBER: put1(OTRACE_USER_NUMBER, e->a); break;
     case ORR_EVENT_USER_TEXT: put1(OTRACE_USER_TEXT, name_put(e->subject)); break;

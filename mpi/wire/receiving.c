@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "mpi/wire/credit.h"
+#include "mpi/wire/event.h"
 #include "mpi/wire/names.h"
 #include "mpi/wire/spread.h"
 #include "mpi/wire/steps.h"
@@ -116,7 +117,10 @@ static bool deliver(struct orr_engine *e, struct orr_request *r, int source, con
     }
     taken(e, source, h); /* before the acknowledgement, which tells it */
     if (wants_ack) send_ack(e, source, r->node.context, h->id, bulk_tag, ack);
-    if (orr_unlikely(was_relayed)) tell_origin(e, r->node.peer, h, word);
+    if (orr_unlikely(was_relayed)) {
+        tell_origin(e, r->node.peer, h, word);
+        ORR_EVENT(MESSAGE_PASSED, r, source, 0, 0);
+    }
     r->moved_bytes = h->bytes;
     if (h->kind == ORR_WIRE_ANNOUNCE) {
         orr_step_start_bulk(e, r, source, bulk_tag, false);

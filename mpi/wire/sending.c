@@ -72,6 +72,8 @@ static bool emit(struct orr_engine *e, struct orr_request *r)
         orr_match_append(&e->unacknowledged, &r->node);
     }
     r->moved_bytes = h->bytes;
+    if (orr_unlikely(r->relay != NULL))
+        ORR_EVENT(MESSAGE_PASSED, r, r->to->origin.rank, (uintptr_t)r->relay->of, 0);
     ORR_EVENT(MESSAGE_SENT, r, h->bytes, orr_request_peer(r, peer), h->tag);
     e->counts.program_sent += !(r->node.context & ORR_CONTEXT_UNCOUNTED);
     orr_step_send_small(e, peer, h, bytes);
@@ -320,6 +322,7 @@ void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wi
         e->counts.bad_messages++;
         return;
     }
+    if (orr_unlikely(h->flags & ORR_WIRE_SPREAD)) ORR_EVENT(MESSAGE_PASSED, r, ORR_PASSED_DECLINED, 0, 0);
     if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, h->bulk_tag, true);
     r->asks = false;
     orr_step_one_end(e, r, 0);

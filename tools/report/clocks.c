@@ -3,18 +3,20 @@
  * Threads: main. Owns: nothing. Not here: reading files (read.c).
  *
  * The n-th message that a rank sent to another under a tag of a communicator is the n-th that the other
- * received from it under that tag. Ranks of one host have one clock. Between hosts the clocks of day are a
- * first guess; then what messages took tells: the fastest each way in the first half of the run, and in the
- * second, would have taken equally long on one clock, so their difference is twice the offset, and the change
- * of it the drift. Where messages went one way only, none may arrive before it was sent. */
+ * received from it under that tag; of values that went along a tree, among those that came the same way.
+ * Ranks of one host have one clock. Between hosts the clocks of day are a first guess; then what messages
+ * took tells: the fastest each way in the first half of the run, and in the second, would have taken equally
+ * long on one clock, so their difference is twice the offset, and the change of it the drift. Where messages
+ * went one way only, none may arrive before it was sent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/report/report.h"
+#include "tools/report/table.h"
 
 struct half {                 /* one end of a message */
-    uint32_t from, to, order; /* ranks; where it was in its file */
+    uint32_t from, to, order; /* files; where it was in its own */
+    uint32_t of;              /* the file whose value it is, where that went along a tree; else from */
     uint64_t tag, context, bytes;
     double ns;
     const uint64_t *words;
@@ -25,6 +27,7 @@ static int by_pair(const void *a, const void *b)
     const struct half *x = a, *y = b;
     if (x->from != y->from) return x->from < y->from ? -1 : 1;
     if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    if (x->of != y->of) return x->of < y->of ? -1 : 1;
     if (x->context != y->context) return x->context < y->context ? -1 : 1;
     if (x->tag != y->tag) return x->tag < y->tag ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
@@ -32,7 +35,8 @@ static int by_pair(const void *a, const void *b)
 
 static bool same_pair(const struct half *a, const struct half *b)
 {
-    return a->from == b->from && a->to == b->to && a->context == b->context && a->tag == b->tag;
+    return a->from == b->from && a->to == b->to && a->of == b->of && a->context == b->context &&
+           a->tag == b->tag;
 }
 
 static uint32_t file_of_rank(const struct report_run *run, uint64_t rank)
@@ -42,34 +46,70 @@ static uint32_t file_of_rank(const struct report_run *run, uint64_t rank)
     return UINT32_MAX;
 }
 
-static void collect(const struct report_run *run, unsigned kind, struct half **ends, size_t *n, size_t *room)
+/* ---- the two ends of a message ---- */
+
+struct ends {
+    struct half *at;
+    size_t count, room;
+    struct report_table
+        passed; /* by request: the file that its next end is of, or comes from; nfiles: none */
+    struct report_table latest; /* by request: its latest end */
+};
+
+/* One that went along a tree: who has it from one between has it from there, but it is the first sender's. */
+static void add_end(const struct report_run *run, struct ends *ends, uint32_t f, size_t i)
 {
+    const struct report_event *e = &run->files[f].events[i];
+    const uint64_t *w = e->words;
+    uint32_t other = file_of_rank(run, w[3]), between = report_table_get(&ends->passed, f, w[1]);
+    bool sent = e->kind == OTRACE_SENT, passed = between < run->nfiles;
+    if (passed) report_table_set(&ends->passed, f, w[1], (uint32_t)run->nfiles);
+    if (other == UINT32_MAX) return;
+    report_table_set(&ends->latest, f, w[1], (uint32_t)ends->count);
+    struct half *h = REPORT_PUSH(ends->at, ends->count, ends->room);
+    *h = (struct half){ .from = sent ? f : other,
+                        .to = sent ? other : f,
+                        .order = (uint32_t)i,
+                        .tag = w[4],
+                        .context = otrace_words(*w) > 5 ? w[5] : 0,
+                        .bytes = w[2],
+                        .ns = e->ns,
+                        .words = w };
+    h->of = sent && passed ? between : h->from;
+    if (!sent && passed) h->from = between;
+}
+
+static void end_passed(const struct report_run *run, struct ends *ends, uint32_t f, const uint64_t *w,
+                       unsigned kind)
+{
+    if (kind == OTRACE_SENT && w[2] == OTRACE_DECLINED) {
+        uint32_t i = report_table_get(&ends->latest, f, w[1]);
+        if (i != REPORT_NONE) ends->at[i].from = ends->at[i].to = UINT32_MAX; /* nobody's */
+    } else if ((kind == OTRACE_SENT) == (w[3] != 0)) {
+        uint32_t other = file_of_rank(run, w[2]);
+        if (other != UINT32_MAX) report_table_set(&ends->passed, f, w[1], other);
+    }
+}
+
+static struct ends collect(const struct report_run *run, unsigned kind)
+{
+    struct ends ends = { .count = 0 };
     for (uint32_t f = 0; f < run->nfiles; f++)
         for (size_t i = 0; i < run->files[f].nevents; i++) {
             const struct report_event *e = &run->files[f].events[i];
-            if (e->kind != kind) continue;
-            uint32_t other = file_of_rank(run, e->words[3]);
-            if (other == UINT32_MAX) continue;
-            *ends = report_grow(*ends, *n, room, sizeof **ends);
-            (*ends)[(*n)++] = (struct half){ kind == OTRACE_SENT ? f : other,
-                                             kind == OTRACE_SENT ? other : f,
-                                             (uint32_t)i,
-                                             e->words[4],
-                                             otrace_words(*e->words) > 5 ? e->words[5] : 0,
-                                             e->words[2],
-                                             e->ns,
-                                             e->words };
+            if (e->kind == kind) add_end(run, &ends, f, i);
+            if (e->kind == OTRACE_PASSED) end_passed(run, &ends, f, e->words, kind);
         }
-    if (*n) qsort(*ends, *n, sizeof **ends, by_pair);
+    if (ends.count) qsort(ends.at, ends.count, sizeof *ends.at, by_pair);
+    free(ends.passed.slots), free(ends.latest.slots);
+    return ends;
 }
 
 static void pair_messages(struct report_run *run)
 {
-    struct half *sent = NULL, *got = NULL;
-    size_t nsent = 0, ngot = 0, sent_room = 0, got_room = 0;
-    collect(run, OTRACE_SENT, &sent, &nsent, &sent_room);
-    collect(run, OTRACE_RECEIVED, &got, &ngot, &got_room);
-    for (size_t i = 0, j = 0; i < nsent && j < ngot;) {
+    struct ends all_sent = collect(run, OTRACE_SENT), all_got = collect(run, OTRACE_RECEIVED);
+    const struct half *sent = all_sent.at, *got = all_got.at;
+    for (size_t i = 0, j = 0; i < all_sent.count && j < all_got.count;) {
         if (!same_pair(&sent[i], &got[j])) {
             struct half a = sent[i], b = got[j];
             a.order = b.order = 0;
@@ -81,7 +121,7 @@ static void pair_messages(struct report_run *run)
                                      sent[i].ns,   got[j].ns,  sent[i].words, got[j].words };
         i++, j++;
     }
-    free(sent), free(got);
+    free(all_sent.at), free(all_got.at);
 }
 
 /* ---- one clock ---- */

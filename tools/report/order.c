@@ -108,6 +108,14 @@ void order_message_end(struct order *o, uint32_t file, const uint64_t *w)
     if (step != REPORT_NONE) report_table_set(&o->ends, 0, (uintptr_t)w, step);
 }
 
+/* What a rank between sends on is what it received. */
+void order_passed(struct order *o, uint32_t file, const uint64_t *w)
+{
+    if (!w[3]) return;
+    uint32_t step = report_table_get(&o->steps, file, otrace_low(w[3]));
+    report_table_set(&o->steps, file, otrace_low(w[1]), step != REPORT_NONE ? step : step_new(o));
+}
+
 static void message_edges(struct order *o)
 {
     const struct report_run *run = o->m->run;

@@ -23,6 +23,7 @@ void order_declared(struct order *o, uint32_t task, uint32_t before);
 void order_tag(struct order *o, uint32_t file, const uint64_t *w); /* DECLARED or FREED */
 void order_tag_bound(struct order *o, uint32_t file, uint64_t tag, uint32_t task);
 void order_joined(struct order *o, uint32_t file, const uint64_t *w);      /* JOINED */
+void order_passed(struct order *o, uint32_t file, const uint64_t *w);      /* PASSED */
 void order_message_end(struct order *o, uint32_t file, const uint64_t *w); /* SENT or RECEIVED */
 void order_forget(struct order *o, uint32_t file, uint64_t handle); /* its address is another's from now on */
 
