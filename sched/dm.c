@@ -421,9 +421,8 @@ static __attribute__((cold, noinline)) void weigh_and_tell(struct dm *d, struct 
     ORR_EVENT(TASK_WEIGHED, c->t, c->t->id, (uintptr_t)&weighed, 0);
 }
 
-static void dm_push(void *instance, struct orr_task *t)
+static void push(struct dm *d, struct orr_task *t, bool tells)
 {
-    struct dm *d = instance;
     struct starpu_perfmodel *m = t->pub->cl->model;
     if (orr_unlikely(!m || m->type == STARPU_PERFMODEL_INVALID)) {
         push_common(d, t);
@@ -433,7 +432,7 @@ static void dm_push(void *instance, struct orr_task *t)
                           .now = orr_ticks(),
                           .self = orr_worker_self(),
                           .picky = t->pub->cl->can_execute || t->pub->workerids_len };
-    if (orr_unlikely(orr_events_wanted(ORR_EVENT_BIT(TASK_WEIGHED))))
+    if (orr_unlikely(orr_events_wanted(ORR_EVENT_BIT(TASK_WEIGHED))) && tells)
         weigh_and_tell(d, &c);
     else
         weigh_all(d, &c);
@@ -449,6 +448,16 @@ static void dm_push(void *instance, struct orr_task *t)
         push_to_best(d, &c);
     else
         push_common(d, t);
+}
+
+static void dm_push(void *instance, struct orr_task *t)
+{
+    push(instance, t, true);
+}
+
+void orr_dm_push_untold(void *dm, struct orr_task *t)
+{
+    push(dm, t, false);
 }
 
 /* Counts a task that s will run without this policy's doing. */
@@ -829,16 +838,18 @@ static void dm_remove_workers(void *instance, const int *workers, unsigned count
 
 /* ---- several workers together: dm.h ---- */
 
-struct orr_dm_offer orr_dm_offer_alone(void *dm, struct orr_task *t)
+struct orr_dm_offer orr_dm_offer_alone(void *dm, struct orr_task *t, struct orr_weighed *weighed)
 {
     struct decision c = { .t = t,
                           .now = orr_ticks(),
                           .self = orr_worker_self(),
-                          .picky = t->pub->cl->can_execute || t->pub->workerids_len };
+                          .picky = t->pub->cl->can_execute || t->pub->workerids_len,
+                          .weighed = weighed };
     weigh_all(dm, &c);
     return (struct orr_dm_offer){ .cost = c.best ? c.best_cost : NAN,
                                   .us = c.best_us,
                                   .nimpl = c.best_impl,
+                                  .worker = c.best ? c.best->worker->id : -1,
                                   .uncalibrated = c.uncalibrated != NULL };
 }
 
@@ -855,11 +866,12 @@ static int64_t latest_ns(struct dm *d, const struct orr_combined *c, uint64_t no
     return latest;
 }
 
-struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const struct orr_combined *c)
+struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const struct orr_combined *c,
+                                          struct orr_weighed *weighed)
 {
     struct dm *d = dm;
     struct decision all = { .t = t, .now = orr_ticks() };
-    struct orr_dm_offer o = { .cost = NAN, .us = NAN };
+    struct orr_dm_offer o = { .cost = NAN, .us = NAN, .worker = c->id };
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
         if (!orr_combined_can_run(c, t, i)) continue;
         double us = orr_task_expected(t, t->pub->cl->model, c->comb, i, c->id);
@@ -875,6 +887,7 @@ struct orr_dm_offer orr_dm_offer_together(void *dm, struct orr_task *t, const st
     o.cost = orr_cost_time(&d->weights, end, transfer_us * 1e3);
     if (t->pub->cl->energy_model || d->weights.idle_watt > 0)
         o.cost += energy_cost(d, &all, c->comb, o.nimpl, end);
+    if (orr_unlikely(weighed != NULL)) orr_weighed_add(weighed, (unsigned)c->id, o.us, transfer_us, o.cost);
     return o;
 }
 

@@ -12,6 +12,7 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/event.h"
 #include "core/mem/node.h"
 #include "core/task/perf.h"
 #include "core/task/prefetch.h"
@@ -76,21 +77,31 @@ static void consider(struct pheft *p, struct choice *best, const struct orr_comb
         *best = (struct choice){ .unit = c, .offer = offer };
 }
 
-static struct choice choose_by_model(struct pheft *p, struct orr_task *t)
+static struct choice choose_by_model(struct pheft *p, struct orr_task *t, struct orr_weighed *weighed)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
     bool measured = orr_perfmodel_is_measured(m->type);
     struct choice best = { .offer = { .cost = NAN } };
-    consider(p, &best, NULL, orr_dm_offer_alone(p->dm, t), measured);
+    consider(p, &best, NULL, orr_dm_offer_alone(p->dm, t, weighed), measured);
     for (unsigned i = 0, n = orr_combined_count(); i < n; i++) {
         const struct orr_combined *c = orr_combined_at(i);
         unsigned nimpl;
         if (c->size < 2 || !orr_combined_is_in(c, p->ctx) || !orr_combined_can_run_any(c, t, &nimpl))
             continue;
-        consider(p, &best, c, orr_dm_offer_together(p->dm, t, c), measured);
+        consider(p, &best, c, orr_dm_offer_together(p->dm, t, c, weighed), measured);
     }
     struct orr_perfmodel_state *s = best.trial ? orr_perfmodel_peek(m) : NULL;
     if (s) orr_perfmodel_want_calibration(s);
+    return best;
+}
+
+/* As choose_by_model, for observers. */
+static __attribute__((cold, noinline)) struct choice choose_and_tell(struct pheft *p, struct orr_task *t)
+{
+    struct orr_weighed weighed = { .count = 0 };
+    struct choice best = choose_by_model(p, t, &weighed);
+    weighed.chosen = isnan(best.offer.cost) ? -1 : best.offer.worker;
+    ORR_EVENT(TASK_WEIGHED, t, t->id, (uintptr_t)&weighed, 0);
     return best;
 }
 
@@ -136,9 +147,12 @@ static void pheft_push(void *instance, struct orr_task *t)
     }
     orr_combined_refresh(&p->view, p->ctx);
     bool has_model = m && m->type != STARPU_PERFMODEL_INVALID;
-    struct choice c = has_model ? choose_by_model(p, t) : choose_without_model(p, t);
+    bool watched = has_model && orr_unlikely(orr_events_wanted(ORR_EVENT_BIT(TASK_WEIGHED)));
+    struct choice c = watched     ? choose_and_tell(p, t)
+                      : has_model ? choose_by_model(p, t, NULL)
+                                  : choose_without_model(p, t);
     if (c.trial) orr_add_relaxed(&p->tried[c.unit ? c.unit->size : 1], 1u);
-    if (!c.unit || !push_to_unit(p, t, &c)) orr_policy_dmda.push(p->dm, t);
+    if (!c.unit || !push_to_unit(p, t, &c)) orr_dm_push_untold(p->dm, t);
 }
 
 static struct orr_task *pheft_pop(void *instance, struct orr_worker *w)

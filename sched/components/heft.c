@@ -113,7 +113,7 @@ static bool look(struct starpu_sched_component *c)
 static bool try_push(struct starpu_sched_component *c, struct starpu_task *p, const struct orr_choice *choice)
 {
     struct heft *h = c->data;
-    orr_mct_tell(p, choice);
+    orr_mct_tell(&h->outlook, p, choice);
     if (choice->bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
         orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
     orr_store_seq(&h->full[choice->child], true);

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "core/base/clock.h"
+#include "core/base/event.h"
 #include "core/mem/node.h"
 #include "core/perf/perfmodel.h"
 #include "core/task/perf.h"
@@ -45,6 +46,7 @@ void orr_outlook_look(struct orr_outlook *o, struct starpu_sched_component *c, c
 {
     bool alone = p && is_for_one(p);
     uint64_t ticks = orr_node_count > 1 ? orr_ticks() : 0;
+    o->is_watched = orr_events_wanted(ORR_EVENT_BIT(TASK_WEIGHED));
     o->now = o->latest = orr_call()->now_us = starpu_timing_now();
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++)
         o->end[i] =
@@ -165,8 +167,8 @@ static int first_free(struct starpu_sched_component *c, const struct orr_outlook
 static bool choose_first_free(struct starpu_sched_component *c, const struct orr_weights *w,
                               const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out)
 {
-    if (!orr_tree_of(c)->alike || orr_node_count > 1 || w->alpha <= 0 || w->idle_watt > 0 ||
-        p->cl->energy_model || !orr_bid_settled(c, p, &out->bid))
+    if (orr_unlikely(o->is_watched) || !orr_tree_of(c)->alike || orr_node_count > 1 || w->alpha <= 0 ||
+        w->idle_watt > 0 || p->cl->energy_model || !orr_bid_settled(c, p, &out->bid))
         return false;
     int child = first_free(c, o, p);
     if (child < 0) return false;
@@ -177,14 +179,15 @@ static bool choose_first_free(struct starpu_sched_component *c, const struct orr
     return true;
 }
 
-bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w,
-                    const struct orr_outlook *o, struct starpu_task *p, struct orr_choice *out)
+bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *w, struct orr_outlook *o,
+                    struct starpu_task *p, struct orr_choice *out)
 {
     if (choose_first_free(c, w, o, p, out)) return true;
     struct offers offers = { .count = 0 };
     struct offer room;
     bool found = false, known = true, alone = is_for_one(p);
     double best = INFINITY;
+    o->weighed.count = 0;
     for (unsigned i = 0; i < c->nchildren && i < ORR_MCT_CHILDREN; i++) {
         if (alone && is_combined(c->children[i])) continue;
         const struct offer *offer = offer_of(&offers, c->children[i], p, &room);
@@ -196,6 +199,9 @@ bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *
                                      .room_us = offer->room_us };
         bool is_known = offer->bid.known && !offer->bid.uncalibrated;
         double value = weigh(c->children[i], w, o, p, &choice);
+        if (orr_unlikely(o->is_watched) && is_known && choice.bid.worker >= 0)
+            orr_weighed_add(&o->weighed, (unsigned)choice.bid.worker, choice.bid.us, choice.transfer_us,
+                            value * 1e3);
         if (found && !is_better(c->children[i], is_known, value, known, best)) continue;
         found = true;
         known = is_known;
@@ -205,9 +211,13 @@ bool orr_mct_choose(struct starpu_sched_component *c, const struct orr_weights *
     return found;
 }
 
-void orr_mct_tell(struct starpu_task *p, const struct orr_choice *choice)
+void orr_mct_tell(struct orr_outlook *o, struct starpu_task *p, const struct orr_choice *choice)
 {
     struct orr_task *t = orr_task_of(p);
+    if (orr_unlikely(o->is_watched && o->weighed.count > 0)) {
+        o->weighed.chosen = choice->bid.worker;
+        ORR_EVENT(TASK_WEIGHED, t, t->id, (uintptr_t)&o->weighed, 0);
+    }
     bool alone = (unsigned)choice->bid.worker < orr_worker_count; /* of a team it is told when it is formed */
     if (alone && !(t->flags & ORR_TF_PLACED))                     /* else a child gave it back */
         orr_tell_placed(t, &orr_workers[choice->bid.worker]);
@@ -223,7 +233,7 @@ static int mct_push_task(struct starpu_sched_component *c, struct starpu_task *p
     struct orr_choice choice;
     orr_outlook_look(&o, c, p);
     if (!orr_mct_choose(c, c->data, &o, p, &choice)) return 1;
-    orr_mct_tell(p, &choice);
+    orr_mct_tell(&o, p, &choice);
     if (choice.bid.uncalibrated && orr_perfmodel_peek(p->cl->model))
         orr_perfmodel_want_calibration(orr_perfmodel_peek(p->cl->model));
     int r = orr_component_give(c->children[choice.child], p);
