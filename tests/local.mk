@@ -109,6 +109,8 @@ MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/live_view
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
+MPI_TESTS += tests/mpi/recorded
+tests/mpi/recorded.mpi: tools/orrery_report
 MPI_TESTS += tests/mpi/plan_replay
 
 # Ours alone: the peer wants more cores, or says it in other words.
@@ -279,6 +281,9 @@ TAP_TESTS += tests/tools/readers
 TAP_TESTS += tests/tools/page
 TAP_TESTS += tests/tools/orders
 tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
+TAP_TESTS += tests/tools/damaged
+tests/tools/damaged.tap: $(REPORT_OBJECTS)
+tests/tools/damaged.tap: PROGRAM_LIBS = $(REPORT_OBJECTS)
 TAP_TESTS += tests/tools/live tests/tools/why
 PLAIN_TESTS += tests/tools/live_loaded
 tests/tools/live.tap tests/tools/why.tap tests/tools/live_loaded.tap tests/mpi/live_view.mpi: tools/orrery_top tools/orrery_why
@@ -313,7 +318,7 @@ SCRIPT_TESTS += tests/handbook.sh
 SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
-OWNER_TESTS += tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations
+OWNER_TESTS += tests/mpi/recorded tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations
 
 # make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000

@@ -61,13 +61,22 @@ tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/pla
 	mpi/place/planfile.h mpi/place/plangraph.c mpi/place/plangraph.h mpi/place/machine.c mpi/place/machine.h mpi/wire/host.c mpi/wire/host.h
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
-tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c tools/report/order.c tools/report/order.h tools/report/table.h tools/report/text.c \
-	tools/report/html.c tools/report/page.html tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
+# What both programs have that read recordings.
+READER_SOURCES = tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c \
+	tools/report/order.c tools/report/order.h tools/report/table.h tools/report/export.c tools/report/paje.c tools/report/tables.c \
+	tools/report/report.h \
+	tools/tool.h core/base/otrace.h
+tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/text.c tools/report/html.c tools/report/page.html $(READER_SOURCES)
 tools_orrery_report_LDADD = liborrery.la -lm
 tools_orrery_report_CFLAGS = $(PROG_CFLAGS) -DREPORT_PAGE='"$(abs_top_srcdir)/tools/report/page.html"'
-tools/report/tools_orrery_report-html.$(OBJEXT): $(srcdir)/tools/report/page.html
-tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c tools/report/order.c tools/report/order.h tools/report/table.h \
-	tools/report/export.c tools/report/paje.c tools/report/report.h tools/tool.h core/base/otrace.h
+tools/report/orrery_report-html.$(OBJEXT): $(srcdir)/tools/report/page.html
+# Of orrery_report without its main, for tests.
+REPORT_OBJECTS = tools/report/orrery_report-read.$(OBJEXT) tools/report/orrery_report-clocks.$(OBJEXT) \
+	tools/report/orrery_report-model.$(OBJEXT) tools/report/orrery_report-advice.$(OBJEXT) \
+	tools/report/orrery_report-links.$(OBJEXT) tools/report/orrery_report-order.$(OBJEXT) \
+	tools/report/orrery_report-export.$(OBJEXT) tools/report/orrery_report-paje.$(OBJEXT) tools/report/orrery_report-tables.$(OBJEXT) \
+	tools/report/orrery_report-text.$(OBJEXT) tools/report/orrery_report-html.$(OBJEXT)
+tools_starpu_fxt_tool_SOURCES = tools/report/starpu_fxt_tool.c $(READER_SOURCES)
 tools_starpu_fxt_tool_LDADD = liborrery.la -lm
 tools_starpu_fxt_tool_CFLAGS = $(PROG_CFLAGS)
 # Compiled with the part of the library that knows the pages, which needs nothing else of it.

@@ -34,6 +34,9 @@ static struct starpu_codelet whole = {
 static struct starpu_codelet piece = {
     .cpu_funcs = { work }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "piece"
 };
+static struct starpu_codelet looker = {
+    .cpu_funcs = { work }, .nbuffers = 1, .modes = { STARPU_R }, .name = "looker"
+};
 static struct starpu_codelet known = {
     .cpu_funcs = { work }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "known", .model = &model
 };
@@ -54,14 +57,41 @@ static void in_pieces(starpu_data_handle_t h, bool planned)
     if (planned) starpu_data_partition_clean(h, PIECES, child);
 }
 
+static void give_back(void *h)
+{
+    starpu_data_release(h);
+}
+
+/* Readers of one datum, and between them the program: written by each way to acquire, and read, which holds
+ * up no reader. */
+static void acquired(starpu_data_handle_t h)
+{
+    for (int i = 0; i < 4; i++) {
+        starpu_task_insert(&looker, STARPU_R, h, 0);
+        if (i == 0 && starpu_data_acquire(h, STARPU_RW) == 0) starpu_data_release(h);
+        if (i == 1) starpu_data_acquire_cb(h, STARPU_W, give_back, h);
+        if (i == 2) starpu_task_wait_for_all();
+        if (i == 2 && starpu_data_acquire_try(h, STARPU_RW) == 0) starpu_data_release(h);
+    }
+    for (int i = 0; i < 4; i++) {
+        if (starpu_data_acquire(h, STARPU_R) == 0) starpu_data_release(h);
+        starpu_data_acquire_cb_sequential_consistency(h, STARPU_R, give_back, h, 0);
+        starpu_task_insert(&looker, STARPU_R, h, 0);
+    }
+}
+
 static int program(const char *which)
 {
     static float value[1 << 12];
     starpu_data_handle_t h;
     slow = &piece; /* any path with most pieces is the longest */
-    runtime_start(2, "dmda");
+    if (strcmp(which, "together") == 0) {
+        known.type = STARPU_FORKJOIN;
+        known.max_parallelism = 2;
+    }
+    runtime_start(2, getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "dmda");
     starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)value, LENGTH(value), sizeof value[0]);
-    if (strcmp(which, "model") == 0) {
+    if (strcmp(which, "model") == 0 || known.type == STARPU_FORKJOIN) {
         for (int i = 0; i < ROUNDS; i++) {
             starpu_iteration_push(i);
             starpu_task_insert(&known, STARPU_RW, h, 0);
@@ -75,6 +105,9 @@ static int program(const char *which)
         starpu_task_wait_for_all();
         starpu_bound_stop();
         starpu_bound_compute(&bound, &whole_bound, 0);
+    } else if (strcmp(which, "acquired") == 0) {
+        slow = &looker;
+        acquired(h);
     } else {
         in_pieces(h, strcmp(which, "plan") == 0);
     }
@@ -124,6 +157,29 @@ static void models(const char *self)
         "== 2 "
         "for r in csv.DictReader(open(\"orders-run.csv\")) if r[\"codelet\"] == \"known\"))'");
     is_int(atol(output), ROUNDS + 1, "and between how many workers the policy chose");
+    unlink("orders-run.csv");
+}
+
+/* Each policy that compares says what: both workers; of a task that may have several, these together, too. */
+static void compared(const char *self)
+{
+    static const struct {
+        const char *policy, *program;
+        int candidates;
+    } cases[] = { { "modular-heft", "model", 2 },       { "modular-heft2", "model", 2 },
+                  { "modular-heteroprio", "model", 2 }, { "modular-dmda", "model", 2 },
+                  { "modular-heft-prio", "model", 1 },  { "pheft", "model", 2 },
+                  { "pheft", "together", 3 },           { "modular-pheft", "together", 3 } };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        run("ORRERY_TRACE=orders-run.otrace STARPU_SCHED=%s %s %s", cases[i].policy, self, cases[i].program);
+        run("tools/orrery_report -o orders-run.csv orders-run.otrace");
+        run("python3 -c 'import csv; print(sum(69 < float(r[\"predicted_us\"]) < 75 and "
+            "int(r[\"candidates\"]) "
+            "== %d for r in csv.DictReader(open(\"orders-run.csv\")) if r[\"codelet\"] == \"known\"))'",
+            cases[i].candidates);
+        is_int(atol(output), ROUNDS + 1, "%s tells what it compared (%s): %d", cases[i].policy,
+               cases[i].program, cases[i].candidates);
+    }
     unlink("orders-run.csv");
 }
 
@@ -180,6 +236,61 @@ static void messages(void)
     ok(all_of(fabs(least - 800) < 1, fabs(mean - 1150) < 1),
        "a message of another communicator is another, though its tag is the same");
     for (int rank = 0; rank < 2; rank++) unlink(path[rank]);
+}
+
+static void acquisitions(const char *self)
+{
+    double path = 0;
+    int tasks = 0;
+    run("ORRERY_TRACE=orders-run.otrace %s acquired", self);
+    run("tools/orrery_report orders-run.otrace");
+    sscanf(line("\ncritical path"), "%lf ms %d tasks", &path, &tasks);
+    if (!ok(all_of(tasks == 4, path >= 4),
+            "what the program acquires to write comes between tasks, and what it reads does not"))
+        diag("%d tasks", tasks);
+}
+
+/* A value goes from rank 0 by way of rank 1 to rank 2. Before that rank 2 did not want one so, and got it
+ * from rank 0. */
+static void tree(void)
+{
+    enum { OWN = 4096, GOT = 8192, ON = 12288, LEAF = 16384, FIRST = 20480 };
+    static const char *const path[] = { "orders-rank.0.otrace", "orders-rank.1.otrace",
+                                        "orders-rank.2.otrace" };
+    int tasks = 0, times = 0, count = 0;
+    double least = 0, mean = 0;
+    for (int rank = 0; rank < 3; rank++) {
+        begin_by_hand(path[rank], rank, "host a\nworker 0 0 0 one\n", 1e9, 1, 0);
+        if (rank == 0) {
+            one_task(1, 1 * ms, 3 * ms, 64 | OTRACE_WRITE);
+            PUT(OTRACE_SENT, 3 * ms, FIRST, 8, 2, 7, 0);
+            PUT(OTRACE_JOINED, 4 * ms, OTRACE_PAIR(OWN, 1), 64 | OTRACE_READ);
+            PUT(OTRACE_SENT, 4 * ms, OWN, 8, 1, 7, 0);
+        } else if (rank == 1) {
+            PUT(OTRACE_PASSED, 2 * ms, ON, 0, GOT);
+            PUT(OTRACE_SENT, 2 * ms, ON, 8, 2, 7, 0);
+            PUT(OTRACE_PASSED, 2.5 * ms, ON, OTRACE_DECLINED, 0);
+            PUT(OTRACE_JOINED, 3 * ms, OTRACE_PAIR(GOT, 1), 64 | OTRACE_WRITE);
+            PUT(OTRACE_RECEIVED, 5 * ms, GOT, 8, 0, 7, 0);
+            PUT(OTRACE_PASSED, 5 * ms, ON, 0, GOT);
+            PUT(OTRACE_SENT, 5 * ms, ON, 8, 2, 7, 0);
+        } else {
+            PUT(OTRACE_RECEIVED, 3.5 * ms, FIRST, 8, 0, 7, 0);
+            PUT(OTRACE_JOINED, 4 * ms, OTRACE_PAIR(LEAF, 1), 64 | OTRACE_WRITE);
+            PUT(OTRACE_PASSED, 5 * ms, LEAF, 1, 0);
+            PUT(OTRACE_RECEIVED, 5.7 * ms, LEAF, 8, 0, 7, 0);
+            one_task(1, 6 * ms, 9 * ms, 64 | OTRACE_READ);
+        }
+        end_by_hand(10 * ms);
+    }
+    run("tools/orrery_report %s %s %s", path[0], path[1], path[2]);
+    sscanf(line("\ncritical path"), "%*f ms %d tasks, %d times", &tasks, &times);
+    ok(all_of(tasks == 2, times == 1), "a value that went by way of another rank is a dependency");
+    sscanf(line("\n1   to 2"), "%d %*f %lf %lf", &count, &least, &mean);
+    ok(all_of(count == 1, fabs(least - 700) < 1), "from there it was sent to the rank that has it, once");
+    sscanf(line("\n0   to 2"), "%d %*f %lf %lf", &count, &least, &mean);
+    ok(all_of(count == 1, fabs(least - 500) < 1), "and one that was not wanted so came from its owner");
+    for (int rank = 0; rank < 3; rank++) unlink(path[rank]);
 }
 
 static void memory(void)
@@ -251,6 +362,9 @@ int main(int argc, char **argv)
     if (argc > 1) return program(argv[1]);
     pieces(argv[0]);
     models(argv[0]);
+    compared(argv[0]);
+    acquisitions(argv[0]);
+    tree();
     groups();
     messages();
     memory();

@@ -163,11 +163,20 @@ static void put_waits(FILE *out, const struct report_model *m, const uint32_t *p
     free(words);
 }
 
+static const uint32_t TOGETHER = UINT32_C(1) << 31;
+
 static uint32_t lane_at(const struct report_model *m, uint32_t file, unsigned worker)
 {
     for (size_t i = 0; i < m->nlanes; i++)
         if (m->lanes[i].file == file && m->lanes[i].worker->id == worker) return (uint32_t)i;
     return REPORT_NONE;
+}
+
+/* A lane, or a number that no worker has, and so one of several together: as that, with a bit of its own. */
+static uint32_t unit_at(const struct report_model *m, uint32_t file, unsigned worker)
+{
+    uint32_t lane = lane_at(m, file, worker);
+    return lane == REPORT_NONE && worker != OTRACE_NOBODY ? TOGETHER | worker : lane;
 }
 
 /* What policies compared: the task's place, the lane that was chosen, how many; of each lane, cost, length
@@ -182,12 +191,12 @@ static void put_weighed(FILE *out, const struct report_model *m, const uint32_t 
         if (!t->weighed || place[i] == REPORT_NONE) continue;
         size_t head = n;
         words[n++] = place[i];
-        words[n++] = lane_at(m, t->file, otrace_high(t->weighed[1]));
+        words[n++] = unit_at(m, t->file, otrace_high(t->weighed[1]));
         words[n++] = 0;
         for (unsigned k = 2; k + 1 < otrace_words(*t->weighed); k += 2) {
-            uint32_t lane = lane_at(m, t->file, otrace_high(t->weighed[k]));
-            if (lane == REPORT_NONE) continue;
-            words[n++] = lane;
+            uint32_t unit = unit_at(m, t->file, otrace_high(t->weighed[k]));
+            if (unit == REPORT_NONE) continue;
+            words[n++] = unit;
             words[n++] = long_as(m, (double)otrace_low(t->weighed[k]));
             words[n++] = long_as(m, (double)(uint32_t)t->weighed[k + 1]);
             words[n++] = long_as(m, (double)(t->weighed[k + 1] >> 32));

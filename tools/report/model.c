@@ -24,7 +24,9 @@ struct lane_now {
 
 struct maker {
     struct report_model *m;
-    struct report_table tasks, codelets, lanes, copies;
+    struct report_table tasks, codelets, lanes, copies, data;
+    uint64_t *bytes; /* of data, by what is kept in that table */
+    size_t ndata, data_room;
     struct order order;
     struct lane_now *now; /* of each lane */
     struct rank_now {
@@ -83,8 +85,26 @@ static struct report_task *task_of(struct maker *k, uint32_t file, uint64_t job)
 
 /* ---- submission ---- */
 
+static void registered(struct maker *k, uint32_t file, const uint64_t *w)
+{
+    report_table_set(&k->data, file, w[1], (uint32_t)k->ndata);
+    *REPORT_PUSH(k->bytes, k->ndata, k->data_room) = otrace_low(w[2]);
+}
+
+static void add_sizes(struct maker *k, uint32_t file, struct report_task *t, const uint64_t *words,
+                      unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t at = report_table_get(&k->data, file, words[i] & ~(uint64_t)15);
+        uint64_t bytes = at == REPORT_NONE ? 0 : k->bytes[at];
+        t->bytes += bytes;
+        t->sizes_hash = (uint32_t)(((t->sizes_hash ^ bytes) * UINT64_C(0x9e3779b97f4a7c15) + 1) >> 32);
+    }
+}
+
 static void accesses(struct maker *k, uint32_t file, uint32_t task, const uint64_t *words, unsigned n)
 {
+    add_sizes(k, file, &k->m->tasks[task], words, n);
     if (k->m->tasks[task].flags & OTRACE_NO_ORDER) return;
     for (unsigned i = 0; i < n; i++) order_access(&k->order, file, task, words[i]);
 }
@@ -225,9 +245,10 @@ static void look(struct maker *k, const struct report_event *e)
     case OTRACE_TAG_BOUND: tag_bound(k, e->rank, w); break;
     case OTRACE_TAG_DECLARED:
     case OTRACE_TAG_FREED: order_tag(&k->order, e->rank, w); break;
-    case OTRACE_REGISTERED:
+    case OTRACE_REGISTERED: registered(k, e->rank, w); /* fall through */
     case OTRACE_UNREGISTERED: order_forget(&k->order, e->rank, w[1]); break;
     case OTRACE_JOINED: order_joined(&k->order, e->rank, w); break;
+    case OTRACE_PASSED: order_passed(&k->order, e->rank, w); break;
     case OTRACE_SENT:
     case OTRACE_RECEIVED: order_message_end(&k->order, e->rank, w); break;
     case OTRACE_COPY_STARTED:
@@ -574,4 +595,5 @@ void report_model(struct report_model *m, const struct report_run *run)
     report_advise(m);
     free(k.now), free(k.rank);
     free(k.tasks.slots), free(k.codelets.slots), free(k.lanes.slots), free(k.copies.slots);
+    free(k.data.slots), free(k.bytes);
 }

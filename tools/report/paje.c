@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paje.c: a run as a trace of Paje, which ViTE and others show: ranks, their workers, what these did.
+/* paje.c: a run as a trace of Paje, which ViTE and others show: ranks, their workers, what these did; and the
+ * same states in records, as StarPU's trace.rec.
  * Threads: main. Owns: nothing. Not here: other forms (export.c).
  *
  * Events are in the order of time; a worker is in one state at a time: a codelet's, or Idle, or Overhead. */
@@ -131,6 +132,36 @@ bool report_paje(FILE *out, const struct report_model *m)
     for (size_t i = 0; i < m->nlanes; i++) fprintf(out, "%d %.6f W w%zu\n", DESTROY, end, i);
     for (size_t i = 0; i < m->run->nfiles; i++) fprintf(out, "%d %.6f R r%zu\n", DESTROY, end, i);
     fprintf(out, "%d %.6f P p\n", DESTROY, end);
+    free(c.at);
+    return fflush(out) == 0 && !ferror(out);
+}
+
+/* ---- trace.rec ---- */
+
+/* One record; a category is Task, Runtime or Other (idle). */
+static void put_state(FILE *out, uint32_t lane, double ms, const char *name, const char *category)
+{
+    fprintf(out, "E: SetState\nC: %s\nW: %u\nN: ", category, lane);
+    for (; *name; name++) putc((unsigned char)*name < ' ' ? ' ' : *name, out);
+    fprintf(out, "\nS: %.6f\n\n", ms);
+}
+
+bool report_states(FILE *out, const struct report_model *m)
+{
+    struct changes c = { .at = NULL };
+    double end = (m->to - m->from) * 1e-6;
+    collect(&c, m);
+    for (uint32_t i = 0; i < m->nlanes; i++) put_state(out, i, 0, "Overhead", "Runtime");
+    for (size_t i = 0; i < c.count; i++) {
+        double ms = c.at[i].ns > m->from ? (c.at[i].ns - m->from) * 1e-6 : 0;
+        switch (c.at[i].what) {
+        case TO_TASK: put_state(out, c.at[i].lane, ms, m->codelets[c.at[i].value].name, "Task"); break;
+        case TO_IDLE: put_state(out, c.at[i].lane, ms, "Idle", "Other"); break;
+        case TO_OVERHEAD: put_state(out, c.at[i].lane, ms, "Overhead", "Runtime"); break;
+        default: break;
+        }
+    }
+    for (uint32_t i = 0; i < m->nlanes; i++) put_state(out, i, end, "Deinitializing", "Runtime");
     free(c.at);
     return fflush(out) == 0 && !ferror(out);
 }

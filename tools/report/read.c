@@ -138,7 +138,7 @@ static bool is_whole(const uint64_t *w, size_t words)
         [OTRACE_RECEIVED] = 5,   [OTRACE_USER_NUMBER] = 2,   [OTRACE_USER_TEXT] = 2,
         [OTRACE_ITERATION] = 3,  [OTRACE_ITERATION_END] = 3, [OTRACE_JOINED] = 3,
         [OTRACE_MEMORY] = 3,     [OTRACE_WEIGHED] = 2,       [OTRACE_BOUND] = 2,
-        [OTRACE_RAN] = 3,        [OTRACE_RUNNING] = 2
+        [OTRACE_RAN] = 3,        [OTRACE_RUNNING] = 2,       [OTRACE_PASSED] = 4
     };
     unsigned kind = otrace_kind(*w);
     return kind < OTRACE_KINDS && words >= least[kind];
@@ -266,6 +266,7 @@ static const char *load(struct report_file *f)
     if (f->head.magic != OTRACE_FILE_MAGIC) return "it is no recording";
     if (f->head.version < 1 || f->head.version > OTRACE_VERSION)
         return "it has a later version of the form; use the orrery_report of the library that made it";
+    if (!(f->head.ns_per_tick > 1e-6 && f->head.ns_per_tick < 1e6)) return "it is damaged";
     if (f->head.header_bytes < sizeof f->head || f->head.header_bytes % sizeof(uint64_t))
         return "it is damaged";
     return NULL;

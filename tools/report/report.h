@@ -107,6 +107,8 @@ struct report_task {
     uint32_t before;           /* the task before it on that way */
     bool critical;
     double predicted_ns;     /* its body, when it started; NAN: nobody did */
+    uint64_t bytes;          /* of all its data, as far as their sizes are known */
+    uint32_t sizes_hash;     /* of the sizes, one by one: equal ones have the same */
     const uint64_t *weighed; /* the last OTRACE_WEIGHED of it; NULL: no worker was compared for it */
 };
 void report_task_clear(struct report_task *t); /* nothing is known */
@@ -244,5 +246,9 @@ bool report_csv(FILE *out, const struct report_model *m);    /* a line for each 
 bool report_dot(FILE *out, const struct report_model *m);    /* the graph of tasks, for Graphviz */
 bool report_rec(FILE *out, const struct report_model *m);    /* tasks, as tasks.rec of StarPU */
 bool report_paje(FILE *out, const struct report_model *m);   /* a trace of Paje, for ViTE */
+/* As StarPU's tool names them: distrib.data, activity.data, trace.rec. Times in ms. */
+bool report_distrib(FILE *out, const struct report_model *m);  /* a line for each body */
+bool report_activity(FILE *out, const struct report_model *m); /* what workers did in each slice of the run */
+bool report_states(FILE *out, const struct report_model *m);   /* the states of workers, one record each */
 
 #endif

@@ -15,8 +15,11 @@ static const struct tool tool = {
     "    starpu_fxt_tool -i FILE... [-o NAME] [-d FOLDER]\n"
     "\n"
     "DESCRIPTION\n"
-    "    Writes paje.trace (for ViTE), tasks.rec, dag.dot (for Graphviz) and tasks.csv. orrery_report shows "
-    "more.\n"
+    "    Writes paje.trace (for ViTE), tasks.rec, dag.dot (for Graphviz), tasks.csv, and for programs that "
+    "are\n"
+    "    called orrery_stats together: distrib.data (the time of each body), activity.data (what workers "
+    "did)\n"
+    "    and trace.rec (their states). orrery_report shows more.\n"
     "\n"
     "OPTIONS\n"
     "    -i FILE...           the recordings of one rank, or of several\n"
@@ -66,10 +69,15 @@ static int convert(char *const *inputs, size_t n, const char *folder, const char
     if (report_read(&run, inputs, n, complain) != 0) return TOOL_FAILED;
     report_model(&model, &run);
     mkdir(folder, 0777); /* it may be there */
+    static const struct {
+        const char *name;
+        bool (*form)(FILE *, const struct report_model *);
+    } files[] = { { "tasks.rec", report_rec },    { "dag.dot", report_dot },
+                  { "tasks.csv", report_csv },    { "distrib.data", report_distrib },
+                  { "trace.rec", report_states }, { "activity.data", report_activity } };
     int status = write_file(folder, paje, report_paje, &model);
-    if (!status) status = write_file(folder, "tasks.rec", report_rec, &model);
-    if (!status) status = write_file(folder, "dag.dot", report_dot, &model);
-    if (!status) status = write_file(folder, "tasks.csv", report_csv, &model);
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && !status; i++)
+        status = write_file(folder, files[i].name, files[i].form, &model);
     return status;
 }
 
