@@ -118,8 +118,8 @@ enum otrace_kind {
     OTRACE_RAN = 37, /* (job, worker), ticks that the body took, until now; perhaps ns, as STARTED has them */
     OTRACE_RUNNING = 38, /* (job, worker): a body that RAN will tell of began then; of no ring */
     OTRACE_PASSED = 39,  /* request, rank, request: the next SENT of the first is of a value of that rank,
-                          * which  the second received; 0: the next RECEIVED of the first came by way of that
-                          * rank.  Rank OTRACE_DECLINED: the last SENT of the first was not wanted there */
+                          * which the second received; 0: the next RECEIVED of the first came by way of that
+                          * rank. Rank OTRACE_DECLINED: the last SENT of the first was not wanted there */
     OTRACE_KINDS
 };
 enum { OTRACE_NOBODY = 0xffff, OTRACE_NO_RING = 0xffff, OTRACE_DECLINED = 0xffff };

@@ -48,6 +48,8 @@ static void one_rank(uint64_t rank)
     PUT(OTRACE_JOINED, 3 * us, OTRACE_PAIR(request, 1), data | (rank ? OTRACE_WRITE : OTRACE_READ));
     PUT(OTRACE_JOINED, 3 * us, OTRACE_PAIR(request, 0), piece | OTRACE_WRITE);
     PUT(OTRACE_DECLARED, 3 * us, 3, 2);
+    put_record(OTRACE_READY, 3 * us, NULL, 0); /* the last that was submitted */
+    for (uint64_t i = 1; i < 40; i++) PUT(OTRACE_TAG_BOUND, 3 * us, tag + i, 4); /* tables grow */
     PUT(OTRACE_TAG_BOUND, 3 * us, tag, 4);
     PUT(OTRACE_TAG_DECLARED, 3 * us, tag, tag + 1);
     PUT(OTRACE_TAG_FREED, 3 * us, tag);
