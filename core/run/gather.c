@@ -4,10 +4,10 @@
  * each worker, the names of codelets. Not here: see gather.h.
  *
  * How many tasks there are, and since when a worker is idle, is known anyway. What a worker runs is copied
- * from its thread's record (peek.h): it may end meanwhile, and is believed if the same task is there
- * afterwards. So of tasks the observer is told only when they end, and only while codelets are counted; of
- * workers when they go from idle to busy. A codelet is known by its address and its name together: either may
- * be used again. */
+ * from its thread's record, or its device's pipeline (peek.h): it may end meanwhile, and is believed if the
+ * same task is there afterwards. So of tasks the observer is told only when they end, and only while codelets
+ * are counted; of workers when they go from idle to busy. A codelet is known by its address and its name
+ * together: either may be used again. */
 #include "core/run/gather.h"
 
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #include "core/base/peek.h"
 #include "core/mem/node.h"
 #include "core/topo/topo.h"
+#include "core/worker/device.h"
 #include "core/worker/own.h"
 #include "core/worker/worker.h"
 
@@ -215,23 +216,37 @@ static bool peek_name(const struct orr_task *t, char *dst, size_t bytes)
     return orr_peek_text(dst, bytes, name) || snprintf(dst, bytes, "(unnamed)") > 0;
 }
 
-/* What the worker's thread is running, if it is the same before and after the name was copied. */
+/* What the thread is running; NULL: nothing. */
+static struct orr_task *on_thread(const void *thread)
+{
+    struct orr_task *t = NULL;
+    return orr_peek(&t, &orr_task_thread((struct orr_thread *)thread)->current, sizeof t) ? t : NULL;
+}
+
+static struct orr_task *on_device(const void *worker)
+{
+    return orr_device_peek(worker);
+}
+
+/* What a worker runs, as look says of where, if it is the same before and after the name was copied. */
+static void copy_running(struct orr_live_worker *to, struct orr_task *(*look)(const void *where),
+                         const void *where)
+{
+    uint64_t id, id_again;
+    char name[sizeof to->runs];
+    struct orr_task *t = look(where);
+    if (!t || !orr_peek(&id, &t->id, sizeof id) || !peek_name(t, name, sizeof name)) return;
+    if (look(where) != t || !orr_peek(&id_again, &t->id, sizeof id_again) || id_again != id) return;
+    memcpy(to->runs, name, sizeof name);
+    to->job = id;
+}
+
 static void look_at_thread(struct orr_thread *thread, struct orr_live_worker *workers)
 {
     struct orr_worker *w;
-    struct orr_task *t, *again;
-    uint64_t id, id_again;
-    char name[sizeof workers->runs];
-    struct orr_task_thread *own = orr_task_thread(thread);
     if (!orr_peek(&w, &orr_worker_thread(thread)->worker, sizeof w) || !w) return;
-    if (!orr_peek(&t, &own->current, sizeof t) || !t) return;
-    if (!orr_peek(&id, &t->id, sizeof id) || !peek_name(t, name, sizeof name)) return;
-    if (!orr_peek(&again, &own->current, sizeof again) || again != t) return;
-    if (!orr_peek(&id_again, &t->id, sizeof id_again) || id_again != id) return;
     unsigned i = (unsigned)(w - orr_workers);
-    if (i >= orr_worker_count) return;
-    memcpy(workers[i].runs, name, sizeof name);
-    workers[i].job = id;
+    if (i < orr_worker_count) copy_running(&workers[i], on_thread, thread);
 }
 
 static void gather_codelets(struct orr_live_codelet *c)
@@ -278,6 +293,8 @@ void orr_gather(struct orr_live_sums *s)
     for (unsigned i = 0; i < orr_worker_count; i++) clear_worker(i, &w[i], s->at_ns);
     for (struct orr_thread *t = orr_threads_lock(); t; t = t->next) look_at_thread(t, w);
     orr_threads_unlock();
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (!w[i].job) copy_running(&w[i], on_device, &orr_workers[i]);
     gather_codelets(orr_live_codelets(s, orr_worker_count));
     for (unsigned i = 0; i < gathered.nodes && i < orr_node_count; i++) gather_node(i, &n[i]);
 }

@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/peek.h"
 #include "core/mem/node.h"
 #include "core/worker/driver.h"
 #include "core/worker/elsewhere.h"
@@ -43,6 +44,7 @@ struct stage {
 };
 
 struct orr_pipeline {
+    struct orr_worker *worker; /* [const] */
     unsigned first, count;
     unsigned depth, room;     /* tasks at a time; brief ones at most */
     unsigned reach;           /* between the two: tasks at a time now */
@@ -55,7 +57,7 @@ struct orr_pipeline {
 /* ---- loading ---- */
 
 /* NULL: out of memory. */
-static struct orr_pipeline *pipeline_new(const struct orr_worker *w)
+static struct orr_pipeline *pipeline_new(struct orr_worker *w)
 {
     const struct orr_env *e = orr_kinds[w->type].pipeline_setting;
     long depth = orr_env_long(e, PIPELINE_DEFAULT, 0, PIPELINE_MAX);
@@ -64,6 +66,7 @@ static struct orr_pipeline *pipeline_new(const struct orr_worker *w)
     if (brief < depth) brief = (unsigned)depth;
     struct orr_pipeline *p = orr_calloc(1, sizeof *p + brief * sizeof p->stages[0]);
     if (!p) return NULL;
+    p->worker = w;
     p->depth = p->reach = (unsigned)depth;
     p->room = brief;
     p->mean_ticks = (int64_t)orr_us_to_ticks(BRIEF_US);
@@ -320,20 +323,32 @@ static bool wait_for_work(struct orr_pipeline *p, struct orr_worker *w)
     return t || !orr_load_seq(&orr_parking.stopping) || orr_load_seq(&orr_transfers_active);
 }
 
-struct orr_pipeline *orr_device_begin(const struct orr_worker *w)
+struct orr_pipeline *orr_device_begin(struct orr_worker *w)
 {
-    return pipeline_new(w);
+    struct orr_pipeline *p = pipeline_new(w);
+    orr_store_release(&w->pipeline, p); /* pairs with orr_device_peek */
+    return p;
 }
 
 void orr_device_end(struct orr_pipeline *p)
 {
     if (p->waiting) hand_back(p);
+    orr_store_release(&p->worker->pipeline, NULL);
     orr_free(p);
 }
 
 bool orr_device_is_empty(const struct orr_pipeline *p)
 {
     return p->count == 0;
+}
+
+struct orr_task *orr_device_peek(const struct orr_worker *w)
+{
+    struct orr_pipeline *p = orr_load_acquire(&w->pipeline), now;
+    struct orr_task *t = NULL;
+    if (!p || !orr_peek(&now, p, sizeof now) || now.submitted == 0 || now.room == 0) return NULL;
+    const struct stage *first = &p->stages[now.first % now.room];
+    return orr_peek(&t, &first->load.task, sizeof t) ? t : NULL;
 }
 
 void orr_device_wait(struct orr_pipeline *p, struct orr_worker *w, uint64_t *since)

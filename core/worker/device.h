@@ -13,7 +13,7 @@ struct orr_pipeline;
 void orr_device_loop(struct orr_worker *w);
 
 /* The same in pieces, for who is the worker now and then (driven.c). Begin: NULL: out of memory. */
-struct orr_pipeline *orr_device_begin(const struct orr_worker *w);
+struct orr_pipeline *orr_device_begin(struct orr_worker *w);
 /* Takes tasks, and does one thing that can be done; false: there is none. Does not wait, but where workers
  * pause and it has no task left. */
 bool orr_device_step(struct orr_pipeline *p, struct orr_worker *w);
@@ -23,5 +23,9 @@ bool orr_device_is_empty(const struct orr_pipeline *p);
 void orr_device_wait(struct orr_pipeline *p, struct orr_worker *w, uint64_t *since);
 /* Once it is empty; a task that it took goes back. */
 void orr_device_end(struct orr_pipeline *p);
+
+/* The task whose kernel w's device computes now, or whose end w has not seen yet: only an address, since it
+ * may end meanwhile (core/base/peek.h). NULL: none, or it cannot be told just now. Any thread. */
+struct orr_task *orr_device_peek(const struct orr_worker *w);
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/worker/own.h"
 
 struct orr_device;
+struct orr_pipeline;
 struct orr_team;
 
 enum { ORR_CODELET_CACHE = 16 };
@@ -87,6 +88,7 @@ struct orr_worker {
     _Atomic uint32_t gate;       /* futex: counts what happens to it while it waits for its team */
     _Atomic bool at_gate;        /* it does [own, read by any] */
     _Atomic bool waits_for_data; /* of a task; or it only waits for others' transfers [own, read by any] */
+    _Atomic(struct orr_pipeline *) pipeline; /* of its device (device.h); NULL: none [own, read by any] */
 
     /* what others ask of it: member.c */
     ORR_ALIGNED_LINE ORR_SPIN(asked) asked_lock; /* protects these; leaf */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <orrery.h>
 
+#include "tests/core/sim_helper.h"
 #include "tests/helper.h"
 #include "tests/tools/child.h"
 #include "tests/tools/runs.h"
@@ -37,6 +38,24 @@ static int program(void)
     starpu_task_wait_for_all();
     child_says("done");
     child_waits();
+    starpu_shutdown();
+    return 0;
+}
+
+static struct starpu_codelet kernel = { .cuda_funcs = { nothing }, .name = "the kernel" };
+
+/* A device whose kernels go on when their bodies are over, one behind the other, until it is told to end. */
+static int on_device(void)
+{
+    struct pollfd told = { .fd = STDIN_FILENO, .events = POLLIN };
+    sim_start_as(0, &(struct sim_config){ .devices = "1", .kernel_us = "50000" }, NULL, "eager");
+    starpu_task_insert(&kernel, 0);
+    child_says("ready");
+    while (poll(&told, 1, 0) == 0) {
+        starpu_task_insert(&kernel, 0);
+        starpu_task_wait_for_n_submitted(1);
+    }
+    starpu_task_wait_for_all();
     starpu_shutdown();
     return 0;
 }
@@ -106,6 +125,16 @@ static void looked_at(char *self)
     is_int(pages(), 0, "the page goes with the runtime");
     ok(all_of(run("tools/orrery_top -1 %d", (int)c.pid) == 1, says("there is no process")),
        "a process that has ended is no more shown");
+}
+
+static void on_device_looked_at(char *self)
+{
+    struct child c = child_start(self, "device");
+    if (!ok(child_hears(&c, "ready"), "a program runs on a device")) return;
+    ok(all_of(run("tools/orrery_top -1 -d 0.2 %d", (int)c.pid) == 0, says("the kernel (job ")),
+       "orrery_top names the kernel that goes on there");
+    child_tell(&c);
+    is_int(child_ends(&c), 0, "which comes to its end");
 }
 
 static void killed(char *self)
@@ -301,11 +330,13 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "program") == 0) return program();
     if (argc > 1 && strcmp(argv[1], "again") == 0) return again_and_again();
     if (argc > 1 && strcmp(argv[1], "fork") == 0) return with_fork();
+    if (argc > 1 && strcmp(argv[1], "device") == 0) return on_device();
     if (argc > 1 && strcmp(argv[1], "room") == 0) return in_little_room(argv[0]);
     if (!mkdtemp(folder)) return 99;
     setenv("ORRERY_LIVE", folder, 1);
     unsetenv("ORRERY_PROGRESS");
     looked_at(argv[0]);
+    on_device_looked_at(argv[0]);
     killed(argv[0]);
     removed_at_start(argv[0]);
     quits(argv[0]);

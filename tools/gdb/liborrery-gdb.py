@@ -146,6 +146,10 @@ def running():
         if int(worker) and int(current):
             on[int(worker["id"])] = describe(current)
         record = record["next"]
+    for worker in workers():
+        pipeline = at(number(worker["pipeline"]), "struct orr_pipeline") if number(worker["pipeline"]) else None
+        if pipeline is not None and int(pipeline["submitted"]) and int(worker["id"]) not in on:
+            on[int(worker["id"])] = describe(pipeline["stages"][int(pipeline["first"])]["load"]["task"])
     return on
 
 
