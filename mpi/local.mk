@@ -29,6 +29,7 @@ orrery_mpi_sources += mpi/live/stream.c mpi/live/stream.h
 orrery_mpi_sources += mpi/value/handle_payload.c mpi/value/handle_payload.h
 orrery_mpi_sources += mpi/value/direct.c mpi/value/direct.h
 orrery_mpi_sources += mpi/value/message.c mpi/value/message.h
+orrery_mpi_sources += mpi/value/standing.c mpi/value/standing.h
 orrery_mpi_sources += mpi/value/ownership.c mpi/value/ownership.h
 orrery_mpi_sources += mpi/value/cache.c mpi/value/cache.h
 orrery_mpi_sources += mpi/value/exchange.c mpi/value/exchange.h

@@ -107,6 +107,7 @@ INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions
 MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/live_view
+MPI_TESTS += tests/mpi/standing
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact
 MPI_TESTS += tests/mpi/recorded
@@ -286,7 +287,7 @@ tests/tools/damaged.tap: $(REPORT_OBJECTS)
 tests/tools/damaged.tap: PROGRAM_LIBS = $(REPORT_OBJECTS)
 TAP_TESTS += tests/tools/live tests/tools/why
 PLAIN_TESTS += tests/tools/live_loaded
-tests/tools/live.tap tests/tools/why.tap tests/tools/live_loaded.tap tests/mpi/live_view.mpi: tools/orrery_top tools/orrery_why
+tests/tools/live.tap tests/tools/why.tap tests/tools/live_loaded.tap tests/mpi/live_view.mpi tests/mpi/standing.mpi: tools/orrery_top tools/orrery_why
 tests/mpi/counting.mpi: tools/starpu_mpi_comm_matrix
 TAP_TESTS += tests/tools/plan_files
 tests/tools/plan_files.tap: tools/orrery_plan

@@ -550,6 +550,11 @@ uint64_t orr_transfers_movement(void)
     return orr_load_relaxed(&orr_transfers_moved);
 }
 
+static const void *load_of_locked(const struct orr_memory *m)
+{
+    return m->load.count ? m->load.fetches->arg : NULL;
+}
+
 unsigned orr_starving_list(struct orr_starving *out, unsigned max)
 {
     unsigned count = 0;
@@ -559,7 +564,8 @@ unsigned orr_starving_list(struct orr_starving *out, unsigned max)
         for (int u = ORR_URGENCIES - 1; u > ORR_PREFETCH; u--)
             for (struct orr_transfer *t = m->hungry[u].first; t; t = t->next, count++)
                 if (count < max)
-                    out[count] = (struct orr_starving){ t->handle, n, t->bytes, u == ORR_LOADING };
+                    out[count] =
+                        (struct orr_starving){ t->handle, n, t->bytes, u == ORR_LOADING, load_of_locked(m) };
         orr_spin_unlock(&m->lock);
     }
     return count;
@@ -576,7 +582,7 @@ unsigned orr_starving_holders(unsigned node, struct orr_starving *out, unsigned 
         bool used = !known || h->replicates[node].users > 0, loading = orr_own_set_has(&m->load, h, node);
         if (known) orr_spin_unlock(&h->queue.lock);
         if (!used) continue;
-        if (count < max) out[count] = (struct orr_starving){ h, node, c->bytes, loading };
+        if (count < max) out[count] = (struct orr_starving){ h, node, c->bytes, loading, load_of_locked(m) };
         count++;
     }
     orr_spin_unlock(&m->lock);

@@ -25,6 +25,9 @@ struct orr_starving {
     unsigned node;
     size_t bytes;
     bool loading; /* a task waits for it; else the program */
+    /* What the task that has the turn to load on the node gave as arg of its fetches (an orr_input_load),
+     * which may be over by now; NULL: none has it. */
+    const void *load;
 };
 /* Writes at most max of them, and returns how many there are. */
 unsigned orr_starving_list(struct orr_starving *out, unsigned max);

@@ -343,9 +343,8 @@ static void explain(struct waiting *all, struct orr_task *t)
     if (orr_starving_explain_task(t, name, say)) return;
     unsigned come, size;
     if ((state == ORR_TASK_PUSHED || state == ORR_TASK_READY) && orr_team_waits(t, &come, &size)) {
-        say("  task %s is to run on %u workers together, and %u have come: each needs a copy of it, and two "
-            "such tasks must be given to all in the same order",
-            name, size, come);
+        say(ORR_SAY_TEAM, name, size, come,
+            "each needs a copy of it, and two such tasks must be given to all in the same order");
         return;
     }
     if (state == ORR_TASK_PUSHED) {

@@ -10,6 +10,7 @@
 
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/run/sentences.h"
 #include "core/worker/park.h"
 #include "core/worker/worker.h"
 
@@ -49,8 +50,8 @@ static bool uses(struct orr_task *t, const struct orr_data *h)
 static void say_wait(const char *who, const struct orr_starving *s, orr_say_fn say)
 {
     char label[64];
-    say("  %s waits for %zu bytes of memory for data %s on memory node %u (%s)", who, s->bytes,
-        orr_data_label(s->handle, label, sizeof label), s->node, orr_nodes[s->node].name);
+    say(ORR_SAY_FOR_MEMORY, who, s->bytes, orr_data_label(s->handle, label, sizeof label), s->node,
+        orr_nodes[s->node].name);
 }
 
 bool orr_starving_explain_task(struct orr_task *t, const char *name, orr_say_fn say)
@@ -87,15 +88,12 @@ static struct orr_task *user_of(const struct orr_starving *s, struct orr_task *c
 
 static void say_holder(const struct orr_starving *s, struct orr_task *t, orr_say_fn say)
 {
-    char label[64];
+    char label[64], use[300] = ORR_SAY_MEMORY_PROGRAM;
     orr_data_label(s->handle, label, sizeof label);
     if (t)
-        say("    %zu bytes for data %s, which task %s (job %llu) %s", s->bytes, label, orr_task_name(t),
-            (unsigned long long)t->id, s->loading ? "has loaded so far" : "uses");
-    else
-        say("    %zu bytes for data %s, which the program holds there: starpu_data_acquire_on_node without "
-            "starpu_data_release_on_node",
-            s->bytes, label);
+        snprintf(use, sizeof use, "task %s (job %llu) %s", orr_task_name(t), (unsigned long long)t->id,
+                 s->loading ? "has loaded so far" : "uses");
+    say(ORR_SAY_MEMORY_USE, s->bytes, label, use);
 }
 
 static void explain_node(unsigned node, struct orr_task *const *tasks, unsigned count, orr_say_fn say)
@@ -103,8 +101,7 @@ static void explain_node(unsigned node, struct orr_task *const *tasks, unsigned 
     struct orr_starving held[SHOWN];
     struct orr_node *n = &orr_nodes[node];
     unsigned holders = orr_starving_holders(node, held, SHOWN);
-    say("  memory node %u (%s): %zu of %zu bytes are taken, and these cannot be thrown out:", node, n->name,
-        orr_load_relaxed(&n->used_bytes), n->limit_bytes);
+    say(ORR_SAY_MEMORY_NODE, node, n->name, orr_load_relaxed(&n->used_bytes), n->limit_bytes);
     for (unsigned i = 0; i < holders && i < SHOWN; i++)
         say_holder(&held[i], user_of(&held[i], tasks, count), say);
     if (holders > SHOWN) say("    ... and %u more", holders - SHOWN);

@@ -16,6 +16,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/peek.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
 #include "core/mem/node.h"
@@ -206,6 +207,13 @@ void orr_inputs_start(struct orr_input_load *l)
         if (r) settled++;
     }
     if (orr_sub_acq_rel(&l->left, (int)settled) == (int)settled) load_over(l);
+}
+
+struct orr_task *orr_inputs_peek_task(const void *load)
+{
+    struct orr_task *t = NULL;
+    const struct orr_input_load *l = load;
+    return l && orr_peek(&t, &l->task, sizeof t) ? t : NULL;
 }
 
 int orr_inputs_finish(struct orr_input_load *l)

@@ -25,6 +25,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/peek.h"
 #include "core/perf/arch.h"
 #include "core/task/perf.h"
 #include "core/topo/topo.h"
@@ -414,6 +415,35 @@ bool orr_team_waits(const struct orr_task *t, unsigned *come_out, unsigned *size
     *come_out = team->arrived;
     *size_out = team->size;
     orr_spin_unlock(&team->lock);
+    return true;
+}
+
+static bool has_come(const struct orr_worker *const *come, unsigned n, int id)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (come[i] == &orr_workers[id]) return true;
+    return false;
+}
+
+static bool is_published(const struct orr_combined *c)
+{
+    for (unsigned i = 0; i < orr_combined_count(); i++)
+        if (orr_combined_at(i) == c) return true;
+    return false;
+}
+
+bool orr_team_peek(const struct orr_team *at, struct orr_team_look *out)
+{
+    struct orr_team team;
+    const struct orr_worker *come[STARPU_NMAXWORKERS];
+    if (!orr_peek(&team, at, sizeof team) || orr_load_relaxed(&team.phase) != GATHERING) return false;
+    if (team.size > STARPU_NMAXWORKERS || !orr_peek(come, at->worker, team.size * sizeof come[0]))
+        return false;
+    *out = (struct orr_team_look){ .come = team.arrived, .size = team.size };
+    if (!is_published(team.unit) || team.unit->size != team.size) return true;
+    for (unsigned i = 0; i < team.size; i++)
+        if (!has_come(come, team.size, team.unit->members[i]))
+            out->waits_for[out->missing++] = team.unit->members[i];
     return true;
 }
 

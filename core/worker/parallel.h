@@ -23,6 +23,15 @@ void orr_team_run(struct orr_worker *w, struct orr_task *t);
 /* How many parts of t have been taken up, for messages; false: nobody waits for others of them. */
 bool orr_team_waits(const struct orr_task *t, unsigned *come_out, unsigned *size_out);
 
+/* The same of a task's team (orr_task_rare.team) that may end meanwhile: only copied (core/base/peek.h), so
+ * to be believed if the task is still there afterwards. waits_for: workers of its combined worker that have
+ * not come; none are known of a team without one. Any thread. */
+struct orr_team_look {
+    unsigned come, size, missing;
+    int waits_for[STARPU_NMAXWORKERS]; /* so many are missing; rising */
+};
+bool orr_team_peek(const struct orr_team *team, struct orr_team_look *out);
+
 /* Something happened that w, waiting for others of its team, may have to look at. Any thread. */
 static inline void orr_gate_open(struct orr_worker *w)
 {

@@ -76,6 +76,7 @@ static int on_finalize(MPI_Comm comm, int key, void *value, void *unused)
     struct orr_session *s = &orr_the_session;
     if (!orr_session_runs()) return MPI_SUCCESS;
     orr_error("MPI_Finalize was called before starpu_mpi_shutdown: the MPI layer stops where it is");
+    orr_standing_stop(&s->standing);
     orr_stuck_stop(&s->live.stuck);
     orr_guard_closing(&s->live.guard);
     orr_guard_stop(&s->live.guard);

@@ -107,6 +107,7 @@ static int begin(struct orr_session *s, const struct orr_session_setup *setup, s
     if (r) goto end_away;
     if (orr_stuck_start(&s->live.stuck, &orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
+    orr_standing_start(&s->standing, cl);
     return 0;
 end_away:
     orr_away_end(&s->value);
@@ -176,6 +177,7 @@ static void forget_machines(struct orr_session *s)
 static void take_down(struct orr_session *s)
 {
     struct orr_transport *t = s->cluster.engine.transport;
+    orr_standing_stop(&s->standing);
     orr_stuck_stop(&s->live.stuck);
     orr_hungry_stop(&s->lend);
     orr_lend_end(&s->lend);

@@ -14,6 +14,7 @@
 #include "mpi/place/recording.h"
 #include "mpi/value/checkpoint.h"
 #include "mpi/value/lend.h"
+#include "mpi/value/standing.h"
 #include "mpi/value/value.h"
 #include "mpi/wire/cluster.h"
 
@@ -26,6 +27,7 @@ struct orr_session {
     struct orr_place place;
     struct orr_checkpoints checkpoints;
     struct orr_lend lend;
+    struct orr_standing standing;
     struct orr_machines machines; /* place.machines while it runs */
     int imposed;                  /* the placement that the environment chose; 0, -1: none */
     bool writes_history;          /* at the end, on all ranks */

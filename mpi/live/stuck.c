@@ -18,6 +18,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/run/sentences.h"
 #include "mpi/live/stream.h"
 
 enum { ROUNDS_PER_LOOK = 50, ROUND_US = 4000, PATIENCE_MS = 1500 };
@@ -324,7 +325,7 @@ static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, 
 {
     char name[100];
     if (!node(self, h, name, sizeof name)) return false;
-    snprintf(text, bytes, "the %s holds, until its other end comes", name);
+    snprintf(text, bytes, ORR_SAY_MESSAGE_HOLDS, name, ORR_SAY_UNTIL_MATCHED);
     return true;
 }
 

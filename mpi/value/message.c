@@ -546,8 +546,7 @@ static bool is_programs(const struct orr_request *r)
     return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
 }
 
-/* ", for insertion 12" where the ranks know which value it carries: the one that this place of the stream
- * needs; else "". */
+/* As orr_message_place says. */
 static const char *place_of(char *dst, size_t bytes, uint64_t position, uint64_t hash)
 {
     dst[0] = 0;
@@ -562,14 +561,25 @@ static void name_end(char *dst, size_t bytes, bool sends, int64_t tag, int peer,
              sends ? "to" : "from", peer, place);
 }
 
+void orr_message_place(const struct orr_message *m, char *dst, size_t bytes)
+{
+    place_of(dst, bytes, m->request.position, m->request.hash);
+}
+
+void orr_message_name(const struct orr_message *m, char *dst, size_t bytes)
+{
+    const struct orr_request *r = &m->request;
+    char place[48];
+    name_end(dst, bytes, r->kind == ORR_SEND, m->tag, r->node.peer,
+             place_of(place, sizeof place, r->position, r->hash));
+}
+
 static bool holds(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes)
 {
     if (!is_programs(r) || !r->ready) return false;
-    const struct orr_message *m = of_request((struct orr_request *)r);
+    const struct orr_message *m = orr_message_of(r);
     if (m->handle != h) return false;
-    char place[48];
-    name_end(text, bytes, r->kind == ORR_SEND, m->tag, r->node.peer,
-             place_of(place, sizeof place, r->position, r->hash));
+    orr_message_name(m, text, bytes);
     return true;
 }
 

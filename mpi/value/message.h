@@ -77,6 +77,24 @@ static inline bool orr_message_is_current(const struct orr_message *m)
 /* One that is over and not detached. */
 void orr_message_free(struct orr_message *m);
 
+/* ---- for who says where messages stand ---- */
+
+/* The message of a request that is no own one of the layer (ORR_CONTEXT_UNCOUNTED). */
+static inline const struct orr_message *orr_message_of(const struct orr_request *r)
+{
+    return (const struct orr_message *)((const char *)r - offsetof(struct orr_message, request));
+}
+/* Whether it is not in its data's queue. */
+static inline bool orr_message_is_unordered(const struct orr_message *m)
+{
+    return m->access.group == ORR_GROUP_NONE;
+}
+/* "receive of tag 1 from rank 2", with what the next says behind it: as all ranks call it. */
+void orr_message_name(const struct orr_message *m, char *dst, size_t bytes);
+/* ", for insertion 12" where the ranks know which value it carries: the one that this place of the stream
+ * needs; else "". */
+void orr_message_place(const struct orr_message *m, char *dst, size_t bytes);
+
 /* Print one that is not matched, or not received, or count it. arg: a struct orr_unmatched. */
 void orr_message_describe(const struct orr_request *r, void *arg);
 /* Print one that is not over, but matched or not ready; at shutdown, and when it is given up. */

@@ -8,8 +8,10 @@
 #include "mpi/wire/engine.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "mpi/wire/event.h"
@@ -521,6 +523,93 @@ void orr_engine_visit_under_way(struct orr_engine *e, void (*fn)(const struct or
     for (struct orr_request *r = e->under_way; r; r = r->next) visit_one(r, &v);
     orr_match_visit(&e->held, visit_request, &v);
     unlock(e);
+}
+
+/* ---- for who looks while all goes on ---- */
+
+static void view_one(const struct orr_engine_view *v, const struct orr_request *r,
+                     enum orr_request_stands stands)
+{
+    if (orr_likely(!r->relay || r->relay->of == r)) v->request(r, stands, v->arg);
+}
+
+static void view_list(const struct orr_engine_view *v, const struct orr_request_list *l,
+                      enum orr_request_stands stands)
+{
+    for (const struct orr_request *r = l->head; r; r = r->next) view_one(v, r, stands);
+}
+
+static void view_receive(struct orr_match_node *n, void *v)
+{
+    view_one(v, (struct orr_request *)n, ORR_STANDS_UNMATCHED);
+}
+
+/* One whose bytes are on their way is among those, too. */
+static void view_unacknowledged(struct orr_match_node *n, void *v)
+{
+    const struct orr_request *r = (struct orr_request *)n;
+    if (r->waits == 1) view_one(v, r, ORR_STANDS_UNMATCHED);
+}
+
+static void view_held(struct orr_match_node *n, void *v)
+{
+    view_one(v, (struct orr_request *)n, ORR_STANDS_HELD);
+}
+
+static void view_relayed(struct orr_match_node *n, void *v)
+{
+    view_one(v, (struct orr_request *)n, ORR_STANDS_RELAYED);
+}
+
+static void view_unnamed(const struct orr_request *r, void *v)
+{
+    view_one(v, r, ORR_STANDS_UNNAMED);
+}
+
+static void view_early(struct orr_match_node *n, void *arg)
+{
+    const struct orr_engine_view *v = arg;
+    if (!(n->context & ORR_CONTEXT_UNCOUNTED)) v->early(n, &((struct orr_early *)n)->header, v->arg);
+}
+
+static void view_locked(struct orr_engine *e, const struct orr_engine_view *v)
+{
+    void *arg = (void *)v;
+    orr_names_visit(&e->names, view_unnamed, arg);
+    orr_match_visit(&e->receives, view_receive, arg);
+    orr_match_visit(&e->unacknowledged, view_unacknowledged, arg);
+    orr_match_visit(&e->held, view_held, arg);
+    orr_match_visit(&e->relayed, view_relayed, arg);
+    view_list(v, &e->outgoing, ORR_STANDS_LEAVES);
+    for (const struct orr_peer *p = e->blocked; p; p = p->next_blocked)
+        view_list(v, &p->waiting, ORR_STANDS_LEAVES);
+    view_list(v, &e->stalled, ORR_STANDS_STALLED);
+    for (const struct orr_request *r = e->under_way; r; r = r->next)
+        view_one(v, r, r->kind == ORR_RECV && r->early && !r->ready ? ORR_STANDS_MATCHED : ORR_STANDS_MOVES);
+    orr_match_visit(&e->early, view_early, arg);
+}
+
+/* Without keeping its line from those who poll. */
+static bool lock_patiently(struct orr_engine *e, unsigned patience_ms)
+{
+    uint64_t until = orr_clock_ns() + (uint64_t)patience_ms * 1000000;
+    for (unsigned i = 0;; i++) {
+        if (!orr_load_relaxed(&e->busy) && !atomic_exchange_explicit(&e->busy, 1, memory_order_acquire))
+            return true;
+        if (orr_clock_ns() > until) return false;
+        if (i % 16)
+            sched_yield();
+        else
+            usleep(50);
+    }
+}
+
+bool orr_engine_view(struct orr_engine *e, const struct orr_engine_view *v, unsigned patience_ms)
+{
+    if (!lock_patiently(e, patience_ms)) return false;
+    if (e->transport) view_locked(e, v);
+    unlock(e);
+    return true;
 }
 
 /* Its data is still in use, or it ends now. */

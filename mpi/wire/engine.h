@@ -55,6 +55,27 @@ size_t orr_engine_visit_early(struct orr_engine *e,
 /* Requests that are matched but not over, and sends that are not ready. */
 void orr_engine_visit_under_way(struct orr_engine *e, void (*visit)(const struct orr_request *r, void *arg),
                                 void *arg);
+/* How a request stands. */
+enum orr_request_stands {
+    ORR_STANDS_UNNAMED,   /* a receive that does not know yet what its sender calls the communicator */
+    ORR_STANDS_UNMATCHED, /* a receive without a message; a send that waits to be received */
+    ORR_STANDS_MATCHED,   /* a receive whose message has come, or was announced, before its data were ready */
+    ORR_STANDS_STALLED,   /* the same, of one that lacks memory or a buffer */
+    ORR_STANDS_MOVES,     /* its bytes are on their way, or wait for the other end to take them */
+    ORR_STANDS_HELD,      /* a send that is not ready, or stands behind one of its name that is not */
+    ORR_STANDS_LEAVES,    /* a send that leaves as soon as there is a buffer for it */
+    ORR_STANDS_RELAYED    /* a send that another rank makes, or that stands behind such a one */
+};
+/* For who looks while all goes on: visits every request that is posted, but for those of the last moments,
+ * and the early messages of the program. Called with busy held, so they
+ * must be brief and call nothing of the program's; who posts or polls meanwhile goes on with other things,
+ * and the caller polls afterwards. False: busy was not to be had for so long, and nothing was visited. */
+struct orr_engine_view {
+    void (*request)(const struct orr_request *r, enum orr_request_stands stands, void *arg);
+    void (*early)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
+    void *arg;
+};
+bool orr_engine_view(struct orr_engine *e, const struct orr_engine_view *v, unsigned patience_ms);
 /* All ranks give up, and nothing moves any more: what is not matched ends with -ECANCELED, at once or when it
  * is ready, and messages that nobody receives are taken off the network, so that their senders end. Transfers
  * go on: they are over when the counts say so. */

@@ -11,6 +11,7 @@
 
 #include <orrery.h>
 
+#include "tests/core/sim_helper.h"
 #include "tests/helper.h"
 #include "tests/tools/child.h"
 #include "tests/tools/runs.h"
@@ -79,6 +80,64 @@ static int program(void)
     orrery_joblist_destroy(stopped);
     starpu_data_unregister(h);
     starpu_data_unregister(held);
+    starpu_shutdown();
+    return 0;
+}
+
+static void spmd_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+static struct starpu_codelet together = {
+    .cpu_funcs = { spmd_func }, .type = STARPU_SPMD, .max_parallelism = 2, .name = "together"
+};
+
+/* One of the two workers that a task is for is busy. */
+static int parallel_program(void)
+{
+    struct gate gate = { 0 };
+    int both[2] = { 0, 1 };
+    runtime_start(2, "eager");
+    int unit = starpu_combined_worker_assign_workerid(2, both);
+    if (starpu_cpu_worker_get_count() < 2 || unit < 0) return 77;
+    gate_submit(&gate, 1);
+    gate_wait_entered(&gate, 1);
+    struct starpu_task *t = task(&together, "of both");
+    t->execute_on_a_specific_worker = 1;
+    t->workerid = (unsigned)unit;
+    if (starpu_task_submit(t)) return 1;
+    child_says("ready");
+    child_waits();
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    starpu_shutdown();
+    return 0;
+}
+
+static struct starpu_codelet on_two = {
+    .cuda_funcs = { nothing }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_RW }, .name = "on_two"
+};
+
+/* A device has room for two blocks. The program holds one of them, and a task needs both. */
+static int room_program(void)
+{
+    enum { BLOCK = 64 << 10 };
+    static char blocks[3][BLOCK];
+    starpu_data_handle_t h[3];
+    sim_start_as(1, &(struct sim_config){ .devices = "1", .mem_mb = "0.14" }, NULL, "eager");
+    for (int i = 0; i < 3; i++)
+        starpu_vector_data_register(&h[i], STARPU_MAIN_RAM, (uintptr_t)blocks[i], BLOCK, 1);
+    starpu_data_set_name(h[0], "held");
+    starpu_data_set_name(h[2], "wanted");
+    if (starpu_data_acquire_on_node(h[0], (int)sim_node(0), STARPU_RW)) return 1;
+    struct starpu_task *t = task(&on_two, "needs both");
+    t->handles[0] = h[1];
+    t->handles[1] = h[2];
+    if (starpu_task_submit(t)) return 1;
+    child_says("ready");
+    child_waits();
+    starpu_data_release_on_node(h[0], (int)sim_node(0));
+    starpu_task_wait_for_all();
+    for (int i = 0; i < 3; i++) starpu_data_unregister(h[i]);
     starpu_shutdown();
     return 0;
 }
@@ -166,7 +225,7 @@ static void all_stands(char *self)
     ok(all_of(says("task second (job "), says(" waits for data \"the value\", which task first (job "),
               says(" has\n")),
        "who waits for data, and which task has them");
-    ok(all_of(says("task fifth (job "), says("the program or a message holds it")),
+    ok(all_of(says("task fifth (job "), says(", which no task has: the program holds it\n")),
        "or that the program has them");
     ok(all_of(says("task third (job "), says(" waits for task free (job ")), "who waits for a task");
     ok(all_of(says("task tagged (job "), says("tags that its tag 7 depends on")), "who waits for a tag");
@@ -185,6 +244,47 @@ static void all_stands(char *self)
     ok(all_of(run("tools/orrery_why %d", (int)c.pid) == 1, says("there is no process"),
               run("tools/orrery_why x") == 2),
        "a process that is gone cannot be asked");
+}
+
+/* Asks until the process has come so far that it says so. */
+static int comes_to_say(const struct child *c, const char *text)
+{
+    for (int i = 0; i < 200; i++) {
+        if (run("tools/orrery_why %d", (int)c->pid) != 0) return 0;
+        if (strstr(output, text)) return 1;
+        usleep(10000);
+    }
+    return says(text);
+}
+
+static void in_parallel(char *self)
+{
+    struct child c = child_start(self, "parallel");
+    if (!child_hears(&c, "ready")) {
+        skip("two workers cannot be had here");
+        child_ends(&c);
+        return;
+    }
+    ok(all_of(comes_to_say(&c, "task of both (job "),
+              comes_to_say(&c, "is to run on 2 workers together, and 1 have come: it waits for CPU 1"),
+              says(", which runs task gate (job ")),
+       "who waits for a worker of several that are to come together, and what that one runs");
+    child_tell(&c);
+    is_int(child_ends(&c), 0, "that program goes on to its end");
+}
+
+static void in_little_memory(char *self)
+{
+    struct child c = child_start(self, "memory");
+    if (!ok(child_hears(&c, "ready"), "a device has too little memory")) return;
+    ok(all_of(comes_to_say(&c, "task needs both (job "),
+              comes_to_say(&c, "waits for 65536 bytes of memory for data"),
+              comes_to_say(&c, "65536 bytes for data \"held\", which the program holds there")),
+       "who waits for memory of a device, and who has it");
+    ok(all_of(says("on memory node 1 ("), says(" bytes are taken, and these cannot be thrown out:\n")),
+       "of which node, and how much of it is taken");
+    child_tell(&c);
+    is_int(child_ends(&c), 0, "and that program, too");
 }
 
 static void by_signal(char *self)
@@ -225,10 +325,15 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "program") == 0) return program();
     if (argc > 1 && strcmp(argv[1], "rate") == 0) return at_full_rate();
+    if (argc > 1 && strcmp(argv[1], "parallel") == 0) return parallel_program();
+    if (argc > 1 && strcmp(argv[1], "memory") == 0) return room_program();
     if (argc > 1 && strcmp(argv[1], "signals") == 0) return with_signals();
     if (!mkdtemp(folder)) return 99;
     setenv("ORRERY_LIVE", folder, 1);
+    setenv("ORRERY_ON_DEADLOCK", "off", 1);
     all_stands(argv[0]);
+    in_parallel(argv[0]);
+    in_little_memory(argv[0]);
     if (SANITIZED)
         skip("sanitizers put signals' handlers off until a thread calls the C library");
     else
