@@ -128,6 +128,7 @@ static bool set_args(struct starpu_task *task, const struct orr_task_model *m)
     bool small = m->args_bytes <= ORR_ARGS_BLOCK_BYTES;
     void *args = small ? orr_slab_alloc(ORR_SLAB_ARGS) : orr_malloc(m->args_bytes);
     if (!args) return false;
+    if (small) orr_prefetch_write(orr_self()->caches[ORR_SLAB_ARGS].free_list); /* of the next such task */
     memcpy(args, handles_of(m) + m->handles, m->args_bytes);
     task->cl_arg = args;
     task->cl_arg_size = m->args_bytes;

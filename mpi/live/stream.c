@@ -253,13 +253,13 @@ void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash)
     if (s) note_iteration(c, s, id, hash);
 }
 
-void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out, uint64_t *hash_out)
+void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out)
 {
     const struct orr_stream *s = orr_load_acquire(&c->stream);
     uint64_t n = s ? orr_load_relaxed(&s->count) : 0;
     if (!n) return;
     *entry_out = s->log[(n - 1) % ORR_STREAM_LOG];
-    *hash_out = unmixed(entry_out->rolling, n > 1 ? s->log[(n - 2) % ORR_STREAM_LOG].rolling : 0);
+    entry_out->rolling = unmixed(entry_out->rolling, n > 1 ? s->log[(n - 2) % ORR_STREAM_LOG].rolling : 0);
 }
 
 bool orr_stream_is_own(const struct orr_comm *c)

@@ -206,19 +206,24 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
 void orr_stream_iteration_begin(struct orr_comm *c);
 uint64_t orr_stream_iteration_end(struct orr_comm *c, int id);
 void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash);
-/* The latest insertion, its hash apart; and an insertion just like it. */
-void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out, uint64_t *hash_out);
-static inline void orr_stream_note_again(struct orr_comm *c, const struct orr_stream_entry *again,
-                                         uint64_t hash)
+/* The latest insertion, with its own hash for the stream's; and an insertion just like it. */
+void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out);
+static inline void orr_stream_note_again(struct orr_comm *c, const struct orr_stream_entry *again)
 {
     struct orr_stream *s = orr_load_acquire(&c->stream); /* pairs with orr_stream_create */
     if (orr_unlikely(!s || orr_load_relaxed(&s->off) & (ORR_STREAM_FROZEN | ORR_STREAM_MIXED))) return;
     uint64_t n = orr_load_relaxed(&s->count);
     struct orr_stream_entry *e = &s->log[n % ORR_STREAM_LOG];
-    s->rolling = ((s->rolling << 5 | s->rolling >> 59) ^ hash) * ORR_STREAM_MIX;
+    s->rolling = ((s->rolling << 5 | s->rolling >> 59) ^ again->rolling) * ORR_STREAM_MIX;
     *e = *again;
     e->rolling = s->rolling;
     orr_store_release(&s->count, n + s->step); /* pairs with whoever reads the log */
+}
+/* So many insertions ahead. */
+static inline void orr_stream_prefetch(const struct orr_comm *c, unsigned ahead)
+{
+    const struct orr_stream *s = orr_load_acquire(&c->stream);
+    if (s) orr_prefetch_write(&s->log[(orr_load_relaxed(&s->count) + ahead) % ORR_STREAM_LOG]);
 }
 /* Whether the calling thread alone inserted so far, if anybody did. */
 bool orr_stream_is_own(const struct orr_comm *c);

@@ -53,13 +53,11 @@ static void clear_parts(struct orr_recording *r)
     orr_free(r->parts);
     orr_free(r->data);
     orr_free(r->lines);
-    orr_free(r->words);
     r->parts = NULL;
     r->data = NULL;
     r->lines = NULL;
-    r->words = NULL;
     r->nparts = r->ndata = r->parts_room = r->data_room = 0;
-    r->nlines = r->nwords = r->lines_room = r->words_room = 0;
+    r->nlines = r->lines_room = 0;
 }
 
 void orr_recording_clear(struct orr_recording *r)

@@ -15,21 +15,13 @@
 #include "mpi/place/arguments.h"
 #include "mpi/place/policies.h"
 
-/* Of an iteration that is recognised (script.h), one argument: of data the handle, of a value its size, else
- * what was given. */
-struct orr_script_word {
-    int kind;
-    uint64_t value;
-};
-
-/* One insertion of it. */
+/* One insertion of an iteration that is recognised (script.h). Short: what is read of it is cold. */
 struct orr_script_line {
     struct starpu_codelet *cl;
-    uint32_t first, count; /* of its words */
-    uint32_t part;         /* 1 + its number among the parts; 0: this rank has none */
-    bool verbatim;         /* it is inserted each time: something in it is not comparable */
-    uint64_t hash;         /* in the log */
-    struct orr_stream_entry entry;
+    uint64_t arguments;            /* their hash, without the bytes of values */
+    uint32_t part;                 /* 1 + its number among the parts; 0: this rank has none */
+    bool verbatim;                 /* it is inserted each time: something in it is not comparable */
+    struct orr_stream_entry entry; /* in the log; rolling is its own hash */
 };
 
 /* An insertion. */
@@ -66,8 +58,7 @@ struct orr_recording {
     /* of one that began between starpu_iteration_push and _pop (script.h) */
     bool by_itself, strayed; /* strayed: the present iteration is another than was recorded */
     struct orr_script_line *lines;
-    struct orr_script_word *words;
-    size_t nlines, nwords, lines_room, words_room;
+    size_t nlines, lines_room;
     size_t cursor; /* the line that comes next */
     /* while it is made */
     uint32_t insertions;

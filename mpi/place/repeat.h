@@ -14,6 +14,21 @@ typedef void (*orr_replay_patch_fn)(struct starpu_task *task, unsigned position,
  * orr_task_submit. */
 int orr_mpi_submit(struct orr_comm *c, struct starpu_task *task, uint32_t flags);
 
+/* Has what orr_repeat reads for a part soon to come fetched: by then others have written to the queues of its
+ * data, and the record is longer than a cache. part: the one that is repeated now. */
+static inline void orr_repeat_prefetch(const struct orr_recording *r, size_t part)
+{
+    enum { AHEAD = 4 };
+    if (part + AHEAD >= r->nparts) return;
+    const struct orr_recorded *p = &r->parts[part + AHEAD];
+    if (p->model) orr_task_model_prefetch(p->model);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct orr_data *h = r->data[p->first + i].handle;
+        orr_prefetch_write(&h->queue);
+        __builtin_prefetch(&h->magic); /* the line behind it */
+    }
+}
+
 /* What the insertion does on this rank; data: its accesses. 0, or a negative errno (said why). */
 int orr_repeat(struct orr_comm *c, const struct orr_recorded *p, const struct starpu_data_descr *data,
                orr_replay_patch_fn patch, void *arg);

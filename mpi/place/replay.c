@@ -15,7 +15,6 @@
 #include "mpi/place/repeat.h"
 #include "mpi/place/script.h"
 
-enum { AHEAD = 2 }; /* models are fetched so many tasks before they are needed */
 enum {
     RECORDS_MOST = 256, /* are kept: the one that was not used for longest goes */
     UNREPEATED_MOST =
@@ -38,7 +37,7 @@ static int replay(struct orr_comm *c, const struct orr_recording *rec, orr_repla
 {
     for (size_t i = 0; i < rec->nparts; i++) {
         const struct orr_recorded *p = &rec->parts[i];
-        if (i + AHEAD < rec->nparts && p[AHEAD].model) orr_task_model_prefetch(p[AHEAD].model);
+        orr_repeat_prefetch(rec, i);
         int r = orr_repeat(c, p, rec->data + p->first, patch, arg);
         if (orr_likely(!r)) continue;
         orr_error(

@@ -22,9 +22,15 @@ struct values {
 
 /* ---- reading ---- */
 
+/* One argument: of data the handle, of a value its size, else what was given. */
+struct word {
+    int kind;
+    uint64_t value;
+};
+
 /* The next argument; kind 0: there is none. False: it is of a kind whose meaning is not in the words (lists,
  * arguments that are freed, dependencies). */
-static inline bool read_word(va_list *ap, struct orr_script_word *w, const void **bytes_out)
+static inline bool read_word(va_list *ap, struct word *w, const void **bytes_out)
 {
     w->kind = va_arg(*ap, int);
     w->value = 0;
@@ -56,6 +62,33 @@ static inline bool read_word(va_list *ap, struct orr_script_word *w, const void 
     }
 }
 
+/* Each step can be undone, so lists that differ in one value alone never have the same hash. */
+static inline uint64_t mix(uint64_t hash, const struct word *w)
+{
+    uint64_t word = w->value + (uint64_t)(uint32_t)w->kind * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
+    return hash ^ hash >> 32;
+}
+
+/* All of them. False: something in them is not comparable, or they have too many values. */
+static inline bool read_arguments(va_list *ap, uint64_t *hash_out, struct values *v)
+{
+    struct word w;
+    const void *bytes = NULL;
+    uint64_t hash = 0;
+    v->count = 0;
+    do {
+        if (!read_word(ap, &w, &bytes)) return false;
+        hash = mix(hash, &w);
+        if (w.kind != STARPU_VALUE) continue;
+        if (v->count == VALUES_MAX) return false;
+        v->bytes[v->count] = bytes;
+        v->size[v->count++] = (size_t)w.value;
+    } while (w.kind);
+    *hash_out = hash;
+    return true;
+}
+
 /* ---- noting ---- */
 
 static bool make_room(struct orr_recording *r)
@@ -70,46 +103,22 @@ static bool make_room(struct orr_recording *r)
     return r->nlines < LINES_MAX;
 }
 
-static bool add_word(struct orr_recording *r, const struct orr_script_word *w)
-{
-    if (r->nwords == r->words_room) {
-        size_t room = r->words_room ? 2 * r->words_room : 512;
-        struct orr_script_word *more = orr_realloc(r->words, room * sizeof *more);
-        if (!more) return false;
-        r->words = more;
-        r->words_room = room;
-    }
-    r->words[r->nwords++] = *w;
-    return r->nwords < UINT32_MAX;
-}
-
 void orr_script_note(struct orr_recording *r, struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 {
     if (orr_load_relaxed(&r->other)) return;
-    bool good = make_room(r);
-    struct orr_script_line line = { .cl = cl,
-                                    .first = (uint32_t)r->nwords,
-                                    .verbatim = r->parts[r->nparts - 1].once };
-    struct orr_script_word w = { .kind = -1 };
-    const void *bytes;
-    int values = 0;
+    if (!make_room(r)) {
+        orr_recording_spoil(r, "it is too long, or there is no memory for the record");
+        return;
+    }
+    struct orr_recorded *p = &r->parts[r->nparts - 1];
+    struct orr_script_line *line = &r->lines[r->nlines++];
+    struct values v;
     va_list list;
     va_copy(list, ap);
-    while (good && w.kind && !line.verbatim) {
-        if (!read_word(&list, &w, &bytes) || (w.kind == STARPU_VALUE && ++values > VALUES_MAX)) {
-            line.verbatim = true;
-            r->parts[r->nparts - 1].once = true;
-        } else {
-            good = add_word(r, &w);
-        }
-    }
+    *line = (struct orr_script_line){ .cl = cl };
+    p->once = line->verbatim = p->once || !read_arguments(&list, &line->arguments, &v);
     va_end(list);
-    line.count = (uint32_t)r->nwords - line.first;
-    orr_stream_last(c, &line.entry, &line.hash);
-    if (good)
-        r->lines[r->nlines++] = line;
-    else
-        orr_recording_spoil(r, "it is too long, or there is no memory for the record");
+    orr_stream_last(c, &line->entry);
 }
 
 /* ---- following ---- */
@@ -123,21 +132,6 @@ void orr_script_begin(struct orr_recording *r)
 bool orr_script_end(struct orr_recording *r)
 {
     return !r->strayed && r->cursor == r->nlines;
-}
-
-static inline bool matches(const struct orr_recording *r, const struct orr_script_line *line, va_list *ap,
-                           struct values *v)
-{
-    const struct orr_script_word *words = r->words + line->first;
-    for (uint32_t i = 0; i < line->count; i++) {
-        struct orr_script_word w;
-        const void *bytes = NULL;
-        if (!read_word(ap, &w, &bytes) || w.kind != words[i].kind || w.value != words[i].value) return false;
-        if (w.kind != STARPU_VALUE) continue;
-        v->bytes[v->count] = bytes;
-        v->size[v->count++] = (size_t)w.value;
-    }
-    return true;
 }
 
 /* Packed as in core/task/args.h: a count, then for each value its size and its bytes. */
@@ -158,17 +152,29 @@ static bool is_right(const struct orr_comm *c, const struct orr_recording *r)
            c->cluster->place->changes == r->changes;
 }
 
+/* Has the lines soon to come fetched, and the places where they are logged. */
+static inline void prefetch_ahead(const struct orr_comm *c, const struct orr_recording *r)
+{
+    enum { AHEAD = 4 };
+    if (r->cursor + AHEAD >= r->nlines) return;
+    const struct orr_script_line *line = &r->lines[r->cursor + AHEAD];
+    __builtin_prefetch(line);
+    __builtin_prefetch((const char *)line + ORR_CACHE_LINE);
+    orr_stream_prefetch(c, AHEAD);
+}
+
 bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starpu_codelet *cl, va_list ap,
                        int *status_out)
 {
     const struct orr_script_line *line = &r->lines[r->cursor];
-    struct values v = { .count = 0 };
+    struct values v; /* large: only what is counted is set */
     if (orr_unlikely(r->strayed)) return false;
     bool same = r->cursor < r->nlines && is_right(c, r) && line->cl == cl;
     if (same && !line->verbatim) {
+        uint64_t arguments;
         va_list list;
         va_copy(list, ap);
-        same = matches(r, line, &list, &v);
+        same = read_arguments(&list, &arguments, &v) && arguments == line->arguments;
         va_end(list);
     }
     if (orr_unlikely(!same)) {
@@ -176,11 +182,13 @@ bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starp
         return false;
     }
     r->cursor++;
+    prefetch_ahead(c, r);
     if (line->verbatim) return false;
     *status_out = 0;
-    orr_stream_note_again(c, &line->entry, line->hash);
+    orr_stream_note_again(c, &line->entry);
     if (!line->part) return true;
     const struct orr_recorded *p = &r->parts[line->part - 1];
+    orr_repeat_prefetch(r, line->part - 1);
     *status_out = orr_repeat(c, p, r->data + p->first, v.count ? set_values : NULL, &v);
     return true;
 }

@@ -2,11 +2,11 @@
 /* script.h: the insertions of an iteration, word by word, so that the same ones are recognised: an iteration
  * between starpu_iteration_push and _pop, which the program goes on inserting, is replayed from its record as
  * long as its argument lists repeat. STARPU_VALUEs may differ.
- * Threads: the thread that submits. Owns: lines and words of struct orr_recording. Not here: see replay.h.
+ * Threads: the thread that submits. Owns: the lines of struct orr_recording. Not here: see replay.h.
  *
- * An insertion that is recognised costs a comparison, and its line in the log; if this rank has a part in it,
- * that part is done again with the new values. Since this is what its insertion would do, an iteration that
- * strays from its record is inserted from there on, and nothing is lost. */
+ * An insertion that is recognised, by 64 bits of hash, costs reading its list, and its line in the log; if
+ * this rank has a part in it, that part is done again with the new values. Since this is what its insertion
+ * would do, an iteration that strays from its record is inserted from there on, and nothing is lost. */
 #ifndef ORR_MPI_SCRIPT_H
 #define ORR_MPI_SCRIPT_H
 

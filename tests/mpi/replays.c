@@ -607,6 +607,97 @@ static void by_itself(void)
        followed, strayed);
 }
 
+/* What makes two insertions different ones. */
+enum { VARIANTS = 12 };
+static void look(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+}
+static struct starpu_codelet look_cl = {
+    .cpu_funcs = { look }, .nbuffers = 2, .modes = { STARPU_R, STARPU_R }, .name = "look"
+};
+static struct starpu_codelet look_too_cl = {
+    .cpu_funcs = { look }, .nbuffers = 2, .modes = { STARPU_R, STARPU_R }, .name = "look"
+};
+static struct starpu_codelet write_cl = {
+    .cpu_funcs = { look }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "look"
+};
+
+static int insert_variant(struct orr_comm *c, starpu_data_handle_t *h, int variant)
+{
+    static const char name[] = "name", same_name[] = "name";
+    double bytes[2] = { variant };
+    switch (variant) {
+    case 1: return insert(c, &look_cl, STARPU_R, h[1], STARPU_R, h[0], STARPU_VALUE, bytes, (size_t)8, 0);
+    case 2: return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[2], STARPU_VALUE, bytes, (size_t)8, 0);
+    case 3: return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)16, 0);
+    case 4: return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], 0);
+    case 5: return insert(c, &look_cl, STARPU_VALUE, bytes, (size_t)8, STARPU_R, h[0], STARPU_R, h[1], 0);
+    case 6:
+        return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8,
+                      STARPU_PRIORITY, 1, 0);
+    case 7:
+        return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8,
+                      STARPU_NAME, name, 0);
+    case 8:
+        return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8,
+                      STARPU_NAME, same_name, 0);
+    case 9: return insert(c, &look_too_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8, 0);
+    case 10: return insert(c, &write_cl, STARPU_RW, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8, 0);
+    case 11:
+        return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8,
+                      STARPU_TASK_FILE, name, 0);
+    default: return insert(c, &look_cl, STARPU_R, h[0], STARPU_R, h[1], STARPU_VALUE, bytes, (size_t)8, 0);
+    }
+}
+
+static atomic_int not_taken[VARIANTS][VARIANTS];
+
+/* Recorded as one variant, inserted as another: whether it was taken for the same. */
+static void variants(struct job *j, int rank)
+{
+    struct shared d;
+    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
+    struct orr_comm *c = comm_of(j, rank);
+    register_data(c, &d);
+    for (int first = 0; first < VARIANTS; first++)
+        for (int second = 0; second < VARIANTS; second++) {
+            for (int round = 0; round < 3; round++) { /* recorded, recognised, compared */
+                orr_replay_push(c);
+                if (insert_variant(c, d.handle, round == 2 ? second : first)) atomic_fetch_add(&failed, 1);
+                struct orr_recording *r = orr_load_relaxed(&c->recording);
+                if (!r || (round && r->state != ORR_RECORDING_READY) || (round == 1 && r->strayed))
+                    atomic_fetch_add(&failed, 1);
+                if (round == 2 && r && r->strayed) atomic_fetch_add(&not_taken[first][second], 1);
+                orr_replay_pop(c);
+            }
+            if (first != second) continue;
+            orr_replay_push(c); /* with another, so that the next is recorded */
+            insert_variant(c, d.handle, (first + 1) % VARIANTS);
+            orr_replay_pop(c);
+        }
+    if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
+    unregister_data(&d);
+    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
+}
+
+static void what_differs(void)
+{
+    struct job j;
+    int taken_wrongly = 0, missed = 0;
+    failed = 0;
+    job_create(&j, 2, 0, 0, variants);
+    job_run(&j);
+    job_join(&j);
+    for (int i = 0; i < VARIANTS; i++)
+        for (int k = 0; k < VARIANTS; k++)
+            *(i == k ? &missed : &taken_wrongly) += i == k ? not_taken[i][k] != 0 : not_taken[i][k] != 2;
+    ok(taken_wrongly == 0 && missed == 0 && failed == 0,
+       "an insertion is taken for the recorded one if its arguments are the same, values apart (%d, %d, %d)",
+       taken_wrongly, missed, failed);
+}
+
 /* ---- a placement that is asked for every task ---- */
 
 static int turns_begin(const struct orr_place_setup *setup, void **state_out)
@@ -653,6 +744,7 @@ int main(void)
     kinds();
     insertions();
     by_itself();
+    what_differs();
     by_turns();
     starpu_shutdown();
     return done_testing();
