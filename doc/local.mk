@@ -4,9 +4,9 @@ if DOCS
 DOCUMENTS = doc/built/stamp
 handbook_pages = README start tasks data policies models cluster memory seeing joblists contexts extending languages starpu faq
 handbook_pictures = hetero slowbus equal
-doc/built/stamp: scripts/reference $(handbook_pages:%=doc/handbook/%.md) $(handbook_pictures:%=doc/images/schedules-%.svg) $(pkginclude_HEADERS) $(bin_PROGRAMS) $(bin_SCRIPTS)
+doc/built/stamp: scripts/reference $(handbook_pages:%=doc/handbook/%.md) $(handbook_pictures:%=doc/images/schedules-%.svg) $(pkginclude_HEADERS) $(bin_PROGRAMS) $(bin_SCRIPTS) $(STATS_LINKS)
 	$(AM_V_GEN)rm -rf $(@D) && $(MKDIR_P) $(@D) && $(PYTHON) $(srcdir)/scripts/reference --out $(@D) --cmark '$(CMARK)' $(REFERENCE_FLAGS) \
-	  --tools $(bin_PROGRAMS) $(bin_SCRIPTS) && touch $@
+	  --tools $(bin_PROGRAMS) $(bin_SCRIPTS) $(STATS_LINKS) && touch $@
 
 # Where bash-completion looks for them by the program's name.
 completiondir = $(datadir)/bash-completion/completions

@@ -314,6 +314,9 @@ done
 fact "starpu_env run: prints what eval sets" env -u LD_LIBRARY_PATH -u PKG_CONFIG_PATH sh -c \
     'eval "$("$bindir/starpu_env")" && [ "$(command -v starpu_config)" = "$bindir/starpu_config" ] && pkg-config --exists orrery'
 if [ -e "$libdir/pkgconfig/starpu-1.3.pc" ]; then
+    for tool in starpu_codelet_profile starpu_workers_activity starpu_paje_state_stats starpu_trace_state_stats.py starpu_lp2paje; do
+        fact "$tool is installed under that name" "$bindir/$tool" --help
+    done
     fact "starpu_mpi_comm_matrix has StarPU's name for it, too" "$bindir/starpu_mpi_comm_matrix.py" --version
 fi
 echo "1..$facts"

@@ -282,6 +282,8 @@ TAP_TESTS += tests/tools/readers
 TAP_TESTS += tests/tools/page
 TAP_TESTS += tests/tools/orders
 tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
+TAP_TESTS += tests/tools/stats
+tests/tools/stats.tap: tools/starpu_fxt_tool $(STATS_LINKS)
 TAP_TESTS += tests/tools/damaged
 tests/tools/damaged.tap: $(REPORT_OBJECTS)
 tests/tools/damaged.tap: PROGRAM_LIBS = $(REPORT_OBJECTS)

@@ -11,7 +11,7 @@
 #include "tools/tool.h"
 
 /* Text within a gnuplot string in double quotes. */
-static void plot_text(FILE *f, const char *s)
+__attribute__((unused)) static void plot_text(FILE *f, const char *s)
 {
     for (; *s; s++) {
         if (*s == '"' || *s == '\\') fputc('\\', f);
@@ -20,7 +20,7 @@ static void plot_text(FILE *f, const char *s)
 }
 
 /* Waits for it, too. */
-static int plot_run(const struct tool *t, const char *drawing)
+__attribute__((unused)) static int plot_run(const struct tool *t, const char *drawing)
 {
     extern char **environ;
     char program[] = "gnuplot", *argv[] = { program, (char *)drawing, NULL };
@@ -34,14 +34,14 @@ static int plot_run(const struct tool *t, const char *drawing)
     return tool_complain(t, "gnuplot failed on %s", drawing);
 }
 
-static FILE *plot_open(const struct tool *t, const char *path)
+__attribute__((unused)) static FILE *plot_open(const struct tool *t, const char *path)
 {
     FILE *f = fopen(path, "we");
     if (!f) tool_complain(t, "%s cannot be written: %s", path, strerror(errno));
     return f;
 }
 
-static int plot_close(const struct tool *t, FILE *f, const char *path)
+__attribute__((unused)) static int plot_close(const struct tool *t, FILE *f, const char *path)
 {
     int failed = ferror(f);
     if (fclose(f) != 0 || failed) return tool_complain(t, "%s cannot be written: %s", path, strerror(errno));

@@ -226,6 +226,15 @@ static uint32_t make_model(void)
     return footprint;
 }
 
+/* A file of one record, for starpu_perfmodel_recdump. */
+static int ask_for(const char *name, uint32_t footprint, const char *tail)
+{
+    FILE *f = fopen("asked", "w");
+    if (!f) return 0;
+    fprintf(f, "Model: %s\nFootprint: %08x%s\n\n", name, footprint, tail);
+    return fclose(f) == 0;
+}
+
 static void display(uint32_t footprint)
 {
     ok(run("starpu_perfmodel_display -l") == 0 && says(symbol),
@@ -253,6 +262,17 @@ static void display(uint32_t footprint)
        "a footprint that is none is refused");
     ok(run("starpu_perfmodel_display -s orrery_test_too") == 1 && says(symbol),
        "a model that is not there fails, with names that are near");
+    ok(all_of(run("starpu_perfmodel_recdump") == 0, says("%rec: timing"),
+              says("Architecture: cpu0\nNbWorkers: "), says("Mean: 1.000000e+02"), says("Mean: 3.000000e+02"),
+              says("Samples: 20")),
+       "starpu_perfmodel_recdump writes all models as records");
+    ok(all_of(ask_for(symbol, footprint, ""), run("starpu_perfmodel_recdump asked") == 0,
+              says("Mean: 2.000000e+02"), !strstr(output, "1.000000e+02") && !strstr(output, "3.000000e+02"),
+              run("starpu_perfmodel_recdump -o got asked") == 0 && output[0] == 0,
+              ask_for(symbol, footprint, "yz") && run("starpu_perfmodel_recdump asked") == 1,
+              ask_for("none", footprint, "") && run("starpu_perfmodel_recdump asked") == 1,
+              run("starpu_perfmodel_recdump a b") == 2),
+       "or those alone that are asked for; it refuses other models and footprints");
     ok(run("starpu_perfmodel_display") == 2, "without -l, -d and -s it says what it wants");
 }
 

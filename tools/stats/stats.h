@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stats.h: the programs that orrery_stats has in it, and what they share: lines of text files, numbers,
+ * tables of names. Threads: main. Owns: nothing. Not here: choosing among them (orrery_stats.c). */
+#ifndef ORR_STATS_STATS_H
+#define ORR_STATS_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tools/tool.h"
+
+/* A program under a name of StarPU's: what it says of itself, and its main. */
+struct stats_program {
+    struct tool tool;
+    int (*run)(const struct tool *tool, int argc, char **argv);
+};
+extern const struct stats_program stats_codelet_profile, stats_codelet_histo_profile, stats_workers_activity,
+    stats_paje_state_stats, stats_paje_draw_histogram, stats_paje_summary, stats_trace_state_stats,
+    stats_lp2paje;
+
+/* ---- memory: ends the program when there is none ---- */
+
+void *stats_alloc(size_t count, size_t bytes);
+/* Room for count + 1 at least. */
+void *stats_grow(void *p, size_t count, size_t *room, size_t bytes);
+#define STATS_PUSH(array, count, room)                                                                       \
+    ((array) = stats_grow((array), (count), &(room), sizeof *(array)), &(array)[(count)++])
+char *stats_copy(const char *s);
+
+/* ---- texts ---- */
+
+/* Reads a file line by line, without their ends; each returns NULL, or what is wrong with it. 0, or
+ * TOOL_FAILED and that was said. */
+int stats_each_line(const struct tool *tool, const char *path, const char *(*fn)(void *arg, char *line),
+                    void *arg);
+/* The whole of s as a number that is finite. */
+bool stats_number(const char *s, double *out);
+/* Splits a line at tabs, in place. Returns how many fields there are, most at most. */
+size_t stats_split(char *line, char *field[], size_t most);
+
+/* Names and their numbers, in the order in which they were met. */
+struct stats_names {
+    char **at;
+    size_t count, room;
+    unsigned *sorted;
+    size_t sorted_room;
+};
+unsigned stats_name(struct stats_names *n, const char *name);
+
+/* The value so that a share of the sorted ones (0 to 1) is below it, between two of them in proportion. */
+double stats_quantile(const double *sorted, size_t n, double share);
+void stats_sort(double *values, size_t n);
+
+#endif
