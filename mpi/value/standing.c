@@ -39,9 +39,17 @@ static struct copied *next_copy(struct copies *c)
     return NULL;
 }
 
+/* Of one that is ready. Apart: compilers would read it ahead, while it is still being written. */
+__attribute__((noinline)) static size_t payload_bytes(const struct orr_request *r)
+{
+    return r->payload.any_size ? NOT_KNOWN : r->payload.bytes;
+}
+
 static size_t bytes_of(const struct orr_request *r, struct orr_data *h)
 {
-    if (r->ready && !r->payload.any_size) return r->payload.bytes;
+    size_t bytes = NOT_KNOWN;
+    if (r->ready) bytes = payload_bytes(r);
+    if (bytes != NOT_KNOWN) return bytes;
     return h->ops->interfaceid < STARPU_MAX_INTERFACE_ID && h->ops->get_size ? h->ops->get_size(h)
                                                                              : NOT_KNOWN;
 }
