@@ -21,7 +21,8 @@
  * itself or gives back. So beside a thread that waits nobody else gives back either: each message that it
  * posted before would else have its answer wake a sleeper.
  *
- * A wish that nobody has any more costs its sender one ring in vain.
+ * A wish that nobody has any more costs its sender one ring in vain; who wants an answer and woke nobody
+ * rings for the attendant then.
  *
  * bell.pml, beside this file, is a model for spin: change both. It has one kind of listeners, and no deaf
  * ones: a thread that computes stands for them. */
@@ -55,14 +56,15 @@ static void change_and_wake(struct orr_bell *b, int how_many, uint32_t bits)
 
 /* ---- ringing ---- */
 
-void orr_bell_ring_slow(struct orr_bell *b)
+bool orr_bell_ring_slow(struct orr_bell *b)
 {
     uint32_t wanted = atomic_exchange_explicit(&b->wanted, 0, memory_order_seq_cst);
-    if (!wanted) return; /* another was faster */
+    if (!wanted) return false; /* another was faster */
     orr_add_seq(&b->rings, 1u);
     for (int kind = 0; kind < ORR_LISTENERS; kind++)
         if (wanted >> kind & 1 && orr_futex_wake_shared(&b->rings, 1, futex_all((enum orr_listener)kind)) > 0)
-            return;
+            return true;
+    return false;
 }
 
 /* ---- listening ---- */

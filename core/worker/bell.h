@@ -96,15 +96,13 @@ ORR_EXPORT void orr_bell_call_attendant(void);
 
 /* Rings, if somebody wants that, after something was sent to the bell's process, which is to do something
  * about it soon (answer), or need do so only when somebody waits for it. Any process and thread. */
-ORR_EXPORT void orr_bell_ring_slow(struct orr_bell *b);
+ORR_EXPORT bool orr_bell_ring_slow(struct orr_bell *b); /* true: somebody woke up */
 ORR_EXPORT void orr_bell_ring_attendant(struct orr_bell *b);
 static inline void orr_bell_ring(struct orr_bell *b, bool answer)
 {
     orr_fence(); /* what was sent, then the look: pairs with orr_bell_enter, which looks last */
-    if (orr_unlikely(orr_load_relaxed(&b->wanted) != 0))
-        orr_bell_ring_slow(b);
-    else if (answer && orr_unlikely(orr_load_relaxed(&b->attended) != 0))
-        orr_bell_ring_attendant(b);
+    if (orr_unlikely(orr_load_relaxed(&b->wanted) != 0) && orr_bell_ring_slow(b)) return;
+    if (answer && orr_unlikely(orr_load_relaxed(&b->attended) != 0)) orr_bell_ring_attendant(b);
 }
 
 #endif

@@ -11,9 +11,17 @@
  * that waits beside a sleeping thread is a deadlock, and spin reports it. The last listener never computes: somebody is idle.
  * A ring wakes any one of those that sleep, more than the kernel does.
  *
- * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH
- * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2
+ * With ATTENDANT all messages want an answer, and all listeners may compute: then the attendant (attend, progress.c) is
+ * to take them. That it wakes up by itself after a while is left out.
+ *
+ * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE
+ * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT
  */
+#ifdef ATTENDANT /* one listener, which may lose its wish by a thread that comes by */
+#define LISTENERS 1
+#define PASSERS 1
+#define MESSAGES 2
+#endif
 #ifndef LISTENERS
 #define LISTENERS 2
 #endif
@@ -26,11 +34,19 @@
 #ifndef PASSERS
 #define PASSERS 0
 #endif
+#ifdef ATTENDANT
+#define MAY_COMPUTE LISTENERS
+#define WOKE ; woke = true
+#else
+#define MAY_COMPUTE (LISTENERS - 1)
+#define WOKE
+#endif
 
 /* struct orr_bell */
 bool wanted;
 byte rings;
 bool asleep[LISTENERS]; /* in the futex */
+bool attended;
 
 /* of the process that listens */
 byte listening;
@@ -43,8 +59,10 @@ byte sent, taken, computing;
 
 #if LISTENERS > 2
 #define ANYBODY_SLEEPS (asleep[0] || asleep[1] || asleep[2])
-#else
+#elif LISTENERS > 1
 #define ANYBODY_SLEEPS (asleep[0] || asleep[1])
+#else
+#define ANYBODY_SLEEPS asleep[0]
 #endif
 #define ALL_TAKEN (taken == MESSAGES)
 
@@ -105,26 +123,41 @@ active [SENDERS] proctype sender()
 {
     byte i;
     bool mine;
+#ifdef ATTENDANT
+    bool woke;
+#endif
     for (i : 1 .. (MESSAGES / SENDERS)) {
         sent++; /* the message; a full fence; then orr_bell_ring */
         if
         :: wanted ->
+#ifdef RING_ONE_KIND
+           woke = true;
+#endif
            atomic { mine = wanted; wanted = false };
            if
            :: mine ->
               rings++;
               if /* FUTEX_WAKE of one */
-              :: atomic { asleep[0] -> asleep[0] = false }
-              :: atomic { asleep[1] -> asleep[1] = false }
+              :: atomic { asleep[0] -> asleep[0] = false WOKE }
+#if LISTENERS > 1
+              :: atomic { asleep[1] -> asleep[1] = false WOKE }
+#endif
 #if LISTENERS > 2
-              :: atomic { asleep[2] -> asleep[2] = false }
+              :: atomic { asleep[2] -> asleep[2] = false WOKE }
 #endif
               :: !ANYBODY_SLEEPS
               fi
            :: else
            fi
         :: else
-        fi
+        fi;
+#ifdef ATTENDANT
+        if
+        :: !woke && attended -> attended = false
+        :: else
+        fi;
+        woke = false
+#endif
     }
 }
 
@@ -144,7 +177,7 @@ active [LISTENERS] proctype listener()
           moved = false;
           if
           :: skip
-          :: atomic { computing < LISTENERS - 1 -> computing++ };
+          :: atomic { computing < MAY_COMPUTE -> computing++ };
 #ifndef GIVE_BACK_FIRST
              searching--;
 #endif
@@ -218,6 +251,29 @@ active [PASSERS] proctype passer()
     bool moved;
     give_back(moved);
     poll(moved)
+}
+#endif
+
+#ifdef ATTENDANT
+active proctype attendant()
+{
+    bool moved;
+    do
+    :: moved = false;
+#ifdef ATTEND_LATE
+       look(moved);
+       attended = true;
+#else
+       attended = true;
+       look(moved);
+#endif
+       if
+       :: moved -> attended = false
+       :: else ->
+end_attended:
+          !attended
+       fi
+    od
 }
 #endif
 

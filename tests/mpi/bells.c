@@ -298,6 +298,10 @@ static bool one_attends(const struct orr_bootstrap *b)
     orr_bell_ring(&own, true);
     orr_bell_attend_sleep(&own, -1);
     good &= orr_bell_attend_end(&own);
+    orr_store_seq(&own.wanted, 1u << ORR_LISTEN_WORKER); /* of one that has left */
+    orr_bell_attend_begin(&own);
+    orr_bell_ring(&own, true);
+    good &= orr_bell_attend_end(&own);
     orr_bell_attend_begin(&own);
     orr_bell_call_attendant();
     orr_bell_attend_sleep(&own, -1);
