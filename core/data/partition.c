@@ -49,6 +49,7 @@ struct orr_data_block {
     bool at_once;                     /* made by starpu_data_partition [const] */
     bool ending;                      /* its children are taken away at the next switch [lock: plans] */
     bool valid;                       /* the parent had a value when it was cut [own: switch] */
+    bool lost;                        /* it had none then since that failed [own: switch] */
     bool parent_pinned;               /* orr_fetch_end is due [own: switch] */
     ORR_SPIN(plan_newest) lock;       /* protects newest; leaf */
     struct plan_switch *newest;       /* the last one submitted, until it ends */
@@ -330,7 +331,7 @@ static void place(struct orr_data_block *plan, unsigned i, bool moved)
     if (child->formats)
         orr_layouts_set(child, orr_node_home(), ORR_LAYOUT_CPU); /* as the parent is fetched */
     child->initialized = plan->valid;
-    child->lost = plan->parent->lost;
+    child->lost = plan->lost;
     orr_data_update_ready_locked(child);
     orr_spin_unlock(&child->queue.lock);
 }
@@ -362,9 +363,14 @@ static void forget_value(struct orr_data *h, bool lost)
 
 static void switch_to_children(struct plan_switch *s)
 {
-    s->plan->valid = s->moves[0].status == 0 && (s->moves[0].fetch.mode & STARPU_R);
-    s->plan->parent_pinned = s->moves[0].status == 0;
-    release_children(s->plan);
+    struct orr_data_block *plan = s->plan;
+    int status = s->moves[0].status;
+    bool read = s->moves[0].fetch.mode & STARPU_R;
+    plan->valid = status == 0 && read;
+    if (read) plan->lost = plan->parent->lost; /* else move_ended has noted it */
+    plan->lost |= status && status != -ENODATA;
+    plan->parent_pinned = status == 0;
+    release_children(plan);
 }
 
 /* The children are held and in main memory: the parent may be let go after this. */
@@ -615,7 +621,8 @@ static void move_ended(struct orr_move *m, int status)
     struct plan_switch *s = m->of;
     char name[96];
     if (status == -ENODATA && s->to == PLAN_WRITE && (m->fetch.mode & STARPU_R)) {
-        m->fetch.mode = STARPU_W; /* data without a value: its children are to be written */
+        m->fetch.mode = STARPU_W;        /* data without a value: its children are to be written */
+        s->plan->lost = m->handle->lost; /* who writes it forgets that */
         start_move(m);
         return;
     }
@@ -941,15 +948,15 @@ static void set_event(void *event)
 }
 
 /* Holds the parent with its bytes in main memory. */
-static int hold_parent(struct orr_data *h, bool *valid_out, bool *pinned_out)
+static int hold_parent(struct orr_data *h, bool *valid_out, bool *lost_out)
 {
     struct orr_access a = { .group = ORR_GROUP_WRITE };
     int r = orr_data_acquire_blocking(h, &a);
     if (r) return r;
     r = orr_fetch_blocking(h, orr_node_home(), STARPU_RW);
     *valid_out = r == 0;
+    *lost_out = h->lost;
     if (r == -ENODATA) r = orr_fetch_blocking(h, orr_node_home(), STARPU_W);
-    *pinned_out = r == 0;
     if (r) orr_data_leave(h, NULL);
     return r;
 }
@@ -966,15 +973,15 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
         return;
     }
     orr_data_announce(h, STARPU_R); /* pieces get their initial values with the whole */
-    bool valid, pinned;
-    int r = hold_parent(h, &valid, &pinned);
+    bool valid, lost;
+    int r = hold_parent(h, &valid, &lost);
     if (r) {
         orr_error("%s: the data could not be brought to main memory (%s)", __func__, strerror(-r));
         return;
     }
     struct orr_data_block *plan = plan_create(h, f, __func__);
     if (!plan) {
-        if (!valid) forget_value(h, false);
+        if (!valid) forget_value(h, lost);
         orr_fetch_end(h, orr_node_home(), STARPU_RW);
         orr_data_leave(h, NULL);
         return;
@@ -982,7 +989,8 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     plan->at_once = true;
     plan->state = PLAN_WRITE;
     plan->valid = valid;
-    plan->parent_pinned = pinned;
+    plan->lost = lost;
+    plan->parent_pinned = true;
     plan_link(plan);
     orr_registry_set_pieces(h, plan->children, plan->count);
     tell_switch(plan, plan, false);

@@ -45,6 +45,11 @@ static struct starpu_codelet look_cl = {
     .cpu_funcs = { look_func }, .cuda_funcs = { look_func }, .nbuffers = 1, .modes = { STARPU_R }
 };
 
+static void fill_func(void *buffers[], void *arg UNUSED)
+{
+    memset((void *)STARPU_VECTOR_GET_PTR(buffers[0]), 6, STARPU_VECTOR_GET_NX(buffers[0]) * sizeof(uint32_t));
+}
+
 static uint32_t words[WORDS];
 
 /* ---- copies ---- */
@@ -173,6 +178,29 @@ static void no_other_source(void)
     if (again == 0) starpu_data_release(h);
     starpu_data_unregister(h);
     ok(right, "and gets them when they can be brought after all");
+    starpu_shutdown();
+}
+
+/* Device 0's only copy cannot be brought home to be cut; then one of the pieces is written. */
+static void cut_without_its_value(void)
+{
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    static struct starpu_codelet fill_cl = { .cpu_funcs = { fill_func },
+                                             .nbuffers = 1,
+                                             .modes = { STARPU_W } };
+    starpu_data_handle_t h, half[2];
+    start("copy:0:2", "1", NULL, NULL);
+    fill(words, 5);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)words, WORDS, sizeof words[0]);
+    starpu_data_partition_plan(h, &halves, half);
+    starpu_task_submit(task_on(&add_cl, h, sim_worker(0)));
+    starpu_task_submit(task_on(&fill_cl, half[0], -1));
+    starpu_task_wait_for_all();
+    int r = starpu_data_acquire(h, STARPU_R);
+    ok(r < 0, "data that could not be brought to be cut has no value when only a piece was written");
+    if (r == 0) starpu_data_release(h);
+    starpu_data_partition_clean(h, 2, half);
+    starpu_data_unregister(h);
     starpu_shutdown();
 }
 
@@ -577,6 +605,7 @@ int main(void)
     packed_there();
     another_source();
     no_other_source();
+    cut_without_its_value();
     by_the_same_memory(0);
     by_the_same_memory(1);
     graph_cpu_us = 200;

@@ -220,11 +220,17 @@ static void pieces(void)
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
     starpu_task_wait_for_all();
     is_int(acquired(h), -EINVAL, "data with a piece that could not be written has no value");
+    starpu_data_partition(h, &f);
+    starpu_task_insert(&set_cl, STARPU_W, starpu_data_get_child(h, 0), 0);
+    starpu_data_unpartition(h, STARPU_MAIN_RAM);
+    is_int(acquired(h), -EINVAL, "nor when another piece is written since");
     starpu_task_insert(&set_cl, STARPU_W, h, 0);
     starpu_data_partition_plan(h, &f, planned);
     starpu_task_insert(&copy_cl, STARPU_W, planned[0], STARPU_R, never, 0);
     starpu_task_wait_for_all();
     is_int(acquired(h), -EINVAL, "by plan neither");
+    starpu_task_insert(&set_cl, STARPU_W, planned[1], 0);
+    is_int(acquired(h), -EINVAL, "nor there when another is written");
     starpu_task_insert(&set_cl, STARPU_W, planned[0], 0);
     starpu_task_insert(&set_cl, STARPU_W, planned[1], 0);
     is_int(acquired(h), 0, "written anew, it has one");
