@@ -39,7 +39,7 @@ struct otrace_block {
     uint32_t type, ring;
     uint64_t bytes;   /* that follow this header; a multiple of 8 */
     uint64_t lost;    /* records that did not fit into that ring until now; END: into all rings */
-    uint64_t ticks;   /* when this was written: of all records here, none is later */
+    uint64_t ticks;   /* when this was written; a record may be later by as long as a processor reads ahead */
     uint64_t mono_ns; /* the same moment, by the two clocks of the system */
     uint64_t real_ns;
     uint64_t checksum; /* otrace_sum of the words that follow, begun with that of the words before this one */

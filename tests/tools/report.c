@@ -183,6 +183,21 @@ static void never_ended(void)
     unlink(path);
 }
 
+/* Who writes a block has read the clock before it saw the last record. */
+static void later_than_its_block(void)
+{
+    static const char *const path = "report-later.otrace";
+    begin_by_hand(path, -1, "host a\nworker 0 0 0 left\n", 1e9, 1, 0);
+    PUT(OTRACE_SUBMITTED, 1, 1, 0, 64 | OTRACE_WRITE);
+    PUT(OTRACE_READY, 2, 1);
+    body_ends(true, 3, 8e6 + 300, 1, 0);
+    end_by_hand(8e6);
+    run("tools/orrery_report %s", path);
+    if (!ok(fabs(figure("\nmakespan") - 8) < 0.01, "a record may be a little later than its block"))
+        diag("%s", output);
+    unlink(path);
+}
+
 /* What no run can have, in blocks whose sums are right: it ends before it began, waits for itself, is where
  * nobody is. */
 static void nonsense(void)
@@ -290,6 +305,7 @@ int main(int argc, char **argv)
     causes(false);
     causes(true);
     never_ended();
+    later_than_its_block();
     nonsense();
     return done_testing();
 }

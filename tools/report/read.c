@@ -155,17 +155,23 @@ static void add_event(const struct report_run *run, struct report_file *f, uint3
                                .kind = (uint8_t)kind };
 }
 
+/* The time of which a record has the lowest bits: the nearest to when its block was written. */
+static uint64_t whole_ticks(uint64_t low, uint64_t block)
+{
+    enum { MISSING = 64 - OTRACE_TICKS_BITS };
+    return block + (uint64_t)((int64_t)((low - block) << MISSING) >> MISSING);
+}
+
 static void read_records(struct report_run *run, struct report_file *f, const struct otrace_block *b,
                          const uint64_t *w, size_t n)
 {
-    static const uint64_t mask = (UINT64_C(1) << OTRACE_TICKS_BITS) - 1;
     for (size_t words; n > 0 && (words = record_words(w, n)) > 0; w += words, n -= words) {
         if (otrace_kind(*w) == OTRACE_NAME && words > 3 && w[2] <= (words - 3) * sizeof *w) {
             add_name(run, (uint32_t)w[1], (const char *)(w + 3), (size_t)w[2]);
             continue;
         }
         if (!is_whole(w, words)) continue;
-        uint64_t ticks = b->ticks - ((b->ticks - otrace_ticks(*w)) & mask);
+        uint64_t ticks = whole_ticks(otrace_ticks(*w), b->ticks);
         bool ran = otrace_kind(*w) == OTRACE_RAN;
         if (ran) add_event(run, f, b->ring, OTRACE_STARTED, ticks - w[2], w);
         add_event(run, f, b->ring, ran ? OTRACE_ENDED : otrace_kind(*w), ticks, w);
