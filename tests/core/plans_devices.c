@@ -200,9 +200,11 @@ static void gathered(void)
     int failed = write_pieces();
     starpu_data_unpartition_submit(whole, PIECES, piece, (int)node);
     starpu_task_wait_for_all();
-    failed |= !starpu_data_is_on_node(whole, node);
+    failed |= starpu_data_acquire_on_node(whole, STARPU_ACQUIRE_NO_NODE, STARPU_R); /* the switch is over */
+    bool there = starpu_data_is_on_node(whole, node);
+    starpu_data_release_on_node(whole, STARPU_ACQUIRE_NO_NODE);
     failed |= starpu_data_acquire(whole, STARPU_R);
-    ok(all_of(!failed, starpu_data_is_on_node(whole, node), other_than(2) == 0),
+    ok(all_of(!failed, there, starpu_data_is_on_node(whole, node), other_than(2) == 0),
        "pieces are gathered on the device that is asked for");
     starpu_data_release(whole);
     failed |= write_pieces();
