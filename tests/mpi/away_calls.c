@@ -110,15 +110,36 @@ static void steered(int to, int from, int step)
 }
 
 /* The program submits the task itself, in two halves. */
-static void built(int to, int from, int step)
+static void build_half(int to, int from, int step)
 {
     struct starpu_task *task = starpu_mpi_task_build(MPI_COMM_WORLD, &mix_cl, STARPU_RW, handle[to], STARPU_R,
                                                      handle[from], STARPU_VALUE, &step, sizeof step, 0);
     tasks_built += task != NULL;
     if (task) check(starpu_task_submit(task));
+}
+
+static void post_half(int to, int from, int step)
+{
     check(starpu_mpi_task_post_build(MPI_COMM_WORLD, &mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
                                      STARPU_VALUE, &step, sizeof step, 0));
     expected[to] = expected[to] * 3 + expected[from] + (uint64_t)step;
+}
+
+static void built(int to, int from, int step)
+{
+    build_half(to, from, step);
+    post_half(to, from, step);
+}
+
+/* One is built before the placement is changed and posted afterwards, with another in between. */
+static void built_around_a_change(void)
+{
+    int before = starpu_mpi_node_selection_get_current_policy();
+    build_half(0, 1, 5);
+    check(starpu_mpi_node_selection_set_current_policy(STARPU_MPI_NODE_SELECTION_MOST_R_DATA));
+    built(2, 3, 7);
+    post_half(0, 1, 5);
+    check(starpu_mpi_node_selection_set_current_policy(before));
 }
 
 static void reduce(int to, int step)
@@ -181,6 +202,7 @@ static void run(MPI_Comm other)
         starpu_mpi_data_register(handle[i], 10 + i, home[i]);
     }
     for (int step = 0; step < STEPS; step++) one_step(other, step);
+    built_around_a_change();
     for (int i = 0; i < DATA; i++) look(i);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
     for (int i = 0; i < DATA; i++) look(i);
