@@ -285,6 +285,7 @@ tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tool
 TAP_TESTS += tests/tools/stats
 tests/tools/stats.tap: tools/starpu_fxt_tool $(STATS_LINKS)
 TAP_TESTS += tests/tools/damaged
+ONE_THREAD += tests/tools/damaged
 tests/tools/damaged.tap: $(REPORT_OBJECTS)
 tests/tools/damaged.tap: PROGRAM_LIBS = $(REPORT_OBJECTS)
 TAP_TESTS += tests/tools/live tests/tools/why
