@@ -110,8 +110,8 @@ static int sleep_beside_messages(starpu_data_handle_t h)
     enum { HOPS = SCALED(20000, 2000), ROUNDS_MOST = 50 };
     int slept = 0;
     starpu_worker_set_going_to_sleep_callback(count_sleep);
+    atomic_store(&sleeps, 0); /* before the task: who has run that may sleep at once, and stay asleep */
     starpu_task_insert(&codelet, STARPU_RW, h, 0);
-    atomic_store(&sleeps, 0);
     for (int round = 0; !slept && round < ROUNDS_MOST; round++) {
         for (int i = 0; i < HOPS; i++) {
             if (i % 2 == rank)
