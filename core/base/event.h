@@ -93,10 +93,11 @@ struct orr_observer {
     /* Of those in core/run/observers.def: when the runtime starts, and at its end. NULL: nothing. */
     void (*start)(struct orr_observer *o);
     void (*stop)(struct orr_observer *o);
-    bool nests;         /* it is told of what it causes, too */
-    bool calls_program; /* its functions */
-    uint64_t kinds;     /* that it wants; before it is added, then by orr_observer_want [lock: table] */
-    int place; /* [lock: table] 1 + where it is in the table; negative: where it was; 0: it never was */
+    bool nests; /* it is told of what it causes, too */
+    /* It calls functions of the program: who is inside of one is not stuck, and must not block others. */
+    bool calls_program;
+    uint64_t kinds; /* that it wants; before it is added, then by orr_observer_want [lock: table] */
+    int place;      /* [lock: table] 1 + where it is in the table; negative: where it was; 0: it never was */
 };
 
 /* o is told from now on. 0, or -ENOSPC: there are too many. The others hear of nothing but of what begins

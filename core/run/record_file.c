@@ -38,9 +38,8 @@ struct orr_record_file {
     pthread_t thread;
     int fd;
     pid_t pid;
-    uint64_t written, reserved; /* [own: who writes] bytes; reserved: UINT64_MAX where that cannot be done */
-    int rank_told;              /* [own: who writes] */
-    bool failed;                /* [own: who writes] */
+    int rank_told; /* [own: who writes] */
+    bool failed;   /* [own: who writes] */
     uint64_t
         body_told[STARPU_NMAXWORKERS]; /* [own: who writes] since when the body runs that was told last */
     _Atomic bool stop;
@@ -90,25 +89,12 @@ static void fail(struct orr_record_file *f, int error)
     orr_record_switch(false);
 }
 
-/* Room on the disk beyond the file's end: the system finds it once for many writes, which halves their cost.
- */
-static void reserve(struct orr_record_file *f, uint64_t bytes)
-{
-    enum { AHEAD_BYTES = 16 << 20 };
-    if (f->written + bytes <= f->reserved) return;
-    if (fallocate(f->fd, FALLOC_FL_KEEP_SIZE, (off_t)f->written, (off_t)(bytes + AHEAD_BYTES)) == 0)
-        f->reserved = f->written + bytes + AHEAD_BYTES;
-    else
-        f->reserved = UINT64_MAX;
-}
-
 static void write_all(struct orr_record_file *f, struct iovec *parts, int n)
 {
     while (n > 0 && !f->failed) {
         ssize_t bytes = writev(f->fd, parts, n);
         if (bytes < 0 && errno == EINTR) continue;
         if (bytes < 0) fail(f, errno);
-        if (bytes > 0) f->written += (uint64_t)bytes;
         for (; n > 0 && bytes >= (ssize_t)parts->iov_len; n--) bytes -= (ssize_t)parts++->iov_len;
         if (n > 0 && bytes > 0) {
             parts->iov_base = (char *)parts->iov_base + bytes;
@@ -141,7 +127,6 @@ static void write_block(struct orr_record_file *f, uint32_t type, uint32_t ring,
                        .real_ns = real_ns() } };
     h.block.checksum = otrace_sum(otrace_sum(0, h.words, SUMMED), words, n);
     struct iovec parts[] = { { &h, sizeof h }, { (void *)words, n * sizeof *words } };
-    reserve(f, sizeof h + n * sizeof *words);
     write_all(f, parts, 2);
 }
 
@@ -352,8 +337,6 @@ void orr_record_file_close(struct orr_record_file *f)
             "%llu records did not fit into memory and are not in %s; ORRERY_TRACE_BUFFER makes room for more",
             (unsigned long long)lost, f->name);
     orr_tape_close(f->tape);
-    if (f->reserved > f->written && f->reserved != UINT64_MAX && ftruncate(f->fd, (off_t)f->written) != 0)
-        orr_warn("%s takes up to 16 MiB more on the disk than it has (%s)", f->name, strerror(errno));
     give_up(f);
 }
 

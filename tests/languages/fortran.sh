@@ -40,10 +40,11 @@ build() {
 
 flags="-O1 -Wall -Werror=implicit-interface"
 modules=$ORR_SRCDIR/packages/fortran/fstarpu_mod.f90
+tap=$ORR_SRCDIR/tests/languages/tap.f90
 libs=-lorrery
 for name in tasks more; do
     # shellcheck disable=SC2086
-    build $name "$fortran" $flags "$modules" "$ORR_SRCDIR/tests/languages/$name.f90" || continue
+    build $name "$fortran" $flags "$modules" "$tap" "$ORR_SRCDIR/tests/languages/$name.f90" || continue
     STARPU_HOME=$scratch STARPU_NCPU=2 STARPU_SILENT=1 timeout 50 "$scratch/$name" >"$scratch/out"
     status=$?
     add $name
@@ -54,7 +55,7 @@ if [ -f "$ORR_BUILDDIR/.libs/liborrery-mpi.so" ] && command -v mpif90 >/dev/null
     libs="-lorrery-mpi -lorrery"
     # shellcheck disable=SC2086
     if build ranks mpif90 $flags "$modules" "$ORR_SRCDIR/packages/fortran/fstarpu_mpi_mod.f90" \
-        "$ORR_SRCDIR/tests/languages/ranks.f90"; then
+        "$tap" "$ORR_SRCDIR/tests/languages/ranks.f90"; then
         ORR_RANKS="1 3" STARPU_NCPU=1 STARPU_SILENT=1 "$ORR_SRCDIR/tests/run-mpi" "$scratch/ranks" >"$scratch/out"
         add ranks
     fi

@@ -77,8 +77,8 @@ program more
     use iso_c_binding
     use fstarpu_mod
     use more_kernels
+    use tap
     implicit none
-    integer :: facts = 0
     type(c_ptr) :: add_cl, append_cl
 
     if (fstarpu_init(C_NULL_PTR) /= 0) stop 77
@@ -102,17 +102,6 @@ program more
     call fstarpu_shutdown()
     print '(a,i0)', "1..", facts
 contains
-    subroutine fact(holds, text)
-        logical, intent(in) :: holds
-        character(*), intent(in) :: text
-        facts = facts + 1
-        if (holds) then
-            print '(a,i0,2a)', "ok ", facts, " - ", text
-        else
-            print '(a,i0,2a)', "not ok ", facts, " - ", text
-        end if
-    end subroutine
-
     subroutine contexts()
         integer(c_int) :: ids(2), count
         integer(c_int), target :: first, second, found(2), low = -3, high = 7

@@ -39,8 +39,8 @@ program ranks
     use fstarpu_mpi_mod
     use fstarpu_mod
     use rank_kernels
+    use tap
     implicit none
-    integer :: facts = 0
     integer(c_int), target :: comm
     integer(c_int) :: rank, world, next, before
     type(c_ptr) :: append_cl, add_cl
@@ -70,17 +70,6 @@ program ranks
     call fact(fstarpu_mpi_shutdown() == 0, "the runtime that ends first waits for the layer")
     print '(a,i0)', "1..", facts
 contains
-    subroutine fact(holds, text)
-        logical, intent(in) :: holds
-        character(*), intent(in) :: text
-        facts = facts + 1
-        if (holds) then
-            print '(a,i0,2a)', "ok ", facts, " - ", text
-        else
-            print '(a,i0,2a)', "not ok ", facts, " - ", text
-        end if
-    end subroutine
-
     ! A value goes round by each sort of message.
     subroutine messages()
         integer(c_int), target :: mine(5), theirs(5), arrived, done

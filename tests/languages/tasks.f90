@@ -33,11 +33,12 @@ program tasks
     use iso_c_binding
     use fstarpu_mod
     use kernels
+    use tap
     implicit none
     type(c_ptr) :: scale_cl, sum_cl, vector, matrix, total_handle, filter, piece, model, conf
     real(c_double), target :: x(100), factor = 2
     integer(c_int), target :: m(6, 5), total = 0, shift = 1, priority = 1
-    integer :: k, facts = 0
+    integer :: k
 
     conf = fstarpu_conf_allocate()
     call fstarpu_conf_set_ncpu(conf, 2)
@@ -96,15 +97,4 @@ program tasks
     call fstarpu_perfmodel_free(model)
     call fstarpu_shutdown()
     print '(a,i0)', "1..", facts
-contains
-    subroutine fact(holds, text)
-        logical, intent(in) :: holds
-        character(*), intent(in) :: text
-        facts = facts + 1
-        if (holds) then
-            print '(a,i0,2a)', "ok ", facts, " - ", text
-        else
-            print '(a,i0,2a)', "not ok ", facts, " - ", text
-        end if
-    end subroutine
 end program
