@@ -7,19 +7,7 @@
 #include "core/mem/node.h"
 #include "core/topo/topo.h"
 #include "tests/core/cuda_helper.h"
-
-static void use_machine(const char *name)
-{
-    char path[PATH_MAX];
-    const char *top = getenv("ORR_SRCDIR"), *file = __FILE__;
-    if (top)
-        snprintf(path, sizeof path, "%s/tests/machines/%s.xml", top, name);
-    else
-        snprintf(path, sizeof path, "%.*s../machines/%s.xml", (int)(strrchr(file, '/') + 1 - file), file,
-                 name);
-    setenv("HWLOC_XMLFILE", path, 1);
-    orr_topo_share(0, 1);
-}
+#include "tests/core/recorded_machine.h"
 
 /* The processors of the workers of that type in order, at most max. */
 static const char *bound(enum starpu_worker_archtype type, unsigned max)

@@ -12,6 +12,7 @@
 #include <starpu_sched_component.h>
 
 #include "core/topo/topo.h"
+#include "tests/core/recorded_machine.h"
 #include "tests/helper.h"
 
 /* Takes the place of the C library's while the system refuses to bind. */
@@ -31,19 +32,6 @@ int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set)
 static void is_text(const char *got, const char *want, const char *fact)
 {
     if (!ok(strcmp(got, want) == 0, "%s", fact)) printf("#   got  %s\n#   want %s\n", got, want);
-}
-
-static void use_machine(const char *name)
-{
-    char path[PATH_MAX];
-    const char *top = getenv("ORR_SRCDIR"), *file = __FILE__;
-    if (top)
-        snprintf(path, sizeof path, "%s/tests/machines/%s.xml", top, name);
-    else
-        snprintf(path, sizeof path, "%.*s../machines/%s.xml", (int)(strrchr(file, '/') + 1 - file), file,
-                 name);
-    setenv("HWLOC_XMLFILE", path, 1);
-    orr_topo_share(0, 1);
 }
 
 /* The processors of the cores in order, as text. */
