@@ -83,7 +83,7 @@ enum otrace_kind {
     OTRACE_READY = 5,          /* job */
     OTRACE_TAKEN = 6,          /* (job, worker): its data are brought next */
     OTRACE_STARTED = 7,        /* (job, worker); perhaps the ns that it was predicted to take */
-    OTRACE_ENDED = 8,          /* (job, worker), ticks that the body took */
+    OTRACE_ENDED = 8,          /* (job, worker), ticks that the body took; perhaps its model, as RAN has it */
     OTRACE_GIVEN_UP = 9,       /* (job, worker), it had started */
     OTRACE_FAILED = 10,        /* job, -errno */
     OTRACE_PART = 11,          /* (ticks, worker): a worker's part of a parallel task has ended */
@@ -115,7 +115,8 @@ enum otrace_kind {
                           * (length ns, 32 bits, transfer ns, 32 bits) */
     OTRACE_BOUND = 36,   /* ns: starpu_bound_compute */
     /* from version 3 on */
-    OTRACE_RAN = 37, /* (job, worker), ticks that the body took, until now; perhaps ns, as STARTED has them */
+    OTRACE_RAN = 37, /* (job, worker), ticks that the body took, until now; perhaps ns, as STARTED has them
+                      * (0: nobody predicted), and perhaps (footprint, 32 bits, its model's name, 32 bits) */
     OTRACE_RUNNING = 38, /* (job, worker): a body that RAN will tell of began then; of no ring */
     OTRACE_PASSED = 39,  /* request, rank, request: the next SENT of the first is of a value of that rank,
                           * which the second received; 0: the next RECEIVED of the first came by way of that

@@ -25,6 +25,7 @@
 #include "core/base/otrace.h"
 #include "core/data/transfer.h"
 #include "core/mem/node.h"
+#include "core/task/perf.h"
 #include "core/task/tag.h"
 #include "core/worker/weighed.h"
 #include "core/worker/worker.h"
@@ -177,14 +178,23 @@ static void launched(const struct orr_task *t, uint64_t worker)
         put1(OTRACE_STARTED, OTRACE_PAIR(t->id, worker));
 }
 
+/* Its model, and what that knows it by: as good as for nothing where the model is asked or told, too. */
+static uint64_t model_word(struct orr_task *t)
+{
+    uint64_t name = name_put(t->pub->cl->model->symbol);
+    return orr_task_model_footprint(t) | name << 32;
+}
+
 /* Where the worker was inside the body until now, one record has its beginning, too, and no clock is read. */
-static void ended(const struct orr_task *t, uint64_t worker, uint64_t ticks)
+static void ended(struct orr_task *t, uint64_t worker, uint64_t ticks)
 {
     uint64_t since;
     double us = t->pub->predicted;
-    unsigned n = us > 0 ? 4 : 3;
+    bool has_model = t->pub->cl->model != NULL;
+    uint64_t model = has_model ? model_word(t) : 0;
+    unsigned n = has_model ? 5 : us > 0 ? 4 : 3;
     if (orr_unlikely(orr_worker_body(&orr_workers[worker], &since) != t->id)) {
-        put2(OTRACE_ENDED, OTRACE_PAIR(t->id, worker), ticks);
+        put(OTRACE_ENDED, (uint64_t[]){ OTRACE_PAIR(t->id, worker), ticks, model }, has_model ? 3 : 2);
         return;
     }
     struct orr_tape_ring *ring = own_ring();
@@ -193,7 +203,8 @@ static void ended(const struct orr_task *t, uint64_t worker, uint64_t ticks)
     w[0] = OTRACE_HEAD(OTRACE_RAN, n, since + ticks);
     w[1] = OTRACE_PAIR(t->id, worker);
     w[2] = ticks;
-    if (us > 0) w[3] = ns_in(us * 1e3, 48);
+    if (n > 3) w[3] = ns_in(us * 1e3, 48);
+    if (n > 4) w[4] = model;
     orr_tape_put(ring, n);
 }
 

@@ -89,6 +89,13 @@ static uint32_t task_key(struct starpu_task *p, struct orr_task *t, struct starp
     return t ? orr_task_data_footprint(t) : hash_data(p);
 }
 
+uint32_t orr_task_model_footprint(struct orr_task *t)
+{
+    double parameters[PARAMETERS_MAX];
+    int comb = t->worker >= 0 ? orr_perf_comb_of((unsigned)t->worker) : -1;
+    return task_key(t->pub, t, t->pub->cl->model, comb, t->nimpl, parameters);
+}
+
 static void fill_key(struct orr_perf_key *key, struct starpu_task *p, struct orr_task *t,
                      struct starpu_perfmodel *m, int comb, unsigned nimpl, double *parameters)
 {

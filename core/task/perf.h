@@ -19,6 +19,9 @@ static inline uint32_t orr_task_data_footprint(struct orr_task *t)
     return orr_likely(t->flags & ORR_TF_FOOTPRINT) ? t->footprint : orr_task_footprint_compute(t);
 }
 
+/* What t's model knows it by, on the worker that ran it. t has a model. */
+uint32_t orr_task_model_footprint(struct orr_task *t);
+
 /* What model m says of t on architecture comb with implementation nimpl, in the model's unit. workerid: a
  * worker of that architecture, -1: any. NaN: not calibrated, or m says nothing. */
 double orr_task_expected(struct orr_task *t, struct starpu_perfmodel *m, int comb, unsigned nimpl,

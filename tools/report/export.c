@@ -158,6 +158,11 @@ bool report_rec(FILE *out, const struct report_model *m)
         const struct report_task *t = &m->tasks[i];
         fputs("Name: ", out);
         put_in_one_line(out, m->codelets[t->name].name);
+        if (t->model) {
+            fputs("\nModel: ", out);
+            put_in_one_line(out, report_name_of(m->run, t->model));
+            fprintf(out, "\nFootprint: %x", t->footprint);
+        }
         fprintf(out, "\nJobId: %llu\nSubmitOrder: %zu\n", (unsigned long long)t->job, i + 1);
         report_before(&walk, m, (uint32_t)i, SIZE_MAX);
         if (walk.count) fputs("DependsOn:", out);

@@ -98,7 +98,7 @@ static void add_sizes(struct maker *k, uint32_t file, struct report_task *t, con
         uint32_t at = report_table_get(&k->data, file, words[i] & ~(uint64_t)15);
         uint64_t bytes = at == REPORT_NONE ? 0 : k->bytes[at];
         t->bytes += bytes;
-        t->sizes_hash = (uint32_t)(((t->sizes_hash ^ bytes) * UINT64_C(0x9e3779b97f4a7c15) + 1) >> 32);
+        t->footprint = (uint32_t)(((t->footprint ^ bytes) * UINT64_C(0x9e3779b97f4a7c15) + 1) >> 32);
     }
 }
 
@@ -151,13 +151,19 @@ static void started(struct report_task *t, const struct report_event *e)
     unsigned predicted = otrace_kind(*e->words) == OTRACE_RAN ? 3 : 2;
     t->started = e->ns;
     t->worker = (int32_t)otrace_high(e->words[1]);
-    t->predicted_ns = otrace_words(*e->words) > predicted ? (double)e->words[predicted] : NAN;
+    bool has = otrace_words(*e->words) > predicted && e->words[predicted] > 0;
+    t->predicted_ns = has ? (double)e->words[predicted] : NAN;
 }
 
 static void took(struct maker *k, const struct report_event *e)
 {
     struct report_task *t = task_of(k, e->rank, otrace_low(e->words[1]));
     double ns = (double)e->words[2] * k->m->run->files[e->rank].ns_per_tick;
+    unsigned model = otrace_kind(*e->words) == OTRACE_RAN ? 4 : 3;
+    if (otrace_words(*e->words) > model) {
+        t->footprint = (uint32_t)e->words[model];
+        t->model = (uint32_t)(e->words[model] >> 32);
+    }
     t->ended = e->ns;
     t->started = e->ns - ns;
     t->worker = (int32_t)otrace_high(e->words[1]);

@@ -108,7 +108,8 @@ struct report_task {
     bool critical;
     double predicted_ns;     /* its body, when it started; NAN: nobody did */
     uint64_t bytes;          /* of all its data, as far as their sizes are known */
-    uint32_t sizes_hash;     /* of the sizes, one by one: equal ones have the same */
+    uint32_t footprint;      /* its model's; without one a hash of the sizes, one by one */
+    uint32_t model;          /* the hash of its model's name; 0: none is known */
     const uint64_t *weighed; /* the last OTRACE_WEIGHED of it; NULL: no worker was compared for it */
 };
 void report_task_clear(struct report_task *t); /* nothing is known */

@@ -8,7 +8,7 @@
 
 #include "tools/report/report.h"
 
-/* ---- distrib.data: codelet, architecture, bytes of its data, hash of their sizes, ms; tabs between ---- */
+/* ---- distrib.data: codelet, architecture, bytes of its data, footprint, ms; tabs between ---- */
 
 /* In one word, as it may become part of a file's name. */
 static void put_word(FILE *out, const char *s)
@@ -46,7 +46,7 @@ bool report_distrib(FILE *out, const struct report_model *m)
         put_word(out, m->codelets[t->name].name);
         putc('\t', out);
         put_architecture(out, &m->lanes[t->worker], &m->run->files[m->lanes[t->worker].file]);
-        fprintf(out, "\t%llu\t%x\t%.9f\n", (unsigned long long)t->bytes, t->sizes_hash,
+        fprintf(out, "\t%llu\t%x\t%.9f\n", (unsigned long long)t->bytes, t->footprint,
                 (t->ended - t->started) * 1e-6);
     }
     return fflush(out) == 0 && !ferror(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* distrib.c: drawings of distrib.data: a line for each body, its codelet, architecture, bytes of data, hash
- * of their sizes, and ms, with tabs between. Threads: main. Owns: nothing. Not here: who writes it
+/* distrib.c: drawings of distrib.data: a line for each body, its codelet, architecture, bytes of data,
+ * footprint, and ms, with tabs between. Threads: main. Owns: nothing. Not here: who writes it
  * (tools/report/tables.c). */
 #include <limits.h>
 #include <math.h>
@@ -236,11 +236,10 @@ const struct stats_program stats_codelet_histo_profile = {
       "    starpu_codelet_histo_profile FILE...\n"
       "\n"
       "DESCRIPTION\n"
-      "    FILE is distrib.data of starpu_fxt_tool. For each codelet, architecture and hash of sizes writes "
-      "and\n"
-      "    prints a picture FILE.CODELET.ARCHITECTURE.HASH.BYTES.pdf: how many bodies took how long, without "
-      "the\n"
-      "    slowest and the fastest hundredth. gnuplot draws them, by FILE.histo.gp; R is not needed.\n"
+      "    FILE is distrib.data of starpu_fxt_tool. For each codelet, architecture and footprint writes and\n"
+      "    prints a picture FILE.CODELET.ARCHITECTURE.FOOTPRINT.BYTES.pdf: how many bodies took how long, "
+      "without\n"
+      "    the slowest and the fastest hundredth. gnuplot draws them, by FILE.histo.gp; R is not needed.\n"
       "\n"
       "OPTIONS\n"
       "    -h, --help      this text\n"
