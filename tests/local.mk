@@ -212,6 +212,7 @@ TAP_TESTS += tests/sched/components_devices
 TAP_TESTS += tests/sched/interface_data
 TAP_TESTS += tests/sched/every_policy
 UNIT_TESTS += tests/core/coherency_places
+UNIT_TESTS += tests/core/copies_polled
 TAP_TESTS += tests/core/copies_random
 TAP_TESTS += tests/core/data_together
 UNIT_TESTS += tests/core/data_map

@@ -701,12 +701,16 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
 
 /* ---- polling ---- */
 
-static bool has_copies(struct orr_memory *m)
+/* Whether this thread is to test the copies to a node. While another does so, what it has tested already may
+ * have ended, and who noticed that may not come again: so it tests once more before it lets go. */
+static bool begin_testing(struct orr_memory *m)
 {
     orr_spin_lock(&m->lock);
-    bool any = m->copying != NULL;
+    bool begins = !m->testing && m->copying;
+    if (m->testing) m->again = true;
+    if (begins) m->testing = true;
     orr_spin_unlock(&m->lock);
-    return any;
+    return begins;
 }
 
 static void test_copy(struct orr_transfer *t)
@@ -717,21 +721,23 @@ static void test_copy(struct orr_transfer *t)
 }
 
 /* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any
- * of them. */
-static void test_copies(struct orr_memory *m)
+ * of them. True: somebody came meanwhile, so they are to be tested again. */
+static bool test_copies(struct orr_memory *m)
 {
     orr_spin_lock(&m->lock);
-    struct orr_transfer *list = m->copying;
+    struct orr_transfer *list = m->copying, *last = NULL;
     m->copying = NULL;
+    m->again = false;
     orr_spin_unlock(&m->lock);
-    struct orr_transfer *last = NULL;
     for (struct orr_transfer *t = list; t; last = t, t = t->next)
         if (!t->arrived) test_copy(t);
-    if (!list) return;
     orr_spin_lock(&m->lock);
-    last->next = m->copying;
-    m->copying = list;
+    if (last) last->next = m->copying;
+    if (last) m->copying = list;
+    m->testing = m->again;
+    bool again = m->again;
     orr_spin_unlock(&m->lock);
+    return again;
 }
 
 static struct orr_transfer *take_arrived(struct orr_memory *m)
@@ -751,8 +757,8 @@ bool orr_transfers_poll(void)
     bool moved = go_on_in_hand(), nested = orr_memory_nest();
     for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
-        if (has_copies(m)) {
-            test_copies(m);
+        if (begin_testing(m)) {
+            while (test_copies(m)) continue;
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) copy_over(t, t->async.error);
         }
         while (carry_next(n)) moved = true; /* also where this thread was at it, and waits for one */

@@ -81,10 +81,11 @@ struct orr_link {
 
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
-    ORR_ALIGNED_LINE ORR_SPIN(memory) lock;     /* protects all of it; see above */
-    struct orr_chunk *first, *last;             /* least recently used first */
-    unsigned chunks;                            /* how many */
-    struct orr_transfer *copying;               /* under way in the driver */
+    ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
+    struct orr_chunk *first, *last;         /* least recently used first */
+    unsigned chunks;                        /* how many */
+    struct orr_transfer *copying;           /* under way in the driver */
+    bool testing, again; /* somebody tests them; another came meanwhile, and left that to it */
     struct orr_transfers hungry[ORR_URGENCIES]; /* wait for memory, in order */
     struct orr_transfer *serving;               /* one of them that somebody serves just now */
     struct orr_own_set load;                    /* of the task that has the turn to load here */
