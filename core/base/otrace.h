@@ -86,7 +86,8 @@ enum otrace_kind {
     OTRACE_ENDED = 8,          /* (job, worker), ticks that the body took; perhaps its model, as RAN has it */
     OTRACE_GIVEN_UP = 9,       /* (job, worker), it had started */
     OTRACE_FAILED = 10,        /* job, -errno */
-    OTRACE_PART = 11,          /* (ticks, worker): a worker's part of a parallel task has ended */
+    OTRACE_PART = 11,          /* (ticks, worker), perhaps job: a worker's part of a parallel task has ended,
+                                * that of another one than ENDED will name */
     OTRACE_DECLARED = 12,      /* job, the job that it waits for */
     OTRACE_TAG_BOUND = 13,     /* tag (a name, no address), job */
     OTRACE_TAG_DECLARED = 14,  /* tag, the tag that it waits for */

@@ -278,7 +278,7 @@ static void rest_seen(const struct orr_seen *e)
 {
     uint64_t subject = (uintptr_t)e->subject;
     switch (e->kind) {
-    case ORR_EVENT_TASK_PART_ENDED: put1(OTRACE_PART, OTRACE_PAIR(e->b, e->a)); break;
+    case ORR_EVENT_TASK_PART_ENDED: put2(OTRACE_PART, OTRACE_PAIR(e->b, e->a), e->c); break;
     case ORR_EVENT_TAG_BOUND:
         put2(OTRACE_TAG_BOUND, subject, ((const struct orr_task *)(uintptr_t)e->a)->id);
         break;

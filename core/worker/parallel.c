@@ -44,6 +44,7 @@ struct orr_team {
     bool spmd, hooked;               /* [own: leader, published by phase] */
     bool failed;                     /* [the same] there is no data */
     uint64_t start;                  /* [the same] ticks */
+    uint64_t job;                    /* [the same] the whole's */
     struct orr_worker *leader;       /* [the same] */
     ORR_SPIN(team) lock;             /* protects arrived and worker; leaf */
     unsigned arrived;
@@ -286,6 +287,7 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
     ORR_EVENT(TASK_STARTED, t, w->id, team->comb, -1);
     ORR_EVENT(TASK_LAUNCHED, t, w->id, 0, 0);
     team->start = orr_ticks();
+    team->job = t->id;
     announce(team, RUNNING);
 }
 
@@ -333,14 +335,14 @@ static void post_exec(struct orr_worker *w, struct orr_task *part)
 static void follow(struct orr_team *team, struct orr_worker *w, struct orr_task *part, int rank)
 {
     bool spmd = team->spmd, hooked = team->hooked;
-    uint64_t start = team->start;
+    uint64_t start = team->start, job = team->job;
     struct orr_worker *leader = team->leader;
     if (hooked) pre_exec(w, part);
     if (spmd)
         call_body(team, w, rank);
     else
         gate_wait(w, team, OVER, 0);
-    ORR_EVENT(TASK_PART_ENDED, NULL, w->id, orr_ticks() - start, 0);
+    ORR_EVENT(TASK_PART_ENDED, NULL, w->id, orr_ticks() - start, job);
     if (hooked) post_exec(w, part);
     bool whole = part == team->task;
     if (orr_sub_acq_rel(&team->busy, 1u) == 2)

@@ -183,6 +183,32 @@ static void compared(const char *self)
     unlink("orders-run.csv");
 }
 
+/* Both workers have a part of each task: who does not lead it after the task before it and before the next.
+ */
+static void in_teams(const char *self)
+{
+    run("ORRERY_TRACE=orders-run.otrace STARPU_SCHED=peager %s together", self);
+    run("tools/orrery_report -o orders-run.json orders-run.otrace");
+    run("python3 -c '\n"
+        "import json\n"
+        "events = [e for e in json.load(open(\"orders-run.json\"))[\"traceEvents\"] if e[\"ph\"] == \"X\"]\n"
+        "tasks, parts = (sorted((e for e in events if e[\"cat\"] == c), key=lambda e: e[\"ts\"]) for c in "
+        "(\"task\", \"part\"))\n"
+        "print(len(tasks), sum(p[\"name\"] == t[\"name\"] == \"known\" and p[\"tid\"] != t[\"tid\"] and "
+        "p[\"ts\"] + "
+        "p[\"dur\"] < n[\"ts\"] + 0.1 for t, n, p in zip(tasks, tasks[1:], parts)), sum(p[\"ts\"] > "
+        "t[\"ts\"] + "
+        "t[\"dur\"] - 0.1 for t, p in zip(tasks, parts[1:%d])))'",
+        ROUNDS);
+    char wanted[60];
+    snprintf(wanted, sizeof wanted, "%d %d %d\n", ROUNDS + 1, ROUNDS,
+             ROUNDS - 1); /* the last may end after the run does */
+    ok(strcmp(output, wanted) == 0,
+       "parts of parallel tasks are there, by the other worker, under the task's name");
+    if (strcmp(output, wanted) != 0) diag("%.600s", output);
+    unlink("orders-run.json");
+}
+
 /* ---- by hand ---- */
 
 static void one_task(uint64_t job, double from, double to, uint64_t access)
@@ -363,6 +389,7 @@ int main(int argc, char **argv)
     pieces(argv[0]);
     models(argv[0]);
     compared(argv[0]);
+    in_teams(argv[0]);
     acquisitions(argv[0]);
     tree();
     groups();

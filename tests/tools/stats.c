@@ -35,6 +35,29 @@ static void record(void)
     end_by_hand(11 * ms);
 }
 
+/* A task of two workers: the left one leads from 2 to 5 ms; the right one is idle until 2.5 ms and then has
+ * its part until 6 ms. Without its job, as recordings had it before, the part has no name. */
+static void record_team(bool named)
+{
+    begin_by_hand("stats-team.otrace", -1, "host a\nworker 0 0 0 left\nworker 1 0 0 right\n", 1e9, 1, 0);
+    PUT(OTRACE_NAME, 0, 11, 3, 'o' | 'n' << 8 | 'e' << 16);
+    PUT(OTRACE_NAME, 0, 33, 3, 'm' | 'o' << 8 | 'd' << 16);
+    PUT(OTRACE_SUBMITTED, 0, 1, 11);
+    PUT(OTRACE_READY, 10, 1);
+    PUT(OTRACE_IDLE, 1 * ms, 1, 1);
+    PUT(OTRACE_STARTED, 2 * ms, OTRACE_PAIR(1, 0));
+    PUT(OTRACE_BUSY, 2.5 * ms, 1);
+    PUT(OTRACE_ENDED, 5 * ms, OTRACE_PAIR(1, 0), (uint64_t)(3 * ms), 0xabc | (uint64_t)33 << 32);
+    if (named)
+        PUT(OTRACE_PART, 6 * ms, OTRACE_PAIR((uint64_t)(4 * ms), 1), 1);
+    else
+        PUT(OTRACE_PART, 6 * ms, OTRACE_PAIR((uint64_t)(4 * ms), 1));
+    PUT(OTRACE_SUBMITTED, 6 * ms, 2, 11);
+    PUT(OTRACE_READY, 6 * ms, 2);
+    PUT(OTRACE_RAN, 8 * ms, OTRACE_PAIR(2, 0), (uint64_t)(1 * ms));
+    end_by_hand(9 * ms);
+}
+
 static bool has_gnuplot(void)
 {
     bool has = run("command -v gnuplot") == 0;
@@ -119,6 +142,35 @@ static void of_states(void)
        "as StarPU's own does, to the last digit");
 }
 
+static double runs_of(int worker)
+{
+    char command[120];
+    snprintf(command, sizeof command,
+             "awk -F'\\t' '$1 == \"%d\" && NF == 5 {s += $4} END {print s}' activity.data", worker);
+    return value_of(command);
+}
+
+static void of_teams(void)
+{
+    record_team(true);
+    run("starpu_fxt_tool -i ../stats-team.otrace -d . && orrery_report -o team.json ../stats-team.otrace");
+    ok(all_of(fabs(runs_of(0) - 4) < 1e-3, fabs(runs_of(1) - 3.5) < 1e-3),
+       "activity.data has the parts of parallel tasks, from when their workers had come");
+    ok(all_of(run("awk '/^W: /{w = $2} /^N: /{n = $2} /^S: /{if (w == 1) print n, $2}' trace.rec") == 0,
+              says("Idle 1.000000\nOverhead 2.500000\none 2.500000\nOverhead 6.000000\n")),
+       "and trace.rec, under the task's name");
+    run("grep -c Model tasks.rec; awk '/^Model/ {print $2} /^Footprint/ {print $2}' tasks.rec");
+    ok(strcmp(output, "1\nmod\nabc\n") == 0, "a task whose body others had a part in has its model, too");
+    run("python3 -c 'import json, sys; print(sum(e.get(\"cat\") == \"part\" and e[\"name\"] == \"one\" and "
+        "e[\"tid\"] == 1 and e[\"dur\"] == 3500 for e in json.load(open(\"team.json\"))[\"traceEvents\"]))'");
+    is_int(atoi(output), 1, "and events for Perfetto");
+    record_team(false);
+    run("starpu_fxt_tool -i ../stats-team.otrace -d . && orrery_report -o team.json ../stats-team.otrace");
+    ok(all_of(fabs(runs_of(1) - 3.5) < 1e-3, run("grep -c 'N: unnamed' trace.rec") == 0, atoi(output) == 1),
+       "of older recordings, in which it is not known whose part it is, without a name");
+    unlink("stats-team.otrace");
+}
+
 static void of_paje(void)
 {
     ok(all_of(run("starpu_paje_state_stats -v paje.trace") == 0,
@@ -186,12 +238,13 @@ int main(void)
     of_activity();
     of_states();
     of_paje();
+    of_teams();
     of_solutions();
     ok(all_of(run("orrery_stats") == 2, run("orrery_stats nothing") == 2, run("orrery_stats --help") == 0,
               run("orrery_stats lp2paje --help") == 0, says("starpu_lp2paje - "),
               run("starpu_lp2paje --version") == 0, says("starpu_lp2paje")),
        "one program has them all, under their names and its own");
     before[0] = 0;
-    run("rm -rf stats-folder stats-run.otrace");
+    run("rm -rf stats-folder stats-run.otrace stats-team.otrace");
     return done_testing();
 }

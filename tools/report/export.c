@@ -56,6 +56,14 @@ bool report_chrome(FILE *out, const struct report_model *m)
             l->file, l->worker->id, since_start(m, t->started) * 1e-3, (end - t->started) * 1e-3,
             (unsigned long long)t->job, t->priority);
     }
+    for (size_t i = 0; i < m->nparts; i++) {
+        const struct report_part *p = &m->parts[i];
+        const struct report_lane *l = &m->lanes[p->lane];
+        fputs("{\"ph\":\"X\",\"cat\":\"part\",\"name\":\"", out);
+        put_text(out, m->codelets[p->name].name);
+        fprintf(out, "\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f},\n", l->file, l->worker->id,
+                since_start(m, p->from) * 1e-3, (p->to - p->from) * 1e-3);
+    }
     for (size_t i = 0; i < m->run->nmessages; i++) {
         const struct report_message *g = &m->run->messages[i];
         fprintf(out,

@@ -16,7 +16,7 @@
 /* ---- what the model is made with ---- */
 
 struct lane_now {
-    double since, idle_since, asleep_since;
+    double since, idle_since, idle_until, asleep_since;
     double cause_then[REPORT_CAUSES];
     uint32_t task;
     bool idle, asleep, runs;
@@ -350,6 +350,7 @@ static void idle_ends(struct maker *k, uint32_t lane, uint32_t file, double ns)
     unsigned most = 0;
     if (!n->idle) return;
     n->idle = false;
+    n->idle_until = to;
     l->ns[REPORT_IDLE] += to - from;
     for (unsigned c = 0; c < REPORT_CAUSES; c++) {
         n->cause_then[c] = k->rank[file].cause_ns[c] - n->cause_then[c];
@@ -410,6 +411,21 @@ static void work(struct maker *k, uint32_t lane, const struct report_event *e)
     }
 }
 
+/* A worker has had its part of a parallel task, from when the task began or the worker had come to it. */
+static void part(struct maker *k, uint32_t lane, const struct report_event *e)
+{
+    struct report_model *m = k->m;
+    const uint64_t *w = e->words;
+    double ns = (double)otrace_low(w[1]) * m->run->files[e->rank].ns_per_tick;
+    double to = within(m, e->ns), from = fmax(within(m, e->ns - ns), k->now[lane].idle_until);
+    uint32_t task = otrace_words(*w) > 2 ? report_table_get(&k->tasks, e->rank, w[2]) : REPORT_NONE;
+    if (from >= to) return;
+    m->lanes[lane].ns[REPORT_RUNS] += to - from;
+    *REPORT_PUSH(m->parts, m->nparts, m->parts_room) = (struct report_part){
+        .from = from, .to = to, .lane = lane, .name = task == REPORT_NONE ? 0 : m->tasks[task].name
+    };
+}
+
 static uint32_t lane_of(struct maker *k, const struct report_event *e)
 {
     const uint64_t *w = e->words;
@@ -458,10 +474,7 @@ static void look_again(struct maker *k, const struct report_event *e)
         k->now[lane].asleep_since = e->ns;
         break;
     case OTRACE_WAKES: asleep_ends(k, lane, e->ns); break;
-    case OTRACE_PART:
-        k->m->lanes[lane].ns[REPORT_RUNS] +=
-            (double)otrace_low(e->words[1]) * k->m->run->files[e->rank].ns_per_tick;
-        break;
+    case OTRACE_PART: part(k, lane, e); break;
     default: work(k, lane, e); break;
     }
 }

@@ -64,6 +64,10 @@ static void collect(struct changes *c, const struct report_model *m)
         add(c, t->started, TO_TASK, (uint32_t)t->worker, t->name);
         if (!isnan(t->ended)) add(c, t->ended, TO_OVERHEAD, (uint32_t)t->worker, 0);
     }
+    for (size_t i = 0; i < m->nparts; i++) {
+        add(c, m->parts[i].from, TO_TASK, m->parts[i].lane, m->parts[i].name);
+        add(c, m->parts[i].to, TO_OVERHEAD, m->parts[i].lane, 0);
+    }
     for (size_t i = 0; i < m->nidle; i++) {
         add(c, m->idle[i].from, TO_IDLE, m->idle[i].lane, 0);
         add(c, m->idle[i].to, TO_OVERHEAD, m->idle[i].lane, 0);

@@ -130,6 +130,11 @@ struct report_span { /* idle */
     uint8_t cause; /* the one that lasted longest */
 };
 
+struct report_part { /* of a parallel task, by another worker than the one that the task says */
+    double from, to;
+    uint32_t lane, name; /* name: as the task's */
+};
+
 enum { REPORT_BARS = 24 };
 struct report_codelet {
     uint32_t hash;
@@ -205,6 +210,8 @@ struct report_model {
     size_t nlanes;
     struct report_span *idle;
     size_t nidle, idle_room;
+    struct report_part *parts;
+    size_t nparts, parts_room;
     struct report_codelet *codelets;
     size_t ncodelets, codelets_room;
     struct report_copy *copies;

@@ -90,6 +90,8 @@ static void fill(struct slices *s)
         if (t->worker >= 0 && !isnan(t->started))
             add_span(s, s->runs, (uint32_t)t->worker, t->started, isnan(t->ended) ? m->to : t->ended);
     }
+    for (size_t i = 0; i < m->nparts; i++)
+        add_span(s, s->runs, m->parts[i].lane, m->parts[i].from, m->parts[i].to);
     for (size_t i = 0; i < m->nidle; i++)
         add_span(s, s->idle, m->idle[i].lane, m->idle[i].from, m->idle[i].to);
 }
