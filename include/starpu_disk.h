@@ -70,8 +70,9 @@ extern struct starpu_disk_ops starpu_disk_hdf5_ops;
 extern int starpu_disk_swap_node;
 
 /* Adds a memory node that keeps data in a storage: parameter is handed to func->plug; size in bytes, at least
- * STARPU_DISK_SIZE_MIN, or negative: as much as there is room. Data that the runtime allocated, registered
- * from now on, go there when main memory (STARPU_LIMIT_CPU_MEM) is full. Any thread, after starpu_init,
+ * STARPU_DISK_SIZE_MIN, or negative: as much as there is room. Data that the runtime allocated go there when
+ * main memory (STARPU_LIMIT_CPU_MEM) is full: those registered from now on and, if this is the first storage,
+ * also those registered before while main memory had a limit. Any thread, after starpu_init,
  * outside tasks. The node's number, or -EINVAL, -ENODEV (it cannot be plugged), -ENOSPC (too many nodes),
  * -ENOMEM; which is said. */
 int starpu_disk_register(struct starpu_disk_ops *func, void *parameter, starpu_ssize_t size);

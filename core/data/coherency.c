@@ -46,7 +46,7 @@ int orr_data_main_place_locked(const struct orr_data *h, unsigned node)
     int valid = -1, memory = -1;
     for (unsigned n = 0; n < h->nnodes; n++) {
         const struct orr_replicate *r = &h->replicates[n];
-        if (!orr_node_is_cpu(n)) continue;
+        if ((r->state == ORR_INVALID && !r->allocated) || !orr_node_is_cpu(n)) continue;
         if (r->state != ORR_INVALID && (valid < 0 || n == node)) valid = (int)n;
         if (r->allocated && (memory < 0 || n == node)) memory = (int)n;
     }
@@ -379,7 +379,7 @@ static void free_fetch(struct orr_fetch *f, int status)
 /* Brings the new value to the nodes that the program wants to have it. */
 static void write_through(struct orr_data *h, unsigned node, uint32_t mask)
 {
-    for (unsigned n = 0; n < h->nnodes && n < 32; n++) {
+    for (unsigned n = 0, nodes = orr_data_nodes(h); n < nodes; n++) {
         if (n == node || !(mask >> n & 1)) continue;
         struct orr_fetch *f = orr_calloc(1, sizeof *f);
         if (!f) return; /* the copy is brought when somebody asks for it */

@@ -9,6 +9,17 @@
 #include "core/data/data.h"
 #include "core/mem/node.h"
 
+/* How many of h's places there are nodes for: one may be for a store that is yet to come. */
+static inline unsigned orr_data_nodes(const struct orr_data *h)
+{
+    unsigned count = orr_load_acquire(&orr_node_count);
+    return count && count < h->nnodes ? count : h->nnodes;
+}
+static inline bool orr_data_has_node(const struct orr_data *h, unsigned node)
+{
+    return node < orr_data_nodes(h);
+}
+
 /* A wish for a valid copy on a node. Filled by the caller; owned by it until done() was called. */
 struct orr_fetch {
     void (*done)(struct orr_fetch *f,

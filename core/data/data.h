@@ -74,7 +74,7 @@ struct orr_data {
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */
     struct orr_data_rare *_Atomic rare;          /* NULL until needed [written: lock] */
-    uint16_t nnodes;                             /* length of replicates [const] */
+    uint16_t nnodes;                             /* length of replicates (orr_node_places) [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
     bool partitioned;

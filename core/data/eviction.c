@@ -134,8 +134,8 @@ struct orr_fetch *orr_eviction_run(struct orr_transfer *t)
 }
 
 /* Whether c's copy may ever leave the node. Multiformat data stay in main memory, which alone has room for
- * all of their layouts, and what was registered before there was a store. Called with the handle's lock held.
- */
+ * all of their layouts, and what was registered without a place for the store. Called with the handle's lock
+ * held. */
 static bool may_leave(const struct orr_chunk *c, unsigned node)
 {
     const struct orr_data *h = c->handle;
@@ -148,7 +148,7 @@ static unsigned store_for_locked(const struct orr_data *h, unsigned node, size_t
 {
     unsigned first = (unsigned)orr_node_below(node);
     int with_room = -1;
-    for (unsigned n = first; n < h->nnodes; n++) {
+    for (unsigned n = first, nodes = orr_data_nodes(h); n < nodes; n++) {
         if (!orr_node_is_above(node, n)) continue;
         if (h->replicates[n].allocated) return n;
         if (with_room < 0 && orr_node_has_room(n, bytes)) with_room = (int)n;

@@ -71,7 +71,7 @@ static size_t interface_bytes(const struct starpu_data_interface_ops *ops)
 struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node,
                                  const void *interface_on_home)
 {
-    unsigned nodes = orr_node_count ? orr_node_count : 1;
+    unsigned nodes = orr_node_places();
     size_t itf_bytes = interface_bytes(ops);
     unsigned structs = nodes + (ops->interface_size > ORR_SCRATCH_BYTES); /* see interface_of_none */
     size_t bytes = sizeof(struct orr_data) + nodes * sizeof(struct orr_replicate) + structs * itf_bytes;
@@ -201,7 +201,7 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
 
 void starpu_data_ptr_register(starpu_data_handle_t h, unsigned node)
 {
-    if (!check(h, "starpu_data_ptr_register") || node >= h->nnodes) return;
+    if (!check(h, "starpu_data_ptr_register") || !orr_data_has_node(h, node)) return;
     orr_spin_lock(&h->queue.lock);
     struct orr_replicate *r = &h->replicates[node];
     if (!r->allocated) r->ours = false; /* the program's buffer is used from now on */
@@ -729,12 +729,13 @@ struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_hand
 
 void *starpu_data_handle_to_pointer(starpu_data_handle_t h, unsigned node)
 {
-    return check(h, "starpu_data_handle_to_pointer") && node < h->nnodes ? pointer_of(h, (int)node) : NULL;
+    return check(h, "starpu_data_handle_to_pointer") && orr_data_has_node(h, node) ? pointer_of(h, (int)node)
+                                                                                   : NULL;
 }
 
 void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t h, unsigned node)
 {
-    if (!check(h, "starpu_data_handle_to_pointer_ref") || node >= h->nnodes) return NULL;
+    if (!check(h, "starpu_data_handle_to_pointer_ref") || !orr_data_has_node(h, node)) return NULL;
     orr_spin_lock(&h->queue.lock);
     h->replicates[node].users++;
     orr_spin_unlock(&h->queue.lock);
@@ -743,7 +744,7 @@ void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t h, unsigned node)
 
 void starpu_data_handle_to_pointer_unref(starpu_data_handle_t h, unsigned node)
 {
-    if (!check(h, "starpu_data_handle_to_pointer_unref") || node >= h->nnodes) return;
+    if (!check(h, "starpu_data_handle_to_pointer_unref") || !orr_data_has_node(h, node)) return;
     orr_spin_lock(&h->queue.lock);
     bool held = h->replicates[node].users > 0;
     if (held) h->replicates[node].users--;
@@ -755,7 +756,7 @@ void starpu_data_handle_to_pointer_unref(starpu_data_handle_t h, unsigned node)
 void starpu_data_print(starpu_data_handle_t h, unsigned node, FILE *stream)
 {
     char shape[256];
-    if (!check(h, "starpu_data_print") || node >= h->nnodes) return;
+    if (!check(h, "starpu_data_print") || !orr_data_has_node(h, node)) return;
     bool described =
         h->ops->describe && h->ops->describe(h->replicates[node].interface, shape, sizeof shape) >= 0;
     if (described)
@@ -769,7 +770,7 @@ void starpu_data_print(starpu_data_handle_t h, unsigned node, FILE *stream)
 
 int starpu_data_pointer_is_inside(starpu_data_handle_t h, unsigned node, void *ptr)
 {
-    if (!check(h, "starpu_data_pointer_is_inside") || node >= h->nnodes) return 0;
+    if (!check(h, "starpu_data_pointer_is_inside") || !orr_data_has_node(h, node)) return 0;
     if (!h->ops->pointer_is_inside) return -1;
     return h->ops->pointer_is_inside(h->replicates[node].interface, node, ptr);
 }

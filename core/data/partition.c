@@ -1034,7 +1034,7 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
         orr_error("%s: the data is not partitioned; it ends what starpu_data_partition began", __func__);
         return;
     }
-    if (gathering_node >= h->nnodes) {
+    if (!orr_data_has_node(h, gathering_node)) {
         orr_error("%s: there is no memory node %u; the data is gathered in main memory", __func__,
                   gathering_node);
         gathering_node = orr_node_home();
@@ -1164,9 +1164,9 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
 static int gathering(const struct orr_data *h, int node, const char *fn)
 {
     if (node < 0) return GATHER_AS_SET;
-    if ((unsigned)node < h->nnodes) return node;
+    if (orr_data_has_node(h, (unsigned)node)) return node;
     orr_error("%s%s: there is no memory node %d (there are %u); the data is gathered in main memory", fn,
-              where(), node, h->nnodes);
+              where(), node, orr_data_nodes(h));
     return (int)orr_node_home();
 }
 

@@ -36,8 +36,8 @@ static bool check(struct orr_data *h, unsigned node, const char *fn)
                   h ? "the handle is not a registered one" : "the handle is NULL");
         return false;
     }
-    if (node >= h->nnodes) {
-        orr_error("%s%s: there is no memory node %u (there are %u)", fn, where, node, h->nnodes);
+    if (!orr_data_has_node(h, node)) {
+        orr_error("%s%s: there is no memory node %u (there are %u)", fn, where, node, orr_data_nodes(h));
         return false;
     }
     return true;
@@ -240,7 +240,7 @@ int starpu_data_evict_from_node(starpu_data_handle_t h, unsigned node)
 int starpu_data_can_evict(starpu_data_handle_t h, unsigned node, enum starpu_is_prefetch is_prefetch)
 {
     (void)is_prefetch;
-    if (!orr_data_valid(h) || node >= h->nnodes) return 0;
+    if (!orr_data_valid(h) || !orr_data_has_node(h, node)) return 0;
     orr_spin_lock(&h->queue.lock);
     struct orr_replicate *r = &h->replicates[node];
     int can = r->chunk && r->users == 0 && !r->incoming;

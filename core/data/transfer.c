@@ -369,7 +369,7 @@ static void allocate_now(struct orr_transfer *t)
     size_t bytes = h->ops->get_size ? h->ops->get_size(h) : 1;
     enum orr_outcome o = ORR_FREED;
     int r;
-    while ((r = orr_transfer_allocate(t)) != 0 && orr_node_lists(t->dst) && o == ORR_FREED)
+    while ((r = orr_transfer_allocate(t)) != 0 && orr_node_reclaims(t->dst) && o == ORR_FREED)
         o = orr_memory_reclaim(&(struct orr_wish){ .node = t->dst, .own = &own, .bytes = bytes, .handle = h },
                                &after);
     if (r == 0) {

@@ -114,6 +114,17 @@ void orr_nodes_init(void)
     orr_store_relaxed(&orr_node_count, orr_main_memories);
 }
 
+unsigned orr_node_places(void)
+{
+    bool limited = false;
+    for (unsigned n = 0; n < orr_main_memories; n++)
+        limited |=
+            orr_nodes[n].limit_bytes > 0 && !orr_node_evicts(n); /* before the count: one too many at most */
+    unsigned count = orr_load_acquire(&orr_node_count);
+    if (count == 0) return 1;
+    return count + (limited && count < STARPU_MAXNODES);
+}
+
 /* Data leave main memory for the first store that there is. */
 static void put_below_main_memory(unsigned store)
 {

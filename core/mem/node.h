@@ -137,7 +137,7 @@ extern unsigned orr_main_memories; /* the first nodes of them [the same] */
 void orr_nodes_init(void);
 /* The new node's number, or -ENOSPC. What is no memory of a kind of devices (kind.h) is a store, below main
  * memory; the others are above. Main thread, before workers start; a store at any time, by one thread at a
- * time: data that were registered before know nothing of it, and stay above. */
+ * time: data that were registered before go there if they have a place for it (orr_node_places). */
 int orr_node_register(enum starpu_node_kind kind, int devid, const struct orr_node_ops *ops,
                       size_t limit_bytes, const char *name);
 /* A device's node is nearest to this main memory; 0 unless said. Its driver, after registering, or who opened
@@ -178,12 +178,23 @@ static inline bool orr_node_evicts(unsigned node)
     return orr_node_below(node) >= 0;
 }
 
-/* Whether data's memory there is on a list (orr_memory), to be taken back: where data make room, and where
- * nothing is left at the end; so not in main memory as long as nothing is below it. */
-static inline bool orr_node_lists(unsigned node)
+/* Whether copies there are thrown out for others: where data make room, and where nothing is left at the end;
+ * so not in main memory as long as nothing is below it. */
+static inline bool orr_node_reclaims(unsigned node)
 {
     return node != STARPU_MAIN_RAM || orr_node_evicts(node);
 }
+
+/* Whether data's memory there is on a list (orr_memory), to be taken back: now, or once a store has come to
+ * main memory that has a limit. */
+static inline bool orr_node_lists(unsigned node)
+{
+    return orr_node_reclaims(node) || orr_nodes[node].limit_bytes > 0;
+}
+
+/* How many nodes data that are registered now are to have a place for: all that there are and, where main
+ * memory has a limit and no store is below it yet, one more: they leave main memory when that has come. */
+unsigned orr_node_places(void);
 
 /* The main memory nearest to a node: itself, or that below or above it. */
 static inline unsigned orr_node_main_of(unsigned node)

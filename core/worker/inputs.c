@@ -54,7 +54,7 @@ static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct
     default: break;
     }
     int node = orr_task_datum_node(t->pub, i, w->node);
-    return node < (int)h->nnodes ? node : (int)w->node; /* a store that came after h */
+    return node < (int)orr_data_nodes(h) ? node : (int)w->node; /* a store that came after h */
 }
 
 /* t's access to h, among those sorted by address; NULL: it has none, since its submitter holds its data. */

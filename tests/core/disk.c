@@ -86,6 +86,41 @@ static void more_than_memory(struct starpu_disk_ops *ops, const char *kind)
     starpu_shutdown();
 }
 
+/* Data that were there, some with values, when the disk came. */
+static void disk_comes_late(void)
+{
+    static uint32_t mine[ELEMENTS];
+    starpu_data_handle_t own;
+    start(2, ROOM * BYTES + 100);
+    for (int h = 0; h < COUNT; h++) starpu_vector_data_register(&data[h], -1, 0, ELEMENTS, 4);
+    starpu_vector_data_register(&own, STARPU_MAIN_RAM, (uintptr_t)mine, ELEMENTS, 4);
+    for (int h = 0; h < ROOM; h++) insert(&fill_cl, data[h], 1000u * (uint32_t)h);
+    insert(&fill_cl, own, 5);
+    starpu_task_wait_for_all();
+    ok(all_of(starpu_data_prefetch_on_node(data[0], 1, 0) != 0,
+              starpu_data_acquire_on_node(data[0], 1, STARPU_R) != 0,
+              starpu_data_evict_from_node(data[0], STARPU_MAIN_RAM) != 0),
+       "before the disk comes data cannot be brought to its node, and do not leave main memory");
+    int disk = starpu_disk_register(&starpu_disk_unistd_ops, folder, STARPU_DISK_SIZE_MIN);
+    ok(all_of(disk == 1, starpu_data_evict_from_node(data[0], STARPU_MAIN_RAM) == 0),
+       "a disk that comes late takes what was there");
+    for (int h = ROOM; h < COUNT; h++) insert(&fill_cl, data[h], 1000u * (uint32_t)h);
+    for (int h = 0; h < COUNT; h++) insert(&add_cl, data[h], 7);
+    insert(&add_cl, own, 7);
+    starpu_task_wait_for_all();
+    ok(all_of(starpu_memory_get_used(STARPU_MAIN_RAM) <= (size_t)starpu_memory_get_total(STARPU_MAIN_RAM),
+              starpu_memory_get_used((unsigned)disk) >= (COUNT - ROOM) * (size_t)BYTES),
+       "so six times as many as fit go on");
+    bool all = has(own, 12);
+    for (int h = 0; h < COUNT; h++) all &= has(data[h], 1000u * (uint32_t)h + 7);
+    ok(all_of(all, mine[1] == 13), "each with its value, the program's memory where it was");
+    for (int h = 0; h < COUNT; h++) starpu_data_unregister(data[h]);
+    starpu_data_unregister(own);
+    ok(all_of(starpu_memory_get_used((unsigned)disk) == 0, starpu_memory_get_used(STARPU_MAIN_RAM) == 0),
+       "unregistered they take no room");
+    starpu_shutdown();
+}
+
 static void path_of(char path[128], const char *name)
 {
     snprintf(path, 128, "%s/%s", folder, name);
@@ -208,6 +243,7 @@ int main(void)
     more_than_memory(&starpu_disk_unistd_ops, "unistd");
     more_than_memory(&starpu_disk_stdio_ops, "stdio");
     more_than_memory(&starpu_disk_unistd_o_direct_ops, "O_DIRECT");
+    disk_comes_late();
     by_hdf5();
     files_are_data(&starpu_disk_unistd_ops, "unistd");
     files_are_data(&starpu_disk_stdio_ops, "stdio");
