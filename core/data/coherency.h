@@ -101,6 +101,9 @@ void orr_data_update_ready_locked(struct orr_data *h);
  * without locks. The layer above registers it as a progress function, and lets somebody call it while
  * orr_transfers_active is not 0. */
 bool orr_transfers_poll(void);
+/* The same, by who was told that a copy has ended and is told no more: if another thread looks just now, that
+ * one looks again. Any thread. */
+void orr_transfers_told(void);
 /* Blocks until the event is set, polling meanwhile. */
 void orr_transfers_wait(struct orr_event *e);
 extern _Atomic uint32_t orr_transfers_active; /* [atomic: read by workers after they announced to sleep] */

@@ -702,12 +702,12 @@ void orr_transfer_finish(struct orr_transfer *t, int status)
 /* ---- polling ---- */
 
 /* Whether this thread is to test the copies to a node. While another does so, what it has tested already may
- * have ended, and who noticed that may not come again: so it tests once more before it lets go. */
-static bool begin_testing(struct orr_memory *m)
+ * have ended, and who was told of that does not come again: so it tests once more before it lets go. */
+static bool begin_testing(struct orr_memory *m, bool told)
 {
     orr_spin_lock(&m->lock);
     bool begins = !m->testing && m->copying;
-    if (m->testing) m->again = true;
+    if (m->testing && told) m->again = true;
     if (begins) m->testing = true;
     orr_spin_unlock(&m->lock);
     return begins;
@@ -721,7 +721,7 @@ static void test_copy(struct orr_transfer *t)
 }
 
 /* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any
- * of them. True: somebody came meanwhile, so they are to be tested again. */
+ * of them. True: another was told of one meanwhile, so they are to be tested again. */
 static bool test_copies(struct orr_memory *m)
 {
     orr_spin_lock(&m->lock);
@@ -751,13 +751,13 @@ static struct orr_transfer *take_arrived(struct orr_memory *m)
     return t;
 }
 
-bool orr_transfers_poll(void)
+static bool poll_all(bool told)
 {
     if (orr_likely(orr_load_relaxed(&orr_transfers_active) == 0)) return false;
     bool moved = go_on_in_hand(), nested = orr_memory_nest();
     for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
-        if (begin_testing(m)) {
+        if (begin_testing(m, told)) {
             while (test_copies(m)) continue;
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) copy_over(t, t->async.error);
         }
@@ -767,4 +767,14 @@ bool orr_transfers_poll(void)
     }
     orr_memory_unnest(nested);
     return moved;
+}
+
+bool orr_transfers_poll(void)
+{
+    return poll_all(false);
+}
+
+void orr_transfers_told(void)
+{
+    poll_all(true);
 }

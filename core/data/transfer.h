@@ -85,7 +85,7 @@ struct orr_memory {
     struct orr_chunk *first, *last;         /* least recently used first */
     unsigned chunks;                        /* how many */
     struct orr_transfer *copying;           /* under way in the driver */
-    bool testing, again; /* somebody tests them; another came meanwhile, and left that to it */
+    bool testing, again; /* somebody tests them; another was told of an end meanwhile, and left that to it */
     struct orr_transfers hungry[ORR_URGENCIES]; /* wait for memory, in order */
     struct orr_transfer *serving;               /* one of them that somebody serves just now */
     struct orr_own_set load;                    /* of the task that has the turn to load here */

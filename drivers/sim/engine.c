@@ -133,7 +133,7 @@ static void *run(void *arg)
         run_locked(e);
         if (orr_load_relaxed(&e->completed) == completed) continue;
         pthread_mutex_unlock(&e->lock);
-        orr_transfers_poll();
+        orr_transfers_told();
         pthread_mutex_lock(&e->lock);
     }
     pthread_mutex_unlock(&e->lock);

@@ -20,7 +20,7 @@ static _Thread_local bool is_main;
 
 static void *come_meanwhile(void *arg UNUSED)
 {
-    orr_transfers_poll();
+    orr_transfers_told();
     return NULL;
 }
 
