@@ -234,10 +234,12 @@ TAP_TESTS += tests/opencl/hostile
 TAP_TESTS += tests/opencl/stream
 TAP_TESTS += tests/opencl/driven
 TAP_TESTS += tests/opencl/peers
+UNIT_TESTS += tests/opencl/place
+SCRIPT_TESTS += tests/opencl/several.sh
 LONG_TESTS += tests/long/opencl_failures
 tests/opencl/vector.tap tests/opencl/shapes.tap tests/opencl/hostile.tap tests/opencl/driven.tap tests/opencl/peers.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
-tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
-tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
+tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/opencl/place.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
+tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/opencl/place.tap tests/long/opencl_failures.tap: tests/opencl/shim.so
 tests/opencl/shim.so: tests/opencl/shim.c tests/opencl/shim.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) \
 	  -shared -fPIC -o $@ $(srcdir)/tests/opencl/shim.c -ldl

@@ -164,17 +164,17 @@ static void own_free(void *interface, unsigned node)
         clReleaseMemObject(own->there);
 }
 
-/* Whether the calling thread passes for the device's worker. */
-static void look(void)
+/* Whether the calling thread passes for the worker of the device with this memory. */
+static void look(unsigned node)
 {
-    if (starpu_worker_get_id_check() != (unsigned)opencl_worker()) atomic_fetch_add(&strangers, 1);
+    if (starpu_worker_get_memory_node(starpu_worker_get_id_check()) != node) atomic_fetch_add(&strangers, 1);
 }
 
 static int own_ram_to_opencl(void *src, unsigned src_node, void *dst, unsigned dst_node, cl_event *event)
 {
     struct own_interface *from = src, *to = dst;
     int ret;
-    look();
+    look(dst_node);
     atomic_fetch_add(&to_device, 1);
     if (starpu_opencl_copy_ram_to_opencl(from->ptr, src_node, to->there, dst_node, from->n * sizeof(int), 0,
                                          event, &ret))
@@ -186,7 +186,7 @@ static int own_opencl_to_ram(void *src, unsigned src_node, void *dst, unsigned d
 {
     struct own_interface *from = src, *to = dst;
     int ret;
-    look();
+    look(src_node);
     atomic_fetch_add(&from_device, 1);
     if (starpu_opencl_copy_opencl_to_ram(from->there, src_node, to->ptr, dst_node, from->n * sizeof(int), 0,
                                          event, &ret))

@@ -20,6 +20,12 @@ static atomic_long calls, first = LONG_MAX, last, failed;
 static const char *_Atomic name_of_first, *_Atomic always;
 static atomic_int silent, late;
 static atomic_long events, markers, copies, rings;
+enum { DEVICES_MAX = 8 };
+static struct {
+    const unsigned (*at)[4];
+    int n, asked;
+    cl_device_id devices[DEVICES_MAX]; /* in the order in which they were asked */
+} plugs;                               /* of one thread: devices are looked for by main */
 
 static void shim_fail(long from, long to)
 {
@@ -51,6 +57,13 @@ static void shim_late(int now)
     atomic_store(&late, now);
 }
 
+static void shim_plug_in(const unsigned (*at)[4], int n)
+{
+    plugs.at = at;
+    plugs.n = n;
+    plugs.asked = 0;
+}
+
 static struct shim_counts shim_counts(void)
 {
     return (struct shim_counts){ .events = atomic_load(&events),
@@ -64,6 +77,7 @@ const struct shim shim_control = { .fail = shim_fail,
                                    .failed = shim_failed,
                                    .silent = shim_silent,
                                    .late = shim_late,
+                                   .plug_in = shim_plug_in,
                                    .counts = shim_counts };
 
 static int fails(const char *name)
@@ -120,12 +134,32 @@ static void *real(const char *name)
                          strcmp(#name, "clEnqueueUnmapMemObject") != 0);                                     \
         return status;                                                                                       \
     }
+/* What a device answers where plug_in says so. */
+static cl_int tell_place(cl_device_id d, size_t bytes, void *out)
+{
+    int i = 0;
+    while (i < plugs.asked && plugs.devices[i] != d) i++;
+    if (i == plugs.asked && i < DEVICES_MAX) plugs.devices[plugs.asked++] = d;
+    if (i >= plugs.n || bytes < sizeof plugs.at[i]) return CL_INVALID_VALUE;
+    memcpy(out, plugs.at[i], sizeof plugs.at[i]);
+    return CL_SUCCESS;
+}
+
+cl_int clGetDeviceInfo(cl_device_id d, cl_device_info i, size_t s, void *v, size_t *r)
+{
+    enum { PCI_BUS_INFO = 0x410F };
+    static __typeof__(&clGetDeviceInfo) _Atomic fn;
+    if (fails("clGetDeviceInfo")) return CL_OUT_OF_RESOURCES;
+    if (i == PCI_BUS_INFO && plugs.n > 0) return tell_place(d, s, v);
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clGetDeviceInfo))real("clGetDeviceInfo"));
+    return atomic_load(&fn)(d, i, s, v, r);
+}
+
 #define WAIT cl_uint n, const cl_event *list, cl_event *event
 
 STATUS(clGetPlatformIDs, (cl_uint max, cl_platform_id *out, cl_uint *n), (max, out, n))
 STATUS(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint max, cl_device_id *out, cl_uint *n),
        (p, t, max, out, n))
-STATUS(clGetDeviceInfo, (cl_device_id d, cl_device_info i, size_t s, void *v, size_t *r), (d, i, s, v, r))
 OBJECT(cl_context, clCreateContext,
        (const cl_context_properties *p, cl_uint n, const cl_device_id *d,
         void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *a, cl_int *err),

@@ -21,6 +21,10 @@ struct shim {
     void (*silent)(int now);
     /* Whether who asked to be told of the end of an event is told late. */
     void (*late)(int now);
+    /* Where devices say that they are plugged in (cl_khr_pci_bus_info), in the order in which they are asked
+     * first: n of domain, bus, device, function; the others do not know the question. 0: as the library says.
+     */
+    void (*plug_in)(const unsigned (*at)[4], int n);
     /* Since the library was loaded. */
     struct shim_counts (*counts)(void);
 };

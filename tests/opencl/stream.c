@@ -61,6 +61,8 @@ static struct starpu_task *submit(struct starpu_codelet *cl, struct work *w)
     t->callback_func = count_ended;
     t->destroy = 0;
     t->detach = 0;
+    t->execute_on_a_specific_worker = 1; /* the cell is its device's */
+    t->workerid = (unsigned)opencl_worker();
     return starpu_task_submit(t) == 0 ? t : NULL;
 }
 
