@@ -309,15 +309,19 @@ static bool program_chooses(const struct orr_wish *w, struct victims *v)
     return true;
 }
 
-/* The least of the first copies in the order are to be clean, so that they make room at once: begins to write
- * back those that are not. Called with the memory's lock held. */
+/* So many of the first copies in the order, not counting those that are being thrown out, are to be clean, so
+ * that they make room at once: begins to write back those that are not. Called with the memory's lock. */
 static void write_ahead_locked(struct orr_memory *m, unsigned node, unsigned first, struct victims *v)
 {
-    struct orr_chunk *c = m->first;
-    for (unsigned i = 0; c && i < first; i++, c = c->next) {
+    unsigned seen = 0;
+    for (struct orr_chunk *c = m->first; c && seen < first; c = c->next) {
         struct orr_data *h = c->handle;
-        if (!orr_spin_try(&h->queue.lock)) continue;
+        if (!orr_spin_try(&h->queue.lock)) {
+            seen++;
+            continue;
+        }
         struct orr_replicate *r = &h->replicates[node];
+        seen += r->incoming != &c->out;
         if (r->users == 0 && !r->incoming && may_leave(c, node) && only_valid(h, node) &&
             !is_stuck(c, node) && orr_node_evicts(node) && begin_write_back_locked(c, node, false)) {
             c->out.next = v->write_backs;

@@ -181,6 +181,24 @@ static void eviction(void)
     is_int((long long)starpu_memory_get_used(node), 0, "unregistering gives the device's memory back");
 }
 
+/* Four that were changed fill the device, and a fifth comes. */
+static void writing_ahead(void)
+{
+    unsigned node = sim_node(0);
+    int failed = 0;
+    register_blocks();
+    for (int i = 0; i < 4; i++) failed |= submit_on(sim_worker(0), &add_cl, 10, &handles[i], 1);
+    failed |= starpu_task_wait_for_all();
+    ok(all_of(!failed, !valid_on(0, STARPU_MAIN_RAM), !valid_on(1, STARPU_MAIN_RAM)),
+       "what was changed on the device stays there as long as there is room");
+    failed |= submit_on(sim_worker(0), &add_cl, 10, &handles[4], 1);
+    failed |= starpu_task_wait_for_all();
+    ok(all_of(!failed, !valid_on(0, node), comes_on(1, STARPU_MAIN_RAM), valid_on(1, node)),
+       "where one made room, the next to do so is written back, too, and stays");
+    ok(all_of(!valid_on(3, STARPU_MAIN_RAM), all_equal(1, 11)), "but not all of them");
+    unregister_blocks();
+}
+
 static void write_through(void)
 {
     unsigned node = sim_node(0);
@@ -281,6 +299,7 @@ int main(void)
     prefetching();
     sharing();
     eviction();
+    writing_ahead();
     write_through();
     written_first_on_device();
     too_large();
