@@ -54,7 +54,10 @@ extern "C" {
  * worker (STARPU_WORKER_ORDER) or explicit dependencies, a callback whose argument is freed with it, an
  * argument of unknown size, or a list of its own (STARPU_TASK_WORKERIDS,
  * STARPU_HANDLES_SEQUENTIAL_CONSISTENCY, STARPU_NODE_ARRAY); a task whose rank a policy of the program chose.
- * Under a placement that decides anew for each task (dmda, plan) all is inserted.
+ * Under a plan (ORRERY_MPI_SCHED=plan:FILE) an iteration is replayed where the plan has the ranks of the
+ * recorded one for it, with the workers and orders that the plan has for this one, and is recorded anew where
+ * it has others. Under a placement that decides anew for each task (dmda), and while a schedule is recorded,
+ * all is inserted.
  *
  * When it is recorded anew: by itself, when data of the iteration were unregistered or got another owner,
  * when the node selection policy changed, and when data that other ranks shared among themselves came to this

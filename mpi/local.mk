@@ -54,6 +54,7 @@ orrery_mpi_sources += mpi/place/policies.c mpi/place/policies.h
 orrery_mpi_sources += mpi/place/arguments.c mpi/place/arguments.h
 orrery_mpi_sources += mpi/place/decide.c mpi/place/decide.h
 orrery_mpi_sources += mpi/place/insert.c mpi/place/insert.h
+orrery_mpi_sources += mpi/place/moving.c mpi/place/moving.h mpi/place/gaps.c mpi/place/gaps.h
 orrery_mpi_sources += mpi/place/recording.c mpi/place/recording.h
 orrery_mpi_sources += mpi/place/repeat.c mpi/place/repeat.h
 orrery_mpi_sources += mpi/place/script.c mpi/place/script.h

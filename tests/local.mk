@@ -60,6 +60,7 @@ INPROC_TESTS += tests/mpi/placements
 INPROC_TESTS += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/feedback
 INPROC_TESTS += tests/mpi/replays
+INPROC_TESTS += tests/mpi/plan_iterations
 INPROC_TESTS += tests/mpi/bells
 INPROC_TESTS += tests/mpi/pulse
 INPROC_TESTS += tests/mpi/snapshots

@@ -17,14 +17,13 @@
 #include "mpi/place/decide.h"
 #include "mpi/place/history.h"
 #include "mpi/place/machine.h"
+#include "mpi/place/moving.h"
 #include "mpi/place/policies.h"
 #include "mpi/place/recording.h"
 #include "mpi/place/repeat.h"
 #include "mpi/place/script.h"
-#include "mpi/value/away.h"
 #include "mpi/value/exchange.h"
 #include "mpi/value/moves.h"
-#include "mpi/value/redux.h"
 
 /* ---- the three steps ---- */
 
@@ -79,37 +78,50 @@ static bool runs_here(const struct orr_comm *c, int xrank)
     return xrank == c->rank || xrank == ORR_RANK_PER_NODE;
 }
 
-/* Binds task to the worker that the program or a plan says, and has it noted. task may be NULL: it runs
- * elsewhere. */
-static __attribute__((noinline)) int bind(struct orr_comm *c, const struct orr_arguments *a,
-                                          struct starpu_task *task)
+/* The task of an insertion, where it runs here, bound to the worker of the cluster that the program says.
+ * NULL: it cannot be (said). */
+static inline struct starpu_task *make(struct orr_comm *c, struct starpu_codelet *cl,
+                                       const struct orr_arguments *a, va_list ap)
+{
+    const struct orr_machines *machines = c->cluster->place->machines;
+    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
+    if (orr_likely(a->xrank != ORR_PLACE_OF_WORKER) || !task) return task;
+    task->workerid = (unsigned)(a->on_worker - machines->first[c->cluster->rank]); /* it is of this rank */
+    task->execute_on_a_specific_worker = 1;
+    return task;
+}
+
+/* Binds it to the worker that a plan says, and has it noted. */
+static inline int bind(struct orr_comm *c, struct starpu_task *task)
 {
     const struct orr_place *p = c->cluster->place;
-    int r = 0;
-    if (!task) return 0;
-    if (a->xrank == ORR_PLACE_OF_WORKER) { /* it is of this rank */
-        task->workerid = (unsigned)(a->on_worker - p->machines->first[c->cluster->rank]);
-        task->execute_on_a_specific_worker = 1;
-    }
-    if (orr_comm_is_base(c)) r = orr_placed_bind(c, task);
-    if (orr_comm_is_base(c) && p->history && !r) orr_history_task(p->history, task);
+    if (orr_likely(!p->follows) || !orr_comm_is_base(c)) return 0;
+    int r = orr_placed_bind(c, task);
+    if (p->history && !r) orr_history_task(p->history, task);
     return r;
 }
 
-static inline bool is_bound(const struct orr_comm *c, const struct orr_arguments *a)
+static void give_up(struct starpu_task *task)
 {
-    return orr_unlikely(a->xrank == ORR_PLACE_OF_WORKER || c->cluster->place->follows);
+    task->destroy = 0;
+    starpu_task_destroy(task);
 }
 
-/* The task of an insertion, where it runs here. NULL: it cannot be (said). */
+/* As make, and bound. */
 static inline struct starpu_task *build(struct orr_comm *c, struct starpu_codelet *cl,
                                         const struct orr_arguments *a, va_list ap)
 {
-    struct starpu_task *task = orr_task_build_v(cl, 0, ap);
-    if (!is_bound(c, a) || !bind(c, a, task)) return task;
-    task->destroy = 0;
-    starpu_task_destroy(task);
+    struct starpu_task *task = make(c, cl, a, ap);
+    if (!task || !bind(c, task)) return task;
+    give_up(task);
     return NULL;
+}
+
+static struct orr_moving moving_of(const struct orr_arguments *a, const int *ranks, int count)
+{
+    return (struct orr_moving){
+        .data = a->data, .count = a->count, .priority = a->priority, .ranks = ranks, .nranks = count
+    };
 }
 
 /* ---- insertions ---- */
@@ -135,8 +147,8 @@ static inline int begin(struct orr_comm *c, struct starpu_codelet *cl, va_list a
     return r;
 }
 
-static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks,
-                         va_list ap);
+static int insert_moving(struct orr_comm *c, struct orr_recording *rec, struct starpu_codelet *cl, int count,
+                         const int *ranks, va_list ap);
 
 /* Whether data move: then all that follows is decided first, and done after. */
 static inline bool moves(const struct orr_comm *c)
@@ -203,8 +215,8 @@ static __attribute__((noinline)) int insert_in_iteration(struct orr_comm *c, str
     if (rec->by_itself && rec->state == ORR_RECORDING_READY)
         return orr_script_follow(c, rec, cl, ap, &r) ? r : insert_plainly(c, cl, ap);
     if (rec->state == ORR_RECORDING_READY) return refuse_replayed(rec);
-    if (moves(c)) orr_recording_spoil(rec, "starpu_mpi_node_selection_set_current_policy"); /* just now */
-    return moves(c) ? insert_moving(c, cl, 0, NULL, ap) : insert_and_note(c, rec, cl, ap);
+    if (moves(c) != rec->moves) orr_recording_spoil(rec, "starpu_mpi_node_selection_set_current_policy");
+    return moves(c) ? insert_moving(c, rec, cl, 0, NULL, ap) : insert_and_note(c, rec, cl, ap);
 }
 
 static inline int insert_one(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
@@ -222,14 +234,14 @@ static inline int insert_one(struct orr_comm *c, struct starpu_codelet *cl, va_l
 
 static int insert_plainly(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 {
-    return moves(c) ? insert_moving(c, cl, 0, NULL, ap) : insert_one(c, cl, ap);
+    return moves(c) ? insert_moving(c, NULL, cl, 0, NULL, ap) : insert_one(c, cl, ap);
 }
 
 int orr_mpi_insert(struct orr_comm *c, struct starpu_codelet *cl, va_list ap)
 {
     struct orr_recording *rec = orr_load_acquire(&c->recording); /* pairs with replay.c */
     if (orr_unlikely(rec != NULL)) return insert_in_iteration(c, rec, cl, ap);
-    if (moves(c)) return insert_moving(c, cl, 0, NULL, ap);
+    if (moves(c)) return insert_moving(c, NULL, cl, 0, NULL, ap);
     return insert_one(c, cl, ap);
 }
 
@@ -298,8 +310,17 @@ void orr_mpi_forget_built(struct orr_place *p)
     }
 }
 
-static int build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank);
-static int post_build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank);
+static int build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
+{
+    const struct orr_moving m = moving_of(a, &xrank, 1);
+    return orr_moving_before(c, &m);
+}
+
+static int post_build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
+{
+    const struct orr_moving m = moving_of(a, &xrank, 1);
+    return orr_moving_after(c, &m);
+}
 
 static int build_once(struct orr_comm *c, struct starpu_codelet *cl, va_list ap,
                       struct starpu_task **task_out)
@@ -374,12 +395,12 @@ static int check_several(const struct orr_arguments *a)
  * them. */
 int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks, va_list ap)
 {
-    note_unsaid(c, "starpu_mpi_tasks_insert makes one task for several ranks");
-    if (moves(c)) return count > 0 ? insert_moving(c, cl, count, ranks, ap) : -EINVAL;
     struct orr_arguments a;
     va_list again, list;
     int xrank, r = inside_iteration(c, "starpu_mpi_tasks_insert");
     if (r) return r;
+    note_unsaid(c, "starpu_mpi_tasks_insert makes one task for several ranks");
+    if (moves(c)) return count > 0 ? insert_moving(c, NULL, cl, count, ranks, ap) : -EINVAL;
     va_copy(again, ap);
     va_copy(list, ap);
     orr_arguments_init(&a);
@@ -406,153 +427,51 @@ int orr_mpi_insert_on(struct orr_comm *c, struct starpu_codelet *cl, int count, 
 
 /* ---- where data move ---- */
 
-struct moving {
-    struct orr_comm *c;
-    const struct orr_arguments *a;
-    const int *ranks; /* that run it; the first one's results count */
-    int count;        /* of ranks */
-    bool here;        /* it runs here */
-    struct orr_actions list;
-};
-
-/* What this datum's transfers were before, since they are not decided with the rest: all that was decided is
- * done first. */
-static int one_at_home(struct moving *m, const struct starpu_data_descr *d,
-                       int (*one)(struct orr_comm *, struct orr_data *, int, int, int), int rank)
+/* The insertion, recorded where rec says, and its task, made where it runs here. NULL: it runs elsewhere, or
+ * it cannot be (*status_out). */
+static struct starpu_task *note_and_make(struct orr_comm *c, struct orr_recording *rec,
+                                         struct starpu_codelet *cl, const struct orr_arguments *a, bool here,
+                                         int xrank, va_list ap, int *status_out)
 {
-    int r = orr_away_settle(&m->list, d->handle);
-    return r ? r : one(m->c, d->handle, d->mode, rank, m->a->priority);
-}
-
-static int before_moving(struct moving *m, const struct starpu_data_descr *d)
-{
-    struct orr_data *h = d->handle;
-    int r = 0, reduction = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX);
-    orr_moves_pin(&m->list, h);
-    bool can = orr_moves_can(m->c, h);
-    if (can && reduction) orr_moves_return(&m->list, h, m->a->priority);
-    if (can && !reduction && h->mpi_flags & ORR_MPI_REDUX) {
-        r = orr_away_settle(&m->list, h);
-        if (!r) r = orr_redux_gather(m->c, h, m->a->priority, 0);
+    struct starpu_task *task = here ? make(c, cl, a, ap) : NULL;
+    if (rec) orr_recording_note(rec, c, cl, a, xrank, task);
+    if (here && (!task || bind(c, task))) {
+        if (task) give_up(task);
+        *status_out = -EINVAL;
+        return NULL;
     }
-    for (int i = 0; i < m->count && !r; i++) {
-        if (can && !reduction)
-            orr_moves_before(&m->list, h, d->mode, m->ranks[i], m->a->priority);
-        else
-            r = one_at_home(m, d, orr_exchange_before, m->ranks[i]);
+    void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
+    if (task && hook) hook(task);
+    return task;
+}
+
+/* Decided already: all that follows of it, on the ranks that run it. */
+static int act(struct orr_comm *c, struct orr_recording *rec, struct starpu_codelet *cl,
+               const struct orr_arguments *a, const int *ranks, int count, va_list ap)
+{
+    const struct orr_moving m = moving_of(a, ranks, count);
+    bool here = false;
+    for (int i = 0; i < count; i++) here |= runs_here(c, ranks[i]);
+    if (!here && count == 1 && orr_moves_pass(c, a->data, a->count, ranks[0])) {
+        if (rec) orr_recording_note(rec, c, cl, a, ranks[0], NULL);
+        return 0;
     }
-    return r;
-}
-
-static int after_moving(struct moving *m, const struct starpu_data_descr *d)
-{
-    if (!orr_moves_can(m->c, d->handle)) return one_at_home(m, d, orr_exchange_after, m->ranks[0]);
-    orr_moves_after(&m->list, d->handle, d->mode, m->ranks[0], m->here);
-    return 0;
-}
-
-static int each(struct moving *m, int (*one)(struct moving *m, const struct starpu_data_descr *d))
-{
     int status = 0;
-    for (int i = 0; i < m->a->count; i++) {
-        struct orr_data *h = m->a->data[i].handle;
-        if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
-        int r = one(m, &m->a->data[i]);
-        if (r) status = r;
-    }
-    return status;
+    struct starpu_task *task = note_and_make(c, rec, cl, a, here, ranks[0], ap, &status);
+    int r = orr_moving_do(c, &m, task, false);
+    return status ? status : r;
 }
 
-static int add_task(struct moving *m, struct starpu_codelet *cl, va_list ap)
-{
-    struct starpu_task *task = build(m->c, cl, m->a, ap);
-    if (!task) return -EINVAL;
-    void (*hook)(struct starpu_task *) = orr_load_acquire(&m->c->cluster->place->pre_submit_hook);
-    if (hook) hook(task);
-    orr_actions_add(&m->list, &(struct orr_action){ .kind = ORR_ACT_SUBMIT, .gate = -1, .task = task });
-    return 0;
-}
-
-/* field by field: the list is long */
-static void begin_moving(struct moving *m, struct orr_comm *c, const struct orr_arguments *a,
-                         const int *ranks, int count)
-{
-    m->c = c;
-    m->a = a;
-    m->ranks = ranks;
-    m->count = count;
-    m->here = false;
-    for (int i = 0; i < count; i++) m->here |= runs_here(c, ranks[i]);
-    orr_moves_begin(&m->list, c);
-}
-
-static int end_moving(struct moving *m)
-{
-    int r = orr_away_do(&m->list);
-    orr_actions_fini(&m->list);
-    return r;
-}
-
-/* What every rank knows of the insertion changes on each, whether it has a part in it or not. */
-static int act(struct orr_comm *c, const struct orr_arguments *a, const int *ranks, int count,
-               struct starpu_codelet *cl, va_list ap)
-{
-    struct moving m;
-    int r = orr_moves_sum(c, a->data, a->count, a->priority);
-    begin_moving(&m, c, a, ranks, count);
-    int before = each(&m, before_moving);
-    if (!r) r = before;
-    if (!r && m.here) r = add_task(&m, cl, ap);
-    int after = each(&m, after_moving), done = end_moving(&m);
-    return r ? r : after ? after : done;
-}
-
-static int settle_one(struct moving *m, const struct starpu_data_descr *d)
-{
-    orr_away_settle_data(m->c, d->handle);
-    return 0;
-}
-
-/* The program submits the task when it likes: so what it needs has been asked for, and waits for nothing that
- * was put off, when this returns. */
-static int build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
-{
-    struct moving m;
-    int r = orr_moves_sum(c, a->data, a->count, a->priority);
-    begin_moving(&m, c, a, &xrank, 1);
-    int before = each(&m, before_moving), done = end_moving(&m);
-    if (m.here) each(&m, settle_one);
-    return r ? r : before ? before : done;
-}
-
-/* To the layer the program's task at home was a change that others do not see; now they do. */
-static int forget_change(struct moving *m, const struct starpu_data_descr *d)
-{
-    struct orr_data *h = d->handle;
-    if (d->mode & STARPU_W && h->mpi_rank == m->c->rank && orr_moves_can(m->c, h)) orr_away_forget_change(h);
-    return 0;
-}
-
-/* What it wrote stays where it ran, and nobody else has it. */
-static int post_build_moving(struct orr_comm *c, const struct orr_arguments *a, int xrank)
-{
-    struct moving m;
-    m.c = c;
-    m.a = a;
-    if (runs_here(c, xrank)) each(&m, forget_change);
-    begin_moving(&m, c, a, &xrank, 1);
-    int after = each(&m, after_moving), done = end_moving(&m);
-    return after ? after : done;
-}
-
-/* ranks: NULL, or on which it runs. */
-static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int count, const int *ranks,
-                         va_list ap)
+/* ranks: NULL, or on which it runs; rec: the iteration that is recorded, or NULL. */
+static int insert_moving(struct orr_comm *c, struct orr_recording *rec, struct starpu_codelet *cl, int count,
+                         const int *ranks, va_list ap)
 {
     struct orr_arguments a;
     va_list list;
     va_copy(list, ap);
     orr_arguments_init(&a);
+    const struct orr_task_thread *self = orr_task_self();
+    uint64_t submitted = orr_load_relaxed(&self->submitted);
     int xrank = ORR_PLACE_OPEN, r = orr_arguments_read(&a, cl, &list);
     if (!r && ranks) r = check_several(&a);
     if (ranks) a.xrank = ranks[0];
@@ -560,10 +479,13 @@ static int insert_moving(struct orr_comm *c, struct starpu_codelet *cl, int coun
     for (int i = 1; i < count && r >= 0; i++)
         if (ranks[i] < 0 || ranks[i] >= c->size) r = -EINVAL;
     if (r >= 0) {
+        uint64_t rolling = orr_stream_rolling(c);
         note(c, cl, &a, xrank);
-        bool passes = !ranks && orr_moves_pass(c, a.data, a.count, xrank);
-        r = passes ? 0 : act(c, &a, ranks ? ranks : &xrank, ranks ? count : 1, cl, ap);
+        if (rec) rec->hash = orr_stream_iteration_last(c, rolling, rec->hash);
+        r = act(c, rec, cl, &a, ranks ? ranks : &xrank, ranks ? count : 1, ap);
     }
+    if (rec && r) orr_recording_spoil(rec, "an insertion failed");
+    if (rec) rec->submitted += orr_load_relaxed(&self->submitted) - submitted;
     va_end(list);
     orr_arguments_fini(&a);
     return r;

@@ -90,9 +90,13 @@ struct orr_place_ops {
     void (*measured)(void *state, const struct orr_place_measure *m);
     /* Optional: at this place of the stream all ranks wait for all tasks. */
     void (*met)(void *state);
-    /* Optional, with for_all: the task of the insertion that was chosen last, on a rank that runs it, before
-     * it is submitted: binds it to a worker. 0, or -EINVAL (said why): it is not submitted. */
-    int (*bind)(void *state, struct starpu_task *task);
+    /* Optional, with for_all: the task of the insertion at that position, on a rank that runs it, before it
+     * is submitted: binds it to a worker. 0, or -EINVAL (said why): it is not submitted. */
+    int (*bind)(void *state, struct starpu_task *task, uint64_t position);
+    /* Optional, with for_all and without learns: an iteration is replayed. Whether the next so many
+     * insertions, which are those from `from` on once more, go to the ranks of those; then they count as
+     * chosen, and choose is not called for them. */
+    bool (*repeat)(void *state, uint64_t from, uint64_t next, uint64_t count);
     void (*end)(void *state); /* with for_all */
 };
 

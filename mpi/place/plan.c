@@ -21,6 +21,7 @@
 /* An insertion. */
 struct step {
     uint64_t hash;
+    uint64_t before; /* a hash of all that come before it, ranks included */
     int32_t rank;
     int32_t worker;
     uint32_t order; /* 0: none */
@@ -61,12 +62,24 @@ static int load(struct orr_plan *file, const char *path, const struct orr_machin
     return r == -ENOMEM ? r : -EINVAL;
 }
 
+#define BASE 0x9e3779b97f4a7c15u
+
+/* What a step adds to the hash of a stretch. */
+static uint64_t mixed(const struct step *s)
+{
+    uint64_t h = (s->hash ^ (uint64_t)(uint32_t)s->rank * 0xff51afd7ed558ccdu) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 32;
+}
+
 static void keep(struct plan *p, const struct orr_plan *file)
 {
+    uint64_t before = 0;
     for (size_t i = 0; i < p->steps; i++) {
         const struct orr_plan_task *t = &file->task[i];
-        p->step[i] = (struct step){ orr_plan_hash(file, i), t->rank, t->worker, t->order };
+        p->step[i] = (struct step){ orr_plan_hash(file, i), before, t->rank, t->worker, t->order };
+        before = before * BASE + mixed(&p->step[i]);
     }
+    p->step[p->steps] = (struct step){ .before = before };
     for (unsigned w = 0; w < p->workers; w++) p->base[w] = orr_worker_order_next(w) - 1;
 }
 
@@ -154,15 +167,15 @@ static int choose(void *state, const struct orr_place_view *v)
     return said == s->rank ? v->fixed : refuse(p, v, "has another rank than the program names");
 }
 
-static int bind(void *state, struct starpu_task *task)
+static int bind(void *state, struct starpu_task *task, uint64_t position)
 {
     struct plan *p = state;
-    const struct step *s = &p->step[p->next - 1];
+    const struct step *s = &p->step[position];
     if (s->worker < 0 || (unsigned)s->worker >= p->workers) return 0;
     if (task->execute_on_a_specific_worker && task->workerid != (unsigned)s->worker) {
         orr_error("starpu_mpi_task_insert: the plan %s gives insertion %zu (%s) to worker %d, and the "
                   "program to %u",
-                  p->path, p->next - 1, task->cl && task->cl->name ? task->cl->name : "without name",
+                  p->path, (size_t)position, task->cl && task->cl->name ? task->cl->name : "without name",
                   s->worker, task->workerid);
         p->refused = true;
         return -EINVAL;
@@ -171,6 +184,25 @@ static int bind(void *state, struct starpu_task *task)
     task->execute_on_a_specific_worker = 1;
     if (s->order) task->workerorder = p->base[s->worker] + s->order;
     return 0;
+}
+
+/* The hash of so many steps: a polynomial in BASE, so it is that of all up to their end without those before.
+ */
+static uint64_t stretch(const struct plan *p, uint64_t from, uint64_t count)
+{
+    uint64_t power = 1, square = BASE;
+    for (uint64_t n = count; n; n >>= 1, square *= square)
+        if (n & 1) power *= square;
+    return p->step[from + count].before - p->step[from].before * power;
+}
+
+static bool repeat(void *state, uint64_t from, uint64_t next, uint64_t count)
+{
+    struct plan *p = state;
+    if (p->refused || from + count > p->steps || next + count > p->steps) return false;
+    if (stretch(p, from, count) != stretch(p, next, count)) return false;
+    p->next = next + count;
+    return true;
 }
 
 _Static_assert((int)ORR_PLAN_TEXT <= (int)ORR_PLACE_TEXT, "what differs is said there");
@@ -182,4 +214,5 @@ const struct orr_place_ops orr_place_plan = { .name = "plan",
                                               .agree = orr_plan_agree,
                                               .choose = choose,
                                               .bind = bind,
+                                              .repeat = repeat,
                                               .end = end };

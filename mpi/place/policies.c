@@ -270,10 +270,42 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
     return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);
 }
 
-int orr_placed_bind(struct orr_comm *c, struct starpu_task *task)
+int orr_placed_bind_at(struct orr_comm *c, struct starpu_task *task, uint64_t position)
 {
     struct orr_placed *d = c->placed;
-    return d && d->begun && c->cluster->place->for_all && d->ops->bind ? d->ops->bind(d->state, task) : 0;
+    if (!d || !d->begun || !c->cluster->place->for_all || !d->ops->bind) return 0;
+    return d->ops->bind(d->state, task, position);
+}
+
+int orr_placed_bind(struct orr_comm *c, struct starpu_task *task)
+{
+    return c->placed ? orr_placed_bind_at(c, task, c->placed->position - 1) : 0;
+}
+
+bool orr_policy_repeats(const struct orr_place *p)
+{
+    void *state;
+    return ops_of(p, p->current, &state)->repeat;
+}
+
+uint64_t orr_placed_position(const struct orr_comm *c)
+{
+    void *state;
+    const struct orr_place *p = c->cluster->place;
+    return c->placed && c->placed->ops == ops_of(p, p->current, &state) ? c->placed->position : 0;
+}
+
+bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64_t *at_out)
+{
+    void *state;
+    struct orr_placed *d = c->placed;
+    if (!d || !d->begun || d->thread != orr_self() ||
+        d->ops != ops_of(c->cluster->place, c->cluster->place->current, &state))
+        return false;
+    *at_out = d->position;
+    if (!d->ops->repeat || !d->ops->repeat(d->state, from, d->position, count)) return false;
+    d->position += count;
+    return true;
 }
 
 void orr_place_set_history(struct orr_place *p, struct orr_history *h)

@@ -70,8 +70,15 @@ int orr_policy_choose(const struct orr_place *p, int policy, const struct orr_pl
 
 /* The rank for the next insertion on c, which gets its position. -EINVAL or -ENOMEM (said why). */
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v);
-/* The task of the insertion that was chosen last, where it runs here. 0 or -EINVAL (said). */
+/* The task of the insertion that was chosen last, or of that at a position, where it runs here. 0 or -EINVAL
+ * (said). */
 int orr_placed_bind(struct orr_comm *c, struct starpu_task *task);
+int orr_placed_bind_at(struct orr_comm *c, struct starpu_task *task, uint64_t position);
+/* Whether the current one says what it repeats; the position of the next insertion; and whether so many from
+ * there on are placed as those from `from` on: then they have been (struct orr_place_ops). */
+bool orr_policy_repeats(const struct orr_place *p);
+uint64_t orr_placed_position(const struct orr_comm *c);
+bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64_t *at_out);
 /* From the start on, or NULL. */
 void orr_place_set_history(struct orr_place *p, struct orr_history *h);
 /* At the same place of the stream of c on every rank. */

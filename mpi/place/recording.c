@@ -47,12 +47,24 @@ void orr_recording_called(struct orr_recording *r, const char *fn)
 
 /* ---- noting ---- */
 
+static void clear_gaps(struct orr_recording *r)
+{
+    if (!r->gaps) return;
+    orr_free(r->gaps->gap);
+    orr_free(r->gaps->missed);
+    orr_free(r->gaps->data);
+    orr_free(r->gaps->readers);
+    orr_free(r->gaps);
+    r->gaps = NULL;
+}
+
 static void clear_parts(struct orr_recording *r)
 {
     for (size_t i = 0; i < r->nparts; i++) orr_task_model_free(r->parts[i].model);
     orr_free(r->parts);
     orr_free(r->data);
     orr_free(r->lines);
+    clear_gaps(r);
     r->parts = NULL;
     r->data = NULL;
     r->lines = NULL;
@@ -82,11 +94,25 @@ void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
     r->ends = orr_load_acquire(&c->cluster->value->ends); /* pairs with orr_owned_ends */
     r->task = NULL;
     orr_store_relaxed(&r->other, NULL);
+    r->moves = c->cluster->place->moves && orr_comm_is_base(c);
+    if (!r->moves) return;
+    r->gaps = orr_calloc(1, sizeof *r->gaps);
+    if (r->gaps)
+        r->gaps->from = orr_placed_position(c);
+    else
+        orr_recording_spoil(r, no_memory);
 }
 
 bool orr_recording_looked(const struct orr_recording *r)
 {
     return orr_acting(orr_self())->looks != r->looks;
+}
+
+static bool make_gaps(struct orr_recording *r, size_t room)
+{
+    struct orr_gap *more = orr_realloc(r->gaps->gap, room * sizeof *more);
+    if (more) r->gaps->gap = more;
+    return more;
 }
 
 /* Room for one more part with so many accesses. */
@@ -97,6 +123,7 @@ static bool make_room(struct orr_recording *r, size_t accesses)
         struct orr_recorded *more = orr_realloc(r->parts, room * sizeof *more);
         if (!more) return false;
         r->parts = more;
+        if (r->moves && !make_gaps(r, room + 1)) return false;
         r->parts_room = room;
     }
     if (r->ndata + accesses > r->data_room) {
@@ -112,6 +139,9 @@ static bool make_room(struct orr_recording *r, size_t accesses)
 /* The rank was chosen by a function of the program's, which may answer otherwise the next time. */
 static bool chosen_by_program(const struct orr_comm *c, const struct orr_arguments *a)
 {
+    const struct orr_place *place = c->cluster->place;
+    if (place->for_all) /* the current one says what it repeats */
+        return a->policy >= 0 && a->policy != orr_policy_get_current(place);
     if (a->xrank != ORR_PLACE_OPEN) return false;
     int writer = ORR_PLACE_OPEN;
     for (int i = 0; i < a->count; i++) {
@@ -146,6 +176,7 @@ static bool keep_accesses(struct orr_recording *r, struct orr_value *v, const st
     for (int i = 0; i < a->count && good; i++)
         if (a->data[i].handle) good = keep_access(r, v, a->data[i].handle, a->data[i].mode);
     if (good && a->xrank == ORR_PLACE_OF_DATA) good = keep_access(r, v, a->on_data, STARPU_NONE);
+    if (good && a->xrank == ORR_PLACE_OF_DATA && r->moves) r->ndata--; /* only noticed */
     return good;
 }
 
@@ -174,7 +205,7 @@ void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struc
     };
     if (!make_room(r, (size_t)a->count + 1)) why = no_memory;
     if (!why && !keep_accesses(r, c->cluster->value, a)) why = no_memory;
-    if (!why && chosen_by_program(c, a)) why = "was placed by a node selection policy of the program's";
+    if (!why && chosen_by_program(c, a)) why = "was placed by a node selection policy of its own";
     if (!why && task) why = keep_model(&p, task);
     if (why && why != no_memory && r->by_itself) {
         p.once = true;
@@ -186,6 +217,7 @@ void orr_recording_note(struct orr_recording *r, struct orr_comm *c, const struc
         return;
     }
     p.count = (uint32_t)r->ndata - p.first;
+    if (r->moves) r->gaps->gap[r->nparts].hash = r->hash;
     r->parts[r->nparts++] = p;
 }
 
@@ -326,16 +358,18 @@ bool orr_recording_end(struct orr_recording *r, struct orr_comm *c)
         orr_recording_spoil(r, "another node selection policy was chosen meanwhile");
     if (orr_load_acquire(&v->ends) != r->ends) /* pairs with orr_owned_ends */
         orr_recording_spoil(r, "data were unregistered meanwhile, or got another owner");
-    if (!orr_load_relaxed(&r->other) && !survey(r, c, &all)) orr_recording_spoil(r, no_memory);
+    if (!orr_load_relaxed(&r->other) && !r->moves && !survey(r, c, &all)) orr_recording_spoil(r, no_memory);
     if (orr_load_relaxed(&r->other)) {
         orr_recording_clear(r);
         return false;
     }
     r->looked = orr_recording_looked(r);
     r->upsets = orr_load_relaxed(&v->upsets);
-    watch(&all);
-    throw_out(r, c, &all);
-    orr_free(all.slots);
+    if (!r->moves) {
+        watch(&all);
+        throw_out(r, c, &all);
+        orr_free(all.slots);
+    }
     fit(r);
     r->state = ORR_RECORDING_READY;
     r->replays = 0;

@@ -7,13 +7,15 @@
  * marks as at an insertion. So a replay does what the insertions would do, whatever came before it. What is
  * left out are accesses by others to data that others own and of which there is no mark here. That stays
  * right as long as data stay registered and owned as they are, and no such mark appears: bits of the handles
- * (ownership.h) have the event noticed where it happens, so that nothing is looked through at a replay. */
+ * (ownership.h) have the event noticed where it happens, so that nothing is looked through at a replay. Where
+ * data move it is otherwise: gaps.h. */
 #ifndef ORR_MPI_RECORDING_H
 #define ORR_MPI_RECORDING_H
 
 #include "core/task/model.h"
 #include "mpi/place/arguments.h"
 #include "mpi/place/policies.h"
+#include "mpi/value/moves.h"
 
 /* One insertion of an iteration that is recognised (script.h). Short: what is read of it is cold. */
 struct orr_script_line {
@@ -32,6 +34,28 @@ struct orr_recorded {
     uint32_t position; /* in the iteration */
     bool own;          /* it runs here, with plain accesses to data that this rank owns */
     bool once;         /* it cannot be repeated: only noted, to know its data */
+};
+
+/* Before a part, or (the last one) behind all of them. */
+struct orr_gap {
+    uint64_t hash;  /* of the iteration up to here, as messages say it */
+    size_t missed;  /* the first */
+    size_t nmissed; /* that the part makes good */
+};
+
+struct orr_left_out {
+    struct orr_data *handle;
+    bool must_be_elsewhere; /* when the iteration begins */
+};
+
+/* What is left out, where data move (gaps.h). */
+struct orr_gaps {
+    uint64_t from;       /* the position of its first insertion, as the placement counts */
+    struct orr_gap *gap; /* of each part, and one more */
+    struct orr_missed *missed;
+    struct orr_left_out *data;
+    int32_t *readers; /* of all missed */
+    size_t nmissed, ndata, nreaders, missed_room, data_room, readers_room;
 };
 
 enum orr_recording_state {
@@ -67,6 +91,8 @@ struct orr_recording {
     uint64_t submitted_before;   /* at the beginning, all of the thread */
     uint64_t looks;              /* of the thread, at the beginning (struct orr_acting) */
     bool looked;                 /* data were acquired, or tasks waited for, behind its last insertion */
+    bool moves;                  /* data move (gaps.h) */
+    struct orr_gaps *gaps;       /* with moves, else NULL */
     struct orr_thread *thread;   /* who inserts [const] */
     _Atomic(const char *) other; /* why it cannot be replayed: a literal; NULL: it can [any] */
     const char *task;            /* of which task that is said; NULL: of none */
@@ -83,7 +109,7 @@ void orr_recording_spoil(struct orr_recording *r, const char *why);
 bool orr_recording_looked(const struct orr_recording *r);
 /* The public function fn was called meanwhile. */
 void orr_recording_called(struct orr_recording *r, const char *fn);
-/* Ends it: true, and it is ready; false, and it is empty (other says why). */
+/* Ends it: true, and it is ready, but for its gaps; false, and it is empty (other says why). */
 bool orr_recording_end(struct orr_recording *r, struct orr_comm *c);
 /* Gives back what it keeps. */
 void orr_recording_clear(struct orr_recording *r);

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/task/task.h"
 #include "mpi/live/stream.h"
+#include "mpi/place/gaps.h"
 #include "mpi/place/recording.h"
 #include "mpi/place/repeat.h"
 #include "mpi/place/script.h"
@@ -109,11 +110,26 @@ static const char *why_old(const struct orr_comm *c, const struct orr_recording 
     return NULL;
 }
 
-/* A placement chooses for each task, data are not at home, or each task is noted or bound (a plan). */
+/* A placement chooses for each task, and has not said what it repeats; data are not at home; or each task is
+ * noted. */
 static bool is_decided_anew(const struct orr_comm *c)
 {
     const struct orr_place *p = c->cluster->place;
-    return p->for_all || p->follows || c->cluster->value->moves.on;
+    if (p->for_all) return p->history || !p->moves || !orr_comm_is_base(c) || !orr_policy_repeats(p);
+    return p->follows || c->cluster->value->moves.on;
+}
+
+/* What was recorded can be done again, here and as the placement says: NULL, and it has been told, if one is
+ * asked. Else why not. */
+static const char *why_not_again(struct orr_comm *c, const struct orr_recording *r, uint64_t *at_out)
+{
+    *at_out = 0;
+    if (!r->moves) return NULL;
+    if (r->thread != orr_self()) return "another thread inserts";
+    if (!orr_gaps_fit(r, c)) return "data of other ranks are now used here";
+    if (!orr_placed_repeat(c, r->gaps->from, r->insertions, at_out))
+        return "the plan has other ranks for it than before, or ends";
+    return NULL;
 }
 
 static void say_once(struct orr_recording *r, const char *what, const char *task, const char *why)
@@ -150,7 +166,13 @@ static void begin_recording(struct orr_comm *c, struct orr_recording *r)
 static void end_recording(struct orr_comm *c, struct orr_recording *r)
 {
     orr_store_release(&c->cluster->place->recording, NULL); /* pairs with begin_recording */
-    if (orr_recording_end(r, c)) {
+    bool ready = orr_recording_end(r, c);
+    if (ready && r->moves && !orr_gaps_make(r, c)) {
+        orr_recording_spoil(r, "there is no memory for the record");
+        orr_recording_clear(r);
+        ready = false;
+    }
+    if (ready) {
         r->failures = 0;
         return;
     }
@@ -212,7 +234,9 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
                                             : "the placement in use decides anew for each task");
         return 0;
     }
+    uint64_t at;
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
+    if (!old && r->state == ORR_RECORDING_READY) old = why_not_again(c, r, &at);
     if (old) discard(r, old);
     if (r->state != ORR_RECORDING_READY) {
         c->replays->as_one = !first;
@@ -223,7 +247,7 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
     r->replays++;
     c->replays->unrepeated = 0;
     r->looks = orr_acting(orr_self())->looks;
-    int status = replay(c, r, patch, arg);
+    int status = r->moves ? orr_gaps_replay(c, r, at, patch, arg) : replay(c, r, patch, arg);
     orr_stream_iteration_replayed(c, id, r->hash);
     orr_store_release(&c->recording, r); /* what is inserted now is refused; pairs with orr_mpi_insert */
     return status ? status : 1;
@@ -254,7 +278,7 @@ void orr_replay_push(struct orr_comm *c)
     struct orr_replays *all = replays_of(c);
     struct orr_recording *r = all ? &all->pushed : NULL;
     if (!r || r->state == ORR_RECORDING_GIVEN_UP || all->current || orr_load_relaxed(&c->recording)) return;
-    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
+    if (is_decided_anew(c) || c->cluster->place->for_all || !orr_stream_is_own(c)) return;
     if (r->state == ORR_RECORDING_READY && r->thread != orr_self()) return;
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
     if (old) discard(r, old);

@@ -60,9 +60,9 @@ static int message(struct orr_comm *c, const struct orr_action *a)
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
-static int submit(struct starpu_task *task)
+static int submit(struct starpu_task *task, bool sorted)
 {
-    int r = orr_task_submit(task, 0);
+    int r = orr_task_submit(task, sorted ? ORR_TF_SORTED : 0);
     if (r) give_up(task);
     return r;
 }
@@ -73,7 +73,7 @@ int orr_action_carry_out(struct orr_comm *c, const struct orr_action *a)
     case ORR_ACT_SEND:
     case ORR_ACT_RECEIVE: return message(c, a);
     case ORR_ACT_DROP: starpu_data_invalidate_submit(a->handle); return 0;
-    case ORR_ACT_SUBMIT: return submit(a->task);
+    case ORR_ACT_SUBMIT: return submit(a->task, a->sorted);
     case ORR_ACT_NONE: break;
     }
     return 0;

@@ -811,6 +811,17 @@ void orr_away_pass_end(struct orr_comm *c)
     orr_spin_unlock(&a->lock);
 }
 
+void orr_away_skip(struct orr_comm *c, uint64_t places)
+{
+    struct orr_away *a = c->cluster->value->away;
+    if (!places) return;
+    if (a->position / LOOK_EACH != (a->position + places) / LOOK_EACH)
+        orr_progress_pass(&c->cluster->progress);
+    orr_spin_lock(&a->lock);
+    a->position += places;
+    orr_spin_unlock(&a->lock);
+}
+
 uint64_t orr_away_begin(struct orr_comm *c)
 {
     struct orr_away *a = c->cluster->value->away;

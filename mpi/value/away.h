@@ -62,6 +62,9 @@ uint64_t orr_away_begin(struct orr_comm *c);
  * changes until orr_away_pass_end, and nobody looks meanwhile. False: it has to begin as any other. */
 bool orr_away_pass_begin(struct orr_comm *c);
 void orr_away_pass_end(struct orr_comm *c);
+/* The next places are of a replayed iteration, and this rank left them out (place/gaps.h): nothing of their
+ * data is here, nor is their home. Another place begins next. */
+void orr_away_skip(struct orr_comm *c, uint64_t places);
 /* Does what is in the list, in order, and empties it; from the first on that has to wait, they are put off.
  * What failed first, also of the list's making (said). */
 int orr_away_do(struct orr_actions *l);

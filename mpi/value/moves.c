@@ -220,13 +220,38 @@ bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, in
         if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
         if (data[i].mode & STARPU_W) {
             written(c, h, xrank);
-        } else if (!has(h, xrank) && orr_cache_is_on(c->cluster->value)) {
+        } else if (data[i].mode & STARPU_R && !has(h, xrank) && orr_cache_is_on(c->cluster->value)) {
             join_copies(c, h, xrank);
             mark(c, h);
         }
     }
     orr_away_pass_end(c);
     return true;
+}
+
+bool orr_moves_left_out(const struct orr_comm *c, const struct orr_data *h)
+{
+    return orr_moves_can(c, h) && h->mpi_rank != c->rank && !(h->mpi_flags & ORR_MPI_REDUX);
+}
+
+bool orr_moves_is_here(const struct orr_data *h)
+{
+    return h->mpi_flags & (ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD);
+}
+
+void orr_moves_catch_up(struct orr_comm *c, const struct orr_missed *missed, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct orr_missed *m = &missed[i];
+        struct orr_data *h = m->handle;
+        if (m->writes) {
+            orr_owned_of(h)->version += m->writes - 1;
+            written(c, h, m->writer);
+        }
+        for (uint32_t k = 0; k < m->nreaders && orr_cache_is_on(c->cluster->value); k++)
+            if (!has(h, m->readers[k])) join_copies(c, h, m->readers[k]);
+        if (m->nreaders) mark(c, h);
+    }
 }
 
 void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
@@ -547,6 +572,7 @@ bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node)
     struct orr_actions l;
     int status, old = h->mpi_rank;
     if (!orr_moves_get(c, h, node, &status)) return false;
+    orr_owned_ends(c->cluster->value, h, "data changed their owner");
     if (status) return true;
     orr_moves_begin(&l, c);
     if (c->rank == node)

@@ -28,6 +28,20 @@ void orr_moves_after(struct orr_actions *l, struct orr_data *h, int mode, int xr
  * here, nor theirs is this home. False: it has, or may have, and nothing was done. */
 bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank);
 
+/* The same where an iteration is replayed (place/gaps.h). left_out: of the data of an insertion, whether it
+ * would be left out if nothing of them were here; is_here: and whether something is. */
+bool orr_moves_left_out(const struct orr_comm *c, const struct orr_data *h);
+bool orr_moves_is_here(const struct orr_data *h);
+/* What insertions that were left out did to a datum, one after the other. */
+struct orr_missed {
+    struct orr_data *handle;
+    uint32_t writes;   /* how many wrote it */
+    int32_t writer;    /* the rank that did last, with writes */
+    uint32_t nreaders; /* that did since, each once */
+    int32_t *readers;  /* in this order */
+};
+void orr_moves_catch_up(struct orr_comm *c, const struct orr_missed *missed, size_t count);
+
 /* Where not all ranks see it: on other communicators (orr_moves_unseen), or where the program steers the
  * transfers. As orr_exchange_before and _after: owner-computes, and nothing is remembered; home brings in
  * what it lacks. */
