@@ -361,8 +361,8 @@ int starpu_mpi_insert_task(MPI_Comm comm, struct starpu_codelet *codelet, ...);
  * starpu_mpi_task_post_build() with the same arguments. */
 struct starpu_task *starpu_mpi_task_build(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
-/* Makes the transfers after a task that starpu_mpi_task_build() made. Returns 0; -EINVAL; -ENOMEM;
- * -ESHUTDOWN. */
+/* Makes the transfers after a task that starpu_mpi_task_build() made, the last one with these arguments.
+ * Returns 0; -EINVAL; -ENOMEM; -ESHUTDOWN. */
 int starpu_mpi_task_post_build(MPI_Comm comm, struct starpu_codelet *codelet, ...);
 
 /* Returns the same as starpu_mpi_task_build(), from a va_list. */

@@ -269,11 +269,9 @@ static int keep_built(struct orr_comm *c, const struct starpu_codelet *cl, const
         orr_error("starpu_mpi_task_build: out of memory");
         return -ENOMEM;
     }
-    *b = (struct orr_built){ .cl = cl, .xrank = xrank, .count = a->count };
+    *b = (struct orr_built){ .next = c->cluster->place->built, .cl = cl, .xrank = xrank, .count = a->count };
     for (int i = 0; i < a->count; i++) b->data[i] = a->data[i].handle;
-    struct orr_built **end = &c->cluster->place->built;
-    while (*end) end = &(*end)->next;
-    *end = b;
+    c->cluster->place->built = b;
     return 0;
 }
 
@@ -285,7 +283,8 @@ static bool is_of(const struct orr_built *b, const struct starpu_codelet *cl, co
     return true;
 }
 
-/* The rank of the first such task that was built; -EINVAL (said): none was. */
+/* The rank of the last such task that was built, since the program may have given up those before; -EINVAL
+ * (said): none was. */
 static int take_built(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
                       int *xrank_out)
 {

@@ -664,17 +664,18 @@ static void send_change(struct orr_away *a, struct orr_owned *o, int rank, uint6
     carry_out(cluster_of(a)->comm, &act);
 }
 
-/* To all that have the value. */
-static void send_changes(struct orr_away *a, struct orr_owned *o, uint64_t position)
+/* To all that have the value, but for rank except. */
+static void send_changes(struct orr_away *a, struct orr_owned *o, uint64_t position, int except)
 {
     const struct orr_rank_set *s = &o->sent;
     int size = cluster_of(a)->size, holder = holder_of(o);
-    if (holder != o->handle->mpi_rank) send_change(a, o, holder, position);
+    if (holder != o->handle->mpi_rank && holder != except) send_change(a, o, holder, position);
     for (uint32_t i = 0; !s->bits && i < s->count; i++)
-        if (s->inline_ranks[i] != holder && wants_change(o, s->inline_ranks[i]))
+        if (s->inline_ranks[i] != holder && s->inline_ranks[i] != except &&
+            wants_change(o, s->inline_ranks[i]))
             send_change(a, o, s->inline_ranks[i], position);
     for (int rank = 0; s->bits && rank < size; rank++)
-        if (rank != holder && wants_change(o, rank)) send_change(a, o, rank, position);
+        if (rank != holder && rank != except && wants_change(o, rank)) send_change(a, o, rank, position);
 }
 
 /* With the lock. */
@@ -687,16 +688,32 @@ static void remove_change(struct orr_away *a, struct orr_owned *o)
 
 /* Partitioned ones wait until they are put together, and those to which contributions are pending that not
  * all ranks see until they are added up. */
+static bool may_tell(const struct orr_owned *o)
+{
+    return !o->handle->partitioned && !(o->redux && o->redux->unseen);
+}
+
 static struct orr_owned *take_changed(struct orr_away *a)
 {
     struct orr_owned *o = NULL;
     orr_spin_lock(&a->lock);
     for (uint32_t i = 0; i < a->nchanged && !o; i++)
-        if (!a->changed[i]->handle->partitioned && !(a->changed[i]->redux && a->changed[i]->redux->unseen))
-            o = a->changed[i];
+        if (may_tell(a->changed[i])) o = a->changed[i];
     if (o) remove_change(a, o);
     orr_spin_unlock(&a->lock);
     return o;
+}
+
+void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except)
+{
+    struct orr_away *a = c->cluster->value->away;
+    struct orr_owned *o = orr_owned_of(h);
+    orr_spin_lock(&a->lock);
+    bool tells = o->changed && may_tell(o);
+    if (tells) remove_change(a, o);
+    uint64_t position = a->position;
+    orr_spin_unlock(&a->lock);
+    if (tells) send_changes(a, o, position, except);
 }
 
 static void note_change(struct orr_away *a, struct orr_owned *o)
@@ -827,7 +844,7 @@ uint64_t orr_away_begin(struct orr_comm *c)
     struct orr_away *a = c->cluster->value->away;
     struct orr_watcher w;
     uint64_t position = a->position;
-    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position);
+    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position, -1);
     if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_store_relaxed(&a->inserter, orr_self());
     orr_progress_attend(&c->cluster->progress, true);

@@ -86,6 +86,9 @@ void orr_away_expect(struct orr_comm *c, struct orr_data *h, int home);
 void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t position);
 /* Home is about to change h, by what not all ranks see: it asks for what it lacks. As orr_data_hooks.use. */
 int orr_away_changes(struct orr_data *h);
+/* Home tells what it changed of h ahead of its next insertion, and not rank except of the transport, which is
+ * about to write its copy: that may be a task that the program submits later, and would be overwritten. */
+void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except);
 /* Home has not changed it: its pieces are used instead, or it is overwritten. */
 void orr_away_forget_change(struct orr_data *h);
 

@@ -399,12 +399,15 @@ int orr_moves_gather(struct orr_comm *c, struct orr_data *h, int priority, int a
 int orr_moves_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xrank, int priority)
 {
     if (!is_unseen(c, h)) return orr_exchange_before(c, h, mode, xrank, priority);
-    int status = 0, first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? c->size - 1 : xrank;
+    int status = 0, first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? c->size - 1 : xrank,
+        home = orr_owned_rank(c, h);
     orr_away_settle_data(c, h);
     if (mode & (STARPU_REDUX | STARPU_MPI_REDUX)) return contribute_unseen(c, h, xrank);
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
     if (mode & STARPU_SCRATCH) return status;
-    if (first <= c->rank && c->rank <= last && orr_owned_rank(c, h) != c->rank) orr_cache_hold(h);
+    if (mode & STARPU_W && xrank >= 0 && c->rank == home && xrank != home)
+        orr_away_tell_change(c, h, orr_comm_peer(c, xrank));
+    if (first <= c->rank && c->rank <= last && home != c->rank) orr_cache_hold(h);
     for (int node = first; node <= last && !status; node++)
         if (mode & STARPU_R)
             status = send_unseen(c, h, node, mode & STARPU_SSEND, priority);

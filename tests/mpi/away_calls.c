@@ -142,6 +142,50 @@ static void built_around_a_change(void)
     check(starpu_mpi_node_selection_set_current_policy(before));
 }
 
+static void build_zero(MPI_Comm other, int i, int rank)
+{
+    struct starpu_task *task =
+        starpu_mpi_task_build(other, &zero_cl, STARPU_W, handle[i], STARPU_EXECUTE_ON_NODE, rank, 0);
+    if (task) check(starpu_task_submit(task));
+}
+
+/* The same task is built twice, with a change of ranks, and given up once. */
+static void given_up(int i)
+{
+    for (int rank = 0; rank < 2; rank++) {
+        struct starpu_task *task = starpu_mpi_task_build(MPI_COMM_WORLD, &zero_cl, STARPU_W, handle[i],
+                                                         STARPU_EXECUTE_ON_NODE, rank, 0);
+        if (task && rank == 0) task->destroy = 0;
+        if (task && rank == 0) starpu_task_destroy(task);
+        if (task && rank == 1) check(starpu_task_submit(task));
+    }
+    check(starpu_mpi_task_post_build(MPI_COMM_WORLD, &zero_cl, STARPU_W, handle[i], STARPU_EXECUTE_ON_NODE, 1,
+                                     0));
+    expected[i] = 0;
+    look(i);
+}
+
+/* Home changes what a rank has, unseen; that rank writes it in a task on another communicator, of which the
+ * second half comes after others have begun insertions. */
+static void changed_before_it_is_built(MPI_Comm other, int i)
+{
+    int rank = (home[i] + 1) % ranks;
+    on(MPI_COMM_WORLD, (i + 1) % DATA, i, 1, rank);
+    if (home[i] == my_rank) {
+        check(starpu_data_acquire(handle[i], STARPU_RW));
+        *(uint64_t *)starpu_data_get_local_ptr(handle[i]) += 1;
+        starpu_data_release(handle[i]);
+    }
+    build_zero(other, i, rank);
+    on(MPI_COMM_WORLD, (i + 2) % DATA, (i + 1) % DATA, 1, -1);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    on(MPI_COMM_WORLD, (i + 2) % DATA, (i + 1) % DATA, 1, -1);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    check(starpu_mpi_task_post_build(other, &zero_cl, STARPU_W, handle[i], STARPU_EXECUTE_ON_NODE, rank, 0));
+    expected[i] = 0;
+    look(i);
+}
+
 static void reduce(int to, int step)
 {
     for (int rank = 0; rank < ranks; rank++)
@@ -203,6 +247,8 @@ static void run(MPI_Comm other)
     }
     for (int step = 0; step < STEPS; step++) one_step(other, step);
     built_around_a_change();
+    for (int i = 0; i < DATA; i++) changed_before_it_is_built(other, i);
+    for (int i = 0; i < DATA; i++) given_up(i);
     for (int i = 0; i < DATA; i++) look(i);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
     for (int i = 0; i < DATA; i++) look(i);
