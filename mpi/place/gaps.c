@@ -9,8 +9,6 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
-#include "core/task/task.h"
-#include "mpi/place/moving.h"
 #include "mpi/value/away.h"
 
 /* ---- room ---- */
@@ -238,25 +236,6 @@ bool orr_gaps_fit(const struct orr_recording *r, const struct orr_comm *c)
 
 /* ---- replaying ---- */
 
-/* The task of a part; NULL: it cannot be made (said). */
-static struct starpu_task *make(struct orr_comm *c, const struct orr_recorded *p, uint64_t at,
-                                orr_replay_patch_fn patch, void *arg, bool *sorted_out)
-{
-    uint32_t flags;
-    struct starpu_task *task = orr_task_from(p->model, &flags);
-    if (!task) return NULL;
-    if (patch) patch(task, p->position, arg);
-    if (orr_placed_bind_at(c, task, at + p->position)) {
-        task->destroy = 0;
-        starpu_task_destroy(task);
-        return NULL;
-    }
-    void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
-    if (hook) hook(task);
-    *sorted_out = !hook && flags & ORR_TF_SORTED;
-    return task;
-}
-
 static int repeat(struct orr_comm *c, const struct orr_recording *r, size_t i, uint64_t at,
                   orr_replay_patch_fn patch, void *arg)
 {
@@ -270,10 +249,7 @@ static int repeat(struct orr_comm *c, const struct orr_recording *r, size_t i, u
                                   .hash = gap->hash,
                                   .missed = r->gaps->missed + gap->missed,
                                   .nmissed = gap->nmissed };
-    bool sorted = false;
-    struct starpu_task *task = p->model ? make(c, p, at, patch, arg, &sorted) : NULL;
-    int status = orr_moving_do(c, &m, task, sorted);
-    return p->model && !task ? -EINVAL : status;
+    return orr_repeat_moving(c, p, &m, at + p->position, patch, arg);
 }
 
 /* What is left out behind the last part. */

@@ -484,6 +484,7 @@ static int insert_moving(struct orr_comm *c, struct orr_recording *rec, struct s
         r = act(c, rec, cl, &a, ranks ? ranks : &xrank, ranks ? count : 1, ap);
     }
     if (rec && r) orr_recording_spoil(rec, "an insertion failed");
+    if (rec && rec->by_itself) orr_script_note(rec, c, cl, ap);
     if (rec) rec->submitted += orr_load_relaxed(&self->submitted) - submitted;
     va_end(list);
     orr_arguments_fini(&a);

@@ -338,6 +338,12 @@ static void watch(const struct data *all)
     }
 }
 
+static void number_lines(struct orr_recording *r)
+{
+    for (size_t i = 0; i < r->nparts; i++)
+        if (!r->parts[i].once) r->lines[r->parts[i].position].part = (uint32_t)i + 1;
+}
+
 static void fit(struct orr_recording *r)
 {
     void *parts = r->nparts ? orr_realloc(r->parts, r->nparts * sizeof *r->parts) : NULL;
@@ -365,6 +371,7 @@ bool orr_recording_end(struct orr_recording *r, struct orr_comm *c)
     }
     r->looked = orr_recording_looked(r);
     r->upsets = orr_load_relaxed(&v->upsets);
+    if (r->moves && r->by_itself) number_lines(r); /* all are kept: each is compared anyway */
     if (!r->moves) {
         watch(&all);
         throw_out(r, c, &all);

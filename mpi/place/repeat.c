@@ -72,3 +72,33 @@ int orr_repeat(struct orr_comm *c, const struct orr_recorded *p, const struct st
     if (r) return r;
     return own ? exchange_own(data, p->count) : exchange(c, p, data, orr_exchange_after);
 }
+
+/* ---- where data move ---- */
+
+/* Its task; NULL: it cannot be made (said). */
+static struct starpu_task *make(struct orr_comm *c, const struct orr_recorded *p, uint64_t position,
+                                orr_replay_patch_fn patch, void *arg, bool *sorted_out)
+{
+    uint32_t flags;
+    struct starpu_task *task = orr_task_from(p->model, &flags);
+    if (!task) return NULL;
+    if (patch) patch(task, p->position, arg);
+    if (orr_placed_bind_at(c, task, position)) {
+        task->destroy = 0;
+        starpu_task_destroy(task);
+        return NULL;
+    }
+    void (*hook)(struct starpu_task *) = orr_load_acquire(&c->cluster->place->pre_submit_hook);
+    if (hook) hook(task);
+    *sorted_out = !hook && flags & ORR_TF_SORTED;
+    return task;
+}
+
+int orr_repeat_moving(struct orr_comm *c, const struct orr_recorded *p, const struct orr_moving *m,
+                      uint64_t position, orr_replay_patch_fn patch, void *arg)
+{
+    bool sorted = false;
+    struct starpu_task *task = p->model ? make(c, p, position, patch, arg, &sorted) : NULL;
+    int r = orr_moving_do(c, m, task, sorted);
+    return p->model && !task ? -EINVAL : r;
+}

@@ -5,6 +5,7 @@
 #ifndef ORR_MPI_REPEAT_H
 #define ORR_MPI_REPEAT_H
 
+#include "mpi/place/moving.h"
 #include "mpi/place/recording.h"
 
 /* Called for each task of this rank before it is submitted; as in orrery_mpi.h. */
@@ -32,5 +33,8 @@ static inline void orr_repeat_prefetch(const struct orr_recording *r, size_t par
 /* What the insertion does on this rank; data: its accesses. 0, or a negative errno (said why). */
 int orr_repeat(struct orr_comm *c, const struct orr_recorded *p, const struct starpu_data_descr *data,
                orr_replay_patch_fn patch, void *arg);
+/* The same where data move: m is the insertion, position its place as the placement counts. */
+int orr_repeat_moving(struct orr_comm *c, const struct orr_recorded *p, const struct orr_moving *m,
+                      uint64_t position, orr_replay_patch_fn patch, void *arg);
 
 #endif

@@ -278,7 +278,7 @@ void orr_replay_push(struct orr_comm *c)
     struct orr_replays *all = replays_of(c);
     struct orr_recording *r = all ? &all->pushed : NULL;
     if (!r || r->state == ORR_RECORDING_GIVEN_UP || all->current || orr_load_relaxed(&c->recording)) return;
-    if (is_decided_anew(c) || c->cluster->place->for_all || !orr_stream_is_own(c)) return;
+    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
     if (r->state == ORR_RECORDING_READY && r->thread != orr_self()) return;
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
     if (old) discard(r, old);

@@ -163,6 +163,19 @@ static inline void prefetch_ahead(const struct orr_comm *c, const struct orr_rec
     orr_stream_prefetch(c, AHEAD);
 }
 
+/* Where data move: the next one, which was recorded as p. */
+static int repeat_moving(struct orr_comm *c, const struct orr_recording *r, const struct orr_recorded *p,
+                         uint64_t position, const struct values *v)
+{
+    const struct orr_moving m = { .data = r->data + p->first,
+                                  .count = (int)p->count,
+                                  .priority = p->priority,
+                                  .ranks = &p->xrank,
+                                  .nranks = 1 };
+    if (!p->model && orr_moves_pass(c, m.data, m.count, p->xrank)) return 0;
+    return orr_repeat_moving(c, p, &m, position, v->count ? set_values : NULL, (void *)v);
+}
+
 bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starpu_codelet *cl, va_list ap,
                        int *status_out)
 {
@@ -177,6 +190,9 @@ bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starp
         same = read_arguments(&list, &arguments, &v) && arguments == line->arguments;
         va_end(list);
     }
+    uint64_t position = 0;
+    if (same && r->moves && !line->verbatim)
+        same = orr_placed_repeat(c, r->gaps->from + r->cursor, 1, &position);
     if (orr_unlikely(!same)) {
         r->strayed = true;
         return false;
@@ -189,6 +205,7 @@ bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starp
     if (!line->part) return true;
     const struct orr_recorded *p = &r->parts[line->part - 1];
     orr_repeat_prefetch(r, line->part - 1);
-    *status_out = orr_repeat(c, p, r->data + p->first, v.count ? set_values : NULL, &v);
+    *status_out = r->moves ? repeat_moving(c, r, p, position, &v)
+                           : orr_repeat(c, p, r->data + p->first, v.count ? set_values : NULL, &v);
     return true;
 }
