@@ -74,6 +74,7 @@ INPROC_TESTS += tests/mpi/failures_messages
 MPI_TESTS += tests/mpi/p2p
 MPI_TESTS += tests/mpi/coop
 MPI_TESTS += tests/mpi/direct
+MPI_TESTS += tests/mpi/numa
 tests/mpi/direct.mpi: tests/double/cuda.so
 tests/mpi/direct.mpi: PROGRAM_LIBS = -rdynamic
 MPI_TESTS += tests/mpi/away_calls

@@ -62,6 +62,11 @@ unsigned orr_data_place_slow(struct orr_data *h, unsigned node)
                       : orr_node_with_room(node, h->ops->get_size ? h->ops->get_size(h) : 1);
 }
 
+unsigned orr_data_main(struct orr_data *h)
+{
+    return orr_data_place(h, orr_node_home());
+}
+
 /* ---- fetching ---- */
 
 enum { STEP_WAIT, STEP_DONE, STEP_NEEDS_TRANSFER }; /* or -errno */

@@ -90,6 +90,8 @@ static inline unsigned orr_data_place(struct orr_data *h, unsigned node)
 {
     return orr_likely(orr_main_memories == 1) || !orr_node_is_cpu(node) ? node : orr_data_place_slow(h, node);
 }
+/* The same for who is no worker, and wants it in main memory. */
+ORR_EXPORT unsigned orr_data_main(struct orr_data *h);
 /* The same with the queue lock held; -1: in no main memory. */
 int orr_data_main_place_locked(const struct orr_data *h, unsigned node);
 

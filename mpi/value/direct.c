@@ -31,12 +31,23 @@ bool orr_direct_takes(const struct orr_value *v, struct orr_data *h)
            orr_handle_payload(h, h->replicates[orr_node_home()].interface, &p) && p.bytes > v->direct_bytes;
 }
 
+unsigned orr_direct_main(struct orr_data *h)
+{
+    struct orr_payload p;
+    unsigned home = orr_node_home(), place = orr_data_main(h);
+    bool anywhere = place == home || (!h->formats && !orr_program_types.make &&
+                                      orr_handle_payload(h, h->replicates[home].interface, &p));
+    return anywhere ? place : home;
+}
+
 unsigned orr_direct_source(const struct orr_value *v, struct orr_data *h)
 {
-    return orr_data_only_on(h, v->direct_nodes);
+    unsigned node = orr_data_only_on(h, v->direct_nodes);
+    return node == orr_node_home() ? orr_direct_main(h) : node;
 }
 
 unsigned orr_direct_target(const struct orr_value *v, struct orr_data *h)
 {
-    return orr_data_next_on(h, v->direct_nodes);
+    unsigned node = orr_data_next_on(h, v->direct_nodes);
+    return node == orr_node_home() ? orr_direct_main(h) : node;
 }

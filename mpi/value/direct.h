@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* direct.h: which memory the bytes of a message are sent from and received into: main memory, or a device's
+/* direct.h: which memory the bytes of a message are sent from and received into: a main memory, or a device's
  * where the network takes that.
  * Threads: begin by the main thread, before messages; the rest any. Owns: nothing. Not here: bringing the
  * bytes there (core/data/coherency.h), who asks when (message.c). */
@@ -11,6 +11,10 @@
 
 /* The layer starts: finds out which nodes' memory the network takes, if STARPU_MPI_GPUDIRECT allows it. */
 void orr_direct_begin(struct orr_value *v);
+
+/* The main memory where h's bytes are, or have memory: the home node where there is but one, and of data that
+ * the program packs or describes, which it does there. With access to h. */
+unsigned orr_direct_main(struct orr_data *h);
 
 bool orr_direct_takes(const struct orr_value *v, struct orr_data *h);
 /* Whether h's bytes may go from or to a device's memory. They may if they are as they are in memory, of one

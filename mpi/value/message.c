@@ -203,7 +203,8 @@ static bool prepare(struct orr_message *m)
         describe(m, interface);
         return true;
     }
-    if (!orr_direct_may(v, m->handle) || m->access.group == ORR_GROUP_NONE) return fetch(m, orr_node_home());
+    if (m->access.group == ORR_GROUP_NONE) return fetch(m, orr_node_home());
+    if (!orr_direct_may(v, m->handle)) return fetch(m, orr_direct_main(m->handle));
     if (m->mode == STARPU_R) return fetch(m, orr_direct_source(v, m->handle));
     describe(m, m->handle->replicates[orr_node_home()].interface);
     m->request.place = place;
