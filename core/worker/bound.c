@@ -17,26 +17,17 @@
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/perf/arch.h"
+#include "core/worker/bound.h"
 #include "core/worker/worker.h"
-
-enum { ARCHS_MAX = 16 };
-
-struct kind {
-    struct kind *next;
-    const struct starpu_codelet *cl;
-    struct starpu_perfmodel *model;
-    uint32_t footprint;
-    unsigned long count;
-    double us[ARCHS_MAX]; /* best implementation; INFINITY: cannot run there; NAN: not known */
-};
 
 extern struct orr_observer orr_bound_observer;
 static ORR_MUTEX(bound_kinds) kinds_lock =
     PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
-static struct kind *kinds;
-static unsigned narchs, workers_of[ARCHS_MAX];
-static int sample[ARCHS_MAX],
-    comb_of[ARCHS_MAX]; /* a worker of each architecture, the architecture's number */
+static struct orr_bound_kind *kinds;
+static unsigned narchs, workers_of[ORR_BOUND_ARCHS], arch_of[STARPU_NMAXWORKERS];
+static bool with_order, with_priorities;
+static int sample[ORR_BOUND_ARCHS],
+    comb_of[ORR_BOUND_ARCHS]; /* a worker of each architecture, the architecture's number */
 
 /* ---- recording ---- */
 
@@ -46,9 +37,9 @@ static void find_archs(void)
     for (unsigned w = 0; w < orr_worker_count; w++) {
         unsigned a = 0;
         while (a < narchs && comb_of[a] != orr_perf_workers[w].comb) a++;
-        if (a == ARCHS_MAX) { /* cannot be left out: the bound would be too high */
-            a = ARCHS_MAX - 1;
-            orr_warn("starpu_bound_start: more than %d architectures; the bound is rough", ARCHS_MAX);
+        if (a == ORR_BOUND_ARCHS) { /* cannot be left out: the bound would be too high */
+            a = ORR_BOUND_ARCHS - 1;
+            orr_warn("starpu_bound_start: more than %d architectures; the bound is rough", ORR_BOUND_ARCHS);
         }
         if (a == narchs) {
             comb_of[narchs] = orr_perf_workers[w].comb;
@@ -56,16 +47,18 @@ static void find_archs(void)
             workers_of[narchs++] = 0;
         }
         workers_of[a]++;
+        arch_of[w] = a;
     }
 }
 
 static void forget(void)
 {
-    for (struct kind *k = kinds, *next; k; k = next) {
+    for (struct orr_bound_kind *k = kinds, *next; k; k = next) {
         next = k->next;
         orr_free(k);
     }
     kinds = NULL;
+    orr_bound_order_forget();
 }
 
 static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
@@ -83,45 +76,54 @@ static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
     return best;
 }
 
-static struct kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
+static struct orr_bound_kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
 {
-    struct kind *k = kinds;
+    struct orr_bound_kind *k = kinds;
     while (k && (k->cl != cl || k->footprint != footprint)) k = k->next;
     if (k || !(k = orr_calloc(1, sizeof *k))) return k;
     k->cl = cl;
     k->model = cl->model;
     k->footprint = footprint;
-    for (unsigned a = 0; a < ARCHS_MAX; a++) k->us[a] = NAN;
+    for (unsigned a = 0; a < ORR_BOUND_ARCHS; a++) k->us[a] = NAN;
     k->next = kinds;
     kinds = k;
     return k;
 }
 
-static void bound_see(struct orr_observer *o, const struct orr_seen *e)
+static void submitted(struct orr_task *t)
 {
-    struct orr_task *t = (struct orr_task *)e->subject;
     struct starpu_task *p = t->pub;
-    (void)o;
-    if (!p->cl) return;
-    uint32_t footprint = starpu_task_footprint(p->cl->model, p, NULL, 0);
+    bool works = p->cl && orr_task_where(p) != STARPU_NOWHERE;
+    uint32_t footprint = works ? starpu_task_footprint(p->cl->model, p, NULL, 0) : 0;
     pthread_mutex_lock(&kinds_lock);
-    struct kind *k = kind_of(p->cl, footprint);
+    struct orr_bound_kind *k = works ? kind_of(p->cl, footprint) : NULL;
     for (unsigned a = 0; k && a < narchs; a++)
         if (isnan(k->us[a])) k->us[a] = time_on(p, t, a);
     if (k) k->count++;
+    if (with_order) orr_bound_order_submitted(t, k);
     pthread_mutex_unlock(&kinds_lock);
-    if (!k) orr_warn("starpu_bound_start: out of memory; the bound will be too low");
+    if (works && !k) orr_warn("starpu_bound_start: out of memory; the bound will be too low");
+}
+
+static void bound_see(struct orr_observer *o, const struct orr_seen *e)
+{
+    (void)o;
+    if (e->kind == ORR_EVENT_TASK_SUBMITTED)
+        submitted((struct orr_task *)e->subject);
+    else
+        orr_bound_order_see(e);
 }
 
 void starpu_bound_start(int deps, int prio)
 {
-    (void)deps; /* the bound is one without them too, if not the tightest */
-    (void)prio;
     pthread_mutex_lock(&kinds_lock);
     forget();
     find_archs();
+    with_order = deps;
+    with_priorities = deps && prio;
     pthread_mutex_unlock(&kinds_lock);
-    orr_observer_want(&orr_bound_observer, ORR_EVENT_BIT(TASK_SUBMITTED));
+    orr_observer_want(&orr_bound_observer,
+                      ORR_EVENT_BIT(TASK_SUBMITTED) | (deps ? ORR_BOUND_ORDER_EVENTS : 0));
 }
 
 void starpu_bound_stop(void)
@@ -141,7 +143,7 @@ struct orr_observer orr_bound_observer = { .name = "bound", .see = bound_see, .s
 /* What was measured since the task was submitted fills gaps. Called with kinds_lock held. */
 static bool complete_times(void)
 {
-    for (struct kind *k = kinds; k; k = k->next) {
+    for (struct orr_bound_kind *k = kinds; k; k = k->next) {
         bool somewhere = false;
         for (unsigned a = 0; a < narchs; a++) {
             if (isnan(k->us[a]) && k->model)
@@ -158,7 +160,7 @@ static bool complete_times(void)
 static double value(const double *x)
 {
     double sum = 0;
-    for (const struct kind *k = kinds; k; k = k->next) {
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next) {
         double least = INFINITY;
         for (unsigned a = 0; a < narchs; a++)
             if (isfinite(k->us[a])) least = fmin(least, k->us[a] * x[a]);
@@ -190,7 +192,7 @@ static void share(double *x, unsigned a, unsigned b)
 /* In us; 0: times are missing. Called with kinds_lock held. */
 static double bound_us(void)
 {
-    double x[ARCHS_MAX], before = -1, now = 0;
+    double x[ORR_BOUND_ARCHS], before = -1, now = 0;
     if (!complete_times()) return 0;
     for (unsigned a = 0; a < narchs; a++) x[a] = 1.0 / (narchs * workers_of[a]);
     for (int sweep = 0; sweep < 50 && now > before * (1 + 1e-9); sweep++) {
@@ -199,14 +201,14 @@ static double bound_us(void)
             for (unsigned b = a + 1; b < narchs; b++) share(x, a, b);
         now = value(x);
     }
-    return now;
+    return with_order ? fmax(now, orr_bound_order_path_us(narchs)) : now;
 }
 
 /* With whole tasks nothing is faster than the longest of them. */
 static double whole_us(double fractions)
 {
     double longest = fractions;
-    for (const struct kind *k = kinds; k; k = k->next) {
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next) {
         double best = INFINITY;
         for (unsigned a = 0; a < narchs; a++) best = fmin(best, k->us[a]);
         longest = fmax(longest, best);
@@ -224,7 +226,7 @@ void starpu_bound_compute(double *res, double *integer_res, int integer)
     pthread_mutex_unlock(&kinds_lock);
 }
 
-static const char *kind_name(const struct kind *k)
+const char *orr_bound_kind_name(const struct orr_bound_kind *k)
 {
     return k->cl->name ? k->cl->name : k->model && k->model->symbol ? k->model->symbol : "(unnamed)";
 }
@@ -236,8 +238,8 @@ void starpu_bound_print(FILE *output, int integer)
     pthread_mutex_lock(&kinds_lock);
     fprintf(output, "lower bound: %.3f ms", integer ? whole : fractions);
     fprintf(output, "%s\n", fractions > 0 ? "" : " (times of some tasks are not known)");
-    for (const struct kind *k = kinds; k; k = k->next) {
-        fprintf(output, "  %8lu x %s (%08x):", k->count, kind_name(k), k->footprint);
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next) {
+        fprintf(output, "  %8lu x %s (%08x):", k->count, orr_bound_kind_name(k), k->footprint);
         for (unsigned a = 0; a < narchs; a++)
             fprintf(output, " %.3f us on %u x %s", k->us[a], workers_of[a], orr_workers[sample[a]].name);
         fprintf(output, "\n");
@@ -245,32 +247,39 @@ void starpu_bound_print(FILE *output, int integer)
     pthread_mutex_unlock(&kinds_lock);
 }
 
-void starpu_bound_print_lp(FILE *output)
+/* Of fractions of tasks, whatever their order. Called with kinds_lock held. */
+static void print_lp_of_kinds(FILE *output)
 {
-    pthread_mutex_lock(&kinds_lock);
     unsigned number = 0;
-    bool known = complete_times();
-    if (!known) fprintf(output, "\\ times of some tasks are not known: they are left out\n");
-    fprintf(output, "Minimize\n  t\nSubject To\n");
-    for (const struct kind *k = kinds; k; k = k->next, number++) {
-        fprintf(output, "  tasks%u:", number);
+    fprintf(output, "min: tmax;\n");
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next, number++) {
+        fprintf(output, "tasks%u:", number);
         for (unsigned a = 0; a < narchs; a++)
             if (isfinite(k->us[a])) fprintf(output, " + n%u_%u", number, a);
-        fprintf(output, " = %lu\n", k->count);
+        fprintf(output, " = %lu;\n", k->count);
     }
     for (unsigned a = 0; a < narchs; a++) {
         number = 0;
-        fprintf(output, "  arch%u: - %u t", a, workers_of[a]);
-        for (const struct kind *k = kinds; k; k = k->next, number++)
-            if (isfinite(k->us[a])) fprintf(output, " + %.9g n%u_%u", k->us[a] * 1e-3, number, a);
-        fprintf(output, " <= 0\n");
+        fprintf(output, "arch%u: - %u tmax", a, workers_of[a]);
+        for (const struct orr_bound_kind *k = kinds; k; k = k->next, number++)
+            if (isfinite(k->us[a])) fprintf(output, " + %.9f n%u_%u", k->us[a] * 1e-3, number, a);
+        fprintf(output, " <= 0;\n");
     }
-    fprintf(output, "End\n");
+}
+
+void starpu_bound_print_lp(FILE *output)
+{
+    pthread_mutex_lock(&kinds_lock);
+    if (!complete_times()) fprintf(output, "/* times of some tasks are not known: they are left out */\n");
+    if (with_order)
+        orr_bound_order_print_lp(output, arch_of, orr_worker_count, with_priorities);
+    else
+        print_lp_of_kinds(output);
     pthread_mutex_unlock(&kinds_lock);
 }
 
 /* The same program in MPS format: columns are t, and n<kind>_<architecture> in number order. */
-static void print_mps_column(FILE *output, const struct kind *k, unsigned number)
+static void print_mps_column(FILE *output, const struct orr_bound_kind *k, unsigned number)
 {
     for (unsigned a = 0; a < narchs; a++) {
         if (!isfinite(k->us[a])) continue;
@@ -285,15 +294,15 @@ void starpu_bound_print_mps(FILE *output)
     unsigned number = 0;
     if (!complete_times()) fprintf(output, "* times of some tasks are not known: they are left out\n");
     fprintf(output, "NAME  bound\nROWS\n N  time\n");
-    for (const struct kind *k = kinds; k; k = k->next) fprintf(output, " E  tasks%u\n", number++);
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next) fprintf(output, " E  tasks%u\n", number++);
     for (unsigned a = 0; a < narchs; a++) fprintf(output, " L  arch%u\n", a);
     fprintf(output, "COLUMNS\n    t  time  1\n");
     for (unsigned a = 0; a < narchs; a++) fprintf(output, "    t  arch%u  -%u\n", a, workers_of[a]);
     number = 0;
-    for (const struct kind *k = kinds; k; k = k->next) print_mps_column(output, k, number++);
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next) print_mps_column(output, k, number++);
     fprintf(output, "RHS\n");
     number = 0;
-    for (const struct kind *k = kinds; k; k = k->next)
+    for (const struct orr_bound_kind *k = kinds; k; k = k->next)
         fprintf(output, "    rhs  tasks%u  %lu\n", number++, k->count);
     fprintf(output, "ENDATA\n");
     pthread_mutex_unlock(&kinds_lock);
@@ -303,10 +312,11 @@ void starpu_bound_print_dot(FILE *output)
 {
     pthread_mutex_lock(&kinds_lock);
     unsigned number = 0;
-    fprintf(output, "digraph bound {\n");
-    for (const struct kind *k = kinds; k; k = k->next)
-        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, kind_name(k),
+    if (with_order) orr_bound_order_print_dot(output);
+    if (!with_order) fprintf(output, "digraph bound {\n");
+    for (const struct orr_bound_kind *k = kinds; k && !with_order; k = k->next)
+        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, orr_bound_kind_name(k),
                 k->footprint);
-    fprintf(output, "}\n");
+    if (!with_order) fprintf(output, "}\n");
     pthread_mutex_unlock(&kinds_lock);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lp2paje.c: a trace of Paje of a schedule that lp_solve found, of the program that StarPU's
- * starpu_bound_print_lp writes with dependencies: its variables are c (ends of tasks), t (which worker has
- * which task) and s (begins). Threads: main. Owns: nothing. Not here: the bound (core/worker/bound.c). */
+/* lp2paje.c: a trace of Paje of a schedule that lp_solve found, of the program that
+ * starpu_bound_print_lp writes with dependencies, ours or StarPU's: its variables are c (ends of tasks), t
+ * (which worker has which task) and s (begins). Threads: main. Owns: nothing. Not here: the bound
+ * (core/worker/bound.c). */
 #include "tools/stats/stats.h"
 
 struct schedule {
@@ -131,23 +132,23 @@ static int lp2paje(const struct tool *t, int argc, char **argv)
     return tool_end(t);
 }
 
-const struct stats_program stats_lp2paje = { { "starpu_lp2paje",
-                                               "make a trace of Paje of a schedule that lp_solve found\n"
-                                               "\n"
-                                               "SYNOPSIS\n"
-                                               "    lp_solve file.lp | starpu_lp2paje > paje.trace\n"
-                                               "\n"
-                                               "DESCRIPTION\n"
-                                               "    Reads what lp_solve says of the program that StarPU's "
-                                               "starpu_bound_print_lp writes when the bound is\n"
-                                               "    computed with dependencies, and writes the schedule as a "
-                                               "trace of Paje. The program of Orrery's function\n"
-                                               "    of that name has no dependencies, and so no schedule.\n"
-                                               "\n"
-                                               "OPTIONS\n"
-                                               "    -h, --help      this text\n"
-                                               "    -v, --version   the version\n"
-                                               "\n"
-                                               "EXIT STATUS\n"
-                                               "    0; 1: it is no such solution; 2: wrong usage.\n" },
-                                             lp2paje };
+const struct stats_program stats_lp2paje = {
+    { "starpu_lp2paje", "make a trace of Paje of a schedule that lp_solve found\n"
+                        "\n"
+                        "SYNOPSIS\n"
+                        "    lp_solve file.lp | starpu_lp2paje > paje.trace\n"
+                        "\n"
+                        "DESCRIPTION\n"
+                        "    Reads what lp_solve says of the program that "
+                        "starpu_bound_print_lp writes when the bound is computed\n"
+                        "    with dependencies, ours or StarPU's, and writes the schedule "
+                        "as a trace of Paje.\n"
+                        "\n"
+                        "OPTIONS\n"
+                        "    -h, --help      this text\n"
+                        "    -v, --version   the version\n"
+                        "\n"
+                        "EXIT STATUS\n"
+                        "    0; 1: it is no such solution; 2: wrong usage.\n" },
+    lp2paje
+};
