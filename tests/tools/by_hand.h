@@ -14,6 +14,7 @@ static struct {
     uint64_t words[1 << 14];
     size_t count;
     double offset, rate; /* of its clock against the true one */
+    double jumped;       /* the system's clock, by so much, when a block is written */
 } hand;
 
 static uint64_t its_time(double true_ns)
@@ -28,7 +29,8 @@ static void put_block(uint32_t type, double true_ns, const void *bytes, size_t n
         struct otrace_block b;
         uint64_t w[SUMMED + 1];
     } h = { .b = { .magic = OTRACE_BLOCK_MAGIC, .type = type, .bytes = n } };
-    h.b.ticks = h.b.mono_ns = its_time(true_ns);
+    h.b.ticks = its_time(true_ns);
+    h.b.mono_ns = h.b.ticks + (uint64_t)(int64_t)hand.jumped;
     h.b.checksum = otrace_sum(otrace_sum(0, h.w, SUMMED), bytes, n / 8);
     fwrite(&h, sizeof h, 1, hand.file);
     fwrite(bytes, 1, n, hand.file);
@@ -41,6 +43,7 @@ static void begin_by_hand(const char *path, int rank, const char *meta, double o
     hand.file = fopen(path, "wb");
     hand.offset = offset;
     hand.rate = rate;
+    hand.jumped = 0;
     hand.count = 0;
     struct otrace_file h = { .magic = OTRACE_FILE_MAGIC,
                              .version = OTRACE_VERSION,

@@ -102,6 +102,91 @@ static void clocks(void)
     unlink(path[0]), unlink(path[1]);
 }
 
+static const char *const clock_path[] = { "report-clock.0.otrace", "report-clock.1.otrace",
+                                          "report-clock.2.otrace" };
+
+/* Three ranks of a host that all send to each other 100 times in a second: 10 us each, told some us late. */
+static void three_ranks(int odd, double ahead, double rate, double jump)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        begin_by_hand(clock_path[rank], rank, "host a\n", rank == odd ? ahead : 0, rank == odd ? rate : 1,
+                      rank == odd ? ahead : 0);
+        for (int i = 0; i < 100; i++) {
+            double t = i * 1e7 + (rank == odd && i >= 50 ? jump : 0);
+            for (int from = 0; from < 3; from++)
+                for (int to = 0; to < 3; to++) {
+                    uint64_t tag = (uint64_t)(from * 3 + to);
+                    double sent = t + 1e6 * (double)tag, late = i % 3 ? 0 : 3e4;
+                    if (from == to) continue;
+                    if (rank == from) PUT(OTRACE_SENT, sent + late, 1, 8, to, tag);
+                    if (rank == to) PUT(OTRACE_RECEIVED, sent + 1e4, 1, 8, from, tag);
+                }
+        }
+        end_by_hand(1.1e9 + (rank == odd ? jump : 0));
+    }
+    run("tools/orrery_report %s %s %s", clock_path[0], clock_path[1], clock_path[2]);
+}
+
+/* The least that a message took from any rank to another, and the most of these, in us. */
+static void least_times(double *least_out, double *most_out)
+{
+    *least_out = INFINITY;
+    *most_out = -INFINITY;
+    const char *at = strstr(output, "messages from rank to rank");
+    for (at = at ? strchr(at, '\n') : NULL; at; at = strchr(at + 1, '\n')) {
+        double least;
+        if (sscanf(at, " %*d to %*d %*d %*f %lf", &least) != 1) break;
+        *least_out = fmin(*least_out, least);
+        *most_out = fmax(*most_out, least);
+    }
+}
+
+/* In containers the ranks of a host can have clocks of their own. */
+static void own_clocks(void)
+{
+    static const struct {
+        double ahead, rate;
+    } clocks[] = { { 0, 1 }, { 3.6e12, 1 }, { 3.6e12, 1.0001 }, { 3600e9, 0.9999 } };
+    int good = 0, wanted = 0;
+    for (int odd = 0; odd < 3; odd++)
+        for (size_t i = 0; i < 4; i++, wanted++) {
+            double least, most;
+            three_ranks(odd, clocks[i].ahead, clocks[i].rate, 0);
+            least_times(&least, &most);
+            int well =
+                all_of(fabs(least + 20) < 2, fabs(most + 20) < 2, !strstr(output, "cannot be put right"));
+            if (!well) diag("rank %d, clock %zu: %g to %g\n%s", odd, i, least, most, output);
+            good += well;
+        }
+    is_int(good, wanted,
+           "a rank whose clock is an hour before those of its host, and goes faster or slower, is put right");
+    for (int odd = 0; odd < 3; odd++) {
+        three_ranks(odd, 3.6e12, 1, 5e8);
+        ok(all_of(says("cannot be put right"), says("a clock jumped")),
+           "where one jumped meanwhile (rank %d) it says so", odd);
+    }
+    for (int i = 0; i < 3; i++) unlink(clock_path[i]);
+}
+
+/* The system's clock was set while a run of 8 ms was recorded: the processor's counts. */
+static void clock_set(void)
+{
+    static const double jumps[] = { 5e9, -5e9, 1e8, -1e8 };
+    int good = 0;
+    for (size_t i = 0; i < LENGTH(jumps); i++) {
+        begin_by_hand(clock_path[0], -1, "host a\nworker 0 0 0 left\n", 1e10, 1, 0);
+        PUT(OTRACE_SUBMITTED, 1, 1, 0, 64 | OTRACE_WRITE);
+        PUT(OTRACE_READY, 2, 1);
+        PUT(OTRACE_RAN, 9e7, OTRACE_PAIR(1, 0), (uint64_t)8e7);
+        hand.jumped = jumps[i];
+        end_by_hand(1e8);
+        run("tools/orrery_report %s", clock_path[0]);
+        good += fabs(figure("\nmakespan") - 90) < 0.1;
+    }
+    is_int(good, LENGTH(jumps), "a clock that is set meanwhile does not make the run longer or shorter");
+    unlink(clock_path[0]);
+}
+
 static double share_after(const char *why)
 {
     const char *at = strstr(output, why);
@@ -302,6 +387,8 @@ int main(int argc, char **argv)
     is_int(run("tools/orrery_report report-no-such-file"), 1, "so is what is not there");
     unlink("report-run.otrace");
     clocks();
+    own_clocks();
+    clock_set();
     causes(false);
     causes(true);
     never_ended();

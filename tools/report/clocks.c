@@ -7,7 +7,11 @@
  * Ranks of one host have one clock. Between hosts the clocks of day are a first guess; then what messages
  * took tells: the fastest each way in the first half of the run, and in the second, would have taken equally
  * long on one clock, so their difference is twice the offset, and the change of it the drift. Where messages
- * went one way only, none may arrive before it was sent. */
+ * went one way only, none may arrive before it was sent.
+ *
+ * That a message was sent may be recorded late, so one that arrives before is no sign. But where in some
+ * slice of the run all that went one way did, ranks of one host have clocks of their own after all
+ * (containers may have); and where that is still so in the end, a clock jumped, which is told. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,9 +133,9 @@ static void pair_messages(struct report_run *run)
 /* The first file of its host. */
 static uint32_t host_of(const struct report_run *run, uint32_t file)
 {
-    const char *host = run->files[file].host;
+    const char *host = run->files[file].own_clock ? NULL : run->files[file].host;
     for (uint32_t i = 0; host && i < file; i++)
-        if (run->files[i].host && strcmp(run->files[i].host, host) == 0) return i;
+        if (run->files[i].host && !run->files[i].own_clock && strcmp(run->files[i].host, host) == 0) return i;
     return file;
 }
 
@@ -230,11 +234,65 @@ static bool align_host(struct report_run *run, uint32_t host, const bool *right)
     return true;
 }
 
+enum { SLICES = 16, FEW = 3 };
+
+/* By how much at least all messages of a slice that went one way to or from a file were received too early,
+ * in the worst slice of several messages; 0: in none. hosts: only files of its own before it count. */
+static double too_early(const struct report_run *run, uint32_t file, bool hosts)
+{
+    struct {
+        size_t count;
+        double most; /* that one took */
+    } way[SLICES][2] = { { { 0, 0 } } };
+    double first = INFINITY, last = -INFINITY, worst = 0;
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < run->nmessages; i++) {
+            const struct report_message *m = &run->messages[i];
+            bool to = m->to == file;
+            uint32_t other = to ? m->from : m->to;
+            if ((m->from == file) == to ||
+                (hosts && (other > file || host_of(run, other) != host_of(run, file))))
+                continue;
+            double sent = shifted(run, m->from, m->sent), received = shifted(run, m->to, m->received);
+            double at = to ? received : sent, took = received - sent;
+            if (round == 0) {
+                first = fmin(first, at);
+                last = fmax(last, at);
+                continue;
+            }
+            size_t s = last > first ? (size_t)((at - first) / (last - first) * (SLICES - 1)) : 0;
+            if (!way[s][to].count++ || took > way[s][to].most) way[s][to].most = took;
+        }
+    for (int s = 0; s < SLICES; s++)
+        for (int to = 0; to < 2; to++)
+            if (way[s][to].count >= FEW) worst = fmax(worst, -way[s][to].most);
+    return worst;
+}
+
+/* Ranks of a host that have another clock than the one before them there. */
+static void find_own_clocks(struct report_run *run)
+{
+    static const double much_ns = 1e8;
+    for (uint32_t f = 1; f < run->nfiles; f++)
+        if (host_of(run, f) != f && too_early(run, f, true) > much_ns) run->files[f].own_clock = true;
+}
+
+static void judge(struct report_run *run)
+{
+    static const double much_ns = 1e7;
+    for (uint32_t f = 0; f < run->nfiles; f++) {
+        double ns = too_early(run, f, false);
+        if (ns > much_ns) run->files[f].early_ns = ns;
+    }
+}
+
 void report_align(struct report_run *run)
 {
     bool *right = report_alloc(run->nfiles, sizeof *right), moved = true;
     first_guess(run);
     pair_messages(run);
+    find_own_clocks(run);
+    first_guess(run);
     right[0] = true;
     while (moved) {
         moved = false;
@@ -243,6 +301,7 @@ void report_align(struct report_run *run)
             right[f] = moved = true;
         }
     }
+    judge(run);
     for (size_t f = 0; f < run->nfiles; f++)
         for (size_t i = 0; i < run->files[f].nevents; i++)
             run->files[f].events[i].ns = shifted(run, (uint32_t)f, run->files[f].events[i].ns);

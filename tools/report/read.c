@@ -285,8 +285,10 @@ static void digest(struct report_run *run, struct report_file *f)
     f->ns_per_tick = f->head.ns_per_tick;
     each_block(run, f, measure_clock);
     double ticks = (double)(f->last_ticks - f->head.start_ticks);
-    double ns = (double)(f->last_mono_ns - f->head.start_mono_ns);
-    if (f->last_ticks > f->head.start_ticks && ns > 1e7) f->ns_per_tick = ns / ticks;
+    double ns = (double)(int64_t)(f->last_mono_ns - f->head.start_mono_ns);
+    double rate = f->last_ticks > f->head.start_ticks && ns > 1e7 ? ns / ticks : f->head.ns_per_tick;
+    if (fabs(rate - f->head.ns_per_tick) < 0.01 * f->head.ns_per_tick)
+        f->ns_per_tick = rate; /* else it jumped */
     memset(lost, 0, sizeof lost);
     each_block(run, f, read_block);
     if (f->nevents) qsort(f->events, f->nevents, sizeof *f->events, by_time);

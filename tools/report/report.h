@@ -50,6 +50,8 @@ struct report_file {
     double ns_per_tick;
     double shift_ns;             /* to be added to its own clock, and then */
     double drift, drift_from_ns; /* so much for each ns since then (clocks.c) */
+    double early_ns;             /* by which messages of its were received before they were sent; 0: none */
+    bool own_clock;              /* another than the ranks of its host */
     uint64_t last_ticks, last_mono_ns;
     uint64_t blocks, damaged, lost;
     bool ended; /* in order */
@@ -87,7 +89,8 @@ const char *report_name_of(const struct report_run *run, uint32_t hash);
 
 /* ---- clocks.c ---- */
 
-/* The times of all files' events on the clock of the first, and the messages between them. */
+/* The times of all files' events on the clock of the first, and the messages between them; early_ns of files
+ * that this could not be done for. */
 void report_align(struct report_run *run);
 
 /* ---- model.c: what happened ---- */

@@ -26,6 +26,11 @@ static void print_files(FILE *out, const struct report_run *run)
         if (f->lost)
             fprintf(out, "  %llu records were lost: ORRERY_TRACE_BUFFER makes room for more\n",
                     (unsigned long long)f->lost);
+        if (f->early_ns > 0)
+            fprintf(out,
+                    "  its clock cannot be put right: messages arrive %.0f ms before they were sent; a clock "
+                    "jumped\n",
+                    f->early_ns * 1e-6);
     }
 }
 
