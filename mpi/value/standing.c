@@ -112,6 +112,7 @@ static const char *send_stands(const struct copied *c)
     case ORR_STANDS_HELD:
         return c->to.has_data ? "waits for an earlier one with that tag, whose data are in use" : "";
     case ORR_STANDS_LEAVES: return "waits for a buffer";
+    case ORR_STANDS_UNANNOUNCED: return "waits for its other end: not announced, as many others are";
     case ORR_STANDS_RELAYED:
         return c->relayed ? "is left to another rank that has the value"
                           : "waits for an earlier one with that tag, which is left to another rank";

@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "mpi/wire/credit.h"
 #include "mpi/wire/event.h"
 #include "mpi/wire/names.h"
 #include "mpi/wire/receiving.h"
@@ -47,6 +48,7 @@ static void set_shares(struct orr_engine *e, int64_t bytes)
 {
     int others = e->transport->size - 1;
     e->share = bytes / (others > 0 ? others : 1);
+    e->asked_most = orr_credit_asked_most(e->share);
     for (int i = 0; i < e->transport->size; i++) e->peers[i].credit = e->share;
 }
 
@@ -64,7 +66,10 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct 
     lock_blocking(e); /* it may have run before, and somebody be late: the lock and the inbox stay */
     memset(&e->unsent, 0, sizeof *e - offsetof(struct orr_engine, unsent));
     e->peers = peers;
-    for (int i = 0; i < t->size; i++) orr_requests_init(&peers[i].waiting);
+    for (int i = 0; i < t->size; i++) {
+        orr_requests_init(&peers[i].waiting);
+        orr_requests_init(&peers[i].wanted);
+    }
     e->transport = t;
     set_shares(e, INT64_MAX / 2);
     e->bells = bells;
@@ -72,6 +77,7 @@ int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct 
     orr_match_init(&e->receives);
     orr_match_init(&e->early);
     orr_match_init(&e->unacknowledged);
+    orr_match_init(&e->unannounced);
     orr_match_init(&e->relayed);
     orr_match_init(&e->names);
     orr_requests_init(&e->outgoing);
@@ -99,6 +105,7 @@ void orr_engine_fini(struct orr_engine *e)
     orr_match_fini(&e->receives);
     orr_match_fini(&e->early);
     orr_match_fini(&e->unacknowledged);
+    orr_match_fini(&e->unannounced);
     orr_match_fini(&e->relayed);
     orr_match_fini(&e->names);
     orr_free(e->peers);
@@ -166,6 +173,9 @@ static bool header_is_sound(const struct orr_wire_header *h, size_t bytes, int s
     case ORR_WIRE_ANNOUNCE: return list_fits && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
     case ORR_WIRE_RETURN: return orr_spread_read(data, more, size, &rank, &count);
     case ORR_WIRE_ACK:
+    case ORR_WIRE_MORE:
+    case ORR_WIRE_WANT:
+    case ORR_WIRE_NO_MORE:
     case ORR_WIRE_CREDIT: return bytes == sizeof *h;
     case ORR_WIRE_CONTROL: return bytes - sizeof *h == h->bytes;
     default: return false;
@@ -197,6 +207,10 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     bool taken = true;
     if (h.kind == ORR_WIRE_ACK)
         orr_send_acknowledged(e, source, &h);
+    else if (orr_unlikely(h.kind == ORR_WIRE_MORE || h.kind == ORR_WIRE_NO_MORE))
+        orr_receive_more(e, source, &h);
+    else if (orr_unlikely(h.kind == ORR_WIRE_WANT))
+        orr_send_wanted(e, source, &h);
     else if (orr_unlikely(h.kind == ORR_WIRE_RETURN))
         orr_send_returned(e, &h, data, (bytes - sizeof h) / sizeof(struct orr_spread_rank));
     else if (orr_unlikely(h.flags & ORR_WIRE_SPREAD))
@@ -223,7 +237,7 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
     struct orr_request *r = (struct orr_request *)((char *)b - offsetof(struct orr_request, bulk));
     e->counts.bulk_receives -= !b->sending;
     e->counts.bulk_sends -= b->sending;
-    orr_step_unlink(e, r);
+    orr_step_unlink(&e->under_way, r);
     orr_step_ring(e, b->peer, false); /* its end may need a look, too */
     if (!b->sending && r->early) {    /* received only to be thrown away */
         orr_free(r->early);
@@ -269,7 +283,7 @@ static void handle_item_locked(struct orr_engine *e, struct orr_inbox_item *item
     } else if (r->kind == ORR_SEND) {
         orr_send_release_held(e, r->node.context, r->node.peer, r->node.tag);
     } else if (r->early) {
-        orr_step_unlink(e, r);
+        orr_step_unlink(&e->under_way, r);
         orr_receive_early(e, r);
     }
 }
@@ -307,9 +321,10 @@ static bool step_locked(struct orr_engine *e)
             next = r->next;
             orr_receive_early(e, r);
         }
+    if (orr_unlikely(e->wanting != NULL)) orr_receive_tell_wanting(e);
     if (e->outgoing.head || orr_unlikely(e->blocked != NULL)) orr_send_all(e);
     moved |= e->transport->ops->poll(e->transport, &sink);
-    if (orr_unlikely(e->outgoing.head != NULL)) orr_send_all(e); /* what is passed on, or came back */
+    if (orr_unlikely(e->outgoing.head || e->blocked)) orr_send_all(e); /* what is passed on, or came back */
     bool unsent = e->transport->ops->unsent(e->transport);
     if (orr_unlikely(unsent != orr_load_relaxed(&e->unsent))) orr_store_relaxed(&e->unsent, unsent);
     bool moving = unsent || e->counts.bulk_receives + e->counts.bulk_sends > 0;
@@ -482,6 +497,7 @@ void orr_engine_visit_unmatched(struct orr_engine *e, void (*fn)(const struct or
     drain_inbox_locked(e);
     orr_match_visit(&e->receives, visit_request, &v);
     orr_match_visit(&e->unacknowledged, visit_request, &v);
+    orr_match_visit(&e->unannounced, visit_request, &v);
     orr_match_visit(&e->relayed, visit_request, &v);
     orr_names_visit(&e->names, fn, arg);
     unlock(e);
@@ -551,6 +567,11 @@ static void view_unacknowledged(struct orr_match_node *n, void *v)
     if (r->waits == 1) view_one(v, r, ORR_STANDS_UNMATCHED);
 }
 
+static void view_unannounced(struct orr_match_node *n, void *v)
+{
+    view_one(v, (struct orr_request *)n, ORR_STANDS_UNANNOUNCED);
+}
+
 static void view_held(struct orr_match_node *n, void *v)
 {
     view_one(v, (struct orr_request *)n, ORR_STANDS_HELD);
@@ -578,11 +599,14 @@ static void view_locked(struct orr_engine *e, const struct orr_engine_view *v)
     orr_names_visit(&e->names, view_unnamed, arg);
     orr_match_visit(&e->receives, view_receive, arg);
     orr_match_visit(&e->unacknowledged, view_unacknowledged, arg);
+    orr_match_visit(&e->unannounced, view_unannounced, arg);
     orr_match_visit(&e->held, view_held, arg);
     orr_match_visit(&e->relayed, view_relayed, arg);
     view_list(v, &e->outgoing, ORR_STANDS_LEAVES);
-    for (const struct orr_peer *p = e->blocked; p; p = p->next_blocked)
+    for (const struct orr_peer *p = e->blocked; p; p = p->next_blocked) {
+        view_list(v, &p->wanted, ORR_STANDS_LEAVES);
         view_list(v, &p->waiting, ORR_STANDS_LEAVES);
+    }
     view_list(v, &e->stalled, ORR_STANDS_STALLED);
     for (const struct orr_request *r = e->under_way; r; r = r->next)
         view_one(v, r, r->kind == ORR_RECV && r->early && !r->ready ? ORR_STANDS_MATCHED : ORR_STANDS_MOVES);
@@ -634,7 +658,9 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
     drain_inbox_locked(e);
     e->cancelled = true;
     while ((n = orr_match_pop_any(&e->held))) give_up_locked(e, (struct orr_request *)n);
+    while (e->wanting) orr_receive_wants_no_more(e, e->wanting);
     while ((n = orr_match_pop_any(&e->receives))) give_up_locked(e, (struct orr_request *)n);
+    while ((n = orr_match_pop_any(&e->unannounced))) give_up_locked(e, (struct orr_request *)n);
     orr_match_visit(&e->names, cancel_waiting, e);
     while ((n = orr_match_pop_any(&e->unacknowledged)))
         orr_step_one_end(e, (struct orr_request *)n, -ECANCELED);
@@ -643,7 +669,7 @@ void orr_engine_cancel_unmatched(struct orr_engine *e)
         next = r->next;
         if (r->ready || !r->early) continue; /* a large transfer */
         struct orr_early *m = r->early;
-        orr_step_unlink(e, r);
+        orr_step_unlink(&e->under_way, r);
         r->early = NULL;
         give_up_locked(e, r);
         orr_receive_discard(e, m);

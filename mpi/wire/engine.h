@@ -16,9 +16,9 @@
 
 /* Borrows the transport, and the bells, which may be NULL. 0 or -ENOMEM. */
 int orr_engine_init(struct orr_engine *e, struct orr_transport *t, const struct orr_bells *bells);
-/* All ranks keep so many bytes at most for messages that come before their receives, headers and payloads of
- * up to ORR_CREDIT_FREE bytes apart; every rank says the same, before the first message. Without it: no
- * limit. */
+/* All ranks keep so many bytes at most for messages that come before their receives, and about as many for
+ * announcements, headers and payloads of up to ORR_CREDIT_FREE bytes apart; every rank says the same, before
+ * the first message. Without it: no limit. */
 void orr_engine_limit_early(struct orr_engine *e, uint64_t bytes);
 /* No transfer is under way; early messages that nobody received are dropped. A closed engine may still be
  * polled by a thread that comes late, and ends requests that were given up before as they get ready. */
@@ -64,7 +64,9 @@ enum orr_request_stands {
     ORR_STANDS_MOVES,     /* its bytes are on their way, or wait for the other end to take them */
     ORR_STANDS_HELD,      /* a send that is not ready, or stands behind one of its name that is not */
     ORR_STANDS_LEAVES,    /* a send that leaves as soon as there is a buffer for it */
-    ORR_STANDS_RELAYED    /* a send that another rank makes, or that stands behind such a one */
+    ORR_STANDS_RELAYED,   /* a send that another rank makes, or that stands behind such a one */
+    ORR_STANDS_UNANNOUNCED /* a send that is announced when it is wanted, since so many others are (credit.h)
+                            */
 };
 /* For who looks while all goes on: visits every request that is posted, but for those of the last moments,
  * and the early messages of the program. Called with busy held, so they

@@ -19,6 +19,7 @@ struct orr_engine_counts {
     uint32_t bulk_receives, bulk_sends;      /* under way now */
     uint32_t waiting_data;                   /* requests that are not ready now */
     uint64_t asked;                          /* sends that had no credit */
+    uint64_t kept_back;                      /* of sends, those that were not announced at first */
     uint64_t kept_bytes, kept_most;          /* payload that came before its receive: now, and ever */
     uint64_t relayed;                        /* sends that were left to others (spread.h) */
     bool queued;                             /* some have to wait for memory or a buffer */
@@ -27,12 +28,17 @@ struct orr_engine_counts {
 /* What is known of another rank. */
 struct orr_peer {
     struct orr_request_list waiting; /* ready sends for which there is no buffer */
-    struct orr_peer *next_blocked;   /* of those with something in waiting */
+    struct orr_peer *next_blocked;   /* of those with something in waiting or wanted */
     bool priorities, unsorted;       /* some request there has one; was put there since they were sorted */
+    bool blocked;                    /* it is one of those */
+    bool has_more;                   /* it has sends for this rank that it does not announce */
+    uint32_t asked;                  /* announcements there that wait to be wanted */
     int64_t credit;                  /* what may still be sent there before it is received (credit.h) */
     uint64_t owed;                   /* what was taken of it and it was not told yet */
     uint64_t spread;                 /* the latest tree that it is in, by number */
     uint32_t announced, heard; /* of messages that are not eager: sent there, come from there (spread.h) */
+    struct orr_request_list wanted; /* sends that were not announced and are to be now, before waiting */
+    uint32_t unannounced;           /* sends there that are not announced before they are wanted */
 };
 
 /* Of large transfers, those that one end chooses. */
@@ -59,12 +65,15 @@ struct orr_engine {
     struct orr_match_table receives;       /* posted receives without a message */
     struct orr_match_table early;          /* messages without a receive */
     struct orr_match_table unacknowledged; /* synchronous sends; tag is the id */
+    struct orr_match_table unannounced;    /* sends whose receivers have to want them first (credit.h) */
     struct orr_match_table relayed;    /* sends that others make, and those with the same key behind them */
     struct orr_match_table names;      /* what other ranks call contexts of ours (names.h) */
     struct orr_request_list outgoing;  /* ready sends */
-    struct orr_peer *blocked;          /* those that have some in waiting */
+    struct orr_peer *blocked;          /* those that have some in waiting or wanted */
     struct orr_peer *peers;            /* by rank */
     int64_t share;                     /* of memory for early messages, for each rank */
+    uint32_t asked_most;               /* announcements to one rank that wait to be wanted (credit.h) */
+    struct orr_request *wanting;       /* receives of which their senders are still to be told, linked */
     struct orr_request_list stalled;   /* receives that could not go on for want of memory or buffers */
     struct orr_request_list completed; /* done is to be called */
     struct orr_request *to_place;      /* place is to be called, chained by next_to_place */

@@ -157,7 +157,7 @@ static void ask_place(struct orr_engine *e, struct orr_request *r)
 {
     r->ready = false;
     e->counts.waiting_data++;
-    orr_step_link(e, r);
+    orr_step_link(&e->under_way, r);
     r->next_to_place = e->to_place;
     e->to_place = r;
 }
@@ -229,6 +229,58 @@ void orr_receive_discard(struct orr_engine *e, struct orr_early *m)
     free_early(e, m);
 }
 
+/* ---- what senders do not announce ---- */
+
+static struct orr_request *receive_for(struct orr_engine *e, int origin, const struct orr_wire_header *h)
+{
+    return (struct orr_request *)orr_match_first(&e->receives, h->context, origin, h->tag);
+}
+
+void orr_receive_wants_no_more(struct orr_engine *e, struct orr_request *r)
+{
+    if (orr_likely(!r->wants)) return;
+    r->wants = false;
+    orr_step_unlink(&e->wanting, r);
+}
+
+void orr_receive_tell_wanting(struct orr_engine *e)
+{
+    for (struct orr_request *r = e->wanting, *next; r; r = next) {
+        void *buffer = orr_step_take_buffer(e, r->node.peer, true);
+        next = r->next;
+        if (!buffer) continue; /* of this rank; at the next poll */
+        orr_step_fill_header(buffer, ORR_WIRE_WANT, &r->node);
+        e->counts.program_sent++;
+        orr_step_send_small(e, r->node.peer, buffer, sizeof(struct orr_wire_header));
+        orr_receive_wants_no_more(e, r);
+    }
+}
+
+/* Nothing is here for r, or for those of its key behind it, and their sender keeps something back: it is told
+ * so once more. For which of them is all the same. */
+static void want(struct orr_engine *e, struct orr_request *r)
+{
+    while (r && r->wants) r = (struct orr_request *)r->node.same;
+    if (!r) return; /* it is going to be told as often as there are receives */
+    r->wants = true;
+    orr_step_link(&e->wanting, r);
+    orr_receive_tell_wanting(e);
+}
+
+/* Something has come for r: who told of it was another of its key, which may not be served by that. */
+static void leave_wanting(struct orr_engine *e, struct orr_request *r)
+{
+    orr_receive_wants_no_more(e, r);
+    want(e, (struct orr_request *)r->node.same);
+}
+
+void orr_receive_more(struct orr_engine *e, int source, const struct orr_wire_header *h)
+{
+    e->peers[source].has_more = h->kind == ORR_WIRE_MORE;
+    if (h->kind != ORR_WIRE_MORE) return;
+    want(e, receive_for(e, source, h));
+}
+
 /* ---- one that came ---- */
 
 /* A message of origin's for a receive; r: the first that may be for it, or NULL. */
@@ -236,6 +288,7 @@ static bool arrive(struct orr_engine *e, int origin, int source, struct orr_requ
                    const struct orr_wire_header *h, const void *data, size_t bytes)
 {
     bool place = r && r->ready && must_place(r, h);
+    if (orr_unlikely(r && r->wants)) leave_wanting(e, r); /* before it is on another list */
     if (r && r->ready && !place) {
         if (!deliver(e, r, source, h, data)) {
             struct orr_early *copy = copy_early(e, h, origin, source, data, bytes);
@@ -256,7 +309,7 @@ static bool arrive(struct orr_engine *e, int origin, int source, struct orr_requ
         if (place)
             ask_place(e, r);
         else
-            orr_step_link(e, r);
+            orr_step_link(&e->under_way, r);
     } else if (orr_unlikely(e->cancelled)) {
         orr_receive_discard(e, m);
     } else {
@@ -264,11 +317,6 @@ static bool arrive(struct orr_engine *e, int origin, int source, struct orr_requ
         orr_match_append(&e->early, &m->node);
     }
     return true;
-}
-
-static struct orr_request *receive_for(struct orr_engine *e, int origin, const struct orr_wire_header *h)
-{
-    return (struct orr_request *)orr_match_first(&e->receives, h->context, origin, h->tag);
 }
 
 bool orr_receive_message(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
@@ -348,10 +396,12 @@ void orr_receive_posted(struct orr_engine *e, struct orr_request *r)
 {
     if (orr_unlikely(r->foreign) && !orr_name_apply(&e->names, r)) return;
     r->early = (struct orr_early *)orr_match_pop(&e->early, r->node.context, r->node.peer, r->node.tag);
-    if (!r->early)
+    if (!r->early) {
         orr_match_append(&e->receives, &r->node);
-    else if (r->ready)
+        if (orr_unlikely(e->peers[r->node.peer].has_more) && !(r->node.context & ORR_CONTEXT_UNCOUNTED))
+            want(e, r);
+    } else if (r->ready)
         orr_receive_early(e, r);
     else
-        orr_step_link(e, r);
+        orr_step_link(&e->under_way, r);
 }

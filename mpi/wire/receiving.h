@@ -30,6 +30,12 @@ bool orr_receive_message(struct orr_engine *e, int source, const struct orr_wire
 /* The same of one that is to be passed on, or was: by who waits for it now, and only then. */
 bool orr_receive_spread(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
                         size_t bytes);
+/* A rank has sends for this one that it does not announce: one of that tag; or none any more. */
+void orr_receive_more(struct orr_engine *e, int source, const struct orr_wire_header *h);
+/* Tells senders of receives that wait, as far as buffers go. */
+void orr_receive_tell_wanting(struct orr_engine *e);
+/* A receive has its message, or is given up: its sender need not be told. */
+void orr_receive_wants_no_more(struct orr_engine *e, struct orr_request *r);
 /* Takes the message off the network: its sender ends only then. One that has asked first gives up as well. */
 void orr_receive_discard(struct orr_engine *e, struct orr_early *m);
 /* Those whose place is to be called, once busy is let go, chained by next_to_place. */

@@ -58,7 +58,7 @@ struct orr_request {
     uint64_t sent_position; /* after -EILSEQ */
     /* the engine's own */
     struct orr_inbox_item items[2];
-    struct orr_request *next, *before; /* on one of the engine's lists; before: of those under way */
+    struct orr_request *next, *before; /* on one of the engine's lists; before: of those linked both ways */
     struct orr_early *early;           /* matched by this message, which waits for ready */
     struct orr_relay *relay;           /* a receive that passes it on, and its sends (spread.h); else NULL */
     const struct orr_spread *to;       /* a send: whom its receiver is to pass it on to; else NULL */
@@ -69,6 +69,7 @@ struct orr_request {
     bool posted, ready;
     bool asks;     /* a send whose bytes follow when the receiver wants them */
     bool relayed;  /* a send that another rank makes; its receiver tells when it is matched */
+    bool wants;    /* a receive of which its sender is still to be told */
     bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 
@@ -84,7 +85,7 @@ static inline void orr_request_init(struct orr_request *r)
     r->moved_bytes = 0;
     r->position = r->hash = 0;
     r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
-    r->spreads = r->relays = r->relayed = false;
+    r->spreads = r->relays = r->relayed = r->wants = false;
     r->relay = NULL;
     r->to = NULL;
 }

@@ -38,19 +38,53 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
     return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
 }
 
+/* ---- those that are not announced ---- */
+
+static uint32_t price_of(const struct orr_engine *e, const struct orr_request *r)
+{
+    if (r->failure) return 0;
+    return orr_credit_price(r->node.context, !orr_step_is_small(e, r), r->payload.bytes);
+}
+
+/* Whether its receiver is to want it first: one more announcement would be too many, or it is behind such a
+ * one. Who passes a message on is answered at once. */
+static bool is_kept_back(const struct orr_engine *e, const struct orr_request *r)
+{
+    const struct orr_peer *p = &e->peers[r->node.peer];
+    if (r->relay) return false;
+    if (p->asked >= e->asked_most && price_of(e, r) > p->credit) return true;
+    return p->unannounced && orr_match_first(&e->unannounced, r->node.context, r->node.peer, r->node.tag);
+}
+
+/* Its receiver is told that there is one with this tag. */
+static void keep_back(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
+{
+    int peer = r->node.peer;
+    orr_step_fill_header(h, ORR_WIRE_MORE, &r->node);
+    orr_match_append(&e->unannounced, &r->node);
+    e->peers[peer].unannounced++;
+    e->counts.kept_back++;
+    e->counts.program_sent++;
+    orr_step_send_small(e, peer, h, sizeof *h);
+}
+
 /* ---- one message ---- */
 
 /* Sends what leads the request off; false when there is no buffer. Without a tag the receiver is asked for
- * one: transfers that nobody receives may have all of them, and hold up nothing. */
-static bool emit(struct orr_engine *e, struct orr_request *r)
+ * one: transfers that nobody receives may have all of them, and hold up nothing. wanted: it was kept back. */
+static bool emit(struct orr_engine *e, struct orr_request *r, bool wanted)
 {
     uint32_t bulk_tag = 0;
     int peer = r->node.peer;
     struct orr_wire_header *h = orr_step_take_buffer(e, peer, false);
     if (!h) return false;
     bool large = !r->failure && !orr_step_is_small(e, r);
-    uint32_t price = r->failure ? 0 : orr_credit_price(r->node.context, large, r->payload.bytes);
+    uint32_t price = price_of(e, r);
     bool asks = (int64_t)price > e->peers[peer].credit;
+    if (orr_unlikely(asks || e->unannounced.nodes) && !wanted && is_kept_back(e, r)) {
+        keep_back(e, r, h);
+        return true;
+    }
     if (orr_unlikely(r->relay != NULL) && large) asks = true; /* who does not wait for it says no */
     if (large && !asks) asks = !orr_step_choose_tag(e, ORR_SEND, peer, &bulk_tag);
     r->asks = asks;
@@ -61,6 +95,7 @@ static bool emit(struct orr_engine *e, struct orr_request *r)
     if (asks) {
         h->flags |= ORR_WIRE_ASKS;
         e->counts.asked++;
+        e->peers[peer].asked++;
     } else if (h->kind != ORR_WIRE_FAILED) {
         e->peers[peer].credit -= price;
     }
@@ -129,9 +164,22 @@ static void order(struct orr_request_list *l)
 
 /* ---- those that have to wait ---- */
 
+/* In its order, as far as buffers go. True: none is left. */
+static bool emit_list(struct orr_engine *e, struct orr_request_list *l, bool wanted)
+{
+    for (struct orr_request *r; (r = l->head);) {
+        struct orr_request *next = r->next; /* r may be on another list afterwards */
+        if (!emit(e, r, wanted)) return false;
+        l->head = next;
+    }
+    orr_requests_init(l);
+    return true;
+}
+
 /* Sends what a rank's buffers allow of those that wait for them. True: none is left. */
 static bool emit_waiting(struct orr_engine *e, struct orr_peer *p)
 {
+    if (!emit_list(e, &p->wanted, true)) return false; /* first: others of the same key are later */
     if (p->priorities && p->unsorted) {
         void *b = orr_step_take_buffer(e, (int)(p - e->peers), false);
         if (!b) return false;
@@ -139,13 +187,8 @@ static bool emit_waiting(struct orr_engine *e, struct orr_peer *p)
         order(&p->waiting);
         p->unsorted = false;
     }
-    for (struct orr_request *r; (r = p->waiting.head);) {
-        struct orr_request *next = r->next; /* r may be on another list afterwards */
-        if (!emit(e, r)) return false;
-        p->waiting.head = next;
-    }
-    orr_requests_init(&p->waiting);
-    p->priorities = p->unsorted = false;
+    if (!emit_list(e, &p->waiting, false)) return false;
+    p->priorities = p->unsorted = p->blocked = false;
     return true;
 }
 
@@ -158,12 +201,17 @@ static void emit_blocked(struct orr_engine *e)
             at = &p->next_blocked;
 }
 
+static void block(struct orr_engine *e, struct orr_peer *p)
+{
+    if (p->blocked) return;
+    p->blocked = true;
+    p->next_blocked = e->blocked;
+    e->blocked = p;
+}
+
 static void wait_for_buffer(struct orr_engine *e, struct orr_peer *p, struct orr_request *r)
 {
-    if (!p->waiting.head) {
-        p->next_blocked = e->blocked;
-        e->blocked = p;
-    }
+    block(e, p);
     orr_requests_append(&p->waiting, r);
     p->priorities |= r->priority != 0;
     p->unsorted = true;
@@ -182,7 +230,7 @@ static bool is_behind_relayed(struct orr_engine *e, struct orr_request *r)
 static bool emit_or_wait(struct orr_engine *e, struct orr_request *r)
 {
     struct orr_peer *p = &e->peers[r->node.peer];
-    if (orr_likely(!p->waiting.head) && orr_likely(emit(e, r))) return true;
+    if (orr_likely(!p->blocked) && orr_likely(emit(e, r, false))) return true;
     wait_for_buffer(e, p, r);
     return false;
 }
@@ -200,7 +248,7 @@ static void emit_branch(struct orr_engine *e, struct orr_request **list, uint32_
             ranks[i - 1] = (struct orr_spread_rank){ rank, e->peers[rank].announced };
         }
         list[0]->to = &to;
-        bool sent = !e->peers[list[0]->node.peer].waiting.head && emit(e, list[0]);
+        bool sent = !e->peers[list[0]->node.peer].blocked && emit(e, list[0], false);
         list[0]->to = NULL;
         if (sent) break;
         wait_for_buffer(e, &e->peers[list[0]->node.peer], list[0]);
@@ -234,7 +282,7 @@ static struct orr_request *emit_spread(struct orr_engine *e, struct orr_request 
         p->spread = e->spreads;
         next = r->next;
         if (is_behind_relayed(e, r)) continue;
-        if (p->waiting.head)
+        if (p->blocked || is_kept_back(e, r))
             wait_for_buffer(e, p, r); /* one of the same name may be among them */
         else
             list[n++] = r;
@@ -323,9 +371,27 @@ void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wi
         return;
     }
     if (orr_unlikely(h->flags & ORR_WIRE_SPREAD)) ORR_EVENT(MESSAGE_PASSED, r, ORR_PASSED_DECLINED, 0, 0);
+    e->peers[source].asked -= r->asks;
     if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, h->bulk_tag, true);
     r->asks = false;
     orr_step_one_end(e, r, 0);
+}
+
+void orr_send_wanted(struct orr_engine *e, int source, const struct orr_wire_header *h)
+{
+    struct orr_peer *p = &e->peers[source];
+    struct orr_match_node *n = orr_match_pop(&e->unannounced, h->context, source, h->tag);
+    if (n) {
+        p->unannounced--;
+        orr_requests_append(&p->wanted, (struct orr_request *)n);
+        block(e, p);
+    } else if (p->unannounced == 0) { /* else it left, or is told of when it is ready */
+        struct orr_wire_header *none = orr_step_take_buffer(e, source, true);
+        if (!none) return; /* at the next question */
+        orr_step_fill_header(none, ORR_WIRE_NO_MORE, &(struct orr_match_node){ .tag = 0 });
+        e->counts.program_sent++;
+        orr_step_send_small(e, source, none, sizeof *none);
+    }
 }
 
 void orr_send_posted(struct orr_engine *e, struct orr_request *r)

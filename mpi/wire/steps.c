@@ -33,17 +33,17 @@ void orr_step_one_end(struct orr_engine *e, struct orr_request *r, int status)
     if (--r->waits == 0) orr_step_complete(e, r, 0);
 }
 
-void orr_step_link(struct orr_engine *e, struct orr_request *r)
+void orr_step_link(struct orr_request **list, struct orr_request *r)
 {
     r->before = NULL;
-    r->next = e->under_way;
+    r->next = *list;
     if (r->next) r->next->before = r;
-    e->under_way = r;
+    *list = r;
 }
 
-void orr_step_unlink(struct orr_engine *e, struct orr_request *r)
+void orr_step_unlink(struct orr_request **list, struct orr_request *r)
 {
-    *(r->before ? &r->before->next : &e->under_way) = r->next;
+    *(r->before ? &r->before->next : list) = r->next;
     if (r->next) r->next->before = r->before;
 }
 
@@ -60,7 +60,7 @@ static bool is_urgent(const struct orr_wire_header *h)
 {
     if (orr_likely(h->kind == ORR_WIRE_EAGER)) return false;
     if (h->flags & ORR_WIRE_SPREAD) return true;
-    return h->kind == ORR_WIRE_ACK && orr_bell_somebody_waits();
+    return (h->kind == ORR_WIRE_ACK || h->kind == ORR_WIRE_WANT) && orr_bell_somebody_waits();
 }
 
 void orr_step_send_small(struct orr_engine *e, int peer, struct orr_wire_header *buffer, size_t bytes)
@@ -106,7 +106,7 @@ void orr_step_start_bulk(struct orr_engine *e, struct orr_request *r, int peer, 
     r->waits++;
     e->counts.bulk_receives += !sending;
     e->counts.bulk_sends += sending;
-    orr_step_link(e, r);
+    orr_step_link(&e->under_way, r);
     r->bulk = (struct orr_bulk){ .payload = &r->payload, .peer = peer, .tag = tag, .sending = sending };
     if (sending)
         e->transport->ops->bulk_send(e->transport, &r->bulk);

@@ -83,9 +83,9 @@ void orr_step_complete(struct orr_engine *e, struct orr_request *r, int status);
 /* The same if nothing else of it is to come. */
 void orr_step_one_end(struct orr_engine *e, struct orr_request *r, int status);
 
-/* Puts r on the list of those that are under way, or takes it off. */
-void orr_step_link(struct orr_engine *e, struct orr_request *r);
-void orr_step_unlink(struct orr_engine *e, struct orr_request *r);
+/* Puts r on a list that is linked both ways, or takes it off. */
+void orr_step_link(struct orr_request **list, struct orr_request *r);
+void orr_step_unlink(struct orr_request **list, struct orr_request *r);
 /* A tag that no transfer to, or from, this peer has: senders choose from the lower half, receivers, for those
  * who asked, from the upper one. False: none was found so soon. */
 bool orr_step_choose_tag(struct orr_engine *e, uint8_t kind, int peer, uint32_t *tag_out);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 5 };
+enum { ORR_WIRE_VERSION = 6 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -21,6 +21,11 @@ enum orr_wire_kind {
     ORR_WIRE_CONTROL,
     ORR_WIRE_CREDIT, /* the header alone, for what it says of credit */
     ORR_WIRE_RETURN, /* the ranks behind it (spread.h) do not get the value of that tag from who says so */
+    /* of sends that are not announced before they are wanted (credit.h): there is one of that tag; the first
+     * of that tag is wanted; there are none */
+    ORR_WIRE_MORE,
+    ORR_WIRE_WANT,
+    ORR_WIRE_NO_MORE,
     ORR_WIRE_KINDS
 };
 

@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 
+#include "mpi/wire/credit.h"
 #include "mpi/wire/transports/inproc.h"
 #include "tests/mpi/engine_cases.h"
 
@@ -194,12 +195,15 @@ static void early_is_bounded(void)
     memset(many_bytes[0], 7, MANY_BYTES);
     begin_many(net, plans);
     struct orr_engine_counts c = orr_engine_get_counts(&ranks[1].engine);
-    is_int(early_on(1), MANY, "%d messages that come early are all announced", (int)MANY);
+    long long kept_back = (long long)orr_engine_get_counts(&ranks[0].engine).kept_back;
+    is_int(early_on(1), KEPT_MOST / MANY_BYTES + KEPT_MOST / ORR_CREDIT_RECORD,
+           "of %d messages that come early some are kept, some announced", (int)MANY);
+    is_int(kept_back, MANY - early_on(1), "the others stay with their sender");
     ok(c.kept_most > KEPT_MOST / 2 && c.kept_most <= KEPT_MOST,
        "of which the receiver keeps %llu bytes, of %d", (unsigned long long)c.kept_most, (int)KEPT_MOST);
     for (int k = MANY - 1; k >= 0; k--) { /* the last first: nothing waits for credit */
         post_simple(&many[1][k], &plans[k], ORR_RECV, many_bytes[1], MANY_BYTES, 0);
-        if (k == MANY - 1) poll_both(200);
+        if (k == MANY - 1) poll_both(300);
         if (k == MANY - 1) is_int(many[1][k].done, 1, "the last is received first");
         poll_both(1); /* the network takes its time with many at once */
     }
@@ -217,6 +221,56 @@ static void early_is_bounded(void)
     c = orr_engine_get_counts(&ranks[0].engine);
     is_int((long long)(c.asked - asked), 0, "what was received gives its credit back: no more questions");
     end_many(net, plans);
+}
+
+/* Sends beyond what may be announced, each key twice; the receives of the second half come first. */
+static void kept_back_in_order(void)
+{
+    enum { N = 600, KEYS = N / 2 };
+    static char from[N][MANY_BYTES], to[N][MANY_BYTES];
+    static struct end sends[N], receives[N];
+    static struct planned plans[N];
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 30);
+    int wrong = 0, ended = 0;
+    for (int i = 0; i < 2; i++) {
+        orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+        orr_engine_limit_early(&ranks[i].engine, 0);
+    }
+    for (int k = 0; k < N; k++) {
+        plans[k] = (struct planned){ .source = 0, .destination = 1, .tag = k % KEYS };
+        memset(from[k], k / KEYS + 1, MANY_BYTES);
+        /* the second of a key is so small that it needs no credit: it stays behind the first all the same */
+        post_simple(&sends[k], &plans[k], ORR_SEND, from[k], k < KEYS ? MANY_BYTES : 8, 0);
+        poll_both(1);
+    }
+    poll_both(N * 20);
+    is_int(early_on(1), 2 * ORR_CREDIT_ASKED_LEAST,
+           "what is behind one of its tag that is not announced waits with it");
+    for (int half = 1; half >= 0; half--)
+        for (int k = 0; k < N; k++) {
+            if ((k % KEYS >= KEYS / 2) != half) continue;
+            post_simple(&receives[k], &plans[k], ORR_RECV, to[k], k < KEYS ? MANY_BYTES : 8, 0);
+            poll_both(1);
+        }
+    for (int i = 0; i < 100 && ended < 2 * N; i++) {
+        poll_both(N);
+        ended = 0;
+        for (int k = 0; k < N; k++) ended += sends[k].done + receives[k].done;
+    }
+    for (int k = 0; k < N; k++)
+        wrong += receives[k].request.status || to[k][0] != k / KEYS + 1 || to[k][7] != to[k][0];
+    is_int(ended, 2 * N, "receives in another order get what was kept back");
+    is_int(wrong, 0, "those of one tag in theirs");
+    uint64_t before = orr_engine_get_counts(&ranks[1].engine).sent_messages;
+    for (int k = 0; k < 2 * ORR_CREDIT_ASKED_LEAST; k++) {
+        post_simple(&receives[k], &plans[k], ORR_RECV, to[k], 8, 0);
+        poll_both(50);
+    }
+    ok(orr_engine_get_counts(&ranks[1].engine).sent_messages - before <= 1,
+       "and who has none left is asked once more at most");
+    for (int i = 0; i < 2; i++) give_up(i);
+    for (int i = 0; i < 2; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
 }
 
 static void asking_is_given_up(void)
@@ -311,6 +365,7 @@ int main(int argc, char **argv)
     single_facts();
     full_window();
     early_is_bounded();
+    kept_back_in_order();
     asking_is_given_up();
     stalled_beside_live();
     foreign_bytes();
