@@ -566,19 +566,6 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_hand
     return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
 }
 
-int starpu_data_acquire_on_node_cb_sequential_consistency_sync_jobids(
-    starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
-    void (*callback_soon)(void *, double), void (*callback)(void *), void *arg, int sequential_consistency,
-    int quick, long *pre_sync_jobid, long *post_sync_jobid, int prio)
-{
-    (void)callback_soon;
-    (void)quick;
-    (void)prio;
-    if (pre_sync_jobid) *pre_sync_jobid = -1;
-    if (post_sync_jobid) *post_sync_jobid = -1;
-    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
-}
-
 /* ---- releasing ---- */
 
 /* Whether somebody holds h, and in which group; says so if not. */
