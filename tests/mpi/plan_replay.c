@@ -7,13 +7,14 @@
  * for plans. Not here: the file by itself, and damaged ones (plan_files.c).
  */
 #include <orrery.h>
+#include <orrery_mpi.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { DATA = 6, STEPS = 80, MOST = 200 };
+enum { DATA = 6, STEPS = 80, MOST = 200, SWEEPS = 4, SWEEP = 40 };
 
 static char folder[200], path[256], second[256];
 static starpu_data_handle_t handle[DATA];
@@ -159,38 +160,83 @@ static void recorded(void)
          "its plan has every insertion, the workers of all ranks, and the data");
 }
 
+static int planned[2][MOST], planned_count[2]; /* positions, by worker */
+
+static void read_orders(void)
+{
+    char line[1000];
+    int rank, worker, step;
+    unsigned order;
+    FILE *f = fopen(path, "r");
+    memset(planned_count, 0, sizeof planned_count);
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "task %d mix%%20it rank %d worker %d order %u", &step, &rank, &worker, &order) ==
+                4 &&
+            rank == my_rank && worker < 2 && order <= MOST) {
+            planned[worker][order - 1] = step;
+            planned_count[worker]++;
+        }
+    if (f) fclose(f);
+}
+
+/* How many tasks did not run where and when it was planned; the steps begin anew after so many. */
+static int wrong_orders(int steps)
+{
+    int count = 0;
+    for (int w = 0; w < 2; w++) {
+        count += ran_count[w] != planned_count[w];
+        for (int i = 0; i < planned_count[w]; i++) count += ran[w][i] != planned[w][i] % steps;
+    }
+    return count;
+}
+
 /* Each worker runs what the first run gave it, in its order, whatever the policy. */
 static void replayed(void)
 {
     char sched[300];
-    static int before[2][MOST];
-    int counts[2], wrong = 0;
     snprintf(sched, sizeof sched, "plan:%s", path);
-    for (int w = 0; w < 2; w++) {
-        char line[1000];
-        int rank, worker, step;
-        unsigned order;
-        FILE *f = fopen(path, "r");
-        counts[w] = 0;
-        while (f && fgets(line, sizeof line, f))
-            if (sscanf(line, "task %d mix%%20it rank %d worker %d order %u", &step, &rank, &worker, &order) ==
-                    4 &&
-                rank == my_rank && worker == w && order <= MOST) {
-                before[w][order - 1] = step;
-                counts[w]++;
-            }
-        if (f) fclose(f);
-    }
-    int failed = run(sched, NULL, STEPS), values = wrong_values();
-    for (int w = 0; w < 2; w++) {
-        wrong += ran_count[w] != counts[w];
-        for (int i = 0; i < counts[w]; i++) wrong += ran[w][i] != before[w][i];
-    }
+    read_orders();
+    int failed = run(sched, NULL, STEPS), values = wrong_values(), wrong = wrong_orders(STEPS);
     fact(!failed && !values, "a plan is run, with the same results");
     fact(!wrong, "each worker runs what the plan gives it, in its order");
     failed = run(sched, second, STEPS);
     MPI_Barrier(MPI_COMM_WORLD);
     fact(!failed && lines_of(second, "task ") == STEPS, "and recorded again, a second time in one process");
+}
+
+/* All of it, as iterations; how many of them were replayed. */
+static int run_sweeps(const char *sched, const char *record, int *failed)
+{
+    int count = 0;
+    *failed |= start(sched, record) != 0;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 1);
+        seed = 17;
+        for (int i = 0; i < SWEEP && r == 0; i++) *failed |= insert(NULL, i) != 0;
+        *failed |= r < 0 || orrery_mpi_iteration_end(MPI_COMM_WORLD);
+        count += r == 1;
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    *failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return count;
+}
+
+/* A worker of the plan may have another order in each iteration. */
+static void iterations(void)
+{
+    char sched[300];
+    int failed = 0, values[DATA], wrong = 0;
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int recorded_ones = run_sweeps(NULL, path, &failed);
+    memcpy(values, value, sizeof values);
+    read_orders();
+    int replayed_ones = run_sweeps(sched, NULL, &failed);
+    for (int i = 0; i < DATA; i++) wrong += i % ranks == my_rank && value[i] != values[i];
+    fact(!failed && recorded_ones == 0 && replayed_ones == SWEEPS - 1,
+         "iterations are inserted while a plan is recorded, and replayed under it");
+    fact(!wrong && !wrong_orders(SWEEP), "with the same results, on the workers of each, in their orders");
 }
 
 /* Swaps ranks 0 and 1 of every task by hand: another placement of the same program. */
@@ -351,6 +397,7 @@ int main(int argc, char **argv)
          "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
     waited();
     badly_measured();
+    iterations();
     MPI_Barrier(MPI_COMM_WORLD);
     if (my_rank == 0) {
         unlink(path);
