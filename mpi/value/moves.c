@@ -259,7 +259,7 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
     struct orr_comm *c = l->comm;
     int holder = holder_of(h), home = h->mpi_rank;
     orr_away_watch(c, h, false, 0);
-    if (holder == home || c->rank != holder) add_gate(l, h);
+    if (c->rank != holder || has(h, home)) add_gate(l, h); /* the holder may send, which has a gate */
     if (holder == home) return;
     if (!has(h, home)) {
         if (c->rank == holder) add(l, ORR_ACT_SEND, h, home, false, priority);

@@ -5,10 +5,11 @@
  * steers, fetched, flushed, migrated, copied, reduced, gathered and scattered. ranks: 2 3
  */
 #include <orrery_mpi.h>
+#include <unistd.h>
 
 #include "tests/mpi/helper_mpi.h"
 
-enum { DATA = 5, STEPS = 300 };
+enum { DATA = 5, STEPS = 300, LATE_US = 20000 };
 
 static starpu_data_handle_t handle[DATA];
 static uint64_t value[DATA], expected[DATA];
@@ -186,6 +187,27 @@ static void changed_before_it_is_built(MPI_Comm other, int i)
     look(i);
 }
 
+/* The holder contributes to what home changes, late and unseen, where home has the value, too. */
+static void contributes_ahead_of_a_change(int i)
+{
+    int rank = (home[i] + 1) % ranks, step = 7;
+    on(MPI_COMM_WORLD, i, (i + 1) % DATA, step, rank);
+    on(MPI_COMM_WORLD, (i + 2) % DATA, i, step, home[i]);
+    if (home[i] == my_rank) {
+        usleep(LATE_US);
+        check(starpu_data_acquire(handle[i], STARPU_RW));
+        *(uint64_t *)starpu_data_get_local_ptr(handle[i]) += 1;
+        starpu_data_release(handle[i]);
+    }
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &contribute_cl, STARPU_REDUX, handle[i], STARPU_VALUE, &step,
+                                 sizeof step, STARPU_EXECUTE_ON_NODE, rank, 0));
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    check(starpu_mpi_redux_data(MPI_COMM_WORLD, handle[i]));
+    expected[i] += 1 + (uint64_t)step;
+    look(i);
+}
+
 static void reduce(int to, int step)
 {
     for (int rank = 0; rank < ranks; rank++)
@@ -249,6 +271,7 @@ static void run(MPI_Comm other)
     built_around_a_change();
     for (int i = 0; i < DATA; i++) changed_before_it_is_built(other, i);
     for (int i = 0; i < DATA; i++) given_up(i);
+    for (int i = 0; i < DATA; i++) contributes_ahead_of_a_change(i);
     for (int i = 0; i < DATA; i++) look(i);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
     for (int i = 0; i < DATA; i++) look(i);
