@@ -13,7 +13,7 @@ $(STATS_LINKS): tools/orrery_stats$(EXEEXT)
 	$(AM_V_GEN)rm -f $@ && $(LN_S) orrery_stats$(EXEEXT) $@
 CLEANFILES += $(STATS_LINKS)
 tools_orrery_stats_SOURCES = tools/stats/orrery_stats.c tools/stats/stats.h tools/stats/distrib.c tools/stats/activity.c \
-	tools/stats/trace_states.c tools/stats/paje.c tools/stats/paje.h tools/stats/paje_states.c tools/stats/lp2paje.c tools/plot.h tools/tool.h
+	tools/stats/trace_states.c tools/stats/paje.c tools/stats/paje.h tools/stats/paje_states.c tools/stats/lp2paje.c tools/plot.h tools/grow.h tools/tool.h
 tools_orrery_stats_LDADD = -lm
 tools_orrery_stats_CFLAGS = $(PROG_CFLAGS)
 tools_starpu_perfmodel_recdump_SOURCES = tools/starpu_perfmodel_recdump.c tools/tool.h
@@ -78,7 +78,7 @@ tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
 # What both programs have that read recordings.
 READER_SOURCES = tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c \
 	tools/report/order.c tools/report/order.h tools/report/table.h tools/report/export.c tools/report/paje.c tools/report/tables.c \
-	tools/report/report.h \
+	tools/report/report.h tools/grow.h \
 	tools/tool.h core/base/otrace.h
 tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/text.c tools/report/html.c tools/report/page.html $(READER_SOURCES)
 tools_orrery_report_LDADD = liborrery.la -lm

@@ -20,8 +20,8 @@ __attribute__((format(printf, 3, 4))) static void add(struct report_model *m, co
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct report_advice *a = REPORT_PUSH(m->advice, m->nadvice, m->advice_room);
-    *a = (struct report_advice){ .title = title, .figures = report_alloc(strlen(text) + 1, 1) };
+    struct report_advice *a = TOOL_PUSH(m->advice, m->nadvice, m->advice_room);
+    *a = (struct report_advice){ .title = title, .figures = tool_alloc(strlen(text) + 1, 1) };
     strcpy(a->figures, text);
 }
 
@@ -153,7 +153,7 @@ static void ranks(struct report_model *m, const struct whole *w)
 {
     size_t n = m->run->nfiles, most = 0;
     if (n < 2 || w->runs <= 0) return;
-    double *runs = report_alloc(n, sizeof *runs), *lanes = report_alloc(n, sizeof *lanes);
+    double *runs = tool_alloc(n, sizeof *runs), *lanes = tool_alloc(n, sizeof *lanes);
     for (size_t i = 0; i < m->nlanes; i++) {
         runs[m->lanes[i].file] += m->lanes[i].ns[REPORT_RUNS];
         lanes[m->lanes[i].file]++;

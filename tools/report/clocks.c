@@ -70,7 +70,7 @@ static void add_end(const struct report_run *run, struct ends *ends, uint32_t f,
     if (passed) report_table_set(&ends->passed, f, w[1], (uint32_t)run->nfiles);
     if (other == UINT32_MAX) return;
     report_table_set(&ends->latest, f, w[1], (uint32_t)ends->count);
-    struct half *h = REPORT_PUSH(ends->at, ends->count, ends->room);
+    struct half *h = TOOL_PUSH(ends->at, ends->count, ends->room);
     *h = (struct half){ .from = sent ? f : other,
                         .to = sent ? other : f,
                         .order = (uint32_t)i,
@@ -120,7 +120,7 @@ static void pair_messages(struct report_run *run)
             by_pair(&a, &b) < 0 ? i++ : j++;
             continue;
         }
-        *REPORT_PUSH(run->messages, run->nmessages, run->messages_room) =
+        *TOOL_PUSH(run->messages, run->nmessages, run->messages_room) =
             (struct report_message){ sent[i].from, sent[i].to, sent[i].tag,   sent[i].bytes,
                                      sent[i].ns,   got[j].ns,  sent[i].words, got[j].words };
         i++, j++;
@@ -288,7 +288,7 @@ static void judge(struct report_run *run)
 
 void report_align(struct report_run *run)
 {
-    bool *right = report_alloc(run->nfiles, sizeof *right), moved = true;
+    bool *right = tool_alloc(run->nfiles, sizeof *right), moved = true;
     first_guess(run);
     pair_messages(run);
     find_own_clocks(run);

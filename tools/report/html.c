@@ -98,7 +98,7 @@ static int falling(const void *a, const void *b)
 /* How long a task has to be to be shown by itself. */
 static double shortest_shown(const struct report_model *m)
 {
-    double *lengths = report_alloc(m->ntasks, sizeof *lengths), shortest = -1;
+    double *lengths = tool_alloc(m->ntasks, sizeof *lengths), shortest = -1;
     size_t n = 0;
     for (size_t i = 0; i < m->ntasks; i++)
         if (is_shown(&m->tasks[i])) lengths[n++] = length_of(&m->tasks[i], m);
@@ -115,7 +115,7 @@ static size_t put_tasks(FILE *out, const struct report_model *m, uint32_t *place
 {
     enum { EACH = 8, CRITICAL = 1u << 16, FAILED = 1u << 17, UNENDED = 1u << 18 };
     double shortest = shortest_shown(m);
-    uint32_t *words = report_alloc(m->ntasks * EACH, sizeof *words);
+    uint32_t *words = tool_alloc(m->ntasks * EACH, sizeof *words);
     size_t n = 0, critical = 0;
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
@@ -145,7 +145,7 @@ static size_t put_tasks(FILE *out, const struct report_model *m, uint32_t *place
 static void put_waits(FILE *out, const struct report_model *m, const uint32_t *place, size_t shown)
 {
     struct report_walk walk = { .count = 0 };
-    uint32_t *words = report_alloc(shown + MOST_WAITS_WORDS + MOST_WAITS, sizeof *words);
+    uint32_t *words = tool_alloc(shown + MOST_WAITS_WORDS + MOST_WAITS, sizeof *words);
     size_t n = 0, deps = 0;
     for (size_t i = 0; i < m->ntasks; i++) {
         if (place[i] == REPORT_NONE) continue;
@@ -184,7 +184,7 @@ static uint32_t unit_at(const struct report_model *m, uint32_t file, unsigned wo
 static void put_weighed(FILE *out, const struct report_model *m, const uint32_t *place)
 {
     enum { MOST_EACH = 3 + 4 * OTRACE_RECORD_WORDS };
-    uint32_t *words = report_alloc(MOST_WEIGHED_WORDS + MOST_EACH, sizeof *words);
+    uint32_t *words = tool_alloc(MOST_WEIGHED_WORDS + MOST_EACH, sizeof *words);
     size_t n = 0;
     for (size_t i = 0; i < m->ntasks && n < MOST_WEIGHED_WORDS; i++) {
         const struct report_task *t = &m->tasks[i];
@@ -211,9 +211,9 @@ static void put_weighed(FILE *out, const struct report_model *m, const uint32_t 
 static void put_slices(FILE *out, const struct report_model *m)
 {
     size_t cells = m->nlanes * SLICES;
-    double width = (m->to - m->from) / SLICES, *busy = report_alloc(cells, sizeof *busy);
-    double *most = report_alloc(cells, sizeof *most);
-    uint32_t *words = report_alloc(cells, sizeof *words);
+    double width = (m->to - m->from) / SLICES, *busy = tool_alloc(cells, sizeof *busy);
+    double *most = tool_alloc(cells, sizeof *most);
+    uint32_t *words = tool_alloc(cells, sizeof *words);
     for (size_t i = 0; width > 0 && i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         if (!is_shown(t)) continue;
@@ -250,9 +250,9 @@ static void spread(const struct report_model *m, double *part, unsigned which, d
 static void put_usage(FILE *out, const struct report_model *m)
 {
     enum { EACH = 1 + REPORT_CAUSES };
-    double *part = report_alloc(SLICES * EACH, sizeof *part);
+    double *part = tool_alloc(SLICES * EACH, sizeof *part);
     double whole = (m->to - m->from) / SLICES * (double)m->nlanes;
-    uint32_t *words = report_alloc(SLICES * EACH, sizeof *words);
+    uint32_t *words = tool_alloc(SLICES * EACH, sizeof *words);
     for (size_t i = 0; whole > 0 && i < m->ntasks; i++)
         if (is_shown(&m->tasks[i]))
             spread(m, part, 0, m->tasks[i].started, m->tasks[i].started + length_of(&m->tasks[i], m));
@@ -278,8 +278,8 @@ static int longest_first(const void *a, const void *b)
 static void put_idle(FILE *out, const struct report_model *m)
 {
     size_t n = m->nidle < MOST_IDLE ? m->nidle : MOST_IDLE;
-    uint32_t *words = report_alloc(n * 4, sizeof *words);
-    struct report_span *sorted = report_alloc(m->nidle, sizeof *sorted);
+    uint32_t *words = tool_alloc(n * 4, sizeof *words);
+    struct report_span *sorted = tool_alloc(m->nidle, sizeof *sorted);
     if (m->nidle) memcpy(sorted, m->idle, m->nidle * sizeof *sorted);
     qsort(sorted, m->nidle, sizeof *sorted, longest_first);
     for (size_t i = 0; i < n; i++) {
@@ -302,7 +302,7 @@ static void put_messages(FILE *out, const struct report_model *m)
 {
     const struct report_run *run = m->run;
     size_t n = run->nmessages < MOST_MESSAGES ? run->nmessages : MOST_MESSAGES;
-    uint32_t *words = report_alloc(n * 5, sizeof *words);
+    uint32_t *words = tool_alloc(n * 5, sizeof *words);
     if (run->nmessages) qsort(run->messages, run->nmessages, sizeof *run->messages, by_bytes);
     for (size_t i = 0; i < n; i++) {
         const struct report_message *g = &run->messages[i];
@@ -337,8 +337,8 @@ static void put_copies(FILE *out, const struct report_model *m)
 {
     enum { EACH = 6 };
     size_t n = m->ncopies < MOST_COPIES ? m->ncopies : MOST_COPIES;
-    const struct report_copy **sorted = report_alloc(m->ncopies, sizeof *sorted);
-    uint32_t *words = report_alloc(n * EACH, sizeof *words);
+    const struct report_copy **sorted = tool_alloc(m->ncopies, sizeof *sorted);
+    uint32_t *words = tool_alloc(n * EACH, sizeof *words);
     for (size_t i = 0; i < m->ncopies; i++) sorted[i] = &m->copies[i];
     if (m->ncopies) qsort(sorted, m->ncopies, sizeof *sorted, longest_copy_first);
     for (size_t i = 0; i < n; i++) {
@@ -379,7 +379,7 @@ static void put_links(FILE *out, const struct report_model *m)
 
 static void put_points(FILE *out, const struct report_model *m, uint32_t file, unsigned node, double unit)
 {
-    uint32_t *words = report_alloc(2 * (MOST_POINTS + 1), sizeof *words);
+    uint32_t *words = tool_alloc(2 * (MOST_POINTS + 1), sizeof *words);
     size_t n = 0, slice = SIZE_MAX;
     for (size_t i = 0; i < m->nmemory; i++) {
         const struct report_memory *u = &m->memory[i];
@@ -453,7 +453,7 @@ static void put_traffic(FILE *out, const struct report_run *run)
     size_t n = run->nfiles;
     struct {
         uint64_t bytes, count;
-    } *sum = report_alloc(n * n, sizeof *sum);
+    } *sum = tool_alloc(n * n, sizeof *sum);
     for (size_t i = 0; i < run->nmessages; i++) {
         size_t pair = run->messages[i].from * n + run->messages[i].to;
         sum[pair].bytes += run->messages[i].bytes;
@@ -550,7 +550,7 @@ static void put_traffic_of(FILE *out, const struct report_model *m)
 
 static void put_data(FILE *out, const struct report_model *m)
 {
-    uint32_t *place = report_alloc(m->ntasks, sizeof *place);
+    uint32_t *place = tool_alloc(m->ntasks, sizeof *place);
     fprintf(out, "{\"makespan\":%.0f,\"unit\":%.9g,\"tasks\":%zu,\"critical\":%.0f,\"criticalTasks\":%zu,",
             m->to - m->from, unit_of(m), m->ntasks, m->critical_ns, m->critical_count);
     fprintf(out, "\"criticalMessages\":%zu,\"area\":%.0f,\"bound\":%.0f,\"unended\":%zu,\"failed\":%zu,",

@@ -28,7 +28,7 @@ static double within(const struct report_model *m, double ns)
 
 void report_links(struct report_model *m)
 {
-    const struct report_copy **sorted = report_alloc(m->ncopies, sizeof *sorted);
+    const struct report_copy **sorted = tool_alloc(m->ncopies, sizeof *sorted);
     struct report_link *l = NULL;
     double until = 0;
     for (size_t i = 0; i < m->ncopies; i++) sorted[i] = &m->copies[i];
@@ -36,7 +36,7 @@ void report_links(struct report_model *m)
     for (size_t i = 0; i < m->ncopies; i++) {
         const struct report_copy *c = sorted[i];
         if (!l || !is_on(c, l)) {
-            l = REPORT_PUSH(m->links, m->nlinks, m->links_room);
+            l = TOOL_PUSH(m->links, m->nlinks, m->links_room);
             *l = (struct report_link){ .file = c->file, .from = c->from, .to = c->to };
             until = m->from;
         }

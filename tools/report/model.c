@@ -41,7 +41,7 @@ static uint32_t codelet_of(struct maker *k, uint32_t hash)
     uint32_t i = report_table_get(&k->codelets, 0, hash);
     if (i != REPORT_NONE) return i;
     i = (uint32_t)m->ncodelets;
-    *REPORT_PUSH(m->codelets, m->ncodelets, m->codelets_room) =
+    *TOOL_PUSH(m->codelets, m->ncodelets, m->codelets_room) =
         (struct report_codelet){ .hash = hash, .name = report_name_of(m->run, hash), .min = INFINITY };
     report_table_set(&k->codelets, 0, hash, i);
     return i;
@@ -63,7 +63,7 @@ static uint32_t task_new(struct maker *k, uint32_t file, uint64_t job)
 {
     struct report_model *m = k->m;
     uint32_t i = (uint32_t)m->ntasks;
-    struct report_task *t = REPORT_PUSH(m->tasks, m->ntasks, m->tasks_room);
+    struct report_task *t = TOOL_PUSH(m->tasks, m->ntasks, m->tasks_room);
     report_task_clear(t);
     t->job = job;
     t->file = file;
@@ -88,7 +88,7 @@ static struct report_task *task_of(struct maker *k, uint32_t file, uint64_t job)
 static void registered(struct maker *k, uint32_t file, const uint64_t *w)
 {
     report_table_set(&k->data, file, w[1], (uint32_t)k->ndata);
-    *REPORT_PUSH(k->bytes, k->ndata, k->data_room) = otrace_low(w[2]);
+    *TOOL_PUSH(k->bytes, k->ndata, k->data_room) = otrace_low(w[2]);
 }
 
 static void add_sizes(struct maker *k, uint32_t file, struct report_task *t, const uint64_t *words,
@@ -176,7 +176,7 @@ static void copy_seen(struct maker *k, const struct report_event *e)
     uint64_t key = w[1] ^ (uint64_t)otrace_high(w[2]) << 48 ^ (uint64_t)otrace_high(w[3]) << 54;
     if (e->kind == OTRACE_COPY_STARTED) {
         report_table_set(&k->copies, e->rank, key, (uint32_t)m->ncopies);
-        *REPORT_PUSH(m->copies, m->ncopies, m->copies_room) =
+        *TOOL_PUSH(m->copies, m->ncopies, m->copies_room) =
             (struct report_copy){ .started = e->ns,
                                   .ended = NAN,
                                   .handle = w[1],
@@ -209,18 +209,18 @@ static void rest_seen(struct report_model *m, const struct report_event *e)
     const uint64_t *w = e->words;
     switch (e->kind) {
     case OTRACE_MEMORY:
-        *REPORT_PUSH(m->memory, m->nmemory, m->memory_room) =
+        *TOOL_PUSH(m->memory, m->nmemory, m->memory_room) =
             (struct report_memory){ e->ns, otrace_low(w[1]), w[2], e->rank, (uint16_t)otrace_high(w[1]) };
         break;
     case OTRACE_USER_NUMBER:
-        *REPORT_PUSH(m->marks, m->nmarks, m->marks_room) = (struct report_mark){ e->ns, e->rank, w[1], NULL };
+        *TOOL_PUSH(m->marks, m->nmarks, m->marks_room) = (struct report_mark){ e->ns, e->rank, w[1], NULL };
         break;
     case OTRACE_USER_TEXT:
-        *REPORT_PUSH(m->marks, m->nmarks, m->marks_room) =
+        *TOOL_PUSH(m->marks, m->nmarks, m->marks_room) =
             (struct report_mark){ e->ns, e->rank, 0, report_name_of(m->run, (uint32_t)w[1]) };
         break;
     case OTRACE_ITERATION:
-        *REPORT_PUSH(m->iterations, m->niterations, m->iterations_room) =
+        *TOOL_PUSH(m->iterations, m->niterations, m->iterations_room) =
             (struct report_iteration){ e->ns, NAN, e->rank, e->ring, (uint32_t)w[2], w[1] };
         break;
     case OTRACE_ITERATION_END: iteration_ends(m, e); break;
@@ -358,7 +358,7 @@ static void idle_ends(struct maker *k, uint32_t lane, uint32_t file, double ns)
         if (n->cause_then[c] > n->cause_then[most]) most = c;
     }
     if (to > from)
-        *REPORT_PUSH(m->idle, m->nidle, m->idle_room) =
+        *TOOL_PUSH(m->idle, m->nidle, m->idle_room) =
             (struct report_span){ .from = from, .to = to, .lane = lane, .cause = (uint8_t)most };
 }
 
@@ -421,7 +421,7 @@ static void part(struct maker *k, uint32_t lane, const struct report_event *e)
     uint32_t task = otrace_words(*w) > 2 ? report_table_get(&k->tasks, e->rank, w[2]) : REPORT_NONE;
     if (from >= to) return;
     m->lanes[lane].ns[REPORT_RUNS] += to - from;
-    *REPORT_PUSH(m->parts, m->nparts, m->parts_room) = (struct report_part){
+    *TOOL_PUSH(m->parts, m->nparts, m->parts_room) = (struct report_part){
         .from = from, .to = to, .lane = lane, .name = task == REPORT_NONE ? 0 : m->tasks[task].name
     };
 }
@@ -484,8 +484,8 @@ static void make_lanes(struct maker *k)
     struct report_model *m = k->m;
     const struct report_run *run = m->run;
     for (size_t f = 0; f < run->nfiles; f++) m->nlanes += run->files[f].nworkers;
-    m->lanes = report_alloc(m->nlanes, sizeof *m->lanes);
-    k->now = report_alloc(m->nlanes, sizeof *k->now);
+    m->lanes = tool_alloc(m->nlanes, sizeof *m->lanes);
+    k->now = tool_alloc(m->nlanes, sizeof *k->now);
     size_t n = 0;
     for (size_t f = 0; f < run->nfiles; f++)
         for (size_t i = 0; i < run->files[f].nworkers; i++, n++) {
@@ -537,12 +537,12 @@ static void reach(struct report_model *m, struct report_task *t)
 static void find_paths(struct report_model *m)
 {
     size_t nodes = m->ntasks + m->nsteps;
-    uint32_t *left = report_alloc(nodes, sizeof *left), *first = report_alloc(nodes + 1, sizeof *first);
-    uint32_t *after = report_alloc(m->ndeps, sizeof *after), *queue = report_alloc(nodes, sizeof *queue);
+    uint32_t *left = tool_alloc(nodes, sizeof *left), *first = tool_alloc(nodes + 1, sizeof *first);
+    uint32_t *after = tool_alloc(m->ndeps, sizeof *after), *queue = tool_alloc(nodes, sizeof *queue);
     size_t n = 0;
     for (size_t i = 0; i < m->ndeps; i++) first[m->deps[i] + 1]++;
     for (size_t i = 0; i < nodes; i++) first[i + 1] += first[i];
-    uint32_t *at = report_alloc(nodes, sizeof *at);
+    uint32_t *at = tool_alloc(nodes, sizeof *at);
     for (size_t i = 0; i < nodes; i++) {
         const struct report_task *t = &m->tasks[i];
         left[i] = t->ndeps;
@@ -604,7 +604,7 @@ void report_model(struct report_model *m, const struct report_run *run)
     for (size_t i = 0; i < run->nevents; i++) look(&k, &run->events[i]);
     measure(m);
     make_lanes(&k);
-    k.rank = report_alloc(run->nfiles, sizeof *k.rank);
+    k.rank = tool_alloc(run->nfiles, sizeof *k.rank);
     for (size_t i = 0; i < run->nevents; i++) look_again(&k, &run->events[i]);
     end_lanes(&k);
     order_finish(&k.order);

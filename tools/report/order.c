@@ -42,7 +42,7 @@ static uint32_t step_new(struct order *o)
 static void add_edge(struct order *o, uint32_t task, uint32_t before)
 {
     if (task == before || task == REPORT_NONE || before == REPORT_NONE) return;
-    *REPORT_PUSH(o->edges, o->nedges, o->edges_room) = (struct order_edge){ task, before };
+    *TOOL_PUSH(o->edges, o->nedges, o->edges_room) = (struct order_edge){ task, before };
 }
 
 /* ---- data ---- */
@@ -67,7 +67,7 @@ static struct order_datum *datum_of(struct order *o, uint32_t file, uint64_t han
     uint32_t i = report_table_get(&o->data, file, handle);
     if (i == REPORT_NONE) {
         i = (uint32_t)o->ndatum;
-        *REPORT_PUSH(o->datum, o->ndatum, o->datum_room) = (struct order_datum){ .group = 0 };
+        *TOOL_PUSH(o->datum, o->ndatum, o->datum_room) = (struct order_datum){ .group = 0 };
         report_table_set(&o->data, file, handle, i);
     }
     return &o->datum[i];
@@ -80,7 +80,7 @@ void order_access(struct order *o, uint32_t file, uint32_t task, uint64_t word)
     struct order_datum *d = datum_of(o, file, word & ~(uint64_t)15);
     if (d->group != group || group == OTRACE_WRITE) next_group(o, d, group);
     for (size_t j = 0; j < d->before.count; j++) add_edge(o, task, d->before.at[j]);
-    *REPORT_PUSH(d->latest.at, d->latest.count, d->latest.room) = task;
+    *TOOL_PUSH(d->latest.at, d->latest.count, d->latest.room) = task;
 }
 
 void order_forget(struct order *o, uint32_t file, uint64_t handle)
@@ -136,7 +136,7 @@ void order_declared(struct order *o, uint32_t task, uint32_t before)
 static uint32_t tag_new(struct order *o, uint32_t file, uint64_t name)
 {
     uint32_t i = (uint32_t)o->ntag;
-    *REPORT_PUSH(o->tag, o->ntag, o->tag_room) = (struct order_tag){ .task = REPORT_NONE };
+    *TOOL_PUSH(o->tag, o->ntag, o->tag_room) = (struct order_tag){ .task = REPORT_NONE };
     report_table_set(&o->tags, file, name, i);
     return i;
 }
@@ -157,7 +157,7 @@ void order_tag(struct order *o, uint32_t file, const uint64_t *w)
     }
     uint32_t other = tag_of(o, file, w[2]);
     struct order_tag *t = &o->tag[i];
-    *REPORT_PUSH(t->waits_for.at, t->waits_for.count, t->waits_for.room) = other;
+    *TOOL_PUSH(t->waits_for.at, t->waits_for.count, t->waits_for.room) = other;
 }
 
 void order_tag_bound(struct order *o, uint32_t file, uint64_t tag, uint32_t task)
@@ -186,7 +186,7 @@ static int by_task(const void *a, const void *b)
 static void append_steps(struct order *o)
 {
     struct report_model *m = o->m;
-    struct report_task *all = report_alloc(m->ntasks + m->nsteps, sizeof *all);
+    struct report_task *all = tool_alloc(m->ntasks + m->nsteps, sizeof *all);
     for (size_t i = 0; i < m->ntasks; i++) all[i] = m->tasks[i];
     for (size_t i = 0; i < m->nsteps; i++) report_task_clear(&all[m->ntasks + i]);
     free(m->tasks);
@@ -207,7 +207,7 @@ static void keep_edges(struct order *o)
         o->edges[i].before = final(m, o->edges[i].before);
     }
     if (o->nedges) qsort(o->edges, o->nedges, sizeof *o->edges, by_task);
-    m->deps = report_alloc(o->nedges, sizeof *m->deps);
+    m->deps = tool_alloc(o->nedges, sizeof *m->deps);
     for (size_t i = 0; i < o->nedges; i++) {
         const struct order_edge *e = &o->edges[i];
         if (i && e[-1].task == e->task && e[-1].before == e->before) continue;
@@ -234,10 +234,10 @@ void order_finish(struct order *o)
 
 void report_before(struct report_walk *walk, const struct report_model *m, uint32_t task, size_t most)
 {
-    if (!walk->seen) walk->seen = report_alloc(m->ntasks + m->nsteps, sizeof *walk->seen);
+    if (!walk->seen) walk->seen = tool_alloc(m->ntasks + m->nsteps, sizeof *walk->seen);
     walk->number++;
     walk->count = walk->depth = 0;
-    *REPORT_PUSH(walk->stack, walk->depth, walk->stack_room) = task;
+    *TOOL_PUSH(walk->stack, walk->depth, walk->stack_room) = task;
     while (walk->depth > 0) {
         const struct report_task *t = &m->tasks[walk->stack[--walk->depth]];
         for (uint32_t d = 0; d < t->ndeps && walk->count < most; d++) {
@@ -245,9 +245,9 @@ void report_before(struct report_walk *walk, const struct report_model *m, uint3
             if (walk->seen[before] == walk->number) continue;
             walk->seen[before] = walk->number;
             if (before < m->ntasks)
-                *REPORT_PUSH(walk->found, walk->count, walk->found_room) = before;
+                *TOOL_PUSH(walk->found, walk->count, walk->found_room) = before;
             else
-                *REPORT_PUSH(walk->stack, walk->depth, walk->stack_room) = before;
+                *TOOL_PUSH(walk->stack, walk->depth, walk->stack_room) = before;
         }
     }
 }

@@ -41,7 +41,7 @@ struct changes {
 
 static void add(struct changes *c, double ns, int what, uint32_t lane, uint32_t value)
 {
-    struct change *n = REPORT_PUSH(c->at, c->count, c->room);
+    struct change *n = TOOL_PUSH(c->at, c->count, c->room);
     *n = (struct change){ .ns = ns, .order = c->count, .lane = lane, .value = value };
     n->what = what;
 }

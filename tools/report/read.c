@@ -11,37 +11,12 @@
 
 #include "tools/report/report.h"
 
-void *report_alloc(size_t count, size_t bytes)
-{
-    void *p = calloc(count ? count : 1, bytes);
-    if (p) return p;
-    fputs("orrery_report: out of memory\n", stderr);
-    exit(1);
-}
-
-void *report_grow(void *p, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room) return p;
-    *room = *room ? *room * 2 : 16;
-    p = realloc(p, *room * bytes);
-    if (p) return p;
-    fputs("orrery_report: out of memory\n", stderr);
-    exit(1);
-}
-
-static char *copy_text(const char *s, size_t n)
-{
-    char *copy = report_alloc(n + 1, 1);
-    memcpy(copy, s, n);
-    return copy;
-}
-
 /* ---- names ---- */
 
 static void add_name(struct report_run *run, uint32_t hash, const char *text, size_t bytes)
 {
-    *REPORT_PUSH(run->names, run->nnames, run->names_room) =
-        (struct report_name){ hash, copy_text(text, strnlen(text, bytes)) };
+    *TOOL_PUSH(run->names, run->nnames, run->names_room) =
+        (struct report_name){ hash, tool_copy(text, strnlen(text, bytes)) };
 }
 
 static int by_hash(const void *a, const void *b)
@@ -77,23 +52,23 @@ enum { MOST_NODES = 1024 };
 
 static void meta_line(struct report_file *f, const char *line, size_t bytes)
 {
-    char *text = copy_text(line, bytes);
+    char *text = tool_copy(line, bytes);
     unsigned id, node;
     int type, at = 0;
     if (sscanf(text, "worker %u %d %u %n", &id, &type, &node, &at) == 3 && at) {
-        *REPORT_PUSH(f->workers, f->nworkers, f->workers_room) =
-            (struct report_worker){ id, node, type, copy_text(text + at, strlen(text + at)) };
+        *TOOL_PUSH(f->workers, f->nworkers, f->workers_room) =
+            (struct report_worker){ id, node, type, tool_copy(text + at, strlen(text + at)) };
     } else if (sscanf(text, "node %u %n", &id, &at) == 1 && at && id < MOST_NODES) {
-        while (f->nnodes <= id) *REPORT_PUSH(f->nodes, f->nnodes, f->nodes_room) = NULL;
-        f->nodes[id] = copy_text(text + at, strlen(text + at));
+        while (f->nnodes <= id) *TOOL_PUSH(f->nodes, f->nnodes, f->nodes_room) = NULL;
+        f->nodes[id] = tool_copy(text + at, strlen(text + at));
     } else if (sscanf(text, "rank %d", &type) == 1) {
         f->rank = type;
     } else if (strncmp(text, "host ", 5) == 0) {
-        f->host = copy_text(text + 5, strlen(text + 5));
+        f->host = tool_copy(text + 5, strlen(text + 5));
     } else if (strncmp(text, "program ", 8) == 0) {
-        f->program = copy_text(text + 8, strlen(text + 8));
+        f->program = tool_copy(text + 8, strlen(text + 8));
     } else if (strncmp(text, "policy ", 7) == 0) {
-        f->policy = copy_text(text + 7, strlen(text + 7));
+        f->policy = tool_copy(text + 7, strlen(text + 7));
     }
     free(text);
 }
@@ -147,7 +122,7 @@ static bool is_whole(const uint64_t *w, size_t words)
 static void add_event(const struct report_run *run, struct report_file *f, uint32_t ring, unsigned kind,
                       uint64_t ticks, const uint64_t *w)
 {
-    *REPORT_PUSH(f->events, f->nevents, f->events_room) =
+    *TOOL_PUSH(f->events, f->nevents, f->events_room) =
         (struct report_event){ .ns = ns_of(f, ticks),
                                .words = w,
                                .rank = (uint32_t)(f - run->files),
@@ -259,7 +234,7 @@ static const char *load(struct report_file *f)
     long bytes = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
     if (bytes < 0) trouble = strerror(errno);
     f->count = bytes > 0 ? (size_t)bytes / sizeof(uint64_t) : 0;
-    f->words = report_alloc(f->count, sizeof(uint64_t));
+    f->words = tool_alloc(f->count, sizeof(uint64_t));
     rewind(in);
     if (!trouble && fread(f->words, sizeof(uint64_t), f->count, in) != f->count)
         trouble = "it cannot be read";
@@ -300,7 +275,7 @@ static void merge(struct report_run *run)
     size_t n = 0;
     report_align(run);
     for (size_t i = 0; i < run->nfiles; i++) n += run->files[i].nevents;
-    run->events = report_alloc(n, sizeof *run->events);
+    run->events = tool_alloc(n, sizeof *run->events);
     for (size_t i = 0; i < run->nfiles; i++) {
         struct report_file *f = &run->files[i];
         if (f->nevents) memcpy(run->events + run->nevents, f->events, f->nevents * sizeof *f->events);
@@ -314,7 +289,7 @@ static void merge(struct report_run *run)
 int report_read(struct report_run *run, char *const *paths, size_t n,
                 void (*complain)(const char *path, const char *what))
 {
-    *run = (struct report_run){ .files = report_alloc(n, sizeof *run->files), .nfiles = n };
+    *run = (struct report_run){ .files = tool_alloc(n, sizeof *run->files), .nfiles = n };
     for (size_t i = 0; i < n; i++) {
         run->files[i].path = paths[i];
         const char *trouble = load(&run->files[i]);

@@ -10,13 +10,7 @@
 #include <stdio.h>
 
 #include "core/base/otrace.h"
-
-/* ---- memory: ends the program when there is none ---- */
-
-void *report_alloc(size_t count, size_t bytes);
-void *report_grow(void *p, size_t count, size_t *room, size_t bytes); /* room for count + 1 at least */
-#define REPORT_PUSH(array, count, room)                                                                      \
-    ((array) = report_grow((array), (count), &(room), sizeof *(array)), &(array)[(count)++])
+#include "tools/grow.h"
 
 /* ---- read.c: files ---- */
 

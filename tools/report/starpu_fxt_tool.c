@@ -84,7 +84,7 @@ static int convert(char *const *inputs, size_t n, const char *folder, const char
 int main(int argc, char **argv)
 {
     const char *folder = ".", *paje = "paje.trace";
-    char **inputs = report_alloc((size_t)argc, sizeof *inputs);
+    char **inputs = tool_alloc((size_t)argc, sizeof *inputs);
     size_t n = 0;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];

@@ -36,7 +36,7 @@ static inline void report_table_set(struct report_table *t, uint32_t file, uint6
     if (!t->slots || t->used * 2 > t->mask) {
         struct report_table old = *t;
         t->mask = old.slots ? old.mask * 2 + 1 : 1023;
-        t->slots = report_alloc(t->mask + 1, sizeof *t->slots);
+        t->slots = tool_alloc(t->mask + 1, sizeof *t->slots);
         for (size_t i = 0; old.slots && i <= old.mask; i++)
             if (old.slots[i].value) *report_table_slot(t, old.slots[i].file, old.slots[i].key) = old.slots[i];
         free(old.slots);

@@ -116,8 +116,8 @@ bool report_activity(FILE *out, const struct report_model *m)
         putc('\n', out);
     }
     if (!(s.width > 0)) return fflush(out) == 0 && !ferror(out);
-    s.runs = report_alloc(m->nlanes, sizeof *s.runs);
-    s.idle = report_alloc(m->nlanes, sizeof *s.idle);
+    s.runs = tool_alloc(m->nlanes, sizeof *s.runs);
+    s.idle = tool_alloc(m->nlanes, sizeof *s.idle);
     fill(&s);
     for (size_t l = 0; l < m->nlanes; l++)
         for (size_t i = 0; i < SLICES; i++)

@@ -102,7 +102,7 @@ static int by_total(const void *a, const void *b)
 
 static void print_codelets(FILE *out, const struct report_model *m)
 {
-    const struct report_codelet **sorted = report_alloc(m->ncodelets, sizeof *sorted);
+    const struct report_codelet **sorted = tool_alloc(m->ncodelets, sizeof *sorted);
     size_t n = 0;
     for (size_t i = 0; i < m->ncodelets; i++)
         if (m->codelets[i].count) sorted[n++] = &m->codelets[i];

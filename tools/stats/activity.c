@@ -30,9 +30,9 @@ struct activity {
 
 static const char *add_label(struct activity *a, unsigned worker, const char *label)
 {
-    while (a->nlabels <= worker) *STATS_PUSH(a->labels, a->nlabels, a->labels_room) = NULL;
+    while (a->nlabels <= worker) *TOOL_PUSH(a->labels, a->nlabels, a->labels_room) = NULL;
     free(a->labels[worker]);
-    a->labels[worker] = stats_copy(label);
+    a->labels[worker] = tool_copy(label, strlen(label));
     return NULL;
 }
 
@@ -44,9 +44,9 @@ static const char *add_other(struct activity *a, char *field[], size_t n)
     if (n != 3 || !stats_number(field[1], &p.at) || !stats_number(field[2], &p.count))
         return "it is none of the lines of activity.data";
     if (strcmp(field[0], "cnt_ready") == 0)
-        *STATS_PUSH(a->ready, a->nready, a->ready_room) = p;
+        *TOOL_PUSH(a->ready, a->nready, a->ready_room) = p;
     else if (strcmp(field[0], "cnt_submitted") == 0)
-        *STATS_PUSH(a->submitted, a->nsubmitted, a->submitted_room) = p;
+        *TOOL_PUSH(a->submitted, a->nsubmitted, a->submitted_room) = p;
     else if (strcmp(field[0], "set_profiling") != 0)
         return "it is none of the lines of activity.data";
     else if (p.count != 0)
@@ -68,7 +68,7 @@ static const char *add_line(void *arg, char *line)
         return "it is none of worker, ms, length, execution and idleness, with tabs between";
     if (s.length < 0 || s.runs < 0 || s.idle < 0) return "nothing is less than nothing";
     s.worker = stats_name(&a->workers, field[0]);
-    *STATS_PUSH(a->slices, a->count, a->room) = s;
+    *TOOL_PUSH(a->slices, a->count, a->room) = s;
     a->from = fmin(a->from, s.at);
     a->to = fmax(a->to, s.at + s.length);
     return NULL;

@@ -34,7 +34,7 @@ static const char *add_line(void *arg, char *line)
     b.codelet = stats_name(&d->codelets, field[0]);
     b.arch = stats_name(&d->archs, field[1]);
     b.hash = stats_name(&d->hashes, field[3]);
-    *STATS_PUSH(d->bodies, d->count, d->room) = b;
+    *TOOL_PUSH(d->bodies, d->count, d->room) = b;
     return NULL;
 }
 
@@ -170,7 +170,7 @@ static void put_picture(FILE *f, const char *file, const struct distrib *d, cons
 /* The n bodies, which are sorted, as bars; without the hundredth at either end, if any are left then. */
 static void put_histogram(FILE *f, const char *file, const struct distrib *d, const struct body *b, size_t n)
 {
-    double *ms = stats_alloc(n, sizeof *ms);
+    double *ms = tool_alloc(n, sizeof *ms);
     size_t bar[BARS] = { 0 }, kept = 0;
     for (size_t i = 0; i < n; i++) ms[i] = b[i].ms;
     double low = stats_quantile(ms, n, 0.01), high = stats_quantile(ms, n, 0.99);

@@ -26,9 +26,9 @@ static bool read_value(const char *line, const char *name, double *out)
 static const char *make_room(struct schedule *s)
 {
     if (!s->has_tasks || !s->has_workers || s->end) return NULL;
-    s->end = stats_alloc(s->tasks, sizeof *s->end);
-    s->begin = stats_alloc(s->tasks, sizeof *s->begin);
-    s->worker = stats_alloc(s->tasks, sizeof *s->worker);
+    s->end = tool_alloc(s->tasks, sizeof *s->end);
+    s->begin = tool_alloc(s->tasks, sizeof *s->begin);
+    s->worker = tool_alloc(s->tasks, sizeof *s->worker);
     for (unsigned i = 0; i < s->tasks; i++) s->worker[i] = s->workers;
     return NULL;
 }

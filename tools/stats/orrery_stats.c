@@ -80,30 +80,6 @@ int main(int argc, char **argv)
 
 /* ---- what they share ---- */
 
-static void *there(void *p)
-{
-    if (p) return p;
-    fputs("orrery_stats: out of memory\n", stderr);
-    exit(TOOL_FAILED);
-}
-
-void *stats_alloc(size_t count, size_t bytes)
-{
-    return there(calloc(count ? count : 1, bytes));
-}
-
-void *stats_grow(void *p, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room) return p;
-    *room = *room ? *room * 2 : 16;
-    return there(reallocarray(p, *room, bytes));
-}
-
-char *stats_copy(const char *s)
-{
-    return there(strdup(s));
-}
-
 int stats_each_line(const struct tool *t, const char *path, const char *(*fn)(void *arg, char *line),
                     void *arg)
 {
@@ -153,10 +129,10 @@ unsigned stats_name(struct stats_names *n, const char *name)
             from = middle + 1;
     }
     unsigned number = (unsigned)n->count;
-    n->sorted = stats_grow(n->sorted, n->count, &n->sorted_room, sizeof *n->sorted);
+    n->sorted = tool_grow(n->sorted, n->count, &n->sorted_room, sizeof *n->sorted);
     memmove(n->sorted + from + 1, n->sorted + from, (n->count - from) * sizeof *n->sorted);
     n->sorted[from] = number;
-    *STATS_PUSH(n->at, n->count, n->room) = stats_copy(name);
+    *TOOL_PUSH(n->at, n->count, n->room) = tool_copy(name, strlen(name));
     return number;
 }
 

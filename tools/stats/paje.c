@@ -98,9 +98,9 @@ static const char *define(struct reader *r, char *word[], int n)
 static void call(struct reader *r, const char *alias, const char *name)
 {
     unsigned at = stats_name(&r->aliases, alias);
-    while (r->ncalled <= at) *STATS_PUSH(r->called, r->ncalled, r->called_room) = NULL;
+    while (r->ncalled <= at) *TOOL_PUSH(r->called, r->ncalled, r->called_room) = NULL;
     free(r->called[at]);
-    r->called[at] = stats_copy(name);
+    r->called[at] = tool_copy(name, strlen(name));
 }
 
 static const char *name_of(const struct reader *r, unsigned alias)
@@ -126,7 +126,7 @@ static const char *add_event(struct reader *r, const struct definition *d, char 
     c.container = stats_name(&r->aliases, container);
     c.type = stats_name(&r->aliases, field[TYPE]);
     c.value = field[VALUE_OF] ? stats_name(&r->aliases, field[VALUE_OF]) : 0;
-    *STATS_PUSH(r->changes, r->count, r->room) = c;
+    *TOOL_PUSH(r->changes, r->count, r->room) = c;
     return NULL;
 }
 
@@ -158,7 +158,7 @@ static struct lane *lane_of(struct reader *r, unsigned container, unsigned type)
 {
     for (size_t i = 0; i < r->nlanes; i++)
         if (r->lanes[i].container == container && r->lanes[i].type == type) return &r->lanes[i];
-    struct lane *l = STATS_PUSH(r->lanes, r->nlanes, r->lanes_room);
+    struct lane *l = TOOL_PUSH(r->lanes, r->nlanes, r->lanes_room);
     *l = (struct lane){ .container = container, .type = type };
     return l;
 }
@@ -167,12 +167,12 @@ static void end_state(struct paje *out, struct lane *l, double at)
 {
     struct paje_state *s = &l->stack[--l->depth];
     s->to = at;
-    *STATS_PUSH(out->states, out->count, out->room) = *s;
+    *TOOL_PUSH(out->states, out->count, out->room) = *s;
 }
 
 static void begin_state(const struct reader *r, struct paje *out, struct lane *l, const struct change *c)
 {
-    *STATS_PUSH(l->stack, l->depth, l->room) =
+    *TOOL_PUSH(l->stack, l->depth, l->room) =
         (struct paje_state){ .container = stats_name(&out->containers, name_of(r, c->container)),
                              .value = stats_name(&out->values, name_of(r, c->value)),
                              .from = c->at };

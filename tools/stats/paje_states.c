@@ -75,7 +75,7 @@ static int parse(const struct tool *t, int argc, char **argv, const char *option
         tool_complain(t, "no trace is named");
         return tool_usage(t);
     }
-    a->traces = stats_alloc((size_t)(argc - optind), sizeof *a->traces);
+    a->traces = tool_alloc((size_t)(argc - optind), sizeof *a->traces);
     size_t states = 0;
     for (; optind < argc; optind++, a->count++) {
         struct trace *trace = &a->traces[a->count];
@@ -100,7 +100,7 @@ static struct stats_names all_values(const struct asked *a)
 /* How long the states of a value lasted in a trace, sorted; free it. */
 static double *lengths_of(const struct paje *p, const char *value, size_t *count_out, double *sum_out)
 {
-    double *ms = stats_alloc(p->count, sizeof *ms);
+    double *ms = tool_alloc(p->count, sizeof *ms);
     *count_out = 0;
     *sum_out = 0;
     for (size_t i = 0; i < p->count; i++) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tools/grow.h"
 #include "tools/tool.h"
 
 /* A program under a name of StarPU's: what it says of itself, and its main. */
@@ -17,15 +18,6 @@ struct stats_program {
 extern const struct stats_program stats_codelet_profile, stats_codelet_histo_profile, stats_workers_activity,
     stats_paje_state_stats, stats_paje_draw_histogram, stats_paje_summary, stats_trace_state_stats,
     stats_lp2paje;
-
-/* ---- memory: ends the program when there is none ---- */
-
-void *stats_alloc(size_t count, size_t bytes);
-/* Room for count + 1 at least. */
-void *stats_grow(void *p, size_t count, size_t *room, size_t bytes);
-#define STATS_PUSH(array, count, room)                                                                       \
-    ((array) = stats_grow((array), (count), &(room), sizeof *(array)), &(array)[(count)++])
-char *stats_copy(const char *s);
 
 /* ---- texts ---- */
 

@@ -72,13 +72,13 @@ static const char *end_record(struct states *s)
     } else if (e.name < 0 && e.change != POP_STATE) {
         wrong = "the event before it has no name (N)";
     } else if (strcmp(category, "Program") == 0) {
-        if (strcmp(name, "start_profiling") == 0) *STATS_PUSH(s->starts, s->nstarts, s->starts_room) = e.at;
-        if (strcmp(name, "stop_profiling") == 0) *STATS_PUSH(s->stops, s->nstops, s->stops_room) = e.at;
+        if (strcmp(name, "start_profiling") == 0) *TOOL_PUSH(s->starts, s->nstarts, s->starts_room) = e.at;
+        if (strcmp(name, "stop_profiling") == 0) *TOOL_PUSH(s->stops, s->nstops, s->stops_room) = e.at;
     } else {
         unsigned w = stats_name(&s->workers, s->now.worker ? s->now.worker : "-1");
         while (s->nworkers <= w)
-            *STATS_PUSH(s->worker, s->nworkers, s->worker_room) = (struct worker){ .count = 0 };
-        *STATS_PUSH(s->worker[w].events, s->worker[w].count, s->worker[w].room) = e;
+            *TOOL_PUSH(s->worker, s->nworkers, s->worker_room) = (struct worker){ .count = 0 };
+        *TOOL_PUSH(s->worker[w].events, s->worker[w].count, s->worker[w].room) = e;
     }
     free(s->now.worker);
     memset(&s->now, 0, sizeof s->now);
@@ -113,7 +113,7 @@ static const char *add_line(void *arg, char *line)
     case 'N': s->now.e.name = (int)stats_name(&s->names, value); return NULL;
     case 'W':
         free(s->now.worker);
-        s->now.worker = stats_copy(value);
+        s->now.worker = tool_copy(value, strlen(value));
         return stats_number(value, &id) ? NULL : "that is no worker's number";
     case 'S':
         s->now.has_time = stats_number(value, &s->now.e.at);
@@ -128,7 +128,7 @@ static struct sum *sum_of(struct sums *s, const struct event *e)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->at[i].name == (unsigned)e->name) return &s->at[i];
-    struct sum *n = STATS_PUSH(s->at, s->count, s->room);
+    struct sum *n = TOOL_PUSH(s->at, s->count, s->room);
     *n = (struct sum){ .name = (unsigned)e->name, .category = e->category };
     return n;
 }
@@ -143,7 +143,7 @@ static void lasted(struct worker *w, const struct event *e, double until)
 static void add_event(struct worker *w, const struct event *e)
 {
     switch (e->change) {
-    case PUSH_STATE: *STATS_PUSH(w->stack, w->depth, w->stack_room) = *e; break;
+    case PUSH_STATE: *TOOL_PUSH(w->stack, w->depth, w->stack_room) = *e; break;
     case POP_STATE:
         if (w->depth > 0) {
             w->depth--;
