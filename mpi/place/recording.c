@@ -78,6 +78,13 @@ void orr_recording_clear(struct orr_recording *r)
     r->state = ORR_RECORDING_EMPTY;
 }
 
+static bool make_gaps(struct orr_recording *r, size_t room)
+{
+    struct orr_gap *more = orr_realloc(r->gaps->gap, room * sizeof *more);
+    if (more) r->gaps->gap = more;
+    return more;
+}
+
 void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
 {
     orr_recording_clear(r);
@@ -97,7 +104,7 @@ void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
     r->moves = c->cluster->place->moves && orr_comm_is_base(c);
     if (!r->moves) return;
     r->gaps = orr_calloc(1, sizeof *r->gaps);
-    if (r->gaps)
+    if (r->gaps && make_gaps(r, 1)) /* that behind all parts, if there are any */
         r->gaps->from = orr_placed_position(c);
     else
         orr_recording_spoil(r, no_memory);
@@ -106,13 +113,6 @@ void orr_recording_begin(struct orr_recording *r, struct orr_comm *c)
 bool orr_recording_looked(const struct orr_recording *r)
 {
     return orr_acting(orr_self())->looks != r->looks;
-}
-
-static bool make_gaps(struct orr_recording *r, size_t room)
-{
-    struct orr_gap *more = orr_realloc(r->gaps->gap, room * sizeof *more);
-    if (more) r->gaps->gap = more;
-    return more;
 }
 
 /* Room for one more part with so many accesses. */

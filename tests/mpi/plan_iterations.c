@@ -405,6 +405,37 @@ static void own_part(void)
     is_int(failed, 0, "nothing fails");
 }
 
+/* A program that found nothing to do. */
+static void nothing(struct job *j, int rank)
+{
+    struct shared d;
+    check(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    struct reader r = { .c = c, .d = &d };
+    register_data(c, &d);
+    for (int i = 0; i < AGAIN; i++) {
+        look_once(&r);
+        again[0] += orr_replay_begin(c, 1, NULL, NULL);
+        check(orr_replay_end(c));
+    }
+    check(orr_wait_for_all(c));
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(d.handle[i]);
+    check(rank_end(j, rank));
+}
+
+static void empty_iterations(void)
+{
+    struct reader plan;
+    begin_plan(&plan, 2);
+    for (int i = 0; i < AGAIN; i++) look_once(&plan);
+    end_plan(&plan);
+    failed = 0;
+    again[0] = 0;
+    run_job(2, 3, nothing);
+    is_int(again[0], 2 * (AGAIN - 1), "an iteration without tasks is replayed as any other");
+    is_int(failed, 0, "nothing fails");
+}
+
 int main(void)
 {
     struct starpu_conf conf;
@@ -415,6 +446,7 @@ int main(void)
     if (mkstemp(path) < 0) skip_all("no temporary file");
     for (int ranks = 2; ranks <= 4; ranks++) oracle(ranks);
     own_part();
+    empty_iterations();
     by_itself = true;
     for (int ranks = 2; ranks <= 4; ranks++) oracle(ranks);
     starpu_shutdown();
