@@ -96,8 +96,16 @@ def try_program(program, folder):
     return found
 
 
+def missing_names(text):
+    """The names that a page's section "Not there" has in the first column of its table: those that we lack."""
+    section = text.partition("\n## Not there\n")[2].partition("\n## ")[0]
+    first = " ".join(row.split("|")[1] for row in section.split("\n") if row.startswith("|"))
+    return set(re.findall(r"\bf?starpu_\w+", first))
+
+
 def unknown_names():
-    """Words on the pages that look like ours and are nowhere in headers, settings, tools, modules and files."""
+    """Words on the pages that look like ours and are nowhere in headers, settings, tools, modules and files; and those that
+    a page says we lack although they are there."""
     known = set()
     for folder in ("include", "include/schedulers"):
         for name in os.listdir(os.path.join(SOURCE, folder)):
@@ -116,10 +124,12 @@ def unknown_names():
     found = []
     for page in sorted(os.listdir(PAGES)):
         text = read(os.path.join(PAGES, page))
+        missing = missing_names(text)
+        found += [f"{page}: {word} is there" for word in sorted(missing & known)]
         own = set(re.findall(r"^(?:static |struct |int |void |double ).*?\b((?:starpu|orrery)_\w+)\s*[({=]", text, re.M))
         for word in sorted(set(re.findall(r"\b(?:f?starpu|orrery|STARPU|ORRERY)_\w*\*?", text)) - own):
             stem = word.rstrip("*")
-            if stem in known or any(fnmatch.fnmatch(stem, p) for p in patterns):
+            if stem in known | missing or any(fnmatch.fnmatch(stem, p) for p in patterns):
                 continue
             if stem.endswith("_") and any(k.startswith(stem) for k in known):
                 continue
