@@ -40,9 +40,12 @@ enum {
     OTHERS_ENOUGH = 8,       /* ... this many met polls of others: they do it */
     POLLED_US = 200,         /* in vain, before a thread that waits sleeps until a ring */
     LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
-    ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long */
-    IN_VAIN_US = 1000,       /* it leaves that to others who poll, if it was woken sooner than this */
-    BESIDE_US = 3000,        /* a nap of the progress thread beside one that listens, and may go to work */
+    ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long; */
+    ATTENDED_MAX_US = 24000, /* doubled up to this while others poll now and then */
+    IN_VAIN_US = 1000, /* it leaves that to others who poll, if it was woken in vain sooner than this, */
+    OFTEN_US = 100,    /* or who poll more often than this, */
+    LEFT_NAPS = 16,    /* for so many naps */
+    BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
@@ -441,10 +444,18 @@ static void poll_alone(struct orr_mpi_progress *p)
     }
 }
 
-/* Sleeps at the bell while all others compute, and answers what rings; until others have polled before it, in
- * vain, or nothing is outstanding. */
-static void attend(struct orr_mpi_progress *p)
+/* Whether others, who polled so often while the attendant slept, do without it. */
+static bool is_spared(struct orr_mpi_progress *p, uint64_t slept_us, uint64_t polls)
 {
+    return !turn(p, orr_engine_look) ? slept_us < IN_VAIN_US || polls > slept_us / OFTEN_US
+                                     : polls > OTHERS_ENOUGH && polls > slept_us / OFTEN_US;
+}
+
+/* Sleeps at the bell while others compute, and answers what rings; until others do without it (then it is
+ * true), or nothing is outstanding. */
+static bool attend(struct orr_mpi_progress *p)
+{
+    uint32_t us = ATTENDED_US;
     while (!must_stop(p) && is_needed(p) && rings_suffice(p)) {
         struct orr_bell *b = p->watch.bell;   /* it hangs: rings_suffice has said so */
         orr_store_seq(&p->own.attends, true); /* pairs with end_nap */
@@ -452,18 +463,21 @@ static void attend(struct orr_mpi_progress *p)
         bool moved = turn(p, orr_engine_look);
         uint64_t before = orr_ticks(), polls = orr_load_relaxed(&p->engine->polls);
         if (!moved && !orr_load_seq(&p->aside.any) && !must_stop(p) && rings_suffice(p))
-            orr_bell_attend_sleep(b, (int64_t)ATTENDED_US * 1000);
+            orr_bell_attend_sleep(b, (int64_t)us * 1000);
         bool woken = orr_bell_attend_end(b);
+        polls = orr_load_relaxed(&p->engine->polls) - polls; /* of others */
         orr_store_relaxed(&p->own.attends, false);
-        if (moved || !woken || orr_load_relaxed(&p->engine->polls) == polls) continue;
-        if (orr_ticks_to_us(orr_ticks() - before) < IN_VAIN_US && !turn(p, orr_engine_look)) return;
+        us = !polls ? ATTENDED_US : us * 2 > ATTENDED_MAX_US ? ATTENDED_MAX_US : us * 2;
+        if (moved || !woken || !polls) continue;
+        if (is_spared(p, (uint64_t)orr_ticks_to_us(orr_ticks() - before), polls)) return true;
     }
+    return false;
 }
 
 static void *run(void *progress)
 {
     struct orr_mpi_progress *p = progress;
-    uint32_t quiet = 0, nap_us = NAP_MIN_US;
+    uint32_t quiet = 0, nap_us = NAP_MIN_US, left = 0;
     orr_thread_is_internal();
     while (!must_stop(p)) {
         uint64_t polls = orr_load_relaxed(&p->engine->polls);
@@ -476,12 +490,14 @@ static void *run(void *progress)
         if (orr_load_relaxed(&p->aside.any)) orr_progress_turn(p);
         uint32_t most_us = is_listened(p) ? BESIDE_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
-        if (orr_load_relaxed(&p->engine->polls) != polls) continue; /* others poll */
+        bool others = orr_load_relaxed(&p->engine->polls) != polls;
+        if (left > 0) left--;
         if (is_listened(p)) {
-            orr_progress_turn(p); /* to be safe: something may have come without a ring */
+            if (!others) orr_progress_turn(p); /* to be safe: something may have come without a ring */
             continue;
         }
-        attend(p);
+        if (others && (left > 0 || !rings_suffice(p))) continue;
+        if (attend(p)) left = LEFT_NAPS;
         if (!rings_suffice(p)) poll_alone(p);
         nap_us = NAP_MIN_US;
     }
