@@ -220,15 +220,13 @@ static void weighed(const struct orr_task *t, const struct orr_weighed *g)
     put(OTRACE_WEIGHED, words, n);
 }
 
+/* What not every task has. */
 static void task_seen(struct orr_task *t, const struct orr_seen *e)
 {
     switch (e->kind) {
-    case ORR_EVENT_TASK_SUBMITTED: submitted(t); break;
-    case ORR_EVENT_TASK_READY: put1(OTRACE_READY, t->id); break;
     case ORR_EVENT_TASK_TAKEN: put1(OTRACE_TAKEN, OTRACE_PAIR(t->id, e->a)); break;
     case ORR_EVENT_TASK_LAUNCHED: launched(t, e->a); break;
     case ORR_EVENT_TASK_WEIGHED: weighed(t, (const struct orr_weighed *)(uintptr_t)e->b); break;
-    case ORR_EVENT_TASK_ENDED: ended(t, e->a, e->b); break;
     case ORR_EVENT_TASK_GIVEN_UP: put2(OTRACE_GIVEN_UP, OTRACE_PAIR(t->id, e->a), e->b); break;
     case ORR_EVENT_TASK_FAILED: put2(OTRACE_FAILED, t->id, e->a); break;
     case ORR_EVENT_TASK_DECLARED:
@@ -311,13 +309,20 @@ static void rest_seen(const struct orr_seen *e)
 
 static void record_see(struct orr_observer *o, const struct orr_seen *e)
 {
-    static const uint64_t tasks =
-        ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_READY) | ORR_EVENT_BIT(TASK_TAKEN) |
-        ORR_EVENT_BIT(TASK_LAUNCHED) | ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) |
-        ORR_EVENT_BIT(TASK_FAILED) | ORR_EVENT_BIT(TASK_DECLARED) | ORR_EVENT_BIT(TASK_WEIGHED);
+    static const uint64_t tasks = ORR_EVENT_BIT(TASK_TAKEN) | ORR_EVENT_BIT(TASK_LAUNCHED) |
+                                  ORR_EVENT_BIT(TASK_GIVEN_UP) | ORR_EVENT_BIT(TASK_FAILED) |
+                                  ORR_EVENT_BIT(TASK_DECLARED) | ORR_EVENT_BIT(TASK_WEIGHED);
+    struct orr_task *t = (struct orr_task *)e->subject;
     (void)o;
-    if (orr_likely(tasks >> e->kind & 1))
-        task_seen((struct orr_task *)e->subject, e);
+    /* what each task has comes first: branches that are foreseen, and no table of jumps */
+    if (orr_likely(e->kind == ORR_EVENT_TASK_READY))
+        put1(OTRACE_READY, e->a);
+    else if (orr_likely(e->kind == ORR_EVENT_TASK_ENDED))
+        ended(t, e->a, e->b);
+    else if (orr_likely(e->kind == ORR_EVENT_TASK_SUBMITTED))
+        submitted(t);
+    else if (tasks >> e->kind & 1)
+        task_seen(t, e);
     else
         rest_seen(e);
 }

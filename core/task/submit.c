@@ -683,10 +683,11 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
 }
 
 /* What has a body goes to its worker, policy or list next. */
-static __attribute__((cold)) void tell_ready(struct orr_task *t)
+static __attribute__((noinline)) void tell_ready(struct orr_task *t)
 {
     ORR_EVENT(TASK_READY, t, t->id, t->sched_ctx, 0);
-    if (has_body(t)) ORR_EVENT(TASK_PUSHED, t, t->id, t->sched_ctx, 0);
+    if (orr_events_wanted(ORR_EVENT_BIT(TASK_PUSHED)) && has_body(t))
+        orr_event_tell(ORR_EVENT_TASK_PUSHED, t, t->id, t->sched_ctx, 0);
 }
 
 static inline void announce_ready(struct orr_task *t)
