@@ -7,9 +7,11 @@
  * Owns: the data.
  * Not here: the handshake of who sleeps and who rings (bells.c, core/worker/bell.pml).
  */
+#include <dirent.h>
 #include <starpu_mpi.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -19,11 +21,11 @@ enum { ROUNDS = SCALED(300, 60), STARTS = 5, WAIT_MS = 300, LARGE = 1 << 20, GIV
 
 static int rank;
 
-static void start(const char *bells)
+static void start(const char *bells, int workers)
 {
     struct starpu_conf conf;
     starpu_conf_init(&conf);
-    conf.ncpus = 2;
+    conf.ncpus = workers;
     setenv("ORRERY_MPI_BELLS", bells, 1);
     if (starpu_mpi_init_conf(NULL, NULL, 0, MPI_COMM_WORLD, &conf)) exit(1);
     starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
@@ -193,7 +195,7 @@ static void run(const char *bells)
 {
     static long value, other;
     starpu_data_handle_t h, o;
-    start(bells);
+    start(bells, 2);
     value = 0;
     starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     starpu_variable_data_register(&o, STARPU_MAIN_RAM, (uintptr_t)&other, sizeof other);
@@ -241,12 +243,75 @@ static void start_again(void)
     ok(value >= STARTS * 10, "and their tasks run in between");
 }
 
+/* Of the thread of this process with that name; -1: there is none. */
+static long switches_of(const char *thread)
+{
+    char path[300], line[100];
+    long count = -1;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *d; threads && (d = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", d->d_name);
+        FILE *f = fopen(path, "r");
+        int is_it = 0;
+        while (f && fgets(line, sizeof line, f)) {
+            if (strncmp(line, "Name:\t", 6) == 0)
+                is_it = strncmp(line + 6, thread, strlen(thread)) == 0 && line[6 + strlen(thread)] == '\n';
+            if (is_it) sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+        }
+        if (f) fclose(f);
+    }
+    if (threads) closedir(threads);
+    return count;
+}
+
+static void last_a_ms(void *buffers[], void *args)
+{
+    double end = starpu_timing_now() + 1000;
+    while (starpu_timing_now() < end) continue;
+    add_one(buffers, args);
+}
+
+/* Kernels of 1 ms on both ranks, each of which reads what the other wrote: the workers poll between them, so
+ * the progress thread, which takes a core of theirs each time, has nothing to look for. It woke 360 times a
+ * second. */
+static void kernels_are_left_alone(void)
+{
+    enum { STEPS = 300 };
+    static long value[2];
+    static struct starpu_codelet step = { .cpu_funcs = { last_a_ms },
+                                          .nbuffers = 2,
+                                          .modes = { STARPU_RW, STARPU_R } };
+    starpu_data_handle_t h[2];
+    start("1", 1);
+    for (int i = 0; i < 2; i++) {
+        starpu_variable_data_register(&h[i], i == rank ? STARPU_MAIN_RAM : -1,
+                                      i == rank ? (uintptr_t)&value[i] : 0, sizeof value[i]);
+        starpu_mpi_data_register(h[i], i, i);
+    }
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    double begin = starpu_timing_now();
+    long before = switches_of("orr-mpi");
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < 2; k++)
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &step, STARPU_RW, h[k], STARPU_R, h[1 - k], 0);
+    starpu_task_wait_for_all();
+    double woken = (double)(switches_of("orr-mpi") - before), s = (starpu_timing_now() - begin) * 1e-6;
+    ok(all_of(before >= 0, woken / s < 200),
+       "the progress thread leaves kernels alone that end one after another");
+    diag("woken %.0f times in %.2f s", woken, s);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(h[i]);
+    is_int(value[rank], STEPS, "and all of them ran");
+    starpu_mpi_shutdown();
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &(int){ 0 });
     setenv("ORRERY_HEARTBEAT_MS", "0", 1); /* a beat would look for messages, too */
     run("1");
     run("0");
+    kernels_are_left_alone();
     unsetenv("ORRERY_MPI_BELLS");
     start_again();
     MPI_Finalize();
