@@ -207,14 +207,9 @@ static inline bool is_elsewhere_alone(const struct orr_comm *c, const struct orr
            !(mode & NO_READER) && !h->parent && orr_load_relaxed(&h->away) && o && o->tag != -1;
 }
 
-bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank)
+/* What such an insertion changes. */
+static void pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank)
 {
-    if (xrank < 0 || xrank == c->rank || !orr_load_relaxed(&c->cluster->value->moves.on)) return false;
-    for (int i = 0; i < count; i++)
-        if (data[i].handle && data[i].handle->mpi_rank != ORR_RANK_UNKNOWN &&
-            !is_elsewhere_alone(c, data[i].handle, (int)data[i].mode))
-            return false;
-    if (!orr_away_pass_begin(c)) return false;
     for (int i = 0; i < count; i++) {
         struct orr_data *h = data[i].handle;
         if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
@@ -225,8 +220,27 @@ bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, in
             mark(c, h);
         }
     }
-    orr_away_pass_end(c);
-    return true;
+}
+
+bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, int count, int xrank)
+{
+    struct orr_value *v = c->cluster->value;
+    bool some_go = false; /* or come: their records' lock goes before that of the place in the stream */
+    if (xrank < 0 || xrank == c->rank || !orr_load_relaxed(&v->moves.on)) return false;
+    for (int i = 0; i < count; i++) {
+        const struct orr_data *h = data[i].handle;
+        if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
+        if (!is_elsewhere_alone(c, h, (int)data[i].mode)) return false;
+        some_go |= data[i].mode & STARPU_W && orr_owned_goes_or_comes(orr_owned_of(h), xrank);
+    }
+    if (orr_unlikely(some_go)) pthread_mutex_lock(&v->records_lock);
+    bool begun = orr_away_pass_begin(c);
+    if (begun) {
+        pass(c, data, count, xrank);
+        orr_away_pass_end(c);
+    }
+    if (orr_unlikely(some_go)) pthread_mutex_unlock(&v->records_lock);
+    return begun;
 }
 
 bool orr_moves_left_out(const struct orr_comm *c, const struct orr_data *h)

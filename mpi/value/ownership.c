@@ -133,7 +133,7 @@ static void go_away(struct orr_owned *o)
 void orr_owned_set_holder(struct orr_owned *o, int rank)
 {
     int32_t now = rank == o->handle->mpi_rank ? -1 : rank;
-    if ((now >= 0) != (o->holder >= 0)) {
+    if (orr_owned_goes_or_comes(o, rank)) {
         pthread_mutex_lock(&o->value->records_lock);
         if (now >= 0)
             go_away(o);

@@ -161,8 +161,13 @@ static inline void orr_owned_reduces(struct orr_value *v, struct orr_data *h)
 }
 /* What the log of insertions asks; v lasts longer. */
 struct orr_stream_data orr_owned_stream_data(struct orr_value *v);
-/* Whether another rank than its owner has the value, as all ranks know; rank: that one, or the owner. */
+/* Whether another rank than its owner has the value, as all ranks know; rank: that one, or the owner. Takes
+ * the records' lock where the value goes away or comes home. */
 void orr_owned_set_holder(struct orr_owned *o, int rank);
+static inline bool orr_owned_goes_or_comes(const struct orr_owned *o, int rank)
+{
+    return (rank != o->handle->mpi_rank) != (o->holder >= 0);
+}
 /* Calls fn for every record with a value that is away; fn may set the holder of the one it is given. */
 void orr_owned_visit_away(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg);
 /* Calls fn for every record of v; fn may end the one it is given, and no other. */
