@@ -287,6 +287,7 @@ TAP_TESTS += tests/tools/readers
 TAP_TESTS += tests/tools/page
 TAP_TESTS += tests/tools/orders
 tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
+tests/tools/readers.tap: tools/starpu_perfmodel_recdump tools/starpu_tasks_rec_complete
 TAP_TESTS += tests/tools/stats
 tests/tools/stats.tap: tools/starpu_fxt_tool $(STATS_LINKS)
 TAP_TESTS += tests/tools/damaged

@@ -3,7 +3,7 @@
 TOOLS = tools/starpu_calibrate_bus tools/starpu_machine_display tools/starpu_sched_display \
 	tools/starpu_perfmodel_display tools/starpu_perfmodel_plot tools/orrery_settings tools/orrery_plan \
 	tools/orrery_report tools/starpu_fxt_tool tools/orrery_doctor tools/orrery tools/orrery_top tools/orrery_why tools/starpu_config \
-	tools/starpu_mpi_comm_matrix tools/starpu_perfmodel_recdump tools/orrery_stats
+	tools/starpu_mpi_comm_matrix tools/starpu_perfmodel_recdump tools/starpu_tasks_rec_complete tools/orrery_stats
 bin_PROGRAMS += $(TOOLS)
 # Programs of StarPU's that orrery_stats is, by their names.
 STATS_LINKS = tools/starpu_codelet_profile tools/starpu_codelet_histo_profile tools/starpu_workers_activity \
@@ -16,9 +16,14 @@ tools_orrery_stats_SOURCES = tools/stats/orrery_stats.c tools/stats/stats.h tool
 	tools/stats/trace_states.c tools/stats/paje.c tools/stats/paje.h tools/stats/paje_states.c tools/stats/lp2paje.c tools/plot.h tools/grow.h tools/tool.h
 tools_orrery_stats_LDADD = -lm
 tools_orrery_stats_CFLAGS = $(PROG_CFLAGS)
-tools_starpu_perfmodel_recdump_SOURCES = tools/starpu_perfmodel_recdump.c tools/tool.h
+# What both programs have that read records of tasks.
+RECORDS_SOURCES = tools/records.c tools/records.h tools/grow.h tools/tool.h
+tools_starpu_perfmodel_recdump_SOURCES = tools/starpu_perfmodel_recdump.c $(RECORDS_SOURCES)
 tools_starpu_perfmodel_recdump_LDADD = liborrery.la
 tools_starpu_perfmodel_recdump_CFLAGS = $(PROG_CFLAGS)
+tools_starpu_tasks_rec_complete_SOURCES = tools/starpu_tasks_rec_complete.c $(RECORDS_SOURCES)
+tools_starpu_tasks_rec_complete_LDADD = liborrery.la
+tools_starpu_tasks_rec_complete_CFLAGS = $(PROG_CFLAGS)
 # A shell script, which shells read.
 bin_SCRIPTS += tools/starpu_env
 CLEANFILES += tools/starpu_env tools/starpu_config.txt

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* starpu_perfmodel_recdump.c: performance models in records, with how many workers and memories there are.
  * Threads: main. Owns: the models that are asked for. Not here: models (core/perf), drawing them
- * (starpu_perfmodel_plot.c). */
+ * (starpu_perfmodel_plot.c), reading records (records.c). */
 #include <errno.h>
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "tools/tool.h"
+#include "tools/grow.h"
+#include "tools/records.h"
 
 static const struct tool tool = {
     "starpu_perfmodel_recdump",
@@ -16,14 +17,12 @@ static const struct tool tool = {
     "    starpu_perfmodel_recdump [-o OUTPUT] [INPUT]\n"
     "\n"
     "DESCRIPTION\n"
-    "    Writes how many workers there are of each architecture, which memories, and what models measured: "
-    "for\n"
-    "    each model, architecture and footprint the mean and deviation in us, and of how many measures, as "
-    "lines\n"
-    "    NAME: VALUE with an empty line behind each record.\n"
-    "    INPUT has records with Model and Footprint, of tasks, say: then only those are written. Without it "
-    "all\n"
-    "    models of this machine are.\n"
+    "    Writes how many workers there are of each architecture, which memories, and what models measured:\n"
+    "    for each model, architecture and footprint the mean and deviation in us, and of how many measures,\n"
+    "    as lines NAME: VALUE with an empty line behind each record.\n"
+    "    INPUT has records with Model and Footprint, of tasks, say: then only those are written. It may be "
+    "-,\n"
+    "    the standard input. Without it all models of this machine are.\n"
     "\n"
     "OPTIONS\n"
     "    -o OUTPUT       write there, not to the standard output\n"
@@ -38,70 +37,53 @@ static const struct tool tool = {
 
 struct wanted {
     char *model;
-    unsigned long footprint;
+    uint32_t footprint;
 };
 static struct {
-    struct wanted *all;
+    struct wanted *all; /* sorted, none twice */
     size_t count, room;
     bool everything;
 } asked;
 
-static bool want(const char *model, unsigned long footprint)
+static int by_model(const void *a, const void *b)
 {
-    for (size_t i = 0; i < asked.count; i++)
-        if (strcmp(asked.all[i].model, model) == 0 && asked.all[i].footprint == footprint) return true;
-    if (asked.count == asked.room) {
-        size_t room = asked.room ? 2 * asked.room : 64;
-        struct wanted *more = reallocarray(asked.all, room, sizeof *more);
-        if (!more) return false;
-        asked.all = more;
-        asked.room = room;
+    const struct wanted *x = a, *y = b;
+    int order = strcmp(x->model, y->model);
+    return order ? order : (x->footprint > y->footprint) - (x->footprint < y->footprint);
+}
+
+static bool is_wanted(const char *model, uint32_t footprint)
+{
+    struct wanted one = { (char *)model, footprint };
+    return asked.everything || bsearch(&one, asked.all, asked.count, sizeof one, by_model);
+}
+
+static void sort_asked(void)
+{
+    size_t n = 0;
+    if (asked.count) qsort(asked.all, asked.count, sizeof *asked.all, by_model);
+    for (size_t i = 0; i < asked.count; i++) {
+        if (n && by_model(&asked.all[n - 1], &asked.all[i]) == 0)
+            free(asked.all[i].model);
+        else
+            asked.all[n++] = asked.all[i];
     }
-    asked.all[asked.count] = (struct wanted){ strdup(model), footprint };
-    return asked.all[asked.count++].model != NULL;
+    asked.count = n;
 }
 
-static bool is_wanted(const char *model, unsigned long footprint)
-{
-    for (size_t i = 0; i < asked.count; i++)
-        if (strcmp(asked.all[i].model, model) == 0 && asked.all[i].footprint == footprint) return true;
-    return asked.everything;
-}
-
-/* Records of lines, an empty one behind each. */
 static int read_input(const char *path)
 {
-    char *line = NULL, *model = NULL, *end;
-    size_t room = 0;
-    long footprint = -1;
-    bool good = true;
-    FILE *f = fopen(path, "re");
-    if (!f) return tool_complain(&tool, "%s cannot be read: %s", path, strerror(errno));
-    for (ssize_t n = 0; good && n >= 0;) {
-        n = getline(&line, &room, f);
-        if (n > 0 && line[n - 1] == '\n') line[n - 1] = 0;
-        if (n <= 0 || !*line) {
-            if (model && footprint >= 0) good = want(model, (unsigned long)footprint);
-            free(model);
-            model = NULL;
-            footprint = -1;
-        } else if (strncmp(line, "Model: ", 7) == 0) {
-            free(model);
-            good = (model = strdup(line + 7)) != NULL;
-        } else if (strncmp(line, "Footprint: ", 11) == 0) {
-            unsigned long v = strtoul(line + 11, &end, 16);
-            if (end == line + 11 || *end || v > UINT32_MAX) {
-                tool_complain(&tool, "%s: \"%s\" is no footprint", path, line + 11);
-                break;
-            }
-            footprint = (long)v;
-        }
+    struct records r;
+    enum records_status status;
+    if (!records_open(&r, &tool, path)) return TOOL_FAILED;
+    while ((status = records_next(&r)) == RECORDS_ONE) {
+        if (!r.model || !r.has_footprint) continue;
+        *TOOL_PUSH(asked.all, asked.count, asked.room) =
+            (struct wanted){ tool_copy(r.model, strlen(r.model)), r.footprint };
     }
-    bool whole = feof(f);
-    free(line);
-    free(model);
-    fclose(f);
-    return !good ? tool_complain(&tool, "out of memory") : whole ? TOOL_OK : TOOL_FAILED;
+    records_close(&r);
+    sort_asked();
+    return status == RECORDS_END ? TOOL_OK : TOOL_FAILED;
 }
 
 /* ---- what there is ---- */
@@ -214,11 +196,9 @@ static int put_all(FILE *out)
 static int put_wanted(FILE *out)
 {
     int status = TOOL_OK;
-    for (size_t i = 0; i < asked.count && !status; i++) {
-        size_t first = 0;
-        while (strcmp(asked.all[first].model, asked.all[i].model) != 0) first++;
-        if (first == i) status = put_model(out, asked.all[i].model);
-    }
+    for (size_t i = 0; i < asked.count && !status; i++)
+        if (!i || strcmp(asked.all[i - 1].model, asked.all[i].model) != 0)
+            status = put_model(out, asked.all[i].model);
     return status;
 }
 
@@ -263,5 +243,7 @@ int main(int argc, char **argv)
     if (starpu_init(&conf) != 0) return tool_complain(&tool, "the runtime cannot be started");
     int status = write_output(output);
     starpu_shutdown();
+    for (size_t i = 0; i < asked.count; i++) free(asked.all[i].model);
+    free(asked.all);
     return status;
 }

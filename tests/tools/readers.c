@@ -183,6 +183,13 @@ static void records(void)
 {
     is_int(counted("grep -c -E '^[A-Za-z]+: |^$' readers.rec"), counted("grep -c '' readers.rec"),
            "each line of the records is a field of one");
+    is_int(run("STARPU_HOME=$PWD/readers-home STARPU_NCPU=1 tools/starpu_tasks_rec_complete readers.rec "
+               "readers-ours.rec"),
+           0, "our starpu_tasks_rec_complete reads the records");
+    ok(all_of(counted("grep -c '^JobId: ' readers-ours.rec") == TASKS,
+              counted("grep -c '^EstimatedTime: [0-9.]*e[+-]0[0-9]$' readers-ours.rec") == 2 * MODELLED),
+       "and finds the times of all tasks that have a model");
+    run("sed 's/^EstimatedTime: [^ ]*$/EstimatedTime/' readers-ours.rec >readers-forms");
     if (!there_is("starpu_tasks_rec_complete", "starpu-tools")) return;
     run("env -u LD_LIBRARY_PATH STARPU_HOME=$PWD/readers-home STARPU_HOSTNAME=readers STARPU_NCPU=1 "
         "STARPU_BUS_CALIBRATE=0 timeout 60 starpu_tasks_rec_complete readers.rec readers-complete.rec");
@@ -193,6 +200,12 @@ static void records(void)
               counted("grep -c '^EstimatedTime: 4.5.*e+03' readers-complete.rec") == MODELLED,
               counted("grep -c '^EstimatedTime: ' readers-complete.rec") == 2 * MODELLED),
        "and finds their times in models of its own, by name and footprint");
+    ok(all_of(
+           counted(
+               "sed 's/^EstimatedTime: [^ ]*$/EstimatedTime/' readers-complete.rec | cmp - readers-forms") ==
+               0,
+           output[0] == 0),
+       "ours writes what it writes, but for the times");
 }
 
 /* Perfetto's importer drops what overlaps on a track without being nested, and flows without an end. */

@@ -273,7 +273,88 @@ static void display(uint32_t footprint)
               ask_for("none", footprint, "") && run("starpu_perfmodel_recdump asked") == 1,
               run("starpu_perfmodel_recdump a b") == 2),
        "or those alone that are asked for; it refuses other models and footprints");
+    ok(all_of(ask_for(symbol, footprint, ""), run("starpu_perfmodel_recdump - <asked") == 0,
+              says("Mean: 2.000000e+02"), run("starpu_perfmodel_recdump /proc/self/exe") == 1,
+              says("is no line of a record")),
+       "also on the standard input");
     ok(run("starpu_perfmodel_display") == 2, "without -l, -d and -s it says what it wants");
+}
+
+/* A file of these records, for starpu_tasks_rec_complete. */
+static int write_records(const char *text)
+{
+    FILE *f = fopen("tasks.rec", "w");
+    if (!f) return 0;
+    fputs(text, f);
+    return fclose(f) == 0;
+}
+
+static void complete_damaged(void)
+{
+    ok(all_of(write_records("Name: a\n\nno field\n\nName: b\n"),
+              run("starpu_tasks_rec_complete tasks.rec") == 1, says("tasks.rec:3: \"no field\""),
+              says("Name: a\n\n"), !strstr(output, "Name: b")),
+       "a line that is no field is named, and ends it");
+    ok(all_of(write_records("Model: x\nFootprint: 123456789\n"),
+              run("starpu_tasks_rec_complete tasks.rec") == 1,
+              says("tasks.rec:2: \"123456789\" is no footprint"), write_records("Model: x\nFootprint: -1\n"),
+              run("starpu_tasks_rec_complete tasks.rec") == 1, says("\"-1\" is no footprint")),
+       "so is a footprint that is none");
+    ok(all_of(run("starpu_tasks_rec_complete /proc/self/exe >completed") == 1,
+              says("is no line of a record")),
+       "and what are no records at all");
+    ok(all_of(run("starpu_tasks_rec_complete missing") == 1, says("missing cannot be read: No such file"),
+              run("starpu_tasks_rec_complete .") == 1, says("cannot be read: Is a directory"),
+              run("starpu_tasks_rec_complete missing . nonsense") == 2, says("--help"),
+              run("starpu_tasks_rec_complete --nonsense") == 2, says("--help")),
+       "a file that cannot be read is refused, and wrong usage");
+    ok(all_of(write_records("Name: a\n"), run("starpu_tasks_rec_complete tasks.rec .") == 1,
+              says(". cannot be written: Is a directory"),
+              run("starpu_tasks_rec_complete tasks.rec /dev/full") == 1, says("could not be written")),
+       "so is a file that cannot be written");
+    ok(all_of(run("starpu_tasks_rec_complete tasks.rec ./tasks.rec") == 1, says("is the input, too"),
+              run("starpu_config >config; cat tasks.rec") == 0, strcmp(output, "Name: a\n") == 0),
+       "and the input as the output: it stays as it is");
+    ok(all_of(write_records(""), run("starpu_tasks_rec_complete tasks.rec") == 0, output[0] == 0,
+              run("starpu_tasks_rec_complete - - </dev/null") == 0, output[0] == 0),
+       "of no records come none");
+}
+
+static void complete(uint32_t footprint)
+{
+    char text[600], wanted[900];
+    sim_setting("STARPU_NCPU", "2");
+    snprintf(text, sizeof text,
+             "Name: \"a\": \xc3\xa9\nModel: %s\nFootprint: %x\nEstimatedTime: 7 7 7\nJobId: 1\n\n"
+             "Name: b\nEstimatedTime: 8\n\n\n# c\nModel:\t%s\r\nDependsOn:\n+ d\r\n\r\n"
+             "Footprint: ffffffff\nModel: %s\n\n%%rec: e\nFootprint: %08X\nModel: %s",
+             symbol, footprint, symbol, symbol, footprint, symbol);
+    snprintf(wanted, sizeof wanted,
+             "Name: \"a\": \xc3\xa9\nModel: %s\nFootprint: %x\nJobId: 1\nEstimatedTime: 2.000000e+02 "
+             "2.000000e+02\n\n"
+             "Name: b\nEstimatedTime: 8\n\n\n# c\nModel:\t%s\r\nDependsOn:\n+ d\r\nEstimatedTime: inf inf\n\n"
+             "Footprint: ffffffff\nModel: %s\nEstimatedTime: inf inf\n\n"
+             "%%rec: e\nFootprint: %08X\nModel: %s\nEstimatedTime: 2.000000e+02 2.000000e+02\n",
+             symbol, footprint, symbol, symbol, footprint, symbol);
+    int written = write_records(text), status = run("starpu_tasks_rec_complete tasks.rec");
+    if (!ok(all_of(written, status == 0, strcmp(output, wanted) == 0),
+            "starpu_tasks_rec_complete adds what models expect on each worker, and keeps the rest as it is"))
+        diag("%.1200s", output);
+    ok(all_of(run("starpu_tasks_rec_complete tasks.rec completed; cat completed") == 0,
+              strcmp(output, wanted) == 0, run("starpu_tasks_rec_complete completed") == 0,
+              strcmp(output, wanted) == 0,
+              run("starpu_tasks_rec_complete - again <tasks.rec; cat again") == 0,
+              strcmp(output, wanted) == 0),
+       "from the standard input, too, to a file, and a second time without a change");
+    snprintf(text, sizeof text, "Model: none\nFootprint: 1\n\nModel: none\n\nModel: %s\nFootprint: %x\n\n",
+             symbol, footprint);
+    ok(all_of(write_records(text), run("starpu_tasks_rec_complete tasks.rec completed") == 1,
+              says("the model \"none\" cannot be loaded"), run("starpu_config >config; cat completed") == 0,
+              says("Model: none\nFootprint: 1\n\nModel: none\n\nModel: orrery"),
+              says("EstimatedTime: 2.000000e+02 2.000000e+02\n\n")),
+       "a model that is not there is told, and the others are looked up");
+    complete_damaged();
+    sim_setting("STARPU_NCPU", NULL);
 }
 
 static int file_begins(const char *path, const char *bytes)
@@ -491,6 +572,7 @@ int main(void)
     machine();
     calibration();
     uint32_t footprint = make_model();
+    complete(footprint);
     display(footprint);
     plot();
     matrix();
