@@ -11,7 +11,14 @@
 
 #include "tools/report/report.h"
 
-enum { MOST_TASKS = 75000, MOST_IDLE = 60000, MOST_MESSAGES = 20000, MOST_COPIES = 20000, SLICES = 2000 };
+enum {
+    MOST_TASKS = 75000,
+    MOST_IDLE = 60000,
+    MOST_PARTS = 30000,
+    MOST_MESSAGES = 20000,
+    MOST_COPIES = 20000,
+    SLICES = 2000
+};
 enum {
     MOST_WAITS = 16,
     MOST_WAITS_WORDS = 300000,
@@ -141,6 +148,36 @@ static size_t put_tasks(FILE *out, const struct report_model *m, uint32_t *place
     return n;
 }
 
+static int longest_part_first(const void *a, const void *b)
+{
+    const struct report_part *x = a, *y = b;
+    double p = x->to - x->from, q = y->to - y->from;
+    return p < q ? 1 : p > q ? -1 : 0;
+}
+
+/* What others than its leader did of a parallel task. Five numbers each: lane, start, length, codelet, place
+ * of the task or REPORT_NONE. */
+static void put_parts(FILE *out, const struct report_model *m, const uint32_t *place)
+{
+    enum { EACH = 5 };
+    size_t n = m->nparts < MOST_PARTS ? m->nparts : MOST_PARTS;
+    struct report_part *sorted = tool_alloc(m->nparts, sizeof *sorted);
+    uint32_t *words = tool_alloc(n * EACH, sizeof *words);
+    if (m->nparts) memcpy(sorted, m->parts, m->nparts * sizeof *sorted);
+    qsort(sorted, m->nparts, sizeof *sorted, longest_part_first);
+    for (size_t i = 0; i < n; i++) {
+        const struct report_part *p = &sorted[i];
+        uint32_t *w = &words[i * EACH];
+        w[0] = p->lane;
+        w[1] = at(m, p->from);
+        w[2] = long_as(m, p->to - p->from);
+        w[3] = p->name & 0xffff;
+        w[4] = p->task == REPORT_NONE ? REPORT_NONE : place[p->task];
+    }
+    put_base64(out, words, n * EACH);
+    free(sorted), free(words);
+}
+
 /* For each task that is shown: how many of those that it waits for are, and their places; few of many. */
 static void put_waits(FILE *out, const struct report_model *m, const uint32_t *place, size_t shown)
 {
@@ -207,33 +244,46 @@ static void put_weighed(FILE *out, const struct report_model *m, const uint32_t 
     free(words);
 }
 
+struct lane_slices {
+    double width, *busy, *most; /* ns: of a slice; by lane and slice, at work; of it, with one codelet */
+    uint32_t *words;
+};
+
+/* A worker was at work with a codelet, in ns since the start of the run. */
+static void add_work(struct lane_slices *k, uint32_t lane, uint32_t name, double from, double to)
+{
+    for (size_t s = from > 0 ? (size_t)(from / k->width) : 0; s < SLICES && (double)s * k->width < to; s++) {
+        double a = (double)s * k->width, b = a + k->width;
+        double part = (to < b ? to : b) - (from > a ? from : a);
+        size_t cell = (size_t)lane * SLICES + s;
+        k->busy[cell] += part;
+        if (part <= k->most[cell]) continue;
+        k->most[cell] = part;
+        k->words[cell] = (name & 0xffff) << 16;
+    }
+}
+
 /* For each lane and slice: thousandths at work, and the codelet that took most of it, the upper 16 bits. */
 static void put_slices(FILE *out, const struct report_model *m)
 {
     size_t cells = m->nlanes * SLICES;
-    double width = (m->to - m->from) / SLICES, *busy = tool_alloc(cells, sizeof *busy);
-    double *most = tool_alloc(cells, sizeof *most);
-    uint32_t *words = tool_alloc(cells, sizeof *words);
-    for (size_t i = 0; width > 0 && i < m->ntasks; i++) {
+    struct lane_slices k = { (m->to - m->from) / SLICES, tool_alloc(cells, sizeof *k.busy),
+                             tool_alloc(cells, sizeof *k.most), tool_alloc(cells, sizeof *k.words) };
+    for (size_t i = 0; k.width > 0 && i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         if (!is_shown(t)) continue;
-        double from = t->started - m->from, to = from + length_of(t, m);
-        for (size_t s = from > 0 ? (size_t)(from / width) : 0; s < SLICES && (double)s * width < to; s++) {
-            double a = (double)s * width, b = a + width;
-            double part = (to < b ? to : b) - (from > a ? from : a);
-            size_t cell = (size_t)t->worker * SLICES + s;
-            busy[cell] += part;
-            if (part <= most[cell]) continue;
-            most[cell] = part;
-            words[cell] = (t->name & 0xffff) << 16;
-        }
+        double from = t->started - m->from;
+        add_work(&k, (uint32_t)t->worker, t->name, from, from + length_of(t, m));
     }
-    for (size_t i = 0; width > 0 && i < cells; i++) {
-        double share = 1000 * busy[i] / width;
-        words[i] |= (uint32_t)(share < 1000 ? share : 1000);
+    for (size_t i = 0; k.width > 0 && i < m->nparts; i++)
+        add_work(&k, m->parts[i].lane, m->parts[i].name, m->parts[i].from - m->from,
+                 m->parts[i].to - m->from);
+    for (size_t i = 0; k.width > 0 && i < cells; i++) {
+        double share = 1000 * k.busy[i] / k.width;
+        k.words[i] |= (uint32_t)(share < 1000 ? share : 1000);
     }
-    put_base64(out, words, cells);
-    free(busy), free(most), free(words);
+    put_base64(out, k.words, cells);
+    free(k.busy), free(k.most), free(k.words);
 }
 
 /* For each slice: thousandths of all workers' time that bodies ran, and that they were idle by cause. */
@@ -256,6 +306,7 @@ static void put_usage(FILE *out, const struct report_model *m)
     for (size_t i = 0; whole > 0 && i < m->ntasks; i++)
         if (is_shown(&m->tasks[i]))
             spread(m, part, 0, m->tasks[i].started, m->tasks[i].started + length_of(&m->tasks[i], m));
+    for (size_t i = 0; whole > 0 && i < m->nparts; i++) spread(m, part, 0, m->parts[i].from, m->parts[i].to);
     for (size_t i = 0; whole > 0 && i < m->nidle; i++)
         spread(m, part, 1 + m->idle[i].cause, m->idle[i].from, m->idle[i].to);
     for (size_t i = 0; whole > 0 && i < SLICES * EACH; i++) {
@@ -561,6 +612,8 @@ static void put_data(FILE *out, const struct report_model *m)
     put_waits(out, m, place, shown);
     fputs(",\n\"weighed\":", out);
     put_weighed(out, m, place);
+    fprintf(out, ",\n\"allParts\":%zu,\"parts\":", m->nparts);
+    put_parts(out, m, place);
     free(place);
     part(out, m, "files", "[", put_files_of, "]");
     part(out, m, "lanes", "[", put_lanes, "]");

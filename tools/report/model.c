@@ -421,9 +421,12 @@ static void part(struct maker *k, uint32_t lane, const struct report_event *e)
     uint32_t task = otrace_words(*w) > 2 ? report_table_get(&k->tasks, e->rank, w[2]) : REPORT_NONE;
     if (from >= to) return;
     m->lanes[lane].ns[REPORT_RUNS] += to - from;
-    *TOOL_PUSH(m->parts, m->nparts, m->parts_room) = (struct report_part){
-        .from = from, .to = to, .lane = lane, .name = task == REPORT_NONE ? 0 : m->tasks[task].name
-    };
+    *TOOL_PUSH(m->parts, m->nparts, m->parts_room) =
+        (struct report_part){ .from = from,
+                              .to = to,
+                              .lane = lane,
+                              .name = task == REPORT_NONE ? 0 : m->tasks[task].name,
+                              .task = task };
 }
 
 static uint32_t lane_of(struct maker *k, const struct report_event *e)

@@ -129,7 +129,7 @@ struct report_span { /* idle */
 
 struct report_part { /* of a parallel task, by another worker than the one that the task says */
     double from, to;
-    uint32_t lane, name; /* name: as the task's */
+    uint32_t lane, name, task; /* name: as the task's; task: REPORT_NONE in older recordings */
 };
 
 enum { REPORT_BARS = 24 };
