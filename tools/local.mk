@@ -81,7 +81,7 @@ tools_orrery_plan_SOURCES = tools/plan/orrery_plan.c tools/plan/heft.c tools/pla
 tools_orrery_plan_LDADD = liborrery.la -lm
 tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
 # What both programs have that read recordings.
-READER_SOURCES = tools/report/read.c tools/report/clocks.c tools/report/model.c tools/report/advice.c tools/report/links.c \
+READER_SOURCES = tools/report/read.c tools/report/clocks.c tools/report/notes.c tools/report/model.c tools/report/advice.c tools/report/links.c \
 	tools/report/order.c tools/report/order.h tools/report/table.h tools/report/export.c tools/report/paje.c tools/report/tables.c \
 	tools/report/report.h tools/grow.h \
 	tools/tool.h core/base/otrace.h
@@ -91,7 +91,7 @@ tools_orrery_report_CFLAGS = $(PROG_CFLAGS) -DREPORT_PAGE='"$(abs_top_srcdir)/to
 tools/report/orrery_report-html.$(OBJEXT): $(srcdir)/tools/report/page.html
 # Of orrery_report without its main, for tests.
 REPORT_OBJECTS = tools/report/orrery_report-read.$(OBJEXT) tools/report/orrery_report-clocks.$(OBJEXT) \
-	tools/report/orrery_report-model.$(OBJEXT) tools/report/orrery_report-advice.$(OBJEXT) \
+	tools/report/orrery_report-notes.$(OBJEXT) tools/report/orrery_report-model.$(OBJEXT) tools/report/orrery_report-advice.$(OBJEXT) \
 	tools/report/orrery_report-links.$(OBJEXT) tools/report/orrery_report-order.$(OBJEXT) \
 	tools/report/orrery_report-export.$(OBJEXT) tools/report/orrery_report-paje.$(OBJEXT) tools/report/orrery_report-tables.$(OBJEXT) \
 	tools/report/orrery_report-text.$(OBJEXT) tools/report/orrery_report-html.$(OBJEXT)

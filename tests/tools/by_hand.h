@@ -67,7 +67,7 @@ static void put_record(unsigned kind, double true_ns, const uint64_t *words, uns
 #define PUT(kind, ns, ...)                                                                                   \
     put_record((kind), (ns), (const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8)
 
-static void end_by_hand(double true_ns)
+__attribute__((unused)) static void end_by_hand(double true_ns)
 {
     put_block(OTRACE_RECORDS, true_ns, hand.words, hand.count * 8);
     put_block(OTRACE_END, true_ns, hand.words, 0);

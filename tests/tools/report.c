@@ -141,6 +141,23 @@ static void least_times(double *least_out, double *most_out)
     }
 }
 
+/* Of the latest three ranks, one of which has a clock that jumped. */
+static void exported_notes(void)
+{
+    run("tools/orrery_report -o report-clock.json -o report-clock.html -o report-clock.csv "
+        "report-clock.?.otrace");
+    ok(says("report-clock.2.otrace: its clock cannot be put right"), "where files are written, on stderr");
+    run("grep -c 'report-clock.2.otrace\",\"its clock cannot be put right' report-clock.html");
+    is_int(atoi(output), 1, "and on the page");
+    run("python3 -c 'import json; t = json.load(open(\"report-clock.json\")); w = \"cannot be put right\"; "
+        "print(sum(w in n for n in t[\"otherData\"][\"notes\"]), sum(w in e[\"name\"] and e[\"pid\"] == 2 "
+        "and e[\"ph\"] == \"i\" for e in t[\"traceEvents\"]))'");
+    ok(strcmp(output, "1 1\n") == 0, "for Perfetto as an event of that rank, too");
+    run("tools/starpu_fxt_tool -i report-clock.?.otrace -d report-clock-files");
+    ok(says("report-clock.2.otrace: its clock cannot be put right"), "and starpu_fxt_tool says it");
+    run("rm -rf report-clock.json report-clock.html report-clock.csv report-clock-files");
+}
+
 /* In containers the ranks of a host can have clocks of their own. */
 static void own_clocks(void)
 {
@@ -165,6 +182,7 @@ static void own_clocks(void)
         ok(all_of(says("cannot be put right"), says("a clock jumped")),
            "where one jumped meanwhile (rank %d) it says so", odd);
     }
+    exported_notes();
     for (int i = 0; i < 3; i++) unlink(clock_path[i]);
 }
 

@@ -39,10 +39,38 @@ static void chrome_names(FILE *out, const struct report_model *m)
     }
 }
 
+/* As an event of that process, at the start; and as data of the whole trace. */
+struct chrome_note {
+    FILE *out;
+    const struct report_run *run;
+    const char *comma;
+};
+
+static void chrome_note_event(void *arg, const struct report_file *f, const char *note)
+{
+    const struct chrome_note *c = arg;
+    fputs("{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"recording\",\"name\":\"", c->out);
+    put_text(c->out, note);
+    fprintf(c->out, "\",\"pid\":%td,\"tid\":0,\"ts\":0},\n", f - c->run->files);
+}
+
+static void chrome_note_data(void *arg, const struct report_file *f, const char *note)
+{
+    struct chrome_note *c = arg;
+    fprintf(c->out, "%s\"", c->comma);
+    put_text(c->out, f->path);
+    fputs(": ", c->out);
+    put_text(c->out, note);
+    putc('"', c->out);
+    c->comma = ",";
+}
+
 bool report_chrome(FILE *out, const struct report_model *m)
 {
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out);
+    struct chrome_note notes = { out, m->run, "" };
     chrome_names(out, m);
+    report_notes(m->run, chrome_note_event, &notes);
     for (size_t i = 0; i < m->ntasks; i++) {
         const struct report_task *t = &m->tasks[i];
         if (t->worker < 0 || isnan(t->started)) continue;
@@ -75,8 +103,12 @@ bool report_chrome(FILE *out, const struct report_model *m)
                 "\"tid\":0,\"ts\":%.3f},\n",
                 i, g->to, since_start(m, g->received) * 1e-3);
     }
-    fprintf(out, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"end\",\"pid\":0,\"tid\":0,\"ts\":%.3f}\n]}\n",
+    fprintf(out,
+            "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"end\",\"pid\":0,\"tid\":0,\"ts\":%.3f}\n],\n\"otherData\":{"
+            "\"notes\":[",
             (m->to - m->from) * 1e-3);
+    report_notes(m->run, chrome_note_data, &notes);
+    fputs("]}}\n", out);
     return fflush(out) == 0 && !ferror(out);
 }
 

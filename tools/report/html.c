@@ -543,8 +543,7 @@ static void put_files(FILE *out, const struct report_run *run)
         put_text(out, f->host ? f->host : "?");
         fputs(",\"policy\":", out);
         put_text(out, f->policy ? f->policy : "?");
-        fprintf(out, ",\"rank\":%d,\"ended\":%s,\"lost\":%llu,\"damaged\":%llu}", f->rank,
-                f->ended ? "true" : "false", (unsigned long long)f->lost, (unsigned long long)f->damaged);
+        fprintf(out, ",\"rank\":%d}", f->rank);
     }
 }
 
@@ -578,6 +577,28 @@ static void put_codelets(FILE *out, const struct report_model *m)
         for (int b = 0; b < REPORT_BARS; b++) fprintf(out, "%s%u", b ? "," : "", c->histogram[b]);
         fputs("]}", out);
     }
+}
+
+struct noting {
+    FILE *out;
+    const char *comma;
+};
+
+static void put_note(void *arg, const struct report_file *f, const char *note)
+{
+    struct noting *n = arg;
+    fprintf(n->out, "%s[", n->comma);
+    put_text(n->out, f->path);
+    putc(',', n->out);
+    put_text(n->out, note);
+    putc(']', n->out);
+    n->comma = ",";
+}
+
+static void put_notes(FILE *out, const struct report_model *m)
+{
+    struct noting n = { out, "" };
+    report_notes(m->run, put_note, &n);
 }
 
 /* A part of the figures: its name, and what put writes between open and close. */
@@ -616,6 +637,7 @@ static void put_data(FILE *out, const struct report_model *m)
     put_parts(out, m, place);
     free(place);
     part(out, m, "files", "[", put_files_of, "]");
+    part(out, m, "notes", "[", put_notes, "]");
     part(out, m, "lanes", "[", put_lanes, "]");
     part(out, m, "codelets", "[", put_codelets, "]");
     part(out, m, "links", "[", put_links, "]");

@@ -18,7 +18,8 @@ static const struct tool tool = {
     "    codelet, the critical path, and how far the run was from the least time that it could have taken.\n"
     "    The recordings of several ranks are shown together. A recording that was cut off, by a crash, say, "
     "is\n"
-    "    shown as far as it goes.\n"
+    "    shown as far as it goes. What is wrong with a recording is said first; on stderr where files are "
+    "written.\n"
     "\n"
     "OPTIONS\n"
     "    -o, --output OUTPUT  write that file, and print nothing. Its ending tells its form:\n"
@@ -39,6 +40,12 @@ static const struct tool tool = {
 static void complain(const char *path, const char *what)
 {
     tool_complain(&tool, "%s: %s", path, what);
+}
+
+static void tell_note(void *arg, const struct report_file *f, const char *note)
+{
+    (void)arg;
+    complain(f->path, note);
 }
 
 static const struct form {
@@ -75,6 +82,7 @@ static int report(char *const *paths, size_t n, char *const *outputs, size_t nou
     if (report_read(&run, paths, n, complain) != 0) return TOOL_FAILED;
     report_model(&model, &run);
     for (size_t i = 0; i < noutputs && status == TOOL_OK; i++) status = write_form(outputs[i], &model);
+    if (noutputs) report_notes(&run, tell_note, NULL); /* not all forms have a place for them */
     if (noutputs || status) return status;
     return report_text(stdout, &model) ? TOOL_OK : tool_complain(&tool, "the output could not be written");
 }

@@ -87,6 +87,14 @@ const char *report_name_of(const struct report_run *run, uint32_t hash);
  * that this could not be done for. */
 void report_align(struct report_run *run);
 
+/* ---- notes.c ---- */
+
+enum { REPORT_NOTE_BYTES = 160 };
+enum report_note { REPORT_CUT_OFF, REPORT_DAMAGED, REPORT_LOST, REPORT_CLOCK, REPORT_NOTES };
+/* Tells what is wrong with each file, and which it is; how often. */
+size_t report_notes(const struct report_run *run,
+                    void (*tell)(void *arg, const struct report_file *file, const char *note), void *arg);
+
 /* ---- model.c: what happened ---- */
 
 enum { REPORT_NONE = UINT32_MAX };

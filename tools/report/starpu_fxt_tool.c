@@ -41,6 +41,12 @@ static void complain(const char *path, const char *what)
     tool_complain(&tool, "%s: %s", path, what);
 }
 
+static void tell_note(void *arg, const struct report_file *f, const char *note)
+{
+    (void)arg;
+    complain(f->path, note);
+}
+
 static bool is_accepted(const char *option)
 {
     static const char *const names[] = { "-c",        "-no-events",  "-no-counter",    "-no-bus",
@@ -68,7 +74,8 @@ static int convert(char *const *inputs, size_t n, const char *folder, const char
     static struct report_model model;
     if (report_read(&run, inputs, n, complain) != 0) return TOOL_FAILED;
     report_model(&model, &run);
-    mkdir(folder, 0777); /* it may be there */
+    report_notes(&run, tell_note, NULL); /* the files have no place for them */
+    mkdir(folder, 0777);                 /* it may be there */
     static const struct {
         const char *name;
         bool (*form)(FILE *, const struct report_model *);

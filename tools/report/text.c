@@ -11,6 +11,17 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+struct of_file {
+    FILE *out;
+    const struct report_file *file;
+};
+
+static void print_note(void *arg, const struct report_file *f, const char *note)
+{
+    const struct of_file *of = arg;
+    if (f == of->file) fprintf(of->out, "  %s\n", note);
+}
+
 static void print_files(FILE *out, const struct report_run *run)
 {
     for (size_t i = 0; i < run->nfiles; i++) {
@@ -19,18 +30,8 @@ static void print_files(FILE *out, const struct report_run *run)
                 f->host ? f->host : "?");
         if (f->rank >= 0) fprintf(out, ", rank %d", f->rank);
         fprintf(out, ", policy %s\n", f->policy ? f->policy : "?");
-        if (!f->ended) fprintf(out, "  the recording was cut off: the program did not end it\n");
-        if (f->damaged)
-            fprintf(out, "  %llu places of the file are damaged and left out\n",
-                    (unsigned long long)f->damaged);
-        if (f->lost)
-            fprintf(out, "  %llu records were lost: ORRERY_TRACE_BUFFER makes room for more\n",
-                    (unsigned long long)f->lost);
-        if (f->early_ns > 0)
-            fprintf(out,
-                    "  its clock cannot be put right: messages arrive %.0f ms before they were sent; a clock "
-                    "jumped\n",
-                    f->early_ns * 1e-6);
+        struct of_file of = { out, f };
+        report_notes(run, print_note, &of);
     }
 }
 
