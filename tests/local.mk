@@ -109,6 +109,7 @@ INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions
 MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/live_view
+MPI_TESTS += tests/mpi/progress_line
 MPI_TESTS += tests/mpi/standing
 MPI_TESTS += tests/mpi/soak_short
 MPI_TESTS += tests/mpi/exact

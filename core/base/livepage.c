@@ -139,7 +139,7 @@ static void name_program(char *dst, size_t bytes)
     snprintf(dst, bytes, "%.*s", (int)bytes - 1, slash ? slash + 1 : path);
 }
 
-struct orr_live_page *orr_livepage_create(unsigned workers, unsigned nodes, int *fd_out)
+struct orr_live_page *orr_livepage_create(unsigned workers, unsigned nodes, unsigned place, int *fd_out)
 {
     uint32_t words = words_of(workers, nodes);
     int fd = make_file(bytes_of(words));
@@ -156,6 +156,7 @@ struct orr_live_page *orr_livepage_create(unsigned workers, unsigned nodes, int 
     page->workers = workers;
     page->codelets = ORR_LIVE_CODELETS;
     page->nodes = nodes;
+    page->place = place;
     page->pid = getpid();
     page->started_s = (uint64_t)time(NULL);
     name_program(page->program, sizeof page->program);

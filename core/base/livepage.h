@@ -19,7 +19,7 @@
 #include "core/base/sync.h"
 
 enum {
-    ORR_LIVE_VERSION = 1,
+    ORR_LIVE_VERSION = 2,
     ORR_LIVE_CODELETS = 64,     /* the last stands for all others */
     ORR_LIVE_EVERY_MS = 100,    /* how often the numbers are written while somebody looks */
     ORR_LIVE_PATIENCE_MS = 3000 /* how long after he last said so */
@@ -60,6 +60,9 @@ struct orr_live_page {
     _Atomic uint32_t why_asked, why_given;      /* who wants to know adds; equal: all were answered */
     _Atomic uint32_t over;                      /* the process has left the runtime */
     _Atomic uint64_t looked_ns;                 /* when somebody last looked: CLOCK_MONOTONIC */
+    uint32_t place;                             /* among the ranks of this node [const] */
+    _Atomic uint32_t follows, leaves;           /* the line of ORRERY_PROGRESS: core/run/progress.c */
+    _Atomic uint32_t line_ended;                /* in the page of the first: its last line is said */
     ORR_ALIGNED_LINE _Atomic uint64_t sequence; /* odd while the numbers are being written */
     _Atomic uint64_t numbers[];
 };
@@ -80,9 +83,9 @@ static inline struct orr_live_node *orr_live_nodes(const struct orr_live_sums *s
 
 /* ---- the process itself ---- */
 
-/* Makes the page of this process, or NULL, with the reason in errno; *fd_out: to be given back. *in_file_out:
- * others can find it. Else it is memory of this process alone: there is no folder, no room or no right. */
-struct orr_live_page *orr_livepage_create(unsigned workers, unsigned nodes, int *fd_out);
+/* Makes the page of this process, or NULL, with the reason in errno; place: among the ranks of the node.
+ * *fd_out: to be given back; -1: others cannot find it, for there is no folder, no room or no right. */
+struct orr_live_page *orr_livepage_create(unsigned workers, unsigned nodes, unsigned place, int *fd_out);
 /* Takes the file away, if it is this process's still, and the memory. */
 void orr_livepage_destroy(struct orr_live_page *page, int fd);
 /* Copies numbers of page->words words into it. */

@@ -52,6 +52,7 @@ static struct {
     uint64_t since_ns;                                  /* [own: live thread] */
     enum orr_gathering wanted;                          /* [own: live thread] */
     uint64_t group;                                     /* [own: live thread] */
+    int rank;                                           /* [own: live thread] also when it has left MPI */
 } gathered;
 
 static _Atomic uint64_t expected; /* [any] */
@@ -279,7 +280,7 @@ void orr_gather(struct orr_live_sums *s)
     struct orr_live_worker *w = orr_live_workers(s);
     struct orr_live_node *n = orr_live_nodes(s, orr_worker_count);
     struct orr_census c = orr_threads_census();
-    int rank = orr_log_rank();
+    if (orr_log_rank() >= 0) gathered.rank = orr_log_rank();
     *s = (struct orr_live_sums){ .at_ns = orr_clock_ns(),
                                  .since_ns = gathered.since_ns,
                                  .submitted = c.submitted,
@@ -288,8 +289,8 @@ void orr_gather(struct orr_live_sums *s)
                                  .moved_bytes = orr_load_relaxed(&gathered.moved_bytes),
                                  .sent_bytes = orr_load_relaxed(&gathered.sent_bytes),
                                  .messages = orr_load_relaxed(&gathered.messages),
-                                 .group = rank < 0 ? 0 : gathered.group,
-                                 .rank = rank };
+                                 .group = gathered.rank < 0 ? 0 : gathered.group,
+                                 .rank = gathered.rank };
     for (unsigned i = 0; i < orr_worker_count; i++) clear_worker(i, &w[i], s->at_ns);
     for (struct orr_thread *t = orr_threads_lock(); t; t = t->next) look_at_thread(t, w);
     orr_threads_unlock();
@@ -309,6 +310,7 @@ struct orr_live_sums *orr_gather_init(unsigned nodes)
     gathered.nodes = nodes;
     gathered.wanted = ORR_GATHER_NOTHING;
     gathered.group = orr_topo_run();
+    gathered.rank = -1;
     if (s && gathered.rows && gathered.traffic) return s;
     orr_gather_fini(s);
     return NULL;

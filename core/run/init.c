@@ -181,7 +181,7 @@ static void doubt(const struct starpu_conf *conf)
     if (conf->calibrate < -1 || conf->calibrate > 2)
         orr_warn("starpu_conf.calibrate is %d, none of 0, 1, 2; performance models are not calibrated",
                  conf->calibrate);
-    if (orr_topo_is_first()) orr_settings_check(); /* the ranks of a node have the same environment */
+    if (orr_topo_place() == 0) orr_settings_check(); /* the ranks of a node have the same environment */
 }
 
 /* What core/task and this folder do for core/data. The rest of the table is the MPI layer's, and stays. */

@@ -35,7 +35,7 @@ static struct {
     struct orr_live_page *page;    /* [const while running] */
     int fd;                        /* of its file; -1: it has none */
     struct orr_live_sums *numbers; /* [own: live thread] NULL until somebody looked */
-    bool progress, draws;          /* [const while running] lines are wanted; of this process */
+    bool progress;                 /* [const while running] lines are wanted */
     uint64_t every_ns, drawn_ns;   /* between lines; the last one [own: live thread] */
     uint32_t told;                 /* how often SIGUSR1 was answered [own: live thread] */
 } live;
@@ -144,9 +144,9 @@ static void show_numbers(enum orr_gathering wanted)
 
 static void show_progress(uint64_t now, bool last)
 {
-    if (!live.draws || !live.numbers || (!last && now - live.drawn_ns < live.every_ns)) return;
+    if (!live.progress || !live.numbers || (!last && now - live.drawn_ns < live.every_ns)) return;
     live.drawn_ns = now;
-    orr_progress_line(live.numbers, orr_worker_count, last);
+    orr_progress_line(live.page, live.numbers, last);
 }
 
 static void *run(void *unused)
@@ -176,10 +176,9 @@ void orr_live_start(const struct starpu_conf *conf)
     live.running = false;
     orr_livepage_set_folder(orr_env_string(ORR_SETTING(ORRERY_LIVE)));
     live.progress = orr_progress_line_start(&every_ms);
-    live.draws = live.progress && orr_topo_is_first();
     live.every_ns = (uint64_t)every_ms * 1000000;
     if (!live.progress && !orr_livepage_folder()) return;
-    live.page = orr_livepage_create(orr_worker_count, STARPU_MAXNODES, &live.fd);
+    live.page = orr_livepage_create(orr_worker_count, STARPU_MAXNODES, orr_topo_place(), &live.fd);
     orr_store_relaxed(&live.stop, false);
     if (live.page && live.fd < 0 && orr_livepage_folder())
         orr_info("this process has no page for orrery_top: no file can be made in %s (ORRERY_LIVE)",

@@ -3,8 +3,13 @@
  * Threads: see there. Owns: see there. Not here: see there.
  *
  * Ranks of one node write their numbers into their pages, each for itself, since all have the same settings;
- * the first of them adds up what it finds there. A page stays mapped when its rank has ended: its last
- * numbers count. */
+ * the first of them that is there still adds up what it finds there. A page stays mapped when its rank has
+ * ended: its last numbers count.
+ *
+ * A rank that knows the pages of all others says so (follows), and goes on with the line when they have
+ * left. Who stops says that he leaves, and then looks whether somebody who follows has not: of two that do so
+ * at once one at least sees the other leave. It says the last line, unless that was said: a word in the page
+ * of the first, which both know. */
 #include "core/run/progress.h"
 
 #include <stdio.h>
@@ -19,7 +24,9 @@
 #include "core/base/log.h"
 #include "core/topo/topo.h"
 
-enum { TERMINAL_EVERY_MS = 250, LOOK_FOR_PEERS_MS = 2000, LINE_BYTES = 600, BEHIND_SHOWN = 4 };
+enum { TERMINAL_EVERY_MS = 250, LINE_BYTES = 600, BEHIND_SHOWN = 4 };
+/* Who is there is looked for so often; and in the first seconds, in which ranks come. */
+enum { LOOK_MS = 2000, LOOK_FIRST_MS = 200, FIRST_MS = 10000 };
 
 struct peer {
     pid_t pid;
@@ -77,16 +84,70 @@ static void add_peer(pid_t pid, uint64_t group)
     orr_livepage_close(p.page);
 }
 
-static void look_for_peers(const struct orr_live_sums *own)
+static void look_for_peers(const struct orr_live_sums *own, bool now)
 {
     enum { MOST = 4096 };
-    if (own->rank < 0 || own->at_ns - line.looked_ns < (uint64_t)LOOK_FOR_PEERS_MS * 1000000) return;
+    bool young = own->at_ns - own->since_ns < (uint64_t)FIRST_MS * 1000000;
+    bool lately = own->at_ns - line.looked_ns < (uint64_t)(young ? LOOK_FIRST_MS : LOOK_MS) * 1000000;
+    if (own->rank < 0 || (lately && !now)) return;
     line.looked_ns = own->at_ns;
     pid_t *pids = orr_malloc(MOST * sizeof *pids);
     size_t n = pids ? orr_livepage_list(pids, MOST) : 0;
     for (size_t i = 0; i < n; i++)
         if (!is_known(pids[i])) add_peer(pids[i], own->group);
     orr_free(pids);
+}
+
+/* ---- whose turn it is ---- */
+
+static bool has_left(const struct peer *p)
+{
+    return orr_load_seq(&p->page->leaves) || !orr_livepage_lives(p->pid);
+}
+
+/* Whether all others are known, as far as it is known how many there are; and says so by following them. */
+static bool follow(struct orr_live_page *own)
+{
+    unsigned known = 0;
+    for (unsigned i = 0; i < line.peer_count; i++) known += line.peers[i].page->place < own->place;
+    if (known < own->place || line.peer_count + 1 < orr_topo_sharers()) return own->place == 0;
+    orr_store_seq(&own->follows, 1u); /* pairs with the load in is_followed */
+    return true;
+}
+
+static bool is_first(const struct orr_live_page *own)
+{
+    for (unsigned i = 0; i < line.peer_count; i++)
+        if (line.peers[i].page->place < own->place && !has_left(&line.peers[i])) return false;
+    return true;
+}
+
+/* Whether somebody goes on with the line. Called when this rank has said that it leaves. */
+static bool is_followed(void)
+{
+    for (unsigned i = 0; i < line.peer_count; i++)
+        if (orr_load_seq(&line.peers[i].page->follows) && !has_left(&line.peers[i])) return true;
+    return false;
+}
+
+static struct orr_live_page *page_of_first(struct orr_live_page *own)
+{
+    for (unsigned i = 0; i < line.peer_count; i++)
+        if (line.peers[i].page->place < own->place && line.peers[i].page->place == 0)
+            return line.peers[i].page;
+    return own;
+}
+
+enum turn { NOT_OURS, OURS, THE_LAST };
+
+static enum turn turn_of(struct orr_live_page *own, bool stop)
+{
+    bool follows = follow(own);
+    _Atomic uint32_t *ended = &page_of_first(own)->line_ended;
+    if (stop) orr_store_seq(&own->leaves, 1u); /* pairs with the load in has_left */
+    if (!follows || orr_load_acquire(ended) || !is_first(own)) return NOT_OURS;
+    if (!stop || is_followed()) return OURS;
+    return orr_exchange_acq_rel(ended, 1u) ? NOT_OURS : THE_LAST;
 }
 
 /* ---- adding up ---- */
@@ -225,12 +286,14 @@ static void note_rate(const struct total *now)
     line.per_s = line.per_s > 0 ? 0.6 * line.per_s + 0.4 * rate : rate;
 }
 
-void orr_progress_line(const struct orr_live_sums *own, unsigned workers, bool last)
+void orr_progress_line(struct orr_live_page *page, const struct orr_live_sums *own, bool stop)
 {
     struct text t = { .count = 0 };
-    look_for_peers(own);
-    struct total now = add_up(own, workers);
-    if (last) { /* of the whole run */
+    look_for_peers(own, stop);
+    enum turn turn = turn_of(page, stop);
+    if (turn == NOT_OURS) return;
+    struct total now = add_up(own, page->workers); /* after those that have left were seen to */
+    if (turn == THE_LAST) {                        /* of the whole run */
         line.before = (struct total){ .at_ns = own->since_ns };
         line.per_s = 0;
     }
@@ -238,7 +301,7 @@ void orr_progress_line(const struct orr_live_sums *own, unsigned workers, bool l
     write_line(&t, &now, own);
     line.before = now;
     if (line.on_terminal)
-        draw(&t, last);
+        draw(&t, turn == THE_LAST);
     else
         orr_note("progress: %s", t.byte);
 }

@@ -7,11 +7,11 @@
 
 #include "core/base/livepage.h"
 
-/* Reads the settings. Whether lines are wanted of this process: it is the first of its node's ranks.
- * *every_ms_out: how often. */
+/* Reads the settings. Whether lines are wanted. *every_ms_out: how often. */
 bool orr_progress_line_start(int64_t *every_ms_out);
-/* Draws or prints the line. last: it stays. */
-void orr_progress_line(const struct orr_live_sums *own, unsigned workers, bool last);
+/* Draws or prints the line, if this is the first of its node's ranks that are there still. own: its numbers,
+ * as its page has them. stop: it is not called again; what the last of the ranks says then stays. */
+void orr_progress_line(struct orr_live_page *page, const struct orr_live_sums *own, bool stop);
 void orr_progress_line_stop(void);
 
 #endif

@@ -43,9 +43,14 @@ void orr_topo_take(const struct orr_processors *mine)
     if (mine) taken = *mine;
 }
 
-bool orr_topo_is_first(void)
+unsigned orr_topo_place(void)
 {
-    return share_index == 0;
+    return share_index;
+}
+
+unsigned orr_topo_sharers(void)
+{
+    return share_count;
 }
 
 unsigned orr_topo_devices(unsigned total, long wanted, unsigned *first_out)

@@ -22,8 +22,9 @@ ORR_EXPORT void orr_topo_share(unsigned index, unsigned sharers);
 ORR_EXPORT void orr_topo_take(const struct orr_processors *mine);
 /* Fills in allowed and core: what this process may use, before sharing. 0 or -ENODEV. */
 ORR_EXPORT int orr_topo_claim(struct orr_share_claim *claim_out);
-/* Whether it is the first of the sharers, or alone. */
-bool orr_topo_is_first(void);
+/* Which of the sharers it is; 0: the first, or alone. And how many there are; 0: nobody says it, or alone. */
+unsigned orr_topo_place(void);
+unsigned orr_topo_sharers(void);
 /* A number that is the same for the ranks that one launcher started on this node, and hardly for others; not
  * 0. */
 uint64_t orr_topo_run(void);

@@ -236,8 +236,8 @@ static int start(MPI_Comm comm, int status, bool free_threads)
 static void end_ours(void)
 {
     struct orr_session *s = &orr_the_session;
+    if (s->owns_runtime) starpu_shutdown(); /* whose last messages are this rank's */
     orr_log_set_rank(-1);
-    if (s->owns_runtime) starpu_shutdown();
     if (s->owns_mpi) MPI_Finalize();
     s->owns_runtime = s->owns_mpi = false;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <orrery.h>
 
+#include "core/base/livepage.h"
 #include "tests/core/sim_helper.h"
 #include "tests/helper.h"
 #include "tests/tools/child.h"
@@ -231,7 +232,7 @@ static void strange_pages(void)
     ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("another version"),
               run("tools/orrery_top") == 0, says("another version")),
        "a page of another version is told as such");
-    words[1] = UINT64_C(0xffffffff00000001);
+    words[1] = UINT64_C(0xffffffff00000000) | ORR_LIVE_VERSION;
     words[2] = words[3] = ~UINT64_C(0);
     pwrite(fd, words, sizeof words, 0) < 0 ? diag("cannot write") : (void)0;
     ok(all_of(run("tools/orrery_top -1 %d", (int)getpid()) == 1, says("damaged")),
