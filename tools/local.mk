@@ -83,7 +83,7 @@ tools_orrery_plan_CFLAGS = $(PROG_CFLAGS)
 # What both programs have that read recordings.
 READER_SOURCES = tools/report/read.c tools/report/clocks.c tools/report/notes.c tools/report/model.c tools/report/advice.c tools/report/links.c \
 	tools/report/order.c tools/report/order.h tools/report/table.h tools/report/export.c tools/report/paje.c tools/report/tables.c \
-	tools/report/report.h tools/grow.h \
+	tools/report/report.h tools/report/utf8.h tools/grow.h \
 	tools/tool.h core/base/otrace.h
 tools_orrery_report_SOURCES = tools/report/orrery_report.c tools/report/text.c tools/report/html.c tools/report/page.html $(READER_SOURCES)
 tools_orrery_report_LDADD = liborrery.la -lm

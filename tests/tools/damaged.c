@@ -70,6 +70,7 @@ static void one_rank(uint64_t rank)
     PUT(OTRACE_GIVEN_UP, 7 * us, OTRACE_PAIR(2, 0), 500);
     PUT(OTRACE_FAILED, 7 * us, 2, (uint64_t)-5);
     PUT(OTRACE_PART, 7 * us, OTRACE_PAIR(300, 1));
+    PUT(OTRACE_PART, 7.5 * us, OTRACE_PAIR(300, 1), 1);
     for (uint64_t job = 3; job <= 11; job++) PUT(OTRACE_READY, 7 * us, job);
     for (uint64_t job = 3; job <= 11; job++)
         PUT(OTRACE_RAN, (7 + (double)job) * us, OTRACE_PAIR(job, job % 2), 900, 800);

@@ -345,6 +345,75 @@ static void break_file(void)
     if (truncate("report-run.otrace", bytes - 30) != 0) diag("it was not cut");
 }
 
+/* ---- names of any bytes, files that are none ---- */
+
+static void put_name(uint32_t hash, const char *name)
+{
+    uint64_t words[2 + 16] = { hash, strlen(name) };
+    memcpy(words + 2, name, strlen(name));
+    put_record(OTRACE_NAME, 0, words, 2 + (unsigned)(strlen(name) + 7) / 8);
+}
+
+static void strange_names(void)
+{
+    static const char *const names[] = {
+        "caf\xc3\xa9 \xe4\xb8\xad",    "two\nlines\t\"q\" \\", "\x1b[31mred\x7f\xc2\x9b",
+        "bad\xff\xc0\x80\xed\xa0\x80", "cut\xe4\xb8",          "</script>%s"
+    };
+    begin_by_hand("report-names.otrace", -1,
+                  "host \xff\nprogram \x1b]0;x\x07\nworker 0 0 0 \xc3\xa9\x1b[2J\n", 1e9, 1, 0);
+    for (uint64_t i = 0; i < LENGTH(names); i++) {
+        put_name((uint32_t)(i + 1), names[i]);
+        PUT(OTRACE_SUBMITTED, 0, i + 1, i + 1);
+        PUT(OTRACE_READY, 10, i + 1);
+        PUT(OTRACE_RAN, (double)(i + 1) * 2e6, OTRACE_PAIR(i + 1, 0), (uint64_t)1e6);
+    }
+    end_by_hand(1e8);
+    run("tools/orrery_report report-names.otrace");
+    ok(all_of(!strpbrk(output, "\x1b\x07\x7f\xff"),
+              says("\ncaf\xc3\xa9 \xe4\xb8\xad                               1 "),
+              says("\ntwo lines \"q\" \\                      1 "),
+              says("\n?[31mred???                          1 ")),
+       "names are characters on one line, whatever bytes they are, and the columns stay");
+    run("tools/orrery_report -o report-names.json -o report-names.csv -o report-names.rec -o "
+        "report-names.paje -o "
+        "report-names.dot -o report-names.html report-names.otrace; python3 -c '\n"
+        "import csv, json\n"
+        "wanted = [\"caf\\u00e9 \\u4e2d\", \"two\\nlines\\t\\\"q\\\" \\\\\", \"?[31mred???\", \"bad??????\", "
+        "\"cut??\", \"</script>%%s\"]\n"
+        "t = json.load(open(\"report-names.json\", encoding=\"utf-8\"))\n"
+        "names = [e[\"name\"] for e in t[\"traceEvents\"] if e[\"ph\"] == \"X\"]\n"
+        "rows = [r[\"codelet\"] for r in csv.DictReader(open(\"report-names.csv\", encoding=\"utf-8\", "
+        "newline=\"\"))]\n"
+        "for form in (\"rec\", \"paje\", \"dot\", \"html\"): text = open(\"report-names.\" + form, "
+        "encoding=\"utf-8\").read()\n"
+        "page = json.loads(text.partition(\"application/json\\\">\")[2].partition(\"</script>\")[0])\n"
+        "shown = [c[\"name\"] for c in page[\"codelets\"] if c[\"count\"]]\n"
+        "print(names == wanted, rows == wanted, shown == wanted, page[\"lanes\"][0][\"name\"] == "
+        "\"\\u00e9?[2J\")'");
+    if (!ok(strcmp(output, "True True True True\n") == 0, "and in all files, for whoever reads UTF-8"))
+        diag("%.1500s", output);
+    run("rm -f report-names.*");
+}
+
+static void strange_files(void)
+{
+    begin_by_hand("report-own.html", -1, "host a\n", 1e9, 1, 0);
+    end_by_hand(1e6);
+    ok(all_of(run("tools/orrery_report -o report-own.html report-own.html") == 1,
+              says("report-own.html: it is the recording"),
+              run("tools/starpu_fxt_tool -o report-own.html report-own.html") == 1,
+              says("it is the recording"), run("tools/orrery_report report-own.html") == 0, says("tasks  ")),
+       "a recording is not written over, whatever the output is called");
+    ok(all_of(run("tools/orrery_report .") == 1, says(".: Is a directory"),
+              run("tools/starpu_fxt_tool -i . ") == 1, says(".: Is a directory")),
+       "a folder is no recording");
+    ok(all_of(run("tools/starpu_fxt_tool -i report-own.html -o") == 2, says("-o wants a name"),
+              run("tools/starpu_fxt_tool -i report-own.html -d") == 2, says("-d wants a name")),
+       "an option without its name is told as that");
+    unlink("report-own.html");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) return program(argv[1]);
@@ -406,6 +475,8 @@ int main(int argc, char **argv)
     unlink("report-run.otrace");
     clocks();
     own_clocks();
+    strange_names();
+    strange_files();
     clock_set();
     causes(false);
     causes(true);

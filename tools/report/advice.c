@@ -78,7 +78,7 @@ static void parallelism(struct report_model *m, const struct whole *w)
     add(m, "More parallelism, or a shorter critical path",
         "Workers waited %.1f %% of their time for tasks that ran elsewhere, and a chain of %zu tasks takes "
         "%.3f of the "
-        "%.3f ms. %.1f %% of it is %s: make it faster, or cut it into smaller tasks.",
+        "%.3f ms. %.1f %% of it is %.80s: make it faster, or cut it into smaller tasks.",
         percent(w->cause[REPORT_NO_READY], w->time), m->critical_count, m->critical_ns * 1e-6,
         w->makespan * 1e-6, percent(most->critical, m->critical_ns), most->name);
 }
@@ -212,7 +212,8 @@ static void predictions(struct report_model *m)
         const struct report_codelet *c = &m->codelets[i];
         if (c->predicted < 20 || c->error_ns < 0.5 * c->measured_ns || c->total < 0.1 * m->area_ns) continue;
         add(m, "Calibrate a model",
-            "%zu tasks of %s were predicted to take %.3f ms together, and took %.3f; each was off by %.0f %% "
+            "%zu tasks of %.80s were predicted to take %.3f ms together, and took %.3f; each was off by %.0f "
+            "%% "
             "of its time. "
             "STARPU_CALIBRATE=2 measures anew; sizes that behave differently want a footprint or parameters "
             "of their "

@@ -4,21 +4,11 @@
 #include <math.h>
 
 #include "tools/report/report.h"
+#include "tools/report/utf8.h"
 
 static double since_start(const struct report_model *m, double ns)
 {
     return isnan(ns) ? NAN : ns - m->from;
-}
-
-static void put_text(FILE *out, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x7f)
-            fprintf(out, "\\u%04x", c);
-        else
-            putc(c, out);
-    }
 }
 
 /* ---- the trace event format, of Chrome and Perfetto: microseconds; a process for each rank ---- */
@@ -28,13 +18,13 @@ static void chrome_names(FILE *out, const struct report_model *m)
     for (size_t i = 0; i < m->run->nfiles; i++) {
         fprintf(out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%zu,\"tid\":0,\"args\":{\"name\":\"",
                 i);
-        put_text(out, m->run->files[i].program ? m->run->files[i].program : "?");
+        utf8_put_json(out, m->run->files[i].program ? m->run->files[i].program : "?");
         fprintf(out, " %d\"}},\n", m->run->files[i].rank);
     }
     for (size_t i = 0; i < m->nlanes; i++) {
         fprintf(out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"",
                 m->lanes[i].file, m->lanes[i].worker->id);
-        put_text(out, m->lanes[i].worker->name);
+        utf8_put_json(out, m->lanes[i].worker->name);
         fputs("\"}},\n", out);
     }
 }
@@ -50,7 +40,7 @@ static void chrome_note_event(void *arg, const struct report_file *f, const char
 {
     const struct chrome_note *c = arg;
     fputs("{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"recording\",\"name\":\"", c->out);
-    put_text(c->out, note);
+    utf8_put_json(c->out, note);
     fprintf(c->out, "\",\"pid\":%td,\"tid\":0,\"ts\":0},\n", f - c->run->files);
 }
 
@@ -58,9 +48,9 @@ static void chrome_note_data(void *arg, const struct report_file *f, const char 
 {
     struct chrome_note *c = arg;
     fprintf(c->out, "%s\"", c->comma);
-    put_text(c->out, f->path);
+    utf8_put_json(c->out, f->path);
     fputs(": ", c->out);
-    put_text(c->out, note);
+    utf8_put_json(c->out, note);
     putc('"', c->out);
     c->comma = ",";
 }
@@ -77,7 +67,7 @@ bool report_chrome(FILE *out, const struct report_model *m)
         const struct report_lane *l = &m->lanes[t->worker];
         double end = isnan(t->ended) ? m->to : t->ended;
         fputs("{\"ph\":\"X\",\"cat\":\"task\",\"name\":\"", out);
-        put_text(out, m->codelets[t->name].name);
+        utf8_put_json(out, m->codelets[t->name].name);
         fprintf(
             out,
             "\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"job\":%llu,\"priority\":%d}},\n",
@@ -88,7 +78,7 @@ bool report_chrome(FILE *out, const struct report_model *m)
         const struct report_part *p = &m->parts[i];
         const struct report_lane *l = &m->lanes[p->lane];
         fputs("{\"ph\":\"X\",\"cat\":\"part\",\"name\":\"", out);
-        put_text(out, m->codelets[p->name].name);
+        utf8_put_json(out, m->codelets[p->name].name);
         fprintf(out, "\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f},\n", l->file, l->worker->id,
                 since_start(m, p->from) * 1e-3, (p->to - p->from) * 1e-3);
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/report/report.h"
+#include "tools/report/utf8.h"
 
 enum {
     MOST_TASKS = 75000,
@@ -56,13 +57,7 @@ static void put_base64(FILE *out, const uint32_t *words, size_t n)
 static void put_text(FILE *out, const char *s)
 {
     putc('"', out);
-    for (; s && *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x7f)
-            fprintf(out, "\\u%04x", c);
-        else
-            putc(c, out);
-    }
+    utf8_put_json(out, s);
     putc('"', out);
 }
 

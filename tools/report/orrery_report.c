@@ -68,9 +68,10 @@ static const struct form *form_of(const char *path)
 
 static int write_form(const char *path, const struct report_model *model)
 {
-    FILE *out = fopen(path, "w");
-    bool good = out && form_of(path)->write(out, model);
-    if (out && fclose(out) != 0) good = false;
+    FILE *out = report_open_output(model->run, path, complain);
+    if (!out) return TOOL_FAILED;
+    bool good = form_of(path)->write(out, model);
+    if (fclose(out) != 0) good = false;
     return good ? TOOL_OK : tool_complain(&tool, "%s could not be written", path);
 }
 

@@ -82,7 +82,7 @@ static void collect(struct changes *c, const struct report_model *m)
 static void put_name(FILE *out, const char *s)
 {
     putc('"', out);
-    for (; *s; s++) putc(*s == '"' || *s == '\n' ? ' ' : *s, out);
+    for (; *s; s++) putc(*s == '"' || *s == '\n' || *s == '\t' ? ' ' : *s, out);
     putc('"', out);
 }
 

@@ -8,15 +8,18 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tools/report/report.h"
+#include "tools/report/utf8.h"
 
 /* ---- names ---- */
 
 static void add_name(struct report_run *run, uint32_t hash, const char *text, size_t bytes)
 {
-    *TOOL_PUSH(run->names, run->nnames, run->names_room) =
-        (struct report_name){ hash, tool_copy(text, strnlen(text, bytes)) };
+    char *name = tool_copy(text, strnlen(text, bytes));
+    utf8_clean(name);
+    *TOOL_PUSH(run->names, run->nnames, run->names_room) = (struct report_name){ hash, name };
 }
 
 static int by_hash(const void *a, const void *b)
@@ -53,6 +56,7 @@ enum { MOST_NODES = 1024 };
 static void meta_line(struct report_file *f, const char *line, size_t bytes)
 {
     char *text = tool_copy(line, bytes);
+    utf8_clean(text);
     unsigned id, node;
     int type, at = 0;
     if (sscanf(text, "worker %u %d %u %n", &id, &type, &node, &at) == 3 && at) {
@@ -229,8 +233,13 @@ static int by_time(const void *a, const void *b)
 static const char *load(struct report_file *f)
 {
     FILE *in = fopen(f->path, "rb");
+    struct stat is;
     if (!in) return strerror(errno);
     const char *trouble = NULL;
+    if (fstat(fileno(in), &is) == 0 && S_ISDIR(is.st_mode)) {
+        fclose(in);
+        return strerror(EISDIR);
+    }
     long bytes = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
     if (bytes < 0) trouble = strerror(errno);
     f->count = bytes > 0 ? (size_t)bytes / sizeof(uint64_t) : 0;
@@ -302,4 +311,26 @@ int report_read(struct report_run *run, char *const *paths, size_t n,
     sort_names(run);
     merge(run);
     return 0;
+}
+
+static bool is_recording(const struct report_run *run, const char *path)
+{
+    struct stat wanted, is;
+    if (stat(path, &wanted) != 0) return false;
+    for (size_t i = 0; i < run->nfiles; i++)
+        if (stat(run->files[i].path, &is) == 0 && is.st_dev == wanted.st_dev && is.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
+FILE *report_open_output(const struct report_run *run, const char *path,
+                         void (*complain)(const char *path, const char *what))
+{
+    if (is_recording(run, path)) {
+        complain(path, "it is the recording: give the output another name");
+        return NULL;
+    }
+    FILE *out = fopen(path, "we");
+    if (!out) complain(path, strerror(errno));
+    return out;
 }

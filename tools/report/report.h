@@ -95,6 +95,10 @@ enum report_note { REPORT_CUT_OFF, REPORT_DAMAGED, REPORT_LOST, REPORT_CLOCK, RE
 size_t report_notes(const struct report_run *run,
                     void (*tell)(void *arg, const struct report_file *file, const char *note), void *arg);
 
+/* Opens it for writing, if it is none of the recordings. NULL: it cannot be, which was said. */
+FILE *report_open_output(const struct report_run *run, const char *path,
+                         void (*complain)(const char *path, const char *what));
+
 /* ---- model.c: what happened ---- */
 
 enum { REPORT_NONE = UINT32_MAX };

@@ -62,9 +62,10 @@ static int write_file(const char *folder, const char *name, bool (*form)(FILE *,
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *out = fopen(path, "w");
-    bool good = out && form(out, model);
-    if (out && fclose(out) != 0) good = false;
+    FILE *out = report_open_output(model->run, path, complain);
+    if (!out) return TOOL_FAILED;
+    bool good = form(out, model);
+    if (fclose(out) != 0) good = false;
     return good ? TOOL_OK : tool_complain(&tool, "%s could not be written", path);
 }
 
@@ -88,31 +89,44 @@ static int convert(char *const *inputs, size_t n, const char *folder, const char
     return status;
 }
 
-int main(int argc, char **argv)
+struct wanted {
+    char **inputs;
+    size_t count;
+    const char *folder, *paje;
+};
+
+/* -1: go on; else what the program ends with. */
+static int read_options(int argc, char **argv, struct wanted *w)
 {
-    const char *folder = ".", *paje = "paje.trace";
-    char **inputs = tool_alloc((size_t)argc, sizeof *inputs);
-    size_t n = 0;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
         if (strcmp(a, "-h") == 0 || strcmp(a, "--help") == 0) return tool_help(&tool);
         if (strcmp(a, "-v") == 0 || strcmp(a, "--version") == 0) return tool_version(&tool);
         if (strcmp(a, "-i") == 0) continue; /* what is no option is a recording */
         bool named = strcmp(a, "-o") == 0, placed = strcmp(a, "-d") == 0;
-        if ((named || placed) && i + 1 < argc) {
-            *(named ? &paje : &folder) = argv[++i];
+        if (named || placed) {
+            if (i + 1 == argc) {
+                tool_complain(&tool, "%s wants a name", a);
+                return tool_usage(&tool);
+            }
+            *(named ? &w->paje : &w->folder) = argv[++i];
         } else if (a[0] != '-') {
-            inputs[n++] = argv[i];
+            w->inputs[w->count++] = argv[i];
         } else if (!is_accepted(a)) {
             tool_complain(&tool, "%s is no option", a);
             return tool_usage(&tool);
         }
     }
-    if (n == 0) {
-        tool_complain(&tool, "no recording is named: -i FILE");
-        return tool_usage(&tool);
-    }
-    int status = convert(inputs, n, folder, paje);
-    free(inputs);
+    if (w->count) return -1;
+    tool_complain(&tool, "no recording is named: -i FILE");
+    return tool_usage(&tool);
+}
+
+int main(int argc, char **argv)
+{
+    struct wanted w = { tool_alloc((size_t)argc, sizeof *w.inputs), 0, ".", "paje.trace" };
+    int status = read_options(argc, argv, &w);
+    if (status < 0) status = convert(w.inputs, w.count, w.folder, w.paje);
+    free(w.inputs);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/report/report.h"
+#include "tools/report/utf8.h"
 
 static double percent(double part, double whole)
 {
@@ -70,7 +71,8 @@ static void print_workers(FILE *out, const struct report_model *m)
             snprintf(name, sizeof name, "%d: %s", m->run->files[l->file].rank, l->worker->name);
         else
             snprintf(name, sizeof name, "%s", l->worker->name);
-        fprintf(out, "%-28s %9zu", name, l->tasks);
+        utf8_put_column(out, name, 28);
+        fprintf(out, " %9zu", l->tasks);
         for (int s = 0; s < REPORT_STATES; s++) fprintf(out, " %9.1f", percent(l->ns[s], makespan));
         fprintf(out, " %9.1f\n", percent(l->asleep_ns, makespan));
     }
@@ -114,10 +116,10 @@ static void print_codelets(FILE *out, const struct report_model *m)
         const struct report_codelet *c = sorted[i];
         double count = (double)c->ended, mean = count > 0 ? c->total / count : 0;
         double variance = count > 0 ? c->square / count - mean * mean : 0;
-        fprintf(out, "%-28s %9zu %11.3f %7.1f %10.2f %10.2f %10.2f %10.2f %9.1f\n", c->name, c->count,
-                c->total * 1e-6, percent(c->total, m->area_ns), mean * 1e-3,
-                variance > 0 ? sqrt(variance) * 1e-3 : 0, count > 0 ? c->min * 1e-3 : 0, c->max * 1e-3,
-                percent(c->critical, m->critical_ns));
+        utf8_put_column(out, c->name, 28);
+        fprintf(out, " %9zu %11.3f %7.1f %10.2f %10.2f %10.2f %10.2f %9.1f\n", c->count, c->total * 1e-6,
+                percent(c->total, m->area_ns), mean * 1e-3, variance > 0 ? sqrt(variance) * 1e-3 : 0,
+                count > 0 ? c->min * 1e-3 : 0, c->max * 1e-3, percent(c->critical, m->critical_ns));
     }
     free(sorted);
 }
@@ -133,7 +135,8 @@ static void print_predictions(FILE *out, const struct report_model *m)
             fprintf(out, "\n%-28s %9s %12s %12s %9s\n", "predicted", "tasks", "predicted us", "measured us",
                     "off by%");
         any = true;
-        fprintf(out, "%-28s %9zu %12.2f %12.2f %9.1f\n", c->name, c->predicted, c->predicted_ns / n * 1e-3,
+        utf8_put_column(out, c->name, 28);
+        fprintf(out, " %9zu %12.2f %12.2f %9.1f\n", c->predicted, c->predicted_ns / n * 1e-3,
                 c->measured_ns / n * 1e-3, percent(c->error_ns, c->measured_ns));
     }
 }
@@ -160,8 +163,8 @@ static void print_memory(FILE *out, const struct report_model *m)
                 fprintf(out, "\n%-28s %9s %12s %12s %12s\n", "memory that the runtime took", "changes",
                         "most MB", "at end MB", "limit MB");
             any = true;
-            fprintf(out, "%-28s %9zu %12.3f %12.3f ", report_node_name(m, f, node), changes,
-                    (double)peak * 1e-6, (double)last * 1e-6);
+            utf8_put_column(out, report_node_name(m, f, node), 28);
+            fprintf(out, " %9zu %12.3f %12.3f ", changes, (double)peak * 1e-6, (double)last * 1e-6);
             limit ? fprintf(out, "%12.3f\n", (double)limit * 1e-6) : fprintf(out, "%12s\n", "none");
         }
 }
@@ -188,8 +191,11 @@ static void print_iterations(FILE *out, const struct report_model *m)
 static void print_advice(FILE *out, const struct report_model *m)
 {
     if (m->nadvice) fprintf(out, "\nwhat to try\n");
-    for (size_t i = 0; i < m->nadvice; i++)
-        fprintf(out, "* %s. %s\n", m->advice[i].title, m->advice[i].figures);
+    for (size_t i = 0; i < m->nadvice; i++) {
+        fprintf(out, "* %s. ", m->advice[i].title);
+        for (const char *s = m->advice[i].figures; *s; s++) putc(*s == '\n' || *s == '\t' ? ' ' : *s, out);
+        putc('\n', out);
+    }
 }
 
 static void print_causes(FILE *out, const struct report_model *m)
