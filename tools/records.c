@@ -69,10 +69,13 @@ static bool set_footprint(struct records *r, const char *value)
     return true;
 }
 
-/* A field, or what such files have between them: comments, kinds of records, a value's further lines. */
+/* A field, or what such files have between them: comments, kinds of records, a value's further lines. Nothing
+ * that a terminal would obey: names are told. */
 static bool is_line(const char *line, size_t n)
 {
-    return strlen(line) == n && (strchr("#%+", *line) || strchr(line, ':'));
+    for (size_t i = 0; i < n; i++)
+        if (iscntrl((unsigned char)line[i]) && line[i] != '\t') return false;
+    return strchr("#%+", *line) || memchr(line, ':', n);
 }
 
 /* A line of n characters, which goes on with its end. */

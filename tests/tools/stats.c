@@ -131,6 +131,10 @@ static void of_states(void)
               run("printf 'E: Other\\nS: 1\\n\\n' | starpu_trace_state_stats -") == 1,
               run("starpu_trace_state_stats -s x trace.rec") == 2),
        "it refuses other files, and events without a time or a name");
+    run("printf 'E: SetState\\nN: a \"b\"\\nC: Task\\nW: 0\\nS: 1\\n\\nE: SetState\\nN: Idle\\nC: Other\\nW: "
+        "0\\nS: 3\\n\\n' | "
+        "starpu_trace_state_stats -");
+    ok(says("\"a \"\"b\"\"\",1,\"Task\",2.0\n"), "a name with quotes is one field");
     if (run("command -v /usr/bin/starpu_trace_state_stats.py") != 0) {
         skip("StarPU's own starpu_trace_state_stats.py is not here");
         return;

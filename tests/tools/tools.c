@@ -295,6 +295,9 @@ static void complete_damaged(void)
               run("starpu_tasks_rec_complete tasks.rec") == 1, says("tasks.rec:3: \"no field\""),
               says("Name: a\n\n"), !strstr(output, "Name: b")),
        "a line that is no field is named, and ends it");
+    ok(all_of(write_records("Model: \x1b[31m\n"), run("starpu_tasks_rec_complete tasks.rec") == 1,
+              says("tasks.rec:1: \"Model: ?[31m\""), !strchr(output, 27)),
+       "so does one with what terminals obey");
     ok(all_of(write_records("Model: x\nFootprint: 123456789\n"),
               run("starpu_tasks_rec_complete tasks.rec") == 1,
               says("tasks.rec:2: \"123456789\" is no footprint"), write_records("Model: x\nFootprint: -1\n"),

@@ -227,13 +227,26 @@ static double rounded(double value)
     return strtod(text, NULL);
 }
 
+static void put_quoted(FILE *f, const char *name)
+{
+    putc('"', f);
+    for (; *name; name++) {
+        if (*name == '"') putc('"', f);
+        putc(*name, f);
+    }
+    putc('"', f);
+}
+
 static void put_sums(const struct states *s, const struct sums *all)
 {
     puts("\"Name\",\"Count\",\"Type\",\"Duration\"");
     for (size_t i = 0; i < all->count; i++) {
         const struct sum *one = &all->at[i];
         if (one->category < 0) continue;
-        printf("\"%s\",%zu,\"%s\",", s->names.at[one->name], one->count, s->categories.at[one->category]);
+        put_quoted(stdout, s->names.at[one->name]);
+        printf(",%zu,", one->count);
+        put_quoted(stdout, s->categories.at[one->category]);
+        putchar(',');
         put_number(stdout, rounded(one->ms));
         putchar('\n');
     }
