@@ -411,6 +411,9 @@ static void strange_files(void)
     ok(all_of(run("tools/starpu_fxt_tool -i report-own.html -o") == 2, says("-o wants a name"),
               run("tools/starpu_fxt_tool -i report-own.html -d") == 2, says("-d wants a name")),
        "an option without its name is told as that");
+    ok(all_of(run("tools/orrery_report report-own.html ./report-own.html") == 1,
+              says("./report-own.html: it is named twice")),
+       "a recording that is named twice is not counted twice");
     unlink("report-own.html");
 }
 

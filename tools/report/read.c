@@ -295,13 +295,24 @@ static void merge(struct report_run *run)
     if (run->nfiles > 1 && n) qsort(run->events, n, sizeof *run->events, by_time);
 }
 
+/* Whether the path is that of one of the first n files, by whatever name. */
+static bool is_recording(const struct report_run *run, size_t n, const char *path)
+{
+    struct stat wanted, is;
+    if (stat(path, &wanted) != 0) return false;
+    for (size_t i = 0; i < n; i++)
+        if (stat(run->files[i].path, &is) == 0 && is.st_dev == wanted.st_dev && is.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
 int report_read(struct report_run *run, char *const *paths, size_t n,
                 void (*complain)(const char *path, const char *what))
 {
     *run = (struct report_run){ .files = tool_alloc(n, sizeof *run->files), .nfiles = n };
     for (size_t i = 0; i < n; i++) {
         run->files[i].path = paths[i];
-        const char *trouble = load(&run->files[i]);
+        const char *trouble = is_recording(run, i, paths[i]) ? "it is named twice" : load(&run->files[i]);
         if (trouble) {
             complain(paths[i], trouble);
             return -1;
@@ -313,20 +324,10 @@ int report_read(struct report_run *run, char *const *paths, size_t n,
     return 0;
 }
 
-static bool is_recording(const struct report_run *run, const char *path)
-{
-    struct stat wanted, is;
-    if (stat(path, &wanted) != 0) return false;
-    for (size_t i = 0; i < run->nfiles; i++)
-        if (stat(run->files[i].path, &is) == 0 && is.st_dev == wanted.st_dev && is.st_ino == wanted.st_ino)
-            return true;
-    return false;
-}
-
 FILE *report_open_output(const struct report_run *run, const char *path,
                          void (*complain)(const char *path, const char *what))
 {
-    if (is_recording(run, path)) {
+    if (is_recording(run, run->nfiles, path)) {
         complain(path, "it is the recording: give the output another name");
         return NULL;
     }
