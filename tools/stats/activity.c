@@ -127,7 +127,7 @@ static void put_drawing(FILE *f, const struct activity *a, double from, double t
 static int workers_activity(const struct tool *t, int argc, char **argv)
 {
     static const char drawing[] = "activity.gp";
-    struct activity a = { .from = INFINITY, .to = -INFINITY, .enabled = NAN, .disabled = NAN };
+    static struct activity a = { .from = INFINITY, .to = -INFINITY, .enabled = NAN, .disabled = NAN };
     double from, to;
     if ((argc != 2 && argc != 4) ||
         (argc == 4 && (!stats_number(argv[2], &from) || !stats_number(argv[3], &to)))) {

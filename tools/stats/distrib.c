@@ -100,7 +100,7 @@ static int write_profile(const struct tool *t, const char *file, const struct di
 
 static int codelet_profile(const struct tool *t, int argc, char **argv)
 {
-    struct distrib d = { .count = 0 };
+    static struct distrib d; /* until the program ends, as all that it reads */
     if (argc != 3) {
         tool_complain(t, "what is wanted is a file and the name of a codelet");
         return tool_usage(t);

@@ -114,7 +114,7 @@ static void put_trace(const struct schedule *s)
 
 static int lp2paje(const struct tool *t, int argc, char **argv)
 {
-    struct schedule s = { .most = 0 };
+    static struct schedule s;
     (void)argv;
     if (argc != 1) {
         tool_complain(t, "what lp_solve says is read from the standard input");

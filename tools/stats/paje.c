@@ -193,6 +193,14 @@ static void apply(struct reader *r, struct paje *out, const struct change *c)
     if (c->event != POP) begin_state(r, out, l, c);
 }
 
+static void forget(struct reader *r)
+{
+    for (size_t i = 0; i < r->nlanes; i++) free(r->lanes[i].stack);
+    for (size_t i = 0; i < r->ncalled; i++) free(r->called[i]);
+    for (size_t i = 0; i < r->aliases.count; i++) free(r->aliases.at[i]);
+    free(r->lanes), free(r->called), free(r->changes), free(r->aliases.at), free(r->aliases.sorted);
+}
+
 int paje_read(const struct tool *tool, const char *path, struct paje *out)
 {
     static struct reader r;
@@ -204,6 +212,7 @@ int paje_read(const struct tool *tool, const char *path, struct paje *out)
     for (size_t i = 0; i < r.count; i++) apply(&r, out, &r.changes[i]);
     for (size_t i = 0; i < r.nlanes; i++) /* whose containers nobody destroyed */
         while (r.lanes[i].depth > 0) end_state(out, &r.lanes[i], r.changes[r.count - 1].at);
+    forget(&r);
     if (out->count) return TOOL_OK;
     return tool_complain(tool, "%s has no states", path);
 }

@@ -90,7 +90,7 @@ static int parse(const struct tool *t, int argc, char **argv, const char *option
 /* All values of all traces, sorted by name: their numbers in all. */
 static struct stats_names all_values(const struct asked *a)
 {
-    struct stats_names all = { .count = 0 };
+    static struct stats_names all; /* once in a program */
     for (size_t i = 0; i < a->count; i++)
         for (size_t j = 0; j < a->traces[i].paje.count; j++)
             stats_name(&all, a->traces[i].paje.values.at[a->traces[i].paje.states[j].value]);
@@ -136,7 +136,7 @@ static void put_table(FILE *f, const struct asked *a, struct stats_names *values
 
 static int paje_state_stats(const struct tool *t, int argc, char **argv)
 {
-    struct asked a;
+    static struct asked a;
     int status = parse(t, argc, argv, "r:n:v", &a);
     if (status) return status;
     struct stats_names values = all_values(&a);
@@ -236,7 +236,7 @@ static void put_histograms(FILE *f, const struct asked *a, struct stats_names *v
 static int paje_draw_histogram(const struct tool *t, int argc, char **argv)
 {
     static const char drawing[] = "Rplots.gp";
-    struct asked a;
+    static struct asked a;
     int status = parse(t, argc, argv, "r:n:v", &a);
     if (status) return status;
     struct stats_names values = all_values(&a);
@@ -370,7 +370,7 @@ static void put_line(FILE *f, const struct trace *t, const char *value, struct s
 static int paje_summary(const struct tool *t, int argc, char **argv)
 {
     static const char page[] = "summary.html";
-    struct asked a;
+    static struct asked a;
     int status = parse(t, argc, argv, "", &a);
     if (status) return status;
     struct stats_names values = all_values(&a);

@@ -188,7 +188,7 @@ static void add_worker(const struct states *s, struct worker *w)
 /* Of all workers; names in the order in which workers had them. */
 static struct sums add_all(struct states *s)
 {
-    struct sums all = { .count = 0 };
+    static struct sums all; /* once in a program */
     for (size_t i = 0; i < s->nworkers; i++) {
         add_worker(s, &s->worker[i]);
         for (size_t j = 0; j < s->worker[i].sums.count; j++) {
@@ -320,7 +320,7 @@ static int trace_state_stats(const struct tool *t, int argc, char **argv)
                                              { "efficiency", no_argument, NULL, 'e' },
                                              { "seq_task_time", required_argument, NULL, 's' },
                                              { NULL, 0, NULL, 0 } };
-    struct states s = { .now.e = { .name = -1, .category = -1 } };
+    static struct states s = { .now.e = { .name = -1, .category = -1 } };
     bool times = false, efficiencies = false;
     double sequential = 0;
     for (int c; (c = getopt_long(argc, argv, "ets:", options, NULL)) != -1;) {
