@@ -32,8 +32,10 @@ static inline uint32_t orr_credit_price(uint32_t context, bool large, size_t byt
 /* How many announcements to one rank may wait to be wanted: as many as take its share once more. Of a send
  * beyond them its receiver is told the tag (ORR_WIRE_MORE), and remembers no more than that there are such.
  * It asks for the first of a tag when a receive finds no message (ORR_WIRE_WANT): that is announced whatever
- * else is. So receives may come in any order, and what a rank keeps grows only by what its program waits for.
- */
+ * else is. Receives that wait already when it is told of their tag ask together, for as many as they are: the
+ * last message that comes of that says whether others are behind it (ORR_WIRE_BEHIND), and who still waits
+ * then asks again. A tag is told of when the first is kept back; those behind are found in this way. So
+ * receives may come in any order, and what a rank keeps grows only by what its program waits for. */
 static inline uint32_t orr_credit_asked_most(int64_t share)
 {
     int64_t most = share / ORR_CREDIT_RECORD;

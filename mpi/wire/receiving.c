@@ -236,24 +236,41 @@ static struct orr_request *receive_for(struct orr_engine *e, int origin, const s
     return (struct orr_request *)orr_match_first(&e->receives, h->context, origin, h->tag);
 }
 
+/* Those of r's key that wait, from r on; of many some. */
+static uint64_t count_waiting(const struct orr_request *r)
+{
+    enum { MANY = 32 };
+    uint64_t n = 0;
+    for (const struct orr_match_node *i = &r->node; i && n < MANY; i = i->same) n++;
+    return n;
+}
+
 void orr_receive_wants_no_more(struct orr_engine *e, struct orr_request *r)
 {
     if (orr_likely(!r->wants)) return;
-    r->wants = false;
+    r->wants = r->wants_all = false;
     orr_step_unlink(&e->wanting, r);
 }
 
 void orr_receive_tell_wanting(struct orr_engine *e)
 {
     for (struct orr_request *r = e->wanting, *next; r; r = next) {
-        void *buffer = orr_step_take_buffer(e, r->node.peer, true);
+        struct orr_wire_header *buffer = orr_step_take_buffer(e, r->node.peer, true);
         next = r->next;
         if (!buffer) continue; /* of this rank; at the next poll */
         orr_step_fill_header(buffer, ORR_WIRE_WANT, &r->node);
+        buffer->id = r->wants_all ? count_waiting(r) : 0;
         e->counts.program_sent++;
-        orr_step_send_small(e, r->node.peer, buffer, sizeof(struct orr_wire_header));
+        orr_step_send_small(e, r->node.peer, buffer, sizeof *buffer);
         orr_receive_wants_no_more(e, r);
     }
+}
+
+static void link_wanting(struct orr_engine *e, struct orr_request *r)
+{
+    r->wants = true;
+    orr_step_link(&e->wanting, r);
+    orr_receive_tell_wanting(e);
 }
 
 /* Nothing is here for r, or for those of its key behind it, and their sender keeps something back: it is told
@@ -261,24 +278,34 @@ void orr_receive_tell_wanting(struct orr_engine *e)
 static void want(struct orr_engine *e, struct orr_request *r)
 {
     while (r && r->wants) r = (struct orr_request *)r->node.same;
-    if (!r) return; /* it is going to be told as often as there are receives */
-    r->wants = true;
-    orr_step_link(&e->wanting, r);
-    orr_receive_tell_wanting(e);
+    if (r) link_wanting(e, r); /* else it is going to be told as often as there are receives */
+}
+
+/* The sender keeps some back of which the receives of that key that wait, of which r is the first, may not
+ * have told it: it is told of all. NULL: none waits; each that comes tells by itself. */
+static void want_all(struct orr_engine *e, struct orr_request *r)
+{
+    if (!r) return;
+    r->wants_all = true;
+    if (!r->wants) link_wanting(e, r);
 }
 
 /* Something has come for r: who told of it was another of its key, which may not be served by that. */
 static void leave_wanting(struct orr_engine *e, struct orr_request *r)
 {
+    struct orr_request *behind = (struct orr_request *)r->node.same;
+    bool all = r->wants_all;
     orr_receive_wants_no_more(e, r);
-    want(e, (struct orr_request *)r->node.same);
+    if (all)
+        want_all(e, behind);
+    else
+        want(e, behind);
 }
 
 void orr_receive_more(struct orr_engine *e, int source, const struct orr_wire_header *h)
 {
     e->peers[source].has_more = h->kind == ORR_WIRE_MORE;
-    if (h->kind != ORR_WIRE_MORE) return;
-    want(e, receive_for(e, source, h));
+    if (h->kind == ORR_WIRE_MORE) want_all(e, receive_for(e, source, h));
 }
 
 /* ---- one that came ---- */
@@ -322,7 +349,9 @@ static bool arrive(struct orr_engine *e, int origin, int source, struct orr_requ
 bool orr_receive_message(struct orr_engine *e, int source, const struct orr_wire_header *h, const void *data,
                          size_t bytes)
 {
-    return arrive(e, source, source, receive_for(e, source, h), h, data, bytes);
+    if (!arrive(e, source, source, receive_for(e, source, h), h, data, bytes)) return false;
+    if (orr_unlikely(h->flags & ORR_WIRE_BEHIND)) want_all(e, receive_for(e, source, h));
+    return true;
 }
 
 /* ---- trees ---- */

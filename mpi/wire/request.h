@@ -69,7 +69,9 @@ struct orr_request {
     bool posted, ready;
     bool asks;     /* a send whose bytes follow when the receiver wants them */
     bool relayed;  /* a send that another rank makes; its receiver tells when it is matched */
-    bool wants;    /* a receive of which its sender is still to be told */
+    bool wants;    /* a receive of which its sender is still to be told, */
+    bool wants_all; /* and of those of its key behind it */
+    bool behind; /* a send that tells its receiver that there are others of its key behind it */
     bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 
@@ -85,7 +87,7 @@ static inline void orr_request_init(struct orr_request *r)
     r->moved_bytes = 0;
     r->position = r->hash = 0;
     r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
-    r->spreads = r->relays = r->relayed = r->wants = false;
+    r->spreads = r->relays = r->relayed = r->wants = r->wants_all = r->behind = false;
     r->relay = NULL;
     r->to = NULL;
 }

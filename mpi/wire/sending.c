@@ -46,6 +46,11 @@ static uint32_t price_of(const struct orr_engine *e, const struct orr_request *r
     return orr_credit_price(r->node.context, !orr_step_is_small(e, r), r->payload.bytes);
 }
 
+static bool is_behind_unannounced(const struct orr_engine *e, const struct orr_match_node *n)
+{
+    return e->peers[n->peer].unannounced && orr_match_first(&e->unannounced, n->context, n->peer, n->tag);
+}
+
 /* Whether its receiver is to want it first: one more announcement would be too many, or it is behind such a
  * one. Who passes a message on is answered at once. */
 static bool is_kept_back(const struct orr_engine *e, const struct orr_request *r)
@@ -53,17 +58,22 @@ static bool is_kept_back(const struct orr_engine *e, const struct orr_request *r
     const struct orr_peer *p = &e->peers[r->node.peer];
     if (r->relay) return false;
     if (p->asked >= e->asked_most && price_of(e, r) > p->credit) return true;
-    return p->unannounced && orr_match_first(&e->unannounced, r->node.context, r->node.peer, r->node.tag);
+    return is_behind_unannounced(e, &r->node);
 }
 
-/* Its receiver is told that there is one with this tag. */
+/* Its receiver is told that there is one with this tag, if it is the first. */
 static void keep_back(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
 {
     int peer = r->node.peer;
-    orr_step_fill_header(h, ORR_WIRE_MORE, &r->node);
+    bool first = !is_behind_unannounced(e, &r->node);
     orr_match_append(&e->unannounced, &r->node);
     e->peers[peer].unannounced++;
     e->counts.kept_back++;
+    if (!first) {
+        orr_step_release_buffer(e, h);
+        return;
+    }
+    orr_step_fill_header(h, ORR_WIRE_MORE, &r->node);
     e->counts.program_sent++;
     orr_step_send_small(e, peer, h, sizeof *h);
 }
@@ -92,6 +102,7 @@ static bool emit(struct orr_engine *e, struct orr_request *r, bool wanted)
     bool announces = h->kind == ORR_WIRE_ANNOUNCE;
     if (h->kind != ORR_WIRE_EAGER) e->peers[peer].announced++;
     h->bulk_tag = bulk_tag;
+    if (orr_unlikely(r->behind)) h->flags |= ORR_WIRE_BEHIND;
     if (asks) {
         h->flags |= ORR_WIRE_ASKS;
         e->counts.asked++;
@@ -380,10 +391,16 @@ void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wi
 void orr_send_wanted(struct orr_engine *e, int source, const struct orr_wire_header *h)
 {
     struct orr_peer *p = &e->peers[source];
-    struct orr_match_node *n = orr_match_pop(&e->unannounced, h->context, source, h->tag);
-    if (n) {
+    struct orr_match_node *n = NULL;
+    for (uint64_t i = h->id ? h->id : 1; i > 0; i--) {
+        struct orr_match_node *next = orr_match_pop(&e->unannounced, h->context, source, h->tag);
+        if (!next) break;
+        n = next;
         p->unannounced--;
         orr_requests_append(&p->wanted, (struct orr_request *)n);
+    }
+    if (n) {
+        ((struct orr_request *)n)->behind = h->id && is_behind_unannounced(e, n);
         block(e, p);
     } else if (p->unannounced == 0) { /* else it left, or is told of when it is ready */
         struct orr_wire_header *none = orr_step_take_buffer(e, source, true);

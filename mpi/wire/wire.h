@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 6 };
+enum { ORR_WIRE_VERSION = 7 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -22,7 +22,7 @@ enum orr_wire_kind {
     ORR_WIRE_CREDIT, /* the header alone, for what it says of credit */
     ORR_WIRE_RETURN, /* the ranks behind it (spread.h) do not get the value of that tag from who says so */
     /* of sends that are not announced before they are wanted (credit.h): there is one of that tag; the first
-     * of that tag is wanted; there are none */
+     * of that tag is wanted, or as many as id says; there are none */
     ORR_WIRE_MORE,
     ORR_WIRE_WANT,
     ORR_WIRE_NO_MORE,
@@ -36,7 +36,8 @@ enum orr_wire_flag {
     /* ANNOUNCE, FAILED: a list of ranks is behind the header (spread.h). ACK: with an id, that message is not
      * wanted from who passes it on; else the one of that tag, which another rank has passed on, was matched
      */
-    ORR_WIRE_SPREAD = 1 << 3
+    ORR_WIRE_SPREAD = 1 << 3,
+    ORR_WIRE_BEHIND = 1 << 4 /* others of its tag are behind it, and wait to be wanted */
 };
 
 struct orr_wire_header {

@@ -273,6 +273,40 @@ static void kept_back_in_order(void)
     orr_inproc_destroy(net);
 }
 
+/* Receives wait when their sender keeps back more of their tag than there are of them. */
+static void waiting_want_as_many(int waiting, const char *what)
+{
+    enum { N = 400, FILLED = ORR_CREDIT_ASKED_LEAST };
+    static char from[MANY_BYTES], to[MANY_BYTES];
+    static struct end others[FILLED], sends[N], receives[N];
+    static struct planned other[FILLED], plan = { .source = 0, .destination = 1, .tag = FILLED };
+    struct orr_inproc *net = orr_inproc_create(2, 1, 3, 10);
+    int done[2] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        orr_engine_init(&ranks[i].engine, orr_inproc_rank(net, i), NULL);
+        orr_engine_limit_early(&ranks[i].engine, 0);
+    }
+    for (int k = 0; k < FILLED; k++) {
+        other[k] = (struct planned){ .source = 0, .destination = 1, .tag = k };
+        post_simple(&others[k], &other[k], ORR_SEND, from, MANY_BYTES, 0);
+    }
+    for (int k = 0; k < waiting; k++) post_simple(&receives[k], &plan, ORR_RECV, to, MANY_BYTES, 0);
+    settle();
+    for (int k = 0; k < N; k++) post_simple(&sends[k], &plan, ORR_SEND, from, MANY_BYTES, 0);
+    poll_both(N * 10);
+    for (int k = 0; k < waiting; k++) done[0] += receives[k].done;
+    is_int(done[0], waiting, "%s get what they wait for", what);
+    ok(early_on(1) <= FILLED + waiting, "of those behind them few are announced (%lld are)",
+       early_on(1) - FILLED);
+    for (int k = waiting; k < N; k++) post_simple(&receives[k], &plan, ORR_RECV, to, MANY_BYTES, 0);
+    poll_both(N * 10);
+    for (int k = 0; k < N; k++) done[1] += sends[k].done && receives[k].done;
+    is_int(done[1], N, "and all come in the end");
+    for (int i = 0; i < 2; i++) give_up(i);
+    for (int i = 0; i < 2; i++) orr_engine_fini(&ranks[i].engine);
+    orr_inproc_destroy(net);
+}
+
 static void asking_is_given_up(void)
 {
     struct orr_inproc *net = orr_inproc_create(2, 1, 3, 0);
@@ -366,6 +400,9 @@ int main(int argc, char **argv)
     full_window();
     early_is_bounded();
     kept_back_in_order();
+    waiting_want_as_many(1, "one receive");
+    waiting_want_as_many(100, "a hundred receives");
+    waiting_want_as_many(400, "as many receives as messages");
     asking_is_given_up();
     stalled_beside_live();
     foreign_bytes();
