@@ -20,7 +20,8 @@ extern "C" {
  * data, declarations and tags; of a task that is submitted again what was declared counts once), and memory
  * is taken for each task and datum that it uses. `prio`: with deps, priorities are part of the program that
  * starpu_bound_print_lp prints: of two tasks of which neither waits for the other the more urgent one begins
- * no later; what an urgent one waits for is as urgent. */
+ * no later; what an urgent one waits for is as urgent. Functions of models and can_execute are asked by who
+ * submits. A codelet may go once its tasks have ended, its model when the bound was computed. */
 void starpu_bound_start(int deps, int prio);
 
 /* Stops recording. */

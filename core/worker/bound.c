@@ -12,6 +12,7 @@
 #include <math.h>
 #include <starpu.h>
 #include <starpu_bound.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/event.h"
@@ -22,7 +23,7 @@
 
 extern struct orr_observer orr_bound_observer;
 static ORR_MUTEX(bound_kinds) kinds_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models */
+    PTHREAD_MUTEX_INITIALIZER; /* protects all below; leaf but for locks of models and of the log */
 static struct orr_bound_kind *kinds;
 static unsigned narchs, workers_of[ORR_BOUND_ARCHS], arch_of[STARPU_NMAXWORKERS];
 static bool with_order, with_priorities;
@@ -61,9 +62,9 @@ static void forget(void)
     orr_bound_order_forget();
 }
 
-static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
+static double time_on(struct starpu_task *p, struct orr_task *t, int worker)
 {
-    struct orr_worker *w = &orr_workers[sample[a]];
+    struct orr_worker *w = &orr_workers[worker];
     double best = INFINITY;
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
         if (!orr_worker_can_run_impl(w, t, i)) continue;
@@ -76,17 +77,51 @@ static double time_on(struct starpu_task *p, struct orr_task *t, unsigned a)
     return best;
 }
 
+static const char *name_of(const struct starpu_codelet *cl)
+{
+    return cl->name ? cl->name : cl->model && cl->model->symbol ? cl->model->symbol : "(unnamed)";
+}
+
 static struct orr_bound_kind *kind_of(const struct starpu_codelet *cl, uint32_t footprint)
 {
+    const char *name = name_of(cl);
     struct orr_bound_kind *k = kinds;
-    while (k && (k->cl != cl || k->footprint != footprint)) k = k->next;
-    if (k || !(k = orr_calloc(1, sizeof *k))) return k;
+    while (k && (k->cl != cl || k->footprint != footprint || k->model != cl->model || strcmp(k->name, name)))
+        k = k->next;
+    if (k || !(k = orr_calloc(1, sizeof *k + strlen(name) + 1))) return k;
     k->cl = cl;
     k->model = cl->model;
     k->footprint = footprint;
+    strcpy(k->name, name);
     for (unsigned a = 0; a < ORR_BOUND_ARCHS; a++) k->us[a] = NAN;
     k->next = kinds;
     kinds = k;
+    return k;
+}
+
+static bool is_timed(const struct orr_bound_kind *k)
+{
+    bool timed = true;
+    for (unsigned a = 0; a < narchs; a++) timed &= !isnan(k->us[a]);
+    return timed;
+}
+
+/* Called with kinds_lock held, which is let go of while functions of the program are asked. */
+static struct orr_bound_kind *timed_kind_of(struct orr_task *t, uint32_t footprint)
+{
+    struct starpu_task *p = t->pub;
+    struct orr_bound_kind *k = kind_of(p->cl, footprint);
+    if (!k || is_timed(k)) return k;
+    unsigned n = narchs;
+    int worker[ORR_BOUND_ARCHS];
+    double us[ORR_BOUND_ARCHS];
+    memcpy(worker, sample, sizeof worker);
+    pthread_mutex_unlock(&kinds_lock);
+    for (unsigned a = 0; a < n; a++) us[a] = time_on(p, t, worker[a]);
+    pthread_mutex_lock(&kinds_lock);
+    k = kind_of(p->cl, footprint); /* another may have dropped all */
+    for (unsigned a = 0; k && a < n; a++)
+        if (isnan(k->us[a])) k->us[a] = us[a];
     return k;
 }
 
@@ -96,9 +131,7 @@ static void submitted(struct orr_task *t)
     bool works = p->cl && orr_task_where(p) != STARPU_NOWHERE;
     uint32_t footprint = works ? starpu_task_footprint(p->cl->model, p, NULL, 0) : 0;
     pthread_mutex_lock(&kinds_lock);
-    struct orr_bound_kind *k = works ? kind_of(p->cl, footprint) : NULL;
-    for (unsigned a = 0; k && a < narchs; a++)
-        if (isnan(k->us[a])) k->us[a] = time_on(p, t, a);
+    struct orr_bound_kind *k = works ? timed_kind_of(t, footprint) : NULL;
     if (k) k->count++;
     if (with_order) orr_bound_order_submitted(t, k);
     pthread_mutex_unlock(&kinds_lock);
@@ -226,11 +259,6 @@ void starpu_bound_compute(double *res, double *integer_res, int integer)
     pthread_mutex_unlock(&kinds_lock);
 }
 
-const char *orr_bound_kind_name(const struct orr_bound_kind *k)
-{
-    return k->cl->name ? k->cl->name : k->model && k->model->symbol ? k->model->symbol : "(unnamed)";
-}
-
 void starpu_bound_print(FILE *output, int integer)
 {
     double fractions, whole = 0;
@@ -239,7 +267,7 @@ void starpu_bound_print(FILE *output, int integer)
     fprintf(output, "lower bound: %.3f ms", integer ? whole : fractions);
     fprintf(output, "%s\n", fractions > 0 ? "" : " (times of some tasks are not known)");
     for (const struct orr_bound_kind *k = kinds; k; k = k->next) {
-        fprintf(output, "  %8lu x %s (%08x):", k->count, orr_bound_kind_name(k), k->footprint);
+        fprintf(output, "  %8lu x %s (%08x):", k->count, k->name, k->footprint);
         for (unsigned a = 0; a < narchs; a++)
             fprintf(output, " %.3f us on %u x %s", k->us[a], workers_of[a], orr_workers[sample[a]].name);
         fprintf(output, "\n");
@@ -315,7 +343,7 @@ void starpu_bound_print_dot(FILE *output)
     if (with_order) orr_bound_order_print_dot(output);
     if (!with_order) fprintf(output, "digraph bound {\n");
     for (const struct orr_bound_kind *k = kinds; k && !with_order; k = k->next)
-        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, orr_bound_kind_name(k),
+        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, k->name,
                 k->footprint);
     if (!with_order) fprintf(output, "}\n");
     pthread_mutex_unlock(&kinds_lock);

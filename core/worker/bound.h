@@ -14,14 +14,13 @@ enum { ORR_BOUND_ARCHS = 16 };
 
 struct orr_bound_kind {
     struct orr_bound_kind *next;
-    const struct starpu_codelet *cl;
+    const struct starpu_codelet *cl; /* to know it by: it may be gone once its tasks have ended */
     struct starpu_perfmodel *model;
     uint32_t footprint;
     unsigned long count;
     double us[ORR_BOUND_ARCHS]; /* best implementation; INFINITY: cannot run there; NAN: not known */
+    char name[];
 };
-
-const char *orr_bound_kind_name(const struct orr_bound_kind *k);
 
 /* ---- the order of tasks: what follows is called with the lock of kinds held, but for _see ---- */
 

@@ -397,7 +397,7 @@ void orr_bound_order_print_dot(FILE *out)
     if (order_open(&o)) {
         for (size_t i = 0; i < o.nnodes; i++)
             if (o.nodes[i].kind)
-                fprintf(out, "  n%zu [label=\"%s\"];\n", i, orr_bound_kind_name(o.nodes[i].kind));
+                fprintf(out, "  n%zu [label=\"%s\"];\n", i, o.nodes[i].kind->name);
             else
                 fprintf(out, "  n%zu [shape=point];\n", i);
         for (size_t i = 0; i < o.nedges; i++) fprintf(out, "  n%d -> n%d;\n", o.edges[i].from, o.edges[i].to);

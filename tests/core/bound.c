@@ -5,6 +5,7 @@
  * Owns: nothing.
  * Not here: performance models (perfmodel.c).
  */
+#include <pthread.h>
 #include <starpu_bound.h>
 
 #include "tests/helper.h"
@@ -38,6 +39,63 @@ static int near(double got, double want)
     return got > 0.999 * want && got < 1.001 * want;
 }
 
+/* ---- functions of the program ---- */
+
+static atomic_int asked, others_submitted;
+
+/* Waits, when it is first asked, for a submission by another thread. */
+static double when_others_submitted(struct starpu_task *task UNUSED, unsigned nimpl UNUSED)
+{
+    if (atomic_exchange(&asked, 1)) return 1000;
+    for (int i = 0; i < 3000 && !atomic_load(&others_submitted); i++) usleep(1000);
+    if (!atomic_load(&others_submitted)) atomic_store(&asked, -1);
+    return 1000;
+}
+static struct starpu_perfmodel asking_model = { .type = STARPU_COMMON,
+                                                .cost_function = when_others_submitted,
+                                                .symbol = "bound_asking" };
+static struct starpu_codelet asking_cl = { .cpu_funcs = { nothing_func },
+                                           .model = &asking_model,
+                                           .name = "asking" };
+
+static void *submit_meanwhile(void *unused)
+{
+    while (!atomic_load(&asked)) usleep(100);
+    starpu_task_insert(&cl, 0);
+    atomic_store(&others_submitted, 1);
+    return unused;
+}
+
+static void functions_of_the_program(void)
+{
+    pthread_t other;
+    starpu_bound_start(1, 0);
+    pthread_create(&other, NULL, submit_meanwhile, NULL);
+    starpu_task_insert(&asking_cl, 0);
+    pthread_join(other, NULL);
+    starpu_task_wait_for_all();
+    starpu_bound_stop();
+    is_int(atomic_load(&asked), 1, "while a function of a model is asked others submit");
+    ok(strstr(printed(starpu_bound_print_dot), "asking"), "and the task is recorded");
+}
+
+static void codelets_that_go(void)
+{
+    struct starpu_codelet *own = malloc(sizeof *own);
+    char *name = strdup("of the heap");
+    *own = (struct starpu_codelet){ .cpu_funcs = { nothing_func }, .model = &model, .name = name };
+    starpu_bound_start(1, 0);
+    starpu_task_insert(own, 0);
+    starpu_task_wait_for_all();
+    memset(name, 'x', strlen(name));
+    memset(own, 0xff, sizeof *own);
+    free(name);
+    free(own);
+    ok(strstr(printed(starpu_bound_print_dot), "of the heap"),
+       "a codelet may go when its tasks have ended: its name is kept");
+    starpu_bound_stop();
+}
+
 int main(void)
 {
     alarm(30);
@@ -63,6 +121,8 @@ int main(void)
        "the MPS has a column for each kind and place");
     ok(all_of(strstr(mps, "rhs  tasks0  10\n"), strstr(mps, "ENDATA")), "and how many tasks there are");
     ok(strstr(printed(starpu_bound_print_dot), "10 x one_ms"), "the graph names the tasks and their number");
+    functions_of_the_program();
+    codelets_that_go();
     starpu_shutdown();
     return done_testing();
 }
