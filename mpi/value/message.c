@@ -528,7 +528,7 @@ void orr_message_describe(const struct orr_request *r, void *arg)
     if (!is_told(u)) return;
     char name[100];
     if (!orr_data_name(m->handle, name, sizeof name)) name[0] = '\0';
-    const char *what = r->kind == ORR_SEND ? "synchronous send" : "receive",
+    const char *what = r->kind == ORR_RECV ? "receive" : r->sync ? "synchronous send" : "send",
                *to = r->kind == ORR_SEND ? "to" : "from";
     if (!u->at_end)
         orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what,

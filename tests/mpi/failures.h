@@ -401,9 +401,9 @@ enum { MANY_SENDS = 40 };
 
 static void sends_alone(void)
 {
-    int x = 0;
+    int x[100] = { 0 };
     starpu_data_handle_t h;
-    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)&x, sizeof x);
+    starpu_variable_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)x, sizeof x);
     event();
     for (int i = 0; i < MANY_SENDS && my_rank == 1; i++)
         starpu_mpi_isend_detached(h, 0, 100 + i, MPI_COMM_WORLD, NULL, NULL);
@@ -961,6 +961,9 @@ UNUSED static void messages(void)
     said(lines_with("rank 0]", "from rank 1 was never received") == 16 &&
              lines_with("rank 0]", "and 24 more such messages") == 1,
          "of %d of them sixteen are named, and the others counted", MANY_SENDS);
+    run("sends_alone", NULL, "ORRERY_MPI_EARLY_MIB", "0");
+    said(lines_with("rank 1]", "a send of tag") == 16 && has("and 24 more messages") && !has("synchronous"),
+         "where none is kept early their sender waits: it names them, and does not call them synchronous");
     static char drawing[64];
     snprintf(drawing, sizeof drawing, "/tmp/orrery-drawing-%d.dot", (int)getpid());
     run("crossed", NULL, "ORRERY_DEADLOCK_DOT", drawing);
