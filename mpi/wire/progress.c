@@ -21,11 +21,13 @@
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
-/* Whether somebody has to come by: messages move only if somebody polls. */
+/* Whether somebody has to come by: messages move only if somebody polls. Those of barriers and sums are not
+ * counted; who waits for one counts itself when it sleeps. */
 static bool is_needed(struct orr_mpi_progress *p)
 {
     return orr_load_seq(&p->outstanding) > 0 || orr_load_relaxed(&p->attentive) ||
-           orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any);
+           orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any) ||
+           orr_load_seq(&p->sleepers) > 0;
 }
 
 enum {
@@ -102,7 +104,7 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
     _Atomic uint32_t *sleepers = for_all ? &p->sleepers_for_all : &p->sleepers;
     enum orr_listener kind = for_all ? ORR_LISTEN_FOR_ALL : ORR_LISTEN_WAITER;
     uint32_t rings;
-    orr_add_seq(sleepers, 1u); /* pairs with the load in orr_progress_signal */
+    orr_add_seq(sleepers, 1u); /* pairs with the load in orr_progress_signal; and it is needed from here on */
     uint32_t seen = orr_load_seq(&p->signal);
     struct orr_bell *bell = orr_load_relaxed(&p->listens) ? orr_bell_enter(kind, &rings, &moved) : NULL;
     if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {

@@ -8,6 +8,7 @@
  * Not here: messages (p2p.c).
  */
 #include <pthread.h>
+#include <time.h>
 #include "tests/mpi/helper_mpi.h"
 
 static atomic_int ran;
@@ -176,10 +177,36 @@ static void in_contexts(void)
     fact(starpu_mpi_wait_for_all_in_ctx(MPI_COMM_WORLD, 99) == -EINVAL, "nobody waits in context 99");
 }
 
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* No message of the program is under way, and one rank after the other comes so late that the others sleep.
+ * The clock is that of one machine, which others may use, too. */
+static void late_comers(void)
+{
+    enum { LATE_US = 3000, SOON_US = 4000, TIMES = 20 };
+    int failed = 0, soon = 0;
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (my_rank == i % ranks) usleep(LATE_US);
+        double when[2] = { now_us(), 0 }, last[2];
+        failed |= starpu_mpi_barrier(MPI_COMM_WORLD);
+        when[1] = now_us();
+        MPI_Allreduce(when, last, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        soon += last[1] - last[0] < SOON_US;
+    }
+    fact(!failed && soon > TIMES / 2, "who waits in a barrier is woken when the last rank has come");
+}
+
 int main(int argc, char **argv)
 {
     setenv("STARPU_SILENT", "1", 0);
     mpi_start(&argc, &argv, 1);
+    late_comers();
     receives_pending();
     while_paused();
     several_threads();
