@@ -329,7 +329,7 @@ SCRIPT_TESTS += tests/handbook.sh
 SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
-OWNER_TESTS += tests/mpi/recorded tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations
+OWNER_TESTS += tests/mpi/recorded tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations tests/mpi/coop
 
 # make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000
