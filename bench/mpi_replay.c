@@ -6,7 +6,9 @@
  * local: tasks of three handles of rank 0. foreign: the same of rank 1. stencil: two halves of a line, which
  * exchange their edges. cholesky: the tasks of a factorisation of 2 x 1 block-cyclic tiles. All per task of
  * the whole stream, in ns; share: replayed over inserted, of local tasks. recognised: between
- * starpu_iteration_push and _pop. -n tasks -t tiles -r repeats */
+ * starpu_iteration_push and _pop. -n tasks -t tiles -r repeats -a: both ranks insert at once, with their
+ * workers paused instead, as a placement that learns needs it (dmda); else rank 1 goes second, so as not to
+ * compete for cores. replays: how many iterations of each kind rank 0 replayed. */
 #include <starpu_mpi.h>
 
 #include "stream.h"
@@ -18,7 +20,7 @@
 #define orrery_mpi_iteration_end(comm) ((void)0)
 #endif
 
-enum { TILES_MAX = 64, PHASES = 4 };
+enum { TILES_MAX = 64, PHASES = 4, WARM = 2, LEARNS = 8 /* iterations, before dmda repeats them */ };
 enum way { INSERTED, REPLAYED, RECOGNISED, WAYS };
 
 static void run_empty(void *buffers[], void *args)
@@ -37,7 +39,7 @@ static struct starpu_codelet codelets[] = {
 };
 
 static int rank;
-static long count, tiles;
+static long count, tiles, at_once, replayed[PHASES];
 static starpu_data_handle_t *line[2], tile[TILES_MAX][TILES_MAX];
 static long *values;
 
@@ -110,13 +112,30 @@ static const char *const phase_name[PHASES] = { "local", "foreign", "stencil", "
 static const char *const way_name[WAYS] = { "inserted", "replayed", "recognised" };
 static long phase_tasks[PHASES];
 
-/* ns per task of the stream. Rank 1 goes second, so as not to compete for cores. */
+/* A gate is a task, whose length would be news to a placement that learns. */
+static void hold(void)
+{
+    if (at_once)
+        starpu_pause();
+    else if (rank == 0)
+        gate_close(1);
+}
+
+static void let_go(void)
+{
+    if (at_once)
+        starpu_resume();
+    else if (rank == 0)
+        gate_open();
+}
+
+/* ns per task of the stream. */
 static double timed(int p, enum way way)
 {
     double ns = 0;
     starpu_mpi_barrier(MPI_COMM_WORLD);
-    if (rank == 1) starpu_mpi_barrier(MPI_COMM_WORLD);
-    if (rank == 0) gate_close(1);
+    if (rank == 1 && !at_once) starpu_mpi_barrier(MPI_COMM_WORLD);
+    hold();
     double start = now();
     if (way == RECOGNISED) starpu_iteration_push((unsigned long)p);
     int r = way == REPLAYED ? orrery_mpi_iteration_begin(MPI_COMM_WORLD, p) : 0;
@@ -124,8 +143,9 @@ static double timed(int p, enum way way)
     if (rank == 0) ns = (now() - start) * 1e9 / (double)phase_tasks[p];
     if (way == REPLAYED) orrery_mpi_iteration_end(MPI_COMM_WORLD);
     if (way == RECOGNISED) starpu_iteration_pop();
-    if (rank == 0) gate_open();
-    if (rank == 0) starpu_mpi_barrier(MPI_COMM_WORLD);
+    let_go();
+    if (rank == 0 && !at_once) starpu_mpi_barrier(MPI_COMM_WORLD);
+    replayed[p] += r == 1;
     starpu_task_wait_for_all();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     if (r < 0) exit(1);
@@ -160,6 +180,7 @@ int main(int argc, char **argv)
     struct starpu_conf conf;
     count = option_number(argc, argv, "-n", 50000);
     tiles = option_number(argc, argv, "-t", 24);
+    at_once = option_given(argc, argv, "-a");
     fill_conf(&conf, 1, "eager");
     if (starpu_mpi_init_conf(&argc, &argv, 1, MPI_COMM_WORLD, &conf)) return EXIT_SKIP;
     starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
@@ -172,11 +193,13 @@ int main(int argc, char **argv)
     register_all();
     for (int p = 0; p < PHASES; p++) {
         timed(p, REPLAYED); /* is recorded, as the other is below */
-        for (int k = -2; k < repeats; k++)
+        for (int k = at_once ? -LEARNS : -WARM; k < repeats; k++) {
+            if (k == 0) replayed[p] = 0;
             for (enum way way = INSERTED; way < WAYS; way++) {
                 double took = timed(p, way);
                 if (k >= 0) ns[p][way][k] = took;
             }
+        }
     }
     unregister_all();
     if (rank == 0) {
@@ -185,7 +208,8 @@ int main(int argc, char **argv)
             for (enum way way = INSERTED; way < WAYS; way++)
                 printf(" %s_%s_ns=%.2f", phase_name[p], way_name[way], median(ns[p][way], repeats));
         double local_ns = median(ns[0][INSERTED], repeats);
-        printf(" share=%.3f recognised_share=%.3f ok\n", median(ns[0][REPLAYED], repeats) / local_ns,
+        printf(" replays=%ld,%ld,%ld,%ld share=%.3f recognised_share=%.3f ok\n", replayed[0], replayed[1],
+               replayed[2], replayed[3], median(ns[0][REPLAYED], repeats) / local_ns,
                median(ns[0][RECOGNISED], repeats) / local_ns);
     }
     fflush(stdout);
