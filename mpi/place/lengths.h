@@ -17,6 +17,8 @@
 #include "mpi/place/place.h"
 
 enum { ORR_SPEED_UNIT = 1000, ORR_LENGTH_UNKNOWN_NS = 100000 };
+/* What takes less takes what measuring, caches and interrupts make of it. */
+enum { ORR_LENGTH_BRIEF_NS = 1000 };
 
 /* Something that tasks do. */
 struct orr_length {

@@ -2,8 +2,10 @@
 /* times.c: see times.h. What is known keeps its length while ranks change their speed: a slowness is what a
  * rank's tasks took, over what they should have taken. What is new gets its length from the ranks'
  * slownesses, and where nothing is known, both are found by turns. Lengths follow what is measured slowly,
- * slownesses at once where they change by much. Energy is merged as lengths are, and has no slowness.
- * Threads: see times.h. Owns: see times.h. Not here: see times.h. */
+ * slownesses at once where they change by much. What is briefer
+ * than a microsecond says nothing of a rank: its insertion costs as much, and what disturbs it is longer.
+ * Energy is merged as lengths are, and has no slowness. Threads: see times.h. Owns: see times.h. Not here:
+ * see times.h. */
 #include "mpi/place/times.h"
 
 #include <errno.h>
@@ -151,7 +153,7 @@ static void find_slownesses(struct orr_times *t, const struct orr_time_record *r
     for (size_t i = 0; i < count; i++) {
         if (!is_sound(t, &records[i]) || is_energy(&records[i])) continue;
         uint64_t ns = find(t, &records[i])->ns;
-        if (!ns) continue;
+        if (ns < ORR_LENGTH_BRIEF_NS) continue;
         took[pair_of(&records[i])] += records[i].ns;
         should[pair_of(&records[i])] += records[i].count * ns;
     }

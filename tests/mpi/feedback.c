@@ -60,6 +60,10 @@ static void learns(void)
     ok(near(told(&t, 0, 1), 3 * slow), "a rank that is three times slower is found at once");
     ok(near(told(&t, 7, -1), length), "and what it does is not taken for longer");
     ok(near(told(&t, 9, -1), 2 * length), "what is new is measured by its speed");
+    const struct orr_time_record brief[] = { took(10, 2, 10, 100), took(10, 2, 10, 800) };
+    uint64_t other = told(&t, 0, 2);
+    for (int i = 0; i < 2; i++) orr_times_learn(&t, &brief[i], 1);
+    ok(told(&t, 0, 2) == other && told(&t, 10, -1) > 0, "what takes less than a microsecond tells no speed");
     struct orr_time_record joules[] = { took(8, 0, 1, 5000), took(8, 2, 1, 7000) };
     uint64_t speed = told(&t, 0, 1), before = told(&t, 8, -1);
     joules[0].type = joules[1].type = STARPU_CPU_WORKER + STARPU_NARCH;
