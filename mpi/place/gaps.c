@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gaps.c: see gaps.h. What is left out is found by going through the insertions once more, with what may be
- * here of each datum: at first what is here when the iteration was recorded, since the next one begins so.
- * Threads: see gaps.h. Owns: see gaps.h. Not here: see gaps.h. */
+ * here of each datum: at first what was here when the recorded iteration began, or is when it has ended,
+ * since the next one begins either way. Threads: see gaps.h. Owns: see gaps.h. Not here: see gaps.h. */
 #include "mpi/place/gaps.h"
 
 #include <starpu.h>
@@ -77,7 +77,7 @@ static bool look_at_all(struct survey *s)
         struct orr_data *h = s->r->data[i].handle;
         if (!is_known(h)) continue;
         struct datum *d = find(s, h);
-        if (!d->handle) d->here = orr_moves_is_here(h);
+        if (!d->handle) d->here = s->g->was_here[i] || orr_moves_is_here(h);
         d->handle = h;
         d->whole |= s->r->data[i].mode & NO_READER || !orr_moves_left_out(s->c, h);
     }
@@ -218,6 +218,8 @@ bool orr_gaps_make(struct orr_recording *r, struct orr_comm *c)
     bool good = look_at_all(&s) && go_through(&s) && end(&s);
     orr_free(s.slots);
     orr_free(s.links);
+    orr_free(r->gaps->was_here);
+    r->gaps->was_here = NULL;
     if (!good) return false;
     r->nparts = s.nparts;
     r->ndata = s.ndata;

@@ -51,6 +51,7 @@ static void clear_gaps(struct orr_recording *r)
 {
     if (!r->gaps) return;
     orr_free(r->gaps->gap);
+    orr_free(r->gaps->was_here);
     orr_free(r->gaps->missed);
     orr_free(r->gaps->data);
     orr_free(r->gaps->readers);
@@ -82,6 +83,13 @@ static bool make_gaps(struct orr_recording *r, size_t room)
 {
     struct orr_gap *more = orr_realloc(r->gaps->gap, room * sizeof *more);
     if (more) r->gaps->gap = more;
+    return more;
+}
+
+static bool make_notes(struct orr_recording *r, size_t room)
+{
+    bool *more = orr_realloc(r->gaps->was_here, room * sizeof *more);
+    if (more) r->gaps->was_here = more;
     return more;
 }
 
@@ -131,6 +139,7 @@ static bool make_room(struct orr_recording *r, size_t accesses)
         struct starpu_data_descr *more = orr_realloc(r->data, room * sizeof *more);
         if (!more) return false;
         r->data = more;
+        if (r->moves && !make_notes(r, room)) return false;
         r->data_room = room;
     }
     return r->ndata + accesses <= UINT32_MAX && r->nparts < UINT32_MAX;
@@ -163,6 +172,7 @@ static bool keep_access(struct orr_recording *r, struct orr_value *v, struct orr
 {
     if (!orr_owned_get(v, h)) return false;
     h->mpi_flags |= ORR_MPI_RECORDED;
+    if (r->moves) r->gaps->was_here[r->ndata] = orr_moves_is_here(h);
     r->data[r->ndata++] =
         (struct starpu_data_descr){ .handle = h, .mode = (enum starpu_data_access_mode)mode };
     return true;

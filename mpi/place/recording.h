@@ -52,6 +52,7 @@ struct orr_left_out {
 struct orr_gaps {
     uint64_t from;       /* the position of its first insertion, as the placement counts */
     struct orr_gap *gap; /* of each part, and one more */
+    bool *was_here;      /* of each access that was noted, what it needs: before it */
     struct orr_missed *missed;
     struct orr_left_out *data;
     int32_t *readers; /* of all missed */

@@ -351,14 +351,19 @@ static void look_once(struct reader *r)
 }
 
 /* r->c NULL: for the plan. 1: it was replayed. */
-static int iterate_far(struct reader *r)
+static int iterate_one(struct reader *r, int id, void (*one)(struct reader *))
 {
     struct orr_comm *c = r->c;
-    int done = c ? orr_replay_begin(c, 1, NULL, NULL) : 0;
-    if (done == 0) far_tasks(r);
-    if (c && c->rank == 0 && done == 1) parts = (int)orr_load_relaxed(&c->recording)->nparts;
+    int done = c ? orr_replay_begin(c, id, NULL, NULL) : 0;
+    if (done == 0) one(r);
+    if (c && c->rank == 0 && done == 1 && !parts) parts = (int)orr_load_relaxed(&c->recording)->nparts;
     if (c) check(orr_replay_end(c));
     return done;
+}
+
+static int iterate_far(struct reader *r)
+{
+    return iterate_one(r, 1, far_tasks);
 }
 
 enum { AGAIN = 4 };
@@ -405,6 +410,37 @@ static void own_part(void)
     is_int(failed, 0, "nothing fails");
 }
 
+/* Two kinds of iterations by turns: one leaves copies on rank 0 of what the ranks write in the other. */
+static void by_turns(struct job *j, int rank)
+{
+    struct shared d;
+    check(rank_start(j, rank));
+    struct orr_comm *c = comm_of(j, rank);
+    struct reader r = { .c = c, .d = &d };
+    register_data(c, &d);
+    for (int i = 0; i < AGAIN; i++) again[0] += iterate_far(&r) + iterate_one(&r, 2, look_once);
+    check(orr_wait_for_all(c));
+    for (int i = 0; i < DATA; i++) starpu_data_unregister(d.handle[i]);
+    check(rank_end(j, rank));
+}
+
+static void two_kinds(void)
+{
+    struct reader plan;
+    begin_plan(&plan, 3);
+    for (int i = 0; i < AGAIN; i++) {
+        iterate_far(&plan);
+        iterate_one(&plan, 2, look_once);
+    }
+    end_plan(&plan);
+    failed = again[0] = 0;
+    run_job(3, 3, by_turns);
+    ok(again[0] >= 3 * 2 * (AGAIN - 1) - 1,
+       "iterations of two kinds by turns are replayed, though one begins with the other's copies (%d)",
+       again[0]);
+    is_int(failed, 0, "nothing fails");
+}
+
 /* A program that found nothing to do. */
 static void nothing(struct job *j, int rank)
 {
@@ -446,6 +482,7 @@ int main(void)
     if (mkstemp(path) < 0) skip_all("no temporary file");
     for (int ranks = 2; ranks <= 4; ranks++) oracle(ranks);
     own_part();
+    two_kinds();
     empty_iterations();
     by_itself = true;
     for (int ranks = 2; ranks <= 4; ranks++) oracle(ranks);
