@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* orrery_mpi.h: what Orrery offers across ranks beyond the StarPU interface.
  * Threads: as starpu_mpi.h says at its head; iterations begin and end on the thread that inserts the tasks of
- *   the communicator. None blocks but where too many tasks are pending, as at an insertion.
+ *   the communicator. None blocks but as an insertion does (too many tasks are pending; dmda).
  * Owns: nothing.
  * Not here: the StarPU interface (starpu_mpi.h), and what needs no other rank (orrery.h).
  */
@@ -56,8 +56,10 @@ extern "C" {
  * STARPU_HANDLES_SEQUENTIAL_CONSISTENCY, STARPU_NODE_ARRAY); a task whose rank a policy of the program chose.
  * Under a plan (ORRERY_MPI_SCHED=plan:FILE) an iteration is replayed where the plan has the ranks of the
  * recorded one for it, with the workers and orders that the plan has for this one, and is recorded anew where
- * it has others. Under a placement that decides anew for each task (dmda), and while a schedule is recorded,
- * all is inserted.
+ * it has others. Under dmda its tasks go where they went before, and it is replayed, once it was placed twice
+ * by the same speeds of ranks and lengths of tasks; when these change by more than 20 % it is placed anew.
+ * Under a placement of the program's that is asked for all tasks, and while a schedule is recorded, all is
+ * inserted.
  *
  * When it is recorded anew: by itself, when data of the iteration were unregistered or got another owner,
  * when the node selection policy changed, and when data that other ranks shared among themselves came to this
@@ -65,7 +67,9 @@ extern "C" {
  * by orrery_mpi_iteration_forget(), on all ranks.
  *
  * Each rank decides for itself; one may replay what another inserts. So beginning and end are local calls,
- * and what must be done by all ranks alike must not depend on what the beginning returned. */
+ * at the same places of the insertions on all ranks, and what must be done by all ranks alike must not depend
+ * on what the beginning returned. Under dmda a beginning may wait, as an insertion may, for what ranks tell
+ * each other of the time that tasks take. */
 
 /* Begins iteration id. Returns 1: it was replayed, the program inserts nothing (that would be refused); 0:
  * the program inserts it; -EINVAL: another has not ended, and goes on; -ENOMEM, or the error of a task or

@@ -50,6 +50,7 @@ orrery_mpi_sources += mpi/place/lengths.c mpi/place/lengths.h
 orrery_mpi_sources += mpi/place/dmda.c mpi/place/viewer.c
 orrery_mpi_sources += mpi/place/times.c mpi/place/times.h
 orrery_mpi_sources += mpi/place/feedback.c mpi/place/feedback.h
+orrery_mpi_sources += mpi/place/frozen.c mpi/place/frozen.h
 orrery_mpi_sources += mpi/place/policies.c mpi/place/policies.h
 orrery_mpi_sources += mpi/place/arguments.c mpi/place/arguments.h
 orrery_mpi_sources += mpi/place/decide.c mpi/place/decide.h

@@ -61,6 +61,7 @@ INPROC_TESTS += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/feedback
 INPROC_TESTS += tests/mpi/replays
 INPROC_TESTS += tests/mpi/plan_iterations
+INPROC_TESTS += tests/mpi/frozen
 INPROC_TESTS += tests/mpi/bells
 INPROC_TESTS += tests/mpi/pulse
 INPROC_TESTS += tests/mpi/snapshots
@@ -116,6 +117,7 @@ MPI_TESTS += tests/mpi/exact
 MPI_TESTS += tests/mpi/recorded
 tests/mpi/recorded.mpi: tools/orrery_report
 MPI_TESTS += tests/mpi/plan_replay
+MPI_TESTS += tests/mpi/dmda_replay
 
 # Ours alone: the peer wants more cores, or says it in other words.
 TAP_TESTS += tests/core/binding

@@ -10,6 +10,7 @@
 #include "core/task/task.h"
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
+#include "mpi/place/policies.h"
 #include "mpi/value/cache.h"
 #include "mpi/value/calls.h"
 #include "mpi/value/tags.h"
@@ -197,10 +198,12 @@ void starpu_mpi_data_migrate(MPI_Comm comm, starpu_data_handle_t handle, int new
     static const char fn[] = "starpu_mpi_data_migrate";
     struct orr_comm *c = check(comm, handle, fn);
     if (!c) return;
-    if (new_rank < 0 || new_rank >= c->size)
+    if (new_rank < 0 || new_rank >= c->size) {
         orr_error("%s: there is no rank %d among %d", fn, new_rank, c->size);
-    else
-        orr_call_migrate(c, handle, new_rank); /* what failed was said */
+        return;
+    }
+    orr_placed_thaw(c);                    /* its tasks are wanted elsewhere */
+    orr_call_migrate(c, handle, new_rank); /* what failed was said */
 }
 
 /* ---- copies ---- */

@@ -64,6 +64,13 @@ struct dmda {
     uint64_t tasks, began_ns;       /* since all met; when that was */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
+    /* of iterations that go where they went */
+    uint64_t figures; /* counts changes of what follows here, and of lengths and slownesses */
+    uint64_t times_then;
+    bool at_homes_then, weighs_energy_then;
+    bool is_told;    /* something was measured */
+    unsigned judged; /* so often since the last of these */
+    bool passed;     /* such an iteration went by since all met */
     struct size sizes[SIZES];
 };
 
@@ -170,6 +177,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
     if (!s) return -ENOMEM;
     s->price = price_of_equal;
     s->at_homes = true;
+    s->figures = 1;
     s->typical = ORR_SPEED_UNIT;
     s->latency_ns = setup->latency_ns ? setup->latency_ns : LATENCY_NS;
     set_bandwidth(s, setup->bytes_per_us ? setup->bytes_per_us : BYTES_PER_US);
@@ -403,13 +411,25 @@ static void judge_homes(struct dmda *s)
     s->at_homes = even || (s->at_homes && s->uneven < 2 && homes_are_even(s, FAR_PERCENT));
 }
 
+/* Where iterations went by without being asked for, what was placed besides is no measure of homes: what they
+ * were found to be then stands. */
+static void judge(struct dmda *s, bool met)
+{
+    if (s->passed) {
+        if (met) s->uneven = 0;
+        return;
+    }
+    if (!s->tasks || (!met && s->tasks < (uint64_t)TASKS_OF_RANK * s->clocks.ranks)) return;
+    if (!s->homes_are_fixed) judge_homes(s);
+    s->judged++;
+}
+
 /* All that follows from what was measured. */
 static void settle(struct dmda *s, bool met)
 {
     s->stale = false;
     find_price(s);
-    if (!s->homes_are_fixed && s->tasks && (met || s->tasks >= (uint64_t)TASKS_OF_RANK * s->clocks.ranks))
-        judge_homes(s);
+    judge(s, met);
     if (!s->at_homes && s->clocks.unsorted) orr_clocks_ready(&s->clocks);
     s->clocks.unsorted = s->at_homes;
 }
@@ -466,6 +486,7 @@ static int choose(void *state, const struct orr_place_view *v)
 static void measured(void *state, const struct orr_place_measure *m)
 {
     struct dmda *s = state;
+    s->is_told = true;
     s->stale |= orr_lengths_measured(&s->lengths, m);
     if (orr_likely(!s->lengths.has_energy || !s->us_per_joule || s->weighs_energy)) return;
     s->weighs_energy = s->stale = true;
@@ -474,16 +495,58 @@ static void measured(void *state, const struct orr_place_measure *m)
     s->homes_are_fixed = true;
 }
 
-static void met(void *state)
+/* From here on it is counted anew who gets what. */
+static void count_anew(struct dmda *s)
 {
-    struct dmda *s = state;
     size_t pairs = (size_t)s->clocks.ranks * (size_t)s->clocks.kinds;
-    settle(s, true);
     orr_clocks_meet(&s->clocks);
     s->clocks.unsorted = s->at_homes;
     s->began_ns = s->clocks.floor;
     s->tasks = s->guesses = 0;
+    s->passed = false;
     memset(s->home_ns, 0, pairs * sizeof *s->home_ns);
+}
+
+static void met(void *state)
+{
+    settle(state, true);
+    count_anew(state);
+}
+
+/* ---- iterations ---- */
+
+/* While owners get what they own, prices and lengths decide nothing; slownesses, whether they should. */
+static bool is_changed(const struct dmda *s)
+{
+    if (!s->at_homes && (s->price.times != s->times_then || s->lengths.is_other)) return true;
+    return s->at_homes != s->at_homes_then || s->weighs_energy != s->weighs_energy_then ||
+           s->lengths.is_new || orr_lengths_are_others(&s->lengths);
+}
+
+/* They stand once homes were judged by them as often as it takes to leave them. */
+static bool figures(void *state, uint64_t *figures_out)
+{
+    enum { JUDGED = 2 };
+    struct dmda *s = state;
+    if (s->stale) settle(s, false);
+    if (is_changed(s)) {
+        s->figures++;
+        s->judged = 0;
+        s->times_then = s->price.times;
+        s->at_homes_then = s->at_homes;
+        s->weighs_energy_then = s->weighs_energy;
+        orr_lengths_remember(&s->lengths);
+    }
+    *figures_out = s->figures;
+    return s->clocks.ranks == 1 || (s->is_told && s->judged >= JUDGED);
+}
+
+/* Time stands still while iterations pass. When they are placed again, all ranks are even. */
+static void frozen(void *state, bool on)
+{
+    struct dmda *s = state;
+    if (!on) count_anew(s);
+    s->passed = on;
 }
 
 const struct orr_place_ops orr_place_dmda = { .name = "dmda",
@@ -494,4 +557,6 @@ const struct orr_place_ops orr_place_dmda = { .name = "dmda",
                                               .choose = choose,
                                               .measured = measured,
                                               .met = met,
+                                              .figures = figures,
+                                              .frozen = frozen,
                                               .end = end };

@@ -38,8 +38,10 @@ int orr_lengths_init(struct orr_lengths *l, const struct orr_place_setup *setup)
     if (!l->kinds) l->kinds = 1;
     size_t pairs = (size_t)l->ranks * (size_t)l->kinds;
     l->slow = orr_malloc(pairs * sizeof *l->slow);
-    for (size_t i = 0; l->slow && i < pairs; i++) l->slow[i] = ORR_SPEED_UNIT;
-    return l->slow ? 0 : -ENOMEM;
+    l->slow_then = orr_malloc(pairs * sizeof *l->slow_then);
+    if (!l->slow || !l->slow_then) return -ENOMEM;
+    for (size_t i = 0; i < pairs; i++) l->slow[i] = l->slow_then[i] = ORR_SPEED_UNIT;
+    return 0;
 }
 
 void orr_lengths_fini(struct orr_lengths *l)
@@ -47,6 +49,7 @@ void orr_lengths_fini(struct orr_lengths *l)
     orr_free(l->known);
     orr_free(l->slots);
     orr_free(l->slow);
+    orr_free(l->slow_then);
     *l = (struct orr_lengths){ 0 };
 }
 
@@ -180,6 +183,49 @@ static void find_mean(struct orr_lengths *l)
     l->unknown_ns = count ? sum / count : ORR_LENGTH_UNKNOWN_NS;
 }
 
+/* ---- what changes ---- */
+
+static bool is_changed(uint64_t now, uint64_t then)
+{
+    uint64_t difference = now > then ? now - then : then - now;
+    return difference > then / 100 * ORR_CHANGED_PERCENT + then % 100 * ORR_CHANGED_PERCENT / 100;
+}
+
+void orr_lengths_remember(struct orr_lengths *l)
+{
+    size_t pairs = (size_t)l->ranks * (size_t)l->kinds;
+    memcpy(l->slow_then, l->slow, pairs * sizeof *l->slow);
+    for (int i = 0; i < l->count; i++) memcpy(l->known[i].then_ns, l->known[i].ns, sizeof l->known[i].ns);
+    l->is_new = l->is_other = false;
+}
+
+bool orr_lengths_are_others(const struct orr_lengths *l)
+{
+    for (int i = 0; i < l->ranks * l->kinds; i++)
+        if (is_changed(l->slow[i], l->slow_then[i])) return true;
+    return false;
+}
+
+/* Of what the stream has: a rank's own tasks are nobody else's. */
+static void note_length(struct orr_lengths *l, const struct orr_length *of, int kind)
+{
+    if (!of->seen) return;
+    uint64_t now = of->ns[kind], then = of->then_ns[kind];
+    bool is_brief = now < ORR_LENGTH_BRIEF_NS && then < ORR_LENGTH_BRIEF_NS;
+    if (!then)
+        l->is_new = true;
+    else
+        l->is_other |= !is_brief && is_changed(now, then);
+}
+
+/* From one telling to the next. */
+static void note_energy(struct orr_lengths *l, const struct orr_length *of, int kind, uint64_t nj)
+{
+    if (!of->seen) return;
+    l->is_new |= !of->nj[kind];
+    l->is_other |= is_changed(nj, of->nj[kind]);
+}
+
 bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure *m)
 {
     int kind = m->kind >= 0 && m->kind < STARPU_NARCH ? l->kind_of[m->kind] : UINT8_MAX;
@@ -188,11 +234,13 @@ bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure 
         int number = orr_lengths_of_key(l, m->key ? m->key : orr_length_key(m->symbol, m->footprint));
         if (number < 0) return false;
         if (m->is_energy) {
+            note_energy(l, &l->known[number], kind, m->ns);
             l->known[number].nj[kind] = m->ns;
             l->has_energy = true;
             return false;
         }
         l->known[number].ns[kind] = m->ns ? m->ns : 1;
+        note_length(l, &l->known[number], kind);
         find_mean(l);
         return false;
     }

@@ -16,17 +16,18 @@
 #include "mpi/place/clocks.h"
 #include "mpi/place/place.h"
 
-enum { ORR_SPEED_UNIT = 1000, ORR_LENGTH_UNKNOWN_NS = 100000 };
+enum { ORR_SPEED_UNIT = 1000, ORR_LENGTH_UNKNOWN_NS = 100000, ORR_CHANGED_PERCENT = 20 };
 /* What takes less takes what measuring, caches and interrupts make of it. */
 enum { ORR_LENGTH_BRIEF_NS = 1000 };
 
 /* Something that tasks do. */
 struct orr_length {
     uint64_t key;
-    uint32_t kinds;               /* of the cluster's, that can do it; a bit each */
-    bool seen;                    /* in the stream: until then kinds is not known */
-    uint64_t ns[ORR_CLOCK_KINDS]; /* on a rank of speed ORR_SPEED_UNIT; 0: not known */
-    uint64_t nj[ORR_CLOCK_KINDS]; /* nanojoules that it takes; 0: not known */
+    uint32_t kinds;                    /* of the cluster's, that can do it; a bit each */
+    bool seen;                         /* in the stream: until then kinds is not known */
+    uint64_t ns[ORR_CLOCK_KINDS];      /* on a rank of speed ORR_SPEED_UNIT; 0: not known */
+    uint64_t nj[ORR_CLOCK_KINDS];      /* nanojoules that it takes; 0: not known */
+    uint64_t then_ns[ORR_CLOCK_KINDS]; /* when it was remembered; 0: it was not known */
 };
 
 struct orr_lengths {
@@ -37,7 +38,10 @@ struct orr_lengths {
     bool has_energy; /* something's is known */
     int32_t *slots;  /* open addressing: numbers + 1 */
     uint32_t mask;
-    uint32_t *slow; /* [rank * kinds + kind]: how many times the length, of ORR_SPEED_UNIT */
+    uint32_t *slow;      /* [rank * kinds + kind]: how many times the length, of ORR_SPEED_UNIT */
+    uint32_t *slow_then; /* when they were remembered */
+    bool is_new;         /* a length was not known then */
+    bool is_other;       /* a length was another then, by more than ORR_CHANGED_PERCENT */
     void (*seen)(void *arg, const struct starpu_codelet *cl, uint32_t footprint); /* place.h; or NULL */
     void *seen_arg;
     uint64_t unknown_ns; /* what stands for a length that is not known */
@@ -66,6 +70,9 @@ int orr_lengths_of_key(struct orr_lengths *l, uint64_t key);
 unsigned orr_lengths_workers(const struct orr_machines *m, int rank, int type); /* rank -1: of all */
 /* Something agreed, from this place of the stream on. True: it was a slowness. */
 bool orr_lengths_measured(struct orr_lengths *l, const struct orr_place_measure *m);
+/* All as it is now: what changes from here on shows in is_new and is_other, and in the slownesses here. */
+void orr_lengths_remember(struct orr_lengths *l);
+bool orr_lengths_are_others(const struct orr_lengths *l); /* slownesses, by more than ORR_CHANGED_PERCENT */
 /* What number takes on a rank with that kind. */
 static inline uint64_t orr_lengths_ns(const struct orr_lengths *l, const struct orr_length *what, int rank,
                                       int kind)

@@ -97,6 +97,13 @@ struct orr_place_ops {
      * insertions, which are those from `from` on once more, go to the ranks of those; then they count as
      * chosen, and choose is not called for them. */
     bool (*repeat)(void *state, uint64_t from, uint64_t next, uint64_t count);
+    /* Optional, with for_all, instead of repeat: a number that is another when what it goes by has changed.
+     * An iteration that was inserted twice alike goes where it went then, until that happens (frozen.h).
+     * Called where iterations begin and end, on all ranks. False: so soon it does not go by them for long. */
+    bool (*figures)(void *state, uint64_t *figures_out);
+    /* With figures: an iteration begins that goes where it went before, choose is not called for it; or (off)
+     * one for which that is over. */
+    void (*frozen)(void *state, bool on);
     void (*end)(void *state); /* with for_all */
 };
 

@@ -11,6 +11,7 @@
 #include "core/base/thread.h"
 #include "mpi/live/stream.h"
 #include "mpi/place/feedback.h"
+#include "mpi/place/frozen.h"
 #include "mpi/place/history.h"
 #include "mpi/wire/builtin.h"
 #include "mpi/wire/cluster.h"
@@ -34,6 +35,7 @@ struct orr_placed {
     uint64_t position, turn;       /* turn: the position at which the feedback wants one */
     struct orr_feedback *feedback; /* NULL: it learns nothing */
     struct orr_thread *thread;     /* who inserts */
+    struct orr_frozen frozen;      /* of one that has figures */
     bool begun;
     int failed; /* why it could not begin, which was said once: turn is 0 then */
 };
@@ -182,6 +184,7 @@ void orr_placed_drop(struct orr_comm *c)
     if (!d) return;
     if (d->begun) d->ops->end(d->state);
     if (d->feedback) orr_feedback_destroy(d->feedback);
+    orr_frozen_fini(&d->frozen);
     orr_free(d);
 }
 
@@ -244,6 +247,53 @@ static struct orr_placed *begin(struct orr_comm *c, const struct orr_place_ops *
     return NULL;
 }
 
+/* What it needs for one insertion is missing here: no later one is placed either. */
+static int fail(struct orr_placed *d, int status)
+{
+    d->failed = status;
+    d->turn = 0;
+    return status;
+}
+
+static int take_turn(struct orr_placed *d)
+{
+    if (d->failed) return d->failed;
+    orr_feedback_turn(d->feedback, d->position);
+    d->turn = orr_feedback_next(d->feedback);
+    return 0;
+}
+
+/* The placement's own answer for the next insertion. */
+static inline int ask(struct orr_placed *d, struct orr_place_view *v)
+{
+    if (orr_unlikely(d->position >= d->turn)) {
+        int r = take_turn(d);
+        if (r) return r;
+    }
+    v->position = d->position++;
+    return d->ops->choose(d->state, v);
+}
+
+static bool is_error(int rank)
+{
+    return rank == -EINVAL || rank == -ENOMEM;
+}
+
+/* The same inside of an iteration. While that goes where it went, the feedback has no turn. */
+static int ask_in_iteration(struct orr_placed *d, struct orr_place_view *v)
+{
+    uint64_t hash = orr_frozen_hash(v);
+    int rank = d->failed ? ORR_PLACE_OPEN : orr_frozen_next(&d->frozen, hash);
+    if (rank != ORR_PLACE_OPEN) {
+        v->position = d->position++;
+        return rank;
+    }
+    rank = ask(d, v);
+    if (is_error(rank)) return rank;
+    if (orr_frozen_note(&d->frozen, hash, rank)) return fail(d, -ENOMEM);
+    return rank;
+}
+
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
 {
     const struct orr_place *p = c->cluster->place;
@@ -259,14 +309,8 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
             ops->name);
         return -EINVAL;
     }
-    if (orr_unlikely(d->position >= d->turn)) {
-        if (d->failed) return d->failed;
-        orr_feedback_turn(d->feedback, d->position);
-        d->turn = orr_feedback_next(d->feedback);
-    }
-    v->position = d->position++;
-    int rank = ops->choose(d->state, v);
-    if (orr_unlikely(rank == -EINVAL || rank == -ENOMEM)) return rank; /* said */
+    int rank = orr_unlikely(d->frozen.current != NULL) ? ask_in_iteration(d, v) : ask(d, v);
+    if (orr_unlikely(is_error(rank))) return rank; /* said */
     return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);
 }
 
@@ -306,6 +350,71 @@ bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64
     if (!d->ops->repeat || !d->ops->repeat(d->state, from, d->position, count)) return false;
     d->position += count;
     return true;
+}
+
+/* ---- iterations of one that has figures ---- */
+
+bool orr_policy_has_figures(const struct orr_place *p)
+{
+    void *state;
+    return ops_of(p, p->current, &state)->figures;
+}
+
+/* It, begun, for the thread that inserts; NULL: it cannot (said). */
+static struct orr_placed *with_figures(struct orr_comm *c)
+{
+    void *none;
+    const struct orr_place_ops *ops = ops_of(c->cluster->place, c->cluster->place->current, &none);
+    struct orr_placed *d = c->placed;
+    int r = 0;
+    if (!d || d->ops != ops) d = begin(c, ops, &r);
+    return d && d->begun && !d->failed && d->thread == orr_self() ? d : NULL;
+}
+
+bool orr_placed_iteration_begin(struct orr_comm *c, int id)
+{
+    uint64_t figures;
+    if (!orr_comm_is_base(c) || !orr_policy_has_figures(c->cluster->place)) return true;
+    struct orr_placed *d = with_figures(c);
+    if (!d) return false;
+    if (d->position >= d->turn) take_turn(d);
+    bool they_stand = d->ops->figures(d->state, &figures);
+    int r = orr_frozen_begin(&d->frozen, id, figures, they_stand);
+    if (r < 0) {
+        orr_error("orrery_mpi_iteration_begin: out of memory");
+        fail(d, r);
+        return false;
+    }
+    if (r != ORR_FROZEN_NOT) d->ops->frozen(d->state, r == ORR_FROZEN_STILL);
+    return r == ORR_FROZEN_STILL;
+}
+
+uint64_t orr_placed_iteration_choices(const struct orr_comm *c)
+{
+    return c->placed ? orr_frozen_choices(&c->placed->frozen) : 0;
+}
+
+bool orr_placed_iteration_repeat(struct orr_comm *c, uint64_t choices, uint64_t count, uint64_t *at_out)
+{
+    struct orr_placed *d = c->placed;
+    if (!d || d->failed || !orr_frozen_repeat(&d->frozen, choices, count)) return false;
+    *at_out = d->position;
+    d->position += count;
+    return true;
+}
+
+uint64_t orr_placed_iteration_end(struct orr_comm *c)
+{
+    struct orr_placed *d = c->placed;
+    uint64_t figures;
+    if (!d || !d->frozen.current) return 0;
+    d->ops->figures(d->state, &figures);
+    return orr_frozen_end(&d->frozen, figures);
+}
+
+void orr_placed_thaw(struct orr_comm *c)
+{
+    if (c->placed) orr_frozen_thaw(&c->placed->frozen);
 }
 
 void orr_place_set_history(struct orr_place *p, struct orr_history *h)

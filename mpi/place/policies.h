@@ -79,6 +79,17 @@ int orr_placed_bind_at(struct orr_comm *c, struct starpu_task *task, uint64_t po
 bool orr_policy_repeats(const struct orr_place *p);
 uint64_t orr_placed_position(const struct orr_comm *c);
 bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64_t *at_out);
+/* Whether the current one has figures (struct orr_place_ops): its iterations go where they went while these
+ * stand (frozen.h). begin and end are called on all ranks alike; begin: whether the iteration goes where it
+ * went, or, under a placement without figures, may; then a rank that has recorded these choices, of so many
+ * insertions, repeats them from *at_out on, and they count as placed. end: what was chosen. */
+bool orr_policy_has_figures(const struct orr_place *p);
+bool orr_placed_iteration_begin(struct orr_comm *c, int id);
+uint64_t orr_placed_iteration_choices(const struct orr_comm *c);
+bool orr_placed_iteration_repeat(struct orr_comm *c, uint64_t choices, uint64_t count, uint64_t *at_out);
+uint64_t orr_placed_iteration_end(struct orr_comm *c);
+/* At the same place of the stream on every rank: the next iterations are chosen anew. */
+void orr_placed_thaw(struct orr_comm *c);
 /* From the start on, or NULL. */
 void orr_place_set_history(struct orr_place *p, struct orr_history *h);
 /* At the same place of the stream of c on every rank. */

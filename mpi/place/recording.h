@@ -51,6 +51,7 @@ struct orr_left_out {
 /* What is left out, where data move (gaps.h). */
 struct orr_gaps {
     uint64_t from;       /* the position of its first insertion, as the placement counts */
+    uint64_t choices;    /* of a placement with figures: what it chose, a hash (frozen.h) */
     struct orr_gap *gap; /* of each part, and one more */
     bool *was_here;      /* of each access that was noted, what it needs: before it */
     struct orr_missed *missed;

@@ -115,7 +115,9 @@ static const char *why_old(const struct orr_comm *c, const struct orr_recording 
 static bool is_decided_anew(const struct orr_comm *c)
 {
     const struct orr_place *p = c->cluster->place;
-    if (p->for_all) return p->history || !p->moves || !orr_comm_is_base(c) || !orr_policy_repeats(p);
+    if (p->for_all)
+        return p->history || !p->moves || !orr_comm_is_base(c) ||
+               !(orr_policy_repeats(p) || orr_policy_has_figures(p));
     return p->follows || c->cluster->value->moves.on;
 }
 
@@ -127,9 +129,21 @@ static const char *why_not_again(struct orr_comm *c, const struct orr_recording 
     if (!r->moves) return NULL;
     if (r->thread != orr_self()) return "another thread inserts";
     if (!orr_gaps_fit(r, c)) return "data of other ranks are now used here";
+    if (orr_policy_has_figures(c->cluster->place))
+        return orr_placed_iteration_repeat(c, r->gaps->choices, r->insertions, at_out)
+                   ? NULL
+                   : "its insertions are others than before";
     if (!orr_placed_repeat(c, r->gaps->from, r->insertions, at_out))
         return "the plan has other ranks for it than before, or ends";
     return NULL;
+}
+
+/* It was recorded with other choices than the placement repeats, or that chooses anew. */
+static bool is_of_other_choices(const struct orr_comm *c, const struct orr_recording *r, bool repeats)
+{
+    if (r->state != ORR_RECORDING_READY || !r->moves || !orr_policy_has_figures(c->cluster->place))
+        return false;
+    return !repeats || r->gaps->choices != orr_placed_iteration_choices(c);
 }
 
 static void say_once(struct orr_recording *r, const char *what, const char *task, const char *why)
@@ -163,7 +177,7 @@ static void begin_recording(struct orr_comm *c, struct orr_recording *r)
     orr_store_release(&c->recording, r); /* pairs with orr_mpi_insert */
 }
 
-static void end_recording(struct orr_comm *c, struct orr_recording *r)
+static void end_recording(struct orr_comm *c, struct orr_recording *r, uint64_t choices)
 {
     orr_store_release(&c->cluster->place->recording, NULL); /* pairs with begin_recording */
     bool ready = orr_recording_end(r, c);
@@ -174,6 +188,7 @@ static void end_recording(struct orr_comm *c, struct orr_recording *r)
     }
     if (ready) {
         r->failures = 0;
+        if (r->moves) r->gaps->choices = choices;
         return;
     }
     say_once(r, "is inserted each time, not replayed", r->task, orr_load_relaxed(&r->other));
@@ -222,6 +237,7 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
         return -EINVAL;
     }
     orr_replay_pop(c); /* what says more goes first */
+    bool repeats = orr_placed_iteration_begin(c, id);
     struct orr_recording *r = find_or_add(c, id, &first);
     if (!r) {
         orr_error("orrery_mpi_iteration_begin: out of memory");
@@ -235,13 +251,14 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
         return 0;
     }
     uint64_t at;
+    if (is_of_other_choices(c, r, repeats)) orr_recording_clear(r);
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
     if (!old && r->state == ORR_RECORDING_READY) old = why_not_again(c, r, &at);
     if (old) discard(r, old);
     if (r->state != ORR_RECORDING_READY) {
         c->replays->as_one = !first;
         if (!first) orr_stream_iteration_begin(c);
-        if (!first || is_worth_it(c->replays)) begin_recording(c, r);
+        if (repeats && (!first || is_worth_it(c->replays))) begin_recording(c, r);
         return 0;
     }
     r->replays++;
@@ -256,6 +273,7 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
 int orr_replay_end(struct orr_comm *c)
 {
     struct orr_recording *r = c->replays ? c->replays->current : NULL;
+    uint64_t choices = orr_placed_iteration_end(c);
     if (!r) {
         orr_error("orrery_mpi_iteration_end: no iteration has begun on this communicator");
         return -EINVAL;
@@ -263,7 +281,7 @@ int orr_replay_end(struct orr_comm *c)
     c->replays->current = NULL;
     bool recorded = orr_load_relaxed(&c->recording) == r && r->state == ORR_RECORDING_MAKING;
     orr_store_relaxed(&c->recording, NULL);
-    if (recorded) end_recording(c, r);
+    if (recorded) end_recording(c, r, choices);
     if (!recorded && r->state == ORR_RECORDING_READY && !r->looked && orr_recording_looked(r))
         looked_at_replayed(r);
     if (c->replays->as_one) r->hash = orr_stream_iteration_end(c, r->id);
@@ -278,7 +296,7 @@ void orr_replay_push(struct orr_comm *c)
     struct orr_replays *all = replays_of(c);
     struct orr_recording *r = all ? &all->pushed : NULL;
     if (!r || r->state == ORR_RECORDING_GIVEN_UP || all->current || orr_load_relaxed(&c->recording)) return;
-    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
+    if (is_decided_anew(c) || orr_policy_has_figures(c->cluster->place) || !orr_stream_is_own(c)) return;
     if (r->state == ORR_RECORDING_READY && r->thread != orr_self()) return;
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
     if (old) discard(r, old);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random programs on whole clusters in one process, against a sequential oracle: 3 to 8 ranks over a network
- * that delays and reorders, under owner-computes and a placement that moves data by a hash of the place.
- * Tasks of all modes, data of each rank's own, reductions, flushes, copies, collectives, other communicators,
- * no cache; tasks that ranks lend each other; and what home does to its data unseen (acquire, tasks,
- * messages, pieces). Every task and call checks what it finds. Threads: one for each rank inserts; workers
- * execute. Owns: the data of each rank. Not here: single cases (tests/mpi/clusters.c), real messages
- * (soak_mpi.c). Usage: cluster_random.tap [--seeds N] [--seed S]
+ * that delays and reorders, under owner-computes, a placement that moves data by a hash of the place, and
+ * dmda. Tasks of all modes, data of each rank's own, reductions, flushes, copies, collectives, other
+ * communicators, no cache; iterations; tasks that ranks lend each other; and what home does to its data
+ * unseen (acquire, tasks, messages, pieces). Every task and call checks what it finds. Threads: one for each
+ * rank inserts; workers execute. Owns: the data of each rank. Not here: single cases (tests/mpi/clusters.c),
+ * real messages (soak_mpi.c). Usage: cluster_random.tap [--seeds N] [--seed S]
  * [--limit SECONDS of one] [--does BITS]: N programs from seed S on; a failure names its seed.
  */
 #include <pthread.h>
@@ -39,13 +39,14 @@ enum {
     DOES_FLUSH = 4,      /* flushes, values fetched elsewhere, other homes */
     DOES_BEGIN_ANEW = 8, /* data end and begin again in the middle */
     DOES_COPY = 16,
-    DOES_COLLECT = 32, /* scatters and gathers */
-    DOES_OWN = 64,     /* tasks that every rank runs, on data that are every rank's own */
-    DOES_COMMS = 128,  /* on other communicators */
-    DOES_PIECES = 256, /* insertions with pieces of data */
-    DOES_OTHERS = 512, /* a task on several ranks or that the program submits, owners that are set anew,
-                           another placement */
-    DOES_ALL = 1023
+    DOES_COLLECT = 32,   /* scatters and gathers */
+    DOES_OWN = 64,       /* tasks that every rank runs, on data that are every rank's own */
+    DOES_COMMS = 128,    /* on other communicators */
+    DOES_PIECES = 256,   /* insertions with pieces of data */
+    DOES_OTHERS = 512,   /* a task on several ranks or that the program submits, owners that are set anew,
+                             another placement */
+    DOES_ITERATE = 1024, /* iterations, which ranks replay or insert */
+    DOES_ALL = 2047
 };
 
 static int does = DOES_ALL;                             /* --does */
@@ -180,6 +181,10 @@ struct group {
     int ranks[IN_PROCESS_MAX], rank_in[IN_PROCESS_MAX]; /* -1: it is not part of it */
 };
 
+enum { KINDS = 3, REPEATED_MOST = 12 };
+enum { BY_OWNER, ANYWHERE, BY_DMDA, PLACEMENTS };
+static atomic_int replayed[PLACEMENTS]; /* iterations, of all ranks */
+
 enum { GROUPS = 3 };
 static struct group groups[GROUPS]; /* of the program that runs */
 
@@ -194,7 +199,11 @@ struct program {
     } cut;                                  /* a datum that is used in pieces, and whole */
     uint64_t state;                         /* of what all ranks draw alike */
     int step, rank, ranks, does, placement; /* -1: none that moves data */
+    int version[KINDS];                     /* of iterations: what they do */
+    int kind;                               /* of placement */
 };
+
+static void one_step(struct program *p, bool moves);
 
 static bool is_mine(const struct program *p, const struct datum *d)
 {
@@ -269,6 +278,114 @@ static void some_task(struct program *p)
         call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
                     STARPU_PRIORITY, priority, STARPU_EXECUTE_ON_NODE, on, 0),
              p->step, "task_insert on a rank");
+}
+
+/* ---- iterations ---- */
+
+static void set_work(struct starpu_task *task, unsigned position, void *arg)
+{
+    const struct work *w = arg;
+    memcpy((char *)task->cl_arg + sizeof(int) + sizeof(size_t), &w[position], sizeof *w);
+}
+
+static void note_nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* A task of an iteration: what it does is always the same, what it computes is not. */
+struct repeated {
+    struct starpu_data_descr descr[MOST];
+    int count, priority, on; /* -1: wherever it is placed */
+    bool never_again;        /* on this rank it is inserted with something that cannot be repeated */
+};
+
+static struct repeated draw_repeated(struct program *p, uint64_t *structure)
+{
+    static const int modes[] = { STARPU_R, STARPU_R, STARPU_RW, STARPU_RW, STARPU_W, STARPU_REDUX };
+    struct repeated t = { .count = 1 + (int)draw(structure, MOST), .on = -1 };
+    unsigned first = draw(structure, DATA), by = 1 + draw(structure, 2);
+    bool writes = false;
+    for (int i = 0; i < t.count; i++) {
+        int mode = modes[draw(structure, 5 + !i)];
+        struct datum *d =
+            &p->data[mode == STARPU_REDUX ? DATA + first % SUMS : (first + (unsigned)i * by) % DATA];
+        t.descr[i] = (struct starpu_data_descr){ d->handle, (enum starpu_data_access_mode)mode };
+        writes |= mode != STARPU_R;
+        if (mode == STARPU_REDUX) t.count = 1;
+    }
+    if (draw(structure, 4) == 0) t.priority = (int)draw(structure, 9) - 4;
+    if (draw(structure, 4) == 0 || !writes || t.descr[0].mode == STARPU_REDUX)
+        t.on = (int)draw(structure, (unsigned)p->ranks);
+    t.never_again = draw(structure, 32) == 0 && (int)draw(structure, (unsigned)p->ranks) == p->rank;
+    return t;
+}
+
+/* What the oracle says of it, now. */
+static struct work work_of(struct program *p, const struct repeated *t, int number)
+{
+    struct work w = {
+        .salt = mix(p->state, 300 + (uint64_t)number), .count = t->count, .step = p->step, .rank = p->rank
+    };
+    for (int i = 0; i < t->count; i++) {
+        struct datum *d = p->data;
+        while (d->handle != t->descr[i].handle) d++;
+        w.mode[i] = (int)t->descr[i].mode;
+        w.expected[i] = d->value;
+        if (w.mode[i] == STARPU_W || w.mode[i] == STARPU_RW) d->value = mix(w.salt, (uint64_t)i);
+        if (w.mode[i] == STARPU_REDUX) d->value += w.salt;
+    }
+    return w;
+}
+
+static void insert_repeated(struct program *p, const struct repeated *t, const struct work *w)
+{
+    struct starpu_data_descr descr[MOST];
+    memcpy(descr, t->descr, sizeof descr);
+    if (t->never_again && t->on >= 0)
+        call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, t->count, STARPU_VALUE, w, sizeof *w,
+                    STARPU_PRIORITY, t->priority, STARPU_EXECUTE_ON_NODE, t->on, STARPU_CALLBACK,
+                    note_nothing, STARPU_CALLBACK_ARG, malloc(1), 0),
+             p->step, "a task of an iteration that is not repeated");
+    else if (t->on >= 0)
+        call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, t->count, STARPU_VALUE, w, sizeof *w,
+                    STARPU_PRIORITY, t->priority, STARPU_EXECUTE_ON_NODE, t->on, 0),
+             p->step, "a task of an iteration on a rank");
+    else
+        call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, t->count, STARPU_VALUE, w, sizeof *w,
+                    STARPU_PRIORITY, t->priority, 0),
+             p->step, "a task of an iteration");
+}
+
+static void one_iteration(struct program *p, int id)
+{
+    uint64_t structure = mix(current_seed, 400 + (uint64_t)(id + KINDS * p->version[id]));
+    int count = (int)draw(&structure, REPEATED_MOST + 1);
+    struct repeated t[REPEATED_MOST];
+    struct work w[REPEATED_MOST];
+    for (int i = 0; i < count; i++) {
+        t[i] = draw_repeated(p, &structure);
+        w[i] = work_of(p, &t[i], i);
+    }
+    int r = orr_replay_begin(p->c, id, set_work, w);
+    if (r == 1) atomic_fetch_add(&replayed[p->kind], 1);
+    if (r < 0) call(r, p->step, "the beginning of an iteration");
+    for (int i = 0; i < count && r == 0; i++) insert_repeated(p, &t[i], &w[i]);
+    call(orr_replay_end(p->c), p->step, "the end of an iteration");
+}
+
+/* One a few times, with something between, or it is another from now on. */
+static void iterate(struct program *p, bool moves)
+{
+    int id = (int)draw(&p->state, KINDS);
+    if (draw(&p->state, 8) == 0) {
+        p->version[id]++;
+        orr_replay_forget(p->c, id);
+    }
+    for (unsigned n = 1 + draw(&p->state, 6); n > 0; n--) {
+        one_iteration(p, id);
+        if (draw(&p->state, 3) == 0) one_step(p, moves);
+    }
 }
 
 /* On data of each rank's own: one rank looks at its own, or changes it, or all change theirs; with a datum
@@ -804,9 +921,11 @@ static void one_step(struct program *p, bool moves)
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
     if (sessions[p->rank].lend.on) borrow(p);
-    unsigned what = draw(&p->state, 32);
+    unsigned what = draw(&p->state, 36);
     if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) || (what == 15 && !(p->does & DOES_OTHERS)))
         some_task(p);
+    else if (what >= 32 && p->does & DOES_ITERATE)
+        iterate(p, moves);
     else if (what == 16 && p->does & DOES_OWN)
         task_on_own(p);
     else if (what < 19)
@@ -831,6 +950,11 @@ static void one_step(struct program *p, bool moves)
         copy(p);
 }
 
+static int kind_of(uint64_t seed)
+{
+    return seed % 2 ? BY_OWNER : seed % 8 ? ANYWHERE : BY_DMDA;
+}
+
 static void run(struct job *j, int rank)
 {
     static uint64_t memory[IN_PROCESS_MAX][ALL + 1][LARGE];
@@ -841,7 +965,8 @@ static void run(struct job *j, int rank)
                          .rank = rank,
                          .ranks = j->ranks,
                          .does = does,
-                         .placement = j->placement };
+                         .placement = j->placement,
+                         .kind = kind_of(current_seed) };
     for (int i = 0; i < GROUPS; i++)
         if (groups[i].rank_in[rank] >= 0)
             p.others[i] = orr_comm_meet(&sessions[rank].cluster.comms, &groups[i].comm);
@@ -871,19 +996,41 @@ static void run(struct job *j, int rank)
 
 /* ---- a placement that moves data wherever it likes ---- */
 
+struct anywhere {
+    int ranks;
+    uint64_t calls, figures;
+};
+
 static int anywhere_begin(const struct orr_place_setup *setup, void **state_out)
 {
-    int *state = malloc(sizeof *state);
-    *state = setup->ranks;
-    *state_out = state;
+    struct anywhere *s = calloc(1, sizeof *s);
+    s->ranks = setup->ranks;
+    *state_out = s;
     return 0;
 }
 
 static int anywhere_choose(void *state, const struct orr_place_view *v)
 {
+    const struct anywhere *s = state;
     uint64_t x = mix(current_seed, v->position);
     int holder = v->count ? orr_owned_holder(v->comm, v->data[0].handle) : -1;
-    return x % 4 == 0 && holder >= 0 ? holder : (int)((x >> 8) % (uint64_t) * (int *)state);
+    return x % 4 == 0 && holder >= 0 ? holder : (int)((x >> 8) % (uint64_t)s->ranks);
+}
+
+/* It changes now and then, and does not know at once that it stands. */
+static bool anywhere_figures(void *state, uint64_t *figures_out)
+{
+    struct anywhere *s = state;
+    uint64_t x = mix(current_seed + 77, s->calls++);
+    s->figures += x % 16 == 0;
+    *figures_out = s->figures;
+    return x / 16 % 8 != 0;
+}
+
+static void anywhere_frozen(void *state, bool on)
+{
+    struct anywhere *s = state;
+    s->calls += on ? 3 : 5;
 }
 
 static const struct orr_place_ops anywhere = { .name = "anywhere",
@@ -891,7 +1038,26 @@ static const struct orr_place_ops anywhere = { .name = "anywhere",
                                                .moves_data = true,
                                                .begin = anywhere_begin,
                                                .choose = anywhere_choose,
+                                               .figures = anywhere_figures,
+                                               .frozen = anywhere_frozen,
                                                .end = free };
+
+/* ---- dmda, which believes its figures at once: programs are short ---- */
+
+extern const struct orr_place_ops orr_place_dmda;
+static struct orr_place_ops hasty_dmda;
+
+static bool hasty_figures(void *state, uint64_t *figures_out)
+{
+    orr_place_dmda.figures(state, figures_out);
+    return true;
+}
+
+static void make_hasty(void)
+{
+    hasty_dmda = orr_place_dmda;
+    hasty_dmda.figures = hasty_figures;
+}
 
 static void too_long(int signal)
 {
@@ -912,7 +1078,8 @@ static bool one_program(uint64_t seed, bool moves)
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
     j.lends = seed % 3 > 0;
     for (int i = 0; i < ranks && moves; i++)
-        j.placement = orr_policy_add(&sessions[i].place, &anywhere, NULL);
+        j.placement =
+            orr_policy_add(&sessions[i].place, kind_of(seed) == BY_DMDA ? &hasty_dmda : &anywhere, NULL);
     job_run(&j);
     job_join(&j);
     for (int i = 0; i < ranks && moves; i++) orr_policy_remove(&sessions[i].place, j.placement);
@@ -933,12 +1100,16 @@ int main(int argc, char **argv)
     conf.ncpus = 2;
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
     signal(SIGALRM, too_long);
+    make_hasty();
     if (starpu_init(&conf)) skip_all("no worker");
     for (uint64_t s = first; s < first + seeds && bad < 5; s++) bad += !one_program(s, s % 2 == 0);
     is_int(wrong, 0, "%llu random programs on 3 to 8 ranks find what a sequential one would: all values",
            (unsigned long long)seeds);
     is_int(failed, 0, "and no call fails");
     is_int(coming, 0, "and who was told when a value came was told");
+    ok(seeds < 32 || all_of(replayed[BY_OWNER] > 0, replayed[ANYWHERE] > 0, replayed[BY_DMDA] > 0),
+       "ranks replayed iterations (%d under owner-computes, %d with data that move, %d under dmda)",
+       replayed[BY_OWNER], replayed[ANYWHERE], replayed[BY_DMDA]);
     ok(lent > 0 || seeds < 8, "ranks ran tasks of others (%llu)", (unsigned long long)lent);
     starpu_shutdown();
     return done_testing();
