@@ -687,7 +687,7 @@ static __attribute__((noinline)) void tell_ready(struct orr_task *t)
 {
     ORR_EVENT(TASK_READY, t, t->id, t->sched_ctx, 0);
     if (orr_events_wanted(ORR_EVENT_BIT(TASK_PUSHED)) && has_body(t))
-        orr_event_tell(ORR_EVENT_TASK_PUSHED, t, t->id, t->sched_ctx, 0);
+        ORR_EVENT(TASK_PUSHED, t, t->id, t->sched_ctx, 0);
 }
 
 static inline void announce_ready(struct orr_task *t)
