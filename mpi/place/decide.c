@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "mpi/place/machine.h"
 #include "mpi/place/policies.h"
+#include "mpi/value/moves.h"
 
 enum { SPECIAL_MODES = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX | STARPU_LOCALITY };
 
@@ -121,6 +122,8 @@ static int choose_for_all(struct orr_comm *c, const struct starpu_codelet *cl, c
     else if (a->is_bound) /* workers' numbers are a rank's own: its owner's */
         v.fixed = v.written_on >= 0 ? v.written_on : orr_policy_choose(c->cluster->place, 0, &v);
     if (v.fixed != ORR_PLACE_OPEN && v.fixed < 0 && v.fixed != ORR_RANK_PER_NODE) return v.fixed;
+    int r = c->cluster->place->moves ? orr_moves_start(c) : 0; /* it looks at who has copies */
+    if (r) return r;
     return orr_placed_choose(c, &v);
 }
 

@@ -611,15 +611,19 @@ bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node)
 
 /* ---- the stream ---- */
 
-void orr_moves_begin(struct orr_actions *l, struct orr_comm *c)
+int orr_moves_start(struct orr_comm *c)
 {
     struct orr_value *v = c->cluster->value;
-    int status = 0;
-    if (orr_unlikely(!orr_load_relaxed(&v->moves.on))) {
-        status = orr_redux_gather_aside(c); /* not all know of those, and all decide from here on */
-        orr_cache_flush_all(c); /* who has what was known to owners and receivers alone until here */
-        orr_store_relaxed(&v->moves.on, true);
-    }
+    if (orr_likely(orr_load_relaxed(&v->moves.on))) return 0;
+    int status = orr_redux_gather_aside(c); /* not all know of those, and all decide from here on */
+    orr_cache_flush_all(c); /* who has what was known to owners and receivers alone until here */
+    orr_store_relaxed(&v->moves.on, true);
+    return status;
+}
+
+void orr_moves_begin(struct orr_actions *l, struct orr_comm *c)
+{
+    int status = orr_moves_start(c);
     orr_actions_init(l, c, orr_away_begin(c));
     l->status = status;
 }

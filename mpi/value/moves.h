@@ -10,8 +10,10 @@
 
 #include "mpi/value/actions.h"
 
-/* The next place in the stream of c begins, the layer's own communicator. The first one turns it all on: from
- * then on this room decides, on all ranks alike. */
+/* From here on this room decides, on all ranks alike; before, who has copies is not known to all. At the same
+ * place of the stream of c on every rank, the layer's own communicator. 0 or what failed (said). */
+int orr_moves_start(struct orr_comm *c);
+/* The next place in the stream of c begins; the first one starts it all. */
 void orr_moves_begin(struct orr_actions *l, struct orr_comm *c);
 
 /* Whether h may be away from its home. Its transfers are decided here then, else by exchange.h. */

@@ -297,7 +297,7 @@ static void note_nothing(void *arg)
 struct repeated {
     struct starpu_data_descr descr[MOST];
     int count, priority, on; /* -1: wherever it is placed */
-    bool never_again;        /* on this rank it is inserted with something that cannot be repeated */
+    bool never_again;        /* it runs here, and is inserted with something that cannot be repeated */
 };
 
 static struct repeated draw_repeated(struct program *p, uint64_t *structure)
@@ -317,7 +317,7 @@ static struct repeated draw_repeated(struct program *p, uint64_t *structure)
     if (draw(structure, 4) == 0) t.priority = (int)draw(structure, 9) - 4;
     if (draw(structure, 4) == 0 || !writes || t.descr[0].mode == STARPU_REDUX)
         t.on = (int)draw(structure, (unsigned)p->ranks);
-    t.never_again = draw(structure, 32) == 0 && (int)draw(structure, (unsigned)p->ranks) == p->rank;
+    t.never_again = draw(structure, 16) == 0 && t.on == p->rank;
     return t;
 }
 
@@ -342,7 +342,7 @@ static void insert_repeated(struct program *p, const struct repeated *t, const s
 {
     struct starpu_data_descr descr[MOST];
     memcpy(descr, t->descr, sizeof descr);
-    if (t->never_again && t->on >= 0)
+    if (t->never_again)
         call(insert(p->c, &work_cl, STARPU_DATA_MODE_ARRAY, descr, t->count, STARPU_VALUE, w, sizeof *w,
                     STARPU_PRIORITY, t->priority, STARPU_EXECUTE_ON_NODE, t->on, STARPU_CALLBACK,
                     note_nothing, STARPU_CALLBACK_ARG, malloc(1), 0),
@@ -952,7 +952,7 @@ static void one_step(struct program *p, bool moves)
 
 static int kind_of(uint64_t seed)
 {
-    return seed % 2 ? BY_OWNER : seed % 8 ? ANYWHERE : BY_DMDA;
+    return seed % 2 ? BY_OWNER : seed % 4 ? ANYWHERE : BY_DMDA;
 }
 
 static void run(struct job *j, int rank)
@@ -1077,6 +1077,7 @@ static bool one_program(uint64_t seed, bool moves)
     make_groups(mix(seed, 21), ranks);
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
     j.lends = seed % 3 > 0;
+    for (int i = 0; i < ranks; i++) strcpy(sessions[i].place.argument, seed % 8 == 4 ? "homes=0,h=0" : "");
     for (int i = 0; i < ranks && moves; i++)
         j.placement =
             orr_policy_add(&sessions[i].place, kind_of(seed) == BY_DMDA ? &hasty_dmda : &anywhere, NULL);
