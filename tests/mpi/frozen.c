@@ -5,15 +5,20 @@
  * anew, is told by hand: nothing is measured. Threads: one for each rank, and workers. Owns: the data of each
  * rank. Not here: real figures (dmda_replay.c), random iterations (tests/long/cluster_random.c).
  */
+#include <unistd.h>
+
+#include "mpi/place/frozen.h"
 #include "mpi/value/calls.h"
 #include "tests/mpi/in_process.h"
 
 enum { RANKS = 3, DATA = 12, TASKS = 48, MOST = 80 };
 
 extern const struct orr_place_ops orr_place_dmda;
-static struct orr_place_ops told_dmda;
+static struct orr_place_ops told_dmda, hasty_dmda; /* nothing is measured; it is, and believed at once */
 
 static atomic_int failed, wrong;
+
+static atomic_int rests; /* counts tasks, which take their time then: now more, now less; 0: they do not */
 
 /* to = to * 3 + from + step */
 static void mix(void *buffers[], void *arg)
@@ -22,6 +27,7 @@ static void mix(void *buffers[], void *arg)
     starpu_codelet_unpack_args(arg, &step);
     uint64_t *to = (uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]);
     *to = *to * 3 + *(const uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[1]) + (uint64_t)step;
+    if (atomic_load(&rests)) usleep(20u << atomic_fetch_add(&rests, 1) / 400 % 4);
 }
 static struct starpu_codelet mix_cl = {
     .cpu_funcs = { mix }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "mix"
@@ -57,10 +63,7 @@ static void register_one(struct program *p, int i, int tag)
     orr_cache_set_owner(p->c, p->handle[i], i % RANKS);
 }
 
-static void note_nothing(void *arg)
-{
-    (void)arg;
-}
+static atomic_int tags;
 
 static void one_task(struct program *p, int i, int by, bool inserts)
 {
@@ -70,14 +73,14 @@ static void one_task(struct program *p, int i, int by, bool inserts)
     if (!inserts) return;
     if (p->never_again && i == 7)
         check(insert(p->c, &mix_cl, STARPU_RW, p->handle[to], STARPU_R, p->handle[from], STARPU_VALUE, &step,
-                     sizeof step, STARPU_CALLBACK, note_nothing, STARPU_CALLBACK_ARG, malloc(1), 0));
+                     sizeof step, STARPU_TAG, (starpu_tag_t)++tags, 0));
     else
         check(insert(p->c, &mix_cl, STARPU_RW, p->handle[to], STARPU_R, p->handle[from], STARPU_VALUE, &step,
                      sizeof step, 0));
 }
 
-/* Iteration id, of so many tasks, and a wait for all. */
-static void iterate(struct program *p, int id, int tasks)
+/* Iteration id, of so many tasks. */
+static void iterate_on(struct program *p, int id, int tasks)
 {
     int r = orr_replay_begin(p->c, id, NULL, NULL), n = p->count++, elsewhere = 0;
     for (int i = 0; i < tasks; i++) one_task(p, i, p->by, r == 0);
@@ -91,6 +94,11 @@ static void iterate(struct program *p, int id, int tasks)
     check(r < 0 ? r : 0);
     p->replayed[n] = r == 1;
     p->on_rank_1[n] = elsewhere;
+}
+
+static void iterate(struct program *p, int id, int tasks)
+{
+    iterate_on(p, id, tasks);
     check(orr_wait_for_all(p->c));
 }
 
@@ -142,16 +150,28 @@ static void run(struct job *j, int rank)
     check(rank_end(j, rank));
 }
 
-static void tell(void (*what)(struct program *))
+static bool hasty_figures(void *state, uint64_t *figures_out)
+{
+    orr_place_dmda.figures(state, figures_out);
+    return true;
+}
+
+static void tell_of(void (*what)(struct program *), const struct orr_place_ops *ops, const char *argument)
 {
     struct job j;
     story = what;
     failed = wrong = 0;
     job_create(&j, RANKS, 0, 5, run);
-    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, &told_dmda, NULL);
+    for (int i = 0; i < RANKS; i++) strcpy(sessions[i].place.argument, argument);
+    for (int i = 0; i < RANKS; i++) j.placement = orr_policy_add(&sessions[i].place, ops, NULL);
     job_run(&j);
     job_join(&j);
     for (int i = 0; i < RANKS; i++) orr_policy_remove(&sessions[i].place, j.placement);
+}
+
+static void tell(void (*what)(struct program *))
+{
+    tell_of(what, &told_dmda, "");
 }
 
 /* Which iterations were replayed, '1', and which inserted, '0'; "?": the ranks differ. */
@@ -177,6 +197,51 @@ static void stated(const char *what)
 {
     is_int(wrong, 0, "%s: data have their values", what);
     is_int(failed, 0, "and nothing fails");
+}
+
+/* ---- by themselves ---- */
+
+/* An iteration of so many insertions that the placement sends to rank 2; how many it is asked for. */
+static int follow(struct orr_frozen *f, int id, uint64_t before, uint64_t after, int tasks, int *state_out)
+{
+    int asked = 0;
+    *state_out = orr_frozen_begin(f, id, before, true);
+    for (int i = 0; i < tasks; i++) {
+        if (orr_frozen_next(f, 100u + (unsigned)i) == 2) continue;
+        asked++;
+        if (orr_frozen_note(f, 100u + (unsigned)i, 2)) return -1;
+    }
+    orr_frozen_end(f, after);
+    return asked;
+}
+
+static void by_themselves(void)
+{
+    struct orr_frozen f = { 0 };
+    int state[9], asked[9];
+    for (int i = 0; i < 3; i++) asked[i] = follow(&f, 1, 7, 7, 10, &state[i]);
+    ok(all_of(asked[0] == 10, asked[1] == 10, asked[2] == 0, state[1] == ORR_FROZEN_NOT,
+              state[2] == ORR_FROZEN_STILL),
+       "an iteration that was twice the same under the same figures goes where it went");
+    asked[3] = follow(&f, 1, 7, 8, 10, &state[3]);
+    asked[4] = follow(&f, 1, 8, 8, 10, &state[4]);
+    ok(all_of(asked[3] == 0, asked[4] == 10, state[4] == ORR_FROZEN_NO_MORE),
+       "when figures change it does so to its end, and not the next time");
+    asked[5] = follow(&f, 1, 8, 9, 10, &state[5]);
+    asked[6] = follow(&f, 1, 9, 9, 10, &state[6]);
+    asked[7] = follow(&f, 1, 9, 9, 10, &state[7]);
+    asked[8] = follow(&f, 1, 9, 9, 10, &state[8]);
+    ok(all_of(asked[5] == 10, asked[6] == 10, asked[7] == 10, asked[8] == 0),
+       "one in which they change counts for none");
+    asked[0] = follow(&f, 1, 9, 9, 12, &state[0]);
+    asked[1] = follow(&f, 1, 9, 9, 12, &state[1]);
+    asked[2] = follow(&f, 1, 9, 9, 12, &state[2]);
+    ok(all_of(asked[0] == 2, asked[1] == 12, asked[2] == 0), "what comes behind its end is placed");
+    asked[3] = follow(&f, 1, 9, 9, 4, &state[3]);
+    asked[4] = follow(&f, 1, 9, 9, 4, &state[4]);
+    ok(all_of(asked[3] == 0, asked[4] == 4, state[4] == ORR_FROZEN_NO_MORE),
+       "and where it ends before, the next");
+    orr_frozen_fini(&f);
 }
 
 /* ---- stories ---- */
@@ -357,6 +422,27 @@ static void too_soon(void)
     stated("without a wait");
 }
 
+/* Turns of the feedback fall into iterations that one rank inserts and the others replay. */
+static void measured(struct program *p)
+{
+    p->never_again = p->c->rank == 1;
+    while (p->count < MOST) {
+        iterate_on(p, 1, TASKS);
+        for (int k = 0; k < 6; k++) one_task(p, k, 3, true);
+    }
+}
+
+static void with_measures(void)
+{
+    rests = 1;
+    tell_of(measured, &hasty_dmda, "homes=0,h=0");
+    rests = 0;
+    bool known = programs[1].known == programs[0].known && programs[2].known == programs[0].known;
+    ok(known, "with what tasks really take, by which all are placed, ranks know the same of data");
+    diag("iterations that rank 0 replayed: %s", replays(0));
+    stated("with measures");
+}
+
 int main(void)
 {
     struct starpu_conf conf;
@@ -365,7 +451,10 @@ int main(void)
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
     told_dmda = orr_place_dmda;
     told_dmda.learns = false;
+    hasty_dmda = orr_place_dmda;
+    hasty_dmda.figures = hasty_figures;
     if (starpu_init(&conf)) skip_all("no worker");
+    by_themselves();
     a_rank_gets_slower();
     tasks_change();
     data_change();
@@ -374,6 +463,7 @@ int main(void)
     several_kinds();
     thawed();
     too_soon();
+    with_measures();
     starpu_shutdown();
     return done_testing();
 }
