@@ -450,6 +450,7 @@ static void forget(struct orr_lend *l)
     void *asks = l->asks, *slowness = l->slowness;
     l->asks = NULL;
     l->slowness = NULL;
+    l->nasks = 0;
     orr_spin_unlock(&l->lock);
     orr_free(slowness);
     orr_free(asks);
