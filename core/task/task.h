@@ -340,7 +340,7 @@ enum {
 
 /* Derives what a codelet leaves unsaid (where, legacy fields), once. 0; 1: the same, but its statistics are
  * not kept; or -EINVAL with a message. */
-int orr_codelet_check(struct starpu_codelet *cl);
+ORR_EXPORT int orr_codelet_check(struct starpu_codelet *cl);
 /* Reads the settings, at start-up. */
 void orr_codelets_init(void);
 

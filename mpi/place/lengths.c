@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/sync.h"
+#include "core/task/task.h"
 #include "mpi/place/machine.h"
 
 enum { FIRST_ROOM = 32 };
@@ -75,15 +76,17 @@ uint64_t orr_length_key(const char *symbol, uint32_t footprint)
     return h ? h : 1;
 }
 
-/* The kinds of the cluster that the codelet can use, as the program wrote it: the runtime completes a codelet
- * only on the ranks that run it. */
+/* The kinds of the cluster that the codelet can use. It is completed first, as on the ranks that run it:
+ * another thread may be about to do so. */
 static uint32_t kinds_of(const struct orr_lengths *l, const struct starpu_codelet *cl)
 {
+    orr_codelet_check((struct starpu_codelet *)cl); /* what is wrong with it is told here and where it runs */
     uint32_t where = cl->where, kinds = 0;
+    bool is_said = where != 0;
 #define WITH_FUNCTIONS(PREFIX, NAME, name)                                                                   \
-    if (!cl->where && cl->name##_funcs[0]) where |= STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER);
+    if (!is_said && cl->name##_funcs[0]) where |= STARPU_WORKER_TO_MASK(PREFIX##_##NAME##_WORKER);
 #define SINGLE_FUNCTION(NAME, name)                                                                          \
-    if (!cl->where && cl->name##_func) where |= STARPU_WORKER_TO_MASK(STARPU_##NAME##_WORKER);
+    if (!is_said && cl->name##_func) where |= STARPU_WORKER_TO_MASK(STARPU_##NAME##_WORKER);
 #include "core/base/kind.def"
     for (int type = 0; type < STARPU_NARCH; type++)
         if (l->kind_of[type] != UINT8_MAX && where & STARPU_WORKER_TO_MASK(type))
