@@ -237,12 +237,12 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
         return -EINVAL;
     }
     orr_replay_pop(c); /* what says more goes first */
-    bool repeats = orr_placed_iteration_begin(c, id);
     struct orr_recording *r = find_or_add(c, id, &first);
     if (!r) {
         orr_error("orrery_mpi_iteration_begin: out of memory");
         return -ENOMEM;
     }
+    bool repeats = orr_placed_iteration_begin(c, id);
     c->replays->current = r;
     if (is_decided_anew(c)) {
         say_once(r, "is inserted each time, not replayed", NULL,
