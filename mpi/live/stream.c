@@ -253,6 +253,13 @@ void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash)
     if (s) note_iteration(c, s, id, hash);
 }
 
+void orr_stream_iteration_marked(struct orr_comm *c)
+{
+    static const struct starpu_codelet mark = { .name = "starpu_iteration_push" };
+    const struct orr_stream_insertion in = { .cl = &mark, .xrank = -1 };
+    if (own_stream(c)) orr_stream_note(c, &in);
+}
+
 void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out)
 {
     const struct orr_stream *s = orr_load_acquire(&c->stream);

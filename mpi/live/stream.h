@@ -202,10 +202,12 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
 /* Iterations (place/replay.h). The first of its kind is logged insertion by insertion; each further one as
  * one entry with the hash of its insertions, so that ranks that insert it agree with those that replay it.
  * begin and end: around the insertions of a further one; the end tells their hash. replayed: instead of both.
- * last: the latest insertion joins the hash of a first one (0 before it). */
+ * last: the latest insertion joins the hash of a first one (0 before it). marked: one begins here that the
+ * program only marks; those that all ranks go by are logged as insertions are. */
 void orr_stream_iteration_begin(struct orr_comm *c);
 uint64_t orr_stream_iteration_end(struct orr_comm *c, int id);
 void orr_stream_iteration_replayed(struct orr_comm *c, int id, uint64_t hash);
+void orr_stream_iteration_marked(struct orr_comm *c);
 /* The latest insertion, with its own hash for the stream's; and an insertion just like it. */
 void orr_stream_last(const struct orr_comm *c, struct orr_stream_entry *entry_out);
 static inline void orr_stream_note_again(struct orr_comm *c, const struct orr_stream_entry *again)

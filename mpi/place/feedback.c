@@ -43,6 +43,7 @@ struct round {
     struct message up, down, from[CHILDREN], to[CHILDREN];
     struct orr_time_record *own, *result;
     size_t nown, nresult;
+    uint64_t word;         /* of this rank */
     _Atomic int waits;     /* children that have not told, and this rank itself */
     _Atomic uint32_t over; /* the result is here [atomic: publishes it] */
 };
@@ -60,6 +61,7 @@ struct orr_feedback {
     uint64_t next, epoch;
     uint32_t *slow; /* as told last, by rank and type: to see what changes */
     size_t nknown;
+    uint64_t word, agreed; /* orr_feedback_say; what all said [own: who submits] */
     _Atomic int users; /* one for the placement, one for each message under way [atomic: the last frees] */
 };
 
@@ -173,10 +175,16 @@ static void *make_room(struct orr_request *request, size_t bytes)
     return m->bytes = orr_malloc(bytes ? bytes : 1);
 }
 
-/* A record of zeros goes first: no message is empty. */
+/* One record goes before the others: a word (ns) that so many ranks said, if all did that the message is of
+ * (count 0: they did not). So no message is empty. */
 static struct orr_time_record *records_for(size_t count)
 {
     return orr_calloc(count + 1, sizeof(struct orr_time_record));
+}
+
+static struct orr_time_record head_of(uint64_t word, uint64_t ranks)
+{
+    return (struct orr_time_record){ .ns = word, .count = ranks };
 }
 
 static void post(struct message *m, enum orr_request_kind kind, int rank, int64_t tag, void *bytes,
@@ -255,17 +263,31 @@ static void came_down(struct orr_request *q)
     message_over(m);
 }
 
-/* On rank 0. */
+/* On rank 0; all: behind what goes first. */
 static void learn(struct round *r, const struct orr_time_record *all, size_t count)
 {
     static struct orr_time_record nothing;
     struct orr_feedback *f = r->feedback;
-    int failed = orr_times_learn(&f->times, all, count);
+    int failed = orr_times_learn(&f->times, all ? all + 1 : NULL, count);
     struct orr_time_record *out = failed ? NULL : records_for(orr_times_room(&f->times));
     r->nresult = out ? orr_times_tell(&f->times, out + 1) : 0;
+    if (out && all) out[0] = all[0];
     r->down.bytes = out;
     r->result = out ? out : &nothing;
     deliver(r);
+}
+
+/* What this rank and those below it say. */
+static struct orr_time_record heads(const struct round *r)
+{
+    uint64_t ranks = 1;
+    for (int i = 0; i < CHILDREN; i++) {
+        const struct orr_time_record *from = r->from[i].bytes;
+        if (child_of(r->feedback->comm, i) < 0) continue;
+        if (!from || !records_in(&r->from[i]) || !from->count || from->ns != r->word) return head_of(0, 0);
+        ranks += from->count;
+    }
+    return head_of(r->word, ranks);
 }
 
 /* All below have told, and this rank too. */
@@ -286,8 +308,9 @@ static void all_told(struct round *r)
         used += n > 1 ? n - 1 : 0;
     }
     r->up.bytes = all;
+    if (all) all[0] = heads(r);
     if (f->comm->rank == 0)
-        learn(r, all ? all + 1 : NULL, count);
+        learn(r, all, count);
     else
         post(&r->up, ORR_SEND, (f->comm->rank - 1) / CHILDREN, tag_of(r, false), all ? all : &nothing, count,
              sent);
@@ -326,6 +349,7 @@ static void begin(struct orr_feedback *f)
     f->rounds++;
     orr_store_relaxed(&r->over, 0u);
     collect(f);
+    r->word = f->word;
     while (children < CHILDREN && child_of(c, children) >= 0) children++;
     orr_store_release(&r->waits, children + 1);
     for (int i = 0; i < children; i++)
@@ -374,9 +398,20 @@ static void finish(struct orr_feedback *f)
         changed |= apply_one(f, &r->result[i]);
         known += r->result[i].key != 0;
     }
+    f->agreed = r->result->count == (uint64_t)f->comm->size ? r->result->ns : 0;
     f->pending = false;
     f->epoch = changed || known > f->nknown ? EPOCH_MIN : f->epoch < EPOCH_MAX ? 2 * f->epoch : EPOCH_MAX;
     f->nknown = known;
+}
+
+void orr_feedback_say(struct orr_feedback *f, uint64_t word)
+{
+    f->word = word;
+}
+
+uint64_t orr_feedback_agreed(const struct orr_feedback *f)
+{
+    return f->agreed;
 }
 
 uint64_t orr_feedback_next(const struct orr_feedback *f)

@@ -29,6 +29,10 @@ void orr_feedback_turn(struct orr_feedback *f, uint64_t position);
 void orr_feedback_meet(struct orr_feedback *f, uint64_t position);
 /* The stream has a task of a new kind: what this rank's models say of it counts as measured once. */
 void orr_feedback_seen(struct orr_feedback *f, const struct starpu_codelet *cl, uint32_t footprint);
+/* A word of this rank's goes with the rounds to come (0: none); what all ranks said in the round that was
+ * applied last, 0: not all the same. */
+void orr_feedback_say(struct orr_feedback *f, uint64_t word);
+uint64_t orr_feedback_agreed(const struct orr_feedback *f);
 /* A task took so long here. Any thread. */
 void orr_feedback_took(struct orr_feedback *f, uint64_t key, uint32_t type, uint64_t ns);
 

@@ -21,7 +21,7 @@ struct step {
 
 struct orr_frozen_iteration {
     struct orr_frozen_iteration *next;
-    int id;
+    int64_t id;
     unsigned alike;   /* so often in a row it was the same, under the same figures; at most ALIKE */
     bool repeated;    /* it went where it went before, the last time */
     uint64_t figures; /* with alike, these */
@@ -32,7 +32,7 @@ struct orr_frozen_iteration {
 
 /* ---- the list ---- */
 
-static struct orr_frozen_iteration *find(struct orr_frozen *f, int id)
+static struct orr_frozen_iteration *find(struct orr_frozen *f, int64_t id)
 {
     struct orr_frozen_iteration **p = &f->list, *i;
     while (*p && (*p)->id != id) p = &(*p)->next;
@@ -58,7 +58,7 @@ static void drop_last(struct orr_frozen *f)
     f->count--;
 }
 
-static struct orr_frozen_iteration *find_or_add(struct orr_frozen *f, int id)
+static struct orr_frozen_iteration *find_or_add(struct orr_frozen *f, int64_t id)
 {
     struct orr_frozen_iteration *i = find(f, id);
     if (i) return i;
@@ -86,7 +86,7 @@ void orr_frozen_thaw(struct orr_frozen *f)
 
 /* ---- an iteration ---- */
 
-int orr_frozen_begin(struct orr_frozen *f, int id, uint64_t figures, bool they_stand)
+int orr_frozen_begin(struct orr_frozen *f, int64_t id, uint64_t figures, bool they_stand)
 {
     struct orr_frozen_iteration *i = find_or_add(f, id);
     if (!i) return -ENOMEM;
@@ -101,26 +101,27 @@ int orr_frozen_begin(struct orr_frozen *f, int id, uint64_t figures, bool they_s
     return f->repeats ? ORR_FROZEN_STILL : repeated ? ORR_FROZEN_NO_MORE : ORR_FROZEN_NOT;
 }
 
-uint64_t orr_frozen_hash(const struct orr_place_view *v)
+uint32_t orr_frozen_hash(const struct orr_place_view *v)
 {
     uint64_t h = orr_plan_hash_begin(v->cl && v->cl->name ? v->cl->name : "");
     for (int i = 0; i < v->count; i++)
         h = orr_plan_hash_add(h, v->data[i].handle ? orr_owned_tag(v->data[i].handle) : -1, v->data[i].mode);
     h = (h ^ (uint64_t)(uint32_t)v->fixed) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
+    return (uint32_t)(h ^ h >> 32);
 }
 
-static void add(struct orr_frozen *f, uint64_t hash, int rank)
+static void add(struct orr_frozen *f, uint32_t hash, int rank)
 {
     f->stream = ((f->stream << 5 | f->stream >> 59) ^ hash) * 0x9e3779b97f4a7c15u;
-    f->choices = ((f->choices << 5 | f->choices >> 59) ^ hash ^ (uint32_t)rank) * 0xbf58476d1ce4e5b9u;
+    f->choices =
+        ((f->choices << 5 | f->choices >> 59) ^ hash ^ (uint64_t)(uint32_t)rank << 32) * 0xbf58476d1ce4e5b9u;
 }
 
-int orr_frozen_next(struct orr_frozen *f, uint64_t hash)
+int orr_frozen_next(struct orr_frozen *f, uint32_t hash)
 {
     struct orr_frozen_iteration *i = f->current;
     if (!f->repeats) return ORR_PLACE_OPEN;
-    if (f->steps < i->steps && i->step[f->steps].hash == (uint32_t)hash) {
+    if (f->steps < i->steps && i->step[f->steps].hash == hash) {
         int rank = i->step[f->steps++].rank;
         add(f, hash, rank);
         return rank;
@@ -130,7 +131,16 @@ int orr_frozen_next(struct orr_frozen *f, uint64_t hash)
     return ORR_PLACE_OPEN;
 }
 
-int orr_frozen_note(struct orr_frozen *f, uint64_t hash, int rank)
+bool orr_frozen_step(struct orr_frozen *f, size_t step)
+{
+    const struct orr_frozen_iteration *i = f->current;
+    if (!i || !f->repeats || f->steps != step || step >= i->steps) return false;
+    add(f, i->step[step].hash, i->step[step].rank);
+    f->steps++;
+    return true;
+}
+
+int orr_frozen_note(struct orr_frozen *f, uint32_t hash, int rank)
 {
     struct orr_frozen_iteration *i = f->current;
     add(f, hash, rank);
@@ -142,7 +152,7 @@ int orr_frozen_note(struct orr_frozen *f, uint64_t hash, int rank)
         i->step = more;
         i->room = room;
     }
-    i->step[f->steps++] = (struct step){ (uint32_t)hash, rank };
+    i->step[f->steps++] = (struct step){ hash, rank };
     return 0;
 }
 

@@ -31,13 +31,17 @@ struct orr_frozen {
  * where it went before; or it went so the last time, and does no more; or neither; or -ENOMEM: nothing has
  * begun. */
 enum orr_frozen_state { ORR_FROZEN_NOT, ORR_FROZEN_STILL, ORR_FROZEN_NO_MORE };
-int orr_frozen_begin(struct orr_frozen *f, int id, uint64_t figures, bool they_stand);
+#define ORR_FROZEN_MARKED INT64_MIN /* the number of those that the program only marks: they have none */
+int orr_frozen_begin(struct orr_frozen *f, int64_t id, uint64_t figures, bool they_stand);
 /* Of an insertion: what it does, and what the program says of its rank. */
-uint64_t orr_frozen_hash(const struct orr_place_view *v);
+uint32_t orr_frozen_hash(const struct orr_place_view *v);
 /* The rank of the next insertion of the iteration, which counts as gone there; ORR_PLACE_OPEN: the placement
  * is to be asked, and orr_frozen_note called with its answer. */
-int orr_frozen_next(struct orr_frozen *f, uint64_t hash);
-int orr_frozen_note(struct orr_frozen *f, uint64_t hash, int rank); /* 0 or -ENOMEM */
+int orr_frozen_next(struct orr_frozen *f, uint32_t hash);
+int orr_frozen_note(struct orr_frozen *f, uint32_t hash, int rank); /* 0 or -ENOMEM */
+/* Its next insertion, number `step` from 0 on, is known to be the same: it goes where it went. False: the
+ * iteration does not, or is not so far; nothing has happened. */
+bool orr_frozen_step(struct orr_frozen *f, size_t step);
 /* Instead of its insertions, all at once: whether there are so many, with these choices. */
 bool orr_frozen_repeat(struct orr_frozen *f, uint64_t choices, size_t count);
 /* It ends; figures: as they are now. What it chose (a hash). */

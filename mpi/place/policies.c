@@ -36,6 +36,8 @@ struct orr_placed {
     struct orr_feedback *feedback; /* NULL: it learns nothing */
     struct orr_thread *thread;     /* who inserts */
     struct orr_frozen frozen;      /* of one that has figures */
+    uint64_t marks;                /* a hash of where the program's were, on this rank; 0: there was none */
+    bool marked;                   /* the iteration that has begun is one that it marked */
     bool begun;
     int failed; /* why it could not begin, which was said once: turn is 0 then */
 };
@@ -352,6 +354,15 @@ bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64
     return true;
 }
 
+bool orr_placed_repeat_one(struct orr_comm *c, uint64_t from, uint64_t step, uint64_t *at_out)
+{
+    struct orr_placed *d = c->placed;
+    if (!d || !d->ops->figures) return orr_placed_repeat(c, from + step, 1, at_out);
+    if (d->failed || d->thread != orr_self() || !orr_frozen_step(&d->frozen, step)) return false;
+    *at_out = d->position++;
+    return true;
+}
+
 /* ---- iterations of one that has figures ---- */
 
 bool orr_policy_has_figures(const struct orr_place *p)
@@ -371,22 +382,27 @@ static struct orr_placed *with_figures(struct orr_comm *c)
     return d && d->begun && !d->failed && d->thread == orr_self() ? d : NULL;
 }
 
-bool orr_placed_iteration_begin(struct orr_comm *c, int id)
+/* Whether it goes where it went. */
+static bool begin_iteration(struct orr_placed *d, int64_t id)
 {
     uint64_t figures;
-    if (!orr_comm_is_base(c) || !orr_policy_has_figures(c->cluster->place)) return true;
-    struct orr_placed *d = with_figures(c);
-    if (!d) return false;
     if (d->position >= d->turn) take_turn(d);
     bool they_stand = d->ops->figures(d->state, &figures);
     int r = orr_frozen_begin(&d->frozen, id, figures, they_stand);
     if (r < 0) {
-        orr_error("orrery_mpi_iteration_begin: out of memory");
+        orr_error("the placement \"%s\": out of memory for an iteration", d->ops->name);
         fail(d, r);
         return false;
     }
     if (r != ORR_FROZEN_NOT) d->ops->frozen(d->state, r == ORR_FROZEN_STILL);
     return r == ORR_FROZEN_STILL;
+}
+
+bool orr_placed_iteration_begin(struct orr_comm *c, int id)
+{
+    if (!orr_comm_is_base(c) || !orr_policy_has_figures(c->cluster->place)) return true;
+    struct orr_placed *d = with_figures(c);
+    return d && begin_iteration(d, id);
 }
 
 uint64_t orr_placed_iteration_choices(const struct orr_comm *c)
@@ -410,6 +426,59 @@ uint64_t orr_placed_iteration_end(struct orr_comm *c)
     if (!d || !d->frozen.current) return 0;
     d->ops->figures(d->state, &figures);
     return orr_frozen_end(&d->frozen, figures);
+}
+
+/* It, if marks by this thread count. One that no insertion began yet is left alone: it would belong to this
+ * thread, which may insert nothing. */
+static struct orr_placed *marking(const struct orr_comm *c)
+{
+    void *none;
+    const struct orr_place *p = c->cluster->place;
+    struct orr_placed *d = c->placed;
+    if (!d || d->ops != ops_of(p, p->current, &none) || !d->ops->figures) return NULL;
+    return d->begun && !d->failed && d->thread == orr_self() ? d : NULL;
+}
+
+static void note_mark(struct orr_placed *d, bool begins)
+{
+    d->marks = ((d->marks << 5 | d->marks >> 59) ^ (2 * d->position + begins + 1)) * 0x9e3779b97f4a7c15u;
+    if (!d->marks) d->marks = 1;
+    if (d->feedback) orr_feedback_say(d->feedback, d->marks);
+}
+
+/* Which marks of one rank are another's is not known before they were compared, so a first one counts for
+ * nothing; from then on a difference is one of the streams, and told as such. */
+static bool are_marks_agreed(const struct orr_comm *c, const struct orr_placed *d)
+{
+    return c->size == 1 || (d->feedback && orr_feedback_agreed(d->feedback));
+}
+
+bool orr_placed_mark_begin(struct orr_comm *c, bool *repeats_out)
+{
+    struct orr_placed *d = marking(c);
+    if (!d) return false;
+    note_mark(d, true);
+    if (d->frozen.current || !are_marks_agreed(c, d)) return false;
+    orr_stream_iteration_marked(c);
+    *repeats_out = begin_iteration(d, ORR_FROZEN_MARKED);
+    return d->marked = !d->failed;
+}
+
+bool orr_placed_mark_end(struct orr_comm *c, uint64_t *choices_out)
+{
+    struct orr_placed *d = marking(c);
+    if (!d) return false;
+    note_mark(d, false);
+    if (!d->marked) return false;
+    *choices_out = orr_placed_mark_cut(c);
+    return true;
+}
+
+uint64_t orr_placed_mark_cut(struct orr_comm *c)
+{
+    if (!c->placed || !c->placed->marked) return 0;
+    c->placed->marked = false;
+    return orr_placed_iteration_end(c);
 }
 
 void orr_placed_thaw(struct orr_comm *c)

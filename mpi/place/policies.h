@@ -79,6 +79,9 @@ int orr_placed_bind_at(struct orr_comm *c, struct starpu_task *task, uint64_t po
 bool orr_policy_repeats(const struct orr_place *p);
 uint64_t orr_placed_position(const struct orr_comm *c);
 bool orr_placed_repeat(struct orr_comm *c, uint64_t from, uint64_t count, uint64_t *at_out);
+/* The same of one, `step` behind `from`, that is known to do what that did; under a placement with figures,
+ * too. */
+bool orr_placed_repeat_one(struct orr_comm *c, uint64_t from, uint64_t step, uint64_t *at_out);
 /* Whether the current one has figures (struct orr_place_ops): its iterations go where they went while these
  * stand (frozen.h). begin and end are called on all ranks alike; begin: whether the iteration goes where it
  * went, or, under a placement without figures, may; then a rank that has recorded these choices, of so many
@@ -88,6 +91,12 @@ bool orr_placed_iteration_begin(struct orr_comm *c, int id);
 uint64_t orr_placed_iteration_choices(const struct orr_comm *c);
 bool orr_placed_iteration_repeat(struct orr_comm *c, uint64_t choices, uint64_t count, uint64_t *at_out);
 uint64_t orr_placed_iteration_end(struct orr_comm *c);
+/* The program marks where one begins and ends (starpu_iteration_push, _pop), perhaps on this rank alone. Once
+ * the ranks have told each other that their marks are alike, those count: begun; whether it goes where it
+ * went; ended; what was chosen. cut: it ends here without a mark. */
+bool orr_placed_mark_begin(struct orr_comm *c, bool *repeats_out);
+bool orr_placed_mark_end(struct orr_comm *c, uint64_t *choices_out);
+uint64_t orr_placed_mark_cut(struct orr_comm *c);
 /* At the same place of the stream on every rank: the next iterations are chosen anew. */
 void orr_placed_thaw(struct orr_comm *c);
 /* From the start on, or NULL. */

@@ -205,6 +205,23 @@ static void discard(struct orr_recording *r, const char *why)
     if (failures >= FAILURES_MAX) r->state = ORR_RECORDING_GIVEN_UP;
 }
 
+/* One that the program only marks ends, with these choices, if this thread has begun one. */
+static void end_by_itself(struct orr_comm *c, uint64_t choices)
+{
+    struct orr_recording *r = orr_load_relaxed(&c->recording);
+    if (!r || !r->by_itself || r->thread != orr_self()) return;
+    orr_store_relaxed(&c->recording, NULL);
+    if (r->state == ORR_RECORDING_READY && orr_script_end(r)) {
+        r->replays++;
+    } else if (r->state == ORR_RECORDING_READY) {
+        discard(r, "the tasks, or their arguments, are others than before");
+    } else if (orr_recording_end(r, c)) {
+        if (r->moves) r->gaps->choices = choices;
+    } else if (++r->failures >= FAILURES_MAX) {
+        r->state = ORR_RECORDING_GIVEN_UP;
+    }
+}
+
 /* A program that counts its iterations would have each recorded, and none replayed. */
 static bool is_worth_it(struct orr_replays *all)
 {
@@ -236,7 +253,7 @@ int orr_replay_begin(struct orr_comm *c, int id, orr_replay_patch_fn patch, void
             c->replays->current->id);
         return -EINVAL;
     }
-    orr_replay_pop(c); /* what says more goes first */
+    end_by_itself(c, orr_placed_mark_cut(c)); /* what says more goes first */
     struct orr_recording *r = find_or_add(c, id, &first);
     if (!r) {
         orr_error("orrery_mpi_iteration_begin: out of memory");
@@ -291,35 +308,41 @@ int orr_replay_end(struct orr_comm *c)
 
 /* ---- by itself ---- */
 
+/* Marks inside of an iteration with a number are none: who replays that does not come by them. */
+static bool is_inside_another(const struct orr_comm *c)
+{
+    return c->replays && c->replays->current;
+}
+
 void orr_replay_push(struct orr_comm *c)
 {
+    bool repeats = true;
+    if (is_inside_another(c)) return;
+    if (orr_policy_has_figures(c->cluster->place) && !orr_placed_mark_begin(c, &repeats)) return;
     struct orr_replays *all = replays_of(c);
     struct orr_recording *r = all ? &all->pushed : NULL;
-    if (!r || r->state == ORR_RECORDING_GIVEN_UP || all->current || orr_load_relaxed(&c->recording)) return;
-    if (is_decided_anew(c) || orr_policy_has_figures(c->cluster->place) || !orr_stream_is_own(c)) return;
+    if (!r || r->state == ORR_RECORDING_GIVEN_UP || orr_load_relaxed(&c->recording)) return;
+    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
     if (r->state == ORR_RECORDING_READY && r->thread != orr_self()) return;
+    if (is_of_other_choices(c, r, repeats)) orr_recording_clear(r);
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
     if (old) discard(r, old);
     if (r->state == ORR_RECORDING_GIVEN_UP) return;
     if (r->state == ORR_RECORDING_READY)
         orr_script_begin(r);
-    else
+    else if (repeats)
         orr_recording_begin(r, c);
+    else
+        return;
     orr_store_release(&c->recording, r); /* pairs with orr_mpi_insert */
 }
 
 void orr_replay_pop(struct orr_comm *c)
 {
-    struct orr_recording *r = orr_load_relaxed(&c->recording);
-    if (!r || !r->by_itself || r->thread != orr_self()) return;
-    orr_store_relaxed(&c->recording, NULL);
-    if (r->state == ORR_RECORDING_READY && orr_script_end(r)) {
-        r->replays++;
-    } else if (r->state == ORR_RECORDING_READY) {
-        discard(r, "the tasks, or their arguments, are others than before");
-    } else if (!orr_recording_end(r, c) && ++r->failures >= FAILURES_MAX) {
-        r->state = ORR_RECORDING_GIVEN_UP;
-    }
+    uint64_t choices = 0;
+    if (is_inside_another(c)) return;
+    if (orr_policy_has_figures(c->cluster->place) && !orr_placed_mark_end(c, &choices)) return;
+    end_by_itself(c, choices);
 }
 
 void orr_replay_forget(struct orr_comm *c, int id)

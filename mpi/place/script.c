@@ -192,7 +192,7 @@ bool orr_script_follow(struct orr_comm *c, struct orr_recording *r, struct starp
     }
     uint64_t position = 0;
     if (same && r->moves && !line->verbatim)
-        same = orr_placed_repeat(c, r->gaps->from + r->cursor, 1, &position);
+        same = orr_placed_repeat_one(c, r->gaps->from, r->cursor, &position);
     if (orr_unlikely(!same)) {
         r->strayed = true;
         return false;

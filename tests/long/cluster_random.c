@@ -184,6 +184,9 @@ struct group {
 enum { KINDS = 3, REPEATED_MOST = 12 };
 enum { BY_OWNER, ANYWHERE, BY_DMDA, PLACEMENTS };
 static atomic_int replayed[PLACEMENTS]; /* iterations, of all ranks */
+static atomic_int recognised[PLACEMENTS];
+
+enum { MARKED_BY_NONE, MARKED_BY_ALL, MARKED_BY_ONE, MARKS }; /* by the seed: starpu_iteration_push, _pop */
 
 enum { GROUPS = 3 };
 static struct group groups[GROUPS]; /* of the program that runs */
@@ -357,7 +360,20 @@ static void insert_repeated(struct program *p, const struct repeated *t, const s
              p->step, "a task of an iteration");
 }
 
-static void one_iteration(struct program *p, int id)
+/* All are inserted; those of some programs are marked, on all ranks or on one. */
+static void marked_iteration(struct program *p, const struct repeated *t, const struct work *w, int count)
+{
+    int by = (int)(current_seed % MARKS);
+    bool marks = by == MARKED_BY_ALL || (by == MARKED_BY_ONE && p->rank == 1);
+    if (marks) orr_replay_push(p->c);
+    for (int i = 0; i < count; i++) insert_repeated(p, &t[i], &w[i]);
+    const struct orr_recording *r = orr_load_relaxed(&p->c->recording);
+    if (r && r->by_itself && r->state == ORR_RECORDING_READY && !r->strayed && count)
+        atomic_fetch_add(&recognised[p->kind], 1);
+    if (marks) orr_replay_pop(p->c);
+}
+
+static void one_iteration(struct program *p, int id, bool marked)
 {
     uint64_t structure = mix(current_seed, 400 + (uint64_t)(id + KINDS * p->version[id]));
     int count = (int)draw(&structure, REPEATED_MOST + 1);
@@ -366,6 +382,10 @@ static void one_iteration(struct program *p, int id)
     for (int i = 0; i < count; i++) {
         t[i] = draw_repeated(p, &structure);
         w[i] = work_of(p, &t[i], i);
+    }
+    if (marked) {
+        marked_iteration(p, t, w, count);
+        return;
     }
     int r = orr_replay_begin(p->c, id, set_work, w);
     if (r == 1) atomic_fetch_add(&replayed[p->kind], 1);
@@ -382,8 +402,9 @@ static void iterate(struct program *p, bool moves)
         p->version[id]++;
         orr_replay_forget(p->c, id);
     }
-    for (unsigned n = 1 + draw(&p->state, 6); n > 0; n--) {
-        one_iteration(p, id);
+    bool marked = draw(&p->state, 3) == 0;
+    for (unsigned n = 1 + draw(&p->state, marked ? 12 : 6); n > 0; n--) {
+        one_iteration(p, id, marked);
         if (draw(&p->state, 3) == 0) one_step(p, moves);
     }
 }
@@ -1111,6 +1132,9 @@ int main(int argc, char **argv)
     ok(seeds < 32 || all_of(replayed[BY_OWNER] > 0, replayed[ANYWHERE] > 0, replayed[BY_DMDA] > 0),
        "ranks replayed iterations (%d under owner-computes, %d with data that move, %d under dmda)",
        replayed[BY_OWNER], replayed[ANYWHERE], replayed[BY_DMDA]);
+    ok(seeds < 96 || all_of(recognised[BY_OWNER] > 0, recognised[BY_DMDA] > 0),
+       "and recognised some that are only marked (%d under owner-computes, %d under dmda)",
+       recognised[BY_OWNER], recognised[BY_DMDA]);
     ok(lent > 0 || seeds < 8, "ranks ran tasks of others (%llu)", (unsigned long long)lent);
     starpu_shutdown();
     return done_testing();

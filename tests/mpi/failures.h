@@ -280,6 +280,31 @@ static void stream_equal(void)
     stream(nothing);
 }
 
+/* Iterations that all ranks mark, and from the fifth on rank 1 does not; or that it alone marks. */
+static void mark_iterations(int by_all)
+{
+    open_data();
+    for (int i = 0; i < 8; i++) {
+        int marks = i < by_all || (my_rank != 1) == (by_all > 0);
+        if (i == by_all) event();
+        if (marks) starpu_iteration_push((unsigned long)i);
+        for (int k = 0; k < 20; k++) insert(&add_cl, k * 5 % 3, 3 + k % 3);
+        if (marks) starpu_iteration_pop();
+        starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    }
+    close_data();
+}
+
+static void stream_marks(void)
+{
+    mark_iterations(4);
+}
+
+static void stream_marks_of_one(void)
+{
+    mark_iterations(0);
+}
+
 /* Loops pruned by hand: each rank inserts only what it runs or owns data of. What is read is not written. */
 static void insert_own_part(int i)
 {
@@ -573,6 +598,8 @@ static const struct {
     { "stream_mode", stream_mode },
     { "stream_tag", stream_tag },
     { "stream_missing", stream_missing },
+    { "stream_marks", stream_marks },
+    { "stream_marks_of_one", stream_marks_of_one },
     { "stream_equal", stream_equal },
     { "stream_long", stream_long },
     { "stream_refused", stream_refused },
@@ -877,6 +904,12 @@ static void whole_streams(void)
     run("stream_pruned", NULL, which, dmda);
     said(got.status > 0 && got.left == 0 && lines_with("insert different tasks", "failures.h:") > 0,
          "dmda, pruned loops: the job ends, and the first difference is named");
+    run("stream_marks_of_one", NULL, which, dmda);
+    said(got.status == 0 && !says_more(), "dmda, iterations that one rank alone marks: nothing is said");
+    run("stream_marks", NULL, which, dmda);
+    ends_within(5, "dmda, iterations that one rank marks no more");
+    said(got.status > 0 && lines_with("insert different tasks", "starpu_iteration_push") > 0,
+         "they are named");
     run("stream_refused", NULL, which, dmda);
     said(count("REFUSED THREAD") == RANKS && has("two threads insert"),
          "dmda: a second thread's insertion is refused, and why");

@@ -15,6 +15,7 @@ enum { RANKS = 3, DATA = 12, TASKS = 48, MOST = 80 };
 
 extern const struct orr_place_ops orr_place_dmda;
 static struct orr_place_ops told_dmda, hasty_dmda; /* nothing is measured; it is, and believed at once */
+static struct orr_place_ops marked_dmda; /* ranks tell each other, but nothing they measured counts */
 
 static atomic_int failed, wrong;
 
@@ -42,9 +43,11 @@ struct program {
     int by;           /* the tasks are others with another */
     int step;         /* insertions so far */
     bool never_again; /* on this rank something in them cannot be repeated */
+    bool unmarked;    /* of those that are only marked, this rank marks none */
     /* of each iteration */
     int count, replayed[MOST], on_rank_1[MOST];
-    uint64_t known; /* a hash of where data are after each */
+    bool placed[MOST]; /* the placement was asked for a task of it */
+    uint64_t known;    /* a hash of where data are after each */
 };
 static struct program programs[RANKS];
 
@@ -79,21 +82,44 @@ static void one_task(struct program *p, int i, int by, bool inserts)
                      sizeof step, 0));
 }
 
-/* Iteration id, of so many tasks. */
-static void iterate_on(struct program *p, int id, int tasks)
+/* What is to be the same on all ranks after an iteration. */
+static void note_data(struct program *p, int n)
 {
-    int r = orr_replay_begin(p->c, id, NULL, NULL), n = p->count++, elsewhere = 0;
-    for (int i = 0; i < tasks; i++) one_task(p, i, p->by, r == 0);
-    check(orr_replay_end(p->c));
+    int elsewhere = 0;
     for (int i = 0; i < DATA; i++) {
         int holder = orr_owned_holder(p->c, p->handle[i]);
         p->known =
             (p->known ^ (uint64_t)holder ^ orr_owned_of(p->handle[i])->version << 8) * 0x9e3779b97f4a7c15u;
         elsewhere += holder == 1;
     }
+    p->on_rank_1[n] = elsewhere;
+}
+
+/* Iteration id, of so many tasks. */
+static void iterate_on(struct program *p, int id, int tasks)
+{
+    int r = orr_replay_begin(p->c, id, NULL, NULL), n = p->count++;
+    for (int i = 0; i < tasks; i++) one_task(p, i, p->by, r == 0);
+    check(orr_replay_end(p->c));
     check(r < 0 ? r : 0);
     p->replayed[n] = r == 1;
-    p->on_rank_1[n] = elsewhere;
+    note_data(p, n);
+}
+
+static _Thread_local int choices; /* of the placement, on this rank */
+
+/* One that is only marked; replayed: it was recognised to its end. */
+static void iterate_marked(struct program *p, int tasks)
+{
+    int n = p->count++, before = choices;
+    if (!p->unmarked) orr_replay_push(p->c);
+    for (int i = 0; i < tasks; i++) one_task(p, i, p->by, true);
+    const struct orr_recording *r = orr_load_relaxed(&p->c->recording);
+    p->replayed[n] = r && r->state == ORR_RECORDING_READY && !r->strayed;
+    p->placed[n] = choices > before;
+    if (!p->unmarked) orr_replay_pop(p->c);
+    note_data(p, n);
+    check(orr_wait_for_all(p->c));
 }
 
 static void iterate(struct program *p, int id, int tasks)
@@ -148,6 +174,18 @@ static void run(struct job *j, int rank)
     look(p);
     for (int i = 0; i < DATA; i++) starpu_data_unregister(p->handle[i]);
     check(rank_end(j, rank));
+}
+
+static int counting_choose(void *state, const struct orr_place_view *v)
+{
+    choices++;
+    return orr_place_dmda.choose(state, v);
+}
+
+/* What is told here has a name, what was measured has none. */
+static void only_told(void *state, const struct orr_place_measure *m)
+{
+    if (m->symbol) orr_place_dmda.measured(state, m);
 }
 
 static bool hasty_figures(void *state, uint64_t *figures_out)
@@ -443,6 +481,104 @@ static void with_measures(void)
     stated("with measures");
 }
 
+/* Which were placed. */
+static const char *placed(int rank)
+{
+    static char text[MOST + 1];
+    for (int i = 0; i < programs[rank].count; i++) text[i] = (char)('0' + programs[rank].placed[i]);
+    text[programs[rank].count] = 0;
+    return text;
+}
+
+static bool all_placed(const char *expected)
+{
+    bool alike = true;
+    for (int rank = 0; rank < RANKS; rank++) {
+        alike &= !strcmp(placed(rank), expected);
+        if (strcmp(placed(rank), expected)) diag("rank %d placed: %s, not %s", rank, placed(rank), expected);
+    }
+    return alike;
+}
+
+static void only_marked(struct program *p)
+{
+    for (int i = 0; i < 8; i++) iterate_marked(p, TASKS);
+    p->by = 7;
+    for (int i = 0; i < 7; i++) iterate_marked(p, TASKS);
+    for (int i = 0; i < 7; i++) iterate_marked(p, TASKS / 2);
+}
+
+/* The first of those that are marked is over before ranks know that all have marked it. One that strays goes
+ * where it went up to there, and one that is shorter to its end. */
+static void marks_of_all(void)
+{
+    tell_of(only_marked, &marked_dmda, "");
+    ok(all_placed("11100000"
+                  "1100000"
+                  "0100000"),
+       "iterations that all ranks only mark go where they went as well, until their tasks are others or "
+       "fewer");
+    ok(all_alike("00001111"
+                 "0001111"
+                 "1001111"),
+       "and are recognised then, on all ranks");
+    stated("with marks");
+}
+
+static void marked_by_one(struct program *p)
+{
+    p->unmarked = p->c->rank != 1;
+    for (int i = 0; i < 8; i++) iterate_marked(p, TASKS);
+}
+
+static void marks_of_one(void)
+{
+    tell_of(marked_by_one, &marked_dmda, "");
+    ok(all_placed("11111111"), "marks of one rank alone count for nothing, and the others need none");
+    stated("with marks of one rank");
+}
+
+/* One rank cannot recognise a task of its own. */
+static void marked_unequal(struct program *p)
+{
+    p->never_again = p->c->rank == 1;
+    for (int i = 0; i < 7; i++) iterate_marked(p, TASKS);
+    again(p, 6); /* with a number, in between */
+    for (int i = 0; i < 7; i++) iterate_marked(p, TASKS);
+}
+
+static void marks_and_numbers(void)
+{
+    tell_of(marked_unequal, &marked_dmda, "");
+    for (int rank = 0; rank < RANKS; rank++) diag("rank %d: %s placed %s", rank, replays(rank), placed(rank));
+    bool known = programs[1].known == programs[0].known && programs[2].known == programs[0].known;
+    ok(all_of(known, !strcmp(placed(0), placed(1)), !strcmp(placed(0), placed(2))),
+       "a rank that repeats less places the same as the others, with iterations of both kinds");
+    stated("with both kinds");
+}
+
+/* A mark within an iteration that has a number, which a rank that replays that does not come by. */
+static void mark_inside(struct program *p)
+{
+    for (int i = 0; i < 8; i++) {
+        int r = orr_replay_begin(p->c, 1, NULL, NULL), n = p->count++;
+        if (r == 0) orr_replay_push(p->c);
+        for (int k = 0; k < TASKS; k++) one_task(p, k, p->by, r == 0);
+        if (r == 0) orr_replay_pop(p->c);
+        check(orr_replay_end(p->c));
+        p->replayed[n] = r == 1;
+        note_data(p, n);
+        check(orr_wait_for_all(p->c));
+    }
+}
+
+static void marks_inside(void)
+{
+    tell_of(mark_inside, &marked_dmda, "");
+    ok(all_alike("00011111"), "marks inside of an iteration with a number are none");
+    stated("with marks inside");
+}
+
 int main(void)
 {
     struct starpu_conf conf;
@@ -453,6 +589,9 @@ int main(void)
     told_dmda.learns = false;
     hasty_dmda = orr_place_dmda;
     hasty_dmda.figures = hasty_figures;
+    marked_dmda = orr_place_dmda;
+    marked_dmda.choose = counting_choose;
+    marked_dmda.measured = only_told;
     if (starpu_init(&conf)) skip_all("no worker");
     by_themselves();
     a_rank_gets_slower();
@@ -464,6 +603,10 @@ int main(void)
     thawed();
     too_soon();
     with_measures();
+    marks_of_all();
+    marks_of_one();
+    marks_and_numbers();
+    marks_inside();
     starpu_shutdown();
     return done_testing();
 }
