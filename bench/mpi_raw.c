@@ -3,7 +3,7 @@
  * ring of mpi_stencil, one tile a rank; with -c MPI_Bcast, as mpi_fanout.
  * Threads: main; -t asks for MPI_THREAD_MULTIPLE.
  * Owns: the buffers.
- * Not here: any runtime. -b bytes -n hops (or steps) -r repeats; -x: -k kernel's us -m */
+ * Not here: any runtime. -b bytes -n hops (or steps) -r repeats; -x: -k kernel's us -m -q */
 #include <mpi.h>
 
 #include "steps.h"
@@ -35,6 +35,7 @@ static double run_ring(long steps, double kernel_us, void *data)
         if (*(long *)r->right < least) least = *(long *)r->right;
         *(long *)r->tile = least + 1;
         spin_us(kernel_us);
+        step_over();
     }
     us = (now() - start) * 1e6 / (double)steps;
     r->steps += steps;

@@ -17,6 +17,27 @@ static inline void spin_us(double us)
     while (us > 0 && now() < until) continue;
 }
 
+/* When steps ended on the core that says so, one kernel a step: of the latest. */
+enum { STEP_ENDS = 1 << 14 };
+static double step_ends[STEP_ENDS];
+static long step_count;
+
+static inline void step_over(void)
+{
+    step_ends[step_count++ % STEP_ENDS] = now();
+}
+
+/* Median us of the steps that ended since there were `before`, but for the first. */
+static inline double typical_us(long before)
+{
+    static double us[STEP_ENDS];
+    int count = 0;
+    if (step_count - before > STEP_ENDS) before = step_count - STEP_ENDS;
+    for (long i = before + 1; i < step_count; i++)
+        us[count++] = (step_ends[i % STEP_ENDS] - step_ends[(i - 1) % STEP_ENDS]) * 1e6;
+    return count ? median(us, count) : 0;
+}
+
 /* One computation of so many steps with kernels of so many us, on all ranks: returns its us for each step,
  * the same on all ranks. */
 typedef double (*steps_fn)(long steps, double kernel_us, void *data);
@@ -27,6 +48,7 @@ struct steps {
     long steps; /* with short kernels; fewer with long ones */
     int repeats;
     double kernels; /* that each core runs in a step */
+    int is_typical; /* a step's time is the median of all; else their mean, with all that interrupts them */
 };
 
 /* Median us of a step. */
@@ -35,7 +57,9 @@ static inline double step_us(const struct steps *s, double kernel_us)
     double us[SAMPLES_MAX];
     long steps = (long)((double)s->steps * 10 / (10 + kernel_us));
     for (int k = -1; k < s->repeats; k++) {
+        long before = step_count;
         double took = s->run(steps < 50 ? 50 : steps, kernel_us, s->data);
+        if (s->is_typical) took = typical_us(before);
         if (k >= 0) us[k] = took;
     }
     return median(us, s->repeats);
@@ -59,9 +83,10 @@ static inline double shortest_kernel_us(const struct steps *s)
     return high;
 }
 
-/* With -m the shortest kernel, else a step with kernels of -k us. */
-static inline double steps_measure(const struct steps *s, int argc, char **argv)
+/* With -m the shortest kernel, else a step with kernels of -k us; with -q a typical one. */
+static inline double steps_measure(struct steps *s, int argc, char **argv)
 {
+    s->is_typical = option_given(argc, argv, "-q");
     return option_given(argc, argv, "-m") ? shortest_kernel_us(s)
                                           : step_us(s, atof(option_text(argc, argv, "-k", "0")));
 }
