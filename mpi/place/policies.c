@@ -439,9 +439,11 @@ static struct orr_placed *marking(const struct orr_comm *c)
     return d->begun && !d->failed && d->thread == orr_self() ? d : NULL;
 }
 
-static void note_mark(struct orr_placed *d, bool begins)
+enum mark { MARK_MEETS = 1, MARK_ENDS, MARK_BEGINS };
+
+static void note_mark(struct orr_placed *d, enum mark what)
 {
-    d->marks = ((d->marks << 5 | d->marks >> 59) ^ (2 * d->position + begins + 1)) * 0x9e3779b97f4a7c15u;
+    d->marks = ((d->marks << 5 | d->marks >> 59) ^ (4 * d->position + what)) * 0x9e3779b97f4a7c15u;
     if (!d->marks) d->marks = 1;
     if (d->feedback) orr_feedback_say(d->feedback, d->marks);
 }
@@ -457,7 +459,7 @@ bool orr_placed_mark_begin(struct orr_comm *c, bool *repeats_out)
 {
     struct orr_placed *d = marking(c);
     if (!d) return false;
-    note_mark(d, true);
+    note_mark(d, MARK_BEGINS);
     if (d->frozen.current || !are_marks_agreed(c, d)) return false;
     orr_stream_iteration_marked(c);
     *repeats_out = begin_iteration(d, ORR_FROZEN_MARKED);
@@ -468,7 +470,7 @@ bool orr_placed_mark_end(struct orr_comm *c, uint64_t *choices_out)
 {
     struct orr_placed *d = marking(c);
     if (!d) return false;
-    note_mark(d, false);
+    note_mark(d, MARK_ENDS);
     if (!d->marked) return false;
     *choices_out = orr_placed_mark_cut(c);
     return true;
@@ -505,6 +507,7 @@ void orr_placed_met(struct orr_comm *c)
     struct orr_history *h = c->cluster->place->history;
     if (orr_unlikely(h != NULL)) orr_history_met(h, c);
     if (!d) return;
+    if (d->marks) note_mark(d, MARK_MEETS); /* which side of it a mark is on decides what it begins with */
     if (d->feedback) {
         orr_feedback_meet(d->feedback, d->position);
         d->turn = orr_feedback_next(d->feedback);

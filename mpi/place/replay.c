@@ -317,12 +317,12 @@ static bool is_inside_another(const struct orr_comm *c)
 void orr_replay_push(struct orr_comm *c)
 {
     bool repeats = true;
-    if (is_inside_another(c)) return;
+    if (!orr_stream_is_own(c) || is_inside_another(c)) return;
     if (orr_policy_has_figures(c->cluster->place) && !orr_placed_mark_begin(c, &repeats)) return;
     struct orr_replays *all = replays_of(c);
     struct orr_recording *r = all ? &all->pushed : NULL;
     if (!r || r->state == ORR_RECORDING_GIVEN_UP || orr_load_relaxed(&c->recording)) return;
-    if (is_decided_anew(c) || !orr_stream_is_own(c)) return;
+    if (is_decided_anew(c)) return;
     if (r->state == ORR_RECORDING_READY && r->thread != orr_self()) return;
     if (is_of_other_choices(c, r, repeats)) orr_recording_clear(r);
     const char *old = r->state == ORR_RECORDING_READY ? why_old(c, r) : NULL;
@@ -341,7 +341,9 @@ void orr_replay_pop(struct orr_comm *c)
 {
     uint64_t choices = 0;
     if (is_inside_another(c)) return;
-    if (orr_policy_has_figures(c->cluster->place) && !orr_placed_mark_end(c, &choices)) return;
+    if (orr_policy_has_figures(c->cluster->place) &&
+        (!orr_stream_is_own(c) || !orr_placed_mark_end(c, &choices)))
+        return;
     end_by_itself(c, choices);
 }
 

@@ -40,10 +40,11 @@ struct program {
     struct orr_comm *c;
     starpu_data_handle_t handle[DATA];
     uint64_t value[DATA], expected[DATA];
-    int by;           /* the tasks are others with another */
-    int step;         /* insertions so far */
-    bool never_again; /* on this rank something in them cannot be repeated */
-    bool unmarked;    /* of those that are only marked, this rank marks none */
+    int by;            /* the tasks are others with another */
+    int step;          /* insertions so far */
+    bool never_again;  /* on this rank something in them cannot be repeated */
+    bool unmarked;     /* of those that are only marked, this rank marks none */
+    bool waits_inside; /* of them, before they end */
     /* of each iteration */
     int count, replayed[MOST], on_rank_1[MOST];
     bool placed[MOST]; /* the placement was asked for a task of it */
@@ -117,9 +118,10 @@ static void iterate_marked(struct program *p, int tasks)
     const struct orr_recording *r = orr_load_relaxed(&p->c->recording);
     p->replayed[n] = r && r->state == ORR_RECORDING_READY && !r->strayed;
     p->placed[n] = choices > before;
+    if (p->waits_inside) check(orr_wait_for_all(p->c));
     if (!p->unmarked) orr_replay_pop(p->c);
     note_data(p, n);
-    check(orr_wait_for_all(p->c));
+    if (!p->waits_inside) check(orr_wait_for_all(p->c));
 }
 
 static void iterate(struct program *p, int id, int tasks)
@@ -525,6 +527,44 @@ static void marks_of_all(void)
     stated("with marks");
 }
 
+static void wait_inside(struct program *p)
+{
+    p->waits_inside = true;
+    for (int i = 0; i < 8; i++) iterate_marked(p, TASKS);
+    p->by = 7;
+    for (int i = 0; i < 7; i++) iterate_marked(p, TASKS);
+}
+
+static void marks_around_waits(void)
+{
+    tell_of(wait_inside, &marked_dmda, "");
+    bool alike = all_placed("111000001100000");
+    ok(all_of(alike, all_alike("000011110001111")), "those that wait for their tasks before they end, too");
+    stated("with waits inside");
+}
+
+/* The same marks, but for one rank on the other side of a wait. */
+static void marked_late(struct program *p)
+{
+    for (int i = 0; i < 8; i++) {
+        int before = choices, n = p->count++;
+        if (p->c->rank != 2) orr_replay_push(p->c);
+        check(orr_wait_for_all(p->c));
+        if (p->c->rank == 2) orr_replay_push(p->c);
+        for (int k = 0; k < TASKS; k++) one_task(p, k, p->by, true);
+        orr_replay_pop(p->c);
+        p->placed[n] = choices > before;
+        note_data(p, n);
+    }
+}
+
+static void marks_on_both_sides(void)
+{
+    tell_of(marked_late, &marked_dmda, "");
+    ok(all_placed("11111111"), "marks on different sides of a wait are not alike");
+    stated("with marks on both sides of a wait");
+}
+
 static void marked_by_one(struct program *p)
 {
     p->unmarked = p->c->rank != 1;
@@ -604,6 +644,8 @@ int main(void)
     too_soon();
     with_measures();
     marks_of_all();
+    marks_around_waits();
+    marks_on_both_sides();
     marks_of_one();
     marks_and_numbers();
     marks_inside();
