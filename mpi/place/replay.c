@@ -340,10 +340,10 @@ void orr_replay_push(struct orr_comm *c)
 void orr_replay_pop(struct orr_comm *c)
 {
     uint64_t choices = 0;
-    if (is_inside_another(c)) return;
-    if (orr_policy_has_figures(c->cluster->place) &&
-        (!orr_stream_is_own(c) || !orr_placed_mark_end(c, &choices)))
-        return;
+    if (orr_stream_is_own(c)) {
+        if (is_inside_another(c)) return;
+        if (orr_policy_has_figures(c->cluster->place) && !orr_placed_mark_end(c, &choices)) return;
+    }
     end_by_itself(c, choices);
 }
 
