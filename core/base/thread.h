@@ -25,7 +25,8 @@ struct orr_thread {
 #undef ROOM
     struct orr_slab_cache caches[ORR_SLAB_COUNT]; /* [own] */
     _Atomic uint32_t blocked; /* [own, read by the deadlock detector] depth of blocking calls */
-    _Atomic uint32_t acting;  /* [own, read by census] depth of functions of the program: it is not stuck */
+    _Atomic uint32_t looks; /* [own, read by core/worker/rest.c] odd while it waits by looking now and then */
+    _Atomic uint32_t acting; /* [own, read by census] depth of functions of the program: it is not stuck */
     struct orr_thread *next, **prev; /* [lock: registry] */
     _Atomic bool
         exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
@@ -85,6 +86,19 @@ static inline void orr_thread_blocked_begin(void)
 static inline void orr_thread_blocked_end(void)
 {
     orr_own_add(&orr_self()->blocked, (uint32_t)-1);
+}
+
+/* While it counts as blocked, each time before it looks again whether its wait is over: nobody need wake it,
+ * and that it still comes by is all that shows it waits. Once it is over, _end. */
+static inline void orr_thread_looks_again(void)
+{
+    struct orr_thread *self = orr_self();
+    orr_store_release(&self->looks, (orr_load_relaxed(&self->looks) + 2) | 1);
+}
+static inline void orr_thread_looks_end(void)
+{
+    struct orr_thread *self = orr_self();
+    orr_store_release(&self->looks, orr_load_relaxed(&self->looks) & ~UINT32_C(1));
 }
 
 /* Whether some other thread, not one of the runtime's own, is blocked in the runtime. */

@@ -142,6 +142,12 @@ struct orr_put_off {
     struct orr_task *tasks, *last_task;       /* ready; of the layer above, which alone looks at them */
 };
 
+/* Before one is added. From the first one on the calling thread acts, until it has handed them over. */
+static inline void orr_put_off_begin(const struct orr_put_off *p)
+{
+    if (!p->waiters && !p->tasks) orr_acting_begin();
+}
+
 /* What this layer keeps for each thread. */
 struct orr_data_thread {
     struct orr_put_off *put_off; /* [own] where what calls functions of the program is put; NULL: it does */
@@ -158,6 +164,7 @@ static inline bool orr_waiter_put_off(struct orr_waiter *w, void (*granted)(stru
 {
     struct orr_put_off *p = orr_data_thread(orr_self())->put_off;
     if (orr_likely(!p)) return false;
+    orr_put_off_begin(p);
     w->granted = granted;
     w->next = NULL;
     if (p->waiters)

@@ -337,6 +337,7 @@ void orr_transfers_wait(struct orr_event *e)
     uint64_t nap_after = orr_ticks() + orr_us_to_ticks(200);
     orr_thread_blocked_begin();
     while (!orr_event_is_set(e)) {
+        orr_thread_looks_again();
         if (orr_transfers_poll())
             nap_after = orr_ticks() + orr_us_to_ticks(200);
         else if (orr_ticks() < nap_after)
@@ -344,6 +345,7 @@ void orr_transfers_wait(struct orr_event *e)
         else
             orr_event_nap(e, NAP_NS);
     }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
 }
 

@@ -238,8 +238,10 @@ static bool wait_for_room(unsigned n, size_t bytes)
     orr_thread_blocked_begin();
     while (!has_room(node, bytes)) {
         bool evicts = make && orr_node_evicts(n);
+        if (evicts) orr_thread_looks_again();
         if (!evicts || !make(n, bytes)) sleep_for_room(node, bytes, evicts);
     }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
     return true;
 }

@@ -6,11 +6,13 @@
  * A deadlock is known, not guessed: tasks are outstanding, every worker is parked with nothing to pop, every
  * thread that ever called the runtime is blocked inside it and in no function of the program's, no copy is
  * under way (or all wait for memory of a device that nobody gives back: starving.c), not a single task was
- * submitted or completed for a second and a half, and the process has no other thread that could act
- * (strangers.c). Then nobody is left who could move, and the program ends. While there are strangers nobody
- * can know: after 5 s there is a warning with the same explanation and their names, and the watching goes on.
- * The program may say that something outside will act (orrery_outside_begin): then there is never a word;
- * that a thread never acts (orrery_thread_passive), or that no stranger does (ORRERY_ON_DEADLOCK=exit).
+ * submitted or completed for a second and a half, each thread was seen to be asleep or to have looked in vain
+ * since then (core/worker/rest.c: a thread whose wait is over may have no core yet, for as long as the
+ * machine likes), and the process has no other thread that could act (strangers.c). Then nobody is left who
+ * could move, and the program ends. While there are strangers nobody can know: after 5 s there is a warning
+ * with the same explanation and their names, and the watching goes on. The program may say that something
+ * outside will act (orrery_outside_begin): then there is never a word; that a thread never acts
+ * (orrery_thread_passive), or that no stranger does (ORRERY_ON_DEADLOCK=exit).
  *
  * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
  * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
@@ -45,6 +47,7 @@
 enum {
     LOOK_EVERY_MS = 100,
     LOOKS_UNTIL_SURE = 14,
+    LOOKS_FOR_REST = 4, /* of those before */
     LOOKS_IN_METHODS = 50,
     LOOKS_WHEN_UNSURE = 50,
     LOOKS_BETWEEN = 10, /* after a warning */
@@ -67,6 +70,7 @@ static struct {
     uint64_t method_calls, method_cpu_ns;
     uint64_t sleeps;
     unsigned in_methods;
+    bool moved; /* it was seen between two looks */
 } watch;
 
 void orr_deadlock_outside(const struct orr_deadlock_outside *outside)
@@ -680,6 +684,7 @@ static bool is_still(const struct look *l)
 bool orr_deadlock_still(void)
 {
     struct look l = look();
+    watch.moved |= !l.same || !l.methods_still || !l.all_blocked;
     return is_still(&l);
 }
 
@@ -792,15 +797,23 @@ static void look_for_circulation(void)
     orr_free(all);
 }
 
+/* Whether those who wait were seen to do so since all is still; a late thread seems to wait, too. */
+static bool all_rest(const struct watching *s)
+{
+    if (!s->still) orr_rest_forget();
+    return s->still + LOOKS_FOR_REST > looks_until_sure() && orr_rest_look();
+}
+
 static void watch_once(struct watching *s)
 {
     struct look l = look();
     bool awake = l.same && !l.idle && !l.paused && watch.submitted != watch.completed;
-    s->still = is_still(&l) ? s->still + 1 : 0;
+    s->still = is_still(&l) && !watch.moved ? s->still + 1 : 0;
+    watch.moved = false;
     s->outside = l.same && l.methods_still && l.idle && !l.all_blocked && l.any_blocked ? s->outside + 1 : 0;
     s->awake = awake ? s->awake + 1 : 0;
     if (!s->still) s->said = s->unsure = s->warned = false;
-    if (s->still >= looks_until_sure() && !s->said) consider(s);
+    if (all_rest(s) && s->still >= looks_until_sure() && !s->said) consider(s);
     if (s->outside == LOOKS_UNTIL_WORRIED) worry();
     if (s->awake == LOOKS_GOING_ROUND) look_for_circulation();
 }

@@ -740,6 +740,7 @@ void orr_task_release_held(struct orr_task *t)
 
 static void put_off(struct orr_put_off *p, struct orr_task *t)
 {
+    orr_put_off_begin(p);
     t->next = NULL;
     if (p->tasks)
         p->last_task->next = t;

@@ -24,7 +24,7 @@ void orr_method_end(void)
     if (--m->depth == 0) orr_own_add(&m->calls, 1);
 }
 
-static bool is_inside(const struct orr_method *m)
+bool orr_method_is_inside(const struct orr_method *m)
 {
     return orr_load_acquire(&m->calls) % 2 == 1;
 }
@@ -32,7 +32,7 @@ static bool is_inside(const struct orr_method *m)
 void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg)
 {
     for (struct orr_thread *t = orr_threads_lock(); t; t = t->next)
-        if (is_inside(orr_method_of(t))) fn(orr_method_of(t), arg);
+        if (orr_method_is_inside(orr_method_of(t))) fn(orr_method_of(t), arg);
     orr_threads_unlock();
 }
 
@@ -40,7 +40,7 @@ void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), v
 static bool count_method(struct orr_census *c, const struct orr_method *m)
 {
     struct timespec cpu = { 0 };
-    if (!is_inside(m)) return false;
+    if (!orr_method_is_inside(m)) return false;
     clock_gettime(orr_load_relaxed(&m->clock), &cpu);
     c->in_methods++;
     c->workers_in_methods += orr_load_relaxed(&m->worker) >= 0;

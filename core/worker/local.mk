@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Workers: running, idling, waking, waiting; what policies may call; profiling.
-liborrery_la_SOURCES += core/worker/worker.c core/worker/setup.c core/worker/worker.h core/worker/own.h core/worker/census.c core/worker/local.c core/worker/order.h core/worker/running.c core/worker/ready.c
+liborrery_la_SOURCES += core/worker/worker.c core/worker/setup.c core/worker/worker.h core/worker/own.h core/worker/census.c core/worker/rest.c core/worker/local.c core/worker/order.h core/worker/running.c core/worker/ready.c
 liborrery_la_SOURCES += core/worker/admission.c core/worker/progress.c core/worker/driver.h core/worker/device.c core/worker/device.h core/worker/inputs.c core/worker/inputs.h core/worker/elsewhere.c core/worker/elsewhere.h core/worker/convert.c core/worker/convert.h
 liborrery_la_SOURCES += core/worker/park.c core/worker/park.h core/worker/bell.c core/worker/bell.h core/worker/wait.c core/worker/wait.h
 liborrery_la_SOURCES += core/worker/driven.c core/worker/policy.c core/worker/policy.h core/worker/context.h core/worker/query.c core/worker/names.c

@@ -68,7 +68,15 @@ struct orr_census {
 };
 ORR_EXPORT struct orr_census orr_threads_census(void);
 
+/* For the deadlock detector, look by look: whether those who seem to wait do, and are not just late (rest.c).
+ * _forget: something has moved, it begins anew. */
+void orr_rest_forget(void);
+bool orr_rest_look(void);
+/* The calling thread is a worker's own: without a task it sleeps. */
+void orr_rest_is_worker(void);
+
 /* Calls fn for each thread inside a method. It must not call the runtime. */
+bool orr_method_is_inside(const struct orr_method *m);
 void orr_threads_in_methods(void (*fn)(const struct orr_method *m, void *arg), void *arg);
 
 /* Around a method of the program's policy. */

@@ -129,11 +129,13 @@ void orr_tally_wait(struct orr_ctx *ctx, uint64_t n)
     for (int i = 0;; i++) {
         uint32_t seen = orr_load_seq(&y->epoch);
         if (orr_tally_outstanding(ctx->id) <= n) break;
+        if (poll) orr_thread_looks_again();
         if ((poll && poll()) || i < YIELDS_BEFORE_SLEEP)
             sched_yield();
         else
             orr_futex_wait(&y->epoch, seen, poll ? POLL_NS : -1);
     }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
     orr_sub_seq(&y->waiters, 1);
 }

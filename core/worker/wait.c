@@ -104,8 +104,10 @@ static int wait_until(uint64_t n, count_fn count, bool precise)
     while (!reached_soon(n, count)) {
         uint32_t seen = orr_load_acquire(&epoch);
         if (count() <= n) break;
+        if (precise) orr_thread_looks_again();
         orr_futex_wait(&epoch, seen, precise ? THRESHOLD_SLEEP_NS : -1);
     }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
     if (precise) orr_sub_acq_rel(&orr_wait_thresholds, 1u);
     orr_sub_acq_rel(&waiters, 1u);
@@ -221,12 +223,14 @@ int starpu_task_wait_for_no_ready(void)
     if (r) return r;
     orr_thread_blocked_begin();
     for (int i = 0; !nothing_ready(); i++) {
+        orr_thread_looks_again();
         if (poll && poll()) i = 0;
         if (i < YIELDS_BEFORE_SLEEP)
             sched_yield();
         else
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
     }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
     return 0;
 }

@@ -127,6 +127,7 @@ static void *worker_thread(void *arg)
     struct orr_worker *w = arg;
     orr_worker_become(w);
     orr_thread_is_internal();
+    orr_rest_is_worker();
     name_thread(w);
     if (w->bindid >= 0) orr_topo_bind_self((unsigned)w->bindid);
     if (w->device->ops->enter) w->device->ops->enter(w);

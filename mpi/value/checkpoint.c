@@ -575,8 +575,11 @@ int orr_checkpoint_wait(struct orr_checkpoint *t)
     int failed;
     if (is_settled(t, &failed)) return failed;
     orr_thread_blocked_begin();
-    while (!is_settled(t, &failed))
+    while (!is_settled(t, &failed)) {
+        orr_thread_looks_again();
         if (!orr_progress_turn(&t->all->cluster->progress)) usleep(NAP_US);
+    }
+    orr_thread_looks_end();
     orr_thread_blocked_end();
     return failed;
 }

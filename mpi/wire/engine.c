@@ -384,9 +384,12 @@ bool orr_engine_poll(struct orr_engine *e)
         moved |= step_locked(e);
         struct orr_request *ended = orr_requests_take_all(&e->completed),
                            *placing = orr_receive_take_to_place(e);
+        bool acts = ended || placing; /* what has come is counted: until all know it, nobody is stuck */
+        if (acts) orr_acting_begin();
         orr_store_seq(&e->busy, 0); /* before the look at the inbox; pairs with push and the exchange above */
         if (ended) run_done(ended);
         if (orr_unlikely(placing != NULL)) run_place(placing);
+        if (acts) orr_acting_end();
         if (orr_unlikely(orr_load_seq(&e->again))) continue;
         if (!orr_load_seq(&e->inbox) || round >= POLL_ROUNDS_MAX) return moved;
     }

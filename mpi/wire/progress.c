@@ -233,6 +233,7 @@ static bool hand_over(struct orr_mpi_progress *p, const struct orr_put_off *off)
     orr_store_seq(&p->aside.any,
                   1u); /* before the looks for who sleeps: pairs with nap and sleep_until_signal */
     orr_spin_unlock(&p->aside.lock);
+    orr_acting_end(); /* since the first was put off: now any says so */
     return true;
 }
 
@@ -377,6 +378,7 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
     if (done(arg)) return;
     orr_thread_blocked_begin();
     while (!done(arg)) {
+        orr_thread_looks_again();
         if (orr_progress_turn(p)) {
             moved(&i);
             continue;
@@ -388,6 +390,7 @@ void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void
         set_looking(&i, false);
     else
         orr_bell_give_back();
+    orr_thread_looks_end();
     orr_thread_blocked_end();
 }
 

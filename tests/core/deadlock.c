@@ -144,6 +144,43 @@ static bool late_program(void)
     return true;
 }
 
+/* Keeps the calling thread where it stands, as if it had no core. */
+static void stand_still(int signal)
+{
+    double until = starpu_timing_now() + 1e6 * LONG_S;
+    (void)signal;
+    while (starpu_timing_now() < until) continue;
+}
+
+static pthread_t waiter;
+
+static void keep_waiter(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+    usleep(50000); /* it waits */
+    pthread_kill(waiter, SIGUSR1);
+}
+static struct starpu_codelet keep_cl = { .cpu_funcs = { keep_waiter }, .name = "keep" };
+
+/* What it waits for is over, and the main thread, which has more to do, comes late. */
+static bool late_thread(void)
+{
+    struct starpu_task *keep = make(&keep_cl, "keep"), *patient = make(&plain_cl, "patient");
+    waiter = pthread_self();
+    signal(SIGUSR1, stand_still);
+    starpu_tag_declare_deps(1, 1, (starpu_tag_t)2);
+    patient->use_tag = 1;
+    patient->tag_id = 1;
+    keep->detach = 0;
+    submit(patient);
+    submit(keep);
+    if (starpu_task_wait(keep) != 0) exit(3);
+    starpu_tag_notify_from_apps(2);
+    starpu_task_wait_for_all();
+    return true;
+}
+
 static const struct deadlock_case {
     struct misuse m;
     const char *said;
@@ -166,6 +203,7 @@ static const struct deadlock_case {
     { { "and how many have come", half_a_team, UP | ENDS }, "on 2 workers together, and 1 have come" },
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },
     { { "a program that computes outside the runtime is no deadlock", late_program, UP | QUIET }, NULL },
+    { { "a thread whose wait is over, and that comes late, is none", late_thread, UP | QUIET }, NULL },
 };
 
 static void check(const struct deadlock_case *c, const struct outcome *o)
