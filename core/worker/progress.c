@@ -7,9 +7,9 @@
 
 /* Who polls may still look at a function that was unregistered: its entry never changes, and is used again
  * for the same function and argument alone. */
-enum { PROGRESS_MAX = 8, KNOWN_MAX = 64 };
+enum { PROGRESS_MAX = 64, KNOWN_MAX = 256 };
 static struct {
-    _Atomic uint32_t count; /* entries that may be set */
+    _Atomic uint32_t count; /* of entries, up to the last that is set; NULL: free */
     _Atomic(const struct orr_progress *) entry[PROGRESS_MAX];
     struct orr_progress known[KNOWN_MAX]; /* [lock, and then const] all that there ever were */
     unsigned nknown;                      /* [lock] */
@@ -39,11 +39,12 @@ static const struct orr_progress *know_locked(const struct orr_progress *p)
 int orr_progress_register(struct orr_progress p)
 {
     pthread_mutex_lock(&progress.lock);
-    uint32_t n = orr_load_relaxed(&progress.count);
-    const struct orr_progress *known = n < PROGRESS_MAX ? know_locked(&p) : NULL;
+    uint32_t n = orr_load_relaxed(&progress.count), at = 0;
+    while (at < n && orr_load_relaxed(&progress.entry[at])) at++;
+    const struct orr_progress *known = at < PROGRESS_MAX ? know_locked(&p) : NULL;
     if (known) {
-        orr_store_release(&progress.entry[n], known); /* pairs with orr_progress_poll */
-        orr_store_release(&progress.count, n + 1);
+        orr_store_release(&progress.entry[at], known); /* pairs with orr_progress_poll */
+        orr_store_release(&progress.count, at < n ? n : at + 1);
         orr_store_release(&orr_blocked_poll, blocked_poll);
     }
     pthread_mutex_unlock(&progress.lock);

@@ -240,7 +240,7 @@ struct orr_progress {
     bool (*poll)(void *arg);
     void *arg;
 };
-ORR_EXPORT int orr_progress_register(struct orr_progress p); /* -ENOSPC beyond 8 */
+ORR_EXPORT int orr_progress_register(struct orr_progress p); /* -ENOSPC beyond 64 */
 ORR_EXPORT void orr_progress_unregister(struct orr_progress p);
 /* Calls the registered functions; true when one of them moved something. Any thread. */
 bool orr_progress_poll(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A bring-up that fails on one rank fails on all, says why, and leaves nothing behind: whatever fails, the
- * transport, a thread, or any allocation.
+ * transport, a thread, room for who polls, or any allocation.
  * Threads: one for each rank.
  * Owns: pthread_create, which fails when it is to.
  * Not here: ranks that fail later (failures_*.c).
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/worker/worker.h"
 #include "tests/mpi/in_process.h"
 
 enum { RANKS = 3, REPEATED = 20, SLACK_BYTES = 4096 };
@@ -39,7 +40,7 @@ static int first_allocation_to_fail = -1; /* from when the ranks begin; -1: none
 
 static void start_and_end(struct job *j, int rank)
 {
-    status[rank] = rank_start(j, rank);
+    status[rank] = rank_try_start(j, rank);
     if (!status[rank]) ended[rank] = rank_end(j, rank);
 }
 
@@ -151,6 +152,29 @@ static void no_threads(void)
     is_int(try(), 1, "and then all start");
 }
 
+static bool moves_nothing(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* There is room for one rank more among the functions that idle workers call. */
+static void no_room(void)
+{
+    enum { MOST = 1000 };
+    static char one[MOST];
+    int taken = 0;
+    size_t threads = seen.threads, files = seen.files, bytes = seen.bytes;
+    while (taken < MOST && !orr_progress_register((struct orr_progress){ moves_nothing, &one[taken] }))
+        taken++;
+    orr_progress_unregister((struct orr_progress){ moves_nothing, &one[0] });
+    is_int(try(), 0, "none starts when some find that too many poll in this process");
+    ok(says("too many others poll") && says("another rank could not start"), "they say so, and the others");
+    ok(taken < MOST && nothing_left(bytes, threads, files), "nothing is left");
+    for (int i = 1; i < taken; i++) orr_progress_unregister((struct orr_progress){ moves_nothing, &one[i] });
+    is_int(try(), 1, "and then all start");
+}
+
 static void no_memory(void)
 {
     size_t threads = seen.threads, files = seen.files;
@@ -190,6 +214,7 @@ int main(void)
     threads_of_runtime = (size_t)entries("/proc/self/task");
     no_transport();
     no_threads();
+    no_room();
     no_memory();
     starpu_shutdown();
     return done_testing();

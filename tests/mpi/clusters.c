@@ -106,6 +106,26 @@ static void one_job(void)
     is_int(foreign_records, 0, "each knows its own data alone");
 }
 
+static unsigned has_nothing_to_do(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+/* As many functions that idle workers call as a program can have, and one for each rank. */
+static void beside_hooks(void)
+{
+    enum { HOOKS = 4 };
+    int hook[HOOKS];
+    struct job j;
+    for (int i = 0; i < HOOKS; i++) hook[i] = starpu_progression_hook_register(has_nothing_to_do, &hook[i]);
+    job_create(&j, IN_PROCESS_MAX, 0, 5, random_stream);
+    job_run(&j);
+    job_join(&j);
+    for (int i = 0; i < HOOKS; i++) starpu_progression_hook_deregister(hook[i]);
+    is_int(wrong + failed, 0, "%d ranks run beside %d hooks of the program", IN_PROCESS_MAX, HOOKS);
+}
+
 static void two_jobs(void)
 {
     struct job a, b;
@@ -312,6 +332,7 @@ int main(void)
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
     if (starpu_init(&conf)) skip_all("no worker");
     one_job();
+    beside_hooks();
     two_jobs();
     by_turns(&turns);
     by_turns(&moving);

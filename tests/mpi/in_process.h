@@ -120,7 +120,7 @@ static const struct orr_comm_source job_source = { ask_comm, forget_none, never_
 extern const struct orr_transport_ops orr_transport_inproc;
 
 /* Collective: on the thread of that rank. */
-static int rank_start(struct job *j, int rank)
+static inline int rank_try_start(struct job *j, int rank)
 {
     struct orr_transport_ops transport = orr_transport_inproc;
     transport.open = job_open;
@@ -134,6 +134,15 @@ static int rank_start(struct job *j, int rank)
                                              .lends = j->lends ? ORR_LENDS_WHEN_ASKED : ORR_LENDS_NOT,
                                              .free_threads = true };
     return orr_session_start(&sessions[j->first + rank], &setup);
+}
+
+/* The same for those that cannot go on without: 0. */
+static inline int rank_start(struct job *j, int rank)
+{
+    int r = rank_try_start(j, rank);
+    if (!r) return 0;
+    printf("Bail out! rank %d of %d in this process cannot start: %s\n", rank, j->ranks, strerror(-r));
+    exit(1);
 }
 
 static int rank_end(struct job *j, int rank)
