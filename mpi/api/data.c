@@ -62,6 +62,8 @@ void starpu_mpi_data_set_rank_comm(starpu_data_handle_t handle, int rank, MPI_Co
         orr_error("%s: there is no rank %d among %d; the data keeps its owner", fn, rank, c->size);
         return;
     }
+    if (handle->mpi_rank != ORR_RANK_UNKNOWN && orr_owned_rank(c, handle) != rank)
+        orr_placed_thaw(c); /* its tasks are wanted elsewhere */
     orr_call_set_owner(c, handle, rank);
 }
 

@@ -195,6 +195,29 @@ static void slower(void)
     fact(!failed && !wrong_after(sweep), "with the values of owner-computes");
 }
 
+/* The value goes there first: only its owner is told. */
+static void give_first_to(int rank)
+{
+    failed |= starpu_mpi_get_data_on_node_detached(MPI_COMM_WORLD, handle[0], rank, NULL, NULL);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_mpi_data_set_rank(handle[0], rank);
+}
+
+/* Where tasks went with other owners is no reason to send them there: an iteration is placed twice before. */
+static void other_owners(void)
+{
+    int sweep = 0, replayed = 0;
+    start("dmda");
+    for (int turn = 0; turn < 2; turn++) {
+        fact(sweep_until_replayed(&sweep) < SWEEPS_MOST, "iterations are replayed before an owner changes");
+        give_first_to(turn ? 0 : 1);
+        for (int i = 0; i < 2; i++) replayed += sweep_once(sweep++, true);
+    }
+    stop();
+    fact(replayed == 0, "and placed anew afterwards");
+    fact(!failed && !wrong_after(sweep), "data whose owner changed have their values");
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -205,6 +228,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     same_values();
     slower();
+    other_owners();
     start(NULL);
     for (int i = 0; i < EACH * ranks; i++) starpu_data_unregister(handle[i]);
     return mpi_finish();
