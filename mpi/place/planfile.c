@@ -562,9 +562,11 @@ static int read_lines(struct reader *r, FILE *f)
         else
             status = read_line(r, line);
     }
-    free(line); /* getline's own */
+    int error = errno; /* getline's, if that failed */
+    free(line);        /* its own */
     if (status) return status;
-    if (ferror(f)) return wrong(r, "it cannot be read on from here");
+    if (ferror(f) && r->line) return wrong(r, "it cannot be read on from here: %s", strerror(error));
+    if (ferror(f)) return orr_plan_refuse(r->why, "%s", strerror(error));
     if (!r->ended) return wrong(r, "it ends without \"end\": it was cut");
     if (r->has_stream && (r->stream_tasks != r->plan->tasks || r->stream != orr_plan_fingerprint(r->plan)))
         return orr_plan_refuse(r->why, "its tasks are not those of its fingerprint (stream): it was changed");

@@ -55,7 +55,7 @@ static void damaged(void)
 {
     ok(all_of(refused("", "", "cut"), refused("", "something else\n", "line 1"),
               refused("", "orrery-plan 2\n", "begins with"), run("-c %s/nothing", folder) == 1,
-              says("No such file"), run("-c %s", folder) == 1),
+              says("No such file"), run("-c %s", folder) == 1, says(": Is a directory"), !says("line")),
        "what is no plan is refused");
     ok(all_of(refused(head, "task 0 a rank 0\n", "cut"),
               refused(head, "task 0 a rank 0\nend 2\n", "counts other"),
