@@ -266,7 +266,7 @@ void starpu_perfmodel_update_history_n(struct starpu_perfmodel *model, struct st
                                        double average_measured, unsigned number);
 
 /* Returns the mean of what was measured for `footprint` on `arch`, with the first implementation that was
- * measured; NaN if nothing was. */
+ * measured often enough; NaN if none was: it takes STARPU_CALIBRATE_MINIMUM measures (10). */
 double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *model,
                                                     struct starpu_perfmodel_arch *arch, uint32_t footprint);
 

@@ -400,7 +400,7 @@ double starpu_perfmodel_history_based_expected_perf(struct starpu_perfmodel *mod
     int comb = orr_arch_find(arch);
     if (!s || comb < 0) return NAN;
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS;
-         i++) { /* the first implementation that was measured */
+         i++) { /* the first implementation that was measured often enough */
         struct orr_perf_arch *pa = orr_perfmodel_arch(s, comb, i);
         double mean = pa ? orr_history_mean(pa, footprint) : NAN;
         if (!isnan(mean)) return mean;

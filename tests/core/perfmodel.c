@@ -168,10 +168,15 @@ static void fed_by_hand(void)
     task->destroy = 0;
     struct starpu_perfmodel_arch *arch = starpu_worker_get_perf_archtype(0, STARPU_NMAX_SCHED_CTXS);
     starpu_perfmodel_init(&model);
-    for (int i = 0; i < 20; i++)
-        starpu_perfmodel_update_history(&model, task, arch, 0, 0, i % 2 ? 5000.0 : 5200.0);
-    double mean = starpu_task_expected_length(task, arch, 0);
     uint32_t footprint = starpu_task_footprint(&model, task, arch, 0);
+    double after_none = starpu_perfmodel_history_based_expected_perf(&model, arch, footprint), after[20];
+    for (int i = 0; i < 20; i++) {
+        starpu_perfmodel_update_history(&model, task, arch, 0, 0, i % 2 ? 5000.0 : 5200.0);
+        after[i] = starpu_perfmodel_history_based_expected_perf(&model, arch, footprint);
+    }
+    ok(all_of(isnan(after_none), isnan(after[0]), isnan(after[8]), fabs(after[9] - 5100) < 1),
+       "the history has no answer before it has as many measures as make it calibrated, 10");
+    double mean = starpu_task_expected_length(task, arch, 0);
     ok(all_of(mean > 4999, mean < 5201), "measurements given by the program are the history (mean %.0f us)",
        mean);
     double same = starpu_perfmodel_history_based_expected_perf(&model, arch, footprint);
