@@ -135,11 +135,31 @@ static void pauses(void)
 
 /* ---- a codelet that becomes another ---- */
 
+static uint64_t lent_before;
+static atomic_bool none_lent;
+
+static uint64_t lent_now(void)
+{
+    struct orr_lend_counts c = orr_lend_get_counts(&orr_the_session.lend);
+    return c.lent - c.undone;
+}
+
+/* On the rank that lends the first tasks wait until others are lent, so that it does not matter how late the
+ * other rank asks. */
+static void until_lent(void)
+{
+    for (int ms = 0; my_rank == 0 && lent_now() == lent_before && !atomic_load(&none_lent); ms++) {
+        if (ms == GIVE_UP_MS) atomic_store(&none_lent, true);
+        nap_ms();
+    }
+    usleep(NAP_US);
+}
+
 static void add(void *buffers[], void *arg)
 {
     int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), step;
     starpu_codelet_unpack_args(arg, &step);
-    usleep(NAP_US);
+    until_lent();
     v[0] += step;
     v[1] = my_rank;
 }
@@ -148,9 +168,18 @@ static void subtract(void *buffers[], void *arg)
 {
     int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), step;
     starpu_codelet_unpack_args(arg, &step);
-    usleep(NAP_US);
+    until_lent();
     v[0] -= step;
     v[1] = my_rank;
+}
+
+/* All tasks of cl, of which some are to be lent. */
+static void lend_some(struct starpu_codelet *cl)
+{
+    begin_values();
+    lent_before = lent_now();
+    insert_all(cl, 5);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
 }
 
 static void becomes_another(void)
@@ -162,21 +191,15 @@ static void becomes_another(void)
     cl.nbuffers = 1;
     cl.modes[0] = STARPU_RW;
     cl.name = "add";
-    begin_values();
-    insert_all(&cl, 5);
-    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    lend_some(&cl);
     fact(end_values(5, &before), "a codelet's tasks are lent");
     cl.cpu_funcs[0] = subtract;
     cl.name = "subtract";
-    begin_values();
-    insert_all(&cl, 5);
-    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    lend_some(&cl);
     fact(end_values(-5, &elsewhere), "another one in the same memory is not taken for it");
     fact(my_rank == 1 || (before > 0 && elsewhere > 0), "tasks of both are lent (%d, %d)", before, elsewhere);
     cl.cpu_funcs[0] = add;
-    begin_values();
-    insert_all(&cl, 5);
-    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    lend_some(&cl);
     fact(end_values(5, &elsewhere), "nor is one that was given another function");
 }
 
