@@ -660,6 +660,8 @@ static void prepare_move(struct plan_switch *s, struct orr_move *m, struct orr_d
     m->handle = h;
     m->access.group = write ? ORR_GROUP_WRITE : ORR_GROUP_READ;
     m->access.flags = s->to == PLAN_OFF && s->plan->ending ? ORR_ACCESS_ENDS : 0;
+    /* what writes without order stays behind: until then its piece is only to be read, as the parent is */
+    if (s->to == PLAN_OFF && s->from == PLAN_READ) m->access.flags |= ORR_ACCESS_EXEMPT;
     m->access.waiter.granted = move_granted;
     m->fetch.done = fetched;
     m->fetch.handle = h;

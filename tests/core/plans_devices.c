@@ -470,6 +470,39 @@ static void write_through(void)
     starpu_data_unregister(h);
 }
 
+static int submit_without_order(starpu_data_handle_t h, int worker)
+{
+    struct starpu_task *t = starpu_task_create();
+    t->cl = &add_cl;
+    t->handles[0] = h;
+    t->sequential_consistency = 0;
+    t->execute_on_a_specific_worker = worker >= 0;
+    t->workerid = worker >= 0 ? (unsigned)worker : 0;
+    return starpu_task_submit(t);
+}
+
+/* A task that writes a piece without order while another reads it: the parent, of which the device still has
+ * a copy from when it was only read, goes on with the piece's value. */
+static void written_without_order(void)
+{
+    struct gate gate = { 0, 0 };
+    for (int i = 0; i < N; i++) v[i] = 0;
+    starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
+    starpu_data_partition_plan(whole, &quarters, piece);
+    int failed = submit(&add_cl, whole, NULL, sim_worker(0));
+    failed |= submit(&held_cl, piece[0], &gate, starpu_worker_get_by_type(STARPU_CPU_WORKER, 0));
+    gate_wait_entered(&gate, 1);
+    failed |= submit_without_order(piece[0], -1);
+    failed |= submit_without_order(whole, sim_worker(0));
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    starpu_data_partition_clean(whole, PIECES, piece);
+    starpu_data_unregister(whole);
+    ok(all_of(!failed, v[0] == 3, v[N - 1] == 2),
+       "what a task without order writes to a piece that is being read is in the parent (%d, %d)", v[0],
+       v[N - 1]);
+}
+
 int main(void)
 {
     static const struct sim_config one = { .devices = "1", .mem_mb = "64", .bandwidth_MB_s = "10000" };
@@ -481,6 +514,7 @@ int main(void)
     gathered();
     gathered_nowhere();
     write_through();
+    written_without_order();
     starpu_shutdown();
     static const struct sim_config two = { .devices = "2", .mem_mb = "64", .bandwidth_MB_s = "10000" };
     sim_start(2, &two);
