@@ -148,7 +148,7 @@ struct summing {
     struct orr_data *handle;
     unsigned next;
     bool has_value; /* the handle holds something already */
-    bool failed;    /* a step */
+    bool failed;    /* a step; or what it adds to was lost */
 };
 
 static void sum_next(struct orr_task *done, void *arg);
@@ -259,5 +259,6 @@ void orr_redux_start(struct orr_data *h)
     }
     s->handle = h;
     s->has_value = h->initialized;
+    s->failed = !s->has_value && h->lost;
     sum_next(NULL, s);
 }

@@ -198,16 +198,22 @@ static void dependencies(void)
 static void reductions(void)
 {
     int value = 0;
-    starpu_data_handle_t never = vector(NULL, 1), out = vector(&value, 1);
+    int one = 1;
+    starpu_data_handle_t never = vector(NULL, 1), out = vector(&value, 1), good = vector(&one, 1);
     starpu_data_set_reduction_methods(out, &sum_cl, &set_cl);
     starpu_task_insert(&contribute_cl, STARPU_REDUX, out, STARPU_R, never, 0);
     is_int(starpu_task_wait_for_all(), -EIO, "a contribution may fail");
     is_int(acquired(out), -EINVAL, "then the reduction has no value");
     starpu_task_wait_for_all();
+    starpu_task_insert(&contribute_cl, STARPU_REDUX, out, STARPU_R, good, 0);
+    ok(all_of(starpu_task_wait_for_all() == 0, acquired(out) == -EINVAL),
+       "which contributions that come after it do not replace");
+    starpu_task_wait_for_all();
     starpu_task_insert(&set_cl, STARPU_W, out, 0);
     ok(all_of(starpu_task_wait_for_all() == 0, acquired(out) == 0), "until it is written");
     starpu_data_unregister(out);
     starpu_data_unregister(never);
+    starpu_data_unregister(good);
 }
 
 static void pieces(void)
