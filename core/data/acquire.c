@@ -254,7 +254,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
         orr_error("%s%s: the data is unregistered already (starpu_data_unregister_submit)", fn, where());
         return -EINVAL;
     }
-    if (h->partitioned) {
+    if (orr_load_relaxed(&h->partitioned)) {
         orr_error("%s%s: the data is partitioned; acquire its pieces, or unpartition it first", fn, where());
         return -EINVAL;
     }

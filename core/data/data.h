@@ -77,10 +77,10 @@ struct orr_data {
     uint16_t nnodes;                             /* length of replicates (orr_node_places) [const] */
     int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
-    bool partitioned;
-    _Atomic bool away; /* orr_data_hooks.use is to be asked before the program uses it [any] */
-    bool formats;      /* its copies are in one layout or several (layouts.h) [const] */
-    bool neutral_due;  /* of a contribution: its worker still gives it the neutral value [own: that worker] */
+    _Atomic bool partitioned; /* its pieces stand for it; requests look at it while others cut it [any] */
+    _Atomic bool away;        /* orr_data_hooks.use is to be asked before the program uses it [any] */
+    bool formats;             /* its copies are in one layout or several (layouts.h) [const] */
+    bool neutral_due; /* of a contribution: its worker still gives it the neutral value [own: that worker] */
     _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
                            * between submitters and workers [written: lock] */
     _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */

@@ -269,7 +269,8 @@ static bool is_allocated(struct orr_data *h)
 static struct orr_data *piece_at(struct orr_data *h, const void *ptr)
 {
     struct orr_data *found = NULL;
-    if (!h->partitioned) return is_allocated(h) && pointer_of(h, (int)main_home(h)) == ptr ? h : NULL;
+    if (!orr_load_relaxed(&h->partitioned))
+        return is_allocated(h) && pointer_of(h, (int)main_home(h)) == ptr ? h : NULL;
     for (unsigned i = 0; i < h->nchildren && !found; i++) found = piece_at(orr_data_rare(h)->pieces[i], ptr);
     return found;
 }
@@ -326,7 +327,7 @@ static bool may_end(struct orr_data *h, const char *fn)
         orr_error("%s%s: the data is a piece of other data; it ends with starpu_data_partition_clean or "
                   "starpu_data_unpartition of that",
                   fn, where());
-    else if (h->partitioned)
+    else if (orr_load_relaxed(&h->partitioned))
         orr_error("%s%s: the data is still partitioned; call starpu_data_unpartition first", fn, where());
     else if (orr_partition_plans(h))
         orr_error("%s%s: the data still has %u partition plans; call starpu_data_partition_clean first", fn,
@@ -472,7 +473,7 @@ static void join_invalidation(struct orr_data *h, struct submitted_invalidation 
 static bool may_empty(struct orr_data *h, const char *fn)
 {
     if (!check(h, fn)) return false;
-    if (h->partitioned)
+    if (orr_load_relaxed(&h->partitioned))
         orr_error("%s%s: the data is partitioned; call starpu_data_unpartition first", fn, where());
     else if (orr_load_relaxed(&h->lazy_unregister))
         orr_error("%s%s: the data is unregistered already (starpu_data_unregister_submit)", fn, where());

@@ -968,7 +968,7 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     if (!check(h, __func__) ||
         !may_block(__func__, "starpu_data_partition_plan and starpu_data_partition_submit"))
         return;
-    if (h->partitioned || !f) {
+    if (orr_load_relaxed(&h->partitioned) || !f) {
         orr_error("%s: %s", __func__,
                   f ? "the data is already partitioned; call starpu_data_unpartition first"
                     : "the filter is NULL");
@@ -1042,7 +1042,8 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
         gathering_node = orr_node_home();
     }
     for (unsigned i = 0; i < plan->count; i++)
-        if (plan->children[i]->partitioned) starpu_data_unpartition(plan->children[i], orr_node_home());
+        if (orr_load_relaxed(&plan->children[i]->partitioned))
+            starpu_data_unpartition(plan->children[i], orr_node_home());
     struct orr_event gathered;
     orr_event_init(&gathered);
     if (submit_gathering(plan, gathering_node, &gathered) != 0) return;
@@ -1145,7 +1146,7 @@ void starpu_data_partition_plan(starpu_data_handle_t h, struct starpu_data_filte
                                 starpu_data_handle_t *children)
 {
     if (!check(h, __func__)) return;
-    if (!f || !children || h->partitioned) {
+    if (!f || !children || orr_load_relaxed(&h->partitioned)) {
         orr_error("%s%s: %s", __func__, where(),
                   !f          ? "the filter is NULL"
                   : !children ? "the array for the children is NULL"

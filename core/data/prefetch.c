@@ -127,7 +127,7 @@ static bool may_wait(struct orr_data *h, const char *fn)
 
 static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async, const char *fn)
 {
-    if (h->partitioned) return 0; /* its value is in its pieces */
+    if (orr_load_relaxed(&h->partitioned)) return 0; /* its value is in its pieces */
     if (!async && !may_wait(h, fn)) return -EDEADLK;
     struct request *q = orr_block_calloc(sizeof *q);
     if (!q) return -ENOMEM;
@@ -204,10 +204,10 @@ int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starp
     static const char fn[] = "starpu_data_get_on_node_cb_prio";
     if (!check(h, (unsigned)node, fn)) return -EINVAL;
     bool reads = mode & STARPU_R;
-    if (h->partitioned || !(mode & STARPU_RW)) {
+    if (orr_load_relaxed(&h->partitioned) || !(mode & STARPU_RW)) {
         orr_error("%s: %s", fn,
-                  h->partitioned ? "the data is partitioned; ask for its pieces"
-                                 : "the mode is none of STARPU_R, STARPU_W, STARPU_RW");
+                  orr_load_relaxed(&h->partitioned) ? "the data is partitioned; ask for its pieces"
+                                                    : "the mode is none of STARPU_R, STARPU_W, STARPU_RW");
         return -EINVAL;
     }
     struct request *q = orr_block_calloc(sizeof *q);

@@ -63,7 +63,7 @@ static void grow(void)
 /* Puts h into the list of those to be searched, or takes it out, as it should be. */
 static void sort_in(struct orr_data *h)
 {
-    bool searched = !h->local_ptr || h->partitioned;
+    bool searched = !h->local_ptr || orr_load_relaxed(&h->partitioned);
     if (searched == (h->prev != NULL)) return;
     if (searched) {
         h->next = table.elsewhere;
@@ -105,7 +105,7 @@ void orr_registry_set_pointer(struct orr_data *h, void *ptr)
 void orr_registry_set_pieces(struct orr_data *h, struct orr_data **pieces, unsigned count)
 {
     pthread_mutex_lock(&lock);
-    h->partitioned = pieces != NULL;
+    orr_store_relaxed(&h->partitioned, pieces != NULL);
     h->nchildren = count;
     orr_data_rare(h)->pieces = pieces;
     if (!h->parent) sort_in(h); /* pieces are found through what they are pieces of */

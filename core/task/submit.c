@@ -43,7 +43,7 @@ static const char *refusal(const struct orr_task *t, const struct orr_data *h, i
     if (h->magic != ORR_DATA_MAGIC) return "is not a registered handle";
     if (orr_unlikely(orr_load_relaxed(&h->lazy_unregister)) && !(t->flags & ORR_TF_INTERNAL))
         return "is unregistered already (starpu_data_unregister_submit)";
-    if (h->partitioned) return "is partitioned: use its pieces, or unpartition it first";
+    if (orr_load_relaxed(&h->partitioned)) return "is partitioned: use its pieces, or unpartition it first";
     if ((mode & (STARPU_REDUX | STARPU_MPI_REDUX)) && (!orr_data_rare(h) || !orr_data_rare(h)->redux_cl))
         return "has no reduction methods: call starpu_data_set_reduction_methods";
     return NULL;

@@ -103,7 +103,8 @@ static int64_t *ask_for_unit(const struct orr_comm *c, int receiver, int *count_
     int64_t *tags = n > 0 ? orr_malloc((size_t)n * sizeof *tags) : NULL;
     for (int i = 0; i < n && tags; i++) {
         bool may = orr_data_valid(unit[i]) && orr_owned_tag(unit[i]) >= 0 &&
-                   orr_owned_rank(c, unit[i]) == c->rank && is_ours(unit[i]) && !unit[i]->partitioned;
+                   orr_owned_rank(c, unit[i]) == c->rank && is_ours(unit[i]) &&
+                   !orr_load_relaxed(&unit[i]->partitioned);
         if (may)
             tags[(*count_out)++] = orr_owned_tag(unit[i]);
         else

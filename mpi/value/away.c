@@ -690,7 +690,7 @@ static void remove_change(struct orr_away *a, struct orr_owned *o)
  * all ranks see until they are added up. */
 static bool may_tell(const struct orr_owned *o)
 {
-    return !o->handle->partitioned && !(o->redux && o->redux->unseen);
+    return !orr_load_relaxed(&o->handle->partitioned) && !(o->redux && o->redux->unseen);
 }
 
 static struct orr_owned *take_changed(struct orr_away *a)
@@ -872,7 +872,8 @@ void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t 
 {
     if (!orr_load_relaxed(&h->away)) {
         set_away(h, NULL);
-        if (h->partitioned || orr_load_relaxed(&h->planned)) orr_partition_relatives(h, set_away, NULL);
+        if (orr_load_relaxed(&h->partitioned) || orr_load_relaxed(&h->planned))
+            orr_partition_relatives(h, set_away, NULL);
     }
     if (!here || orr_owned_of(h)->is_guest) return;
     orr_owned_of(h)->is_guest = true;
@@ -918,7 +919,8 @@ static bool owes_locked(const struct orr_away *a, const struct orr_owned *o)
 static void write_as_guest(struct orr_away *a, struct orr_owned *o)
 {
     orr_spin_lock(&a->lock);
-    bool keeps = owes_locked(a, o) && !orr_kept_find(a->kept, o, o->version) && !o->handle->partitioned;
+    bool keeps = owes_locked(a, o) && !orr_kept_find(a->kept, o, o->version) &&
+                 !orr_load_relaxed(&o->handle->partitioned);
     orr_spin_unlock(&a->lock);
     struct orr_kept *k = keeps ? orr_kept_make(o) : NULL;
     if (!k) return;

@@ -462,7 +462,7 @@ static void granted(struct orr_waiter *w)
 /* Joins the queue of the entry's datum. 0 or a negative errno. */
 static int read_datum(struct orr_checkpoint_job *j, struct orr_data *h)
 {
-    if (h->partitioned) return -EBUSY;
+    if (orr_load_relaxed(&h->partitioned)) return -EBUSY;
     j->access.waiter.granted = granted;
     j->access.group = ORR_GROUP_READ;
     orr_data_announce(h, STARPU_R);

@@ -426,7 +426,7 @@ static int check(const struct orr_message_spec *s, const char *fn)
                   s->comm->size, (long long)s->tag);
         return -EINVAL;
     }
-    if (s->handle->partitioned) {
+    if (orr_load_relaxed(&s->handle->partitioned)) {
         orr_error("%s: the data with tag %lld is partitioned; send its pieces, or unpartition it first", fn,
                   (long long)s->tag);
         return -EINVAL;
@@ -528,7 +528,9 @@ void orr_message_describe(const struct orr_request *r, void *arg)
     if (!is_told(u)) return;
     char name[100];
     if (!orr_data_name(m->handle, name, sizeof name)) name[0] = '\0';
-    const char *what = r->kind == ORR_RECV ? "receive" : r->sync ? "synchronous send" : "send",
+    const char *what = r->kind == ORR_RECV ? "receive"
+                       : r->sync           ? "synchronous send"
+                                           : "send",
                *to = r->kind == ORR_SEND ? "to" : "from";
     if (!u->at_end)
         orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its other end", what,
