@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,52 @@ __attribute__((constructor)) static void keep_pciaccess(void)
 
 #define UNUSED __attribute__((unused))
 
+/* Before starpu_init: OpenCL is the library that ORR_TEST_OPENCL names (tests/opencl/shim.c), over four
+ * devices that PoCL makes of this machine's cores, and that run functions for CPUs. */
+UNUSED static void runtime_opencl_settings(void)
+{
+    setenv("ORRERY_OPENCL_LIBRARY", getenv("ORR_TEST_OPENCL"), 1);
+    setenv("ORR_SHIM_ADDRESSES", "1", 1);
+    setenv("STARPU_OPENCL_ONLY_ON_CPUS", "1", 1);
+    setenv("POCL_DEVICES", "pthread pthread pthread pthread", 1);
+    setenv("POCL_MAX_PTHREAD_COUNT", "1", 1);
+}
+
+/* Where ORR_TEST_SIM, ORR_TEST_CUDA or ORR_TEST_OPENCL say so, which may be said together, devices take the
+ * place of CPU workers, one each, kind by kind in turn; they run functions for CPUs (tests/double.sh,
+ * tests/opencl/instead.sh, tests/simulated.sh). */
+static inline void runtime_devices_instead(struct starpu_conf *conf)
+{
+    char text[16];
+    const char *cuda = getenv("ORR_TEST_CUDA"), *opencl = getenv("ORR_TEST_OPENCL");
+    int n = conf->ncpus, sim = 0,
+        kinds = (getenv("ORR_TEST_SIM") != NULL) + (cuda != NULL) + (opencl != NULL);
+    if (kinds == 0) return;
+    conf->ncpus = 0;
+    if (opencl) conf->nopencl = (n + kinds - 1) / kinds, n -= conf->nopencl, kinds--;
+    if (cuda) conf->ncuda = (n + kinds - 1) / kinds, n -= conf->ncuda, kinds--;
+    if (kinds > 0) sim = n;
+    if (opencl) runtime_opencl_settings();
+    if (cuda) {
+        setenv("ORRERY_CUDA_LIBRARY", cuda, 1);
+        setenv("ORR_DOUBLE_CUDA_DEVICES", "4", 1);
+        setenv("ORR_DOUBLE_CUDA_RUN_CPU_FUNCS", "1", 1);
+    }
+    snprintf(text, sizeof text, "%d", sim);
+    setenv("ORRERY_SIM_DEVICES", text, 1);
+    setenv("ORRERY_SIM_TYPE", "hip", 1);
+    /* a worker takes no second task while another could run it: tests wait for tasks that run together */
+    setenv("STARPU_CUDA_PIPELINE", "0", 0);
+    setenv("STARPU_OPENCL_PIPELINE", "0", 0);
+    setenv("STARPU_HIP_PIPELINE", "0", 0);
+}
+
+/* Whether they are CPUs: then what a task wrote is in the program's memory without being brought there. */
+UNUSED static bool runtime_on_cpus(void)
+{
+    return !getenv("ORR_TEST_SIM") && !getenv("ORR_TEST_CUDA") && !getenv("ORR_TEST_OPENCL");
+}
+
 /* Starts the runtime with CPU workers only; ends the program with a skip where it cannot have them. */
 static inline void runtime_start(int cpus, const char *policy)
 {
@@ -45,6 +92,7 @@ static inline void runtime_start(int cpus, const char *policy)
     conf.ncpus = cpus;
     conf.ncuda = 0;
     conf.nopencl = 0;
+    runtime_devices_instead(&conf);
     if (policy) conf.sched_policy_name = policy;
     conf.precedence_over_environment_variables = 1;
     int status = starpu_init(&conf);
@@ -58,7 +106,7 @@ static inline void runtime_start(int cpus, const char *policy)
 /* Ends the program with a skip unless it has this many workers. */
 static inline void require_workers(unsigned count)
 {
-    if (starpu_cpu_worker_get_count() < count) {
+    if (starpu_worker_get_count() < count) {
         starpu_shutdown();
         skip_all("fewer workers than the test needs");
     }

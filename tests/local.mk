@@ -9,6 +9,7 @@
 #   OWNER_TESTS  += tests/mpi/memory        one of MPI_TESTS that make check-dmda leaves out
 #   ONE_THREAD   += tests/core/env         also one that check-tsan leaves out: it is about what one thread does
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
+#   INSTEAD_TESTS += tests/double.sh       one of these that does more in make check-long (ORR_DOUBLE=all)
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS
 #   LONG_MPI_TESTS += tests/long/soak_mpi   .c to .mpi: make check-long only, under mpirun
 #   LONG_SCRIPT_TESTS += tests/long/debian.sh  a shell script that prints TAP: make check-long only
@@ -241,6 +242,7 @@ TAP_TESTS += tests/opencl/driven
 TAP_TESTS += tests/opencl/peers
 UNIT_TESTS += tests/opencl/place
 SCRIPT_TESTS += tests/opencl/several.sh
+INSTEAD_TESTS += tests/opencl/instead.sh
 LONG_TESTS += tests/long/opencl_failures
 tests/opencl/vector.tap tests/opencl/shapes.tap tests/opencl/hostile.tap tests/opencl/driven.tap tests/opencl/peers.tap: PROGRAM_LIBS = $(OPENCL_LIBS)
 tests/opencl/failures.tap tests/opencl/stream.tap tests/opencl/links.tap tests/opencl/place.tap tests/long/opencl_failures.tap: PROGRAM_LIBS = $(OPENCL_LIBS) -ldl
@@ -253,6 +255,10 @@ endif
 
 # CUDA on a double of its driver library, which runs on the host.
 if HAVE_CUDA
+if HAVE_OPENCL
+TAP_TESTS += tests/core/mixed_devices
+tests/core/mixed_devices.tap: tests/double/cuda.so tests/opencl/shim.so
+endif
 TAP_TESTS += tests/core/cuda tests/core/cuda_faults tests/core/cuda_methods
 TAP_TESTS += tests/core/cuda_energy
 UNIT_TESTS += tests/core/binding_devices
@@ -264,7 +270,7 @@ tests/double/nvml.so: tests/double/nvml.c tests/double/nvml.h
 tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
 CLEANFILES += tests/double/cuda.so tests/double/nvml.so
-SCRIPT_TESTS += tests/double.sh
+INSTEAD_TESTS += tests/double.sh
 endif
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.
@@ -321,6 +327,7 @@ VALGRIND_TESTS += tests/core/parallel_worker tests/sched/policies tests/sched/us
 VALGRIND_TESTS += tests/sched/dm_devices
 SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
+INSTEAD_TESTS += tests/simulated.sh
 SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/tools/doctor.sh
 SCRIPT_TESTS += tests/tools/gdb.sh

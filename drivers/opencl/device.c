@@ -160,6 +160,7 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
         out[count].number = ids[i];
         describe(&out[count], found[ids[i]]);
         locate(&out[count], found[ids[i]]);
+        out[count].runs_cpu = orr_opencl_runs_cpu_functions();
         chosen[ids[i]] = true;
         count++;
     }

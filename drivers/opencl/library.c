@@ -10,6 +10,7 @@
 #include "drivers/opencl/opencl.h"
 
 struct orr_opencl_library orr_cl;
+static int (*runs_cpu_functions)(void); /* of a test's library; NULL: it is OpenCL's */
 
 /* Fills in the table; the name of what the library lacks, NULL: nothing. */
 static const char *fill_in(void *library, struct orr_opencl_library *out)
@@ -38,8 +39,14 @@ bool orr_opencl_load(void)
         dlclose(library);
         return false;
     }
+    runs_cpu_functions = (int (*)(void))dlsym(library, "shim_runs_cpu_functions");
     loaded = true;
     return true;
+}
+
+bool orr_opencl_runs_cpu_functions(void)
+{
+    return runs_cpu_functions && runs_cpu_functions();
 }
 
 /* ---- errors ---- */

@@ -60,6 +60,9 @@ extern struct orr_opencl_library orr_cl; /* [const after orr_opencl_load] */
 
 /* Loads the library the first time. False: there is none; a verbose run says why. Main thread. */
 bool orr_opencl_load(void);
+/* Whether it is a test's, whose devices also run what has functions for CPUs only: its buffers are addresses.
+ */
+bool orr_opencl_runs_cpu_functions(void);
 /* The name of an error. Any thread. */
 const char *orr_opencl_error(cl_int status);
 

@@ -26,13 +26,16 @@ static void add_func(void *buffers[], void *arg)
 static struct starpu_perfmodel model = { .type = STARPU_HISTORY_BASED, .symbol = "contexts_devices" };
 static struct starpu_codelet any_cl = { .cpu_funcs = { add_func },
                                         .cuda_funcs = { add_func },
+                                        .opencl_funcs = { add_func },
                                         .nbuffers = 1,
                                         .modes = { STARPU_RW },
                                         .model = &model,
                                         .name = "any" };
-static struct starpu_codelet device_cl = {
-    .cuda_funcs = { add_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "device only"
-};
+static struct starpu_codelet device_cl = { .cuda_funcs = { add_func },
+                                           .opencl_funcs = { add_func },
+                                           .nbuffers = 1,
+                                           .modes = { STARPU_RW },
+                                           .name = "device only" };
 
 static void *move_many(void *arg)
 {

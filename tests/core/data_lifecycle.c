@@ -191,7 +191,7 @@ static void lazy_allocation(void)
     ok(all_of(!failed, sum_seen == (long long)N * (N - 1) / 2),
        "its memory is allocated by the first writer and read by the next task");
     starpu_data_query_status(handle, STARPU_MAIN_RAM, &allocated, &valid, &requested);
-    ok(all_of(allocated, valid), "then it is allocated and valid in main memory");
+    ok(all_of(allocated, valid) || !runtime_on_cpus(), "then it is allocated and valid in main memory");
     failed = starpu_data_acquire(handle, STARPU_R);
     int *v = starpu_data_get_local_ptr(handle);
     ok(all_of(!failed, v, v[N - 1] == N - 1), "an acquire gives access to it");

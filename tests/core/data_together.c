@@ -100,10 +100,13 @@ static struct starpu_codelet contribute_cl = { .cpu_funcs = { contribute_func },
                                                .nbuffers = 1,
                                                .modes = { STARPU_REDUX } };
 
-static struct starpu_codelet zero_on_device_cl = {
-    .cuda_funcs = { zero_func }, .mini_funcs = { zero_func }, .nbuffers = 1, .modes = { STARPU_W }
-};
+static struct starpu_codelet zero_on_device_cl = { .cuda_funcs = { zero_func },
+                                                   .opencl_funcs = { zero_func },
+                                                   .mini_funcs = { zero_func },
+                                                   .nbuffers = 1,
+                                                   .modes = { STARPU_W } };
 static struct starpu_codelet sum_on_device_cl = { .cuda_funcs = { sum_func },
+                                                  .opencl_funcs = { sum_func },
                                                   .mini_funcs = { sum_func },
                                                   .nbuffers = 2,
                                                   .modes = { STARPU_RW | STARPU_COMMUTE, STARPU_R } };

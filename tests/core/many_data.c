@@ -46,6 +46,7 @@ static struct starpu_codelet add_cl = { .cpu_funcs = { add_func },
                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                         .name = "add" };
 static struct starpu_codelet device_cl = { .cuda_funcs = { add_func },
+                                           .opencl_funcs = { add_func },
                                            .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                            .name = "add on a device" };
 

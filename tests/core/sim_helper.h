@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the tests with simulated devices share: starting the runtime with some, and finding their workers.
- * Where ORR_TEST_CUDA names the double of CUDA's library, its devices take their place (tests/double.sh):
- * links are not slow then.
- * Threads: main. Owns: nothing. Not here: TAP and gates (tests/helper.h).
+ * Where ORR_TEST_CUDA names the double of CUDA's library, its devices take their place (tests/double.sh), and
+ * where ORR_TEST_OPENCL names the shim of OpenCL's, PoCL's (tests/opencl/instead.sh): links are not slow
+ * then. Threads: main. Owns: nothing. Not here: TAP and gates (tests/helper.h).
  */
 #ifndef ORR_TESTS_SIM_HELPER_H
 #define ORR_TESTS_SIM_HELPER_H
@@ -24,15 +24,26 @@ UNUSED static void sim_setting(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* Before starpu_init: has the double's devices stand in for simulated ones of CUDA's kind. */
+/* Before starpu_init: has OpenCL's devices stand in for simulated ones of CUDA's kind. */
+UNUSED static void sim_stand_ins_opencl(const char *devices, const char *mem_mb, bool mine)
+{
+    sim_setting("STARPU_NOPENCL", mine ? devices : "0");
+    if (!mine) return;
+    runtime_opencl_settings();
+    sim_setting("STARPU_LIMIT_OPENCL_MEM", mem_mb);
+    sim_setting("ORRERY_SIM_DEVICES", NULL);
+}
+
+/* The same with the double's, too. */
 UNUSED static void sim_stand_ins(void)
 {
     static char mem_kb[24];
     const char *library = getenv("ORR_TEST_CUDA"), *kinds = getenv("ORRERY_SIM_TYPE"),
                *devices = getenv("ORRERY_SIM_DEVICES"), *mem_mb = getenv("ORRERY_SIM_MEM_MB"),
                *funcs = getenv("ORRERY_SIM_RUN_CPU_FUNCS");
-    if (!library) return;
     bool mine = devices && atoi(devices) > 0 && (!kinds || strcmp(kinds, "cuda") == 0);
+    if (getenv("ORR_TEST_OPENCL")) sim_stand_ins_opencl(devices, mem_mb, mine);
+    if (!library || getenv("ORR_TEST_OPENCL")) return;
     sim_setting("ORRERY_CUDA_LIBRARY", mine ? library : "none");
     if (!mine) return;
     snprintf(mem_kb, sizeof mem_kb, "%.0f", (mem_mb ? atof(mem_mb) : 512) * 1024 * 10 / 9 + 1);
@@ -79,10 +90,16 @@ UNUSED static void sim_start(int cpus, const struct sim_config *c)
     sim_start_as(cpus, c, NULL, NULL);
 }
 
+/* The kind of the devices. */
+UNUSED static enum starpu_worker_archtype sim_type(void)
+{
+    return getenv("ORR_TEST_OPENCL") ? STARPU_OPENCL_WORKER : STARPU_CUDA_WORKER;
+}
+
 /* The worker of device dev, and its memory node. */
 UNUSED static int sim_worker(int dev)
 {
-    return starpu_worker_get_by_type(STARPU_CUDA_WORKER, dev);
+    return starpu_worker_get_by_type(sim_type(), dev);
 }
 UNUSED static unsigned sim_node(int dev)
 {

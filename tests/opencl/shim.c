@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An OpenCL library that passes calls on to the real one, and has some of them fail: those that the test asks
- * for by their number. With ORRERY_OPENCL_LIBRARY the driver takes it for OpenCL.
+ * for by their number, or ORR_SHIM_FAIL says ("7", "7-9", "clCreateBuffer"). With ORRERY_OPENCL_LIBRARY the
+ * driver takes it for OpenCL. With ORR_SHIM_ADDRESSES=1 a buffer is known by the address of its bytes, which
+ * are main memory that an OpenCL device of this machine's cores uses in place: so functions for CPUs can run
+ * on such devices, and the driver lets them (shim_runs_cpu_functions). Copies go the way of all buffers.
  * Threads: any. Owns: the count of calls. Not here: what is to follow (tests/opencl/failures.c).
  */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -10,6 +13,8 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +24,7 @@
 static atomic_long calls, first = LONG_MAX, last, failed;
 static const char *_Atomic name_of_first, *_Atomic always;
 static atomic_int silent, late;
+static int addresses; /* ORR_SHIM_ADDRESSES, read as the library is loaded */
 static atomic_long events, markers, copies, rings;
 enum { DEVICES_MAX = 8 };
 static struct {
@@ -93,12 +99,76 @@ static int fails(const char *name)
     return 1;
 }
 
+/* What the environment wants to fail, for programs that do not know us. */
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *fail = getenv("ORR_SHIM_FAIL"), *a = getenv("ORR_SHIM_ADDRESSES");
+    char *end;
+    addresses = a && strcmp(a, "1") == 0;
+    if (addresses && getenv("ORR_SHIM_SAY")) printf("# OpenCL's buffers are known by their addresses\n");
+    if (!fail) return;
+    long from = strtol(fail, &end, 10);
+    if (end == fail)
+        shim_fail_always(fail);
+    else
+        shim_fail(from, *end == '-' ? atol(end + 1) : from);
+}
+
 static void *real(const char *name)
 {
     static void *_Atomic library;
     void *l = atomic_load(&library);
     if (!l) atomic_store(&library, l = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL));
     return dlsym(l, name);
+}
+
+/* ---- buffers that are known by their address ---- */
+
+/* Before the bytes of such a buffer. */
+struct buffer {
+    uint64_t mark;
+    cl_mem mem;
+};
+enum { HEAD = 128 }; /* bytes, at least a struct buffer; as aligned as OpenCL wants it */
+static const uint64_t buffer_mark = 0x6f72722d73686d21;
+
+int shim_runs_cpu_functions(void)
+{
+    return addresses;
+}
+
+/* The library's name for a buffer. What is no buffer of ours, but an address within one, ends the program. */
+static cl_mem mem_of(cl_mem m)
+{
+    if (!addresses) return m;
+    struct buffer *b = (struct buffer *)((char *)m - HEAD);
+    if (b->mark == buffer_mark) return b->mem;
+    fprintf(stderr, "shim: %p is no buffer\n", (void *)m);
+    abort();
+}
+
+static void CL_CALLBACK free_bytes(cl_mem m, void *arg)
+{
+    (void)m;
+    free(arg);
+}
+
+static cl_mem buffer_of_addresses(cl_context c, cl_mem_flags f, size_t s, cl_int *err)
+{
+    struct buffer *b = NULL;
+    if (posix_memalign((void **)&b, HEAD, HEAD + s) != 0) {
+        if (err) *err = CL_OUT_OF_HOST_MEMORY;
+        return NULL;
+    }
+    char *bytes = (char *)b + HEAD;
+    memset(bytes, 0xa5, s);
+    b->mark = buffer_mark;
+    b->mem = ((__typeof__(&clCreateBuffer))real("clCreateBuffer"))(c, f | CL_MEM_USE_HOST_PTR, s, bytes, err);
+    if (b->mem && ((__typeof__(&clSetMemObjectDestructorCallback))real("clSetMemObjectDestructorCallback"))(
+                      b->mem, free_bytes, b) == CL_SUCCESS)
+        return (cl_mem)bytes;
+    free(b);
+    return NULL;
 }
 
 /* A call that returns its status; one that returns an object, and its status by err. */
@@ -168,29 +238,43 @@ STATUS(clReleaseContext, (cl_context c), (c))
 OBJECT(cl_command_queue, clCreateCommandQueue,
        (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *err), (c, d, p, err))
 STATUS(clReleaseCommandQueue, (cl_command_queue q), (q))
-OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *err),
-       (c, f, s, p, err))
-STATUS(clReleaseMemObject, (cl_mem m), (m))
+cl_mem clCreateBuffer(cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *err)
+{
+    static __typeof__(&clCreateBuffer) _Atomic fn;
+    if (fails("clCreateBuffer")) {
+        if (err) *err = CL_OUT_OF_RESOURCES;
+        return NULL;
+    }
+    if (addresses && !p) return buffer_of_addresses(c, f, s, err);
+    if (addresses) { /* a buffer over memory of the program has no place for a head */
+        if (err) *err = CL_INVALID_HOST_PTR;
+        return NULL;
+    }
+    if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clCreateBuffer))real("clCreateBuffer"));
+    return atomic_load(&fn)(c, f, s, p, err);
+}
+STATUS(clReleaseMemObject, (cl_mem m), (mem_of(m)))
 COMMAND(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, void *p, WAIT),
-        (q, m, b, at, s, p, n, list, event))
+        (q, mem_of(m), b, at, s, p, n, list, event))
 COMMAND(clEnqueueReadBufferRect,
         (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r,
          size_t br, size_t bs, size_t hr, size_t hs, void *p, WAIT),
-        (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+        (q, mem_of(m), b, o, h, r, br, bs, hr, hs, p, n, list, event))
 COMMAND(clEnqueueWriteBuffer,
         (cl_command_queue q, cl_mem m, cl_bool b, size_t at, size_t s, const void *p, WAIT),
-        (q, m, b, at, s, p, n, list, event))
+        (q, mem_of(m), b, at, s, p, n, list, event))
 COMMAND(clEnqueueWriteBufferRect,
         (cl_command_queue q, cl_mem m, cl_bool b, const size_t *o, const size_t *h, const size_t *r,
          size_t br, size_t bs, size_t hr, size_t hs, const void *p, WAIT),
-        (q, m, b, o, h, r, br, bs, hr, hs, p, n, list, event))
+        (q, mem_of(m), b, o, h, r, br, bs, hr, hs, p, n, list, event))
 COMMAND(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem f, cl_mem t, size_t fo, size_t to, size_t s, WAIT),
-        (q, f, t, fo, to, s, n, list, event))
+        (q, mem_of(f), mem_of(t), fo, to, s, n, list, event))
 COMMAND(clEnqueueCopyBufferRect,
         (cl_command_queue q, cl_mem f, cl_mem t, const size_t *fo, const size_t *to, const size_t *r,
          size_t fr, size_t fs, size_t tr, size_t ts, WAIT),
-        (q, f, t, fo, to, r, fr, fs, tr, ts, n, list, event))
-COMMAND(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, WAIT), (q, m, p, n, list, event))
+        (q, mem_of(f), mem_of(t), fo, to, r, fr, fs, tr, ts, n, list, event))
+COMMAND(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, WAIT),
+        (q, mem_of(m), p, n, list, event))
 COMMAND(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT), (q, n, list, event))
 STATUS(clFlush, (cl_command_queue q), (q))
 STATUS(clFinish, (cl_command_queue q), (q))
@@ -225,7 +309,7 @@ void *clEnqueueMapBuffer(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f
         return NULL;
     }
     if (!atomic_load(&fn)) atomic_store(&fn, (__typeof__(&clEnqueueMapBuffer))real("clEnqueueMapBuffer"));
-    void *mapped = atomic_load(&fn)(q, m, b, f, at, s, n, list, event, err);
+    void *mapped = atomic_load(&fn)(q, mem_of(m), b, f, at, s, n, list, event, err);
     if (mapped && event) atomic_fetch_add(&events, 1);
     return mapped;
 }

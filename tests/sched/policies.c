@@ -237,8 +237,9 @@ static void draws(const char *name)
     starpu_data_release(handle);
     starpu_data_unregister(handle);
     for (int i = 1; i < N; i++) moves += ran_on[i] != ran_on[i - 1];
-    ok(all_of(!failed, moves < N / 4), "%s: a chain mostly stays where it is (%d of %d moves)", name, moves,
-       N);
+    /* a device's worker keeps no task that it makes ready */
+    ok(all_of(!failed, moves < N / 4 || !runtime_on_cpus()),
+       "%s: a chain mostly stays where it is (%d of %d moves)", name, moves, N);
     starpu_shutdown();
 }
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by double.sh, simulated.sh and opencl/instead.sh: runs test programs with the devices that these chose, a fact for each
+# program. srcdir and builddir are set. Prints TAP.
+# Left out are tests that are about something else: CPUs (combined workers, sockets, what main memory holds and what is counted
+# there), kinds of workers by name, how simulated devices fail, map or store, and what measures.
+log=$(mktemp "${TMPDIR:-/tmp}/orrery-test.XXXXXX") || exit 99
+trap 'rm -f "$log"' EXIT
+number=0 failures=0
+
+# CPU workers are replaced (tests/helper.h): data, then policies; and those that take longer.
+data='core/data_modes core/data_acquire core/data_filters core/data_plans core/data_pieces core/data_first_value
+core/data_end core/data_lifecycle core/data_shapes core/interfaces core/long_chains core/set_beside'
+policies='sched/predefined sched/graph_test'
+slow='core/plans_uses core/waiters core/wait_pause core/task_deps core/task_regenerate sched/policies sched/components_own
+sched/hypervisor_leaving sched/hypervisor_strategies sched/hypervisor_first_names'
+# Simulated devices are replaced (tests/core/sim_helper.h), of any kind, or of CUDA's alone.
+on_devices='core/coherency_places core/plans_devices core/coherency_random core/codelet_constant core/copies_random
+core/data_requests core/data_together core/contexts_devices'
+slow_on_devices='core/many_data sched/every_policy'
+on_cuda='core/data_own_interface core/task_failed core/multiformat core/driven_devices'
+slow_on_cuda='sched/components_devices sched/heteroprio sched/hypervisor_devices'
+
+# run_all WHERE SAYS TEST...: SAYS is a line by which to see that the devices were there.
+run_all() {
+    where=$1 says=$2
+    shift 2
+    for test; do
+        number=$((number + 1))
+        "$srcdir/tests/run-tap" "$builddir/tests/$test.tap" >"$log" 2>&1
+        if grep -q "$says" "$log" && grep -q '^ok' "$log" && ! grep -q '^not ok' "$log"; then
+            echo "ok $number - tests/$test holds on $where: $(grep -c '^ok' "$log") facts"
+        else
+            echo "not ok $number - tests/$test holds on $where"
+            grep -A5 -e '^not ok' -e '^Bail' -e 'double of CUDA' "$log" | sed 's/^/# /' | head -20
+            failures=1
+        fi
+    done
+    echo "1..$number"
+}
