@@ -51,10 +51,10 @@ struct starpu_profiling_worker_info {
     struct timespec start_time;
     struct timespec total_time;
     struct timespec executing_time;  /* tasks */
-    struct timespec callback_time;   /* 0: not measured */
-    struct timespec waiting_time;    /* 0: not measured */
+    struct timespec callback_time;   /* callbacks of tasks that ended on it */
+    struct timespec waiting_time;    /* it had a task and ran none: the task's data was brought */
     struct timespec sleeping_time;   /* nothing to do */
-    struct timespec scheduling_time; /* 0: not measured */
+    struct timespec scheduling_time; /* the rest: tasks are taken, and what else the runtime does */
     struct timespec all_executing_time;
     struct timespec all_callback_time;
     struct timespec all_waiting_time;

@@ -335,7 +335,7 @@ static void post_exec(struct orr_worker *w, struct orr_task *part)
 static void follow(struct orr_team *team, struct orr_worker *w, struct orr_task *part, int rank)
 {
     bool spmd = team->spmd, hooked = team->hooked;
-    uint64_t start = team->start, job = team->job;
+    uint64_t start = orr_ticks(), job = team->job; /* it was idle until now, however late it woke */
     struct orr_worker *leader = team->leader;
     if (hooked) pre_exec(w, part);
     if (spmd)

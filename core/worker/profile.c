@@ -15,25 +15,29 @@
 #include "core/base/env.h"
 #include "core/base/event.h"
 #include "core/task/perf.h"
+#include "core/worker/own.h"
 #include "core/worker/worker.h"
 
 extern struct orr_observer orr_profile_observer;
 
-static const uint64_t times = ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_PUSHED) |
-                              ORR_EVENT_BIT(TASK_QUEUED) | ORR_EVENT_BIT(TASK_POPPED) |
-                              ORR_EVENT_BIT(TASK_STARTED) | ORR_EVENT_BIT(TASK_ENDED) |
-                              ORR_EVENT_BIT(TASK_PART_ENDED) | ORR_EVENT_BIT(CALLBACK_STARTED) |
-                              ORR_EVENT_BIT(CALLBACK_ENDED) | ORR_EVENT_BIT(WORKER_BUSY);
+static const uint64_t times =
+    ORR_EVENT_BIT(TASK_SUBMITTED) | ORR_EVENT_BIT(TASK_PUSHED) | ORR_EVENT_BIT(TASK_QUEUED) |
+    ORR_EVENT_BIT(TASK_POPPED) | ORR_EVENT_BIT(TASK_STARTED) | ORR_EVENT_BIT(TASK_ENDED) |
+    ORR_EVENT_BIT(TASK_PART_ENDED) | ORR_EVENT_BIT(TASK_GIVEN_UP) | ORR_EVENT_BIT(CALLBACK_STARTED) |
+    ORR_EVENT_BIT(CALLBACK_ENDED) | ORR_EVENT_BIT(WORKER_BUSY);
 
 struct record { /* [own: worker, read by any] since the worker started */
     ORR_ALIGNED_LINE _Atomic uint64_t tasks;
-    _Atomic uint64_t executing_ns, sleeping_ns;
+    _Atomic uint64_t executing_ns, sleeping_ns, waiting_ns, callback_ns;
     _Atomic double flops, joules;
+    uint64_t ended_ns,
+        called_ns;   /* [own: worker] when its last body ended; its callback began, 0: is in none */
+    unsigned bodies; /* [own: worker] that it has begun and not ended */
 };
 static struct record records[STARPU_NMAXWORKERS];
 
 struct sums {
-    uint64_t at_ns, tasks, executing_ns, sleeping_ns;
+    uint64_t at_ns, tasks, executing_ns, sleeping_ns, waiting_ns, callback_ns;
     double flops, joules;
 };
 static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER;      /* protects the status */
@@ -53,6 +57,11 @@ static struct timespec timespec_of(uint64_t ns)
 {
     return (struct timespec){ .tv_sec = (time_t)(ns / STARPU_NS_PER_S),
                               .tv_nsec = (long)(ns % STARPU_NS_PER_S) };
+}
+
+static uint64_t ns_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * STARPU_NS_PER_S + (uint64_t)t->tv_nsec;
 }
 
 double starpu_timing_timespec_to_us(struct timespec *ts)
@@ -97,17 +106,41 @@ static void started(struct starpu_profiling_task_info *info, int worker)
     if (info->pop_start_time.tv_sec == 0) info->pop_start_time = info->pop_end_time = info->start_time;
 }
 
+/* Worker begins a body: between its last one and this it waited for the data, since it had the task. A part
+ * of that in which it ran another one is no waiting. */
+static void waited(const struct starpu_profiling_task_info *info, int worker)
+{
+    struct record *r = &records[worker];
+    uint64_t now = orr_clock_ns(), since = info ? ns_of(&info->pop_start_time) : now;
+    if (since < r->ended_ns) since = r->ended_ns;
+    if (r->bodies == 0 && since < now) orr_own_add(&r->waiting_ns, now - since);
+    r->bodies++;
+}
+
+static void over(int worker)
+{
+    struct record *r = &records[worker];
+    r->ended_ns = orr_clock_ns();
+    if (r->bodies > 0) r->bodies--; /* else it began before profiling did */
+}
+
+/* Callbacks that no worker calls count for none. */
+static void called_back(bool begins)
+{
+    const struct orr_worker *w = orr_worker_self();
+    if (!w) return;
+    struct record *r = &records[w->id];
+    uint64_t now = orr_clock_ns();
+    if (!begins && r->called_ns) orr_own_add(&r->callback_ns, now - r->called_ns);
+    r->called_ns = begins ? now : 0;
+}
+
 /* What t took, as its energy model says: nothing here measures a single task. */
 static double joules_of(int worker, struct orr_task *t)
 {
     double joules =
         orr_task_expected(t, t->pub->cl->energy_model, orr_perf_workers[worker].comb, t->nimpl, worker);
     return joules > 0 ? joules : 0; /* NaN: the model does not know */
-}
-
-static uint64_t ns_of(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * STARPU_NS_PER_S + (uint64_t)t->tv_nsec;
 }
 
 /* A task's body took so long, as its device says, and its worker may have seen it end late. */
@@ -144,7 +177,19 @@ static void task_seen(struct orr_task *t, const struct orr_seen *e)
         if (t->pub->cl && !(t->flags & ORR_TF_INTERNAL)) submitted(t->pub);
         return;
     }
-    if (e->kind == ORR_EVENT_TASK_ENDED) ended(t, (int)e->a, e->b);
+    switch (e->kind) {
+    case ORR_EVENT_TASK_STARTED: waited(info, (int)e->a); break;
+    case ORR_EVENT_TASK_ENDED:
+        over((int)e->a);
+        ended(t, (int)e->a, e->b);
+        break;
+    case ORR_EVENT_TASK_GIVEN_UP:
+        if (e->b) over((int)e->a);
+        break;
+    case ORR_EVENT_CALLBACK_STARTED: called_back(true); break;
+    case ORR_EVENT_CALLBACK_ENDED: called_back(false); break;
+    default: break;
+    }
     if (!info) return;
     switch (e->kind) {
     case ORR_EVENT_TASK_PUSHED: pushed(info); break;
@@ -179,6 +224,8 @@ static struct sums read_record(unsigned id, uint64_t now)
                           .executing_ns = orr_load_acquire(&r->executing_ns),
                           .sleeping_ns =
                               orr_load_acquire(&r->sleeping_ns) + (since && since < now ? now - since : 0),
+                          .waiting_ns = orr_load_acquire(&r->waiting_ns),
+                          .callback_ns = orr_load_acquire(&r->callback_ns),
                           .flops = orr_load_acquire(&r->flops),
                           .joules = orr_load_acquire(&r->joules) };
 }
@@ -189,6 +236,25 @@ static uint64_t since_then(uint64_t now, uint64_t then)
     return now > then ? now - then : 0;
 }
 
+/* The times of a worker between two readings. What is left of the whole went into choosing tasks, and all
+ * else that the runtime does between them. */
+static void times_between(struct starpu_profiling_worker_info *info, const struct sums *now,
+                          const struct sums *then)
+{
+    uint64_t total = since_then(now->at_ns, then->at_ns), spent = 0, part;
+#define TIME(what)                                                                                           \
+    part = since_then(now->what##_ns, then->what##_ns);                                                      \
+    info->what##_time = info->all_##what##_time = timespec_of(part);                                         \
+    spent += part
+    TIME(executing);
+    TIME(sleeping);
+    TIME(waiting);
+    TIME(callback);
+#undef TIME
+    info->total_time = timespec_of(total);
+    info->scheduling_time = info->all_scheduling_time = timespec_of(since_then(total, spent));
+}
+
 /* What the worker did since the last question; this one counts as a question if `anew`. Called with
  * asked_lock held. */
 static void ask_locked(unsigned id, struct starpu_profiling_worker_info *info, bool anew)
@@ -196,11 +262,7 @@ static void ask_locked(unsigned id, struct starpu_profiling_worker_info *info, b
     struct sums now = read_record(id, orr_clock_ns()), *then = &asked[id];
     if (info) {
         *info = (struct starpu_profiling_worker_info){ .start_time = timespec_of(then->at_ns) };
-        info->total_time = timespec_of(since_then(now.at_ns, then->at_ns));
-        info->executing_time = info->all_executing_time =
-            timespec_of(since_then(now.executing_ns, then->executing_ns));
-        info->sleeping_time = info->all_sleeping_time =
-            timespec_of(since_then(now.sleeping_ns, then->sleeping_ns));
+        times_between(info, &now, then);
         info->executed_tasks = (int)since_then(now.tasks, then->tasks);
         info->flops = now.flops - then->flops;
         info->energy_consumed = now.joules - then->joules;

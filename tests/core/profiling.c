@@ -5,6 +5,8 @@
  * Owns: nothing.
  * Not here: performance models (perfmodel.c).
  */
+#include <stdbool.h>
+
 #include "tests/helper.h"
 
 enum { TASKS = 10, BODY_US = 2000, CALLBACK_US = 500 };
@@ -70,6 +72,12 @@ static void times_of_a_task(void)
     starpu_task_destroy(task);
 }
 
+static double parts_us(struct starpu_profiling_worker_info *info)
+{
+    return us(&info->executing_time) + us(&info->sleeping_time) + us(&info->waiting_time) +
+           us(&info->callback_time) + us(&info->scheduling_time);
+}
+
 static void sums_of_workers(void)
 {
     struct starpu_profiling_worker_info info;
@@ -86,6 +94,11 @@ static void sums_of_workers(void)
     ok(us(&info.executing_time) >= TASKS * BODY_US, "and the time they took");
     ok(us(&info.executing_time) <= us(&info.total_time), "which is no more than has passed");
     ok(info.flops == 100.0 * TASKS, "and their operations");
+    ok(us(&info.callback_time) >= TASKS * CALLBACK_US, "their callbacks' time is told apart (%.0f us)",
+       us(&info.callback_time));
+    ok(parts_us(&info) <= us(&info.total_time) + 1, "the parts are no more than the whole (%.0f of %.0f us)",
+       parts_us(&info), us(&info.total_time));
+    ok(us(&info.all_callback_time) == us(&info.callback_time), "and the same in both forms");
     starpu_profiling_worker_get_info(0, &info);
     is_int(info.executed_tasks, 0, "the other worker ran none");
     starpu_profiling_worker_get_info(1, &info);
@@ -94,6 +107,36 @@ static void sums_of_workers(void)
     starpu_profiling_worker_get_info(0, &info);
     ok(us(&info.sleeping_time) >= 5000, "a worker without tasks sleeps, and that is counted");
     is_int(starpu_profiling_worker_get_info(17, &info), -EINVAL, "there is no such worker");
+}
+
+static void busy_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    double until = starpu_timing_now() + 200;
+    while (starpu_timing_now() < until) continue;
+}
+
+/* More workers than cores: those who are called to a team come late, and were idle until then. */
+static void parts_of_parallel_tasks(void)
+{
+    enum { TEAMS = 20, WORKERS = 6 };
+    static struct starpu_codelet cl = { .cpu_funcs = { busy_func },
+                                        .type = STARPU_SPMD,
+                                        .max_parallelism = WORKERS };
+    struct starpu_profiling_worker_info info;
+    bool fits = true, ran = false;
+    runtime_start(WORKERS, "peager");
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    for (int i = 0; i < TEAMS; i++)
+        if (starpu_task_insert(&cl, 0) != 0) ok(0, "a parallel task is inserted");
+    starpu_task_wait_for_all();
+    for (int i = 0; i < WORKERS; i++) {
+        starpu_profiling_worker_get_info(i, &info);
+        ran |= us(&info.executing_time) > 0;
+        fits &= us(&info.executing_time) + us(&info.sleeping_time) <= us(&info.total_time) * 1.01 + 50;
+    }
+    ok(all_of(ran, fits), "in parallel tasks, too, nobody sleeps while he works");
+    starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+    starpu_shutdown();
 }
 
 static void switching(void)
@@ -132,5 +175,6 @@ int main(void)
     is_int(starpu_profiling_status_set(STARPU_PROFILING_DISABLE), STARPU_PROFILING_ENABLE,
            "it can be turned off");
     starpu_shutdown();
+    parts_of_parallel_tasks();
     return done_testing();
 }
