@@ -227,7 +227,7 @@ struct starpu_task {
     unsigned destroy : 1;           /* [in] free the task when it ends (default of starpu_task_create()) */
     unsigned regenerate : 1;        /* [in] submit again when it ends */
     unsigned no_submitorder : 1;    /* [in] MPI: other ranks may not submit it in the same place */
-    unsigned failed : 1;            /* [lib] a fault was found in its result */
+    unsigned failed : 1;            /* [lib] starpu_task_ft_failed() was called for it */
     unsigned mf_skip : 1;           /* [lib] */
     unsigned scheduled : 1;         /* [lib] the scheduler has decided on the worker */
     unsigned prefetched : 1;        /* [lib] its data was asked for */
@@ -443,6 +443,35 @@ void starpu_reset_scheduler(void);
 
 /* Print, on stderr, how many tasks of a codelet each worker ran. */
 void starpu_codelet_display_stats(struct starpu_codelet *cl);
+
+/* ---- Tasks that are tried again until their result is good ----
+ *
+ * A task whose prologue_callback_func is starpu_task_ft_prologue does not run itself. It takes its data, and
+ * tries of it run on them: tasks like it without its dependencies, callbacks (but for
+ * prologue_callback_pop_func) and tag. After each try `check` is called, as that one's callback
+ * (starpu_task_get_current() is the try), with the task; it calls starpu_task_ft_success(), or makes and
+ * submits another try. Only then the task ends, and its callback is called. Data should be read or written,
+ * not both: what a bad try wrote is there for the next one, and nothing takes it back. Not for tasks with
+ * regenerate or workerorder, nor jobs of lists: told, and run once. A try that cannot run, as its data cannot
+ * be brought, is not made again: the task fails as any other. */
+
+/* Makes the first try and submits it. The argument is `check`, a void (*)(void *); NULL: a try is good unless
+ * starpu_task_ft_failed() was called for it, and else there is another. */
+void starpu_task_ft_prologue(void *check_ft);
+
+/* Makes a try of meta_task, like template_task: that one, in its own prologue, or the try before. It is
+ * submitted with starpu_task_submit_nodeps(). Returns NULL, after a message: out of memory, or no task for
+ * that. */
+struct starpu_task *starpu_task_ft_create_retry(const struct starpu_task *meta_task,
+                                                const struct starpu_task *template_task,
+                                                void (*check_ft)(void *));
+
+/* In the body of a try: its result is no good, and its time is nothing for performance models. NULL is
+ * nothing. */
+void starpu_task_ft_failed(struct starpu_task *task);
+
+/* The last try of meta_task was good: it ends. */
+void starpu_task_ft_success(struct starpu_task *meta_task);
 
 /* ---- Asking about a task ---- */
 

@@ -451,6 +451,7 @@ static void measured_slow(struct orr_task *t, struct orr_perfmodel_state *s, int
 void orr_perf_task_measured_on(struct orr_task *t, int comb, uint64_t ticks)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
+    if (orr_unlikely(t->pub->failed)) return; /* starpu_task_ft_failed: that was no run as others are */
     struct orr_perfmodel_state *s = orr_perfmodel_peek(m);
     if (!s && orr_calibrate) s = orr_perfmodel_get(m);
     if (!s || !orr_load_relaxed(&s->benchmarking) || !orr_perfmodel_is_measured(s->type)) return;

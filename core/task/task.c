@@ -301,9 +301,10 @@ static bool own_what_is_freed(struct starpu_task *copy)
     return good;
 }
 
-struct starpu_task *starpu_task_dup(struct starpu_task *task)
+/* NULL, after a message: out of memory. */
+static struct starpu_task *copy_of(const struct starpu_task *task, bool in_its_team)
 {
-    struct starpu_task *copy = task ? starpu_task_create() : NULL;
+    struct starpu_task *copy = starpu_task_create();
     if (!copy) return NULL;
     struct orr_task *t = orr_task_of(copy);
     *copy = *task;
@@ -314,7 +315,7 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task)
     copy->destroy = 1;
     bool good = own_what_is_freed(copy);
     struct orr_task *original = orr_task_of(task);
-    if (good && original && original->flags & ORR_TF_TEAM) {
+    if (good && in_its_team && original && original->flags & ORR_TF_TEAM) {
         good = orr_task_rare_get(t) != NULL;
         if (good) orr_task_hooks.team_joined(original, t);
     }
@@ -324,6 +325,16 @@ struct starpu_task *starpu_task_dup(struct starpu_task *task)
     orr_error("starpu_task_dup: out of memory");
     starpu_task_destroy(copy);
     return NULL;
+}
+
+struct starpu_task *starpu_task_dup(struct starpu_task *task)
+{
+    return task ? copy_of(task, true) : NULL;
+}
+
+struct starpu_task *orr_task_copy(const struct starpu_task *task)
+{
+    return copy_of(task, false);
 }
 
 const char *orr_task_name(const struct orr_task *t)

@@ -245,6 +245,9 @@ int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node);
 /* Copies the nodes that a task wants its first n data on. 0 or -ENOMEM. */
 int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n);
 
+/* As starpu_task_dup, of a task that may have begun or ended; of a parallel task without its team. */
+struct starpu_task *orr_task_copy(const struct starpu_task *task);
+
 /* Submission for the layers above (the public functions are thin). Returns 0, -ENOMEM, -EINVAL, -ENODEV,
  * -EDEADLK: on an error nothing was submitted, and the task still belongs to the caller. */
 ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
