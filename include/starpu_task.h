@@ -273,7 +273,7 @@ struct starpu_task {
     unsigned nb_termination_call_required; /* [in] calls of starpu_task_end_dep_release() to wait for */
     starpu_task_bundle_t bundle;           /* [lib] see starpu_task_bundle_insert() */
     struct starpu_profiling_task_info *profiling_info; /* [lib] filled in when profiling is on; NULL: off */
-    struct starpu_transaction *transaction;            /* [lib] */
+    struct starpu_transaction *transaction;            /* [lib] of STARPU_TRANSACTION */
     starpu_trs_epoch_t trs_epoch;                      /* [lib] */
     struct starpu_omp_task *omp_task;                  /* [lib] */
 
@@ -472,6 +472,28 @@ void starpu_task_ft_failed(struct starpu_task *task);
 
 /* The last try of meta_task was good: it ends. */
 void starpu_task_ft_success(struct starpu_task *meta_task);
+
+/* ---- Transactions: tasks that run, or are left out, together ----
+ *
+ * Tasks that are inserted with STARPU_TRANSACTION are of the transaction's epoch at that time. When all tasks
+ * of the epochs before have ended, do_start_func(NULL, do_start_arg) is called, on the thread that finds
+ * this, and must not block: if it returns 0 the tasks of the epoch do not run, and change nothing, but end in
+ * their turn, callbacks called (but no prologue). Their dependencies are as ever. NULL: all epochs run. Each
+ * rank decides for its own tasks. Tasks with regenerate or workerorder are refused with -EINVAL; a copy by
+ * starpu_task_dup() is of no transaction. */
+
+/* Opens a transaction with its first epoch. Returns NULL: out of memory, or the runtime is not initialised.
+ */
+struct starpu_transaction *starpu_transaction_open(int (*do_start_func)(void *descr, void *arg),
+                                                   void *do_start_arg);
+
+/* The epoch is complete, and another one begins, with an argument of its own. Out of memory: to
+ * orrery_set_error_hook(), and the epoch goes on. */
+void starpu_transaction_next_epoch(struct starpu_transaction *p_trs, void *do_start_arg);
+
+/* The last epoch is complete; the transaction is freed once it has ended. NULL is nothing. To insert into it
+ * afterwards is undefined. */
+void starpu_transaction_close(struct starpu_transaction *p_trs);
 
 /* ---- Asking about a task ---- */
 

@@ -106,7 +106,7 @@ extern "C" {
 #define STARPU_PROLOGUE_CALLBACK_POP_ARG_NFREE STARPU_ARGUMENT_KIND_(40)
 /* void *: sched_data */
 #define STARPU_TASK_SCHED_DATA STARPU_ARGUMENT_KIND_(41)
-/* struct starpu_transaction * */
+/* struct starpu_transaction *: the task is of its current epoch (starpu_transaction_open()) */
 #define STARPU_TRANSACTION STARPU_ARGUMENT_KIND_(42)
 /* const char *, int: where the task was submitted; borrowed for good */
 #define STARPU_TASK_FILE STARPU_ARGUMENT_KIND_(43)

@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/task/args.h"
 #include "core/task/task.h"
+#include "core/task/transaction.h"
 
 #undef starpu_task_insert
 #undef starpu_insert_task
@@ -299,6 +300,7 @@ static int fill(struct starpu_task *task, struct starpu_codelet *cl, va_list *ap
     task->cl = cl;
     int r = walk(&b, ap);
     if (r == 0) r = finish(&b);
+    if (r == 0 && orr_unlikely(task->transaction != NULL)) r = orr_transaction_join(task);
     if (orr_unlikely(r != 0) && b.args.buffer && task->cl_arg != b.args.buffer) orr_args_drop(&b.args);
     return r;
 }

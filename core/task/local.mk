@@ -6,5 +6,5 @@ liborrery_la_SOURCES += core/task/args.c core/task/args.h core/task/insert.c cor
 liborrery_la_SOURCES += core/task/foreign_list.c core/task/foreign_list.h
 liborrery_la_SOURCES += core/task/perf.c core/task/perf.h core/task/prefetch.c core/task/prefetch.h core/task/ready_soon.c
 liborrery_la_SOURCES += core/task/model.c core/task/model.h
-liborrery_la_SOURCES += core/task/retry.c
+liborrery_la_SOURCES += core/task/retry.c core/task/transaction.c core/task/transaction.h
 liborrery_la_SOURCES += core/task/graph.c core/task/graph.h core/task/bundle.c core/task/sync_task.c core/task/inspect.c

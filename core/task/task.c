@@ -2,6 +2,7 @@
 /* task.c: making and freeing tasks, and small questions about them.
  * Threads: any. Owns: tasks' memory. Not here: submission (submit.c), completion (complete.c). */
 #include "core/task/task.h"
+#include "core/task/transaction.h"
 
 #include <math.h>
 #include <string.h>
@@ -201,7 +202,8 @@ static void free_private(struct orr_task *t)
         t->pub->profiling_info = NULL;
     }
     struct orr_edge *e = orr_load_relaxed(&t->successors);
-    if (orr_unlikely(e && e != ORR_EDGES_CLOSED)) orr_edges_drop(e, true);
+    if (orr_unlikely(e && e != ORR_EDGES_CLOSED))
+        orr_edges_drop(e, !t->pub->trs_epoch); /* the gate behind its epoch is not to wait for it for ever */
 }
 
 void orr_task_free(struct orr_task *t)
@@ -315,6 +317,7 @@ static struct starpu_task *copy_of(const struct starpu_task *task, bool in_its_t
     copy->destroy = 1;
     bool good = own_what_is_freed(copy);
     struct orr_task *original = orr_task_of(task);
+    if (task->trs_epoch) orr_transaction_leave(copy, task);
     if (good && in_its_team && original && original->flags & ORR_TF_TEAM) {
         good = orr_task_rare_get(t) != NULL;
         if (good) orr_task_hooks.team_joined(original, t);

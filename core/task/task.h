@@ -139,6 +139,7 @@ struct orr_task_rare {
     int *nodes;            /* where its data are wanted (STARPU_NODE_ARRAY), before what the codelet says */
     unsigned nnodes;       /* length of nodes */
     struct orr_task_tried *tried; /* only with ORR_TF_TRIED */
+    void (*prologue)(void *);     /* of a task of a transaction, the program's (transaction.c) */
 };
 
 /* A task that could not run where it was first: which workers are left. */
