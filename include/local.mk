@@ -33,6 +33,7 @@ pkginclude_HEADERS += include/starpu_mpi_lb.h
 pkginclude_HEADERS += include/starpu_opencl.h
 pkginclude_HEADERS += include/starpu_openmp.h
 pkginclude_HEADERS += include/starpu_parallel_worker.h
+pkginclude_HEADERS += include/starpu_perf_monitoring.h
 pkginclude_HEADERS += include/starpu_perfmodel.h
 pkginclude_HEADERS += include/starpu_profiling.h
 if HAVE_MPI

@@ -57,6 +57,7 @@
 #include <starpu_task_util.h>
 #include <starpu_perfmodel.h>
 #include <starpu_profiling.h>
+#include <starpu_perf_monitoring.h>
 #include <starpu_scheduler.h>
 #include <starpu_sched_ctx.h>
 #include <starpu_expert.h>
@@ -192,7 +193,8 @@ struct starpu_conf {
 
     int catch_signals; /* 1: a crash in a task says which task it was, STARPU_CATCH_SIGNALS */
 
-    int start_perf_counter_collection;
+    int start_perf_counter_collection; /* 1: counters are collected from the start (starpu_perf_monitoring.h)
+                                        */
 
     unsigned driver_spinning_backoff_min; /* how long idle workers spin, STARPU_BACKOFF_MIN and _MAX */
     unsigned driver_spinning_backoff_max;

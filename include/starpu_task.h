@@ -150,8 +150,8 @@ struct starpu_codelet {
 
     /* Tasks run by each worker; none with STARPU_CODELET_PROFILING=0. [any: statistic] */
     unsigned long per_worker_stats[STARPU_NMAXWORKERS];
-    struct starpu_perf_counter_sample *perf_counter_sample;           /* the library's */
-    struct starpu_perf_counter_sample_cl_values *perf_counter_values; /* the library's */
+    struct starpu_perf_counter_sample *perf_counter_sample;           /* not used: counters are elsewhere */
+    struct starpu_perf_counter_sample_cl_values *perf_counter_values; /* not used */
 
     /* Old: a single implementation, as in [0] of the arrays above. */
     starpu_cpu_func_t cpu_func;

@@ -148,6 +148,7 @@ TAP_TESTS += tests/core/task_nodeps
 TAP_TESTS += tests/core/task_rounds
 TAP_TESTS += tests/core/task_retry
 TAP_TESTS += tests/core/transactions
+TAP_TESTS += tests/core/perf_monitoring
 TAP_TESTS += tests/core/codelet_constant
 PLAIN_TESTS += tests/core/dlopen
 TAP_TESTS += tests/core/tag_removal

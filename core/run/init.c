@@ -27,6 +27,7 @@
 #include "core/run/given.h"
 #include "core/run/live.h"
 #include "core/run/sched_ctx.h"
+#include "core/run/monitor.h"
 #include "core/run/observers.h"
 #include "core/run/sched_lib.h"
 #include "core/run/watchdog.h"
@@ -225,6 +226,7 @@ static int bring_up(struct starpu_conf *conf)
     starpu_worker_set_going_to_sleep_callback(conf->callback_worker_going_to_sleep);
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
     orr_observers_start();
+    orr_monitor_start(conf);
     poll_for_transfers();
     void (*policy_ready)(unsigned) =
         conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
@@ -241,6 +243,7 @@ undo_context:
     orr_crash_stop();
     stop_polling();
     orr_ctx_close(0);
+    orr_monitor_stop();
     orr_observers_stop();
 undo_lib:
     orr_sched_lib_close();
@@ -315,6 +318,7 @@ static void bring_down(void)
     orr_sched_lib_close();
     orr_perf_fini();
     orr_tags_fini();
+    orr_monitor_stop();
     orr_observers_stop();
     orr_transfers_fini();
     orr_data_retired_free();
