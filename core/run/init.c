@@ -238,6 +238,7 @@ static int bring_up(struct starpu_conf *conf)
     orr_live_start(conf);
     orr_store_release(&orr_store_added, store_added);
     orr_given_start(conf);
+    orr_binding_main_start(); /* last: threads made before do not inherit it */
     return 0;
 undo_context:
     orr_crash_stop();
@@ -306,6 +307,7 @@ static void bring_down(void)
 {
     orr_wait_until(0);
     orr_store_release(&up, false);
+    orr_topo_unbind_main();
     orr_given_stop();
     orr_deadlock_stop();
     orr_watchdog_stop();

@@ -258,6 +258,29 @@ void orr_topo_bind_self(unsigned i)
     if (bind_threads && core_count) bind_self(cores[i % core_count]);
 }
 
+static hwloc_cpuset_t main_was; /* [own: main_thread] NULL: it is not bound here */
+static pthread_t main_thread;
+
+void orr_topo_bind_main(unsigned i)
+{
+    if (!bind_threads || !core_count || main_was || !(main_was = hwloc_bitmap_alloc())) return;
+    main_thread = pthread_self();
+    if (hwloc_get_cpubind(topology, main_was, HWLOC_CPUBIND_THREAD) == 0) {
+        orr_topo_bind_self(i);
+        return;
+    }
+    hwloc_bitmap_free(main_was); /* what cannot be undone is not done */
+    main_was = NULL;
+}
+
+void orr_topo_unbind_main(void)
+{
+    if (!main_was || !pthread_equal(main_thread, pthread_self())) return;
+    bind_self(main_was);
+    hwloc_bitmap_free(main_was);
+    main_was = NULL;
+}
+
 void orr_topo_bind_self_to(const unsigned *list, unsigned count)
 {
     hwloc_cpuset_t set = bind_threads && core_count ? hwloc_bitmap_alloc() : NULL;

@@ -68,6 +68,21 @@ static int take_first(const unsigned *list, unsigned n, bool *taken)
     return NO_CORE;
 }
 
+/* Whether the main thread is to have a core for itself; which one, or NO_CORE: any. */
+static bool main_wants(int *core_out)
+{
+    long core = orr_env_long(ORR_SETTING(STARPU_MAIN_THREAD_CPUID), NO_CORE, 0, STARPU_MAXCPUS - 1);
+    if (core < 0) core = orr_env_long(ORR_SETTING(STARPU_MAIN_THREAD_COREID), NO_CORE, 0, STARPU_MAXCPUS - 1);
+    *core_out = core < 0 ? NO_CORE : (int)((unsigned)core % orr_topo_cores());
+    return core >= 0 || orr_env_long(ORR_SETTING(STARPU_MAIN_THREAD_BIND), 0, 0, 1);
+}
+
+unsigned orr_binding_main_cores(void)
+{
+    int core;
+    return main_wants(&core) ? 1 : 0;
+}
+
 /* Workers of devices that are nearer to some cores than to others come first. Of more workers than cores some
  * share one. */
 static void place_near_devices(struct orr_device *const *devices, unsigned workers, int *cores_out)
@@ -75,6 +90,8 @@ static void place_near_devices(struct orr_device *const *devices, unsigned worke
     unsigned list[STARPU_MAXCPUS],
         all = orr_topo_cores() < STARPU_MAXCPUS ? orr_topo_cores() : STARPU_MAXCPUS;
     bool taken[STARPU_MAXCPUS] = { false };
+    int mine;
+    if (main_wants(&mine) && mine != NO_CORE && all > workers) taken[mine] = true;
     for (unsigned i = 0; i < workers; i++) {
         unsigned n = orr_topo_cores_near_pci(devices[i]->bus, list, STARPU_MAXCPUS);
         cores_out[i] = take_first(list, n, taken);
@@ -176,6 +193,18 @@ static unsigned choose_locked(const unsigned *preferred, unsigned npreferred, bo
     unsigned core = next_shared % orr_topo_cores();
     if (busy) next_shared++;
     return core;
+}
+
+void orr_binding_main_start(void)
+{
+    int core;
+    if (!main_wants(&core)) return;
+    pthread_mutex_lock(&lent_lock);
+    if (core == NO_CORE) core = main_core == NO_CORE ? (int)choose_locked(NULL, 0, true) : main_core;
+    main_core = core;
+    if (core < STARPU_MAXCPUS) lent[core] = true;
+    pthread_mutex_unlock(&lent_lock);
+    orr_topo_bind_main((unsigned)core);
 }
 
 unsigned starpu_get_next_bindid(unsigned flags, unsigned *preferred, unsigned npreferred)

@@ -93,8 +93,9 @@ long orr_cpus_wanted(const struct starpu_conf *conf, long *reserved_out)
     const struct orr_env *e = new_name ? ORR_SETTING(STARPU_NCPU) : ORR_SETTING(STARPU_NCPUS);
     long n = wanted(e, conf->ncpus, conf, STARPU_MAXCPUS);
     long reserve = wanted(ORR_SETTING(STARPU_RESERVE_NCPU), conf->reserve_ncpus, conf, STARPU_MAXCPUS);
-    *reserved_out = reserve < 0 ? 0 : reserve;
-    return n < 0 ? -1 : n > *reserved_out ? n - *reserved_out : 0;
+    if (reserve < 0) reserve = 0;
+    *reserved_out = reserve + (long)orr_binding_main_cores();
+    return n < 0 ? -1 : n > reserve ? n - reserve : 0;
 }
 
 /* Workers of the devices that there are; nothing is opened. */

@@ -196,6 +196,11 @@ struct starpu_conf;
 void orr_binding_choose(const struct starpu_conf *conf, struct orr_device *const *devices, unsigned workers,
                         int *cores_out);
 
+/* Cores that the main thread is to have for itself: 0 or 1; and binds the calling one, which it is, when
+ * workers have theirs. */
+unsigned orr_binding_main_cores(void);
+void orr_binding_main_start(void);
+
 /* Runs one task, if there is one, on the calling thread, which is w's meanwhile. False: there was none. */
 bool orr_worker_step(struct orr_worker *w);
 

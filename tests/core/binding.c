@@ -3,6 +3,8 @@
  * Which cores workers get: by the environment, by the program, which of the two counts, and what is left for
  * threads. Threads: main only. Owns: nothing. Not here: what workers are (workers.c).
  */
+#include <sched.h>
+
 #include "tests/helper.h"
 
 /* Starts 4 workers with this list in the environment, and bindid[] given by the program or NULL. */
@@ -35,6 +37,59 @@ static int cores(void)
     for (int i = 0; i < 4; i++) n = 10 * n + starpu_worker_get_bindid(i);
     starpu_shutdown();
     return n;
+}
+
+/* How many processors the main thread may use; *only_out: the first. */
+static int processors(int *only_out)
+{
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    *only_out = -1;
+    for (int i = 0; i < CPU_SETSIZE && *only_out < 0; i++)
+        if (CPU_ISSET(i, &set)) *only_out = i;
+    return CPU_COUNT(&set);
+}
+
+static int workers_on(int core)
+{
+    int n = 0;
+    for (unsigned i = 0; i < starpu_worker_get_count(); i++) n += starpu_worker_get_bindid((int)i) == core;
+    return n;
+}
+
+/* STARPU_MAIN_THREAD_...: the main thread has a core. */
+static void main_thread(void)
+{
+    int at, before = processors(&at), all;
+    struct starpu_conf conf;
+    unsetenv("STARPU_WORKERS_CPUID");
+    unsetenv("STARPU_WORKERS_COREID");
+    unsetenv("STARPU_WORKERS_NOBIND");
+    starpu_conf_init(&conf);
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    all = (int)starpu_cpu_worker_get_count();
+    is_int(processors(&at), before, "the main thread is not bound by itself");
+    starpu_shutdown();
+
+    setenv("STARPU_MAIN_THREAD_BIND", "1", 1);
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    is_int(processors(&at), 1, "STARPU_MAIN_THREAD_BIND binds it");
+    is_int(starpu_cpu_worker_get_count(), all - 1, "to a core that has no worker");
+    starpu_shutdown();
+    is_int(processors(&at), before, "at the end it is bound as before");
+    unsetenv("STARPU_MAIN_THREAD_BIND");
+
+    setenv("STARPU_MAIN_THREAD_CPUID", "0", 1);
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    is_int(processors(&at), 1, "STARPU_MAIN_THREAD_CPUID binds it");
+    is_int(at, starpu_cpu_os_index(0), "to that core");
+    is_int(workers_on(0), 0, "which has no worker");
+    starpu_shutdown();
+    conf.ncpus = all;
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    is_int(starpu_cpu_worker_get_count(), all, "a number of workers that is asked for is had nevertheless");
+    starpu_shutdown();
+    unsetenv("STARPU_MAIN_THREAD_CPUID");
 }
 
 int main(void)
@@ -77,5 +132,6 @@ int main(void)
     unsigned passive = starpu_get_next_bindid(0, NULL, 0);
     is_int(starpu_get_next_bindid(0, NULL, 0), passive, "threads that do little share a core");
     if (status == 0) starpu_shutdown();
+    main_thread();
     return done_testing();
 }
