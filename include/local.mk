@@ -36,6 +36,7 @@ pkginclude_HEADERS += include/starpu_parallel_worker.h
 pkginclude_HEADERS += include/starpu_perf_monitoring.h
 pkginclude_HEADERS += include/starpu_perfmodel.h
 pkginclude_HEADERS += include/starpu_profiling.h
+pkginclude_HEADERS += include/starpu_profiling_tool.h
 if HAVE_MPI
 pkginclude_HEADERS += include/starpu_mpi.h
 pkginclude_HEADERS += include/orrery_mpi.h

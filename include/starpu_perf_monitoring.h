@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Performance monitoring: counters of tasks, which listeners of the program are told while it runs.
- * Threads: any thread, before starpu_init() and after starpu_shutdown() too; nothing blocks but to take a
- * listener away. Not here: the times of each task and worker (starpu_profiling.h), traces (starpu_fxt.h).
- *
- * Counters are of three scopes. Of tasks with a codelet, while counters are collected, these are counted:
- *
- *   global       starpu.task.g_total_submitted       int64   submitted
- *                starpu.task.g_peak_submitted        int64   most that were submitted and had not ended
- *                starpu.task.g_peak_ready            int64   most that were ready or running
- *                starpu.task.g_total_executed        int64   whose bodies have run
- *                starpu.task.g_cumul_execution_time  double  us that these took
- *   per_worker   starpu.task.w_total_executed, starpu.task.w_cumul_execution_time: of one worker
- *   per_codelet  starpu.task.c_total_submitted, starpu.task.c_peak_submitted, starpu.task.c_peak_ready,
- *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, from when
- * it got a listener
- *
- * They never go back: collecting that is stopped and started again goes on where it was. Parallel tasks count
- * once, for the worker that leads.
+ * Threads: any thread, before starpu_init() and after starpu_shutdown() too; only taking a listener away blocks.
+ * Not here: the times of each task and worker (starpu_profiling.h), traces (starpu_fxt.h).
  */
 #ifndef STARPU_PERF_MONITORING_H
 #define STARPU_PERF_MONITORING_H
@@ -29,6 +14,24 @@ extern "C" {
 #endif
 
 #pragma GCC visibility push(default)
+
+/* ---- The counters ----
+ *
+ * Counters are of three scopes. Of tasks with a codelet, while counters are collected, these are counted:
+ *
+ *   global       starpu.task.g_total_submitted       int64   submitted
+ *                starpu.task.g_peak_submitted        int64   most that were submitted and had not ended
+ *                starpu.task.g_peak_ready            int64   most that were ready or running
+ *                starpu.task.g_total_executed        int64   whose bodies have run
+ *                starpu.task.g_cumul_execution_time  double  us that these took
+ *   per_worker   starpu.task.w_total_executed, starpu.task.w_cumul_execution_time: of one worker
+ *   per_codelet  starpu.task.c_total_submitted, starpu.task.c_peak_submitted, starpu.task.c_peak_ready,
+ *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, from when it
+ *                got a listener
+ *
+ * They never go back: collecting that is stopped and started again goes on where it was. Parallel tasks count
+ * once, for the worker that leads.
+ */
 
 struct starpu_codelet;
 struct starpu_perf_counter_set;

@@ -149,6 +149,11 @@ TAP_TESTS += tests/core/task_rounds
 TAP_TESTS += tests/core/task_retry
 TAP_TESTS += tests/core/transactions
 TAP_TESTS += tests/core/perf_monitoring
+TAP_TESTS += tests/core/prof_tool
+tests/core/prof_tool.tap: tests/core/prof_tool_lib.so
+tests/core/prof_tool_lib.so: tests/core/prof_tool_lib.c tests/core/prof_tool_lib.h
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/core/prof_tool_lib.c
+CLEANFILES += tests/core/prof_tool_lib.so
 TAP_TESTS += tests/core/codelet_constant
 PLAIN_TESTS += tests/core/dlopen
 TAP_TESTS += tests/core/tag_removal

@@ -13,7 +13,7 @@ import tempfile
 SOURCE, BUILD = os.environ["ORR_SRCDIR"], os.environ["ORR_BUILDDIR"]
 BUILT = os.path.join(BUILD, "doc", "built")
 PUBLIC = re.compile(r"_?(f?starpu(rm)?|orrery)_|sc_hypervisor|sched_ctx_hypervisor_|act_hypervisor_")
-BY_PROGRAMS = {"starpu_get_sched_lib_policy", "starpu_get_sched_lib_policies"}
+BY_PROGRAMS = {"starpu_get_sched_lib_policy", "starpu_get_sched_lib_policies", "starpu_prof_tool_library_register"}
 facts = failures = 0
 
 

@@ -29,6 +29,7 @@
 #include "core/run/sched_ctx.h"
 #include "core/run/monitor.h"
 #include "core/run/observers.h"
+#include "core/run/prof_tool.h"
 #include "core/run/sched_lib.h"
 #include "core/run/watchdog.h"
 #include "core/task/redux.h"
@@ -227,6 +228,7 @@ static int bring_up(struct starpu_conf *conf)
     starpu_worker_set_waking_up_callback(conf->callback_worker_waking_up);
     orr_observers_start();
     orr_monitor_start(conf);
+    orr_prof_tools_open(conf);
     poll_for_transfers();
     void (*policy_ready)(unsigned) =
         conf->sched_policy_callback ? conf->sched_policy_callback : conf->sched_policy_init;
@@ -238,12 +240,14 @@ static int bring_up(struct starpu_conf *conf)
     orr_live_start(conf);
     orr_store_release(&orr_store_added, store_added);
     orr_given_start(conf);
+    orr_prof_tools_started(conf);
     orr_binding_main_start(); /* last: threads made before do not inherit it */
     return 0;
 undo_context:
     orr_crash_stop();
     stop_polling();
     orr_ctx_close(0);
+    orr_prof_tools_close();
     orr_monitor_stop();
     orr_observers_stop();
 undo_lib:
@@ -320,6 +324,7 @@ static void bring_down(void)
     orr_sched_lib_close();
     orr_perf_fini();
     orr_tags_fini();
+    orr_prof_tools_close();
     orr_monitor_stop();
     orr_observers_stop();
     orr_transfers_fini();

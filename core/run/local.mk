@@ -8,6 +8,6 @@ liborrery_la_SOURCES += core/run/parallel_worker.c
 liborrery_la_SOURCES += core/run/joblist.c
 liborrery_la_SOURCES += core/run/foreign.c core/run/given.c core/run/given.h
 liborrery_la_SOURCES += core/run/observers.c core/run/observers.h core/run/observers.def
-liborrery_la_SOURCES += core/run/monitor.c core/run/monitor.h
+liborrery_la_SOURCES += core/run/monitor.c core/run/monitor.h core/run/prof_tool.c core/run/prof_tool.h
 liborrery_la_SOURCES += core/run/record.c core/run/record_file.c core/run/record.h
 liborrery_la_SOURCES += core/run/live.c core/run/live.h core/run/gather.c core/run/gather.h core/run/progress.c core/run/progress.h core/run/why.c core/run/why.h core/run/sentences.h
