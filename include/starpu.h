@@ -98,7 +98,7 @@ struct starpu_sched_policy;
  * except for what its pointers name. */
 struct starpu_conf {
     int magic;        /* set by starpu_conf_init() */
-    int will_use_mpi; /* leave a core to MPI communication */
+    int will_use_mpi; /* no effect: workers drive messages, no thread of their own */
 
     const char *sched_policy_name;            /* STARPU_SCHED; NULL: the default policy */
     struct starpu_sched_policy *sched_policy; /* a policy of the program's; counts more than the name */
@@ -154,7 +154,7 @@ struct starpu_conf {
 
     int bus_calibrate; /* measure the buses again, STARPU_BUS_CALIBRATE */
     int calibrate;     /* performance models: 1: complete them, 2: start them anew, STARPU_CALIBRATE */
-    int data_locality_enforce;  /* run tasks only where their data is */
+    int data_locality_enforce;  /* no effect: policies decide */
     int single_combined_worker; /* one parallel task at a time, STARPU_SINGLE_COMBINED_WORKER */
     char *mic_sink_program_path;
 
@@ -176,13 +176,13 @@ struct starpu_conf {
     };
     int enable_map; /* use data of main memory in place where a device can, STARPU_ENABLE_MAP */
 
-    unsigned *cuda_opengl_interoperability; /* GPUs that also draw */
+    unsigned *cuda_opengl_interoperability; /* no effect, as the next: the driver knows no OpenGL */
     unsigned n_cuda_opengl_interoperability;
 
     struct starpu_driver *not_launched_drivers; /* CPU workers that the program runs itself */
     unsigned n_not_launched_drivers;
 
-    uint64_t trace_buffer_size; /* in MiB, STARPU_TRACE_BUFFER_SIZE */
+    uint64_t trace_buffer_size; /* no effect: recordings are written as they grow (ORRERY_TRACE_BUFFER) */
 
     int global_sched_ctx_min_priority; /* STARPU_MIN_PRIO */
     int global_sched_ctx_max_priority; /* STARPU_MAX_PRIO */
@@ -196,10 +196,11 @@ struct starpu_conf {
     int start_perf_counter_collection; /* 1: counters are collected from the start (starpu_perf_monitoring.h)
                                         */
 
-    unsigned driver_spinning_backoff_min; /* how long idle workers spin, STARPU_BACKOFF_MIN and _MAX */
+    unsigned driver_spinning_backoff_min; /* no effect, as the next: idle workers look for a fixed time, and
+                                             sleep */
     unsigned driver_spinning_backoff_max;
 
-    int cuda_only_fast_alloc_other_memnodes;
+    int cuda_only_fast_alloc_other_memnodes; /* no effect */
 
     ORRERY_KINDS(ORRERY_KIND_SETTINGS) /* the same for other kinds (orrery_kinds.h) */
 };

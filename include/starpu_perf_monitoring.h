@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Performance monitoring: counters of tasks, which listeners of the program are told while it runs.
- * Threads: any thread, before starpu_init() and after starpu_shutdown() too; only taking a listener away blocks.
+ * Threads: any thread, before starpu_init() and after starpu_shutdown() too; to take a listener away blocks.
  * Not here: the times of each task and worker (starpu_profiling.h), traces (starpu_fxt.h).
  */
 #ifndef STARPU_PERF_MONITORING_H
@@ -26,8 +26,8 @@ extern "C" {
  *                starpu.task.g_cumul_execution_time  double  us that these took
  *   per_worker   starpu.task.w_total_executed, starpu.task.w_cumul_execution_time: of one worker
  *   per_codelet  starpu.task.c_total_submitted, starpu.task.c_peak_submitted, starpu.task.c_peak_ready,
- *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, from when it
- *                got a listener
+ *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, from when
+ * it got a listener
  *
  * They never go back: collecting that is stopped and started again goes on where it was. Parallel tasks count
  * once, for the worker that leads.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Profiling tools: libraries that are called when things happen, in a program that is not changed.
- * Threads: a tool is called on the thread where it happens, by several at once. It must not block, nor call
- * the runtime where the event says so. Not here: performance counters (starpu_perf_monitoring.h), traces
- * (starpu_fxt.h).
+ * Threads: a tool is called on the thread where it happens, by several at once, and must not block.
+ * Not here: performance counters (starpu_perf_monitoring.h), traces (starpu_fxt.h).
  *
  * STARPU_PROF_TOOL names the libraries, with colons between them. starpu_init() loads each and calls its
  * starpu_prof_tool_library_register(), which says for which events it is to be called; starpu_shutdown()

@@ -42,7 +42,7 @@ struct starpu_sched_policy {
      * and the task runs on a worker that can. */
     int (*push_task)(struct starpu_task *);
 
-    /* When would this task end if it were pushed now, in us? Changes nothing. */
+    /* When would this task end if it were pushed now, in us? Changes nothing. Never called: nothing asks. */
     double (*simulate_push_task)(struct starpu_task *);
 
     /* Notice that a task was put on a worker without the policy's doing. */

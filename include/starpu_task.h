@@ -226,12 +226,12 @@ struct starpu_task {
     unsigned detach : 1;                       /* [in] nobody will wait for this task (default) */
     unsigned destroy : 1;           /* [in] free the task when it ends (default of starpu_task_create()) */
     unsigned regenerate : 1;        /* [in] submit again when it ends */
-    unsigned no_submitorder : 1;    /* [in] MPI: other ranks may not submit it in the same place */
+    unsigned no_submitorder : 1;    /* [in] no effect: all ranks submit in the same order, or are told */
     unsigned failed : 1;            /* [lib] starpu_task_ft_failed() was called for it */
     unsigned mf_skip : 1;           /* [lib] */
     unsigned scheduled : 1;         /* [lib] the scheduler has decided on the worker */
     unsigned prefetched : 1;        /* [lib] its data was asked for */
-    unsigned possibly_parallel : 1; /* [in] may run on several workers at once */
+    unsigned possibly_parallel : 1; /* [in] no effect: the codelet says so (max_parallelism) */
     unsigned type : 4;              /* [lib] STARPU_TASK_TYPE_... */
     unsigned magic : 6;             /* 42: was initialised */
 
@@ -266,8 +266,8 @@ struct starpu_task {
     void *sched_data; /* for the scheduler's use */
     double predicted; /* [lib] time in us that the model predicts on the chosen worker; NAN: unknown */
     double predicted_transfer;
-    double predicted_start;
-    double flops; /* [in] number of operations, for statistics and the hypervisor */
+    double predicted_start; /* NAN: not predicted */
+    double flops;           /* [in] number of operations, for statistics and the hypervisor */
 
     int hypervisor_tag;                    /* [in] */
     unsigned nb_termination_call_required; /* [in] calls of starpu_task_end_dep_release() to wait for */

@@ -68,7 +68,7 @@ extern "C" {
 #define STARPU_EXECUTE_WHERE STARPU_ARGUMENT_KIND_(19)
 /* starpu_tag_t: tag_id, without use_tag */
 #define STARPU_TAG_ONLY STARPU_ARGUMENT_KIND_(20)
-/* unsigned */
+/* unsigned: possibly_parallel, which has no effect */
 #define STARPU_POSSIBLY_PARALLEL STARPU_ARGUMENT_KIND_(21)
 /* unsigned: workerorder */
 #define STARPU_WORKER_ORDER STARPU_ARGUMENT_KIND_(22)
@@ -97,7 +97,7 @@ extern "C" {
 #define STARPU_SEQUENTIAL_CONSISTENCY STARPU_ARGUMENT_KIND_(34)
 /* struct starpu_profiling_task_info * */
 #define STARPU_TASK_PROFILING_INFO STARPU_ARGUMENT_KIND_(35)
-/* unsigned: no_submitorder */
+/* unsigned: no_submitorder, which has no effect */
 #define STARPU_TASK_NO_SUBMITORDER STARPU_ARGUMENT_KIND_(36)
 /* as the kinds without _NFREE, but the argument is not freed */
 #define STARPU_CALLBACK_ARG_NFREE STARPU_ARGUMENT_KIND_(37)
