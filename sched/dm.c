@@ -394,7 +394,6 @@ static void push_to_best(struct dm *d, struct decision *c)
     p->predicted_transfer = c->best_transfer_us;
     if (orr_unlikely(c->best_transfer_us > 0)) orr_link_promise(s->kind->node, c->now, c->best_transfer_us);
     add_load(s, t, c->best_us);
-    if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served */
     if (orr_unlikely(orr_node_count > 1 && d->prefetch))
         orr_task_prefetch(p, s->kind->node, p->priority, false);
     orr_tell_placed(t, s->worker);
@@ -424,6 +423,7 @@ static __attribute__((cold, noinline)) void weigh_and_tell(struct dm *d, struct 
 static void push(struct dm *d, struct orr_task *t, bool tells)
 {
     struct starpu_perfmodel *m = t->pub->cl->model;
+    if (!(d->traits & SORTED)) t->priority = 0; /* first come, first served, whatever queue it goes to */
     if (orr_unlikely(!m || m->type == STARPU_PERFMODEL_INVALID)) {
         push_common(d, t);
         return;

@@ -209,6 +209,29 @@ static void front(bool named)
     starpu_shutdown();
 }
 
+/* Under dm and its like without a name for sorting tasks run as they come, those without a model, too. */
+static void as_they_come(const char *policy, bool sorts)
+{
+    struct gate gate = { 0 };
+    int failed = 0, same = 1;
+    runtime_start(1, policy);
+    atomic_store(&ran, 0);
+    gate_close(&gate, 0);
+    for (int i = 0; i < 6; i++) {
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &order_cl;
+        task->cl_arg = (void *)(intptr_t)i;
+        task->priority = i;
+        failed |= starpu_task_submit(task);
+    }
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    for (int i = 0; i < 6; i++) same &= order[i] == (sorts ? 5 - i : i);
+    ok(all_of(!failed, same), "%s: tasks without a model run %s (%d %d %d %d %d %d)", policy,
+       sorts ? "by priority" : "as they come", order[0], order[1], order[2], order[3], order[4], order[5]);
+    starpu_shutdown();
+}
+
 int main(void)
 {
     alarm(110);
@@ -218,5 +241,9 @@ int main(void)
     ranges();
     front(false);
     front(true);
+    as_they_come("dm", false);
+    as_they_come("dmda", false);
+    as_they_come("dmdar", false);
+    as_they_come("dmdas", true);
     return done_testing();
 }
