@@ -164,8 +164,9 @@ uint32_t starpu_task_footprint(struct starpu_perfmodel *model, struct starpu_tas
 uint32_t starpu_task_data_footprint(struct starpu_task *task);
 
 /* Time of a task: on an architecture; on a worker; on the workers on average (the harmonic mean of each one's
- * best implementation; NAN: known of none). 0 for a task without codelet; NAN also where there is no model,
- * or no such architecture, worker or implementation. sched_ctx_id makes no difference. */
+ * best implementation; NAN: known of none). 0 for a task without codelet, or without model; NAN where the
+ * model does not know yet, or there is no such architecture, worker or implementation. sched_ctx_id makes no
+ * difference. */
 double starpu_task_expected_length(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                                    unsigned nimpl);
 double starpu_task_worker_expected_length(struct starpu_task *task, unsigned workerid, unsigned sched_ctx_id,

@@ -504,8 +504,8 @@ struct starpu_task *starpu_task_get_current(void);
  * node. */
 int starpu_task_get_current_data_node(unsigned i);
 
-/* Names, which belong to the program: of the performance model (NULL: none); of the task, or else of its
- * codelet, model or function ("(unnamed)": none; NULL: of NULL). */
+/* Names, which belong to the program: of the performance model, or else of the codelet (NULL: none); of the
+ * task, or else of its codelet, model or function ("(unnamed)": none; NULL: of NULL). */
 const char *starpu_task_get_model_name(struct starpu_task *task);
 const char *starpu_task_get_name(struct starpu_task *task);
 

@@ -179,8 +179,8 @@ double starpu_worker_get_relative_speedup(struct starpu_perfmodel_arch *perf_arc
 static double expected_on(struct starpu_task *task, struct starpu_perfmodel *m, int comb, unsigned nimpl,
                           int workerid)
 {
-    if (!task->cl) return 0; /* nothing is computed */
-    return m ? expected(task, NULL, m, comb, nimpl, workerid) : NAN;
+    if (!task->cl) return 0;                                       /* nothing is computed */
+    return m ? expected(task, NULL, m, comb, nimpl, workerid) : 0; /* a cost that is added to others */
 }
 
 static struct starpu_perfmodel *time_model(struct starpu_task *task)

@@ -358,7 +358,8 @@ const char *starpu_task_get_name(struct starpu_task *task)
 
 const char *starpu_task_get_model_name(struct starpu_task *task)
 {
-    return task && task->cl && task->cl->model ? task->cl->model->symbol : NULL;
+    if (!task || !task->cl) return NULL;
+    return task->cl->model && task->cl->model->symbol ? task->cl->model->symbol : task->cl->name;
 }
 
 unsigned long starpu_task_get_job_id(struct starpu_task *task)

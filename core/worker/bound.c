@@ -68,7 +68,7 @@ static double time_on(struct starpu_task *p, struct orr_task *t, int worker)
     double best = INFINITY;
     for (unsigned i = 0; i < STARPU_MAXIMPLEMENTATIONS; i++) {
         if (!orr_worker_can_run_impl(w, t, i)) continue;
-        double us = starpu_task_worker_expected_length(p, (unsigned)w->id, 0, i);
+        double us = p->cl->model ? starpu_task_worker_expected_length(p, (unsigned)w->id, 0, i) : NAN;
         if (isnan(us) && isinf(best))
             best = NAN;
         else if (us < best || isnan(best))
@@ -343,8 +343,7 @@ void starpu_bound_print_dot(FILE *output)
     if (with_order) orr_bound_order_print_dot(output);
     if (!with_order) fprintf(output, "digraph bound {\n");
     for (const struct orr_bound_kind *k = kinds; k && !with_order; k = k->next)
-        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, k->name,
-                k->footprint);
+        fprintf(output, "  kind%u [label=\"%lu x %s\\n%08x\"];\n", number++, k->count, k->name, k->footprint);
     if (!with_order) fprintf(output, "}\n");
     pthread_mutex_unlock(&kinds_lock);
 }
