@@ -289,6 +289,7 @@ ONE_THREAD += tests/core/misuse_init tests/core/env
 TAP_TESTS += tests/core/settings
 TAP_TESTS += tests/core/perfmodel_home
 UNIT_TESTS += tests/core/alloc_failures
+UNIT_TESTS += tests/core/alloc_failures_policies
 ONE_THREAD += tests/core/alloc_failures
 
 # That sanitizers see what they should; skipped in other builds.
