@@ -264,6 +264,14 @@ static void call_one(struct orr_waiter *w, struct orr_task *t)
     orr_ready_dispatch(&list, NULL);
 }
 
+/* The progress thread is for when nobody else progresses; while it is inside a function of the program's that
+ * takes long, sleeping workers have to. */
+static bool call_worker(void)
+{
+    starpu_wake_all_blocked_workers();
+    return true;
+}
+
 /* Some of them at most: one that makes the next at once does not keep the thread here for ever. */
 static bool call_those_aside(struct orr_mpi_progress *p)
 {
@@ -271,9 +279,11 @@ static bool call_those_aside(struct orr_mpi_progress *p)
     struct orr_waiter *w;
     struct orr_task *t;
     int calls = 0;
+    bool shared = false;
     orr_add_seq(&p->aside.calling, 1u); /* before any may become 0: see orr_progress_may_call */
     while (orr_load_relaxed(&p->aside.any) && calls < CALLS_PER_TURN && take_one(p, &w, &t)) {
         calls++;
+        if (!shared && orr_load_relaxed(&p->own.turns) && orr_load_seq(&p->aside.any)) shared = call_worker();
         orr_bell_deaf_begin(); /* it may take long, or wait for the next message */
         call_one(w, t);
         orr_bell_deaf_end();
@@ -313,6 +323,8 @@ static void call_somebody(struct orr_mpi_progress *p)
     orr_progress_signal(p);
     end_nap(p);
     orr_progress_needed(p);
+    /* after any was set; pairs with call_those_aside, which counts first and then looks what is left */
+    if (orr_load_seq(&p->own.turns) && orr_load_seq(&p->aside.calling) > 0) call_worker();
 }
 
 static bool pass(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
@@ -368,6 +380,15 @@ static bool turn(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
 bool orr_progress_turn(struct orr_mpi_progress *p)
 {
     return turn(p, orr_engine_poll);
+}
+
+/* The progress thread's. */
+static bool own_turn(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
+{
+    orr_store_seq(&p->own.turns, true);
+    bool moved = turn(p, poll);
+    orr_store_seq(&p->own.turns, false);
+    return moved;
 }
 
 /* ---- waiting ---- */
@@ -437,7 +458,7 @@ static void poll_alone(struct orr_mpi_progress *p)
     const struct orr_engine *e = p->engine;
     uint64_t polls = orr_load_relaxed(&e->polls);
     for (uint32_t by_others = 0, looks = 0; !must_stop(p) && is_needed(p) && !rings_suffice(p); looks++) {
-        if (orr_progress_turn(p))
+        if (own_turn(p, orr_engine_poll))
             moved(&i);
         else
             idle(p, &i, NULL, NULL);
@@ -452,8 +473,8 @@ static void poll_alone(struct orr_mpi_progress *p)
 /* Whether others, who polled so often while the attendant slept, do without it. */
 static bool is_spared(struct orr_mpi_progress *p, uint64_t slept_us, uint64_t polls)
 {
-    return !turn(p, orr_engine_look) ? slept_us < IN_VAIN_US || polls > slept_us / OFTEN_US
-                                     : polls > OTHERS_ENOUGH && polls > slept_us / OFTEN_US;
+    return !own_turn(p, orr_engine_look) ? slept_us < IN_VAIN_US || polls > slept_us / OFTEN_US
+                                         : polls > OTHERS_ENOUGH && polls > slept_us / OFTEN_US;
 }
 
 /* Sleeps at the bell while others compute, and answers what rings; until others do without it (then it is
@@ -465,7 +486,7 @@ static bool attend(struct orr_mpi_progress *p)
         struct orr_bell *b = p->watch.bell;   /* it hangs: rings_suffice has said so */
         orr_store_seq(&p->own.attends, true); /* pairs with end_nap */
         orr_bell_attend_begin(b);
-        bool moved = turn(p, orr_engine_look);
+        bool moved = own_turn(p, orr_engine_look);
         uint64_t before = orr_ticks(), polls = orr_load_relaxed(&p->engine->polls);
         if (!moved && !orr_load_seq(&p->aside.any) && !must_stop(p) && rings_suffice(p))
             orr_bell_attend_sleep(b, (int64_t)us * 1000);
@@ -492,13 +513,14 @@ static void *run(void *progress)
             continue;
         }
         quiet = 0;
-        if (orr_load_relaxed(&p->aside.any)) orr_progress_turn(p);
+        if (orr_load_relaxed(&p->aside.any)) own_turn(p, orr_engine_poll);
         uint32_t most_us = is_listened(p) ? BESIDE_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
         bool others = orr_load_relaxed(&p->engine->polls) != polls;
         if (left > 0) left--;
         if (is_listened(p)) {
-            if (!others) orr_progress_turn(p); /* to be safe: something may have come without a ring */
+            if (!others)
+                own_turn(p, orr_engine_poll); /* to be safe: something may have come without a ring */
             continue;
         }
         if (others && (left > 0 || !rings_suffice(p))) continue;

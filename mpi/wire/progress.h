@@ -38,6 +38,8 @@ struct orr_mpi_progress {
         ORR_ALIGNED_LINE _Atomic uint32_t asleep; /* futex: 1 while it sleeps for good */
         _Atomic uint32_t napping;                 /* futex: 1 while it naps */
         _Atomic bool attends;                     /* it sleeps at the bell [any] */
+        _Atomic bool
+            turns; /* it progresses, and may be in a function of the program's [atomic: call_somebody] */
         _Atomic uint32_t stop;
     } own;
     struct orr_bell_watch watch;     /* what is listened for */

@@ -210,6 +210,45 @@ static void slow_callback(void)
     starpu_data_unregister(in_handle);
 }
 
+/* ---- a callback that waits for another ---- */
+
+static void wait_for_note(void *unused UNUSED)
+{
+    atomic_fetch_add(&inside, 1);
+    comes_to(&called, 1, 10000);
+}
+
+/* Every worker computes: the progress thread has the first callback. Then they sleep, and nobody waits: what
+ * this thread's call ends is called back by a worker, though no more messages come. */
+static void one_waits_for_another(void)
+{
+    int value = 7, in = 0, failed = 0;
+    starpu_data_handle_t handle, in_handle;
+    register_int(&handle, &value);
+    register_int(&in_handle, &in);
+    start_case();
+    atomic_store(&gate_is_open, 0);
+    for (unsigned i = 0; i < starpu_worker_get_count(); i++) failed |= starpu_task_insert(&busy_cl, 0);
+    usleep(20000);
+    failed |= starpu_mpi_irecv_detached(in_handle, other, 11, MPI_COMM_WORLD, wait_for_note, NULL);
+    failed |= starpu_mpi_isend_detached(handle, other, 11, MPI_COMM_WORLD, NULL, NULL);
+    int waits = comes_to(&inside, 1, 10000);
+    atomic_store(&gate_is_open, 1);
+    usleep(100000); /* they end, and fall asleep */
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) /* nothing comes back, for which a worker would be woken */
+        failed |= starpu_mpi_isend_detached(handle, 1, 12, MPI_COMM_WORLD, note_thread, NULL);
+    else
+        atomic_store(&called, 1);
+    fact(!failed && waits && comes_to(&called, 1, 5000),
+         "a callback comes while another one waits for it, and all workers sleep");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 1) starpu_mpi_recv(in_handle, 0, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_data_unregister(handle);
+    starpu_data_unregister(in_handle);
+}
+
 /* ---- messages from callbacks ---- */
 
 enum { LENGTH = 300 };
@@ -279,6 +318,7 @@ int main(int argc, char **argv)
     lock_around_posting();
     nobody_idle();
     slow_callback();
+    one_waits_for_another();
     chain();
     none_may_block();
     return mpi_finish();
