@@ -2,7 +2,7 @@
 /*
  * Random programs over job lists, and the rule that their record is held against.
  * Threads: main and adders build; workers execute and record. Owns: the programs. Not here: the cases
- * (joblist.c, tests/long/joblist_soak.c).
+ * (joblist_cases.h, tests/long/joblist_soak.c).
  *
  * Each job takes a number from one clock when its body begins and when it ends. The rule for a list: what is
  * after a wait begins after the end of all that is before its signal; a job begins before an earlier one of
