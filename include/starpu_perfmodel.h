@@ -106,7 +106,7 @@ struct starpu_perfmodel_per_arch {
     struct starpu_perfmodel_history_table *history;        /* by footprint */
     struct starpu_perfmodel_history_list *list;            /* the same entries */
     struct starpu_perfmodel_regression_model regression;
-    char debug_path[256]; /* file that gets every measure, empty: none */
+    char debug_path[256]; /* never read: measures are written to no file of their own */
 };
 
 /* Where a model's answers come from. */
@@ -193,7 +193,8 @@ void starpu_save_history_based_model(struct starpu_perfmodel *model);
  * bytes with the final zero. */
 void starpu_perfmodel_get_model_path(const char *symbol, char *path, size_t maxlen);
 
-/* Sets `path` to the file that gets each measure of the model on `arch` with implementation `nimpl`. */
+/* Sets `path` to a name for a file of the measures of the model on `arch` with implementation `nimpl`;
+ * nothing is written there. */
 void starpu_perfmodel_debugfilepath(struct starpu_perfmodel *model, struct starpu_perfmodel_arch *arch,
                                     char *path, size_t maxlen, unsigned nimpl);
 
