@@ -370,7 +370,8 @@ static int comb_on(unsigned node, int comb)
 static double conversion_us(struct orr_data *h, const struct orr_conversion *c, int comb)
 {
     struct starpu_task p = { .cl = c->codelet, .nbuffers = 1, .handles = { h } };
-    return c->codelet ? expected_on(&p, time_model(&p), comb_on(c->node, comb), 0, -1) : NAN;
+    return c->codelet && time_model(&p) ? expected_on(&p, time_model(&p), comb_on(c->node, comb), 0, -1)
+                                        : NAN;
 }
 
 /* NaN when one is needed of which no model knows. */
