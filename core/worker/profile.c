@@ -33,6 +33,7 @@ struct record { /* [own: worker, read by any] since the worker started */
     uint64_t ended_ns,
         called_ns;   /* [own: worker] when its last body ended; its callback began, 0: is in none */
     unsigned bodies; /* [own: worker] that it has begun and not ended */
+    unsigned round;  /* [own: worker] of which these three are */
 };
 static struct record records[STARPU_NMAXWORKERS];
 
@@ -40,8 +41,9 @@ struct sums {
     uint64_t at_ns, tasks, executing_ns, sleeping_ns, waiting_ns, callback_ns;
     double flops, joules;
 };
-static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER;      /* protects the status */
-static _Atomic bool profiling;                                          /* [lock: status, read by any] */
+static ORR_MUTEX(profile) status_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the status */
+static _Atomic unsigned rounds; /* how often it was turned on [lock: status, read by any] */
+static _Atomic bool profiling;  /* [lock: status, read by any] */
 static ORR_MUTEX(profile_asked) asked_lock = PTHREAD_MUTEX_INITIALIZER; /* protects these two; leaf */
 static struct sums asked[STARPU_NMAXWORKERS]; /* what the records were at the last question */
 static int process_id = -1;
@@ -106,11 +108,23 @@ static void started(struct starpu_profiling_task_info *info, int worker)
     if (info->pop_start_time.tv_sec == 0) info->pop_start_time = info->pop_end_time = info->start_time;
 }
 
+/* What was begun when profiling was turned off is nothing for the next time. */
+static struct record *record_of(int worker)
+{
+    struct record *r = &records[worker];
+    unsigned round = orr_load_relaxed(&rounds);
+    if (r->round == round) return r;
+    r->round = round;
+    r->bodies = 0;
+    r->ended_ns = r->called_ns = 0;
+    return r;
+}
+
 /* Worker begins a body: between its last one and this it waited for the data, since it had the task. A part
  * of that in which it ran another one is no waiting. */
 static void waited(const struct starpu_profiling_task_info *info, int worker)
 {
-    struct record *r = &records[worker];
+    struct record *r = record_of(worker);
     uint64_t now = orr_clock_ns(), since = info ? ns_of(&info->pop_start_time) : now;
     if (since < r->ended_ns) since = r->ended_ns;
     if (r->bodies == 0 && since < now) orr_own_add(&r->waiting_ns, now - since);
@@ -119,7 +133,7 @@ static void waited(const struct starpu_profiling_task_info *info, int worker)
 
 static void over(int worker)
 {
-    struct record *r = &records[worker];
+    struct record *r = record_of(worker);
     r->ended_ns = orr_clock_ns();
     if (r->bodies > 0) r->bodies--; /* else it began before profiling did */
 }
@@ -129,7 +143,7 @@ static void called_back(bool begins)
 {
     const struct orr_worker *w = orr_worker_self();
     if (!w) return;
-    struct record *r = &records[w->id];
+    struct record *r = record_of(w->id);
     uint64_t now = orr_clock_ns();
     if (!begins && r->called_ns) orr_own_add(&r->callback_ns, now - r->called_ns);
     r->called_ns = begins ? now : 0;
@@ -292,6 +306,7 @@ int starpu_profiling_status_set(int status)
     pthread_mutex_lock(&status_lock);
     bool before = orr_load_relaxed(&profiling);
     orr_store_release(&profiling, on);
+    if (on) orr_own_add(&rounds, 1u);
     if (on)
         for (unsigned i = 0; i < orr_worker_count; i++) ask(i, NULL, true);
     orr_observer_want(&orr_profile_observer, on ? times : 0);

@@ -7,7 +7,7 @@
  */
 #include <stdbool.h>
 
-#include "tests/helper.h"
+#include "tests/core/sim_helper.h"
 
 enum { TASKS = 10, BODY_US = 2000, CALLBACK_US = 500 };
 
@@ -115,6 +115,36 @@ static void busy_func(void *buffers[] UNUSED, void *arg UNUSED)
     while (starpu_timing_now() < until) continue;
 }
 
+/* A device's worker that has a task waits for its data. */
+static void waiting_for_data(void)
+{
+    enum { BYTES = 400000, MB_PER_S = 10, WAIT_US = BYTES / MB_PER_S };
+    static struct starpu_codelet cl = {
+        .cuda_funcs = { busy_func }, .nbuffers = 1, .modes = { STARPU_R }, .name = "on a device"
+    };
+    struct sim_config config = { .devices = "1", .bandwidth_MB_s = "10" };
+    struct starpu_profiling_worker_info info;
+    char *data = calloc(BYTES, 1);
+    starpu_data_handle_t h;
+    sim_start_as(1, &config, NULL, "eager");
+    int gpu = starpu_worker_get_by_type(STARPU_CUDA_WORKER, 0);
+    starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)data, BYTES, 1);
+    if (starpu_task_insert(&cl, STARPU_R, h, 0) != 0) ok(0, "a task is inserted");
+    starpu_task_wait_for_all();
+    starpu_profiling_worker_get_info(gpu, &info);
+    bool links_are_slow = !getenv("ORR_TEST_CUDA");
+    ok(!links_are_slow || us(&info.waiting_time) >= WAIT_US / 2,
+       "a worker waits for its task's data (%.0f us)", us(&info.waiting_time));
+    ok(parts_us(&info) <= us(&info.total_time) * 1.01 + 100, "and does nothing else then (%.0f of %.0f us)",
+       parts_us(&info), us(&info.total_time));
+    starpu_data_unregister(h);
+    starpu_profiling_status_set(STARPU_PROFILING_DISABLE);
+    starpu_shutdown();
+    unsetenv("ORRERY_SIM_DEVICES");
+    free(data);
+}
+
 /* More workers than cores: those who are called to a team come late, and were idle until then. */
 static void parts_of_parallel_tasks(void)
 {
@@ -176,5 +206,6 @@ int main(void)
            "it can be turned off");
     starpu_shutdown();
     parts_of_parallel_tasks();
+    waiting_for_data();
     return done_testing();
 }
