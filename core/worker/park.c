@@ -129,6 +129,12 @@ void orr_wake_worker(struct orr_worker *w)
     wake_claimed(w);
 }
 
+void orr_wake_pollers(void)
+{
+    orr_add_seq(&orr_parking.calls, 1); /* pairs with the last look in park */
+    for (unsigned i = 0; i < orr_worker_count; i++) orr_wake_worker(&orr_workers[i]);
+}
+
 void orr_wake_each(struct orr_ctx *ctx)
 {
     for (unsigned i = 0; i < (orr_worker_count + 63) / 64; i++)

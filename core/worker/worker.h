@@ -247,6 +247,8 @@ struct orr_progress {
 };
 ORR_EXPORT int orr_progress_register(struct orr_progress p); /* -ENOSPC beyond 64 */
 ORR_EXPORT void orr_progress_unregister(struct orr_progress p);
+/* Workers that sleep come to call them, for a thread that is inside of one. Any thread. */
+ORR_EXPORT void orr_wake_pollers(void);
 /* Calls the registered functions; true when one of them moved something. Any thread. */
 bool orr_progress_poll(void);
 

@@ -268,7 +268,7 @@ static void call_one(struct orr_waiter *w, struct orr_task *t)
  * takes long, sleeping workers have to. */
 static bool call_worker(void)
 {
-    starpu_wake_all_blocked_workers();
+    orr_wake_pollers();
     return true;
 }
 
