@@ -6,9 +6,9 @@
  * A thread counts as blocked until it runs again: one whose wait is over, and that has no core yet, looks
  * like one that waits for others, for seconds on a busy machine. So no time proves that it waits; these do:
  * it looks again and again whether its wait is over, and has done so meanwhile; or it sleeps, as the system
- * says, and has not run in between, so nobody has woken it. Workers are counted by who wakes them, and need
- * to be seen asleep once. That is asked for twice: in the first round a late thread may have done what
- * nothing counts. */
+ * says, and has not run in between, so nobody has woken it. One that the program's signals wake again and
+ * again must be found asleep each time. Workers are counted by who wakes them, and need to be seen asleep
+ * once. That is asked for twice: in the first round a late thread may have done what nothing counts. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #include "core/worker/own.h"
 
-enum { ROUNDS = 2, LOOKS_WANTED = 2, STATUS_BYTES = 4096 };
+enum { ROUNDS = 2, LOOKS_WANTED = 2, NAPS_WANTED = 5, STATUS_BYTES = 4096 };
 
 /* [lock: registry] but for is_worker. */
 struct rest {
@@ -25,7 +25,8 @@ struct rest {
     bool seen;              /* to rest, in this round */
     uint32_t round;         /* that what follows was seen in */
     uint32_t looks;         /* when it began */
-    unsigned long switches; /* of the thread, from and to a core */
+    unsigned long switches; /* of the thread, from and to a core, when it was looked at last */
+    unsigned naps;          /* how often it was asleep, and had run since */
 };
 
 /* [own: the detector] */
@@ -96,6 +97,7 @@ static void begin_round_locked(struct orr_thread *threads)
         r->seen = false;
         r->looks = s.looks;
         r->switches = s.switches;
+        r->naps = 0;
     }
 }
 
@@ -109,8 +111,11 @@ static bool goes_on_locked(struct orr_thread *t)
         r->seen |= is_worker(t) ? s.asleep : s.looks - r->looks >= 2 * LOOKS_WANTED;
         return is_worker(t) || r->looks % 2;
     }
-    r->seen = s.asleep && s.looks == r->looks && s.switches == r->switches;
-    return r->seen;
+    if (!s.asleep || s.looks != r->looks) return false;
+    r->naps += s.switches != r->switches;
+    r->seen |= s.switches == r->switches || r->naps == NAPS_WANTED;
+    r->switches = s.switches;
+    return true;
 }
 
 void orr_rest_forget(void)

@@ -2,6 +2,8 @@
 /* deadlock.c: programs that can never go on are told why and ended, and programs that can are left alone.
  * Threads: each case runs in a process of its own, all at a time. Owns: nothing. Not here: deadlocks across
  * ranks. */
+#include <sys/time.h>
+
 #include "tests/core/misuse.h"
 
 enum { LONG_S = 3 };
@@ -152,6 +154,20 @@ static void stand_still(int signal)
     while (starpu_timing_now() < until) continue;
 }
 
+static void tick(int signal)
+{
+    (void)signal;
+}
+
+/* A timer of the program's wakes the main thread while it waits. */
+static bool woken_in_vain(void)
+{
+    struct itimerval often = { { 0, 50000 }, { 0, 50000 } };
+    signal(SIGALRM, tick);
+    setitimer(ITIMER_REAL, &often, NULL);
+    return never_submitted();
+}
+
 static pthread_t waiter;
 
 static void keep_waiter(void *buffers[], void *arg)
@@ -201,6 +217,7 @@ static const struct deadlock_case {
       "waits for its turn: task leader" },
     { { "a parallel task that too few workers were given is named", half_a_team, UP | ENDS }, "half" },
     { { "and how many have come", half_a_team, UP | ENDS }, "on 2 workers together, and 1 have come" },
+    { { "a thread that signals wake is seen to wait all the same", woken_in_vain, UP | ENDS }, "forgotten" },
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },
     { { "a program that computes outside the runtime is no deadlock", late_program, UP | QUIET }, NULL },
     { { "a thread whose wait is over, and that comes late, is none", late_thread, UP | QUIET }, NULL },
