@@ -452,8 +452,9 @@ void starpu_codelet_display_stats(struct starpu_codelet *cl);
  * (starpu_task_get_current() is the try), with the task; it calls starpu_task_ft_success(), or makes and
  * submits another try. Only then the task ends, and its callback is called. Data should be read or written,
  * not both: what a bad try wrote is there for the next one, and nothing takes it back. Not for tasks with
- * regenerate or workerorder, nor jobs of lists: told, and run once. A try that cannot run, as its data cannot
- * be brought, is not made again: the task fails as any other. */
+ * regenerate or workerorder, nor jobs of lists: told, and run once; nor for those that contribute
+ * (STARPU_REDUX): told, and they fail. The task has no body from then on (where is STARPU_NOWHERE). A try
+ * that cannot run, as its data cannot be brought, is not made again: the task fails as any other. */
 
 /* Makes the first try and submits it. The argument is `check`, a void (*)(void *); NULL: a try is good unless
  * starpu_task_ft_failed() was called for it, and else there is another. */
@@ -480,7 +481,8 @@ void starpu_task_ft_success(struct starpu_task *meta_task);
  * this, and must not block: if it returns 0 the tasks of the epoch do not run, and change nothing, but end in
  * their turn, callbacks called (but no prologue). Their dependencies are as ever. NULL: all epochs run. Each
  * rank decides for its own tasks. Tasks with regenerate or workerorder are refused with -EINVAL; a copy by
- * starpu_task_dup() is of no transaction. */
+ * starpu_task_dup(), and a task that is submitted again, is of no transaction. One that was left out has no
+ * body from then on (where is STARPU_NOWHERE). */
 
 /* Opens a transaction with its first epoch. Returns NULL: out of memory, or the runtime is not initialised.
  */

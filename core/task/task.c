@@ -236,6 +236,10 @@ void starpu_task_clean(struct starpu_task *task)
         return;
     }
     if (t == orr_task_current()) orr_task_self()->current = NULL; /* by its own callback */
+    if (orr_unlikely(task->trs_epoch != NULL)) {                  /* built, and never submitted */
+        orr_edges_drop(orr_edges_take(&t->successors), false);
+        orr_transaction_leave(task, task);
+    }
     free_private(t);
     t->flags &= ~(uint32_t)(ORR_TF_ACCESS_HEAP | ORR_TF_DYN_OWNED);
     t->rare = NULL;

@@ -128,14 +128,20 @@ void starpu_transaction_close(struct starpu_transaction *p_trs)
     if (p_trs) go_on(p_trs, NULL, true);
 }
 
-/* The prologue of a task of an epoch. */
+/* The prologue of a task of an epoch, which may be over when the program takes its task up again: the task is
+ * of none any more. */
 static void member_is_ready(void *arg)
 {
     struct orr_task *t = orr_task_current();
-    if (!t->pub->trs_epoch->runs)
-        t->pub->where = STARPU_NOWHERE; /* it is ready, and is about to be asked for its body */
-    else if (t->rare->prologue)
-        t->rare->prologue(arg);
+    struct starpu_task *p = t->pub;
+    bool runs = p->trs_epoch->runs;
+    orr_transaction_leave(p, p);
+    if (!runs) {
+        p->prologue_callback_pop_func = NULL;
+        p->where = STARPU_NOWHERE; /* it is ready, and is about to be asked for its body */
+    } else if (p->prologue_callback_func) {
+        p->prologue_callback_func(arg);
+    }
 }
 
 int orr_transaction_join(struct starpu_task *task)

@@ -10,7 +10,7 @@
  * or -ENOMEM. */
 int orr_transaction_join(struct starpu_task *task);
 
-/* copy was copied from task, of an epoch: it is of none. */
+/* copy was copied from task, of an epoch, or is task itself: it is of none. */
 void orr_transaction_leave(struct starpu_task *copy, const struct starpu_task *task);
 
 #endif

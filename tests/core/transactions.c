@@ -10,7 +10,7 @@
 
 enum { EPOCHS = 6, TASKS = 5 };
 
-static atomic_int started, ended, prologues;
+static atomic_int started, ended, prologues, pops;
 static int value;
 static starpu_data_handle_t handle;
 static int at_start[EPOCHS];
@@ -45,17 +45,23 @@ static void at_begin(void *arg UNUSED)
     prologues++;
 }
 
+static void at_pop(void *arg UNUSED)
+{
+    pops++;
+}
+
 static void insert(struct starpu_transaction *t, int n)
 {
     if (starpu_task_insert(&add_cl, STARPU_RW, handle, STARPU_VALUE, &n, sizeof n, STARPU_TRANSACTION, t,
-                           STARPU_PROLOGUE_CALLBACK, at_begin, STARPU_CALLBACK, at_end, 0) != 0)
+                           STARPU_PROLOGUE_CALLBACK, at_begin, STARPU_PROLOGUE_CALLBACK_POP, at_pop,
+                           STARPU_CALLBACK, at_end, 0) != 0)
         ok(0, "a task of a transaction is inserted");
 }
 
 static void reset(void)
 {
     starpu_task_wait_for_all();
-    started = ended = prologues = 0;
+    started = ended = prologues = pops = 0;
     starpu_data_acquire(handle, STARPU_RW);
     value = 0;
     starpu_data_release(handle);
@@ -87,6 +93,7 @@ static void epochs(void)
     is_int(result(), expected, "tasks of epochs that were not to start changed nothing");
     is_int(ended, EPOCHS * TASKS, "their callbacks were called all the same");
     is_int(prologues, EPOCHS / 2 * TASKS, "their prologues were not");
+    is_int(pops, EPOCHS / 2 * TASKS, "nor those for when a worker takes them");
     for (int e = 0; e < EPOCHS; e++) in_order &= at_start[e] == e * TASKS;
     ok(in_order, "an epoch is asked for when all tasks before it have ended");
 }
@@ -154,6 +161,34 @@ static void misuses(void)
     starpu_transaction_close(NULL);
 }
 
+/* Tasks that stay the program's outlive their epoch. */
+static void taken_up_again(void)
+{
+    reset();
+    struct starpu_transaction *t = starpu_transaction_open(NULL, NULL);
+    int one = 1;
+    struct starpu_task *task[2];
+    for (int i = 0; i < 2; i++) {
+        task[i] = starpu_task_build(&add_cl, STARPU_RW, handle, STARPU_VALUE, &one, sizeof one,
+                                    STARPU_TRANSACTION, t, STARPU_PROLOGUE_CALLBACK, at_begin, 0);
+        task[i]->destroy = 0;
+    }
+    starpu_task_clean(task[1]);
+    if (starpu_task_submit(task[0]) != 0) ok(0, "a task is submitted");
+    starpu_transaction_close(t);
+    is_int(starpu_task_wait_for_all(), 0, "a task that is cleaned leaves its epoch");
+    for (int i = 0; i < 2; i++)
+        if (starpu_task_submit(task[i]) != 0) ok(0, "a task is submitted");
+    starpu_task_wait_for_all();
+    is_int(result(), 3, "tasks that are taken up again when all is over run");
+    is_int(prologues, 3, "and their prologues are called");
+    struct starpu_task *copy = starpu_task_dup(task[0]);
+    if (!copy || starpu_task_submit(copy) != 0) ok(0, "a copy is submitted");
+    starpu_task_wait_for_all();
+    is_int(result(), 4, "and so does a copy");
+    for (int i = 0; i < 2; i++) starpu_task_destroy(task[i]);
+}
+
 int main(void)
 {
     runtime_start(2, NULL);
@@ -162,6 +197,7 @@ int main(void)
     tasks_run_before_the_epoch_is_complete();
     two_threads();
     misuses();
+    taken_up_again();
     starpu_data_unregister(handle);
     starpu_shutdown();
     ok(starpu_transaction_open(NULL, NULL) == NULL, "there is none without the runtime");
