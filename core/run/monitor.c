@@ -262,9 +262,10 @@ static _Atomic unsigned inside;        /* threads that may have loaded a listene
 static bool collecting, running,
     observed; /* [lock: monitor] asked for; the runtime runs; the observer is added */
 
+/* NULL: it has none. */
 static struct source *source_of_codelet(const struct starpu_codelet *cl)
 {
-    unsigned n = orr_load_acquire(&codelets_used);
+    unsigned n = cl ? orr_load_acquire(&codelets_used) : 0; /* NULL is what free slots have */
     for (unsigned i = 0; i < n; i++)
         if (orr_load_acquire(&codelets[i].cl) == cl) return &codelets[i];
     return NULL;
@@ -458,10 +459,23 @@ void starpu_perf_counter_unset_per_codelet_listener(struct starpu_codelet *cl)
 
 /* ---- collecting ---- */
 
+/* What was under way when counting stopped ended uncounted. */
+static void nothing_under_way(struct source *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        orr_store_relaxed(&s[i].submitted, 0);
+        orr_store_relaxed(&s[i].ready, 0);
+    }
+}
+
 /* Called with the lock held. */
 static void observe_locked(bool on)
 {
     if (on == observed) return;
+    if (on) {
+        nothing_under_way(&all_tasks, 1);
+        nothing_under_way(codelets, CODELETS_MAX);
+    }
     observed = on && orr_observer_add(&observer) == 0;
     if (!on)
         orr_observer_remove(&observer);

@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/helper.h"
 
@@ -70,6 +71,15 @@ static void codelet_changed(struct starpu_perf_counter_listener *l UNUSED,
                             struct starpu_perf_counter_sample *s, void *context UNUSED)
 {
     at_least(&of_codelet, value(s, starpu_perf_counter_scope_per_codelet, "starpu.task.c_total_executed"));
+}
+
+static _Atomic int64_t peak_of_codelet;
+
+static void peak_changed(struct starpu_perf_counter_listener *l UNUSED, struct starpu_perf_counter_sample *s,
+                         void *context UNUSED)
+{
+    at_least(&peak_of_codelet,
+             value(s, starpu_perf_counter_scope_per_codelet, "starpu.task.c_peak_submitted"));
 }
 
 /* A listener to all counters of a scope. */
@@ -168,6 +178,51 @@ static void listening(void)
     starpu_perf_counter_listener_exit(codelet);
 }
 
+static void no_codelet(void)
+{
+    struct starpu_perf_counter_listener *nobodys =
+        listener(starpu_perf_counter_scope_per_codelet, codelet_changed);
+    struct starpu_perf_counter_listener *others =
+        listener(starpu_perf_counter_scope_per_codelet, peak_changed);
+    of_codelet = 0;
+    starpu_perf_counter_set_per_codelet_listener(NULL, nobodys);
+    starpu_perf_counter_set_per_codelet_listener(&other, others);
+    run(&other);
+    ok(all_of(of_codelet == 0, peak_of_codelet > 0), "a listener of no codelet takes nobody's place");
+    starpu_perf_counter_unset_per_codelet_listener(&other);
+    starpu_perf_counter_listener_exit(nobodys);
+    starpu_perf_counter_listener_exit(others);
+}
+
+static atomic_int open_gate;
+
+static void wait_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    while (!open_gate) usleep(100);
+}
+
+static struct starpu_codelet waiting = { .cpu_funcs = { wait_func }, .name = "waiting" };
+
+/* Tasks that were under way when counting stopped are not so for ever. */
+static void peaks(void)
+{
+    struct starpu_perf_counter_listener *codelet =
+        listener(starpu_perf_counter_scope_per_codelet, peak_changed);
+    peak_of_codelet = 0;
+    starpu_perf_counter_set_per_codelet_listener(&waiting, codelet);
+    for (int i = 0; i < TASKS; i++) starpu_task_insert(&waiting, 0);
+    is_int(peak_of_codelet, TASKS, "all tasks were submitted at once");
+    starpu_perf_counter_collection_stop();
+    open_gate = 1;
+    starpu_task_wait_for_all();
+    starpu_perf_counter_collection_start();
+    run(&waiting);
+    ok(peak_of_codelet <= TASKS, "those that ended uncounted do not count later (%d at once)",
+       (int)peak_of_codelet);
+    starpu_perf_counter_unset_per_codelet_listener(&waiting);
+    starpu_perf_counter_listener_exit(codelet);
+}
+
 static void from_the_start(void)
 {
     struct starpu_conf conf;
@@ -190,6 +245,8 @@ int main(void)
     names();
     runtime_start(2, NULL);
     listening();
+    no_codelet();
+    peaks();
     starpu_shutdown();
     from_the_start();
     return done_testing();
