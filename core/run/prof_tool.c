@@ -34,14 +34,15 @@ static void tell(struct starpu_prof_tool_info *info, enum starpu_prof_tool_event
 {
     union starpu_prof_tool_event_info event_info = { event };
     struct starpu_prof_tool_api_info api_info = { 0 };
+    starpu_prof_tool_cb_func fn[FUNCTIONS_MAX]; /* that of `init` may take itself back */
     if (!tools.fn[event][0]) return;
+    memcpy(fn, tools.fn[event], sizeof fn);
     info->event_type = event;
     info->starpu_version[0] = STARPU_MAJOR_VERSION;
     info->starpu_version[1] = STARPU_MINOR_VERSION;
     info->starpu_version[2] = STARPU_RELEASE_VERSION;
     info->thread_id = (int)syscall(SYS_gettid);
-    for (int i = 0; i < FUNCTIONS_MAX && tools.fn[event][i]; i++)
-        tools.fn[event][i](info, &event_info, &api_info);
+    for (int i = 0; i < FUNCTIONS_MAX && fn[i]; i++) fn[i](info, &event_info, &api_info);
 }
 
 /* ---- registering ---- */

@@ -35,9 +35,21 @@ static void unwanted(struct starpu_prof_tool_info *info, union starpu_prof_tool_
     prof_tool_seen.wrong++;
 }
 
+/* Comes first, and once. */
+static starpu_prof_tool_entry_register_func take_back;
+
+static void once(struct starpu_prof_tool_info *info, union starpu_prof_tool_event_info *event,
+                 struct starpu_prof_tool_api_info *api)
+{
+    (void)event, (void)api;
+    take_back(info->event_type, once, starpu_prof_tool_command_reg);
+}
+
 __attribute__((visibility("default"))) void starpu_prof_tool_library_register(
     starpu_prof_tool_entry_register_func reg, starpu_prof_tool_entry_register_func unreg)
 {
+    take_back = unreg;
+    reg(starpu_prof_tool_event_init, once, starpu_prof_tool_command_reg);
     for (int e = starpu_prof_tool_event_init; e < PROF_TOOL_EVENTS; e++) {
         reg((enum starpu_prof_tool_event)e, unwanted, starpu_prof_tool_command_reg);
         reg((enum starpu_prof_tool_event)e, seen, starpu_prof_tool_command_reg);
