@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <hwloc.h>
+#include <hwloc/linux.h>
 #include <sched.h>
 #include <starpu_tree.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -258,13 +260,18 @@ void orr_topo_bind_self(unsigned i)
     if (bind_threads && core_count) bind_self(cores[i % core_count]);
 }
 
-static hwloc_cpuset_t main_was; /* [own: main_thread] NULL: it is not bound here */
-static pthread_t main_thread;
+static hwloc_cpuset_t main_was; /* of the main thread; NULL: it is not bound here */
+static pid_t main_thread;       /* the system's number */
+
+static pid_t own_number(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
 
 void orr_topo_bind_main(unsigned i)
 {
     if (!bind_threads || !core_count || main_was || !(main_was = hwloc_bitmap_alloc())) return;
-    main_thread = pthread_self();
+    main_thread = own_number();
     if (hwloc_get_cpubind(topology, main_was, HWLOC_CPUBIND_THREAD) == 0) {
         orr_topo_bind_self(i);
         return;
@@ -275,8 +282,11 @@ void orr_topo_bind_main(unsigned i)
 
 void orr_topo_unbind_main(void)
 {
-    if (!main_was || !pthread_equal(main_thread, pthread_self())) return;
-    bind_self(main_was);
+    if (!main_was) return;
+    if (main_thread == own_number())
+        bind_self(main_was);
+    else if (syscall(SYS_tgkill, getpid(), main_thread, 0) == 0) /* it is still there */
+        hwloc_linux_set_tid_cpubind(topology, main_thread, main_was);
     hwloc_bitmap_free(main_was);
     main_was = NULL;
 }

@@ -46,8 +46,8 @@ unsigned orr_topo_cores(void);
 void orr_topo_bind_self(unsigned i);
 /* Binds the calling thread to all of these cores: threads that it makes inherit that. */
 void orr_topo_bind_self_to(const unsigned *list, unsigned count);
-/* The same for the main thread: what it was bound to before, it is bound to again at the end, which does
- * nothing on another thread, or without the beginning. */
+/* The same for the main thread: what it was bound to before, it is bound to again at the end, which may come
+ * from any thread, and does nothing without the beginning. */
 void orr_topo_bind_main(unsigned i);
 void orr_topo_unbind_main(void);
 /* If the calling thread runs on a core that is not ours, and may run on ours: moves it there; its binding

@@ -57,6 +57,12 @@ static int workers_on(int core)
     return n;
 }
 
+static void *shut_down(void *arg)
+{
+    starpu_shutdown();
+    return arg;
+}
+
 /* STARPU_MAIN_THREAD_...: the main thread has a core. */
 static void main_thread(void)
 {
@@ -77,6 +83,14 @@ static void main_thread(void)
     is_int(starpu_cpu_worker_get_count(), all - 1, "to a core that has no worker");
     starpu_shutdown();
     is_int(processors(&at), before, "at the end it is bound as before");
+    pthread_t second;
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    pthread_create(&second, NULL, shut_down, NULL);
+    pthread_join(second, NULL);
+    is_int(processors(&at), before, "also if another thread ends the runtime");
+    if (starpu_init(&conf) != 0) ok(0, "the runtime starts");
+    is_int(processors(&at), 1, "the next start binds it again");
+    starpu_shutdown();
     unsetenv("STARPU_MAIN_THREAD_BIND");
 
     setenv("STARPU_MAIN_THREAD_CPUID", "0", 1);
