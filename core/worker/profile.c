@@ -32,8 +32,9 @@ struct record { /* [own: worker, read by any] since the worker started */
     _Atomic double flops, joules;
     uint64_t ended_ns,
         called_ns;   /* [own: worker] when its last body ended; its callback began, 0: is in none */
+    unsigned depth;  /* [own: worker] of the program's functions around that callback */
     unsigned bodies; /* [own: worker] that it has begun and not ended */
-    unsigned round;  /* [own: worker] of which these three are */
+    unsigned round;  /* [own: worker] of which these four are */
 };
 static struct record records[STARPU_NMAXWORKERS];
 
@@ -138,15 +139,19 @@ static void over(int worker)
     if (r->bodies > 0) r->bodies--; /* else it began before profiling did */
 }
 
-/* Callbacks that no worker calls count for none. */
+/* Callbacks that no worker calls count for none; those within another one are part of it. That one's end may
+ * be untold, if the program took the task. */
 static void called_back(bool begins)
 {
     const struct orr_worker *w = orr_worker_self();
     if (!w) return;
     struct record *r = record_of(w->id);
+    unsigned depth = orr_self()->callback_depth;
+    if (r->called_ns && r->depth < depth) return;
     uint64_t now = orr_clock_ns();
-    if (!begins && r->called_ns) orr_own_add(&r->callback_ns, now - r->called_ns);
+    if (!begins && r->called_ns && r->depth == depth) orr_own_add(&r->callback_ns, now - r->called_ns);
     r->called_ns = begins ? now : 0;
+    r->depth = depth;
 }
 
 /* What t took, as its energy model says: nothing here measures a single task. */

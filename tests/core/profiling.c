@@ -109,6 +109,27 @@ static void sums_of_workers(void)
     is_int(starpu_profiling_worker_get_info(17, &info), -EINVAL, "there is no such worker");
 }
 
+/* A callback that ends a task itself, whose callback is called within it. */
+static void nesting_callback(void *arg)
+{
+    struct starpu_task *empty = starpu_task_create();
+    empty->callback_func = sleep_callback;
+    sleep_callback(arg);
+    if (starpu_task_submit(empty) != 0) ok(0, "an empty task is submitted");
+    sleep_callback(arg);
+}
+
+static void nested_callbacks(void)
+{
+    struct starpu_profiling_worker_info info;
+    starpu_profiling_worker_get_info(1, NULL);
+    starpu_task_insert(&sleep_cl, STARPU_CALLBACK, nesting_callback, STARPU_EXECUTE_ON_WORKER, 1, 0);
+    starpu_task_wait_for_all();
+    starpu_profiling_worker_get_info(1, &info);
+    ok(all_of(us(&info.callback_time) >= 3 * CALLBACK_US, parts_us(&info) <= us(&info.total_time) + 1),
+       "a callback within another one is part of it (%.0f us)", us(&info.callback_time));
+}
+
 static void busy_func(void *buffers[] UNUSED, void *arg UNUSED)
 {
     double until = starpu_timing_now() + 200;
@@ -202,6 +223,7 @@ int main(void)
     switching();
     times_of_a_task();
     sums_of_workers();
+    nested_callbacks();
     is_int(starpu_profiling_status_set(STARPU_PROFILING_DISABLE), STARPU_PROFILING_ENABLE,
            "it can be turned off");
     starpu_shutdown();
