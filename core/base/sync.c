@@ -83,6 +83,11 @@ void orr_futex_wake(_Atomic uint32_t *word, int how_many)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, how_many, NULL, NULL, 0);
 }
 
+bool orr_futex_is(long call)
+{
+    return call == SYS_futex;
+}
+
 void orr_futex_wait_shared(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns, uint32_t bits)
 {
     struct timespec until, *limit = NULL; /* with bits, the kernel wants the end, not the duration */

@@ -125,6 +125,8 @@ static inline void orr_spin_unlock(orr_spin *s)
  * ever. Returns false only when the time-out passed. */
 ORR_EXPORT bool orr_futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t timeout_ns);
 ORR_EXPORT void orr_futex_wake(_Atomic uint32_t *word, int how_many);
+/* Whether a thread that is in the system's call of this number waits on a futex, a mutex or a condition. */
+bool orr_futex_is(long call);
 
 /* The same on a word in memory that processes share, for those that have a bit in common. Wait returns
  * whenever it likes; wake returns how many it woke. */

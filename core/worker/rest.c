@@ -6,9 +6,10 @@
  * A thread counts as blocked until it runs again: one whose wait is over, and that has no core yet, looks
  * like one that waits for others, for seconds on a busy machine. So no time proves that it waits; these do:
  * it looks again and again whether its wait is over, and has done so meanwhile; or it sleeps, as the system
- * says, and has not run in between, so nobody has woken it. One that the program's signals wake again and
- * again must be found asleep each time. Workers are counted by who wakes them, and need to be seen asleep
- * once. That is asked for twice: in the first round a late thread may have done what nothing counts. */
+ * says, on a futex as all that wait here do, and has not run in between, so nobody has woken it. One that the
+ * program's signals wake again and again must be found so each time; in their handlers it may sleep, but
+ * elsewhere. Workers are counted by who wakes them, and need to be seen asleep once. That is asked for twice:
+ * in the first round a late thread may have done what nothing counts. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,27 +57,34 @@ static unsigned long number_after(const char *text, const char *name)
     return at ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What the system says of t. Where it says nothing, it sleeps. */
+static bool is_worker(struct orr_thread *t)
+{
+    return orr_load_relaxed(&rest_of(t)->is_worker);
+}
+
+/* Reads what the system says of t into text; false: nothing. */
+static bool ask(const struct orr_thread *t, const char *what, char text[STATUS_BYTES])
+{
+    snprintf(text, STATUS_BYTES, "/proc/self/task/%d/%s", t->number, what);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, STATUS_BYTES - 1) : 0;
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* Where the system says nothing, t sleeps, and on a futex. */
 static struct sight look_at(struct orr_thread *t)
 {
     struct sight s = { .looks = orr_load_acquire(&t->looks), .asleep = true };
     char text[STATUS_BYTES];
-    snprintf(text, sizeof text, "/proc/self/task/%d/status", t->number);
-    int fd = open(text, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *state = strstr(text, "\nState:\t");
+    if (!is_worker(t) && ask(t, "syscall", text)) s.asleep = orr_futex_is(strtol(text, NULL, 10));
+    const char *state = ask(t, "status", text) ? strstr(text, "\nState:\t") : NULL;
     if (!state) return s;
-    s.asleep = state[8] == 'S';
+    s.asleep &= state[8] == 'S';
     s.switches = number_after(text, "\nvoluntary_ctxt_switches:") +
                  number_after(text, "\nnonvoluntary_ctxt_switches:");
     return s;
-}
-
-static bool is_worker(struct orr_thread *t)
-{
-    return orr_load_relaxed(&rest_of(t)->is_worker);
 }
 
 /* A thread in a method of the program's policy is looked at elsewhere. */

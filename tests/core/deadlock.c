@@ -168,6 +168,13 @@ static bool woken_in_vain(void)
     return never_submitted();
 }
 
+/* Keeps the calling thread elsewhere, asleep now and then. */
+static void nap(int signal)
+{
+    (void)signal;
+    for (int i = 0; i < LONG_S * 100; i++) usleep(10000);
+}
+
 static pthread_t waiter;
 
 static void keep_waiter(void *buffers[], void *arg)
@@ -180,11 +187,11 @@ static void keep_waiter(void *buffers[], void *arg)
 static struct starpu_codelet keep_cl = { .cpu_funcs = { keep_waiter }, .name = "keep" };
 
 /* What it waits for is over, and the main thread, which has more to do, comes late. */
-static bool late_thread(void)
+static bool comes_late(void (*handler)(int))
 {
     struct starpu_task *keep = make(&keep_cl, "keep"), *patient = make(&plain_cl, "patient");
     waiter = pthread_self();
-    signal(SIGUSR1, stand_still);
+    signal(SIGUSR1, handler);
     starpu_tag_declare_deps(1, 1, (starpu_tag_t)2);
     patient->use_tag = 1;
     patient->tag_id = 1;
@@ -195,6 +202,16 @@ static bool late_thread(void)
     starpu_tag_notify_from_apps(2);
     starpu_task_wait_for_all();
     return true;
+}
+
+static bool late_thread(void)
+{
+    return comes_late(stand_still);
+}
+
+static bool thread_in_handler(void)
+{
+    return comes_late(nap);
 }
 
 static const struct deadlock_case {
@@ -221,6 +238,7 @@ static const struct deadlock_case {
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },
     { { "a program that computes outside the runtime is no deadlock", late_program, UP | QUIET }, NULL },
     { { "a thread whose wait is over, and that comes late, is none", late_thread, UP | QUIET }, NULL },
+    { { "nor is one that sleeps in the handler of a signal", thread_in_handler, UP | QUIET }, NULL },
 };
 
 static void check(const struct deadlock_case *c, const struct outcome *o)
