@@ -774,6 +774,7 @@ void orr_ready_dispatch(struct orr_ready_list *list, struct orr_task **keep_out)
         if (orr_unlikely(!has_body(t))) {
             if (pub->prologue_callback_pop_func)
                 orr_call_back(t, pub->prologue_callback_pop_func, pub->prologue_callback_pop_arg);
+            if (t->rare && t->rare->end_deps_used) orr_store_relaxed(&t->state, ORR_TASK_RUNNING);
             if (orr_task_body_done(t)) orr_task_complete(t);
         } else if (keep_out && !*keep_out && orr_task_hooks.may_keep(t)) {
             *keep_out = t;

@@ -146,6 +146,21 @@ static bool late_program(void)
     return true;
 }
 
+static void no_verdict(void *whole)
+{
+    (void)whole;
+}
+
+static bool never_judged(void)
+{
+    struct starpu_task *t = make(&plain_cl, "tried");
+    t->prologue_callback_func = starpu_task_ft_prologue;
+    t->prologue_callback_arg = (void *)no_verdict;
+    submit(t);
+    starpu_task_wait_for_all();
+    return true;
+}
+
 /* Keeps the calling thread where it stands, as if it had no core. */
 static void stand_still(int signal)
 {
@@ -223,6 +238,9 @@ static const struct deadlock_case {
     { { "a dependency that was never submitted is named", never_submitted, UP | ENDS }, "forgotten" },
     { { "data that the program never released is named", never_released, UP | ENDS },
       "starpu_data_acquire without starpu_data_release" },
+    { { "a task whose tries nobody finds good or bad is not told to be without a worker", never_judged,
+        UP | ENDS },
+      "end waits for 1 calls" },
     { { "a missing workerorder is named, and that no task has it", hole_in_order, UP | ENDS },
       "worker 0 waits for order 1 (STARPU_WORKER_ORDER), which no task has" },
     { { "and who waits behind it, with its order", hole_in_order, UP | ENDS }, "order 2 on worker 0" },
