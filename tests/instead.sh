@@ -20,6 +20,12 @@ slow_on_devices='core/many_data sched/every_policy'
 on_cuda='core/data_own_interface core/task_failed core/multiformat core/driven_devices'
 slow_on_cuda='sched/components_devices sched/heteroprio sched/hypervisor_devices'
 
+# Sanitizers make each take five times as long; there some stand for all of their kind.
+if [ "${ORR_SANITIZER:-none}" != none ]; then
+    data='core/data_modes core/data_acquire core/data_pieces core/data_end core/data_shapes core/interfaces core/set_beside'
+    policies=
+fi
+
 # run_all WHERE SAYS TEST...: SAYS is a line by which to see that the devices were there.
 run_all() {
     where=$1 says=$2

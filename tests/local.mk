@@ -292,7 +292,7 @@ TAP_TESTS += tests/core/settings
 TAP_TESTS += tests/core/perfmodel_home
 UNIT_TESTS += tests/core/alloc_failures
 UNIT_TESTS += tests/core/alloc_failures_policies
-ONE_THREAD += tests/core/alloc_failures
+ONE_THREAD += tests/core/alloc_failures tests/core/alloc_failures_policies
 
 # That sanitizers see what they should; skipped in other builds.
 UNIT_TESTS += tests/core/sanitizers
@@ -305,6 +305,7 @@ tests/tools/tools.tap: $(TOOLS) $(bin_SCRIPTS)
 TAP_TESTS += tests/tools/report
 TAP_TESTS += tests/tools/readers
 TAP_TESTS += tests/tools/page
+ONE_THREAD += tests/tools/page
 TAP_TESTS += tests/tools/orders
 tests/tools/report.tap tests/tools/readers.tap tests/tools/orders.tap tests/tools/page.tap: tools/orrery_report tools/starpu_fxt_tool
 tests/tools/readers.tap: tools/starpu_perfmodel_recdump tools/starpu_tasks_rec_complete

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 2 3 */
+/* ranks: 2 */
 /*
  * A thread that has what it waits for, and no core for longer than it takes to call a deadlock one: the ranks
  * go on when it comes. A signal keeps it where it stands.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 2 3 4 8 */
+/* ranks: 2 3 8 */
 /*
  * Iterations under dmda with what tasks really take: they are replayed once it is known, and compute what
  * they do under owner-computes; a rank that gets three times slower is noticed meanwhile, loses tasks, and
