@@ -482,7 +482,11 @@ void starpu_task_ft_success(struct starpu_task *meta_task);
  * their turn, callbacks called (but no prologue). Their dependencies are as ever. NULL: all epochs run. Each
  * rank decides for its own tasks. Tasks with regenerate or workerorder are refused with -EINVAL; a copy by
  * starpu_task_dup(), and a task that is submitted again, is of no transaction. One that was left out has no
- * body from then on (where is STARPU_NOWHERE). */
+ * body from then on (where is STARPU_NOWHERE).
+ *
+ * Several threads may insert, but no epoch may begin while another thread inserts tasks that share data with
+ * its tasks: one that is still of the epoch before may come behind them in the order of the data, and each
+ * would wait for the other. That is told as a deadlock. */
 
 /* Opens a transaction with its first epoch. Returns NULL: out of memory, or the runtime is not initialised.
  */

@@ -158,6 +158,7 @@ TAP_TESTS += tests/core/codelet_constant
 PLAIN_TESTS += tests/core/dlopen
 TAP_TESTS += tests/core/tag_removal
 TAP_TESTS += tests/core/deadlock_unsure
+ONE_THREAD += tests/core/deadlock_unsure
 TAP_TESTS += tests/core/bound tests/core/bound_order
 TAP_TESTS += tests/core/contexts
 TAP_TESTS += tests/core/contexts_nested
@@ -189,6 +190,7 @@ TAP_TESTS += tests/sched/joblist_even
 TAP_TESTS += tests/sched/joblist_odd
 TAP_TESTS += tests/sched/joblist_stuck
 TAP_TESTS += tests/sched/interface_mistakes
+ONE_THREAD += tests/sched/interface_mistakes
 TAP_TESTS += tests/sched/interface
 TAP_TESTS += tests/sched/interface_settings
 tests/sched/interface_settings.tap: tests/sched/policy_lib.so tests/sched/policy_list_lib.so

@@ -50,12 +50,17 @@ static void at_pop(void *arg UNUSED)
     pops++;
 }
 
-static void insert(struct starpu_transaction *t, int n)
+static void insert_on(struct starpu_transaction *t, starpu_data_handle_t on, int n)
 {
-    if (starpu_task_insert(&add_cl, STARPU_RW, handle, STARPU_VALUE, &n, sizeof n, STARPU_TRANSACTION, t,
+    if (starpu_task_insert(&add_cl, STARPU_RW, on, STARPU_VALUE, &n, sizeof n, STARPU_TRANSACTION, t,
                            STARPU_PROLOGUE_CALLBACK, at_begin, STARPU_PROLOGUE_CALLBACK_POP, at_pop,
                            STARPU_CALLBACK, at_end, 0) != 0)
         ok(0, "a task of a transaction is inserted");
+}
+
+static void insert(struct starpu_transaction *t, int n)
+{
+    insert_on(t, handle, n);
 }
 
 static void reset(void)
@@ -114,16 +119,20 @@ static void tasks_run_before_the_epoch_is_complete(void)
     is_int(result(), 12, "without a function all epochs run");
 }
 
+static starpu_data_handle_t others; /* epochs begin while the second thread inserts: it has data of its own */
+
 static void *second_thread(void *arg)
 {
-    for (int i = 0; i < 100; i++) insert(arg, 1);
+    for (int i = 0; i < 100; i++) insert_on(arg, others, 1);
     return NULL;
 }
 
 static void two_threads(void)
 {
     pthread_t second;
+    int other = 0;
     reset();
+    starpu_variable_data_register(&others, STARPU_MAIN_RAM, (uintptr_t)&other, sizeof other);
     struct starpu_transaction *t = starpu_transaction_open(NULL, NULL);
     pthread_create(&second, NULL, second_thread, t);
     for (int i = 0; i < 100; i++) {
@@ -133,7 +142,8 @@ static void two_threads(void)
     pthread_join(second, NULL);
     starpu_transaction_close(t);
     starpu_task_wait_for_all();
-    is_int(result(), 200, "two threads insert into one transaction");
+    starpu_data_unregister(others);
+    is_int(result() + other, 200, "two threads insert into one transaction");
 }
 
 static int never(void *descr UNUSED, void *arg UNUSED)
