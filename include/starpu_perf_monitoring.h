@@ -26,8 +26,8 @@ extern "C" {
  *                starpu.task.g_cumul_execution_time  double  us that these took
  *   per_worker   starpu.task.w_total_executed, starpu.task.w_cumul_execution_time: of one worker
  *   per_codelet  starpu.task.c_total_submitted, starpu.task.c_peak_submitted, starpu.task.c_peak_ready,
- *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, from when
- * it got a listener
+ *                starpu.task.c_total_executed, starpu.task.c_cumul_execution_time: of one codelet, since it
+ *                got a listener
  *
  * They never go back: collecting that is stopped and started again goes on where it was. Parallel tasks count
  * once, for the worker that leads.

@@ -426,11 +426,16 @@ void starpu_perf_counter_set_per_codelet_listener(struct starpu_codelet *cl,
     pthread_mutex_unlock(&lock);
 }
 
+static void clear_locked(struct source *s)
+{
+    orr_store_seq(&s->listener, NULL);
+    orr_store_release(&s->cl, NULL);
+}
+
 static void unset(struct source *s)
 {
     pthread_mutex_lock(&lock);
-    orr_store_seq(&s->listener, NULL);
-    orr_store_release(&s->cl, NULL);
+    clear_locked(s);
     pthread_mutex_unlock(&lock);
     wait_until_none_inside();
 }
@@ -453,8 +458,11 @@ void starpu_perf_counter_unset_all_per_worker_listeners(void)
 
 void starpu_perf_counter_unset_per_codelet_listener(struct starpu_codelet *cl)
 {
-    struct source *s = cl ? source_of_codelet(cl) : NULL;
-    if (s) unset(s);
+    pthread_mutex_lock(&lock); /* found under it: the slot may be another codelet's a moment later */
+    struct source *s = source_of_codelet(cl);
+    if (s) clear_locked(s);
+    pthread_mutex_unlock(&lock);
+    if (s) wait_until_none_inside();
 }
 
 /* ---- collecting ---- */
