@@ -7,7 +7,7 @@
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
 #   OWNER_TESTS  += tests/mpi/memory        one of MPI_TESTS that make check-dmda leaves out
-#   ONE_THREAD   += tests/core/env         also one that check-tsan leaves out: it is about what one thread does
+#   ONE_THREAD   += tests/core/env         also one that check-tsan leaves out: it is about what one thread does, or mostly waits
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   INSTEAD_TESTS += tests/double.sh       one of these that does more in make check-long (ORR_DOUBLE=all)
 #   LONG_TESTS   += tests/mpi/inproc_seeds  .c to .tap: make check-long only, linked as INPROC_TESTS

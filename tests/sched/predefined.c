@@ -181,14 +181,12 @@ static void order_func(void *buffers[] UNUSED, void *arg)
 }
 static struct starpu_codelet order_cl = { .cpu_funcs = { order_func }, .name = "order" };
 
-/* Under eager a priority that is not 0 means the front of the queue, whatever it is. */
-static void front(bool named)
+/* Six tasks that wait until all are there run on one worker; order says which first. 0: none failed. */
+static int run_six(const int *priority, bool named)
 {
-    static const int priority[6] = { 0, 7, -2, 0, 100, 1 }, want[6] = { 5, 4, 2, 1, 0, 3 };
     static uint32_t first[1] = { 1 };
     struct gate gate = { 0 };
-    int failed = 0, same = 1;
-    runtime_start(1, "eager");
+    int failed = 0;
     atomic_store(&ran, 0);
     gate_close(&gate, 0);
     for (int i = 0; i < 6; i++) {
@@ -202,6 +200,15 @@ static void front(bool named)
     }
     gate_open(&gate);
     starpu_task_wait_for_all();
+    return failed;
+}
+
+/* Under eager a priority that is not 0 means the front of the queue, whatever it is. */
+static void front(bool named)
+{
+    static const int priority[6] = { 0, 7, -2, 0, 100, 1 }, want[6] = { 5, 4, 2, 1, 0, 3 };
+    runtime_start(1, "eager");
+    int failed = run_six(priority, named), same = 1;
     for (int i = 0; i < 6; i++) same &= order[i] == want[i];
     ok(all_of(!failed, same),
        "eager: tasks%s with a priority go to the front one after another (%d %d %d %d %d %d)",
@@ -212,20 +219,9 @@ static void front(bool named)
 /* Under dm and its like without a name for sorting tasks run as they come, those without a model, too. */
 static void as_they_come(const char *policy, bool sorts)
 {
-    struct gate gate = { 0 };
-    int failed = 0, same = 1;
+    static const int priority[6] = { 0, 1, 2, 3, 4, 5 };
     runtime_start(1, policy);
-    atomic_store(&ran, 0);
-    gate_close(&gate, 0);
-    for (int i = 0; i < 6; i++) {
-        struct starpu_task *task = starpu_task_create();
-        task->cl = &order_cl;
-        task->cl_arg = (void *)(intptr_t)i;
-        task->priority = i;
-        failed |= starpu_task_submit(task);
-    }
-    gate_open(&gate);
-    starpu_task_wait_for_all();
+    int failed = run_six(priority, false), same = 1;
     for (int i = 0; i < 6; i++) same &= order[i] == (sorts ? 5 - i : i);
     ok(all_of(!failed, same), "%s: tasks without a model run %s (%d %d %d %d %d %d)", policy,
        sorts ? "by priority" : "as they come", order[0], order[1], order[2], order[3], order[4], order[5]);
