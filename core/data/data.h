@@ -64,9 +64,9 @@ struct orr_data {
     void *_Atomic
         ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
                           * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
-    uint32_t footprint;  /* hash of the shape; [const] once registered */
-    /* line 1: what submission looks at. Workers do not write here */
+    /* line 1: what submission looks at, and a placement across ranks. Workers do not write here */
     ORR_ALIGNED_LINE uint32_t magic; /* ORR_DATA_MAGIC while registered */
+    uint32_t footprint;              /* hash of the shape; [const] once registered */
     int32_t mpi_rank;   /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
     uint32_t mpi_flags; /* [own: mpi, program's submitting thread] enum in mpi/value/ownership.h */
     uint32_t mpi_tag;   /* [own: mpi, program's submitting thread] its tag, folded (mpi/live/stream.h) */

@@ -77,6 +77,7 @@ struct dmda {
 /* A datum, as far as it counts. */
 struct weighed {
     const struct orr_rank_set *copies;
+    uint64_t first;          /* which of the first 64 ranks have it */
     uint64_t sent_ns, price; /* for a rank that does not have it */
     struct orr_owned *record;
     int holder, home;
@@ -196,6 +197,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
 
 static inline bool is_there(const struct weighed *d, int rank)
 {
+    if (rank < 64) return d->first >> rank & 1;
     return d->holder == rank || (d->copies->count && orr_rank_set_has(d->copies, rank));
 }
 
@@ -295,6 +297,7 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     uint64_t move_ns = s->latency_ns + (bytes_of(s, h) * s->ns_per_byte >> SHIFT);
     struct weighed *w = &t->data[t->count++];
     w->copies = o && o->sent.count && orr_moves_can(c, h) ? &o->sent : &none;
+    w->first = orr_rank_set_first(w->copies) | (holder < 64 ? UINT64_C(1) << holder : 0);
     w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
     w->price = move_ns * s->price.times + (written ? s->price.written : s->price.read) * t->typical_ns / 1000;
     w->record = o;

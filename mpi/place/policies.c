@@ -311,6 +311,7 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
             ops->name);
         return -EINVAL;
     }
+    for (int i = 0; i < v->count; i++) orr_owned_expect(v->data[i].handle);
     int rank = orr_unlikely(d->frozen.current != NULL) ? ask_in_iteration(d, v) : ask(d, v);
     if (orr_unlikely(is_error(rank))) return rank; /* said */
     return v->fixed != ORR_PLACE_OPEN ? v->fixed : checked(ops, rank, c);

@@ -39,7 +39,7 @@ static bool describe(const struct orr_data *h, const void *interface, struct orr
 {
     unsigned id = (unsigned)h->ops->interfaceid;
     const struct orr_dense_kind *k = id < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[id] : NULL;
-    *p = (struct orr_payload){ 0 };
+    orr_payload_clear(p);
     if (!k) return h->ops == &starpu_interface_void_ops;
     p->base = (void *)((const struct orr_dense_head *)interface)->ptr;
     *elemsize_out = orr_dense_member(interface, k->elemsize);
@@ -63,7 +63,7 @@ bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload 
 {
     size_t elemsize = 0;
     if (orr_unlikely(orr_program_types.make != NULL)) {
-        *out = (struct orr_payload){ 0 };
+        orr_payload_clear(out);
         if (h->ops->to_pointer)
             out->base = h->ops->to_pointer(interface, orr_node_home());
         else if (h->ops->handle_to_pointer)
@@ -77,6 +77,7 @@ bool orr_handle_payload(struct orr_data *h, void *interface, struct orr_payload 
 
 void orr_handle_payload_end(struct orr_payload *p)
 {
-    if (p->kind == ORR_PAYLOAD_OPAQUE && p->opaque) orr_program_types.end(p->opaque);
+    if (orr_likely(p->kind != ORR_PAYLOAD_OPAQUE)) return;
+    if (p->opaque) orr_program_types.end(p->opaque);
     p->opaque = NULL;
 }

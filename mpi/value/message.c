@@ -21,13 +21,18 @@
 #include "mpi/live/stream.h"
 #include "mpi/wire/event.h"
 
+static struct orr_message *next_free(const struct orr_message *m)
+{
+    return (struct orr_message *)m->access.waiter.next;
+}
+
 static struct orr_message *take_message(struct orr_value *v)
 {
     orr_spin_lock(&v->free_lock);
     struct orr_message *m = v->free_messages;
-    if (m) v->free_messages = m->next;
+    if (m) v->free_messages = next_free(m);
     orr_spin_unlock(&v->free_lock);
-    return m ? m : orr_malloc(sizeof *m);
+    return m ? m : orr_malloc_aligned(ORR_CACHE_LINE, sizeof *m);
 }
 
 void orr_message_free(struct orr_message *m)
@@ -35,7 +40,7 @@ void orr_message_free(struct orr_message *m)
     struct orr_value *v = m->cluster->value;
     if (orr_message_is_current(m)) orr_comm_drop(m->comm);
     orr_spin_lock(&v->free_lock);
-    m->next = v->free_messages;
+    m->access.waiter.next = (struct orr_waiter *)v->free_messages;
     v->free_messages = m;
     orr_spin_unlock(&v->free_lock);
 }
@@ -47,7 +52,7 @@ static void trim(struct orr_value *v)
     v->free_messages = NULL;
     orr_spin_unlock(&v->free_lock);
     while (m) {
-        struct orr_message *next = m->next;
+        struct orr_message *next = next_free(m);
         orr_free(m);
         m = next;
     }
@@ -97,6 +102,8 @@ static int describe_packed(struct orr_message *m)
 {
     const struct starpu_data_interface_ops *ops = m->handle->ops;
     m->packed = true;
+    m->packed_bytes = NULL;
+    m->packed_size = 0;
     if (m->mode == STARPU_W) {
         if (!ops->peek_data && !ops->unpack_data) return -ENOTSUP;
         m->request.payload = (struct orr_payload){ .any_size = true };
@@ -445,8 +452,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
         orr_error("%s: out of memory for a message", fn);
         return -ENOMEM;
     }
-    memset(m, 0, offsetof(struct orr_message, request));
-    memset(&m->fetch, 0, sizeof *m - offsetof(struct orr_message, fetch));
+    memset(m, 0, offsetof(struct orr_message, request)); /* the rest when it is needed */
     bool sends = s->kind == ORR_SEND;
     m->handle = s->handle;
     m->comm = s->comm;

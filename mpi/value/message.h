@@ -12,26 +12,25 @@
 #include "mpi/wire/cluster.h"
 
 struct orr_message {
-    struct orr_access access; /* first */
-    struct orr_request request;
-    struct orr_fetch fetch;
+    struct orr_access access; /* first; its waiter's next also links those that are free */
     struct orr_data *handle;
     struct orr_comm *comm;
     struct orr_cluster *cluster;
     int64_t tag;
-    int peer;     /* rank in comm */
-    uint8_t mode; /* STARPU_R or STARPU_W */
+    int peer;              /* rank in comm */
+    _Atomic uint32_t over; /* [atomic: publishes the results to a waiting thread] */
+    uint32_t session;      /* of the layer, when it was started */
+    uint8_t mode;          /* STARPU_R or STARPU_W */
     bool detached;
-    bool fetched;     /* the copy on node is pinned */
-    uint8_t node;     /* whose memory the bytes are in, or come to */
-    bool packed;      /* by the interface's pack_data */
-    uint32_t session; /* of the layer, when it was started */
-    void *packed_bytes;
-    size_t packed_size;
+    bool fetched; /* the copy on node is pinned */
+    bool packed;  /* by the interface's pack_data */
     void (*callback)(void *);
     void *arg;
-    _Atomic uint32_t over;    /* [atomic: publishes the results to a waiting thread] */
-    struct orr_message *next; /* free list */
+    struct orr_request request;
+    uint8_t node; /* whose memory the bytes are in, or come to; with fetch */
+    struct orr_fetch fetch;
+    void *packed_bytes; /* with packed */
+    size_t packed_size;
 };
 
 /* Messages of calls that only home sees have a context of their own beside that of their communicator. */

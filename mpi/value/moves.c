@@ -21,14 +21,13 @@
 #include "mpi/wire/cluster.h"
 
 enum {
-    NEVER_AWAY = ORR_MPI_OTHER_COMM | ORR_MPI_REDIRECTED | ORR_MPI_PINNED,
+    NEVER_AWAY = ORR_MPI_OTHER_COMM | ORR_MPI_REDIRECTED | ORR_MPI_PINNED | ORR_MPI_PIECE,
     NO_READER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX
 };
 
 bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h)
 {
-    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & NEVER_AWAY) && !h->parent &&
-           orr_owned_tag(h) != -1;
+    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & NEVER_AWAY) && orr_owned_tag(h) != -1;
 }
 
 /* ---- who has it, as all ranks know ---- */
@@ -176,7 +175,7 @@ static void written(struct orr_comm *c, struct orr_data *h, int xrank)
     o->version++;
     h->mpi_flags &= ~(uint32_t)ORR_MPI_RECEIVED;
     forget_copies(o);
-    orr_owned_set_holder(orr_owned_of(h), xrank < 0 ? home : xrank);
+    orr_owned_set_holder(h, xrank < 0 ? home : xrank);
     if (c->rank == home || c->rank == xrank) h->mpi_flags |= ORR_MPI_WRITTEN;
     mark(c, h);
 }
@@ -204,7 +203,7 @@ static inline bool is_elsewhere_alone(const struct orr_comm *c, const struct orr
     enum { HERE = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD | ORR_MPI_REDUX };
     const struct orr_owned *o = orr_owned_of(h);
     return h->mpi_rank >= 0 && h->mpi_rank != c->rank && !(h->mpi_flags & (HERE | NEVER_AWAY)) &&
-           !(mode & NO_READER) && !h->parent && orr_load_relaxed(&h->away) && o && o->tag != -1;
+           !(mode & NO_READER) && orr_load_relaxed(&h->away) && o && o->tag != -1;
 }
 
 /* What such an insertion changes. */
@@ -231,7 +230,7 @@ bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, in
         const struct orr_data *h = data[i].handle;
         if (!h || h->mpi_rank == ORR_RANK_UNKNOWN) continue;
         if (!is_elsewhere_alone(c, h, (int)data[i].mode)) return false;
-        some_go |= data[i].mode & STARPU_W && orr_owned_goes_or_comes(orr_owned_of(h), xrank);
+        some_go |= data[i].mode & STARPU_W && orr_owned_goes_or_comes(h, xrank);
     }
     if (orr_unlikely(some_go)) pthread_mutex_lock(&v->records_lock);
     bool begun = orr_away_pass_begin(c);
@@ -279,7 +278,7 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
         if (c->rank == holder) add(l, ORR_ACT_SEND, h, home, false, priority);
         if (c->rank == home) add(l, ORR_ACT_RECEIVE, h, holder, false, priority);
     }
-    orr_owned_set_holder(orr_owned_of(h), home);
+    orr_owned_set_holder(h, home);
     orr_rank_set_remove(&orr_owned_of(h)->sent, home);
     if (orr_cache_is_on(c->cluster->value))
         join_copies(c, h, holder);
@@ -309,7 +308,7 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
         add_gate(l, h);
         orr_away_settle(l, h);
         orr_away_forget_change(h);
-        orr_owned_set_holder(orr_owned_of(h), h->mpi_rank);
+        orr_owned_set_holder(h, h->mpi_rank);
         forget_copies(orr_owned_of(h));
         mark(l->comm, h);
     }

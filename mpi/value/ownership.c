@@ -19,14 +19,6 @@ enum { OLD_BYTES_MAX = 4 << 20 };
 
 /* ---- sets of ranks ---- */
 
-bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
-{
-    if (s->bits) return (uint32_t)rank / 64 < s->words && (s->bits[rank / 64] >> (rank % 64) & 1);
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->inline_ranks[i] == rank) return true;
-    return false;
-}
-
 static bool spill(struct orr_rank_set *s, int ranks)
 {
     uint32_t words = ((uint32_t)ranks + 63) / 64;
@@ -130,10 +122,11 @@ static void go_away(struct orr_owned *o)
     o->place_away = v->moves.away;
 }
 
-void orr_owned_set_holder(struct orr_owned *o, int rank)
+void orr_owned_set_holder(struct orr_data *h, int rank)
 {
-    int32_t now = rank == o->handle->mpi_rank ? -1 : rank;
-    if (orr_owned_goes_or_comes(o, rank)) {
+    struct orr_owned *o = orr_owned_of(h);
+    int32_t now = rank == h->mpi_rank ? -1 : rank;
+    if (orr_owned_goes_or_comes(h, rank)) {
         pthread_mutex_lock(&o->value->records_lock);
         if (now >= 0)
             go_away(o);
@@ -241,6 +234,7 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     o->tag = -1;
     o->holder = -1;
     o->value = v;
+    if (h->parent) h->mpi_flags |= ORR_MPI_PIECE;
     pthread_once(&hook_once, install_hook);
     pthread_mutex_lock(&v->records_lock);
     o->next = v->records;

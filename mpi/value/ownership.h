@@ -31,7 +31,8 @@ enum orr_mpi_flag {
     ORR_MPI_LEFT_OUT = 1 << 13,  /* a record leaves accesses out, since there is no mark of ours on it */
     ORR_MPI_UNREDUCED = 1 << 14, /* likewise, since nobody contributes to it */
     ORR_MPI_TOUCHED = 1 << 15,   /* it was LEFT_OUT, wrongly; UNREDUCED, wrongly: not again */
-    ORR_MPI_REDUCED = 1 << 16
+    ORR_MPI_REDUCED = 1 << 16,
+    ORR_MPI_PIECE = 1 << 17 /* of another datum; set with the record */
 };
 /* Those that count for a rank without a part in the task. */
 enum {
@@ -62,20 +63,22 @@ struct orr_redux_pending {
 };
 
 struct orr_owned {
+    /* 64 bytes: all that a placement looks at, and writes where this rank has no part in a task */
+    int64_t tag;              /* -1: none */
+    struct orr_rank_set sent; /* who holds the current value: ranks of the transport */
+    int32_t holder;   /* the rank with the current value, where that is not its owner; -1: its owner [own: who
+                       * submits] */
+    uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
+    uint64_t ready_ns; /* when its value will be there, by a placement's virtual time [own: who submits] */
+    /* the rest */
     struct orr_data *handle;
     struct orr_comm *comm;
-    int64_t tag;                     /* -1: none */
-    struct orr_rank_set sent;        /* who holds the current value: ranks of the transport */
     struct orr_redux_pending *redux; /* NULL: no contributions are pending */
     struct orr_value *value;         /* whose record it is [const] */
     struct orr_redirection *redirections;
     struct orr_owned *next, **prev; /* [lock: list] */
     uint32_t old_bytes;             /* of a copy that is old, and kept for the next value; else 0 */
     uint32_t place_away;            /* 1 + its place in moves.list; 0: it is not away [lock: records] */
-    int32_t holder;   /* the rank with the current value, where that is not its owner; -1: its owner [own: who
-                       * submits] */
-    uint32_t version; /* counts writes of the stream, where all ranks see them [own: who submits] */
-    uint64_t ready_ns; /* when its value will be there, by a placement's virtual time [own: who submits] */
     /* away.c */
     _Atomic uint32_t put_off; /* actions with it that wait to be done [any] */
     uint32_t asked,
@@ -85,7 +88,23 @@ struct orr_owned {
 };
 _Static_assert(sizeof(struct orr_owned) <= 144, "a handle costs no more, whatever the number of ranks");
 
-bool orr_rank_set_has(const struct orr_rank_set *s, int rank);
+static inline bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
+{
+    if (orr_unlikely(s->bits != NULL))
+        return (uint32_t)rank / 64 < s->words && (s->bits[rank / 64] >> (rank % 64) & 1);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->inline_ranks[i] == rank) return true;
+    return false;
+}
+/* Those of the first 64 ranks that are in it, as bits. */
+static inline uint64_t orr_rank_set_first(const struct orr_rank_set *s)
+{
+    uint64_t first = 0;
+    if (orr_unlikely(s->bits != NULL)) return s->bits[0];
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->inline_ranks[i] < 64) first |= UINT64_C(1) << s->inline_ranks[i];
+    return first;
+}
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
  * side; ranks is the size of the communicator. */
 bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out);
@@ -98,6 +117,13 @@ int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag); /* 
 static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
 {
     return h->mpi;
+}
+/* Its record will be looked at soon. h may be NULL. */
+static inline void orr_owned_expect(const struct orr_data *h)
+{
+    if (!h || !h->mpi) return;
+    __builtin_prefetch(h->mpi, 1);
+    __builtin_prefetch((const char *)h->mpi + ORR_CACHE_LINE - 1, 1);
 }
 static inline int64_t orr_owned_tag(const struct orr_data *h)
 {
@@ -163,10 +189,10 @@ static inline void orr_owned_reduces(struct orr_value *v, struct orr_data *h)
 struct orr_stream_data orr_owned_stream_data(struct orr_value *v);
 /* Whether another rank than its owner has the value, as all ranks know; rank: that one, or the owner. Takes
  * the records' lock where the value goes away or comes home. */
-void orr_owned_set_holder(struct orr_owned *o, int rank);
-static inline bool orr_owned_goes_or_comes(const struct orr_owned *o, int rank)
+void orr_owned_set_holder(struct orr_data *h, int rank);
+static inline bool orr_owned_goes_or_comes(const struct orr_data *h, int rank)
 {
-    return (rank != o->handle->mpi_rank) != (o->holder >= 0);
+    return (rank != h->mpi_rank) != (orr_owned_of(h)->holder >= 0);
 }
 /* Calls fn for every record with a value that is away; fn may set the holder of the one it is given. */
 void orr_owned_visit_away(struct orr_value *v, void (*fn)(struct orr_owned *o, void *arg), void *arg);

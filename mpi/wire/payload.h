@@ -24,13 +24,24 @@ struct orr_payload {
     uint32_t type; /* what kind of data: compared at both ends, 0 not known */
     uint8_t kind;  /* enum orr_payload_kind */
     uint8_t ndims;
-    bool any_size; /* receiving: the size is the sender's, base comes from the request's make_room */
-    size_t run_bytes;
+    bool any_size;    /* receiving: the size is the sender's, base comes from the request's make_room */
+    size_t run_bytes; /* from here on: of STRIDED */
     struct {
         size_t count, stride_bytes;
     } dims[ORR_PAYLOAD_DIMS];
-    void *opaque; /* [own: transport] */
+    void *opaque; /* of OPAQUE [own: transport] */
 };
+
+/* Nothing, in a row: what every kind has. */
+static inline void orr_payload_clear(struct orr_payload *p)
+{
+    p->base = NULL;
+    p->bytes = 0;
+    p->type = 0;
+    p->kind = ORR_PAYLOAD_BYTES;
+    p->ndims = 0;
+    p->any_size = false;
+}
 
 /* Copies the bytes of p, BYTES or STRIDED, to to / from from, which hold p->bytes in a row. */
 void orr_payload_gather(const struct orr_payload *p, void *to);

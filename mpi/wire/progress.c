@@ -33,7 +33,9 @@ static bool is_needed(struct orr_mpi_progress *p)
 enum {
     LONG_YIELD_US = 50,
     WORK_YIELD_US = 5,   /* somebody else had the core for more than a look */
-    LOOKS_PER_YIELD = 8, /* while nobody else wants the core: a yield costs as much as a message */
+    ALONE_YIELD_US = 1,  /* nobody had */
+    LOOKS_PER_YIELD = 8, /* while nobody else wants the core: a yield costs as much as a message; */
+    CALM_MAX = 2,        /* doubled as often while nobody did at the last ones */
     NAP_MIN_US = 100,
     NAP_MAX_US = 1000,
     NAPS_MAX = 64,           /* before a yield is tried again: 1 at first, doubled each time it is long */
@@ -58,6 +60,7 @@ struct idler {
     uint32_t period; /* naps after the next long yield, less one */
     uint64_t since;  /* ticks when it began to poll in vain; 0: it did not */
     uint32_t looks;  /* in vain, ever */
+    uint32_t calm;   /* yields in a row when nobody had the core */
     bool shared;     /* when it yielded last somebody else had the core */
     bool looking;    /* counted in orr_bell_lookers */
     bool counted;    /* tasks were; */
@@ -143,7 +146,7 @@ static void leave_strangers(struct orr_mpi_progress *p)
  * short, and only a core that stays busy is left for longer. */
 static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void *arg), void *arg)
 {
-    if (i->nap_us == 0 && !i->shared && ++i->looks % LOOKS_PER_YIELD) {
+    if (i->nap_us == 0 && !i->shared && ++i->looks % (LOOKS_PER_YIELD << i->calm)) {
         orr_cpu_relax();
         return;
     }
@@ -158,9 +161,10 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         uint64_t polls = orr_load_relaxed(&p->engine->polls);
         sched_yield();
         double us = orr_ticks_to_us(orr_ticks() - before);
-        i->shared = us > WORK_YIELD_US;
-        if (orr_unlikely(i->shared && done && orr_load_relaxed(&p->engine->polls) == polls))
-            leave_strangers(p);
+        polls = orr_load_relaxed(&p->engine->polls) - polls;  /* of others */
+        i->shared = us > WORK_YIELD_US * (1 + (double)polls); /* who looked, too, did not work so long */
+        i->calm = us > ALONE_YIELD_US ? 0 : i->calm < CALM_MAX ? i->calm + 1 : CALM_MAX;
+        if (orr_unlikely(us > WORK_YIELD_US && done && polls == 0)) leave_strangers(p);
         if (us < LONG_YIELD_US) {
             i->period = 0;
             return;

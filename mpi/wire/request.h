@@ -26,53 +26,61 @@ struct orr_inbox_item {
 
 enum orr_request_kind { ORR_SEND, ORR_RECV };
 
+/* What every message needs comes first: thousands may be posted ahead, and each line of theirs is fetched
+ * twice, when they are posted and when they move. */
 struct orr_request {
-    struct orr_match_node node; /* first. context, peer, tag: the caller's; the links: the engine's */
+    struct orr_match_node node;     /* first. context, peer, tag: the caller's; the links: the engine's */
+    struct orr_inbox_item items[2]; /* the engine's own */
     /* set by the caller before posting */
-    struct orr_payload payload; /* before ready */
-    int failure;      /* a send that cannot be made, before ready: negative errno, told to the receiver */
+    uint8_t kind;   /* enum orr_request_kind */
+    bool sync;      /* a send that ends only when it is matched */
+    bool inferred;  /* made by a task; the engine only passes it on */
+    bool uncounted; /* a send that statistics leave out; after init. The engine only passes it on */
+    bool foreign;   /* a receive whose sender calls the context by a number of its own; after init */
+    bool spreads;   /* a send whose bytes may come from another rank that gets the same; after init, before
+                     * ready */
+    bool relays;    /* a receive that may pass its bytes on; after init, before ready */
+    /* the engine's own */
+    uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
+    bool posted, ready;
+    bool asks;      /* a send whose bytes follow when the receiver wants them */
+    bool relayed;   /* a send that another rank makes; its receiver tells when it is matched */
+    bool wants;     /* a receive of which its sender is still to be told, */
+    bool wants_all; /* and of those of its key behind it */
+    bool behind;    /* a send that tells its receiver that there are others of its key behind it */
+    bool given_up;  /* ends with -ECANCELED once it is ready, whatever has become of the engine */
+    /* set by the caller before posting */
     int32_t priority; /* among sends that are ready at the same time */
-    uint8_t kind;     /* enum orr_request_kind */
-    bool sync;        /* a send that ends only when it is matched */
-    bool inferred;    /* made by a task; the engine only passes it on */
-    bool uncounted;   /* a send that statistics leave out; after init. The engine only passes it on */
-    uint64_t position, hash; /* where in the stream it was made; hash 0: not said; after init */
-    bool foreign;            /* a receive whose sender calls the context by a number of its own; after init */
-    bool spreads; /* a send whose bytes may come from another rank that gets the same; after init, before
-                   * ready */
-    bool relays;  /* a receive that may pass its bytes on; after init, before ready */
+    int failure;      /* a send that cannot be made, before ready: negative errno, told to the receiver */
+    /* results, valid in done */
+    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EILSEQ (made elsewhere in the stream), -EIO,
+                   -ECANCELED, or the sender's failure */
+    uint32_t sent_type; /* after -EPROTOTYPE */
+    uint64_t moved_bytes;
+    /* set by the caller before posting */
+    uint64_t position, hash;             /* where in the stream it was made; hash 0: not said; after init */
+    void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     /* Of one that relays: its bytes are here, and go on being read until done is called. No lock held. */
     void (*arrived)(struct orr_request *r);
-    void (*done)(struct orr_request *r); /* once, no lock held; r is the caller's again */
     void *(*make_room)(struct orr_request *r,
                        size_t bytes); /* payload.any_size: memory for the bytes, or NULL; short */
     /* A receive, optional, before it is ready: that may then be said before payload.base is known, and place
      * is called once a large message is there that fits: it says ready again when the base is. Not called for
      * messages that are not put there. No lock held, as done. After init. */
     void (*place)(struct orr_request *r);
-    /* results, valid in done */
-    int status; /* 0, -EMSGSIZE, -EPROTOTYPE (other type), -EILSEQ (made elsewhere in the stream), -EIO,
-                   -ECANCELED, or the sender's failure */
-    uint64_t moved_bytes;
-    uint32_t sent_type;     /* after -EPROTOTYPE */
-    uint64_t sent_position; /* after -EILSEQ */
     /* the engine's own */
-    struct orr_inbox_item items[2];
-    struct orr_request *next, *before; /* on one of the engine's lists; before: of those linked both ways */
-    struct orr_early *early;           /* matched by this message, which waits for ready */
-    struct orr_relay *relay;           /* a receive that passes it on, and its sends (spread.h); else NULL */
-    const struct orr_spread *to;       /* a send: whom its receiver is to pass it on to; else NULL */
+    struct orr_request *next;    /* on one of the engine's lists */
+    struct orr_early *early;     /* matched by this message, which waits for ready */
+    struct orr_relay *relay;     /* a receive that passes it on, and its sends (spread.h); else NULL */
+    const struct orr_spread *to; /* a send: whom its receiver is to pass it on to; else NULL */
+    /* set by the caller before ready */
+    struct orr_payload payload; /* of one in a row its first 32 bytes */
+    /* few need the rest */
+    uint64_t id;
+    uint64_t sent_position;     /* a result: after -EILSEQ */
+    struct orr_request *before; /* on lists that are linked both ways */
     struct orr_request *next_to_place;
     struct orr_bulk bulk;
-    uint64_t id;
-    uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
-    bool posted, ready;
-    bool asks;     /* a send whose bytes follow when the receiver wants them */
-    bool relayed;  /* a send that another rank makes; its receiver tells when it is matched */
-    bool wants;    /* a receive of which its sender is still to be told, */
-    bool wants_all; /* and of those of its key behind it */
-    bool behind; /* a send that tells its receiver that there are others of its key behind it */
-    bool given_up; /* ends with -ECANCELED once it is ready, whatever has become of the engine */
 };
 
 /* Sets up the engine's own fields; before anything else is done with r, and again before it is used again. */
