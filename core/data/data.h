@@ -70,12 +70,12 @@ struct orr_data {
     int32_t mpi_rank;   /* [own: program's submitting thread] owner; -1 unknown to the MPI layer */
     uint32_t mpi_flags; /* [own: mpi, program's submitting thread] enum in mpi/value/ownership.h */
     uint32_t mpi_tag;   /* [own: mpi, program's submitting thread] its tag, folded (mpi/live/stream.h) */
+    uint16_t nnodes;    /* length of replicates (orr_node_places) [const] */
+    int16_t home_node;  /* -1: none [const] */
     void *mpi;          /* [own: mpi] */
     const struct starpu_data_interface_ops *ops; /* [const] */
     struct orr_replicate *replicates;            /* one for each memory node [const pointer] */
     struct orr_data_rare *_Atomic rare;          /* NULL until needed [written: lock] */
-    uint16_t nnodes;                             /* length of replicates (orr_node_places) [const] */
-    int16_t home_node;                           /* -1: none [const] */
     bool sequential_consistency;                 /* [own: program] */
     _Atomic bool partitioned; /* its pieces stand for it; requests look at it while others cut it [any] */
     _Atomic bool away;        /* orr_data_hooks.use is to be asked before the program uses it [any] */
@@ -107,6 +107,8 @@ struct orr_data {
     struct orr_access
         end; /* starpu_data_unregister_submit's, or of an invalidation without memory (handle.c) */
 };
+_Static_assert(offsetof(struct orr_data, initialized) == offsetof(struct orr_data, magic) + ORR_CACHE_LINE,
+               "what submission looks at is one line");
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
