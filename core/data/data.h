@@ -80,9 +80,10 @@ struct orr_data {
     _Atomic bool partitioned; /* its pieces stand for it; requests look at it while others cut it [any] */
     _Atomic bool away;        /* orr_data_hooks.use is to be asked before the program uses it [any] */
     bool formats;             /* its copies are in one layout or several (layouts.h) [const] */
-    bool neutral_due; /* of a contribution: its worker still gives it the neutral value [own: that worker] */
-    _Atomic bool planned; /* queue.planned, for looks without the lock: the queue's line goes to and fro
-                           * between submitters and workers [written: lock] */
+    _Atomic bool neutral_due; /* of a contribution: its worker still gives it the neutral value [own: that
+                               * worker; atomic, or compilers read its neighbours with it] */
+    _Atomic bool planned;     /* queue.planned, for looks without the lock: the queue's line goes to and fro
+                               * between submitters and workers [written: lock] */
     _Atomic bool lazy_unregister; /* starpu_data_unregister_submit was called [any] */
     _Atomic bool written_ahead; /* an access that joins now finds a value: a write joined before, or the data
                                  * was registered with memory [written: lock] */

@@ -109,7 +109,7 @@ void orr_redux_initialise(struct orr_data *h)
 static int initialise(struct orr_data *h, struct orr_data *c, unsigned node, bool own_init)
 {
     struct starpu_codelet *init = orr_data_rare(h)->init_cl;
-    c->neutral_due = init && !init->cpu_funcs[0] && own_init;
+    orr_store_relaxed(&c->neutral_due, init && !init->cpu_funcs[0] && own_init);
     if (!init || (!init->cpu_funcs[0] && !own_init)) {
         orr_error("reduction: the init codelet has no implementation for CPUs, nor for the worker that "
                   "contributes; starpu_data_set_reduction_methods needs one");
@@ -118,7 +118,7 @@ static int initialise(struct orr_data *h, struct orr_data *c, unsigned node, boo
     int r = orr_fetch_blocking(c, node, STARPU_W);
     if (r) return r;
     void *itf = c->replicates[node].interface;
-    if (!c->neutral_due) init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
+    if (!orr_load_relaxed(&c->neutral_due)) init->cpu_funcs[0](&itf, orr_data_rare(h)->init_cl_arg);
     orr_fetch_end(c, node, STARPU_W);
     return 0;
 }
@@ -237,7 +237,7 @@ static void sum_next(struct orr_task *done, void *arg)
     }
     for (; s->next < r->redux_count; s->next++) {
         struct orr_data *c = r->redux_per_worker[s->next];
-        if (!c || !c->initialized || c->neutral_due)
+        if (!c || !c->initialized || orr_load_relaxed(&c->neutral_due))
             continue; /* the last: whoever was to use it did not run */
         s->next++;
         if (submit_step(s, r->redux_cl, r->redux_cl_arg, c) != 0) give_up(s);

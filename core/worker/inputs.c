@@ -180,7 +180,8 @@ int orr_inputs_prepare(struct orr_input_load *l, struct orr_worker *w, struct or
         }
         itf[i] = in.data->replicates[in.node < 0 ? 0 : in.node].interface;
         if (in.node < 0) continue;
-        if (orr_unlikely(in.data->formats || in.data->neutral_due)) t->flags |= ORR_TF_FORMATS;
+        if (orr_unlikely(in.data->formats || orr_load_relaxed(&in.data->neutral_due)))
+            t->flags |= ORR_TF_FORMATS;
         l->fetches[l->count++] = (struct orr_fetch){ .done = input_arrived,
                                                      .handle = in.data,
                                                      .node = (uint16_t)in.node,
@@ -332,7 +333,7 @@ static int make_neutral(struct orr_task *t, unsigned i, const struct input *in)
 {
     const struct orr_data_rare *r = orr_data_rare(STARPU_TASK_GET_HANDLE(t->pub, i));
     int status = orr_convert_here(in->data, (unsigned)in->node, r->init_cl, r->init_cl_arg);
-    in->data->neutral_due = status != 0;
+    orr_store_relaxed(&in->data->neutral_due, status != 0);
     if (status)
         orr_error("reduction: the init codelet could not be run for task %s (%s)", orr_task_name(t),
                   strerror(-status));
@@ -374,7 +375,7 @@ static int convert_inputs(struct orr_worker *w, struct orr_task *t)
     for (unsigned i = 0; i < n && r == 0; i++) {
         struct input in;
         if (!was_fetched(w, t, i, n, &in)) continue;
-        if (in.data->neutral_due) r = make_neutral(t, i, &in);
+        if (orr_load_relaxed(&in.data->neutral_due)) r = make_neutral(t, i, &in);
         if (r == 0 && in.data->formats) r = convert_input(w, t, &in);
     }
     if (r == 0) return 0;
