@@ -27,6 +27,7 @@ static inline void look_at(struct look *l, const struct orr_comm *c, struct orr_
     }
     int owner = orr_owned_rank(c, h);
     l->concerned |= owner == c->rank || h->mpi_flags & ORR_MPI_CONCERNED;
+    if (mode & STARPU_W) l->concerned |= orr_load_relaxed(&h->planned); /* what it has of whole or pieces */
     if (orr_unlikely(owner < 0 || mode & SPECIAL_MODES)) {
         if (mode & (STARPU_REDUX | STARPU_MPI_REDUX))
             l->concerned = true; /* every rank notes who contributes */

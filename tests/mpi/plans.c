@@ -7,6 +7,7 @@
  * (tests/core/data_plans.c, plans_uses.c).
  */
 #include <stdbool.h>
+
 #include "tests/mpi/helper_mpi.h"
 
 enum { N = 12, PIECES = 3, TAG = 1000 };
@@ -238,6 +239,11 @@ static void kept_copies(void)
         for (int r = 0; r < ranks; r++)
             failed |=
                 starpu_mpi_task_insert(MPI_COMM_WORLD, &add_to_cl, STARPU_RW, whole_sum[r], STARPU_R, h, 0);
+        failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, piece[2], STARPU_VALUE, &one,
+                                         sizeof one, 0); /* which no other rank ever has */
+        for (int r = 0; r < ranks; r++)
+            failed |=
+                starpu_mpi_task_insert(MPI_COMM_WORLD, &add_to_cl, STARPU_RW, whole_sum[r], STARPU_R, h, 0);
     }
     failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     for (int r = 0; r < ranks; r++) {
@@ -246,9 +252,11 @@ static void kept_copies(void)
     }
     starpu_data_partition_clean(h, PIECES, piece);
     starpu_data_unregister(h);
-    /* piece 1 was 1, 3, 5, 7 when its part was read; with the whole it was read at 1, 2, 3, 4, ... */
+    /* piece 1 was 1, 3, 5, 7 when its part was read; with the whole it was read at 1, 2, 2, 3, 4, 4, ..., and
+     * piece 2 at 1, 1, 2, 3, 3, 4, ... */
+    const int *whole = sum[2 * my_rank + 1];
     wrong = sum[2 * my_rank][0] != 16;
-    wrong += sum[2 * my_rank + 1][N / PIECES] != 36 || sum[2 * my_rank + 1][0] != 20;
+    wrong += whole[0] != 30 || whole[N / PIECES] != 56 || whole[2 * N / PIECES] != 52;
     fact(!failed && wrong == 0,
          "copies of pieces are old once the whole was written, and the other way around");
 }
