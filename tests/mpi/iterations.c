@@ -225,6 +225,27 @@ static void marked(void)
          "sweeps between starpu_iteration_push and _pop compute what they say");
 }
 
+/* As programs do that place their tasks by the workers of the cluster. */
+static void workers_looked_up(void)
+{
+    int failed = 0, replayed = 0;
+    for (int step = 0; step < 3; step++) {
+        int r = orrery_mpi_iteration_begin(MPI_COMM_WORLD, 30);
+        for (int i = 0; i < BLOCKS && r == 0; i++) {
+            int left = (i + BLOCKS - 1) % BLOCKS, right = (i + 1) % BLOCKS;
+            int worker = orrery_cluster_worker_get_number(i % ranks, 0);
+            failed |= orrery_cluster_worker_get_rank(worker) != i % ranks;
+            failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &relax_cl, STARPU_RW, block[i], STARPU_R,
+                                             block[left], STARPU_R, block[right], STARPU_VALUE, &i, sizeof i,
+                                             ORRERY_EXECUTE_ON_CLUSTER_WORKER, worker, 0);
+        }
+        replayed += r == 1;
+        failed |= orrery_mpi_iteration_end(MPI_COMM_WORLD);
+        sweep(1);
+    }
+    fact(!failed && replayed == 2 && blocks_are_right(), "in an iteration workers may be looked up");
+}
+
 static void own_communicator(void)
 {
     int failed = 0, replayed = 0;
@@ -258,6 +279,7 @@ int main(int argc, char **argv)
     looked_at_inside();
     numbered();
     marked();
+    workers_looked_up();
     own_communicator();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     for (int i = 0; i < BLOCKS; i++) starpu_data_unregister(block[i]);
