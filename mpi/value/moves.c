@@ -305,6 +305,7 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
     struct orr_data *h = piece->root;
     if (h == piece || h->mpi_flags & ORR_MPI_PINNED) return;
     if (orr_moves_can(l->comm, h)) {
+        if (orr_load_relaxed(&piece->planned)) orr_moves_return(l, h, 0); /* else home cut it, having it */
         add_gate(l, h);
         orr_away_settle(l, h);
         orr_away_forget_change(h);

@@ -6,6 +6,7 @@
  * Threads: main of each rank. Owns: the partitioned data. Not here: switches within a rank
  * (tests/core/data_plans.c, plans_uses.c).
  */
+#include <orrery_mpi.h>
 #include <stdbool.h>
 
 #include "tests/mpi/helper_mpi.h"
@@ -261,6 +262,33 @@ static void kept_copies(void)
          "copies of pieces are old once the whole was written, and the other way around");
 }
 
+/* Each rank's whole is written by the next one, then a piece of it at home. */
+static void written_elsewhere(const char *how)
+{
+    int v[N], failed = 0, one = 1;
+    starpu_data_handle_t h[RANKS_MOST], piece[RANKS_MOST][PIECES];
+    for (int i = 0; i < N; i++) v[i] = 0;
+    for (int r = 0; r < ranks; r++) {
+        register_vector(&h[r], v, N, TAG + 600 + 10 * r, r);
+        starpu_data_partition_plan(h[r], &thirds, piece[r]);
+        for (int i = 0; i < PIECES; i++) starpu_mpi_data_register(piece[r][i], TAG + 601 + 10 * r + i, r);
+    }
+    for (int round = 0; round < 3; round++)
+        for (int r = 0; r < ranks; r++) {
+            failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, h[r], STARPU_VALUE, &one,
+                                             sizeof one, STARPU_EXECUTE_ON_NODE, (r + 1) % ranks, 0);
+            failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &add_cl, STARPU_RW, piece[r][1], STARPU_VALUE,
+                                             &one, sizeof one, 0);
+        }
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int r = 0; r < ranks; r++) {
+        starpu_data_partition_clean(h[r], PIECES, piece[r]);
+        starpu_data_unregister(h[r]);
+    }
+    fact(!failed && v[0] == 3 && v[N / PIECES] == 6 && v[N - 1] == 3,
+         "pieces have what another rank wrote to the whole (%s)", how);
+}
+
 int main(int argc, char **argv)
 {
     mpi_start(&argc, &argv, 1);
@@ -272,5 +300,8 @@ int main(int argc, char **argv)
     read_only();
     inferred();
     kept_copies();
+    written_elsewhere("as it is placed");
+    if (starpu_mpi_node_selection_set_current_policy(ORRERY_MPI_NODE_SELECTION_DMDA)) return 1;
+    written_elsewhere("under dmda");
     return mpi_finish();
 }
