@@ -206,7 +206,7 @@ struct program {
     int kind;                               /* of placement */
 };
 
-static void one_step(struct program *p, bool moves);
+static void one_step(struct program *p);
 
 static bool is_mine(const struct program *p, const struct datum *d)
 {
@@ -395,7 +395,7 @@ static void one_iteration(struct program *p, int id, bool marked)
 }
 
 /* One a few times, with something between, or it is another from now on. */
-static void iterate(struct program *p, bool moves)
+static void iterate(struct program *p)
 {
     int id = (int)draw(&p->state, KINDS);
     if (draw(&p->state, 8) == 0) {
@@ -405,7 +405,7 @@ static void iterate(struct program *p, bool moves)
     bool marked = draw(&p->state, 3) == 0;
     for (unsigned n = 1 + draw(&p->state, marked ? 12 : 6); n > 0; n--) {
         one_iteration(p, id, marked);
-        if (draw(&p->state, 3) == 0) one_step(p, moves);
+        if (draw(&p->state, 3) == 0) one_step(p);
     }
 }
 
@@ -937,8 +937,10 @@ static void borrow(struct program *p)
         orr_borrow_ask(&sessions[p->rank].lend, (int)(how / 4 % (uint64_t)p->ranks), 1 + how / 64 % 8);
 }
 
-static void one_step(struct program *p, bool moves)
+static void one_step(struct program *p)
 {
+    /* a program may have gone back to owner-computes before its first insertion: no data move then */
+    bool moves = orr_load_relaxed(&sessions[p->rank].value.moves.on);
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
     if (sessions[p->rank].lend.on) borrow(p);
@@ -946,7 +948,11 @@ static void one_step(struct program *p, bool moves)
     if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) || (what == 15 && !(p->does & DOES_OTHERS)))
         some_task(p);
     else if (what >= 32 && p->does & DOES_ITERATE)
-        iterate(p, moves);
+        iterate(p);
+    else if (what == 14)
+        task_on_pieces(p);
+    else if (what == 15)
+        others(p);
     else if (what == 16 && p->does & DOES_OWN)
         task_on_own(p);
     else if (what < 19)
@@ -957,10 +963,6 @@ static void one_step(struct program *p, bool moves)
         elsewhere(p);
     else if (what == 23 && p->does & DOES_BEGIN_ANEW)
         begin_anew(p);
-    else if (what == 14 && p->does & DOES_PIECES)
-        task_on_pieces(p);
-    else if (what == 15 && p->does & DOES_OTHERS)
-        others(p);
     else if (what == 26 && p->does & DOES_COMMS)
         in_group(p, moves);
     else if (what > 25 && p->does & DOES_LOOK)
@@ -1005,7 +1007,7 @@ static void run(struct job *j, int rank)
     p.cut.count = draw(&p.state, 4) ? 1 + draw(&p.state, 8) : LARGE / 2;
     p.cut.memory = memory[rank][ALL];
     if (p.does & DOES_PIECES) begin_cut(&p);
-    for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p, j->placement >= 0);
+    for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p);
     call(orr_wait_for_all(p.c), p.step, "the last wait_for_all");
     for (int i = 0; i < ALL; i++) end_datum(&p, i);
     if (p.does & DOES_PIECES) end_cut(&p);
