@@ -35,6 +35,8 @@ struct orr_placed {
     uint64_t position, turn;       /* turn: the position at which the feedback wants one */
     struct orr_feedback *feedback; /* NULL: it learns nothing */
     struct orr_thread *thread;     /* who inserts */
+    const char *file;              /* where it did first; NULL: it is not known */
+    int line;
     struct orr_frozen frozen;      /* of one that has figures */
     uint64_t marks;                /* a hash of where the program's were, on this rank; 0: there was none */
     bool marked;                   /* the iteration that has begun is one that it marked */
@@ -296,6 +298,18 @@ static int ask_in_iteration(struct orr_placed *d, struct orr_place_view *v)
     return rank;
 }
 
+/* A thread inserts beside the one that has from the first. */
+static int refuse_thread(const struct orr_placed *d, const struct orr_place_view *v)
+{
+    char here[256] = "", there[256] = "";
+    if (v->file) snprintf(here, sizeof here, " (%s:%d)", v->file, v->line);
+    if (d->file) snprintf(there, sizeof there, ", the other from %s:%d on", d->file, d->line);
+    orr_error("starpu_mpi_task_insert%s: the placement \"%s\" needs one order of all tasks, and two threads "
+              "insert on one communicator%s; insert from one, or give each a communicator",
+              here, d->ops->name, there);
+    return -EINVAL;
+}
+
 int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
 {
     const struct orr_place *p = c->cluster->place;
@@ -303,14 +317,12 @@ int orr_placed_choose(struct orr_comm *c, struct orr_place_view *v)
     const struct orr_place_ops *ops = ops_of(p, p->current, &none);
     struct orr_placed *d = c->placed;
     int r = 0;
-    if (orr_unlikely(!d || d->ops != ops) && !(d = begin(c, ops, &r))) return r;
-    if (orr_unlikely(d->thread != orr_self())) {
-        orr_error(
-            "starpu_mpi_task_insert: the placement \"%s\" needs one order of all tasks, and two threads "
-            "insert on one communicator; insert from one, or give each a communicator",
-            ops->name);
-        return -EINVAL;
+    if (orr_unlikely(!d || d->ops != ops)) {
+        if (!(d = begin(c, ops, &r))) return r;
+        d->file = v->file;
+        d->line = v->line;
     }
+    if (orr_unlikely(d->thread != orr_self())) return refuse_thread(d, v);
     for (int i = 0; i < v->count; i++) orr_owned_expect(v->data[i].handle);
     int rank = orr_unlikely(d->frozen.current != NULL) ? ask_in_iteration(d, v) : ask(d, v);
     if (orr_unlikely(is_error(rank))) return rank; /* said */

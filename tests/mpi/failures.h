@@ -911,8 +911,9 @@ static void whole_streams(void)
     said(got.status > 0 && lines_with("insert different tasks", "starpu_iteration_push") > 0,
          "they are named");
     run("stream_refused", NULL, which, dmda);
-    said(count("REFUSED THREAD") == RANKS && has("two threads insert"),
-         "dmda: a second thread's insertion is refused, and why");
+    said(count("REFUSED THREAD") == RANKS && lines_with("two threads insert", "failures.h:") == RANKS &&
+             lines_with("starpu_mpi_task_insert (", "the other from ") == RANKS,
+         "dmda: a second thread's insertion is refused, and why, with file and line of both");
     said(count("REFUSED NULL") == RANKS && has("a handle is NULL here"),
          "so is a handle that is NULL, and why");
     run("stream_said_pruned", NULL, which, dmda);
