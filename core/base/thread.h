@@ -27,6 +27,7 @@ struct orr_thread {
     _Atomic uint32_t blocked; /* [own, read by the deadlock detector] depth of blocking calls */
     _Atomic uint32_t looks; /* [own, read by core/worker/rest.c] odd while it waits by looking now and then */
     _Atomic uint32_t acting; /* [own, read by census] depth of functions of the program: it is not stuck */
+    uint32_t blocks; /* [own] how often it began to block */
     struct orr_thread *next, **prev; /* [lock: registry] */
     _Atomic bool
         exempt;    /* one of the runtime's own threads: nobody waits for it to act [own, read by census] */
@@ -80,6 +81,7 @@ static inline void orr_thread_blocked_begin(void)
     struct orr_thread *self = orr_self();
     orr_store_seq(&self->blocked,
                   orr_load_relaxed(&self->blocked) + 1); /* pairs with orr_threads_any_blocked */
+    self->blocks++;
     void (*blocking)(void) = orr_load_acquire(&orr_blocking);
     if (orr_unlikely(blocking != NULL) && !self->serves && orr_load_relaxed(&self->blocked) == 1) blocking();
 }

@@ -5,7 +5,9 @@
  * (event.h) when a body ended and how long it took; at the end both are put together by the number of the
  * job, and sent to rank 0. Times count from the moment at which rank 0 had met the others at the start; ranks
  * on other computers take the moment at which they had for the same. The order on a worker is that in which
- * its bodies ended; the starts are made to fit.
+ * its bodies ended; the starts are made to fit. Where one rank waited between two insertions, others may
+ * have run ahead of it. Under the plan they cannot with its data, for which they wait until it has come so
+ * far (away.c): so no worker has a task from after such a place before one from before.
  */
 #include "mpi/place/history.h"
 
@@ -23,7 +25,7 @@
 #include "mpi/wire/coll.h"
 #include "mpi/wire/event.h"
 
-enum { MET = 4096 };
+enum { MET = 4096, WAITED = -2 /* in place of a worker */ };
 
 /* A body that ran. */
 struct ran {
@@ -41,7 +43,7 @@ struct own {
 struct told {
     uint64_t position;
     int64_t start_ns, length_ns;
-    int64_t worker;
+    int64_t worker; /* -1: several; WAITED: the rank waited before this position */
 };
 
 struct orr_history {
@@ -52,6 +54,9 @@ struct orr_history {
     int64_t met[MET];     /* tags + 1 of the data in it, some [own: who inserts] */
     struct own *own;      /* [own: who inserts] */
     size_t owns, own_room;
+    uint64_t *waited; /* positions before which this rank, and at the end any, waited [own: who inserts] */
+    size_t waits, waits_room;
+    uint64_t looks; /* of who inserts, at the last insertion [own: who inserts] */
     uint64_t position, hash;             /* of the next insertion; of those so far [own: who inserts] */
     struct orr_thread *thread;           /* who inserts */
     const struct orr_machines *machines; /* at the end */
@@ -150,6 +155,22 @@ static bool keep(struct orr_history *r, const struct orr_comm *c, const struct s
     return good;
 }
 
+static void add_waited(struct orr_history *r, uint64_t position)
+{
+    if (make_room(&r->waited, r->waits, &r->waits_room, sizeof *r->waited))
+        r->waited[r->waits++] = position;
+    else
+        orr_history_spoil(r, "out of memory");
+}
+
+/* Whether the program has waited for anything on this rank since the last insertion. */
+static void note_wait(struct orr_history *r)
+{
+    uint64_t looks = orr_acting(r->thread)->looks + r->thread->blocks;
+    if (looks != r->looks && r->position) add_waited(r, r->position);
+    r->looks = looks;
+}
+
 void orr_history_note(struct orr_history *r, const struct orr_comm *c, const struct starpu_codelet *cl,
                       const struct orr_arguments *a, int xrank)
 {
@@ -159,6 +180,7 @@ void orr_history_note(struct orr_history *r, const struct orr_comm *c, const str
         orr_history_spoil(r, "several threads insert, so there is no one order of all tasks");
         return;
     }
+    note_wait(r);
     const char *name = cl && cl->name ? cl->name : "";
     uint64_t hash = orr_plan_hash_begin(name);
     for (int i = 0; i < a->count; i++)
@@ -217,10 +239,11 @@ static void part_bodies(struct orr_history *r)
     }
 }
 
-/* What this rank ran of the stream; NULL: out of memory. Who ran on several workers has none. */
+/* What this rank ran of the stream, and where it waited; NULL: out of memory. Who ran on several workers has
+ * none. */
 static struct told *put_together(struct orr_history *r, size_t *count_out)
 {
-    struct told *all = orr_malloc((r->owns + 1) * sizeof *all);
+    struct told *all = orr_malloc((r->owns + r->waits + 1) * sizeof *all);
     *count_out = 1;
     if (!all) return NULL;
     all[0] = (struct told){ .start_ns = (int64_t)r->zero_ns };
@@ -235,6 +258,8 @@ static struct told *put_together(struct orr_history *r, size_t *count_out)
         *t = (struct told){ r->own[i].position, first->start_ns, first->length_ns, first->worker };
         for (k++; k < r->rans && r->ran[k].job == first->job; k++) t->worker = -1;
     }
+    for (size_t i = 0; i < r->waits; i++)
+        all[(*count_out)++] = (struct told){ .position = r->waited[i], .worker = WAITED };
     return all;
 }
 
@@ -247,6 +272,10 @@ static void take(void *history, int rank, const void *data, size_t bytes)
     int64_t late_ns = same_clock ? t[0].start_ns - (int64_t)r->zero_ns : 0;
     for (size_t i = 1; i < bytes / sizeof *t; i++) {
         if (t[i].position >= r->plan.tasks) continue;
+        if (t[i].worker == WAITED) {
+            if (rank != 0) add_waited(r, t[i].position); /* rank 0's are there */
+            continue;
+        }
         struct orr_plan_task *task = &r->plan.task[t[i].position];
         if (task->rank != rank) continue; /* on each of them */
         task->worker = (int)t[i].worker;
@@ -257,7 +286,8 @@ static void take(void *history, int rank, const void *data, size_t bytes)
 
 /* A task on its worker. */
 struct run {
-    int worker; /* of the cluster */
+    int worker;   /* of the cluster */
+    size_t after; /* how many waits */
     double start_us;
     size_t task;
 };
@@ -266,23 +296,34 @@ static int by_start(const void *a, const void *b)
 {
     const struct run *x = a, *y = b;
     if (x->worker != y->worker) return x->worker > y->worker ? 1 : -1;
+    if (x->after != y->after) return x->after > y->after ? 1 : -1;
     if (x->start_us != y->start_us) return x->start_us > y->start_us ? 1 : -1;
     return (x->task > y->task) - (x->task < y->task);
 }
 
-/* On each worker 1, 2, 3, ... False: out of memory. */
-static bool give_orders(struct orr_plan *p)
+static int by_position(const void *a, const void *b)
 {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* On each worker 1, 2, 3, ... False: out of memory. */
+static bool give_orders(struct orr_history *r)
+{
+    struct orr_plan *p = &r->plan;
+    size_t after = 0;
     struct run *all = orr_malloc((p->tasks + 1) * sizeof *all);
     size_t count = 0;
     unsigned order = 0;
+    if (r->waits) qsort(r->waited, r->waits, sizeof *r->waited, by_position);
     for (size_t i = 0; i < p->tasks && all; i++) {
+        while (after < r->waits && r->waited[after] <= i) after++;
         struct orr_plan_task *t = &p->task[i];
         int worker = t->rank >= 0 ? orr_machines_number(&p->machines, t->rank, t->worker) : -1;
         if (worker < 0)
             t->worker = ORR_PLAN_NO_WORKER;
         else
-            all[count++] = (struct run){ worker, t->start_us, i };
+            all[count++] = (struct run){ worker, after, t->start_us, i };
     }
     if (count) qsort(all, count, sizeof *all, by_start);
     for (size_t i = 0; i < count; i++) {
@@ -316,7 +357,7 @@ static void write_file(struct orr_history *r, const struct orr_machines *m)
     struct orr_plan *p = &r->plan;
     p->machines = *m;
     sort_data(p);
-    int status = give_orders(p) ? orr_plan_write(p, r->path, why) : -ENOMEM;
+    int status = give_orders(r) ? orr_plan_write(p, r->path, why) : -ENOMEM;
     p->machines = (struct orr_machines){ 0 };
     if (status) orr_error("ORRERY_PLAN_RECORD: %s cannot be written: %s", r->path, why);
 }
@@ -374,6 +415,7 @@ void orr_history_end(struct orr_history *r)
     orr_observer_remove(&r->observer);
     orr_plan_fini(&r->plan);
     orr_free(r->own);
+    orr_free(r->waited);
     orr_free(r->ran);
     orr_free(r->path);
     orr_free(r);

@@ -361,6 +361,43 @@ static void waited(void)
          "a plan says where the program waited for all");
 }
 
+static int insert_on(int worker, int to, int from)
+{
+    int step = 0;
+    return starpu_mpi_task_insert(MPI_COMM_WORLD, &mix_cl, STARPU_RW, handle[to], STARPU_R, handle[from],
+                                  STARPU_VALUE, &step, sizeof step, ORRERY_EXECUTE_ON_CLUSTER_WORKER, worker,
+                                  0);
+}
+
+/* Rank 0 waits for what a worker of rank 1 does, and that runs a task from after this before. */
+static int run_ahead(const char *sched, const char *record)
+{
+    int failed = start(sched, record), last = ranks + 1, kept = ranks, odd = 1;
+    int here = orrery_cluster_worker_get_number(0, 0), there = orrery_cluster_worker_get_number(1, 0);
+    failed |= insert_on(there, last, kept); /* now rank 1 has that value of rank 0's */
+    for (int i = 0; i < 10; i++)
+        failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &rest_cl, STARPU_RW, handle[0], STARPU_VALUE, &odd,
+                                         sizeof odd, 0);
+    failed |= insert_on(there, 1, 0) | insert_on(here, 0, 1);
+    if (my_rank == 0) failed |= starpu_data_acquire(handle[0], STARPU_R);
+    if (my_rank == 0) starpu_data_release(handle[0]);
+    failed |= insert_on(there, last, kept);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
+static void ran_ahead(void)
+{
+    char sched[300];
+    if (ranks == 1) return;
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int failed = run_ahead(NULL, path) | run_ahead(sched, NULL);
+    fact(!failed, "a run in which ranks ran ahead of one that waited is run again");
+}
+
 /* As where the clock was compared with the counter while the machine was busy. */
 static void badly_measured(void)
 {
@@ -396,6 +433,7 @@ int main(int argc, char **argv)
     fact(!run(NULL, NULL, STEPS) && !wrong_values(),
          "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
     waited();
+    ran_ahead();
     badly_measured();
     iterations();
     MPI_Barrier(MPI_COMM_WORLD);
