@@ -50,7 +50,7 @@ struct starpu_disk_ops {
     void *(*copy)(void *base_src, void *obj_src, off_t offset_src, void *base_dst, void *obj_dst,
                   off_t offset_dst, size_t size);
     void (*wait_request)(void *async_channel);
-    int (*test_request)(void *async_channel); /* 1: done */
+    int (*test_request)(void *async_channel); /* 1: done; 0: it goes on; negative: it failed */
     void (*free_request)(void *async_channel);
 };
 

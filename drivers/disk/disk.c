@@ -228,10 +228,12 @@ static void test_requests(struct batch *b)
     for (struct request **at = &b->requests; *at;) {
         struct request *q = *at;
         const struct starpu_disk_ops *ops = &q->disk->ops;
-        if (!ops->test_request(q->channel)) {
+        int r = ops->test_request(q->channel);
+        if (r == 0) {
             at = &q->next;
             continue;
         }
+        if (r < 0) orr_store_relaxed(&b->error, -EIO);
         if (ops->free_request) ops->free_request(q->channel);
         *at = q->next;
         orr_free(q);

@@ -78,6 +78,8 @@ static void *own_request(void *to, const void *from, size_t size)
     return r;
 }
 
+static atomic_int requests_fail; /* when they are asked for the third time */
+
 static void *own_async_read(void *base UNUSED, void *obj, void *buf, off_t offset, size_t size)
 {
     return own_request(buf, (char *)obj + offset, size);
@@ -92,6 +94,7 @@ static int own_test(void *channel)
 {
     struct own_request *r = channel;
     if (++r->asked < 3) return 0;
+    if (atomic_load(&requests_fail)) return -EIO;
     memcpy(r->to, r->from, r->size);
     return 1;
 }
@@ -174,6 +177,14 @@ static void by_functions_and_requests(void)
     begin(ROOM);
     ok(fill_and_look(), "the same by requests");
     ok(atomic_load(&requests) >= 2 * (COUNT - ROOM), "which were asked for");
+    int gone = 0;
+    while (gone < COUNT - 1 && starpu_data_is_on_node(data[gone], STARPU_MAIN_RAM)) gone++;
+    atomic_store(&requests_fail, 1);
+    ok(starpu_data_acquire(data[gone], STARPU_R) != 0, "a request that fails late is told");
+    atomic_store(&requests_fail, 0);
+    bool kept = true;
+    for (int h = 0; h < COUNT; h++) kept &= has(h, 100u * (uint32_t)h);
+    ok(kept, "and nothing is lost by it");
     end();
     own_ops.async_read = own_ops.async_write = NULL;
 }
