@@ -267,7 +267,7 @@ static int check_acquire(struct orr_data *h, int mode, int node, const char *fn)
                   where());
         return -EINVAL;
     }
-    if (node >= (int)orr_data_nodes(h)) {
+    if (node >= (int)orr_data_nodes(h) || node < STARPU_ACQUIRE_NO_NODE_LOCK_ALL) {
         orr_error("%s%s: there is no memory node %d", fn, where(), node);
         return -EINVAL;
     }

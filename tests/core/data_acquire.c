@@ -230,6 +230,9 @@ static void on_node(void)
     rest_but(0);
     is_int(value, 3, "which it does");
     starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
+    ok(all_of(starpu_data_acquire_on_node(handle, -3, STARPU_R) == -EINVAL,
+              starpu_data_acquire_on_node_try(handle, 1000, STARPU_R) == -EINVAL),
+       "a node that there is not is refused");
     starpu_data_unregister(handle);
     ok(all_of(!failed, value == 4), "until it is released");
 }
