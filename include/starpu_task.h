@@ -97,9 +97,9 @@ typedef starpu_mpi_ms_kernel_t (*starpu_mpi_ms_func_t)(void);
 #define STARPU_SPECIFIC_NODE_CPU (-2)          /* main memory */
 #define STARPU_SPECIFIC_NODE_SLOW (-3)         /* the large, slow memory of the worker */
 #define STARPU_SPECIFIC_NODE_FAST (-4)         /* the small, fast memory of the worker */
-#define STARPU_SPECIFIC_NODE_LOCAL_OR_CPU (-5) /* the worker's if the data is there, else main memory */
+#define STARPU_SPECIFIC_NODE_LOCAL_OR_CPU (-5) /* main memory if the data is there and not in the worker's */
 #define STARPU_SPECIFIC_NODE_NONE (-6)         /* nowhere: only the dependency counts */
-#define STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU (-7) /* the worker's, one like it, or main memory */
+#define STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU (-7) /* the same in this version */
 
 /* What can be computed: implementations, the data they use, performance models.
  *

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/event.h"
 #include "core/base/log.h"
+#include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "core/task/deps.h"
 
@@ -134,17 +135,38 @@ int orr_task_wanted_node(const struct starpu_task *p, unsigned i)
     return p->cl->specific_nodes ? STARPU_CODELET_GET_NODE(p->cl, i) : STARPU_SPECIFIC_NODE_LOCAL;
 }
 
-int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node)
+static bool valid_on(struct orr_data *h, unsigned node)
 {
-    if (orr_likely(!orr_task_has_nodes(p))) return (int)node;
+    orr_spin_lock(&h->queue.lock);
+    bool valid = node < h->nnodes && h->replicates[node].state != ORR_INVALID;
+    orr_spin_unlock(&h->queue.lock);
+    return valid;
+}
+
+int orr_task_place(const struct starpu_task *p, unsigned i, unsigned node, struct orr_data *h)
+{
     int wanted = orr_task_wanted_node(p, i);
+    unsigned cpu = orr_node_main_of(node);
     if (wanted >= 0) return wanted < (int)orr_node_count ? wanted : (int)node;
+    if (h) cpu = orr_data_place(h, cpu);
     switch (wanted) {
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
+    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
+        return (int)(h && !valid_on(h, node) && valid_on(h, cpu) ? cpu : node);
     case STARPU_SPECIFIC_NODE_CPU:
-    case STARPU_SPECIFIC_NODE_SLOW: return (int)orr_node_main_of(node);
+    case STARPU_SPECIFIC_NODE_SLOW: return (int)cpu;
     case STARPU_SPECIFIC_NODE_NONE: return -1;
     default: return (int)node;
     }
+}
+
+int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node)
+{
+    enum { OF_A_WORKER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
+    if (orr_likely(!orr_task_has_nodes(p))) return (int)node;
+    struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
+    bool own = STARPU_TASK_GET_MODE(p, i) & OF_A_WORKER;
+    return orr_task_place(p, i, node, own || !orr_data_valid(h) ? NULL : h);
 }
 
 int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n)

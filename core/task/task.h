@@ -241,7 +241,10 @@ static inline bool orr_task_has_nodes(const struct starpu_task *p)
     return p->cl->specific_nodes || (t && t->flags & ORR_TF_NODES);
 }
 int orr_task_wanted_node(const struct starpu_task *p, unsigned i);
-/* Where a worker of a node uses it; -1: nowhere, nothing is fetched. */
+/* Where a worker of a node uses h, which is that datum, or the worker's part of it, or NULL: not known; -1:
+ * nowhere, nothing is fetched. For tasks of which orr_task_has_nodes. */
+int orr_task_place(const struct starpu_task *p, unsigned i, unsigned node, struct orr_data *h);
+/* The same of any task, before it has a worker. */
 int orr_task_datum_node(const struct starpu_task *p, unsigned i, unsigned node);
 /* Copies the nodes that a task wants its first n data on. 0 or -ENOMEM. */
 int orr_task_set_nodes(struct orr_task *t, const int *nodes, unsigned n);

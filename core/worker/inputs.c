@@ -32,28 +32,16 @@ struct input {
     int mode;
 };
 
-static bool valid_on(struct orr_data *h, unsigned node)
-{
-    orr_spin_lock(&h->queue.lock);
-    bool valid = node < h->nnodes && h->replicates[node].state != ORR_INVALID;
-    orr_spin_unlock(&h->queue.lock);
-    return valid;
-}
-
-/* Where w uses h, datum i of t; -1: nowhere. */
+/* Where w uses h, datum i of t; -1: nowhere. What is named several times is where the first name says that
+ * does not say nowhere. */
 static int node_for(struct orr_worker *w, struct orr_task *t, unsigned i, struct orr_data *h)
 {
     if (orr_likely(!orr_task_has_nodes(t->pub))) return (int)orr_data_place(h, w->node);
-    unsigned cpu = orr_data_place(h, orr_node_main_of(w->node));
-    switch (orr_task_wanted_node(t->pub, i)) {
-    case STARPU_SPECIFIC_NODE_LOCAL_OR_CPU:
-    case STARPU_SPECIFIC_NODE_LOCAL_OR_SIMILAR_OR_CPU:
-        return (int)(!valid_on(h, w->node) && valid_on(h, cpu) ? cpu : w->node);
-    case STARPU_SPECIFIC_NODE_CPU:
-    case STARPU_SPECIFIC_NODE_SLOW: return (int)cpu;
-    default: break;
-    }
-    int node = orr_task_datum_node(t->pub, i, w->node);
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    int node = -1;
+    for (unsigned j = i; node < 0 && j < n; j++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == STARPU_TASK_GET_HANDLE(t->pub, i))
+            node = orr_task_place(t->pub, j, w->node, h);
     return node < (int)orr_data_nodes(h) ? node : (int)w->node; /* a store that came after h */
 }
 
@@ -289,12 +277,23 @@ static int node_given(struct orr_data *h, const void *itf)
     return -1;
 }
 
+/* Whether datum i of t, and whatever else is the same, is on no node. */
+static bool is_nowhere(struct orr_task *t, unsigned i, unsigned n)
+{
+    if (orr_likely(!orr_task_has_nodes(t->pub))) return false;
+    for (unsigned j = i; j < n; j++)
+        if (STARPU_TASK_GET_HANDLE(t->pub, j) == STARPU_TASK_GET_HANDLE(t->pub, i) &&
+            orr_task_wanted_node(t->pub, j) != STARPU_SPECIFIC_NODE_NONE)
+            return false;
+    return true;
+}
+
 /* What was fetched as datum i. False: nothing. */
 static bool was_fetched(struct orr_worker *w, struct orr_task *t, unsigned i, unsigned n, struct input *out)
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
     int mode = combined_mode(t, h, n);
-    if (!mode || first_named(t, i) < i || orr_task_datum_node(t->pub, i, w->node) < 0) return false;
+    if (!mode || first_named(t, i) < i || is_nowhere(t, i, n)) return false;
     if (mode & STARPU_SCRATCH) {
         h = orr_data_rare(h)->scratch_per_worker[w->id];
         mode = STARPU_SCRATCH;

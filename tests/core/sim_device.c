@@ -49,6 +49,33 @@ static struct starpu_codelet node_cl = {
     .nodes = { STARPU_SPECIFIC_NODE_CPU },
 };
 
+static int seen_node;
+static void see_node(void *buffers[], void *arg UNUSED)
+{
+    see(buffers, STARPU_CUDA);
+    seen_node = starpu_task_get_current_data_node(0);
+}
+static struct starpu_codelet near_cl = {
+    .cuda_funcs = { see_node },
+    .nbuffers = 1,
+    .modes = { STARPU_RW },
+    .specific_nodes = 1,
+    .nodes = { STARPU_SPECIFIC_NODE_LOCAL_OR_CPU },
+};
+static char found[2];
+static void see_twice(void *buffers[], void *arg UNUSED)
+{
+    for (int i = 0; i < 2; i++) found[i] = *(char *)STARPU_VECTOR_GET_PTR(buffers[i]);
+    *(char *)STARPU_VECTOR_GET_PTR(buffers[1]) = 78;
+}
+static struct starpu_codelet twice_cl = {
+    .cuda_funcs = { see_twice },
+    .nbuffers = 2,
+    .modes = { STARPU_R, STARPU_RW },
+    .specific_nodes = 1,
+    .nodes = { STARPU_SPECIFIC_NODE_NONE, STARPU_SPECIFIC_NODE_LOCAL },
+};
+
 static void scratch_func(void *buffers[], void *arg UNUSED)
 {
     char *scratch = (char *)STARPU_VECTOR_GET_PTR(buffers[1]);
@@ -156,6 +183,38 @@ static void execution(void)
                                  STARPU_EXECUTE_ON_WORKER, w, 0);
     failed |= starpu_task_wait_for_all();
     ok(all_of(!failed, seen_worker == w, seen_ptr == blocks[2]), "as does STARPU_NODE_ARRAY for one task");
+    unregister_blocks();
+}
+
+static void nodes_of_data(void)
+{
+    int w = sim_worker(0), failed = 0;
+    register_blocks();
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &near_cl;
+    task->handles[0] = handles[0];
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = (unsigned)w;
+    failed |= starpu_prefetch_task_input_on_node(task, sim_node(0));
+    ok(all_of(!failed, !starpu_data_is_on_node(handles[0], sim_node(0)),
+              starpu_task_expected_data_transfer_time(sim_node(0), task) == 0),
+       "data wanted on the worker's node or in main memory, where they are, are not prefetched");
+    failed |= starpu_task_submit(task);
+    failed |= starpu_task_wait_for_all();
+    ok(all_of(!failed, seen_ptr == blocks[0], seen_node == STARPU_MAIN_RAM),
+       "but used there, and the task can tell");
+    failed |= submit_on(w, &both_cl, handles[0], NULL);
+    failed |= submit_on(w, &near_cl, handles[0], NULL);
+    failed |= starpu_task_wait_for_all();
+    ok(all_of(!failed, seen_ptr != blocks[0], seen_node == (int)sim_node(0)),
+       "on the worker's node they are used there");
+    failed |= starpu_task_insert(&twice_cl, STARPU_R, handles[0], STARPU_RW, handles[0],
+                                 STARPU_EXECUTE_ON_WORKER, w, 0);
+    failed |= starpu_task_wait_for_all();
+    failed |= starpu_data_acquire(handles[0], STARPU_R);
+    ok(all_of(!failed, found[0] == 77, found[1] == 77, blocks[0][0] == 78),
+       "a datum that is wanted nowhere, and on the worker's node by another name, is there");
+    starpu_data_release(handles[0]);
     unregister_blocks();
 }
 
@@ -331,6 +390,7 @@ int main(void)
     sim_start(1, &(struct sim_config){ "1", "64", "524.288", "10", NULL, NULL });
     presence();
     execution();
+    nodes_of_data();
     private_buffers();
     transfer_time();
     starpu_shutdown();
