@@ -70,9 +70,11 @@ struct starpu_data_copy_methods {
     int (*any_to_any)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node,
                       void *async_data);
 
-    /* For pairs of kinds, called where any_to_any is NULL. Any thread calls them, and any_to_any; where a
-     * device is at one end, starpu_worker_get_id() answers a worker of it (the destination's if both are). An
-     * _async one starts its copies in the stream, or leaves an event there, and returns -EAGAIN. */
+    /* For pairs of kinds, called rather than any_to_any; beside a device those that are not _async only where
+     * any_to_any is NULL, or copies are made in the foreground (starpu_asynchronous_copy_disabled()). Any
+     * thread calls them, and any_to_any; where a device is at one end, starpu_worker_get_id() answers a
+     * worker of it (the destination's if both are). An _async one starts its copies in the stream, or leaves
+     * an event there, and returns -EAGAIN. Simulated devices have neither streams nor events. */
     int (*ram_to_ram)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_cuda)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
     int (*ram_to_hip)(void *src_interface, unsigned src_node, void *dst_interface, unsigned dst_node);
@@ -172,7 +174,8 @@ struct starpu_data_interface_ops {
      * register_data_handle is called, and of a piece before its filter's function. */
     void (*init)(void *data_interface);
     /* Keeps or takes back a freed buffer: moves the addresses between structures of equal
-     * alloc_footprint. */
+     * alloc_footprint. Not called in this version, which keeps memory that starpu_free_on_node() gives back,
+     * whatever dontcache says; nor are alloc_footprint and alloc_compare. */
     void (*cache_data_on_node)(void *cached_interface, void *src_data_interface, unsigned node);
     void (*reuse_data_on_node)(void *dst_data_interface, const void *cached_interface, unsigned node);
     /* Maps the source's memory into `dst_node`, undoes it, makes writes on one side visible on the other.
@@ -207,7 +210,7 @@ struct starpu_data_interface_ops {
     /* Same, and frees `ptr` with starpu_free_on_node_flags(). Returns 0. */
     int (*unpack_data)(starpu_data_handle_t handle, unsigned node, void *ptr, size_t count);
     /* Packs the shape itself, rebuilds it (allocating *data_interface), frees what the rebuilding
-     * allocated. Return 0. */
+     * allocated. Return 0. Not called in this version. */
     int (*pack_meta)(void *data_interface, void **ptr, starpu_ssize_t *count);
     int (*unpack_meta)(void **data_interface, void *ptr, starpu_ssize_t *count);
     int (*free_meta)(void *data_interface);

@@ -134,3 +134,11 @@ orr_copy_method_fn orr_kind_copy_method(const struct starpu_data_copy_methods *m
 #include "core/base/kind.def"
     return NULL;
 }
+
+void orr_kind_copies_that_start(const struct starpu_data_copy_methods *methods,
+                                struct starpu_data_copy_methods *out)
+{
+    *out = *methods;
+#define COPY(FROM, TO, method) out->method = NULL;
+#include "core/base/kind.def"
+}

@@ -63,5 +63,8 @@ typedef int (*orr_copy_method_fn)(void *src_interface, unsigned src_node, void *
                                   unsigned dst_node);
 orr_copy_method_fn orr_kind_copy_method(const struct starpu_data_copy_methods *methods,
                                         enum starpu_node_kind from, enum starpu_node_kind to);
+/* The methods without those that return when their copy is done. */
+void orr_kind_copies_that_start(const struct starpu_data_copy_methods *methods,
+                                struct starpu_data_copy_methods *out);
 
 #endif

@@ -51,31 +51,38 @@ static int copy_by_driver(const struct starpu_data_copy_methods *m, void *from, 
     return r;
 }
 
+/* By what the interface has for these kinds of memory; -ENOSYS: nothing. Where any_to_any could go on
+ * meanwhile, what waits for its copy is nothing. */
+static int copy_by_pair(const struct starpu_data_copy_methods *m, void *from, unsigned src, void *to,
+                        unsigned dst, bool foreground, struct orr_async *async)
+{
+    struct starpu_data_copy_methods starting;
+    bool cpus = orr_node_is_cpu(src) && orr_node_is_cpu(dst), waits = foreground || cpus || !m->any_to_any;
+    if (!waits) orr_kind_copies_that_start(m, &starting);
+    int r = copy_by_driver(waits ? m : &starting, from, src, to, dst, foreground, async);
+    if (r != -ENOSYS || !waits) return r;
+    orr_copy_method_fn fn = orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind);
+    return fn ? fn(from, src, to, dst) : -ENOSYS;
+}
+
 /* Starts or makes the copy between two nodes: 0, -EAGAIN with an event in async, or an error. */
 static int copy_interface(struct orr_data *h, unsigned src, unsigned dst, struct orr_async *async)
 {
     const struct starpu_data_copy_methods *m = h->ops->copy_methods;
     void *from = h->replicates[src].interface, *to = h->replicates[dst].interface;
     memset(async, 0, sizeof *async);
-    int r = 0;
     if (orr_unlikely(h->replicates[src].mapped || h->replicates[dst].mapped))
         return orr_map_update(h, src, dst);
     if (orr_unlikely(h->formats)) orr_layouts_copied(h, src, dst); /* nobody uses dst before it has ended */
     bool foreground = orr_foreground_kinds & (1u << orr_nodes[src].kind | 1u << orr_nodes[dst].kind);
-    if (m && m->any_to_any) {
+    bool by_any = m && m->any_to_any, reach = !by_any || orr_nodes_reach(src, dst);
+    int r = m && reach ? copy_by_pair(m, from, src, to, dst, foreground, async) : -ENOSYS;
+    if (r == -ENOSYS && by_any)
         r = m->any_to_any(from, src, to, dst, foreground ? NULL : async);
-    } else {
-        r = m ? copy_by_driver(m, from, src, to, dst, foreground, async) : -ENOSYS;
-        if (r != -ENOSYS) return r;
+    else if (r == -ENOSYS && orr_packed_possible(h, src, dst))
+        r = orr_packed_copy(h, src, dst);
+    else if (r == -ENOSYS && !(h->ops->get_size && h->ops->get_size(h) > 0))
         r = 0;
-        orr_copy_method_fn fn = m ? orr_kind_copy_method(m, orr_nodes[src].kind, orr_nodes[dst].kind) : NULL;
-        if (fn)
-            r = fn(from, src, to, dst);
-        else if (orr_packed_possible(h, src, dst))
-            r = orr_packed_copy(h, src, dst);
-        else if (h->ops->get_size && h->ops->get_size(h) > 0)
-            r = -ENOSYS;
-    }
     if (async->pending) return -EAGAIN; /* what goes on uses memory, whatever failed beside it */
     if (async->error) return async->error;
     return r == -EAGAIN ? 0 : r;

@@ -33,10 +33,10 @@ static void copy_body(void *buffers[], void *arg)
     const struct starpu_data_copy_methods *m = dst->ops->copy_methods;
     int r = -ENOSYS;
     (void)arg;
-    if (m && m->any_to_any)
-        r = m->any_to_any(buffers[1], orr_node_home(), buffers[0], orr_node_home(), NULL);
-    else if (m && m->ram_to_ram)
+    if (m && m->ram_to_ram)
         r = m->ram_to_ram(buffers[1], orr_node_home(), buffers[0], orr_node_home());
+    else if (m && m->any_to_any)
+        r = m->any_to_any(buffers[1], orr_node_home(), buffers[0], orr_node_home(), NULL);
     else
         r = copy_packed(dst, src);
     if (!r) return;

@@ -74,6 +74,7 @@ UNUSED static int cuda_try_start(int cpus, const char *policy)
     starpu_conf_init(&conf);
     conf.ncpus = cpus;
     conf.sched_policy_name = policy;
+    conf.disable_asynchronous_copy = getenv("STARPU_DISABLE_ASYNCHRONOUS_COPY") != NULL;
     conf.precedence_over_environment_variables = 1;
     return starpu_init(&conf);
 }

@@ -106,6 +106,15 @@ static int up_lazily(void *src, unsigned src_node, void *dst, unsigned dst_node,
     return r == -EAGAIN ? 0 : r;
 }
 
+static atomic_int generic;
+static int any_to_any(void *src, unsigned src_node, void *dst, unsigned dst_node, void *async)
+{
+    struct array *from = src, *to = dst;
+    atomic_fetch_add(&generic, 1);
+    return starpu_interface_copy((uintptr_t)from->at, 0, src_node, (uintptr_t)to->at, 0, dst_node,
+                                 from->count * sizeof(int), async);
+}
+
 static const struct starpu_data_copy_methods starting = { .ram_to_cuda_async = down_async,
                                                           .cuda_to_ram_async = up_async,
                                                           .cuda_to_cuda_async = across_async },
@@ -114,7 +123,14 @@ static const struct starpu_data_copy_methods starting = { .ram_to_cuda_async = d
                                                       .cuda_to_cuda_async = across_async },
                                              waiting = { .ram_to_cuda = down_now,
                                                          .cuda_to_ram = up_now,
-                                                         .cuda_to_cuda = across_now };
+                                                         .cuda_to_cuda = across_now },
+                                             starting_too = { .any_to_any = any_to_any,
+                                                                .ram_to_cuda_async = down_async,
+                                                                .cuda_to_ram_async = up_async,
+                                                                .cuda_to_cuda_async = across_async },
+                                             waiting_down = { .any_to_any = any_to_any,
+                                                         .ram_to_cuda = down_now,
+                                                         .cuda_to_ram_async = up_async };
 
 static struct starpu_data_interface_ops ops = { .register_data_handle = array_register,
                                                 .allocate_data_on_node = array_allocate,
@@ -193,6 +209,23 @@ static void to_and_fro(const struct starpu_data_copy_methods *methods, const cha
     is_int(atomic_load(&strangers), 0, "each as a worker of the device, in its context");
 }
 
+/* any_to_any makes the copies for which there is no other method, or none that starts them. */
+static void beside_any_to_any(bool foreground)
+{
+    cuda_setting("STARPU_DISABLE_ASYNCHRONOUS_COPY", foreground ? "1" : NULL);
+    cuda_start(1, NULL);
+    atomic_store(&generic, 0);
+    to_and_fro(&starting_too, "beside any_to_any, those of pairs");
+    is_int(atomic_load(&generic), 0, "which is not asked");
+    starpu_data_handle_t h = fresh(&waiting_down);
+    int failed = starpu_task_insert(&add_cl, STARPU_RW, h, STARPU_EXECUTE_ON_WORKER, cuda_worker(0), 0);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, are(1), atomic_load(&generic) == !foreground, down == foreground, up == 1),
+       foreground ? "and one that waits for its copy" : "it is where that of the pair would wait");
+    starpu_shutdown();
+    cuda_setting("STARPU_DISABLE_ASYNCHRONOUS_COPY", NULL);
+}
+
 /* What it began in the stream goes on, and its failure is that of the copy. */
 static void that_fails(void)
 {
@@ -227,6 +260,8 @@ int main(void)
     to_and_fro(&starting, "where copies are to be awaited, methods that start them");
     starpu_shutdown();
     unsetenv("STARPU_DISABLE_ASYNCHRONOUS_COPY");
+    beside_any_to_any(false);
+    beside_any_to_any(true);
     cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
     cuda_start(1, NULL);
     that_fails();

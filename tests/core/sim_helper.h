@@ -76,6 +76,7 @@ UNUSED static void sim_start_as(int cpus, const struct sim_config *c, const char
     conf.sched_policy_name = policy;
     conf.ncuda = -1;
     conf.enable_map = getenv("STARPU_ENABLE_MAP") != NULL;
+    conf.disable_asynchronous_copy = getenv("STARPU_DISABLE_ASYNCHRONOUS_COPY") != NULL;
     conf.precedence_over_environment_variables = 1;
     int status = starpu_init(&conf);
     if (status != 0) {
