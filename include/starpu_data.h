@@ -249,7 +249,7 @@ int starpu_data_request_allocation(starpu_data_handle_t handle, unsigned node);
 
 /* Brings a valid copy to `node` as if a task waited for it; with `async` 0 waits until it is there. Returns
  * 0, also for data that is partitioned or has no value; -EINVAL; -ENOMEM; with `async` 0 also why it could
- * not be brought. */
+ * not be brought: -ENOMEM in a task body where nothing gave back memory on `node` for a second. */
 int starpu_data_fetch_on_node(starpu_data_handle_t handle, unsigned node, unsigned async);
 
 /* Same at the lower urgency of a prefetch; it may be dropped when `node` is full. Returns 0; -EINVAL;

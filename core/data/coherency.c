@@ -22,6 +22,7 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/data/layouts.h"
+#include "core/data/starving.h"
 #include "core/data/transfer.h"
 
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
@@ -331,12 +332,25 @@ static void wake_blocked(struct orr_fetch *f, int status)
     orr_event_set(&b->done);
 }
 
-void orr_transfers_wait(struct orr_event *e)
+/* Whether nothing has moved since *since, which this keeps. */
+static bool stands_still(uint64_t *movement, uint64_t *since, uint64_t patience_us)
+{
+    uint64_t now = orr_ticks(), moved = orr_transfers_movement();
+    if (moved != *movement || !orr_transfers_starve()) {
+        *movement = moved;
+        *since = now;
+    }
+    return now - *since > orr_us_to_ticks((double)patience_us);
+}
+
+/* patience_us 0: for ever. */
+static bool wait_for_transfers(struct orr_event *e, uint64_t patience_us)
 {
     enum { NAP_NS = 50000 };
-    uint64_t nap_after = orr_ticks() + orr_us_to_ticks(200);
+    uint64_t since = orr_ticks(), nap_after = since + orr_us_to_ticks(200), movement = 0;
+    bool stuck = false;
     orr_thread_blocked_begin();
-    while (!orr_event_is_set(e)) {
+    while (!orr_event_is_set(e) && !stuck) {
         orr_thread_looks_again();
         if (orr_transfers_poll())
             nap_after = orr_ticks() + orr_us_to_ticks(200);
@@ -344,9 +358,21 @@ void orr_transfers_wait(struct orr_event *e)
             sched_yield();
         else
             orr_event_nap(e, NAP_NS);
+        if (orr_unlikely(patience_us)) stuck = stands_still(&movement, &since, patience_us);
     }
     orr_thread_looks_end();
     orr_thread_blocked_end();
+    return !stuck || orr_event_is_set(e);
+}
+
+void orr_transfers_wait(struct orr_event *e)
+{
+    wait_for_transfers(e, 0);
+}
+
+bool orr_transfers_wait_fed(struct orr_event *e, uint64_t patience_us)
+{
+    return wait_for_transfers(e, patience_us);
 }
 
 static int fetch_and_wait(struct orr_data *h, unsigned node, int mode, unsigned layout)

@@ -36,6 +36,7 @@ struct orr_fetch {
     bool awaited;  /* of a prefetch: a task that is queued is to use the copy there */
     int prio;
     bool quiet;     /* the caller says itself why it failed */
+    bool gives_up;  /* ends with -ENOMEM when orr_memory_give_up cancels what it waits for */
     uint8_t layout; /* of multiformat data (layouts.h): 0: as the program uses it, in main memory the CPU's
                      * and on a device as it is; ORR_LAYOUT_ANY; or the one to convert to: then this thread is
                      * a worker of the node, which has the copy, and starts the fetch */
@@ -108,6 +109,8 @@ bool orr_transfers_poll(void);
 void orr_transfers_told(void);
 /* Blocks until the event is set, polling meanwhile. */
 void orr_transfers_wait(struct orr_event *e);
+/* The same, but false when for so long nothing has moved, and all that is under way waits for memory. */
+bool orr_transfers_wait_fed(struct orr_event *e, uint64_t patience_us);
 extern _Atomic uint32_t orr_transfers_active; /* [atomic: read by workers after they announced to sleep] */
 extern void (*_Atomic orr_transfers_started)(
     void); /* called when a transfer starts; without locks; NULL: nobody */

@@ -160,6 +160,9 @@ struct orr_data_hooks {
     const char *(*no_wait)(struct orr_data *h);
     /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
     int (*convert)(struct orr_data *h, unsigned node, struct starpu_codelet *cl, void *cl_arg);
+    /* Has the calling thread's worker give back data of tasks that it will run next. False: there are none.
+     */
+    bool (*give_back)(void);
     /* Of handles with h->mpi; set by liborrery-mpi. */
     void (*forget)(struct orr_data *h); /* it ends */
     void (*leaves)(struct orr_data *h); /* starpu_data_unregister_submit: it will */

@@ -15,6 +15,9 @@
  * - A task that is loading holds the inputs that have come, and waits for memory for the others: it gives
  *   them back if others need them.
  * - A task that is loaded holds all its inputs, and waits for its worker, which needs no more for it.
+ * - A task that runs holds all its inputs. If its body asks for more and waits (starpu_data_fetch_on_node
+ *   with async 0), tasks that are loaded behind it give back what they hold. Kernels before it may hold some
+ *   whose end its worker cannot see now: after a second the body gives up (prefetch.c).
  * - An acquisition of the program holds one copy, and waits for the program: only that knows.
  *
  * So nobody in the runtime holds memory for ever while waiting for memory: a task that is loading is the only
@@ -402,21 +405,30 @@ static struct orr_transfer *fitting_locked(struct orr_memory *m, enum orr_urgenc
     return NULL;
 }
 
-/* Takes a fetch's transfer off its list if it waits for memory. While somebody serves it, that is waited for:
- * it does not take long. */
-static struct orr_transfer *take_hungry(const struct orr_fetch *f)
+/* Takes h's transfer to a node off its list if it waits for memory. While somebody serves it, that is waited
+ * for: it does not take long. */
+static struct orr_transfer *take_hungry(struct orr_data *h, unsigned node)
 {
-    struct orr_memory *m = &orr_memories[f->node];
+    struct orr_memory *m = &orr_memories[node];
     for (;; sched_yield()) {
-        orr_spin_lock(&f->handle->queue.lock);
-        struct orr_transfer *t = f->handle->replicates[f->node].incoming;
+        orr_spin_lock(&h->queue.lock);
+        struct orr_transfer *t = h->replicates[node].incoming;
         orr_spin_lock(&m->lock);
         bool busy = t && m->serving == t, hungry = t && !busy && t->hungry;
         if (hungry) take_locked(m, t);
         orr_spin_unlock(&m->lock);
-        orr_spin_unlock(&f->handle->queue.lock);
+        orr_spin_unlock(&h->queue.lock);
         if (!busy) return hungry ? t : NULL;
     }
+}
+
+bool orr_memory_give_up(struct orr_data *h, unsigned node)
+{
+    struct orr_transfer *t = orr_node_evicts(node) ? take_hungry(h, node) : NULL;
+    if (!t) return false;
+    t->next = NULL;
+    orr_transfers_finish(t, -ETIMEDOUT);
+    return true;
 }
 
 /* All of a load's that wait for memory, on whichever nodes. */
@@ -424,7 +436,7 @@ static struct orr_transfer *take_load(const struct orr_own_set *load)
 {
     struct orr_transfer *taken = NULL;
     for (unsigned i = 0; i < load->count; i++) {
-        struct orr_transfer *t = take_hungry(&load->fetches[i]);
+        struct orr_transfer *t = take_hungry(load->fetches[i].handle, load->fetches[i].node);
         if (!t) continue;
         t->next = taken;
         taken = t;

@@ -125,10 +125,27 @@ static bool may_wait(struct orr_data *h, const char *fn)
     return !why;
 }
 
+/* A body waits for memory that tasks may hold which its worker has loaded, to run them next: they are loaded
+ * again. What kernels have that ended, but of which the worker has not taken note, nobody gives back. */
+static void wait_in_body(struct orr_event *done, struct orr_data *h, unsigned node, const char *fn)
+{
+    enum { BRIEFLY_US = 5000, PATIENCE_US = 1000000 };
+    char label[64];
+    if (!orr_transfers_wait_fed(done, BRIEFLY_US) && orr_data_hooks.give_back) orr_data_hooks.give_back();
+    while (!orr_transfers_wait_fed(done, PATIENCE_US))
+        if (orr_memory_give_up(h, node))
+            orr_error("%s%s: for a second nothing has given back memory on node %u (%s) for data %s; kernels "
+                      "before this task may hold it: fetch it before the task, or submit fewer kernels at a "
+                      "time (STARPU_*_PIPELINE)",
+                      fn, orr_data_hooks.where(), node, orr_nodes[node].name,
+                      orr_data_label(h, label, sizeof label));
+}
+
 static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async, const char *fn)
 {
     if (orr_load_relaxed(&h->partitioned)) return 0; /* its value is in its pieces */
     if (!async && !may_wait(h, fn)) return -EDEADLK;
+    bool in_body = !async && orr_data_hooks.in_task && orr_data_hooks.in_task();
     struct request *q = orr_block_calloc(sizeof *q);
     if (!q) return -ENOMEM;
     struct orr_event done;
@@ -140,6 +157,7 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
     q->fetch.handle = h;
     q->fetch.mode = STARPU_R;
     q->fetch.done = request_fetched;
+    q->fetch.gives_up = in_body;
     q->unwanted = unwanted;
     q->done = async ? NULL : &done;
     q->status_out = async ? NULL : &status;
@@ -150,7 +168,10 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
         return granted;
     }
     if (granted) request_granted(&q->access.waiter);
-    if (!async) orr_transfers_wait(&done);
+    if (in_body)
+        wait_in_body(&done, h, fetch.node, fn);
+    else if (!async)
+        orr_transfers_wait(&done);
     return status == -ENODATA || fetch.prefetch ? 0 : status; /* what was never written need not be brought */
 }
 

@@ -563,10 +563,13 @@ static struct orr_fetch *publish(struct orr_transfer *t, int status, struct orr_
 static void tell(struct orr_fetch *f, unsigned dst, int status)
 {
     if (f->prefetch) /* nothing keeps its handle alive any more */
-        f->done(f, status == -EAGAIN || status == -ECANCELED ? -ENOMEM : status);
+        f->done(f, status == -EAGAIN || status == -ECANCELED || status == -ETIMEDOUT ? -ENOMEM : status);
     else if (status == -ECANCELED && f->set && f->node == dst)
         f->done(f, -EAGAIN);
-    else if (status == 0 || status == -EAGAIN || status == -ECANCELED || f->node != dst)
+    else if (status == -ETIMEDOUT && f->gives_up && f->node == dst)
+        f->done(f, -ENOMEM);
+    else if (status == 0 || status == -EAGAIN || status == -ECANCELED || status == -ETIMEDOUT ||
+             f->node != dst)
         orr_fetch_resume(f);
     else
         f->done(f, status);

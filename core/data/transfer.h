@@ -162,6 +162,9 @@ void orr_link_urge_locked(struct orr_transfer *t, unsigned urgency);
 void orr_memory_feed(unsigned node);
 /* Adds t to them. */
 void orr_memory_ask(struct orr_transfer *t);
+/* If h's transfer to the node waits for memory there, cancels it: fetches that give up end with -ENOMEM,
+ * others begin again. */
+bool orr_memory_give_up(struct orr_data *h, unsigned node);
 /* Somebody needs what t brings. Called with the handle's lock held. */
 void orr_transfer_urge_locked(struct orr_transfer *t, enum orr_urgency u);
 /* Looks after those who wait, if nobody else will. Called by polls; no locks held. */

@@ -40,6 +40,7 @@
 #include "core/worker/convert.h"
 #include "core/worker/combined.h"
 #include "core/worker/crash.h"
+#include "core/worker/device.h"
 #include "core/worker/driver.h"
 #include "core/worker/park.h"
 #include "core/worker/wait.h"
@@ -196,6 +197,7 @@ static void lend_to_data(void)
     orr_data_hooks.where = where;
     orr_data_hooks.no_wait = no_wait;
     orr_data_hooks.convert = orr_convert_here;
+    orr_data_hooks.give_back = orr_device_give_back;
     orr_layout_on_device = orr_convert_there;
     orr_store_release(&orr_make_room, orr_memory_make_room);
 }

@@ -266,6 +266,16 @@ static bool is_next_ready(struct orr_pipeline *p)
     return status == 0 || p->submitted == 0; /* it may have to wait for what kernels on the device use */
 }
 
+bool orr_device_give_back(void)
+{
+    struct orr_worker *w = orr_worker_self();
+    struct orr_pipeline *p = w ? orr_load_relaxed(&w->pipeline) : NULL;
+    bool any = false;
+    for (unsigned i = p ? p->submitted : 0; p && i < p->count; i++)
+        any |= orr_inputs_give_back(&stage_at(p, i)->load);
+    return any;
+}
+
 /* Whether the first kernel on the device is over. */
 static bool has_ended(struct orr_pipeline *p, struct orr_worker *w)
 {

@@ -24,6 +24,10 @@ void orr_device_wait(struct orr_pipeline *p, struct orr_worker *w, uint64_t *sin
 /* Once it is empty; a task that it took goes back. */
 void orr_device_end(struct orr_pipeline *p);
 
+/* For a body on the calling thread that lacks memory: if that is a device's worker, its next tasks give back
+ * the data they have, and are loaded again. False: there are none. */
+bool orr_device_give_back(void);
+
 /* The task whose kernel w's device computes now, or whose end w has not seen yet: only an address, since it
  * may end meanwhile (core/base/peek.h). NULL: none, or it cannot be told just now. Any thread. */
 struct orr_task *orr_device_peek(const struct orr_worker *w);

@@ -123,15 +123,28 @@ bool orr_inputs_turn(struct orr_input_load *l)
     return true;
 }
 
+static void undo_fetches(struct orr_input_load *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct orr_fetch *f = &l->fetches[i];
+        if (f->pinned) orr_fetch_undo(f->handle, f->node, f->mode, false);
+    }
+}
+
 /* All fetches of l are over: its task has its data, or none of them. l may be gone on return. */
 static void load_over(struct orr_input_load *l)
 {
     turn_take_back(l);
-    for (unsigned i = 0; orr_load_relaxed(&l->status) && i < l->count; i++) {
-        struct orr_fetch *f = &l->fetches[i];
-        if (f->pinned) orr_fetch_undo(f->handle, f->node, f->mode, false);
-    }
+    if (orr_load_relaxed(&l->status)) undo_fetches(l);
     orr_event_set(&l->loaded);
+}
+
+bool orr_inputs_give_back(struct orr_input_load *l)
+{
+    if (!l->count || !orr_event_is_set(&l->loaded) || orr_load_relaxed(&l->status)) return false;
+    undo_fetches(l);
+    orr_store_relaxed(&l->status, -EAGAIN);
+    return true;
 }
 
 static void input_arrived(struct orr_fetch *f, int status)

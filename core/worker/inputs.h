@@ -48,6 +48,9 @@ bool orr_inputs_turn(struct orr_input_load *l);
 /* Starts the fetches. l must stay where it is until it is loaded: then the status says how it went; -EAGAIN:
  * it gave back what it had, take the turn and start again. */
 void orr_inputs_start(struct orr_input_load *l);
+/* One that is loaded gives back what it has, and is as one that did while it loaded. False: it is not, or has
+ * nothing. */
+bool orr_inputs_give_back(struct orr_input_load *l);
 /* The task of a load (orr_starving.load) that may be over by now: only an address, copied (core/base/peek.h);
  * NULL: it cannot be read. Any thread. */
 struct orr_task *orr_inputs_peek_task(const void *load);

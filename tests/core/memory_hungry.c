@@ -283,6 +283,50 @@ static int main_memory_is_full(void)
     return failed | stop() | (atomic_load(&ran) != 1);
 }
 
+/* ---- bodies that ask for more ---- */
+
+static int asked_first;
+
+static void ask_func(void *buffers[], void *arg UNUSED)
+{
+    unsigned mine = starpu_worker_get_memory_node((unsigned)starpu_worker_get_id());
+    usleep(2000); /* until the next task is loaded */
+    int r = starpu_data_fetch_on_node(handles[MANY - 1], mine, 0);
+    if (r && !asked_first) asked_first = r;
+    add_func(buffers, NULL);
+}
+static struct starpu_codelet ask_cl = { .cpu_funcs = { ask_func },
+                                        .cuda_funcs = { ask_func },
+                                        .nbuffers = 1,
+                                        .modes = { STARPU_RW },
+                                        .name = "ask" };
+
+/* There is room for a task's block and one more, which the next task has by then. */
+static int body_asks_for_more(void)
+{
+    enum { TASKS = 20, DATA = 4 };
+    int failed = 0, wrong = 0;
+    start(1, "1", 2, NULL);
+    for (int i = 0; i < TASKS; i++)
+        failed |= submit_on(sim_worker(0), &ask_cl, handles[i % DATA], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= stop();
+    for (int i = 0; i < DATA; i++) wrong |= blocks[i][0] != TASKS / DATA;
+    return failed | wrong | asked_first | (atomic_load(&ran) != TASKS);
+}
+
+/* And here the program has it. */
+static int body_gives_up(void)
+{
+    start(1, "1", 2, NULL);
+    int node = (int)sim_node(0), failed = starpu_data_acquire_on_node(handles[1], node, STARPU_R);
+    failed |= submit_on(sim_worker(0), &ask_cl, handles[0], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_release_on_node(handles[1], node);
+    failed |= starpu_data_fetch_on_node(handles[MANY - 1], (unsigned)node, 0);
+    return stop() | failed | (asked_first != -ENOMEM) | (blocks[0][0] != 1);
+}
+
 /* ---- data whose memory on the device is freed when the test says so ---- */
 
 static struct gate freeing;
@@ -535,7 +579,7 @@ static void told(void)
     static const char *const program_words[] = { "deadlock", "the program waits for 65536 bytes", "\"asked\"",
                                                  "\"held\"" };
     static struct talk task, program, thread; /* all at a time: they wait */
-    if (only && only < 13) return;
+    if (only && only < 15) return;
     talk_begin(&task, task_starves);
     talk_begin(&program, program_starves);
     talk_begin(&thread, thread_releases);
@@ -569,6 +613,8 @@ int main(int argc, char **argv)
     in_process(two_leave, "who waited for a datum that leaves may give up the one that leaves next");
     in_process(callbacks_of_evictions, "callbacks that an eviction held up may give up the same data");
     in_process(main_memory_is_full, "data passes between devices when main memory is full");
+    in_process(body_asks_for_more, "a body that waits for more has it from the tasks loaded behind it");
+    in_process(body_gives_up, "where nobody gives back any it is told after a second, and can have it later");
     told();
     return done_testing();
 }
