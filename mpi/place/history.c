@@ -56,7 +56,7 @@ struct orr_history {
     size_t owns, own_room;
     uint64_t *waited; /* positions before which this rank, and at the end any, waited [own: who inserts] */
     size_t waits, waits_room;
-    uint64_t looks; /* of who inserts, at the last insertion [own: who inserts] */
+    uint64_t looks;                      /* of who inserts, at the last insertion [own: who inserts] */
     uint64_t position, hash;             /* of the next insertion; of those so far [own: who inserts] */
     struct orr_thread *thread;           /* who inserts */
     const struct orr_machines *machines; /* at the end */
@@ -125,10 +125,12 @@ void orr_history_spoil(struct orr_history *r, const char *what)
 static bool keep_datum(struct orr_history *r, const struct orr_comm *c, const struct orr_data *h, int64_t tag)
 {
     int64_t *met = &r->met[(uint64_t)tag * 0x9e3779b97f4a7c15u >> 52];
-    const struct orr_plan_datum d = { tag, h->ops->get_size((struct orr_data *)h), orr_owned_rank(c, h) };
     if (*met == tag + 1) return true;
     *met = tag + 1;
-    return !orr_plan_add_datum(&r->plan, &d);
+    int64_t whole = h->parent ? orr_owned_tag(h->parent) : -1;
+    const struct orr_plan_datum d = { tag, whole >= 0 ? whole : ORR_PLAN_NO_TAG,
+                                      h->ops->get_size((struct orr_data *)h), orr_owned_rank(c, h) };
+    return !orr_plan_add_datum(&r->plan, &d) && (whole < 0 || keep_datum(r, c, h->parent, whole));
 }
 
 /* Rank 0 keeps all of it. */

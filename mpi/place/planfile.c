@@ -405,16 +405,18 @@ static int read_codelet(struct reader *r)
     return orr_plan_add_codelet(r->plan, r->token[1], r->token[2]) < 0 ? orr_plan_no_memory(r->why) : 0;
 }
 
-/* data TAG home RANK bytes BYTES */
+/* data TAG home RANK bytes BYTES, data TAG of WHOLE home RANK bytes BYTES */
 static int read_datum(struct reader *r)
 {
-    int64_t tag, home, bytes;
-    if (r->tokens != 6 || strcmp(r->token[2], "home") || strcmp(r->token[4], "bytes") ||
-        !number(r->token[1], INT64_MIN, INT64_MAX, &tag) || !number(r->token[3], -3, INT_MAX, &home) ||
-        !number(r->token[5], 0, INT64_MAX, &bytes))
-        return wrong(r, "a datum is: data TAG home RANK bytes BYTES");
+    int64_t tag, home, bytes, whole = ORR_PLAN_NO_TAG;
+    bool piece = r->tokens == 8 && !strcmp(r->token[2], "of");
+    char **t = r->token + (piece ? 2 : 0);
+    if ((!piece && r->tokens != 6) || strcmp(t[2], "home") || strcmp(t[4], "bytes") ||
+        !number(r->token[1], INT64_MIN, INT64_MAX, &tag) || !number(t[3], -3, INT_MAX, &home) ||
+        !number(t[5], 0, INT64_MAX, &bytes) || (piece && !number(r->token[3], INT64_MIN, INT64_MAX, &whole)))
+        return wrong(r, "a datum is: data TAG home RANK bytes BYTES, and a piece: data TAG of WHOLE ...");
     if (home >= r->ranks) return wrong(r, "there is no rank %" PRId64, home);
-    const struct orr_plan_datum d = { tag, (uint64_t)bytes, (int)home };
+    const struct orr_plan_datum d = { tag, whole, (uint64_t)bytes, (int)home };
     return orr_plan_add_datum(r->plan, &d) ? orr_plan_no_memory(r->why) : 0;
 }
 
@@ -546,6 +548,28 @@ static int by_tag(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+const struct orr_plan_datum *orr_plan_datum_of(const struct orr_plan *p, int64_t tag)
+{
+    const struct orr_plan_datum key = { .tag = tag };
+    return p->data ? bsearch(&key, p->datum, p->data, sizeof *p->datum, by_tag) : NULL;
+}
+
+/* Sorts them; no piece is a piece of its own pieces. */
+static int sort_data(struct reader *r)
+{
+    const struct orr_plan *p = r->plan;
+    if (p->data) qsort(p->datum, p->data, sizeof *p->datum, by_tag);
+    for (size_t i = 0; i < p->data; i++) {
+        size_t steps = 0;
+        for (const struct orr_plan_datum *d = &p->datum[i]; d && d->whole != ORR_PLAN_NO_TAG; steps++) {
+            if (steps == p->data)
+                return orr_plan_refuse(r->why, "data %" PRId64 " is a piece of itself", p->datum[i].tag);
+            d = orr_plan_datum_of(p, d->whole);
+        }
+    }
+    return 0;
+}
+
 static int read_lines(struct reader *r, FILE *f)
 {
     char *line = NULL;
@@ -570,8 +594,7 @@ static int read_lines(struct reader *r, FILE *f)
     if (!r->ended) return wrong(r, "it ends without \"end\": it was cut");
     if (r->has_stream && (r->stream_tasks != r->plan->tasks || r->stream != orr_plan_fingerprint(r->plan)))
         return orr_plan_refuse(r->why, "its tasks are not those of its fingerprint (stream): it was changed");
-    if (r->plan->data) qsort(r->plan->datum, r->plan->data, sizeof *r->plan->datum, by_tag);
-    return 0;
+    return sort_data(r);
 }
 
 int orr_plan_read(struct orr_plan *p, const char *path, char why[ORR_PLAN_TEXT])
@@ -652,9 +675,12 @@ static void print_plan(FILE *f, const struct orr_plan *p)
         print_name(f, p->codelet[i].model);
         fputc('\n', f);
     }
-    for (size_t i = 0; i < p->data; i++)
-        fprintf(f, "data %" PRId64 " home %d bytes %" PRIu64 "\n", p->datum[i].tag, p->datum[i].home,
-                p->datum[i].bytes);
+    for (size_t i = 0; i < p->data; i++) {
+        const struct orr_plan_datum *d = &p->datum[i];
+        fprintf(f, "data %" PRId64, d->tag);
+        if (d->whole != ORR_PLAN_NO_TAG) fprintf(f, " of %" PRId64, d->whole);
+        fprintf(f, " home %d bytes %" PRIu64 "\n", d->home, d->bytes);
+    }
     for (size_t i = 0, w = 0; i < p->tasks; i++) {
         if (w < p->waits && p->wait[w] == i) fprintf(f, "wait %zu\n", p->wait[w++]);
         print_task(f, p, i);

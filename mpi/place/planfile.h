@@ -40,7 +40,7 @@ struct orr_plan_task {
 };
 
 struct orr_plan_datum {
-    int64_t tag;
+    int64_t tag, whole; /* whole: of what this is a piece; ORR_PLAN_NO_TAG: of nothing known */
     uint64_t bytes;
     int home;
 };
@@ -78,6 +78,9 @@ int orr_plan_add_datum(struct orr_plan *p, const struct orr_plan_datum *d);
 int orr_plan_add_task(struct orr_plan *p, const struct orr_plan_task *t);
 int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
 int orr_plan_add_wait(struct orr_plan *p); /* here; once for several */
+
+/* NULL: nothing is said of it. Of a plan that was read. */
+const struct orr_plan_datum *orr_plan_datum_of(const struct orr_plan *p, int64_t tag);
 
 /* Reads a file. 0; -EINVAL (why has the line and what is wrong), -ENOENT and its like, or -ENOMEM, with
  * nothing made. What is read can be used without further checks but those of orr_plan_check (plangraph.h). */

@@ -171,6 +171,125 @@ static void add_data(struct builder *b)
     orr_free(all);
 }
 
+/* ---- pieces ---- */
+
+/* An access to a whole, or to a piece of it or of one of its pieces. */
+struct part_use {
+    int64_t whole;
+    size_t task;
+    int mode;
+    bool of_piece;
+};
+
+struct part_uses {
+    struct part_use *use;
+    size_t count, room;
+    bool failed;
+};
+
+static void add_part_use(struct part_uses *all, const struct part_use *u)
+{
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 256;
+        struct part_use *more = orr_realloc(all->use, room * sizeof *more);
+        all->failed |= !more;
+        if (!more) return;
+        all->use = more;
+        all->room = room;
+    }
+    all->use[all->count++] = *u;
+}
+
+static int by_whole_and_task(const void *a, const void *b)
+{
+    const struct part_use *x = a, *y = b;
+    if (x->whole != y->whole) return x->whole > y->whole ? 1 : -1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+/* A task that uses the whole beside pieces counts with the whole. How many are left. */
+static size_t merge_parts(struct part_use *all, size_t count)
+{
+    size_t kept = 0;
+    if (count) qsort(all, count, sizeof *all, by_whole_and_task);
+    for (size_t i = 0; i < count; i++) {
+        struct part_use *last = kept ? &all[kept - 1] : NULL;
+        if (last && last->whole == all[i].whole && last->task == all[i].task) {
+            last->mode |= all[i].mode;
+            last->of_piece &= all[i].of_piece;
+        } else {
+            all[kept++] = all[i];
+        }
+    }
+    return kept;
+}
+
+/* The whole and its pieces are used in turn: who uses one waits for those who wrote the other before, and who
+ * writes for all who used it where it runs. What pieces have to do with each other is left to add_uses. */
+static void add_turns(struct builder *b, struct queues *all, const struct part_use *use, size_t count)
+{
+    size_t turn = 0, made_in = 0, written = none, writing = none; /* in turns before; up to this one */
+    all->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t task = use[i].task;
+        bool writes = use[i].mode & (STARPU_W | STARPU_REDUX | STARPU_MPI_REDUX);
+        if (i == 0 || use[i].of_piece != use[i - 1].of_piece) {
+            turn++;
+            written = writing;
+        }
+        struct queue *q = queue_of(all, b->placed ? b->plan->task[task].rank : 0);
+        b->failed |= !q;
+        if (!q) return;
+        if (q->version != turn) {
+            q->version = turn;
+            q->in = q->out;
+            q->out = b->nodes++;
+            if (q->in != none) add_edge(b, q->in, q->out);
+        }
+        if (writes && made_in != turn) {
+            made_in = turn;
+            writing = b->nodes++;
+            if (written != none) add_edge(b, written, writing);
+        }
+        if (written != none) add_edge(b, written, task);
+        if (writes && q->in != none) add_edge(b, q->in, task);
+        if (writes) add_edge(b, task, writing);
+        add_edge(b, task, q->out);
+    }
+}
+
+static bool has_pieces(const struct orr_plan *p)
+{
+    for (size_t i = 0; i < p->data; i++)
+        if (p->datum[i].whole != ORR_PLAN_NO_TAG) return true;
+    return false;
+}
+
+static void add_pieces(struct builder *b)
+{
+    const struct orr_plan *p = b->plan;
+    struct part_uses all = { 0 };
+    struct queues queues = { 0 };
+    if (!has_pieces(p)) return;
+    for (size_t t = 0; t < p->tasks; t++)
+        for (int k = 0; k < p->task[t].accesses; k++) {
+            const struct orr_plan_access *a = &p->access[p->task[t].access + (size_t)k];
+            if (a->tag == ORR_PLAN_NO_TAG || a->mode & (STARPU_SCRATCH | ORR_PLAN_UNORDERED)) continue;
+            add_part_use(&all, &(struct part_use){ a->tag, t, a->mode, false });
+            for (const struct orr_plan_datum *d = orr_plan_datum_of(p, a->tag);
+                 d && d->whole != ORR_PLAN_NO_TAG; d = orr_plan_datum_of(p, d->whole))
+                add_part_use(&all, &(struct part_use){ d->whole, t, a->mode, true });
+        }
+    size_t count = merge_parts(all.use, all.count);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i; end < count && all.use[end].whole == all.use[i].whole;) end++;
+        add_turns(b, &queues, all.use + i, end - i);
+    }
+    b->failed |= all.failed;
+    orr_free(queues.queue);
+    orr_free(all.use);
+}
+
 /* A place in the order of a worker of the cluster. */
 struct place {
     int worker;
@@ -230,6 +349,7 @@ int orr_plan_graph(const struct orr_plan *p, bool placed, struct orr_plan_graph 
 {
     struct builder b = { .plan = p, .nodes = p->tasks, .placed = placed };
     add_data(&b);
+    add_pieces(&b);
     add_waits(&b);
     if (placed) add_orders(&b);
     *g = (struct orr_plan_graph){ .nodes = b.nodes, .edges = b.edges };

@@ -173,6 +173,37 @@ static void made(void)
        "wrong usage is told as such");
 }
 
+/* The whole, its pieces, and the whole again: an order that has one before the other cannot run, nor does
+ * HEFT make one, though it would begin with what takes long. */
+static void pieces(void)
+{
+    static const char lines[] = "%sdata 1 home 0 bytes 80\n"
+                                "task 0 brief rank 0 worker 0 order %d start 0 length 10 RW:1\n"
+                                "task 1 long rank 0 worker 0 order %d start 10 length 500 RW:11\n"
+                                "task 2 longer rank 1 worker 0 order 1 start 10 length 600 RW:121\n"
+                                "task 3 brief rank 0 worker 0 order %d start 610 length 10 R:1\nend 4\n";
+    static const char *const known = "data 11 of 1 home 0 bytes 40\ndata 12 of 1 home 0 bytes 40\n"
+                                     "data 121 of 12 home 0 bytes 20\n";
+    char right[900], turned[900], late[900], unknown[900], made_path[300];
+    snprintf(right, sizeof right, lines, known, 1, 2, 3);
+    snprintf(turned, sizeof turned, lines, known, 2, 1, 3);
+    snprintf(late, sizeof late, lines, known, 1, 3, 2);
+    snprintf(unknown, sizeof unknown, lines, "", 2, 1, 3);
+    snprintf(made_path, sizeof made_path, "%s/pieces", folder);
+    ok(all_of(run("-c %s", file("right", head, right)) == 0, refused(head, turned, "circle"),
+              says("0 brief (RW tag 1)"), refused(head, late, "circle"),
+              run("-c %s", file("unknown", head, unknown)) == 0),
+       "an order that has a piece before the whole that it is of, or behind, is refused where that is known");
+    ok(all_of(run("-H -r 2 -w 1 -o %s %s", made_path, file("right", head, right)) == 0,
+              run("-c %s", made_path) == 0, run("-t %s", made_path) == 0,
+              says("0 brief (RW tag 1) on rank 0, worker 0, order 1")),
+       "HEFT keeps them in turn, pieces beside each other");
+    ok(all_of(refused(head, "data 1 of 2 home 0 bytes 8\ndata 2 of 1 home 0 bytes 8\nend 0\n", "of itself"),
+              refused(head, "data 1 of home 0 bytes 8\nend 0\n", "data TAG of WHOLE"),
+              refused(head, "data 1 of x home 0 bytes 8\nend 0\n", "data TAG of WHOLE")),
+       "no piece is one of its own pieces");
+}
+
 /* A long task behind a wait would come first where nobody waited. */
 static void waits(void)
 {
@@ -216,6 +247,7 @@ int main(void)
     orders();
     compared();
     made();
+    pieces();
     waits();
     snprintf(self, sizeof self, "rm -r %s", folder);
     if (system(self)) diag("%s remains", folder);

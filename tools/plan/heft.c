@@ -140,19 +140,6 @@ static int find_lengths(struct heft *h)
 
 /* ---- upward ranks ---- */
 
-static const struct orr_plan_datum *datum_of(const struct orr_plan *p, int64_t tag)
-{
-    size_t low = 0, high = p->data;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->datum[middle].tag < tag)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->data && p->datum[low].tag == tag ? &p->datum[low] : NULL;
-}
-
 static double transfer_us(const struct heft *h, const struct orr_plan_datum *d)
 {
     return h->setup->latency_us + (d ? (double)d->bytes / h->setup->bytes_per_us : 0);
@@ -173,7 +160,7 @@ static double weight(const struct heft *h, size_t i)
     for (int k = 0; k < t->accesses; k++) {
         const struct orr_plan_access *a = &h->plan->access[t->access + (size_t)k];
         if (a->mode & STARPU_W && a->tag != ORR_PLAN_NO_TAG)
-            travels = fmax(travels, transfer_us(h, datum_of(h->plan, a->tag)));
+            travels = fmax(travels, transfer_us(h, orr_plan_datum_of(h->plan, a->tag)));
     }
     int ranks = h->machines->ranks;
     return (count ? sum / count : 0) + travels * (ranks - 1) / ranks;
@@ -221,7 +208,7 @@ static int rank_tasks(struct heft *h)
 
 static size_t index_of(const struct heft *h, int64_t tag)
 {
-    const struct orr_plan_datum *d = tag == ORR_PLAN_NO_TAG ? NULL : datum_of(h->plan, tag);
+    const struct orr_plan_datum *d = tag == ORR_PLAN_NO_TAG ? NULL : orr_plan_datum_of(h->plan, tag);
     return d ? (size_t)(d - h->plan->datum) : SIZE_MAX;
 }
 
