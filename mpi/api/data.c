@@ -156,7 +156,7 @@ static void it_is_here(void *p)
 {
     struct here *h = p;
     struct orr_mpi_progress *progress = h->progress;
-    orr_store_release(&h->is, 1u); /* h may be gone from here on */
+    orr_store_seq(&h->is, 1u); /* h may be gone from here on; before the look who sleeps */
     orr_progress_signal(progress);
 }
 

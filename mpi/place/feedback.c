@@ -242,7 +242,7 @@ static void deliver(struct round *r)
         if (child_of(f->comm, i) < 0) continue;
         post(&r->to[i], ORR_SEND, child_of(f->comm, i), tag_of(r, true), r->result, r->nresult, sent);
     }
-    orr_store_release(&r->over, 1u); /* pairs with finish */
+    orr_store_seq(&r->over, 1u); /* pairs with finish; before the look who sleeps */
     orr_progress_signal(&f->comm->cluster->progress);
 }
 

@@ -480,6 +480,17 @@ static void go_on(struct orr_away *a)
     }
 }
 
+/* With the lock, which is let go. Who waits until nothing is left was told when the last was done, and has
+ * found a busy. */
+static void end_busy(struct orr_away *a)
+{
+    struct orr_mpi_progress *p = &cluster_of(a)->progress;
+    bool none = !a->head;
+    a->busy = false;
+    orr_spin_unlock(&a->lock);
+    if (none) orr_progress_signal(p);
+}
+
 /* If another thread does, it sees what this one wants before it stops. */
 static void advance(struct orr_away *a)
 {
@@ -487,7 +498,8 @@ static void advance(struct orr_away *a)
     if (!a->busy) {
         a->busy = true;
         go_on(a);
-        a->busy = false;
+        end_busy(a);
+        return;
     }
     orr_spin_unlock(&a->lock);
 }
@@ -505,8 +517,7 @@ static void do_at_once(struct orr_away *a, struct orr_actions *l, int from, int 
     if (last) a->decided = a->position;
     a->deciding = false;
     go_on(a);
-    a->busy = false;
-    orr_spin_unlock(&a->lock);
+    end_busy(a);
 }
 
 static void put_off(struct orr_away *a, struct orr_actions *l, int from, int to, bool is_last)

@@ -18,7 +18,7 @@ static void hop_done(struct orr_request *r)
 {
     struct hop *h = (struct hop *)r;
     struct orr_mpi_progress *progress = h->progress;
-    orr_store_release(&h->over, 1u); /* h may be gone from here on */
+    orr_store_seq(&h->over, 1u); /* h may be gone from here on; before the look who sleeps */
     orr_progress_signal(progress);
 }
 
