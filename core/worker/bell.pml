@@ -4,8 +4,8 @@
  * scripts/check-models.
  *
  * Each step is one atomic access of the C code, or a full fence between two. Messages are counted: `sent` by the other
- * process, `taken` by whoever polls. One thread polls at a time; one that finds the lock taken goes on, and so may sleep on
- * the word of the other: `again` has that one look once more.
+ * process, `taken` by whoever polls, one by one. One thread polls at a time; one that finds the lock taken goes on, and so may
+ * sleep on the word of the other: `again` has that one look once more, until nothing is left.
  *
  * A listener that found something may turn to a long computation, which ends only when all messages were taken: so a message
  * that waits beside a sleeping thread is a deadlock, and spin reports it. The last listener never computes: somebody is idle.
@@ -14,7 +14,7 @@
  * With ATTENDANT all messages want an answer, and all listeners may compute: then the attendant (attend, progress.c) is
  * to take them. That it wakes up by itself after a while is left out.
  *
- * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE
+ * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DLOOK_TAKES_ONE -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE
  * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT
  */
 #ifdef ATTENDANT /* one listener, which may lose its wish by a thread that comes by */
@@ -66,25 +66,34 @@ byte sent, taken, computing;
 #endif
 #define ALL_TAKEN (taken == MESSAGES)
 
-/* orr_engine_poll: whoever holds the lock takes all that is there. */
+/* orr_engine_poll: whoever holds the lock takes one, and all that are there if somebody looks. */
 inline poll(moved)
 {
     moved = false;
     do
-    :: atomic { lock -> break }
+    :: atomic { lock -> asked = false; break }
     :: atomic { !lock -> lock = true };
 #ifndef AGAIN_UNLOCKED
-       again = false;
+       atomic { asked = asked || again; again = false };
 #endif
-       atomic { moved = moved || taken != sent; taken = sent };
+       atomic {
+          if
+          :: taken != sent -> moved = true; taken++
+          :: else -> asked = false
+          fi;
+#ifdef LOOK_TAKES_ONE
+          asked = false;
+#endif
+       };
        lock = false;
        if
 #ifdef AGAIN_UNLOCKED
-       :: atomic { again -> again = false }
+       :: atomic { again -> again = false; asked = true }
 #else
        :: again
 #endif
-       :: atomic { !again -> break }
+       :: atomic { !again && asked }
+       :: atomic { !again && !asked -> break }
        fi
     od
 }
@@ -163,7 +172,7 @@ active [SENDERS] proctype sender()
 
 active [LISTENERS] proctype listener()
 {
-    bool moved;
+    bool moved, asked;
     byte seen, me = _pid - SENDERS;
     searching++;
     do
@@ -248,7 +257,7 @@ end_asleep:        !asleep[me]
 #if PASSERS > 0
 active [PASSERS] proctype passer()
 {
-    bool moved;
+    bool moved, asked;
     give_back(moved);
     poll(moved)
 }
@@ -257,7 +266,7 @@ active [PASSERS] proctype passer()
 #ifdef ATTENDANT
 active proctype attendant()
 {
-    bool moved;
+    bool moved, asked;
     do
     :: moved = false;
 #ifdef ATTEND_LATE

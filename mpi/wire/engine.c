@@ -22,7 +22,7 @@
 #include "mpi/wire/spread.h"
 #include "mpi/wire/steps.h"
 
-enum { POLL_ROUNDS_MAX = 16 };
+enum { POLL_ROUNDS_MAX = 16, LOOK_ROUNDS_MAX = 256 };
 
 static bool *in_callback(void)
 {
@@ -373,15 +373,16 @@ static void run_place(struct orr_request *r)
 
 bool orr_engine_poll(struct orr_engine *e)
 {
-    bool moved = false;
+    bool moved = false, asked = false;
     if (*in_callback()) return false;
     for (int round = 0;; round++) {
         if (atomic_exchange_explicit(&e->busy, 1, memory_order_seq_cst))
             return moved;                           /* its holder looks at the inbox again, and at `again` */
         if (round == 0) orr_own_add(&e->polls, 1u); /* [own: who holds busy] */
         /* with busy held, and before the look: who asks later is seen below, who asked before has it now */
-        if (orr_unlikely(orr_load_relaxed(&e->again))) orr_exchange_acq_rel(&e->again, false);
-        moved |= step_locked(e);
+        if (orr_unlikely(orr_load_relaxed(&e->again))) asked |= orr_exchange_acq_rel(&e->again, false);
+        bool some = step_locked(e);
+        moved |= some;
         struct orr_request *ended = orr_requests_take_all(&e->completed),
                            *placing = orr_receive_take_to_place(e);
         bool acts = ended || placing; /* what has come is counted: until all know it, nobody is stuck */
@@ -391,6 +392,8 @@ bool orr_engine_poll(struct orr_engine *e)
         if (orr_unlikely(placing != NULL)) run_place(placing);
         if (acts) orr_acting_end();
         if (orr_unlikely(orr_load_seq(&e->again))) continue;
+        /* a step takes a few; who asked falls asleep, and for what came before it nobody rings */
+        if (orr_unlikely(asked) && some && round < LOOK_ROUNDS_MAX) continue;
         if (!orr_load_seq(&e->inbox) || round >= POLL_ROUNDS_MAX) return moved;
     }
 }

@@ -37,8 +37,8 @@ void orr_engine_ready_all(struct orr_engine *e, struct orr_ready_batch *b);
 /* Moves what can move and calls done for what ended; true if anything did. From inside done it returns at
  * once. */
 bool orr_engine_poll(struct orr_engine *e);
-/* The same for who is about to sleep: if another thread polls just now, that one polls once more, from the
- * start. */
+/* The same for who is about to sleep: all that has come by now is taken, by another thread if one polls just
+ * now. */
 bool orr_engine_look(struct orr_engine *e);
 
 /* True on a thread that is inside of done. */

@@ -50,7 +50,7 @@ struct orr_bulk_tags {
 struct orr_engine {
     _Atomic(struct orr_inbox_item *)
         inbox;          /* [atomic] posted and ready, latest first; pairs with drain_inbox */
-    _Atomic bool again; /* [atomic] whoever polls just now is to poll once more */
+    _Atomic bool again; /* [atomic] whoever polls just now is to poll once more, and take all that is there */
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
     _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */

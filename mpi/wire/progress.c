@@ -524,7 +524,7 @@ static void *run(void *progress)
         if (left > 0) left--;
         if (is_listened(p)) {
             if (!others)
-                own_turn(p, orr_engine_poll); /* to be safe: something may have come without a ring */
+                own_turn(p, orr_engine_look); /* to be safe: something may have come without a ring */
             continue;
         }
         if (others && (left > 0 || !rings_suffice(p))) continue;

@@ -384,6 +384,37 @@ static void foreign_bytes(void)
     orr_inproc_destroy(net);
 }
 
+/* ---- who relies on whom ---- */
+
+enum { FEW = 20 };
+static struct end few[FEW];
+static struct planned to_1 = { .source = 0, .destination = 1, .tag = 1 };
+static char few_bytes[8];
+
+static void open_two(void)
+{
+    open_net = orr_inproc_create(2, 1, 0, 0);
+    for (int i = 0; i < 2; i++) orr_engine_init(&ranks[i].engine, orr_inproc_rank(open_net, i), NULL);
+}
+
+static long long sent_by_0(void)
+{
+    return (long long)orr_engine_get_counts(&ranks[0].engine).sent_messages;
+}
+
+/* Who looks falls asleep afterwards, and nobody rings for what was there before. */
+static void look_takes_all(void)
+{
+    open_two();
+    for (int k = 0; k < FEW; k++) post_simple(&few[k], &to_1, ORR_SEND, few_bytes, sizeof few_bytes, 0);
+    while (sent_by_0() < FEW) orr_engine_poll(&ranks[0].engine);
+    orr_engine_poll(&ranks[1].engine);
+    ok(early_on(1) < FEW, "one poll takes some of %d messages that have come", (int)FEW);
+    orr_engine_look(&ranks[1].engine);
+    is_int(early_on(1), FEW, "a look takes all");
+    close_ranks();
+}
+
 int main(int argc, char **argv)
 {
     int seeds = argc > 1 ? atoi(argv[1]) : SCALED(200, 40);
@@ -406,6 +437,7 @@ int main(int argc, char **argv)
     asking_is_given_up();
     stalled_beside_live();
     foreign_bytes();
+    look_takes_all();
     int wrong = 0;
     world.ranks = RANKS;
     for (int i = 0; i < seeds; i++) {
