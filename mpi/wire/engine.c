@@ -3,8 +3,10 @@
  * Threads: any; one at a time holds e->busy. Owns: see engine.h.
  * Not here: which sends leave and how (sending.c), which receive a message is for (receiving.c).
  *
- * Nobody ever waits for the engine: posting pushes onto a lock-free stack, and whoever holds busy empties it
- * in the order of pushing and looks again after letting go. */
+ * Who posts or polls never waits for the engine: posting pushes onto a lock-free stack, and whoever holds
+ * busy empties it in the order of pushing and looks again after letting go. Who only asks something, or sends
+ * a control message, waits for busy, and must not move messages: it says when somebody has relied on it
+ * (missed). */
 #include "mpi/wire/engine.h"
 
 #include <string.h>
@@ -39,9 +41,14 @@ static void lock_blocking(struct orr_engine *e)
     while (atomic_exchange_explicit(&e->busy, 1, memory_order_acquire)) sched_yield();
 }
 
+/* Who found busy held relies on its holder. */
 static void unlock(struct orr_engine *e)
 {
-    orr_store_seq(&e->busy, 0);
+    bool left = e->outgoing.head || e->completed.head; /* of what a visit has taken from the inbox */
+    orr_store_seq(&e->busy, 0); /* before the looks: pairs with push, and with orr_engine_look */
+    if (orr_likely(!left && !orr_load_seq(&e->inbox) && !orr_load_seq(&e->again))) return;
+    void (*missed)(void *) = orr_load_acquire(&e->missed);
+    if (missed) missed(e->missed_arg);
 }
 
 static void set_shares(struct orr_engine *e, int64_t bytes)

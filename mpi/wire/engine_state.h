@@ -51,6 +51,8 @@ struct orr_engine {
     _Atomic(struct orr_inbox_item *)
         inbox;          /* [atomic] posted and ready, latest first; pairs with drain_inbox */
     _Atomic bool again; /* [atomic] whoever polls just now is to poll once more, and take all that is there */
+    void (*_Atomic missed)(void *arg); /* NULL, or told: somebody left it to who held busy without polling */
+    void *missed_arg;                  /* [const while missed is there] */
     ORR_ALIGNED_LINE _Atomic uint32_t busy; /* [atomic] 1 while a thread works; protects all that follows */
     _Atomic uint64_t polls;                 /* [any: statistic] how often somebody polled */
     _Atomic bool unsent;             /* the transport needs polls although nothing may be outstanding */

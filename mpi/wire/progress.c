@@ -77,7 +77,7 @@ static bool must_stop(struct orr_mpi_progress *p)
 static void nap(struct orr_mpi_progress *p, uint32_t us)
 {
     orr_store_seq(&p->own.napping, 1u); /* pairs with end_nap, after what it should see was stored */
-    if (!orr_load_seq(&p->aside.any) && !orr_load_seq(&p->own.stop))
+    if (!orr_load_seq(&p->aside.any) && !orr_load_seq(&p->own.stop) && !orr_load_seq(&p->own.missed))
         orr_futex_wait(&p->own.napping, 1, (int64_t)us * 1000);
     orr_store_seq(&p->own.napping, 0u);
 }
@@ -390,6 +390,7 @@ bool orr_progress_turn(struct orr_mpi_progress *p)
 static bool own_turn(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
 {
     orr_store_seq(&p->own.turns, true);
+    if (orr_unlikely(orr_load_relaxed(&p->own.missed))) orr_store_seq(&p->own.missed, false); /* before it */
     bool moved = turn(p, poll);
     orr_store_seq(&p->own.turns, false);
     return moved;
@@ -435,6 +436,15 @@ void orr_progress_attend(struct orr_mpi_progress *p, bool now)
     if (orr_load_relaxed(&p->attentive) == now) return;
     orr_store_seq(&p->attentive, now);
     if (now) orr_progress_needed(p);
+}
+
+/* Who held the engine does not poll, and somebody has relied on that it does. */
+static void poll_instead(void *progress)
+{
+    struct orr_mpi_progress *p = progress;
+    orr_store_seq(&p->own.missed, true); /* before the looks whether it sleeps: pairs with nap */
+    end_nap(p);
+    orr_progress_needed(p);
 }
 
 /* Somebody does: there is no need to poll. */
@@ -517,7 +527,7 @@ static void *run(void *progress)
             continue;
         }
         quiet = 0;
-        if (orr_load_relaxed(&p->aside.any)) own_turn(p, orr_engine_poll);
+        if (orr_load_relaxed(&p->aside.any) || orr_load_relaxed(&p->own.missed)) own_turn(p, orr_engine_poll);
         uint32_t most_us = is_listened(p) ? BESIDE_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
         bool others = orr_load_relaxed(&p->engine->polls) != polls;
@@ -581,6 +591,8 @@ static void take_bell_down(struct orr_mpi_progress *p)
 void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
 {
     if (p->engine != e) p->engine = e; /* a worker may be late, from the start before this one */
+    if (e->missed_arg != p) e->missed_arg = p;
+    orr_store_release(&e->missed, poll_instead);
     orr_store_relaxed(&p->attentive, false);
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
 }

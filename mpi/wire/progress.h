@@ -40,6 +40,7 @@ struct orr_mpi_progress {
         _Atomic bool attends;                     /* it sleeps at the bell [any] */
         _Atomic bool
             turns; /* it progresses, and may be in a function of the program's [atomic: call_somebody] */
+        _Atomic bool missed; /* [atomic] it is to look, in the place of who held the engine */
         _Atomic uint32_t stop;
     } own;
     struct orr_bell_watch watch;     /* what is listened for */

@@ -390,6 +390,13 @@ enum { FEW = 20 };
 static struct end few[FEW];
 static struct planned to_1 = { .source = 0, .destination = 1, .tag = 1 };
 static char few_bytes[8];
+static int misses;
+
+static void count_miss(void *unused)
+{
+    (void)unused;
+    misses++;
+}
 
 static void open_two(void)
 {
@@ -412,6 +419,35 @@ static void look_takes_all(void)
     ok(early_on(1) < FEW, "one poll takes some of %d messages that have come", (int)FEW);
     orr_engine_look(&ranks[1].engine);
     is_int(early_on(1), FEW, "a look takes all");
+    close_ranks();
+}
+
+/* Who holds the engine without polling tells what was left to it. */
+static void holder_tells(void)
+{
+    open_two();
+    orr_store_release(&ranks[0].engine.missed, count_miss);
+    orr_engine_enter(&ranks[0].engine);
+    orr_engine_leave(&ranks[0].engine);
+    is_int(misses, 0, "who held the engine says nothing when nobody came meanwhile");
+    orr_engine_enter(&ranks[0].engine);
+    post_simple(&few[0], &to_1, ORR_SEND, few_bytes, sizeof few_bytes, 0);
+    orr_engine_poll(&ranks[0].engine);
+    orr_engine_leave(&ranks[0].engine);
+    is_int(misses, 1, "that a message was posted");
+    settle();
+    misses = 0;
+    orr_engine_enter(&ranks[0].engine);
+    orr_engine_look(&ranks[0].engine);
+    orr_engine_leave(&ranks[0].engine);
+    is_int(misses, 1, "and that somebody looked, who may be asleep now");
+    settle();
+    misses = 0;
+    post_simple(&few[0], &to_1, ORR_SEND, few_bytes, sizeof few_bytes, 0);
+    orr_engine_visit_early(&ranks[0].engine, NULL, NULL);
+    is_int(misses, 1, "who looks at the messages says that it has taken one from who posts it");
+    settle();
+    orr_store_release(&ranks[0].engine.missed, NULL);
     close_ranks();
 }
 
@@ -438,6 +474,7 @@ int main(int argc, char **argv)
     stalled_beside_live();
     foreign_bytes();
     look_takes_all();
+    holder_tells();
     int wrong = 0;
     world.ranks = RANKS;
     for (int i = 0; i < seeds; i++) {
