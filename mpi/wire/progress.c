@@ -356,7 +356,11 @@ void orr_progress_aside(struct orr_mpi_progress *p, void (*fn)(void *arg), void 
     if (!outer) self->put_off = &off;
     fn(arg);
     self->put_off = outer;
+    if (outer) return; /* who called back polls */
     if (hand_over(p, &off)) call_somebody(p);
+    /* nobody has polled for what fn posted or made ready, nor looked when it said that rings are wanted */
+    if (orr_load_seq(&p->engine->inbox) || orr_load_relaxed(&orr_bell_listeners) > 0)
+        pass(p, orr_engine_look);
 }
 
 void orr_progress_call_back(void (*callback)(void *arg), void *arg)

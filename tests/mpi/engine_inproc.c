@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "mpi/wire/credit.h"
+#include "mpi/wire/progress.h"
 #include "mpi/wire/transports/inproc.h"
 #include "tests/mpi/engine_cases.h"
 
@@ -451,6 +452,27 @@ static void holder_tells(void)
     close_ranks();
 }
 
+static struct orr_mpi_progress progress;
+
+static void post_one(void *unused)
+{
+    (void)unused;
+    post_simple(&few[0], &to_1, ORR_SEND, few_bytes, sizeof few_bytes, 0);
+    orr_progress_pass(&progress);
+}
+
+/* What is posted while functions of the program are put aside leaves with the call, not when others poll. */
+static void posted_aside(void)
+{
+    open_two();
+    orr_progress_init(&progress, &ranks[0].engine);
+    long long before = sent_by_0();
+    orr_progress_aside(&progress, post_one, NULL);
+    is_int(sent_by_0() - before, 1, "a message that follows from what is called aside leaves at once");
+    close_ranks();
+    orr_store_release(&ranks[0].engine.missed, NULL);
+}
+
 int main(int argc, char **argv)
 {
     int seeds = argc > 1 ? atoi(argv[1]) : SCALED(200, 40);
@@ -475,6 +497,7 @@ int main(int argc, char **argv)
     foreign_bytes();
     look_takes_all();
     holder_tells();
+    posted_aside();
     int wrong = 0;
     world.ranks = RANKS;
     for (int i = 0; i < seeds; i++) {
