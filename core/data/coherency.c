@@ -549,7 +549,18 @@ void orr_data_lose(struct orr_data *h)
     orr_spin_unlock(&h->queue.lock);
 }
 
-const char *orr_data_why_none(const struct orr_data *h)
+bool orr_data_has_value(struct orr_data *h)
 {
-    return h->lost ? "the task that was to write it failed" : "it was never written";
+    orr_spin_lock(&h->queue.lock);
+    bool has = h->initialized;
+    orr_spin_unlock(&h->queue.lock);
+    return has;
+}
+
+const char *orr_data_why_none(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool lost = h->lost;
+    orr_spin_unlock(&h->queue.lock);
+    return lost ? "the task that was to write it failed" : "it was never written";
 }

@@ -81,8 +81,10 @@ ORR_EXPORT void orr_data_invalidate_copies(struct orr_data *h);
 
 /* The same after a task that was to write it failed: readers are told so. */
 void orr_data_lose(struct orr_data *h);
-/* Why there is no copy of h, for messages. */
-const char *orr_data_why_none(const struct orr_data *h);
+/* Whether somebody wrote it, or it was registered with memory; why there is no copy of h, for messages. A
+ * plan that reads may switch meanwhile. */
+bool orr_data_has_value(struct orr_data *h);
+const char *orr_data_why_none(struct orr_data *h);
 
 /* On which node a worker of a node uses h. CPUs use any main memory: the copy where it is valid, else the
  * place where h has memory, else their own. */

@@ -407,7 +407,7 @@ static struct orr_data *without_value(struct orr_task *t)
     unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
     for (unsigned i = 0; i < n; i++) {
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
-        if ((combined_mode(t, h, n) & STARPU_R) && !h->initialized) return h;
+        if ((combined_mode(t, h, n) & STARPU_R) && !orr_data_has_value(h)) return h;
     }
     return NULL;
 }
