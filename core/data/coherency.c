@@ -343,8 +343,7 @@ static bool stands_still(uint64_t *movement, uint64_t *since, uint64_t patience_
     return now - *since > orr_us_to_ticks((double)patience_us);
 }
 
-/* patience_us 0: for ever. */
-static bool wait_for_transfers(struct orr_event *e, uint64_t patience_us)
+bool orr_transfers_wait_fed(struct orr_event *e, uint64_t patience_us)
 {
     enum { NAP_NS = 50000 };
     uint64_t since = orr_ticks(), nap_after = since + orr_us_to_ticks(200), movement = 0;
@@ -367,12 +366,7 @@ static bool wait_for_transfers(struct orr_event *e, uint64_t patience_us)
 
 void orr_transfers_wait(struct orr_event *e)
 {
-    wait_for_transfers(e, 0);
-}
-
-bool orr_transfers_wait_fed(struct orr_event *e, uint64_t patience_us)
-{
-    return wait_for_transfers(e, patience_us);
+    orr_transfers_wait_fed(e, 0);
 }
 
 static int fetch_and_wait(struct orr_data *h, unsigned node, int mode, unsigned layout)

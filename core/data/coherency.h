@@ -111,7 +111,8 @@ bool orr_transfers_poll(void);
 void orr_transfers_told(void);
 /* Blocks until the event is set, polling meanwhile. */
 void orr_transfers_wait(struct orr_event *e);
-/* The same, but false when for so long nothing has moved, and all that is under way waits for memory. */
+/* The same, but false when for so long nothing has moved, and all that is under way waits for memory; 0:
+ * never false. */
 bool orr_transfers_wait_fed(struct orr_event *e, uint64_t patience_us);
 extern _Atomic uint32_t orr_transfers_active; /* [atomic: read by workers after they announced to sleep] */
 extern void (*_Atomic orr_transfers_started)(

@@ -87,6 +87,7 @@ struct orr_owned {
     bool changed;  /* home has, or may have, changed what others hold [lock: away] */
 };
 _Static_assert(sizeof(struct orr_owned) <= 144, "a handle costs no more, whatever the number of ranks");
+_Static_assert(offsetof(struct orr_owned, handle) == 64, "what a placement looks at is as long as a line");
 
 static inline bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
 {
