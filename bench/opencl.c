@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a task costs on an OpenCL device beside a bare launch: an empty kernel, one at a time, then a stream.
+ * Bare launches and tasks in turn, after a round that warms up; medians of the rounds.
  * On PoCL: STARPU_OPENCL_ONLY_ON_CPUS=1 STARPU_NCPU=0 bench/opencl [TASKS].
  * Threads: main; launches on the device's worker. Owns: the kernel. Not here: kernels that compute.
  */
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "measure.h"
 
 static cl_kernel kernel;
 static cl_command_queue queue;
@@ -69,6 +72,22 @@ static double stream(int n, int tasks)
     return (starpu_timing_now() - start) / n;
 }
 
+/* The same of bare launches and of tasks, in turn; the medians of each, and of their ratio. */
+static void compare(double (*us)(int n, int tasks), int n, const char *what)
+{
+    enum { ROUNDS = 5 };
+    double bare[ROUNDS], task[ROUNDS], ratio[ROUNDS];
+    us(n, 0);
+    us(n, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        bare[i] = us(n, 0);
+        task[i] = us(n, 1);
+        ratio[i] = task[i] / bare[i];
+    }
+    printf(" %s_bare_us=%.2f %s_task_us=%.2f %s_ratio=%.2f", what, median(bare, ROUNDS), what,
+           median(task, ROUNDS), what, median(ratio, ROUNDS));
+}
+
 int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : 100000;
@@ -83,14 +102,10 @@ int main(int argc, char **argv)
     if (starpu_opencl_load_opencl_from_string("__kernel void empty(void) {}", &program, NULL) != CL_SUCCESS ||
         starpu_opencl_load_kernel(&kernel, &queue, &program, "empty", device) != CL_SUCCESS)
         return 1;
-    one_at_a_time(n / 50 + 1, 0);
-    one_at_a_time(n / 50 + 1, 1);
-    double bare = one_at_a_time(n / 50 + 1, 0), task = one_at_a_time(n / 50 + 1, 1);
-    double bare_stream = stream(n, 0), task_stream = stream(n, 1);
-    printf("bench=opencl single_bare_us=%.2f single_task_us=%.2f single_ratio=%.2f stream=%d "
-           "stream_bare_us=%.2f "
-           "stream_task_us=%.2f stream_ratio=%.2f ok\n",
-           bare, task, task / bare, n, bare_stream, task_stream, task_stream / bare_stream);
+    printf("bench=opencl stream=%d", n);
+    compare(one_at_a_time, n / 100 + 1, "single");
+    compare(stream, n, "stream");
+    printf(" ok\n");
     starpu_opencl_release_kernel(kernel);
     starpu_opencl_unload_opencl(&program);
     starpu_shutdown();

@@ -4,10 +4,12 @@
  * Not here: what is put into the queue (kernel.c).
  *
  * A mark is a marker behind all that the queue was given until then; when it is over, so are the kernels
- * before it. The more are under way, the fewer marks they get (one for an eighth of them), because a marker
- * costs as much as a launch; the last ones get theirs when they are asked for. A worker that is about to
- * sleep has the library ring a bell at the end of a mark: a call on one of its threads, which may come late,
- * when the mark is long forgotten; so it knows the device only, which stays until all such calls are over. */
+ * before it. The more are under way, the fewer marks they get (one for an eighth of them, but for many one
+ * every APART kernels: who falls behind has fewer under way and must not pay for more marks), because a
+ * marker costs as much as a launch; the last ones get theirs when they are asked for. A worker that is about
+ * to sleep has the library ring a bell at the end of a mark: a call on one of its threads, which may come
+ * late, when the mark is long forgotten; so it knows the device only, which stays until all such calls are
+ * over. */
 #include <errno.h>
 #include <sched.h>
 
@@ -15,7 +17,7 @@
 #include "core/base/log.h"
 #include "drivers/opencl/opencl.h"
 
-enum { PART = 8, TRIES = 3 };
+enum { PART = 8, APART = 24, TRIES = 3 };
 
 static struct orr_opencl_mark *first_mark(struct orr_opencl_marks *m)
 {
@@ -47,7 +49,8 @@ uint64_t orr_opencl_mark(struct orr_opencl_device *d, cl_event before)
 {
     struct orr_opencl_marks *m = &d->marks;
     m->submitted++;
-    bool due = before || (m->submitted - m->marked) * PART >= m->submitted - m->ended;
+    uint64_t since = m->submitted - m->marked, under_way = m->submitted - m->ended;
+    bool due = before || (under_way < 2 * APART ? since * PART >= under_way : since >= APART);
     if (due && !put(d, before) && before) orr_cl.ReleaseEvent(before); /* it is tried again when asked */
     return m->submitted;
 }
