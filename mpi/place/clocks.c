@@ -82,7 +82,7 @@ void orr_clocks_ready(struct orr_clocks *c)
         c->key[r] = key_of(c, r);
         put(c, r, r);
     }
-    for (int i = c->ranks / 2; i-- > 0;) sink(c, i);
+    for (int i = c->ranks > ORR_CLOCKS_FEW ? c->ranks / 2 : 0; i-- > 0;) sink(c, i);
 }
 
 /* ---- time ---- */
@@ -98,7 +98,7 @@ uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_
     if (from + length > c->latest) c->latest = from + length;
     if (c->unsorted) return from + length;
     c->key[rank] = key_of(c, rank);
-    sink(c, c->place[rank]);
+    if (c->ranks > ORR_CLOCKS_FEW) sink(c, c->place[rank]);
     return from + length;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 enum { ORR_CLOCK_LANES = 7, ORR_CLOCK_KINDS = 4 };
+enum { ORR_CLOCKS_FEW = 8 }; /* ranks up to which all are looked at: they are not sorted */
 
 /* The workers of one kind on one rank; a cache line. */
 struct orr_clock {
@@ -56,11 +57,20 @@ static inline uint64_t orr_clocks_free(const struct orr_clocks *c, int rank, int
 uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_before, uint64_t length);
 /* All ranks wait for all tasks here. */
 void orr_clocks_meet(struct orr_clocks *c);
-/* The i-th of the ranks with least to do, of the first few: the first is the first, those that follow are
- * near it. */
+/* The i-th of the ranks with least to do, of the first few, where there are more than ORR_CLOCKS_FEW: the
+ * first is the first, those that follow are near it. */
 static inline int orr_clocks_least(const struct orr_clocks *c, int i)
 {
     return c->heap[i];
+}
+/* No worker of any rank is free before. */
+static inline uint64_t orr_clocks_least_free(const struct orr_clocks *c)
+{
+    if (c->ranks > ORR_CLOCKS_FEW) return c->key[c->heap[0]];
+    uint64_t least = c->key[0];
+    for (int i = 1; i < c->ranks; i++)
+        if (c->key[i] < least) least = c->key[i];
+    return least;
 }
 
 #endif

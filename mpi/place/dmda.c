@@ -19,7 +19,6 @@
 #include "mpi/value/moves.h"
 
 enum {
-    ALL_RANKS = 8, /* so many are all weighed */
     LEAST_BUSY = 2,
     COPIES = 2,
     CANDIDATES = 24,
@@ -64,6 +63,7 @@ struct dmda {
     uint64_t tasks, began_ns;       /* since all met; when that was */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
+    uint32_t least_slow[ORR_CLOCK_KINDS]; /* of the fastest rank with workers of the kind */
     /* of iterations that go where they went */
     uint64_t figures; /* counts changes of what follows here, and of lengths and slownesses */
     uint64_t times_then;
@@ -93,6 +93,7 @@ struct task {
     uint64_t best_cost;
     int best, best_kind; /* -1: none yet */
     int holder;          /* of what is written first; else -1 */
+    int written;         /* which datum that is; else -1 */
     bool is_guessed;     /* its length is not known */
     int count;
     struct weighed data[DATA_WEIGHED];
@@ -172,6 +173,25 @@ static void end(void *state)
     orr_free(s);
 }
 
+/* Ranks of about the same speed keep what they have; others rather take it. */
+static void find_price(struct dmda *s)
+{
+    uint64_t least = UINT64_MAX, most = 0, speeds = 0, count = 0;
+    memset(s->least_slow, -1, sizeof s->least_slow);
+    for (int i = 0; i < s->clocks.ranks * s->clocks.kinds; i++) {
+        if (!s->clocks.clock[i].workers) continue;
+        uint32_t slow = s->lengths.slow[i], *of_kind = &s->least_slow[i % s->clocks.kinds];
+        if (slow < *of_kind) *of_kind = slow;
+        if (slow < least) least = slow;
+        if (slow > most) most = slow;
+        speeds += (UINT64_C(1) << 30) / slow;
+        count++;
+    }
+    if (speeds) s->typical = (count << 30) / speeds;
+    if (!s->price_is_fixed)
+        s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? price_of_equal : price_of_unequal;
+}
+
 static int begin(const struct orr_place_setup *setup, void **state_out)
 {
     struct dmda *s = orr_calloc(1, sizeof *s);
@@ -189,6 +209,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
         end(s);
         return r;
     }
+    find_price(s);
     *state_out = s;
     return 0;
 }
@@ -261,10 +282,35 @@ static int find_candidates(const struct dmda *s, const struct task *t, int *rank
     return count;
 }
 
+/* A rank that lacks the datum d costs no less: one that has nothing to do but the least that any has, is the
+ * fastest, and lacks nothing else. */
+static inline uint64_t least_without(const struct dmda *s, const struct task *t, const struct weighed *d)
+{
+    uint64_t from = orr_clocks_least_free(&s->clocks), length = UINT64_MAX;
+    if (from < s->clocks.floor) from = s->clocks.floor;
+    if (from < t->ready_ns + d->sent_ns) from = t->ready_ns + d->sent_ns;
+    for (uint32_t kinds = t->length->kinds; kinds; kinds &= kinds - 1) {
+        int k = __builtin_ctz(kinds);
+        uint64_t ns = t->ns[k] * s->least_slow[k] / ORR_SPEED_UNIT;
+        if (ns < length) length = ns;
+    }
+    return from + length + d->price;
+}
+
+/* Most tasks stay with what they write: then no other rank is looked at. */
+static bool stays(const struct dmda *s, struct task *t)
+{
+    if (t->written < 0) return false;
+    const struct weighed *d = &t->data[t->written];
+    weigh(s, t, d->holder);
+    return t->best >= 0 && !d->copies->count && least_without(s, t, d) > t->best_cost;
+}
+
 static void weigh_ranks(const struct dmda *s, struct task *t)
 {
     int ranks[CANDIDATES];
-    int count = s->clocks.ranks > ALL_RANKS ? find_candidates(s, t, ranks) : 0;
+    if (stays(s, t)) return;
+    int count = s->clocks.ranks > ORR_CLOCKS_FEW ? find_candidates(s, t, ranks) : 0;
     for (int i = 0; i < count; i++) weigh(s, t, ranks[i]);
     for (int i = 0; !count && i < s->clocks.ranks; i++) weigh(s, t, i);
     for (int i = 0; t->best < 0 && i < s->clocks.ranks; i++) weigh(s, t, i); /* none of those can run it */
@@ -305,7 +351,9 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     w->home = h->mpi_rank;
     w->written = written;
     if (o && o->ready_ns > t->ready_ns) t->ready_ns = o->ready_ns;
-    if (written && t->holder < 0) t->holder = holder;
+    if (!written || t->written >= 0) return;
+    t->written = t->count - 1;
+    t->holder = holder;
 }
 
 /* What owner-computes would have given to whom. The owner's best kind of worker for it; -1: it cannot run
@@ -363,23 +411,6 @@ static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
     for (int i = 0; i < t->count; i++)
         if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
     return t->best;
-}
-
-/* Ranks of about the same speed keep what they have; others rather take it. */
-static void find_price(struct dmda *s)
-{
-    uint64_t least = UINT64_MAX, most = 0, speeds = 0, count = 0;
-    for (int i = 0; i < s->clocks.ranks * s->clocks.kinds; i++) {
-        if (!s->clocks.clock[i].workers) continue;
-        uint64_t slow = s->lengths.slow[i];
-        if (slow < least) least = slow;
-        if (slow > most) most = slow;
-        speeds += (UINT64_C(1) << 30) / slow;
-        count++;
-    }
-    if (speeds) s->typical = (count << 30) / speeds;
-    if (!s->price_is_fixed)
-        s->price = most * 100 <= least * (100 + EQUAL_PERCENT) ? price_of_equal : price_of_unequal;
 }
 
 /* Whether owners share the work about as well as it can be, within so many percent, for the kind of worker
@@ -476,7 +507,7 @@ static int choose(void *state, const struct orr_place_view *v)
     find_lengths(s, &t);
     t.ready_ns = 0;
     t.best_cost = UINT64_MAX;
-    t.best = t.holder = -1;
+    t.best = t.holder = t.written = -1;
     t.count = 0;
     int home_kind = note_home(s, v, &t);
     if (orr_unlikely(s->weighs_energy)) find_energies(s, &t);
