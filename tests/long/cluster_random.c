@@ -19,7 +19,7 @@
 #include "tests/mpi/in_process.h"
 
 #ifndef SEEDS
-#define SEEDS SCALED(10000, 1000)
+#define SEEDS 10000
 #endif
 enum {
     DATA = 6, /* neighbours, 0 and 1, 2 and 3..., are of one size */
