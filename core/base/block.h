@@ -7,11 +7,13 @@
 
 #include <stddef.h>
 
+#include "core/base/export.h"
+
 /* A block at the start of a cache line, of a pair of them where it is larger than one; uninitialised or
  * zeroed; NULL when out of memory. */
-void *orr_block_alloc(size_t bytes);
+ORR_EXPORT void *orr_block_alloc(size_t bytes);
 void *orr_block_calloc(size_t bytes);
 /* With the size that was asked for. NULL is nothing. */
-void orr_block_free(void *block, size_t bytes);
+ORR_EXPORT void orr_block_free(void *block, size_t bytes);
 
 #endif

@@ -35,6 +35,8 @@ static struct orr_waiter *grant_first_group(struct orr_access_queue *q)
              last = n)
             q->active++;
     q->head = (struct orr_access *)last->waiter.next;
+    for (unsigned i = 0; q->head && i < last->next_lines; i++)
+        orr_prefetch_write((char *)q->head + (size_t)i * ORR_CACHE_LINE);
     last->waiter.next = NULL;
     return &first->waiter;
 }

@@ -40,7 +40,11 @@ struct orr_access {
     uint8_t group;            /* enum orr_group */
     uint8_t flags;            /* for the owner */
     uint8_t mode; /* for the owner: all that it does (enum starpu_data_access_mode, without flags) */
+    /* Lines of memory, from here on, that the owner needs when its turn comes, if thousands may wait: they
+     * are fetched while the one before it has its turn. Of this one, and of the next in the queue. */
+    uint8_t lines : 4, next_lines : 4;
 };
+_Static_assert(sizeof(struct orr_access) == 24, "every access of every task has one");
 
 struct orr_access_queue {
     ORR_SPIN(queue)
@@ -93,6 +97,7 @@ static inline bool orr_access_join_locked(struct orr_access_queue *q, struct orr
         q->head = a;
     } else {
         q->tail->waiter.next = &a->waiter;
+        q->tail->next_lines = a->lines;
     }
     a->waiter.next = NULL;
     q->tail = a;

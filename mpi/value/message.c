@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
+#include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/data/interfaces/dense.h"
@@ -21,41 +21,14 @@
 #include "mpi/live/stream.h"
 #include "mpi/wire/event.h"
 
-static struct orr_message *next_free(const struct orr_message *m)
-{
-    return (struct orr_message *)m->access.waiter.next;
-}
-
-static struct orr_message *take_message(struct orr_value *v)
-{
-    orr_spin_lock(&v->free_lock);
-    struct orr_message *m = v->free_messages;
-    if (m) v->free_messages = next_free(m);
-    orr_spin_unlock(&v->free_lock);
-    return m ? m : orr_malloc_aligned(ORR_CACHE_LINE, sizeof *m);
-}
+enum { HOT_LINES = 5 }; /* what a message of plain bytes needs of its record */
+_Static_assert(offsetof(struct orr_message, request.payload.run_bytes) <= HOT_LINES * ORR_CACHE_LINE,
+               "see there");
 
 void orr_message_free(struct orr_message *m)
 {
-    struct orr_value *v = m->cluster->value;
     if (orr_message_is_current(m)) orr_comm_drop(m->comm);
-    orr_spin_lock(&v->free_lock);
-    m->access.waiter.next = (struct orr_waiter *)v->free_messages;
-    v->free_messages = m;
-    orr_spin_unlock(&v->free_lock);
-}
-
-static void trim(struct orr_value *v)
-{
-    orr_spin_lock(&v->free_lock);
-    struct orr_message *m = v->free_messages;
-    v->free_messages = NULL;
-    orr_spin_unlock(&v->free_lock);
-    while (m) {
-        struct orr_message *next = next_free(m);
-        orr_free(m);
-        m = next;
-    }
+    orr_block_free(m, sizeof *m);
 }
 
 void orr_messages_begin(struct orr_value *v, bool counting)
@@ -74,7 +47,6 @@ void orr_messages_count(struct orr_value *v, bool counting)
 void orr_messages_end(struct orr_value *v)
 {
     orr_add_relaxed(&v->session, 1u);
-    trim(v);
 }
 
 int orr_messages_take_failure(struct orr_value *v)
@@ -165,14 +137,21 @@ static void say_ready(struct orr_message *m)
     orr_progress_pass(&cl->progress);
 }
 
-static void fetch_done(struct orr_fetch *f, int status)
+/* The bytes are where they were asked for, or will not come. */
+static void fetch_ended(struct orr_message *m, int status)
 {
-    struct orr_message *m = (struct orr_message *)((char *)f - offsetof(struct orr_message, fetch));
     m->fetched = status == 0;
     if (status)
         fail(m, status);
     else
         describe(m, m->handle->replicates[m->node].interface);
+}
+
+static void fetch_done(struct orr_fetch *f, int status)
+{
+    struct orr_message *m = f->arg;
+    orr_block_free(f, sizeof *f);
+    fetch_ended(m, status);
     say_ready(m);
 }
 
@@ -180,16 +159,16 @@ static void fetch_done(struct orr_fetch *f, int status)
  * follows. */
 static bool fetch(struct orr_message *m, unsigned node)
 {
+    struct orr_fetch *f = orr_block_alloc(sizeof *f);
     m->node = (uint8_t)node;
-    m->fetch =
-        (struct orr_fetch){ .done = fetch_done, .handle = m->handle, .node = m->node, .mode = m->mode };
-    int r = orr_fetch_start(&m->fetch);
+    if (f)
+        *f = (struct orr_fetch){
+            .done = fetch_done, .handle = m->handle, .node = m->node, .mode = m->mode, .arg = m
+        };
+    int r = f ? orr_fetch_start(f) : -ENOMEM;
     if (r == 0) return false;
-    m->fetched = r > 0;
-    if (r < 0)
-        fail(m, r);
-    else
-        describe(m, m->handle->replicates[m->node].interface);
+    orr_block_free(f, sizeof *f);
+    fetch_ended(m, r < 0 ? r : 0);
     return true;
 }
 
@@ -447,7 +426,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     if (status) return status;
     struct orr_cluster *cl = s->comm->cluster;
     struct orr_mpi_progress *p = &cl->progress;
-    struct orr_message *m = take_message(cl->value);
+    struct orr_message *m = orr_block_alloc(sizeof *m);
     if (!m) {
         orr_error("%s: out of memory for a message", fn);
         return -ENOMEM;
@@ -466,6 +445,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->arg = s->arg;
     m->access.waiter.granted = granted;
     m->access.group = s->unordered ? ORR_GROUP_NONE : sends ? ORR_GROUP_READ : ORR_GROUP_WRITE;
+    m->access.lines = HOT_LINES;
     orr_request_init(&m->request);
     m->request.foreign = !sends && orr_comm_is_foreign(s->comm, s->peer);
     orr_comm_hold(s->comm);

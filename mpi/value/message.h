@@ -12,7 +12,7 @@
 #include "mpi/wire/cluster.h"
 
 struct orr_message {
-    struct orr_access access; /* first; its waiter's next also links those that are free */
+    struct orr_access access; /* first */
     struct orr_data *handle;
     struct orr_comm *comm;
     struct orr_cluster *cluster;
@@ -27,11 +27,11 @@ struct orr_message {
     void (*callback)(void *);
     void *arg;
     struct orr_request request;
-    uint8_t node; /* whose memory the bytes are in, or come to; with fetch */
-    struct orr_fetch fetch;
     void *packed_bytes; /* with packed */
     size_t packed_size;
+    uint8_t node; /* whose memory the bytes are in, or come to; with fetched */
 };
+_Static_assert(sizeof(struct orr_message) <= 512, "the size of a block (core/base/block.h)");
 
 /* Messages of calls that only home sees have a context of their own beside that of their communicator. */
 #define ORR_CONTEXT_AWAY 0x40000000u
@@ -101,8 +101,7 @@ void orr_message_describe_under_way(const struct orr_request *r);
 void orr_message_describe_left(const struct orr_request *r);
 void orr_message_describe_early(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
 extern const struct orr_stuck_story orr_message_story;
-/* The layer ends: messages that were given up end later, without their communicator. The memory of free ones
- * is given back. */
+/* The layer ends: messages that were given up end later, without their communicator. */
 void orr_messages_end(struct orr_value *v);
 
 #endif

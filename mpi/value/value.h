@@ -27,9 +27,7 @@ struct orr_value {
     _Atomic bool cache_on;   /* cache.c [any] */
     _Atomic uint32_t upsets; /* ownership.c: how often records of iterations became wrong [any] */
     _Atomic uint32_t ends;   /* of these: how often data went, or got another owner [any] */
-    _Atomic(const char *) upset_why;                    /* the latest reason [any] */
-    ORR_ALIGNED_LINE ORR_SPIN(free_messages) free_lock; /* protects free_messages; leaf */
-    struct orr_message *free_messages;
+    _Atomic(const char *) upset_why; /* the latest reason [any] */
     /* ownership.c: protects records; recursive: what orr_owned_visit calls may end the very handle */
     ORR_MUTEX(records) records_lock;
     struct orr_owned *records;
