@@ -317,8 +317,11 @@ unsigned starpu_data_test_if_mapped_on_node(starpu_data_handle_t handle, unsigne
 
 /* A function of the program's, most often of its policy, that chooses which data leave `node` for `toload`
  * (NULL: for none in particular). It returns data with a buffer there, STARPU_DATA_NO_VICTIM (who wants
- * memory waits, and asks again), or NULL: what was used longest ago goes. Any thread of the runtime's calls
- * it, maybe several, while others wait for the node: it must not block, nor use functions that wait. */
+ * memory waits, and asks again), or NULL: what was used longest ago goes. If it has been
+ * STARPU_DATA_NO_VICTIM for a second in which nothing there was in use, or for three, what was used longest
+ * ago goes as well, which is said once for a node; each time after that sooner, until the function answers
+ * otherwise. Any thread of the runtime's calls it, maybe several, while others wait for the node: it must not
+ * block, nor use functions that wait. */
 typedef starpu_data_handle_t starpu_data_victim_selector(starpu_data_handle_t toload, unsigned node,
                                                          enum starpu_is_prefetch is_prefetch, void *data);
 /* Told when data that were chosen cannot leave now: somebody uses them, or there is no room below. Then what

@@ -294,11 +294,13 @@ static bool program_chooses(const struct orr_wish *w, struct victims *v)
         struct orr_data *h = orr_victim_choose(w->handle, w->node, w->gently);
         if (h == STARPU_DATA_NO_VICTIM) {
             struct orr_memory *m = &orr_memories[w->node];
+            if (orr_victim_overruled(w)) return false;
             orr_spin_lock(&m->lock);
             m->retry = v->in_use = true; /* it may think better of it */
             orr_spin_unlock(&m->lock);
             return true;
         }
+        if (w->waits) orr_victim_denial_over(w->node, true);
         if (!h) return false;
         if (!take_chosen(h, w->node, w->own, v)) {
             orr_victim_stays(h);
@@ -381,6 +383,8 @@ enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_afterma
     struct victims v = { .evict_after = w->evict_after, .pressed = w->pressed };
     if (!program_chooses(w, &v)) follow_order(w, &v);
     bool freed = v.evictions != NULL;
+    if (orr_unlikely(orr_load_relaxed(&orr_victim_selector)) && (freed || v.leaving))
+        orr_victim_denial_over(w->node, false);
     while (v.evictions) {
         struct orr_transfer *out = v.evictions;
         v.evictions = out->next;
@@ -399,20 +403,21 @@ enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_afterma
                        : ORR_NOTHING;
 }
 
-static enum orr_outcome reclaim_and_go_on(unsigned node, size_t bytes, bool evict_after)
+/* w: who wishes it holds nothing. */
+static enum orr_outcome reclaim_and_go_on(struct orr_wish w)
 {
     struct orr_own_set own = { NULL, 0 };
     struct orr_aftermath after = { .write_backs = NULL };
-    enum orr_outcome o = orr_memory_reclaim(
-        &(struct orr_wish){ .node = node, .own = &own, .bytes = bytes, .evict_after = evict_after }, &after);
-    orr_aftermath_run(&after, node);
-    orr_memory_feed(node);
+    w.own = &own;
+    enum orr_outcome o = orr_memory_reclaim(&w, &after);
+    orr_aftermath_run(&after, w.node);
+    orr_memory_feed(w.node);
     return o;
 }
 
 void orr_memory_empty(unsigned node)
 {
-    reclaim_and_go_on(node, SIZE_MAX, false);
+    reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = SIZE_MAX });
 }
 
 /* Makes room until so much of the limit is in use. */
@@ -420,7 +425,8 @@ static void reduce(unsigned node, unsigned to_percent)
 {
     size_t enough = orr_nodes[node].limit_bytes / 100 * to_percent,
            used = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    if (used > enough) reclaim_and_go_on(node, used - enough, true);
+    if (used > enough)
+        reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = used - enough, .evict_after = true });
 }
 
 void orr_memory_tidy(unsigned node)
@@ -432,7 +438,7 @@ void orr_memory_tidy(unsigned node)
 bool orr_memory_make_room(unsigned node, size_t bytes)
 {
     if (!orr_node_evicts(node) || bytes > orr_nodes[node].limit_bytes) return false;
-    enum orr_outcome o = reclaim_and_go_on(node, bytes, false);
+    enum orr_outcome o = reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = bytes, .waits = true });
     if (o == ORR_LEAVING && !orr_transfers_poll()) sched_yield();
     return o == ORR_FREED || o == ORR_LEAVING;
 }

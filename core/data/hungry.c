@@ -33,6 +33,11 @@
  * Where main memory and the store below are both full of data that are nowhere else, one comes up beyond the
  * limit, and its copy in the store makes room for another (exchange): one at a time.
  *
+ * Where the program's victim selector says that nothing is to leave (STARPU_DATA_NO_VICTIM), it is asked
+ * again at each poll; if that lasts, and whatever it waits for, the usual order decides (victim.c). What
+ * waits then waits as if there were no selector, so all of the above holds, and the deadlock detector sees
+ * it.
+ *
  * Nothing that may call the program back happens while a node is served: a callback that wanted it served
  * again would find it busy. */
 #include <errno.h>
@@ -48,6 +53,7 @@
 #include "core/data/layouts.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/data/victim.h"
 
 enum { STILL_US = 2000 };
 /* Of what a store has refused, for one transfer: at once, and in all, with naps between the others. */
@@ -205,6 +211,7 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
                                        .bytes = t->bytes,
                                        .gently = gently,
                                        .handle = t->handle,
+                                       .waits = !gently,
                                        .pressed = press };
         /* before the look: the end of an exchange is seen by one of the two */
         bool on_its_way = press && exchanging(t->dst);
@@ -243,6 +250,7 @@ static void settle(struct orr_transfer *t, enum served s, struct orr_aftermath *
 {
     if (s == FED) {
         orr_add_relaxed(&orr_transfers_moved, 1);
+        if (orr_unlikely(orr_load_relaxed(&orr_victim_selector))) orr_victim_denial_over(t->dst, false);
         after->fed = t;
         return;
     }

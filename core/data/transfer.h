@@ -79,6 +79,16 @@ struct orr_link {
     uint32_t under_way;
 };
 
+/* For how long the program's victim selector has given nothing to those who wait for memory (victim.c). All
+ * zero: it has not. [lock: memory] */
+struct orr_denial {
+    uint64_t last_ticks; /* when it was asked */
+    uint64_t ticks,
+        unused_ticks; /* in all; since anybody used what could go. Where nobody asks, time stands */
+    unsigned times;   /* how often it was overruled, since it last gave something */
+    bool over, said;  /* it is overruled now; that was said */
+};
+
 /* What is known of a node's memory and of the transfers to it. */
 struct orr_memory {
     ORR_ALIGNED_LINE ORR_SPIN(memory) lock; /* protects all of it; see above */
@@ -89,13 +99,14 @@ struct orr_memory {
     struct orr_transfers hungry[ORR_URGENCIES]; /* wait for memory, in order */
     struct orr_transfer *serving;               /* one of them that somebody serves just now */
     struct orr_own_set load;                    /* of the task that has the turn to load here */
-    struct orr_transfer *favoured;          /* one of them that goes first, since nothing moved otherwise */
-    bool look;                              /* something has changed since the hungry were served */
-    bool retry;                             /* nobody will say when it is worth another look: poll */
-    bool tried;                             /* unstick() did what it could since then */
-    size_t used_when_stuck;                 /* used_bytes when the first hungry one found no room */
-    size_t below_when_stuck;                /* of where copies to be thrown out go */
-    uint64_t stuck_since;                   /* ticks */
+    struct orr_transfer *favoured; /* one of them that goes first, since nothing moved otherwise */
+    bool look;                     /* something has changed since the hungry were served */
+    bool retry;                    /* nobody will say when it is worth another look: poll */
+    bool tried;                    /* unstick() did what it could since then */
+    size_t used_when_stuck;        /* used_bytes when the first hungry one found no room */
+    size_t below_when_stuck;       /* of where copies to be thrown out go */
+    uint64_t stuck_since;          /* ticks */
+    struct orr_denial denial;
     struct orr_fetch *prefetches;           /* not started, most urgent first; they pin nothing */
     uint32_t prefetching;                   /* prefetches under way */
     uint32_t exchanging;                    /* transfers under way that got memory beyond the limit */
@@ -209,6 +220,7 @@ struct orr_wish {
     size_t bytes;
     bool gently;
     struct orr_data *handle; /* what is to come; NULL: nothing in particular */
+    bool waits;              /* whoever wishes it waits until there is room */
     bool evict_after;        /* dirty victims go when they are written, without another look */
     bool pressed;            /* also those that the store has refused */
 };

@@ -261,6 +261,25 @@ static void program_chooses(void)
     end();
 }
 
+static starpu_data_handle_t gives_none(starpu_data_handle_t toload UNUSED, unsigned node UNUSED,
+                                       enum starpu_is_prefetch is_prefetch UNUSED, void *arg UNUSED)
+{
+    return STARPU_DATA_NO_VICTIM;
+}
+
+/* It is overruled, with a warning. */
+static void program_gives_none(void)
+{
+    begin(ROOM);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    for (int h = 0; h < COUNT; h++) fill(h, (uint32_t)h);
+    starpu_task_wait_for_all();
+    bool right = true;
+    for (int h = 0; h < COUNT; h++) right &= has(h, (uint32_t)h);
+    ok(right, "data leave main memory although the program's function gives none, and nothing is lost");
+    end();
+}
+
 static void counted_memory(void)
 {
     void *p = NULL;
@@ -344,6 +363,7 @@ int main(void)
     by_functions_and_requests();
     nothing_is_lost();
     program_chooses();
+    program_gives_none();
     counted_memory();
     idle_workers_clean();
     swap_of_the_environment();

@@ -508,6 +508,98 @@ static int thread_releases(void)
     return failed | stop();
 }
 
+/* ---- a victim selector that gives nothing ---- */
+
+static atomic_int asked_selector, holding, refused_while_held;
+
+static starpu_data_handle_t gives_none(starpu_data_handle_t toload UNUSED, unsigned node UNUSED,
+                                       enum starpu_is_prefetch is_prefetch UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&asked_selector, 1);
+    return STARPU_DATA_NO_VICTIM;
+}
+
+/* Whether tasks on more blocks than there is room for end, and are right. */
+static int tasks_pass_through(int rounds)
+{
+    int failed = 0;
+    for (int i = 0; i < rounds * MANY; i++)
+        failed |= submit_on(sim_worker(0), &add_cl, handles[i % MANY], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    failed |= stop();
+    for (int i = 0; i < MANY; i++) failed |= blocks[i][0] != rounds;
+    return failed | !atomic_load(&asked_selector);
+}
+
+static int tasks_denied(void)
+{
+    start(1, "1", 2, NULL);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    return tasks_pass_through(10);
+}
+
+/* The program holds one of the two places until the first task has run. */
+static int denied_beside_held(void)
+{
+    start(1, "1", 2, NULL);
+    int node = (int)sim_node(0), failed = starpu_data_fetch_on_node(handles[1], (unsigned)node, 0);
+    failed |= starpu_data_acquire_on_node(handles[0], node, STARPU_R);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    failed |= submit_on(sim_worker(0), &add_cl, handles[2], NULL, NULL);
+    failed |= starpu_task_wait_for_all();
+    starpu_data_release_on_node(handles[0], node);
+    return failed | stop() | (blocks[2][0] != 1);
+}
+
+static int denied_for_ever(void)
+{
+    start(1, "1", 1, NULL);
+    starpu_data_set_name(handles[0], "held");
+    starpu_data_set_name(handles[1], "asked");
+    int failed = starpu_data_acquire_on_node(handles[0], (int)sim_node(0), STARPU_RW);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    return failed | starpu_data_acquire_on_node(handles[1], (int)sim_node(0), STARPU_R);
+}
+
+static int allocation_denied(void)
+{
+    start(1, "1", 2, NULL);
+    unsigned node = sim_node(0);
+    int failed = starpu_data_fetch_on_node(handles[0], node, 0);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    failed |= starpu_memory_allocate(node, 2 * BLOCK, STARPU_MEMORY_WAIT);
+    starpu_memory_deallocate(node, 2 * BLOCK);
+    return failed | stop();
+}
+
+/* Gives nothing while the program holds what is to go, and then that. */
+static starpu_data_handle_t waits_for_held(starpu_data_handle_t toload UNUSED, unsigned node UNUSED,
+                                           enum starpu_is_prefetch is_prefetch UNUSED, void *arg UNUSED)
+{
+    bool held = atomic_load(&holding);
+    if (held) atomic_fetch_add(&refused_while_held, 1);
+    return held ? STARPU_DATA_NO_VICTIM : handles[0];
+}
+
+/* A second and a half, in which the other block there is not touched. */
+static int selector_waits(void)
+{
+    start(1, "1", 2, NULL);
+    int node = (int)sim_node(0), failed = starpu_data_fetch_on_node(handles[1], (unsigned)node, 0);
+    failed |= starpu_data_acquire_on_node(handles[0], node, STARPU_R);
+    atomic_store(&holding, 1);
+    starpu_data_register_victim_selector(waits_for_held, NULL, NULL);
+    failed |= submit_on(sim_worker(0), &add_cl, handles[2], NULL, NULL);
+    usleep(1500000);
+    failed |=
+        !starpu_data_is_on_node(handles[1], node) || atomic_load(&ran) || !atomic_load(&refused_while_held);
+    starpu_data_release_on_node(handles[0], node);
+    atomic_store(&holding, 0);
+    failed |= starpu_task_wait_for_all();
+    failed |= !starpu_data_is_on_node(handles[1], node) || starpu_data_is_on_node(handles[0], node);
+    return failed | stop() | (blocks[2][0] != 1);
+}
+
 /* ---- in processes ---- */
 
 static int only; /* case to run, for a closer look; 0: all */
@@ -597,6 +689,42 @@ static void told(void)
        "nothing is said while another thread may give it back");
 }
 
+static unsigned count_of(const char *text, const char *word)
+{
+    unsigned n = 0;
+    for (const char *p = text; (p = strstr(p, word)) != NULL; p++) n++;
+    return n;
+}
+
+static void told_of_selectors(void)
+{
+    static const char *const words[] = { "CUDA 0", "NO_VICTIM", "65536 bytes",
+                                         "starpu_data_register_victim_selector" };
+    static const char *const held_words[] = { "NO_VICTIM", "deadlock", "\"asked\"", "\"held\"" };
+    static struct talk tasks, held, ever, allocation, patient;
+    if (only && only < 16) return;
+    talk_begin(&tasks, tasks_denied);
+    talk_begin(&held, denied_beside_held);
+    talk_begin(&ever, denied_for_ever);
+    talk_begin(&allocation, allocation_denied);
+    talk_begin(&patient, selector_waits);
+    struct talk *all[] = { &tasks, &held, &ever, &allocation, &patient };
+    for (unsigned i = 0; i < LENGTH(all); i++) talk_end(all[i]);
+    bool right =
+        ok(all_of(tasks.status == 0, says_all(tasks.said, words, LENGTH(words)),
+                  count_of(tasks.said, "NO_VICTIM") == 1),
+           "a selector that never gives anything is overruled, which is said once, with node and size");
+    right &= ok(all_of(held.status == 0, strstr(held.said, "NO_VICTIM") != NULL),
+                "also while the program holds memory there");
+    right &= ok(all_of(ever.status == 1, says_all(ever.said, held_words, LENGTH(held_words))),
+                "where that is all the memory, the deadlock is told");
+    right &= ok(all_of(allocation.status == 0, strstr(allocation.said, "NO_VICTIM") != NULL),
+                "memory that the program waits for comes, too");
+    right &= ok(all_of(patient.status == 0, !strstr(patient.said, "NO_VICTIM")),
+                "one that waits for a second and a half for what is in use has its way");
+    for (unsigned i = 0; !right && i < LENGTH(all); i++) diag("status %d: %s", all[i]->status, all[i]->said);
+}
+
 int main(int argc, char **argv)
 {
     only = argc > 1 ? atoi(argv[1]) : 0;
@@ -616,5 +744,6 @@ int main(int argc, char **argv)
     in_process(body_asks_for_more, "a body that waits for more has it from the tasks loaded behind it");
     in_process(body_gives_up, "where nobody gives back any it is told after a second, and can have it later");
     told();
+    told_of_selectors();
     return done_testing();
 }
