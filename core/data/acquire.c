@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* acquire.c: the program's own accesses to data: blocking, with a callback, or only if it is free now.
- * Threads: any; the blocking forms not in tasks and callbacks. Owns: acquisitions under way.
+ * Threads: any; the blocking forms not in tasks and callbacks. Owns: acquisitions under way, and the list of
+ * threads that wait for one.
  * Not here: the queue itself (access.c). */
+#include "core/data/acquire.h"
+
 #include <string.h>
 
 #include <starpu.h>
 
 #include "core/base/block.h"
+#include "core/base/clock.h"
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/data/layouts.h"
 #include "core/data/partition.h"
+#include "core/data/transfer.h"
 #include "core/mem/node.h"
 
 void orr_data_announce_slow(struct orr_data *h, int mode)
@@ -198,9 +203,9 @@ static void tell_acquired(const struct orr_data *h, const void *who, uint8_t gro
 /* ---- blocking ---- */
 
 struct blocked_acquire {
-    struct orr_access *access;
     struct orr_access own;
     struct orr_event granted;
+    struct orr_acquiring waiting;
 };
 
 static void wake_blocked(struct orr_waiter *w)
@@ -209,34 +214,105 @@ static void wake_blocked(struct orr_waiter *w)
     orr_event_set(&b->granted);
 }
 
+/* For the deadlock detector; who is granted at once is never there. */
+static ORR_SPIN(acquirers) acquirers_lock;
+static struct orr_acquiring *acquirers;    /* [lock: acquirers] */
+static _Atomic uint32_t acquirers_waiting; /* how many */
+
+void orr_acquiring_begin(struct orr_acquiring *a, struct orr_data *h, const void *at)
+{
+    *a = (struct orr_acquiring){
+        .handle = h, .at = at, .thread = orr_self()->number, .since_ticks = orr_ticks(), .prev = &acquirers
+    };
+    orr_spin_lock(&acquirers_lock);
+    a->next = acquirers;
+    if (a->next) a->next->prev = &a->next;
+    acquirers = a;
+    orr_spin_unlock(&acquirers_lock);
+    orr_add_relaxed(&acquirers_waiting, 1u);
+}
+
+void orr_acquiring_end(struct orr_acquiring *a)
+{
+    orr_add_relaxed(&acquirers_waiting, (uint32_t)-1);
+    orr_spin_lock(&acquirers_lock);
+    *a->prev = a->next;
+    if (a->next) a->next->prev = a->prev;
+    orr_spin_unlock(&acquirers_lock);
+}
+
+static __attribute__((noinline)) void wait_blocked(struct blocked_acquire *b, struct orr_data *h,
+                                                   const void *at)
+{
+    orr_acquiring_begin(&b->waiting, h, at);
+    orr_event_wait(&b->granted);
+    orr_acquiring_end(&b->waiting);
+}
+
 /* Waits for the turn among commuting accesses; the group has been entered. */
-static void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b)
+static __attribute__((noinline)) void commute_turn_blocking(struct orr_data *h, struct blocked_acquire *b,
+                                                            const void *at)
 {
     orr_event_init(&b->granted);
     orr_spin_lock(&h->queue.lock);
     bool mine = orr_access_commute_enter_locked(&h->queue, &b->own);
     orr_spin_unlock(&h->queue.lock);
-    if (!mine) orr_event_wait(&b->granted);
+    if (!mine) wait_blocked(b, h, at);
 }
 
-/* tells: it is the program that acquires. */
-static int acquire_blocking(struct orr_data *h, const struct orr_access *a, bool tells)
+/* at: where the program called; tells: it acquires, until it releases. */
+static inline int acquire_blocking(struct orr_data *h, uint8_t group, uint8_t flags, const void *at,
+                                   bool tells)
 {
-    struct blocked_acquire b = {
-        .own = { .waiter = { .granted = wake_blocked }, .group = a->group, .flags = a->flags }
-    };
+    struct blocked_acquire b; /* `waiting` is for those that do */
+    b.own = (struct orr_access){ .waiter = { .granted = wake_blocked }, .group = group, .flags = flags };
     orr_event_init(&b.granted);
     int r = orr_data_join(h, &b.own);
     if (r < 0) return r;
-    if (tells) tell_acquired(h, &b, a->group);
-    if (!r) orr_event_wait(&b.granted);
-    if (a->group == ORR_GROUP_COMMUTE) commute_turn_blocking(h, &b);
+    if (tells) tell_acquired(h, &b, group);
+    if (!r) wait_blocked(&b, h, at);
+    if (orr_unlikely(group == ORR_GROUP_COMMUTE)) commute_turn_blocking(h, &b, at);
+    if (tells) orr_store_relaxed(&h->acquired_at, at);
     return 0;
 }
 
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
 {
-    return acquire_blocking(h, a, false);
+    return acquire_blocking(h, a->group, a->flags, NULL, false);
+}
+
+unsigned orr_acquirers_count(void)
+{
+    return orr_load_relaxed(&acquirers_waiting);
+}
+
+unsigned orr_acquirers_list(struct orr_acquirer *out, unsigned max, double seconds, bool untold)
+{
+    unsigned n = 0;
+    uint64_t now = orr_ticks();
+    orr_spin_lock(&acquirers_lock);
+    for (struct orr_acquiring *b = acquirers; b && n < max; b = b->next) {
+        double waited = now > b->since_ticks ? orr_ticks_to_us(now - b->since_ticks) / 1e6 : 0;
+        if (waited < seconds || (untold && b->told)) continue;
+        struct orr_acquirer *to = &out[n++];
+        *to = (struct orr_acquirer){ .id = b,
+                                     .handle = b->handle,
+                                     .at = b->at,
+                                     .held_at = orr_load_relaxed(&b->handle->acquired_at),
+                                     .thread = b->thread,
+                                     .seconds = waited };
+        orr_data_label(b->handle, to->label, sizeof to->label);
+    }
+    orr_spin_unlock(&acquirers_lock);
+    return n;
+}
+
+void orr_acquirers_told(const struct orr_acquirer *a)
+{
+    orr_spin_lock(&acquirers_lock);
+    for (struct orr_acquiring *b = acquirers; b; b = b->next)
+        if (b == a->id) b->told = true;
+    orr_spin_unlock(&acquirers_lock);
 }
 
 static const char *where(void)
@@ -281,6 +357,7 @@ static void undo_acquire(struct orr_data *h)
 {
     struct orr_waiter *next = NULL;
     orr_spin_lock(&h->queue.lock);
+    if (h->queue.active == 1) orr_store_relaxed(&h->acquired_at, NULL);
     if (h->queue.group == ORR_GROUP_COMMUTE) next = orr_access_commute_exit_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
     let_in(next);
@@ -351,7 +428,7 @@ static int fetch_acquired(struct orr_data *h, int node, int mode, const char *fn
     return r ? fetch_failed(h, r, fn, orr_error) : 0;
 }
 
-static int acquire(struct orr_data *h, int node, int mode, const char *fn)
+static int acquire(struct orr_data *h, int node, int mode, const void *at, const char *fn)
 {
     int r = check_acquire(h, mode, node, fn);
     if (r) return r;
@@ -361,19 +438,18 @@ static int acquire(struct orr_data *h, int node, int mode, const char *fn)
             fn, where());
         return -EDEADLK;
     }
-    struct orr_access a = { .group = orr_access_group(mode) };
-    r = acquire_blocking(h, &a, true);
+    r = acquire_blocking(h, orr_access_group(mode), 0, at, true);
     return r ? r : fetch_acquired(h, node, mode, fn);
 }
 
 int starpu_data_acquire_on_node(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
 {
-    return acquire(h, node, mode, "starpu_data_acquire_on_node");
+    return acquire(h, node, mode, __builtin_return_address(0), "starpu_data_acquire_on_node");
 }
 
 int starpu_data_acquire(starpu_data_handle_t h, enum starpu_data_access_mode mode)
 {
-    return acquire(h, orr_node_home(), mode, "starpu_data_acquire");
+    return acquire(h, orr_node_home(), mode, __builtin_return_address(0), "starpu_data_acquire");
 }
 
 /* Joins only when that grants at once; else -EAGAIN, and contributions that nobody has wanted yet are added
@@ -390,7 +466,7 @@ static int join_if_free_locked(struct orr_data *h, struct orr_access *a)
     return 1;
 }
 
-int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
+static int acquire_try(struct orr_data *h, int node, int mode, const void *at)
 {
     int r = check_acquire(h, mode, node, "starpu_data_acquire_try");
     if (r) return r;
@@ -399,12 +475,18 @@ int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starp
     if (!r) r = join(h, &a, join_if_free_locked);
     if (r < 0) return r;
     tell_acquired(h, &a, a.group);
+    orr_store_relaxed(&h->acquired_at, at);
     return fetch_acquired(h, node, mode, "starpu_data_acquire_try");
+}
+
+int starpu_data_acquire_on_node_try(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode)
+{
+    return acquire_try(h, node, mode, __builtin_return_address(0));
 }
 
 int starpu_data_acquire_try(starpu_data_handle_t h, enum starpu_data_access_mode mode)
 {
-    return starpu_data_acquire_on_node_try(h, orr_node_home(), mode);
+    return acquire_try(h, orr_node_home(), mode, __builtin_return_address(0));
 }
 
 /* ---- with a callback ---- */
@@ -414,7 +496,8 @@ struct callback_acquire {
     struct orr_fetch fetch;
     struct orr_data *handle;
     int node, mode;
-    bool in_group; /* of commuting accesses; the next grant is the turn */
+    bool in_group;  /* of commuting accesses; the next grant is the turn */
+    const void *at; /* where the program called */
     void (*callback)(void *);
     void *arg;
 };
@@ -460,6 +543,7 @@ static void fetched(struct orr_fetch *f, int status)
 
 static void start_fetch(struct callback_acquire *c)
 {
+    orr_store_relaxed(&c->handle->acquired_at, c->at);
     if (c->node < 0 || orr_load_relaxed(&c->handle->ready_interface)) {
         finish(c, 0);
         return;
@@ -497,7 +581,7 @@ static bool lacks_value(const struct callback_acquire *c)
 }
 
 static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(void *), void *arg,
-                      bool exempt)
+                      bool exempt, const void *at)
 {
     int r = check_acquire(h, mode, node, "starpu_data_acquire_cb");
     if (r) return r;
@@ -520,6 +604,7 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->mode = mode;
     c->callback = callback;
     c->arg = arg;
+    c->at = at;
     r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
     if (r > 0 && lacks_value(c)) r = fetch_failed(h, -ENODATA, "starpu_data_acquire_cb", orr_error);
     if (r < 0) orr_block_free(c, sizeof *c);
@@ -533,20 +618,21 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
 int starpu_data_acquire_cb(starpu_data_handle_t h, enum starpu_data_access_mode mode,
                            void (*callback)(void *), void *arg)
 {
-    return acquire_cb(h, orr_node_home(), mode, callback, arg, false);
+    return acquire_cb(h, orr_node_home(), mode, callback, arg, false, __builtin_return_address(0));
 }
 
 int starpu_data_acquire_on_node_cb(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,
                                    void (*callback)(void *), void *arg)
 {
-    return acquire_cb(h, node, mode, callback, arg, false);
+    return acquire_cb(h, node, mode, callback, arg, false, __builtin_return_address(0));
 }
 
 int starpu_data_acquire_cb_sequential_consistency(starpu_data_handle_t h, enum starpu_data_access_mode mode,
                                                   void (*callback)(void *), void *arg,
                                                   int sequential_consistency)
 {
-    return acquire_cb(h, orr_node_home(), mode, callback, arg, !sequential_consistency);
+    return acquire_cb(h, orr_node_home(), mode, callback, arg, !sequential_consistency,
+                      __builtin_return_address(0));
 }
 
 int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h, int node,
@@ -554,7 +640,7 @@ int starpu_data_acquire_on_node_cb_sequential_consistency(starpu_data_handle_t h
                                                           void (*callback)(void *), void *arg,
                                                           int sequential_consistency)
 {
-    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
+    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency, __builtin_return_address(0));
 }
 
 int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_handle_t h, int node,
@@ -563,7 +649,7 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_hand
                                                                 int sequential_consistency, int quick)
 {
     (void)quick;
-    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency);
+    return acquire_cb(h, node, mode, callback, arg, !sequential_consistency, __builtin_return_address(0));
 }
 
 /* ---- releasing ---- */

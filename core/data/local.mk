@@ -4,7 +4,7 @@
 liborrery_la_SOURCES += core/data/access.c core/data/access.h
 liborrery_la_SOURCES += core/data/handle.c core/data/data.h
 liborrery_la_SOURCES += core/data/registry.c core/data/registry.h
-liborrery_la_SOURCES += core/data/acquire.c
+liborrery_la_SOURCES += core/data/acquire.c core/data/acquire.h
 liborrery_la_SOURCES += core/data/coherency.c core/data/map.c core/data/coherency.h
 liborrery_la_SOURCES += core/data/transfer.c core/data/links.c core/data/packed.c core/data/transfer.h
 liborrery_la_SOURCES += core/data/convert.c core/data/layouts.h

@@ -28,6 +28,7 @@
 #include "core/base/block.h"
 #include "core/base/event.h"
 #include "core/base/log.h"
+#include "core/data/acquire.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
 #include "core/data/filters/cut.h"
@@ -1047,7 +1048,10 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
     struct orr_event gathered;
     orr_event_init(&gathered);
     if (submit_gathering(plan, gathering_node, &gathered) != 0) return;
+    struct orr_acquiring waiting;
+    orr_acquiring_begin(&waiting, h, __builtin_return_address(0));
     orr_event_wait(&gathered);
+    orr_acquiring_end(&waiting);
     orr_registry_set_pieces(h, NULL, 0);
     drop_gathered(plan);
     if (gathering_node != orr_node_home()) starpu_data_prefetch_on_node(h, gathering_node, 1);

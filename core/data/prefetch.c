@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/block.h"
 #include "core/base/log.h"
+#include "core/data/acquire.h"
 #include "core/data/partition.h"
 #include "core/data/transfer.h"
 #include "core/mem/kept.h"
@@ -20,7 +21,8 @@
 struct request {
     struct orr_access access; /* first */
     struct orr_fetch fetch;
-    struct orr_event *done; /* of a caller that waits, else NULL */
+    struct orr_event *done;     /* of a caller that waits, else NULL */
+    struct orr_acquiring *turn; /* the same, that waits for its turn */
     int *status_out;
     bool unwanted;            /* wont_use: afterwards devices may drop it */
     void (*callback)(void *); /* the program's, while the copy is there; or NULL */
@@ -100,6 +102,7 @@ static void wish(struct request *q)
 static void request_granted(struct orr_waiter *w)
 {
     struct request *q = (struct request *)w;
+    if (q->turn) orr_acquiring_end(q->turn);
     if (q->fetch.prefetch && !q->done && !q->unwanted && !q->callback) {
         wish(q);
         return;
@@ -141,7 +144,8 @@ static void wait_in_body(struct orr_event *done, struct orr_data *h, unsigned no
                       orr_data_label(h, label, sizeof label));
 }
 
-static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async, const char *fn)
+static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bool async, const void *at,
+                   const char *fn)
 {
     if (orr_load_relaxed(&h->partitioned)) return 0; /* its value is in its pieces */
     if (!async && !may_wait(h, fn)) return -EDEADLK;
@@ -162,8 +166,11 @@ static int request(struct orr_data *h, struct orr_fetch fetch, bool unwanted, bo
     q->done = async ? NULL : &done;
     q->status_out = async ? NULL : &status;
     if (!fetch.prefetch) orr_data_announce(h, STARPU_R);
+    struct orr_acquiring turn;
+    if (!async) orr_acquiring_begin(q->turn = &turn, h, at); /* until it is granted: h may go after its end */
     int granted = orr_data_join(h, &q->access);
     if (granted < 0) {
+        if (!async) orr_acquiring_end(&turn);
         orr_block_free(q, sizeof *q);
         return granted;
     }
@@ -179,7 +186,8 @@ int starpu_data_fetch_on_node(starpu_data_handle_t h, unsigned node, unsigned as
 {
     static const char fn[] = "starpu_data_fetch_on_node";
     if (!check(h, node, fn)) return -EINVAL;
-    return request(h, (struct orr_fetch){ .node = (uint16_t)node }, false, async != 0, fn);
+    return request(h, (struct orr_fetch){ .node = (uint16_t)node }, false, async != 0,
+                   __builtin_return_address(0), fn);
 }
 
 static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, bool idle, const char *fn)
@@ -188,7 +196,7 @@ static int prefetch(struct orr_data *h, unsigned node, bool async, int prio, boo
     if (h->nnodes == 1) return 0;
     return request(h,
                    (struct orr_fetch){ .node = (uint16_t)node, .prefetch = true, .idle = idle, .prio = prio },
-                   false, async, fn);
+                   false, async, NULL, fn);
 }
 
 int starpu_data_prefetch_on_node_prio(starpu_data_handle_t h, unsigned node, unsigned async, int prio)
@@ -215,7 +223,8 @@ void starpu_data_wont_use(starpu_data_handle_t h)
 {
     static const char fn[] = "starpu_data_wont_use";
     if (!check(h, 0, fn) || h->nnodes == 1) return;
-    request(h, (struct orr_fetch){ .node = (uint16_t)orr_node_home(), .prefetch = true }, true, true, fn);
+    request(h, (struct orr_fetch){ .node = (uint16_t)orr_node_home(), .prefetch = true }, true, true, NULL,
+            fn);
 }
 
 int starpu_data_get_on_node_cb_prio(starpu_data_handle_t h, int node, enum starpu_data_access_mode mode,

@@ -4,10 +4,10 @@
  * to the copy (eviction.c). */
 #include "core/data/victim.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 #include "core/base/clock.h"
+#include "core/base/code.h"
 #include "core/base/log.h"
 
 static starpu_data_victim_eviction_failed *_Atomic told_failed;
@@ -41,22 +41,13 @@ enum {
     STEP_US = 20000
 };
 
-/* "name", or where its code is. */
 static const char *name_selector(char *buf, size_t bytes)
 {
     union { /* a function's address as an object's */
         starpu_data_victim_selector *fn;
-        void *address;
+        const void *address;
     } at = { orr_load_relaxed(&orr_victim_selector) };
-    Dl_info where;
-    if (!at.fn || !dladdr(at.address, &where) || !where.dli_fname)
-        snprintf(buf, bytes, "at %p", at.address);
-    else if (where.dli_sname && where.dli_saddr == at.address)
-        snprintf(buf, bytes, "%s", where.dli_sname);
-    else
-        snprintf(buf, bytes, "%s+0x%zx", where.dli_fname,
-                 (size_t)((char *)at.address - (char *)where.dli_fbase));
-    return buf;
+    return orr_code_name(at.address, 0, buf, bytes);
 }
 
 static void say_overruled(const struct orr_wish *w, double seconds, bool in_use)

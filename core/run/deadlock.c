@@ -14,6 +14,9 @@
  * outside will act (orrery_outside_begin): then there is never a word; that a thread never acts
  * (orrery_thread_passive), or that no stranger does (ORRERY_ON_DEADLOCK=exit).
  *
+ * Without a task it is the same where a thread waits for data: nobody is left who could release them. While
+ * others act nobody can know; one that has waited 10 s for data that the program has acquired is told.
+ *
  * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
  * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
  * ending are told after 10 s. Neither ends the program. Tasks are found by looking through the blocks they
@@ -28,9 +31,11 @@
 #include <starpu.h>
 
 #include "core/base/alloc.h"
+#include "core/base/code.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/worker/own.h"
+#include "core/data/acquire.h"
 #include "core/data/partition.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
@@ -53,6 +58,9 @@ enum {
     LOOKS_BETWEEN = 10, /* after a warning */
     LOOKS_UNTIL_WORRIED = 150,
     LOOKS_GOING_ROUND = 100,
+    LOOKS_BETWEEN_ACQUIRERS = 10, /* at threads that wait for data */
+    ACQUIRERS_SHOWN = 16,
+    ACQUIRER_PATIENCE_S = 10,
     TASKS_MAX = 1024,
     TASKS_SHOWN = 16
 };
@@ -256,7 +264,11 @@ static void print_holder(struct waiting *all, struct orr_data *h, const struct o
         describe(name, sizeof name, has);
         snprintf(text, bytes, "%swhich task %s has", via, name);
     } else {
-        char holder[160] = "the program holds: starpu_data_acquire without starpu_data_release";
+        char holder[480] = ORR_SAY_PROGRAM_HOLDS, place[320];
+        const void *at = orr_load_relaxed(&b->acquired_at);
+        if (at)
+            snprintf(holder, sizeof holder, ORR_SAY_PROGRAM_HOLDS ", at %s",
+                     orr_code_name(at, 1, place, sizeof place));
         const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
         if (outside) outside->holder(outside, b, holder, sizeof holder);
         snprintf(text, bytes, "%swhich %s", via, holder);
@@ -518,6 +530,9 @@ void orr_deadlock_graph(struct orr_waits *w, const char *prefix)
         orr_waits_for(w, program, node); /* it is blocked: for one of them at least */
         graph_task(w, all, prefix, all->task[i]);
     }
+    struct orr_acquirer a[ACQUIRERS_SHOWN];
+    unsigned n = orr_acquirers_list(a, ACQUIRERS_SHOWN, 0, false);
+    for (unsigned i = 0; i < n; i++) graph_data(w, all, prefix, program, a[i].handle, NULL);
     orr_free(all);
 }
 
@@ -566,6 +581,64 @@ static void explain_policies(void)
     }
 }
 
+/* "thread 12 (name)", of this process. */
+static void name_thread(char *dst, size_t bytes, int number)
+{
+    char name[48], path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", number);
+    FILE *f = fopen(path, "re");
+    bool named = f && fgets(name, sizeof name, f);
+    if (f) fclose(f);
+    if (named) name[strcspn(name, "\n")] = '\0';
+    snprintf(dst, bytes, named ? "thread %d (%s)" : "thread %d", number, name);
+}
+
+/* Says for what a waits. holder: "which ... has". */
+static void say_acquirer(const struct orr_acquirer *a, const char *holder)
+{
+    char thread[96], at[400] = "", place[320];
+    name_thread(thread, sizeof thread, a->thread);
+    if (a->at) snprintf(at, sizeof at, ", at %s", orr_code_name(a->at, 1, place, sizeof place));
+    say("  %s has waited %.1f s for data %s%s, %s", thread, a->seconds, a->label, at, holder);
+}
+
+/* Without a look at the data, which may end meanwhile. */
+static bool holder_by_name(struct waiting *all, const struct orr_acquirer *a, char *text, size_t bytes)
+{
+    char name[320];
+    struct orr_task *has = task_with(all, a->handle, NULL);
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+    if (has) {
+        describe(name, sizeof name, has);
+        snprintf(text, bytes, "which task %s has", name);
+        return false;
+    }
+    snprintf(text, bytes, "which is in use");
+    if (outside && outside->holder(outside, a->handle, name, sizeof name))
+        snprintf(text, bytes, "which %s", name);
+    else if (a->held_at)
+        snprintf(text, bytes, "which " ORR_SAY_PROGRAM_HOLDS ", at %s",
+                 orr_code_name(a->held_at, 1, name, sizeof name));
+    else
+        return false;
+    return a->held_at && !all->more && !all->foreign;
+}
+
+static void explain_acquirers(struct waiting *all, bool certain)
+{
+    struct orr_acquirer a[ACQUIRERS_SHOWN];
+    char holder[800];
+    unsigned n = orr_acquirers_list(a, ACQUIRERS_SHOWN, 0, false);
+    for (unsigned i = 0; i < n; i++) {
+        if (certain)
+            print_holder(all, a[i].handle, NULL, holder, sizeof holder);
+        else
+            holder_by_name(all, &a[i], holder, sizeof holder);
+        say_acquirer(&a[i], holder);
+    }
+    if (orr_acquirers_count() > n) say("  ... and %u more threads wait for data", orr_acquirers_count() - n);
+}
+
 static void explain_all(bool certain)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
@@ -581,8 +654,18 @@ static void explain_all(bool certain)
             "look while another thread might end them",
             all->foreign);
     print_cycle(all);
+    explain_acquirers(all, certain);
     orr_starving_explain(all->task, all->count, say);
     orr_free(all);
+}
+
+/* Whether threads wait for data, and nothing is under way that lets them go but the program: there is no
+ * task.
+ */
+static bool acquirers_only(void)
+{
+    return orr_acquirers_count() > 0 && orr_load_seq(&orr_transfers_active) == 0 &&
+           !orr_load_acquire(&watch.outside);
 }
 
 static void report(uint64_t outstanding)
@@ -595,6 +678,9 @@ static void report(uint64_t outstanding)
     else if (orr_transfers_starve())
         say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
             "moved for 1.5 s");
+    else if (acquirers_only())
+        say("deadlock: every thread waits, one for data that are not released, no task is submitted, and "
+            "nothing moved for 1.5 s");
     explain_all(true);
     draw_alone();
 }
@@ -610,6 +696,10 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
     else if (orr_transfers_starve())
         say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
             "knows waits, and nothing moved for 5 s");
+    else if (acquirers_only())
+        say("deadlock? every thread that the runtime knows waits, one for data that are not released, no "
+            "task "
+            "is submitted, and nothing moved for 5 s");
     explain_all(false);
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
@@ -694,7 +784,8 @@ static enum orr_verdict verdict(bool sure)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     if (outside) return outside->verdict(outside, sure);
-    if (watch.submitted == watch.completed && !orr_transfers_starve()) return ORR_MAY_MOVE;
+    if (watch.submitted == watch.completed && !orr_transfers_starve() && !acquirers_only())
+        return ORR_MAY_MOVE;
     return sure ? ORR_STUCK : ORR_STUCK_PERHAPS;
 }
 
@@ -719,7 +810,7 @@ static unsigned looks_until_sure(void)
 /* In a row: looks at which everybody waited; at which all but a thread outside did; at which workers were
  * awake. */
 struct watching {
-    unsigned still, outside, awake;
+    unsigned still, outside, awake, acquiring;
     bool said, unsure, warned;
 };
 
@@ -753,6 +844,28 @@ static void worry(void)
         "program is not in the runtime, and may still act (or waits for a thread that is)",
         (unsigned long long)(watch.submitted - watch.completed));
     explain_all(false);
+}
+
+/* Threads have waited for data for long, while others act: tells of those that the program has acquired. */
+static void look_at_acquirers(void)
+{
+    struct orr_acquirer a[ACQUIRERS_SHOWN];
+    char holder[800];
+    unsigned n = orr_acquirers_list(a, ACQUIRERS_SHOWN, ACQUIRER_PATIENCE_S, true);
+    struct waiting *all = n ? orr_calloc(1, sizeof *all) : NULL;
+    if (!all) return;
+    all->may_end = true;
+    collect_all(all);
+    say = orr_warn;
+    for (unsigned i = 0; i < n; i++) {
+        if (!holder_by_name(all, &a[i], holder, sizeof holder)) continue;
+        say("deadlock? A thread waits for data that others act with, or have forgotten; if it is right to "
+            "wait, "
+            "call orrery_outside_begin meanwhile");
+        say_acquirer(&a[i], holder);
+        orr_acquirers_told(&a[i]);
+    }
+    orr_free(all);
 }
 
 static bool is_in_its_body(struct orr_task *t)
@@ -816,6 +929,9 @@ static void watch_once(struct watching *s)
     if (all_rest(s) && s->still >= looks_until_sure() && !s->said) consider(s);
     if (s->outside == LOOKS_UNTIL_WORRIED) worry();
     if (s->awake == LOOKS_GOING_ROUND) look_for_circulation();
+    bool acquiring = orr_acquirers_count() > 0 && orr_load_acquire(&watch.announced) == 0;
+    s->acquiring = acquiring ? s->acquiring + 1 : 0;
+    if (acquiring && s->acquiring % LOOKS_BETWEEN_ACQUIRERS == 0) look_at_acquirers();
 }
 
 static void *run(void *unused)

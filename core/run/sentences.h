@@ -12,6 +12,7 @@
 #define ORR_SAY_NEVER_SUBMITTED ", which was never submitted"
 #define ORR_SAY_END_RELEASE "  task %s has run, and its end waits for %d calls of starpu_task_end_dep_release"
 #define ORR_SAY_FOR_DATA "  task %s waits for data %s, %s"
+#define ORR_SAY_PROGRAM_HOLDS "the program holds: starpu_data_acquire without starpu_data_release"
 #define ORR_SAY_FOR_TAGS "  task %s waits for tags that its tag %llu depends on"
 #define ORR_SAY_NO_WORKERS "  task %s is ready in scheduling context %u, which has no workers"
 #define ORR_SAY_CONDITIONS "  task %s waits (%d conditions missing)"

@@ -6,7 +6,7 @@
 
 #include "tests/core/misuse.h"
 
-enum { LONG_S = 3 };
+enum { LONG_S = 3, LONGER_S = 11 };
 
 static void nothing(void *buffers[], void *arg)
 {
@@ -25,6 +25,9 @@ static struct starpu_codelet plain_cl = { .cpu_funcs = { nothing }, .name = "pla
 static struct starpu_codelet slow_cl = { .cpu_funcs = { slow }, .name = "slow" };
 static struct starpu_codelet writer_cl = {
     .cpu_funcs = { nothing }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "writer"
+};
+static struct starpu_codelet slow_writer_cl = {
+    .cpu_funcs = { slow }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "slow_writer"
 };
 
 static struct starpu_task *make(struct starpu_codelet *cl, const char *name)
@@ -124,6 +127,123 @@ static bool half_a_team(void)
     if (starpu_init(&conf) != 0) return false;
     submit(make(&spmd_cl, "half"));
     starpu_task_wait_for_all();
+    return true;
+}
+
+/* ---- threads alone, without a task ---- */
+
+static int shared[2];
+static starpu_data_handle_t of_shared[2];
+
+static void register_shared(void)
+{
+    for (int i = 0; i < 2; i++) {
+        starpu_variable_data_register(&of_shared[i], STARPU_MAIN_RAM, (uintptr_t)&shared[i],
+                                      sizeof shared[i]);
+        starpu_data_set_name(of_shared[i], i ? "right hand" : "left hand");
+    }
+}
+
+/* (Not static: its name is to be found.) */
+__attribute__((noinline)) bool deadlock_test_takes(int which, enum starpu_data_access_mode mode);
+bool deadlock_test_takes(int which, enum starpu_data_access_mode mode)
+{
+    if (starpu_data_acquire(of_shared[which], mode) != 0) exit(3);
+    return true;
+}
+
+static bool acquired_again(void)
+{
+    register_shared();
+    deadlock_test_takes(0, STARPU_R);
+    return deadlock_test_takes(0, STARPU_W);
+}
+
+static bool unregistered_while_held(void)
+{
+    register_shared();
+    deadlock_test_takes(1, STARPU_R);
+    starpu_data_unregister(of_shared[1]);
+    return true;
+}
+
+static bool commuting_turn_kept(void)
+{
+    register_shared();
+    deadlock_test_takes(1, STARPU_RW | STARPU_COMMUTE);
+    return deadlock_test_takes(1, STARPU_RW | STARPU_COMMUTE);
+}
+
+static bool fetched_while_held(void)
+{
+    register_shared();
+    deadlock_test_takes(0, STARPU_W);
+    return starpu_data_fetch_on_node(of_shared[0], STARPU_MAIN_RAM, 0) == 0;
+}
+
+static struct gate crossing;
+
+static void *take_right_first(void *arg)
+{
+    (void)arg;
+    deadlock_test_takes(1, STARPU_RW);
+    gate_pass(&crossing);
+    deadlock_test_takes(0, STARPU_RW);
+    return NULL;
+}
+
+static bool crossed(void)
+{
+    pthread_t thread;
+    register_shared();
+    deadlock_test_takes(0, STARPU_RW);
+    pthread_create(&thread, NULL, take_right_first, NULL);
+    gate_wait_entered(&crossing, 1);
+    gate_open(&crossing);
+    return deadlock_test_takes(1, STARPU_RW);
+}
+
+static void *take_and_give(void *arg)
+{
+    (void)arg;
+    deadlock_test_takes(0, STARPU_RW);
+    starpu_data_release(of_shared[0]);
+    return NULL;
+}
+
+/* The main thread, which has what another waits for, is outside of the runtime for so long. */
+static bool held_for(unsigned seconds)
+{
+    pthread_t thread;
+    register_shared();
+    deadlock_test_takes(0, STARPU_RW);
+    pthread_create(&thread, NULL, take_and_give, NULL);
+    sleep(seconds);
+    starpu_data_release(of_shared[0]);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(of_shared[i]);
+    return true;
+}
+
+static bool held_for_a_while(void)
+{
+    return held_for(LONG_S);
+}
+
+static bool held_for_long(void)
+{
+    return held_for(LONGER_S);
+}
+
+/* The thread waits that long for tasks and not for the program. */
+static bool long_in_tasks(void)
+{
+    register_shared();
+    for (int i = 0; i < LONGER_S / LONG_S + 1; i++)
+        starpu_task_insert(&slow_writer_cl, STARPU_RW, of_shared[0], 0);
+    deadlock_test_takes(0, STARPU_R);
+    starpu_data_release(of_shared[0]);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(of_shared[i]);
     return true;
 }
 
@@ -253,6 +373,23 @@ static const struct deadlock_case {
     { { "a parallel task that too few workers were given is named", half_a_team, UP | ENDS }, "half" },
     { { "and how many have come", half_a_team, UP | ENDS }, "on 2 workers together, and 1 have come" },
     { { "a thread that signals wake is seen to wait all the same", woken_in_vain, UP | ENDS }, "forgotten" },
+    { { "a thread that acquires again what it has is told, without a task", acquired_again, UP | ENDS },
+      "for data \"left hand\", at " },
+    { { "and that it has it", acquired_again, UP | ENDS },
+      "which the program holds: starpu_data_acquire without starpu_data_release, at " },
+    { { "so is one that unregisters it", unregistered_while_held, UP | ENDS },
+      "for data \"right hand\", which" },
+    { { "or waits for its turn among commuting ones", commuting_turn_kept, UP | ENDS },
+      "for data \"right hand\", at " },
+    { { "or fetches it and waits", fetched_while_held, UP | ENDS }, "which the program holds" },
+    { { "two threads that wait for each other's data are told, the one", crossed, UP | ENDS },
+      "for data \"left hand\", at " },
+    { { "and the other", crossed, UP | ENDS }, "for data \"right hand\", at " },
+    { { "a thread that waits 10 s for data which the program has acquired is told", held_for_long,
+        UP | LINES },
+      "which the program holds: starpu_data_acquire without starpu_data_release, at " },
+    { { "one that waits for a few is not", held_for_a_while, UP | QUIET }, NULL },
+    { { "nor one that waits for tasks", long_in_tasks, UP | QUIET }, NULL },
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },
     { { "a program that computes outside the runtime is no deadlock", late_program, UP | QUIET }, NULL },
     { { "a thread whose wait is over, and that comes late, is none", late_thread, UP | QUIET }, NULL },
@@ -262,8 +399,9 @@ static const struct deadlock_case {
 static void check(const struct deadlock_case *c, const struct outcome *o)
 {
     bool good;
+    int status = c->m.flags & ENDS ? 1 : 0;
     if (c->said)
-        good = ok(all_of(WIFEXITED(o->status), WEXITSTATUS(o->status) == 1, strstr(o->said, "deadlock"),
+        good = ok(all_of(WIFEXITED(o->status), WEXITSTATUS(o->status) == status, strstr(o->said, "deadlock"),
                          strstr(o->said, c->said)),
                   "%s", c->m.what);
     else
