@@ -334,7 +334,7 @@ void starpu_data_register_victim_selector(starpu_data_victim_selector selector,
                                           starpu_data_victim_eviction_failed evicted, void *data);
 
 /* Writes back and frees some of the copies that `memory_node` is unlikely to need, if it is nearly
- * full; does not wait for the writing. In main memory (0): frees the memory that is kept for data to come. */
+ * full; does not wait for the writing. Frees the memory that is kept there for data to come. */
 void starpu_memchunk_tidy(unsigned memory_node);
 
 /* Writes all data with a buffer on `node`, which is a device, whether each copy is valid (1, else 0), and how

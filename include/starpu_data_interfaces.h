@@ -144,7 +144,7 @@ struct starpu_multiformat_data_interface_ops;
 
 /* An interface. `data_interface` points to one structure of `interface_size` bytes; every handle has
  * one for each memory node. No function may wait for a task or submit one. Must stay valid as long as
- * data with it is registered. */
+ * data with it is registered: none is called after that. */
 struct starpu_data_interface_ops {
     /* -- Required -- */
     /* Fills the structure of every memory node from the one given to starpu_data_register(); only
@@ -173,9 +173,17 @@ struct starpu_data_interface_ops {
     /* Sets up a structure before anything else is stored in it: of every memory node before
      * register_data_handle is called, and of a piece before its filter's function. */
     void (*init)(void *data_interface);
-    /* Keeps or takes back a freed buffer: moves the addresses between structures of equal
-     * alloc_footprint. Not called in this version, which keeps memory that starpu_free_on_node() gives back,
-     * whatever dontcache says; nor are alloc_footprint and alloc_compare. */
+    /* With reuse_data_on_node, and dontcache 0, a buffer that data gave back is kept for other data with this
+     * table: cache_data_on_node moves the addresses into `cached_interface`, which is a byte copy of the
+     * structure already (all that is done if it is NULL); reuse_data_on_node, called instead of
+     * allocate_data_on_node, moves them into a structure of equal alloc_footprint for which alloc_compare
+     * holds. A buffer that is not taken is freed by free_data_on_node of the cached structure: when there is
+     * no memory on its node otherwise, before anything is evicted; when more than 64 are kept there, half of
+     * a device's memory, or ORRERY_RECYCLE_MEM; by starpu_memchunk_tidy() and starpu_shutdown(); and at the
+     * latest by the end of the last data with this table. Until then it counts as in use. Cached structures
+     * outlive their handle: methods that get one must not follow what unregister_data_handle frees. Main
+     * memory is not kept with ORRERY_RECYCLE_MEM=0 or a limit, stores' never; memory of the interfaces below
+     * is kept by starpu_free_on_node() itself. */
     void (*cache_data_on_node)(void *cached_interface, void *src_data_interface, unsigned node);
     void (*reuse_data_on_node)(void *dst_data_interface, const void *cached_interface, unsigned node);
     /* Maps the source's memory into `dst_node`, undoes it, makes writes on one side visible on the other.
@@ -192,10 +200,11 @@ struct starpu_data_interface_ops {
     size_t (*get_alloc_size)(starpu_data_handle_t handle); /* bytes of the buffer; get_size() if NULL */
     starpu_ssize_t (*get_max_size)(
         starpu_data_handle_t handle); /* most bytes it may grow to; not known if NULL */
-    uint32_t (*alloc_footprint)(
-        starpu_data_handle_t handle); /* hash of the buffer's shape; footprint() if NULL */
-    int (*alloc_compare)(void *data_interface_a, void *data_interface_b); /* compare() if NULL */
-    void (*display)(starpu_data_handle_t handle, FILE *f);                /* prints the shape on one line */
+    /* Hash of the buffer's shape, asked at registration; footprint() if NULL. */
+    uint32_t (*alloc_footprint)(starpu_data_handle_t handle);
+    /* Whether the first, a cached structure, has a buffer as the second needs it; compare() if NULL. */
+    int (*alloc_compare)(void *data_interface_a, void *data_interface_b);
+    void (*display)(starpu_data_handle_t handle, FILE *f); /* prints the shape on one line */
     /* Writes the shape into `buf` of `size` bytes, as snprintf() does, and returns its length. */
     starpu_ssize_t (*describe)(void *data_interface, char *buf, size_t size);
     char is_multiformat; /* has get_mf_ops: copies go to a device in the CPU's layout, and back in its own */
@@ -210,7 +219,8 @@ struct starpu_data_interface_ops {
     /* Same, and frees `ptr` with starpu_free_on_node_flags(). Returns 0. */
     int (*unpack_data)(starpu_data_handle_t handle, unsigned node, void *ptr, size_t count);
     /* Packs the shape itself, rebuilds it (allocating *data_interface), frees what the rebuilding
-     * allocated. Return 0. Not called in this version. */
+     * allocated. Return 0. Not called: they tell shapes to processes that register nothing themselves
+     * (StarPU's master-slave drivers), of which there are none here. */
     int (*pack_meta)(void *data_interface, void **ptr, starpu_ssize_t *count);
     int (*unpack_meta)(void **data_interface, void *ptr, starpu_ssize_t *count);
     int (*free_meta)(void *data_interface);

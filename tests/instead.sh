@@ -17,7 +17,7 @@ sched/hypervisor_leaving sched/hypervisor_strategies sched/hypervisor_first_name
 on_devices='core/coherency_places core/plans_devices core/coherency_random core/codelet_constant core/copies_random
 core/data_requests core/data_together core/contexts_devices'
 slow_on_devices='core/many_data sched/every_policy'
-on_cuda='core/data_own_interface core/task_failed core/multiformat core/driven_devices'
+on_cuda='core/data_own_interface core/own_cache core/task_failed core/multiformat core/driven_devices'
 slow_on_cuda='sched/components_devices sched/heteroprio sched/hypervisor_devices'
 
 # Sanitizers make each take five times as long; there some stand for all of their kind.

@@ -215,6 +215,7 @@ TAP_TESTS += tests/core/devices
 TAP_TESTS += tests/core/device_faults
 TAP_TESTS += tests/core/multiformat
 TAP_TESTS += tests/core/data_own_interface
+TAP_TESTS += tests/core/own_cache
 TAP_TESTS += tests/core/data_requests
 TAP_TESTS += tests/core/task_failed
 TAP_TESTS += tests/core/coherency_random

@@ -21,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/layouts.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
@@ -503,7 +504,7 @@ static void give_up_only_copy(struct orr_data *h)
     r->writing = false;
     if (ours) r->allocated = r->ours = false;
     orr_spin_unlock(&h->queue.lock);
-    if (ours) h->ops->free_data_on_node(r->interface, orr_node_home());
+    if (ours) orr_buffer_free(h, orr_node_home());
 }
 
 /* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and a search

@@ -101,8 +101,9 @@ struct orr_data {
     uint32_t expected;       /* accesses submitted that will join late (queue.expecting) [lock] */
     uint32_t child_index, nchildren; /* partitioning */
     uint32_t block_bytes;            /* of it and what follows it (block.h) [const] */
-    struct orr_data *parent, *root;  /* partitioning [const] */
-    struct orr_data *next, **prev;   /* of those not found by address alone (registry.c) [lock: registry] */
+    uint32_t alloc_key; /* shapes that may share buffers have the same; 0: none (alloc_cache.h) [const] */
+    struct orr_data *parent, *root; /* partitioning [const] */
+    struct orr_data *next, **prev;  /* of those not found by address alone (registry.c) [lock: registry] */
     struct orr_data *ptr_next, **ptr_prev; /* of those with similar addresses [lock: registry] */
     void *local_ptr;                       /* as registered; key of the look-up [lock: registry] */
     struct orr_graph_datum
@@ -181,6 +182,7 @@ struct orr_acting {
     uint64_t depth;      /* [own] not 0: orr_data_hooks.use has nothing to do */
     uint64_t looks;      /* [own] how often it acquired data, or waited for tasks of others than its own */
     uint64_t copies_for; /* [own] 1 + the node of a device for which an interface's method copies; 0: none */
+    uint64_t allocates;  /* [own] not 0: within an interface's allocate_data_on_node */
 };
 static inline struct orr_acting *orr_acting(struct orr_thread *t)
 {

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/event.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/transfer.h"
 #include "core/mem/kept.h"
 #include "core/data/victim.h"
@@ -418,6 +419,7 @@ static enum orr_outcome reclaim_and_go_on(struct orr_wish w)
 void orr_memory_empty(unsigned node)
 {
     reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = SIZE_MAX });
+    orr_alloc_cache_drop(node, SIZE_MAX);
 }
 
 /* Makes room until so much of the limit is in use. */
@@ -425,8 +427,11 @@ static void reduce(unsigned node, unsigned to_percent)
 {
     size_t enough = orr_nodes[node].limit_bytes / 100 * to_percent,
            used = orr_load_relaxed(&orr_nodes[node].used_bytes);
-    if (used > enough)
-        reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = used - enough, .evict_after = true });
+    if (used > enough && orr_alloc_cache_drop(node, used - enough))
+        used = orr_load_relaxed(&orr_nodes[node].used_bytes);
+    if (used <= enough) return;
+    reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = used - enough, .evict_after = true });
+    orr_alloc_cache_drop(node, used - enough);
 }
 
 void orr_memory_tidy(unsigned node)
@@ -438,6 +443,7 @@ void orr_memory_tidy(unsigned node)
 bool orr_memory_make_room(unsigned node, size_t bytes)
 {
     if (!orr_node_evicts(node) || bytes > orr_nodes[node].limit_bytes) return false;
+    if (orr_alloc_cache_drop(node, bytes)) return true;
     enum orr_outcome o = reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = bytes, .waits = true });
     if (o == ORR_LEAVING && !orr_transfers_poll()) sched_yield();
     return o == ORR_FREED || o == ORR_LEAVING;
@@ -505,6 +511,7 @@ void orr_transfers_fini(void)
     for (unsigned n = 0; n < STARPU_MAXNODES; n++) {
         struct orr_memory *m = &orr_memories[n];
         while (m->first) forget_chunk(m->first, n);
+        orr_alloc_cache_drop(n, SIZE_MAX);
         memset(m, 0, sizeof *m);
         orr_kept_drain(n);
         orr_store_relaxed(&orr_memory_untidy[n], false);

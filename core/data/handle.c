@@ -12,6 +12,7 @@
 #include "core/base/block.h"
 #include "core/base/event.h"
 #include "core/base/log.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
 #include "core/data/partition.h"
@@ -100,6 +101,7 @@ struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, in
         orr_store_relaxed(&h->written_ahead, true);
     }
     h->footprint = ops->footprint ? ops->footprint(h) : 0;
+    orr_alloc_cache_enter(h);
     orr_data_update_ready_locked(h);
     ORR_EVENT(DATA_REGISTERED, h, ops->get_size ? ops->get_size(h) : 0, home_node, 0);
     return h;
@@ -145,6 +147,7 @@ void orr_data_destroy(struct orr_data *h)
         orr_free(r->name);
         orr_block_free(r, sizeof *r);
     }
+    orr_alloc_cache_leave(h); /* the last call of a method: who waits for the end may take the table away */
     h->magic = 0;
     retire(h);
 }

@@ -50,6 +50,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/layouts.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
@@ -483,6 +484,7 @@ static void unstick(unsigned node)
     if (go) m->serving = &mark;
     orr_spin_unlock(&m->lock);
     if (go) {
+        orr_alloc_cache_drop(node, SIZE_MAX); /* what is kept is in nobody's use */
         t = favour(m, node, &taken);
         orr_spin_lock(&m->lock);
         m->favoured = t;

@@ -12,6 +12,8 @@
 
 #include <starpu.h>
 
+#include "core/data/alloc_cache.h"
+
 /* Whether h's main memory stays where it is until h ends, or until the mapping that holds it does. A piece
  * moves with the whole, if that is not the program's memory. */
 static bool stays(const struct orr_data *h)
@@ -57,7 +59,7 @@ void orr_replicate_free(struct orr_data *h, unsigned node)
 {
     struct orr_replicate *r = &h->replicates[node];
     if (orr_likely(!r->mapped)) {
-        h->ops->free_data_on_node(r->interface, node);
+        orr_buffer_free(h, node);
         return;
     }
     if (h->ops->unmap_data)

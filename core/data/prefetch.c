@@ -13,6 +13,7 @@
 #include "core/base/block.h"
 #include "core/base/log.h"
 #include "core/data/acquire.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/partition.h"
 #include "core/data/transfer.h"
 #include "core/mem/kept.h"
@@ -405,6 +406,7 @@ void starpu_data_get_node_data(unsigned node, starpu_data_handle_t **handles, in
 void starpu_memchunk_tidy(unsigned node)
 {
     if (node >= orr_node_count) return;
+    orr_alloc_cache_drop(node, SIZE_MAX);
     if (orr_node_is_cpu(node))
         orr_recycle_drain();
     else

@@ -18,6 +18,7 @@
 #include "core/base/event.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/layouts.h"
 
 struct orr_memory orr_memories[STARPU_MAXNODES];
@@ -348,7 +349,7 @@ int orr_transfer_allocate(struct orr_transfer *t)
     bool listed = orr_node_lists(t->dst) && h->nnodes > 1; /* else it stays, and its users are not counted */
     if (listed && !(c = orr_calloc(1, sizeof *c))) return -ENOMEM;
     bool mapped = orr_map_instead(h, t->dst);
-    starpu_ssize_t bytes = mapped ? 0 : h->ops->allocate_data_on_node(r->interface, t->dst);
+    starpu_ssize_t bytes = mapped ? 0 : orr_buffer_allocate(h, t->dst);
     if (bytes < 0) {
         orr_free(c);
         return -ENOMEM;

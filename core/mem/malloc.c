@@ -205,10 +205,13 @@ uintptr_t starpu_malloc_on_node_flags(unsigned node, size_t size, int flags)
         void *p = NULL;
         return ram_alloc_counted(node, &p, size, flags, data_alloc) == 0 ? (uintptr_t)p : 0;
     }
-    if (orr_node_reserve(node, size, flags) != 0) return 0;
-    uintptr_t addr = orr_kept_alloc(node, size ? size : 1);
-    if (!addr) orr_node_release(node, size);
-    return addr;
+    for (;;) {
+        if (orr_node_reserve(node, size, flags) != 0) return 0;
+        uintptr_t addr = orr_kept_alloc(node, size ? size : 1);
+        if (addr) return addr;
+        orr_node_release(node, size);
+        if (!orr_node_drop_kept(node, size)) return 0; /* some is not counted, but taken from the driver */
+    }
 }
 
 void starpu_free_on_node_flags(unsigned node, uintptr_t addr, size_t size, int flags)

@@ -26,6 +26,7 @@ _Atomic unsigned orr_node_count;
 unsigned orr_main_memories = 1;
 void (*_Atomic orr_store_added)(unsigned node);
 bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
+bool (*_Atomic orr_drop_kept)(unsigned node, size_t bytes);
 
 enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 
@@ -252,10 +253,17 @@ static void tell_used(unsigned n)
     ORR_EVENT(MEMORY_USED, NULL, n, orr_load_relaxed(&orr_nodes[n].used_bytes), orr_nodes[n].limit_bytes);
 }
 
+bool orr_node_drop_kept(unsigned n, size_t bytes)
+{
+    bool (*drop)(unsigned, size_t) = orr_load_acquire(&orr_drop_kept);
+    return drop && drop(n, bytes);
+}
+
 int orr_node_reserve(unsigned n, size_t bytes, int flags)
 {
     struct orr_node *node = &orr_nodes[n];
     while (!reserve_try(node, bytes)) {
+        if (bytes <= node->limit_bytes && orr_node_drop_kept(n, bytes)) continue;
         if (flags & STARPU_MEMORY_OVERFLOW) {
             orr_add_relaxed(&node->used_bytes, bytes);
             break;

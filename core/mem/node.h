@@ -247,6 +247,12 @@ ORR_EXPORT uint32_t orr_nodes_addressed(bool (*knows)(void *arg, const char *kin
  * core/run. */
 extern bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
 
+/* Frees about so many bytes of what data gave back and is kept for others (core/data/alloc_cache.h), for who
+ * finds no room. False: there was nothing. Calls functions of the program. */
+bool orr_node_drop_kept(unsigned node, size_t bytes);
+extern bool (*_Atomic orr_drop_kept)(unsigned node,
+                                     size_t bytes); /* does it; NULL: nobody. Set by core/run */
+
 /* Kinds of nodes (a bit each) whose copies are made in the foreground: copy returns when they have ended.
  * [const between init and shutdown] */
 extern uint32_t orr_foreground_kinds;

@@ -176,6 +176,14 @@ void orr_recycle_drain(void)
     free_all(taken);
 }
 
+size_t orr_recycle_limit(void)
+{
+    orr_spin_lock(&lock);
+    size_t bytes = limit_bytes;
+    orr_spin_unlock(&lock);
+    return bytes;
+}
+
 size_t orr_recycle_bytes(void)
 {
     orr_spin_lock(&lock);

@@ -21,7 +21,8 @@ void orr_block_bind(unsigned node, void *p, size_t bytes);
 void orr_block_unbind(void *p, size_t bytes);
 /* Gives everything back to the system. */
 void orr_recycle_drain(void);
-/* What is kept. */
+/* What is kept, and how much may be. */
 size_t orr_recycle_bytes(void);
+size_t orr_recycle_limit(void);
 
 #endif

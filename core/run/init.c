@@ -14,6 +14,7 @@
 #include "core/base/env.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
 #include "core/data/transfer.h"
@@ -200,6 +201,7 @@ static void lend_to_data(void)
     orr_data_hooks.give_back = orr_device_give_back;
     orr_layout_on_device = orr_convert_there;
     orr_store_release(&orr_make_room, orr_memory_make_room);
+    orr_store_release(&orr_drop_kept, orr_alloc_cache_make_room);
 }
 
 /* Called with init_lock held. */

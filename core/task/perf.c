@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/kind.h"
 #include "core/base/log.h"
+#include "core/data/alloc_cache.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
 #include "core/mem/node.h"
@@ -339,6 +340,7 @@ double orr_task_room_us(struct orr_task *t, unsigned node)
     if (limit == 0 || orr_node_is_cpu(node) || orr_node_maps(node)) return 0;
     size_t used = orr_load_relaxed(&orr_nodes[node].used_bytes), left = used < limit ? limit - used : 0;
     if (orr_likely(bytes_on(p, n, node) <= left)) return 0;
+    left += orr_alloc_cache_bytes(node); /* it goes at once */
     for (unsigned i = 0; i < n; i++) {
         struct orr_data *h = datum_on(p, i, node);
         if (!h || was_named(p, i)) continue;
