@@ -9,6 +9,7 @@
 #include "mpi/api/comm.h"
 #include "mpi/api/session.h"
 #include "mpi/api/wait.h"
+#include "mpi/place/history.h"
 #include "mpi/value/message.h"
 
 typedef void (*callback_fn)(void *);
@@ -47,6 +48,8 @@ static int wait_for(struct orr_message *m, MPI_Status *status)
 
 static int start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
 {
+    struct orr_history *history = s->comm ? s->comm->cluster->place->history : NULL;
+    if (orr_unlikely(history != NULL)) orr_history_act(history);
     return orr_session_check(fn) ? orr_message_start(s, fn, out) : -ESHUTDOWN;
 }
 

@@ -73,6 +73,8 @@ static int read_other(struct orr_arguments *a, struct starpu_codelet *cl, int ki
 {
     switch (kind) {
     case STARPU_PRIORITY: a->priority = va_arg(*ap, int); return 0;
+    case STARPU_SEQUENTIAL_CONSISTENCY: a->unordered = va_arg(*ap, unsigned) == 0; return 0;
+    case STARPU_HANDLES_SEQUENTIAL_CONSISTENCY: a->ordered = va_arg(*ap, unsigned char *); return 0;
     case STARPU_EXECUTE_ON_NODE: read_rank(a, va_arg(*ap, int)); return 0;
     case STARPU_NODE_SELECTION_POLICY: a->policy = va_arg(*ap, int); return 0;
     case STARPU_EXECUTE_ON_DATA: read_data(a, va_arg(*ap, starpu_data_handle_t)); return 0;

@@ -26,9 +26,11 @@ struct orr_arguments {
     int priority;
     const char *file;
     int line;
-    struct orr_data *on_data; /* with ORR_PLACE_OF_DATA */
-    int on_worker;            /* with ORR_PLACE_OF_WORKER: number in the cluster */
-    bool is_bound;            /* to a worker of its rank, by STARPU_EXECUTE_ON_WORKER */
+    struct orr_data *on_data;     /* with ORR_PLACE_OF_DATA */
+    int on_worker;                /* with ORR_PLACE_OF_WORKER: number in the cluster */
+    bool is_bound;                /* to a worker of its rank, by STARPU_EXECUTE_ON_WORKER */
+    bool unordered;               /* STARPU_SEQUENTIAL_CONSISTENCY is 0 */
+    const unsigned char *ordered; /* STARPU_HANDLES_SEQUENTIAL_CONSISTENCY, borrowed from the program */
     struct starpu_data_descr inline_data[ORR_ARGUMENTS_INLINE];
 };
 
@@ -42,7 +44,8 @@ static inline void orr_arguments_init(struct orr_arguments *a)
     a->priority = 0;
     a->file = NULL;
     a->line = 0;
-    a->is_bound = false;
+    a->is_bound = a->unordered = false;
+    a->ordered = NULL;
 }
 
 static inline void orr_arguments_fini(struct orr_arguments *a)

@@ -5,9 +5,10 @@
  * (event.h) when a body ended and how long it took; at the end both are put together by the number of the
  * job, and sent to rank 0. Times count from the moment at which rank 0 had met the others at the start; ranks
  * on other computers take the moment at which they had for the same. The order on a worker is that in which
- * its bodies ended; the starts are made to fit. Where one rank waited between two insertions, others may
- * have run ahead of it. Under the plan they cannot with its data, for which they wait until it has come so
- * far (away.c): so no worker has a task from after such a place before one from before.
+ * its bodies ended; the starts are made to fit. Where one rank waited between two insertions, or used data by
+ * itself (own tasks, explicit messages), others may have run ahead of it. Under the plan they cannot with its
+ * data, for which they wait until it has come so far (away.c): so no worker has a task from after such a
+ * place before one from before.
  */
 #include "mpi/place/history.h"
 
@@ -25,7 +26,7 @@
 #include "mpi/wire/coll.h"
 #include "mpi/wire/event.h"
 
-enum { MET = 4096, WAITED = -2 /* in place of a worker */ };
+enum { MET = 4096, WAITED = -2, RENEWED = -3 /* in place of a worker */ };
 
 /* A body that ran. */
 struct ran {
@@ -43,7 +44,8 @@ struct own {
 struct told {
     uint64_t position;
     int64_t start_ns, length_ns;
-    int64_t worker; /* -1: several; WAITED: the rank waited before this position */
+    int64_t worker; /* -1: several; WAITED: the rank waited before this position; RENEWED: here start_ns is a
+                     * tag, of other data from this position on */
 };
 
 struct orr_history {
@@ -56,9 +58,13 @@ struct orr_history {
     size_t owns, own_room;
     uint64_t *waited; /* positions before which this rank, and at the end any, waited [own: who inserts] */
     size_t waits, waits_room;
-    uint64_t looks;                      /* of who inserts, at the last insertion [own: who inserts] */
-    uint64_t position, hash;             /* of the next insertion; of those so far [own: who inserts] */
-    struct orr_thread *thread;           /* who inserts */
+    struct orr_plan_renewal *renewed; /* where data were met first under their tags; at the end, on rank 0, of
+                                       * all ranks [own: who inserts] */
+    size_t renewals, renewals_room;
+    uint64_t acts;           /* messages and tasks of its own, with data of the layer [own: who inserts] */
+    uint64_t looks;          /* of who inserts, and acts, at the last insertion [own: who inserts] */
+    uint64_t position, hash; /* of the next insertion; of those so far [own: who inserts] */
+    _Atomic(struct orr_thread *) thread; /* who inserts */
     const struct orr_machines *machines; /* at the end */
     const char *spoilt;                  /* why there is no plan; NULL: there is */
     ORR_SPIN(plan_history) lock;         /* protects what follows; leaf */
@@ -82,10 +88,40 @@ static bool make_room(void *array, size_t count, size_t *room, size_t bytes)
 
 /* ---- while it runs ---- */
 
-/* A body ended: on its worker. */
+static int own_by_job(const void *a, const void *b)
+{
+    const struct own *x = a, *y = b;
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+/* A task was submitted, by any thread: whether it is the inserting one's, no insertion's, and has data that
+ * insertions have. */
+static bool is_own_act(const struct orr_history *r, struct orr_task *t, uint64_t job)
+{
+    const struct own key = { .job = job };
+    if (orr_load_relaxed(&r->thread) != orr_self() || !t->pub->cl) return false;
+    if (r->owns && bsearch(&key, r->own, r->owns, sizeof key, own_by_job)) return false;
+    for (unsigned i = 0; i < STARPU_TASK_GET_NBUFFERS(t->pub); i++) {
+        const struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        if (h && h->mpi && orr_owned_tag(h) >= 0) return true;
+    }
+    return false;
+}
+
+static void see_end(struct orr_history *r, const struct orr_seen *e);
+
 static void see(struct orr_observer *o, const struct orr_seen *e)
 {
     struct orr_history *r = (struct orr_history *)o;
+    if (e->kind == ORR_EVENT_TASK_ENDED)
+        see_end(r, e);
+    else if (is_own_act(r, (struct orr_task *)(uintptr_t)e->subject, e->a))
+        r->acts++;
+}
+
+/* A body ended: on its worker. */
+static void see_end(struct orr_history *r, const struct orr_seen *e)
+{
     int64_t length = (int64_t)((double)e->b * orr_ns_per_tick), now = (int64_t)orr_clock_ns();
     orr_spin_lock(&r->lock);
     if (make_room(&r->ran, r->rans, &r->ran_room, sizeof *r->ran))
@@ -110,7 +146,9 @@ struct orr_history *orr_history_start(const char *path)
         return NULL;
     }
     r->path = memcpy(copy, path, bytes);
-    r->observer = (struct orr_observer){ .name = "plan", .see = see, .kinds = ORR_EVENT_BIT(TASK_ENDED) };
+    r->observer = (struct orr_observer){ .name = "plan",
+                                         .see = see,
+                                         .kinds = ORR_EVENT_BIT(TASK_ENDED) | ORR_EVENT_BIT(TASK_SUBMITTED) };
     r->zero_ns = orr_clock_ns();
     if (orr_observer_add(&r->observer)) orr_history_spoil(r, "too many others observe tasks");
     return r;
@@ -149,8 +187,8 @@ static bool keep(struct orr_history *r, const struct orr_comm *c, const struct s
     for (int i = 0; i < a->count && good; i++) {
         struct orr_data *h = a->data[i].handle;
         int64_t tag = h ? orr_owned_tag(h) : -1;
-        int mode =
-            orr_plan_mode(a->data[i].mode) | (h && !h->sequential_consistency ? ORR_PLAN_UNORDERED : 0);
+        bool ordered = h && h->sequential_consistency && !a->unordered && (!a->ordered || a->ordered[i]);
+        int mode = orr_plan_mode(a->data[i].mode) | (h && !ordered ? ORR_PLAN_UNORDERED : 0);
         good = !orr_plan_add_access(&r->plan, tag, mode);
         if (good && tag >= 0) good = keep_datum(r, c, h, tag);
     }
@@ -165,24 +203,60 @@ static void add_waited(struct orr_history *r, uint64_t position)
         orr_history_spoil(r, "out of memory");
 }
 
-/* Whether the program has waited for anything on this rank since the last insertion. */
+void orr_history_act(struct orr_history *r)
+{
+    if (orr_load_relaxed(&r->thread) == orr_self()) r->acts++;
+}
+
+/* Whether the program has waited for anything on this rank since the last insertion, or used data by itself:
+ * what it changed others have under the plan before they begin the next insertion with it (away.c). */
 static void note_wait(struct orr_history *r)
 {
-    uint64_t looks = orr_acting(r->thread)->looks + r->thread->blocks;
+    uint64_t looks = orr_acting(orr_self())->looks + orr_self()->blocks + r->acts;
     if (looks != r->looks && r->position) add_waited(r, r->position);
     r->looks = looks;
+}
+
+static void add_renewed(struct orr_history *r, uint64_t position, int64_t tag)
+{
+    if (make_room(&r->renewed, r->renewals, &r->renewals_room, sizeof *r->renewed))
+        r->renewed[r->renewals++] = (struct orr_plan_renewal){ position, tag };
+    else
+        orr_history_spoil(r, "out of memory");
+}
+
+/* Data that were not met before: perhaps others had their tag. A queue of a datum knows nothing of that of
+ * another. */
+static void note_datum(struct orr_history *r, struct orr_data *h)
+{
+    for (; h && h->mpi && !(h->mpi_flags & ORR_MPI_NOTED); h = h->parent) {
+        h->mpi_flags |= ORR_MPI_NOTED;
+        if (orr_owned_tag(h) >= 0) add_renewed(r, r->position, orr_owned_tag(h));
+    }
+}
+
+/* Of a schedule that was recorded before. */
+static void forget_note(struct orr_owned *o, void *unused)
+{
+    (void)unused;
+    o->handle->mpi_flags &= ~(uint32_t)ORR_MPI_NOTED;
 }
 
 void orr_history_note(struct orr_history *r, const struct orr_comm *c, const struct starpu_codelet *cl,
                       const struct orr_arguments *a, int xrank)
 {
     if (!orr_comm_is_base(c) || r->spoilt) return;
-    if (!r->thread) r->thread = orr_self();
-    if (r->thread != orr_self()) {
+    struct orr_thread *thread = orr_load_relaxed(&r->thread);
+    if (!thread) {
+        orr_owned_visit(c->cluster->value, forget_note, NULL);
+        orr_store_relaxed(&r->thread, thread = orr_self());
+    }
+    if (thread != orr_self()) {
         orr_history_spoil(r, "several threads insert, so there is no one order of all tasks");
         return;
     }
     note_wait(r);
+    for (int i = 0; i < a->count; i++) note_datum(r, a->data[i].handle);
     const char *name = cl && cl->name ? cl->name : "";
     uint64_t hash = orr_plan_hash_begin(name);
     for (int i = 0; i < a->count; i++)
@@ -195,7 +269,8 @@ void orr_history_note(struct orr_history *r, const struct orr_comm *c, const str
 
 void orr_history_met(struct orr_history *r, const struct orr_comm *c)
 {
-    if (!orr_comm_is_base(c) || r->spoilt || c->rank != 0 || r->thread != orr_self()) return;
+    if (!orr_comm_is_base(c) || r->spoilt || c->rank != 0 || orr_load_relaxed(&r->thread) != orr_self())
+        return;
     if (orr_plan_add_wait(&r->plan)) orr_history_spoil(r, "out of memory");
 }
 
@@ -217,12 +292,6 @@ static int by_job(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static int own_by_job(const void *a, const void *b)
-{
-    const struct own *x = a, *y = b;
-    return (x->job > y->job) - (x->job < y->job);
-}
-
 /* A worker's bodies end in the order in which they run, and none begins before the one before it has ended. A
  * length that was measured a little too long would have it begin earlier, and get the earlier order. */
 static void part_bodies(struct orr_history *r)
@@ -241,11 +310,37 @@ static void part_bodies(struct orr_history *r)
     }
 }
 
+static int by_tag_and_task(const void *a, const void *b)
+{
+    const struct orr_plan_renewal *x = a, *y = b;
+    if (x->tag != y->tag) return x->tag > y->tag ? 1 : -1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+static int by_task_and_tag(const void *a, const void *b)
+{
+    const struct orr_plan_renewal *x = a, *y = b;
+    if (x->task != y->task) return x->task > y->task ? 1 : -1;
+    return (x->tag > y->tag) - (x->tag < y->tag);
+}
+
+/* Each once, and none of the first of each tag. */
+static void leave_out_first(struct orr_history *r)
+{
+    size_t kept = 0;
+    if (r->renewals) qsort(r->renewed, r->renewals, sizeof *r->renewed, by_tag_and_task);
+    for (size_t i = 1; i < r->renewals; i++)
+        if (r->renewed[i].tag == r->renewed[i - 1].tag && r->renewed[i].task != r->renewed[i - 1].task)
+            r->renewed[kept++] = r->renewed[i];
+    r->renewals = kept;
+}
+
 /* What this rank ran of the stream, and where it waited; NULL: out of memory. Who ran on several workers has
  * none. */
 static struct told *put_together(struct orr_history *r, size_t *count_out)
 {
-    struct told *all = orr_malloc((r->owns + r->waits + 1) * sizeof *all);
+    leave_out_first(r);
+    struct told *all = orr_malloc((r->owns + r->waits + r->renewals + 1) * sizeof *all);
     *count_out = 1;
     if (!all) return NULL;
     all[0] = (struct told){ .start_ns = (int64_t)r->zero_ns };
@@ -262,6 +357,9 @@ static struct told *put_together(struct orr_history *r, size_t *count_out)
     }
     for (size_t i = 0; i < r->waits; i++)
         all[(*count_out)++] = (struct told){ .position = r->waited[i], .worker = WAITED };
+    for (size_t i = 0; i < r->renewals; i++)
+        all[(*count_out)++] =
+            (struct told){ .position = r->renewed[i].task, .start_ns = r->renewed[i].tag, .worker = RENEWED };
     return all;
 }
 
@@ -276,6 +374,10 @@ static void take(void *history, int rank, const void *data, size_t bytes)
         if (t[i].position >= r->plan.tasks) continue;
         if (t[i].worker == WAITED) {
             if (rank != 0) add_waited(r, t[i].position); /* rank 0's are there */
+            continue;
+        }
+        if (t[i].worker == RENEWED) {
+            if (rank != 0) add_renewed(r, t[i].position, t[i].start_ns);
             continue;
         }
         struct orr_plan_task *task = &r->plan.task[t[i].position];
@@ -352,6 +454,17 @@ static void sort_data(struct orr_plan *p)
     p->data = kept;
 }
 
+/* What ranks told, once each. False: out of memory. */
+static bool add_renewals(struct orr_history *r)
+{
+    bool good = true;
+    if (r->renewals) qsort(r->renewed, r->renewals, sizeof *r->renewed, by_task_and_tag);
+    for (size_t i = 0; i < r->renewals && good; i++)
+        if (!i || by_task_and_tag(&r->renewed[i], &r->renewed[i - 1]))
+            good = !orr_plan_add_renewal(&r->plan, &r->renewed[i]);
+    return good;
+}
+
 /* p borrows the table while fn runs. */
 static void write_file(struct orr_history *r, const struct orr_machines *m)
 {
@@ -359,7 +472,7 @@ static void write_file(struct orr_history *r, const struct orr_machines *m)
     struct orr_plan *p = &r->plan;
     p->machines = *m;
     sort_data(p);
-    int status = give_orders(r) ? orr_plan_write(p, r->path, why) : -ENOMEM;
+    int status = give_orders(r) && add_renewals(r) ? orr_plan_write(p, r->path, why) : -ENOMEM;
     p->machines = (struct orr_machines){ 0 };
     if (status) orr_error("ORRERY_PLAN_RECORD: %s cannot be written: %s", r->path, why);
 }
@@ -418,6 +531,7 @@ void orr_history_end(struct orr_history *r)
     orr_plan_fini(&r->plan);
     orr_free(r->own);
     orr_free(r->waited);
+    orr_free(r->renewed);
     orr_free(r->ran);
     orr_free(r->path);
     orr_free(r);

@@ -19,6 +19,8 @@ void orr_history_note(struct orr_history *r, const struct orr_comm *c, const str
                       const struct orr_arguments *a, int xrank);
 /* All ranks wait for all tasks here. */
 void orr_history_met(struct orr_history *r, const struct orr_comm *c);
+/* The program posts a message of its own: a plan does not have it. Any thread. */
+void orr_history_act(struct orr_history *r);
 void orr_history_task(struct orr_history *r, struct starpu_task *task);
 /* Something that a plan cannot say was inserted: there will be no file, and what is why. A literal. */
 void orr_history_spoil(struct orr_history *r, const char *what);

@@ -19,7 +19,7 @@
 #include "core/base/alloc.h"
 
 enum { RANKS_MAX = 1 << 20, WORKERS_MAX = 1 << 16, TOKENS_MAX = 4096, CODELETS_MAX = 4096 };
-enum { CODELETS, DATA, TASKS, ACCESSES, WAITS }; /* in room */
+enum { CODELETS, DATA, TASKS, ACCESSES, WAITS, RENEWALS }; /* in room */
 
 int orr_plan_refuse(char *why, const char *fmt, ...)
 {
@@ -49,6 +49,7 @@ void orr_plan_fini(struct orr_plan *p)
     orr_free(p->task);
     orr_free(p->access);
     orr_free(p->wait);
+    orr_free(p->renewal);
     orr_machines_fini(&p->machines);
     memset(p, 0, sizeof *p);
 }
@@ -118,6 +119,13 @@ int orr_plan_add_wait(struct orr_plan *p)
     if (p->waits && p->wait[p->waits - 1] == p->tasks) return 0;
     if (!make_room(p, WAITS, &p->wait, p->waits, sizeof *p->wait)) return -1;
     p->wait[p->waits++] = p->tasks;
+    return 0;
+}
+
+int orr_plan_add_renewal(struct orr_plan *p, const struct orr_plan_renewal *n)
+{
+    if (!make_room(p, RENEWALS, &p->renewal, p->renewals, sizeof *n)) return -1;
+    p->renewal[p->renewals++] = *n;
     return 0;
 }
 
@@ -496,6 +504,18 @@ static int read_wait(struct reader *r)
     return orr_plan_add_wait(r->plan) ? orr_plan_no_memory(r->why) : 0;
 }
 
+/* anew POSITION TAG */
+static int read_anew(struct reader *r)
+{
+    int64_t position, tag;
+    if (r->tokens != 3 || !number(r->token[1], 0, INT64_MAX, &position) ||
+        !number(r->token[2], INT64_MIN, INT64_MAX, &tag) || (uint64_t)position != r->plan->tasks)
+        return wrong(r, "data that are others are: anew POSITION TAG, before the task of that number: %zu",
+                     r->plan->tasks);
+    const struct orr_plan_renewal n = { (size_t)position, tag };
+    return orr_plan_add_renewal(r->plan, &n) ? orr_plan_no_memory(r->why) : 0;
+}
+
 /* end TASKS */
 static int read_end(struct reader *r)
 {
@@ -527,7 +547,8 @@ static int read_line(struct reader *r, char *line)
         int (*read)(struct reader *);
     } kinds[] = { { "task", read_task },       { "worker", read_worker }, { "data", read_datum },
                   { "codelet", read_codelet }, { "rank", read_rank },     { "machine", read_machine },
-                  { "stream", read_stream },   { "wait", read_wait },     { "end", read_end } };
+                  { "stream", read_stream },   { "wait", read_wait },     { "anew", read_anew },
+                  { "end", read_end } };
     char *save = NULL;
     line[strcspn(line, "#\r")] = 0;
     r->tokens = 0;
@@ -681,8 +702,10 @@ static void print_plan(FILE *f, const struct orr_plan *p)
         if (d->whole != ORR_PLAN_NO_TAG) fprintf(f, " of %" PRId64, d->whole);
         fprintf(f, " home %d bytes %" PRIu64 "\n", d->home, d->bytes);
     }
-    for (size_t i = 0, w = 0; i < p->tasks; i++) {
+    for (size_t i = 0, w = 0, n = 0; i < p->tasks; i++) {
         if (w < p->waits && p->wait[w] == i) fprintf(f, "wait %zu\n", p->wait[w++]);
+        for (; n < p->renewals && p->renewal[n].task <= i; n++)
+            fprintf(f, "anew %zu %" PRId64 "\n", i, p->renewal[n].tag);
         print_task(f, p, i);
     }
     fprintf(f, "end %zu\n", p->tasks);

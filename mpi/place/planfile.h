@@ -45,6 +45,13 @@ struct orr_plan_datum {
     int home;
 };
 
+/* The tag is another datum's from this task on: what tasks before it did to the one before is nobody's wait.
+ */
+struct orr_plan_renewal {
+    size_t task;
+    int64_t tag;
+};
+
 struct orr_plan_codelet {
     char *name, *model; /* "": none */
 };
@@ -57,8 +64,9 @@ struct orr_plan {
     struct orr_plan_task *task;
     struct orr_plan_access *access;
     size_t *wait; /* before which tasks the program waits for all that it inserted, on all ranks; rising */
-    size_t codelets, data, tasks, accesses, waits;
-    size_t room[5]; /* in the same order */
+    struct orr_plan_renewal *renewal; /* by rising task */
+    size_t codelets, data, tasks, accesses, waits, renewals;
+    size_t room[6]; /* in the same order */
 };
 
 void orr_plan_fini(struct orr_plan *p);
@@ -78,6 +86,7 @@ int orr_plan_add_datum(struct orr_plan *p, const struct orr_plan_datum *d);
 int orr_plan_add_task(struct orr_plan *p, const struct orr_plan_task *t);
 int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
 int orr_plan_add_wait(struct orr_plan *p); /* here; once for several */
+int orr_plan_add_renewal(struct orr_plan *p, const struct orr_plan_renewal *n);
 
 /* NULL: nothing is said of it. Of a plan that was read. */
 const struct orr_plan_datum *orr_plan_datum_of(const struct orr_plan *p, int64_t tag);

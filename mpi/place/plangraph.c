@@ -42,6 +42,49 @@ static void add_edge(struct builder *b, size_t from, size_t to)
     b->edge[b->edges++] = (struct edge){ from, to };
 }
 
+/* ---- where data are others under the tag of those before ---- */
+
+static int renewal_by_tag(const void *a, const void *b)
+{
+    const struct orr_plan_renewal *x = a, *y = b;
+    if (x->tag != y->tag) return x->tag > y->tag ? 1 : -1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+/* By tag, and by task within; NULL with *count_out 0: there are none that count. Who makes a plan keeps those
+ * apart that the program may have kept apart by waiting. */
+static struct orr_plan_renewal *renewals_of(struct builder *b, size_t *count_out)
+{
+    const struct orr_plan *p = b->plan;
+    size_t bytes = p->renewals * sizeof *p->renewal;
+    *count_out = 0;
+    if (!b->placed || !p->renewals) return NULL;
+    struct orr_plan_renewal *all = orr_malloc(bytes);
+    b->failed |= !all;
+    if (!all) return NULL;
+    memcpy(all, p->renewal, bytes);
+    qsort(all, p->renewals, sizeof *all, renewal_by_tag);
+    *count_out = p->renewals;
+    return all;
+}
+
+/* Whether there is one of that tag behind task `from`, up to task `to`. */
+static bool renewed(const struct orr_plan_renewal *all, size_t count, int64_t tag, size_t from, size_t to)
+{
+    size_t low = 0, high = count; /* the first behind from */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct orr_plan_renewal *n = &all[middle];
+        if (n->tag < tag || (n->tag == tag && n->task <= from))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && all[low].tag == tag && all[low].task <= to;
+}
+
+/* ---- data ---- */
+
 /* An access with its task, to be sorted by tag, and by task within. */
 struct use {
     int64_t tag;
@@ -163,10 +206,15 @@ static void add_data(struct builder *b)
             all[count++] = (struct use){ a->tag, t, a->mode };
         }
     count = merge(all, count);
+    size_t renewals;
+    struct orr_plan_renewal *renewal = renewals_of(b, &renewals);
     for (size_t i = 0, end; i < count; i = end) {
-        for (end = i; end < count && all[end].tag == all[i].tag;) end++;
+        for (end = i + 1; end < count && all[end].tag == all[i].tag &&
+                          !renewed(renewal, renewals, all[i].tag, all[end - 1].task, all[end].task);)
+            end++;
         add_uses(b, &queues, all + i, end - i);
     }
+    orr_free(renewal);
     orr_free(queues.queue);
     orr_free(all);
 }
@@ -280,11 +328,16 @@ static void add_pieces(struct builder *b)
                  d && d->whole != ORR_PLAN_NO_TAG; d = orr_plan_datum_of(p, d->whole))
                 add_part_use(&all, &(struct part_use){ d->whole, t, a->mode, true });
         }
-    size_t count = merge_parts(all.use, all.count);
+    size_t count = merge_parts(all.use, all.count), renewals;
+    struct orr_plan_renewal *renewal = renewals_of(b, &renewals);
     for (size_t i = 0, end; i < count; i = end) {
-        for (end = i; end < count && all.use[end].whole == all.use[i].whole;) end++;
-        add_turns(b, &queues, all.use + i, end - i);
+        const struct part_use *use = all.use;
+        for (end = i + 1; end < count && use[end].whole == use[i].whole &&
+                          !renewed(renewal, renewals, use[i].whole, use[end - 1].task, use[end].task);)
+            end++;
+        add_turns(b, &queues, use + i, end - i);
     }
+    orr_free(renewal);
     b->failed |= all.failed;
     orr_free(queues.queue);
     orr_free(all.use);

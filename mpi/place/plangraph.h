@@ -16,7 +16,8 @@ struct orr_plan_graph {
     size_t *target;  /* who waits for it */
     size_t *missing; /* by node: for how many it waits */
 };
-/* placed: as they are on ranks, with the orders of workers; else wherever they may be. 0 or -ENOMEM. */
+/* placed: as they are on ranks, with the orders of workers, and what is said of data that are others; else
+ * wherever they may be. 0 or -ENOMEM. */
 int orr_plan_graph(const struct orr_plan *p, bool placed, struct orr_plan_graph *g);
 void orr_plan_graph_fini(struct orr_plan_graph *g);
 

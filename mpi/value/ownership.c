@@ -250,6 +250,7 @@ int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag)
 {
     struct orr_owned *o = orr_owned_get(v, h);
     if (!o) return -ENOMEM;
+    if (o->tag != tag) h->mpi_flags &= ~(uint32_t)ORR_MPI_NOTED;
     o->tag = tag;
     h->mpi_tag = orr_stream_fold_tag(tag);
     return 0;

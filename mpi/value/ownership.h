@@ -32,7 +32,8 @@ enum orr_mpi_flag {
     ORR_MPI_UNREDUCED = 1 << 14, /* likewise, since nobody contributes to it */
     ORR_MPI_TOUCHED = 1 << 15,   /* it was LEFT_OUT, wrongly; UNREDUCED, wrongly: not again */
     ORR_MPI_REDUCED = 1 << 16,
-    ORR_MPI_PIECE = 1 << 17 /* of another datum; set with the record */
+    ORR_MPI_PIECE = 1 << 17, /* of another datum; set with the record */
+    ORR_MPI_NOTED = 1 << 18  /* a schedule that is recorded knows it under its tag (place/history.h) */
 };
 /* Those that count for a rank without a part in the task. */
 enum {

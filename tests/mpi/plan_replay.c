@@ -398,6 +398,157 @@ static void ran_ahead(void)
     fact(!failed, "a run in which ranks ran ahead of one that waited is run again");
 }
 
+/* ---- orders that contradict what the accesses alone say ---- */
+
+static int rest_on(int worker, starpu_data_handle_t h, int steps)
+{
+    int odd = 1, failed = 0;
+    for (int i = 0; i < steps; i++)
+        failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &rest_cl, STARPU_RW, h, STARPU_VALUE, &odd,
+                                         sizeof odd, ORRERY_EXECUTE_ON_CLUSTER_WORKER, worker, 0);
+    return failed;
+}
+
+static int mix_on(int worker, starpu_data_handle_t to, starpu_data_handle_t from)
+{
+    int step = 1;
+    return starpu_mpi_task_insert(MPI_COMM_WORLD, &mix_cl, STARPU_RW, to, STARPU_R, from, STARPU_VALUE, &step,
+                                  sizeof step, ORRERY_EXECUTE_ON_CLUSTER_WORKER, worker, 0);
+}
+
+static void set_func(void *buffers[], void *arg)
+{
+    int step;
+    starpu_codelet_unpack_args(arg, &step);
+    *(int *)STARPU_VARIABLE_GET_PTR(buffers[0]) = step;
+}
+static struct starpu_codelet set_cl = {
+    .cpu_funcs = { set_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "set"
+};
+
+static int set_on(int worker, starpu_data_handle_t h, int step)
+{
+    return starpu_mpi_task_insert(MPI_COMM_WORLD, &set_cl, STARPU_W, h, STARPU_VALUE, &step, sizeof step,
+                                  ORRERY_EXECUTE_ON_CLUSTER_WORKER, worker, 0);
+}
+
+static starpu_data_handle_t register_temporary(void)
+{
+    starpu_data_handle_t h;
+    starpu_variable_data_register(&h, -1, 0, sizeof(int));
+    starpu_mpi_data_register(h, 90, 0);
+    return h;
+}
+
+/* Temporary data, under one tag one after the other: the second is written while the first is still to be
+ * read, which waits for a task that the same worker runs later. */
+static int run_temporaries(const char *sched, const char *record)
+{
+    int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0);
+    starpu_data_handle_t old = register_temporary();
+    failed |= rest_on(first + 1, handle[2], 10);
+    failed |= set_on(first, old, 4);
+    failed |= mix_on(first, handle[1], handle[2]); /* it waits for those that rest */
+    failed |= mix_on(first + 1, handle[1], old);
+    starpu_data_unregister_submit(old);
+    starpu_data_handle_t new = register_temporary();
+    failed |= set_on(first, new, 5);
+    failed |= mix_on(first + 1, handle[0], new);
+    starpu_data_unregister_submit(new);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
+/* (1 * 3 + 12 + 1) * 3 + 4 + 1; 0 * 3 + 5 + 1. */
+static int wrong_temporaries(void)
+{
+    return my_rank == 0 && value[0] != 6 ? 1 : my_rank == 1 % ranks && value[1] != 53 ? 2 : 0;
+}
+
+static void temporaries(void)
+{
+    char sched[300];
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int failed = run_temporaries(NULL, path), wrong = wrong_temporaries();
+    bool told = lines_of(path, "anew ") == 1;
+    failed |= run_temporaries(sched, NULL);
+    fact(!failed && !wrong && !wrong_temporaries(),
+         "a run in which data have the tag of others before them is run again");
+    fact(told, "of which the plan says that they are others");
+}
+
+/* A task that does not keep the order reads before an earlier one has written, which waits for a task that
+ * the same worker runs later. */
+static int run_out_of_order(const char *sched, const char *record)
+{
+    int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0), step = 1;
+    starpu_data_handle_t own[4];
+    static int values[4];
+    for (int i = 0; i < 4; i++) register_owned(&own[i], &values[i], 70 + i, 0);
+    failed |= rest_on(first + 1, own[2], 10);
+    failed |= mix_on(first, own[3], own[2]); /* it waits for those that rest */
+    failed |= mix_on(first + 1, own[1], own[3]);
+    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix_cl, STARPU_RW, own[0], STARPU_R, own[1],
+                                     STARPU_VALUE, &step, sizeof step, STARPU_SEQUENTIAL_CONSISTENCY, 0u,
+                                     ORRERY_EXECUTE_ON_CLUSTER_WORKER, first, 0);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < 4; i++) starpu_data_unregister(own[i]);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
+static void out_of_order(void)
+{
+    char sched[300];
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int failed = run_out_of_order(NULL, path);
+    failed |= run_out_of_order(sched, NULL);
+    fact(!failed, "a run with tasks that do not keep the order is run again");
+}
+
+static struct starpu_codelet mix3_cl = {
+    .cpu_funcs = { mix_func }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "mix three"
+};
+
+/* Rank 1 changes its datum by itself while a task of rank 0 waits with an old copy, and a later one reads it.
+ */
+static int run_changed(const char *sched, const char *record)
+{
+    int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0), step = 1;
+    starpu_data_handle_t own[4];
+    static int values[4];
+    for (int i = 0; i < 4; i++) register_owned(&own[i], &values[i], 70 + i, 0);
+    failed |= mix_on(first, own[0], handle[1]);
+    failed |= rest_on(first + 1, own[2], 10);
+    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix3_cl, STARPU_RW, own[1], STARPU_R, handle[1],
+                                     STARPU_R, own[2], STARPU_VALUE, &step, sizeof step,
+                                     ORRERY_EXECUTE_ON_CLUSTER_WORKER, first, 0);
+    if (my_rank == 1)
+        failed |= starpu_task_insert(&set_cl, STARPU_W, handle[1], STARPU_VALUE, &step, sizeof step, 0);
+    failed |= mix_on(first, own[3], handle[1]);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < 4; i++) starpu_data_unregister(own[i]);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
+static void changed(void)
+{
+    char sched[300];
+    if (ranks == 1) return;
+    snprintf(sched, sizeof sched, "plan:%s", path);
+    int failed = run_changed(NULL, path);
+    failed |= run_changed(sched, NULL);
+    fact(!failed, "a run in which a rank changed what others had read is run again");
+}
+
 /* As where the clock was compared with the counter while the machine was busy. */
 static void badly_measured(void)
 {
@@ -434,6 +585,9 @@ int main(int argc, char **argv)
          "a run after one under a plan, without ORRERY_MPI_SCHED, is under none");
     waited();
     ran_ahead();
+    temporaries();
+    out_of_order();
+    changed();
     badly_measured();
     iterations();
     MPI_Barrier(MPI_COMM_WORLD);

@@ -230,6 +230,35 @@ static void waits(void)
        "without the wait it does");
 }
 
+/* Worker 0 writes the next datum of tag 1 before the task that worker 1 waits for, who still reads the one
+ * before. */
+static void others_of_a_tag(void)
+{
+    static const char lines[] = "task 0 make rank 0 worker 0 order 1 start 0 length 10 W:1\n"
+                                "task 1 late rank 0 worker 0 order 3 start 20 length 10 W:2\n"
+                                "task 2 look rank 0 worker 1 order 1 start 30 length 10 R:1 R:2\n%s"
+                                "task 3 make rank 0 worker 0 order 2 start 10 length 10 W:1\nend 4\n";
+    static const char two[] =
+        "orrery-plan 1\nmachine 1\nrank 0 node 0 workers 2\nworker 0 CPU -\nworker 1 CPU -\n";
+    char text[600], path[300], made_path[300];
+    snprintf(text, sizeof text, lines, "");
+    ok(refused(two, text, "circle"),
+       "who writes waits for who reads the value before, so that may be a circle");
+    snprintf(text, sizeof text, lines, "anew 3 1\n");
+    snprintf(path, sizeof path, "%s", file("anew", two, text));
+    ok(run("-c %s", path) == 0, "but not for readers of another datum that had its tag before");
+    snprintf(made_path, sizeof made_path, "%s/anew-made", folder);
+    ok(all_of(run("-H -r 1 -w 1 -o %s %s", made_path, path) == 0, run("-t %s", made_path) == 0,
+              says("3 make (W tag 1) on rank 0, worker 0, order 4")),
+       "HEFT keeps both apart, as the program may have waited in between");
+    snprintf(text, sizeof text, "grep -c '^anew 3 1$' %s > /dev/null", made_path);
+    ok(system(text) == 0, "and its plan says so, too");
+    ok(all_of(refused(two, "anew 1 1\nend 0\n", "anew POSITION TAG"),
+              refused(two, "anew 0\nend 0\n", "anew POSITION"),
+              refused(two, "anew 0 x\nend 0\n", "anew POSITION")),
+       "what is no such line is refused");
+}
+
 int main(void)
 {
     char self[1024];
@@ -249,6 +278,7 @@ int main(void)
     made();
     pieces();
     waits();
+    others_of_a_tag();
     snprintf(self, sizeof self, "rm -r %s", folder);
     if (system(self)) diag("%s remains", folder);
     return done_testing();
