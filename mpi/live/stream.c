@@ -327,6 +327,8 @@ static const char *mode_text(uint32_t mode)
     return plain[mode & STARPU_RW];
 }
 
+static const char piece_of[] = "piece with ";
+
 /* Insertion k of s as text: "task gemm (RW tag 1, R tag 2), priority 3 to run on rank 0 [file.c:12]". */
 static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t bytes)
 {
@@ -340,8 +342,9 @@ static void describe(const struct orr_stream *s, uint64_t k, char *text, size_t 
     for (int i = 0; i < e->count && i < ORR_STREAM_SHOWN && used < bytes; i++) {
         char tag[32];
         print_tag(&streams_of(s->comm)->data, tag, sizeof tag, (uint32_t)(e->data[i] >> 32));
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
-                                 mode_text((uint32_t)e->data[i]), tag);
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %s%s", i ? ", " : "",
+                                 mode_text((uint32_t)e->data[i]),
+                                 e->data[i] & ORR_STREAM_PIECE ? piece_of : "", tag);
     }
     if (used < bytes && e->count > ORR_STREAM_SHOWN)
         used += (size_t)snprintf(text + used, bytes - used, ", ...");
@@ -556,8 +559,14 @@ static int tell_difference(const struct search *q, uint64_t oldest, char *text, 
     describe(q->mine, q->low, mine, sizeof mine);
     if (!ask(all, q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
         return -EAGAIN;
-    snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s",
-             (unsigned long long)q->low + 1, all->cluster->rank, mine, q->peer, all->talk.text);
+    bool pieces = strstr(mine, piece_of) || strstr(all->talk.text, piece_of);
+    snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s%s",
+             (unsigned long long)q->low + 1, all->cluster->rank, mine, q->peer, all->talk.text,
+             pieces
+                 ? "; where a placement moves data, what is a piece of other data on one rank must be so on "
+                   "all: cut the whole on all ranks (starpu_data_partition_plan), or keep the pieces as data "
+                   "of their own, or use ORRERY_MPI_SCHED=owner"
+                 : "");
     return pruning_explains(q, oldest) ? ORR_STREAM_PRUNED : 1;
 }
 

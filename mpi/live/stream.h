@@ -22,12 +22,14 @@ enum { ORR_STREAM_LOG = 16384, ORR_STREAM_SHOWN = 4, ORR_STREAM_NAMES = 1024, OR
 enum { ORR_STREAM_HASHES = 256, ORR_STREAM_TEXT = 400, ORR_STREAM_ASKS = 32 };
 
 #define ORR_STREAM_MIX 0xbf58476d1ce4e5b9u
+#define ORR_STREAM_PIECE                                                                                     \
+    UINT64_C(0x80000000) /* beside a mode: the datum is a piece of another, which matters */
 
 /* One line of memory for each insertion. */
 struct orr_stream_entry {
     uint64_t rolling;                /* the hash of the stream up to here */
     const char *file;                /* a literal of the program, or NULL */
-    uint64_t data[ORR_STREAM_SHOWN]; /* the first: tag, as orr_stream_fold_tag, << 32 | mode */
+    uint64_t data[ORR_STREAM_SHOWN]; /* the first: tag, as orr_stream_fold_tag, << 32 | mode, and _PIECE */
     uint32_t line;
     int32_t xrank, priority;
     uint16_t name;  /* in names */
@@ -158,6 +160,7 @@ struct orr_stream_insertion {
     const struct starpu_data_descr *data;
     int count, xrank, priority, line;
     const char *file;
+    uint64_t pieces; /* bits of the first 64 data, where it matters that they are pieces */
 };
 
 /* Logs one. */
@@ -184,6 +187,7 @@ static inline void orr_stream_note(struct orr_comm *c, const struct orr_stream_i
     for (int i = 0; i < in->count; i++) {
         const struct orr_data *d = in->data[i].handle;
         uint64_t datum = (uint64_t)(d ? d->mpi_tag : ORR_STREAM_NO_TAG) << 32 | (uint32_t)in->data[i].mode;
+        if (orr_unlikely(in->pieces != 0) && i < 64 && in->pieces >> i & 1) datum |= ORR_STREAM_PIECE;
         if (i < ORR_STREAM_SHOWN) e->data[i] = datum;
         h = (h ^ datum) * 0x9e3779b97f4a7c15u;
         h ^= h >> 32;

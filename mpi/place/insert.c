@@ -36,6 +36,25 @@ static inline int read_and_place(struct orr_comm *c, struct starpu_codelet *cl, 
     return orr_likely(r == 0) ? orr_decide(c, cl, a, xrank_out) : r;
 }
 
+/* Where data move, what is a piece stays at home: all ranks must know it as one. */
+static __attribute__((noinline)) uint64_t find_pieces(const struct orr_arguments *a)
+{
+    uint64_t found = 0;
+    for (int i = 0; i < a->count && i < 64; i++) {
+        const struct orr_data *h = a->data[i].handle;
+        if (h && h->mpi_rank != ORR_RANK_UNKNOWN && h->mpi_flags & ORR_MPI_PIECE) found |= UINT64_C(1) << i;
+    }
+    return found;
+}
+
+static inline uint64_t pieces_of(const struct orr_comm *c, const struct orr_arguments *a)
+{
+    const struct orr_value *v = c->cluster->value;
+    bool matters = orr_unlikely(orr_load_relaxed(&v->moves.pieces)) && orr_load_relaxed(&v->moves.on) &&
+                   orr_comm_is_base(c);
+    return matters ? find_pieces(a) : 0;
+}
+
 static inline void note(struct orr_comm *c, const struct starpu_codelet *cl, const struct orr_arguments *a,
                         int xrank)
 {
@@ -45,7 +64,8 @@ static inline void note(struct orr_comm *c, const struct starpu_codelet *cl, con
                                              .xrank = xrank,
                                              .priority = a->priority,
                                              .file = a->file,
-                                             .line = a->line };
+                                             .line = a->line,
+                                             .pieces = pieces_of(c, a) };
     orr_stream_note(c, &in);
     struct orr_history *history = c->cluster->place->history;
     if (orr_unlikely(history != NULL)) orr_history_note(history, c, cl, a, xrank);

@@ -234,7 +234,10 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     o->tag = -1;
     o->holder = -1;
     o->value = v;
-    if (h->parent) h->mpi_flags |= ORR_MPI_PIECE;
+    if (h->parent) {
+        h->mpi_flags |= ORR_MPI_PIECE;
+        orr_store_relaxed(&v->moves.pieces, true);
+    }
     pthread_once(&hook_once, install_hook);
     pthread_mutex_lock(&v->records_lock);
     o->next = v->records;

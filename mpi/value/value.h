@@ -38,6 +38,7 @@ struct orr_value {
         struct orr_owned **list; /* data that are away from home, in any order [lock: records] */
         uint32_t away, room;     /* so many [lock: records] */
         _Atomic bool on;         /* a placement moves data, from some insertion on */
+        _Atomic bool pieces;     /* there are, or were, records of pieces [any] */
         size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
     struct orr_away *away; /* away.c [const while running] */

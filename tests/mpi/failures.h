@@ -280,6 +280,45 @@ static void stream_equal(void)
     stream(nothing);
 }
 
+static void add_vector(void *buffers[], void *arg)
+{
+    (void)arg;
+    ++*(int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet add_vector_cl = {
+    .cpu_funcs = { add_vector }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add vector"
+};
+
+/* Rank 0 cuts its data, and the others know the pieces as data of their own. */
+static void stream_pieces(void)
+{
+    enum { PIECES = 3, EACH = 4 };
+    static int v[PIECES * EACH];
+    struct starpu_data_filter thirds = { .filter_func = starpu_vector_filter_block, .nchildren = PIECES };
+    starpu_data_handle_t whole = NULL, piece[PIECES];
+    if (my_rank == 0) {
+        starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, PIECES * EACH, sizeof v[0]);
+        starpu_data_partition(whole, &thirds);
+    }
+    for (int i = 0; i < PIECES; i++) {
+        if (my_rank == 0)
+            piece[i] = starpu_data_get_sub_data(whole, 1, i);
+        else
+            starpu_vector_data_register(&piece[i], -1, 0, EACH, sizeof v[0]);
+        starpu_mpi_data_register(piece[i], 80 + i, 0);
+    }
+    event();
+    for (int i = 0; i < 12; i++)
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &add_vector_cl, STARPU_RW, piece[i % PIECES], STARPU_R,
+                               piece[(i + 1) % PIECES], STARPU_EXECUTE_ON_NODE, i % 2, 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < PIECES && my_rank != 0; i++) starpu_data_unregister(piece[i]);
+    if (my_rank != 0) return;
+    starpu_data_unpartition(whole, STARPU_MAIN_RAM);
+    starpu_data_unregister(whole);
+    if (v[0] == 4 && v[EACH] == 4 && v[2 * EACH] == 4) fprintf(stderr, "RIGHT PIECES\n");
+}
+
 /* Iterations that all ranks mark, and from the fifth on rank 1 does not; or that it alone marks. */
 static void mark_iterations(int by_all)
 {
@@ -601,6 +640,7 @@ static const struct {
     { "stream_marks", stream_marks },
     { "stream_marks_of_one", stream_marks_of_one },
     { "stream_equal", stream_equal },
+    { "stream_pieces", stream_pieces },
     { "stream_long", stream_long },
     { "stream_refused", stream_refused },
     { "stream_said_pruned", stream_said_pruned },
@@ -910,6 +950,14 @@ static void whole_streams(void)
     ends_within(5, "dmda, iterations that one rank marks no more");
     said(got.status > 0 && lines_with("insert different tasks", "starpu_iteration_push") > 0,
          "they are named");
+    run("stream_pieces", NULL, which, dmda);
+    ends_within(5, "dmda, pieces of rank 0 that others know as data of their own");
+    said(got.status > 0 && lines_with("RW piece with tag 80", "on one rank must be so on all") > 0 &&
+             lines_with("as insertion 1 rank", "failures.h:") > 0,
+         "they are named with what to do, and where the program uses them first");
+    run("stream_pieces", NULL, which, "owner");
+    said(got.status == 0 && count("RIGHT PIECES") == 1 && count("insert different") == 0,
+         "under owner-computes they may be so");
     run("stream_refused", NULL, which, dmda);
     said(count("REFUSED THREAD") == RANKS && lines_with("two threads insert", "failures.h:") == RANKS &&
              lines_with("starpu_mpi_task_insert (", "the other from ") == RANKS,
