@@ -61,9 +61,8 @@ static struct table **find_locked(const struct starpu_data_interface_ops *ops)
 
 static bool is_for(const struct starpu_data_interface_ops *ops)
 {
-    return ops->reuse_data_on_node && !ops->dontcache && (ops->alloc_compare || ops->compare) &&
-           ops->allocate_data_on_node && ops->free_data_on_node &&
-           ops->allocate_data_on_node != orr_dense_allocate;
+    return ops->allocate_data_on_node != orr_dense_allocate && ops->reuse_data_on_node && !ops->dontcache &&
+           ops->allocate_data_on_node && ops->free_data_on_node && (ops->alloc_compare || ops->compare);
 }
 
 /* Counts one more handle; spare: for a new table. False: there is none yet. */
@@ -210,9 +209,11 @@ static size_t size_of(struct orr_data *h)
 
 static starpu_ssize_t allocate_new(struct orr_data *h, unsigned node)
 {
+    void *itf = h->replicates[node].interface;
+    if (orr_likely(h->ops->allocate_data_on_node == orr_dense_allocate)) return orr_dense_allocate(itf, node);
     struct orr_acting *acting = orr_acting(orr_self());
     acting->allocates++;
-    starpu_ssize_t bytes = h->ops->allocate_data_on_node(h->replicates[node].interface, node);
+    starpu_ssize_t bytes = h->ops->allocate_data_on_node(itf, node);
     acting->allocates--;
     return bytes;
 }
@@ -250,7 +251,7 @@ static struct buffer *buffer_of(struct orr_data *h, unsigned node, size_t bytes)
     return b;
 }
 
-static bool keep(struct orr_data *h, unsigned node)
+bool orr_buffer_keep(struct orr_data *h, unsigned node)
 {
     const struct orr_chunk *c = h->replicates[node].chunk; /* changed only by who gives the buffer back */
     size_t most = most_bytes(node), bytes = c ? c->bytes : size_of(h);
@@ -263,12 +264,6 @@ static bool keep(struct orr_data *h, unsigned node)
     orr_spin_unlock(&lock);
     while ((b = take_beyond(node, MOST, most))) free_buffer(b, node);
     return true;
-}
-
-void orr_buffer_free(struct orr_data *h, unsigned node)
-{
-    if (orr_likely(!h->alloc_key) || !keep(h, node))
-        h->ops->free_data_on_node(h->replicates[node].interface, node);
 }
 
 bool orr_alloc_cache_drop(unsigned node, size_t bytes)
@@ -307,10 +302,8 @@ static bool forget_table(const struct starpu_data_interface_ops *ops)
     return !busy;
 }
 
-void orr_alloc_cache_leave(struct orr_data *h)
+void orr_alloc_cache_leave_table(const struct starpu_data_interface_ops *ops)
 {
-    const struct starpu_data_interface_ops *ops = h->ops;
-    if (orr_likely(!h->alloc_key)) return;
     orr_spin_lock(&lock);
     bool last = --(*find_locked(ops))->handles == 0;
     orr_spin_unlock(&lock);
