@@ -357,7 +357,7 @@ static void undo_acquire(struct orr_data *h)
 {
     struct orr_waiter *next = NULL;
     orr_spin_lock(&h->queue.lock);
-    if (h->queue.active == 1) orr_store_relaxed(&h->acquired_at, NULL);
+    orr_store_relaxed(&h->acquired_at, NULL);
     if (h->queue.group == ORR_GROUP_COMMUTE) next = orr_access_commute_exit_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
     let_in(next);

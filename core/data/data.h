@@ -64,8 +64,8 @@ struct orr_data {
     void *_Atomic
         ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
                           * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
-    const void *_Atomic acquired_at; /* where the program acquired it last; NULL once it is released, unless
-                                      * others have it, too [any: for messages] */
+    const void *_Atomic acquired_at; /* where the program acquired it last; NULL: it has released it since, so
+                                      * perhaps nobody has it [any: for messages] */
     /* line 1: what submission looks at, and a placement across ranks. Workers do not write here */
     ORR_ALIGNED_LINE uint32_t magic; /* ORR_DATA_MAGIC while registered */
     uint32_t footprint;              /* hash of the shape; [const] once registered */

@@ -58,7 +58,7 @@ enum {
     LOOKS_BETWEEN = 10, /* after a warning */
     LOOKS_UNTIL_WORRIED = 150,
     LOOKS_GOING_ROUND = 100,
-    LOOKS_BETWEEN_ACQUIRERS = 10, /* at threads that wait for data */
+    LOOKS_BETWEEN_ACQUIRERS = 5, /* at threads that wait for data */
     ACQUIRERS_SHOWN = 16,
     ACQUIRER_PATIENCE_S = 10,
     TASKS_MAX = 1024,
@@ -602,8 +602,16 @@ static void say_acquirer(const struct orr_acquirer *a, const char *holder)
     say("  %s has waited %.1f s for data %s%s, %s", thread, a->seconds, a->label, at, holder);
 }
 
+/* Which the program has acquired, and not released since. */
+static void say_held(const struct orr_acquirer *a, char *text, size_t bytes)
+{
+    char place[320];
+    snprintf(text, bytes, "which " ORR_SAY_PROGRAM_HOLDS ", at %s",
+             orr_code_name(a->held_at, 1, place, sizeof place));
+}
+
 /* Without a look at the data, which may end meanwhile. */
-static bool holder_by_name(struct waiting *all, const struct orr_acquirer *a, char *text, size_t bytes)
+static void holder_by_name(struct waiting *all, const struct orr_acquirer *a, char *text, size_t bytes)
 {
     char name[320];
     struct orr_task *has = task_with(all, a->handle, NULL);
@@ -611,17 +619,13 @@ static bool holder_by_name(struct waiting *all, const struct orr_acquirer *a, ch
     if (has) {
         describe(name, sizeof name, has);
         snprintf(text, bytes, "which task %s has", name);
-        return false;
-    }
-    snprintf(text, bytes, "which is in use");
-    if (outside && outside->holder(outside, a->handle, name, sizeof name))
+    } else if (a->held_at) {
+        say_held(a, text, bytes);
+    } else if (outside && outside->holder(outside, a->handle, name, sizeof name)) {
         snprintf(text, bytes, "which %s", name);
-    else if (a->held_at)
-        snprintf(text, bytes, "which " ORR_SAY_PROGRAM_HOLDS ", at %s",
-                 orr_code_name(a->held_at, 1, name, sizeof name));
-    else
-        return false;
-    return a->held_at && !all->more && !all->foreign;
+    } else {
+        snprintf(text, bytes, "which is in use");
+    }
 }
 
 static void explain_acquirers(struct waiting *all, bool certain)
@@ -846,26 +850,23 @@ static void worry(void)
     explain_all(false);
 }
 
-/* Threads have waited for data for long, while others act: tells of those that the program has acquired. */
+/* Threads have waited for data for long, while others act, whose tasks cannot be looked at: tells of those
+ * that the program has acquired. */
 static void look_at_acquirers(void)
 {
     struct orr_acquirer a[ACQUIRERS_SHOWN];
     char holder[800];
     unsigned n = orr_acquirers_list(a, ACQUIRERS_SHOWN, ACQUIRER_PATIENCE_S, true);
-    struct waiting *all = n ? orr_calloc(1, sizeof *all) : NULL;
-    if (!all) return;
-    all->may_end = true;
-    collect_all(all);
     say = orr_warn;
     for (unsigned i = 0; i < n; i++) {
-        if (!holder_by_name(all, &a[i], holder, sizeof holder)) continue;
+        if (!a[i].held_at) continue;
         say("deadlock? A thread waits for data that others act with, or have forgotten; if it is right to "
             "wait, "
             "call orrery_outside_begin meanwhile");
+        say_held(&a[i], holder, sizeof holder);
         say_acquirer(&a[i], holder);
         orr_acquirers_told(&a[i]);
     }
-    orr_free(all);
 }
 
 static bool is_in_its_body(struct orr_task *t)

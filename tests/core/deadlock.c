@@ -6,7 +6,7 @@
 
 #include "tests/core/misuse.h"
 
-enum { LONG_S = 3, LONGER_S = 11 };
+enum { LONG_S = 3, LONGER_S = 13, PATIENCE_S = 45 };
 
 static void nothing(void *buffers[], void *arg)
 {
@@ -232,14 +232,16 @@ static bool held_for_a_while(void)
 
 static bool held_for_long(void)
 {
+    alarm(PATIENCE_S);
     return held_for(LONGER_S);
 }
 
 /* The thread waits that long for tasks and not for the program. */
 static bool long_in_tasks(void)
 {
+    alarm(PATIENCE_S);
     register_shared();
-    for (int i = 0; i < LONGER_S / LONG_S + 1; i++)
+    for (int i = 0; i < LONGER_S / LONG_S; i++)
         starpu_task_insert(&slow_writer_cl, STARPU_RW, of_shared[0], 0);
     deadlock_test_takes(0, STARPU_R);
     starpu_data_release(of_shared[0]);
