@@ -242,6 +242,9 @@ static inline void orr_data_written_locked(struct orr_data *h, const struct orr_
  * registry entry. */
 struct orr_data *orr_data_create(const struct starpu_data_interface_ops *ops, int home_node,
                                  const void *interface_on_home);
+/* Copies the shape of h, of a node whose structure no transfer is just changing. There is one soon: who takes
+ * memory for the only copy does not wait for anything. */
+void orr_data_copy_shape(struct orr_data *h, void *itf_out);
 void orr_data_destroy(struct orr_data *h); /* frees memory of ours; nobody may use it any more */
 void orr_data_retired_free(void);          /* what is kept of destroyed handles; called by shutdown */
 

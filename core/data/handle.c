@@ -235,9 +235,7 @@ static bool copy_shape_now(struct orr_data *h, void *itf_out)
     return found;
 }
 
-/* Copies the shape of h, of a node whose structure no transfer is just changing. There is one soon: who takes
- * memory for the only copy does not wait for anything. */
-static void copy_shape(struct orr_data *h, void *itf_out)
+void orr_data_copy_shape(struct orr_data *h, void *itf_out)
 {
     while (!copy_shape_now(h, itf_out)) sched_yield();
 }
@@ -254,7 +252,7 @@ void starpu_data_register_same(starpu_data_handle_t *dst, starpu_data_handle_t s
         *dst = NULL;
         return;
     }
-    copy_shape(src, itf);
+    orr_data_copy_shape(src, itf);
     starpu_data_register(dst, -1, itf, (struct starpu_data_interface_ops *)src->ops);
     orr_free(itf);
 }

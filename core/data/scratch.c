@@ -32,8 +32,12 @@ static struct orr_data **table_of(struct orr_data *h)
 struct orr_data *orr_data_scratch(struct orr_data *h, unsigned worker_id)
 {
     struct orr_data **table = table_of(h);
-    if (!table) return NULL;
-    if (!table[worker_id]) table[worker_id] = orr_data_create(h->ops, -1, h->replicates[0].interface);
+    if (!table || table[worker_id]) return table ? table[worker_id] : NULL;
+    void *shape = orr_malloc(h->ops->interface_size); /* somebody may use h otherwise just now */
+    if (!shape) return NULL;
+    orr_data_copy_shape(h, shape);
+    table[worker_id] = orr_data_create(h->ops, -1, shape);
+    orr_free(shape);
     return table[worker_id];
 }
 

@@ -303,6 +303,45 @@ static void scratch(void)
     starpu_data_unregister(handle);
 }
 
+static void fill_func(void *buffers[], void *arg)
+{
+    int *at = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    for (unsigned i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) at[i] = (int)(intptr_t)arg;
+}
+static struct starpu_codelet fill_cl = {
+    .cpu_funcs = { fill_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "fill"
+};
+static struct starpu_codelet fill_scratch_cl = {
+    .cpu_funcs = { fill_func }, .nbuffers = 1, .modes = { STARPU_SCRATCH }, .name = "fill_scratch"
+};
+
+/* The first use of either kind takes memory; ThreadSanitizer sees when one looks at what the other does. */
+static void scratch_beside_writer(void)
+{
+    enum { HANDLES = SCALED(2000, 300), ELEMENTS = 16 };
+    int failed = 0, wrong = 0;
+    for (int k = 0; k < HANDLES; k++) {
+        starpu_data_handle_t handle;
+        struct starpu_codelet *cls[2] = { k % 2 ? &fill_cl : &fill_scratch_cl,
+                                          k % 2 ? &fill_scratch_cl : &fill_cl };
+        starpu_vector_data_register(&handle, -1, 0, ELEMENTS, sizeof(int));
+        for (int i = 0; i < 2; i++) {
+            struct starpu_task *task = starpu_task_create();
+            task->cl = cls[i];
+            task->cl_arg = (void *)(intptr_t)(cls[i] == &fill_cl ? k + 1 : -1);
+            task->handles[0] = handle;
+            failed |= starpu_task_submit(task);
+        }
+        failed |= starpu_data_acquire(handle, STARPU_R);
+        const int *at = (const int *)starpu_vector_get_local_ptr(handle);
+        for (int i = 0; i < ELEMENTS; i++) wrong += at[i] != k + 1;
+        starpu_data_release(handle);
+        starpu_data_unregister(handle);
+    }
+    ok(all_of(!failed, wrong == 0),
+       "scratch of new data beside a task that writes them is apart from their value");
+}
+
 static void redux_init_func(void *buffers[], void *arg UNUSED)
 {
     *(long *)STARPU_VARIABLE_GET_PTR(buffers[0]) = 0;
@@ -466,6 +505,7 @@ int main(void)
     consistency_flags();
     commute_against_readers();
     scratch();
+    scratch_beside_writer();
     reduction();
     reduction_without_value();
     handle_twice();
