@@ -15,6 +15,7 @@
 #include "core/data/alloc_cache.h"
 #include "core/data/coherency.h"
 #include "core/data/data.h"
+#include "core/data/interfaces/dense.h"
 #include "core/data/partition.h"
 #include "core/data/registry.h"
 #include "core/mem/node.h"
@@ -189,6 +190,14 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
         orr_error("starpu_data_register: home node %d is none; use STARPU_MAIN_RAM, or -1 for data that the "
                   "runtime allocates",
                   home_node);
+        return;
+    }
+    if (ops->allocate_data_on_node == orr_dense_allocate && !orr_dense_kind_of(data_interface)) {
+        orr_error("starpu_data_register: the structure's id %d is none of the interface that the table's "
+                  "functions are "
+                  "for; a table that is copied from starpu_interface_vector_ops, say, serves structures with "
+                  "id = STARPU_VECTOR_INTERFACE_ID",
+                  (int)((const struct orr_dense_head *)data_interface)->id);
         return;
     }
     starpu_data_register_ops(ops);

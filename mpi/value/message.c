@@ -28,6 +28,7 @@ _Static_assert(offsetof(struct orr_message, request.payload.run_bytes) <= HOT_LI
 void orr_message_free(struct orr_message *m)
 {
     if (orr_message_is_current(m)) orr_comm_drop(m->comm);
+    if (orr_unlikely(m->fetch != NULL)) orr_block_free(m->fetch, sizeof *m->fetch);
     orr_block_free(m, sizeof *m);
 }
 
@@ -150,7 +151,6 @@ static void fetch_ended(struct orr_message *m, int status)
 static void fetch_done(struct orr_fetch *f, int status)
 {
     struct orr_message *m = f->arg;
-    orr_block_free(f, sizeof *f);
     fetch_ended(m, status);
     say_ready(m);
 }
@@ -159,15 +159,14 @@ static void fetch_done(struct orr_fetch *f, int status)
  * follows. */
 static bool fetch(struct orr_message *m, unsigned node)
 {
-    struct orr_fetch *f = orr_block_alloc(sizeof *f);
     m->node = (uint8_t)node;
-    if (f)
-        *f = (struct orr_fetch){
+    if (!m->fetch) m->fetch = orr_block_alloc(sizeof *m->fetch); /* the value went since it began */
+    if (m->fetch)
+        *m->fetch = (struct orr_fetch){
             .done = fetch_done, .handle = m->handle, .node = m->node, .mode = m->mode, .arg = m
         };
-    int r = f ? orr_fetch_start(f) : -ENOMEM;
+    int r = m->fetch ? orr_fetch_start(m->fetch) : -ENOMEM;
     if (r == 0) return false;
-    orr_block_free(f, sizeof *f);
     fetch_ended(m, r < 0 ? r : 0);
     return true;
 }
@@ -420,18 +419,31 @@ static int check(const struct orr_message_spec *s, const char *fn)
     return orr_comm_introduce(s->comm, s->peer, s->kind);
 }
 
+/* With all that may be wanted later, when nobody can be told that there is no memory; zeroed up to its
+ * request: the rest when it is needed. */
+static struct orr_message *new_message(struct orr_data *h)
+{
+    struct orr_message *m = orr_block_alloc(sizeof *m);
+    if (!m) return NULL;
+    memset(m, 0, offsetof(struct orr_message, request));
+    bool is_there = orr_load_acquire(&h->ready_interface) != NULL; /* and stays, as a rule */
+    m->fetch = orr_likely(is_there) ? NULL : orr_block_alloc(sizeof *m->fetch);
+    if (is_there || m->fetch) return m;
+    orr_block_free(m, sizeof *m);
+    return NULL;
+}
+
 int orr_message_start(const struct orr_message_spec *s, const char *fn, struct orr_message **out)
 {
     int status = check(s, fn);
     if (status) return status;
     struct orr_cluster *cl = s->comm->cluster;
     struct orr_mpi_progress *p = &cl->progress;
-    struct orr_message *m = orr_block_alloc(sizeof *m);
+    struct orr_message *m = new_message(s->handle);
     if (!m) {
         orr_error("%s: out of memory for a message", fn);
         return -ENOMEM;
     }
-    memset(m, 0, offsetof(struct orr_message, request)); /* the rest when it is needed */
     bool sends = s->kind == ORR_SEND;
     m->handle = s->handle;
     m->comm = s->comm;

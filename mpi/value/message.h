@@ -27,7 +27,8 @@ struct orr_message {
     void (*callback)(void *);
     void *arg;
     struct orr_request request;
-    void *packed_bytes; /* with packed */
+    struct orr_fetch *fetch; /* where the bytes have to be brought to main memory, perhaps; else NULL */
+    void *packed_bytes;      /* with packed */
     size_t packed_size;
     uint8_t node; /* whose memory the bytes are in, or come to; with fetched */
 };

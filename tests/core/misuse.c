@@ -627,6 +627,18 @@ static bool register_null_ops(void)
     return h == NULL;
 }
 
+static bool register_other_structure(void)
+{
+    starpu_data_handle_t h = (void *)values;
+    struct starpu_data_interface_ops copied = starpu_interface_vector_ops;
+    copied.interfaceid = (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
+    struct starpu_vector_interface vector = {
+        .id = copied.interfaceid, .ptr = (uintptr_t)values, .nx = 4, .elemsize = sizeof values[0]
+    };
+    starpu_data_register(&h, STARPU_MAIN_RAM, &vector, &copied);
+    return h == NULL;
+}
+
 static bool register_same_null(void)
 {
     starpu_data_handle_t h = (void *)values;
@@ -1426,6 +1438,7 @@ static const struct misuse misuses[] = {
     { "data at home on node -7 are not registered", register_home_minus_7, UP },
     { "registering without a place for the handle is refused", register_null_place, UP },
     { "registering without ops is refused", register_null_ops, UP },
+    { "a copied table of vectors with a structure of its own is refused", register_other_structure, UP },
     { "registering the same as NULL is refused", register_same_null, UP },
     { "a vector beyond the address space is not registered", register_vector_overflow, UP },
     { "a matrix beyond the address space is not registered", register_matrix_overflow, UP },
