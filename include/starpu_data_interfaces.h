@@ -181,7 +181,9 @@ struct starpu_data_interface_ops {
      * no memory on its node otherwise, before anything is evicted; when more than 64 are kept there, half of
      * a device's memory, or ORRERY_RECYCLE_MEM; by starpu_memchunk_tidy() and starpu_shutdown(); and at the
      * latest by the end of the last data with this table. Until then it counts as in use. Cached structures
-     * outlive their handle: methods that get one must not follow what unregister_data_handle frees. Main
+     * outlive their handle: methods that get one must not follow what unregister_data_handle frees. Any
+     * starpu_malloc_on_node() may free one: hold no lock there that free_data_on_node takes, but in
+     * allocate_data_on_node. Main
      * memory is not kept with ORRERY_RECYCLE_MEM=0 or a limit, stores' never; memory of the interfaces below
      * is kept by starpu_free_on_node() itself. */
     void (*cache_data_on_node)(void *cached_interface, void *src_data_interface, unsigned node);

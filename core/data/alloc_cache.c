@@ -35,7 +35,7 @@ struct table {
 };
 
 struct buffer {
-    struct buffer *next;
+    struct buffer *next; /* in its list; while it is freed: the one whose method frees this */
     struct table *table; /* [const], like the rest */
     size_t bytes;
     uint32_t key;
@@ -48,6 +48,7 @@ static struct {
     struct buffer *first; /* oldest first */
     unsigned count;
     size_t bytes;
+    unsigned in_hand; /* taken off: being freed, or looked at */
 } kept[STARPU_MAXNODES];
 
 /* ---- tables ---- */
@@ -101,6 +102,7 @@ static struct buffer *take_locked(unsigned node, struct buffer **at)
     b->next = NULL;
     kept[node].count--;
     kept[node].bytes -= b->bytes;
+    kept[node].in_hand++;
     return b;
 }
 
@@ -148,20 +150,35 @@ static struct buffer *take_like(const struct orr_data *h, unsigned node)
     return b;
 }
 
+/* Takes a table off that has no data and no buffers. */
+static struct table *take_table_locked(struct table *t)
+{
+    if (t->handles > 0 || t->buffers > 0) return NULL;
+    *find_locked(t->ops) = t->next;
+    return t;
+}
+
 /* It is nobody's any more. */
-static void forget(struct buffer *b)
+static void forget(struct buffer *b, unsigned node)
 {
     orr_spin_lock(&lock);
+    kept[node].in_hand--;
     b->table->buffers--; /* its table may be gone from here on */
+    struct table *over = take_table_locked(b->table);
     orr_spin_unlock(&lock);
+    orr_free(over);
     orr_free(b);
 }
 
 static size_t free_buffer(struct buffer *b, unsigned node)
 {
     size_t bytes = b->bytes;
+    struct orr_acting *acting = orr_acting(orr_self());
+    b->next = acting->frees; /* its method may end data of the same table */
+    acting->frees = b;
     b->table->ops->free_data_on_node(b->interface, node);
-    forget(b);
+    acting->frees = b->next;
+    forget(b, node);
     return bytes;
 }
 
@@ -180,6 +197,7 @@ static void put_back(struct buffer *refused, unsigned node)
     for (struct buffer *next; refused; refused = next) {
         next = refused->next;
         put_locked(node, refused);
+        kept[node].in_hand--;
     }
     orr_spin_unlock(&lock);
 }
@@ -197,7 +215,7 @@ static starpu_ssize_t reuse(struct orr_data *h, unsigned node)
     if (!b) return -1;
     starpu_ssize_t bytes = (starpu_ssize_t)b->bytes;
     h->ops->reuse_data_on_node(itf, b->interface, node);
-    forget(b);
+    forget(b, node);
     return bytes;
 }
 
@@ -288,17 +306,35 @@ size_t orr_alloc_cache_bytes(unsigned node)
     return bytes;
 }
 
+bool orr_alloc_cache_busy(unsigned node)
+{
+    orr_spin_lock(&lock);
+    bool busy = kept[node].in_hand > 0;
+    orr_spin_unlock(&lock);
+    return busy;
+}
+
 /* ---- the end of a table ---- */
+
+/* How many of a table this thread, whose they are, is just freeing further up its stack. */
+static size_t freed_here(const struct buffer *frees, const struct table *t)
+{
+    size_t n = 0;
+    for (const struct buffer *b = frees; b; b = b->next) n += b->table == t;
+    return n;
+}
 
 /* Forgets it if it has no data and no buffers. False: others are freeing some. */
 static bool forget_table(const struct starpu_data_interface_ops *ops)
 {
+    const struct buffer *frees = orr_acting(orr_self())->frees;
     orr_spin_lock(&lock);
-    struct table **at = find_locked(ops), *t = *at;
-    bool busy = t && t->handles == 0 && t->buffers > 0, over = t && t->handles == 0 && t->buffers == 0;
-    if (over) *at = t->next;
+    struct table *t = *find_locked(ops);
+    bool busy =
+        t && t->handles == 0 && t->buffers > freed_here(frees, t); /* what is freed here ends after this */
+    struct table *over = t ? take_table_locked(t) : NULL;
     orr_spin_unlock(&lock);
-    if (over) orr_free(t);
+    orr_free(over);
     return !busy;
 }
 

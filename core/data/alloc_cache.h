@@ -33,6 +33,8 @@ static inline void orr_buffer_free(struct orr_data *h, unsigned node)
 bool orr_alloc_cache_drop(unsigned node, size_t bytes);
 /* The same for who allocates; not within an interface's allocate_data_on_node, whose caller does it. */
 bool orr_alloc_cache_make_room(unsigned node, size_t bytes);
+/* Whether somebody is just freeing some there: room to come. */
+bool orr_alloc_cache_busy(unsigned node);
 /* What is kept there. */
 size_t orr_alloc_cache_bytes(unsigned node);
 

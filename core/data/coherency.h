@@ -135,6 +135,8 @@ void orr_memory_init(void);
 /* Writes back what only a device has and throws out the rest, as far as nobody uses it just now; does not
  * wait. */
 void orr_memory_empty(unsigned node);
+/* This thread waits no longer for orr_memory_make_room. */
+void orr_memory_room_over(unsigned node);
 /* For a counted allocation of the program's that found no room: throws data out, or goes on with that. False:
  * there is nothing that could go. No locks held. */
 bool orr_memory_make_room(unsigned node, size_t bytes);

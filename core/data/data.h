@@ -182,7 +182,8 @@ struct orr_acting {
     uint64_t depth;      /* [own] not 0: orr_data_hooks.use has nothing to do */
     uint64_t looks;      /* [own] how often it acquired data, or waited for tasks of others than its own */
     uint64_t copies_for; /* [own] 1 + the node of a device for which an interface's method copies; 0: none */
-    uint64_t allocates;  /* [own] not 0: within an interface's allocate_data_on_node */
+    void *frees;        /* [own] of kept buffers, the one whose free_data_on_node is called (alloc_cache.c) */
+    uint64_t allocates; /* [own] not 0: within an interface's allocate_data_on_node */
 };
 static inline struct orr_acting *orr_acting(struct orr_thread *t)
 {

@@ -397,6 +397,12 @@ enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_afterma
         out->next = after->write_backs;
         after->write_backs = out;
     }
+    if (!freed && !v.leaving && !v.in_use && orr_alloc_cache_busy(w->node)) {
+        struct orr_memory *m = &orr_memories[w->node];
+        orr_spin_lock(&m->lock);
+        m->retry = v.in_use = true; /* nobody tells when it is freed */
+        orr_spin_unlock(&m->lock);
+    }
     return freed       ? ORR_FREED
            : v.leaving ? ORR_LEAVING
            : v.in_use  ? ORR_IN_USE
@@ -443,10 +449,21 @@ void orr_memory_tidy(unsigned node)
 bool orr_memory_make_room(unsigned node, size_t bytes)
 {
     if (!orr_node_evicts(node) || bytes > orr_nodes[node].limit_bytes) return false;
-    if (orr_alloc_cache_drop(node, bytes)) return true;
-    enum orr_outcome o = reclaim_and_go_on((struct orr_wish){ .node = node, .bytes = bytes, .waits = true });
+    if (orr_alloc_cache_make_room(node, bytes)) return true;
+    enum orr_outcome o = reclaim_and_go_on(
+        (struct orr_wish){ .node = node, .bytes = bytes, .waits = true, .who = orr_self() });
     if (o == ORR_LEAVING && !orr_transfers_poll()) sched_yield();
     return o == ORR_FREED || o == ORR_LEAVING;
+}
+
+void orr_memory_room_over(unsigned node)
+{
+    if (orr_likely(!orr_load_relaxed(&orr_victim_selector))) return;
+    struct orr_memory *m = &orr_memories[node];
+    const void *self = orr_self();
+    orr_spin_lock(&m->lock);
+    orr_denial_end_locked(m, self);
+    orr_spin_unlock(&m->lock);
 }
 
 /* Whether more than half of the node is in use, and less of it clean than is wanted. */

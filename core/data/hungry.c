@@ -94,6 +94,7 @@ static void take_locked(struct orr_memory *m, struct orr_transfer *t)
     t->hungry = false;
     m->incoming++;
     m->look = true; /* at the others */
+    orr_denial_end_locked(m, t);
     if (m->favoured == t) m->favoured = NULL;
 }
 
@@ -212,6 +213,7 @@ static enum served serve(struct orr_transfer *t, struct orr_aftermath *after)
                                        .bytes = t->bytes,
                                        .gently = gently,
                                        .handle = t->handle,
+                                       .who = t,
                                        .waits = !gently,
                                        .pressed = press };
         /* before the look: the end of an exchange is seen by one of the two */
@@ -251,7 +253,6 @@ static void settle(struct orr_transfer *t, enum served s, struct orr_aftermath *
 {
     if (s == FED) {
         orr_add_relaxed(&orr_transfers_moved, 1);
-        if (orr_unlikely(orr_load_relaxed(&orr_victim_selector))) orr_victim_denial_over(t->dst, false);
         after->fed = t;
         return;
     }

@@ -82,6 +82,7 @@ struct orr_link {
 /* For how long the program's victim selector has given nothing to those who wait for memory (victim.c). All
  * zero: it has not. [lock: memory] */
 struct orr_denial {
+    const void *who;     /* whose wish was denied first (orr_wish.who) */
     uint64_t last_ticks; /* when it was asked */
     uint64_t ticks,
         unused_ticks; /* in all; since anybody used what could go. Where nobody asks, time stands */
@@ -115,6 +116,14 @@ struct orr_memory {
     struct orr_link links[STARPU_MAXNODES]; /* that end here */
 };
 extern struct orr_memory orr_memories[STARPU_MAXNODES];
+
+/* Who wished waits no longer, served or not: if it was denied first, time begins anew for the others. Called
+ * with the memory's lock held. */
+static inline void orr_denial_end_locked(struct orr_memory *m, const void *who)
+{
+    if (orr_unlikely(m->denial.who == who))
+        m->denial = (struct orr_denial){ .times = m->denial.times, .said = m->denial.said };
+}
 
 enum { ORR_PREFETCHES_AT_ONCE = 4 };
 
@@ -223,6 +232,7 @@ struct orr_wish {
     bool waits;              /* whoever wishes it waits until there is room */
     bool evict_after;        /* dirty victims go when they are written, without another look */
     bool pressed;            /* also those that the store has refused */
+    const void *who;         /* wishes: a transfer, or a thread that waits */
 };
 enum orr_outcome orr_memory_reclaim(const struct orr_wish *w, struct orr_aftermath *after);
 /* Starts to make a node that is nearly full less so. */

@@ -90,10 +90,12 @@ bool orr_victim_overruled(const struct orr_wish *w)
     if (!w->waits) return false;
     struct orr_memory *m = &orr_memories[w->node];
     struct orr_denial *d = &m->denial;
-    uint64_t now = orr_ticks(), most = orr_us_to_ticks(STEP_US);
     orr_spin_lock(&m->lock);
+    uint64_t now = orr_ticks(), most = orr_us_to_ticks(STEP_US); /* with the lock; clocks of cores differ */
+    if (!d->who) d->who = w->who;
     /* A process that was stopped has not waited: it counts by steps. */
-    uint64_t step = d->last_ticks ? now - d->last_ticks : 0, patience = patience_ticks(d);
+    uint64_t step = d->last_ticks && now > d->last_ticks ? now - d->last_ticks : 0,
+             patience = patience_ticks(d);
     bool in_use = others_use_locked(m, w);
     step = step < most ? step : most;
     d->last_ticks = now;

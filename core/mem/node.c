@@ -27,6 +27,7 @@ unsigned orr_main_memories = 1;
 void (*_Atomic orr_store_added)(unsigned node);
 bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
 bool (*_Atomic orr_drop_kept)(unsigned node, size_t bytes);
+void (*_Atomic orr_room_over)(unsigned node);
 
 enum { MAIN_MEMORIES_MAX = STARPU_MAXNODES / 2 }; /* devices need some, too */
 
@@ -242,6 +243,8 @@ static bool wait_for_room(unsigned n, size_t bytes)
         if (evicts) orr_thread_looks_again();
         if (!evicts || !make(n, bytes)) sleep_for_room(node, bytes, evicts);
     }
+    void (*over)(unsigned) = orr_load_acquire(&orr_room_over);
+    if (over) over(n);
     orr_thread_looks_end();
     orr_thread_blocked_end();
     return true;

@@ -250,6 +250,7 @@ extern bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
 /* Frees about so many bytes of what data gave back and is kept for others (core/data/alloc_cache.h), for who
  * finds no room. False: there was nothing. Calls functions of the program. */
 bool orr_node_drop_kept(unsigned node, size_t bytes);
+extern void (*_Atomic orr_room_over)(unsigned node); /* orr_make_room's caller has room */
 extern bool (*_Atomic orr_drop_kept)(unsigned node,
                                      size_t bytes); /* does it; NULL: nobody. Set by core/run */
 

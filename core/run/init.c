@@ -201,6 +201,7 @@ static void lend_to_data(void)
     orr_data_hooks.give_back = orr_device_give_back;
     orr_layout_on_device = orr_convert_there;
     orr_store_release(&orr_make_room, orr_memory_make_room);
+    orr_store_release(&orr_room_over, orr_memory_room_over);
     orr_store_release(&orr_drop_kept, orr_alloc_cache_make_room);
 }
 

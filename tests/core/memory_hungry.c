@@ -600,6 +600,69 @@ static int selector_waits(void)
     return failed | stop() | (blocks[2][0] != 1);
 }
 
+static void *gives_room(void *node)
+{
+    usleep(300000);
+    starpu_memory_deallocate(*(unsigned *)node, BLOCK);
+    return NULL;
+}
+
+/* Five waits of 0.3 s each, which the program ends itself. */
+static int short_waits(void)
+{
+    start(1, "1", 2, NULL);
+    unsigned node = sim_node(0);
+    int failed = starpu_data_fetch_on_node(handles[0], node, 0);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    failed |= starpu_memory_allocate(node, BLOCK, 0);
+    for (int i = 0; i < 5; i++) {
+        pthread_t other;
+        pthread_create(&other, NULL, gives_room, &node);
+        failed |= starpu_memory_allocate(node, BLOCK, STARPU_MEMORY_WAIT);
+        failed |= !starpu_data_is_on_node(handles[0], (int)node);
+        pthread_join(other, NULL);
+    }
+    starpu_memory_deallocate(node, BLOCK);
+    return failed | stop();
+}
+
+static atomic_int large_came;
+
+static void *waits_for_three(void *node)
+{
+    starpu_memory_wait_available(*(unsigned *)node, 3 * BLOCK);
+    atomic_store(&large_came, 1);
+    return NULL;
+}
+
+/* Room for three of four blocks is waited for, two of which hold data that nobody uses, while a task at a
+ * time uses one. */
+static int large_beside_small(void)
+{
+    static struct starpu_codelet write_cl = {
+        .cuda_funcs = { add_nothing }, .nbuffers = 1, .modes = { STARPU_W }, .name = "write"
+    };
+    start(1, "1", 4, NULL);
+    unsigned node = sim_node(0);
+    int failed = 0;
+    for (int i = 0; i < 2; i++) failed |= starpu_data_fetch_on_node(handles[i], node, 0);
+    starpu_data_register_victim_selector(gives_none, NULL, NULL);
+    pthread_t other;
+    double end = starpu_timing_now() + 10e6;
+    pthread_create(&other, NULL, waits_for_three, &node);
+    while (!atomic_load(&large_came) && starpu_timing_now() < end) {
+        starpu_data_handle_t small;
+        starpu_vector_data_register(&small, -1, 0, BLOCK, 1);
+        failed |= submit_on(sim_worker(0), &write_cl, small, NULL, NULL);
+        failed |= starpu_task_wait_for_all();
+        starpu_data_unregister_no_coherency(small);
+        usleep(1000);
+    }
+    failed |= !atomic_load(&large_came);
+    pthread_join(other, NULL);
+    return failed | stop();
+}
+
 /* ---- in processes ---- */
 
 static int only; /* case to run, for a closer look; 0: all */
@@ -701,14 +764,16 @@ static void told_of_selectors(void)
     static const char *const words[] = { "CUDA 0", "NO_VICTIM", "65536 bytes",
                                          "starpu_data_register_victim_selector" };
     static const char *const held_words[] = { "NO_VICTIM", "deadlock", "\"asked\"", "\"held\"" };
-    static struct talk tasks, held, ever, allocation, patient;
+    static struct talk tasks, held, ever, allocation, patient, brief, large;
     if (only && only < 16) return;
     talk_begin(&tasks, tasks_denied);
     talk_begin(&held, denied_beside_held);
     talk_begin(&ever, denied_for_ever);
     talk_begin(&allocation, allocation_denied);
     talk_begin(&patient, selector_waits);
-    struct talk *all[] = { &tasks, &held, &ever, &allocation, &patient };
+    talk_begin(&brief, short_waits);
+    talk_begin(&large, large_beside_small);
+    struct talk *all[] = { &tasks, &held, &ever, &allocation, &patient, &brief, &large };
     for (unsigned i = 0; i < LENGTH(all); i++) talk_end(all[i]);
     bool right =
         ok(all_of(tasks.status == 0, says_all(tasks.said, words, LENGTH(words)),
@@ -722,6 +787,10 @@ static void told_of_selectors(void)
                 "memory that the program waits for comes, too");
     right &= ok(all_of(patient.status == 0, !strstr(patient.said, "NO_VICTIM")),
                 "one that waits for a second and a half for what is in use has its way");
+    right &= ok(all_of(brief.status == 0, !strstr(brief.said, "NO_VICTIM")),
+                "waits that the program ends do not add up");
+    right &= ok(all_of(large.status == 0, strstr(large.said, "NO_VICTIM") != NULL),
+                "who waits for much room is not passed over for those who want little");
     for (unsigned i = 0; !right && i < LENGTH(all); i++) diag("status %d: %s", all[i]->status, all[i]->said);
 }
 

@@ -615,6 +615,111 @@ static void last_one_waits(void)
     ok(all_of(freed == 1, even()), "nor goes one on that another thread has called");
 }
 
+static void *end_it(void *handle)
+{
+    starpu_data_unregister_no_coherency(handle);
+    return NULL;
+}
+
+/* A buffer is being freed, by the end of the last data of its table, while a task wants all of the device. */
+static void room_that_comes(void)
+{
+    starpu_data_handle_t h = new_tray(&ops, COUNT), last = new_tray(&ops, COUNT), all;
+    pthread_t other;
+    forget();
+    fill(&device_set_cl, h);
+    starpu_data_unregister_no_coherency(h);
+    starpu_vector_data_register(&all, -1, 0, ROOM * BYTES, 1);
+    atomic_store(&slow, true);
+    atomic_store(&freeing, 0);
+    pthread_create(&other, NULL, end_it, last);
+    while (atomic_load(&freeing) == 0) sched_yield();
+    bool well = fill(&vector_cl, all) && starpu_data_is_on_node(all, sim_node(0));
+    pthread_join(other, NULL);
+    atomic_store(&slow, false);
+    starpu_data_unregister_no_coherency(all);
+    ok(all_of(well, even()), "a task waits for a buffer that another thread is just freeing");
+}
+
+/* A list: a buffer has the next datum of the same table, which ends with it. */
+struct link {
+    uintptr_t ptr;
+    starpu_data_handle_t next;
+    size_t left;
+};
+static int links;
+static struct starpu_data_interface_ops link_ops;
+
+static void link_register(starpu_data_handle_t h, unsigned home_node UNUSED, void *itf)
+{
+    for (unsigned n = 0; n < STARPU_MAXNODES; n++) {
+        struct link *l = starpu_data_get_interface_on_node(h, n);
+        *l = *(struct link *)itf;
+    }
+}
+static starpu_ssize_t link_allocate(void *itf, unsigned node)
+{
+    struct link *l = itf;
+    if (!(l->ptr = starpu_malloc_on_node(node, LINE))) return -ENOMEM;
+    links++;
+    struct link next = { .left = l->left - 1 };
+    if (l->left) starpu_data_register(&l->next, -1, &next, &link_ops);
+    return LINE;
+}
+static void link_free(void *itf, unsigned node)
+{
+    struct link *l = itf;
+    if (l->next) starpu_data_unregister_no_coherency(l->next);
+    starpu_free_on_node(node, l->ptr, LINE);
+    links--;
+}
+static void link_reuse(void *dst, const void *from, unsigned node UNUSED)
+{
+    ((struct link *)dst)->ptr = ((const struct link *)from)->ptr;
+    ((struct link *)dst)->next = ((const struct link *)from)->next;
+}
+static size_t link_size(starpu_data_handle_t h UNUSED)
+{
+    return LINE;
+}
+static uint32_t link_footprint(starpu_data_handle_t h)
+{
+    return (uint32_t)((struct link *)starpu_data_get_interface_on_node(h, 0))->left;
+}
+static int link_compare(void *a, void *b)
+{
+    return ((struct link *)a)->left == ((struct link *)b)->left;
+}
+static void touch_func(void *buffers[] UNUSED, void *arg UNUSED)
+{
+}
+CODELET(touch_cl, cpu_funcs, touch_func, STARPU_W);
+static const struct starpu_data_copy_methods no_copies;
+static struct starpu_data_interface_ops link_ops = {
+    .register_data_handle = link_register,
+    .allocate_data_on_node = link_allocate,
+    .free_data_on_node = link_free,
+    .reuse_data_on_node = link_reuse,
+    .copy_methods = &no_copies,
+    .get_size = link_size,
+    .footprint = link_footprint,
+    .compare = link_compare,
+    .interfaceid = STARPU_UNKNOWN_INTERFACE_ID,
+    .interface_size = sizeof(struct link),
+    .name = "link",
+};
+
+static void lists(void)
+{
+    starpu_data_handle_t h;
+    struct link first = { .left = 2 };
+    starpu_data_register(&h, -1, &first, &link_ops);
+    bool well = fill(&touch_cl, h);
+    starpu_data_unregister_no_coherency(h);
+    for (unsigned n = 0; n < starpu_memory_nodes_get_count(); n++) starpu_memchunk_tidy(n);
+    ok(all_of(well, links == 0), "freeing a buffer may end the last data of its own table");
+}
+
 int main(void)
 {
     alarm(SCALED(60, 300));
@@ -630,6 +735,8 @@ int main(void)
     start_device();
     evictions();
     pressure();
+    room_that_comes();
+    lists();
     at_shutdown();
     sim_start(3, &(struct sim_config){ "1", "1", NULL, NULL, NULL, NULL });
     several_workers();
