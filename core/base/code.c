@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Whether the symbol that the loader found is of the function, and not of one that comes before it. */
@@ -16,7 +15,7 @@ static bool is_within(const Dl_info *where, const ElfW(Sym) * symbol, const char
     return where->dli_sname && symbol && at >= begin && (at == begin || at < begin + symbol->st_size);
 }
 
-const char *orr_code_name(const void *address, int returns, char *buf, size_t bytes)
+const char *orr_code_name(const void *address, bool returns, char *buf, size_t bytes)
 {
     const char *at = (const char *)address - (returns ? 1 : 0);
     Dl_info where = { 0 };

@@ -193,9 +193,9 @@ void starpu_data_register(starpu_data_handle_t *handleptr, int home_node, void *
         return;
     }
     if (ops->allocate_data_on_node == orr_dense_allocate && !orr_dense_kind_of(data_interface)) {
-        orr_error("starpu_data_register: the structure's id %d is none of the interface that the table's "
-                  "functions are "
-                  "for; a table that is copied from starpu_interface_vector_ops, say, serves structures with "
+        orr_error("starpu_data_register: the structure's id %d is none of the interface that the "
+                  "table's functions are for; a table that is copied from starpu_interface_vector_ops, say, "
+                  "serves structures with "
                   "id = STARPU_VECTOR_INTERFACE_ID",
                   (int)((const struct orr_dense_head *)data_interface)->id);
         return;

@@ -47,7 +47,7 @@ static const char *name_selector(char *buf, size_t bytes)
         starpu_data_victim_selector *fn;
         const void *address;
     } at = { orr_load_relaxed(&orr_victim_selector) };
-    return orr_code_name(at.address, 0, buf, bytes);
+    return orr_code_name(at.address, false, buf, bytes);
 }
 
 static void say_overruled(const struct orr_wish *w, double seconds, bool in_use)

@@ -246,11 +246,11 @@ ORR_EXPORT uint32_t orr_nodes_addressed(bool (*knows)(void *arg, const char *kin
 /* Throws out data for the program's own memory (core/data/coherency.h); NULL: nothing can go. Set by
  * core/run. */
 extern bool (*_Atomic orr_make_room)(unsigned node, size_t bytes);
+extern void (*_Atomic orr_room_over)(unsigned node); /* who asked for that does so no more: there is room */
 
 /* Frees about so many bytes of what data gave back and is kept for others (core/data/alloc_cache.h), for who
  * finds no room. False: there was nothing. Calls functions of the program. */
 bool orr_node_drop_kept(unsigned node, size_t bytes);
-extern void (*_Atomic orr_room_over)(unsigned node); /* orr_make_room's caller has room */
 extern bool (*_Atomic orr_drop_kept)(unsigned node,
                                      size_t bytes); /* does it; NULL: nobody. Set by core/run */
 

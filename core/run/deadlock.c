@@ -268,7 +268,7 @@ static void print_holder(struct waiting *all, struct orr_data *h, const struct o
         const void *at = orr_load_relaxed(&b->acquired_at);
         if (at)
             snprintf(holder, sizeof holder, ORR_SAY_PROGRAM_HOLDS ", at %s",
-                     orr_code_name(at, 1, place, sizeof place));
+                     orr_code_name(at, true, place, sizeof place));
         const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
         if (outside) outside->holder(outside, b, holder, sizeof holder);
         snprintf(text, bytes, "%swhich %s", via, holder);
@@ -598,7 +598,7 @@ static void say_acquirer(const struct orr_acquirer *a, const char *holder)
 {
     char thread[96], at[400] = "", place[320];
     name_thread(thread, sizeof thread, a->thread);
-    if (a->at) snprintf(at, sizeof at, ", at %s", orr_code_name(a->at, 1, place, sizeof place));
+    if (a->at) snprintf(at, sizeof at, ", at %s", orr_code_name(a->at, true, place, sizeof place));
     say("  %s has waited %.1f s for data %s%s, %s", thread, a->seconds, a->label, at, holder);
 }
 
@@ -607,7 +607,7 @@ static void say_held(const struct orr_acquirer *a, char *text, size_t bytes)
 {
     char place[320];
     snprintf(text, bytes, "which " ORR_SAY_PROGRAM_HOLDS ", at %s",
-             orr_code_name(a->held_at, 1, place, sizeof place));
+             orr_code_name(a->held_at, true, place, sizeof place));
 }
 
 /* Without a look at the data, which may end meanwhile. */
@@ -663,9 +663,7 @@ static void explain_all(bool certain)
     orr_free(all);
 }
 
-/* Whether threads wait for data, and nothing is under way that lets them go but the program: there is no
- * task.
- */
+/* Whether threads wait for data that only the program can let go: no copy is under way, and no task. */
 static bool acquirers_only(void)
 {
     return orr_acquirers_count() > 0 && orr_load_seq(&orr_transfers_active) == 0 &&
@@ -701,9 +699,8 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
         say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
             "knows waits, and nothing moved for 5 s");
     else if (acquirers_only())
-        say("deadlock? every thread that the runtime knows waits, one for data that are not released, no "
-            "task "
-            "is submitted, and nothing moved for 5 s");
+        say("deadlock? every thread that the runtime knows waits, one for data that are not released, "
+            "no task is submitted, and nothing moved for 5 s");
     explain_all(false);
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
@@ -860,9 +857,8 @@ static void look_at_acquirers(void)
     say = orr_warn;
     for (unsigned i = 0; i < n; i++) {
         if (!a[i].held_at) continue;
-        say("deadlock? A thread waits for data that others act with, or have forgotten; if it is right to "
-            "wait, "
-            "call orrery_outside_begin meanwhile");
+        say("deadlock? A thread waits for data that others act with, or have forgotten; "
+            "if it is right to wait, call orrery_outside_begin meanwhile");
         say_held(&a[i], holder, sizeof holder);
         say_acquirer(&a[i], holder);
         orr_acquirers_told(&a[i]);

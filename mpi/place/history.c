@@ -108,17 +108,6 @@ static bool is_own_act(const struct orr_history *r, struct orr_task *t, uint64_t
     return false;
 }
 
-static void see_end(struct orr_history *r, const struct orr_seen *e);
-
-static void see(struct orr_observer *o, const struct orr_seen *e)
-{
-    struct orr_history *r = (struct orr_history *)o;
-    if (e->kind == ORR_EVENT_TASK_ENDED)
-        see_end(r, e);
-    else if (is_own_act(r, (struct orr_task *)(uintptr_t)e->subject, e->a))
-        r->acts++;
-}
-
 /* A body ended: on its worker. */
 static void see_end(struct orr_history *r, const struct orr_seen *e)
 {
@@ -132,6 +121,15 @@ static void see_end(struct orr_history *r, const struct orr_seen *e)
     else
         r->full = true;
     orr_spin_unlock(&r->lock);
+}
+
+static void see(struct orr_observer *o, const struct orr_seen *e)
+{
+    struct orr_history *r = (struct orr_history *)o;
+    if (e->kind == ORR_EVENT_TASK_ENDED)
+        see_end(r, e);
+    else if (is_own_act(r, (struct orr_task *)(uintptr_t)e->subject, e->a))
+        r->acts++;
 }
 
 struct orr_history *orr_history_start(const char *path)
@@ -310,13 +308,6 @@ static void part_bodies(struct orr_history *r)
     }
 }
 
-static int by_tag_and_task(const void *a, const void *b)
-{
-    const struct orr_plan_renewal *x = a, *y = b;
-    if (x->tag != y->tag) return x->tag > y->tag ? 1 : -1;
-    return (x->task > y->task) - (x->task < y->task);
-}
-
 static int by_task_and_tag(const void *a, const void *b)
 {
     const struct orr_plan_renewal *x = a, *y = b;
@@ -328,7 +319,7 @@ static int by_task_and_tag(const void *a, const void *b)
 static void leave_out_first(struct orr_history *r)
 {
     size_t kept = 0;
-    if (r->renewals) qsort(r->renewed, r->renewals, sizeof *r->renewed, by_tag_and_task);
+    if (r->renewals) qsort(r->renewed, r->renewals, sizeof *r->renewed, orr_plan_renewal_by_tag);
     for (size_t i = 1; i < r->renewals; i++)
         if (r->renewed[i].tag == r->renewed[i - 1].tag && r->renewed[i].task != r->renewed[i - 1].task)
             r->renewed[kept++] = r->renewed[i];

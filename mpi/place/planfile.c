@@ -129,6 +129,13 @@ int orr_plan_add_renewal(struct orr_plan *p, const struct orr_plan_renewal *n)
     return 0;
 }
 
+int orr_plan_renewal_by_tag(const void *a, const void *b)
+{
+    const struct orr_plan_renewal *x = a, *y = b;
+    if (x->tag != y->tag) return x->tag > y->tag ? 1 : -1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
 /* ---- what an insertion is known by ---- */
 
 int orr_plan_mode(int mode)

@@ -87,6 +87,8 @@ int orr_plan_add_task(struct orr_plan *p, const struct orr_plan_task *t);
 int orr_plan_add_access(struct orr_plan *p, int64_t tag, int mode);
 int orr_plan_add_wait(struct orr_plan *p); /* here; once for several */
 int orr_plan_add_renewal(struct orr_plan *p, const struct orr_plan_renewal *n);
+/* For qsort: by tag, and by task within. */
+int orr_plan_renewal_by_tag(const void *a, const void *b);
 
 /* NULL: nothing is said of it. Of a plan that was read. */
 const struct orr_plan_datum *orr_plan_datum_of(const struct orr_plan *p, int64_t tag);

@@ -44,13 +44,6 @@ static void add_edge(struct builder *b, size_t from, size_t to)
 
 /* ---- where data are others under the tag of those before ---- */
 
-static int renewal_by_tag(const void *a, const void *b)
-{
-    const struct orr_plan_renewal *x = a, *y = b;
-    if (x->tag != y->tag) return x->tag > y->tag ? 1 : -1;
-    return (x->task > y->task) - (x->task < y->task);
-}
-
 /* By tag, and by task within; NULL with *count_out 0: there are none that count. Who makes a plan keeps those
  * apart that the program may have kept apart by waiting. */
 static struct orr_plan_renewal *renewals_of(struct builder *b, size_t *count_out)
@@ -63,7 +56,7 @@ static struct orr_plan_renewal *renewals_of(struct builder *b, size_t *count_out
     b->failed |= !all;
     if (!all) return NULL;
     memcpy(all, p->renewal, bytes);
-    qsort(all, p->renewals, sizeof *all, renewal_by_tag);
+    qsort(all, p->renewals, sizeof *all, orr_plan_renewal_by_tag);
     *count_out = p->renewals;
     return all;
 }

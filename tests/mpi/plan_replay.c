@@ -480,26 +480,40 @@ static void temporaries(void)
     fact(told, "of which the plan says that they are others");
 }
 
+enum { FOUR = 4 };
+
+/* Data of rank 0, beside those that all runs have. */
+static void register_four(starpu_data_handle_t own[FOUR])
+{
+    static int values[FOUR];
+    for (int i = 0; i < FOUR; i++) register_owned(&own[i], &values[i], 70 + i, 0);
+}
+
+/* Waits for all, and ends the run. */
+static int end_with(starpu_data_handle_t own[FOUR])
+{
+    int failed = starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < FOUR; i++) starpu_data_unregister(own[i]);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
 /* A task that does not keep the order reads before an earlier one has written, which waits for a task that
  * the same worker runs later. */
 static int run_out_of_order(const char *sched, const char *record)
 {
     int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0), step = 1;
-    starpu_data_handle_t own[4];
-    static int values[4];
-    for (int i = 0; i < 4; i++) register_owned(&own[i], &values[i], 70 + i, 0);
+    starpu_data_handle_t own[FOUR];
+    register_four(own);
     failed |= rest_on(first + 1, own[2], 10);
     failed |= mix_on(first, own[3], own[2]); /* it waits for those that rest */
     failed |= mix_on(first + 1, own[1], own[3]);
     failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix_cl, STARPU_RW, own[0], STARPU_R, own[1],
                                      STARPU_VALUE, &step, sizeof step, STARPU_SEQUENTIAL_CONSISTENCY, 0u,
                                      ORRERY_EXECUTE_ON_CLUSTER_WORKER, first, 0);
-    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-    for (int i = 0; i < 4; i++) starpu_data_unregister(own[i]);
-    unregister();
-    failed |= starpu_mpi_shutdown();
-    MPI_Barrier(MPI_COMM_WORLD);
-    return failed;
+    return failed | end_with(own);
 }
 
 static void out_of_order(void)
@@ -520,9 +534,8 @@ static struct starpu_codelet mix3_cl = {
 static int run_changed(const char *sched, const char *record)
 {
     int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0), step = 1;
-    starpu_data_handle_t own[4];
-    static int values[4];
-    for (int i = 0; i < 4; i++) register_owned(&own[i], &values[i], 70 + i, 0);
+    starpu_data_handle_t own[FOUR];
+    register_four(own);
     failed |= mix_on(first, own[0], handle[1]);
     failed |= rest_on(first + 1, own[2], 10);
     failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix3_cl, STARPU_RW, own[1], STARPU_R, handle[1],
@@ -531,12 +544,7 @@ static int run_changed(const char *sched, const char *record)
     if (my_rank == 1)
         failed |= starpu_task_insert(&set_cl, STARPU_W, handle[1], STARPU_VALUE, &step, sizeof step, 0);
     failed |= mix_on(first, own[3], handle[1]);
-    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-    for (int i = 0; i < 4; i++) starpu_data_unregister(own[i]);
-    unregister();
-    failed |= starpu_mpi_shutdown();
-    MPI_Barrier(MPI_COMM_WORLD);
-    return failed;
+    return failed | end_with(own);
 }
 
 static void changed(void)
