@@ -142,10 +142,12 @@ static void say_ready(struct orr_message *m)
 static void fetch_ended(struct orr_message *m, int status)
 {
     m->fetched = status == 0;
-    if (status)
+    if (status) {
         fail(m, status);
-    else
-        describe(m, m->handle->replicates[m->node].interface);
+        return;
+    }
+    describe(m, m->handle->replicates[m->node].interface);
+    m->request.payload.on_device = m->cluster->value->direct_nodes >> m->node & 1;
 }
 
 static void fetch_done(struct orr_fetch *f, int status)

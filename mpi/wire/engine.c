@@ -232,8 +232,8 @@ static bool on_small(void *arg, int source, const void *message, size_t bytes)
     return true;
 }
 
-/* A small message that was handed over earlier has only left now. */
-static void on_left(void *arg, int peer)
+/* Something that was handed over earlier has only left now, or has made room there. */
+static void on_wake(void *arg, int peer)
 {
     orr_step_ring(arg, peer, true); /* whatever it is */
 }
@@ -319,7 +319,7 @@ static bool drain_inbox_locked(struct orr_engine *e)
 static bool step_locked(struct orr_engine *e)
 {
     const struct orr_transport_sink sink = {
-        .small = on_small, .left = on_left, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
+        .small = on_small, .wake = on_wake, .bulk_done = on_bulk_done, .heard = on_heard, .arg = e
     };
     bool moved = drain_inbox_locked(e);
     if (orr_unlikely(!e->transport)) return moved; /* closed: the calling thread came late */

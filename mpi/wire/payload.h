@@ -24,6 +24,7 @@ struct orr_payload {
     uint32_t type; /* what kind of data: compared at both ends, 0 not known */
     uint8_t kind;  /* enum orr_payload_kind */
     uint8_t ndims;
+    bool on_device;   /* base is an address of a device's, of a kind that the transport knows */
     bool any_size;    /* receiving: the size is the sender's, base comes from the request's make_room */
     size_t run_bytes; /* from here on: of STRIDED */
     struct {
@@ -40,7 +41,7 @@ static inline void orr_payload_clear(struct orr_payload *p)
     p->type = 0;
     p->kind = ORR_PAYLOAD_BYTES;
     p->ndims = 0;
-    p->any_size = false;
+    p->on_device = p->any_size = false;
 }
 
 /* Copies the bytes of p, BYTES or STRIDED, to to / from from, which hold p->bytes in a row. */

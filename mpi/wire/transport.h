@@ -46,8 +46,9 @@ struct orr_hello {
 struct orr_transport_sink {
     /* A small message; the bytes are valid during the call. False: no memory, keep it and offer it again. */
     bool (*small)(void *arg, int source, const void *message, size_t bytes);
-    /* A small message that small_send could not get rid of has left. Optional. */
-    void (*left)(void *arg, int peer);
+    /* A rank is to be woken: a small message that small_send could not get rid of has left for it, or it
+     * waited for room that is here now. Optional. */
+    void (*wake)(void *arg, int peer);
     void (*bulk_done)(void *arg, struct orr_bulk *bulk, int status); /* 0 or -EIO */
     void (*heard)(void *arg, struct orr_hello *hello);
     void *arg;

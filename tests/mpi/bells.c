@@ -3,68 +3,23 @@
  * Ranks of a node that wake each other, without MPI: each rank is a process of this program. They agree on
  * who shares memory, whatever some of them cannot do; and of threads that sleep without a time-out none is
  * left asleep beside a message. Threads: main of each process; in the second half several that listen. Owns:
- * the memory by which the processes bootstrap. Not here: what wakes whom in the layer (asleep.c).
+ * what they count. Not here: how they bootstrap (processes.h), what wakes whom in the layer (asleep.c).
  */
 #include <dirent.h>
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "core/base/clock.h"
 #include "mpi/wire/bells.h"
+#include "tests/mpi/processes.h"
 #include "tests/tap.h"
 
-enum { RANKS = 3, SLOT_BYTES = 64, LISTENERS_MAX = 3, MESSAGES = 3000, SECONDS = 1 };
+enum { RANKS = 3, LISTENERS_MAX = 3, MESSAGES = 3000, SECONDS = 1 };
 
 static struct shared {
-    pthread_barrier_t barrier;
-    char slots[RANKS][SLOT_BYTES];
-    int status[RANKS];
     ORR_ALIGNED_LINE _Atomic uint64_t sent[RANKS], taken[RANKS], total[RANKS];
 } * shared;
-
-/* ---- a bootstrap by memory ---- */
-
-static bool is_mute; /* they cannot talk */
-
-static int all_gather(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
-{
-    memcpy(shared->slots[b->rank], mine, bytes);
-    pthread_barrier_wait(&shared->barrier);
-    for (int i = 0; i < b->size; i++) memcpy((char *)all + (size_t)i * bytes, shared->slots[i], bytes);
-    pthread_barrier_wait(&shared->barrier);
-    return is_mute ? -EIO : 0;
-}
-
-static int agree(const struct orr_bootstrap *b, int status)
-{
-    int worst = 0;
-    shared->status[b->rank] = status;
-    pthread_barrier_wait(&shared->barrier);
-    for (int i = 0; i < b->size; i++)
-        if (shared->status[i] < worst) worst = shared->status[i];
-    pthread_barrier_wait(&shared->barrier);
-    return worst;
-}
-
-/* Runs fn as each rank, in a process of its own; the number of ranks for which it was true. */
-static int on_all_ranks(bool (*fn)(const struct orr_bootstrap *b))
-{
-    int good = 0, status;
-    fflush(stdout);
-    for (int i = 0; i < RANKS; i++) {
-        if (fork()) continue;
-        struct orr_bootstrap b = { .rank = i, .size = RANKS, .all_gather = all_gather, .agree = agree };
-        alarm(50);
-        _exit(fn(&b) ? 0 : 1);
-    }
-    while (wait(&status) > 0) good += WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return good;
-}
 
 /* ---- who shares ---- */
 
@@ -85,7 +40,7 @@ static bool all_share(const struct orr_bootstrap *b)
     for (int i = 0; good && i < RANKS; i++) good = bells.places[i] == i;
     /* each writes into the bell of the next */
     if (good) orr_store_seq(&bells.first[(b->rank + 1) % RANKS].rings, (uint32_t)b->rank + 7);
-    pthread_barrier_wait(&shared->barrier);
+    meet();
     if (good)
         good = orr_load_seq(&orr_bells_mine(&bells)->rings) == (uint32_t)((b->rank + RANKS - 1) % RANKS) + 7;
     orr_bells_close(&bells);
@@ -244,7 +199,7 @@ static bool hammer(const struct orr_bootstrap *b)
     orr_bells_ring(&ringers, next, listeners == 0);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     orr_bell_take_down();
-    pthread_barrier_wait(&shared->barrier);
+    meet();
     orr_bells_close(&ringers);
     return all_taken();
 }
@@ -313,11 +268,8 @@ static bool one_attends(const struct orr_bootstrap *b)
 
 int main(void)
 {
-    pthread_barrierattr_t attr;
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_barrierattr_init(&attr);
-    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&shared->barrier, &attr, RANKS);
+    processes_init(RANKS);
+    shared = shared_memory(sizeof *shared);
     int before = shared_files();
     is_int(on_all_ranks(all_share), RANKS, "the ranks of a node share memory, and each has its bell there");
     is_int(on_all_ranks(rank_1_refuses), RANKS, "where one takes no part, the others do");

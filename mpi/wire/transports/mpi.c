@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transports/mpi.c: messages over MPI: small ones into a ring of receives that are always posted, large ones
- * by plain non-blocking sends and receives of unique tags.
+ * by plain non-blocking sends and receives of unique tags. Between ranks of one node over memory that they
+ * share (near.h, near_copy.h), which is several times as fast; MPI takes what cannot go there.
  * Threads: one at a time (the engine's lock); create and destroy by the main thread. Owns: two communicators
  * duplicated from the program's, buffers, MPI requests. Not here: who matches what (receiving.c), the
  * program's communicators (api/comm.c).
@@ -24,22 +25,25 @@
 #include "core/base/log.h"
 #include "core/base/sync.h"
 #include "mpi/wire/transport.h"
+#include "mpi/wire/transports/near.h"
+#include "mpi/wire/transports/near_copy.h"
 
 enum {
-    SMALL_MAX = 16 * 1024,
+    SMALL_MAX = ORR_NEAR_MAX,
     RING = 32, /* receives posted for small messages */
     RING_PER_POLL = 16,
     SENDING_MAX = 512,     /* small messages that MPI has not finished with: more wait for a buffer, ... */
     URGENT_MAX = 128,      /* ... but for so many that are urgent: acknowledgements and heartbeats */
     TEST_WINDOW = 64,      /* large transfers tested in one poll */
     CHUNK_BYTES = 1 << 30, /* a transfer of more goes in several messages: MPI counts with ints */
-    SMALL_TAG = 1
+    SMALL_TAG = 1,
+    NEAR_SMALL = ORR_NEAR_KINDS /* kind of a small message between ranks that are near */
 };
 
 struct buffer {
     struct buffer *next;
     MPI_Request request;
-    int peer;
+    int peer; /* whom it is for */
     _Alignas(64) char bytes[SMALL_MAX];
 };
 
@@ -60,6 +64,9 @@ struct greeting {
 struct mpi_transport {
     struct orr_transport base; /* first */
     MPI_Comm small_comm, bulk_comm;
+    struct orr_near *near; /* NULL: no rank is near */
+    struct orr_near_copies *copies;
+    bool all_near; /* nothing small comes over MPI */
     struct slot ring[RING];
     unsigned head; /* the oldest posted receive */
     char *ring_memory;
@@ -124,12 +131,19 @@ static void no_yield_end(struct mpi_transport *m, bool yielded)
 static void *small_buffer(struct orr_transport *t, int peer, bool urgent)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
-    if (m->pending[peer] >= SENDING_MAX + (urgent ? URGENT_MAX : 0) - m->nsending) return NULL;
+    bool near = orr_near_reaches(m->near, peer);
+    if (near ? !orr_near_reserve(m->near, peer, urgent)
+             : m->pending[peer] >= SENDING_MAX + (urgent ? URGENT_MAX : 0) - m->nsending)
+        return NULL;
     struct buffer *b = m->free_buffers;
     if (b)
         m->free_buffers = b->next;
     else
         b = orr_malloc_aligned(64, sizeof *b);
+    if (b)
+        b->peer = peer;
+    else if (near)
+        orr_near_release(m->near, peer);
     return b ? b->bytes : NULL;
 }
 
@@ -146,13 +160,21 @@ static void recycle(struct mpi_transport *m, struct buffer *b)
 
 static void small_release(struct orr_transport *t, void *bytes)
 {
-    recycle((struct mpi_transport *)t, buffer_of(bytes));
+    struct mpi_transport *m = (struct mpi_transport *)t;
+    struct buffer *b = buffer_of(bytes);
+    if (orr_near_reaches(m->near, b->peer)) orr_near_release(m->near, b->peer);
+    recycle(m, b);
 }
 
 static void small_send(struct orr_transport *t, int peer, void *bytes, size_t count)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
     struct buffer *b = buffer_of(bytes);
+    if (orr_near_reaches(m->near, peer)) {
+        orr_near_put(m->near, peer, NEAR_SMALL, bytes, count);
+        recycle(m, b);
+        return;
+    }
     int done = 0;
     bool yielded = no_yield_begin(m);
     bool over =
@@ -165,7 +187,6 @@ static void small_send(struct orr_transport *t, int peer, void *bytes, size_t co
         recycle(m, b);
         return;
     }
-    b->peer = peer;
     b->next = m->sending;
     m->sending = b;
     m->nsending++;
@@ -180,7 +201,7 @@ static void test_sending(struct mpi_transport *m, const struct orr_transport_sin
             *p = b->next;
             m->nsending--;
             m->pending[b->peer]--;
-            if (sink && sink->left) sink->left(sink->arg, b->peer);
+            if (sink && sink->wake) sink->wake(sink->arg, b->peer);
             recycle(m, b);
         } else {
             p = &b->next;
@@ -310,9 +331,9 @@ static int start_part(struct mpi_transport *m, struct orr_bulk *b)
     return code;
 }
 
-static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
+static void start_far(void *transport, struct orr_bulk *b)
 {
-    struct mpi_transport *m = (struct mpi_transport *)t;
+    struct mpi_transport *m = transport;
     b->next = NULL;
     b->words[WORD_DONE_BYTES] = 0;
     if (failed(m, start_part(m, b), b->sending ? "MPI_Isend" : "MPI_Irecv")) {
@@ -322,6 +343,16 @@ static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
     }
     *m->bulk_tail = b;
     m->bulk_tail = &b->next;
+}
+
+static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
+{
+    struct mpi_transport *m = (struct mpi_transport *)t;
+    bool copied = b->sending ? orr_near_rank_reads(m->near, b->peer) : orr_near_reads_rank(m->near, b->peer);
+    if (copied)
+        orr_near_copies_start(m->copies, b);
+    else
+        start_far(m, b);
 }
 
 /* Goes on with a transfer of which a part ended; returns whether the whole has, with its status. */
@@ -481,11 +512,44 @@ static bool poll_hellos(struct mpi_transport *m, const struct orr_transport_sink
     return moved;
 }
 
+struct near_poll {
+    struct mpi_transport *m;
+    const struct orr_transport_sink *sink;
+};
+
+static bool take_near(void *poll, int rank, unsigned kind, const void *bytes, size_t count)
+{
+    const struct near_poll *p = poll;
+    if (orr_likely(kind == NEAR_SMALL)) return p->sink->small(p->sink->arg, rank, bytes, count);
+    return orr_near_copies_heard(p->m->copies, rank, kind, bytes, p->sink);
+}
+
+static void tell_room(void *poll, int rank)
+{
+    const struct near_poll *p = poll;
+    p->sink->wake(p->sink->arg, rank);
+}
+
+static bool poll_near(struct mpi_transport *m, const struct orr_transport_sink *sink)
+{
+    struct near_poll p = { m, sink };
+    bool moved = orr_near_poll(m->near, take_near, &p, tell_room);
+    return orr_near_copies_poll(m->copies, sink) || moved;
+}
+
+/* Whether MPI has anything to look at. */
+static bool is_far_busy(const struct mpi_transport *m)
+{
+    return !m->all_near || m->bulk || m->greetings || m->hellos || m->failed;
+}
+
 static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
+    bool moved = m->near && poll_near(m, sink);
+    if (orr_likely(!is_far_busy(m))) return moved;
     bool yielded = no_yield_begin(m);
-    bool moved = poll_ring(m, sink);
+    if (!m->all_near) moved |= poll_ring(m, sink);
     if (m->sending) test_sending(m, sink);
     if (m->bulk) moved |= poll_bulk(m, sink);
     if (orr_unlikely(m->greetings != NULL)) test_greetings(m);
@@ -503,7 +567,7 @@ static bool poll(struct orr_transport *t, const struct orr_transport_sink *sink)
 static bool unsent(struct orr_transport *t)
 {
     const struct mpi_transport *m = (struct mpi_transport *)t;
-    return m->sending || m->greetings;
+    return m->sending || m->greetings || (m->near && orr_near_copies_unsent(m->copies));
 }
 
 /* ---- beginning and end ---- */
@@ -545,6 +609,8 @@ static void free_memory(struct mpi_transport *m)
         m->free_buffers = b->next;
         orr_free(b);
     }
+    orr_near_copies_free(m->copies);
+    orr_near_close(m->near);
     orr_free(m->ring_memory);
     orr_free(m->sent);
     orr_free(m->pending);
@@ -558,6 +624,12 @@ static bool drop(void *arg, int source, const void *message, size_t bytes)
     (void)message;
     (void)bytes;
     return true;
+}
+
+static void let_sleep(void *arg, int peer)
+{
+    (void)arg;
+    (void)peer;
 }
 
 /* Takes everything off the network that was sent to this rank: a heartbeat, say, that overtook the last
@@ -575,7 +647,12 @@ static void drain(struct mpi_transport *m)
 
 static void destroy(struct orr_transport *t)
 {
+    static const struct orr_transport_sink nobody = { .wake = let_sleep };
     struct mpi_transport *m = (struct mpi_transport *)t;
+    while (m->near && orr_near_copies_unsent(m->copies)) { /* what others wait for before they end */
+        orr_near_copies_poll(m->copies, &nobody);
+        sched_yield();
+    }
     while (m->sending) {
         test_sending(m, NULL);
         sched_yield();
@@ -622,6 +699,38 @@ static bool all_have(MPI_Comm comm, int mine)
     return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
+static int gather_all(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
+    return MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm) == MPI_SUCCESS ? 0
+                                                                                                     : -EIO;
+}
+
+static int agree(const struct orr_bootstrap *b, int value)
+{
+    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
+    return MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS ? value : -EIO;
+}
+
+/* Collective. All go on alike, with it or without. */
+static void open_near(struct mpi_transport *m)
+{
+    const struct orr_bootstrap b = { .comm = (const void *)(intptr_t)m->small_comm,
+                                     .rank = m->base.rank,
+                                     .size = m->base.size,
+                                     .all_gather = gather_all,
+                                     .agree = agree };
+    m->near = orr_near_open(&b);
+    m->copies = orr_near_copies_new(m->near, start_far, m);
+    if (agree(&b, m->copies ? 0 : -ENOMEM)) {
+        orr_near_copies_free(m->copies);
+        orr_near_close(m->near);
+        m->copies = NULL;
+        m->near = NULL;
+    }
+    m->all_near = orr_near_reaches_all(m->near);
+}
+
 /* Duplicates the communicator. */
 static struct orr_transport *open_transport(const struct orr_bootstrap *b)
 {
@@ -644,6 +753,7 @@ static struct orr_transport *open_transport(const struct orr_bootstrap *b)
     MPI_Comm_rank(m->small_comm, &m->base.rank);
     MPI_Comm_size(m->small_comm, &m->base.size);
     count_start(m);
+    open_near(m);
     m->base.bulk_tag_max = highest_tag(m->bulk_comm);
     for (int i = 0; i < RING; i++) {
         m->ring[i].bytes = m->ring_memory + (size_t)i * SMALL_MAX;
