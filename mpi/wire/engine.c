@@ -245,8 +245,8 @@ static void on_bulk_done(void *arg, struct orr_bulk *b, int status)
     e->counts.bulk_receives -= !b->sending;
     e->counts.bulk_sends -= b->sending;
     orr_step_unlink(&e->under_way, r);
-    orr_step_ring(e, b->peer, false); /* its end may need a look, too */
-    if (!b->sending && r->early) {    /* received only to be thrown away */
+    if (!b->quiet) orr_step_ring(e, b->peer, false); /* its end may need a look, too */
+    if (!b->sending && r->early) {                   /* received only to be thrown away */
         orr_free(r->early);
         r->early = NULL;
     }

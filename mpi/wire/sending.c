@@ -280,6 +280,14 @@ static bool has_same_bytes(const struct orr_request *a, const struct orr_request
            a->node.context == b->node.context;
 }
 
+/* Whether others may pass r on: it is large, and its receiver does not take it out of this rank's memory. */
+static bool may_spread(const struct orr_engine *e, const struct orr_request *r)
+{
+    bool (*fetches)(struct orr_transport *, int) = e->transport->ops->fetches;
+    return orr_unlikely(r->spreads) && !r->failure && !orr_step_is_small(e, r) &&
+           !(fetches && fetches(e->transport, r->node.peer));
+}
+
 /* Sends r and those behind it that send the same, each to another rank, along a tree. Returns what is behind
  * them. */
 static struct orr_request *emit_spread(struct orr_engine *e, struct orr_request *r)
@@ -287,7 +295,7 @@ static struct orr_request *emit_spread(struct orr_engine *e, struct orr_request 
     struct orr_request *list[ORR_SPREAD_MAX], *first = r, *next;
     uint32_t n = 0, room = orr_spread_room(e->transport->ops->small_max), half;
     e->spreads++;
-    for (; r && n < room && has_same_bytes(first, r); r = next) {
+    for (; r && n < room && has_same_bytes(first, r) && may_spread(e, r); r = next) {
         struct orr_peer *p = &e->peers[r->node.peer];
         if (p->spread == e->spreads) break;
         p->spread = e->spreads;
@@ -313,7 +321,7 @@ void orr_send_all(struct orr_engine *e)
     e->priorities = false;
     for (struct orr_request *r = orr_requests_take_all(&e->outgoing), *next; r; r = next) {
         next = r->next;
-        if (orr_unlikely(r->spreads) && !r->failure && !orr_step_is_small(e, r))
+        if (may_spread(e, r))
             next = emit_spread(e, r);
         else if (!is_behind_relayed(e, r))
             emit_or_wait(e, r);

@@ -112,5 +112,5 @@ void orr_step_start_bulk(struct orr_engine *e, struct orr_request *r, int peer, 
         e->transport->ops->bulk_send(e->transport, &r->bulk);
     else
         e->transport->ops->bulk_recv(e->transport, &r->bulk);
-    orr_step_ring(e, peer, false);
+    if (!r->bulk.quiet) orr_step_ring(e, peer, false);
 }

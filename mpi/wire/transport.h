@@ -23,6 +23,7 @@ struct orr_bulk {
     int peer;
     uint32_t tag;
     bool sending;
+    bool quiet; /* what was done with this end just now needs no look of the other: a transport may say so */
 };
 
 /* A rank of a communicator of the program's own, as the transport can address it. */
@@ -94,6 +95,9 @@ struct orr_transport_ops {
     int (*greet)(struct orr_transport *t, const struct orr_foreign *to, uint32_t name);
     int (*listen)(struct orr_transport *t, const struct orr_foreign *from, struct orr_hello *hello);
     void (*unlisten)(struct orr_transport *t, struct orr_hello *hello);
+    /* Whether that rank fetches what is large by itself, so that sending it there costs this one no time.
+     * NULL: none does. */
+    bool (*fetches)(struct orr_transport *t, int peer);
     /* Whether large transfers may go from and to the memory of devices of that kind (its word in kind.h).
      * NULL: of none. */
     bool (*knows)(struct orr_transport *t, const char *kind);

@@ -355,6 +355,11 @@ static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
         start_far(m, b);
 }
 
+static bool fetches(struct orr_transport *t, int peer)
+{
+    return orr_near_rank_reads(((struct mpi_transport *)t)->near, peer);
+}
+
 /* Goes on with a transfer of which a part ended; returns whether the whole has, with its status. */
 static bool part_ended(struct mpi_transport *m, struct orr_bulk *b, int code, int *status_out)
 {
@@ -778,6 +783,7 @@ const struct orr_transport_ops orr_transport_mpi = {
     .greet = greet,
     .listen = listen_to,
     .unlisten = unlisten,
+    .fetches = fetches,
     .knows = knows,
     .destroy = destroy,
     .abort = abort_job,

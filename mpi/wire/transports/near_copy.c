@@ -189,6 +189,7 @@ static void refuse(struct orr_near_copies *c, struct heard *h)
 {
     struct orr_bulk *b = h->into;
     answer_now_or_later(c, h, ORR_NEAR_REFUSED);
+    b->quiet = false;
     c->far(c->far_arg, b);
 }
 
@@ -198,6 +199,7 @@ static bool begin(struct orr_near_copies *c, struct heard *h)
     struct orr_bulk *b = h->into;
     if (h->offer.is_far) {
         recycle(c, h);
+        b->quiet = false;
         c->far(c->far_arg, b);
     } else if (describe(b->payload, &h->to) && h->to.bytes == h->offer.from.bytes) {
         h->done_bytes = 0;
@@ -248,6 +250,7 @@ static void go_on(struct orr_near_copies *c, struct heard *h, uint64_t *copied,
         return;
     }
     answer_now_or_later(c, h, ORR_NEAR_COPIED);
+    b->quiet = false;
     sink->bulk_done(sink->arg, b, 0);
 }
 
@@ -278,6 +281,7 @@ void orr_near_copies_start(struct orr_near_copies *c, struct orr_bulk *b)
         return;
     }
     struct heard *h = take_offer(c, b->peer, b->tag);
+    b->quiet = true;
     if (h) {
         h->into = b;
         begin(c, h);
@@ -293,6 +297,7 @@ bool orr_near_copies_heard(struct orr_near_copies *c, int rank, unsigned kind, c
 {
     if (kind == ORR_NEAR_OFFER) return hear_offer(c, rank, note, sink);
     struct orr_bulk *b = (struct orr_bulk *)(uintptr_t) * (const uint64_t *)note;
+    b->quiet = kind == ORR_NEAR_COPIED;
     if (kind == ORR_NEAR_COPIED)
         sink->bulk_done(sink->arg, b, 0);
     else
