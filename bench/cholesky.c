@@ -17,8 +17,24 @@
 #else
 #define insert_task(...) starpu_task_insert(__VA_ARGS__)
 #endif
+#include <stddef.h>
+
+static void *tile_malloc(size_t bytes);
+static void tile_free(void *tile);
+#define tile_malloc tile_malloc
 #include "cholesky_tile.h"
 #include "stream.h"
+
+static void *tile_malloc(size_t bytes)
+{
+    void *tile = NULL;
+    return starpu_malloc(&tile, bytes) == 0 ? tile : NULL;
+}
+
+static void tile_free(void *tile)
+{
+    starpu_free(tile);
+}
 
 static int tile_size, rank, ranks = 1;
 

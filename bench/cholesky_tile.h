@@ -54,6 +54,12 @@ static inline void tile_fill(const struct dense *m, int row, int column, double 
         }
 }
 
+/* A program for a runtime that has memory of its own says so before. */
+#ifndef tile_malloc
+#define tile_malloc malloc
+#define tile_free free
+#endif
+
 /* `owns(row, column)` says which tiles to allocate; NULL: all. */
 static inline struct dense dense_create(int size, int tile, int (*owns)(int row, int column))
 {
@@ -63,13 +69,13 @@ static inline struct dense dense_create(int size, int tile, int (*owns)(int row,
     for (int i = 0; i < m.tile_rows; i++)
         for (int j = 0; j <= i; j++)
             if (!owns || owns(i, j))
-                m.tiles[i * m.tile_rows + j] = malloc((size_t)tile * (size_t)tile * sizeof(double));
+                m.tiles[i * m.tile_rows + j] = tile_malloc((size_t)tile * (size_t)tile * sizeof(double));
     return m;
 }
 
 static inline void dense_destroy(struct dense *m)
 {
-    for (int k = 0; k < m->tile_rows * m->tile_rows; k++) free(m->tiles[k]);
+    for (int k = 0; k < m->tile_rows * m->tile_rows; k++) tile_free(m->tiles[k]);
     free(m->tiles);
 }
 

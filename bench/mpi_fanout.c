@@ -55,7 +55,9 @@ int main(int argc, char **argv)
         starpu_mpi_shutdown();
         return 2;
     }
-    char *buffer = calloc(1, (size_t)bytes);
+    char *buffer;
+    if (starpu_malloc((void **)&buffer, (size_t)bytes)) return 2;
+    memset(buffer, 0, (size_t)bytes);
     starpu_vector_data_register(&value, rank ? -1 : STARPU_MAIN_RAM, rank ? 0 : (uintptr_t)buffer,
                                 (uint32_t)bytes, 1);
     starpu_mpi_data_register(value, 1, 0);
@@ -84,6 +86,6 @@ int main(int argc, char **argv)
                versions, version_us, us[0], us[repeats - 1], any ? "WRONG" : "ok");
     fflush(stdout);
     starpu_mpi_shutdown();
-    free(buffer);
+    starpu_free(buffer);
     return is_wrong;
 }

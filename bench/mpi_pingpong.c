@@ -72,7 +72,9 @@ int main(int argc, char **argv)
         starpu_mpi_shutdown();
         return 2;
     }
-    char *buffer = calloc(1, (size_t)bytes);
+    char *buffer;
+    if (starpu_malloc((void **)&buffer, (size_t)bytes)) return 2;
+    memset(buffer, 0, (size_t)bytes);
     int is_here = hop != hop_tasks || rank == 0;
     starpu_vector_data_register(&handle, is_here ? STARPU_MAIN_RAM : -1, is_here ? (uintptr_t)buffer : 0,
                                 (uint32_t)bytes, 1);
@@ -95,6 +97,6 @@ int main(int argc, char **argv)
                is_right ? "ok" : "WRONG");
     fflush(stdout);
     starpu_mpi_shutdown();
-    free(buffer);
+    starpu_free(buffer);
     return !is_right;
 }

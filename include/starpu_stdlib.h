@@ -35,8 +35,11 @@ extern "C" {
  * with a message. It never becomes less. At any time. */
 void starpu_malloc_set_align(size_t align);
 
-/* Allocate main memory, pinned if a device profits, into *A. Returns 0; -ENOMEM: none, or over the limit;
- * -EINVAL: A is NULL. *A is then unchanged. */
+/* Allocate main memory, pinned if a device profits, into *A. Once starpu_mpi_init() has found several ranks
+ * on this node, blocks of 32 KiB and more are in memory that all of them see, and messages of what is in them
+ * are copied once, in half the time. It goes back by starpu_free() alone, never by free(); a process made by
+ * fork() has no copy of it but the same, and core dumps have it only where /proc/PID/coredump_filter says so
+ * (bit 3). Returns 0; -ENOMEM: none, or over the limit; -EINVAL: A is NULL. *A is then unchanged. */
 int starpu_malloc(void **A, size_t dim);
 int starpu_malloc_flags(void **A, size_t dim, int flags);
 

@@ -26,6 +26,6 @@ run() {
 }
 
 run 0 '' 'over MPI' soak_short early communicators failed_messages coop barrier
-run 2 3 'where two of three ranks are near' soak_short early communicators coop barrier reductions
+run 2 3 'where two of three ranks are near' soak_short early communicators coop barrier reductions shared_blocks
 echo "1..$number"
 exit $failures

@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/mem/arena.h"
 #include "core/mem/kept.h"
 #include "core/mem/node.h"
 #include "core/mem/pin.h"
@@ -39,6 +40,13 @@ void starpu_malloc_set_hooks(starpu_malloc_hook malloc_fn, starpu_free_hook free
     free_hook = free_fn;
 }
 
+/* Memory that is meant for transfers: other ranks of this node copy from it by themselves, as devices do from
+ * what is pinned. NULL: there are none, or it is to be on a NUMA node. */
+static void *shared_alloc(size_t bytes)
+{
+    return orr_main_memories == 1 && orr_load_relaxed(&alignment) <= 4096 ? orr_arena_alloc(bytes) : NULL;
+}
+
 /* Main memory, uncounted; NULL when there is none. */
 static void *ram_alloc(unsigned node, size_t bytes, int flags)
 {
@@ -46,9 +54,11 @@ static void *ram_alloc(unsigned node, size_t bytes, int flags)
         void *p = NULL;
         return malloc_hook(node, &p, bytes, flags) == 0 ? p : NULL;
     }
-    void *(*get)(size_t, size_t) =
-        flags & STARPU_MALLOC_PINNED && orr_pin_is_worth(bytes) ? orr_pin_malloc : orr_malloc_aligned;
-    void *p = get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
+    bool pinned = flags & STARPU_MALLOC_PINNED && orr_pin_is_worth(bytes);
+    void *(*get)(size_t, size_t) = pinned ? orr_pin_malloc : orr_malloc_aligned;
+    void *p = flags & STARPU_MALLOC_PINNED && !pinned ? shared_alloc(bytes) : NULL;
+    if (p) return p;
+    p = get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
     if (p || orr_recycle_bytes() == 0) return p;
     orr_recycle_drain();
     return get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
@@ -72,7 +82,9 @@ static void ram_free(unsigned node, void *p, size_t bytes, int flags)
 {
     if (!p) return;
     orr_unpin(p);
-    if (free_hook)
+    if (orr_arena_owns(p))
+        orr_arena_free(p, orr_recycle_limit());
+    else if (free_hook)
         free_hook(node, p, bytes, flags);
     else
         orr_free(p);
@@ -182,7 +194,7 @@ static void *data_alloc(unsigned node, size_t bytes, int flags)
 static void data_free(unsigned node, void *p, size_t bytes, int flags)
 {
     bool hooked = malloc_hook || free_hook;
-    if (hooked || !orr_recycle_keep(node, p, bytes)) {
+    if (hooked || orr_arena_owns(p) || !orr_recycle_keep(node, p, bytes)) {
         orr_unpin(p);
         if (!hooked) orr_block_unbind(p, bytes);
         ram_free(node, p, bytes, flags);

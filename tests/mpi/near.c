@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "core/base/sync.h"
+#include "core/mem/arena.h"
 #include "mpi/wire/transports/near.h"
 #include "mpi/wire/transports/near_copy.h"
 #include "tests/helper.h"
@@ -39,7 +40,7 @@ static bool all_are_near(const struct orr_bootstrap *b)
 {
     struct orr_near *n = orr_near_open(b);
     bool good = count_near(n) == RANKS && orr_near_reaches_all(n);
-    for (int i = 0; good && i < RANKS; i++) good = orr_near_rank_reads(n, i) == orr_near_reads_rank(n, i);
+    for (int i = 0; good && i < RANKS; i++) good = orr_near_rank_fetches(n, i) == orr_near_fetches_from(n, i);
     orr_near_close(n);
     return good;
 }
@@ -233,8 +234,7 @@ struct transfer {
     struct orr_bulk bulk; /* first */
     struct orr_payload payload;
     unsigned char *memory, *protected;
-    size_t memory_bytes;
-    bool over, is_far;
+    bool over, is_far, must_be_near;
     int from, to;
     uint64_t what; /* is in it */
 };
@@ -293,12 +293,13 @@ static bool hear(void *copies, int rank, unsigned kind, const void *bytes, size_
 }
 
 /* Memory for so many bytes in that shape. Of strided ones the bytes are a multiple of 8 rows of 4 times 2. */
-static void lay_out(struct transfer *t, size_t bytes, enum shape shape)
+static void lay_out(struct transfer *t, size_t bytes, enum shape shape, bool in_arena)
 {
     size_t run = shape == NARROW ? bytes / (64 * 64) : bytes / 64;
     t->payload = (struct orr_payload){ .bytes = bytes, .on_device = shape == ON_DEVICE };
-    t->memory_bytes = 3 * bytes + (GAP << 12) + (1 << 17);
-    t->memory = mmap(NULL, t->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t room = 3 * bytes + (GAP << 12) + (1 << 17);
+    t->memory = in_arena ? orr_arena_alloc(room) : NULL;
+    if (!t->memory) t->memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     t->payload.base = t->memory;
     if (shape == STRIDED || shape == NARROW) {
         size_t columns = shape == NARROW ? 64 * 8 : 8;
@@ -315,7 +316,7 @@ static void lay_out(struct transfer *t, size_t bytes, enum shape shape)
 
 static void protect(struct transfer *t, enum shape shape)
 {
-    if (shape != UNREADABLE && shape != HALF_READABLE) return;
+    if ((shape != UNREADABLE && shape != HALF_READABLE) || orr_arena_owns(t->memory)) return;
     size_t half = shape == HALF_READABLE ? t->payload.bytes / 2 & ~(size_t)0xffff : 0;
     t->protected = t->memory + half;
     mprotect(t->protected, 1 << 16, PROT_NONE);
@@ -339,12 +340,14 @@ static void prepare(struct transfer *t, int number, bool sending)
     enum shape there = random_below(&plan, SHAPES), here = random_below(&plan, SHAPES);
     t->from = number / TRANSFERS / RANKS;
     t->to = number / TRANSFERS % RANKS;
-    t->what = plan;
+    t->what = (uint64_t)number * 12345;
     t->bulk = (struct orr_bulk){ .payload = &t->payload,
                                  .peer = sending ? t->to : t->from,
                                  .tag = (uint32_t)(number % TRANSFERS),
                                  .sending = sending };
-    lay_out(t, size, sending ? there : here);
+    bool in_arena = random_below(&plan, 2);
+    t->must_be_near = in_arena && there != ON_DEVICE && here != ON_DEVICE;
+    lay_out(t, size, sending ? there : here, in_arena);
     if (sending) {
         fill(bytes, size, t->what);
         orr_payload_scatter(&t->payload, bytes);
@@ -394,7 +397,7 @@ static bool all_shapes(const struct orr_bootstrap *b)
     }
     while (orr_near_copies_unsent(c)) orr_near_copies_poll(c, &sink);
     for (int i = 0; i < count; i++) {
-        wrong |= !is_whole(&transfers[i]);
+        wrong |= !is_whole(&transfers[i]) || (transfers[i].must_be_near && transfers[i].is_far);
         far_ones += transfers[i].is_far;
     }
     meet();

@@ -80,6 +80,7 @@ int main(int argc, char **argv)
     const char *folder = getenv("STARPU_HOME") ? getenv("STARPU_HOME") : "/tmp";
     snprintf(name, sizeof name, "%s/recorded.otrace", folder);
     setenv("ORRERY_TRACE", name, 1);
+    setenv("ORRERY_MPI_NEAR", "0", 1); /* as between nodes: else nobody passes anything on */
     mpi_start(&argc, &argv, 1);
     for (int i = 0; i < ROUNDS; i++) {
         starpu_vector_data_register(&h[i], my_rank ? -1 : STARPU_MAIN_RAM, my_rank ? 0 : (uintptr_t)bytes[i],

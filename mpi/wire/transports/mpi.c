@@ -348,8 +348,7 @@ static void start_far(void *transport, struct orr_bulk *b)
 static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
 {
     struct mpi_transport *m = (struct mpi_transport *)t;
-    bool copied = b->sending ? orr_near_rank_reads(m->near, b->peer) : orr_near_reads_rank(m->near, b->peer);
-    if (copied)
+    if (b->sending ? orr_near_rank_fetches(m->near, b->peer) : orr_near_fetches_from(m->near, b->peer))
         orr_near_copies_start(m->copies, b);
     else
         start_far(m, b);
@@ -357,7 +356,7 @@ static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
 
 static bool fetches(struct orr_transport *t, int peer)
 {
-    return orr_near_rank_reads(((struct mpi_transport *)t)->near, peer);
+    return orr_near_rank_fetches(((struct mpi_transport *)t)->near, peer);
 }
 
 /* Goes on with a transfer of which a part ended; returns whether the whole has, with its status. */

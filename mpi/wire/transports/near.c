@@ -20,12 +20,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/sync.h"
+#include "core/mem/arena.h"
 #include "mpi/wire/host.h"
 
 enum {
@@ -71,7 +73,10 @@ struct neighbour {
     uint32_t got;           /* read from there, ever */
     int32_t rank;
     pid_t pid;
-    bool reads_me;
+    const char *arena; /* where this rank sees that one's; NULL: it has none, or it is not seen */
+    uint64_t arena_at; /* where it is there */
+    size_t arena_bytes;
+    bool reads_me, sees_me;
     bool looks; /* it is time to look whether it waits for room */
 };
 
@@ -80,7 +85,7 @@ struct orr_near {
     struct head *memory;
     size_t memory_bytes;
     int count; /* this rank among them */
-    bool all, reads;
+    bool all, fetches;
     struct neighbour neighbours[];
 };
 
@@ -90,10 +95,11 @@ struct orr_near {
 struct offer {
     uint64_t secret; /* 0: this rank has no memory to share */
     uint64_t secret_at;
-    int32_t pid, fd;
+    uint64_t arena_at, arena_bytes; /* 0: it has none */
+    int32_t pid, fd, arena_fd;
 };
 
-enum { MAPS = 1, READS = 2 }; /* what a rank can do with the memory of all its neighbours */
+enum { MAPS = 1, READS = 2, SEES = 4 }; /* what a rank can do with the memory of all its neighbours */
 
 /* Numbers the ranks that are on the node of rank b->rank, in groups of so many, and returns how many are in
  * its group. */
@@ -124,7 +130,7 @@ static void make(struct orr_near *n, struct offer *mine)
     *mine = (struct offer){ .fd = memfd_create("orrery", MFD_CLOEXEC) };
     if (mine->fd < 0) return;
     if (getrandom(&secret, sizeof secret, 0) == sizeof secret && secret &&
-        ftruncate(mine->fd, (off_t)n->memory_bytes) == 0)
+        orr_file_may_grow(n->memory_bytes) && ftruncate(mine->fd, (off_t)n->memory_bytes) == 0)
         p = mmap(NULL, n->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mine->fd, 0);
     if (p == MAP_FAILED) return;
     n->memory = p;
@@ -132,22 +138,49 @@ static void make(struct orr_near *n, struct offer *mine)
     mine->secret = secret;
     mine->secret_at = (uintptr_t)&n->memory->secret;
     mine->pid = getpid();
+    const struct orr_arena *a = orr_arena_open();
+    if (!a) return;
+    mine->arena_at = (uintptr_t)a->base;
+    mine->arena_bytes = a->bytes;
+    mine->arena_fd = a->fd;
+}
+
+static int open_theirs(const struct offer *o, int fd, int how)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)o->pid, fd);
+    return open(name, how | O_CLOEXEC);
 }
 
 /* This rank's ring in that one's memory; NULL: it cannot be had. */
 static struct ring *map_ring(const struct offer *o, int place)
 {
-    char name[64];
     uint64_t secret = 0;
     off_t at = (off_t)bytes_for(place);
     void *p = MAP_FAILED;
-    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)o->pid, (int)o->fd);
-    int fd = open(name, O_RDWR | O_CLOEXEC);
+    int fd = open_theirs(o, o->fd, O_RDWR);
     if (fd < 0) return NULL;
     if (pread(fd, &secret, sizeof secret, 0) == sizeof secret && secret == o->secret)
         p = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
     close(fd);
     return p == MAP_FAILED ? NULL : p;
+}
+
+/* Has to's arena mapped, if there is one; it is known to be that process. */
+static bool map_arena(struct neighbour *to, const struct offer *o)
+{
+    if (!o->arena_bytes) return true;
+    int fd = open_theirs(o, o->arena_fd, O_RDONLY);
+    struct stat st;
+    void *p = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes)
+        p = mmap(NULL, o->arena_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (fd >= 0) close(fd);
+    if (p == MAP_FAILED) return false;
+    to->arena = p;
+    to->arena_at = o->arena_at;
+    to->arena_bytes = o->arena_bytes;
+    return true;
 }
 
 static bool can_read(const struct offer *o)
@@ -161,7 +194,7 @@ static bool can_read(const struct offer *o)
 /* Returns what this rank can do. */
 static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const struct offer *offers)
 {
-    uint8_t can = MAPS | READS;
+    uint8_t can = MAPS | READS | SEES;
     int own = n->places[b->rank];
     for (int i = 0; i < b->size; i++) {
         if (n->places[i] < 0) continue;
@@ -173,7 +206,8 @@ static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const str
         to->in = (struct ring *)(n->memory + 1) + n->places[i];
         to->out = map_ring(&offers[i], own);
         if (!to->out) return 0;
-        if (!can_read(&offers[i])) can = MAPS;
+        if (!can_read(&offers[i])) can &= ~READS;
+        if (!map_arena(to, &offers[i])) can &= ~SEES;
     }
     return can;
 }
@@ -182,11 +216,12 @@ static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const str
 static bool settle(struct orr_near *n, const struct orr_bootstrap *b, const uint8_t *can)
 {
     n->all = true;
-    n->reads = can[b->rank] & READS;
+    n->fetches = can[b->rank] & (READS | SEES);
     int left = 0;
     for (int i = 0; i < b->size; i++) {
         if (n->places[i] >= 0 && can[b->rank] & MAPS && can[i] & MAPS) {
             n->neighbours[n->places[i]].reads_me = can[i] & READS;
+            n->neighbours[n->places[i]].sees_me = can[i] & SEES;
             left++;
         } else {
             if (n->places[i] >= 0) n->neighbours[n->places[i]].in = NULL;
@@ -239,8 +274,11 @@ struct orr_near *orr_near_open(const struct orr_bootstrap *b)
 void orr_near_close(struct orr_near *n)
 {
     if (!n) return;
-    for (int i = 0; i < n->count; i++)
-        if (n->neighbours[i].out) munmap(n->neighbours[i].out, sizeof(struct ring));
+    for (int i = 0; i < n->count; i++) {
+        struct neighbour *of = &n->neighbours[i];
+        if (of->out) munmap(of->out, sizeof(struct ring));
+        if (of->arena) munmap((void *)(uintptr_t)of->arena, of->arena_bytes);
+    }
     if (n->memory) munmap(n->memory, n->memory_bytes);
     orr_free(n->places);
     orr_free(n);
@@ -263,9 +301,27 @@ bool orr_near_rank_reads(const struct orr_near *n, int rank)
     return orr_near_reaches(n, rank) && n->neighbours[n->places[rank]].reads_me;
 }
 
-bool orr_near_reads_rank(const struct orr_near *n, int rank)
+bool orr_near_rank_sees(const struct orr_near *n, int rank)
 {
-    return orr_near_reaches(n, rank) && n->reads;
+    return orr_near_reaches(n, rank) && n->neighbours[n->places[rank]].sees_me;
+}
+
+bool orr_near_rank_fetches(const struct orr_near *n, int rank)
+{
+    return orr_near_rank_reads(n, rank) || orr_near_rank_sees(n, rank);
+}
+
+bool orr_near_fetches_from(const struct orr_near *n, int rank)
+{
+    return orr_near_reaches(n, rank) && n->fetches;
+}
+
+const char *orr_near_view(const struct orr_near *n, int rank, uint64_t at, uint64_t bytes)
+{
+    const struct neighbour *of = &n->neighbours[n->places[rank]];
+    uint64_t offset = at - of->arena_at;
+    if (!of->arena || bytes > of->arena_bytes || offset > of->arena_bytes - bytes) return NULL;
+    return of->arena + offset;
 }
 
 pid_t orr_near_process(const struct orr_near *n, int rank)

@@ -3,22 +3,29 @@
  * Threads: see near_copy.h. Owns: see near_copy.h. Not here: see near_copy.h.
  *
  * The sender notes where its bytes are. Once the receiver has that note and the receive, whichever comes
- * first, it copies with process_vm_readv, a part at each poll, and notes that it has; the sender's memory is
- * its own again then. What cannot be read so, such as memory of a device, or elements behind a type that only
- * MPI knows, is refused by either end, and goes as it would between nodes. */
+ * first, it copies, a part at each poll, and notes that it has; the sender's memory is its own again then.
+ * What is in the sender's arena the receiver sees in its own memory, and that is up to three times as fast as
+ * what the system copies for it from the other process (process_vm_readv), because that looks up each page.
+ * What cannot be had so, such as memory of a device, or elements behind a type that only MPI knows, is
+ * refused by either end, and goes as it would between nodes. */
 #include "mpi/wire/transports/near_copy.h"
 
+#include <string.h>
 #include <sys/uio.h>
 
 #include "core/base/alloc.h"
 #include "core/base/sync.h"
+#include "core/mem/arena.h"
 
 enum {
     BUCKETS = 64,
-    PIECES = 128,             /* in one call */
-    RUN_MIN = 256,            /* bytes in a row: what is in smaller pieces is sooner packed */
+    PIECES = 128,  /* in one call */
+    RUN_MIN = 256, /* bytes in a row: what the system would read in smaller pieces is sooner packed */
     COPIED_PER_POLL = 1 << 20 /* bytes: others have their turn then */
 };
+
+/* How a transfer goes: in another way, read by the system, or seen in the arena. */
+enum way { FAR, READ, SEEN };
 
 /* Bytes in memory, as the sender has them: orr_payload's, without what is the receiver's to know. */
 struct shape {
@@ -31,7 +38,7 @@ struct offer {
     uint64_t token; /* the sender's name for it */
     struct shape from;
     uint32_t tag;
-    uint32_t is_far; /* it has begun in the other way */
+    uint32_t way; /* enum way */
 };
 _Static_assert(sizeof(struct offer) <= ORR_NEAR_NOTE_MAX, "fits into a note");
 
@@ -42,6 +49,7 @@ struct heard {
     struct offer offer;
     struct orr_bulk *into; /* NULL: not received yet */
     struct shape to;
+    const char *seen; /* its base, where it is seen; else NULL */
     uint64_t done_bytes;
     unsigned answer; /* which note is owed for it */
 };
@@ -63,7 +71,7 @@ struct orr_near_copies {
 
 /* ---- bytes in memory ---- */
 
-/* False: it cannot be described, or is better left to the other way. */
+/* False: it cannot be described. */
 static bool describe(const struct orr_payload *p, struct shape *s)
 {
     *s = (struct shape){ .base = (uintptr_t)p->base, .bytes = p->bytes, .run_bytes = p->bytes };
@@ -75,7 +83,15 @@ static bool describe(const struct orr_payload *p, struct shape *s)
         s->count[i] = p->dims[i].count;
         s->stride_bytes[i] = p->dims[i].stride_bytes;
     }
-    return s->run_bytes >= RUN_MIN;
+    return true;
+}
+
+/* From the first byte to the last. */
+static uint64_t extent(const struct shape *s)
+{
+    uint64_t bytes = s->run_bytes;
+    for (uint32_t i = 0; i < s->ndims; i++) bytes += (s->count[i] - 1) * s->stride_bytes[i];
+    return bytes;
 }
 
 /* Where the byte is that has so many before it; *left_out: those in a row from there. */
@@ -103,6 +119,24 @@ static uint64_t list_pieces(const struct shape *s, uint64_t before, uint64_t mos
     return listed;
 }
 
+/* What is in some pieces of seen, which are listed as the sender has them, goes into others. */
+static uint64_t copy_pieces(const struct heard *h, struct iovec *there, int nthere, struct iovec *here,
+                            int nhere)
+{
+    uint64_t copied = 0;
+    for (int t = 0, i = 0; t < nthere && i < nhere;) {
+        size_t bytes = there[t].iov_len < here[i].iov_len ? there[t].iov_len : here[i].iov_len;
+        const char *from = h->seen + ((uintptr_t)there[t].iov_base - h->offer.from.base);
+        memcpy(here[i].iov_base, from, bytes);
+        there[t].iov_base = (char *)there[t].iov_base + bytes;
+        here[i].iov_base = (char *)here[i].iov_base + bytes;
+        t += (there[t].iov_len -= bytes) == 0;
+        i += (here[i].iov_len -= bytes) == 0;
+        copied += bytes;
+    }
+    return copied;
+}
+
 /* Copies some of h's bytes; returns how many, or -1. */
 static ssize_t copy_some(struct orr_near_copies *c, struct heard *h)
 {
@@ -112,6 +146,7 @@ static ssize_t copy_some(struct orr_near_copies *c, struct heard *h)
              most = left < COPIED_PER_POLL ? left : COPIED_PER_POLL;
     most = list_pieces(&h->offer.from, h->done_bytes, most, there, &nthere);
     list_pieces(&h->to, h->done_bytes, most, here, &nhere); /* if it has fewer, so many are copied */
+    if (h->seen) return (ssize_t)copy_pieces(h, there, nthere, here, nhere);
     return process_vm_readv(orr_near_process(c->near, h->rank), here, (unsigned long)nhere, there,
                             (unsigned long)nthere, 0);
 }
@@ -193,15 +228,25 @@ static void refuse(struct orr_near_copies *c, struct heard *h)
     c->far(c->far_arg, b);
 }
 
+/* Whether h can be copied; if so, how is found. */
+static bool find_way(struct orr_near_copies *c, struct heard *h)
+{
+    const struct shape *from = &h->offer.from;
+    if (!describe(h->into->payload, &h->to) || h->to.bytes != from->bytes) return false;
+    h->seen = NULL;
+    if (h->offer.way == SEEN) h->seen = orr_near_view(c->near, h->rank, from->base, extent(from));
+    return h->offer.way == SEEN ? h->seen != NULL : h->to.run_bytes >= RUN_MIN;
+}
+
 /* h has its receive. False: it was refused. */
 static bool begin(struct orr_near_copies *c, struct heard *h)
 {
     struct orr_bulk *b = h->into;
-    if (h->offer.is_far) {
+    if (h->offer.way == FAR) {
         recycle(c, h);
         b->quiet = false;
         c->far(c->far_arg, b);
-    } else if (describe(b->payload, &h->to) && h->to.bytes == h->offer.from.bytes) {
+    } else if (find_way(c, h)) {
         h->done_bytes = 0;
         list_append(&c->copying, h);
     } else {
@@ -256,12 +301,18 @@ static void go_on(struct orr_near_copies *c, struct heard *h, uint64_t *copied,
 
 /* ---- the sender ---- */
 
+static enum way way_of(const struct orr_near_copies *c, int rank, const struct shape *s)
+{
+    if (orr_near_rank_sees(c->near, rank) && orr_arena_owns((void *)(uintptr_t)s->base)) return SEEN;
+    return orr_near_rank_reads(c->near, rank) && s->run_bytes >= RUN_MIN ? READ : FAR;
+}
+
 static bool offer(struct orr_near_copies *c, struct orr_bulk *b)
 {
     struct offer o = { .token = (uintptr_t)b, .tag = b->tag };
-    o.is_far = !describe(b->payload, &o.from);
+    o.way = describe(b->payload, &o.from) ? way_of(c, b->peer, &o.from) : FAR;
     if (!orr_near_note(c->near, b->peer, ORR_NEAR_OFFER, &o, sizeof o)) return false;
-    if (o.is_far) c->far(c->far_arg, b);
+    if (o.way == FAR) c->far(c->far_arg, b);
     return true;
 }
 

@@ -21,7 +21,7 @@ struct orr_near_copies *orr_near_copies_new(struct orr_near *n, void (*far)(void
 /* Nothing is under way. May be NULL. */
 void orr_near_copies_free(struct orr_near_copies *c);
 
-/* Starts an end of a transfer to or from a rank of whose memory the receiver can read. */
+/* Starts an end of a transfer to or from a rank of whose memory the receiver reads or sees some. */
 void orr_near_copies_start(struct orr_near_copies *c, struct orr_bulk *b);
 /* A note came. False: no memory, it is to be offered again. */
 bool orr_near_copies_heard(struct orr_near_copies *c, int rank, unsigned kind, const void *note,

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* arena.c: see arena.h.
+ * Threads: see arena.h. Owns: see arena.h. Not here: see arena.h.
+ *
+ * A file without a name in shared memory, as large as the machine's and mapped as a whole: pages come into
+ * being when they are used. Blocks are spans of pages. Free ones are in lists by length, each length its own
+ * up to EXACT pages, then by powers of two; neighbours that are free become one. What is free stays in memory
+ * up to a limit, since the first use of a page costs more than copying it; beyond that it is given back to
+ * the system at once.
+ *
+ * Where the system makes large pages of other memory by itself (transparent_hugepage/enabled: always), the
+ * arena asks for them, too; where it would not get them, blocks that profit are left to malloc.
+ * AddressSanitizer sees what is free as freed. */
+#include "core/mem/arena.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, bytes) ((void)(p), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(p, bytes) ((void)(p), (void)(bytes))
+#endif
+
+enum {
+    PAGE = 4096,
+    WORTH_SHARING = 32 << 10,
+    LARGE_PAGE = 2 << 20,
+    EXACT = 128,
+    CLASSES = EXACT + 32,
+    LOOKS = 32 /* at spans of about the right length */
+};
+
+/* Of the first and the last page of a span. */
+struct page {
+    uint32_t length; /* pages */
+    uint32_t is_free;
+    uint32_t next, before; /* of the first page of a free one, in its list: page number + 1, 0: none */
+};
+
+struct orr_arena orr_the_arena;
+_Atomic size_t orr_arena_bytes;
+
+static ORR_SPIN(arena) lock; /* protects all below; leaf */
+static struct page *pages;
+static uint32_t count, top; /* of pages; those never used begin there */
+static uint32_t lists[CLASSES];
+static size_t kept_bytes;            /* free, and maybe in memory */
+static size_t most_bytes = SIZE_MAX; /* of a block */
+
+/* ---- opening ---- */
+
+/* Whether such a file of the system says one of the words, which are in brackets where they hold. */
+static bool says(const char *file, const char *const *words)
+{
+    char name[80], text[120] = "";
+    snprintf(name, sizeof name, "/sys/kernel/mm/transparent_hugepage/%s", file);
+    FILE *f = fopen(name, "re");
+    if (!f) return false;
+    bool is_read = fgets(text, sizeof text, f) != NULL;
+    fclose(f);
+    for (; is_read && *words; words++)
+        if (strstr(text, *words)) return true;
+    return false;
+}
+
+static void choose_pages(void)
+{
+    static const char *const always[] = { "[always]", NULL }, *const asked[] = { "[always]", "[advise]",
+                                                                                 "[within_size]", "[force]",
+                                                                                 NULL };
+    if (!says("enabled", always)) return;
+    if (says("shmem_enabled", asked))
+        madvise(orr_the_arena.base, orr_the_arena.bytes, MADV_HUGEPAGE);
+    else
+        most_bytes = LARGE_PAGE - 1;
+}
+
+bool orr_file_may_grow(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes; /* RLIM_INFINITY is the most */
+}
+
+static void *map(size_t bytes, int kind, int fd)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+const struct orr_arena *orr_arena_open(void)
+{
+    struct orr_arena *a = &orr_the_arena;
+    if (orr_load_relaxed(&orr_arena_bytes)) return a;
+    uint64_t wanted = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / PAGE;
+    if (wanted == 0 || wanted > UINT32_MAX / 2 || sysconf(_SC_PAGESIZE) > PAGE) return NULL;
+    a->bytes = (size_t)wanted * PAGE;
+    a->fd = memfd_create("orrery-data", MFD_CLOEXEC);
+    if (a->fd < 0) return NULL;
+    bool is_sized = orr_file_may_grow(a->bytes) && ftruncate(a->fd, (off_t)a->bytes) == 0;
+    pages = is_sized ? map(wanted * sizeof *pages, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
+    a->base = pages ? map(a->bytes, MAP_SHARED, a->fd) : NULL;
+    if (!a->base) {
+        if (pages) munmap(pages, wanted * sizeof *pages);
+        close(a->fd);
+        return NULL;
+    }
+    count = (uint32_t)wanted;
+    choose_pages();
+    orr_store_release(&orr_arena_bytes, a->bytes); /* pairs with orr_arena_owns */
+    return a;
+}
+
+/* ---- spans ---- */
+
+static unsigned class_of(uint32_t length)
+{
+    return length < EXACT ? length : (unsigned)(EXACT + 31 - __builtin_clz(length));
+}
+
+static void set_locked(uint32_t first, uint32_t length, bool is_free)
+{
+    pages[first].length = pages[first + length - 1].length = length;
+    pages[first].is_free = pages[first + length - 1].is_free = is_free;
+}
+
+static void link_locked(uint32_t first, uint32_t length)
+{
+    uint32_t *list = &lists[class_of(length)];
+    set_locked(first, length, true);
+    pages[first].next = *list;
+    pages[first].before = 0;
+    if (*list) pages[*list - 1].before = first + 1;
+    *list = first + 1;
+}
+
+static void unlink_locked(uint32_t first)
+{
+    struct page *p = &pages[first];
+    if (p->before)
+        pages[p->before - 1].next = p->next;
+    else
+        lists[class_of(p->length)] = p->next;
+    if (p->next) pages[p->next - 1].before = p->before;
+}
+
+/* A free span of at least that length, off its list, as its first page + 1; 0: there is none. */
+static uint32_t find_locked(uint32_t length)
+{
+    for (unsigned c = class_of(length); c < CLASSES; c++) {
+        uint32_t at = lists[c];
+        for (int i = 0; at && i < LOOKS; i++, at = pages[at - 1].next) {
+            if (pages[at - 1].length < length) continue;
+            unlink_locked(at - 1);
+            return at;
+        }
+    }
+    return 0;
+}
+
+static bool take_locked(uint32_t length, uint32_t *first_out)
+{
+    uint32_t at = find_locked(length);
+    if (at) {
+        uint32_t first = at - 1, rest = pages[first].length - length;
+        if (rest) link_locked(first + length, rest);
+        size_t bytes = (size_t)length * PAGE;
+        kept_bytes -= bytes < kept_bytes ? bytes : kept_bytes;
+        *first_out = first;
+    } else if (count - top >= length) {
+        *first_out = top;
+        top += length;
+    } else {
+        return false;
+    }
+    set_locked(*first_out, length, false);
+    return true;
+}
+
+static void give_locked(uint32_t first, uint32_t length)
+{
+    if (first > 0 && pages[first - 1].is_free) {
+        uint32_t before = pages[first - 1].length;
+        unlink_locked(first - before);
+        first -= before;
+        length += before;
+    }
+    if (first + length < top && pages[first + length].is_free) {
+        uint32_t after = pages[first + length].length;
+        unlink_locked(first + length);
+        length += after;
+    }
+    link_locked(first, length);
+}
+
+/* ---- blocks ---- */
+
+void *orr_arena_alloc(size_t bytes)
+{
+    if (!orr_load_acquire(&orr_arena_bytes) || bytes < WORTH_SHARING || bytes > most_bytes) return NULL;
+    if (bytes > orr_the_arena.bytes) return NULL;
+    uint32_t length = (uint32_t)((bytes + PAGE - 1) / PAGE), first = 0;
+    orr_spin_lock(&lock);
+    bool taken = take_locked(length, &first);
+    orr_spin_unlock(&lock);
+    if (!taken) return NULL;
+    char *p = orr_the_arena.base + (size_t)first * PAGE;
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+    ASAN_POISON_MEMORY_REGION(p + bytes, (size_t)length * PAGE - bytes);
+    return p;
+}
+
+void orr_arena_free(void *p, size_t keep)
+{
+    uint32_t first = (uint32_t)(((char *)p - orr_the_arena.base) / PAGE), length;
+    orr_spin_lock(&lock);
+    length = pages[first].length;
+    size_t bytes = (size_t)length * PAGE;
+    bool is_kept = kept_bytes + bytes <= keep;
+    if (is_kept) kept_bytes += bytes;
+    orr_spin_unlock(&lock);
+    if (!is_kept) {
+        ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+        fallocate(orr_the_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)((size_t)first * PAGE),
+                  (off_t)bytes);
+    }
+    ASAN_POISON_MEMORY_REGION(p, bytes);
+    orr_spin_lock(&lock);
+    give_locked(first, length);
+    orr_spin_unlock(&lock);
+}

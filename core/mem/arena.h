@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* arena.h: main memory in large blocks that other processes of this node can see.
+ * Threads: any, but where it says main. Owns: the memory, until the process ends: blocks may outlive what
+ * opened it. Not here: who gets blocks of it (malloc.c), who looks into it (mpi/wire/transports/near.h). */
+#ifndef ORR_MEM_ARENA_H
+#define ORR_MEM_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/export.h"
+#include "core/base/sync.h"
+
+/* For others: /proc/PID/fd/FD is the memory, so many bytes, of which most may not exist yet; here it is at
+ * base. */
+struct orr_arena {
+    char *base;
+    size_t bytes;
+    int fd;
+};
+/* bytes: 0: it is not open. [const from then on; atomic: publishes the rest] */
+extern ORR_EXPORT struct orr_arena orr_the_arena;
+extern ORR_EXPORT _Atomic size_t orr_arena_bytes;
+
+/* From now on blocks come from it. NULL: it cannot be (no such memory, or a limit on addresses). Main thread.
+ */
+ORR_EXPORT const struct orr_arena *orr_arena_open(void);
+
+/* Whether it is one of its blocks, or in one. */
+static inline bool orr_arena_owns(const void *p)
+{
+    size_t bytes = orr_load_acquire(&orr_arena_bytes);
+    return orr_unlikely(bytes != 0) && (uintptr_t)p - (uintptr_t)orr_the_arena.base < bytes;
+}
+
+/* Whether a file may be so large: else the system would end the process by a signal. */
+ORR_EXPORT bool orr_file_may_grow(size_t bytes);
+
+/* A block at the beginning of a page; NULL: it is not open or full, or the block is better had from malloc.
+ */
+void *orr_arena_alloc(size_t bytes);
+/* Gives it back; keep: so many bytes of what is free may stay in memory for the next. */
+void orr_arena_free(void *p, size_t keep);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Main memory that other processes see: blocks do not overlap and keep what is in them whoever allocates and
+ * frees, what is free is used again and is given back to the system beyond a limit, and another process sees
+ * what is in them. Threads: several that allocate and free. Owns: the blocks. Not here: who copies out of
+ * them (tests/mpi/near.c).
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "core/mem/arena.h"
+#include "tests/helper.h"
+
+enum { THREADS = 3, BLOCKS = 40, ROUNDS = SCALED(20000, 2000), LARGEST = 1 << 20, LEAST = 32 << 10 };
+static const size_t KEEP = (size_t)64 << 20;
+
+struct block {
+    unsigned char *p;
+    size_t bytes;
+    unsigned char value;
+};
+
+static void mark(struct block *b, unsigned char value)
+{
+    b->value = value;
+    for (size_t i = 0; i < b->bytes; i += 4096) b->p[i] = value;
+    b->p[b->bytes - 1] = value;
+}
+
+static bool is_kept(const struct block *b)
+{
+    bool kept = b->p[b->bytes - 1] == b->value;
+    for (size_t i = 0; i < b->bytes && kept; i += 4096) kept = b->p[i] == b->value;
+    return kept;
+}
+
+static _Atomic int wrong;
+
+static void *storm(void *number)
+{
+    uint64_t seed = (uint64_t)(uintptr_t)number + 1;
+    struct block blocks[BLOCKS] = { { 0 } };
+    for (int i = 0; i < ROUNDS + BLOCKS; i++) {
+        struct block *b = &blocks[i < ROUNDS ? (int)random_below(&seed, BLOCKS) : i - ROUNDS];
+        if (b->p) {
+            if (!is_kept(b)) atomic_fetch_add(&wrong, 1);
+            orr_arena_free(b->p, random_below(&seed, 3) ? KEEP : 0);
+            b->p = NULL;
+        } else if (i < ROUNDS) {
+            b->bytes = LEAST + random_below(&seed, random_below(&seed, 4) ? 64 << 10 : LARGEST);
+            b->p = orr_arena_alloc(b->bytes);
+            if (!b->p || (uintptr_t)b->p % 4096 || !orr_arena_owns(b->p)) atomic_fetch_add(&wrong, 1);
+            if (!b->p) continue;
+            mark(b, (unsigned char)random_below(&seed, 256));
+        }
+    }
+    return NULL;
+}
+
+static size_t resident_bytes(void)
+{
+    struct stat st;
+    return fstat(orr_the_arena.fd, &st) ? 0 : (size_t)st.st_blocks * 512;
+}
+
+static bool another_process_sees(const struct block *b)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)getpid(), orr_the_arena.fd);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(name, O_RDONLY);
+        unsigned char *p = mmap(NULL, orr_the_arena.bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        struct block there = *b;
+        if (p == MAP_FAILED) _exit(1);
+        there.p = p + (b->p - (unsigned char *)orr_the_arena.base);
+        _exit(is_kept(&there) ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+    int on_stack;
+    ok(!orr_arena_alloc(LARGEST) && !orr_arena_owns(&on_stack), "before it is open there are no blocks");
+    if (!orr_arena_open()) skip_all("this system has no such memory");
+    ok(orr_arena_open()->base == orr_the_arena.base, "it is opened once");
+    ok(!orr_arena_alloc(100), "small blocks are left to malloc");
+    ok(!orr_arena_alloc(orr_the_arena.bytes + 1) && !orr_arena_alloc(SIZE_MAX),
+       "and so are those that do not fit");
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, storm, (void *)(uintptr_t)i);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    is_int(wrong, 0, "blocks of %d threads do not overlap, and keep what is in them", THREADS);
+
+    struct block a = { .bytes = LARGEST }, b = { .bytes = LARGEST }, whole = { .bytes = 2 * LARGEST - 4096 };
+    a.p = orr_arena_alloc(a.bytes);
+    b.p = orr_arena_alloc(b.bytes);
+    mark(&a, 1);
+    mark(&b, 2);
+    ok(another_process_sees(&a) && another_process_sees(&b), "another process sees what is in them");
+    size_t before = resident_bytes();
+    orr_arena_free(a.p, 0);
+    ok(resident_bytes() + LARGEST <= before, "beyond the limit memory goes back to the system");
+    ok(is_kept(&b), "but not that of others");
+    orr_arena_free(b.p, SIZE_MAX);
+    unsigned char *again = orr_arena_alloc(LARGEST);
+    ok(again == a.p || again == b.p || (again < a.p), "what was freed is used again");
+    orr_arena_free(again, SIZE_MAX);
+    struct block all[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) all[i].p = orr_arena_alloc(LARGEST);
+    unsigned char *end = all[BLOCKS - 1].p;
+    for (int i = 0; i < BLOCKS; i++) end = all[i].p > end ? all[i].p : end;
+    for (int i = 0; i < BLOCKS; i += 2) orr_arena_free(all[i].p, SIZE_MAX);
+    for (int i = 1; i < BLOCKS; i += 2) orr_arena_free(all[i].p, SIZE_MAX);
+    whole.p = orr_arena_alloc(whole.bytes);
+    ok(whole.p && whole.p < end, "free neighbours become one");
+    orr_arena_free(whole.p, 0);
+    return done_testing();
+}
