@@ -64,6 +64,21 @@ static bool two_by_two(const struct orr_bootstrap *b)
     return good;
 }
 
+/* The smaller groups hold, of whomever they are wanted. */
+static bool some_two_by_two(const struct orr_bootstrap *b)
+{
+    if (b->rank == 2) setenv("ORRERY_MPI_NEAR", "2", 1);
+    struct orr_near *n = orr_near_open(b);
+    bool good = n != NULL;
+    for (int i = 0; i < RANKS; i++) {
+        good &= orr_near_reaches(n, i) == (i / 2 == b->rank / 2);
+        if (good && orr_near_reaches(n, i)) good = orr_near_note(n, i, 0, "note", 4);
+    }
+    meet();
+    orr_near_close(n);
+    return good;
+}
+
 /* It has no memory to share. */
 static bool rank_0_cannot(const struct orr_bootstrap *b)
 {
@@ -413,6 +428,7 @@ int main(void)
     is_int(on_all_ranks(all_are_near), RANKS, "the ranks of a node are near each other");
     is_int(on_all_ranks(rank_1_refuses), RANKS, "where one takes no part, the others do");
     is_int(on_all_ranks(two_by_two), RANKS, "they may be near two by two");
+    is_int(on_all_ranks(some_two_by_two), RANKS, "and are, where one alone wants it so");
     is_int(on_all_ranks(rank_0_cannot), RANKS, "who has no memory to share is left out");
     is_int(on_all_ranks(rank_2_cannot), RANKS, "who cannot open that of others is left out");
     is_int(on_all_ranks(cannot_talk), RANKS, "ranks that cannot talk do without");

@@ -58,7 +58,7 @@ static int all_gather(const struct orr_bootstrap *b, const void *mine, size_t by
 
 static int agree(const struct orr_bootstrap *b, int status)
 {
-    int worst = 0;
+    int worst = status;
     processes->status[b->rank] = status;
     meet();
     for (int i = 0; i < b->size; i++)

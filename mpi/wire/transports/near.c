@@ -254,6 +254,7 @@ struct orr_near *orr_near_open(const struct orr_bootstrap *b)
     uint8_t *can = orr_malloc(size);
     struct orr_near *n = NULL;
     int count = 0, r = b->agree(b, hosts && places && offers && can ? 0 : -ENOMEM);
+    most = b->agree(b, most > 1 ? most : INT_MAX); /* the smallest groups that anybody wants who takes part */
     if (!r) r = b->all_gather(b, &host, sizeof host, hosts);
     if (!r) {
         count = find_neighbours(b, hosts, most > 0 ? most : 1, places);
