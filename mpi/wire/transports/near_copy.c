@@ -94,27 +94,27 @@ static uint64_t extent(const struct shape *s)
     return bytes;
 }
 
-/* Where the byte is that has so many before it; *left_out: those in a row from there. */
-static uint64_t place_of(const struct shape *s, uint64_t before, uint64_t *left_out)
-{
-    uint64_t run = before / s->run_bytes, within = before % s->run_bytes, at = s->base + within;
-    for (uint32_t i = 0; i < s->ndims; i++) {
-        at += run % s->count[i] * s->stride_bytes[i];
-        run /= s->count[i];
-    }
-    *left_out = s->run_bytes - within;
-    return at;
-}
-
 /* The pieces that the bytes behind so many are in, no more than most; returns how many bytes they have. */
 static uint64_t list_pieces(const struct shape *s, uint64_t before, uint64_t most, struct iovec *v, int *n)
 {
-    uint64_t listed = 0;
-    for (*n = 0; *n < PIECES && listed < most; ++*n) {
-        uint64_t left, at = place_of(s, before + listed, &left);
+    uint64_t at = s->base, run = before / s->run_bytes, within = before % s->run_bytes, listed = 0;
+    uint64_t index[ORR_PAYLOAD_DIMS];
+    for (uint32_t i = 0; i < s->ndims; i++) {
+        index[i] = run % s->count[i];
+        at += index[i] * s->stride_bytes[i];
+        run /= s->count[i];
+    }
+    for (*n = 0; *n < PIECES && listed < most; ++*n, within = 0) {
+        uint64_t left = s->run_bytes - within;
         if (left > most - listed) left = most - listed;
-        v[*n] = (struct iovec){ (void *)(uintptr_t)at, left };
+        v[*n] = (struct iovec){ (void *)(uintptr_t)(at + within), left };
         listed += left;
+        for (uint32_t i = 0; i < s->ndims; i++) {
+            at += s->stride_bytes[i];
+            if (++index[i] < s->count[i]) break;
+            at -= index[i] * s->stride_bytes[i];
+            index[i] = 0;
+        }
     }
     return listed;
 }
