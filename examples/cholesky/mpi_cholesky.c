@@ -260,7 +260,7 @@ static void evaluate(struct job *job)
 
 static int run_job(struct job *job)
 {
-    if (load_matrix(job) || make_system(job) || make_tiles(job)) return -1;
+    if (load_matrix(job) || make_system(job)) return -1;
     kernels_init();
     int error = starpu_mpi_init_conf(NULL, NULL, 0, job->comm, NULL);
     if (agree(job, error, "the runtime did not start (error %d): a rank needs at least one CPU worker",
@@ -268,7 +268,7 @@ static int run_job(struct job *job)
         if (!error) starpu_mpi_shutdown();
         return -1;
     }
-    if (agree(job, kernels_devices_open(), "a rank's devices could not be prepared")) {
+    if (agree(job, kernels_devices_open(), "a rank's devices could not be prepared") || make_tiles(job)) {
         starpu_mpi_shutdown();
         return -1;
     }

@@ -74,8 +74,9 @@ static int allocate_tiles(struct tile_matrix *tiles)
             if (tile->owner != tiles->rank) continue;
             size_t bytes =
                 (size_t)tile_matrix_rows(tiles, i) * (size_t)tile_matrix_rows(tiles, j) * sizeof(double);
-            tile->values = calloc(1, bytes);
-            if (!tile->values) return -1;
+            /* the runtime's own memory: devices, and other ranks of this node, copy from it by themselves */
+            if (starpu_malloc((void **)&tile->values, bytes)) return -1;
+            memset(tile->values, 0, bytes);
             tiles->local_bytes += bytes;
         }
     }
@@ -109,7 +110,7 @@ fail:
 
 void tile_matrix_fini(struct tile_matrix *tiles)
 {
-    for (int t = 0; tiles->tiles && t < tiles->stored; t++) free(tiles->tiles[t].values);
+    for (int t = 0; tiles->tiles && t < tiles->stored; t++) starpu_free(tiles->tiles[t].values);
     free_vector(&tiles->solution, tiles->tile_rows);
     free_vector(&tiles->diagonal, tiles->tile_rows);
     free(tiles->tiles);
