@@ -238,7 +238,7 @@ static bool find_way(struct orr_near_copies *c, struct heard *h)
     return h->offer.way == SEEN ? h->seen != NULL : h->to.run_bytes >= RUN_MIN;
 }
 
-/* h has its receive. False: it was refused. */
+/* h has its receive. False: it goes in the other way, and the sender is to look. */
 static bool begin(struct orr_near_copies *c, struct heard *h)
 {
     struct orr_bulk *b = h->into;
@@ -246,13 +246,14 @@ static bool begin(struct orr_near_copies *c, struct heard *h)
         recycle(c, h);
         b->quiet = false;
         c->far(c->far_arg, b);
-    } else if (find_way(c, h)) {
-        h->done_bytes = 0;
-        list_append(&c->copying, h);
-    } else {
+        return false;
+    }
+    if (!find_way(c, h)) {
         refuse(c, h);
         return false;
     }
+    h->done_bytes = 0;
+    list_append(&c->copying, h);
     return true;
 }
 
@@ -316,11 +317,12 @@ static bool offer(struct orr_near_copies *c, struct orr_bulk *b)
     return true;
 }
 
-static void offer_now_or_later(struct orr_near_copies *c, struct orr_bulk *b)
+static bool offer_now_or_later(struct orr_near_copies *c, struct orr_bulk *b)
 {
-    if (offer(c, b)) return;
+    if (offer(c, b)) return true;
     b->next = c->unoffered;
     c->unoffered = b;
+    return false;
 }
 
 /* ---- in all ---- */
@@ -349,10 +351,12 @@ bool orr_near_copies_heard(struct orr_near_copies *c, int rank, unsigned kind, c
     if (kind == ORR_NEAR_OFFER) return hear_offer(c, rank, note, sink);
     struct orr_bulk *b = (struct orr_bulk *)(uintptr_t) * (const uint64_t *)note;
     b->quiet = kind == ORR_NEAR_COPIED;
-    if (kind == ORR_NEAR_COPIED)
+    if (kind == ORR_NEAR_COPIED) {
         sink->bulk_done(sink->arg, b, 0);
-    else
+    } else {
         c->far(c->far_arg, b);
+        sink->wake(sink->arg, rank);
+    }
     return true;
 }
 
@@ -372,9 +376,9 @@ static void catch_up(struct orr_near_copies *c, const struct orr_transport_sink 
             list_append(&c->owing, h);
     }
     while ((b = unoffered)) {
+        int rank = b->peer;
         unoffered = b->next;
-        offer_now_or_later(c, b);
-        sink->wake(sink->arg, b->peer);
+        if (offer_now_or_later(c, b)) sink->wake(sink->arg, rank);
     }
 }
 
