@@ -5,8 +5,8 @@
  * A file without a name in shared memory, as large as the machine's and mapped as a whole: pages come into
  * being when they are used. Blocks are spans of pages. Free ones are in lists by length, each length its own
  * up to EXACT pages, then by powers of two; neighbours that are free become one. What is free stays in memory
- * up to a limit, since the first use of a page costs more than copying it; beyond that it is given back to
- * the system at once.
+ * up to a limit, and is used before the rest, since the first use of a page costs more than copying it; what
+ * has been free for longest is given back to the system beyond that.
  *
  * Where the system makes large pages of other memory by itself (transparent_hugepage/enabled: always), the
  * arena asks for them, too; where it would not get them, blocks that profit are left to malloc.
@@ -36,11 +36,15 @@ enum {
     LOOKS = 32 /* at spans of about the right length */
 };
 
+enum state { USED, KEPT, GONE, STATES }; /* KEPT: free, and maybe in memory; GONE: free, and not */
+
 /* Of the first and the last page of a span. */
 struct page {
     uint32_t length; /* pages */
-    uint32_t is_free;
-    uint32_t next, before; /* of the first page of a free one, in its list: page number + 1, 0: none */
+    uint32_t state;
+    /* Page number + 1, 0: none; of the first page of a free one, in its list; and of a kept one, in the ring
+     * of all of them, where the youngest is followed by the oldest. */
+    uint32_t next, before, younger, older;
 };
 
 struct orr_arena orr_the_arena;
@@ -49,8 +53,8 @@ _Atomic size_t orr_arena_bytes;
 static ORR_SPIN(arena) lock; /* protects all below; leaf */
 static struct page *pages;
 static uint32_t count, top; /* of pages; those never used begin there */
-static uint32_t lists[CLASSES];
-static size_t kept_bytes;            /* free, and maybe in memory */
+static uint32_t lists[STATES][CLASSES];
+static uint32_t oldest, kept;        /* of the spans kept; kept: their pages */
 static size_t most_bytes = SIZE_MAX; /* of a block */
 
 /* ---- opening ---- */
@@ -123,20 +127,41 @@ static unsigned class_of(uint32_t length)
     return length < EXACT ? length : (unsigned)(EXACT + 31 - __builtin_clz(length));
 }
 
-static void set_locked(uint32_t first, uint32_t length, bool is_free)
+static void set_locked(uint32_t first, uint32_t length, enum state state)
 {
     pages[first].length = pages[first + length - 1].length = length;
-    pages[first].is_free = pages[first + length - 1].is_free = is_free;
+    pages[first].state = pages[first + length - 1].state = state;
 }
 
-static void link_locked(uint32_t first, uint32_t length)
+/* As the youngest: in the ring it is beside the oldest. */
+static void link_by_age_locked(uint32_t first)
 {
-    uint32_t *list = &lists[class_of(length)];
-    set_locked(first, length, true);
+    uint32_t next = oldest ? oldest : first + 1, before = oldest ? pages[oldest - 1].older : first + 1;
+    pages[first].younger = next;
+    pages[first].older = before;
+    pages[next - 1].older = pages[before - 1].younger = first + 1;
+    oldest = next;
+    kept += pages[first].length;
+}
+
+static void unlink_by_age_locked(uint32_t first)
+{
+    uint32_t next = pages[first].younger, before = pages[first].older;
+    pages[next - 1].older = before;
+    pages[before - 1].younger = next;
+    if (oldest == first + 1) oldest = next != oldest ? next : 0;
+    kept -= pages[first].length;
+}
+
+static void link_locked(uint32_t first, uint32_t length, enum state state)
+{
+    uint32_t *list = &lists[state][class_of(length)];
+    set_locked(first, length, state);
     pages[first].next = *list;
     pages[first].before = 0;
     if (*list) pages[*list - 1].before = first + 1;
     *list = first + 1;
+    if (state == KEPT) link_by_age_locked(first);
 }
 
 static void unlink_locked(uint32_t first)
@@ -145,15 +170,16 @@ static void unlink_locked(uint32_t first)
     if (p->before)
         pages[p->before - 1].next = p->next;
     else
-        lists[class_of(p->length)] = p->next;
+        lists[p->state][class_of(p->length)] = p->next;
     if (p->next) pages[p->next - 1].before = p->before;
+    if (p->state == KEPT) unlink_by_age_locked(first);
 }
 
 /* A free span of at least that length, off its list, as its first page + 1; 0: there is none. */
-static uint32_t find_locked(uint32_t length)
+static uint32_t find_locked(uint32_t length, enum state state)
 {
     for (unsigned c = class_of(length); c < CLASSES; c++) {
-        uint32_t at = lists[c];
+        uint32_t at = lists[state][c];
         for (int i = 0; at && i < LOOKS; i++, at = pages[at - 1].next) {
             if (pages[at - 1].length < length) continue;
             unlink_locked(at - 1);
@@ -165,12 +191,11 @@ static uint32_t find_locked(uint32_t length)
 
 static bool take_locked(uint32_t length, uint32_t *first_out)
 {
-    uint32_t at = find_locked(length);
+    uint32_t at = find_locked(length, KEPT);
+    if (!at) at = find_locked(length, GONE);
     if (at) {
         uint32_t first = at - 1, rest = pages[first].length - length;
-        if (rest) link_locked(first + length, rest);
-        size_t bytes = (size_t)length * PAGE;
-        kept_bytes -= bytes < kept_bytes ? bytes : kept_bytes;
+        if (rest) link_locked(first + length, rest, pages[first].state);
         *first_out = first;
     } else if (count - top >= length) {
         *first_out = top;
@@ -178,27 +203,80 @@ static bool take_locked(uint32_t length, uint32_t *first_out)
     } else {
         return false;
     }
-    set_locked(*first_out, length, false);
+    set_locked(*first_out, length, USED);
     return true;
 }
 
-static void give_locked(uint32_t first, uint32_t length)
+/* Only neighbours of the same state become one, so that it is known what is in memory. */
+static void give_locked(uint32_t first, uint32_t length, enum state state)
 {
-    if (first > 0 && pages[first - 1].is_free) {
+    if (first > 0 && pages[first - 1].state == state) {
         uint32_t before = pages[first - 1].length;
         unlink_locked(first - before);
         first -= before;
         length += before;
     }
-    if (first + length < top && pages[first + length].is_free) {
+    if (first + length < top && pages[first + length].state == state) {
         uint32_t after = pages[first + length].length;
         unlink_locked(first + length);
         length += after;
     }
-    link_locked(first, length);
+    link_locked(first, length, state);
+}
+
+/* Takes from the end of the oldest span that is kept what is beyond so many pages. Returns its length; 0:
+ * nothing is. */
+static uint32_t take_beyond_locked(uint32_t keep, uint32_t *first_out)
+{
+    if (kept <= keep) return 0;
+    uint32_t first = oldest - 1, length = pages[first].length, beyond = kept - keep;
+    unlink_locked(first);
+    if (beyond < length) {
+        link_locked(first, length - beyond, KEPT);
+        oldest = first + 1; /* as it was */
+        first += length - beyond;
+        length = beyond;
+    }
+    set_locked(first, length, USED);
+    *first_out = first;
+    return length;
 }
 
 /* ---- blocks ---- */
+
+/* Gives back what is kept beyond so many pages, the oldest first. */
+static void give_back_locked(uint32_t keep)
+{
+    uint32_t first = 0, length;
+    while ((length = take_beyond_locked(keep, &first))) {
+        orr_spin_unlock(&lock);
+        fallocate(orr_the_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first * PAGE,
+                  (off_t)length * PAGE);
+        orr_spin_lock(&lock);
+        give_locked(first, length, GONE);
+    }
+}
+
+static uint32_t pages_of(size_t bytes)
+{
+    return bytes / PAGE < count ? (uint32_t)(bytes / PAGE) : count;
+}
+
+size_t orr_arena_kept(void)
+{
+    orr_spin_lock(&lock);
+    size_t bytes = (size_t)kept * PAGE;
+    orr_spin_unlock(&lock);
+    return bytes;
+}
+
+void orr_arena_give_back(size_t keep)
+{
+    if (!orr_load_acquire(&orr_arena_bytes)) return;
+    orr_spin_lock(&lock);
+    give_back_locked(pages_of(keep));
+    orr_spin_unlock(&lock);
+}
 
 void *orr_arena_alloc(size_t bytes)
 {
@@ -207,6 +285,10 @@ void *orr_arena_alloc(size_t bytes)
     uint32_t length = (uint32_t)((bytes + PAGE - 1) / PAGE), first = 0;
     orr_spin_lock(&lock);
     bool taken = take_locked(length, &first);
+    if (orr_unlikely(!taken && kept)) { /* what is kept may lie between what is not */
+        give_back_locked(0);
+        taken = take_locked(length, &first);
+    }
     orr_spin_unlock(&lock);
     if (!taken) return NULL;
     char *p = orr_the_arena.base + (size_t)first * PAGE;
@@ -217,20 +299,11 @@ void *orr_arena_alloc(size_t bytes)
 
 void orr_arena_free(void *p, size_t keep)
 {
-    uint32_t first = (uint32_t)(((char *)p - orr_the_arena.base) / PAGE), length;
+    uint32_t first = (uint32_t)(((char *)p - orr_the_arena.base) / PAGE);
+    uint32_t length = pages[first].length; /* its owner alone changes it */
+    ASAN_POISON_MEMORY_REGION(p, (size_t)length * PAGE);
     orr_spin_lock(&lock);
-    length = pages[first].length;
-    size_t bytes = (size_t)length * PAGE;
-    bool is_kept = kept_bytes + bytes <= keep;
-    if (is_kept) kept_bytes += bytes;
-    orr_spin_unlock(&lock);
-    if (!is_kept) {
-        ASAN_UNPOISON_MEMORY_REGION(p, bytes);
-        fallocate(orr_the_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)((size_t)first * PAGE),
-                  (off_t)bytes);
-    }
-    ASAN_POISON_MEMORY_REGION(p, bytes);
-    orr_spin_lock(&lock);
-    give_locked(first, length);
+    give_locked(first, length, KEPT);
+    give_back_locked(pages_of(keep));
     orr_spin_unlock(&lock);
 }

@@ -42,5 +42,8 @@ ORR_EXPORT bool orr_file_may_grow(size_t bytes);
 void *orr_arena_alloc(size_t bytes);
 /* Gives it back; keep: so many bytes of what is free may stay in memory for the next. */
 void orr_arena_free(void *p, size_t keep);
+/* How many bytes of what is free stay in memory; gives back to the system what is beyond that. */
+size_t orr_arena_kept(void);
+void orr_arena_give_back(size_t keep);
 
 #endif

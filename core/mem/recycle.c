@@ -17,6 +17,7 @@
 #include "core/base/alloc.h"
 #include "core/base/env.h"
 #include "core/base/sync.h"
+#include "core/mem/arena.h"
 #include "core/mem/node.h"
 #include "core/mem/pin.h"
 #include "core/topo/topo.h"
@@ -174,6 +175,7 @@ void orr_recycle_drain(void)
     struct block *taken = take_beyond_locked(0);
     orr_spin_unlock(&lock);
     free_all(taken);
+    orr_arena_give_back(0);
 }
 
 size_t orr_recycle_limit(void)
@@ -189,5 +191,5 @@ size_t orr_recycle_bytes(void)
     orr_spin_lock(&lock);
     size_t bytes = kept_bytes;
     orr_spin_unlock(&lock);
-    return bytes;
+    return bytes + orr_arena_kept();
 }

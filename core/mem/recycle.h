@@ -19,9 +19,9 @@ bool orr_recycle_keep(unsigned node, void *p, size_t bytes);
  * lets it be anywhere again, before it goes back to malloc. */
 void orr_block_bind(unsigned node, void *p, size_t bytes);
 void orr_block_unbind(void *p, size_t bytes);
-/* Gives everything back to the system. */
+/* Gives everything back to the system, what is free of the arena (arena.h), too. */
 void orr_recycle_drain(void);
-/* What is kept, and how much may be. */
+/* What is kept, there, too, and how much may be. */
 size_t orr_recycle_bytes(void);
 size_t orr_recycle_limit(void);
 

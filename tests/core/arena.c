@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -83,10 +84,85 @@ static bool another_process_sees(const struct block *b)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* ---- what is free ---- */
+
+/* Blocks of a MiB with others between them, so that they do not become one. */
+static void take_apart(unsigned char **p, int n)
+{
+    for (int i = 0; i < n; i++) {
+        p[i] = orr_arena_alloc(LARGEST);
+        memset(p[i], 1, LARGEST);
+        orr_arena_alloc(LEAST);
+    }
+}
+
+static void free_apart(unsigned char **p, int n, size_t keep)
+{
+    for (int i = 0; i < n; i++) orr_arena_free(p[i], keep);
+}
+
+static bool is_resident(void *p, size_t bytes)
+{
+    static unsigned char in[LARGEST / 4096];
+    bool all = mincore(p, bytes, in) == 0;
+    for (size_t i = 0; i < bytes / 4096; i++) all = all && in[i] & 1;
+    return all;
+}
+
+static void check_limit(void)
+{
+    enum { KEPT = 10 };
+    unsigned char *p[BLOCKS], *latest;
+    orr_arena_give_back(0);
+    take_apart(p, BLOCKS);
+    size_t used = resident_bytes(), most = 0;
+    free_apart(p, BLOCKS, (size_t)KEPT * LARGEST);
+    for (int round = 0; round < BLOCKS / KEPT; round++) {
+        for (int i = 0; i < KEPT; i++) memset(p[i] = orr_arena_alloc(LARGEST), 1, LARGEST);
+        free_apart(p, KEPT, (size_t)KEPT * LARGEST);
+        most = resident_bytes() > most ? resident_bytes() : most;
+    }
+    is_int(most, used - (size_t)(BLOCKS - KEPT) * LARGEST,
+           "what is free and in memory does not become more while blocks come and go");
+    is_int(orr_arena_kept(), (size_t)KEPT * LARGEST, "and that is known");
+
+    latest = orr_arena_alloc(LARGEST / 2);
+    orr_arena_alloc(LEAST);
+    memset(latest, 1, LARGEST / 2);
+    orr_arena_free(latest, (size_t)KEPT * LARGEST);
+    ok(is_resident(latest, LARGEST / 2), "beyond the limit the oldest is given back, not the latest");
+    orr_arena_give_back((size_t)KEPT / 2 * LARGEST);
+    is_int(orr_arena_kept(), (size_t)KEPT / 2 * LARGEST, "a part can be given back");
+    orr_arena_give_back(0);
+    is_int(resident_bytes(), used - (size_t)BLOCKS * LARGEST + LEAST, "and all of it"); /* but that one */
+}
+
+/* ---- starpu_malloc ---- */
+
+static void check_malloc(void)
+{
+    void *p;
+    size_t before = resident_bytes();
+    runtime_start(1, NULL);
+    starpu_malloc(&p, LARGEST);
+    ok(orr_arena_owns(p), "starpu_malloc gives blocks of it");
+    memset(p, 1, LARGEST);
+    starpu_free_noflag(p, LARGEST);
+    ok(orr_arena_kept() >= LARGEST, "which stay in memory while the runtime is up");
+    starpu_memchunk_tidy(STARPU_MAIN_RAM);
+    ok(orr_arena_kept() == 0, "until they are tidied away");
+    starpu_malloc(&p, LARGEST);
+    memset(p, 1, LARGEST);
+    starpu_free_noflag(p, LARGEST);
+    starpu_shutdown();
+    is_int(resident_bytes(), before, "or it ends");
+}
+
 int main(void)
 {
     pthread_t threads[THREADS];
     int on_stack;
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* pages are counted */
     ok(!orr_arena_alloc(LARGEST) && !orr_arena_owns(&on_stack), "before it is open there are no blocks");
     if (!orr_arena_open()) skip_all("this system has no such memory");
     ok(orr_arena_open()->base == orr_the_arena.base, "it is opened once");
@@ -120,5 +196,7 @@ int main(void)
     whole.p = orr_arena_alloc(whole.bytes);
     ok(whole.p && whole.p < end, "free neighbours become one");
     orr_arena_free(whole.p, 0);
+    check_limit();
+    check_malloc();
     return done_testing();
 }
