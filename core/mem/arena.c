@@ -91,26 +91,35 @@ bool orr_file_may_grow(size_t bytes)
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes; /* RLIM_INFINITY is the most */
 }
 
-static void *map(size_t bytes, int kind, int fd)
+static void *map(size_t bytes, int protection, int kind, int fd)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, fd, 0);
+    void *p = mmap(NULL, bytes, protection, kind | MAP_NORESERVE, fd, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
-const struct orr_arena *orr_arena_open(void)
+void *orr_arena_map(int fd, size_t bytes, int protection)
+{
+    struct rlimit limit;
+    bool is_limited = getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? NULL : map(bytes, protection, MAP_SHARED, fd);
+}
+
+const struct orr_arena *orr_arena_open(size_t most)
 {
     struct orr_arena *a = &orr_the_arena;
     if (orr_load_relaxed(&orr_arena_bytes)) return a;
     uint64_t wanted = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / PAGE;
+    if (wanted > most / PAGE) wanted = most / PAGE;
     if (wanted == 0 || wanted > UINT32_MAX / 2 || sysconf(_SC_PAGESIZE) > PAGE) return NULL;
     a->bytes = (size_t)wanted * PAGE;
     a->fd = memfd_create("orrery-data", MFD_CLOEXEC);
     if (a->fd < 0) return NULL;
     bool is_sized = orr_file_may_grow(a->bytes) && ftruncate(a->fd, (off_t)a->bytes) == 0;
-    pages = is_sized ? map(wanted * sizeof *pages, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
-    a->base = pages ? map(a->bytes, MAP_SHARED, a->fd) : NULL;
-    if (!a->base) {
-        if (pages) munmap(pages, wanted * sizeof *pages);
+    a->base = is_sized ? orr_arena_map(a->fd, a->bytes, PROT_READ | PROT_WRITE) : NULL;
+    pages =
+        a->base ? map(wanted * sizeof *pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
+    if (!pages) {
+        if (a->base) munmap(a->base, a->bytes);
         close(a->fd);
         return NULL;
     }

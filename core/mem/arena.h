@@ -23,9 +23,9 @@ struct orr_arena {
 extern ORR_EXPORT struct orr_arena orr_the_arena;
 extern ORR_EXPORT _Atomic size_t orr_arena_bytes;
 
-/* From now on blocks come from it. NULL: it cannot be (no such memory, or a limit on addresses). Main thread.
- */
-ORR_EXPORT const struct orr_arena *orr_arena_open(void);
+/* From now on blocks come from it; most: bytes, if it is not open yet. NULL: it cannot be (no such memory, or
+ * a limit on addresses). Main thread. */
+ORR_EXPORT const struct orr_arena *orr_arena_open(size_t most);
 
 /* Whether it is one of its blocks, or in one. */
 static inline bool orr_arena_owns(const void *p)
@@ -33,6 +33,10 @@ static inline bool orr_arena_owns(const void *p)
     size_t bytes = orr_load_acquire(&orr_arena_bytes);
     return orr_unlikely(bytes != 0) && (uintptr_t)p - (uintptr_t)orr_the_arena.base < bytes;
 }
+
+/* Maps a file that is an arena, its own or another's. NULL: it cannot be, or the program has a limit on
+ * addresses (RLIMIT_AS), which are then left to it. */
+ORR_EXPORT void *orr_arena_map(int fd, size_t bytes, int protection);
 
 /* Whether a file may be so large: else the system would end the process by a signal. */
 ORR_EXPORT bool orr_file_may_grow(size_t bytes);

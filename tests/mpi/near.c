@@ -100,6 +100,22 @@ static bool rank_2_cannot(const struct orr_bootstrap *b)
     return good;
 }
 
+/* It has a limit on addresses, which the memory that ranks see would use up. */
+static bool rank_2_is_limited(const struct orr_bootstrap *b)
+{
+    if (b->rank == 2) setrlimit(RLIMIT_AS, &(struct rlimit){ (rlim_t)1 << 60, (rlim_t)1 << 60 });
+    struct orr_near *n = orr_near_open(b);
+    bool good = count_near(n) == RANKS && (b->rank == 2) == !orr_load_acquire(&orr_arena_bytes);
+    for (int i = 0; good && i < RANKS; i++) {
+        good = orr_near_rank_sees(n, i) == (i != 2);
+        bool sees =
+            orr_near_view(n, i, (uintptr_t)orr_the_arena.base, 1); /* places are not the same for all */
+        if (i == b->rank) good = good && sees == (b->rank != 2);
+    }
+    orr_near_close(n);
+    return good;
+}
+
 static bool cannot_talk(const struct orr_bootstrap *b)
 {
     is_mute = true;
@@ -431,6 +447,7 @@ int main(void)
     is_int(on_all_ranks(some_two_by_two), RANKS, "and are, where one alone wants it so");
     is_int(on_all_ranks(rank_0_cannot), RANKS, "who has no memory to share is left out");
     is_int(on_all_ranks(rank_2_cannot), RANKS, "who cannot open that of others is left out");
+    is_int(on_all_ranks(rank_2_is_limited), RANKS, "who has a limit on addresses sees none, and all talk");
     is_int(on_all_ranks(cannot_talk), RANKS, "ranks that cannot talk do without");
     is_int(on_all_ranks(storm), RANKS, "%d messages of all sizes from each to each are whole and in order",
            MESSAGES);

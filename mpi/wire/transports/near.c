@@ -41,6 +41,7 @@ enum {
     LOOK_BYTES = ORR_NEAR_MAX,
     PAGE = 4096
 };
+static const size_t ADDRESSES = (size_t)32 << 40; /* for all arenas: a quarter of what processes have */
 
 struct cell {
     _Alignas(2 * ORR_CACHE_LINE) _Atomic uint32_t round; /* [atomic: publishes the rest] */
@@ -138,7 +139,7 @@ static void make(struct orr_near *n, struct offer *mine)
     mine->secret = secret;
     mine->secret_at = (uintptr_t)&n->memory->secret;
     mine->pid = getpid();
-    const struct orr_arena *a = orr_arena_open();
+    const struct orr_arena *a = orr_arena_open(ADDRESSES / (size_t)n->count);
     if (!a) return;
     mine->arena_at = (uintptr_t)a->base;
     mine->arena_bytes = a->bytes;
@@ -172,11 +173,11 @@ static bool map_arena(struct neighbour *to, const struct offer *o)
     if (!o->arena_bytes) return true;
     int fd = open_theirs(o, o->arena_fd, O_RDONLY);
     struct stat st;
-    void *p = MAP_FAILED;
+    void *p = NULL;
     if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes)
-        p = mmap(NULL, o->arena_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        p = orr_arena_map(fd, o->arena_bytes, PROT_READ);
     if (fd >= 0) close(fd);
-    if (p == MAP_FAILED) return false;
+    if (!p) return false;
     to->arena = p;
     to->arena_at = o->arena_at;
     to->arena_bytes = o->arena_bytes;
@@ -191,10 +192,34 @@ static bool can_read(const struct offer *o)
     return process_vm_readv(o->pid, &here, 1, &there, 1, 0) == sizeof secret && secret == o->secret;
 }
 
+static void unmap_arenas(struct orr_near *n)
+{
+    for (int i = 0; i < n->count; i++) {
+        struct neighbour *of = &n->neighbours[i];
+        if (of->arena) munmap((void *)(uintptr_t)of->arena, of->arena_bytes);
+        of->arena = NULL;
+    }
+}
+
+/* Has all arenas mapped, or none; they may be of an earlier start, with other neighbours. */
+static bool map_arenas(struct orr_near *n, const struct offer *offers)
+{
+    uint64_t left = ADDRESSES;
+    for (int i = 0; i < n->count; i++) {
+        const struct offer *o = &offers[n->neighbours[i].rank];
+        bool fits = o->arena_bytes <= left;
+        left -= fits ? o->arena_bytes : 0;
+        if (fits && map_arena(&n->neighbours[i], o)) continue;
+        unmap_arenas(n);
+        return false;
+    }
+    return true;
+}
+
 /* Returns what this rank can do. */
 static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const struct offer *offers)
 {
-    uint8_t can = MAPS | READS | SEES;
+    uint8_t can = MAPS | READS;
     int own = n->places[b->rank];
     for (int i = 0; i < b->size; i++) {
         if (n->places[i] < 0) continue;
@@ -207,9 +232,8 @@ static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const str
         to->out = map_ring(&offers[i], own);
         if (!to->out) return 0;
         if (!can_read(&offers[i])) can &= ~READS;
-        if (!map_arena(to, &offers[i])) can &= ~SEES;
     }
-    return can;
+    return map_arenas(n, offers) ? can | SEES : can;
 }
 
 /* Leaves out those who cannot; returns whether anybody is left. */
@@ -278,8 +302,8 @@ void orr_near_close(struct orr_near *n)
     for (int i = 0; i < n->count; i++) {
         struct neighbour *of = &n->neighbours[i];
         if (of->out) munmap(of->out, sizeof(struct ring));
-        if (of->arena) munmap((void *)(uintptr_t)of->arena, of->arena_bytes);
     }
+    unmap_arenas(n);
     if (n->memory) munmap(n->memory, n->memory_bytes);
     orr_free(n->places);
     orr_free(n);
