@@ -56,6 +56,7 @@ static uint32_t count, top; /* of pages; those never used begin there */
 static uint32_t lists[STATES][CLASSES];
 static uint32_t oldest, kept;        /* of the spans kept; kept: their pages */
 static size_t most_bytes = SIZE_MAX; /* of a block */
+static bool is_another;              /* process than the one that opened it [own: child of fork] */
 
 /* ---- opening ---- */
 
@@ -104,6 +105,11 @@ void *orr_arena_map(int fd, size_t bytes, int protection)
     return is_limited ? NULL : map(bytes, protection, MAP_SHARED, fd);
 }
 
+static void leave_alone(void)
+{
+    is_another = true;
+}
+
 const struct orr_arena *orr_arena_open(size_t most)
 {
     struct orr_arena *a = &orr_the_arena;
@@ -118,8 +124,9 @@ const struct orr_arena *orr_arena_open(size_t most)
     a->base = is_sized ? orr_arena_map(a->fd, a->bytes, PROT_READ | PROT_WRITE) : NULL;
     pages =
         a->base ? map(wanted * sizeof *pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
-    if (!pages) {
+    if (!pages || pthread_atfork(NULL, NULL, leave_alone) != 0) {
         if (a->base) munmap(a->base, a->bytes);
+        if (pages) munmap(pages, wanted * sizeof *pages);
         close(a->fd);
         return NULL;
     }
@@ -273,6 +280,7 @@ static uint32_t pages_of(size_t bytes)
 
 size_t orr_arena_kept(void)
 {
+    if (is_another) return 0;
     orr_spin_lock(&lock);
     size_t bytes = (size_t)kept * PAGE;
     orr_spin_unlock(&lock);
@@ -281,7 +289,7 @@ size_t orr_arena_kept(void)
 
 void orr_arena_give_back(size_t keep)
 {
-    if (!orr_load_acquire(&orr_arena_bytes)) return;
+    if (!orr_load_acquire(&orr_arena_bytes) || is_another) return;
     orr_spin_lock(&lock);
     give_back_locked(pages_of(keep));
     orr_spin_unlock(&lock);
@@ -290,7 +298,7 @@ void orr_arena_give_back(size_t keep)
 void *orr_arena_alloc(size_t bytes)
 {
     if (!orr_load_acquire(&orr_arena_bytes) || bytes < WORTH_SHARING || bytes > most_bytes) return NULL;
-    if (bytes > orr_the_arena.bytes) return NULL;
+    if (is_another || bytes > orr_the_arena.bytes) return NULL;
     uint32_t length = (uint32_t)((bytes + PAGE - 1) / PAGE), first = 0;
     orr_spin_lock(&lock);
     bool taken = take_locked(length, &first);
@@ -308,6 +316,7 @@ void *orr_arena_alloc(size_t bytes)
 
 void orr_arena_free(void *p, size_t keep)
 {
+    if (is_another) return;
     uint32_t first = (uint32_t)(((char *)p - orr_the_arena.base) / PAGE);
     uint32_t length = pages[first].length; /* its owner alone changes it */
     ASAN_POISON_MEMORY_REGION(p, (size_t)length * PAGE);

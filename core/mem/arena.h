@@ -41,10 +41,12 @@ ORR_EXPORT void *orr_arena_map(int fd, size_t bytes, int protection);
 /* Whether a file may be so large: else the system would end the process by a signal. */
 ORR_EXPORT bool orr_file_may_grow(size_t bytes);
 
-/* A block at the beginning of a page; NULL: it is not open or full, or the block is better had from malloc.
+/* A block at the beginning of a page; NULL: it is not open or full, or the block is better had from malloc,
+ * or this is a child of fork, which would use what is its parent's.
  */
 void *orr_arena_alloc(size_t bytes);
-/* Gives it back; keep: so many bytes of what is free may stay in memory for the next. */
+/* Gives it back; keep: so many bytes of what is free may stay in memory for the next. Nothing in a child of
+ * fork. */
 void orr_arena_free(void *p, size_t keep);
 /* How many bytes of what is free stay in memory; gives back to the system what is beyond that. */
 size_t orr_arena_kept(void);

@@ -147,6 +147,12 @@ static void check_limit(void)
 
 /* ---- other processes ---- */
 
+static int use_in_child(void *block)
+{
+    orr_arena_free(block, 0);
+    return orr_arena_alloc(LARGEST) != NULL;
+}
+
 static int open_limited(void *unused UNUSED)
 {
     setrlimit(RLIMIT_AS, &(struct rlimit){ (rlim_t)1 << 60, (rlim_t)1 << 60 });
@@ -196,6 +202,8 @@ int main(void)
     mark(&a, 1);
     mark(&b, 2);
     ok(another_process_sees(&a) && another_process_sees(&b), "another process sees what is in them");
+    is_int(in_child(use_in_child, a.p), 0, "a child of fork has no blocks of it");
+    ok(is_kept(&a), "and cannot give back its parent's");
     size_t before = resident_bytes();
     orr_arena_free(a.p, 0);
     ok(resident_bytes() + LARGEST <= before, "beyond the limit memory goes back to the system");
