@@ -92,10 +92,16 @@ bool orr_file_may_grow(size_t bytes)
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes; /* RLIM_INFINITY is the most */
 }
 
+/* A new mapping has all its pages at once where the program asked for that (mlockall, MCL_FUTURE), but for
+ * those that it may not use. */
 static void *map(size_t bytes, int protection, int kind, int fd)
 {
-    void *p = mmap(NULL, bytes, protection, kind | MAP_NORESERVE, fd, 0);
-    return p == MAP_FAILED ? NULL : p;
+    void *p = mmap(NULL, bytes, PROT_NONE, kind | MAP_NORESERVE, fd, 0);
+    if (p == MAP_FAILED) return NULL;
+    munlock(p, bytes);
+    if (mprotect(p, bytes, protection) == 0) return p;
+    munmap(p, bytes);
+    return NULL;
 }
 
 void *orr_arena_map(int fd, size_t bytes, int protection)

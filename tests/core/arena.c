@@ -159,6 +159,14 @@ static int open_limited(void *unused UNUSED)
     return orr_arena_open(KEEP) != NULL;
 }
 
+static int open_locked(void *unused UNUSED)
+{
+    if (mlockall(MCL_FUTURE) || !orr_arena_open(KEEP)) return 0; /* it may not */
+    char *p = orr_arena_alloc(LARGEST);
+    memset(p, 1, LARGEST);
+    return resident_bytes() > LARGEST;
+}
+
 /* ---- starpu_malloc ---- */
 
 static void check_malloc(void)
@@ -187,6 +195,7 @@ int main(void)
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* pages are counted */
     ok(!orr_arena_alloc(LARGEST) && !orr_arena_owns(&on_stack), "before it is open there are no blocks");
     is_int(in_child(open_limited, NULL), 0, "it is not for who has a limit on addresses");
+    is_int(in_child(open_locked, NULL), 0, "who locks all memory to come has as much as is used");
     if (!orr_arena_open(SIZE_MAX)) skip_all("this system has no such memory");
     ok(orr_arena_open(SIZE_MAX)->base == orr_the_arena.base, "it is opened once");
     ok(!orr_arena_alloc(100), "small blocks are left to malloc");
