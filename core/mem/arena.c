@@ -13,7 +13,6 @@
  * AddressSanitizer sees what is free as freed. */
 #include "core/mem/arena.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -272,8 +271,7 @@ static void give_back_locked(uint32_t keep)
     uint32_t first = 0, length;
     while ((length = take_beyond_locked(keep, &first))) {
         orr_spin_unlock(&lock);
-        fallocate(orr_the_arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first * PAGE,
-                  (off_t)length * PAGE);
+        madvise(orr_the_arena.base + (size_t)first * PAGE, (size_t)length * PAGE, MADV_REMOVE);
         orr_spin_lock(&lock);
         give_locked(first, length, GONE);
     }

@@ -145,6 +145,23 @@ static void check_limit(void)
     is_int(resident_bytes(), used - (size_t)BLOCKS * LARGEST + LEAST, "and all of it"); /* but that one */
 }
 
+/* What is given back is the arena's even where the program has closed its file, and opened its own. */
+static void check_closed(void)
+{
+    int fd = orr_the_arena.fd, saved = dup(fd), own = memfd_create("own", 0);
+    struct stat before, after;
+    unsigned char *p = orr_arena_alloc(LARGEST);
+    off_t at = (char *)p - orr_the_arena.base;
+    memset(p, 1, LARGEST);
+    ok(pwrite(own, p, LARGEST, at) == LARGEST && dup2(own, fd) == fd && fstat(own, &before) == 0,
+       "a program may close files that it does not know");
+    orr_arena_free(p, 0);
+    is_int(fstat(own, &after) == 0 ? after.st_blocks : -1, before.st_blocks, "its own stay as they are");
+    dup2(saved, fd);
+    close(saved);
+    close(own);
+}
+
 /* ---- other processes ---- */
 
 static int use_in_child(void *block)
@@ -231,6 +248,7 @@ int main(void)
     ok(whole.p && whole.p < end, "free neighbours become one");
     orr_arena_free(whole.p, 0);
     check_limit();
+    check_closed();
     check_malloc();
     return done_testing();
 }
