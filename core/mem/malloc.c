@@ -41,10 +41,12 @@ void starpu_malloc_set_hooks(starpu_malloc_hook malloc_fn, starpu_free_hook free
 }
 
 /* Memory that is meant for transfers: other ranks of this node copy from it by themselves, as devices do from
- * what is pinned. NULL: there are none, or it is to be on a NUMA node. */
+ * what is pinned. NULL: there are none, or it is to be on a NUMA node, or the program gives it back itself.
+ */
 static void *shared_alloc(size_t bytes)
 {
-    return orr_main_memories == 1 && orr_load_relaxed(&alignment) <= 4096 ? orr_arena_alloc(bytes) : NULL;
+    bool wanted = orr_main_memories == 1 && orr_load_relaxed(&alignment) <= 4096 && !free_hook;
+    return wanted ? orr_arena_alloc(bytes) : NULL;
 }
 
 /* Main memory, uncounted; NULL when there is none. */

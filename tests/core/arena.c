@@ -186,6 +186,15 @@ static int open_locked(void *unused UNUSED)
 
 /* ---- starpu_malloc ---- */
 
+static int freed;
+
+static int free_own(unsigned node UNUSED, void *p, size_t bytes UNUSED, int flags UNUSED)
+{
+    freed++;
+    free(p);
+    return 0;
+}
+
 static void check_malloc(void)
 {
     void *p;
@@ -203,6 +212,11 @@ static void check_malloc(void)
     starpu_free_noflag(p, LARGEST);
     starpu_shutdown();
     is_int(resident_bytes(), before, "or it ends");
+    starpu_malloc_set_hooks(NULL, free_own);
+    starpu_malloc(&p, LARGEST);
+    starpu_free_noflag(p, LARGEST);
+    is_int(freed, 1, "a program's function to free memory is asked for all");
+    starpu_malloc_set_hooks(NULL, NULL);
 }
 
 int main(void)
