@@ -17,11 +17,27 @@ enum { STILL_ROUNDS = 300, SEEDS = 21, MESSAGES = 300, NEAR = 3 };
 
 static struct orr_transport *transport;
 
+static int all_gather(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+    (void)b;
+    MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+    return 0;
+}
+
+static int agree(const struct orr_bootstrap *b, int value)
+{
+    (void)b;
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return value;
+}
+
 static void open_rank(int count)
 {
     const struct orr_bootstrap b = { .comm = (const void *)(intptr_t)MPI_COMM_WORLD,
                                      .rank = world.own,
-                                     .size = world.ranks };
+                                     .size = world.ranks,
+                                     .all_gather = all_gather,
+                                     .agree = agree };
     (void)count;
     transport = orr_transport_at(orr_transport_find("mpi"))->open(&b);
     orr_engine_init(&ranks[world.own].engine, transport, NULL);

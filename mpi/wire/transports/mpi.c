@@ -696,37 +696,12 @@ static struct mpi_transport *make_memory(int ranks)
     return NULL;
 }
 
-/* Whether every rank does: otherwise none begins what the others would wait for. Collective. */
-static bool all_have(MPI_Comm comm, int mine)
-{
-    int all = 0;
-    return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
-}
-
-static int gather_all(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all)
-{
-    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
-    return MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm) == MPI_SUCCESS ? 0
-                                                                                                     : -EIO;
-}
-
-static int agree(const struct orr_bootstrap *b, int value)
-{
-    MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
-    return MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS ? value : -EIO;
-}
-
 /* Collective. All go on alike, with it or without. */
-static void open_near(struct mpi_transport *m)
+static void open_near(struct mpi_transport *m, const struct orr_bootstrap *b)
 {
-    const struct orr_bootstrap b = { .comm = (const void *)(intptr_t)m->small_comm,
-                                     .rank = m->base.rank,
-                                     .size = m->base.size,
-                                     .all_gather = gather_all,
-                                     .agree = agree };
-    m->near = orr_near_open(&b);
+    m->near = orr_near_open(b);
     m->copies = orr_near_copies_new(m->near, start_far, m);
-    if (agree(&b, m->copies ? 0 : -ENOMEM)) {
+    if (b->agree(b, m->copies ? 0 : -ENOMEM)) {
         orr_near_copies_free(m->copies);
         orr_near_close(m->near);
         m->copies = NULL;
@@ -740,7 +715,7 @@ static struct orr_transport *open_transport(const struct orr_bootstrap *b)
 {
     MPI_Comm comm = (MPI_Comm)(intptr_t)b->comm;
     struct mpi_transport *m = make_memory(b->size);
-    if (!all_have(comm, m != NULL)) {
+    if (b->agree(b, m ? 0 : -ENOMEM)) { /* else none begins what the others would wait for */
         if (m) free_memory(m);
         return NULL;
     }
@@ -757,7 +732,7 @@ static struct orr_transport *open_transport(const struct orr_bootstrap *b)
     MPI_Comm_rank(m->small_comm, &m->base.rank);
     MPI_Comm_size(m->small_comm, &m->base.size);
     count_start(m);
-    open_near(m);
+    open_near(m, b);
     m->base.bulk_tag_max = highest_tag(m->bulk_comm);
     for (int i = 0; i < RING; i++) {
         m->ring[i].bytes = m->ring_memory + (size_t)i * SMALL_MAX;

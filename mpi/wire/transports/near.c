@@ -41,7 +41,8 @@ enum {
     LOOK_BYTES = ORR_NEAR_MAX,
     PAGE = 4096
 };
-static const size_t ADDRESSES = (size_t)32 << 40; /* for all arenas: a quarter of what processes have */
+/* For all arenas: a quarter of the addresses that a process has. */
+static const size_t ADDRESSES = (size_t)1 << (sizeof(size_t) > 4 ? 45 : 30);
 
 struct cell {
     _Alignas(2 * ORR_CACHE_LINE) _Atomic uint32_t round; /* [atomic: publishes the rest] */
