@@ -15,8 +15,8 @@
 #include "core/mem/arena.h"
 #include "tests/helper.h"
 
-enum { THREADS = 3, BLOCKS = 40, ROUNDS = SCALED(20000, 2000), LARGEST = 1 << 20, LEAST = 32 << 10 };
-static const size_t KEEP = (size_t)64 << 20;
+enum { THREADS = 3, BLOCKS = 40, ROUNDS = SCALED(6000, 2000), LARGEST = 1 << 20, LEAST = 32 << 10 };
+static const size_t KEEP = (size_t)4 << 20;
 
 struct block {
     unsigned char *p;
@@ -48,7 +48,7 @@ static void *storm(void *number)
         struct block *b = &blocks[i < ROUNDS ? (int)random_below(&seed, BLOCKS) : i - ROUNDS];
         if (b->p) {
             if (!is_kept(b)) atomic_fetch_add(&wrong, 1);
-            orr_arena_free(b->p, random_below(&seed, 3) ? KEEP : 0);
+            orr_arena_free(b->p, random_below(&seed, 50) ? KEEP : 0);
             b->p = NULL;
         } else if (i < ROUNDS) {
             b->bytes = LEAST + random_below(&seed, random_below(&seed, 4) ? 64 << 10 : LARGEST);
