@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by double.sh, simulated.sh and opencl/instead.sh: runs test programs with the devices that these chose, a fact for each
-# program. srcdir and builddir are set. Prints TAP.
+# Sourced by double.sh, simulated.sh, far.sh, opencl/instead.sh and opencl/several.sh: runs test programs with the devices, or the
+# ways of messages, that these chose, a fact for each program. srcdir and builddir are set. Prints TAP.
 # Left out are tests that are about something else: CPUs (combined workers, sockets, what main memory holds and what is counted
 # there), kinds of workers by name, how simulated devices fail, map or store, and what measures.
 log=$(mktemp "${TMPDIR:-/tmp}/orrery-test.XXXXXX") || exit 99
@@ -26,20 +26,28 @@ if [ "${ORR_SANITIZER:-none}" != none ]; then
     policies=
 fi
 
-# run_all WHERE SAYS TEST...: SAYS is a line by which to see that the devices were there.
-run_all() {
+# run_each WHERE SAYS TEST...: SAYS is a line by which to see that it was so. Programs of ranks: with runner=run-mpi suffix=mpi.
+runner=run-tap suffix=tap
+run_each() {
     where=$1 says=$2
     shift 2
     for test; do
         number=$((number + 1))
-        "$srcdir/tests/run-tap" "$builddir/tests/$test.tap" >"$log" 2>&1
+        "$srcdir/tests/$runner" "$builddir/tests/$test.$suffix" >"$log" 2>&1
         if grep -q "$says" "$log" && grep -q '^ok' "$log" && ! grep -q '^not ok' "$log"; then
-            echo "ok $number - tests/$test holds on $where: $(grep -c '^ok' "$log") facts"
+            echo "ok $number - tests/$test holds $where: $(grep -c '^ok' "$log") facts"
         else
-            echo "not ok $number - tests/$test holds on $where"
+            echo "not ok $number - tests/$test holds $where"
             grep -A5 -e '^not ok' -e '^Bail' -e 'double of CUDA' "$log" | sed 's/^/# /' | head -20
             failures=1
         fi
     done
+}
+
+# The same, and nothing else.
+run_all() {
+    where=$1
+    shift
+    run_each "on $where" "$@"
     echo "1..$number"
 }
