@@ -283,9 +283,9 @@ static bool has_same_bytes(const struct orr_request *a, const struct orr_request
 /* Whether others may pass r on: it is large, and its receiver does not take it out of this rank's memory. */
 static bool may_spread(const struct orr_engine *e, const struct orr_request *r)
 {
+    if (orr_likely(!r->spreads) || r->failure || orr_step_is_small(e, r)) return false;
     bool (*fetches)(struct orr_transport *, int) = e->transport->ops->fetches;
-    return orr_unlikely(r->spreads) && !r->failure && !orr_step_is_small(e, r) &&
-           !(fetches && fetches(e->transport, r->node.peer));
+    return !(fetches && fetches(e->transport, r->node.peer));
 }
 
 /* Sends r and those behind it that send the same, each to another rank, along a tree. Returns what is behind
