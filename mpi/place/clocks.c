@@ -93,8 +93,9 @@ uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_
     uint64_t from = orr_clocks_free(c, rank, kind);
     if (from < not_before) from = not_before;
     k->lane[k->earliest] = from + (k->workers > k->lanes ? length * k->lanes / k->workers : length);
-    for (uint16_t i = 0; i < k->lanes; i++)
-        if (k->lane[i] < k->lane[k->earliest]) k->earliest = i;
+    unsigned earliest = 0;
+    for (unsigned i = 1; i < k->lanes; i++) earliest = k->lane[i] < k->lane[earliest] ? i : earliest;
+    k->earliest = (uint16_t)earliest;
     if (from + length > c->latest) c->latest = from + length;
     if (c->unsorted) return from + length;
     c->key[rank] = key_of(c, rank);

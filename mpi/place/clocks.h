@@ -57,11 +57,10 @@ static inline uint64_t orr_clocks_free(const struct orr_clocks *c, int rank, int
 uint64_t orr_clocks_take(struct orr_clocks *c, int rank, int kind, uint64_t not_before, uint64_t length);
 /* All ranks wait for all tasks here. */
 void orr_clocks_meet(struct orr_clocks *c);
-/* The i-th of the ranks with least to do, of the first few, where there are more than ORR_CLOCKS_FEW: the
- * first is the first, those that follow are near it. */
-static inline int orr_clocks_least(const struct orr_clocks *c, int i)
+/* The rank with least to do, where there are more than ORR_CLOCKS_FEW. */
+static inline int orr_clocks_least(const struct orr_clocks *c)
 {
-    return c->heap[i];
+    return c->heap[0];
 }
 /* No worker of any rank is free before. */
 static inline uint64_t orr_clocks_least_free(const struct orr_clocks *c)

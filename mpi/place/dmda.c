@@ -19,8 +19,7 @@
 #include "mpi/value/moves.h"
 
 enum {
-    LEAST_BUSY = 2,
-    COPIES = 2,
+    COPIES = 1,
     CANDIDATES = 24,
     DATA_WEIGHED = 16, /* of a task with more, the first */
     EQUAL_PERCENT = 10,
@@ -77,10 +76,10 @@ struct dmda {
 /* A datum, as far as it counts. */
 struct weighed {
     const struct orr_rank_set *copies;
-    uint64_t first;          /* which of the first 64 ranks have it */
     uint64_t sent_ns, price; /* for a rank that does not have it */
     struct orr_owned *record;
     int holder, home;
+    uint32_t some; /* who has it: as in a set of ranks */
     bool written;
 };
 
@@ -90,11 +89,12 @@ struct task {
     uint64_t energy_ns[ORR_CLOCK_KINDS]; /* what its energy is worth; set where that is weighed */
     uint64_t typical_ns;                 /* on a rank of the mean speed, on its best kind of worker */
     uint64_t ready_ns;                   /* all that it uses is there, somewhere */
-    uint64_t best_cost;
-    int best, best_kind; /* -1: none yet */
-    int holder;          /* of what is written first; else -1 */
-    int written;         /* which datum that is; else -1 */
-    bool is_guessed;     /* its length is not known */
+    uint64_t best_cost, best_there;      /* there: when its data would be */
+    uint64_t elsewhere;                  /* a price for each rank that is still to be weighed */
+    int best, best_kind;                 /* -1: none yet */
+    int holder;                          /* of what is written first; else -1 */
+    int written;                         /* which datum that is; else -1 */
+    bool is_guessed;                     /* its length is not known */
     int count;
     struct weighed data[DATA_WEIGHED];
 };
@@ -216,21 +216,23 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
 
 /* ---- what a rank would cost ---- */
 
-static inline bool is_there(const struct weighed *d, int rank)
+static inline bool is_there(const struct dmda *s, const struct weighed *d, int rank)
 {
-    if (rank < 64) return d->first >> rank & 1;
-    return d->holder == rank || (d->copies->count && orr_rank_set_has(d->copies, rank));
+    bool some = d->some >> ((uint32_t)rank % ORR_RANKS_SOME) & 1;
+    if (s->clocks.ranks <= ORR_RANKS_SOME) return some;
+    return some && (d->holder == rank || orr_rank_set_has(d->copies, rank));
 }
 
-/* What has to be sent, in time; and the price of what moves. */
-static inline uint64_t transfers(const struct task *t, int rank, uint64_t *price_out)
+/* What has to be sent, in time; and the price of what moves. Which data a rank lacks nobody foresees, the
+ * processor's guesses included: there are no branches for it. */
+static inline uint64_t transfers(const struct dmda *s, const struct task *t, int rank, uint64_t *price_out)
 {
     uint64_t sent = 0, price = 0;
     for (int i = 0; i < t->count; i++) {
         const struct weighed *d = &t->data[i];
-        if (is_there(d, rank)) continue;
-        sent += d->sent_ns;
-        price += d->price;
+        uint64_t lacks = (uint64_t)is_there(s, d, rank) - 1;
+        sent += d->sent_ns & lacks;
+        price += d->price & lacks;
     }
     *price_out = price;
     return sent;
@@ -238,20 +240,24 @@ static inline uint64_t transfers(const struct task *t, int rank, uint64_t *price
 
 static inline void weigh(const struct dmda *s, struct task *t, int rank)
 {
-    uint64_t price, there = t->ready_ns + transfers(t, rank, &price);
+    uint64_t price = 0, there = 0;
     const struct orr_clock *clock = orr_clocks_at(&s->clocks, rank, 0);
     const uint32_t *slow = &s->lengths.slow[rank * s->lengths.kinds];
     for (uint32_t kinds = t->length->kinds; kinds; kinds &= kinds - 1) {
         int k = __builtin_ctz(kinds);
-        uint64_t from = clock[k].lane[clock[k].earliest];
+        uint64_t from = clock[k].lane[clock[k].earliest], length = t->ns[k] * slow[k] / ORR_SPEED_UNIT;
         if (!clock[k].workers) continue;
         if (from < s->clocks.floor) from = s->clocks.floor;
+        if (from < t->ready_ns) from = t->ready_ns;
+        if (from + length + t->elsewhere > t->best_cost) continue; /* whatever else it lacks */
+        if (!there) there = t->ready_ns + transfers(s, t, rank, &price);
         if (from < there) from = there;
-        uint64_t cost = from + t->ns[k] * slow[k] / ORR_SPEED_UNIT + price;
+        uint64_t cost = from + length + price;
         if (orr_unlikely(s->weighs_energy)) cost += t->energy_ns[k];
         if (orr_likely(cost > t->best_cost)) continue;
         if (cost == t->best_cost && (t->best == t->holder || (rank != t->holder && rank > t->best))) continue;
         t->best_cost = cost;
+        t->best_there = there;
         t->best = rank;
         t->best_kind = k;
     }
@@ -259,27 +265,33 @@ static inline void weigh(const struct dmda *s, struct task *t, int rank)
 
 /* ---- which ranks are weighed ---- */
 
-static inline void add_once(int *ranks, int *count, int rank)
+struct candidates {
+    uint64_t some; /* bits of their numbers modulo 64: most that are not there are told by this */
+    int count, ranks[CANDIDATES];
+};
+
+static inline void add_once(struct candidates *c, int rank)
 {
-    if (rank < 0 || *count == CANDIDATES) return;
-    for (int i = 0; i < *count; i++)
-        if (ranks[i] == rank) return;
-    ranks[(*count)++] = rank;
+    if (rank < 0 || c->count == CANDIDATES) return;
+    uint64_t bit = UINT64_C(1) << (rank % 64);
+    if (c->some & bit)
+        for (int i = 0; i < c->count; i++)
+            if (c->ranks[i] == rank) return;
+    c->some |= bit;
+    c->ranks[c->count++] = rank;
 }
 
 /* Who has its data, and who has least to do. */
-static int find_candidates(const struct dmda *s, const struct task *t, int *ranks)
+static void find_candidates(const struct dmda *s, const struct task *t, struct candidates *c)
 {
-    int count = 0;
-    for (int i = 0; i < LEAST_BUSY; i++) add_once(ranks, &count, orr_clocks_least(&s->clocks, i));
+    add_once(c, orr_clocks_least(&s->clocks));
     for (int i = 0; i < t->count; i++) {
         const struct weighed *d = &t->data[i];
-        add_once(ranks, &count, d->holder);
-        if (d->written) add_once(ranks, &count, d->home);
+        add_once(c, d->holder);
+        if (d->written) add_once(c, d->home);
         for (uint32_t k = 0; k < COPIES && k < d->copies->count && !d->copies->bits; k++)
-            add_once(ranks, &count, d->copies->inline_ranks[k]);
+            add_once(c, d->copies->inline_ranks[k]);
     }
-    return count;
 }
 
 /* A rank that lacks the datum d costs no less: one that has nothing to do but the least that any has, is the
@@ -303,16 +315,18 @@ static bool stays(const struct dmda *s, struct task *t)
     if (t->written < 0) return false;
     const struct weighed *d = &t->data[t->written];
     weigh(s, t, d->holder);
-    return t->best >= 0 && !d->copies->count && least_without(s, t, d) > t->best_cost;
+    if (t->best < 0 || d->copies->count) return false;
+    t->elsewhere = d->price;
+    return least_without(s, t, d) > t->best_cost;
 }
 
 static void weigh_ranks(const struct dmda *s, struct task *t)
 {
-    int ranks[CANDIDATES];
+    struct candidates c = { .some = 0, .count = 0 };
     if (stays(s, t)) return;
-    int count = s->clocks.ranks > ORR_CLOCKS_FEW ? find_candidates(s, t, ranks) : 0;
-    for (int i = 0; i < count; i++) weigh(s, t, ranks[i]);
-    for (int i = 0; !count && i < s->clocks.ranks; i++) weigh(s, t, i);
+    if (s->clocks.ranks > ORR_CLOCKS_FEW) find_candidates(s, t, &c);
+    for (int i = 0; i < c.count; i++) weigh(s, t, c.ranks[i]);
+    for (int i = 0; !c.count && i < s->clocks.ranks; i++) weigh(s, t, i);
     for (int i = 0; t->best < 0 && i < s->clocks.ranks; i++) weigh(s, t, i); /* none of those can run it */
 }
 
@@ -342,8 +356,8 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX), written = d->mode & STARPU_W && !reduces;
     uint64_t move_ns = s->latency_ns + (bytes_of(s, h) * s->ns_per_byte >> SHIFT);
     struct weighed *w = &t->data[t->count++];
-    w->copies = o && o->sent.count && orr_moves_can(c, h) ? &o->sent : &none;
-    w->first = orr_rank_set_first(w->copies) | (holder < 64 ? UINT64_C(1) << holder : 0);
+    w->copies = orr_likely(o && orr_moves_can(c, h)) ? &o->sent : &none;
+    w->some = w->copies->some | orr_rank_some(holder);
     w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
     w->price = move_ns * s->price.times + (written ? s->price.written : s->price.read) * t->typical_ns / 1000;
     w->record = o;
@@ -399,15 +413,13 @@ static int place_at_home(struct dmda *s, const struct orr_place_view *v, const s
 
 static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
 {
-    uint64_t price;
     if (v->fixed == ORR_PLACE_OPEN)
         weigh_ranks(s, t);
     else if (v->fixed >= 0 && v->fixed < s->clocks.ranks)
         weigh(s, t, v->fixed);
     if (t->best < 0) return v->fixed != ORR_PLACE_OPEN ? v->fixed : t->holder >= 0 ? t->holder : 0;
-    uint64_t there = t->ready_ns + transfers(t, t->best, &price);
     uint64_t length = orr_lengths_ns(&s->lengths, t->length, t->best, t->best_kind);
-    uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, there, length);
+    uint64_t over = orr_clocks_take(&s->clocks, t->best, t->best_kind, t->best_there, length);
     for (int i = 0; i < t->count; i++)
         if (t->data[i].written && t->data[i].record) t->data[i].record->ready_ns = over;
     return t->best;
@@ -507,6 +519,7 @@ static int choose(void *state, const struct orr_place_view *v)
     find_lengths(s, &t);
     t.ready_ns = 0;
     t.best_cost = UINT64_MAX;
+    t.elsewhere = 0;
     t.best = t.holder = t.written = -1;
     t.count = 0;
     int home_kind = note_home(s, v, &t);

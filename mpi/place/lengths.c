@@ -62,18 +62,39 @@ static inline uint64_t stir(uint64_t h, uint64_t word)
     return h ^ h >> 29;
 }
 
-uint64_t orr_length_key(const char *symbol, uint32_t footprint)
+/* The last bytes of a text, of which the length is known otherwise: words that overlap, since copying a few
+ * bytes takes longer than all the rest. */
+static inline uint64_t last_word(const char *end, size_t length)
 {
-    size_t length = strlen(symbol);
-    uint64_t word, h = stir(footprint, length);
-    for (; length >= sizeof word; symbol += sizeof word, length -= sizeof word) {
-        memcpy(&word, symbol, sizeof word);
+    uint64_t word = 0;
+    uint32_t first, last;
+    if (length >= sizeof word) {
+        memcpy(&word, end - sizeof word, sizeof word);
+    } else if (length >= sizeof first) {
+        memcpy(&first, end - length, sizeof first);
+        memcpy(&last, end - sizeof last, sizeof last);
+        word = (uint64_t)first << 32 | last;
+    } else {
+        for (size_t i = 1; i <= length; i++) word = word << 8 | (unsigned char)end[-(ptrdiff_t)i];
+    }
+    return word;
+}
+
+static inline uint64_t key_of(const char *symbol, uint32_t number)
+{
+    size_t length = strlen(symbol), i = 0;
+    uint64_t word, h = stir(number, length);
+    for (; i + sizeof word < length; i += sizeof word) {
+        memcpy(&word, symbol + i, sizeof word);
         h = stir(h, word);
     }
-    word = 0;
-    memcpy(&word, symbol, length);
-    h = stir(h, word);
-    return h ? h : 1;
+    return stir(h, last_word(symbol + length, length));
+}
+
+uint64_t orr_length_key(const char *symbol, uint32_t footprint)
+{
+    uint64_t key = key_of(symbol, footprint);
+    return key ? key : 1;
 }
 
 /* The kinds of the cluster that the codelet can use. It is completed first, as on the ranks that run it:
@@ -161,7 +182,7 @@ static int number_of(struct orr_lengths *l, const struct orr_place_view *v)
 /* The latest are found by symbol and footprints of the data, without the footprint of the task. */
 int orr_lengths_number(struct orr_lengths *l, const struct orr_place_view *v)
 {
-    uint64_t key = orr_length_key(orr_length_symbol(v->cl), (uint32_t)v->count);
+    uint64_t key = key_of(orr_length_symbol(v->cl), (uint32_t)v->count);
     for (int i = 0; i < v->count; i++)
         if (v->data[i].handle && !(v->data[i].mode & STARPU_NOFOOTPRINT))
             key = stir(key, v->data[i].handle->footprint);

@@ -62,13 +62,7 @@ static void forget_places(struct orr_data *h, void *arg)
 {
     (void)arg;
     if (orr_likely(!(h->mpi_flags & (ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE)))) return;
-    if (h->mpi_flags & ORR_MPI_SENT) {
-        struct orr_owned *o = orr_owned_of(h);
-        if (o->sent.bits)
-            orr_rank_set_clear(&o->sent);
-        else
-            o->sent.count = 0;
-    }
+    if (h->mpi_flags & ORR_MPI_SENT) orr_rank_set_clear(&orr_owned_of(h)->sent);
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 

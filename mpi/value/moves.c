@@ -20,15 +20,7 @@
 #include "mpi/value/redux.h"
 #include "mpi/wire/cluster.h"
 
-enum {
-    NEVER_AWAY = ORR_MPI_OTHER_COMM | ORR_MPI_REDIRECTED | ORR_MPI_PINNED | ORR_MPI_PIECE,
-    NO_READER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX
-};
-
-bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h)
-{
-    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & NEVER_AWAY) && orr_owned_tag(h) != -1;
-}
+enum { NO_READER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
 
 /* ---- who has it, as all ranks know ---- */
 
@@ -91,14 +83,6 @@ static void mark(const struct orr_comm *c, struct orr_data *h)
     if (o->sent.count) f |= ORR_MPI_SENT;
     if (o->holder >= 0) f |= ORR_MPI_AWAY;
     h->mpi_flags = f;
-}
-
-static void forget_copies(struct orr_owned *o)
-{
-    if (o->sent.bits)
-        orr_rank_set_clear(&o->sent);
-    else
-        o->sent.count = 0;
 }
 
 static void join_copies(struct orr_comm *c, struct orr_data *h, int rank)
@@ -174,7 +158,7 @@ static void written(struct orr_comm *c, struct orr_data *h, int xrank)
     int home = h->mpi_rank;
     o->version++;
     h->mpi_flags &= ~(uint32_t)ORR_MPI_RECEIVED;
-    forget_copies(o);
+    orr_rank_set_clear(&o->sent);
     orr_owned_set_holder(h, xrank < 0 ? home : xrank);
     if (c->rank == home || c->rank == xrank) h->mpi_flags |= ORR_MPI_WRITTEN;
     mark(c, h);
@@ -202,7 +186,7 @@ static inline bool is_elsewhere_alone(const struct orr_comm *c, const struct orr
 {
     enum { HERE = ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_HELD | ORR_MPI_REDUX };
     const struct orr_owned *o = orr_owned_of(h);
-    return h->mpi_rank >= 0 && h->mpi_rank != c->rank && !(h->mpi_flags & (HERE | NEVER_AWAY)) &&
+    return h->mpi_rank >= 0 && h->mpi_rank != c->rank && !(h->mpi_flags & (HERE | ORR_MPI_NEVER_AWAY)) &&
            !(mode & NO_READER) && orr_load_relaxed(&h->away) && o && o->tag != -1;
 }
 
@@ -296,12 +280,13 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h)
         h->mpi_flags &= ~(uint32_t)ORR_MPI_HELD;
         if (goes && !h->partitioned) add(l, ORR_ACT_DROP, h, -1, false, 0);
     }
-    forget_copies(orr_owned_of(h));
+    orr_rank_set_clear(&orr_owned_of(h)->sent);
     mark(c, h);
 }
 
 void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
 {
+    if (orr_likely(orr_owned_of(piece) && !(piece->mpi_flags & ORR_MPI_PIECE))) return; /* in the same line */
     struct orr_data *h = piece->root;
     if (h == piece || h->mpi_flags & ORR_MPI_PINNED) return;
     if (orr_moves_can(l->comm, h)) {
@@ -310,7 +295,7 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
         orr_away_settle(l, h);
         orr_away_forget_change(h);
         orr_owned_set_holder(h, h->mpi_rank);
-        forget_copies(orr_owned_of(h));
+        orr_rank_set_clear(&orr_owned_of(h)->sent);
         mark(l->comm, h);
     }
     h->mpi_flags |= ORR_MPI_PINNED;
@@ -596,7 +581,7 @@ bool orr_moves_migrate(struct orr_comm *c, struct orr_data *h, int node)
         add_gate(&l, h);
     else if (c->rank != old)
         drop(&l, h);
-    forget_copies(orr_owned_of(h));
+    orr_rank_set_clear(&orr_owned_of(h)->sent);
     mark(c, h);
     end(&l);
     orr_away_settle_data(c, h);

@@ -17,7 +17,11 @@ int orr_moves_start(struct orr_comm *c);
 void orr_moves_begin(struct orr_actions *l, struct orr_comm *c);
 
 /* Whether h may be away from its home. Its transfers are decided here then, else by exchange.h. */
-bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h);
+static inline bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h)
+{
+    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & ORR_MPI_NEVER_AWAY) &&
+           orr_owned_tag(h) != -1;
+}
 /* The insertion uses a piece of what could be away until now: from here on that stays at home. */
 void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
 

@@ -21,13 +21,13 @@ enum { OLD_BYTES_MAX = 4 << 20 };
 
 static bool spill(struct orr_rank_set *s, int ranks)
 {
-    uint32_t words = ((uint32_t)ranks + 63) / 64;
-    uint64_t *bits = orr_calloc(words, sizeof *bits);
+    uint64_t words = ((uint64_t)ranks + 63) / 64;
+    struct orr_rank_bits *bits = orr_calloc(1, sizeof *bits + words * sizeof bits->word[0]);
     if (!bits) return false;
+    bits->words = words;
     for (uint32_t i = 0; i < s->count; i++)
-        bits[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
+        bits->word[s->inline_ranks[i] / 64] |= UINT64_C(1) << (s->inline_ranks[i] % 64);
     s->bits = bits;
-    s->words = words;
     return true;
 }
 
@@ -36,32 +36,41 @@ bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_
     *failed_out = false;
     if (orr_rank_set_has(s, rank)) return true;
     if (!s->bits && s->count < ORR_RANKS_INLINE) {
-        s->inline_ranks[s->count++] = rank;
-        return false;
-    }
-    if ((!s->bits && !spill(s, ranks)) || (uint32_t)rank / 64 >= s->words) {
+        s->inline_ranks[s->count] = rank;
+    } else if ((!s->bits && !spill(s, ranks)) || (uint32_t)rank / 64 >= s->bits->words) {
         *failed_out = true;
         return false;
+    } else {
+        s->bits->word[rank / 64] |= UINT64_C(1) << (rank % 64);
     }
-    s->bits[rank / 64] |= UINT64_C(1) << (rank % 64);
+    s->some |= orr_rank_some(rank);
     s->count++;
     return false;
+}
+
+static uint32_t find_some(const struct orr_rank_set *s)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < s->count && !s->bits; i++) all |= orr_rank_some(s->inline_ranks[i]);
+    for (uint64_t i = 0; s->bits && i < s->bits->words; i++) all |= s->bits->word[i];
+    return (uint32_t)(all | all >> ORR_RANKS_SOME);
 }
 
 void orr_rank_set_remove(struct orr_rank_set *s, int rank)
 {
     if (!orr_rank_set_has(s, rank)) return;
+    s->count--;
     if (s->bits) {
-        s->bits[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
-        s->count--;
-        return;
+        s->bits->word[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
+    } else {
+        uint32_t i = 0;
+        while (s->inline_ranks[i] != rank) i++;
+        s->inline_ranks[i] = s->inline_ranks[s->count];
     }
-    uint32_t i = 0;
-    while (s->inline_ranks[i] != rank) i++;
-    s->inline_ranks[i] = s->inline_ranks[--s->count];
+    s->some = find_some(s);
 }
 
-void orr_rank_set_clear(struct orr_rank_set *s)
+void orr_rank_set_free(struct orr_rank_set *s)
 {
     orr_free(s->bits);
     *s = (struct orr_rank_set){ 0 };
@@ -202,7 +211,7 @@ static void forget(struct orr_data *h)
     *o->prev = o->next;
     if (o->next) o->next->prev = o->prev;
     pthread_mutex_unlock(&v->records_lock);
-    orr_rank_set_clear(&o->sent);
+    orr_rank_set_free(&o->sent);
     if (o->comm) orr_comm_drop(o->comm);
     for (struct orr_redirection *r = o->redirections, *next; r; r = next) {
         next = r->next;

@@ -40,15 +40,23 @@ enum {
     ORR_MPI_CONCERNED =
         ORR_MPI_RECEIVED | ORR_MPI_MADE | ORR_MPI_SENT | ORR_MPI_REDUX | ORR_MPI_REDIRECTED | ORR_MPI_HELD
 };
+/* Those with which it stays at home wherever tasks are placed. */
+enum { ORR_MPI_NEVER_AWAY = ORR_MPI_OTHER_COMM | ORR_MPI_REDIRECTED | ORR_MPI_PINNED | ORR_MPI_PIECE };
 
-enum { ORR_RANKS_INLINE = 6 };
+enum { ORR_RANKS_INLINE = 6, ORR_RANKS_SOME = 32 };
 
-/* A small set of ranks. */
+/* A small set of ranks. All 0: empty. */
 struct orr_rank_set {
     uint32_t count;
-    uint32_t words; /* length of bits */
+    uint32_t some; /* a bit for each, its number modulo ORR_RANKS_SOME: most that are not in it are told by
+                    * this, and all where there are no more than ORR_RANKS_SOME ranks */
     int32_t inline_ranks[ORR_RANKS_INLINE];
-    uint64_t *bits; /* all of them, once there are more than ORR_RANKS_INLINE */
+    struct orr_rank_bits *bits; /* all of them, once there are more than ORR_RANKS_INLINE */
+};
+
+struct orr_rank_bits {
+    uint64_t words; /* so many */
+    uint64_t word[];
 };
 
 struct orr_redirection {
@@ -90,28 +98,29 @@ struct orr_owned {
 _Static_assert(sizeof(struct orr_owned) <= 144, "a handle costs no more, whatever the number of ranks");
 _Static_assert(offsetof(struct orr_owned, handle) == 64, "what a placement looks at is as long as a line");
 
+static inline uint32_t orr_rank_some(int rank)
+{
+    return UINT32_C(1) << ((uint32_t)rank % ORR_RANKS_SOME);
+}
 static inline bool orr_rank_set_has(const struct orr_rank_set *s, int rank)
 {
+    if (!(s->some & orr_rank_some(rank))) return false;
     if (orr_unlikely(s->bits != NULL))
-        return (uint32_t)rank / 64 < s->words && (s->bits[rank / 64] >> (rank % 64) & 1);
+        return (uint32_t)rank / 64 < s->bits->words && (s->bits->word[rank / 64] >> (rank % 64) & 1);
     for (uint32_t i = 0; i < s->count; i++)
         if (s->inline_ranks[i] == rank) return true;
     return false;
-}
-/* Those of the first 64 ranks that are in it, as bits. */
-static inline uint64_t orr_rank_set_first(const struct orr_rank_set *s)
-{
-    uint64_t first = 0;
-    if (orr_unlikely(s->bits != NULL)) return s->bits[0];
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->inline_ranks[i] < 64) first |= UINT64_C(1) << s->inline_ranks[i];
-    return first;
 }
 /* True when it was there already. Out of memory: forgets instead, which only costs a message too many on this
  * side; ranks is the size of the communicator. */
 bool orr_rank_set_add(struct orr_rank_set *s, int rank, int ranks, bool *failed_out);
 void orr_rank_set_remove(struct orr_rank_set *s, int rank);
-void orr_rank_set_clear(struct orr_rank_set *s);
+void orr_rank_set_free(struct orr_rank_set *s); /* also empties it */
+static inline void orr_rank_set_clear(struct orr_rank_set *s)
+{
+    if (orr_unlikely(s->bits != NULL)) orr_rank_set_free(s);
+    s->count = s->some = 0;
+}
 
 /* h's record, made on first use, as one of v; NULL when out of memory (said). */
 struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h);

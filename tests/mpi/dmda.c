@@ -38,6 +38,53 @@ static struct starpu_codelet codelets[CODELETS] = {
     { .cpu_funcs = { kernel }, .nbuffers = 3, .modes = { STARPU_R, STARPU_R, STARPU_RW }, .name = "gemm" },
 };
 
+/* ---- sets of ranks ---- */
+
+/* What a set of so many ranks says, against a list of them. */
+static bool set_is(const struct orr_rank_set *s, const bool *in, int ranks)
+{
+    uint32_t count = 0, some = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (orr_rank_set_has(s, r) != in[r]) return false;
+        count += in[r];
+        if (in[r]) some |= orr_rank_some(r);
+    }
+    return s->count == count && (count || !s->some) && (s->some & some) == some &&
+           (ranks > ORR_RANKS_SOME || s->some == some);
+}
+
+static void change_set(struct orr_rank_set *s, bool *in, int ranks, uint32_t random)
+{
+    int rank = (int)(random >> 8) % ranks;
+    bool failed = false;
+    if (random % 64 == 0) {
+        orr_rank_set_clear(s);
+        memset(in, 0, (size_t)ranks * sizeof *in);
+    } else if (random % 64 < 20) {
+        orr_rank_set_remove(s, rank);
+        in[rank] = false;
+    } else {
+        in[rank] = orr_rank_set_add(s, rank, ranks, &failed) == in[rank] && !failed;
+    }
+}
+
+static void sets(void)
+{
+    static const int sizes[] = { 1, 5, 32, 33, 64, 200 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        bool in[200] = { false }, right = true;
+        struct orr_rank_set s = { 0 };
+        uint32_t random = 1;
+        for (int k = 0; k < 3000; k++) {
+            random = random * 1664525 + 1013904223;
+            change_set(&s, in, sizes[i], random >> 2);
+            right &= set_is(&s, in, sizes[i]);
+        }
+        ok(right, "a set of %d ranks has who was added and not removed", sizes[i]);
+        orr_rank_set_free(&s);
+    }
+}
+
 /* ---- a placement, and what follows from its choices for data ---- */
 
 static bool has_cuda; /* the first worker of rank 1 is one */
@@ -524,6 +571,7 @@ int main(int argc, char **argv)
         starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)memory[i], 1024, 8);
         orr_owned_set_tag(&value, handles[i], i);
     }
+    sets();
     small_cases();
     energy();
     arguments();
