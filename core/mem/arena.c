@@ -30,6 +30,7 @@ enum {
     PAGE = 4096,
     WORTH_SHARING = 32 << 10,
     LARGE_PAGE = 2 << 20,
+    STEP = 64 << 20, /* bytes by which a mapping is extended */
     EXACT = 128,
     CLASSES = EXACT + 32,
     LOOKS = 32 /* at spans of about the right length */
@@ -55,6 +56,7 @@ static uint32_t count, top; /* of pages; those never used begin there */
 static uint32_t lists[STATES][CLASSES];
 static uint32_t oldest, kept;        /* of the spans kept; kept: their pages */
 static size_t most_bytes = SIZE_MAX; /* of a block */
+static struct orr_mapping mapping;   /* of this process' arena [const but for what is usable] */
 static bool is_another;              /* process than the one that opened it [own: child of fork] */
 
 /* ---- opening ---- */
@@ -92,22 +94,49 @@ bool orr_file_may_grow(size_t bytes)
 }
 
 /* A new mapping has all its pages at once where the program asked for that (mlockall, MCL_FUTURE), but for
- * those that it may not use. */
+ * those that it may not use; so have all mappings when it asks later (MCL_CURRENT). */
 static void *map(size_t bytes, int protection, int kind, int fd)
 {
     void *p = mmap(NULL, bytes, PROT_NONE, kind | MAP_NORESERVE, fd, 0);
     if (p == MAP_FAILED) return NULL;
     munlock(p, bytes);
+    if (protection == PROT_NONE) return p;
     if (mprotect(p, bytes, protection) == 0) return p;
     munmap(p, bytes);
     return NULL;
 }
 
-void *orr_arena_map(int fd, size_t bytes, int protection)
+bool orr_mapping_make(struct orr_mapping *m, int fd, size_t bytes, int protection)
 {
     struct rlimit limit;
     bool is_limited = getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
-    return is_limited ? NULL : map(bytes, protection, MAP_SHARED, fd);
+    *m = (struct orr_mapping){ .bytes = bytes, .protection = protection };
+    m->base = is_limited ? NULL : map(bytes, PROT_NONE, MAP_SHARED, fd);
+    return m->base != NULL;
+}
+
+void orr_mapping_end(struct orr_mapping *m)
+{
+    if (m->base) munmap(m->base, m->bytes);
+    *m = (struct orr_mapping){ 0 };
+}
+
+bool orr_mapping_extend(struct orr_mapping *m, size_t end)
+{
+    size_t usable = m->bytes - end < STEP ? m->bytes : (end + STEP - 1) / STEP * STEP;
+    if (mprotect(m->base, usable, m->protection) != 0) return false;
+    /* Others may extend it at the same time: nobody takes anything back, whatever is stored last. */
+    if (usable > orr_load_relaxed(&m->usable)) orr_store_relaxed(&m->usable, usable);
+    return true;
+}
+
+/* Whether the system counts what it promises: pages of a file are counted when they are used. */
+static bool is_counted(void)
+{
+    FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
+    int kind = f ? fgetc(f) : EOF;
+    if (f) fclose(f);
+    return kind == '2';
 }
 
 static void leave_alone(void)
@@ -121,16 +150,17 @@ const struct orr_arena *orr_arena_open(size_t most)
     if (orr_load_relaxed(&orr_arena_bytes)) return a;
     uint64_t wanted = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / PAGE;
     if (wanted > most / PAGE) wanted = most / PAGE;
-    if (wanted == 0 || wanted > UINT32_MAX / 2 || sysconf(_SC_PAGESIZE) > PAGE) return NULL;
+    if (wanted == 0 || wanted > UINT32_MAX / 2 || sysconf(_SC_PAGESIZE) > PAGE || is_counted()) return NULL;
     a->bytes = (size_t)wanted * PAGE;
     a->fd = memfd_create("orrery-data", MFD_CLOEXEC);
     if (a->fd < 0) return NULL;
     bool is_sized = orr_file_may_grow(a->bytes) && ftruncate(a->fd, (off_t)a->bytes) == 0;
-    a->base = is_sized ? orr_arena_map(a->fd, a->bytes, PROT_READ | PROT_WRITE) : NULL;
-    pages =
-        a->base ? map(wanted * sizeof *pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
+    bool is_mapped = is_sized && orr_mapping_make(&mapping, a->fd, a->bytes, PROT_READ | PROT_WRITE);
+    pages = is_mapped ? map(wanted * sizeof *pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
+                      : NULL;
+    a->base = mapping.base;
     if (!pages || pthread_atfork(NULL, NULL, leave_alone) != 0) {
-        if (a->base) munmap(a->base, a->bytes);
+        orr_mapping_end(&mapping);
         if (pages) munmap(pages, wanted * sizeof *pages);
         close(a->fd);
         return NULL;
@@ -312,6 +342,12 @@ void *orr_arena_alloc(size_t bytes)
     }
     orr_spin_unlock(&lock);
     if (!taken) return NULL;
+    if (orr_unlikely(!orr_mapping_reach(&mapping, ((size_t)first + length) * PAGE))) {
+        orr_spin_lock(&lock);
+        give_locked(first, length, GONE);
+        orr_spin_unlock(&lock);
+        return NULL;
+    }
     char *p = orr_the_arena.base + (size_t)first * PAGE;
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
     ASAN_POISON_MEMORY_REGION(p + bytes, (size_t)length * PAGE - bytes);

@@ -23,8 +23,9 @@ struct orr_arena {
 extern ORR_EXPORT struct orr_arena orr_the_arena;
 extern ORR_EXPORT _Atomic size_t orr_arena_bytes;
 
-/* From now on blocks come from it; most: bytes, if it is not open yet. NULL: it cannot be (no such memory, or
- * a limit on addresses). Main thread. */
+/* From now on blocks come from it; most: bytes, if it is not open yet. NULL: it cannot be: no such memory, a
+ * limit on addresses, or a system that promises no more memory than it has, which would end the process where
+ * malloc only says no. Main thread. */
 ORR_EXPORT const struct orr_arena *orr_arena_open(size_t most);
 
 /* Whether it is one of its blocks, or in one. */
@@ -34,9 +35,24 @@ static inline bool orr_arena_owns(const void *p)
     return orr_unlikely(bytes != 0) && (uintptr_t)p - (uintptr_t)orr_the_arena.base < bytes;
 }
 
-/* Maps a file that is an arena, its own or another's. NULL: it cannot be, or the program has a limit on
- * addresses (RLIMIT_AS), which are then left to it. */
-ORR_EXPORT void *orr_arena_map(int fd, size_t bytes, int protection);
+/* An arena, this process' or another's, mapped as a whole, but usable from its beginning only as far as it
+ * was reached for: a program that has its memory locked (mlockall) would get all pages of what is usable. */
+struct orr_mapping {
+    char *base; /* NULL: it is not there */
+    size_t bytes;
+    _Atomic size_t usable; /* [any] */
+    int protection;
+};
+
+/* False: it cannot be, or the program has a limit on addresses (RLIMIT_AS), which are then left to it. */
+ORR_EXPORT bool orr_mapping_make(struct orr_mapping *m, int fd, size_t bytes, int protection);
+ORR_EXPORT void orr_mapping_end(struct orr_mapping *m);
+ORR_EXPORT bool orr_mapping_extend(struct orr_mapping *m, size_t end);
+/* The bytes before `end` are about to be used. False: the system does not let it. Any thread. */
+static inline bool orr_mapping_reach(struct orr_mapping *m, size_t end)
+{
+    return orr_likely(end <= orr_load_relaxed(&m->usable)) || orr_mapping_extend(m, end);
+}
 
 /* Whether a file may be so large: else the system would end the process by a signal. */
 ORR_EXPORT bool orr_file_may_grow(size_t bytes);

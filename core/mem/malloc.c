@@ -85,7 +85,7 @@ static void ram_free(unsigned node, void *p, size_t bytes, int flags)
     if (!p) return;
     orr_unpin(p);
     if (orr_arena_owns(p))
-        orr_arena_free(p, orr_recycle_limit());
+        orr_arena_free(p, orr_recycle_room());
     else if (free_hook)
         free_hook(node, p, bytes, flags);
     else

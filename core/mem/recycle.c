@@ -145,8 +145,10 @@ bool orr_recycle_keep(unsigned node, void *p, size_t bytes)
 {
     if (bytes < WORTH_KEEPING || malloc_usable_size(p) < bytes) return false;
     struct block *b = p, *beyond = NULL;
+    size_t elsewhere = orr_arena_kept();
     orr_spin_lock(&lock);
-    bool fits = bytes <= limit_bytes;
+    size_t limit = limit_bytes > elsewhere ? limit_bytes - elsewhere : 0;
+    bool fits = bytes <= limit;
     if (fits) {
         b->bytes = bytes;
         b->node = node;
@@ -154,7 +156,7 @@ bool orr_recycle_keep(unsigned node, void *p, size_t bytes)
         append_locked(bin_of(bytes), b, offsetof(struct block, by_size));
         kept_bytes += bytes;
         ASAN_POISON_MEMORY_REGION(b + 1, bytes - sizeof *b);
-        beyond = take_beyond_locked(limit_bytes);
+        beyond = take_beyond_locked(limit);
     }
     orr_spin_unlock(&lock);
     free_all(beyond);
@@ -182,6 +184,14 @@ size_t orr_recycle_limit(void)
 {
     orr_spin_lock(&lock);
     size_t bytes = limit_bytes;
+    orr_spin_unlock(&lock);
+    return bytes;
+}
+
+size_t orr_recycle_room(void)
+{
+    orr_spin_lock(&lock);
+    size_t bytes = limit_bytes > kept_bytes ? limit_bytes - kept_bytes : 0;
     orr_spin_unlock(&lock);
     return bytes;
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "core/mem/arena.h"
+#include "core/mem/recycle.h"
 #include "tests/helper.h"
 
 enum { THREADS = 3, BLOCKS = 40, ROUNDS = SCALED(6000, 2000), LARGEST = 1 << 20, LEAST = 32 << 10 };
@@ -81,9 +82,11 @@ static int look(void *block)
     struct block there = *(struct block *)block;
     char name[64];
     snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)getppid(), orr_the_arena.fd);
-    unsigned char *p = orr_arena_map(open(name, O_RDONLY), orr_the_arena.bytes, PROT_READ);
-    if (!p) return 1;
-    there.p = p + (there.p - (unsigned char *)orr_the_arena.base);
+    struct orr_mapping m;
+    size_t at = (size_t)(there.p - (unsigned char *)orr_the_arena.base);
+    if (!orr_mapping_make(&m, open(name, O_RDONLY), orr_the_arena.bytes, PROT_READ)) return 1;
+    if (!orr_mapping_reach(&m, at + there.bytes)) return 1;
+    there.p = (unsigned char *)m.base + at;
     return is_kept(&there) ? 0 : 1;
 }
 
@@ -184,6 +187,16 @@ static int open_locked(void *unused UNUSED)
     return resident_bytes() > LARGEST;
 }
 
+static int lock_open(void *unused UNUSED)
+{
+    enum { MORE = 64 << 20, ALL = 1 << 30 };
+    char *p = orr_arena_open(ALL) ? orr_arena_alloc(LARGEST) : NULL;
+    if (!p) return 1;
+    memset(p, 1, LARGEST);
+    if (mlockall(MCL_CURRENT)) return 0; /* it may not */
+    return resident_bytes() < LARGEST || resident_bytes() > LARGEST + MORE;
+}
+
 /* ---- starpu_malloc ---- */
 
 static int freed;
@@ -219,6 +232,26 @@ static void check_malloc(void)
     starpu_malloc_set_hooks(NULL, NULL);
 }
 
+/* Blocks of the arena and others, all given back. */
+static void check_both(void)
+{
+    enum { N = 3 };
+    uintptr_t p[2 * N];
+    setenv("ORRERY_RECYCLE_MEM", "3", 1);
+    runtime_start(1, NULL);
+    for (int i = 0; i < 2 * N; i++)
+        p[i] = starpu_malloc_on_node_flags(STARPU_MAIN_RAM, LARGEST, i < N ? STARPU_MALLOC_PINNED : 0);
+    ok(orr_arena_owns((void *)p[0]) && !orr_arena_owns((void *)p[N]), "what is not pinned is not of it");
+    for (int i = 0; i < N - 1; i++) starpu_free_on_node(STARPU_MAIN_RAM, p[i], LARGEST);
+    for (int i = N; i < 2 * N; i++) starpu_free_on_node(STARPU_MAIN_RAM, p[i], LARGEST);
+    is_int(orr_recycle_bytes(), 3 * LARGEST,
+           "ORRERY_RECYCLE_MEM=3 keeps 3 MiB of both, where it had 2 of its own");
+    starpu_free_on_node(STARPU_MAIN_RAM, p[N - 1], LARGEST);
+    is_int(orr_recycle_bytes(), 3 * LARGEST, "and no more when the rest comes");
+    starpu_shutdown();
+    unsetenv("ORRERY_RECYCLE_MEM");
+}
+
 int main(void)
 {
     pthread_t threads[THREADS];
@@ -227,6 +260,7 @@ int main(void)
     ok(!orr_arena_alloc(LARGEST) && !orr_arena_owns(&on_stack), "before it is open there are no blocks");
     is_int(in_child(open_limited, NULL), 0, "it is not for who has a limit on addresses");
     is_int(in_child(open_locked, NULL), 0, "who locks all memory to come has as much as is used");
+    is_int(in_child(lock_open, NULL), 0, "nor does who locks all that there is have much more than that");
     if (!orr_arena_open(SIZE_MAX)) skip_all("this system has no such memory");
     ok(orr_arena_open(SIZE_MAX)->base == orr_the_arena.base, "it is opened once");
     ok(!orr_arena_alloc(100), "small blocks are left to malloc");
@@ -264,5 +298,6 @@ int main(void)
     check_limit();
     check_closed();
     check_malloc();
+    check_both();
     return done_testing();
 }

@@ -8,7 +8,7 @@
  */
 #include "tests/mpi/helper_mpi.h"
 
-enum { DATA = 12, ROUNDS = SCALED(60, 15), STARTS = 2 };
+enum { DATA = 12, ROUNDS = SCALED(60, 15), STARTS = 2, AHEAD = 80 << 20 };
 
 static struct datum {
     starpu_data_handle_t handle;
@@ -104,7 +104,9 @@ static void step(uint64_t *seed)
 int main(int argc, char **argv)
 {
     uint64_t seed = 5;
+    void *ahead; /* so that blocks are not all at the beginning of what ranks share */
     mpi_start(&argc, &argv, 1);
+    if (starpu_malloc(&ahead, AHEAD)) exit(1);
     for (int start = 0; start < STARTS; start++) {
         if (start > 0)
             fact(starpu_mpi_init_conf(&argc, &argv, 0, MPI_COMM_WORLD, NULL) == 0, "the layer starts again");
@@ -122,5 +124,6 @@ int main(int argc, char **argv)
     int status = mpi_finish();
     for (int d = 0; d < DATA; d++)
         if (data[d].block) starpu_free(data[d].block); /* after the end, too */
+    starpu_free(ahead);
     return status;
 }

@@ -75,9 +75,8 @@ struct neighbour {
     uint32_t got;           /* read from there, ever */
     int32_t rank;
     pid_t pid;
-    const char *arena; /* where this rank sees that one's; NULL: it has none, or it is not seen */
-    uint64_t arena_at; /* where it is there */
-    size_t arena_bytes;
+    struct orr_mapping arena; /* where this rank sees that one's; not there: it has none, or it is not seen */
+    uint64_t arena_at;        /* where it is there */
     bool reads_me, sees_me;
     bool looks; /* it is time to look whether it waits for room */
 };
@@ -174,15 +173,11 @@ static bool map_arena(struct neighbour *to, const struct offer *o)
     if (!o->arena_bytes) return true;
     int fd = open_theirs(o, o->arena_fd, O_RDONLY);
     struct stat st;
-    void *p = NULL;
-    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes)
-        p = orr_arena_map(fd, o->arena_bytes, PROT_READ);
+    bool is_mapped = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes &&
+                     orr_mapping_make(&to->arena, fd, o->arena_bytes, PROT_READ);
     if (fd >= 0) close(fd);
-    if (!p) return false;
-    to->arena = p;
     to->arena_at = o->arena_at;
-    to->arena_bytes = o->arena_bytes;
-    return true;
+    return is_mapped;
 }
 
 static bool can_read(const struct offer *o)
@@ -195,11 +190,7 @@ static bool can_read(const struct offer *o)
 
 static void unmap_arenas(struct orr_near *n)
 {
-    for (int i = 0; i < n->count; i++) {
-        struct neighbour *of = &n->neighbours[i];
-        if (of->arena) munmap((void *)(uintptr_t)of->arena, of->arena_bytes);
-        of->arena = NULL;
-    }
+    for (int i = 0; i < n->count; i++) orr_mapping_end(&n->neighbours[i].arena);
 }
 
 /* Has all arenas mapped, or none; they may be of an earlier start, with other neighbours. */
@@ -342,12 +333,12 @@ bool orr_near_fetches_from(const struct orr_near *n, int rank)
     return orr_near_reaches(n, rank) && n->fetches;
 }
 
-const char *orr_near_view(const struct orr_near *n, int rank, uint64_t at, uint64_t bytes)
+const char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes)
 {
-    const struct neighbour *of = &n->neighbours[n->places[rank]];
+    struct neighbour *of = &n->neighbours[n->places[rank]];
     uint64_t offset = at - of->arena_at;
-    if (!of->arena || bytes > of->arena_bytes || offset > of->arena_bytes - bytes) return NULL;
-    return of->arena + offset;
+    if (bytes > of->arena.bytes || offset > of->arena.bytes - bytes) return NULL;
+    return orr_mapping_reach(&of->arena, offset + bytes) ? of->arena.base + offset : NULL;
 }
 
 pid_t orr_near_process(const struct orr_near *n, int rank)

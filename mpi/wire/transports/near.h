@@ -42,7 +42,7 @@ bool orr_near_rank_sees(const struct orr_near *n, int rank);
 bool orr_near_rank_fetches(const struct orr_near *n, int rank);
 bool orr_near_fetches_from(const struct orr_near *n, int rank);
 /* Where this rank sees so many bytes that are at an address there; NULL: nowhere. */
-const char *orr_near_view(const struct orr_near *n, int rank, uint64_t at, uint64_t bytes);
+const char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes);
 /* The process of a rank that is near. */
 pid_t orr_near_process(const struct orr_near *n, int rank);
 
