@@ -39,7 +39,14 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. */
-enum { HOMES_PERCENT = 15, FAR_PERCENT = 40, LOAD_PERCENT = 65, TASKS_OF_RANK = 64 };
+enum {
+    HOMES_PERCENT = 15,
+    BUSY_HOMES_PERCENT = 7,
+    FAR_PERCENT = 40,
+    LOAD_PERCENT = 65,
+    BUSY_PERCENT = 98,
+    TASKS_OF_RANK = 64
+};
 
 struct size {
     uint32_t footprint;
@@ -58,8 +65,9 @@ struct dmda {
     bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
     unsigned uneven;                /* so often in a row owners did not share the work evenly */
-    uint64_t guesses;               /* tasks since all met whose length was not known */
-    uint64_t tasks, began_ns;       /* since all met; when that was */
+    bool busy_always; /* when tasks last went to owners the one with most to do was busy all the time */
+    uint64_t guesses; /* tasks since all met whose length was not known */
+    uint64_t tasks, began_ns; /* since all met; when that was */
     uint64_t *home_ns; /* work since then that owners would have, by rank and kind, where nothing is slow */
     uint64_t typical;  /* slowness: of a rank with the mean speed */
     uint32_t least_slow[ORR_CLOCK_KINDS]; /* of the fastest rank with workers of the kind */
@@ -425,9 +433,13 @@ static int place(struct dmda *s, const struct orr_place_view *v, struct task *t)
     return t->best;
 }
 
-/* Whether owners share the work about as well as it can be, within so many percent, for the kind of worker
- * that has most of it; or, where tasks go to them already, whether that is not what takes long. */
-static bool homes_are_even(const struct dmda *s, uint64_t percent)
+/* Of the kind of worker of which owners have most to do: how long the one with most takes, how long each
+ * would if they shared it evenly, and how long all took. */
+struct balance {
+    uint64_t most_ns, even_ns, took_ns;
+};
+
+static struct balance find_balance(const struct dmda *s)
 {
     uint64_t most = 0, least = 1;
     for (int k = 0; k < s->clocks.kinds; k++) {
@@ -444,17 +456,23 @@ static bool homes_are_even(const struct dmda *s, uint64_t percent)
         if (even > least) least = even;
     }
     uint64_t took = s->clocks.latest > s->began_ns ? s->clocks.latest - s->began_ns : 0;
-    if (s->at_homes && most / ORR_SPEED_UNIT * 100 < took * LOAD_PERCENT) return true;
-    return most / 100 <= least / 100 * (100 + percent) / 100;
+    return (struct balance){ most / ORR_SPEED_UNIT, least / ORR_SPEED_UNIT, took };
 }
 
 /* What is measured trembles, and what is not yet is guessed: owners are left when it was uneven twice, or far
- * from even. */
+ * from even. Where the rank with most to do is busy all the time, less than that is too much, and it stays so
+ * once they are left. */
 static void judge_homes(struct dmda *s)
 {
-    bool guessed = s->guesses * 4 > s->tasks, even = homes_are_even(s, guessed ? FAR_PERCENT : HOMES_PERCENT);
+    struct balance b = find_balance(s);
+    bool guessed = s->guesses * 4 > s->tasks,
+         light = s->at_homes && b.most_ns * 100 < b.took_ns * LOAD_PERCENT;
+    if (s->at_homes) s->busy_always = !guessed && b.most_ns * 100 >= b.took_ns * BUSY_PERCENT;
+    uint64_t percent = guessed ? FAR_PERCENT : s->busy_always ? BUSY_HOMES_PERCENT : HOMES_PERCENT;
+    bool even = light || b.most_ns * 100 <= b.even_ns * (100 + percent),
+         far = !light && b.most_ns * 100 > b.even_ns * (100 + FAR_PERCENT);
     s->uneven = even ? 0 : s->uneven + 1;
-    s->at_homes = even || (s->at_homes && s->uneven < 2 && homes_are_even(s, FAR_PERCENT));
+    s->at_homes = even || (s->at_homes && s->uneven < 2 && !far);
 }
 
 /* Where iterations went by without being asked for, what was placed besides is no measure of homes: what they

@@ -313,7 +313,8 @@ static int place_tasks(void *state, bool by_owner)
  * more, who leaves owners has left. */
 static int factorize(const struct shape *s, int n, bool by_owner, const char *argument, int *messages_out)
 {
-    int p = s->ranks == 8 ? 2 : s->ranks == 4 ? 2 : 1, q = s->ranks / p, tiles = n * (n + 1) / 2;
+    int p = s->ranks == 8 || s->ranks == 4 || s->ranks == 2 ? 2 : 1, q = s->ranks / p,
+        tiles = n * (n + 1) / 2;
     make_cholesky(n);
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) set_home(handles[tile(i, j)], i % p * q + j % q);
@@ -361,6 +362,20 @@ static void quality(const char *argument)
                 diag("%d.%03d with %d messages; owners' ranks %d.%03d with %d", over / 1000, over % 1000,
                      messages, owner / 1000, owner % 1000, owners);
             }
+}
+
+/* Rows of tiles dealt in turn to two ranks: of 16 one gets 1.09 of its share and is busy from beginning to
+ * end, of 24 1.06. */
+static void rows(void)
+{
+    const struct shape s = { 2, 1, equal, 4000000, 30000 };
+    int messages, owners, owner = factorize(&s, 16, true, NULL, &owners),
+                          over = factorize(&s, 16, false, NULL, &messages);
+    ok(owner > 1085 && over < 1040,
+       "where one rank is busy all the time, owners are left for less: %d, not %d", over, owner);
+    owner = factorize(&s, 24, true, NULL, &owners);
+    over = factorize(&s, 24, false, NULL, &messages);
+    ok(over == owner && messages == owners, "but not for nothing: %d with %d messages", over, messages);
 }
 
 /* ---- small cases, by hand: 1 ms a task, 10 us a message ---- */
@@ -577,6 +592,7 @@ int main(int argc, char **argv)
     arguments();
     viewer();
     alike();
+    rows();
     quality(argc > 1 ? argv[1] : NULL);
     for (int i = 0; i < DATA; i++) starpu_data_unregister(handles[i]);
     starpu_shutdown();
