@@ -14,8 +14,9 @@
  * outside will act (orrery_outside_begin): then there is never a word; that a thread never acts
  * (orrery_thread_passive), or that no stranger does (ORRERY_ON_DEADLOCK=exit).
  *
- * Without a task it is the same where a thread waits for data: nobody is left who could release them. While
- * others act nobody can know; one that has waited 10 s for data that the program has acquired is told.
+ * Without a task it is the same where a thread waits for data or for a tag: nobody is left who could release
+ * them, or reach it. While others act nobody can know; one that has waited 10 s for data that the program has
+ * acquired is told.
  *
  * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
  * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
@@ -43,6 +44,7 @@
 #include "core/run/starving.h"
 #include "core/run/strangers.h"
 #include "core/task/deps.h"
+#include "core/task/tag.h"
 #include "core/task/task.h"
 #include "core/worker/joblist.h"
 #include "core/worker/parallel.h"
@@ -60,6 +62,7 @@ enum {
     LOOKS_GOING_ROUND = 100,
     LOOKS_BETWEEN_ACQUIRERS = 5, /* at threads that wait for data */
     ACQUIRERS_SHOWN = 16,
+    TAGS_SHOWN = 16,
     ACQUIRER_PATIENCE_S = 10,
     TASKS_MAX = 1024,
     TASKS_SHOWN = 16
@@ -515,6 +518,19 @@ static void graph_task(struct orr_waits *w, struct waiting *all, const char *pre
     }
 }
 
+/* Tags that threads of the program wait for, and no task has. */
+static void graph_tags(struct orr_waits *w, const char *prefix, const char *program)
+{
+    struct orr_tag_wait tag[TAGS_SHOWN];
+    char node[ORR_WAITS_LABEL];
+    unsigned n = orr_tags_waited(tag, TAGS_SHOWN);
+    for (unsigned i = 0; i < n && i < TAGS_SHOWN; i++) {
+        if (tag[i].tasks) continue;
+        snprintf(node, sizeof node, "%stag %llu", prefix, (unsigned long long)tag[i].id);
+        orr_waits_for(w, program, node);
+    }
+}
+
 void orr_deadlock_graph(struct orr_waits *w, const char *prefix)
 {
     enum { GRAPHED = 200 };
@@ -533,6 +549,7 @@ void orr_deadlock_graph(struct orr_waits *w, const char *prefix)
     struct orr_acquirer a[ACQUIRERS_SHOWN];
     unsigned n = orr_acquirers_list(a, ACQUIRERS_SHOWN, 0, false);
     for (unsigned i = 0; i < n; i++) graph_data(w, all, prefix, program, a[i].handle, NULL);
+    graph_tags(w, prefix, program);
     orr_free(all);
 }
 
@@ -643,6 +660,17 @@ static void explain_acquirers(struct waiting *all, bool certain)
     if (orr_acquirers_count() > n) say("  ... and %u more threads wait for data", orr_acquirers_count() - n);
 }
 
+static void explain_tags(void)
+{
+    struct orr_tag_wait tag[TAGS_SHOWN];
+    unsigned n = orr_tags_waited(tag, TAGS_SHOWN);
+    for (unsigned i = 0; i < n && i < TAGS_SHOWN; i++)
+        say("  %u thread%s in starpu_tag_wait for tag %llu, %s", tag[i].threads,
+            tag[i].threads > 1 ? "s wait" : " waits", (unsigned long long)tag[i].id,
+            tag[i].tasks ? "whose task has not ended" : "which no task has that was submitted");
+    if (n > TAGS_SHOWN) say("  ... and threads wait for %u more tags", n - TAGS_SHOWN);
+}
+
 static void explain_all(bool certain)
 {
     struct waiting *all = orr_calloc(1, sizeof *all);
@@ -659,15 +687,18 @@ static void explain_all(bool certain)
             all->foreign);
     print_cycle(all);
     explain_acquirers(all, certain);
+    explain_tags();
     orr_starving_explain(all->task, all->count, say);
     orr_free(all);
 }
 
-/* Whether threads wait for data that only the program can let go: no copy is under way, and no task. */
-static bool acquirers_only(void)
+/* What threads wait for that only the program can let go, or reach: no copy is under way, and no task. NULL:
+ * for nothing of the kind. */
+static const char *wait_without_task(void)
 {
-    return orr_acquirers_count() > 0 && orr_load_seq(&orr_transfers_active) == 0 &&
-           !orr_load_acquire(&watch.outside);
+    if (orr_load_seq(&orr_transfers_active) != 0 || orr_load_acquire(&watch.outside)) return NULL;
+    if (orr_acquirers_count() > 0) return "data that are not released";
+    return orr_tags_waited(NULL, 0) > 0 ? "a tag that nobody reaches" : NULL;
 }
 
 static void report(uint64_t outstanding)
@@ -680,9 +711,9 @@ static void report(uint64_t outstanding)
     else if (orr_transfers_starve())
         say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
             "moved for 1.5 s");
-    else if (acquirers_only())
-        say("deadlock: every thread waits, one for data that are not released, no task is submitted, and "
-            "nothing moved for 1.5 s");
+    else if (wait_without_task())
+        say("deadlock: every thread waits, one for %s, no task is submitted, and nothing moved for 1.5 s",
+            wait_without_task());
     explain_all(true);
     draw_alone();
 }
@@ -698,9 +729,10 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
     else if (orr_transfers_starve())
         say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
             "knows waits, and nothing moved for 5 s");
-    else if (acquirers_only())
-        say("deadlock? every thread that the runtime knows waits, one for data that are not released, "
-            "no task is submitted, and nothing moved for 5 s");
+    else if (wait_without_task())
+        say("deadlock? every thread that the runtime knows waits, one for %s, no task is submitted, and "
+            "nothing moved for 5 s",
+            wait_without_task());
     explain_all(false);
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
@@ -785,7 +817,7 @@ static enum orr_verdict verdict(bool sure)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     if (outside) return outside->verdict(outside, sure);
-    if (watch.submitted == watch.completed && !orr_transfers_starve() && !acquirers_only())
+    if (watch.submitted == watch.completed && !orr_transfers_starve() && !wait_without_task())
         return ORR_MAY_MOVE;
     return sure ? ORR_STUCK : ORR_STUCK_PERHAPS;
 }

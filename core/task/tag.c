@@ -337,6 +337,23 @@ int starpu_tag_wait(starpu_tag_t id)
     return r;
 }
 
+unsigned orr_tags_waited(struct orr_tag_wait *list, unsigned most)
+{
+    struct orr_tag *g, *next;
+    unsigned count = 0;
+    pthread_mutex_lock(&lock);
+    HASH_ITER(hh, table, g, next)
+    {
+        if (g->waiting == 0) continue;
+        if (count < most)
+            list[count] =
+                (struct orr_tag_wait){ g->id, (unsigned)g->waiting, g->under_way + (unsigned)g->reaching };
+        count++;
+    }
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 int starpu_tag_wait_array(unsigned ntags, starpu_tag_t *id)
 {
     if (!id && ntags > 0) {

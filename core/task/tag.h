@@ -22,6 +22,13 @@ void orr_tag_ending(struct orr_task *t);
  * told of when nothing touches the task any more: threads that wait for it may go on then. */
 struct orr_tag *orr_tag_done(struct orr_task *t);
 void orr_tag_announce(struct orr_tag *g);
+/* A tag that threads wait for (starpu_tag_wait). */
+struct orr_tag_wait {
+    starpu_tag_t id;
+    unsigned threads, tasks; /* tasks: that have it and have not ended */
+};
+/* Those, at most so many; returns how many there are. Any thread. */
+unsigned orr_tags_waited(struct orr_tag_wait *list, unsigned most);
 /* Frees all tags; at shutdown. */
 void orr_tags_fini(void);
 

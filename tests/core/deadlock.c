@@ -225,6 +225,43 @@ static bool held_for(unsigned seconds)
     return true;
 }
 
+static bool tag_without_task(void)
+{
+    return starpu_tag_wait(77) == 0;
+}
+
+static void *wait_for_second(void *unused)
+{
+    (void)unused;
+    starpu_tag_wait(79);
+    return NULL;
+}
+
+/* A tag that waits for another, and two threads. */
+static bool tags_of_two(void)
+{
+    pthread_t thread;
+    starpu_tag_declare_deps(78, 1, (starpu_tag_t)79);
+    pthread_create(&thread, NULL, wait_for_second, NULL);
+    return starpu_tag_wait(78) == 0;
+}
+
+/* The thread that waits would be deaf to a callback that reached its tag. */
+static void notify_late(void *arg)
+{
+    (void)arg;
+    sleep(LONG_S);
+    starpu_tag_notify_from_apps(80);
+}
+
+static bool tag_of_callback(void)
+{
+    struct starpu_task *t = make(&plain_cl, "caller");
+    t->callback_func = notify_late;
+    submit(t);
+    return starpu_tag_wait(80) == 0;
+}
+
 static bool held_for_a_while(void)
 {
     return held_for(LONG_S);
@@ -390,6 +427,10 @@ static const struct deadlock_case {
     { { "a thread that waits 10 s for data which the program has acquired is told", held_for_long,
         UP | LINES },
       "which the program holds: starpu_data_acquire without starpu_data_release, at " },
+    { { "a thread that waits for a tag is told, without a task", tag_without_task, UP | ENDS },
+      "1 thread waits in starpu_tag_wait for tag 77, which no task has that was submitted" },
+    { { "and so are two", tags_of_two, UP | ENDS }, "1 thread waits in starpu_tag_wait for tag 79" },
+    { { "but not while a callback may reach it", tag_of_callback, UP | QUIET }, NULL },
     { { "one that waits for a few is not", held_for_a_while, UP | QUIET }, NULL },
     { { "nor one that waits for tasks", long_in_tasks, UP | QUIET }, NULL },
     { { "a task that runs longer than the limit is no deadlock", only_long, UP | QUIET }, NULL },

@@ -88,6 +88,16 @@ static void late_and_own(void)
     pthread_join(thread, NULL);
 }
 
+/* The main thread waits for the tag itself. */
+static void late_without_task(void)
+{
+    pthread_t thread;
+    seconds = LATE_S;
+    if (pthread_create(&thread, NULL, notifier, NULL) != 0) exit(3);
+    if (starpu_tag_wait(TAG) != 0) exit(4);
+    pthread_join(thread, NULL);
+}
+
 static void late_and_quiet(void)
 {
     orrery_outside_begin();
@@ -261,11 +271,12 @@ static void fact(const struct trial *t, int good, const char *text)
 
 int main(void)
 {
-    enum { SOON, LATE, OWN, QUIET, PASSIVE, TOLD, CALLBACK, ABORT, ROUND, COUNT };
+    enum { SOON, LATE, OWN, ALONE, QUIET, PASSIVE, TOLD, CALLBACK, ABORT, ROUND, COUNT };
     static struct trial trial[COUNT] = {
         [SOON] = { .body = soon },
         [LATE] = { .body = late },
         [OWN] = { .body = late_and_own },
+        [ALONE] = { .body = late_without_task },
         [QUIET] = { .body = late_and_quiet },
         [PASSIVE] = { .body = never_acts },
         [TOLD] = { .body = late, .reaction = "exit" },
@@ -289,6 +300,9 @@ int main(void)
     t = &trial[OWN];
     fact(t, t->status == 0 && has(t, "1 that the program has in memory of its own") && !has(t, "task own"),
          "a task in the program's own memory, which may go at any time, is counted and not looked at");
+    t = &trial[ALONE];
+    fact(t, t->status == 0 && has(t, "deadlock?") && has(t, "in starpu_tag_wait for tag 5"),
+         "a thread that waits for the tag without a task is a warning, too, and goes on");
     t = &trial[QUIET];
     fact(t, t->status == 0 && !has(t, "deadlock"),
          "the same announced with orrery_outside_begin: not a word");
