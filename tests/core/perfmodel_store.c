@@ -398,9 +398,12 @@ static void test_killed(void)
         for (int c = 0; c < CHILDREN; c++)
             if ((children[c] = fork()) == 0) save_until_killed(c);
         usleep(next_random() % LONGEST_US);
+        for (int c = 0; c < CHILDREN; c++) { /* each is the last to be killed now and then */
+            pid_t child = children[(round + c) % CHILDREN];
+            if (child > 0) kill(child, SIGKILL);
+        }
         for (int c = 0; c < CHILDREN; c++) {
             int status = 0;
-            if (children[c] > 0) kill(children[c], SIGKILL);
             if (children[c] < 0 || waitpid(children[c], &status, 0) != children[c] || !WIFSIGNALED(status))
                 not_killed++;
         }
