@@ -24,8 +24,9 @@ static bool make_room(struct orr_arguments *a, int count)
     return true;
 }
 
-static void add(struct orr_arguments *a, struct orr_data *h, int mode)
+static inline void add(struct orr_arguments *a, struct orr_data *h, int mode)
 {
+    if (orr_likely(h != NULL)) orr_prefetch_read(&h->magic); /* in the line that is looked at next */
     a->data[a->count].handle = h;
     a->data[a->count++].mode = (enum starpu_data_access_mode)mode;
 }
