@@ -186,6 +186,7 @@ int orr_lengths_number(struct orr_lengths *l, const struct orr_place_view *v)
     for (int i = 0; i < v->count; i++)
         if (v->data[i].handle && !(v->data[i].mode & STARPU_NOFOOTPRINT))
             key = stir(key, v->data[i].handle->footprint);
+    if (orr_unlikely(key == 0)) key = 1; /* 0: nothing was found there yet */
     uint32_t at = (uint32_t)(key >> 40) % (sizeof l->recent / sizeof l->recent[0]);
     if (orr_likely(l->recent[at].key == key)) return l->recent[at].number;
     int number = number_of(l, v);

@@ -435,6 +435,20 @@ static void small_cases(void)
     orr_place_dmda.end(s);
 }
 
+/* The first task of a program, about which there is nothing to say. */
+static void nameless(void)
+{
+    static struct starpu_codelet cl = { .cpu_funcs = { kernel } };
+    void *s = begin(2, 1, NULL);
+    struct orr_place_view v = { .comm = &comm, .cl = &cl, .written_on = ORR_PLACE_OPEN, .fixed = 1 };
+    is_int(orr_place_dmda.choose(s, &v), 1,
+           "a task without a name and without data goes where it is told to");
+    v.fixed = ORR_PLACE_OPEN;
+    int rank = orr_place_dmda.choose(s, &v);
+    ok(rank == 0 || rank == 1, "or to any");
+    orr_place_dmda.end(s);
+}
+
 static void tell_energy(void *state, int kind, uint64_t nj)
 {
     struct starpu_data_descr d[3];
@@ -587,6 +601,7 @@ int main(int argc, char **argv)
         orr_owned_set_tag(&value, handles[i], i);
     }
     sets();
+    nameless();
     small_cases();
     energy();
     arguments();
