@@ -126,7 +126,7 @@ bool orr_mapping_extend(struct orr_mapping *m, size_t end)
     size_t usable = m->bytes - end < STEP ? m->bytes : (end + STEP - 1) / STEP * STEP;
     if (mprotect(m->base, usable, m->protection) != 0) return false;
     /* Others may extend it at the same time: nobody takes anything back, whatever is stored last. */
-    if (usable > orr_load_relaxed(&m->usable)) orr_store_relaxed(&m->usable, usable);
+    if (usable > orr_load_relaxed(&m->usable)) orr_store_release(&m->usable, usable);
     return true;
 }
 

@@ -51,7 +51,7 @@ ORR_EXPORT bool orr_mapping_extend(struct orr_mapping *m, size_t end);
 /* The bytes before `end` are about to be used. False: the system does not let it. Any thread. */
 static inline bool orr_mapping_reach(struct orr_mapping *m, size_t end)
 {
-    return orr_likely(end <= orr_load_relaxed(&m->usable)) || orr_mapping_extend(m, end);
+    return orr_likely(end <= orr_load_acquire(&m->usable)) || orr_mapping_extend(m, end);
 }
 
 /* Whether a file may be so large: else the system would end the process by a signal. */

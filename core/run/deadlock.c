@@ -703,6 +703,7 @@ static const char *wait_without_task(void)
 
 static void report(uint64_t outstanding)
 {
+    const char *wait = wait_without_task();
     say = orr_error;
     if (outstanding)
         say("deadlock: %llu tasks are submitted, every worker is idle, every thread waits, and nothing "
@@ -711,9 +712,9 @@ static void report(uint64_t outstanding)
     else if (orr_transfers_starve())
         say("deadlock: memory of a device is asked for and not given back, every thread waits, and nothing "
             "moved for 1.5 s");
-    else if (wait_without_task())
+    else if (wait)
         say("deadlock: every thread waits, one for %s, no task is submitted, and nothing moved for 1.5 s",
-            wait_without_task());
+            wait);
     explain_all(true);
     draw_alone();
 }
@@ -721,6 +722,7 @@ static void report(uint64_t outstanding)
 /* What looks like a deadlock, and may be none because of these threads. */
 static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
 {
+    const char *wait = wait_without_task(); /* perhaps not any more */
     say = orr_warn;
     if (outstanding)
         say("deadlock? %llu tasks are submitted, every worker is idle, every thread that the runtime knows "
@@ -729,10 +731,10 @@ static void report_doubt(uint64_t outstanding, const struct orr_strangers *s)
     else if (orr_transfers_starve())
         say("deadlock? memory of a device is asked for and not given back, every thread that the runtime "
             "knows waits, and nothing moved for 5 s");
-    else if (wait_without_task())
+    else if (wait)
         say("deadlock? every thread that the runtime knows waits, one for %s, no task is submitted, and "
             "nothing moved for 5 s",
-            wait_without_task());
+            wait);
     explain_all(false);
     if (s->count == 0) return;
     say("  the program goes on, because %u other thread%s may still act: %s", s->count,
