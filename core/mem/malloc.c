@@ -84,9 +84,12 @@ static void ram_free(unsigned node, void *p, size_t bytes, int flags)
 {
     if (!p) return;
     orr_unpin(p);
-    if (orr_arena_owns(p))
-        orr_arena_free(p, orr_recycle_room());
-    else if (free_hook)
+    if (orr_arena_owns(p)) {
+        orr_arena_free(p, orr_recycle_limit());
+        orr_recycle_make_room(orr_arena_kept());
+        return;
+    }
+    if (free_hook)
         free_hook(node, p, bytes, flags);
     else
         orr_free(p);

@@ -145,10 +145,8 @@ bool orr_recycle_keep(unsigned node, void *p, size_t bytes)
 {
     if (bytes < WORTH_KEEPING || malloc_usable_size(p) < bytes) return false;
     struct block *b = p, *beyond = NULL;
-    size_t elsewhere = orr_arena_kept();
     orr_spin_lock(&lock);
-    size_t limit = limit_bytes > elsewhere ? limit_bytes - elsewhere : 0;
-    bool fits = bytes <= limit;
+    bool fits = bytes <= limit_bytes;
     if (fits) {
         b->bytes = bytes;
         b->node = node;
@@ -156,10 +154,12 @@ bool orr_recycle_keep(unsigned node, void *p, size_t bytes)
         append_locked(bin_of(bytes), b, offsetof(struct block, by_size));
         kept_bytes += bytes;
         ASAN_POISON_MEMORY_REGION(b + 1, bytes - sizeof *b);
-        beyond = take_beyond_locked(limit);
+        beyond = take_beyond_locked(limit_bytes);
     }
+    size_t room = limit_bytes - kept_bytes;
     orr_spin_unlock(&lock);
     free_all(beyond);
+    if (fits) orr_arena_give_back(room);
     return fits;
 }
 
@@ -188,12 +188,14 @@ size_t orr_recycle_limit(void)
     return bytes;
 }
 
-size_t orr_recycle_room(void)
+void orr_recycle_make_room(size_t bytes)
 {
     orr_spin_lock(&lock);
-    size_t bytes = limit_bytes > kept_bytes ? limit_bytes - kept_bytes : 0;
+    struct block *beyond = orr_unlikely(kept_bytes > 0)
+                               ? take_beyond_locked(limit_bytes > bytes ? limit_bytes - bytes : 0)
+                               : NULL;
     orr_spin_unlock(&lock);
-    return bytes;
+    free_all(beyond);
 }
 
 size_t orr_recycle_bytes(void)

@@ -21,9 +21,10 @@ void orr_block_bind(unsigned node, void *p, size_t bytes);
 void orr_block_unbind(void *p, size_t bytes);
 /* Gives everything back to the system, what is free of the arena (arena.h), too. */
 void orr_recycle_drain(void);
-/* What is kept, there, too; how much may be; and how much of that there. */
+/* What is kept, there, too, and how much may be. */
 size_t orr_recycle_bytes(void);
 size_t orr_recycle_limit(void);
-size_t orr_recycle_room(void);
+/* So many bytes are kept there: whoever came first goes, as far as both are beyond the limit. */
+void orr_recycle_make_room(size_t bytes);
 
 #endif

@@ -785,7 +785,8 @@ static struct look look(void)
 {
     const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
     struct orr_census c = orr_threads_census();
-    uint64_t movement = (outside ? outside->movement(outside) : 0) + orr_transfers_movement();
+    uint64_t movement = (outside ? outside->movement(outside) : 0) + orr_transfers_movement() +
+                        orr_load_relaxed(&orr_tags_closings);
     struct look l = {
         .same = c.submitted == watch.submitted && c.completed == watch.completed &&
                 movement == watch.movement && orr_load_acquire(&watch.announced) == 0,

@@ -46,6 +46,8 @@ struct orr_tag {
     UT_hash_handle hh;
 };
 
+_Atomic uint64_t orr_tags_closings;
+
 static ORR_MUTEX(tag) lock =
     PTHREAD_MUTEX_INITIALIZER; /* "tags": protects the table and as said above; above queue locks */
 static struct orr_tag *table;
@@ -143,6 +145,7 @@ static struct orr_edge *close_locked(struct orr_tag *g)
 {
     g->closed++;
     g->reaching++;
+    orr_store_relaxed(&orr_tags_closings, orr_load_relaxed(&orr_tags_closings) + 1); /* with the lock */
     return orr_edges_take(&g->successors);
 }
 

@@ -22,6 +22,8 @@ void orr_tag_ending(struct orr_task *t);
  * told of when nothing touches the task any more: threads that wait for it may go on then. */
 struct orr_tag *orr_tag_done(struct orr_task *t);
 void orr_tag_announce(struct orr_tag *g);
+/* How often tags were reached. [lock: tags; read: any] */
+extern _Atomic uint64_t orr_tags_closings;
 /* A tag that threads wait for (starpu_tag_wait). */
 struct orr_tag_wait {
     starpu_tag_t id;

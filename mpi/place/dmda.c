@@ -65,6 +65,7 @@ struct dmda {
     bool price_is_fixed, stale;     /* stale: what follows from slownesses is to be found anew */
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
     unsigned uneven;                /* so often in a row owners did not share the work evenly */
+    unsigned busy_uneven;           /* so often in a row that was too much for who is busy all the time */
     bool busy_always; /* when tasks last went to owners the one with most to do was busy all the time */
     uint64_t guesses; /* tasks since all met whose length was not known */
     uint64_t tasks, began_ns; /* since all met; when that was */
@@ -459,20 +460,32 @@ static struct balance find_balance(const struct dmda *s)
     return (struct balance){ most / ORR_SPEED_UNIT, least / ORR_SPEED_UNIT, took };
 }
 
+static inline bool is_within(const struct balance *b, uint64_t percent)
+{
+    return b->most_ns * 100 <= b->even_ns * (100 + percent);
+}
+
+/* Where all met, and tasks went to owners: is the rank with most to do busy all the time? Then less is too
+ * much, also to go back. */
+static void judge_busy(struct dmda *s, const struct balance *b, bool guessed)
+{
+    if (s->at_homes) s->busy_always = !guessed && b->most_ns * 100 >= b->took_ns * BUSY_PERCENT;
+    s->busy_uneven = s->busy_always && !is_within(b, BUSY_HOMES_PERCENT) ? s->busy_uneven + 1 : 0;
+}
+
 /* What is measured trembles, and what is not yet is guessed: owners are left when it was uneven twice, or far
- * from even. Where the rank with most to do is busy all the time, less than that is too much, and it stays so
- * once they are left. */
-static void judge_homes(struct dmda *s)
+ * from even. */
+static void judge_homes(struct dmda *s, bool met)
 {
     struct balance b = find_balance(s);
     bool guessed = s->guesses * 4 > s->tasks,
-         light = s->at_homes && b.most_ns * 100 < b.took_ns * LOAD_PERCENT;
-    if (s->at_homes) s->busy_always = !guessed && b.most_ns * 100 >= b.took_ns * BUSY_PERCENT;
-    uint64_t percent = guessed ? FAR_PERCENT : s->busy_always ? BUSY_HOMES_PERCENT : HOMES_PERCENT;
-    bool even = light || b.most_ns * 100 <= b.even_ns * (100 + percent),
-         far = !light && b.most_ns * 100 > b.even_ns * (100 + FAR_PERCENT);
+         light = s->at_homes && b.most_ns * 100 < b.took_ns * LOAD_PERCENT,
+         even = light || is_within(&b, guessed ? FAR_PERCENT : HOMES_PERCENT);
+    if (met) judge_busy(s, &b, guessed);
     s->uneven = even ? 0 : s->uneven + 1;
-    s->at_homes = even || (s->at_homes && s->uneven < 2 && !far);
+    bool bears = even || (s->uneven < 2 && is_within(&b, FAR_PERCENT)),
+         is_back = even && (!s->busy_always || (met && s->busy_uneven == 0));
+    s->at_homes = s->at_homes ? bears && s->busy_uneven < 2 : is_back;
 }
 
 /* Where iterations went by without being asked for, what was placed besides is no measure of homes: what they
@@ -480,11 +493,11 @@ static void judge_homes(struct dmda *s)
 static void judge(struct dmda *s, bool met)
 {
     if (s->passed) {
-        if (met) s->uneven = 0;
+        if (met) s->uneven = s->busy_uneven = 0;
         return;
     }
     if (!s->tasks || (!met && s->tasks < (uint64_t)TASKS_OF_RANK * s->clocks.ranks)) return;
-    if (!s->homes_are_fixed) judge_homes(s);
+    if (!s->homes_are_fixed) judge_homes(s, met);
     s->judged++;
 }
 

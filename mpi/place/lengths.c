@@ -83,7 +83,7 @@ static inline uint64_t last_word(const char *end, size_t length)
 static inline uint64_t key_of(const char *symbol, uint32_t number)
 {
     size_t length = strlen(symbol), i = 0;
-    uint64_t word, h = stir(number, length);
+    uint64_t word, h = stir(number, (uint64_t)length << 32); /* apart, or one would make up for the other */
     for (; i + sizeof word < length; i += sizeof word) {
         memcpy(&word, symbol + i, sizeof word);
         h = stir(h, word);

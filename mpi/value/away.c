@@ -135,6 +135,16 @@ static void remove_guest(struct orr_away *a, struct orr_owned *o)
     a->guests[hole].owned = NULL;
 }
 
+void orr_away_forget_guest(struct orr_owned *o)
+{
+    struct orr_away *a = o->value->away;
+    if (!a || !o->is_guest) return;
+    o->is_guest = false;
+    orr_spin_lock(&a->lock);
+    remove_guest(a, o);
+    orr_spin_unlock(&a->lock);
+}
+
 /* ---- who has what: as all ranks know ---- */
 
 static int holder_of(const struct orr_owned *o)

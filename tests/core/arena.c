@@ -248,6 +248,7 @@ static void check_both(void)
            "ORRERY_RECYCLE_MEM=3 keeps 3 MiB of both, where it had 2 of its own");
     starpu_free_on_node(STARPU_MAIN_RAM, p[N - 1], LARGEST);
     is_int(orr_recycle_bytes(), 3 * LARGEST, "and no more when the rest comes");
+    ok(orr_arena_kept() == LARGEST, "of which that has its part: the others that came first have gone");
     starpu_shutdown();
     unsetenv("ORRERY_RECYCLE_MEM");
 }

@@ -62,6 +62,15 @@ static struct starpu_codelet contribute_cl = {
     .cpu_funcs = { contribute }, .nbuffers = 1, .modes = { STARPU_REDUX }, .name = "contribute"
 };
 
+static void count(void *buffers[], void *arg)
+{
+    (void)arg;
+    ++*(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+}
+static struct starpu_codelet count_cl = {
+    .cpu_funcs = { count }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "count"
+};
+
 static int deal(const struct orrery_mpi_view *view, void *arg)
 {
     return (int)(hash(view->position, 3) % (uint64_t) * (int *)arg);
@@ -257,6 +266,34 @@ static void one_step(MPI_Comm other, int step)
     on(MPI_COMM_WORLD, from, to, step, -1);
 }
 
+/* Data with one tag, one after another, of which rank 1 has the value: some get an owner on a communicator
+ * with other numbers before they end, or another tag. Homes must not find those that are gone. */
+static void one_after_another(void)
+{
+    enum { ROUNDS = 9, TAG = 60 };
+    MPI_Comm reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -my_rank, &reversed);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t v = 0;
+        starpu_data_handle_t h;
+        starpu_variable_data_register(&h, my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                      (uintptr_t)(my_rank == 0 ? &v : NULL), sizeof v);
+        starpu_mpi_data_register(h, TAG, 0);
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h, STARPU_EXECUTE_ON_NODE, 1, 0));
+        if (round % 3 == 0) starpu_mpi_data_migrate(reversed, h, round % 2);
+        if (round % 3 == 1 && my_rank == 0) {
+            check(starpu_data_acquire(h, STARPU_R));
+            wrong += v != 1;
+            starpu_data_release(h);
+        }
+        check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        if (round % 3 == 2) starpu_mpi_data_set_tag(h, TAG + 1);
+        starpu_data_unregister(h);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Comm_free(&reversed);
+}
+
 static void run(MPI_Comm other)
 {
     for (int i = 0; i < DATA; i++) {
@@ -287,6 +324,7 @@ int main(int argc, char **argv)
     fact(deals >= 0 && !starpu_mpi_node_selection_set_current_policy(deals),
          "a placement of the program's deals tasks out");
     run(other);
+    one_after_another();
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;
