@@ -135,10 +135,11 @@ static void remove_guest(struct orr_away *a, struct orr_owned *o)
     a->guests[hole].owned = NULL;
 }
 
-void orr_away_forget_guest(struct orr_owned *o)
+/* As struct orr_value.forget_guest. */
+static void forget_guest(struct orr_owned *o)
 {
     struct orr_away *a = o->value->away;
-    if (!a || !o->is_guest) return;
+    if (!o->is_guest) return;
     o->is_guest = false;
     orr_spin_lock(&a->lock);
     remove_guest(a, o);
@@ -1062,6 +1063,7 @@ int orr_away_start(struct orr_value *v, struct orr_controls *controls)
     a->tail = &a->head;
     a->last_news = &a->news;
     v->away = a;
+    v->forget_guest = forget_guest;
     pthread_once(&once, install_hooks);
     pthread_mutex_lock(&list_lock);
     a->next = list;
@@ -1092,6 +1094,7 @@ void orr_away_end(struct orr_value *v)
     struct orr_away *a = v->away, **at = &list;
     orr_store_relaxed(&v->moves.on, false);
     v->away = NULL;
+    v->forget_guest = NULL;
     if (!a) return;
     pthread_mutex_lock(&list_lock);
     while (*at != a) at = &(*at)->next;

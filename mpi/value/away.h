@@ -91,7 +91,5 @@ int orr_away_changes(struct orr_data *h);
 void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except);
 /* Home has not changed it: its pieces are used instead, or it is overwritten. */
 void orr_away_forget_change(struct orr_data *h);
-/* The record goes, or gets another tag: homes do not ask for it any more. */
-void orr_away_forget_guest(struct orr_owned *o);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
-#include "mpi/value/away.h"
 #include "mpi/wire/cluster.h"
 
 /* A copy that is old: a value that is received again and again, as at the edge of a stencil, keeps
@@ -206,7 +205,7 @@ static void forget(struct orr_data *h)
     struct orr_owned *o = h->mpi;
     struct orr_value *v = o->value;
     leaves(h);
-    orr_away_forget_guest(o); /* that it ends away.c was told, unless its owner is counted elsewhere by now */
+    if (v->forget_guest) v->forget_guest(o); /* it was told, unless the owner is counted elsewhere by now */
     orr_owned_forget_old(o);
     pthread_mutex_lock(&v->records_lock);
     come_home(o);
@@ -265,7 +264,7 @@ int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag)
     struct orr_owned *o = orr_owned_get(v, h);
     if (!o) return -ENOMEM;
     if (o->tag != tag) {
-        orr_away_forget_guest(o);
+        if (v->forget_guest) v->forget_guest(o);
         h->mpi_flags &= ~(uint32_t)ORR_MPI_NOTED;
     }
     o->tag = tag;

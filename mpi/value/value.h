@@ -42,6 +42,8 @@ struct orr_value {
         size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
     struct orr_away *away; /* away.c [const while running] */
+    /* A record goes, or gets another tag: homes do not ask for it any more. Set with away, else NULL. */
+    void (*forget_guest)(struct orr_owned *o);
     /* direct.c [const while running] */
     uint32_t direct_nodes; /* devices (a bit each) whose memory the network takes */
     size_t direct_bytes;   /* of messages larger than this */
