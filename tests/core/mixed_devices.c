@@ -269,6 +269,7 @@ static int cut(uint64_t *seed, int h)
 {
     int r = 0;
     starpu_data_partition(handles[h], &thirds);
+    if (starpu_data_get_nb_children(handles[h]) == 0) return -EIO; /* a device failed: nothing was cut */
     for (int i = 0; i < PIECES; i++) {
         struct job *j = calloc(1, sizeof *j);
         struct starpu_task *t = starpu_task_create();
