@@ -59,6 +59,7 @@ INPROC_TESTS += tests/mpi/away
 INPROC_TESTS += tests/mpi/moved
 INPROC_TESTS += tests/mpi/placements
 INPROC_TESTS += tests/mpi/dmda
+ONE_THREAD += tests/mpi/dmda
 INPROC_TESTS += tests/mpi/feedback
 INPROC_TESTS += tests/mpi/replays
 INPROC_TESTS += tests/mpi/plan_iterations
