@@ -19,7 +19,6 @@
 #include "mpi/value/moves.h"
 
 enum {
-    COPIES = 1,
     CANDIDATES = 24,
     DATA_WEIGHED = 16, /* of a task with more, the first */
     EQUAL_PERCENT = 10,
@@ -38,7 +37,8 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
 
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
- * messages. Judged where all ranks wait for all tasks, and from so many tasks on. */
+ * messages. Judged where all ranks wait for all tasks, and from so many tasks on. Less unevenness is borne
+ * where the rank with most to do is busy all the time (judge_busy). */
 enum {
     HOMES_PERCENT = 15,
     BUSY_HOMES_PERCENT = 7,
@@ -298,8 +298,7 @@ static void find_candidates(const struct dmda *s, const struct task *t, struct c
         const struct weighed *d = &t->data[i];
         add_once(c, d->holder);
         if (d->written) add_once(c, d->home);
-        for (uint32_t k = 0; k < COPIES && k < d->copies->count && !d->copies->bits; k++)
-            add_once(c, d->copies->inline_ranks[k]);
+        if (d->copies->count && !d->copies->bits) add_once(c, d->copies->inline_ranks[0]);
     }
 }
 
