@@ -38,6 +38,7 @@ orrery_mpi_sources += mpi/value/exchange.c mpi/value/exchange.h
 orrery_mpi_sources += mpi/value/redux.c mpi/value/redux.h
 orrery_mpi_sources += mpi/value/actions.c mpi/value/actions.h
 orrery_mpi_sources += mpi/value/away.c mpi/value/away.h
+orrery_mpi_sources += mpi/value/relatives.c mpi/value/relatives.h
 orrery_mpi_sources += mpi/value/moves.c mpi/value/moves.h
 orrery_mpi_sources += mpi/value/kept.c mpi/value/kept.h
 orrery_mpi_sources += mpi/place/place.h mpi/place/builtin.def

@@ -851,6 +851,29 @@ int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_j
     return r;
 }
 
+unsigned orr_partition_shut(const struct orr_data *h)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&plans);
+    for (const struct orr_data_block *p; (p = plan_of_child(h)) && p->state == PLAN_OFF; h = h->parent) n++;
+    pthread_mutex_unlock(&plans);
+    return n;
+}
+
+void orr_partition_shut_again(struct orr_data *h, unsigned n)
+{
+    struct orr_partition_use u;
+    int r = 0;
+    orr_partition_begin(&u);
+    for (; n > 0 && h->parent && !r; n--, h = h->parent) {
+        struct orr_data_block *p = plan_of_child(h);
+        if (!p || p->at_once || p->state == PLAN_OFF) continue;
+        for (unsigned i = 0; i < p->count && !r; i++) r = end_plans(&u, p->children[i], (int)orr_node_home());
+        if (!r) r = submit_switch(&u, p, PLAN_OFF, GATHER_AS_SET, NULL, NULL);
+    }
+    end_use(&u);
+}
+
 static bool is_expecting(struct orr_data *h)
 {
     orr_spin_lock(&h->queue.lock);
@@ -1000,6 +1023,14 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     release_children(plan);
 }
 
+/* The pieces go, and what is elsewhere of them comes before. As orr_data_use. */
+static int end_uses(struct orr_data_block *plan)
+{
+    int r = 0;
+    for (unsigned i = 0; i < plan->count && !r; i++) r = orr_data_use(plan->children[i], ORR_USE_ENDS);
+    return r;
+}
+
 /* The plan of starpu_data_partition; NULL when there is none. */
 static struct orr_data_block *plan_at_once(const struct orr_data *h)
 {
@@ -1045,6 +1076,7 @@ void starpu_data_unpartition(starpu_data_handle_t h, unsigned gathering_node)
     for (unsigned i = 0; i < plan->count; i++)
         if (orr_load_relaxed(&plan->children[i]->partitioned))
             starpu_data_unpartition(plan->children[i], orr_node_home());
+    if (end_uses(plan)) return;
     struct orr_event gathered;
     orr_event_init(&gathered);
     if (submit_gathering(plan, gathering_node, &gathered) != 0) return;
@@ -1199,6 +1231,7 @@ static void change_in(bool order, struct orr_data *h, unsigned nparts, starpu_da
     static const char *const names[] = { "not active", "active for reading", "active for writing" };
     struct orr_partition_use u;
     if (!check(h, fn)) return;
+    if (from == PLAN_WRITE && orr_data_use(h, ORR_USE_READS)) return;
     orr_data_announce(h, STARPU_R); /* pieces get their initial values with the whole */
     orr_data_announce_above(h);
     orr_partition_begin(&u);
@@ -1272,7 +1305,7 @@ void starpu_data_unpartition_submit_sequential_consistency_cb(starpu_data_handle
     static const char fn[] = "starpu_data_unpartition_submit";
     struct orr_partition_use u;
     int r = 0;
-    if (!check(h, fn)) return;
+    if (!check(h, fn) || orr_data_use(h, ORR_USE_READS)) return;
     int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
     u.exempt = !sequential_consistency;
@@ -1305,7 +1338,7 @@ void starpu_data_unpartition_submit(starpu_data_handle_t h, unsigned nparts, sta
 void starpu_data_unpartition_submit_r(starpu_data_handle_t h, int gathering_node)
 {
     struct orr_partition_use u;
-    if (!check(h, __func__)) return;
+    if (!check(h, __func__) || orr_data_use(h, ORR_USE_READS)) return;
     int gather = gathering(h, gathering_node, __func__);
     orr_partition_begin(&u);
     end_plans(&u, h, gather);
@@ -1332,6 +1365,11 @@ void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, s
     int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
+    if (plan && orr_unlikely(orr_load_relaxed(&h->away))) {
+        orr_partition_unlock(&u);
+        if (end_uses(plan)) return;
+        orr_partition_begin(&u);
+    }
     if (plan && is_lowest(plan, fn)) end_plan(&u, plan, gather);
     end_use(&u);
 }

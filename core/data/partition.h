@@ -36,6 +36,11 @@ struct orr_data *orr_partition_blocker(struct orr_data *h);
 ORR_EXPORT void orr_partition_relatives(struct orr_data *h, void (*fn)(struct orr_data *h, void *arg),
                                         void *arg);
 
+/* How many plans on the way down to h are not active: its use would begin those. And: it did, in passing, and
+ * they end again, so that the program finds them as it left them. */
+ORR_EXPORT unsigned orr_partition_shut(const struct orr_data *h);
+ORR_EXPORT void orr_partition_shut_again(struct orr_data *h, unsigned plans);
+
 /* How many plans, made by starpu_data_partition_plan and not yet cleaned, h has. */
 unsigned orr_partition_plans(const struct orr_data *h);
 

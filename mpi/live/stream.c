@@ -560,13 +560,13 @@ static int tell_difference(const struct search *q, uint64_t oldest, char *text, 
     if (!ask(all, q->peer, ORR_CONTROL_ASK_TEXT, q->low, hash_alone(q->mine, q->low, oldest), q->context))
         return -EAGAIN;
     bool pieces = strstr(mine, piece_of) || strstr(all->talk.text, piece_of);
-    snprintf(text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s%s",
-             (unsigned long long)q->low + 1, all->cluster->rank, mine, q->peer, all->talk.text,
-             pieces
-                 ? "; where a placement moves data, what is a piece of other data on one rank must be so on "
-                   "all: cut the whole on all ranks (starpu_data_partition_plan), or keep the pieces as data "
-                   "of their own, or use ORRERY_MPI_SCHED=owner"
-                 : "");
+    snprintf(
+        text, bytes, "as insertion %llu rank %d has %s, and rank %d has %s%s", (unsigned long long)q->low + 1,
+        all->cluster->rank, mine, q->peer, all->talk.text,
+        pieces ? "; where a placement moves data, what is a piece of data with a tag on one rank must be so "
+                 "on all: cut the whole on all ranks (starpu_data_partition_plan), or give it no tag, or "
+                 "use ORRERY_MPI_SCHED=owner"
+               : "");
     return pruning_explains(q, oldest) ? ORR_STREAM_PRUNED : 1;
 }
 

@@ -21,6 +21,7 @@ struct orr_action {
     bool sync;    /* of a send */
     bool away;    /* a message under the name of a call at home that others do not see (away.h) */
     bool sorted;  /* of a task: as ORR_TF_SORTED */
+    bool aside;   /* no use of the program's: plans of partitioning are left as they are */
     int32_t gate; /* the home of the datum, which must have come to the insertion first; -1: nobody */
     int32_t peer, priority;
     struct orr_data *handle;  /* NULL with a task */

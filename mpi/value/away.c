@@ -23,6 +23,7 @@
 #include "core/task/task.h"
 #include "mpi/value/kept.h"
 #include "mpi/value/message.h"
+#include "mpi/value/relatives.h"
 
 /* An action that was put off. */
 struct orr_later {
@@ -177,11 +178,46 @@ static void one_more(struct orr_data *h)
     orr_store_relaxed(&h->away, true);
 }
 
-static int carry_out(struct orr_comm *c, const struct orr_action *act)
+/* Plans of partitioning that messages began in passing. */
+struct opened {
+    int count;
+    struct {
+        struct orr_data *piece;
+        unsigned plans;
+    } some[8];
+};
+
+/* In the order that pieces of pieces need. */
+static void shut(struct opened *o)
 {
+    begin_acting();
+    for (; o->count > 0; o->count--)
+        orr_partition_shut_again(o->some[o->count - 1].piece, o->some[o->count - 1].plans);
+    end_acting();
+}
+
+static int carry_out(struct orr_comm *c, const struct orr_action *act, struct opened *o)
+{
+    unsigned plans = orr_unlikely(act->aside && act->handle->parent) ? orr_partition_shut(act->handle) : 0;
+    if (plans && o->count == (int)(sizeof o->some / sizeof o->some[0])) {
+        shut(o);
+        plans = orr_partition_shut(act->handle);
+    }
     begin_acting();
     int r = orr_action_carry_out(c, act);
     end_acting();
+    if (!plans) return r;
+    o->some[o->count].piece = act->handle;
+    o->some[o->count++].plans = plans;
+    return r;
+}
+
+static int carry_out_alone(struct orr_comm *c, const struct orr_action *act)
+{
+    struct opened o;
+    o.count = 0;
+    int r = carry_out(c, act, &o);
+    if (orr_unlikely(o.count > 0)) shut(&o);
     return r;
 }
 
@@ -193,7 +229,7 @@ static void carry_out_later(struct orr_away *a, struct orr_later *l)
     struct orr_data *some[DATA], **data = n <= DATA ? some : orr_malloc(n * sizeof *data);
     if (!data) orr_fatal("out of memory: a task that was put off cannot be submitted");
     for (unsigned i = 0; i < n; i++) data[i] = STARPU_TASK_GET_HANDLE(l->action.task, i);
-    int r = carry_out(l->comm, &l->action), none = 0;
+    int r = carry_out_alone(l->comm, &l->action), none = 0;
     if (r)
         atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
                                                 memory_order_relaxed);
@@ -520,10 +556,13 @@ static void advance(struct orr_away *a)
 /* From to on; last: nothing more of this place follows. */
 static void do_at_once(struct orr_away *a, struct orr_actions *l, int from, int to, bool last)
 {
+    struct opened o;
+    o.count = 0;
     for (int i = from; i < to; i++) {
-        int r = carry_out(l->comm, &l->list[i]);
+        int r = carry_out(l->comm, &l->list[i], &o);
         if (r && !l->status) l->status = r;
     }
+    if (orr_unlikely(o.count > 0)) shut(&o);
     orr_spin_lock(&a->lock);
     if (last) a->decided = a->position;
     a->deciding = false;
@@ -562,10 +601,23 @@ static void do_some(struct orr_actions *l, int from, int to, bool last)
 
 /* ---- waiting ---- */
 
+static bool nothing_of_it(const struct orr_data *h)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    return !o || orr_load_acquire(&o->put_off) == 0;
+}
+
+static void look_at_relative(struct orr_data *h, void *nothing)
+{
+    *(bool *)nothing &= nothing_of_it(h);
+}
+
+/* Nor of what overlaps it. */
 static bool nothing_of(void *h)
 {
-    struct orr_owned *o = orr_owned_of(h);
-    return !o || orr_load_acquire(&o->put_off) == 0;
+    bool nothing = nothing_of_it(h);
+    if (nothing && orr_has_relatives(h)) orr_partition_relatives(h, look_at_relative, &nothing);
+    return nothing;
 }
 
 static void settle(struct orr_away *a, struct orr_data *h)
@@ -643,7 +695,7 @@ static void do_synchronous(struct orr_actions *l, int at)
 {
     do_some(l, 0, at, false);
     settle_all(l->comm->cluster->value->away);
-    int r = carry_out(l->comm, &l->list[at]);
+    int r = carry_out_alone(l->comm, &l->list[at]);
     decide_again(l->comm->cluster->value->away);
     if (r && !l->status) l->status = r;
 }
@@ -667,7 +719,6 @@ int orr_away_settle(struct orr_actions *l, struct orr_data *h)
 {
     int r = do_list(l, false);
     settle(l->comm->cluster->value->away, h);
-    if (h->root != h) settle(l->comm->cluster->value->away, h->root);
     decide_again(l->comm->cluster->value->away);
     return r;
 }
@@ -679,25 +730,30 @@ static bool wants_change(const struct orr_owned *o, int rank)
     return rank != o->handle->mpi_rank && (holder_of(o) == rank || orr_rank_set_has(&o->sent, rank));
 }
 
-static void send_change(struct orr_away *a, struct orr_owned *o, int rank, uint64_t position)
+static void send_change(struct orr_away *a, struct orr_owned *o, int rank, uint64_t position,
+                        struct opened *opened)
 {
-    const struct orr_action act = { .kind = ORR_ACT_SEND, .away = true, .peer = rank, .handle = o->handle };
+    const struct orr_action act = {
+        .kind = ORR_ACT_SEND, .away = true, .aside = true, .peer = rank, .handle = o->handle
+    };
     tell(a, rank, ORR_CONTROL_CHANGED, o->tag, position, o->version);
-    carry_out(cluster_of(a)->comm, &act);
+    carry_out(cluster_of(a)->comm, &act, opened);
 }
 
 /* To all that have the value, but for rank except. */
-static void send_changes(struct orr_away *a, struct orr_owned *o, uint64_t position, int except)
+static void send_changes(struct orr_away *a, struct orr_owned *o, uint64_t position, int except,
+                         struct opened *opened)
 {
     const struct orr_rank_set *s = &o->sent;
     int size = cluster_of(a)->size, holder = holder_of(o);
-    if (holder != o->handle->mpi_rank && holder != except) send_change(a, o, holder, position);
+    if (holder != o->handle->mpi_rank && holder != except) send_change(a, o, holder, position, opened);
     for (uint32_t i = 0; !s->bits && i < s->count; i++)
         if (s->inline_ranks[i] != holder && s->inline_ranks[i] != except &&
             wants_change(o, s->inline_ranks[i]))
-            send_change(a, o, s->inline_ranks[i], position);
+            send_change(a, o, s->inline_ranks[i], position, opened);
     for (int rank = 0; s->bits && rank < size; rank++)
-        if (rank != holder && rank != except && wants_change(o, rank)) send_change(a, o, rank, position);
+        if (rank != holder && rank != except && wants_change(o, rank))
+            send_change(a, o, rank, position, opened);
 }
 
 /* With the lock. */
@@ -735,7 +791,11 @@ void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except)
     if (tells) remove_change(a, o);
     uint64_t position = a->position;
     orr_spin_unlock(&a->lock);
-    if (tells) send_changes(a, o, position, except);
+    if (!tells) return;
+    struct opened opened;
+    opened.count = 0;
+    send_changes(a, o, position, except, &opened);
+    shut(&opened);
 }
 
 static void note_change(struct orr_away *a, struct orr_owned *o)
@@ -861,12 +921,20 @@ void orr_away_skip(struct orr_comm *c, uint64_t places)
     orr_spin_unlock(&a->lock);
 }
 
+static void tell_changes(struct orr_away *a, uint64_t position)
+{
+    struct opened opened;
+    opened.count = 0;
+    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position, -1, &opened);
+    shut(&opened);
+}
+
 uint64_t orr_away_begin(struct orr_comm *c)
 {
     struct orr_away *a = c->cluster->value->away;
     struct orr_watcher w;
     uint64_t position = a->position;
-    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position, -1);
+    if (orr_unlikely(orr_load_relaxed(&a->nchanged) > 0)) tell_changes(a, position);
     if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_store_relaxed(&a->inserter, orr_self());
     orr_progress_attend(&c->cluster->progress, true);
@@ -894,8 +962,7 @@ void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t 
 {
     if (!orr_load_relaxed(&h->away)) {
         set_away(h, NULL);
-        if (orr_load_relaxed(&h->partitioned) || orr_load_relaxed(&h->planned))
-            orr_partition_relatives(h, set_away, NULL);
+        if (orr_has_relatives(h)) orr_partition_relatives(h, set_away, NULL);
     }
     if (!here || orr_owned_of(h)->is_guest) return;
     orr_owned_of(h)->is_guest = true;
@@ -916,7 +983,7 @@ static void fetch(struct orr_away *a, struct orr_owned *o)
     uint64_t position = a->position;
     orr_spin_unlock(&a->lock);
     if (asked) return;
-    carry_out(cluster_of(a)->comm, &act);
+    carry_out_alone(cluster_of(a)->comm, &act);
     tell(a, o->holder, ORR_CONTROL_FETCH, o->tag, position, o->version);
 }
 
@@ -968,7 +1035,7 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     };
     settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
     if (k) settle(a, k->value);
-    if (owes) carry_out(cluster_of(a)->comm, &act);
+    if (owes) carry_out_alone(cluster_of(a)->comm, &act);
     drop_kept(a, o);
 }
 
@@ -988,34 +1055,73 @@ static int refuse(const struct orr_data *h, uint32_t how)
 static bool look_when_settled(struct orr_away *a, struct orr_data *h, uint32_t how)
 {
     for (;;) {
-        if (!nothing_of(h) || !nothing_of(h->root)) {
+        if (!nothing_of(h)) {
             advance(a);
-            bool left = !nothing_of(h) || !nothing_of(h->root);
+            bool left = !nothing_of(h);
             if (left && (how & ORR_USE_TRIES || orr_task_inside() || orr_engine_in_callback())) return false;
             settle(a, h);
-            settle(a, h->root);
         }
         look(a);
-        if (nothing_of(h) && nothing_of(h->root)) return true;
+        if (nothing_of(h)) return true;
         end_look(a); /* the thread that inserts was faster */
     }
 }
 
-static int use(struct orr_data *h, uint32_t how)
+/* Whether what happens to whole happens to h. */
+static bool is_within(const struct orr_data *h, const struct orr_data *whole)
 {
-    struct orr_owned *o = orr_owned_of(h), *root = orr_owned_of(h->root);
-    struct orr_value *v = o ? o->value : root ? root->value : NULL;
+    while (h && h != whole) h = h->parent;
+    return h != NULL;
+}
+
+/* What the use of a datum is to one that overlaps it; 0: nothing. */
+static uint32_t how_for(const struct orr_data *h, const struct orr_data *used, uint32_t how)
+{
+    if (is_within(h, used)) return how;
+    if (how & ORR_USE_ENDS) return 0;
+    return how & ORR_USE_EMPTIES ? (how & ~(uint32_t)ORR_USE_EMPTIES) | ORR_USE_WRITES : how;
+}
+
+static bool is_of_base(const struct orr_away *a, const struct orr_data *h)
+{
+    return h->mpi_rank >= 0 && orr_owned_of(h)->comm == cluster_of(a)->comm;
+}
+
+static void use_one(struct orr_away *a, struct orr_data *h, uint32_t how)
+{
+    struct orr_owned *o = orr_owned_of(h);
+    if (!how || !is_of_base(a, h) || h->mpi_flags & (ORR_MPI_PINNED | ORR_MPI_PIECE)) return;
+    if (h->mpi_rank == cluster_of(a)->rank)
+        use_at_home(a, o, how);
+    else if (o->is_guest && how & (ORR_USE_WRITES | ORR_USE_EMPTIES))
+        write_as_guest(a, o);
+}
+
+static void end_one(struct orr_away *a, struct orr_data *h, uint32_t how)
+{
+    if (how & ORR_USE_ENDS && is_of_base(a, h) && orr_owned_of(h)->is_guest) end_as_guest(a, orr_owned_of(h));
+}
+
+/* h, and what overlaps it. */
+static int use_all(const struct orr_relatives *all, struct orr_data *h, uint32_t how)
+{
+    struct orr_value *v = all->count ? orr_owned_of(all->list[0])->value : NULL;
     if (!v || !orr_load_relaxed(&v->moves.on)) return 0;
     struct orr_away *a = v->away;
     if (!look_when_settled(a, h, how)) return refuse(h, how);
-    bool moves = root && root->handle->mpi_rank >= 0 && root->comm == cluster_of(a)->comm;
-    if (moves && h->root->mpi_rank == cluster_of(a)->rank)
-        use_at_home(a, root, how);
-    else if (moves && root->is_guest && how & (ORR_USE_WRITES | ORR_USE_EMPTIES))
-        write_as_guest(a, root);
+    for (int i = 0; i < all->count; i++) use_one(a, all->list[i], how_for(all->list[i], h, how));
     end_look(a);
-    if (moves && how & ORR_USE_ENDS && root->is_guest) end_as_guest(a, root);
+    for (int i = 0; i < all->count; i++) end_one(a, all->list[i], how_for(all->list[i], h, how));
     return 0;
+}
+
+static int use(struct orr_data *h, uint32_t how)
+{
+    struct orr_relatives all;
+    orr_relatives_find(&all, h);
+    int r = use_all(&all, h, how);
+    orr_relatives_free(&all);
+    return r;
 }
 
 int orr_away_changes(struct orr_data *h)

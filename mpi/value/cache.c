@@ -127,6 +127,7 @@ int orr_cache_set_owner(struct orr_comm *c, struct orr_data *h, int rank)
 {
     struct orr_owned *o = orr_owned_get(c->cluster->value, h);
     if (!o) return -ENOMEM;
+    orr_owned_meets(c->cluster->value, h);
     bool changes = orr_owned_rank(c, h) != rank;
     if (changes) orr_owned_ends(c->cluster->value, h, "data changed their owner");
     if (changes && (rank == c->rank || rank < 0))

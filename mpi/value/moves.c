@@ -18,6 +18,7 @@
 #include "mpi/value/exchange.h"
 #include "mpi/value/message.h"
 #include "mpi/value/redux.h"
+#include "mpi/value/relatives.h"
 #include "mpi/wire/cluster.h"
 
 enum { NO_READER = STARPU_SCRATCH | STARPU_REDUX | STARPU_MPI_REDUX };
@@ -46,15 +47,28 @@ static int32_t gate_of(const struct orr_comm *c, const struct orr_data *h)
     return is_guest(c, h) ? h->mpi_rank : -1;
 }
 
+static struct orr_action action(const struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h,
+                                int peer, int priority)
+{
+    return (struct orr_action){
+        .kind = (uint8_t)kind, .gate = gate_of(l->comm, h), .peer = peer, .priority = priority, .handle = h
+    };
+}
+
 static void add(struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h, int peer, bool sync,
                 int priority)
 {
-    const struct orr_action a = { .kind = (uint8_t)kind,
-                                  .sync = sync,
-                                  .gate = gate_of(l->comm, h),
-                                  .peer = peer,
-                                  .priority = priority,
-                                  .handle = h };
+    struct orr_action a = action(l, kind, h, peer, priority);
+    a.sync = sync;
+    orr_actions_add(l, &a);
+}
+
+/* Where the program does not use h now. */
+static void add_aside(struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h, int peer,
+                      int priority)
+{
+    struct orr_action a = action(l, kind, h, peer, priority);
+    a.aside = true;
     orr_actions_add(l, &a);
 }
 
@@ -259,8 +273,8 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
     if (c->rank != holder || has(h, home)) add_gate(l, h); /* the holder may send, which has a gate */
     if (holder == home) return;
     if (!has(h, home)) {
-        if (c->rank == holder) add(l, ORR_ACT_SEND, h, home, false, priority);
-        if (c->rank == home) add(l, ORR_ACT_RECEIVE, h, holder, false, priority);
+        if (c->rank == holder) add_aside(l, ORR_ACT_SEND, h, home, priority);
+        if (c->rank == home) add_aside(l, ORR_ACT_RECEIVE, h, holder, priority);
     }
     orr_owned_set_holder(h, home);
     orr_rank_set_remove(&orr_owned_of(h)->sent, home);
@@ -284,20 +298,26 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h)
     mark(c, h);
 }
 
-void orr_moves_pin(struct orr_actions *l, struct orr_data *piece)
+static void pin(struct orr_actions *l, struct orr_data *h)
 {
-    if (orr_likely(orr_owned_of(piece) && !(piece->mpi_flags & ORR_MPI_PIECE))) return; /* in the same line */
-    struct orr_data *h = piece->root;
-    if (h == piece || h->mpi_flags & ORR_MPI_PINNED) return;
-    if (orr_moves_can(l->comm, h)) {
-        if (orr_load_relaxed(&piece->planned)) orr_moves_return(l, h, 0); /* else home cut it, having it */
-        add_gate(l, h);
-        orr_away_settle(l, h);
-        orr_away_forget_change(h);
-        orr_owned_set_holder(h, h->mpi_rank);
-        orr_rank_set_clear(&orr_owned_of(h)->sent);
-        mark(l->comm, h);
-    }
+    if (!orr_moves_can(l->comm, h)) return;
+    if (!orr_load_relaxed(&h->partitioned)) orr_moves_return(l, h, 0); /* else home cut it, having it */
+    add_gate(l, h);
+    orr_away_settle(l, h);
+    orr_away_forget_change(h);
+    orr_owned_set_holder(h, h->mpi_rank);
+    orr_rank_set_clear(&orr_owned_of(h)->sent);
+    mark(l->comm, h);
+    h->mpi_flags |= ORR_MPI_PINNED;
+}
+
+void orr_moves_pin(struct orr_actions *l, struct orr_data *h)
+{
+    struct orr_relatives all;
+    if (orr_likely(!(h->mpi_flags & ORR_MPI_PIECE)) || h->mpi_flags & ORR_MPI_PINNED) return;
+    orr_relatives_find(&all, h);
+    for (int i = 0; i < all.count; i++) pin(l, all.list[i]);
+    orr_relatives_free(&all);
     h->mpi_flags |= ORR_MPI_PINNED;
 }
 

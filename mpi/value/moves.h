@@ -22,8 +22,8 @@ static inline bool orr_moves_can(const struct orr_comm *c, const struct orr_data
     return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & ORR_MPI_NEVER_AWAY) &&
            orr_owned_tag(h) != -1;
 }
-/* The insertion uses a piece of what could be away until now: from here on that stays at home. */
-void orr_moves_pin(struct orr_actions *l, struct orr_data *piece);
+/* The insertion uses h: what overlaps it and could be away until now stays at home from here on. */
+void orr_moves_pin(struct orr_actions *l, struct orr_data *h);
 
 /* A task on rank xrank (or ORR_RANK_PER_NODE: on all) accesses h, which may be away: what is to be done here
  * before and after it. ran: it runs here too, though what it writes counts on xrank. */

@@ -10,6 +10,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/data/partition.h"
+#include "mpi/value/relatives.h"
 #include "mpi/wire/cluster.h"
 
 /* A copy that is old: a value that is received again and again, as at the edge of a stencil, keeps
@@ -244,10 +246,6 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     o->tag = -1;
     o->holder = -1;
     o->value = v;
-    if (h->parent) {
-        h->mpi_flags |= ORR_MPI_PIECE;
-        orr_store_relaxed(&v->moves.pieces, true);
-    }
     pthread_once(&hook_once, install_hook);
     pthread_mutex_lock(&v->records_lock);
     o->next = v->records;
@@ -259,10 +257,27 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     return o;
 }
 
+/* Whether all ranks may know it. */
+static void look_if_known(struct orr_data *h, void *known)
+{
+    *(bool *)known |= h->mpi && (orr_owned_tag(h) != -1 || h->mpi_rank != ORR_RANK_UNKNOWN);
+}
+
+void orr_owned_meets(struct orr_value *v, struct orr_data *h)
+{
+    bool known = false;
+    if (orr_likely(!orr_has_relatives(h)) || h->mpi_flags & ORR_MPI_PIECE) return;
+    orr_partition_relatives(h, look_if_known, &known);
+    if (!known) return;
+    h->mpi_flags |= ORR_MPI_PIECE;
+    orr_store_relaxed(&v->moves.pieces, true);
+}
+
 int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag)
 {
     struct orr_owned *o = orr_owned_get(v, h);
     if (!o) return -ENOMEM;
+    orr_owned_meets(v, h);
     if (o->tag != tag) {
         if (v->forget_guest) v->forget_guest(o);
         h->mpi_flags &= ~(uint32_t)ORR_MPI_NOTED;

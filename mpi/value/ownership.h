@@ -23,7 +23,7 @@ enum orr_mpi_flag {
     ORR_MPI_MADE = 1 << 5,       /* as RECEIVED, but a task here wrote it for its owner */
     ORR_MPI_HELD = 1 << 6,       /* there is memory of ours here for a value that another rank owns */
     ORR_MPI_OTHER_COMM = 1 << 7, /* the owner is a rank of another communicator than the layer's own */
-    ORR_MPI_PINNED = 1 << 8,     /* its pieces are used by insertions: it is never away from home */
+    ORR_MPI_PINNED = 1 << 8,     /* insertions use it beside what overlaps it: it is never away from home */
     ORR_MPI_AWAY = 1 << 9,       /* another rank than its owner holds the value: all ranks know (moves.h) */
     /* for recorded iterations (place/recording.h): what would make a record wrong is noticed where it happens
      */
@@ -32,7 +32,7 @@ enum orr_mpi_flag {
     ORR_MPI_UNREDUCED = 1 << 14, /* likewise, since nobody contributes to it */
     ORR_MPI_TOUCHED = 1 << 15,   /* it was LEFT_OUT, wrongly; UNREDUCED, wrongly: not again */
     ORR_MPI_REDUCED = 1 << 16,
-    ORR_MPI_PIECE = 1 << 17, /* of another datum; set with the record */
+    ORR_MPI_PIECE = 1 << 17, /* of another datum that was known before, or of which it is a piece */
     ORR_MPI_NOTED = 1 << 18  /* a schedule that is recorded knows it under its tag (place/history.h) */
 };
 /* Those that count for a rank without a part in the task. */
@@ -125,6 +125,8 @@ static inline void orr_rank_set_clear(struct orr_rank_set *s)
 /* h's record, made on first use, as one of v; NULL when out of memory (said). */
 struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h);
 int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag); /* 0 or -ENOMEM (said) */
+/* It gets an owner, or a tag: if others are known that overlap it, it is not to be away beside them. */
+void orr_owned_meets(struct orr_value *v, struct orr_data *h);
 static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
 {
     return h->mpi;

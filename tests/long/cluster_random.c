@@ -14,6 +14,7 @@
 #include <starpu.h>
 #include <unistd.h>
 
+#include "core/data/partition.h"
 #include "mpi/value/borrow.h"
 #include "mpi/value/calls.h"
 #include "tests/mpi/in_process.h"
@@ -46,7 +47,8 @@ enum {
     DOES_OTHERS = 512,   /* a task on several ranks or that the program submits, owners that are set anew,
                              another placement */
     DOES_ITERATE = 1024, /* iterations, which ranks replay or insert */
-    DOES_ALL = 2047
+    DOES_LOOSE = 2048,   /* pieces of a whole that no insertion knows */
+    DOES_ALL = 4095
 };
 
 static int does = DOES_ALL;                             /* --does */
@@ -191,15 +193,27 @@ enum { MARKED_BY_NONE, MARKED_BY_ALL, MARKED_BY_ONE, MARKS }; /* by the seed: st
 enum { GROUPS = 3 };
 static struct group groups[GROUPS]; /* of the program that runs */
 
+enum how_cut {
+    KNOWN,   /* all ranks cut it, and know the whole */
+    LATE,    /* and know its halves first */
+    UNKNOWN, /* all ranks cut it, and know the halves */
+    AT_HOME, /* its home cuts it, and the halves are data of their own to the others */
+    AT_ONCE, /* and it is cut all the time */
+    HOWS_LOOSE = 4
+};
+
+struct cut {
+    starpu_data_handle_t whole, half[2]; /* whole: NULL: here it is not */
+    uint64_t *memory, value[2];
+    uint32_t count; /* of a half */
+    int home, tag;
+    enum how_cut how;
+};
+
 struct program {
-    struct orr_comm *c, *others[GROUPS]; /* NULL: this rank is not part of it */
-    struct datum data[ALL];              /* the last of them are summed up */
-    struct {
-        starpu_data_handle_t whole, half[2];
-        uint64_t *memory, value[2];
-        uint32_t count; /* of a half */
-        int home;
-    } cut;                                  /* a datum that is used in pieces, and whole */
+    struct orr_comm *c, *others[GROUPS];    /* NULL: this rank is not part of it */
+    struct datum data[ALL];                 /* the last of them are summed up */
+    struct cut cut, loose;                  /* data that are used in pieces, and whole */
     uint64_t state;                         /* of what all ranks draw alike */
     int step, rank, ranks, does, placement; /* -1: none that moves data */
     int version[KINDS];                     /* of iterations: what they do */
@@ -584,57 +598,72 @@ static void built_task(struct program *p)
     if (mode != STARPU_R) to->value = mix(w.salt, 0);
 }
 
-static void begin_cut(struct program *p)
+static void know(struct program *p, starpu_data_handle_t h, int tag, int home)
 {
-    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
-    bool mine = p->cut.home == p->rank;
-    for (uint32_t k = 0; k < 2 * p->cut.count && mine; k++) p->cut.memory[k] = p->cut.value[k / p->cut.count];
-    starpu_vector_data_register(&p->cut.whole, mine ? STARPU_MAIN_RAM : -1,
-                                mine ? (uintptr_t)p->cut.memory : 0, 2 * p->cut.count, sizeof *p->cut.memory);
-    call(orr_owned_set_tag(p->c->cluster->value, p->cut.whole, 200), p->step, "set_tag");
-    call(orr_call_set_owner(p->c, p->cut.whole, p->cut.home), p->step, "set_rank");
-    starpu_data_partition_plan(p->cut.whole, &halves, p->cut.half);
-    for (int i = 0; i < 2; i++) {
-        call(orr_owned_set_tag(p->c->cluster->value, p->cut.half[i], 201 + i), p->step, "set_tag");
-        call(orr_call_set_owner(p->c, p->cut.half[i], p->cut.home), p->step, "set_rank");
-    }
+    call(orr_owned_set_tag(p->c->cluster->value, h, tag), p->step, "set_tag");
+    call(orr_call_set_owner(p->c, h, home), p->step, "set_rank");
 }
 
-static void end_cut(struct program *p)
+static void begin_cut(struct program *p, struct cut *c)
 {
-    starpu_data_partition_clean(p->cut.whole, 2, p->cut.half);
-    starpu_data_unregister(p->cut.whole);
-    for (int i = 0; i < 2 && p->cut.home == p->rank; i++)
-        check(p->cut.memory + (uint32_t)i * p->cut.count, p->cut.count, p->cut.value[i], p->step, p->rank,
+    struct starpu_data_filter halves = { .filter_func = starpu_vector_filter_block, .nchildren = 2 };
+    bool mine = c->home == p->rank;
+    uintptr_t at = mine ? (uintptr_t)c->memory : 0;
+    int node = mine ? STARPU_MAIN_RAM : -1;
+    c->value[0] = mix(p->state, 31);
+    c->value[1] = mix(p->state, 32);
+    for (uint32_t k = 0; k < 2 * c->count && mine; k++) c->memory[k] = c->value[k / c->count];
+    c->whole = NULL;
+    if (c->how < AT_HOME || mine)
+        starpu_vector_data_register(&c->whole, node, at, 2 * c->count, sizeof *c->memory);
+    if (c->how == KNOWN) know(p, c->whole, c->tag, c->home);
+    if (c->whole && c->how != AT_ONCE) starpu_data_partition_plan(c->whole, &halves, c->half);
+    if (c->whole && c->how == AT_ONCE) starpu_data_partition(c->whole, &halves);
+    for (int i = 0; i < 2; i++) {
+        if (!c->whole) starpu_vector_data_register(&c->half[i], -1, 0, c->count, sizeof *c->memory);
+        if (c->whole && c->how == AT_ONCE) c->half[i] = starpu_data_get_sub_data(c->whole, 1, i);
+        know(p, c->half[i], c->tag + 1 + i, c->home);
+    }
+    if (c->how == LATE) know(p, c->whole, c->tag, c->home);
+}
+
+static void end_cut(struct program *p, struct cut *c)
+{
+    for (int i = 0; i < 2 && !c->whole; i++) starpu_data_unregister(c->half[i]);
+    if (c->whole && c->how != AT_ONCE) starpu_data_partition_clean(c->whole, 2, c->half);
+    if (c->whole && c->how == AT_ONCE) starpu_data_unpartition(c->whole, STARPU_MAIN_RAM);
+    if (c->whole) starpu_data_unregister(c->whole);
+    for (int i = 0; i < 2 && c->home == p->rank; i++)
+        check(c->memory + (uint32_t)i * c->count, c->count, c->value[i], p->step, p->rank,
               "the end of a half");
 }
 
 /* A task on one half, or on the whole, with a datum that it reads, or that gets a value from it. */
-static void task_on_pieces(struct program *p)
+static void task_on_pieces(struct program *p, struct cut *c)
 {
     static const int modes[] = { STARPU_R, STARPU_RW, STARPU_W };
-    int i = (int)draw(&p->state, 3), mode = modes[draw(&p->state, 3)];
+    int i = (int)draw(&p->state, c->how < UNKNOWN ? 3 : 2), mode = modes[draw(&p->state, 3)];
     struct datum *d = &p->data[draw(&p->state, DATA)];
     int on = draw(&p->state, 2) ? -1 : (int)draw(&p->state, (unsigned)p->ranks);
     struct work w = { .salt = mix(p->state, 25),
-                      .expected = { p->cut.value[i % 2], d->value },
+                      .expected = { c->value[i % 2], d->value },
                       .count = 2,
                       .step = p->step,
                       .rank = p->rank,
                       .mode = { mode, draw(&p->state, 2) ? STARPU_R : STARPU_RW } };
-    struct starpu_data_descr descr[] = { { i < 2 ? p->cut.half[i] : p->cut.whole,
+    struct starpu_data_descr descr[] = { { i < 2 ? c->half[i] : c->whole,
                                            (enum starpu_data_access_mode)mode },
                                          { d->handle, (enum starpu_data_access_mode)w.mode[1] } };
     if (on < 0 && mode == STARPU_R && (i == 2 || w.mode[1] == STARPU_R))
         on = (int)(w.salt % (uint64_t)p->ranks);
     if (i == 2) {
-        memcpy(w.expected, p->cut.value, sizeof p->cut.value);
+        memcpy(w.expected, c->value, sizeof c->value);
         w.count = 1;
     } else if (w.mode[1] == STARPU_RW) {
         d->value = mix(w.salt, 1);
     }
     for (int k = 0; k < 2 && mode != STARPU_R; k++)
-        if (i == 2 || i == k) p->cut.value[k] = mix(w.salt, i == 2 ? (uint64_t)k : 0);
+        if (i == 2 || i == k) c->value[k] = mix(w.salt, i == 2 ? (uint64_t)k : 0);
     struct starpu_codelet *cl = i == 2 ? &both_cl : &work_cl;
     if (on < 0)
         call(insert(p->c, cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w, 0), p->step,
@@ -643,6 +672,97 @@ static void task_on_pieces(struct program *p)
         call(insert(p->c, cl, STARPU_DATA_MODE_ARRAY, descr, w.count, STARPU_VALUE, &w, sizeof w,
                     STARPU_EXECUTE_ON_NODE, on, 0),
              p->step, "a task on pieces on a rank");
+}
+
+static void look_at_both(const struct cut *c, const struct work *w)
+{
+    uint64_t *here = (uint64_t *)starpu_vector_get_local_ptr(c->whole);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (w->mode[0] & STARPU_R)
+            check(here + i * c->count, c->count, w->expected[i], w->step, w->rank,
+                  "an acquire of both halves");
+        for (uint32_t k = 0; k < c->count && w->mode[0] & STARPU_W; k++)
+            here[i * c->count + k] = mix(w->salt, i);
+    }
+}
+
+struct both_called {
+    struct cut cut;
+    struct work work;
+};
+
+static void both_acquired(void *arg)
+{
+    struct both_called *b = arg;
+    look_at_both(&b->cut, &b->work);
+    starpu_data_release(b->cut.whole);
+    free(b);
+}
+
+/* The whole, by its home, which the others do not see. */
+static void whole_at_home(struct program *p, const struct cut *c, const struct work *w, unsigned way)
+{
+    enum starpu_data_access_mode mode = (enum starpu_data_access_mode)w->mode[0];
+    struct both_called *b;
+    switch (way) {
+    case 0:
+        call(starpu_data_acquire(c->whole, mode), p->step, "acquire of a whole");
+        look_at_both(c, w);
+        starpu_data_release(c->whole);
+        break;
+    case 1:
+        b = malloc(sizeof *b);
+        *b = (struct both_called){ *c, *w };
+        call(starpu_data_acquire_cb(c->whole, mode, both_acquired, b), p->step, "acquire_cb of a whole");
+        break;
+    default:
+        call(starpu_task_insert(&both_cl, mode, c->whole, STARPU_VALUE, w, sizeof *w, 0), p->step,
+             "a task of its own on a whole");
+    }
+}
+
+/* What home does with the halves, or with the whole, and others do not see. */
+static void pieces_at_home(struct program *p, struct cut *c, bool moves)
+{
+    static const int modes[] = { STARPU_R, STARPU_RW, STARPU_W };
+    int mode = modes[p->does & DOES_CHANGE ? draw(&p->state, 3) : 0];
+    unsigned i = draw(&p->state, 4), way = draw(&p->state, 4);
+    struct work w = { .salt = mix(p->state, 27),
+                      .expected = { c->value[0], c->value[1] },
+                      .count = 1,
+                      .step = p->step,
+                      .rank = p->rank,
+                      .mode = { mode } };
+    bool stays = !moves || c->how == LATE; /* then who has a copy does not hear of it */
+    if (mode != STARPU_R && (stays || draw(&p->state, 8) == 0)) flush(p);
+    if (i < 2 || c->how == AT_ONCE) {
+        i %= 2;
+        if (p->rank == c->home) own_task(p, c->half[i], mode, c->value[i], w.salt);
+        if (mode != STARPU_R) c->value[i] = mix(w.salt, 0);
+        return;
+    }
+    bool by_hand = way == 2, mine = p->rank == c->home;
+    if (by_hand && mine)
+        own_task(p, c->half[1], STARPU_R, c->value[1], 0); /* begins the plan, if it is not */
+    if (by_hand && mine) starpu_data_unpartition_submit(c->whole, 2, c->half, -1);
+    if (mine) whole_at_home(p, c, &w, way);
+    for (uint64_t k = 0; k < 2 && mode != STARPU_R; k++) c->value[k] = mix(w.salt, k);
+    if (!by_hand) return;
+    if (draw(&p->state, 2))
+        flush(p);
+    else
+        some_task(p);
+    if (!mine) return;
+    call(orr_partition_shut(c->half[0]) == 1 ? 0 : -EINVAL, p->step, "a plan that nobody used since");
+    starpu_data_partition_submit(c->whole, 2, c->half);
+}
+
+static void with_loose(struct program *p, bool moves)
+{
+    if (draw(&p->state, 3))
+        task_on_pieces(p, &p->loose);
+    else if (p->does & DOES_LOOK)
+        pieces_at_home(p, &p->loose, moves);
 }
 
 /* Another rank owns a datum from here on, and its value is written anew. */
@@ -944,13 +1064,18 @@ static void one_step(struct program *p)
     uint64_t late = mix(p->state, 100 + (uint64_t)p->rank);
     if (late % 32 == 0) usleep((unsigned)(late >> 8) % 500);
     if (sessions[p->rank].lend.on) borrow(p);
-    unsigned what = draw(&p->state, 36);
-    if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) || (what == 15 && !(p->does & DOES_OTHERS)))
+    unsigned what = draw(&p->state, 40);
+    if (what >= 36 && p->does & DOES_LOOSE)
+        with_loose(p, moves);
+    else if (what >= 36)
+        some_task(p);
+    else if (what < 14 || (what == 14 && !(p->does & DOES_PIECES)) ||
+             (what == 15 && !(p->does & DOES_OTHERS)))
         some_task(p);
     else if (what >= 32 && p->does & DOES_ITERATE)
         iterate(p);
     else if (what == 14)
-        task_on_pieces(p);
+        task_on_pieces(p, &p->cut);
     else if (what == 15)
         others(p);
     else if (what == 16 && p->does & DOES_OWN)
@@ -980,7 +1105,7 @@ static int kind_of(uint64_t seed)
 
 static void run(struct job *j, int rank)
 {
-    static uint64_t memory[IN_PROCESS_MAX][ALL + 1][LARGE];
+    static uint64_t memory[IN_PROCESS_MAX][ALL + 2][LARGE];
     call(rank_start(j, rank), 0, "start");
     if (current_seed % 2) sessions[rank].value.moves.tree_bytes = 0; /* all data go along trees */
     struct program p = { .c = sessions[rank].cluster.comm,
@@ -1003,14 +1128,23 @@ static void run(struct job *j, int rank)
         if (i % 2 && i < DATA) p.data[i].count = p.data[i - 1].count;
         begin_datum(&p, i);
     }
-    p.cut.home = (int)draw(&p.state, (unsigned)j->ranks);
-    p.cut.count = draw(&p.state, 4) ? 1 + draw(&p.state, 8) : LARGE / 2;
-    p.cut.memory = memory[rank][ALL];
-    if (p.does & DOES_PIECES) begin_cut(&p);
+    for (int i = 0; i < 2; i++) {
+        struct cut *c = i ? &p.loose : &p.cut;
+        c->home = (int)draw(&p.state, (unsigned)j->ranks);
+        c->count = draw(&p.state, 4) ? 1 + draw(&p.state, 8) : LARGE / 2;
+        c->memory = memory[rank][ALL + i];
+        c->tag = 200 + 10 * i;
+        c->how = i ? 1 + draw(&p.state, HOWS_LOOSE) : KNOWN;
+    }
+    if (p.does & DOES_PIECES) begin_cut(&p, &p.cut);
+    if (p.does & DOES_LOOSE) begin_cut(&p, &p.loose);
     for (p.step = 1; p.step <= STEPS; p.step++) one_step(&p);
+    bool ends_early = draw(&p.state, 2); /* tasks may be left, and values away */
+    if (p.does & DOES_LOOSE && ends_early) end_cut(&p, &p.loose);
     call(orr_wait_for_all(p.c), p.step, "the last wait_for_all");
     for (int i = 0; i < ALL; i++) end_datum(&p, i);
-    if (p.does & DOES_PIECES) end_cut(&p);
+    if (p.does & DOES_PIECES) end_cut(&p, &p.cut);
+    if (p.does & DOES_LOOSE && !ends_early) end_cut(&p, &p.loose);
     struct orr_lend *l = &sessions[rank].lend;
     bool lends = l->on;
     call(rank_end(j, rank), p.step, "shutdown");

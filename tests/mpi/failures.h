@@ -289,8 +289,8 @@ static struct starpu_codelet add_vector_cl = {
     .cpu_funcs = { add_vector }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add vector"
 };
 
-/* Rank 0 cuts its data, and the others know the pieces as data of their own. */
-static void stream_pieces(void)
+/* Rank 0 cuts its data, and the others know the pieces as data of their own; tag: of the whole; -1: none. */
+static void pieces_of_one(int tag)
 {
     enum { PIECES = 3, EACH = 4 };
     static int v[PIECES * EACH];
@@ -298,6 +298,7 @@ static void stream_pieces(void)
     starpu_data_handle_t whole = NULL, piece[PIECES];
     if (my_rank == 0) {
         starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, PIECES * EACH, sizeof v[0]);
+        if (tag >= 0) starpu_mpi_data_register(whole, tag, 0);
         starpu_data_partition(whole, &thirds);
     }
     for (int i = 0; i < PIECES; i++) {
@@ -317,6 +318,16 @@ static void stream_pieces(void)
     starpu_data_unpartition(whole, STARPU_MAIN_RAM);
     starpu_data_unregister(whole);
     if (v[0] == 4 && v[EACH] == 4 && v[2 * EACH] == 4) fprintf(stderr, "RIGHT PIECES\n");
+}
+
+static void stream_pieces(void)
+{
+    pieces_of_one(-1);
+}
+
+static void stream_known_pieces(void)
+{
+    pieces_of_one(79);
 }
 
 /* Iterations that all ranks mark, and from the fifth on rank 1 does not; or that it alone marks. */
@@ -641,6 +652,7 @@ static const struct {
     { "stream_marks_of_one", stream_marks_of_one },
     { "stream_equal", stream_equal },
     { "stream_pieces", stream_pieces },
+    { "stream_known_pieces", stream_known_pieces },
     { "stream_long", stream_long },
     { "stream_refused", stream_refused },
     { "stream_said_pruned", stream_said_pruned },
@@ -951,11 +963,14 @@ static void whole_streams(void)
     said(got.status > 0 && lines_with("insert different tasks", "starpu_iteration_push") > 0,
          "they are named");
     run("stream_pieces", NULL, which, dmda);
-    ends_within(5, "dmda, pieces of rank 0 that others know as data of their own");
+    said(got.status == 0 && count("RIGHT PIECES") == 1 && count("insert different") == 0,
+         "dmda, pieces of rank 0 that others know as data of their own: they move");
+    run("stream_known_pieces", NULL, which, dmda);
+    ends_within(5, "dmda, the same, and the whole has a tag");
     said(got.status > 0 && lines_with("RW piece with tag 80", "on one rank must be so on all") > 0 &&
              lines_with("as insertion 1 rank", "failures.h:") > 0,
          "they are named with what to do, and where the program uses them first");
-    run("stream_pieces", NULL, which, "owner");
+    run("stream_known_pieces", NULL, which, "owner");
     said(got.status == 0 && count("RIGHT PIECES") == 1 && count("insert different") == 0,
          "under owner-computes they may be so");
     run("stream_refused", NULL, which, dmda);
