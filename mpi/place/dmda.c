@@ -51,7 +51,7 @@ enum {
 struct size {
     uint32_t footprint;
     bool is_known;
-    uint64_t bytes;
+    uint64_t move_ns;
 };
 enum { SIZES = 32 };
 
@@ -97,6 +97,7 @@ struct task {
     uint64_t ns[ORR_CLOCK_KINDS];        /* on a rank of speed ORR_SPEED_UNIT */
     uint64_t energy_ns[ORR_CLOCK_KINDS]; /* what its energy is worth; set where that is weighed */
     uint64_t typical_ns;                 /* on a rank of the mean speed, on its best kind of worker */
+    uint64_t price_read, price_written;  /* of each datum, beside what follows from its size */
     uint64_t ready_ns;                   /* all that it uses is there, somewhere */
     uint64_t best_cost, best_there;      /* there: when its data would be */
     uint64_t elsewhere;                  /* a price for each rank that is still to be weighed */
@@ -340,15 +341,16 @@ static void weigh_ranks(const struct dmda *s, struct task *t)
 
 /* ---- a task ---- */
 
-/* Bytes of h. Data of one footprint have the same size, so few are asked; it is kept by the stream alone. */
-static inline uint64_t bytes_of(struct dmda *s, struct orr_data *h)
+/* What moving h takes. Data of one footprint have the same size, so few are asked; it is kept by the stream
+ * alone. */
+static inline uint64_t move_ns_of(struct dmda *s, struct orr_data *h)
 {
     struct size *known = &s->sizes[h->footprint % SIZES];
     if (orr_unlikely(known->footprint != h->footprint || !known->is_known)) {
         *known = (struct size){ .footprint = h->footprint, .is_known = true };
-        known->bytes = h->ops->get_size(h);
+        known->move_ns = s->latency_ns + (h->ops->get_size(h) * s->ns_per_byte >> SHIFT);
     }
-    return known->bytes;
+    return known->move_ns;
 }
 
 /* Copies count where all ranks know them alike. */
@@ -362,12 +364,12 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     if (holder < 0) return;
     struct orr_owned *o = orr_owned_of(h);
     bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX), written = d->mode & STARPU_W && !reduces;
-    uint64_t move_ns = s->latency_ns + (bytes_of(s, h) * s->ns_per_byte >> SHIFT);
+    uint64_t move_ns = move_ns_of(s, h);
     struct weighed *w = &t->data[t->count++];
     w->copies = orr_likely(o && orr_moves_can(c, h)) ? &o->sent : &none;
     w->some = w->copies->some | orr_rank_some(holder);
     w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
-    w->price = move_ns * s->price.times + (written ? s->price.written : s->price.read) * t->typical_ns / 1000;
+    w->price = move_ns * s->price.times + (written ? t->price_written : t->price_read);
     w->record = o;
     w->holder = holder;
     w->home = h->mpi_rank;
@@ -556,6 +558,8 @@ static int choose(void *state, const struct orr_place_view *v)
     if (orr_unlikely(s->weighs_energy)) find_energies(s, &t);
     if (s->at_homes && v->fixed == ORR_PLACE_OPEN && home_kind >= 0)
         return place_at_home(s, v, &t, home_kind);
+    t.price_read = s->price.read * t.typical_ns / 1000;
+    t.price_written = s->price.written * t.typical_ns / 1000;
     for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
     return place(s, v, &t);
 }

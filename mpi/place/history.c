@@ -23,6 +23,7 @@
 #include "core/base/thread.h"
 #include "core/task/task.h"
 #include "mpi/place/planfile.h"
+#include "mpi/value/relatives.h"
 #include "mpi/wire/coll.h"
 #include "mpi/wire/event.h"
 
@@ -95,7 +96,7 @@ static int own_by_job(const void *a, const void *b)
 }
 
 /* A task was submitted, by any thread: whether it is the inserting one's, no insertion's, and has data that
- * insertions have. */
+ * insertions have, or may have pieces of. */
 static bool is_own_act(const struct orr_history *r, struct orr_task *t, uint64_t job)
 {
     const struct own key = { .job = job };
@@ -103,7 +104,7 @@ static bool is_own_act(const struct orr_history *r, struct orr_task *t, uint64_t
     if (r->owns && bsearch(&key, r->own, r->owns, sizeof key, own_by_job)) return false;
     for (unsigned i = 0; i < STARPU_TASK_GET_NBUFFERS(t->pub); i++) {
         const struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
-        if (h && h->mpi && orr_owned_tag(h) >= 0) return true;
+        if (h && (orr_owned_tag(h) >= 0 || orr_has_relatives(h))) return true;
     }
     return false;
 }

@@ -529,21 +529,56 @@ static struct starpu_codelet mix3_cl = {
     .cpu_funcs = { mix_func }, .nbuffers = 3, .modes = { STARPU_RW, STARPU_R, STARPU_R }, .name = "mix three"
 };
 
-/* Rank 1 changes its datum by itself while a task of rank 0 waits with an old copy, and a later one reads it.
- */
-static int run_changed(const char *sched, const char *record)
+/* A datum of rank 1, or a piece of a whole that it alone has. */
+struct of_one {
+    starpu_data_handle_t datum, whole, pieces[2];
+    int values[2];
+};
+
+static void register_of_one(struct of_one *d, bool in_pieces)
+{
+    struct starpu_data_filter each = { .filter_func = starpu_vector_filter_pick_variable,
+                                       .nchildren = 2,
+                                       .get_child_ops = starpu_vector_filter_pick_variable_child_ops };
+    bool mine = my_rank == 1;
+    *d = (struct of_one){ .values = { 1, 2 } };
+    if (mine && in_pieces) {
+        starpu_vector_data_register(&d->whole, STARPU_MAIN_RAM, (uintptr_t)d->values, 2, sizeof(int));
+        starpu_data_partition_plan(d->whole, &each, d->pieces);
+        d->datum = d->pieces[0];
+    } else {
+        starpu_variable_data_register(&d->datum, mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)d->values : 0,
+                                      sizeof(int));
+    }
+    starpu_mpi_data_register(d->datum, 95, 1);
+}
+
+static void unregister_of_one(struct of_one *d)
+{
+    if (d->whole) starpu_data_partition_clean(d->whole, 2, d->pieces);
+    starpu_data_unregister(d->whole ? d->whole : d->datum);
+}
+
+/* Rank 1 changes its datum by itself, through the whole if it is a piece, while a task of rank 0 waits with
+ * an old copy, and a later one reads it. */
+static int run_changed(const char *sched, const char *record, bool in_pieces)
 {
     int failed = start(sched, record), first = orrery_cluster_worker_get_number(0, 0), step = 1;
     starpu_data_handle_t own[FOUR];
+    struct of_one one;
     register_four(own);
-    failed |= mix_on(first, own[0], handle[1]);
+    register_of_one(&one, in_pieces);
+    failed |= mix_on(first, own[0], one.datum);
     failed |= rest_on(first + 1, own[2], 10);
-    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix3_cl, STARPU_RW, own[1], STARPU_R, handle[1],
+    failed |= starpu_mpi_task_insert(MPI_COMM_WORLD, &mix3_cl, STARPU_RW, own[1], STARPU_R, one.datum,
                                      STARPU_R, own[2], STARPU_VALUE, &step, sizeof step,
                                      ORRERY_EXECUTE_ON_CLUSTER_WORKER, first, 0);
-    if (my_rank == 1)
-        failed |= starpu_task_insert(&set_cl, STARPU_W, handle[1], STARPU_VALUE, &step, sizeof step, 0);
-    failed |= mix_on(first, own[3], handle[1]);
+    if (my_rank == 1) /* the beginning of a vector is a variable to it */
+        failed |= starpu_task_insert(&set_cl, STARPU_W, one.whole ? one.whole : one.datum, STARPU_VALUE,
+                                     &step, sizeof step, 0);
+    failed |= mix_on(first, own[3], one.datum);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister_of_one(&one);
     return failed | end_with(own);
 }
 
@@ -552,9 +587,12 @@ static void changed(void)
     char sched[300];
     if (ranks == 1) return;
     snprintf(sched, sizeof sched, "plan:%s", path);
-    int failed = run_changed(NULL, path);
-    failed |= run_changed(sched, NULL);
-    fact(!failed, "a run in which a rank changed what others had read is run again");
+    for (int in_pieces = 0; in_pieces < 2; in_pieces++) {
+        int failed = run_changed(NULL, path, in_pieces);
+        failed |= run_changed(sched, NULL, in_pieces);
+        fact(!failed, "a run in which a rank changed what others had read, %s, is run again",
+             in_pieces ? "with the whole of which it is a piece" : "by itself");
+    }
 }
 
 /* As where the clock was compared with the counter while the machine was busy. */
