@@ -934,14 +934,14 @@ uint64_t orr_away_begin(struct orr_comm *c)
     struct orr_away *a = c->cluster->value->away;
     struct orr_watcher w;
     uint64_t position = a->position;
-    if (orr_unlikely(orr_load_relaxed(&a->nchanged) > 0)) tell_changes(a, position);
-    if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_store_relaxed(&a->inserter, orr_self());
+    decide_again(a); /* nor does another thread end what is told of */
+    tell_changes(a, position);
+    if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_progress_attend(&c->cluster->progress, true);
     if (position % LOOK_EACH == 0) orr_progress_pass(&c->cluster->progress);
     orr_spin_lock(&a->lock);
     a->decided = position;
-    decide(a);
     a->position = position + 1;
     while (orr_unlikely(a->nwatchers) && next_watcher(a, &w)) {
         orr_spin_unlock(&a->lock);
