@@ -347,17 +347,25 @@ static int reserve(struct orr_task *t, uint32_t flags)
 
 /* ---- phase two ---- */
 
-/* Submits the switches that t's accesses need, but for the late ones, which see to it when they join. */
-static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
+static int switch_some(struct orr_task *t, struct orr_partition_use *u, bool read)
 {
     int r = 0;
     for (unsigned i = 0; i < t->naccesses && !r; i++) {
         struct orr_access *a = &orr_task_accesses(t)[i];
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
-        if (!(a->flags & ORR_AF_LATE) && orr_load_relaxed(&h->planned))
-            r = orr_partition_switch(u, h, a->group == ORR_GROUP_READ ? STARPU_R : STARPU_RW);
+        if (!(a->flags & ORR_AF_LATE) && (a->group == ORR_GROUP_READ) == read &&
+            orr_load_relaxed(&h->planned))
+            r = orr_partition_switch(u, h, read ? STARPU_R : STARPU_RW);
     }
     return r;
+}
+
+/* Submits the switches that t's accesses need, but for the late ones, which see to it when they join. To
+ * write a piece may end the plans below its neighbours, in passing: what is read comes after. */
+static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
+{
+    int r = switch_some(t, u, false);
+    return r ? r : switch_some(t, u, true);
 }
 
 /* Locks the queues that t joins now. True: some of their data is planned. */

@@ -43,6 +43,16 @@ static struct starpu_codelet fill_cl = {
     .cpu_funcs = { fill_func }, .nbuffers = 1, .modes = { STARPU_W }, .name = "fill"
 };
 
+static void copy_func(void *buffers[], void *arg UNUSED)
+{
+    const int *from = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    int *to = (int *)STARPU_VECTOR_GET_PTR(buffers[1]);
+    for (size_t i = 0; i < STARPU_VECTOR_GET_NX(buffers[1]); i++) to[i] = from[i];
+}
+static struct starpu_codelet copy_cl = {
+    .cpu_funcs = { copy_func }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "copy"
+};
+
 static int task(struct starpu_codelet *cl, starpu_data_handle_t h, int value)
 {
     struct starpu_task *t = starpu_task_create();
@@ -252,6 +262,28 @@ static void plans_of_plans(void)
        "pieces may be planned again, and are put together level by level");
 }
 
+/* A task that reads a piece of a piece and writes one of its neighbour's: to write ends what was begun for
+ * reading, and the plan of the piece that is read with it. */
+static void read_beside_written(void)
+{
+    int v[N], failed = 0;
+    starpu_data_handle_t h, half[2], part[2][3];
+    reset(v, 5);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)v, N, sizeof v[0]);
+    starpu_data_partition_plan(h, &halves, half);
+    for (int i = 0; i < 2; i++) starpu_data_partition_plan(half[i], &thirds, part[i]);
+    for (int i = 0; i < 2; i++) {
+        failed |= starpu_task_insert(&copy_cl, STARPU_R, part[i][0], STARPU_RW, part[1 - i][1], 0);
+        failed |= task(&expect_cl, h, 5);
+    }
+    failed |= starpu_task_wait_for_all();
+    for (int i = 0; i < 2; i++) starpu_data_partition_clean(half[i], 3, part[i]);
+    starpu_data_partition_clean(h, 2, half);
+    starpu_data_unregister(h);
+    ok(all_of(!failed, surprises == 0, other_than(v, 5) == 0),
+       "a task reads a piece of a piece and writes one of its neighbour's");
+}
+
 /* Data that the runtime allocates has no address when it is planned. */
 static void without_a_home(void)
 {
@@ -356,6 +388,7 @@ int main(void)
     automatic_switches();
     reading();
     plans_of_plans();
+    read_beside_written();
     without_a_home();
     many_switches();
     out_of_order();
