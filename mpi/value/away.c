@@ -1082,15 +1082,16 @@ static uint32_t how_for(const struct orr_data *h, const struct orr_data *used, u
     return how & ORR_USE_EMPTIES ? (how & ~(uint32_t)ORR_USE_EMPTIES) | ORR_USE_WRITES : how;
 }
 
-static bool is_of_base(const struct orr_away *a, const struct orr_data *h)
+/* Its owner is counted in the layer's own communicator; since an earlier start of it, perhaps. */
+static bool is_of_base(const struct orr_data *h)
 {
-    return h->mpi_rank >= 0 && orr_owned_of(h)->comm == cluster_of(a)->comm;
+    return h->mpi_rank >= 0 && !(h->mpi_flags & ORR_MPI_OTHER_COMM);
 }
 
 static void use_one(struct orr_away *a, struct orr_data *h, uint32_t how)
 {
     struct orr_owned *o = orr_owned_of(h);
-    if (!how || !is_of_base(a, h) || h->mpi_flags & (ORR_MPI_PINNED | ORR_MPI_PIECE)) return;
+    if (!how || !is_of_base(h) || h->mpi_flags & (ORR_MPI_PINNED | ORR_MPI_PIECE)) return;
     if (h->mpi_rank == cluster_of(a)->rank)
         use_at_home(a, o, how);
     else if (o->is_guest && how & (ORR_USE_WRITES | ORR_USE_EMPTIES))
@@ -1099,7 +1100,7 @@ static void use_one(struct orr_away *a, struct orr_data *h, uint32_t how)
 
 static void end_one(struct orr_away *a, struct orr_data *h, uint32_t how)
 {
-    if (how & ORR_USE_ENDS && is_of_base(a, h) && orr_owned_of(h)->is_guest) end_as_guest(a, orr_owned_of(h));
+    if (how & ORR_USE_ENDS && is_of_base(h) && orr_owned_of(h)->is_guest) end_as_guest(a, orr_owned_of(h));
 }
 
 /* h, and what overlaps it. */
