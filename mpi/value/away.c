@@ -172,10 +172,24 @@ static void each_datum(struct orr_away *a, const struct orr_action *act, void (*
     }
 }
 
+static void set_away(struct orr_data *h, void *unused)
+{
+    (void)unused;
+    orr_store_relaxed(&h->away, true);
+}
+
+/* Uses of h are looked at from now on, and of what overlaps it. */
+static void watch(struct orr_data *h)
+{
+    if (orr_load_relaxed(&h->away)) return;
+    set_away(h, NULL);
+    if (orr_has_relatives(h)) orr_partition_relatives(h, set_away, NULL);
+}
+
 static void one_more(struct orr_data *h)
 {
     orr_add_relaxed(&orr_owned_of(h)->put_off, 1u);
-    orr_store_relaxed(&h->away, true);
+    watch(h);
 }
 
 /* Plans of partitioning that messages began in passing. */
@@ -952,18 +966,9 @@ uint64_t orr_away_begin(struct orr_comm *c)
     return position;
 }
 
-static void set_away(struct orr_data *h, void *unused)
-{
-    (void)unused;
-    orr_store_relaxed(&h->away, true);
-}
-
 void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t position)
 {
-    if (!orr_load_relaxed(&h->away)) {
-        set_away(h, NULL);
-        if (orr_has_relatives(h)) orr_partition_relatives(h, set_away, NULL);
-    }
+    watch(h);
     if (!here || orr_owned_of(h)->is_guest) return;
     orr_owned_of(h)->is_guest = true;
     add_guest(c->cluster->value->away, orr_owned_of(h), position);
