@@ -168,7 +168,7 @@ struct orr_data_hooks {
     bool (*give_back)(void);
     /* Of handles with h->mpi; set by liborrery-mpi. */
     void (*forget)(struct orr_data *h); /* it ends */
-    void (*leaves)(struct orr_data *h); /* starpu_data_unregister_submit: it will */
+    void (*leaves)(struct orr_data *h); /* it will: starpu_data_unregister_submit, a plan is cleaned */
     /* Brings in what the program is about to use: h->away. 0, -EAGAIN (ORR_USE_TRIES), or -EDEADLK (said);
      * set by liborrery-mpi. */
     int (*use)(struct orr_data *h, uint32_t how);

@@ -1023,11 +1023,18 @@ void starpu_data_partition(starpu_data_handle_t h, struct starpu_data_filter *f)
     release_children(plan);
 }
 
+static void leave(struct orr_data *h, void *unused)
+{
+    (void)unused;
+    if (h->mpi && orr_data_hooks.leaves) orr_data_hooks.leaves(h);
+}
+
 /* The pieces go, and what is elsewhere of them comes before. As orr_data_use. */
 static int end_uses(struct orr_data_block *plan)
 {
     int r = 0;
     for (unsigned i = 0; i < plan->count && !r; i++) r = orr_data_use(plan->children[i], ORR_USE_ENDS);
+    for (unsigned i = 0; i < plan->count && !r; i++) orr_partition_visit(plan->children[i], leave, NULL);
     return r;
 }
 
@@ -1365,12 +1372,13 @@ void starpu_data_partition_clean_node(starpu_data_handle_t h, unsigned nparts, s
     int gather = gathering(h, gather_node, fn);
     orr_partition_begin(&u);
     struct orr_data_block *plan = find_plan(h, nparts, children, fn);
-    if (plan && orr_unlikely(orr_load_relaxed(&h->away))) {
+    bool ends = plan && is_lowest(plan, fn);
+    if (ends) {
         orr_partition_unlock(&u);
         if (end_uses(plan)) return;
         orr_partition_begin(&u);
+        end_plan(&u, plan, gather);
     }
-    if (plan && is_lowest(plan, fn)) end_plan(&u, plan, gather);
     end_use(&u);
 }
 

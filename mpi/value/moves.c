@@ -452,10 +452,11 @@ int orr_moves_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, i
 
 /* ---- all of them ---- */
 
-/* The program gave it up (starpu_data_unregister_submit): its last value went home then. */
+/* The program gave it up (starpu_data_unregister_submit, a plan that is cleaned): its last value went home
+ * then. */
 static bool has_ended(const struct orr_owned *o)
 {
-    return orr_load_relaxed(&o->handle->lazy_unregister);
+    return orr_load_relaxed(&o->ended);
 }
 
 static void return_one(struct orr_owned *o, void *l)

@@ -197,6 +197,7 @@ void orr_owned_ends(struct orr_value *v, struct orr_data *h, const char *why)
 /* The program gives the handle up, now or when its tasks are done. */
 static void leaves(struct orr_data *h)
 {
+    orr_store_relaxed(&orr_owned_of(h)->ended, true);
     orr_owned_ends(orr_owned_of(h)->value, h, "data were unregistered");
 }
 

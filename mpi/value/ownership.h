@@ -91,9 +91,10 @@ struct orr_owned {
     /* away.c */
     _Atomic uint32_t put_off; /* actions with it that wait to be done [any] */
     uint32_t asked,
-        served;    /* 1 + the version that home asked for, and that this rank sent home [lock: away] */
-    bool is_guest; /* a value of it is here, or was, though its home is elsewhere [own: who submits] */
-    bool changed;  /* home has, or may have, changed what others hold [lock: away] */
+        served;         /* 1 + the version that home asked for, and that this rank sent home [lock: away] */
+    bool is_guest;      /* a value of it is here, or was, though its home is elsewhere [own: who submits] */
+    bool changed;       /* home has, or may have, changed what others hold [lock: away] */
+    _Atomic bool ended; /* the program gave the handle up, which goes when its uses are over [any] */
 };
 _Static_assert(sizeof(struct orr_owned) <= 144, "a handle costs no more, whatever the number of ranks");
 _Static_assert(offsetof(struct orr_owned, handle) == 64, "what a placement looks at is as long as a line");
