@@ -81,7 +81,7 @@ MPI_TESTS += tests/mpi/direct
 MPI_TESTS += tests/mpi/numa
 tests/mpi/direct.mpi: tests/double/cuda.so
 tests/mpi/direct.mpi: PROGRAM_LIBS = -rdynamic
-MPI_TESTS += tests/mpi/away_calls
+MPI_TESTS += tests/mpi/away_calls tests/mpi/pieces
 MPI_TESTS += tests/mpi/balance tests/mpi/delayed
 MPI_TESTS += tests/mpi/asleep
 MPI_TESTS += tests/mpi/callbacks
