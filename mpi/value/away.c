@@ -194,6 +194,7 @@ static void one_more(struct orr_data *h)
 
 /* Plans of partitioning that messages began in passing. */
 struct opened {
+    struct orr_later *done; /* [own: go_on] */
     int count;
     struct {
         struct orr_data *piece;
@@ -233,6 +234,28 @@ static int carry_out_alone(struct orr_comm *c, const struct orr_action *act)
     int r = carry_out(c, act, &o);
     if (orr_unlikely(o.count > 0)) shut(&o);
     return r;
+}
+
+/* One that is done aside, and counts as done when the plans that it began in passing have ended. */
+static void carry_out_aside(struct orr_away *a, struct orr_later *l, struct opened *o)
+{
+    int r = carry_out(l->comm, &l->action, o), none = 0;
+    if (r)
+        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
+                                                memory_order_relaxed);
+    l->next = o->done;
+    o->done = l;
+}
+
+static void shut_and_end(struct orr_away *a, struct opened *o)
+{
+    shut(o);
+    for (struct orr_later *l; (l = o->done);) {
+        o->done = l->next;
+        one_less(l->action.handle);
+        orr_free(l);
+        orr_progress_over(&cluster_of(a)->progress, false);
+    }
 }
 
 /* Its data may be let go of as soon as it is done, and then be gone: they are noted before. */
@@ -525,17 +548,25 @@ static void ask(struct orr_away *a)
     if (home >= 0) tell(a, home, ORR_CONTROL_WATCH, 0, position, 0);
 }
 
-/* Busy, with the lock, which is let go in between: all that can be done now. */
+/* Busy, with the lock, which is let go in between: all that can be done now. What is done aside one after the
+ * other begins a plan once. */
 static void go_on(struct orr_away *a)
 {
+    struct opened o;
+    o.count = 0;
+    o.done = NULL;
     for (;;) {
         struct orr_news *n = next_news(a);
         struct orr_later *l = n ? NULL : pop_open(a);
-        bool asks = !n && !l && must_ask(a);
-        if (!n && !l && !asks) return;
+        bool asks = !n && !l && must_ask(a), aside = l && l->action.aside;
+        if (!n && !l && !asks && !o.done) return;
         orr_spin_unlock(&a->lock);
+        if (!aside && o.done) shut_and_end(a, &o);
         if (n) take_news(a, n);
-        if (l) carry_out_later(a, l);
+        if (aside)
+            carry_out_aside(a, l, &o);
+        else if (l)
+            carry_out_later(a, l);
         if (asks) ask(a);
         orr_spin_lock(&a->lock);
     }
