@@ -10,6 +10,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/data/partition.h"
+#include "mpi/value/moves.h"
 #include "mpi/wire/cluster.h"
 
 void orr_cache_init(struct orr_value *v)
@@ -66,12 +67,20 @@ static void forget_places(struct orr_data *h, void *arg)
     h->mpi_flags &= ~(uint32_t)(ORR_MPI_SENT | ORR_MPI_RECEIVED | ORR_MPI_MADE);
 }
 
+/* Who has what may be away is known to all ranks alike, and where that ends it is pinned. */
+static void forget_relative(struct orr_data *h, void *arg)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    if (o && orr_load_relaxed(&o->value->moves.on) && orr_moves_can(o->value->cluster->comm, h)) return;
+    forget_places(h, arg);
+}
+
 /* With a piece the whole was written, and with the whole its pieces. */
 void orr_cache_written(struct orr_data *h)
 {
     forget_places(h, NULL);
     if (orr_unlikely(h->parent || h->partitioned || orr_load_relaxed(&h->planned)))
-        orr_partition_relatives(h, forget_places, NULL);
+        orr_partition_relatives(h, forget_relative, NULL);
 }
 
 /* ---- the memory of copies ---- */

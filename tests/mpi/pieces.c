@@ -107,6 +107,7 @@ static void by_hand(void)
         inc_all(1);
         if (my_rank == 0) starpu_data_partition_submit(whole, 3, other);
         check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        starpu_mpi_cache_flush_all_data(MPI_COMM_WORLD); /* owner-computes tells nobody what home changes */
         if (my_rank == 0) {
             check(starpu_task_insert(&inc_cl, STARPU_RW, other[round], 0));
             starpu_data_unpartition_submit_sequential_consistency_cb(whole, 3, other, STARPU_MAIN_RAM, 1,
@@ -191,6 +192,29 @@ static void late_tag(void)
     starpu_data_unregister(x);
 }
 
+/* All ranks cut the whole; a piece of another plan gets a tag while one that overlaps it is away. */
+static void known_late(void)
+{
+    for (int i = 0; i < N; i++) value[i] = 0;
+    starpu_vector_data_register(&whole, my_rank ? -1 : STARPU_MAIN_RAM, my_rank ? 0 : (uintptr_t)value, N,
+                                sizeof value[0]);
+    starpu_data_partition_plan(whole, &quarters, piece);
+    starpu_data_partition_plan(whole, &thirds, other);
+    for (int i = 0; i < PIECES; i++) starpu_mpi_data_register(piece[i], TAG + i, 0);
+    inc_all(1);
+    starpu_mpi_data_register(other[0], TAG + PIECES, 0);
+    inc_all(ranks - 1);
+    inc_all(0);
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &inc_cl, STARPU_RW, other[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    clean();
+    starpu_data_unregister(whole);
+    bool right = true;
+    for (int i = 0; i < N && my_rank == 0; i++) right &= value[i] == (i < N / 3 ? 4 : 3);
+    fact(right, "a tag of a piece changes nothing for those that are away and overlap it");
+    check(starpu_mpi_barrier(MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_SCHED", "dmda", 0);
@@ -198,6 +222,7 @@ int main(int argc, char **argv)
     by_hand();
     ends_while_busy();
     late_tag();
+    known_late();
     across_starts();
     fact(!bad, "and nothing fails");
     return mpi_finish();
