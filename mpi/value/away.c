@@ -258,6 +258,39 @@ static void shut_and_end(struct orr_away *a, struct opened *o)
     }
 }
 
+/* Whether whoever joins h now has to wait. */
+static bool is_in_use(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool is = h->queue.active > 0 || h->queue.head;
+    orr_spin_unlock(&h->queue.lock);
+    return is || (h->parent && orr_partition_shut(h) > 0);
+}
+
+/* What home changed comes while the copy here is in use, and what uses it may wait for something that home
+ * does only when the value has gone: it is received by itself, and copied when its turn comes. */
+static int receive_apart(struct orr_comm *c, const struct orr_action *act)
+{
+    struct orr_action apart = *act;
+    apart.handle = NULL;
+    begin_acting();
+    starpu_data_register_same(&apart.handle, act->handle);
+    int r = apart.handle ? orr_owned_set_tag(c->cluster->value, apart.handle, orr_owned_tag(act->handle))
+                         : -ENOMEM;
+    if (!r) r = orr_action_carry_out(c, &apart);
+    if (!r) r = starpu_data_cpy(act->handle, apart.handle, 1, NULL, NULL);
+    if (apart.handle) starpu_data_unregister_submit(apart.handle);
+    end_acting();
+    return r;
+}
+
+static int carry_out_put_off(struct orr_comm *c, const struct orr_action *act)
+{
+    bool is_change = act->kind == ORR_ACT_RECEIVE && act->away;
+    return orr_unlikely(is_change && is_in_use(act->handle)) ? receive_apart(c, act)
+                                                             : carry_out_alone(c, act);
+}
+
 /* Its data may be let go of as soon as it is done, and then be gone: they are noted before. */
 static void carry_out_later(struct orr_away *a, struct orr_later *l)
 {
@@ -266,7 +299,7 @@ static void carry_out_later(struct orr_away *a, struct orr_later *l)
     struct orr_data *some[DATA], **data = n <= DATA ? some : orr_malloc(n * sizeof *data);
     if (!data) orr_fatal("out of memory: a task that was put off cannot be submitted");
     for (unsigned i = 0; i < n; i++) data[i] = STARPU_TASK_GET_HANDLE(l->action.task, i);
-    int r = carry_out_alone(l->comm, &l->action), none = 0;
+    int r = carry_out_put_off(l->comm, &l->action), none = 0;
     if (r)
         atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
                                                 memory_order_relaxed);

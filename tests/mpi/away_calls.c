@@ -9,7 +9,7 @@
 
 #include "tests/mpi/helper_mpi.h"
 
-enum { DATA = 5, STEPS = 300, LATE_US = 20000 };
+enum { DATA = 5, STEPS = 300, LATE_US = 20000, LARGE = 1 << 16 };
 
 static starpu_data_handle_t handle[DATA];
 static uint64_t value[DATA], expected[DATA];
@@ -294,6 +294,38 @@ static void one_after_another(void)
     MPI_Comm_free(&reversed);
 }
 
+/* Rank 1 receives into its copy what its owner sends only after it has changed the value, twice: the first
+ * change comes to a copy that is busy until then, and the owner waits for it. */
+static void received_ahead_of_a_change(void)
+{
+    static uint64_t v[2][LARGE]; /* so large that who sends waits for who receives */
+    starpu_data_handle_t h[2];
+    for (int i = 0; i < 2; i++) {
+        v[i][0] = 0;
+        starpu_variable_data_register(&h[i], my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                      (uintptr_t)(my_rank == 0 ? v[i] : NULL), sizeof v[i]);
+        starpu_mpi_data_register(h[i], 70 + i, 0);
+    }
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    if (my_rank == 0) {
+        usleep(LATE_US);
+        check(starpu_task_insert(&count_cl, STARPU_RW, h[0], 0));
+    }
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[1], STARPU_EXECUTE_ON_NODE, 0, 0));
+    if (my_rank == 1) check(starpu_mpi_irecv_detached(h[0], 0, 777, MPI_COMM_WORLD, NULL, NULL));
+    if (my_rank == 0) {
+        check(starpu_data_acquire(h[0], STARPU_RW));
+        wrong += v[0][0]++ != 2;
+        starpu_data_release(h[0]);
+        check(starpu_mpi_isend_detached(h[0], 1, 777, MPI_COMM_WORLD, NULL, NULL));
+    }
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = 0; i < 2; i++) starpu_data_unregister(h[i]);
+    wrong += my_rank == 0 && (v[0][0] != 4 || v[1][0] != 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void run(MPI_Comm other)
 {
     for (int i = 0; i < DATA; i++) {
@@ -325,6 +357,7 @@ int main(int argc, char **argv)
          "a placement of the program's deals tasks out");
     run(other);
     one_after_another();
+    for (int i = 0; i < 20; i++) received_ahead_of_a_change();
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;
