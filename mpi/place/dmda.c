@@ -366,7 +366,7 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
     bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX), written = d->mode & STARPU_W && !reduces;
     uint64_t move_ns = move_ns_of(s, h);
     struct weighed *w = &t->data[t->count++];
-    w->copies = orr_likely(o && orr_moves_can(c, h)) ? &o->sent : &none;
+    w->copies = orr_likely(o && orr_owned_can_move(c, h)) ? &o->sent : &none;
     w->some = w->copies->some | orr_rank_some(holder);
     w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
     w->price = move_ns * s->price.times + (written ? t->price_written : t->price_read);

@@ -30,7 +30,7 @@ static int before(struct run *u, const struct starpu_data_descr *d)
     struct orr_data *h = d->handle;
     int r = 0, reduction = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX);
     orr_moves_pin(&u->list, h);
-    bool can = orr_moves_can(u->c, h);
+    bool can = orr_owned_can_move(u->c, h);
     if (can && reduction) orr_moves_return(&u->list, h, u->m->priority);
     if (can && !reduction && h->mpi_flags & ORR_MPI_REDUX) {
         r = orr_away_settle(&u->list, h);
@@ -47,7 +47,7 @@ static int before(struct run *u, const struct starpu_data_descr *d)
 
 static int after(struct run *u, const struct starpu_data_descr *d)
 {
-    if (!orr_moves_can(u->c, d->handle)) return one_at_home(u, d, orr_exchange_after, u->m->ranks[0]);
+    if (!orr_owned_can_move(u->c, d->handle)) return one_at_home(u, d, orr_exchange_after, u->m->ranks[0]);
     orr_moves_after(&u->list, d->handle, d->mode, u->m->ranks[0], u->here);
     return 0;
 }
@@ -132,7 +132,8 @@ int orr_moving_before(struct orr_comm *c, const struct orr_moving *m)
 static int forget_change(struct run *u, const struct starpu_data_descr *d)
 {
     struct orr_data *h = d->handle;
-    if (d->mode & STARPU_W && h->mpi_rank == u->c->rank && orr_moves_can(u->c, h)) orr_away_forget_change(h);
+    if (d->mode & STARPU_W && h->mpi_rank == u->c->rank && orr_owned_can_move(u->c, h))
+        orr_away_forget_change(h);
     return 0;
 }
 

@@ -37,9 +37,9 @@ struct orr_placed {
     struct orr_thread *thread;     /* who inserts */
     const char *file;              /* where it did first; NULL: it is not known */
     int line;
-    struct orr_frozen frozen;      /* of one that has figures */
-    uint64_t marks;                /* a hash of where the program's were, on this rank; 0: there was none */
-    bool marked;                   /* the iteration that has begun is one that it marked */
+    struct orr_frozen frozen; /* of one that has figures */
+    uint64_t marks;           /* a hash of where the program's were, on this rank; 0: there was none */
+    bool marked;              /* the iteration that has begun is one that it marked */
     bool begun;
     int failed; /* why it could not begin, which was said once: turn is 0 then */
 };

@@ -10,7 +10,6 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/data/partition.h"
-#include "mpi/value/moves.h"
 #include "mpi/wire/cluster.h"
 
 void orr_cache_init(struct orr_value *v)
@@ -71,7 +70,7 @@ static void forget_places(struct orr_data *h, void *arg)
 static void forget_relative(struct orr_data *h, void *arg)
 {
     const struct orr_owned *o = orr_owned_of(h);
-    if (o && orr_load_relaxed(&o->value->moves.on) && orr_moves_can(o->value->cluster->comm, h)) return;
+    if (o && orr_load_relaxed(&o->value->moves.on) && orr_owned_can_move(o->value->cluster->comm, h)) return;
     forget_places(h, arg);
 }
 

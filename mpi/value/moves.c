@@ -242,7 +242,7 @@ bool orr_moves_pass(struct orr_comm *c, const struct starpu_data_descr *data, in
 
 bool orr_moves_left_out(const struct orr_comm *c, const struct orr_data *h)
 {
-    return orr_moves_can(c, h) && h->mpi_rank != c->rank && !(h->mpi_flags & ORR_MPI_REDUX);
+    return orr_owned_can_move(c, h) && h->mpi_rank != c->rank && !(h->mpi_flags & ORR_MPI_REDUX);
 }
 
 bool orr_moves_is_here(const struct orr_data *h)
@@ -300,7 +300,7 @@ void orr_moves_flush(struct orr_actions *l, struct orr_data *h)
 
 static void pin(struct orr_actions *l, struct orr_data *h)
 {
-    if (!orr_moves_can(l->comm, h)) return;
+    if (!orr_owned_can_move(l->comm, h)) return;
     if (!orr_load_relaxed(&h->partitioned)) orr_moves_return(l, h, 0); /* else home cut it, having it */
     add_gate(l, h);
     orr_away_settle(l, h);
@@ -325,7 +325,8 @@ void orr_moves_pin(struct orr_actions *l, struct orr_data *h)
 
 static bool is_unseen(const struct orr_comm *c, const struct orr_data *h)
 {
-    return orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on)) && orr_moves_can(c->cluster->comm, h);
+    return orr_unlikely(orr_load_relaxed(&c->cluster->value->moves.on)) &&
+           orr_owned_can_move(c->cluster->comm, h);
 }
 
 bool orr_moves_unseen(const struct orr_comm *c, const struct orr_data *h)
@@ -468,7 +469,7 @@ static void flush_one(struct orr_owned *o, void *list)
 {
     struct orr_actions *l = list;
     if (has_ended(o)) return;
-    if (orr_moves_can(l->comm, o->handle))
+    if (orr_owned_can_move(l->comm, o->handle))
         orr_moves_flush(l, o->handle);
     else
         orr_cache_flush(l->comm, o->handle);
@@ -530,7 +531,7 @@ bool orr_moves_flush_all(struct orr_comm *c)
 static bool is_elsewhere(const struct orr_comm *c, const struct orr_data *h)
 {
     const struct orr_owned *o = orr_owned_of(h);
-    return is_seen(c) && o && orr_moves_can(c, h) && (o->holder >= 0 || o->sent.count);
+    return is_seen(c) && o && orr_owned_can_move(c, h) && (o->holder >= 0 || o->sent.count);
 }
 
 static int end(struct orr_actions *l)
@@ -575,7 +576,7 @@ bool orr_moves_get(struct orr_comm *c, struct orr_data *h, int node, int *status
         *status_out = orr_moves_exchange_before(c, h, STARPU_R, node, 0);
         return true;
     }
-    if (!is_seen(c) || !orr_moves_can(c, h)) return false;
+    if (!is_seen(c) || !orr_owned_can_move(c, h)) return false;
     if (h->mpi_flags & ORR_MPI_REDUX) {
         orr_away_settle_data(c, h);
         *status_out = orr_redux_gather(c, h, 0, 0);

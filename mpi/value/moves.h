@@ -16,12 +16,6 @@ int orr_moves_start(struct orr_comm *c);
 /* The next place in the stream of c begins; the first one starts it all. */
 void orr_moves_begin(struct orr_actions *l, struct orr_comm *c);
 
-/* Whether h may be away from its home. Its transfers are decided here then, else by exchange.h. */
-static inline bool orr_moves_can(const struct orr_comm *c, const struct orr_data *h)
-{
-    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & ORR_MPI_NEVER_AWAY) &&
-           orr_owned_tag(h) != -1;
-}
 /* The insertion uses h: what overlaps it and could be away until now stays at home from here on. */
 void orr_moves_pin(struct orr_actions *l, struct orr_data *h);
 

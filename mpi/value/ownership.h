@@ -156,6 +156,12 @@ static inline int orr_owned_holder(const struct orr_comm *c, const struct orr_da
     const struct orr_owned *o = orr_owned_of(h);
     return orr_unlikely(o && o->holder >= 0) ? o->holder : orr_owned_rank(c, h);
 }
+/* Whether h may be away from its home. Its transfers are decided by moves.h then, else by exchange.h. */
+static inline bool orr_owned_can_move(const struct orr_comm *c, const struct orr_data *h)
+{
+    return orr_comm_is_base(c) && h->mpi_rank >= 0 && !(h->mpi_flags & ORR_MPI_NEVER_AWAY) &&
+           orr_owned_tag(h) != -1;
+}
 /* Who else has it, as far as this rank knows: under a placement that moves data, as all ranks know alike. */
 static inline const struct orr_rank_set *orr_owned_copies(const struct orr_data *h)
 {
