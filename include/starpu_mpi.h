@@ -285,9 +285,10 @@ int starpu_mpi_datatype_unregister(starpu_data_handle_t handle);
 #define STARPU_MPI_PER_NODE -2
 
 /* Gives the data its tag (-1: none) and its owner, `rank` of `comm` (-1: none; STARPU_MPI_PER_NODE). Every
- * rank that inserts tasks on it says the same; where a placement moves data (ORRERY_MPI_SCHED=dmda, plan) it
- * is also a piece of other data on all of them or on none, else the job ends with an error at the first task
- * on it. Local. */
+ * rank that inserts tasks on it says the same. Where a placement moves data (ORRERY_MPI_SCHED=dmda, plan)
+ * that includes whether it overlaps other data with an owner, such as its pieces or what it is a piece of:
+ * else the job ends with an error at the first task on it. Of those it is the one that was given its owner
+ * first that moves, until tasks use others of them. Local. */
 void starpu_mpi_data_register_comm(starpu_data_handle_t data_handle, starpu_mpi_tag_t data_tag, int rank,
                                    MPI_Comm comm);
 
