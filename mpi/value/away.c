@@ -7,7 +7,8 @@
  * new value, before it begins the next place, to all that have the old one (CHANGED). So that they can
  * follow, whoever has a value of another's does nothing with it at a position that home has not begun (gate):
  * it puts that off, and all behind it, and asks home once to tell (WATCH, REACHED). Home waits for nobody
- * ahead of it, so all this ends. FETCH and CHANGED take their place among what was put off, by position.
+ * ahead of it, so all this ends. A use of what overlaps a datum is one of it (relatives.h). FETCH and CHANGED
+ * take their place among what was put off, by position.
  *
  * Threads: decisions on the thread that submits; news on any. One thread at a time carries actions out.
  * Owns: see away.h. Not here: see away.h. */
@@ -202,9 +203,17 @@ struct opened {
     } some[8];
 };
 
+/* Most have none: the rest stays as it is. */
+static void open_none(struct opened *o)
+{
+    o->count = 0;
+    o->done = NULL;
+}
+
 /* In the order that pieces of pieces need. */
 static void shut(struct opened *o)
 {
+    if (orr_likely(o->count == 0)) return;
     begin_acting();
     for (; o->count > 0; o->count--)
         orr_partition_shut_again(o->some[o->count - 1].piece, o->some[o->count - 1].plans);
@@ -230,19 +239,24 @@ static int carry_out(struct orr_comm *c, const struct orr_action *act, struct op
 static int carry_out_alone(struct orr_comm *c, const struct orr_action *act)
 {
     struct opened o;
-    o.count = 0;
+    open_none(&o);
     int r = carry_out(c, act, &o);
-    if (orr_unlikely(o.count > 0)) shut(&o);
+    shut(&o);
     return r;
+}
+
+static void note_failure(struct orr_away *a, int r)
+{
+    int none = 0;
+    if (r)
+        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
+                                                memory_order_relaxed);
 }
 
 /* One that is done aside, and counts as done when the plans that it began in passing have ended. */
 static void carry_out_aside(struct orr_away *a, struct orr_later *l, struct opened *o)
 {
-    int r = carry_out(l->comm, &l->action, o), none = 0;
-    if (r)
-        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
-                                                memory_order_relaxed);
+    note_failure(a, carry_out(l->comm, &l->action, o));
     l->next = o->done;
     o->done = l;
 }
@@ -299,10 +313,7 @@ static void carry_out_later(struct orr_away *a, struct orr_later *l)
     struct orr_data *some[DATA], **data = n <= DATA ? some : orr_malloc(n * sizeof *data);
     if (!data) orr_fatal("out of memory: a task that was put off cannot be submitted");
     for (unsigned i = 0; i < n; i++) data[i] = STARPU_TASK_GET_HANDLE(l->action.task, i);
-    int r = carry_out_put_off(l->comm, &l->action), none = 0;
-    if (r)
-        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
-                                                memory_order_relaxed);
+    note_failure(a, carry_out_put_off(l->comm, &l->action));
     for (unsigned i = 0; i < n; i++) one_less(data[i]);
     if (l->action.handle) one_less(l->action.handle);
     if (data != some) orr_free(data);
@@ -586,8 +597,7 @@ static void ask(struct orr_away *a)
 static void go_on(struct orr_away *a)
 {
     struct opened o;
-    o.count = 0;
-    o.done = NULL;
+    open_none(&o);
     for (;;) {
         struct orr_news *n = next_news(a);
         struct orr_later *l = n ? NULL : pop_open(a);
@@ -635,12 +645,12 @@ static void advance(struct orr_away *a)
 static void do_at_once(struct orr_away *a, struct orr_actions *l, int from, int to, bool last)
 {
     struct opened o;
-    o.count = 0;
+    open_none(&o);
     for (int i = from; i < to; i++) {
         int r = carry_out(l->comm, &l->list[i], &o);
         if (r && !l->status) l->status = r;
     }
-    if (orr_unlikely(o.count > 0)) shut(&o);
+    shut(&o);
     orr_spin_lock(&a->lock);
     if (last) a->decided = a->position;
     a->deciding = false;
@@ -849,14 +859,13 @@ static bool may_tell(const struct orr_owned *o)
     return !orr_load_relaxed(&o->handle->partitioned) && !(o->redux && o->redux->unseen);
 }
 
+/* With the lock. */
 static struct orr_owned *take_changed(struct orr_away *a)
 {
     struct orr_owned *o = NULL;
-    orr_spin_lock(&a->lock);
     for (uint32_t i = 0; i < a->nchanged && !o; i++)
         if (may_tell(a->changed[i])) o = a->changed[i];
     if (o) remove_change(a, o);
-    orr_spin_unlock(&a->lock);
     return o;
 }
 
@@ -871,7 +880,7 @@ void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except)
     orr_spin_unlock(&a->lock);
     if (!tells) return;
     struct opened opened;
-    opened.count = 0;
+    open_none(&opened);
     send_changes(a, o, position, except, &opened);
     shut(&opened);
 }
@@ -999,11 +1008,19 @@ void orr_away_skip(struct orr_comm *c, uint64_t places)
     orr_spin_unlock(&a->lock);
 }
 
+/* From here on the inserting thread decides: nobody ends what is told of meanwhile. */
 static void tell_changes(struct orr_away *a, uint64_t position)
 {
     struct opened opened;
-    opened.count = 0;
-    for (struct orr_owned *o; (o = take_changed(a));) send_changes(a, o, position, -1, &opened);
+    open_none(&opened);
+    orr_spin_lock(&a->lock);
+    decide(a);
+    for (struct orr_owned *o; (o = take_changed(a));) {
+        orr_spin_unlock(&a->lock);
+        send_changes(a, o, position, -1, &opened);
+        orr_spin_lock(&a->lock);
+    }
+    orr_spin_unlock(&a->lock);
     shut(&opened);
 }
 
@@ -1013,7 +1030,6 @@ uint64_t orr_away_begin(struct orr_comm *c)
     struct orr_watcher w;
     uint64_t position = a->position;
     orr_store_relaxed(&a->inserter, orr_self());
-    decide_again(a); /* nor does another thread end what is told of */
     tell_changes(a, position);
     if (orr_unlikely(orr_load_relaxed(&a->nkept) > 0)) drop_kept(a, NULL);
     orr_progress_attend(&c->cluster->progress, true);
