@@ -38,13 +38,15 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. Less unevenness is borne
- * where the rank with most to do is busy all the time (judge_busy). */
+ * where the rank with most to do is busy all the time (judge_busy); and since a rank that is disturbed for a
+ * moment makes any sharing look even, tasks go back to such owners only when so often in a row it was. */
 enum {
     HOMES_PERCENT = 15,
     BUSY_HOMES_PERCENT = 7,
     FAR_PERCENT = 40,
     LOAD_PERCENT = 65,
     BUSY_PERCENT = 98,
+    BACK_MEETS = 4,
     TASKS_OF_RANK = 64
 };
 
@@ -66,6 +68,7 @@ struct dmda {
     bool homes_are_fixed, at_homes; /* tasks go to the owner of what is written */
     unsigned uneven;                /* so often in a row owners did not share the work evenly */
     unsigned busy_uneven;           /* so often in a row that was too much for who is busy all the time */
+    unsigned busy_even;             /* so often in a row it was not, or would not have been */
     bool busy_always; /* when tasks last went to owners the one with most to do was busy all the time */
     uint64_t guesses; /* tasks since all met whose length was not known */
     uint64_t tasks, began_ns; /* since all met; when that was */
@@ -471,7 +474,9 @@ static inline bool is_within(const struct balance *b, uint64_t percent)
 static void judge_busy(struct dmda *s, const struct balance *b, bool guessed)
 {
     if (s->at_homes) s->busy_always = !guessed && b->most_ns * 100 >= b->took_ns * BUSY_PERCENT;
-    s->busy_uneven = s->busy_always && !is_within(b, BUSY_HOMES_PERCENT) ? s->busy_uneven + 1 : 0;
+    bool uneven = !is_within(b, BUSY_HOMES_PERCENT);
+    s->busy_uneven = s->busy_always && uneven ? s->busy_uneven + 1 : 0;
+    s->busy_even = uneven ? 0 : s->busy_even + 1;
 }
 
 /* What is measured trembles, and what is not yet is guessed: owners are left when it was uneven twice, or far
@@ -485,7 +490,7 @@ static void judge_homes(struct dmda *s, bool met)
     if (met) judge_busy(s, &b, guessed);
     s->uneven = even ? 0 : s->uneven + 1;
     bool bears = even || (s->uneven < 2 && is_within(&b, FAR_PERCENT)),
-         is_back = even && (!s->busy_always || (met && s->busy_uneven == 0));
+         is_back = even && (!s->busy_always || (met && s->busy_even >= BACK_MEETS));
     s->at_homes = s->at_homes ? bears && s->busy_uneven < 2 : is_back;
 }
 
@@ -494,7 +499,7 @@ static void judge_homes(struct dmda *s, bool met)
 static void judge(struct dmda *s, bool met)
 {
     if (s->passed) {
-        if (met) s->uneven = s->busy_uneven = 0;
+        if (met) s->uneven = s->busy_uneven = s->busy_even = 0;
         return;
     }
     if (!s->tasks || (!met && s->tasks < (uint64_t)TASKS_OF_RANK * s->clocks.ranks)) return;
