@@ -57,8 +57,8 @@ static enum kind kind_of(const char *path)
     static const char *const harmless[] = { "libmpi.",  "libopen-pal", "libopen-rte", "libpmix",
                                             "libprrte", "mca_",        "libucs",      "libuct",
                                             "libucp",   "libfabric",   "libpsm",      "libmpich",
-                                            "libgomp",  "libopenblas", "libblis",     "libtsan.",
-                                            NULL };
+                                            "libgomp",  "libopenblas", "libblis",     "libpocl",
+                                            "libtsan.", NULL };
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     if (begins_with_one_of(name, harmless)) return HARMLESS;

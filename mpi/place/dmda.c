@@ -39,14 +39,14 @@ static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal =
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. Less unevenness is borne
  * where the rank with most to do is busy all the time (judge_busy); and since a rank that is disturbed for a
- * moment makes any sharing look even, tasks go back to such owners only when so often in a row it was. */
+ * moment makes any sharing look even, tasks go back to such owners when it was twice in a row. */
 enum {
     HOMES_PERCENT = 15,
     BUSY_HOMES_PERCENT = 7,
     FAR_PERCENT = 40,
     LOAD_PERCENT = 65,
     BUSY_PERCENT = 98,
-    BACK_MEETS = 4,
+    BACK_MEETS = 2,
     TASKS_OF_RANK = 64
 };
 

@@ -299,7 +299,7 @@ static void slower(struct program *p)
     tell_slow(p, 1, 3000);
     again(p, 7);
     tell_slow(p, 1, 1000);
-    again(p, 7);
+    again(p, 8);
 }
 
 static void a_rank_gets_slower(void)
@@ -309,7 +309,7 @@ static void a_rank_gets_slower(void)
     ok(all_alike("000111"
                  "11"
                  "0000111"
-                 "0000111"),
+                 "00000111"),
        "two iterations that dmda placed by the same figures are where the next go: one more is inserted, "
        "then all "
        "are replayed, on all ranks, until the speed of one changes by more than 20 %%");

@@ -3,6 +3,10 @@
  * OpenCL devices for real, on PoCL: vectors go there, kernels change them, and they come back.
  * Threads: main; launches on the device's worker. Owns: nothing. Not here: shapes of data, failures.
  */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/opencl/opencl_helper.h"
 
 enum { N = 10000 };
@@ -120,8 +124,38 @@ static void pieces_on_the_device(void)
     ok(all_of(taken, right, refused == 0), "pieces of a vector that is on the device are scaled within it");
 }
 
+/* In a process of its own: data that are acquired twice, once a kernel has run. */
+static void wait_for_itself(void)
+{
+    enum { HANGS_S = 40 };
+    starpu_data_handle_t h;
+    alarm(HANGS_S);
+    if (dup2(open("/dev/null", O_WRONLY), STDERR_FILENO) < 0) _exit(0);
+    opencl_start(1, NULL);
+    if (!opencl_build(source)) _exit(0);
+    starpu_vector_data_register(&h, STARPU_MAIN_RAM, (uintptr_t)vector, N, sizeof vector[0]);
+    float by = 2;
+    starpu_task_insert(&sync_cl, STARPU_RW, h, STARPU_VALUE, &by, sizeof by, 0);
+    starpu_data_acquire(h, STARPU_RW);
+    starpu_data_acquire(h, STARPU_RW);
+    _exit(0);
+}
+
+/* They sleep until a kernel comes: it is no mere doubt. */
+static void a_deadlock_beside_its_threads(void)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) wait_for_itself();
+    waitpid(child, &status, 0);
+    ok(child > 0 && WIFEXITED(status) && WEXITSTATUS(status),
+       "a deadlock ends the program beside PoCL's threads (0x%x)", (unsigned)status);
+}
+
 int main(void)
 {
+    a_deadlock_beside_its_threads();
     opencl_start(1, NULL);
     int w = opencl_worker();
     char name[64];
