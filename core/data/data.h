@@ -116,6 +116,12 @@ _Static_assert(offsetof(struct orr_data, initialized) == offsetof(struct orr_dat
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
+/* By the program, for itself; of several readers, until one has released it. */
+static inline bool orr_data_is_acquired(const struct orr_data *h)
+{
+    return orr_load_relaxed(&h->acquired_at) != NULL;
+}
+
 static inline bool orr_data_valid(const struct orr_data *h)
 {
     return h && (uintptr_t)h % _Alignof(struct orr_data) == 0 && h->magic == ORR_DATA_MAGIC;

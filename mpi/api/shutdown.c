@@ -41,7 +41,7 @@ static bool settled(void *arg)
 {
     struct settling *s = arg;
     uint64_t completed = orr_progress_completed(s->progress), now = orr_clock_ns();
-    if (orr_progress_outstanding(s->progress) == 0) return true;
+    if (orr_progress_left(s->progress) == 0) return true;
     if (completed != s->completed || orr_workers_busy() > 0) {
         s->completed = completed;
         s->since_ns = now;
@@ -96,7 +96,7 @@ enum shutdown_value { LEFT, MOVED, MAY_MOVE, IN_FLIGHT };
 static void look_at_messages(struct orr_cluster *cl, const struct settling *s, int64_t v[ORR_COLL_VALUES])
 {
     struct orr_engine_counts c = orr_engine_get_counts(&cl->engine);
-    v[LEFT] = orr_progress_outstanding(&cl->progress);
+    v[LEFT] = orr_progress_left(&cl->progress);
     v[MOVED] = (int64_t)(orr_progress_completed(&cl->progress) + c.program_received);
     v[MAY_MOVE] = orr_workers_busy() + c.bulk_receives + c.queued + orr_progress_may_call(&cl->progress) +
                   (c.waiting_data > 0 && s->may_let_go);
@@ -111,9 +111,9 @@ static void say_one(const struct orr_request *r, void *count)
 static void say_waiting(struct orr_cluster *cl)
 {
     int count = 0;
-    if (orr_progress_outstanding(&cl->progress) == 0) return;
+    if (orr_progress_left(&cl->progress) == 0) return;
     orr_warn("starpu_mpi_shutdown waits for %lld messages that are under way, or whose data is in use:",
-             (long long)orr_progress_outstanding(&cl->progress));
+             (long long)orr_progress_left(&cl->progress));
     orr_engine_visit_under_way(&cl->engine, say_one, &count);
 }
 
@@ -125,7 +125,7 @@ static bool wait_for_messages(struct orr_cluster *cl, int *status_out)
     for (int round = 0;; round++) {
         struct settling s = begin_settling(&cl->progress, round < PATIENCE);
         orr_progress_wait(&cl->progress, settled, &s);
-        if (orr_progress_outstanding(&cl->progress) == 0) orr_wait_for_tasks();
+        if (orr_progress_left(&cl->progress) == 0) orr_wait_for_tasks();
         int64_t v[ORR_COLL_VALUES];
         look_at_messages(cl, &s, v);
         *status_out = orr_coll_sum(cl->comm, v) ? -EIO : 0;
@@ -170,7 +170,7 @@ static int drain_all_ranks(struct orr_session *s)
     orr_progress_wait(&cl->progress, nothing_under_way, &cl->engine);
     struct settling last = begin_settling(&cl->progress, false);
     orr_progress_wait(&cl->progress, settled, &last);
-    if (orr_progress_outstanding(&cl->progress) == 0) orr_wait_for_tasks();
+    if (orr_progress_left(&cl->progress) == 0) orr_wait_for_tasks();
     return -EIO;
 }
 

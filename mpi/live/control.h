@@ -28,7 +28,7 @@ enum orr_control {
     ORR_CONTROL_WRITTEN,    /* which template, which instance, how it went (value/checkpoint.c) */
     ORR_CONTROL_SETTLED,    /* the same, of all ranks */
     ORR_CONTROL_FETCH,      /* tag, position, version (value/away.c) */
-    ORR_CONTROL_CHANGED,    /* tag, position, version */
+    ORR_CONTROL_CHANGED,    /* tag, position, 1: the program at home has acquired it */
     ORR_CONTROL_WATCH,      /* -, position, - */
     ORR_CONTROL_REACHED,    /* -, position, - */
     ORR_CONTROL_COMING,     /* tag, -, - */

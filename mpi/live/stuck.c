@@ -221,7 +221,7 @@ static void show(struct orr_stuck *s, enum orr_verdict v)
     s->story->waiting(s->cluster, v == ORR_STUCK);
     size_t early = orr_engine_visit_early(&s->cluster->engine, s->story->early, &messages);
     if (messages.more) orr_error("  ... and %u more messages that wait for their other ends", messages.more);
-    if (early == 0 && orr_progress_outstanding(&s->cluster->progress) == 0)
+    if (early == 0 && orr_progress_left(&s->cluster->progress) == 0)
         orr_error("  this rank waits for nothing but the others");
     if (v == ORR_STUCK) draw(s);
     if (v == ORR_STUCK) orr_stream_explain(s->cluster->comm);

@@ -56,6 +56,7 @@ static int message(struct orr_comm *c, const struct orr_action *a)
                                         .position = a->position,
                                         .hash = a->hash,
                                         .away = a->away,
+                                        .unawaited = a->acquired,
                                         .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }

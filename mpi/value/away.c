@@ -7,8 +7,11 @@
  * new value, before it begins the next place, to all that have the old one (CHANGED). So that they can
  * follow, whoever has a value of another's does nothing with it at a position that home has not begun (gate):
  * it puts that off, and all behind it, and asks home once to tell (WATCH, REACHED). Home waits for nobody
- * ahead of it, so all this ends. A use of what overlaps a datum is one of it (relatives.h). FETCH and CHANGED
- * take their place among what was put off, by position.
+ * ahead of it, so all this ends. A change that the program has
+ * still acquired goes when it is released: who waits for all messages does not wait for that, on either side.
+ * What home has asked for does not come once more when all see that the value returns. A use of what
+ * overlaps a datum is one of it (relatives.h). FETCH and CHANGED take their place among what was put off, by
+ * position.
  *
  * Threads: decisions on the thread that submits; news on any. One thread at a time carries actions out.
  * Owns: see away.h. Not here: see away.h. */
@@ -220,8 +223,20 @@ static void shut(struct opened *o)
     end_acting();
 }
 
+/* A send home. False: home has asked for that version, and got it: what it asked for at places before this
+ * one has been heard of, and done. */
+static bool must_send(struct orr_away *a, const struct orr_action *act)
+{
+    orr_spin_lock(&a->lock);
+    if (act->serves) act->serves->served = act->version + 1;
+    bool must = !act->unserved || orr_owned_of(act->handle)->served != act->version + 1;
+    orr_spin_unlock(&a->lock);
+    return must;
+}
+
 static int carry_out(struct orr_comm *c, const struct orr_action *act, struct opened *o)
 {
+    if ((act->unserved || act->serves) && !must_send(c->cluster->value->away, act)) return 0;
     unsigned plans = orr_unlikely(act->aside && act->handle->parent) ? orr_partition_shut(act->handle) : 0;
     if (plans && o->count == (int)(sizeof o->some / sizeof o->some[0])) {
         shut(o);
@@ -282,7 +297,8 @@ static bool is_in_use(struct orr_data *h)
 }
 
 /* What home changed comes while the copy here is in use, and what uses it may wait for something that home
- * does only when the value has gone: it is received by itself, and copied when its turn comes. */
+ * does only when the value has gone: it is received by itself, and copied when its turn comes. Not what the
+ * program at home has acquired: nobody is to wait for the copy before it is released. */
 static int receive_apart(struct orr_comm *c, const struct orr_action *act)
 {
     struct orr_action apart = *act;
@@ -300,7 +316,7 @@ static int receive_apart(struct orr_comm *c, const struct orr_action *act)
 
 static int carry_out_put_off(struct orr_comm *c, const struct orr_action *act)
 {
-    bool is_change = act->kind == ORR_ACT_RECEIVE && act->away;
+    bool is_change = act->kind == ORR_ACT_RECEIVE && act->away && !act->acquired;
     return orr_unlikely(is_change && is_in_use(act->handle)) ? receive_apart(c, act)
                                                              : carry_out_alone(c, act);
 }
@@ -444,6 +460,7 @@ static void take_question(struct orr_away *a, const struct orr_news *n)
 {
     struct orr_action act = { .kind = n->what == ORR_CONTROL_FETCH ? ORR_ACT_SEND : ORR_ACT_RECEIVE,
                               .away = true,
+                              .acquired = n->what == ORR_CONTROL_CHANGED && n->version,
                               .gate = -1,
                               .peer = n->source };
     orr_spin_lock(&a->lock);
@@ -451,7 +468,8 @@ static void take_question(struct orr_away *a, const struct orr_news *n)
     if (g && n->position > g->since) act.handle = g->owned->handle;
     if (act.handle && n->what == ORR_CONTROL_FETCH) {
         struct orr_kept *k = orr_kept_find(a->kept, g->owned, n->version);
-        g->owned->served = n->version + 1;
+        act.serves = g->owned;
+        act.version = n->version;
         if (k) act.handle = k->value; /* the program here has written the copy since */
     }
     if (act.handle) one_more(act.handle); /* so that it stays */
@@ -818,13 +836,29 @@ static bool wants_change(const struct orr_owned *o, int rank)
     return rank != o->handle->mpi_rank && (holder_of(o) == rank || orr_rank_set_has(&o->sent, rank));
 }
 
+static void look_whether_acquired(struct orr_data *h, void *acquired)
+{
+    *(bool *)acquired |= orr_data_is_acquired(h);
+}
+
+/* By the program; or what overlaps it. */
+static bool is_acquired(struct orr_data *h)
+{
+    bool acquired = orr_data_is_acquired(h);
+    if (!acquired && orr_has_relatives(h)) orr_partition_relatives(h, look_whether_acquired, &acquired);
+    return acquired;
+}
+
 static void send_change(struct orr_away *a, struct orr_owned *o, int rank, uint64_t position,
                         struct opened *opened)
 {
-    const struct orr_action act = {
-        .kind = ORR_ACT_SEND, .away = true, .aside = true, .peer = rank, .handle = o->handle
-    };
-    tell(a, rank, ORR_CONTROL_CHANGED, o->tag, position, o->version);
+    const struct orr_action act = { .kind = ORR_ACT_SEND,
+                                    .away = true,
+                                    .aside = true,
+                                    .acquired = is_acquired(o->handle),
+                                    .peer = rank,
+                                    .handle = o->handle };
+    tell(a, rank, ORR_CONTROL_CHANGED, o->tag, position, act.acquired);
     carry_out(cluster_of(a)->comm, &act, opened);
 }
 
@@ -1112,7 +1146,6 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     o->is_guest = false;
     orr_spin_lock(&a->lock);
     remove_guest(a, o);
-    bool owes = owes_locked(a, o);
     const struct orr_kept *k = orr_kept_find(a->kept, o, o->version);
     orr_spin_unlock(&a->lock);
     const struct orr_action act = {
@@ -1120,6 +1153,9 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     };
     settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
     if (k) settle(a, k->value);
+    orr_spin_lock(&a->lock);
+    bool owes = owes_locked(a, o);
+    orr_spin_unlock(&a->lock);
     if (owes) carry_out_alone(cluster_of(a)->comm, &act);
     drop_kept(a, o);
 }

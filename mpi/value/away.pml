@@ -4,12 +4,13 @@
  *
  * Three ranks walk the same stream of LENGTH insertions, chosen freely: a task on any rank reads, changes or overwrites a datum, or all
  * see that it returns home. Home of datum d is rank d. Between any two insertions home may read or write its datum without that the
- * others see it. Each rank inserts (ins), carries out its part in order as far as its backlog lets it (gate), and each datum has a queue
+ * others see it. What home has asked for does not come home once more. Each rank inserts (ins), carries out its part in order as far as its backlog lets it (gate), and each datum has a queue
  * of its own (done). With DATA=2 each task also reads the other datum, whose home is elsewhere, so that two homes wait.
  *
  * Properties: every task, and every call at home, finds the value of its place in the stream; no execution stops before the end.
  *
  * MUTANTS: -DREACHED_IS_ENOUGH -DDROP_AT_ONCE -DBACK_TOO_LATE -DSERVE_EARLY -DSEND_AT_ONCE -DCOPIES_ARE_LEFT -DCOPIES_AT_ONCE
+ * MUTANTS: -DSERVED_WHEN_HEARD,-DLENGTH=3,-DFEW -DSERVED_FOR_EVER,-DLENGTH=3,-DFEW -DGOT_FOR_EVER,-DLENGTH=3,-DFEW
  * SIZES: -DLENGTH=2 -DLENGTH=3,-DFEW -DLENGTH=2,-DDATA=2,-DFEW
  */
 #ifndef LENGTH
@@ -65,6 +66,7 @@ byte known[RANKS * DATA];       /* how far home was known to be */
 byte watch[RANKS * DATA];       /* 1 + the position that home is asked to tell; 0: none */
 byte asked[RANKS * DATA];       /* places for which home wants or brings a value */
 byte borrowed[RANKS * DATA];    /* 1 + the place for which the new value is to come back */
+bool got[DATA], served[RANKS * DATA]; /* home asked for this value, and the holder sent it */
 byte called[DATA], answered[DATA]; /* home's calls: begun, carried out */
 byte late[DATA];
 
@@ -209,7 +211,8 @@ inline start(d)
     (NEXT(d) < gate[me] && !borrowed[ON(me, d)] && (me != HOME(d) || answered[d] > NEXT(d)) && \
      !(asked[ON(me, d)] & ((2 << NEXT(d)) - 1)))
 #define RUNS(d)    (USED(d) && USED(d) != RETURN && on[NEXT(d)] == me)
-#define HERE(d)    (!MOVES(d) || came[ON(me, d)])
+#define HERE(d)    (!MOVES(d) || came[ON(me, d)] || me == HOME(d) && got[d])
+#define SENDS(d)   (USED(d) && MOVES(d) && me == HOLDER(d) && !(TARGET(d) == HOME(d) && served[ON(me, d)]))
 #if DATA == 1
 #define TASK_CAN_RUN(d) HERE(d)
 #else
@@ -253,7 +256,7 @@ inline end_call(d)
 {
     p = answered[d];
     if
-    :: call[AT(d, p)] && ASKS(d, p) -> value[ON(me, d)] = fetched[AT(d, p)]
+    :: call[AT(d, p)] && ASKS(d, p) -> value[ON(me, d)] = fetched[AT(d, p)]; got[d] = true
     :: else
     fi;
     if
@@ -353,12 +356,24 @@ inline next(d)
     settle(d)
 }
 
+/* The value is another from here on. */
+inline forget(d)
+{
+#ifndef SERVED_FOR_EVER
+    served[ON(me, d)] = false;
+#endif
+#ifndef GOT_FOR_EVER
+    got[d] = got[d] && me != HOME(d);
+#endif
+    skip
+}
+
 /* The task's part in d. */
 inline end_task(d)
 {
     assert(!READS(USED(d)) || value[ON(me, d)] == found[AT(d, NEXT(d))]);
     if
-    :: WRITES(USED(d)) -> value[ON(me, d)] = 10 + NEXT(d)
+    :: WRITES(USED(d)) -> value[ON(me, d)] = 10 + NEXT(d); forget(d)
     :: else
     fi;
     next(d)
@@ -368,13 +383,13 @@ inline end_task(d)
 inline pass(d)
 {
     if
-    :: USED(d) && MOVES(d) && me == HOLDER(d) ->
+    :: SENDS(d) ->
        assert(value[ON(me, d)] != NONE);
        moved[AT(d, NEXT(d))] = value[ON(me, d)]
     :: else
     fi;
     if
-    :: WRITES(USED(d)) -> value[ON(me, d)] = NONE
+    :: WRITES(USED(d)) -> value[ON(me, d)] = NONE; forget(d)
     :: else
     fi;
     next(d)
@@ -395,7 +410,8 @@ inline serve(d, p)
     if
     :: me == holder[AT(d, p)] ->
        assert(value[ON(me, d)] != NONE);
-       fetched[AT(d, p)] = value[ON(me, d)]
+       fetched[AT(d, p)] = value[ON(me, d)];
+       served[ON(me, d)] = true
     :: else
     fi;
     if
@@ -414,6 +430,12 @@ inline serve(d, p)
            watch[ON(r, d)] = 0 \
        }
 
+#ifdef SERVED_WHEN_HEARD
+#define HEARD(d) served[ON(me, d)] = true
+#else
+#define HEARD(d) skip
+#endif
+
 /* All that rank me does with datum d. */
 #define QUEUE(d) \
     :: atomic { me == HOME(d) && called[d] == ins[me] && called[d] < PLACES -> begin_call(d) } \
@@ -422,7 +444,7 @@ inline serve(d, p)
            control[ON(me, d)] ? what, p -> \
            if \
            :: what == REACHED -> known[ON(me, d)] = p; empty_backlog() \
-           :: else -> asked[ON(me, d)] = asked[ON(me, d)] | (1 << p) \
+           :: else -> asked[ON(me, d)] = asked[ON(me, d)] | (1 << p); HEARD(d) \
            fi; \
            p = 0; \
            what = 0 \

@@ -60,6 +60,21 @@ static struct orr_message *of_request(struct orr_request *r)
     return (struct orr_message *)((char *)r - offsetof(struct orr_message, request));
 }
 
+/* ---- data that the program has acquired ---- */
+
+static void unawait(struct orr_message *m)
+{
+    m->unawaited = true;
+    orr_progress_unawait(&m->cluster->progress);
+}
+
+/* The program has released them: a send has its turn, or a receive what it waited for. */
+static void await(struct orr_message *m)
+{
+    m->unawaited = false;
+    if (orr_message_is_current(m)) orr_progress_await(&m->cluster->progress);
+}
+
 /* ---- from granted to ready ---- */
 
 static void *make_room(struct orr_request *r, size_t bytes)
@@ -240,6 +255,7 @@ static void granted(struct orr_waiter *w)
 {
     struct orr_message *m = (struct orr_message *)w;
     bool followed = orr_unlikely(w->next != NULL) && may_spread(m) && is_followed(m);
+    if (orr_unlikely(m->unawaited) && m->mode == STARPU_R) await(m);
     if (orr_unlikely(followed || batch_of_thread()->first))
         say_ready_together(m, prepare(m), followed);
     else if (prepare(m))
@@ -372,6 +388,7 @@ static void end(struct orr_waiter *w)
         orr_stream_blame(m->comm, r->node.peer);
         return;
     }
+    if (orr_unlikely(m->unawaited)) await(m);
     if (m->access.group != ORR_GROUP_NONE) orr_data_leave(m->handle, &m->access);
     if (!m->callback)
         over(m);
@@ -478,9 +495,11 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.done = done;
     m->request.make_room = make_room;
     orr_progress_begun(p);
+    if (orr_unlikely(s->unawaited)) unawait(m);
     if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
     if (!s->unordered) ORR_EVENT(DATA_JOINED, s->handle, &m->request, m->access.group, 1);
     int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
+    if (granted && orr_unlikely(s->unawaited) && (sends || granted < 0)) await(m);
     if (granted < 0) {
         orr_message_free(m);
         orr_progress_over(p, false);

@@ -22,8 +22,9 @@ struct orr_message {
     uint32_t session;      /* of the layer, when it was started */
     uint8_t mode;          /* STARPU_R or STARPU_W */
     bool detached;
-    bool fetched; /* the copy on node is pinned */
-    bool packed;  /* by the interface's pack_data */
+    bool fetched;   /* the copy on node is pinned */
+    bool packed;    /* by the interface's pack_data */
+    bool unawaited; /* as in its spec, until it need not wait so any more */
     void (*callback)(void *);
     void *arg;
     struct orr_request request;
@@ -49,8 +50,10 @@ struct orr_message_spec {
     bool inferred;           /* made by a task: when it does not fit, the ranks differ */
     uint64_t position, hash; /* of the stream, where it was made; hash 0: not known */
     bool away;               /* of data away from home, for a call that only home sees (away.h) */
-    bool unordered;          /* not in the handle's queue */
-    bool will_wait;          /* the calling thread waits for it at once, and polls */
+    bool unawaited; /* it waits until the program releases the data: who waits for all messages does not wait
+                     * for it meanwhile */
+    bool unordered; /* not in the handle's queue */
+    bool will_wait; /* the calling thread waits for it at once, and polls */
     void (*callback)(void *);
     void *arg;
 };

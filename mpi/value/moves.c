@@ -55,20 +55,27 @@ static struct orr_action action(const struct orr_actions *l, enum orr_action_kin
     };
 }
 
+/* The holder sends h home, where it does not have to go if home asked for it itself: home knows, and the
+ * holder by the time it would send (its gate). */
+static void add_homecoming(struct orr_actions *l, struct orr_data *h, bool aside, bool sync, int priority)
+{
+    const struct orr_owned *o = orr_owned_of(h);
+    int me = l->comm->rank, home = h->mpi_rank, holder = holder_of(h);
+    struct orr_action a =
+        action(l, me == holder ? ORR_ACT_SEND : ORR_ACT_RECEIVE, h, me == holder ? home : holder, priority);
+    if (me != holder && (me != home || o->asked == o->version + 1)) return;
+    a.aside = aside;
+    a.sync = me == holder && sync;
+    a.unserved = me == holder;
+    a.version = o->version;
+    orr_actions_add(l, &a);
+}
+
 static void add(struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h, int peer, bool sync,
                 int priority)
 {
     struct orr_action a = action(l, kind, h, peer, priority);
     a.sync = sync;
-    orr_actions_add(l, &a);
-}
-
-/* Where the program does not use h now. */
-static void add_aside(struct orr_actions *l, enum orr_action_kind kind, struct orr_data *h, int peer,
-                      int priority)
-{
-    struct orr_action a = action(l, kind, h, peer, priority);
-    a.aside = true;
     orr_actions_add(l, &a);
 }
 
@@ -140,11 +147,15 @@ void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool s
         if (me == node) use_guest(l, h);
         return;
     }
-    int from = source_of(c, h);
-    if (me == from) add(l, ORR_ACT_SEND, h, node, sync, priority);
-    if (me == node) {
-        add(l, ORR_ACT_RECEIVE, h, from, false, priority);
-        if (me != h->mpi_rank) orr_cache_hold(h);
+    if (node == h->mpi_rank) {
+        add_homecoming(l, h, false, sync, priority);
+    } else {
+        int from = source_of(c, h);
+        if (me == from) add(l, ORR_ACT_SEND, h, node, sync, priority);
+        if (me == node) {
+            add(l, ORR_ACT_RECEIVE, h, from, false, priority);
+            orr_cache_hold(h);
+        }
     }
     if (!orr_cache_is_on(c->cluster->value)) return;
     join_copies(c, h, node);
@@ -272,10 +283,7 @@ void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority)
     orr_away_watch(c, h, false, 0);
     if (c->rank != holder || has(h, home)) add_gate(l, h); /* the holder may send, which has a gate */
     if (holder == home) return;
-    if (!has(h, home)) {
-        if (c->rank == holder) add_aside(l, ORR_ACT_SEND, h, home, priority);
-        if (c->rank == home) add_aside(l, ORR_ACT_RECEIVE, h, holder, priority);
-    }
+    if (!has(h, home)) add_homecoming(l, h, true, false, priority);
     orr_owned_set_holder(h, home);
     orr_rank_set_remove(&orr_owned_of(h)->sent, home);
     if (orr_cache_is_on(c->cluster->value))

@@ -25,9 +25,9 @@
  * counted; who waits for one counts itself when it sleeps. */
 static bool is_needed(struct orr_mpi_progress *p)
 {
-    return orr_load_seq(&p->outstanding) > 0 || orr_load_relaxed(&p->attentive) ||
-           orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any) ||
-           orr_load_seq(&p->sleepers) > 0;
+    return orr_load_seq(&p->outstanding) > 0 || orr_load_seq(&p->unawaited) > 0 ||
+           orr_load_relaxed(&p->attentive) || orr_load_relaxed(&p->engine->unsent) ||
+           orr_load_seq(&p->aside.any) || orr_load_seq(&p->sleepers) > 0;
 }
 
 enum {
@@ -599,6 +599,7 @@ void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
     orr_store_release(&e->missed, poll_instead);
     orr_store_relaxed(&p->attentive, false);
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
+    orr_store_seq(&p->unawaited, (int64_t)0);
 }
 
 int orr_progress_start(struct orr_mpi_progress *p, const struct orr_bells *bells)

@@ -17,7 +17,9 @@
 struct orr_mpi_progress {
     struct orr_engine *engine; /* [const] */
     ORR_ALIGNED_LINE _Atomic int64_t
-        outstanding;            /* messages posted and not over [atomic: pairs with waiters] */
+        outstanding;            /* messages posted and not over, but for [atomic: pairs with waiters] */
+    _Atomic int64_t unawaited;  /* those that wait for the program to release data: who waits for all does not
+                                 * wait for these [any] */
     _Atomic bool attentive;     /* others may ask something although nothing is outstanding [any] */
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
@@ -79,7 +81,7 @@ void orr_progress_needed(struct orr_mpi_progress *p);
 void orr_progress_attend(struct orr_mpi_progress *p, bool now);
 /* A message is over: wakes those who sleep in orr_progress_wait. */
 void orr_progress_signal(struct orr_mpi_progress *p);
-/* Polls until done(arg), or until no message is outstanding. Blocks; not in callbacks. */
+/* Polls until done(arg), or until no message is outstanding but unawaited ones. Blocks; not in callbacks. */
 void orr_progress_wait(struct orr_mpi_progress *p, bool (*done)(void *arg), void *arg);
 void orr_progress_wait_for_all(struct orr_mpi_progress *p);
 
@@ -99,9 +101,28 @@ static inline void orr_progress_over(struct orr_mpi_progress *p, bool was_made)
     orr_progress_signal(p);
 }
 
+/* One of those begun is unawaited from now on; or is not any more, and counts as all others do. */
+static inline void orr_progress_unawait(struct orr_mpi_progress *p)
+{
+    orr_add_seq(&p->unawaited, 1);
+    orr_sub_seq(&p->outstanding, 1);
+    orr_progress_signal(p);
+}
+static inline void orr_progress_await(struct orr_mpi_progress *p)
+{
+    orr_add_seq(&p->outstanding, 1);
+    orr_sub_seq(&p->unawaited, 1);
+}
+
+/* Without those; and all. */
 static inline int64_t orr_progress_outstanding(struct orr_mpi_progress *p)
 {
     return orr_load_seq(&p->outstanding);
+}
+static inline int64_t orr_progress_left(struct orr_mpi_progress *p)
+{
+    int64_t unawaited = orr_load_seq(&p->unawaited); /* first: one that changes is counted twice, not never */
+    return unawaited + orr_load_seq(&p->outstanding);
 }
 
 /* Ever made, and ever over. */

@@ -214,6 +214,7 @@ struct program {
     struct orr_comm *c, *others[GROUPS];    /* NULL: this rank is not part of it */
     struct datum data[ALL];                 /* the last of them are summed up */
     struct cut cut, loose;                  /* data that are used in pieces, and whole */
+    const struct datum *held;               /* no task has it: the program has acquired it at home */
     uint64_t state;                         /* of what all ranks draw alike */
     int step, rank, ranks, does, placement; /* -1: none that moves data */
     int version[KINDS];                     /* of iterations: what they do */
@@ -265,26 +266,30 @@ static void own_task(struct program *p, starpu_data_handle_t h, int mode, uint64
     call(starpu_task_insert(&work_cl, mode, h, STARPU_VALUE, &w, sizeof w, 0), p->step, "a task of its own");
 }
 
-/* One to three data, each once, in any mode; where, and how urgently. */
+/* One to three data but the one that is held, each once, in any mode; where, and how urgently. */
 static void some_task(struct program *p)
 {
     static const int modes[] = { STARPU_R,  STARPU_R, STARPU_RW,
                                  STARPU_RW, STARPU_W, STARPU_RW | STARPU_COMMUTE };
     struct work w = { .salt = mix(p->state, 7), .step = p->step, .rank = p->rank };
     struct starpu_data_descr descr[MOST];
-    unsigned first = draw(&p->state, DATA), count = 1 + draw(&p->state, MOST);
+    unsigned first = draw(&p->state, DATA), most = 1 + draw(&p->state, MOST), count = 0;
     int priority = draw(&p->state, 4) ? 0 : (int)draw(&p->state, 9) - 4;
     int on = draw(&p->state, 4) ? -1 : (int)draw(&p->state, (unsigned)p->ranks);
     bool writes = false;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < most; i++) {
         struct datum *d = &p->data[(first + 1 + i * (1 + w.salt % 2)) % DATA];
-        w.mode[i] = modes[draw(&p->state, sizeof modes / sizeof modes[0])];
-        w.expected[i] = d->value;
-        descr[i] = (struct starpu_data_descr){ d->handle, (enum starpu_data_access_mode)w.mode[i] };
-        if (w.mode[i] == STARPU_W || w.mode[i] == STARPU_RW) d->value = mix(w.salt, i);
-        if (w.mode[i] & STARPU_COMMUTE) d->value += w.salt;
-        writes |= w.mode[i] != STARPU_R;
+        int mode = modes[draw(&p->state, sizeof modes / sizeof modes[0])];
+        if (d == p->held) continue;
+        w.mode[count] = mode;
+        w.expected[count] = d->value;
+        descr[count] = (struct starpu_data_descr){ d->handle, (enum starpu_data_access_mode)mode };
+        if (mode == STARPU_W || mode == STARPU_RW) d->value = mix(w.salt, count);
+        if (mode & STARPU_COMMUTE) d->value += w.salt;
+        writes |= mode != STARPU_R;
+        count++;
     }
+    if (count == 0) return;
     w.count = (int)count;
     if (on < 0 && !writes) on = (int)(w.salt % (uint64_t)p->ranks);
     if (on < 0)
@@ -872,6 +877,22 @@ static void partition(struct program *p, const struct called *q)
     starpu_data_unpartition(h, STARPU_MAIN_RAM);
 }
 
+/* Home has it while tasks with other data are inserted, and all ranks wait for all of them. */
+static void hold(struct program *p, const struct called *q, bool mine)
+{
+    enum starpu_data_access_mode mode =
+        (enum starpu_data_access_mode)((q->reads ? STARPU_R : 0) | (q->writes ? STARPU_W : 0));
+    if (mine) call(starpu_data_acquire(q->d->handle, mode), p->step, "acquire, to hold it");
+    p->held = q->d;
+    for (unsigned n = draw(&p->state, 3); n > 0; n--) some_task(p);
+    call(orr_wait_for_all(p->c), p->step, "wait_for_all while home holds a datum");
+    for (unsigned n = draw(&p->state, 3); n > 0; n--) some_task(p);
+    p->held = NULL;
+    if (!mine) return;
+    with_datum(q);
+    starpu_data_release(q->d->handle);
+}
+
 /* Of one datum, by its home: the others only know that it happens. */
 static void at_home(struct program *p, bool moves)
 {
@@ -882,7 +903,7 @@ static void at_home(struct program *p, bool moves)
                         .salt = mix(p->state, 11),
                         .step = p->step,
                         .rank = p->rank };
-    unsigned how = draw(&p->state, 5);
+    unsigned how = draw(&p->state, 6);
     q.writes = p->does & DOES_CHANGE && draw(&p->state, 2);
     q.reads = !q.writes || draw(&p->state, 2);
     if (q.writes && (!moves || draw(&p->state, 8) == 0)) flush(p); /* who has a copy does not hear of it */
@@ -900,6 +921,10 @@ static void at_home(struct program *p, bool moves)
     case 3:
         exchange(p, d, q.salt, q.writes, moves);
         d->value = q.writes ? mix(q.salt, 0) : d->value;
+        break;
+    case 4:
+        hold(p, &q, mine);
+        d->value = q.writes ? q.salt : d->value;
         break;
     default:
         if (d->count < 2) break;

@@ -326,6 +326,79 @@ static void received_ahead_of_a_change(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Home holds a datum that is away while tasks with another are inserted, and all ranks wait for all of them:
+ * nobody waits until it is released. */
+static void held(enum starpu_data_access_mode mode)
+{
+    enum { ROUNDS = 4 };
+    static uint64_t v[2][LARGE];
+    uint64_t want = 1;
+    starpu_data_handle_t h[2];
+    for (int i = 0; i < 2; i++) {
+        v[i][0] = 0;
+        starpu_variable_data_register(&h[i], my_rank == i ? STARPU_MAIN_RAM : -1,
+                                      (uintptr_t)(my_rank == i ? v[i] : NULL), sizeof v[i]);
+        starpu_mpi_data_register(h[i], 80 + i, i);
+    }
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    for (int round = 0; round < ROUNDS; round++) {
+        if (my_rank == 0) {
+            check(starpu_data_acquire(h[0], mode));
+            wrong += v[0][0] != want;
+            v[0][0] += mode & STARPU_W ? 5 : 0;
+        }
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[1], STARPU_EXECUTE_ON_NODE,
+                                     round % ranks, 0));
+        check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        if (my_rank == 0) {
+            v[0][0] += mode & STARPU_W ? 7 : 0;
+            starpu_data_release(h[0]);
+        }
+        want += mode & STARPU_W ? 13 : 1;
+        if (round % 2) check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        check(
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    }
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = 0; i < 2; i++) starpu_data_unregister(h[i]);
+    wrong += (my_rank == 0 && v[0][0] != want) + (my_rank == 1 && v[1][0] != ROUNDS);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The same with the whole of which pieces are away, known to the others as data of their own. */
+static void held_whole(void)
+{
+    enum { PIECES = 4 };
+    struct starpu_data_filter quarters = { .filter_func = starpu_vector_filter_block, .nchildren = PIECES };
+    uint64_t v[PIECES] = { 0 };
+    starpu_data_handle_t whole = NULL, piece[PIECES];
+    if (my_rank == 0) {
+        starpu_vector_data_register(&whole, STARPU_MAIN_RAM, (uintptr_t)v, PIECES, sizeof v[0]);
+        starpu_data_partition_plan(whole, &quarters, piece);
+    }
+    for (int i = 0; i < PIECES; i++) {
+        if (my_rank) starpu_vector_data_register(&piece[i], -1, 0, 1, sizeof v[0]);
+        starpu_mpi_data_register(piece[i], 90 + i, 0);
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, piece[i], STARPU_EXECUTE_ON_NODE,
+                                     1, 0));
+    }
+    if (whole) check(starpu_data_acquire(whole, STARPU_RW));
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, handle[0], STARPU_EXECUTE_ON_NODE, 0,
+                                 0));
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = 0; whole && i < PIECES; i++) wrong += v[i]++ != 1;
+    if (whole) starpu_data_release(whole);
+    for (int i = 0; i < PIECES; i++)
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, piece[i], STARPU_EXECUTE_ON_NODE,
+                                     1, 0));
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    if (whole) starpu_data_partition_clean(whole, PIECES, piece);
+    if (whole) starpu_data_unregister(whole);
+    for (int i = 0; i < PIECES && my_rank; i++) starpu_data_unregister(piece[i]);
+    for (int i = 0; i < PIECES && my_rank == 0; i++) wrong += v[i] != 3;
+    expected[0]++;
+}
+
 static void run(MPI_Comm other)
 {
     for (int i = 0; i < DATA; i++) {
@@ -341,6 +414,7 @@ static void run(MPI_Comm other)
     for (int i = 0; i < DATA; i++) changed_before_it_is_built(other, i);
     for (int i = 0; i < DATA; i++) given_up(i);
     for (int i = 0; i < DATA; i++) contributes_ahead_of_a_change(i);
+    held_whole();
     for (int i = 0; i < DATA; i++) look(i);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
     for (int i = 0; i < DATA; i++) look(i);
@@ -358,6 +432,8 @@ int main(int argc, char **argv)
     run(other);
     one_after_another();
     for (int i = 0; i < 20; i++) received_ahead_of_a_change();
+    held(STARPU_R);
+    held(STARPU_RW);
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;
