@@ -141,7 +141,7 @@ static void wait_for_itself(void)
     _exit(0);
 }
 
-/* They sleep until a kernel comes: it is no mere doubt. */
+/* They sleep until a kernel comes: it is no mere doubt. (Under sanitizers their stacks have more on them.) */
 static void a_deadlock_beside_its_threads(void)
 {
     int status = 0;
@@ -155,7 +155,7 @@ static void a_deadlock_beside_its_threads(void)
 
 int main(void)
 {
-    a_deadlock_beside_its_threads();
+    if (!SANITIZED) a_deadlock_beside_its_threads();
     opencl_start(1, NULL);
     int w = opencl_worker();
     char name[64];
