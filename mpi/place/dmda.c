@@ -27,13 +27,15 @@ enum {
     SHIFT = 16
 };
 
-/* What moving a datum costs beyond the time that it takes: times that time; and, in thousandths of a task as
- * long as this one, for what it reads and for what it writes, which then is elsewhere for the tasks to come.
- * Found with tools/orrery_simulate and the factorization of bench/cluster. */
+/* What moving a datum costs beyond the time that it takes: times that time; and, in parts of a task as long
+ * as this one, for what it reads and for what it writes, which then is elsewhere for the tasks to come. Found
+ * with tools/orrery_simulate and the factorization of bench/cluster. */
+enum { PARTS = 1024 };
 struct price {
-    uint64_t times, read, written;
+    uint64_t times, parts[2]; /* the second: of what it writes */
 };
-static const struct price price_of_equal = { 16, 500, 1000 }, price_of_unequal = { 4, 500, 1000 };
+static const struct price price_of_equal = { 16, { PARTS / 2, PARTS } },
+                          price_of_unequal = { 4, { PARTS / 2, PARTS } };
 
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
@@ -51,8 +53,7 @@ enum {
 };
 
 struct size {
-    uint32_t footprint;
-    bool is_known;
+    uint64_t key; /* 1 + the footprint; 0: none */
     uint64_t move_ns;
 };
 enum { SIZES = 32 };
@@ -100,7 +101,7 @@ struct task {
     uint64_t ns[ORR_CLOCK_KINDS];        /* on a rank of speed ORR_SPEED_UNIT */
     uint64_t energy_ns[ORR_CLOCK_KINDS]; /* what its energy is worth; set where that is weighed */
     uint64_t typical_ns;                 /* on a rank of the mean speed, on its best kind of worker */
-    uint64_t price_read, price_written;  /* of each datum, beside what follows from its size */
+    uint64_t price[2];                   /* of each datum, beside what follows from its size; as in parts */
     uint64_t ready_ns;                   /* all that it uses is there, somewhere */
     uint64_t best_cost, best_there;      /* there: when its data would be */
     uint64_t elsewhere;                  /* a price for each rank that is still to be weighed */
@@ -334,8 +335,10 @@ static bool stays(const struct dmda *s, struct task *t)
 
 static void weigh_ranks(const struct dmda *s, struct task *t)
 {
-    struct candidates c = { .some = 0, .count = 0 };
+    struct candidates c;
     if (stays(s, t)) return;
+    c.some = 0;
+    c.count = 0;
     if (s->clocks.ranks > ORR_CLOCKS_FEW) find_candidates(s, t, &c);
     for (int i = 0; i < c.count; i++) weigh(s, t, c.ranks[i]);
     for (int i = 0; !c.count && i < s->clocks.ranks; i++) weigh(s, t, i);
@@ -349,10 +352,9 @@ static void weigh_ranks(const struct dmda *s, struct task *t)
 static inline uint64_t move_ns_of(struct dmda *s, struct orr_data *h)
 {
     struct size *known = &s->sizes[h->footprint % SIZES];
-    if (orr_unlikely(known->footprint != h->footprint || !known->is_known)) {
-        *known = (struct size){ .footprint = h->footprint, .is_known = true };
-        known->move_ns = s->latency_ns + (h->ops->get_size(h) * s->ns_per_byte >> SHIFT);
-    }
+    uint64_t key = UINT64_C(1) + h->footprint;
+    if (orr_unlikely(known->key != key))
+        *known = (struct size){ key, s->latency_ns + (h->ops->get_size(h) * s->ns_per_byte >> SHIFT) };
     return known->move_ns;
 }
 
@@ -362,17 +364,20 @@ static inline void add_datum(struct dmda *s, struct task *t, const struct orr_co
 {
     static const struct orr_rank_set none;
     struct orr_data *h = d->handle;
-    if (!h || d->mode & (STARPU_SCRATCH | STARPU_LOCALITY) || t->count == DATA_WEIGHED) return;
+    uint32_t mode = d->mode;
+    if (orr_unlikely(!h || mode & (STARPU_SCRATCH | STARPU_LOCALITY))) return;
+    if (orr_unlikely(mode & (STARPU_REDUX | STARPU_MPI_REDUX))) mode = 0;
     int holder = orr_owned_holder(c, h);
-    if (holder < 0) return;
+    if (orr_unlikely(holder < 0)) return;
     struct orr_owned *o = orr_owned_of(h);
-    bool reduces = d->mode & (STARPU_REDUX | STARPU_MPI_REDUX), written = d->mode & STARPU_W && !reduces;
+    bool written = mode & STARPU_W;
     uint64_t move_ns = move_ns_of(s, h);
     struct weighed *w = &t->data[t->count++];
     w->copies = orr_likely(o && orr_owned_can_move(c, h)) ? &o->sent : &none;
     w->some = w->copies->some | orr_rank_some(holder);
-    w->sent_ns = d->mode & STARPU_R && !reduces ? move_ns : 0;
-    w->price = move_ns * s->price.times + (written ? t->price_written : t->price_read);
+    _Static_assert(STARPU_R == 1, "a factor");
+    w->sent_ns = move_ns * (mode & STARPU_R);
+    w->price = move_ns * s->price.times + t->price[written];
     w->record = o;
     w->holder = holder;
     w->home = h->mpi_rank;
@@ -563,9 +568,9 @@ static int choose(void *state, const struct orr_place_view *v)
     if (orr_unlikely(s->weighs_energy)) find_energies(s, &t);
     if (s->at_homes && v->fixed == ORR_PLACE_OPEN && home_kind >= 0)
         return place_at_home(s, v, &t, home_kind);
-    t.price_read = s->price.read * t.typical_ns / 1000;
-    t.price_written = s->price.written * t.typical_ns / 1000;
-    for (int i = 0; i < v->count; i++) add_datum(s, &t, v->comm, &v->data[i]);
+    t.price[0] = s->price.parts[0] * t.typical_ns / PARTS;
+    t.price[1] = s->price.parts[1] * t.typical_ns / PARTS;
+    for (int i = 0; i < v->count && t.count < DATA_WEIGHED; i++) add_datum(s, &t, v->comm, &v->data[i]);
     return place(s, v, &t);
 }
 
