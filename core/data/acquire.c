@@ -208,6 +208,8 @@ struct blocked_acquire {
     struct orr_acquiring waiting;
 };
 
+static void callback_granted(struct orr_waiter *w);
+
 static void wake_blocked(struct orr_waiter *w)
 {
     struct blocked_acquire *b = (struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own));
@@ -279,6 +281,16 @@ static inline int acquire_blocking(struct orr_data *h, uint8_t group, uint8_t fl
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
 {
     return acquire_blocking(h, a->group, a->flags, NULL, false);
+}
+
+bool orr_data_is_wanted(struct orr_data *h)
+{
+    orr_spin_lock(&h->queue.lock);
+    bool is = orr_data_is_acquired(h);
+    for (const struct orr_waiter *w = h->queue.head ? &h->queue.head->waiter : NULL; w && !is; w = w->next)
+        is = w->granted == wake_blocked || w->granted == callback_granted;
+    orr_spin_unlock(&h->queue.lock);
+    return is;
 }
 
 unsigned orr_acquirers_count(void)
@@ -505,9 +517,13 @@ struct callback_acquire {
 static void call_back(struct orr_waiter *w)
 {
     struct callback_acquire *c = (struct callback_acquire *)w;
+    struct orr_acting *acting = orr_acting(orr_self());
+    uint64_t depth = acting->depth;
+    acting->depth = 0; /* as in orr_call_back */
     orr_callback_begin();
     c->callback(c->arg);
     orr_callback_end();
+    acting->depth = depth;
     orr_block_free(c, sizeof *c);
 }
 

@@ -676,6 +676,8 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     struct orr_task_thread *own = orr_task_thread(self);
     struct orr_ready_list *collect = own->collect;
     struct orr_task *current = own->current;
+    struct orr_acting *acting = orr_acting(self);
+    uint64_t depth = acting->depth; /* who submits the task uses data for itself, the callback does not */
     /* what a callback submits should run while the callback goes on; but callbacks within callbacks must end
      * somewhere */
     enum { NESTING_MAX = 16 };
@@ -683,7 +685,9 @@ void orr_call_back(struct orr_task *t, void (*fn)(void *), void *arg)
     self->callback_depth++;
     orr_acting_begin();
     own->current = t;
+    acting->depth = 0;
     fn(arg);
+    acting->depth = depth;
     own->current = current;
     orr_acting_end();
     self->callback_depth--;

@@ -496,7 +496,9 @@ static void judge_homes(struct dmda *s, bool met)
     s->uneven = even ? 0 : s->uneven + 1;
     bool bears = even || (s->uneven < 2 && is_within(&b, FAR_PERCENT)),
          is_back = even && (!s->busy_always || (met && s->busy_even >= BACK_MEETS));
-    s->at_homes = s->at_homes ? bears && s->busy_uneven < 2 : is_back;
+    bool leaves = s->at_homes && !(bears && s->busy_uneven < 2);
+    if (leaves) s->busy_even = 0;
+    s->at_homes = s->at_homes ? !leaves : is_back;
 }
 
 /* Where iterations went by without being asked for, what was placed besides is no measure of homes: what they

@@ -7,11 +7,10 @@
  * new value, before it begins the next place, to all that have the old one (CHANGED). So that they can
  * follow, whoever has a value of another's does nothing with it at a position that home has not begun (gate):
  * it puts that off, and all behind it, and asks home once to tell (WATCH, REACHED). Home waits for nobody
- * ahead of it, so all this ends. A change that the program has
- * still acquired goes when it is released: who waits for all messages does not wait for that, on either side.
- * What home has asked for does not come once more when all see that the value returns. A use of what
- * overlaps a datum is one of it (relatives.h). FETCH and CHANGED take their place among what was put off, by
- * position.
+ * ahead of it, so all this ends. A change that the program has still acquired goes when it is released: who
+ * waits for all messages does not wait for that, on either side. What home has asked for does not come once
+ * more when all see that the value returns. A use of what overlaps a datum is one of it (relatives.h). FETCH
+ * and CHANGED take their place among what was put off, by position.
  *
  * Threads: decisions on the thread that submits; news on any. One thread at a time carries actions out.
  * Owns: see away.h. Not here: see away.h. */
@@ -234,9 +233,78 @@ static bool must_send(struct orr_away *a, const struct orr_action *act)
     return must;
 }
 
+static void note_failure(struct orr_away *a, int r)
+{
+    int none = 0;
+    if (r)
+        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+/* ---- values that home has changed and holds, on their way to a copy here ---- */
+
+struct orr_apart {
+    struct orr_apart *next;
+    struct orr_data *copy, *value;
+};
+
+/* That of a copy, which is the caller's from here on; NULL: there is none. */
+static struct orr_data *take_apart(struct orr_away *a, const struct orr_data *copy)
+{
+    orr_spin_lock(&a->lock);
+    struct orr_apart **at = &a->apart, *p;
+    while (*at && (*at)->copy != copy) at = &(*at)->next;
+    if ((p = *at)) *at = p->next;
+    orr_spin_unlock(&a->lock);
+    if (!p) return NULL;
+    orr_sub_acq_rel(&a->napart, 1u);
+    struct orr_data *value = p->value;
+    orr_free(p);
+    return value;
+}
+
+static void add_apart(struct orr_away *a, struct orr_data *copy, struct orr_data *value)
+{
+    struct orr_apart *p = orr_malloc(sizeof *p);
+    if (!p) orr_fatal("out of memory for a value that another rank holds");
+    orr_spin_lock(&a->lock);
+    *p = (struct orr_apart){ .next = a->apart, .copy = copy, .value = value };
+    a->apart = p;
+    orr_spin_unlock(&a->lock);
+    orr_add_relaxed(&a->napart, 1u);
+}
+
+/* The copy goes, or gets another value. */
+static void forget_apart(struct orr_away *a, struct orr_data *copy)
+{
+    struct orr_data *value = orr_load_relaxed(&a->napart) ? take_apart(a, copy) : NULL;
+    if (value) starpu_data_unregister_submit(value);
+}
+
+/* Something here is about to use the copy. */
+static void use_apart(struct orr_away *a, struct orr_data *copy)
+{
+    struct orr_data *value = take_apart(a, copy);
+    if (!value) return;
+    begin_acting();
+    note_failure(a, starpu_data_cpy(copy, value, 1, NULL, NULL));
+    starpu_data_unregister_submit(value);
+    end_acting();
+}
+
+static void bring_up_to_date(struct orr_away *a, const struct orr_action *act)
+{
+    for (unsigned i = 0; act->task && i < (unsigned)orr_task_nbuffers(act->task); i++)
+        use_apart(a, STARPU_TASK_GET_HANDLE(act->task, i));
+    if (act->kind == ORR_ACT_SEND || act->uses) use_apart(a, act->handle);
+    if (act->kind == ORR_ACT_RECEIVE || act->kind == ORR_ACT_DROP) forget_apart(a, act->handle);
+}
+
 static int carry_out(struct orr_comm *c, const struct orr_action *act, struct opened *o)
 {
-    if ((act->unserved || act->serves) && !must_send(c->cluster->value->away, act)) return 0;
+    struct orr_away *a = c->cluster->value->away;
+    if ((act->unserved || act->serves) && !must_send(a, act)) return 0;
+    if (orr_unlikely(orr_load_relaxed(&a->napart) > 0)) bring_up_to_date(a, act);
     unsigned plans = orr_unlikely(act->aside && act->handle->parent) ? orr_partition_shut(act->handle) : 0;
     if (plans && o->count == (int)(sizeof o->some / sizeof o->some[0])) {
         shut(o);
@@ -258,14 +326,6 @@ static int carry_out_alone(struct orr_comm *c, const struct orr_action *act)
     int r = carry_out(c, act, &o);
     shut(&o);
     return r;
-}
-
-static void note_failure(struct orr_away *a, int r)
-{
-    int none = 0;
-    if (r)
-        atomic_compare_exchange_strong_explicit(&a->value->failed, &none, r, memory_order_relaxed,
-                                                memory_order_relaxed);
 }
 
 /* One that is done aside, and counts as done when the plans that it began in passing have ended. */
@@ -297,28 +357,31 @@ static bool is_in_use(struct orr_data *h)
 }
 
 /* What home changed comes while the copy here is in use, and what uses it may wait for something that home
- * does only when the value has gone: it is received by itself, and copied when its turn comes. Not what the
- * program at home has acquired: nobody is to wait for the copy before it is released. */
-static int receive_apart(struct orr_comm *c, const struct orr_action *act)
+ * does only when the value has gone: it is received by itself, and copied when its turn comes. What the
+ * program at home has acquired is copied only when something here needs it: nobody else waits for its
+ * release. */
+static int receive_apart(struct orr_away *a, struct orr_comm *c, const struct orr_action *act)
 {
     struct orr_action apart = *act;
     apart.handle = NULL;
+    forget_apart(a, act->handle);
     begin_acting();
     starpu_data_register_same(&apart.handle, act->handle);
-    int r = apart.handle ? orr_owned_set_tag(c->cluster->value, apart.handle, orr_owned_tag(act->handle))
-                         : -ENOMEM;
+    int r = apart.handle ? orr_owned_set_tag(a->value, apart.handle, orr_owned_tag(act->handle)) : -ENOMEM;
     if (!r) r = orr_action_carry_out(c, &apart);
-    if (!r) r = starpu_data_cpy(act->handle, apart.handle, 1, NULL, NULL);
-    if (apart.handle) starpu_data_unregister_submit(apart.handle);
+    if (!r && act->acquired)
+        add_apart(a, act->handle, apart.handle);
+    else if (!r)
+        r = starpu_data_cpy(act->handle, apart.handle, 1, NULL, NULL);
+    if (apart.handle && (r || !act->acquired)) starpu_data_unregister_submit(apart.handle);
     end_acting();
     return r;
 }
 
-static int carry_out_put_off(struct orr_comm *c, const struct orr_action *act)
+static int carry_out_put_off(struct orr_away *a, struct orr_comm *c, const struct orr_action *act)
 {
-    bool is_change = act->kind == ORR_ACT_RECEIVE && act->away && !act->acquired;
-    return orr_unlikely(is_change && is_in_use(act->handle)) ? receive_apart(c, act)
-                                                             : carry_out_alone(c, act);
+    bool apart = act->changed && (act->acquired || is_in_use(act->handle));
+    return orr_unlikely(apart) ? receive_apart(a, c, act) : carry_out_alone(c, act);
 }
 
 /* Its data may be let go of as soon as it is done, and then be gone: they are noted before. */
@@ -329,7 +392,7 @@ static void carry_out_later(struct orr_away *a, struct orr_later *l)
     struct orr_data *some[DATA], **data = n <= DATA ? some : orr_malloc(n * sizeof *data);
     if (!data) orr_fatal("out of memory: a task that was put off cannot be submitted");
     for (unsigned i = 0; i < n; i++) data[i] = STARPU_TASK_GET_HANDLE(l->action.task, i);
-    note_failure(a, carry_out_put_off(l->comm, &l->action));
+    note_failure(a, carry_out_put_off(a, l->comm, &l->action));
     for (unsigned i = 0; i < n; i++) one_less(data[i]);
     if (l->action.handle) one_less(l->action.handle);
     if (data != some) orr_free(data);
@@ -361,12 +424,19 @@ static void append(struct orr_away *a, struct orr_later *first, struct orr_later
     a->tail = last;
 }
 
+/* What home asked for, or changed. */
+static bool is_answer(const struct orr_action *act)
+{
+    return act->serves || act->changed;
+}
+
 /* With the lock: what home asks at a position comes before this rank's own part in it, and as it was asked.
  */
 static void insert(struct orr_away *a, struct orr_later *l)
 {
     struct orr_later **at = &a->head;
-    while (*at && ((*at)->position < l->position || ((*at)->position == l->position && (*at)->action.away)))
+    while (*at &&
+           ((*at)->position < l->position || ((*at)->position == l->position && is_answer(&(*at)->action))))
         at = &(*at)->next;
     if (!(l->next = *at)) a->tail = &l->next;
     *at = l;
@@ -420,6 +490,7 @@ struct sink {
     struct orr_request request; /* first */
     struct orr_mpi_progress *progress;
     void *bytes;
+    bool unawaited; /* it comes when the program at home releases it */
 };
 
 static void *sink_room(struct orr_request *r, size_t bytes)
@@ -431,6 +502,7 @@ static void sink_done(struct orr_request *r)
 {
     struct sink *s = (struct sink *)r;
     struct orr_mpi_progress *p = s->progress;
+    if (s->unawaited) orr_progress_await(p);
     orr_free(s->bytes);
     orr_free(s);
     orr_progress_over(p, true);
@@ -450,7 +522,10 @@ static void sink(struct orr_away *a, const struct orr_news *n)
     s->request.done = sink_done;
     s->request.make_room = sink_room;
     s->request.payload = (struct orr_payload){ .any_size = true };
+    s->request.nameless = true;
+    s->unawaited = n->version;
     orr_progress_begun(&cl->progress);
+    if (s->unawaited) orr_progress_unawait(&cl->progress);
     orr_engine_post(&cl->engine, &s->request, true);
     orr_progress_pass(&cl->progress);
 }
@@ -460,6 +535,7 @@ static void take_question(struct orr_away *a, const struct orr_news *n)
 {
     struct orr_action act = { .kind = n->what == ORR_CONTROL_FETCH ? ORR_ACT_SEND : ORR_ACT_RECEIVE,
                               .away = true,
+                              .changed = n->what == ORR_CONTROL_CHANGED,
                               .acquired = n->what == ORR_CONTROL_CHANGED && n->version,
                               .gate = -1,
                               .peer = n->source };
@@ -838,13 +914,13 @@ static bool wants_change(const struct orr_owned *o, int rank)
 
 static void look_whether_acquired(struct orr_data *h, void *acquired)
 {
-    *(bool *)acquired |= orr_data_is_acquired(h);
+    *(bool *)acquired |= orr_data_is_wanted(h);
 }
 
 /* By the program; or what overlaps it. */
 static bool is_acquired(struct orr_data *h)
 {
-    bool acquired = orr_data_is_acquired(h);
+    bool acquired = orr_data_is_wanted(h);
     if (!acquired && orr_has_relatives(h)) orr_partition_relatives(h, look_whether_acquired, &acquired);
     return acquired;
 }
@@ -1126,6 +1202,7 @@ static bool owes_locked(const struct orr_away *a, const struct orr_owned *o)
  * for what the copy waits for (a message from home, perhaps), nor to be what was written. */
 static void write_as_guest(struct orr_away *a, struct orr_owned *o)
 {
+    forget_apart(a, o->handle);
     orr_spin_lock(&a->lock);
     bool keeps = owes_locked(a, o) && !orr_kept_find(a->kept, o, o->version) &&
                  !orr_load_relaxed(&o->handle->partitioned);
@@ -1139,7 +1216,8 @@ static void write_as_guest(struct orr_away *a, struct orr_owned *o)
     orr_spin_unlock(&a->lock);
 }
 
-/* A value that home does not have yet goes there: home asks, and perhaps too late. */
+/* A value that home does not have yet goes there: home asks, and perhaps too late. A copy does, so that who
+ * ends the datum need not wait until home takes it. */
 static void end_as_guest(struct orr_away *a, struct orr_owned *o)
 {
     struct orr_data *h = o->handle;
@@ -1148,15 +1226,21 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     remove_guest(a, o);
     const struct orr_kept *k = orr_kept_find(a->kept, o, o->version);
     orr_spin_unlock(&a->lock);
-    const struct orr_action act = {
-        .kind = ORR_ACT_SEND, .away = true, .peer = h->mpi_rank, .handle = k ? k->value : h
-    };
+    forget_apart(a, h);
     settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
     if (k) settle(a, k->value);
     orr_spin_lock(&a->lock);
     bool owes = owes_locked(a, o);
     orr_spin_unlock(&a->lock);
+    struct orr_kept *copy = owes && !k ? orr_kept_make(o) : NULL;
+    const struct orr_action act = { .kind = ORR_ACT_SEND,
+                                    .away = true,
+                                    .peer = h->mpi_rank,
+                                    .handle = copy ? copy->value
+                                              : k  ? k->value
+                                                   : h };
     if (owes) carry_out_alone(cluster_of(a)->comm, &act);
+    if (copy) orr_kept_drop(copy);
     drop_kept(a, o);
 }
 
@@ -1329,6 +1413,7 @@ void orr_away_end(struct orr_value *v)
     *at = a->next;
     pthread_mutex_unlock(&list_lock);
     wait_for_asides(a);
+    while (a->apart) forget_apart(a, a->apart->copy);
     for (struct orr_kept *k; (k = a->kept);) {
         a->kept = k->next;
         orr_kept_drop(k);

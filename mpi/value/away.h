@@ -9,6 +9,7 @@
 #include "mpi/live/control.h"
 #include "mpi/value/actions.h"
 
+struct orr_apart;
 struct orr_later;
 struct orr_news;
 
@@ -45,6 +46,8 @@ struct orr_away {
     uint32_t nwatchers, watchers_room;
     struct orr_guest *guests; /* a table by tag, of a power of two */
     uint32_t nguests, guests_room;
+    struct orr_apart *apart;    /* changes that homes hold */
+    _Atomic uint32_t napart;    /* [any] so many */
     struct orr_kept *kept;      /* values that homes may still ask for */
     _Atomic uint32_t nkept;     /* [any] so many */
     struct orr_owned **changed; /* what home changed */

@@ -544,6 +544,7 @@ void orr_message_describe(const struct orr_request *r, void *arg)
             orr_error("  this rank waits for rank %d in a barrier", r->node.peer);
         return;
     }
+    if (r->nameless) return;
     if (!is_told(u)) return;
     char name[100];
     if (!orr_data_name(m->handle, name, sizeof name)) name[0] = '\0';
@@ -565,7 +566,7 @@ void orr_message_describe(const struct orr_request *r, void *arg)
 
 static bool is_programs(const struct orr_request *r)
 {
-    return !(r->node.context & ORR_CONTEXT_UNCOUNTED);
+    return !(r->node.context & ORR_CONTEXT_UNCOUNTED) && !r->nameless;
 }
 
 /* As orr_message_place says. */
@@ -693,7 +694,7 @@ static void draw_unmatched(const struct orr_request *r, void *arg)
     int me = d->cluster->rank, peer = r->node.peer;
     snprintf(program, sizeof program, "rank %d: the program", me);
     if (!is_programs(r)) {
-        if (r->kind != ORR_RECV) return;
+        if (r->kind != ORR_RECV || r->nameless) return;
         snprintf(own, sizeof own, "rank %d: a wait for all ranks", me);
         snprintf(other, sizeof other, "rank %d: a wait for all ranks", peer);
     } else {

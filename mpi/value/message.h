@@ -82,7 +82,7 @@ void orr_message_free(struct orr_message *m);
 
 /* ---- for who says where messages stand ---- */
 
-/* The message of a request that is no own one of the layer (ORR_CONTEXT_UNCOUNTED). */
+/* The message of a request that is no own one of the layer (ORR_CONTEXT_UNCOUNTED, nameless). */
 static inline const struct orr_message *orr_message_of(const struct orr_request *r)
 {
     return (const struct orr_message *)((const char *)r - offsetof(struct orr_message, request));

@@ -90,7 +90,9 @@ static void add_gate(struct orr_actions *l, struct orr_data *h)
 static void use_guest(struct orr_actions *l, struct orr_data *h)
 {
     if (!is_guest(l->comm, h)) return;
-    add_gate(l, h);
+    struct orr_action a = action(l, ORR_ACT_NONE, h, -1, 0);
+    a.uses = true;
+    orr_actions_add(l, &a);
     h->mpi_flags |= ORR_MPI_RECEIVED;
 }
 

@@ -75,9 +75,9 @@ static void copy_message(const struct orr_request *r, enum orr_request_stands st
 
 static void copy_request(const struct orr_request *r, enum orr_request_stands stands, void *arg)
 {
-    bool own = r->node.context & ORR_CONTEXT_UNCOUNTED; /* the layer's own: of all that, barriers count */
-    bool barrier = own && !r->uncounted && r->kind == ORR_RECV && r->node.tag < ORR_LOAN_TAG_TASK &&
-                   stands <= ORR_STANDS_UNMATCHED;
+    bool own = r->node.context & ORR_CONTEXT_UNCOUNTED || r->nameless; /* of the layer's own barriers count */
+    bool barrier = own && !r->nameless && !r->uncounted && r->kind == ORR_RECV &&
+                   r->node.tag < ORR_LOAN_TAG_TASK && stands <= ORR_STANDS_UNMATCHED;
     struct copied *to = own && !barrier ? NULL : next_copy(arg);
     if (to && own)
         *to = (struct copied){ .what = BARRIER, .peer = r->node.peer };

@@ -36,6 +36,7 @@ struct orr_request {
     bool sync;      /* a send that ends only when it is matched */
     bool inferred;  /* made by a task; the engine only passes it on */
     bool uncounted; /* a send that statistics leave out; after init. The engine only passes it on */
+    bool nameless;  /* it has no data of the program's; after init. The engine only passes it on */
     bool foreign;   /* a receive whose sender calls the context by a number of its own; after init */
     bool spreads;   /* a send whose bytes may come from another rank that gets the same; after init, before
                      * ready */
@@ -94,7 +95,7 @@ static inline void orr_request_init(struct orr_request *r)
     r->status = r->failure = 0;
     r->moved_bytes = 0;
     r->position = r->hash = 0;
-    r->posted = r->ready = r->foreign = r->uncounted = r->asks = r->given_up = false;
+    r->posted = r->ready = r->foreign = r->uncounted = r->nameless = r->asks = r->given_up = false;
     r->spreads = r->relays = r->relayed = r->wants = r->wants_all = r->behind = false;
     r->relay = NULL;
     r->to = NULL;

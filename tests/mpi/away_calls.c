@@ -5,6 +5,8 @@
  * steers, fetched, flushed, migrated, copied, reduced, gathered and scattered. ranks: 2 3
  */
 #include <orrery_mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "tests/mpi/helper_mpi.h"
@@ -69,6 +71,15 @@ static void count(void *buffers[], void *arg)
 }
 static struct starpu_codelet count_cl = {
     .cpu_funcs = { count }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "count"
+};
+
+static void late(void *buffers[], void *arg)
+{
+    usleep(LATE_US);
+    count(buffers, arg);
+}
+static struct starpu_codelet late_cl = {
+    .cpu_funcs = { late }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "late"
 };
 
 static int deal(const struct orrery_mpi_view *view, void *arg)
@@ -326,46 +337,150 @@ static void received_ahead_of_a_change(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Home holds a datum that is away while tasks with another are inserted, and all ranks wait for all of them:
- * nobody waits until it is released. */
-static void held(enum starpu_data_access_mode mode)
+/* ---- two data, the homes of which are ranks 0 and 1; the first is away ---- */
+
+static uint64_t two_values[2][LARGE];
+static starpu_data_handle_t two[2];
+
+static void count_on(int i, int rank)
 {
-    enum { ROUNDS = 4 };
-    static uint64_t v[2][LARGE];
-    uint64_t want = 1;
-    starpu_data_handle_t h[2];
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, two[i], STARPU_EXECUTE_ON_NODE, rank,
+                                 0));
+}
+
+static void begin_two(size_t bytes)
+{
     for (int i = 0; i < 2; i++) {
-        v[i][0] = 0;
-        starpu_variable_data_register(&h[i], my_rank == i ? STARPU_MAIN_RAM : -1,
-                                      (uintptr_t)(my_rank == i ? v[i] : NULL), sizeof v[i]);
-        starpu_mpi_data_register(h[i], 80 + i, i);
+        two_values[i][0] = 0;
+        starpu_variable_data_register(&two[i], my_rank == i ? STARPU_MAIN_RAM : -1,
+                                      (uintptr_t)(my_rank == i ? two_values[i] : NULL), bytes);
+        starpu_mpi_data_register(two[i], 80 + i, i);
     }
-    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
-    for (int round = 0; round < ROUNDS; round++) {
-        if (my_rank == 0) {
-            check(starpu_data_acquire(h[0], mode));
-            wrong += v[0][0] != want;
-            v[0][0] += mode & STARPU_W ? 5 : 0;
-        }
-        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[1], STARPU_EXECUTE_ON_NODE,
-                                     round % ranks, 0));
-        check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
-        if (my_rank == 0) {
-            v[0][0] += mode & STARPU_W ? 7 : 0;
-            starpu_data_release(h[0]);
-        }
-        want += mode & STARPU_W ? 13 : 1;
-        if (round % 2) check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
-        check(
-            starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, h[0], STARPU_EXECUTE_ON_NODE, 1, 0));
-    }
+    count_on(0, 1);
+}
+
+static void end_two(uint64_t first, uint64_t second)
+{
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
-    for (int i = 0; i < 2; i++) starpu_data_unregister(h[i]);
-    wrong += (my_rank == 0 && v[0][0] != want) + (my_rank == 1 && v[1][0] != ROUNDS);
+    for (int i = 0; i < 2; i++) starpu_data_unregister(two[i]);
+    wrong += (my_rank == 0 && two_values[0][0] != first) + (my_rank == 1 && two_values[1][0] != second);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The same with the whole of which pieces are away, known to the others as data of their own. */
+/* Home holds what is away while tasks with the other are inserted, and all ranks wait for all of them: nobody
+ * waits until it is released. */
+static void held(enum starpu_data_access_mode mode)
+{
+    enum { ROUNDS = 4 };
+    uint64_t want = 1;
+    begin_two(sizeof two_values[0]);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (my_rank == 0) {
+            check(starpu_data_acquire(two[0], mode));
+            wrong += two_values[0][0] != want;
+            two_values[0][0] += mode & STARPU_W ? 5 : 0;
+        }
+        count_on(1, round % ranks);
+        check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        if (my_rank == 0) {
+            two_values[0][0] += mode & STARPU_W ? 7 : 0;
+            starpu_data_release(two[0]);
+        }
+        want += mode & STARPU_W ? 13 : 1;
+        if (round % 2) check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        count_on(0, 1);
+    }
+    end_two(want, ROUNDS);
+}
+
+static atomic_int has_it, may_go;
+
+static void in_hand(void *arg)
+{
+    (void)arg;
+    two_values[0][0] += 10;
+    has_it = 1;
+}
+
+static void *hold(void *arg)
+{
+    check(starpu_data_acquire(two[0], STARPU_RW));
+    in_hand(arg);
+    while (!may_go) usleep(1000);
+    starpu_data_release(two[0]);
+    return NULL;
+}
+
+/* The same where at the insertion it is not acquired yet, but about to be: by a callback, or another thread.
+ */
+static void held_soon(bool by_thread)
+{
+    pthread_t thread;
+    begin_two(sizeof(uint64_t));
+    has_it = may_go = 0;
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &late_cl, STARPU_RW, two[0], STARPU_EXECUTE_ON_NODE, 1, 0));
+    if (my_rank == 0 && by_thread) {
+        pthread_create(&thread, NULL, hold, NULL);
+        usleep(LATE_US / 2);
+    } else if (my_rank == 0) {
+        check(starpu_data_acquire_cb(two[0], STARPU_RW, in_hand, NULL));
+    }
+    count_on(1, 0);
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    while (my_rank == 0 && !has_it) usleep(1000);
+    may_go = 1;
+    if (my_rank == 0 && by_thread) pthread_join(thread, NULL);
+    if (my_rank == 0 && !by_thread) starpu_data_release(two[0]);
+    count_on(0, 1);
+    end_two(13, 1);
+}
+
+static void looked_at(void *arg)
+{
+    (void)arg;
+    wrong += two_values[0][0] != 1;
+    starpu_data_release(two[0]);
+    has_it = 1;
+}
+
+static void acquire_in_callback(void *arg)
+{
+    (void)arg;
+    check(starpu_data_acquire_cb(two[0], STARPU_R, looked_at, NULL));
+}
+
+/* A callback that runs while an insertion submits its task uses at home what is away. */
+static void used_in_a_callback(void)
+{
+    begin_two(sizeof(uint64_t));
+    has_it = my_rank != 0;
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &count_cl, STARPU_RW, handle[0], STARPU_EXECUTE_ON_NODE, 0,
+                                 STARPU_PROLOGUE_CALLBACK, acquire_in_callback, 0));
+    expected[0]++;
+    while (!has_it) usleep(1000);
+    end_two(1, 0);
+}
+
+/* Rank 1 ends its copy before all wait; home has changed the datum, and holds it. */
+static void ended_early(void)
+{
+    begin_two(sizeof(uint64_t));
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    if (my_rank == 0) {
+        check(starpu_data_acquire(two[0], STARPU_RW));
+        two_values[0][0] += 10;
+    }
+    count_on(1, 0);
+    if (my_rank == 1) starpu_data_unregister(two[0]);
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    if (my_rank == 0) starpu_data_release(two[0]);
+    for (int i = my_rank == 1; i < 2; i++) starpu_data_unregister(two[i]);
+    wrong += my_rank == 0 && two_values[0][0] != 11;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Held over a wait for all is the whole of which pieces are away, known to the others as data of their own.
+ */
 static void held_whole(void)
 {
     enum { PIECES = 4 };
@@ -415,6 +530,7 @@ static void run(MPI_Comm other)
     for (int i = 0; i < DATA; i++) given_up(i);
     for (int i = 0; i < DATA; i++) contributes_ahead_of_a_change(i);
     held_whole();
+    used_in_a_callback();
     for (int i = 0; i < DATA; i++) look(i);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
     for (int i = 0; i < DATA; i++) look(i);
@@ -434,6 +550,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 20; i++) received_ahead_of_a_change();
     held(STARPU_R);
     held(STARPU_RW);
+    held_soon(false);
+    held_soon(true);
+    for (int i = 0; i < 10; i++) ended_early();
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;
