@@ -116,13 +116,12 @@ _Static_assert(offsetof(struct orr_data, initialized) == offsetof(struct orr_dat
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
-/* By the program, for itself; of several readers, until one has released it. The second: or it is about to.
- */
-ORR_EXPORT bool orr_data_is_wanted(struct orr_data *h);
+/* By the program, for itself; of several readers, until one has released it. The second: or it waits to. */
 static inline bool orr_data_is_acquired(const struct orr_data *h)
 {
     return orr_load_relaxed(&h->acquired_at) != NULL;
 }
+ORR_EXPORT bool orr_data_is_wanted(struct orr_data *h);
 
 static inline bool orr_data_valid(const struct orr_data *h)
 {
