@@ -139,6 +139,19 @@ static void remove_guest(struct orr_away *a, struct orr_owned *o)
     a->guests[hole].owned = NULL;
 }
 
+/* A value that home has changed and holds, on its way to a copy here; NULL: that is none any more. */
+struct orr_apart {
+    struct orr_apart *next;
+    struct orr_data *copy, *value;
+};
+
+/* With the lock: its value goes later (bring_up_to_date). */
+static void lose_apart(struct orr_away *a, const struct orr_data *copy)
+{
+    for (struct orr_apart *p = a->apart; p; p = p->next)
+        if (p->copy == copy) p->copy = NULL;
+}
+
 /* As struct orr_value.forget_guest. */
 static void forget_guest(struct orr_owned *o)
 {
@@ -147,6 +160,7 @@ static void forget_guest(struct orr_owned *o)
     o->is_guest = false;
     orr_spin_lock(&a->lock);
     remove_guest(a, o);
+    lose_apart(a, o->handle);
     orr_spin_unlock(&a->lock);
 }
 
@@ -243,11 +257,6 @@ static void note_failure(struct orr_away *a, int r)
 
 /* ---- values that home has changed and holds, on their way to a copy here ---- */
 
-struct orr_apart {
-    struct orr_apart *next;
-    struct orr_data *copy, *value;
-};
-
 /* That of a copy, which is the caller's from here on; NULL: there is none. */
 static struct orr_data *take_apart(struct orr_away *a, const struct orr_data *copy)
 {
@@ -294,6 +303,7 @@ static void use_apart(struct orr_away *a, struct orr_data *copy)
 
 static void bring_up_to_date(struct orr_away *a, const struct orr_action *act)
 {
+    forget_apart(a, NULL);
     for (unsigned i = 0; act->task && i < (unsigned)orr_task_nbuffers(act->task); i++)
         use_apart(a, STARPU_TASK_GET_HANDLE(act->task, i));
     if (act->kind == ORR_ACT_SEND || act->uses) use_apart(a, act->handle);
@@ -1226,8 +1236,8 @@ static void end_as_guest(struct orr_away *a, struct orr_owned *o)
     remove_guest(a, o);
     const struct orr_kept *k = orr_kept_find(a->kept, o, o->version);
     orr_spin_unlock(&a->lock);
-    forget_apart(a, h);
     settle(a, h); /* what was asked until now is answered while the datum is there; nothing is from now on */
+    forget_apart(a, h); /* it may have come just now */
     if (k) settle(a, k->value);
     orr_spin_lock(&a->lock);
     bool owes = owes_locked(a, o);

@@ -479,6 +479,46 @@ static void ended_early(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 1 ends the only copy: it does not wait until home wants it. */
+static void ended_alone(void)
+{
+    begin_two(sizeof two_values[0]);
+    if (my_rank == 1) starpu_data_unregister(two[0]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        check(starpu_data_acquire(two[0], STARPU_R));
+        wrong += two_values[0][0] != 1;
+        starpu_data_release(two[0]);
+    }
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = my_rank == 1; i < 2; i++) starpu_data_unregister(two[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Rank 1 uses its copy until home has changed the datum twice, the first time beyond an insertion. */
+static void held_beside_a_use(void)
+{
+    begin_two(sizeof two_values[0]);
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    if (my_rank == 1) check(starpu_data_acquire(two[0], STARPU_R));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        check(starpu_data_acquire(two[0], STARPU_RW));
+        two_values[0][0] += 10;
+    }
+    count_on(1, 1);
+    if (my_rank == 0) {
+        starpu_data_release(two[0]);
+        check(starpu_data_acquire(two[0], STARPU_RW));
+        two_values[0][0]++;
+        starpu_data_release(two[0]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 1) starpu_data_release(two[0]);
+    count_on(0, 1);
+    end_two(13, 1);
+}
+
 /* Held over a wait for all is the whole of which pieces are away, known to the others as data of their own.
  */
 static void held_whole(void)
@@ -553,6 +593,8 @@ int main(int argc, char **argv)
     held_soon(false);
     held_soon(true);
     for (int i = 0; i < 10; i++) ended_early();
+    ended_alone();
+    held_beside_a_use();
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;

@@ -13,6 +13,11 @@
 static struct starpu_opencl_program cl_program_of_test;
 static char cl_cache[4096];
 
+UNUSED static bool opencl_is_there(void)
+{
+    return access("/etc/OpenCL/vendors/pocl.icd", R_OK) == 0;
+}
+
 /* Starts with CPU workers and OpenCL devices that are CPUs, of which there is one; ends the program with a
  * skip where there is none. */
 UNUSED static void opencl_start(int cpus, const char *policy)
@@ -35,8 +40,7 @@ UNUSED static void opencl_start(int cpus, const char *policy)
     }
     if (status == 0 && starpu_opencl_worker_get_count() > 0) return;
     if (status == 0) starpu_shutdown();
-    if (access("/etc/OpenCL/vendors/pocl.icd", R_OK) != 0)
-        skip_all("PoCL is not installed (Debian: pocl-opencl-icd)");
+    if (!opencl_is_there()) skip_all("PoCL is not installed (Debian: pocl-opencl-icd)");
     printf("Bail out! PoCL is installed, and there is no OpenCL worker\n");
     exit(1);
 }
