@@ -68,4 +68,12 @@ void orr_arena_free(void *p, size_t keep);
 size_t orr_arena_kept(void);
 void orr_arena_give_back(size_t keep);
 
+/* ---- memory for values that other ranks of this node copy (malloc.c) ---- */
+
+/* Of the arena where it is worth that, else of malloc; NULL: there is none. No limit counts it, no device has
+ * it pinned. Any thread. */
+ORR_EXPORT void *orr_shared_malloc(size_t bytes);
+/* NULL is fine. Any thread. */
+ORR_EXPORT void orr_shared_free(void *p);
+
 #endif

@@ -49,6 +49,26 @@ static void *shared_alloc(size_t bytes)
     return wanted ? orr_arena_alloc(bytes) : NULL;
 }
 
+static void shared_free(void *p)
+{
+    orr_arena_free(p, orr_recycle_limit());
+    orr_recycle_make_room(orr_arena_kept());
+}
+
+void *orr_shared_malloc(size_t bytes)
+{
+    void *p = shared_alloc(bytes);
+    return p ? p : orr_malloc_aligned(DEFAULT_ALIGNMENT, bytes ? bytes : 1);
+}
+
+void orr_shared_free(void *p)
+{
+    if (orr_arena_owns(p))
+        shared_free(p);
+    else
+        orr_free(p);
+}
+
 /* Main memory, uncounted; NULL when there is none. */
 static void *ram_alloc(unsigned node, size_t bytes, int flags)
 {
@@ -85,8 +105,7 @@ static void ram_free(unsigned node, void *p, size_t bytes, int flags)
     if (!p) return;
     orr_unpin(p);
     if (orr_arena_owns(p)) {
-        orr_arena_free(p, orr_recycle_limit());
-        orr_recycle_make_room(orr_arena_kept());
+        shared_free(p);
         return;
     }
     if (free_hook)

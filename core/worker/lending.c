@@ -60,10 +60,27 @@ void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
         if (!can_serve(w)) continue;
         uint64_t since_ns = orr_load_acquire(&w->idle_since_ns);
         out->run += orr_load_relaxed(&w->tasks_run);
+        uint64_t idle_ns = since_ns != 0 && now_ns > since_ns ? now_ns - since_ns : 0;
         out->idle += since_ns != 0;
-        out->hungry += since_ns != 0 && now_ns > since_ns && now_ns - since_ns > longer_than_ns;
+        out->hungry += idle_ns > longer_than_ns;
+        if (idle_ns > out->idle_ns) out->idle_ns = idle_ns;
     }
     if (orr_load_seq(&orr_parking.paused)) out->workers = out->idle = out->hungry = 0;
+}
+
+_Atomic(_Atomic uint32_t *) orr_lend_told_idle;
+
+void orr_lend_tell_idle(_Atomic uint32_t *futex)
+{
+    orr_store_release(&orr_lend_told_idle, futex);
+}
+
+void orr_lend_say_idle(void)
+{
+    _Atomic uint32_t *futex = orr_exchange_acq_rel(&orr_lend_told_idle, NULL);
+    if (!futex) return;
+    orr_add_acq_rel(futex, 1u);
+    orr_futex_wake(futex, 1);
 }
 
 /* ---- calling a worker ---- */
@@ -203,9 +220,26 @@ void orr_lend_refused(struct orr_task *t)
 
 /* ---- guests ---- */
 
+/* A worker that has nothing to do; else the only one; or NULL. */
+static struct orr_worker *host(void)
+{
+    unsigned count;
+    struct orr_worker *first = first_who_can(&count);
+    for (unsigned i = 0; i < orr_worker_count; i++)
+        if (can_serve(&orr_workers[i]) && orr_load_relaxed(&orr_workers[i].idle_shown))
+            return &orr_workers[i];
+    return count == 1 ? first : NULL;
+}
+
+/* Whose task it is waits for it: it goes before what has become ready here since it was asked for. */
 int orr_guest_submit(struct starpu_task *t)
 {
     if (orr_load_seq(&orr_parking.paused)) return -EBUSY;
+    const struct orr_worker *w = host();
+    if (w) {
+        t->execute_on_a_specific_worker = 1;
+        t->workerid = (unsigned)w->id;
+    }
     int r = orr_task_submit(t, ORR_TF_INTERNAL);
     if (r) return r;
     orr_guest_counted();

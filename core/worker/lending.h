@@ -26,9 +26,14 @@ struct orr_lender {
 struct orr_lend_look {
     unsigned workers, idle, hungry; /* hungry: idle for longer than asked */
     uint32_t backlog;               /* ready tasks that none of them has */
+    uint64_t idle_ns;               /* the one that has been idle for longest */
     uint64_t run;                   /* tasks that they have run */
 };
 ORR_EXPORT void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns);
+
+/* When a worker next has nothing to do, and looked for a moment: counts *futex up and wakes who sleeps there;
+ * once, for who asked last. NULL: nobody, though a worker may be about to: the word stays. Any thread. */
+ORR_EXPORT void orr_lend_tell_idle(_Atomic uint32_t *futex);
 
 /* A worker that comes by calls l->serve, once for several calls until then. Any thread. False: no worker can.
  */
@@ -49,6 +54,14 @@ ORR_EXPORT void orr_lend_refused(struct orr_task *t);
 
 /* Serves those who wait. On w's thread, between two tasks. */
 void orr_lend_serve(struct orr_worker *w);
+
+extern _Atomic(_Atomic uint32_t *) orr_lend_told_idle;
+void orr_lend_say_idle(void);
+/* By a worker that looked for something to do in vain. */
+static inline void orr_lend_is_idle(void)
+{
+    if (orr_unlikely(orr_load_relaxed(&orr_lend_told_idle) != NULL)) orr_lend_say_idle();
+}
 
 /* ---- guests ---- */
 

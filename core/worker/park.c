@@ -37,6 +37,7 @@
 #include "core/data/coherency.h"
 #include "core/mem/node.h"
 #include "core/worker/bell.h"
+#include "core/worker/lending.h"
 #include "core/worker/member.h"
 #include "core/worker/parallel.h"
 #include "core/worker/tell.h"
@@ -597,6 +598,7 @@ static struct orr_task *look_briefly(struct orr_worker *w)
 static struct orr_task *search_and_park(struct orr_worker *w)
 {
     struct orr_task *t = NULL;
+    orr_lend_is_idle();
     orr_add_seq(&orr_parking.searching, 1);
     while (!t && !must_leave(w)) {
         uint32_t calls = 0;

@@ -18,22 +18,30 @@ enum { THRESHOLD_CHECK_EVERY = 16 };
 static const double short_task_us = 4.0, poll_every_us = 20.0;
 static uint64_t short_ticks, poll_ticks; /* [const while workers run] */
 
+/* Where the duration of a codelet's tasks is kept. Codelets lie side by side: it takes more of their
+ * addresses than a few bits (multiplicative hashing, Knuth, The Art of Computer Programming 6.4). */
+static inline unsigned recent_index(const struct starpu_codelet *cl)
+{
+    _Static_assert(ORR_CODELET_CACHE == 1 << 4, "the bits that are left");
+    return (uint32_t)((uintptr_t)cl >> 3) * UINT32_C(2654435769) >> 28;
+}
+
 /* What is known of the duration of tasks of this codelet on this worker. */
 static bool known_short(struct orr_worker *w, const struct starpu_codelet *cl)
 {
-    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    unsigned i = recent_index(cl);
     return w->recent[i].cl == cl && w->recent[i].ticks < short_ticks;
 }
 
 double orr_worker_recent_ns(const struct orr_worker *w, const struct starpu_codelet *cl)
 {
-    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    unsigned i = recent_index(cl);
     return w->recent[i].cl == cl ? orr_ticks_to_us(w->recent[i].ticks) * 1000 : 0;
 }
 
 static void note_duration(struct orr_worker *w, const struct starpu_codelet *cl, uint64_t ticks)
 {
-    unsigned i = (unsigned)((uintptr_t)cl >> 6) % ORR_CODELET_CACHE;
+    unsigned i = recent_index(cl);
     if (w->recent[i].cl != cl) {
         w->recent[i].cl = cl;
         w->recent[i].ticks = ticks;

@@ -4,7 +4,7 @@
  * here. Not here: giving (lend.c), when to ask (hungry.c).
  *
  * A task is run by one of this rank's own without data: its body gives the codelet's function interfaces like
- * those at home, whose values lie in the message. */
+ * those at home, of values that were received apart. */
 #include "mpi/value/borrow.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/interfaces/dense.h"
+#include "core/mem/arena.h"
 #include "core/task/task.h"
 
 /* Any dense one whose sizes it has itself. */
@@ -24,56 +25,110 @@ union interface {
     char room[ORR_LOAN_INTERFACE];
 };
 
-struct orr_borrowed {
+struct value {
     struct orr_request request; /* first: it comes, and goes back */
+    struct orr_borrowed *borrowed;
+    void *bytes;
+};
+
+struct orr_borrowed {
+    struct orr_request request; /* first: the task comes, and its end is told */
     struct orr_waiter waiter;
     struct orr_lend *lend;
     struct orr_borrowed *next;
     int peer;
-    uint64_t since_ns, body_ns, room;
-    char *bytes; /* of the message, and room behind it */
+    _Atomic int left; /* messages under way */
+    uint64_t since_ns, body_ns;
+    struct orr_loan_back back;
+    struct orr_loan_head *message;
     starpu_cpu_func_t function;
     const char *name; /* of its codelet */
     void *interfaces[ORR_LOAN_DATA];
     union interface interface[ORR_LOAN_DATA];
+    struct value values[ORR_LOAN_DATA];
 };
 
-static struct orr_loan_head *head_of(const struct orr_borrowed *b)
+static const struct orr_loan_datum *data_of(const struct orr_borrowed *b)
 {
-    return (struct orr_loan_head *)b->bytes;
+    return (const struct orr_loan_datum *)(b->message + 1);
+}
+
+/* As many as there can be, where it is no sound one. */
+static size_t bytes_of(const struct orr_loan_datum *d)
+{
+    unsigned __int128 bytes = d->elemsize;
+    for (uint32_t i = 0; i < d->ndim && i < ORR_LOAN_DIMS && bytes <= SIZE_MAX; i++) bytes *= d->nn[i];
+    return bytes <= SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
 /* ---- back ---- */
 
-static void over(struct orr_request *r)
+static void forget(struct orr_borrowed *b)
 {
-    struct orr_borrowed *b = (struct orr_borrowed *)r;
     struct orr_lend *l = b->lend;
     orr_spin_lock(&l->lock);
     l->borrowed--;
     orr_spin_unlock(&l->lock);
-    orr_free(b->bytes);
+    for (uint32_t i = 0; i < ORR_LOAN_DATA; i++) orr_shared_free(b->values[i].bytes);
+    orr_free(b->message);
     orr_free(b);
+    orr_loan_nudge(l);
     orr_loan_over(l);
+}
+
+static void message_over(struct orr_borrowed *b)
+{
+    if (orr_sub_acq_rel(&b->left, 1) == 1) forget(b);
+}
+
+static void end_told(struct orr_request *r)
+{
+    message_over((struct orr_borrowed *)r);
+}
+
+static void value_returned(struct orr_request *r)
+{
+    message_over(((struct value *)r)->borrowed);
+}
+
+static void return_values(struct orr_borrowed *b)
+{
+    for (uint32_t i = 0; i < b->message->ndata; i++) {
+        const struct orr_loan_datum *d = &data_of(b)[i];
+        struct value *v = &b->values[i];
+        size_t bytes = bytes_of(d);
+        if (!(d->mode & STARPU_W) || bytes == 0) continue;
+        memset(&v->request, 0, sizeof v->request);
+        orr_request_init(&v->request);
+        v->request.payload.base = v->bytes;
+        v->request.payload.bytes = bytes;
+        v->request.done = value_returned;
+        orr_add_relaxed(&b->left, 1);
+        orr_loan_post(b->lend, &v->request, ORR_SEND, b->peer, orr_loan_value_tag(b->message->id, i));
+    }
 }
 
 /* failure: the lender runs it itself. */
 static void send_back(struct orr_borrowed *b, int failure)
 {
     struct orr_lend *l = b->lend;
-    const struct orr_loan_head *h = head_of(b);
-    struct orr_loan_back *back = (struct orr_loan_back *)(b->bytes + h->back_at);
-    *back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns, .body_ns = b->body_ns };
     if (failure) {
         orr_spin_lock(&l->lock);
         l->counts.failed++;
         orr_spin_unlock(&l->lock);
     }
+    orr_store_relaxed(&b->left, 2);
+    b->back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns, .body_ns = b->body_ns };
     memset(&b->request, 0, sizeof b->request);
     orr_request_init(&b->request);
     b->request.failure = failure;
-    orr_loan_post(l, &b->request, ORR_SEND, b->peer, ORR_LOAN_TAG_BACK + (int64_t)h->id, back,
-                  h->end - h->back_at, over);
+    b->request.payload.base = &b->back;
+    b->request.payload.bytes = sizeof b->back;
+    b->request.done = end_told;
+    orr_loan_post(l, &b->request, ORR_SEND, b->peer, ORR_LOAN_TAG_BACK + (int64_t)b->message->id);
+    if (!failure) return_values(b);
+    message_over(b); /* b may be gone */
+    orr_loan_move(l);
 }
 
 /* ---- running ---- */
@@ -89,9 +144,9 @@ static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_by
 static void body(void *buffers[], void *borrowed)
 {
     struct orr_borrowed *b = borrowed;
-    const struct orr_loan_head *h = head_of(b);
+    const struct orr_loan_head *h = b->message;
     struct starpu_task *t = starpu_task_get_current();
-    void *args = h->args_bytes ? b->bytes + h->args_at : NULL;
+    void *args = h->args_bytes ? (char *)b->message + h->args_at : NULL;
     (void)buffers;
     orr_guest_begins();
     uint64_t began_ns = orr_clock_ns();
@@ -111,41 +166,41 @@ static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body },
                                              .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                              .name = "borrowed" };
 
-/* Whether the value of d lies inside of the room, and it is an interface that we make. */
-static bool is_sound(const struct orr_borrowed *b, const struct orr_loan_datum *d)
+/* Whether it is an interface that we make, of what came. */
+static bool is_sound(const struct value *v, const struct orr_loan_datum *d)
 {
     const struct orr_dense_kind *k =
         d->interface < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[d->interface] : NULL;
     if (!k || k->by_pointer || d->ndim != k->ndim || d->ndim > ORR_LOAN_DIMS) return false;
-    unsigned __int128 bytes = d->elemsize;
-    for (uint32_t i = 0; i < d->ndim; i++) bytes *= d->nn[i] < b->room ? d->nn[i] : b->room;
-    return d->at <= b->room && bytes <= b->room - d->at;
+    size_t bytes = bytes_of(d);
+    return bytes < SIZE_MAX && (!(d->mode & STARPU_R) || bytes == 0 || v->request.moved_bytes == bytes);
 }
 
-static bool make_interface(struct orr_borrowed *b, unsigned i, const struct orr_loan_datum *d)
+/* 0, -EPROTO, or -ENOMEM for a value that is only written. */
+static int make_interface(struct orr_borrowed *b, unsigned i, const struct orr_loan_datum *d)
 {
-    struct orr_dense_view v = { .ndim = d->ndim, .elemsize = d->elemsize };
-    if (!is_sound(b, d)) return false;
-    for (uint32_t k = 0; k < d->ndim; k++) v.nn[k] = d->nn[k];
-    orr_dense_pack(&v);
+    struct orr_dense_view view = { .ndim = d->ndim, .elemsize = d->elemsize };
+    struct value *v = &b->values[i];
+    if (!is_sound(v, d)) return -EPROTO;
+    if (!v->bytes && bytes_of(d)) v->bytes = orr_shared_malloc(bytes_of(d));
+    if (!v->bytes && bytes_of(d)) return -ENOMEM;
+    for (uint32_t k = 0; k < d->ndim; k++) view.nn[k] = d->nn[k];
+    orr_dense_pack(&view);
     memset(&b->interface[i], 0, sizeof b->interface[i]);
     b->interface[i].head.id = (enum starpu_data_interface_id)d->interface;
-    b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)(b->bytes + d->at);
-    orr_dense_write(&b->interface[i], &v);
+    b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)v->bytes;
+    orr_dense_write(&b->interface[i], &view);
     b->interfaces[i] = &b->interface[i];
-    return true;
+    return 0;
 }
 
-/* 0; -ENODEV: the codelet is not known here, or has no function for CPUs; -EPROTO. */
-static int prepare(struct orr_borrowed *b, size_t bytes)
+/* 0; -ENODEV: the codelet is not known here, or has no function for CPUs; -EPROTO, -ENOMEM. */
+static int prepare(struct orr_borrowed *b)
 {
-    const struct orr_loan_head *h = head_of(b);
-    const struct orr_loan_datum *d = (const struct orr_loan_datum *)(h + 1);
-    if (h->ndata > ORR_LOAN_DATA || sizeof *h + h->ndata * sizeof *d > bytes || h->args_at > bytes ||
-        h->args_bytes > bytes - h->args_at)
-        return -EPROTO;
-    for (unsigned i = 0; i < h->ndata; i++)
-        if (!make_interface(b, i, &d[i])) return -EPROTO;
+    const struct orr_loan_head *h = b->message;
+    int r = 0;
+    for (unsigned i = 0; i < h->ndata && !r; i++) r = make_interface(b, i, &data_of(b)[i]);
+    if (r) return r;
     b->function = orr_stream_codelet_find(b->lend->cluster->comm, &h->codelet, h->nimpl, &b->name);
     return b->function ? 0 : -ENODEV;
 }
@@ -157,7 +212,7 @@ static int submit(struct orr_borrowed *b)
     t->cl = &borrowed_cl;
     t->name = b->name;
     t->cl_arg = b;
-    t->priority = head_of(b)->priority;
+    t->priority = b->message->priority;
     t->callback_func = ended;
     t->callback_arg = b;
     t->sched_ctx = 0;
@@ -166,47 +221,99 @@ static int submit(struct orr_borrowed *b)
     return r;
 }
 
+static struct orr_borrowed *borrowed_of(struct orr_waiter *w)
+{
+    return (struct orr_borrowed *)((char *)w - offsetof(struct orr_borrowed, waiter));
+}
+
 static void run(struct orr_waiter *w)
 {
-    struct orr_borrowed *b = (struct orr_borrowed *)((char *)w - offsetof(struct orr_borrowed, waiter));
-    int r = prepare(b, b->request.moved_bytes);
+    struct orr_borrowed *b = borrowed_of(w);
+    b->since_ns = orr_clock_ns();
+    int r = prepare(b);
     if (!r) r = submit(b);
     if (r) send_back(b, r);
 }
 
 /* ---- here ---- */
 
-static void *make_room(struct orr_request *r, size_t bytes)
+static void part_came(struct orr_borrowed *b)
+{
+    if (orr_sub_acq_rel(&b->left, 1) == 1 && !orr_waiter_put_off(&b->waiter, run)) run(&b->waiter);
+}
+
+static void value_came(struct orr_request *r)
+{
+    part_came(((struct value *)r)->borrowed);
+}
+
+static void *value_room(struct orr_request *r, size_t bytes)
+{
+    struct value *v = (struct value *)r;
+    if (!v->bytes) v->bytes = orr_shared_malloc(bytes);
+    return v->bytes;
+}
+
+static void receive_value(struct orr_borrowed *b, uint32_t i)
+{
+    struct value *v = &b->values[i];
+    v->borrowed = b;
+    orr_request_init(&v->request);
+    v->request.make_room = value_room;
+    v->request.payload.any_size = true;
+    v->request.done = value_came;
+    orr_add_relaxed(&b->left, 1);
+    orr_loan_post(b->lend, &v->request, ORR_RECV, b->peer, orr_loan_value_tag(b->message->id, i));
+}
+
+static void receive_values(struct orr_waiter *w)
+{
+    struct orr_borrowed *b = borrowed_of(w);
+    struct orr_lend *l = b->lend;
+    orr_store_relaxed(&b->left, 1);
+    for (uint32_t i = 0; i < b->message->ndata; i++) {
+        const struct orr_loan_datum *d = &data_of(b)[i];
+        b->values[i].borrowed = b;
+        if (d->mode & STARPU_R && bytes_of(d) > 0) receive_value(b, i);
+    }
+    part_came(b); /* b may be gone */
+    orr_loan_move(l);
+}
+
+static void *task_room(struct orr_request *r, size_t bytes)
 {
     struct orr_borrowed *b = (struct orr_borrowed *)r;
-    if (b->bytes) return b->bytes;
-    if (b->room < bytes) b->room = bytes;
-    return b->bytes = orr_malloc_aligned(ORR_LOAN_ALIGN, b->room);
+    if (!b->message) b->message = orr_malloc_aligned(ORR_LOAN_ALIGN, bytes);
+    return b->message;
+}
+
+static bool is_usable(const struct orr_borrowed *b)
+{
+    const struct orr_loan_head *h = b->message;
+    size_t bytes = b->request.moved_bytes;
+    return !b->request.status && bytes >= sizeof *h && h->ndata <= ORR_LOAN_DATA &&
+           sizeof *h + h->ndata * sizeof(struct orr_loan_datum) <= h->args_at && h->args_at <= bytes &&
+           h->args_bytes <= bytes - h->args_at;
 }
 
 static void came(struct orr_request *r)
 {
     struct orr_borrowed *b = (struct orr_borrowed *)r;
-    const struct orr_loan_head *h = head_of(b);
-    bool usable = !r->status && r->moved_bytes >= sizeof *h && h->back_at % ORR_LOAN_ALIGN == 0 &&
-                  h->end <= b->room && h->back_at <= h->end &&
-                  h->end - h->back_at >= sizeof(struct orr_loan_back);
-    b->since_ns = orr_clock_ns();
-    if (!usable)
-        over(r); /* the layer gave up */
-    else if (!orr_waiter_put_off(&b->waiter, run))
-        run(&b->waiter);
+    if (!is_usable(b))
+        forget(b); /* the layer gave up */
+    else if (!orr_waiter_put_off(&b->waiter, receive_values))
+        receive_values(&b->waiter);
 }
 
-static void receive(struct orr_lend *l, struct orr_borrowed *b, int peer, uint64_t room)
+static void receive(struct orr_lend *l, struct orr_borrowed *b, int peer)
 {
     b->lend = l;
     b->peer = peer;
-    b->room = room;
     orr_request_init(&b->request);
-    b->request.make_room = make_room;
+    b->request.make_room = task_room;
     b->request.payload.any_size = true;
-    orr_loan_post(l, &b->request, ORR_RECV, peer, ORR_LOAN_TAG_TASK, NULL, 0, came);
+    b->request.done = came;
+    orr_loan_post(l, &b->request, ORR_RECV, peer, ORR_LOAN_TAG_TASK);
 }
 
 /* ---- the question ---- */
@@ -232,9 +339,10 @@ static void answered(struct orr_waiter *w)
         orr_spin_lock(&l->lock);
         l->borrowed++;
         orr_spin_unlock(&l->lock);
-        receive(l, b, q->peer, q->answer.room[n]);
+        receive(l, b, q->peer);
     }
     drop_spare(q);
+    if (n) orr_loan_move(l);
     orr_spin_lock(&l->lock);
     q->answered_ns = orr_clock_ns();
     q->given = n;
@@ -244,6 +352,7 @@ static void answered(struct orr_waiter *w)
     l->counts.refused += n == 0;
     l->counts.borrowed += n;
     orr_spin_unlock(&l->lock);
+    orr_loan_nudge(l);
     orr_loan_over(l);
 }
 
@@ -256,15 +365,15 @@ static struct orr_question *question_to(struct orr_lend *l, int peer)
 }
 
 /* LENT came. */
-static void heard(void *lend, int source, const struct orr_wire_header *h, const void *room)
+static void heard(void *lend, int source, const struct orr_wire_header *h, const void *none)
 {
     struct orr_lend *l = lend;
     orr_spin_lock(&l->lock);
     struct orr_question *q = question_to(l, source);
     orr_spin_unlock(&l->lock);
-    if (!q || h->bytes != sizeof q->answer.room) return;
+    (void)none;
+    if (!q) return;
     q->answer = (struct orr_loan_answer){ .given = (uint32_t)h->id, .surplus = (uint32_t)h->tag };
-    memcpy(q->answer.room, room, sizeof q->answer.room);
     if (!orr_waiter_put_off(&q->waiter, answered)) answered(&q->waiter);
 }
 

@@ -16,16 +16,20 @@
 #include "core/base/thread.h"
 #include "mpi/value/borrow.h"
 
-enum { LOOK_IDLE_NS = 1000000, LOOK_BUSY_NS = 4000000, LATELY = 4 };
+/* How often it looks: when workers are about to run dry; at least. */
+enum { LOOK_DRY_NS = 150000, LOOK_SELDOM_NS = 4000000, LATELY = 4 };
+/* And how often it lets workers say that they are idle, which costs each of them some us: the less often the
+ * longer nothing has come of it. */
+enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 32000000 };
 
 struct orr_hungry {
     struct orr_lend *lend;
     pthread_t thread;
-    _Atomic uint32_t stop;        /* futex */
+    _Atomic bool stop;            /* [atomic] */
     struct orr_appetite appetite; /* the rest: [own: the thread] */
     uint32_t *surplus;            /* by rank: what it said last */
     bool *asked;                  /* by rank: its answer is to come */
-    uint64_t looked_ns;
+    uint64_t looked_ns, told_ns, told_every_ns;
 };
 
 /* ---- rules ---- */
@@ -47,6 +51,8 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
         return;
     }
     double each = a->busy_ns / (double)ended;
+    a->refusals = 0; /* of another time than this, when there was nothing to do */
+    a->pause_ns = a->not_before_ns = 0;
     a->length_ns = a->run ? a->length_ns + (each - a->length_ns) / LATELY : each;
     a->busy_ns = 0;
     a->run = run;
@@ -101,6 +107,7 @@ static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
     while (orr_borrow_hear(g->lend, &n)) {
         g->surplus[n.peer] = n.given ? n.surplus : 0;
         orr_appetite_answered(&g->appetite, n.peer, n.given, n.after_ns, now_ns);
+        if (n.given) g->told_every_ns = TOLD_EVERY_NS;
     }
 }
 
@@ -114,9 +121,8 @@ static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uin
     if (orr_borrow_awaits(l, orr_appetite_patience_ns(&g->appetite)) || now_ns < g->appetite.not_before_ns ||
         borrowed >= most)
         return 0;
-    bool dry =
-        g->appetite.giver >= 0 ? borrowed < look->workers && look->backlog == 0 : look->hungry > borrowed;
-    return dry ? most - borrowed : 0;
+    if (g->appetite.giver < 0) return look->hungry > borrowed ? look->hungry - borrowed : 0;
+    return borrowed < look->workers && look->backlog == 0 ? most - borrowed : 0;
 }
 
 static int whom(struct orr_hungry *g)
@@ -126,12 +132,33 @@ static int whom(struct orr_hungry *g)
     return orr_appetite_whom(&g->appetite, cl->rank, cl->size, g->surplus, g->asked);
 }
 
-/* Returns for how long nothing need be looked at. */
+/* The next worker that has nothing to do says so, unless one may have done just now. */
+static void be_told(struct orr_hungry *g, uint64_t now_ns)
+{
+    if (now_ns - g->told_ns < g->told_every_ns) return;
+    g->told_ns = now_ns;
+    if (g->told_every_ns < TOLD_SELDOM_NS) g->told_every_ns *= 2;
+    orr_lend_tell_idle(&g->lend->nudges);
+}
+
+/* For how long nothing need be looked at, unless it is nudged. */
+static int64_t rest_ns(const struct orr_appetite *a, const struct orr_lend_look *look, uint64_t now_ns)
+{
+    if (look->idle == 0 && a->giver >= 0 && look->backlog == 0)
+        return a->length_ns / 2 > LOOK_DRY_NS ? (int64_t)a->length_ns / 2 : LOOK_DRY_NS;
+    if (look->idle == 0) return LOOK_SELDOM_NS;
+    uint64_t gap = orr_appetite_gap_ns(a), ns = gap > look->idle_ns ? gap - look->idle_ns : gap;
+    if (a->not_before_ns > now_ns + ns) ns = a->not_before_ns - now_ns;
+    return ns < LOOK_SELDOM_NS ? (int64_t)ns : LOOK_SELDOM_NS;
+}
+
+/* Returns how long it rests then. */
 static int64_t look_around(struct orr_hungry *g)
 {
     struct orr_lend_look look;
     uint64_t now_ns = orr_clock_ns();
     hear_answers(g, now_ns);
+    be_told(g, now_ns); /* before it looks: who is idle by then is seen */
     orr_lend_look(&look, orr_appetite_gap_ns(&g->appetite));
     orr_appetite_worked(&g->appetite, (double)(look.workers - look.idle) * (double)(now_ns - g->looked_ns),
                         look.run);
@@ -139,7 +166,7 @@ static int64_t look_around(struct orr_hungry *g)
     uint32_t count = wish(g, &look, now_ns);
     int peer = count > 0 ? whom(g) : -1;
     if (peer >= 0) orr_borrow_ask(g->lend, peer, count);
-    return look.idle > 0 || g->appetite.giver >= 0 ? LOOK_IDLE_NS : LOOK_BUSY_NS;
+    return rest_ns(&g->appetite, &look, now_ns);
 }
 
 static void *run(void *hungry)
@@ -147,10 +174,12 @@ static void *run(void *hungry)
     struct orr_hungry *g = hungry;
     orr_thread_is_internal();
     g->looked_ns = orr_clock_ns();
-    while (!orr_load_acquire(&g->stop)) {
-        int64_t ns = look_around(g);
-        orr_futex_wait(&g->stop, 0, ns);
+    for (;;) {
+        uint32_t nudges = orr_load_acquire(&g->lend->nudges);
+        if (orr_load_acquire(&g->stop)) break;
+        orr_futex_wait(&g->lend->nudges, nudges, look_around(g));
     }
+    orr_lend_tell_idle(NULL);
     return NULL;
 }
 
@@ -165,6 +194,7 @@ int orr_hungry_start(struct orr_lend *l)
     g->surplus = surplus;
     g->asked = asked;
     g->appetite.giver = -1;
+    g->told_every_ns = TOLD_EVERY_NS;
     g->appetite.last = l->cluster->rank;
     r = orr_thread_start(&g->thread, run, g, "orr-lend");
     if (r) goto fail;
@@ -181,8 +211,8 @@ void orr_hungry_stop(struct orr_lend *l)
 {
     struct orr_hungry *g = l->hungry;
     if (!g) return;
-    orr_store_release(&g->stop, 1u);
-    orr_futex_wake(&g->stop, 1);
+    orr_store_release(&g->stop, true);
+    orr_loan_nudge(l);
     pthread_join(g->thread, NULL);
     l->hungry = NULL;
     orr_free(g->asked);

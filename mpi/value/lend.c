@@ -5,8 +5,8 @@
  *
  * Who asks is told at once that there is nothing, where no task waits for a worker. Else a worker that comes
  * by gives a share of the others (half, to a rank that is as fast): those that are back before what waits
- * here would be over. A loan is one message each way, with copies of the values; the task keeps its accesses
- * until the results are in place. If the borrower cannot run it, it is ready again. */
+ * here would be over. The values go from where they are, and come back there, without a copy; the task keeps
+ * its accesses until then. If the borrower cannot run it, it is ready again, its data as they were. */
 #include "mpi/value/lend.h"
 
 #include <errno.h>
@@ -24,22 +24,37 @@
 #include "mpi/value/handle_payload.h"
 #include "mpi/value/ownership.h"
 
-enum { ARGS_MOST = 1 << 20, TRANSFER_FIRST_NS = 100000, LATELY = 4 };
+enum {
+    ARGS_MOST = 1 << 20,
+    TRANSFER_FIRST_NS = 20000,
+    TRANSFER_FIRST_BYTES_PER_NS = 5,
+    LATELY = 4,
+    FADES = 128
+};
 static const double bytes_most = 256e6;
 
+/* Bytes of values that go there, and that come back. */
+struct volume {
+    double out, back;
+};
+
 struct loan {
-    struct orr_request out; /* first */
-    struct orr_request back;
+    struct orr_request out, back;
     struct orr_waiter waiter;
     struct orr_lend *lend;
     struct orr_task *task;
     int peer;
     _Atomic int left; /* messages under way */
     uint64_t since_ns;
-    double here_ns;                /* what it would have taken here; 0: not known */
-    struct orr_loan_head *message; /* bytes to send */
-    size_t bytes;
-    char *results; /* of head.end - head.back_at bytes */
+    double here_ns; /* what it would have taken here; 0: not known */
+    struct volume volume;
+    struct orr_loan_head *message; /* of message_bytes */
+    size_t message_bytes;
+    struct orr_loan_back result;
+    struct value {
+        struct orr_request request; /* there, and then back */
+        struct loan *loan;
+    } values[];
 };
 
 /* ---- which tasks ---- */
@@ -55,7 +70,8 @@ struct asked {
     int peer;
     double queued;   /* when the last task that waits here would be over, in lengths of tasks */
     double slowness; /* of peer */
-    double here_ns;
+    double here_ns;  /* of the task looked at, as what follows */
+    struct volume volume;
     struct orr_stream_first codelet;
 };
 
@@ -64,8 +80,8 @@ static void *home_interface(struct orr_data *h)
     return h->replicates[orr_node_home()].interface;
 }
 
-/* Whether the value of datum i can be sent; adds its bytes, to and fro. */
-static bool may_send(const struct orr_lend *l, const struct starpu_task *p, unsigned i, double *bytes)
+/* Whether the value of datum i can be sent; adds its bytes. */
+static bool may_send(const struct orr_lend *l, const struct starpu_task *p, unsigned i, struct volume *v)
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
     int mode = (int)STARPU_TASK_GET_MODE(p, i) & ORR_TASK_MODES;
@@ -75,7 +91,8 @@ static bool may_send(const struct orr_lend *l, const struct starpu_task *p, unsi
     if (!orr_handle_payload_dense(h, home_interface(h), &payload)) return false;
     if (orr_dense_kinds[h->ops->interfaceid]->by_pointer || h->ops->interface_size > ORR_LOAN_INTERFACE)
         return false;
-    *bytes += (double)payload.bytes * (((mode & STARPU_R) != 0) + ((mode & STARPU_W) != 0));
+    if (mode & STARPU_R) v->out += (double)payload.bytes;
+    if (mode & STARPU_W) v->back += (double)payload.bytes;
     return true;
 }
 
@@ -95,15 +112,29 @@ static double transfer_ns(struct orr_lend *l, double bytes)
     orr_spin_lock(&l->lock);
     double ns = l->transfer_ns, mean = l->transfer_bytes;
     orr_spin_unlock(&l->lock);
-    if (ns == 0) return TRANSFER_FIRST_NS + bytes;
+    if (ns == 0) return TRANSFER_FIRST_NS + bytes / TRANSFER_FIRST_BYTES_PER_NS;
     return bytes > mean ? ns * bytes / mean : ns;
 }
 
-/* Whether it is over there, and back, before all that waits here would be. */
-static bool pays(struct asked *a, const struct orr_task *t, double bytes)
+/* What forbids loans is not corrected by them. */
+static void fade(struct orr_lend *l)
 {
-    double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl);
-    return ns == 0 || transfer_ns(a->lend, bytes) + ns * a->slowness < ns * a->queued;
+    orr_spin_lock(&l->lock);
+    l->transfer_ns -= l->transfer_ns / FADES;
+    orr_spin_unlock(&l->lock);
+}
+
+/* Whether it is over there, and back, before all that waits here would be; and what came back was taken,
+ * which keeps a worker here busy, in half of the time that the task would. */
+static bool pays(struct asked *a, const struct orr_task *t)
+{
+    const struct volume *v = &a->volume;
+    double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl), bytes = v->out + v->back,
+           transfer = transfer_ns(a->lend, bytes);
+    if (ns == 0) return true;
+    bool does = transfer + ns * a->slowness < ns * a->queued && transfer * v->back * 2 < ns * bytes;
+    if (!does) fade(a->lend);
+    return does;
 }
 
 static bool may_lend(struct orr_task *t, void *asked)
@@ -111,12 +142,13 @@ static bool may_lend(struct orr_task *t, void *asked)
     struct asked *a = asked;
     const struct starpu_task *p = t->pub;
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
-    double bytes = 0;
+    a->volume = (struct volume){ 0 };
     if (n == 0 || n > ORR_LOAN_DATA || n != t->naccesses) return false;
     if ((p->cl_arg && p->cl_arg_size == 0) || p->cl_arg_size > ARGS_MOST) return false;
     for (unsigned i = 0; i < n; i++)
-        if (!may_send(a->lend, p, i, &bytes)) return false;
-    return bytes <= bytes_most && pays(a, t, bytes) && !knows_not(a->lend, p->cl, a->peer) &&
+        if (!may_send(a->lend, p, i, &a->volume)) return false;
+    return a->volume.out + a->volume.back <= bytes_most && pays(a, t) &&
+           !knows_not(a->lend, p->cl, a->peer) &&
            orr_stream_codelet_first(a->lend->cluster->comm, p->cl, &a->codelet);
 }
 
@@ -127,115 +159,57 @@ static struct orr_loan_datum *data_of(struct orr_loan_head *h)
     return (struct orr_loan_datum *)(h + 1);
 }
 
-/* Which values come together: those that are only read, changed, only written. */
-static int section_of(const struct starpu_task *p, unsigned i)
-{
-    int mode = (int)STARPU_TASK_GET_MODE(p, i);
-    return !(mode & STARPU_W) ? 0 : mode & STARPU_R ? 1 : 2;
-}
-
-static void describe(struct orr_loan_datum *d, const void *interface)
+static void describe(struct orr_loan_datum *d, const void *interface, int mode)
 {
     struct orr_dense_view v;
     orr_dense_read(interface, &v);
     *d = (struct orr_loan_datum){ .interface = ((const struct orr_dense_head *)interface)->id,
                                   .elemsize = v.elemsize,
-                                  .ndim = (uint32_t)v.ndim };
+                                  .ndim = (uint32_t)v.ndim,
+                                  .mode = (uint32_t)mode & STARPU_RW };
     for (size_t i = 0; i < v.ndim; i++) d->nn[i] = v.nn[i];
-}
-
-/* Says where everything will be. Returns how many bytes are sent. */
-static size_t lay_out(struct orr_loan_head *h, struct orr_loan_datum *data, const struct starpu_task *p)
-{
-    size_t at = sizeof *h + h->ndata * sizeof *data, sent = 0;
-    h->args_at = at = aligned(at);
-    at = aligned(at + h->args_bytes);
-    for (int section = 0; section < 3; section++) {
-        if (section == 1) {
-            h->back_at = at;
-            at += sizeof(struct orr_loan_back);
-        }
-        for (unsigned i = 0; i < h->ndata; i++) {
-            struct orr_payload payload;
-            if (section_of(p, i) != section) continue;
-            orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), STARPU_TASK_GET_INTERFACES(p)[i],
-                                     &payload);
-            data[i].at = at;
-            at = aligned(at + payload.bytes);
-        }
-        if (section < 2) sent = at;
-    }
-    h->end = at;
-    return sent;
 }
 
 static void free_loan(struct loan *n)
 {
-    orr_free(n->results);
     orr_free(n->message);
     orr_free(n);
 }
 
-static void fill(struct loan *n, const struct orr_loan_head *h, const struct orr_loan_datum *data)
-{
-    const struct starpu_task *p = n->task->pub;
-    char *bytes = (char *)n->message;
-    memset(bytes, 0, h->args_at);
-    *n->message = *h;
-    memcpy(data_of(n->message), data, h->ndata * sizeof *data);
-    if (h->args_bytes) memcpy(bytes + h->args_at, p->cl_arg, h->args_bytes);
-    for (unsigned i = 0; i < h->ndata; i++) {
-        struct orr_payload payload;
-        if (section_of(p, i) == 2) continue;
-        orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), STARPU_TASK_GET_INTERFACES(p)[i], &payload);
-        if (payload.bytes) orr_payload_gather(&payload, bytes + data[i].at);
-    }
-}
-
-/* The message for t, with copies of what it reads; NULL: out of memory. */
+/* The message for t; NULL: out of memory. */
 static struct loan *make_loan(const struct asked *a, struct orr_task *t)
 {
     const struct starpu_task *p = t->pub;
-    struct orr_loan_datum data[ORR_LOAN_DATA];
-    struct orr_loan_head h = { .codelet = a->codelet,
-                               .args_bytes = p->cl_arg ? p->cl_arg_size : 0,
-                               .ndata = STARPU_TASK_GET_NBUFFERS(p),
-                               .nimpl = t->nimpl,
-                               .priority = p->priority };
-    struct loan *n = orr_calloc(1, sizeof *n);
+    uint32_t ndata = STARPU_TASK_GET_NBUFFERS(p);
+    size_t args_bytes = p->cl_arg ? p->cl_arg_size : 0,
+           args_at = aligned(sizeof(struct orr_loan_head) + ndata * sizeof(struct orr_loan_datum));
+    struct loan *n = orr_calloc(1, sizeof *n + ndata * sizeof n->values[0]);
     if (!n) return NULL;
-    for (unsigned i = 0; i < h.ndata; i++) describe(&data[i], STARPU_TASK_GET_INTERFACES(p)[i]);
-    n->bytes = lay_out(&h, data, p);
-    n->message = orr_malloc_aligned(ORR_LOAN_ALIGN, n->bytes);
-    n->results = orr_malloc_aligned(ORR_LOAN_ALIGN, h.end - h.back_at);
-    if (!n->message || !n->results) {
-        free_loan(n);
+    n->message_bytes = args_at + args_bytes;
+    n->message = orr_malloc_aligned(ORR_LOAN_ALIGN, n->message_bytes);
+    if (!n->message) {
+        orr_free(n);
         return NULL;
     }
+    memset(n->message, 0, args_at);
+    *n->message = (struct orr_loan_head){ .codelet = a->codelet,
+                                          .args_at = args_at,
+                                          .args_bytes = args_bytes,
+                                          .ndata = ndata,
+                                          .nimpl = t->nimpl,
+                                          .priority = p->priority };
     orr_spin_lock(&a->lend->lock);
-    h.id = a->lend->next_id++;
+    n->message->id = a->lend->next_id++;
     orr_spin_unlock(&a->lend->lock);
+    for (uint32_t i = 0; i < ndata; i++)
+        describe(&data_of(n->message)[i], STARPU_TASK_GET_INTERFACES(p)[i], (int)STARPU_TASK_GET_MODE(p, i));
+    if (args_bytes) memcpy((char *)n->message + args_at, p->cl_arg, args_bytes);
     n->lend = a->lend;
     n->task = t;
     n->peer = a->peer;
     n->here_ns = a->here_ns;
-    fill(n, &h, data);
+    n->volume = a->volume;
     return n;
-}
-
-/* ---- it comes back ---- */
-
-static void put_into_place(struct loan *n)
-{
-    const struct starpu_task *p = n->task->pub;
-    const struct orr_loan_head *h = n->message;
-    for (unsigned i = 0; i < h->ndata; i++) {
-        struct orr_payload payload;
-        if (section_of(p, i) == 0) continue;
-        orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), STARPU_TASK_GET_INTERFACES(p)[i], &payload);
-        if (payload.bytes)
-            orr_payload_scatter(&payload, n->results + (data_of(n->message)[i].at - h->back_at));
-    }
 }
 
 static void learn_locked(struct orr_lend *l, double ns, double bytes)
@@ -254,61 +228,124 @@ static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, doub
 static void note_result(struct loan *n, int status)
 {
     struct orr_lend *l = n->lend;
-    const struct orr_loan_head *h = n->message;
-    const struct orr_loan_back *back = (const struct orr_loan_back *)n->results;
-    double bytes = (double)(n->bytes + h->end - h->back_at), took = (double)(orr_clock_ns() - n->since_ns);
+    double took = (double)(orr_clock_ns() - n->since_ns);
     orr_spin_lock(&l->lock);
-    l->counts.bytes += n->bytes + (status ? 0 : h->end - h->back_at);
+    l->counts.bytes += (uint64_t)n->volume.out + (status ? 0 : (uint64_t)n->volume.back);
     l->counts.undone += status != 0;
     if (status == -ENODEV) {
         l->unknown[l->nunknown % ORR_LEND_UNKNOWN].cl = n->task->pub->cl;
         l->unknown[l->nunknown++ % ORR_LEND_UNKNOWN].peer = n->peer;
     }
-    if (!status && n->here_ns > 0) learn_slowness_locked(l, n, (double)back->body_ns);
-    if (!status && took > (double)back->held_ns) learn_locked(l, took - (double)back->held_ns, bytes);
+    if (!status && n->here_ns > 0) learn_slowness_locked(l, n, (double)n->result.body_ns);
+    if (!status && took > (double)n->result.held_ns)
+        learn_locked(l, took - (double)n->result.held_ns, n->volume.out + n->volume.back);
     orr_spin_unlock(&l->lock);
 }
 
-/* Both messages are over. By a thread that may call functions of the program. */
-static void finish(struct orr_waiter *w)
+static void finish(struct loan *n, int status)
 {
-    struct loan *n = (struct loan *)((char *)w - offsetof(struct loan, waiter));
     struct orr_lend *l = n->lend;
-    int status = n->out.status ? n->out.status : n->back.status;
     note_result(n, status);
-    if (!status) put_into_place(n);
     (status ? orr_lend_refused : orr_lend_returned)(n->task);
     free_loan(n);
     orr_loan_over(l);
 }
 
-static void message_over(struct loan *n)
+/* A message is over; after the last one next is called, by a thread that may call functions of the program.
+ */
+static void message_over(struct loan *n, void (*next)(struct orr_waiter *w))
 {
-    if (orr_sub_acq_rel(&n->left, 1) == 1 && !orr_waiter_put_off(&n->waiter, finish)) finish(&n->waiter);
+    if (orr_sub_acq_rel(&n->left, 1) == 1 && !orr_waiter_put_off(&n->waiter, next)) next(&n->waiter);
+}
+
+static struct loan *loan_of(struct orr_waiter *w)
+{
+    return (struct loan *)((char *)w - offsetof(struct loan, waiter));
+}
+
+static void is_back(struct orr_waiter *w)
+{
+    struct loan *n = loan_of(w);
+    int status = 0;
+    for (uint32_t i = 0; i < n->message->ndata; i++)
+        if (data_of(n->message)[i].mode & STARPU_W && !status) status = n->values[i].request.status;
+    finish(n, status);
+}
+
+static void value_is_back(struct orr_request *r)
+{
+    message_over(((struct value *)r)->loan, is_back);
+}
+
+/* Moves the values of data with this mode there or back. Each is one message more of those under way. */
+static void post_values(struct loan *n, int mode, enum orr_request_kind kind,
+                        void (*done)(struct orr_request *r))
+{
+    const struct starpu_task *p = n->task->pub;
+    for (uint32_t i = 0; i < n->message->ndata; i++) {
+        struct orr_payload payload;
+        struct value *v = &n->values[i];
+        if (!(data_of(n->message)[i].mode & (uint32_t)mode)) continue;
+        orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), STARPU_TASK_GET_INTERFACES(p)[i], &payload);
+        if (!payload.bytes) continue;
+        v->loan = n;
+        orr_request_init(&v->request);
+        v->request.payload = payload;
+        v->request.done = done;
+        orr_add_relaxed(&n->left, 1);
+        orr_loan_post(n->lend, &v->request, kind, n->peer, orr_loan_value_tag(n->message->id, i));
+    }
+}
+
+/* All of it was sent, and it was run there, or could not be. */
+static void was_run(struct orr_waiter *w)
+{
+    struct loan *n = loan_of(w);
+    int status = n->out.status ? n->out.status : n->back.status;
+    if (status) {
+        finish(n, status);
+        return;
+    }
+    struct orr_lend *l = n->lend;
+    orr_store_relaxed(&n->left, 1);
+    post_values(n, STARPU_W, ORR_RECV, value_is_back);
+    message_over(n, is_back); /* n may be gone */
+    orr_loan_move(l);
+}
+
+static void value_sent(struct orr_request *r)
+{
+    message_over(((struct value *)r)->loan, was_run);
 }
 
 static void sent(struct orr_request *r)
 {
-    message_over((struct loan *)r);
+    message_over((struct loan *)((char *)r - offsetof(struct loan, out)), was_run);
 }
 
-static void received(struct orr_request *r)
+static void came_back(struct orr_request *r)
 {
-    message_over((struct loan *)((char *)r - offsetof(struct loan, back)));
+    message_over((struct loan *)((char *)r - offsetof(struct loan, back)), was_run);
 }
 
 static void start(struct loan *n)
 {
     struct orr_lend *l = n->lend;
-    const struct orr_loan_head *h = n->message;
-    int64_t id = (int64_t)h->id;
-    orr_store_relaxed(&n->left, 2);
+    orr_store_relaxed(&n->left, 3);
     n->since_ns = orr_clock_ns();
     orr_request_init(&n->out);
     orr_request_init(&n->back);
-    orr_loan_post(l, &n->back, ORR_RECV, n->peer, ORR_LOAN_TAG_BACK + id, n->results, h->end - h->back_at,
-                  received);
-    orr_loan_post(l, &n->out, ORR_SEND, n->peer, ORR_LOAN_TAG_TASK, n->message, n->bytes, sent);
+    n->back.payload.base = &n->result;
+    n->back.payload.bytes = sizeof n->result;
+    n->back.done = came_back;
+    n->out.payload.base = n->message;
+    n->out.payload.bytes = n->message_bytes;
+    n->out.done = sent;
+    orr_loan_post(l, &n->back, ORR_RECV, n->peer, ORR_LOAN_TAG_BACK + (int64_t)n->message->id);
+    orr_loan_post(l, &n->out, ORR_SEND, n->peer, ORR_LOAN_TAG_TASK);
+    post_values(n, STARPU_R, ORR_SEND, value_sent);
+    message_over(n, was_run); /* n may be gone */
+    orr_loan_move(l);
 }
 
 /* ---- answers ---- */
@@ -327,8 +364,7 @@ static void send_answer(struct orr_lend *l, int peer, const struct orr_loan_answ
 {
     enum { TRIES = 1 << 20 };
     for (int i = 0; i < TRIES; i++) {
-        bool sent = orr_control_send(l->controls, peer, ORR_CONTROL_LENT, a->surplus, a->given, 0, a->room,
-                                     sizeof a->room);
+        bool sent = orr_control_send(l->controls, peer, ORR_CONTROL_LENT, a->surplus, a->given, 0, NULL, 0);
         if (!orr_progress_pass(&l->cluster->progress) && !sent) sched_yield();
         if (sent) return;
     }
@@ -397,7 +433,6 @@ static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t co
     struct loan *loans[ORR_LEND_AT_ONCE];
     struct orr_loan_answer a = { .given = take(l, w, peer, count, loans) };
     uint32_t n = a.given;
-    for (uint32_t i = 0; i < n; i++) a.room[i] = loans[i]->message->end;
     a.surplus = backlog_now(NULL);
     orr_spin_lock(&l->lock);
     l->counts.lent += n;

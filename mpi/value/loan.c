@@ -3,7 +3,7 @@
 #include "mpi/value/loan.h"
 
 void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_kind kind, int peer,
-                   int64_t tag, void *bytes, size_t count, void (*done)(struct orr_request *r))
+                   int64_t tag)
 {
     struct orr_cluster *cl = l->cluster;
     r->node = (struct orr_match_node){ .context = cl->comm->context | ORR_CONTEXT_UNCOUNTED,
@@ -11,11 +11,12 @@ void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_k
                                        .tag = tag };
     r->kind = (uint8_t)kind;
     r->uncounted = true;
-    r->done = done;
-    r->payload.base = bytes;
-    r->payload.bytes = count;
     orr_engine_post(&cl->engine, r, true);
-    orr_progress_pass(&cl->progress);
+}
+
+void orr_loan_move(struct orr_lend *l)
+{
+    orr_progress_pass(&l->cluster->progress);
 }
 
 void orr_loan_over(struct orr_lend *l)
@@ -23,6 +24,12 @@ void orr_loan_over(struct orr_lend *l)
     struct orr_mpi_progress *p = &l->cluster->progress;
     orr_sub_seq(&l->open, 1);
     orr_progress_signal(p);
+}
+
+void orr_loan_nudge(struct orr_lend *l)
+{
+    orr_add_acq_rel(&l->nudges, 1u);
+    orr_futex_wake(&l->nudges, 1);
 }
 
 struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l)

@@ -4,9 +4,9 @@
  * (borrow.c), when to ask (hungry.c).
  *
  * An answer (a control message, as the question is: so who is stuck and asks does not seem to move), then
- * that many tasks, each one message: head, data, arguments, values; behind the values that are read there is
- * room for those that are only written. The message back has the values that were written, which lie
- * together, and in front of them how long the task was there. */
+ * that many tasks, each a message with head, data and arguments, and one for each value that is read. Back
+ * comes how long the task was there, and one message for each value that was written. Values are sent from
+ * where they are, and received where they belong. */
 #ifndef ORR_MPI_LOAN_H
 #define ORR_MPI_LOAN_H
 
@@ -30,8 +30,7 @@ struct orr_borrowed;
 struct orr_hungry;
 
 struct orr_loan_answer {
-    uint32_t given, surplus;         /* surplus: what waits for a worker there */
-    uint64_t room[ORR_LEND_AT_ONCE]; /* bytes of each task, with values that are only written */
+    uint32_t given, surplus; /* surplus: what waits for a worker there */
 };
 
 /* A question of this rank's. [own: who asks, then the answer's way; the second half: lock of struct orr_lend]
@@ -59,6 +58,7 @@ struct orr_lend {
     struct orr_waiter waiter;      /* for who answers; used while answering */
     struct orr_question questions[ORR_LEND_QUESTIONS]; /* to different ranks; one at most that is not late */
     struct orr_hungry *hungry;                         /* hungry.c; NULL: nobody asks [own: main thread] */
+    _Atomic uint32_t nudges;                           /* futex: counts what it is to hear of at once */
     ORR_SPIN(lend) lock;                               /* protects what follows; leaf */
     uint64_t next_id;
     struct {
@@ -84,13 +84,14 @@ enum { ORR_LOAN_DATA = 32, ORR_LOAN_ALIGN = 64, ORR_LOAN_DIMS = 4, ORR_LOAN_INTE
 
 /* Tags beside those of coll.c. */
 #define ORR_LOAN_TAG_TASK (INT64_C(5) << 40)
-#define ORR_LOAN_TAG_BACK (INT64_C(6) << 40) /* + id */
+#define ORR_LOAN_TAG_BACK (INT64_C(6) << 40)  /* + id */
+#define ORR_LOAN_TAG_VALUE (INT64_C(7) << 40) /* + id * ORR_LOAN_DATA + which datum; either way */
 
+/* Then ndata times struct orr_loan_datum; the arguments begin at an offset that is aligned. */
 struct orr_loan_head {
     uint64_t id;
     struct orr_stream_first codelet;
     uint64_t args_at, args_bytes;
-    uint64_t back_at, end; /* offsets: sizeof(struct orr_loan_back) before what is written; of the end */
     uint32_t ndata, nimpl;
     int32_t priority;
     uint32_t unused;
@@ -98,22 +99,31 @@ struct orr_loan_head {
 
 /* One datum, a dense array. */
 struct orr_loan_datum {
-    uint64_t at; /* offset of its value */
     uint64_t elemsize, nn[ORR_LOAN_DIMS];
     uint32_t interface, ndim;
+    uint32_t mode; /* STARPU_R, W or RW */
+    uint32_t unused;
 };
 
 struct orr_loan_back {
-    uint64_t held_ns; /* from when it came until it was over */
+    uint64_t held_ns; /* from when all of it was there until it was over */
     uint64_t body_ns; /* its function alone */
-    uint64_t unused[6];
 };
 
-/* One request of the layer's own, on its communicator. */
+static inline int64_t orr_loan_value_tag(uint64_t id, uint32_t datum)
+{
+    return ORR_LOAN_TAG_VALUE + (int64_t)(id * ORR_LOAN_DATA + datum);
+}
+
+/* One request of the layer's own, on its communicator; payload, done and kind are set, it is initialised. The
+ * engine is not moved. */
 void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_kind kind, int peer,
-                   int64_t tag, void *bytes, size_t count, void (*done)(struct orr_request *r));
+                   int64_t tag);
+void orr_loan_move(struct orr_lend *l);
 /* One thing less is under way. */
 void orr_loan_over(struct orr_lend *l);
+/* What was asked for, or a borrowed task, is over: who decides when to ask looks now. */
+void orr_loan_nudge(struct orr_lend *l);
 struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l);
 
 #endif

@@ -14,12 +14,13 @@
 #include "tests/mpi/in_process.h"
 
 enum { RANKS = 3, CHAINS = 12, STEPS = 40, WIDTH = 37, ASKS = 150 };
+enum { MADE_NX = 3, MADE_NY = 2, MADE_LD = 5, GAP_VALUE = 77 };
 
 /* ---- tasks ---- */
 
 static atomic_int borrowed_bodies, own_bodies, called_back;
 
-/* to[i] = to[i] * 3 + from[i] + step; made = from[0] */
+/* to[i] = to[i] * 3 + from[i] + step; all of made = to[0] */
 static void mix(void *buffers[], void *arg)
 {
     uint64_t *to = (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
@@ -28,7 +29,9 @@ static void mix(void *buffers[], void *arg)
     int step;
     starpu_codelet_unpack_args(arg, &step);
     for (size_t i = 0; i < WIDTH; i++) to[i] = to[i] * 3 + from[i % nx + i / nx * ld] + (uint64_t)step;
-    *(uint64_t *)STARPU_VARIABLE_GET_PTR(buffers[2]) = to[0];
+    uint64_t *made = (uint64_t *)STARPU_MATRIX_GET_PTR(buffers[2]);
+    size_t made_ld = STARPU_MATRIX_GET_LD(buffers[2]);
+    for (size_t i = 0; i < MADE_NX * MADE_NY; i++) made[i % MADE_NX + i / MADE_NX * made_ld] = to[0];
     atomic_fetch_add(strcmp(starpu_task_get_current()->cl->name, "mix") ? &borrowed_bodies : &own_bodies, 1);
     usleep(200);
 }
@@ -44,9 +47,9 @@ static void count_callback(void *unused)
 
 /* ---- the program ---- */
 
-/* All owned by rank 0: chains of tasks that change a vector, read a matrix with gaps, and make a number. */
+/* All owned by rank 0: chains of tasks that change a vector, read a matrix with gaps, and make one. */
 struct shared {
-    uint64_t vector[CHAINS][WIDTH], matrix[10 * 8], made[CHAINS];
+    uint64_t vector[CHAINS][WIDTH], matrix[10 * 8], made[CHAINS][MADE_LD * MADE_NY];
     starpu_data_handle_t vectors[CHAINS], table, numbers[CHAINS];
 };
 
@@ -67,12 +70,12 @@ static void register_all(struct orr_comm *c, struct shared *d)
     own(c, d->table, 1);
     for (int i = 0; i < CHAINS; i++) {
         for (int k = 0; k < WIDTH; k++) d->vector[i][k] = (uint64_t)(i * WIDTH + k);
-        d->made[i] = 0;
+        for (int k = 0; k < MADE_LD * MADE_NY; k++) d->made[i][k] = GAP_VALUE;
         starpu_vector_data_register(&d->vectors[i], home, home < 0 ? 0 : (uintptr_t)d->vector[i], WIDTH,
                                     sizeof d->vector[0][0]);
         own(c, d->vectors[i], 10 + i);
-        starpu_variable_data_register(&d->numbers[i], home, home < 0 ? 0 : (uintptr_t)&d->made[i],
-                                      sizeof d->made[0]);
+        starpu_matrix_data_register(&d->numbers[i], home, home < 0 ? 0 : (uintptr_t)d->made[i], MADE_LD,
+                                    MADE_NX, MADE_NY, sizeof d->made[0][0]);
         own(c, d->numbers[i], 1000 + i);
     }
 }
@@ -95,7 +98,8 @@ static int count_wrong(const struct shared *d)
             for (int k = 0; k < WIDTH; k++)
                 v[k] = v[k] * 3 + (uint64_t)(k % 8 + k / 8 * 10) * 7 + (uint64_t)step;
         for (int k = 0; k < WIDTH; k++) wrong += v[k] != d->vector[i][k];
-        wrong += d->made[i] != v[0];
+        for (int k = 0; k < MADE_LD * MADE_NY; k++)
+            wrong += d->made[i][k] != (k % MADE_LD < MADE_NX ? v[0] : GAP_VALUE);
     }
     return wrong;
 }
@@ -201,7 +205,7 @@ static void rules(void)
     struct orr_appetite a = { .giver = -1, .last = 0 };
     uint32_t surplus[4] = { 0 };
     bool asked[4] = { false };
-    is_int((int)orr_appetite_gap_ns(&a), 2 * MS, "a gap of less than 2 ms is none");
+    is_int((int)orr_appetite_gap_ns(&a), 3 * MS / 10, "a gap of less than 0.3 ms is none");
     orr_appetite_worked(&a, 30.0 * MS, 1);
     ok(orr_appetite_gap_ns(&a) == 30 * MS, "nor is one shorter than a task");
     is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "who knows nothing asks one after another");
@@ -222,6 +226,8 @@ static void rules(void)
     ok(first == orr_appetite_gap_ns(&a) && late == ORR_HUNGRY_PAUSE_MOST_NS,
        "refusals make it wait, longer and longer, up to 0.256 s");
     is_int(a.giver, -1, "and it does not cling to who refused");
+    orr_appetite_worked(&a, 30.0 * MS, 2);
+    ok(a.not_before_ns == 0 && a.refusals == 0, "until it had something to do itself");
     a = (struct orr_appetite){ .giver = 0, .last = 0, .answer_ns = MS };
     asked[0] = true;
     is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "who does not answer is not asked again");

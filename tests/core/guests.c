@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Guests, which are tasks of another rank's: they go before tasks that became ready here meanwhile; a worker
+ * that runs dry says so, once; and how long tasks take is known of codelets that lie side by side, by which
+ * loans are judged. Threads: main submits; one worker. Owns: nothing. Not here: loans (tests/mpi/lending.c).
+ */
+#include <starpu.h>
+#include <unistd.h>
+
+#include "core/worker/lending.h"
+#include "core/worker/worker.h"
+#include "tests/helper.h"
+
+enum { OWN = 5 };
+
+static atomic_int order, guest_place;
+
+static void own_body(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    atomic_fetch_add(&order, 1);
+}
+static void guest_body(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    orr_guest_begins();
+    atomic_store(&guest_place, atomic_fetch_add(&order, 1));
+}
+static void guest_ended(void *unused UNUSED)
+{
+    orr_guest_is_over();
+}
+static struct starpu_codelet own_cl = { .cpu_funcs = { own_body } };
+static struct starpu_codelet guest_cl = { .cpu_funcs = { guest_body } };
+
+static void guests_go_first(void)
+{
+    struct gate gate;
+    gate_close(&gate, -1);
+    for (int i = 0; i < OWN; i++) starpu_task_insert(&own_cl, 0);
+    struct starpu_task *t = starpu_task_create();
+    t->cl = &guest_cl;
+    t->callback_func = guest_ended;
+    is_int(orr_guest_submit(t), 0, "a guest is submitted behind %d tasks that are ready", OWN);
+    gate_open(&gate);
+    starpu_task_wait_for_all();
+    is_int(atomic_load(&guest_place), 0, "and runs before them: somebody waits for it");
+    is_int(atomic_load(&order), OWN + 1, "all ran");
+}
+
+/* ---- who runs dry says so ---- */
+
+static _Atomic uint32_t said;
+
+static void says_idle_once(void)
+{
+    orr_store_relaxed(&said, 0u);
+    usleep(20000);
+    orr_lend_tell_idle(&said);
+    usleep(20000);
+    is_int((int)orr_load_acquire(&said), 0, "a worker that is idle already says nothing");
+    for (int i = 0; i < 4; i++) {
+        starpu_task_insert(&own_cl, 0);
+        starpu_task_wait_for_all();
+        usleep(5000);
+    }
+    is_int((int)orr_load_acquire(&said), 1, "one that becomes so says it once, however often");
+    orr_lend_tell_idle(&said);
+    orr_lend_tell_idle(NULL);
+    starpu_task_insert(&own_cl, 0);
+    starpu_task_wait_for_all();
+    usleep(5000);
+    is_int((int)orr_load_acquire(&said), 1, "and nothing to who does not want to hear it any more");
+}
+
+/* ---- how long tasks take ---- */
+
+enum { CODELETS = 4, ROUNDS = 50 };
+
+static void nap_body(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(20);
+}
+
+static void durations_are_known(void)
+{
+    static struct starpu_codelet side_by_side[CODELETS];
+    for (int i = 0; i < CODELETS; i++) side_by_side[i].cpu_funcs[0] = nap_body;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < CODELETS; i++) starpu_task_insert(&side_by_side[i], 0);
+    starpu_task_wait_for_all();
+    int known = 0;
+    for (int i = 0; i < CODELETS; i++) known += orr_worker_recent_ns(&orr_workers[0], &side_by_side[i]) > 0;
+    is_int(known, CODELETS, "the durations of tasks of codelets side by side are known of all");
+}
+
+int main(void)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.precedence_over_environment_variables = 1;
+    conf.ncpus = 1;
+    conf.sched_policy_name = "eager"; /* first come, first served */
+    conf.ncuda = conf.nopencl = 0;
+    if (starpu_init(&conf)) skip_all("no runtime");
+    guests_go_first();
+    says_idle_once();
+    durations_are_known();
+    starpu_shutdown();
+    return done_testing();
+}
