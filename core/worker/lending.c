@@ -220,14 +220,16 @@ void orr_lend_refused(struct orr_task *t)
 
 /* ---- guests ---- */
 
-/* A worker that has nothing to do; else the only one; or NULL. */
+/* A worker that has nothing to do, and no guest yet; else the only one; or NULL. */
 static struct orr_worker *host(void)
 {
     unsigned count;
     struct orr_worker *first = first_who_can(&count);
-    for (unsigned i = 0; i < orr_worker_count; i++)
-        if (can_serve(&orr_workers[i]) && orr_load_relaxed(&orr_workers[i].idle_shown))
-            return &orr_workers[i];
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        struct orr_worker *w = &orr_workers[i];
+        if (can_serve(w) && orr_load_relaxed(&w->idle_shown) && orr_load_relaxed(&w->local_count) == 0)
+            return w;
+    }
     return count == 1 ? first : NULL;
 }
 

@@ -104,7 +104,8 @@ static void return_values(struct orr_borrowed *b)
         v->request.payload.bytes = bytes;
         v->request.done = value_returned;
         orr_add_relaxed(&b->left, 1);
-        orr_loan_post(b->lend, &v->request, ORR_SEND, b->peer, orr_loan_value_tag(b->message->id, i));
+        orr_loan_post(b->lend, &v->request, ORR_SEND, b->peer,
+                      orr_loan_value_tag(ORR_LOAN_TAG_RESULT, b->message->id, i));
     }
 }
 
@@ -133,6 +134,28 @@ static void send_back(struct orr_borrowed *b, int failure)
 
 /* ---- running ---- */
 
+/* A task of the runtime runs whichever is first then, and not all need be there any more. */
+static void add_unrun(struct orr_lend *l, struct orr_borrowed *b)
+{
+    b->next = NULL;
+    orr_spin_lock(&l->lock);
+    if (l->unrun)
+        l->unrun_last->next = b;
+    else
+        l->unrun = b;
+    l->unrun_last = b;
+    orr_spin_unlock(&l->lock);
+}
+
+static struct orr_borrowed *take_unrun(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    struct orr_borrowed *b = l->unrun;
+    if (b) l->unrun = b->next;
+    orr_spin_unlock(&l->lock);
+    return b;
+}
+
 /* What a function may ask its task. */
 static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_bytes)
 {
@@ -141,25 +164,28 @@ static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_by
     t->cl_arg_size = args_bytes;
 }
 
-static void body(void *buffers[], void *borrowed)
+static void body(void *buffers[], void *lend)
 {
-    struct orr_borrowed *b = borrowed;
-    const struct orr_loan_head *h = b->message;
     struct starpu_task *t = starpu_task_get_current();
-    void *args = h->args_bytes ? (char *)b->message + h->args_at : NULL;
     (void)buffers;
     orr_guest_begins();
+    struct orr_borrowed *b = take_unrun(lend);
+    if (!b) return; /* it was given back */
+    const struct orr_loan_head *h = b->message;
+    void *args = h->args_bytes ? (char *)b->message + h->args_at : NULL;
     uint64_t began_ns = orr_clock_ns();
+    t->name = b->name;
+    t->callback_arg = b;
     show(t, (int)h->ndata, args, h->args_bytes);
     b->function(b->interfaces, args);
-    show(t, 0, b, 0);
+    show(t, 0, lend, 0);
     b->body_ns = orr_clock_ns() - began_ns;
 }
 
 static void ended(void *borrowed)
 {
     orr_guest_is_over();
-    send_back(borrowed, 0);
+    if (borrowed) send_back(borrowed, 0);
 }
 
 static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body },
@@ -205,16 +231,15 @@ static int prepare(struct orr_borrowed *b)
     return b->function ? 0 : -ENODEV;
 }
 
-static int submit(struct orr_borrowed *b)
+static int submit(struct orr_lend *l, const char *name, int priority)
 {
     struct starpu_task *t = starpu_task_create();
     if (!t) return -ENOMEM;
     t->cl = &borrowed_cl;
-    t->name = b->name;
-    t->cl_arg = b;
-    t->priority = b->message->priority;
+    t->name = name;
+    t->cl_arg = l;
+    t->priority = priority;
     t->callback_func = ended;
-    t->callback_arg = b;
     t->sched_ctx = 0;
     int r = orr_guest_submit(t);
     if (r) starpu_task_destroy(t);
@@ -229,10 +254,23 @@ static struct orr_borrowed *borrowed_of(struct orr_waiter *w)
 static void run(struct orr_waiter *w)
 {
     struct orr_borrowed *b = borrowed_of(w);
+    struct orr_lend *l = b->lend;
+    const char *name;
     b->since_ns = orr_clock_ns();
-    int r = prepare(b);
-    if (!r) r = submit(b);
-    if (r) send_back(b, r);
+    int r = prepare(b), priority = b->message->priority;
+    if (r) {
+        send_back(b, r);
+        return;
+    }
+    name = b->name;
+    add_unrun(l, b);
+    r = submit(l, name, priority); /* b may be gone */
+    if (r && (b = take_unrun(l)) != NULL) send_back(b, r);
+}
+
+void orr_borrow_give_back(struct orr_lend *l)
+{
+    for (struct orr_borrowed *b; (b = take_unrun(l)) != NULL;) send_back(b, -EBUSY);
 }
 
 /* ---- here ---- */
@@ -263,7 +301,8 @@ static void receive_value(struct orr_borrowed *b, uint32_t i)
     v->request.payload.any_size = true;
     v->request.done = value_came;
     orr_add_relaxed(&b->left, 1);
-    orr_loan_post(b->lend, &v->request, ORR_RECV, b->peer, orr_loan_value_tag(b->message->id, i));
+    orr_loan_post(b->lend, &v->request, ORR_RECV, b->peer,
+                  orr_loan_value_tag(ORR_LOAN_TAG_VALUE, b->message->id, i));
 }
 
 static void receive_values(struct orr_waiter *w)
@@ -500,6 +539,9 @@ static bool has_no_wish(void *lend)
 
 void orr_borrow_settle(struct orr_lend *l)
 {
+    struct orr_lend_look look;
     if (!l->on) return;
+    orr_lend_look(&look, 0);
+    if (look.workers == 0) orr_borrow_give_back(l);
     orr_progress_wait(&l->cluster->progress, has_no_wish, l);
 }

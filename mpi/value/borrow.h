@@ -28,6 +28,9 @@ struct orr_borrow_news {
 /* Takes one that was not heard yet; false: there is none. */
 bool orr_borrow_hear(struct orr_lend *l, struct orr_borrow_news *out);
 
+/* Workers are paused: tasks that none of them has begun go back. Not in the engine. */
+void orr_borrow_give_back(struct orr_lend *l);
+
 /* Nobody asks any more: waits for what was asked for and borrowed. Blocks. */
 void orr_borrow_settle(struct orr_lend *l);
 

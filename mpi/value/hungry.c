@@ -144,6 +144,7 @@ static void be_told(struct orr_hungry *g, uint64_t now_ns)
 /* For how long nothing need be looked at, unless it is nudged. */
 static int64_t rest_ns(const struct orr_appetite *a, const struct orr_lend_look *look, uint64_t now_ns)
 {
+    if (look->workers == 0) return LOOK_SELDOM_NS;
     if (look->idle == 0 && a->giver >= 0 && look->backlog == 0)
         return a->length_ns / 2 > LOOK_DRY_NS ? (int64_t)a->length_ns / 2 : LOOK_DRY_NS;
     if (look->idle == 0) return LOOK_SELDOM_NS;
@@ -163,6 +164,7 @@ static int64_t look_around(struct orr_hungry *g)
     orr_appetite_worked(&g->appetite, (double)(look.workers - look.idle) * (double)(now_ns - g->looked_ns),
                         look.run);
     g->looked_ns = now_ns;
+    if (look.workers == 0) orr_borrow_give_back(g->lend); /* they are paused */
     uint32_t count = wish(g, &look, now_ns);
     int peer = count > 0 ? whom(g) : -1;
     if (peer >= 0) orr_borrow_ask(g->lend, peer, count);

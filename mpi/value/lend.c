@@ -27,9 +27,10 @@
 enum {
     ARGS_MOST = 1 << 20,
     TRANSFER_FIRST_NS = 20000,
-    TRANSFER_FIRST_BYTES_PER_NS = 5,
+    BYTES_PER_NS = 5,
     LATELY = 4,
-    FADES = 128
+    FADES = 512,
+    SLOWER_AT_ONCE = 4
 };
 static const double bytes_most = 256e6;
 
@@ -106,14 +107,15 @@ static bool knows_not(struct orr_lend *l, const struct starpu_codelet *cl, int p
     return found;
 }
 
-/* What it takes to send so much, from recent loans. */
+/* What it takes to send so much, from recent loans. For more than those had a good speed is assumed, which
+ * one loan corrects: what few bytes take is mostly not for their bytes. */
 static double transfer_ns(struct orr_lend *l, double bytes)
 {
     orr_spin_lock(&l->lock);
     double ns = l->transfer_ns, mean = l->transfer_bytes;
     orr_spin_unlock(&l->lock);
-    if (ns == 0) return TRANSFER_FIRST_NS + bytes / TRANSFER_FIRST_BYTES_PER_NS;
-    return bytes > mean ? ns * bytes / mean : ns;
+    if (ns == 0) ns = TRANSFER_FIRST_NS;
+    return bytes > mean ? ns + (bytes - mean) / BYTES_PER_NS : ns;
 }
 
 /* What forbids loans is not corrected by them. */
@@ -132,7 +134,8 @@ static bool pays(struct asked *a, const struct orr_task *t)
     double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl), bytes = v->out + v->back,
            transfer = transfer_ns(a->lend, bytes);
     if (ns == 0) return true;
-    bool does = transfer + ns * a->slowness < ns * a->queued && transfer * v->back * 2 < ns * bytes;
+    if (a->slowness >= a->queued) return false;
+    bool does = transfer < ns * (a->queued - a->slowness) && transfer * v->back * 2 <= ns * bytes;
     if (!does) fade(a->lend);
     return does;
 }
@@ -221,7 +224,10 @@ static void learn_locked(struct orr_lend *l, double ns, double bytes)
 
 static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, double body_ns)
 {
-    double *slowness = &l->slowness[n->peer], now = body_ns / n->here_ns;
+    double *slowness = &l->slowness[n->peer], now = body_ns / n->here_ns,
+           most = (*slowness > 0 ? *slowness : 1) * SLOWER_AT_ONCE;
+    if (now > most)
+        now = most; /* who gets no loan for one that took long would never show that it is faster */
     *slowness += *slowness == 0 ? now : (now - *slowness) / LATELY;
 }
 
@@ -277,10 +283,12 @@ static void value_is_back(struct orr_request *r)
     message_over(((struct value *)r)->loan, is_back);
 }
 
-/* Moves the values of data with this mode there or back. Each is one message more of those under way. */
-static void post_values(struct loan *n, int mode, enum orr_request_kind kind,
-                        void (*done)(struct orr_request *r))
+/* Moves the values of data that are read there, or of those that are written back: STARPU_R or _W. Each is
+ * one message more of those under way. */
+static void post_values(struct loan *n, int mode, void (*done)(struct orr_request *r))
 {
+    enum orr_request_kind kind = mode == STARPU_R ? ORR_SEND : ORR_RECV;
+    int64_t way = mode == STARPU_R ? ORR_LOAN_TAG_VALUE : ORR_LOAN_TAG_RESULT;
     const struct starpu_task *p = n->task->pub;
     for (uint32_t i = 0; i < n->message->ndata; i++) {
         struct orr_payload payload;
@@ -293,7 +301,7 @@ static void post_values(struct loan *n, int mode, enum orr_request_kind kind,
         v->request.payload = payload;
         v->request.done = done;
         orr_add_relaxed(&n->left, 1);
-        orr_loan_post(n->lend, &v->request, kind, n->peer, orr_loan_value_tag(n->message->id, i));
+        orr_loan_post(n->lend, &v->request, kind, n->peer, orr_loan_value_tag(way, n->message->id, i));
     }
 }
 
@@ -308,7 +316,7 @@ static void was_run(struct orr_waiter *w)
     }
     struct orr_lend *l = n->lend;
     orr_store_relaxed(&n->left, 1);
-    post_values(n, STARPU_W, ORR_RECV, value_is_back);
+    post_values(n, STARPU_W, value_is_back);
     message_over(n, is_back); /* n may be gone */
     orr_loan_move(l);
 }
@@ -343,7 +351,7 @@ static void start(struct loan *n)
     n->out.done = sent;
     orr_loan_post(l, &n->back, ORR_RECV, n->peer, ORR_LOAN_TAG_BACK + (int64_t)n->message->id);
     orr_loan_post(l, &n->out, ORR_SEND, n->peer, ORR_LOAN_TAG_TASK);
-    post_values(n, STARPU_R, ORR_SEND, value_sent);
+    post_values(n, STARPU_R, value_sent);
     message_over(n, was_run); /* n may be gone */
     orr_loan_move(l);
 }

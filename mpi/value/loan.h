@@ -72,9 +72,10 @@ struct orr_lend {
         int peer;
     } unknown[ORR_LEND_UNKNOWN]; /* who does not know which codelet: the latest */
     uint32_t nunknown;
-    double *slowness;                   /* by rank: how long tasks take there, over here; 0: not known */
-    double transfer_ns, transfer_bytes; /* of recent loans, to and fro: means; 0: not known */
-    uint32_t borrowed;                  /* tasks that are here, or on their way */
+    double *slowness;                        /* by rank: how long tasks take there, over here; 0: not known */
+    double transfer_ns, transfer_bytes;      /* of recent loans, to and fro: means; 0: not known */
+    uint32_t borrowed;                       /* tasks that are here, or on their way */
+    struct orr_borrowed *unrun, *unrun_last; /* of those: all is here, and none has begun */
     struct orr_lend_counts counts;
 };
 
@@ -85,7 +86,9 @@ enum { ORR_LOAN_DATA = 32, ORR_LOAN_ALIGN = 64, ORR_LOAN_DIMS = 4, ORR_LOAN_INTE
 /* Tags beside those of coll.c. */
 #define ORR_LOAN_TAG_TASK (INT64_C(5) << 40)
 #define ORR_LOAN_TAG_BACK (INT64_C(6) << 40)  /* + id */
-#define ORR_LOAN_TAG_VALUE (INT64_C(7) << 40) /* + id * ORR_LOAN_DATA + which datum; either way */
+#define ORR_LOAN_TAG_VALUE (INT64_C(7) << 40) /* + id * ORR_LOAN_DATA + which datum; there, */
+#define ORR_LOAN_TAG_RESULT                                                                                  \
+    (INT64_C(8) << 40) /* and back: the lender's loan may have the id of one of its peer's */
 
 /* Then ndata times struct orr_loan_datum; the arguments begin at an offset that is aligned. */
 struct orr_loan_head {
@@ -110,9 +113,9 @@ struct orr_loan_back {
     uint64_t body_ns; /* its function alone */
 };
 
-static inline int64_t orr_loan_value_tag(uint64_t id, uint32_t datum)
+static inline int64_t orr_loan_value_tag(int64_t way, uint64_t id, uint32_t datum)
 {
-    return ORR_LOAN_TAG_VALUE + (int64_t)(id * ORR_LOAN_DATA + datum);
+    return way + (int64_t)(id * ORR_LOAN_DATA + datum);
 }
 
 /* One request of the layer's own, on its communicator; payload, done and kind are set, it is initialised. The

@@ -46,6 +46,33 @@ static void guests_go_first(void)
     is_int(atomic_load(&order), OWN + 1, "all ran");
 }
 
+/* ---- where guests go ---- */
+
+static atomic_int together;
+
+static void meet_body(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    enum { PATIENCE_MS = 2000 };
+    orr_guest_begins();
+    atomic_fetch_add(&together, 1);
+    for (int ms = 0; atomic_load(&together) < 2 && ms < PATIENCE_MS; ms++) usleep(1000);
+    if (atomic_load(&together) < 2) atomic_fetch_sub(&together, 1);
+}
+static struct starpu_codelet meet_cl = { .cpu_funcs = { meet_body } };
+
+static void guests_share_workers(void)
+{
+    usleep(20000);
+    for (int i = 0; i < 2; i++) {
+        struct starpu_task *t = starpu_task_create();
+        t->cl = &meet_cl;
+        t->callback_func = guest_ended;
+        if (orr_guest_submit(t)) atomic_fetch_sub(&together, 2);
+    }
+    for (int ms = 0; atomic_load(&together) < 2 && ms < 5000; ms++) usleep(1000);
+    is_int(atomic_load(&together), 2, "two guests at once run on two workers that have nothing to do");
+}
+
 /* ---- who runs dry says so ---- */
 
 static _Atomic uint32_t said;
@@ -92,18 +119,27 @@ static void durations_are_known(void)
     is_int(known, CODELETS, "the durations of tasks of codelets side by side are known of all");
 }
 
-int main(void)
+static bool start(int cpus)
 {
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.precedence_over_environment_variables = 1;
-    conf.ncpus = 1;
-    conf.sched_policy_name = "eager"; /* first come, first served */
+    conf.ncpus = cpus;
     conf.ncuda = conf.nopencl = 0;
-    if (starpu_init(&conf)) skip_all("no runtime");
+    conf.sched_policy_name = "eager"; /* first come, first served */
+    return starpu_init(&conf) == 0;
+}
+
+int main(void)
+{
+    if (!start(1)) skip_all("no runtime");
     guests_go_first();
     says_idle_once();
     durations_are_known();
     starpu_shutdown();
+    if (start(2)) {
+        guests_share_workers();
+        starpu_shutdown();
+    }
     return done_testing();
 }

@@ -47,18 +47,19 @@ static void count_callback(void *unused)
 
 /* ---- the program ---- */
 
-/* All owned by rank 0: chains of tasks that change a vector, read a matrix with gaps, and make one. */
+/* Chains of tasks that change a vector, read a matrix with gaps, and make one. */
 struct shared {
     uint64_t vector[CHAINS][WIDTH], matrix[10 * 8], made[CHAINS][MADE_LD * MADE_NY];
     starpu_data_handle_t vectors[CHAINS], table, numbers[CHAINS];
 };
 
 static struct shared all[RANKS];
+static int owners; /* chain i belongs to rank i % owners, the table to rank 0 */
 
-static void own(struct orr_comm *c, starpu_data_handle_t h, int64_t tag)
+static void own(struct orr_comm *c, starpu_data_handle_t h, int64_t tag, int owner)
 {
     orr_owned_set_tag(c->cluster->value, h, tag);
-    orr_cache_set_owner(c, h, 0);
+    orr_cache_set_owner(c, h, owner);
 }
 
 static void register_all(struct orr_comm *c, struct shared *d)
@@ -67,16 +68,17 @@ static void register_all(struct orr_comm *c, struct shared *d)
     for (int i = 0; i < 80; i++) d->matrix[i] = (uint64_t)i * 7;
     starpu_matrix_data_register(&d->table, home, home < 0 ? 0 : (uintptr_t)d->matrix, 10, 8, 8,
                                 sizeof d->matrix[0]);
-    own(c, d->table, 1);
+    own(c, d->table, 1, 0);
     for (int i = 0; i < CHAINS; i++) {
+        home = c->rank == i % owners ? STARPU_MAIN_RAM : -1;
         for (int k = 0; k < WIDTH; k++) d->vector[i][k] = (uint64_t)(i * WIDTH + k);
         for (int k = 0; k < MADE_LD * MADE_NY; k++) d->made[i][k] = GAP_VALUE;
         starpu_vector_data_register(&d->vectors[i], home, home < 0 ? 0 : (uintptr_t)d->vector[i], WIDTH,
                                     sizeof d->vector[0][0]);
-        own(c, d->vectors[i], 10 + i);
+        own(c, d->vectors[i], 10 + i, i % owners);
         starpu_matrix_data_register(&d->numbers[i], home, home < 0 ? 0 : (uintptr_t)d->made[i], MADE_LD,
                                     MADE_NX, MADE_NY, sizeof d->made[0][0]);
-        own(c, d->numbers[i], 1000 + i);
+        own(c, d->numbers[i], 1000 + i, i % owners);
     }
 }
 
@@ -87,11 +89,11 @@ static void unregister_all(struct shared *d)
     for (int i = 0; i < CHAINS; i++) starpu_data_unregister(d->numbers[i]);
 }
 
-/* How many values are not what one thread alone computes. */
-static int count_wrong(const struct shared *d)
+/* How many values of this rank's are not what one thread alone computes. */
+static int count_wrong(const struct shared *d, int rank)
 {
     int wrong = 0;
-    for (int i = 0; i < CHAINS; i++) {
+    for (int i = rank; i < CHAINS && rank < owners; i += owners) {
         uint64_t v[WIDTH];
         for (int k = 0; k < WIDTH; k++) v[k] = (uint64_t)(i * WIDTH + k);
         for (int step = 0; step < STEPS; step++)
@@ -118,7 +120,7 @@ static void stream(struct orr_comm *c, struct shared *d)
 static void ask_often(struct job *j, int rank)
 {
     for (int i = 0; i < ASKS; i++) {
-        orr_borrow_ask(&sessions[j->first + rank].lend, 0, 1 + (uint32_t)i % 5);
+        orr_borrow_ask(&sessions[j->first + rank].lend, rank ? 0 : 1, 1 + (uint32_t)i % 5);
         usleep(300);
     }
 }
@@ -132,10 +134,10 @@ static void ask_and_work(struct job *j, int rank, bool early)
     register_all(c, d);
     if (rank && early) ask_often(j, rank);
     stream(c, d);
-    if (rank && !early) ask_often(j, rank);
+    if (!early && (rank || owners > 1)) ask_often(j, rank);
     if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
     unregister_all(d);
-    if (rank == 0) atomic_fetch_add(&wrong, count_wrong(d));
+    atomic_fetch_add(&wrong, count_wrong(d, rank));
     struct orr_lend *l = &sessions[j->first + rank].lend;
     if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
     counts[rank] = orr_lend_get_counts(l);
@@ -148,6 +150,7 @@ static void asks(struct job *j, int rank)
 
 static void forget(void)
 {
+    owners = 1;
     wrong = failed = borrowed_bodies = own_bodies = called_back = 0;
 }
 
@@ -170,6 +173,30 @@ static void tasks_go_out(unsigned delays)
     is_int(borrowed_bodies, (int)(counts[0].lent - counts[0].undone), "who ran them");
     is_int(borrowed_bodies + own_bodies, CHAINS * STEPS, "each task ran once");
     is_int(called_back, CHAINS * STEPS, "and called back once");
+}
+
+/* Which of two values of one name comes first nobody can say. */
+static void ways_have_names(void)
+{
+    int64_t last = orr_loan_value_tag(ORR_LOAN_TAG_VALUE, (UINT64_C(1) << 35) - 1, ORR_LOAN_DATA - 1);
+    ok(ORR_LOAN_TAG_BACK < ORR_LOAN_TAG_VALUE && last < ORR_LOAN_TAG_RESULT,
+       "what goes there and what comes back are never called the same, whatever the loans' numbers");
+}
+
+/* Both lend to each other: loans of the two have the same numbers, and values of the same size go both ways.
+ */
+static void both_lend(unsigned delays)
+{
+    struct job j;
+    forget();
+    owners = 2;
+    job_create(&j, 2, 0, delays, asks);
+    j.lends = true;
+    job_run(&j);
+    job_join(&j);
+    is_int(wrong + failed, 0, "ranks that lend to each other have the right results");
+    ok(counts[0].lent > 0 && counts[1].lent > 0, "both lent (%d, %d)", (int)counts[0].lent,
+       (int)counts[1].lent);
 }
 
 /* ---- who does not know the codelet ---- */
@@ -247,6 +274,9 @@ int main(void)
     if (starpu_init(&conf)) skip_all("no runtime");
     tasks_go_out(0);
     tasks_go_out(9);
+    ways_have_names();
+    both_lend(0);
+    both_lend(9);
     unknown_come_back();
     rules();
     starpu_shutdown();

@@ -133,7 +133,30 @@ static void pauses(void)
     fact(end_values(2, &elsewhere), "a rank whose workers are paused holds up nobody's tasks");
 }
 
-/* ---- a codelet that becomes another ---- */
+/* A rank pauses that has borrowed tasks which no worker of its has begun, and meets the other one before it
+ * resumes. */
+static void pauses_with_guests(void)
+{
+    enum { ROUNDS = 4 };
+    int elsewhere;
+    begin_values();
+    for (int round = 0; round < ROUNDS; round++) {
+        insert_all(&work_cl, 1);
+        if (my_rank == 1) {
+            usleep(30000 + 731 * (unsigned)round);
+            starpu_pause();
+            starpu_mpi_barrier(MPI_COMM_WORLD);
+            starpu_resume();
+        } else {
+            starpu_task_wait_for_all();
+            starpu_mpi_barrier(MPI_COMM_WORLD);
+        }
+        starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    }
+    fact(end_values(ROUNDS, &elsewhere), "nor does one that had borrowed some when it paused them");
+}
+
+/* ---- what is learnt from loans ---- */
 
 static uint64_t lent_before;
 static atomic_bool none_lent;
@@ -143,6 +166,55 @@ static uint64_t lent_now(void)
     struct orr_lend_counts c = orr_lend_get_counts(&orr_the_session.lend);
     return c.lent - c.undone;
 }
+
+static atomic_int bodies_here, slow_body; /* slow_body: the one of that number; 0: none */
+
+static void learn(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(atomic_fetch_add(&bodies_here, 1) + 1 == atomic_load(&slow_body) ? 300000 : 2000);
+}
+static struct starpu_codelet learn_cl = {
+    .cpu_funcs = { learn }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "learn"
+};
+
+/* Tasks on data of so many bytes, all owned by rank 0; returns whether rank 1 ran some. */
+static bool some_are_lent(size_t bytes)
+{
+    static char memory[TASKS][65536];
+    uint64_t before = lent_now();
+    int lent;
+    for (int i = 0; i < TASKS; i++) {
+        starpu_vector_data_register(&handle[i], my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                    my_rank == 0 ? (uintptr_t)memory[i] : 0, (uint32_t)bytes, 1);
+        starpu_mpi_data_register(handle[i], i, 0);
+    }
+    for (int i = 0; i < TASKS; i++)
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &learn_cl, STARPU_RW, handle[i], 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < TASKS; i++) starpu_data_unregister(handle[i]);
+    lent = lent_now() > before;
+    MPI_Bcast(&lent, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return lent;
+}
+
+static bool are_lent_soon(size_t bytes, int rounds)
+{
+    bool lent = false;
+    for (int round = 0; round < rounds && !lent; round++) lent = some_are_lent(bytes);
+    return lent;
+}
+
+static void learns(void)
+{
+    fact(are_lent_soon(0, 3) && are_lent_soon(0, 3), "tasks of data without bytes are lent");
+    fact(are_lent_soon(8, 3), "and of some bytes");
+    fact(are_lent_soon(65536, 4), "which says little of how long many bytes take: these are lent as well");
+    if (my_rank == 1) atomic_store(&slow_body, atomic_load(&bodies_here) + 2);
+    some_are_lent(8);
+    fact(are_lent_soon(8, 30), "a rank that took long once is given tasks again");
+}
+
+/* ---- a codelet that becomes another ---- */
 
 /* On the rank that lends the first tasks wait until others are lent, so that it does not matter how late the
  * other rank asks. */
@@ -209,6 +281,8 @@ int main(int argc, char **argv)
     mpi_start(&argc, &argv, 2);
     becomes_another();
     pauses();
+    pauses_with_guests();
+    learns();
     waits(); /* last: rank 1 seems slow from then on */
     return mpi_finish();
 }
