@@ -109,13 +109,18 @@ static bool knows_not(struct orr_lend *l, const struct starpu_codelet *cl, int p
 
 /* What it takes to send so much, from recent loans. For more than those had a good speed is assumed, which
  * one loan corrects: what few bytes take is mostly not for their bytes. */
+static double transfer_ns_locked(const struct orr_lend *l, double bytes)
+{
+    double ns = l->transfer_ns > 0 ? l->transfer_ns : TRANSFER_FIRST_NS, mean = l->transfer_bytes;
+    return bytes > mean ? ns + (bytes - mean) / BYTES_PER_NS : ns;
+}
+
 static double transfer_ns(struct orr_lend *l, double bytes)
 {
     orr_spin_lock(&l->lock);
-    double ns = l->transfer_ns, mean = l->transfer_bytes;
+    double ns = transfer_ns_locked(l, bytes);
     orr_spin_unlock(&l->lock);
-    if (ns == 0) ns = TRANSFER_FIRST_NS;
-    return bytes > mean ? ns + (bytes - mean) / BYTES_PER_NS : ns;
+    return ns;
 }
 
 /* What forbids loans is not corrected by them. */
@@ -215,19 +220,25 @@ static struct loan *make_loan(const struct asked *a, struct orr_task *t)
     return n;
 }
 
+/* One that takes much longer than was expected counts as somewhat longer: if it said that loans do not pay,
+ * there would be none to show that it was alone. */
+static double at_most(double now, double expected)
+{
+    return now < expected * SLOWER_AT_ONCE ? now : expected * SLOWER_AT_ONCE;
+}
+
 static void learn_locked(struct orr_lend *l, double ns, double bytes)
 {
     bool first = l->transfer_ns == 0;
+    ns = at_most(ns, transfer_ns_locked(l, bytes));
     l->transfer_ns += first ? ns : (ns - l->transfer_ns) / LATELY;
     l->transfer_bytes += first ? bytes : (bytes - l->transfer_bytes) / LATELY;
 }
 
 static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, double body_ns)
 {
-    double *slowness = &l->slowness[n->peer], now = body_ns / n->here_ns,
-           most = (*slowness > 0 ? *slowness : 1) * SLOWER_AT_ONCE;
-    if (now > most)
-        now = most; /* who gets no loan for one that took long would never show that it is faster */
+    double *slowness = &l->slowness[n->peer],
+           now = at_most(body_ns / n->here_ns, *slowness > 0 ? *slowness : 1);
     *slowness += *slowness == 0 ? now : (now - *slowness) / LATELY;
 }
 
