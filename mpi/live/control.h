@@ -32,7 +32,7 @@ enum orr_control {
     ORR_CONTROL_WATCH,      /* -, position, - */
     ORR_CONTROL_REACHED,    /* -, position, - */
     ORR_CONTROL_COMING,     /* tag, -, - */
-    ORR_CONTROL_LEND,       /* -, how many tasks, - (value/borrow.c) */
+    ORR_CONTROL_LEND,       /* insertions so far, how many tasks, - (value/borrow.c) */
     ORR_CONTROL_LENT,       /* what waits there, how many come, - (value/lend.c) */
     ORR_CONTROL_KINDS
 };

@@ -249,6 +249,14 @@ bool orr_stream_codelet_first(const struct orr_comm *c, const struct starpu_code
 starpu_cpu_func_t orr_stream_codelet_find(const struct orr_comm *c, const struct orr_stream_first *first,
                                           unsigned nimpl, const char **name_out);
 
+/* How many insertions this rank has made on c: it knows codelets whose first position is before. Any thread.
+ */
+static inline uint64_t orr_stream_insertions(const struct orr_comm *c)
+{
+    const struct orr_stream *s = orr_load_acquire(&c->stream);
+    return s ? orr_load_acquire(&s->count) : 0;
+}
+
 /* From here on all ranks of c must insert the same, every one: a difference ends the job. 0; -EINVAL: the
  * program says that its loops are pruned (said), -ENOMEM. On the thread that submits. */
 int orr_stream_need_whole(struct orr_comm *c);

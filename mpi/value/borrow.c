@@ -482,7 +482,8 @@ bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count)
     if (!q) return false;
     count = make_spare(q, count);
     orr_add_seq(&l->open, 1); /* the answer may be quick */
-    if (count > 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND, 0, count, 0, NULL, 0)) {
+    if (count > 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND,
+                                      (int64_t)orr_stream_insertions(l->cluster->comm), count, 0, NULL, 0)) {
         orr_progress_pass(&l->cluster->progress);
         return true;
     }

@@ -39,7 +39,8 @@ uint64_t orr_appetite_gap_ns(const struct orr_appetite *a)
     double gap = ORR_HUNGRY_GAP_NS;
     if (a->length_ns > gap) gap = a->length_ns;
     if (a->answer_ns > gap) gap = a->answer_ns;
-    return (uint64_t)gap;
+    /* of tasks that long one may just have been an exception, and who never asks never learns */
+    return gap < ORR_HUNGRY_GAP_MOST_NS ? (uint64_t)gap : ORR_HUNGRY_GAP_MOST_NS;
 }
 
 void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)

@@ -17,7 +17,12 @@ void orr_hungry_stop(struct orr_lend *l);
 
 /* ---- the rules, for tests as well: nothing but numbers ---- */
 
-enum { ORR_HUNGRY_GAP_NS = 300000, ORR_HUNGRY_PAUSE_MOST_NS = 256000000, ORR_HUNGRY_QUICK = 4 };
+enum {
+    ORR_HUNGRY_GAP_NS = 300000,
+    ORR_HUNGRY_GAP_MOST_NS = 20000000,
+    ORR_HUNGRY_PAUSE_MOST_NS = 256000000,
+    ORR_HUNGRY_QUICK = 4
+};
 
 /* What the thread knows. Zero at first, but giver -1. */
 struct orr_appetite {

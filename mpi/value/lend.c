@@ -69,9 +69,10 @@ struct asked {
     struct orr_lend *lend;
     struct orr_worker *worker;
     int peer;
-    double queued;   /* when the last task that waits here would be over, in lengths of tasks */
-    double slowness; /* of peer */
-    double here_ns;  /* of the task looked at, as what follows */
+    uint64_t insertions; /* that peer has made */
+    double queued;       /* when the last task that waits here would be over, in lengths of tasks */
+    double slowness;     /* of peer */
+    double here_ns;      /* of the task looked at, as what follows */
     struct volume volume;
     struct orr_stream_first codelet;
 };
@@ -131,16 +132,24 @@ static void fade(struct orr_lend *l)
     orr_spin_unlock(&l->lock);
 }
 
-/* Whether it is over there, and back, before all that waits here would be; and what came back was taken,
- * which keeps a worker here busy, in half of the time that the task would. */
+/* How long a loan keeps a worker here busy: mostly with taking what comes back. What is measured of transfers
+ * says nothing of that: it has the time until a worker comes by. */
+static double effort_ns(const struct volume *v)
+{
+    enum { EFFORT_NS = 10000, TAKEN_BYTES_PER_NS = 4 };
+    return EFFORT_NS + v->back / TAKEN_BYTES_PER_NS;
+}
+
+/* Whether it is over there, and back, before all that waits here would be, and saves half of its time here.
+ */
 static bool pays(struct asked *a, const struct orr_task *t)
 {
     const struct volume *v = &a->volume;
-    double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl), bytes = v->out + v->back,
-           transfer = transfer_ns(a->lend, bytes);
+    double ns = a->here_ns = orr_worker_recent_ns(a->worker, t->pub->cl),
+           transfer = transfer_ns(a->lend, v->out + v->back);
     if (ns == 0) return true;
-    if (a->slowness >= a->queued) return false;
-    bool does = transfer < ns * (a->queued - a->slowness) && transfer * v->back * 2 <= ns * bytes;
+    if (a->slowness >= a->queued || effort_ns(v) * 2 > ns) return false;
+    bool does = transfer < ns * (a->queued - a->slowness);
     if (!does) fade(a->lend);
     return does;
 }
@@ -157,7 +166,8 @@ static bool may_lend(struct orr_task *t, void *asked)
         if (!may_send(a->lend, p, i, &a->volume)) return false;
     return a->volume.out + a->volume.back <= bytes_most && pays(a, t) &&
            !knows_not(a->lend, p->cl, a->peer) &&
-           orr_stream_codelet_first(a->lend->cluster->comm, p->cl, &a->codelet);
+           orr_stream_codelet_first(a->lend->cluster->comm, p->cl, &a->codelet) &&
+           a->codelet.position < a->insertions;
 }
 
 /* ---- a loan ---- */
@@ -389,13 +399,14 @@ static void send_answer(struct orr_lend *l, int peer, const struct orr_loan_answ
     }
 }
 
-static bool next_ask(struct orr_lend *l, int *peer_out, uint32_t *count_out)
+static bool next_ask(struct orr_lend *l, int *peer_out, uint32_t *count_out, uint64_t *insertions_out)
 {
     orr_spin_lock(&l->lock);
     bool any = l->nasks > 0;
     if (any) {
         *peer_out = l->asks[0].peer;
         *count_out = l->asks[0].count;
+        *insertions_out = l->asks[0].insertions;
         memmove(l->asks, l->asks + 1, --l->nasks * sizeof *l->asks);
     }
     orr_spin_unlock(&l->lock);
@@ -406,8 +417,9 @@ static void refuse_all(struct orr_lend *l)
 {
     int peer;
     uint32_t count;
+    uint64_t insertions;
     const struct orr_loan_answer nothing = { .surplus = backlog_now(NULL) };
-    while (next_ask(l, &peer, &count)) send_answer(l, peer, &nothing);
+    while (next_ask(l, &peer, &count, &insertions)) send_answer(l, peer, &nothing);
 }
 
 static double slowness_of(struct orr_lend *l, int peer)
@@ -427,12 +439,14 @@ static uint32_t share(double slowness, uint32_t backlog, unsigned workers)
 }
 
 /* Takes up to count tasks for peer; how many. */
-static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count,
+static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count, uint64_t insertions,
                      struct loan *loans[ORR_LEND_AT_ONCE])
 {
     unsigned workers;
     uint32_t backlog = backlog_now(&workers), n = 0;
-    struct asked a = { .lend = l, .worker = w, .peer = peer, .slowness = slowness_of(l, peer) };
+    struct asked a = {
+        .lend = l, .worker = w, .peer = peer, .insertions = insertions, .slowness = slowness_of(l, peer)
+    };
     uint32_t part = share(a.slowness, backlog, workers);
     if (count > part) count = part;
     if (count > ORR_LEND_AT_ONCE) count = ORR_LEND_AT_ONCE;
@@ -447,10 +461,10 @@ static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_
     return n;
 }
 
-static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count)
+static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count, uint64_t insertions)
 {
     struct loan *loans[ORR_LEND_AT_ONCE];
-    struct orr_loan_answer a = { .given = take(l, w, peer, count, loans) };
+    struct orr_loan_answer a = { .given = take(l, w, peer, count, insertions, loans) };
     uint32_t n = a.given;
     a.surplus = backlog_now(NULL);
     orr_spin_lock(&l->lock);
@@ -467,7 +481,8 @@ static void serve(struct orr_lender *lender, struct orr_worker *w)
     struct orr_lend *l = (struct orr_lend *)lender;
     int peer;
     uint32_t count;
-    while (next_ask(l, &peer, &count)) give(l, w, peer, count);
+    uint64_t insertions;
+    while (next_ask(l, &peer, &count, &insertions)) give(l, w, peer, count, insertions);
 }
 
 /* Outside of the engine: nothing to give, or a worker sees to it. */
@@ -489,6 +504,7 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
     bool first = !l->answering, fits = l->asks && l->nasks < (uint32_t)l->cluster->size;
     if (fits) {
         l->asks[l->nasks].peer = source;
+        l->asks[l->nasks].insertions = (uint64_t)h->tag;
         l->asks[l->nasks++].count = (uint32_t)h->id;
         l->answering = true;
     }

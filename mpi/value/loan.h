@@ -64,7 +64,8 @@ struct orr_lend {
     struct {
         int peer;
         uint32_t count;
-    } * asks; /* of others, in order; one of each rank at most */
+        uint64_t insertions; /* that it had made */
+    } * asks;                /* of others, in order; one of each rank at most */
     uint32_t nasks;
     bool answering; /* somebody is about to look at them */
     struct {
