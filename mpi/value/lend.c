@@ -68,11 +68,10 @@ static size_t aligned(size_t bytes)
 struct asked {
     struct orr_lend *lend;
     struct orr_worker *worker;
-    int peer;
-    uint64_t insertions; /* that peer has made */
-    double queued;       /* when the last task that waits here would be over, in lengths of tasks */
-    double slowness;     /* of peer */
-    double here_ns;      /* of the task looked at, as what follows */
+    const struct orr_loan_ask *ask;
+    double queued;   /* when the last task that waits here would be over, in lengths of tasks */
+    double slowness; /* of peer */
+    double here_ns;  /* of the task looked at, as what follows */
     struct volume volume;
     struct orr_stream_first codelet;
 };
@@ -165,9 +164,9 @@ static bool may_lend(struct orr_task *t, void *asked)
     for (unsigned i = 0; i < n; i++)
         if (!may_send(a->lend, p, i, &a->volume)) return false;
     return a->volume.out + a->volume.back <= bytes_most && pays(a, t) &&
-           !knows_not(a->lend, p->cl, a->peer) &&
+           !knows_not(a->lend, p->cl, a->ask->peer) &&
            orr_stream_codelet_first(a->lend->cluster->comm, p->cl, &a->codelet) &&
-           a->codelet.position < a->insertions;
+           a->codelet.position < a->ask->insertions;
 }
 
 /* ---- a loan ---- */
@@ -224,7 +223,7 @@ static struct loan *make_loan(const struct asked *a, struct orr_task *t)
     if (args_bytes) memcpy((char *)n->message + args_at, p->cl_arg, args_bytes);
     n->lend = a->lend;
     n->task = t;
-    n->peer = a->peer;
+    n->peer = a->ask->peer;
     n->here_ns = a->here_ns;
     n->volume = a->volume;
     return n;
@@ -399,14 +398,12 @@ static void send_answer(struct orr_lend *l, int peer, const struct orr_loan_answ
     }
 }
 
-static bool next_ask(struct orr_lend *l, int *peer_out, uint32_t *count_out, uint64_t *insertions_out)
+static bool next_ask(struct orr_lend *l, struct orr_loan_ask *out)
 {
     orr_spin_lock(&l->lock);
     bool any = l->nasks > 0;
     if (any) {
-        *peer_out = l->asks[0].peer;
-        *count_out = l->asks[0].count;
-        *insertions_out = l->asks[0].insertions;
+        *out = l->asks[0];
         memmove(l->asks, l->asks + 1, --l->nasks * sizeof *l->asks);
     }
     orr_spin_unlock(&l->lock);
@@ -415,11 +412,9 @@ static bool next_ask(struct orr_lend *l, int *peer_out, uint32_t *count_out, uin
 
 static void refuse_all(struct orr_lend *l)
 {
-    int peer;
-    uint32_t count;
-    uint64_t insertions;
+    struct orr_loan_ask ask;
     const struct orr_loan_answer nothing = { .surplus = backlog_now(NULL) };
-    while (next_ask(l, &peer, &count, &insertions)) send_answer(l, peer, &nothing);
+    while (next_ask(l, &ask)) send_answer(l, ask.peer, &nothing);
 }
 
 static double slowness_of(struct orr_lend *l, int peer)
@@ -438,15 +433,13 @@ static uint32_t share(double slowness, uint32_t backlog, unsigned workers)
     return part >= 1 ? (uint32_t)part : 0;
 }
 
-/* Takes up to count tasks for peer; how many. */
-static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count, uint64_t insertions,
+/* Takes as many tasks as there are for who asks; how many. */
+static uint32_t take(struct orr_lend *l, struct orr_worker *w, const struct orr_loan_ask *ask,
                      struct loan *loans[ORR_LEND_AT_ONCE])
 {
     unsigned workers;
-    uint32_t backlog = backlog_now(&workers), n = 0;
-    struct asked a = {
-        .lend = l, .worker = w, .peer = peer, .insertions = insertions, .slowness = slowness_of(l, peer)
-    };
+    uint32_t backlog = backlog_now(&workers), n = 0, count = ask->count;
+    struct asked a = { .lend = l, .worker = w, .ask = ask, .slowness = slowness_of(l, ask->peer) };
     uint32_t part = share(a.slowness, backlog, workers);
     if (count > part) count = part;
     if (count > ORR_LEND_AT_ONCE) count = ORR_LEND_AT_ONCE;
@@ -461,17 +454,17 @@ static uint32_t take(struct orr_lend *l, struct orr_worker *w, int peer, uint32_
     return n;
 }
 
-static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t count, uint64_t insertions)
+static void give(struct orr_lend *l, struct orr_worker *w, const struct orr_loan_ask *ask)
 {
     struct loan *loans[ORR_LEND_AT_ONCE];
-    struct orr_loan_answer a = { .given = take(l, w, peer, count, insertions, loans) };
+    struct orr_loan_answer a = { .given = take(l, w, ask, loans) };
     uint32_t n = a.given;
     a.surplus = backlog_now(NULL);
     orr_spin_lock(&l->lock);
     l->counts.lent += n;
     orr_spin_unlock(&l->lock);
     orr_add_seq(&l->open, (int64_t)n);
-    send_answer(l, peer, &a);
+    send_answer(l, ask->peer, &a);
     for (uint32_t i = 0; i < n; i++) start(loans[i]);
 }
 
@@ -479,10 +472,8 @@ static void give(struct orr_lend *l, struct orr_worker *w, int peer, uint32_t co
 static void serve(struct orr_lender *lender, struct orr_worker *w)
 {
     struct orr_lend *l = (struct orr_lend *)lender;
-    int peer;
-    uint32_t count;
-    uint64_t insertions;
-    while (next_ask(l, &peer, &count, &insertions)) give(l, w, peer, count, insertions);
+    struct orr_loan_ask ask;
+    while (next_ask(l, &ask)) give(l, w, &ask);
 }
 
 /* Outside of the engine: nothing to give, or a worker sees to it. */
@@ -503,9 +494,8 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
     orr_spin_lock(&l->lock);
     bool first = !l->answering, fits = l->asks && l->nasks < (uint32_t)l->cluster->size;
     if (fits) {
-        l->asks[l->nasks].peer = source;
-        l->asks[l->nasks].insertions = (uint64_t)h->tag;
-        l->asks[l->nasks++].count = (uint32_t)h->id;
+        l->asks[l->nasks++] =
+            (struct orr_loan_ask){ .peer = source, .count = (uint32_t)h->id, .insertions = (uint64_t)h->tag };
         l->answering = true;
     }
     orr_spin_unlock(&l->lock);

@@ -29,6 +29,13 @@ struct orr_lend_counts {
 struct orr_borrowed;
 struct orr_hungry;
 
+/* A question of another rank's. */
+struct orr_loan_ask {
+    int peer;
+    uint32_t count;      /* tasks that it wants */
+    uint64_t insertions; /* that it had made */
+};
+
 struct orr_loan_answer {
     uint32_t given, surplus; /* surplus: what waits for a worker there */
 };
@@ -61,11 +68,7 @@ struct orr_lend {
     _Atomic uint32_t nudges;                           /* futex: counts what it is to hear of at once */
     ORR_SPIN(lend) lock;                               /* protects what follows; leaf */
     uint64_t next_id;
-    struct {
-        int peer;
-        uint32_t count;
-        uint64_t insertions; /* that it had made */
-    } * asks;                /* of others, in order; one of each rank at most */
+    struct orr_loan_ask *asks; /* of others, in order; one of each rank at most */
     uint32_t nasks;
     bool answering; /* somebody is about to look at them */
     struct {
@@ -87,9 +90,9 @@ enum { ORR_LOAN_DATA = 32, ORR_LOAN_ALIGN = 64, ORR_LOAN_DIMS = 4, ORR_LOAN_INTE
 /* Tags beside those of coll.c. */
 #define ORR_LOAN_TAG_TASK (INT64_C(5) << 40)
 #define ORR_LOAN_TAG_BACK (INT64_C(6) << 40)  /* + id */
-#define ORR_LOAN_TAG_VALUE (INT64_C(7) << 40) /* + id * ORR_LOAN_DATA + which datum; there, */
-#define ORR_LOAN_TAG_RESULT                                                                                  \
-    (INT64_C(8) << 40) /* and back: the lender's loan may have the id of one of its peer's */
+#define ORR_LOAN_TAG_VALUE (INT64_C(7) << 40) /* + id * ORR_LOAN_DATA + which datum; there */
+/* The same, back: not the name of what goes there, since the peer's loans have the same numbers. */
+#define ORR_LOAN_TAG_RESULT (INT64_C(8) << 40)
 
 /* Then ndata times struct orr_loan_datum; the arguments begin at an offset that is aligned. */
 struct orr_loan_head {
@@ -119,7 +122,7 @@ static inline int64_t orr_loan_value_tag(int64_t way, uint64_t id, uint32_t datu
     return way + (int64_t)(id * ORR_LOAN_DATA + datum);
 }
 
-/* One request of the layer's own, on its communicator; payload, done and kind are set, it is initialised. The
+/* One request of the layer's own, on its communicator: it is initialised, its payload and done are set. The
  * engine is not moved. */
 void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_kind kind, int peer,
                    int64_t tag);

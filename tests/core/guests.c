@@ -2,7 +2,8 @@
 /*
  * Guests, which are tasks of another rank's: they go before tasks that became ready here meanwhile; a worker
  * that runs dry says so, once; and how long tasks take is known of codelets that lie side by side, by which
- * loans are judged. Threads: main submits; one worker. Owns: nothing. Not here: loans (tests/mpi/lending.c).
+ * loans are judged. Threads: main submits; one worker, then two. Owns: nothing. Not here: loans
+ * (tests/mpi/lending.c).
  */
 #include <starpu.h>
 #include <unistd.h>
