@@ -333,7 +333,7 @@ tests/tools/plan_files.tap: tools/orrery_plan
 UNIT_TESTS += tests/core/perfmodel_fit
 UNIT_TESTS += tests/core/perfmodel_store
 UNIT_TESTS += tests/core/task_parts tests/core/worker_parts
-UNIT_TESTS += tests/core/guests
+UNIT_TESTS += tests/core/guests tests/core/doze
 
 # make check-valgrind. Each makes the runtime start, work and stop; none depends on time. make check runs one of them.
 VALGRIND_TESTS += tests/core/init tests/core/limits tests/core/misc tests/core/codelet tests/core/task_submit

@@ -21,6 +21,8 @@
  * itself or gives back. So beside a thread that waits nobody else gives back either: each message that it
  * posted before would else have its answer wake a sleeper.
  *
+ * One that dozes is awake for whoever rings: it sees that the word changes, and does as if it had been woken.
+ *
  * A wish that nobody has any more costs its sender one ring in vain; who wants an answer and woke nobody
  * rings for the attendant then.
  *
@@ -61,6 +63,7 @@ bool orr_bell_ring_slow(struct orr_bell *b)
     uint32_t wanted = atomic_exchange_explicit(&b->wanted, 0, memory_order_seq_cst);
     if (!wanted) return false; /* another was faster */
     orr_add_seq(&b->rings, 1u);
+    if (orr_load_seq(&b->dozing)) return true; /* it watches that, whichever kind it is of */
     for (int kind = 0; kind < ORR_LISTENERS; kind++)
         if (wanted >> kind & 1 && orr_futex_wake_shared(&b->rings, 1, futex_all((enum orr_listener)kind)) > 0)
             return true;
@@ -137,9 +140,13 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
     return w->bell;
 }
 
-void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen, int64_t timeout_ns)
+void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen, int64_t timeout_ns,
+                    struct orr_doze *doze)
 {
-    orr_futex_wait_shared(&b->rings, seen, timeout_ns, futex_bits(kind, number));
+    const struct orr_bed bed = {
+        .word = &b->rings, .seen = seen, .bits = futex_bits(kind, number), .dozing = &b->dozing
+    };
+    orr_doze(doze, &bed, timeout_ns);
 }
 
 /* Does fn for the bell, if there is one, which stays meanwhile. */

@@ -7,12 +7,14 @@
 
 #include "core/base/export.h"
 #include "core/base/sync.h"
+#include "core/worker/doze.h"
 
 /* In memory that others may map. */
 struct orr_bell {
     ORR_ALIGNED_LINE _Atomic uint32_t wanted; /* kinds of listeners to ring for; 0: somebody is awake */
     _Atomic uint32_t rings;                   /* futex: changes whenever somebody is woken here */
     _Atomic uint32_t attended;                /* futex: 1 while the attendant sleeps */
+    _Atomic uint32_t dozing;                  /* 1 while a thread that listens watches rings (doze.h) */
 };
 
 /* Who sleeps: threads that wait for one message, workers, threads that wait for everything. A ring wakes one
@@ -39,9 +41,9 @@ ORR_EXPORT void orr_bell_take_down(void);
 ORR_EXPORT struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool *moved_out);
 ORR_EXPORT void orr_bell_leave(struct orr_bell *b, enum orr_listener kind);
 /* Sleeps until it rings, or somebody calls the listener with this number, if neither has happened since seen.
- * timeout_ns < 0: for ever. */
+ * timeout_ns < 0: for ever. doze: as orr_doze's; one thread of the process dozes at a time. */
 ORR_EXPORT void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen,
-                               int64_t timeout_ns);
+                               int64_t timeout_ns, struct orr_doze *doze);
 static inline bool orr_bell_has_rung(struct orr_bell *b, uint32_t seen)
 {
     return orr_load_seq(&b->rings) != seen;

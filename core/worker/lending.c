@@ -227,7 +227,7 @@ static struct orr_worker *host(void)
     struct orr_worker *first = first_who_can(&count);
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
-        if (can_serve(w) && orr_load_relaxed(&w->idle_shown) && orr_load_relaxed(&w->local_count) == 0)
+        if (can_serve(w) && orr_load_acquire(&w->local_count) == 0 && orr_load_relaxed(&w->idle_shown))
             return w;
     }
     return count == 1 ? first : NULL;

@@ -145,6 +145,7 @@ static struct orr_task *pop_local(struct orr_worker *w)
     struct orr_task *t = w->local_head;
     if (t) {
         w->local_head = t->next;
+        orr_store_relaxed(&w->idle_shown, false); /* before: who gives it a task looks at both (lending.c) */
         orr_sub_seq(&w->local_count, 1);
     }
     orr_spin_unlock(&w->local_lock);

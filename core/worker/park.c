@@ -59,7 +59,7 @@ static void call(struct orr_worker *w)
 {
     if (orr_unlikely(orr_load_seq(&w->at_bell))) /* pairs with sleep_in: the word is changed before */
         orr_bell_call_worker(w->id);
-    else
+    else if (!orr_load_seq(&w->dozing)) /* so does orr_doze */
         orr_futex_wake(&w->futex, 1);
 }
 
@@ -450,9 +450,11 @@ struct bed {
 /* False: the time is over. */
 static bool sleep_in(struct bed *b, struct orr_worker *w, int64_t period_ns)
 {
-    if (!b->bell) return orr_futex_wait(&w->futex, 0, period_ns);
+    const struct orr_bed own = { .word = &w->futex, .dozing = &w->dozing };
+    if (!b->bell) return orr_doze(&w->doze, &own, period_ns);
     orr_store_seq(&w->at_bell, true); /* pairs with call */
-    if (orr_load_seq(&w->futex) == 0) orr_bell_sleep(b->bell, ORR_LISTEN_WORKER, w->id, b->seen, period_ns);
+    if (orr_load_seq(&w->futex) == 0)
+        orr_bell_sleep(b->bell, ORR_LISTEN_WORKER, w->id, b->seen, period_ns, &w->doze);
     orr_store_relaxed(&w->at_bell, false);
     return orr_load_acquire(&w->futex) != 0 || orr_bell_has_rung(b->bell, b->seen);
 }
@@ -599,6 +601,7 @@ static struct orr_task *search_and_park(struct orr_worker *w)
 {
     struct orr_task *t = NULL;
     orr_lend_is_idle();
+    orr_doze_begin(&w->doze);
     orr_add_seq(&orr_parking.searching, 1);
     while (!t && !must_leave(w)) {
         uint32_t calls = 0;

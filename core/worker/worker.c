@@ -180,6 +180,7 @@ static void init_shared(void)
 int orr_workers_start(void)
 {
     init_shared();
+    orr_doze_configure();
     orr_jobpool_workers_start();
     if (orr_node_count > 1) orr_workers_drive_transfers();
     for (unsigned i = 0; i < orr_worker_count; i++) {

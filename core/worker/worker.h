@@ -12,6 +12,7 @@
 #include "core/base/sync.h"
 #include "core/task/task.h"
 #include "core/worker/context.h"
+#include "core/worker/doze.h"
 #include "core/worker/own.h"
 
 struct orr_device;
@@ -40,8 +41,9 @@ struct orr_worker {
 
     /* parking [atomic: see park.c] */
     ORR_ALIGNED_LINE _Atomic uint32_t futex; /* 0: asleep or about to be, 1: notified, 2: sentry (park.c) */
-    _Atomic bool at_bell;                    /* it sleeps there, not at the futex (bell.h) */
-    _Atomic bool watches; /* a policy wants to be asked every millisecond while it sleeps (park.c) */
+    _Atomic uint32_t dozing; /* 1: it watches that word, and needs no system call to wake up */
+    _Atomic bool at_bell;    /* it sleeps there, not at the futex (bell.h) */
+    _Atomic bool watches;    /* a policy wants to be asked every millisecond while it sleeps (park.c) */
 
     /* tasks for this worker alone */
     ORR_ALIGNED_LINE _Atomic uint32_t local_count;
@@ -58,6 +60,7 @@ struct orr_worker {
         short_tasks;     /* counted in orr_parking as one who will come by soon [own; the sentry clears it] */
     uint64_t last_ticks; /* when the last task ended */
     uint64_t poll_ticks; /* when progress functions were last called */
+    struct orr_doze doze; /* since it has nothing to do */
     struct {
         const void *cl;
         uint64_t ticks;
@@ -109,7 +112,8 @@ struct orr_worker {
     bool keep_awake;       /* [lock: sched_mutex] */
     bool holds_mutex;      /* [own: worker] inside pop_task, for which the mutex was taken */
     unsigned relaxed; /* [own: worker] how often it asked others to have the mutex meanwhile (policy.c) */
-    _Atomic bool idle_shown;        /* [any: statistic] status for starpu_worker_get_status */
+    _Atomic bool
+        idle_shown; /* [any: statistic] status for starpu_worker_get_status; false before local_count falls */
     _Atomic uint64_t idle_since_ns; /* 0: it is not [own, read by any] */
 };
 

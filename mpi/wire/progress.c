@@ -112,7 +112,7 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
     struct orr_bell *bell = orr_load_relaxed(&p->listens) ? orr_bell_enter(kind, &rings, &moved) : NULL;
     if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {
         if (bell)
-            orr_bell_sleep(bell, kind, 0, rings, (int64_t)us * 1000);
+            orr_bell_sleep(bell, kind, 0, rings, (int64_t)us * 1000, NULL);
         else
             orr_futex_wait(&p->signal, seen, (int64_t)us * 1000);
     }

@@ -121,7 +121,7 @@ static void listen_once(void)
     uint32_t seen;
     bool moved;
     struct orr_bell *b = orr_bell_enter(ORR_LISTEN_WAITER, &seen, &moved);
-    if (b && !moved && !all_taken()) orr_bell_sleep(b, ORR_LISTEN_WAITER, 0, seen, -1);
+    if (b && !moved && !all_taken()) orr_bell_sleep(b, ORR_LISTEN_WAITER, 0, seen, -1, NULL);
     if (b) orr_bell_leave(b, ORR_LISTEN_WAITER);
 }
 
